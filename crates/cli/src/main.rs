@@ -1,0 +1,2 @@
+//! strile
+fn main() {}

@@ -1,0 +1,69 @@
+//! One file a codec; the closed set of them is one `match`.
+//!
+//! Every decoder takes the encoded bytes and an output of exactly the size the layout says, and fills it
+//! wholly or returns a fault. None allocates by a size that the stream states without checking it first
+//! against the size that the layout states.
+
+mod ccitt;
+mod deflate;
+mod jpeg;
+mod jpeg2000;
+mod jpegxl;
+mod lerc;
+mod lz4;
+mod lzma;
+mod lzw;
+mod next;
+mod old_jpeg;
+mod packbits;
+mod png;
+mod sgilog;
+mod stored;
+mod thunderscan;
+mod webp;
+mod workspace;
+mod zstd;
+
+pub use workspace::Workspace;
+
+use strile_engine::{BlockFault, BlockLayout};
+use strile_tiff::Compression as C;
+
+/// A block as it is stored: its layout and how many rows it has.
+#[derive(Debug, Clone, Copy)]
+pub struct StoredBlock<'a> {
+    /// The layout.
+    pub layout: &'a BlockLayout,
+    /// Rows stored: `layout.height`, or fewer in a last strip.
+    pub rows: u32,
+}
+
+/// Decodes `src` into `dst`, which has `layout.decoded_len(rows)` bytes, wholly or with a fault.
+pub fn decode(
+    src: &[u8],
+    dst: &mut [u8],
+    block: StoredBlock<'_>,
+    workspace: &mut Workspace,
+) -> Result<(), BlockFault> {
+    match block.layout.compression {
+        C::None => stored::decode(src, dst, block),
+        C::PackBits => packbits::decode(src, dst, block),
+        C::Lzw => lzw::decode(src, dst, block, workspace),
+        C::Deflate => deflate::decode(src, dst, block, workspace),
+        C::Zstd => zstd::decode(src, dst, block, workspace),
+        C::Lz4 => lz4::decode(src, dst, block),
+        C::Lzma => lzma::decode(src, dst, block),
+        C::CcittRle | C::CcittRleWord | C::CcittGroup3 | C::CcittGroup4 => ccitt::decode(src, dst, block),
+        C::Next => next::decode(src, dst, block),
+        C::ThunderScan => thunderscan::decode(src, dst, block),
+        C::OldJpeg => old_jpeg::decode(src, dst, block),
+        C::Jpeg => jpeg::decode(src, dst, block),
+        C::Jpeg2000 | C::Jpeg2000YCbCr | C::Jpeg2000Rgb => jpeg2000::decode(src, dst, block),
+        C::Lerc => lerc::decode(src, dst, block, workspace),
+        C::Png => png::decode(src, dst, block),
+        C::WebP => webp::decode(src, dst, block),
+        C::JpegXl => jpegxl::decode(src, dst, block),
+        C::SgiLog | C::SgiLog24 => sgilog::decode(src, dst, block),
+        C::JpegXr => Err(BlockFault::unsupported("no decoder for JPEG XR")),
+    }
+}

@@ -1,0 +1,3 @@
+//! The CPU engine: codecs, predictors, placement.
+
+pub mod codec;

@@ -1,0 +1,52 @@
+//! What every long call is given: a way to stop it, to watch it, and what it may take.
+
+use crate::Budget;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Asks running work to stop. Clones share one flag.
+#[derive(Debug, Clone, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Asks for a stop; work ends with `EngineError::Cancelled` at its next block.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a stop was asked for.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Watches work: called from worker threads with blocks done since the last call.
+pub trait Progress: Send + Sync {
+    /// `blocks` more are done.
+    fn advance(&self, blocks: u64);
+}
+
+/// Cancel, progress, budget and threads of one call.
+#[derive(Clone)]
+pub struct Context {
+    /// Stops the call.
+    pub cancel: Cancel,
+    /// Watches the call.
+    pub progress: Option<Arc<dyn Progress>>,
+    /// What memory the call may take.
+    pub budget: Arc<Budget>,
+    /// How many threads of the process-wide pool the call may use at once.
+    pub threads: NonZeroUsize,
+}
+
+impl Default for Context {
+    fn default() -> Self {
+        Self {
+            cancel: Cancel::default(),
+            progress: None,
+            budget: Arc::new(Budget::for_this_machine()),
+            threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Where an engine finds the encoded bytes of a job.
+
+use crate::Span;
+use std::io;
+use std::sync::Arc;
+
+/// Bytes that any thread can have at once and cheaply: a local file, memory.
+pub trait ReadAt: Send + Sync {
+    /// The bytes of `span`: the source's own where it has them, else read into `scratch`.
+    ///
+    /// A source that cannot give all of them returns `UnexpectedEof`.
+    fn read_at<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> io::Result<&'a [u8]>;
+}
+
+/// Memory that a source reads into and an engine decodes from; pinned where the engine is a GPU.
+pub trait Staging: Send + Sync {
+    /// The bytes.
+    fn bytes(&self) -> &[u8];
+    /// The bytes, to be read into.
+    fn bytes_mut(&mut self) -> &mut [u8];
+}
+
+impl Staging for Vec<u8> {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        self
+    }
+}
+
+/// The encoded bytes of a job.
+pub enum Encoded {
+    /// Fetched before: spans are offsets into this one arena.
+    Staged(Box<dyn Staging>),
+    /// Pulled by the threads that decode: spans are offsets into the source a task names.
+    Pulled(Vec<Arc<dyn ReadAt>>),
+}

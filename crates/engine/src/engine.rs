@@ -1,0 +1,75 @@
+//! The trait every engine implements, and its errors.
+
+use crate::{BlockLayout, BudgetError, Context, DecodeJob, Encoded, Output, Report, Staging, Ticket};
+use thiserror::Error;
+
+/// Whether an engine decodes blocks of a layout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Support {
+    /// It does.
+    Yes,
+    /// It does not, for this reason.
+    No(String),
+}
+
+/// What stops a whole job; faults of single blocks are in its `Report`.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum EngineError {
+    /// Stopped on request.
+    #[error("cancelled")]
+    Cancelled,
+    /// The budget refused memory.
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
+    /// The job names an output or a source it was not given, or one of another type.
+    #[error("the job does not fit its {what}: found {found}, expected {expected}")]
+    Mismatch {
+        /// Outputs or sources.
+        what: &'static str,
+        /// What there is.
+        found: String,
+        /// What the job needs.
+        expected: String,
+    },
+    /// Another job in flight writes to the same part of an output.
+    #[error("output {output} is being written there by another job")]
+    Busy {
+        /// Index of the output.
+        output: u32,
+    },
+    /// The engine went away before the job was done.
+    #[error("the engine stopped before the job was done")]
+    Abandoned,
+}
+
+/// Decodes batches of blocks.
+///
+/// The rules, which `conformance` tests:
+/// - Blocks of a job may be decoded in any order; faults come in the order of its tasks, and all blocks are
+///   tried whatever happens to others, so reports do not depend on threads or on the engine.
+/// - After a fault the block's part of the output holds the output's fill value; nothing else is touched.
+/// - Only the boxes of the job's tasks are written; bytes between strides are left alone.
+/// - Any number of jobs may be in flight, from any threads, as long as they write disjoint boxes.
+/// - After `Cancelled` or any other error the contents of the job's boxes are unspecified but initialised.
+pub trait Engine: Send + Sync {
+    /// A short name for plans and reports.
+    fn name(&self) -> &str;
+
+    /// Whether blocks of this layout can be decoded.
+    fn support(&self, layout: &BlockLayout) -> Support;
+
+    /// Whether `Encoded::Pulled` suits this engine: its own threads read local sources.
+    fn pulls(&self) -> bool;
+
+    /// Memory to read `len` encoded bytes into.
+    fn staging(&self, len: usize) -> Result<Box<dyn Staging>, EngineError>;
+
+    /// Starts decoding and returns at once.
+    fn submit(
+        &self,
+        job: DecodeJob,
+        encoded: Encoded,
+        outputs: &[Output],
+        context: &Context,
+    ) -> Result<Ticket<Report>, EngineError>;
+}

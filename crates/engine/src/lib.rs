@@ -1,0 +1,25 @@
+//! The contract between strile and its engines.
+//!
+//! `block` how a block is stored and where it goes; `job` what is to be done; `encoded` where the bytes are;
+//! `output` where the pixels go; `ticket` work in flight and its report; `fault` what is wrong with a block;
+//! `context` and `budget` what a call may take; `engine` the trait.
+
+mod block;
+mod budget;
+mod context;
+mod encoded;
+mod engine;
+mod fault;
+mod job;
+mod output;
+mod ticket;
+
+pub use block::{BlockAddress, BlockLayout, CodecExtras, DecodedForm, Fill, Placement, Span};
+pub use budget::{Budget, BudgetError, Lease};
+pub use context::{Cancel, Context, Progress};
+pub use encoded::{Encoded, ReadAt, Staging};
+pub use engine::{Engine, EngineError, Support};
+pub use fault::{BlockFault, FaultKind, LocatedFault};
+pub use job::{BlockTask, DecodeJob, JobError};
+pub use output::{Claim, Output, OutputBox, OutputError, OutputRow, OutputSpec, Strides};
+pub use ticket::{Completion, Report, Ticket};

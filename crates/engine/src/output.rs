@@ -1,0 +1,342 @@
+//! Where decoded pixels go: memory with a shape, a type and strides, owned or lent by the caller.
+//!
+//! Several jobs may write into one output at once, from many threads. That is sound because every job
+//! *claims* the box it will write (`Output::claim`), overlapping claims are refused, and the blocks inside a
+//! job are disjoint (`DecodeJob::new` checks it). This is the only file of the crate with `unsafe`.
+
+#![expect(unsafe_code, reason = "shared output memory, written in disjoint windows by many threads")]
+
+use crate::block::Fill;
+use std::any::Any;
+use std::sync::{Arc, Mutex, PoisonError};
+use strile_tiff::DataType;
+use thiserror::Error;
+
+/// Bytes from one band, row and column to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Strides {
+    /// From band to band.
+    pub band: usize,
+    /// From row to row.
+    pub row: usize,
+    /// From column to column.
+    pub column: usize,
+}
+
+/// The shape of an output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputSpec {
+    /// Type of a sample.
+    pub data_type: DataType,
+    /// Number of bands.
+    pub bands: u32,
+    /// Number of rows.
+    pub rows: u32,
+    /// Number of columns.
+    pub columns: u32,
+    /// Distances in bytes.
+    pub strides: Strides,
+    /// What missing and faulty blocks become.
+    pub fill: Fill,
+}
+
+/// Why memory cannot serve as an output.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum OutputError {
+    /// The shape needs more bytes than there are.
+    #[error("the output needs {need} bytes, the memory given has {have}")]
+    TooSmall {
+        /// Bytes needed.
+        need: u64,
+        /// Bytes there.
+        have: u64,
+    },
+    /// The shape is past what memory can address.
+    #[error("an output of {bands} × {rows} × {columns} samples is larger than memory can address")]
+    TooLarge {
+        /// Bands.
+        bands: u32,
+        /// Rows.
+        rows: u32,
+        /// Columns.
+        columns: u32,
+    },
+    /// Strides that let two samples share bytes.
+    #[error("the strides of the output let two samples share bytes")]
+    Overlapping,
+}
+
+impl OutputSpec {
+    /// Contiguous, band by band.
+    pub fn band_first(data_type: DataType, bands: u32, rows: u32, columns: u32) -> Result<Self, OutputError> {
+        let too_large = OutputError::TooLarge { bands, rows, columns };
+        let column = data_type.size();
+        let row = checked_product(&[column, columns as usize]).ok_or(too_large.clone())?;
+        let band = checked_product(&[row, rows as usize]).ok_or(too_large)?;
+        let spec = Self { data_type, bands, rows, columns, strides: Strides { band, row, column }, fill: Fill::default() };
+        spec.len().map(|_| spec)
+    }
+
+    /// Contiguous, pixel by pixel.
+    pub fn band_last(data_type: DataType, bands: u32, rows: u32, columns: u32) -> Result<Self, OutputError> {
+        let too_large = OutputError::TooLarge { bands, rows, columns };
+        let band = data_type.size();
+        let column = checked_product(&[band, bands as usize]).ok_or(too_large.clone())?;
+        let row = checked_product(&[column, columns as usize]).ok_or(too_large)?;
+        let spec = Self { data_type, bands, rows, columns, strides: Strides { band, row, column }, fill: Fill::default() };
+        spec.len().map(|_| spec)
+    }
+
+    /// Bytes from the first sample to the end of the last, after checking that samples do not share bytes.
+    #[expect(clippy::len_without_is_empty, reason = "an output of no bytes is one of no pixels; nobody asks")]
+    pub fn len(&self) -> Result<usize, OutputError> {
+        let too_large = OutputError::TooLarge { bands: self.bands, rows: self.rows, columns: self.columns };
+        let axes = [
+            (self.strides.band, self.bands as usize),
+            (self.strides.row, self.rows as usize),
+            (self.strides.column, self.columns as usize),
+        ];
+        if axes.iter().any(|&(_, n)| n == 0) {
+            return Ok(0);
+        }
+        let mut sorted = axes;
+        sorted.sort_by_key(|&(stride, _)| stride);
+        let mut extent = self.data_type.size();
+        for (stride, n) in sorted {
+            if n > 1 && stride < extent {
+                return Err(OutputError::Overlapping);
+            }
+            extent = stride.checked_mul(n - 1).and_then(|s| s.checked_add(extent)).ok_or(too_large.clone())?;
+        }
+        isize::try_from(extent).map_err(|_| too_large)?;
+        Ok(extent)
+    }
+}
+
+fn checked_product(factors: &[usize]) -> Option<usize> {
+    factors.iter().try_fold(1usize, |product, &factor| product.checked_mul(factor))
+}
+
+/// A box of an output: half-open ranges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutputBox {
+    /// First band and the one after the last.
+    pub bands: (u32, u32),
+    /// First row and the one after the last.
+    pub rows: (u32, u32),
+    /// First column and the one after the last.
+    pub columns: (u32, u32),
+}
+
+impl OutputBox {
+    /// Whether the two share a sample.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let meet = |a: (u32, u32), b: (u32, u32)| a.0 < b.1 && b.0 < a.1;
+        meet(self.bands, other.bands) && meet(self.rows, other.rows) && meet(self.columns, other.columns)
+    }
+
+    /// The smallest box around both.
+    pub fn union(&self, other: &Self) -> Self {
+        let join = |a: (u32, u32), b: (u32, u32)| (a.0.min(b.0), a.1.max(b.1));
+        Self {
+            bands: join(self.bands, other.bands),
+            rows: join(self.rows, other.rows),
+            columns: join(self.columns, other.columns),
+        }
+    }
+}
+
+/// Pixels being written. Clones share the memory.
+#[derive(Clone)]
+pub struct Output {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    spec: OutputSpec,
+    start: *mut u8,
+    len: usize,
+    owner: Owner,
+    claims: Mutex<Vec<OutputBox>>,
+}
+
+enum Owner {
+    Vec(Vec<u8>),
+    Caller { _keep: Box<dyn Any + Send + Sync> },
+}
+
+// SAFETY: the memory behind `start` is owned by `owner` and written only through `Claim::row`, whose boxes
+// are disjoint between claims and whose callers write disjoint rows within one.
+unsafe impl Send for Shared {}
+// SAFETY: as above; nothing reads the memory while a claim is held.
+unsafe impl Sync for Shared {}
+
+impl Output {
+    /// An output in memory of its own, zeroed by the system as pages are touched.
+    pub fn new(spec: OutputSpec) -> Result<Self, OutputError> {
+        let len = spec.len()?;
+        Self::from_vec(spec, vec![0; len])
+    }
+
+    /// An output in `memory`, which `into_vec` gives back.
+    pub fn from_vec(spec: OutputSpec, mut memory: Vec<u8>) -> Result<Self, OutputError> {
+        let need = spec.len()?;
+        if need > memory.len() {
+            return Err(OutputError::TooSmall { need: need as u64, have: memory.len() as u64 });
+        }
+        let (start, len) = (memory.as_mut_ptr(), memory.len());
+        Ok(Self {
+            shared: Arc::new(Shared { spec, start, len, owner: Owner::Vec(memory), claims: Mutex::default() }),
+        })
+    }
+
+    /// An output in the caller's memory (a numpy array, a tensor), kept alive by `keep`.
+    ///
+    /// # Safety
+    /// `start` must be valid for writes of `len` bytes for as long as `keep` lives, and nobody else may touch
+    /// that memory until every ticket that writes to this output has been waited for.
+    pub unsafe fn borrowed(
+        spec: OutputSpec,
+        start: *mut u8,
+        len: usize,
+        keep: Box<dyn Any + Send + Sync>,
+    ) -> Result<Self, OutputError> {
+        let need = spec.len()?;
+        if need > len {
+            return Err(OutputError::TooSmall { need: need as u64, have: len as u64 });
+        }
+        let owner = Owner::Caller { _keep: keep };
+        Ok(Self { shared: Arc::new(Shared { spec, start, len, owner, claims: Mutex::default() }) })
+    }
+
+    /// The shape.
+    pub fn spec(&self) -> &OutputSpec {
+        &self.shared.spec
+    }
+
+    /// The memory, once no clone, claim or running job holds it; `None` before, or where it is the caller's.
+    pub fn into_vec(self) -> Option<Vec<u8>> {
+        match Arc::into_inner(self.shared)?.owner {
+            Owner::Vec(memory) => Some(memory),
+            Owner::Caller { .. } => None,
+        }
+    }
+
+    /// Reserves a box for writing until the claim is dropped; `None` where it leaves the output or overlaps
+    /// a box reserved already.
+    pub fn claim(&self, wanted: OutputBox) -> Option<Claim> {
+        let spec = self.spec();
+        let inside = |range: (u32, u32), n: u32| range.0 <= range.1 && range.1 <= n;
+        let fits = inside(wanted.bands, spec.bands)
+            && inside(wanted.rows, spec.rows)
+            && inside(wanted.columns, spec.columns);
+        let mut claims = self.shared.claims.lock().unwrap_or_else(PoisonError::into_inner);
+        if !fits || claims.iter().any(|held| held.overlaps(&wanted)) {
+            return None;
+        }
+        claims.push(wanted);
+        Some(Claim { output: self.clone(), claimed: wanted })
+    }
+}
+
+/// The right to write one box of an output.
+pub struct Claim {
+    output: Output,
+    claimed: OutputBox,
+}
+
+impl Claim {
+    /// The shape of the whole output.
+    pub fn spec(&self) -> &OutputSpec {
+        self.output.spec()
+    }
+
+    /// The bytes from sample (`band`, `row`, `column`) to the end of the `width`-th sample of that row;
+    /// `None` where that leaves the claimed box.
+    ///
+    /// With a column stride larger than a sample the slice also spans the samples of other bands between.
+    ///
+    /// # Safety
+    /// While the slice lives no other slice that shares a *sample that is written* may be written: callers
+    /// give each block its own disjoint part of the box, and write only the samples of that part.
+    pub unsafe fn row(&self, band: u32, row: u32, columns: (u32, u32)) -> Option<OutputRow> {
+        let spec = self.spec();
+        let within = |v: u32, range: (u32, u32)| range.0 <= v && v < range.1;
+        let inside = within(band, self.claimed.bands)
+            && within(row, self.claimed.rows)
+            && columns.0 < columns.1
+            && self.claimed.columns.0 <= columns.0
+            && columns.1 <= self.claimed.columns.1;
+        if !inside {
+            return None;
+        }
+        let Strides { band: sb, row: sr, column: sc } = spec.strides;
+        let offset = band as usize * sb + row as usize * sr + columns.0 as usize * sc;
+        let len = (columns.1 - columns.0 - 1) as usize * sc + spec.data_type.size();
+        if offset.checked_add(len)? > self.output.shared.len {
+            return None;
+        }
+        // SAFETY: `offset` and `len` lie inside the memory, checked above.
+        let start = unsafe { self.output.shared.start.add(offset) };
+        Some(OutputRow { start, len, stride: sc })
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let mut claims = self.output.shared.claims.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = claims.iter().position(|held| *held == self.claimed) {
+            claims.swap_remove(at);
+        }
+    }
+}
+
+/// A row of one band inside a claim: `len` bytes from `start`, a sample every `stride` bytes.
+pub struct OutputRow {
+    /// First byte of the first sample.
+    pub start: *mut u8,
+    /// Bytes to the end of the last sample.
+    pub len: usize,
+    /// Bytes from sample to sample.
+    pub stride: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec() -> OutputSpec {
+        OutputSpec::band_first(DataType::U16, 2, 4, 8).unwrap()
+    }
+
+    #[test]
+    fn overlapping_claims_are_refused_until_dropped() {
+        let output = Output::new(spec()).unwrap();
+        let left = OutputBox { bands: (0, 2), rows: (0, 4), columns: (0, 4) };
+        let middle = OutputBox { columns: (3, 6), ..left };
+        let held = output.claim(left).unwrap();
+        assert!(output.claim(middle).is_none());
+        assert!(output.claim(OutputBox { columns: (4, 8), ..left }).is_some());
+        drop(held);
+        assert!(output.claim(middle).is_some());
+        assert!(output.claim(OutputBox { rows: (0, 5), ..left }).is_none(), "leaves the output");
+    }
+
+    #[test]
+    fn strides_that_alias_are_refused() {
+        let mut aliased = spec();
+        aliased.strides.band = 2;
+        assert_eq!(aliased.len(), Err(OutputError::Overlapping));
+        assert_eq!(spec().len(), Ok(2 * 4 * 8 * 2));
+        assert!(matches!(OutputSpec::band_first(DataType::C128, u32::MAX, u32::MAX, u32::MAX), Err(OutputError::TooLarge { .. })));
+        assert!(matches!(Output::from_vec(spec(), vec![0; 127]), Err(OutputError::TooSmall { need: 128, have: 127 })));
+    }
+
+    #[test]
+    fn memory_comes_back_when_nobody_holds_it() {
+        let output = Output::new(spec()).unwrap();
+        let clone = output.clone();
+        assert!(output.into_vec().is_none());
+        assert_eq!(clone.into_vec().unwrap().len(), 128);
+    }
+}

@@ -1,0 +1,104 @@
+//! The closed set of compressions a TIFF file can name, and the predictors.
+//!
+//! One table gives tag value, name and variant; a scheme that is not in it is `None` of `from_code`, and the
+//! caller says its number.
+
+macro_rules! compressions {
+    ($($(#[$doc:meta])* $variant:ident = [$($code:literal),+] $name:literal;)+) => {
+        /// How blocks are compressed.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Compression { $($(#[$doc])* $variant,)+ }
+
+        impl Compression {
+            /// Every compression of the table.
+            pub const ALL: &'static [Compression] = &[$(Self::$variant,)+];
+            /// The compression a tag value names.
+            pub const fn from_code(code: u16) -> Option<Self> {
+                match code { $($($code)|+ => Some(Self::$variant),)+ _ => None }
+            }
+            /// The tag values that name this compression, the one to write first.
+            pub const fn codes(self) -> &'static [u16] {
+                match self { $(Self::$variant => &[$($code),+],)+ }
+            }
+            /// The name users know, as GDAL and libtiff spell it, in lower case.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+        }
+    };
+}
+
+compressions! {
+    /// Stored samples, rows padded to bytes.
+    None = [1] "none";
+    /// CCITT modified Huffman, rows byte-aligned.
+    CcittRle = [2] "ccittrle";
+    /// CCITT modified Huffman, rows word-aligned.
+    CcittRleWord = [32771] "ccittrlew";
+    /// CCITT T.4, one- or two-dimensional.
+    CcittGroup3 = [3] "ccittfax3";
+    /// CCITT T.6.
+    CcittGroup4 = [4] "ccittfax4";
+    /// LZW, either bit order (the old one is told by the stream itself).
+    Lzw = [5] "lzw";
+    /// JPEG as TIFF 6.0 had it, withdrawn since.
+    OldJpeg = [6] "ojpeg";
+    /// JPEG as Technical Note 2 defines it; lossless JPEG inside it too.
+    Jpeg = [7, 34892] "jpeg";
+    /// zlib-framed Deflate.
+    Deflate = [8, 32946] "deflate";
+    /// NeXT 2-bit grey.
+    Next = [32766] "next";
+    /// Macintosh run lengths.
+    PackBits = [32773] "packbits";
+    /// ThunderScan 4-bit grey.
+    ThunderScan = [32809] "thunderscan";
+    /// SGI LogL or LogLuv, run-length coded.
+    SgiLog = [34676] "sgilog";
+    /// SGI LogLuv, 24 bits packed.
+    SgiLog24 = [34677] "sgilog24";
+    /// JPEG 2000 codestream or JP2 file.
+    Jpeg2000 = [34712] "jpeg2000";
+    /// JPEG 2000, Aperio, YCbCr.
+    Jpeg2000YCbCr = [33003] "jpeg2000-ycbcr";
+    /// JPEG 2000, Aperio, RGB.
+    Jpeg2000Rgb = [33005] "jpeg2000-rgb";
+    /// Limited Error Raster Compression, alone or inside Deflate or ZSTD.
+    Lerc = [34887] "lerc";
+    /// XZ streams.
+    Lzma = [34925] "lzma";
+    /// PNG datastreams.
+    Png = [34933] "png";
+    /// JPEG XR.
+    JpegXr = [34934, 22610] "jpegxr";
+    /// Zstandard frames.
+    Zstd = [50000] "zstd";
+    /// WebP, lossy or lossless.
+    WebP = [50001] "webp";
+    /// JPEG XL.
+    JpegXl = [50002, 52546] "jxl";
+    /// LZ4 frames or blocks.
+    Lz4 = [50004] "lz4";
+}
+
+/// What was done to samples before they were compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Predictor {
+    /// Nothing.
+    None,
+    /// Each sample less the one before it (2).
+    Horizontal,
+    /// Bytes of floats by significance, then differenced (3).
+    FloatingPoint,
+}
+
+/// The stream around a LERC blob (tag LercParameters).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LercWrapper {
+    /// The blob itself.
+    None,
+    /// zlib around it.
+    Deflate,
+    /// Zstandard around it.
+    Zstd,
+}
