@@ -70,10 +70,31 @@ impl BlockLayout {
     pub fn decoded_form(&self) -> DecodedForm {
         use Compression as C;
         match self.compression {
-            C::None | C::PackBits | C::Lzw | C::Deflate | C::Zstd | C::Lz4 | C::Lzma | C::CcittRle | C::CcittRleWord
-            | C::CcittGroup3 | C::CcittGroup4 | C::Next | C::ThunderScan => DecodedForm::Packed,
-            C::OldJpeg | C::Jpeg | C::SgiLog | C::SgiLog24 | C::Jpeg2000 | C::Jpeg2000YCbCr | C::Jpeg2000Rgb | C::Lerc
-            | C::Png | C::JpegXr | C::WebP | C::JpegXl => DecodedForm::Samples,
+            C::None
+            | C::PackBits
+            | C::Lzw
+            | C::Deflate
+            | C::Zstd
+            | C::Lz4
+            | C::Lzma
+            | C::CcittRle
+            | C::CcittRleWord
+            | C::CcittGroup3
+            | C::CcittGroup4
+            | C::Next
+            | C::ThunderScan => DecodedForm::Packed,
+            C::OldJpeg
+            | C::Jpeg
+            | C::SgiLog
+            | C::SgiLog24
+            | C::Jpeg2000
+            | C::Jpeg2000YCbCr
+            | C::Jpeg2000Rgb
+            | C::Lerc
+            | C::Png
+            | C::JpegXr
+            | C::WebP
+            | C::JpegXl => DecodedForm::Samples,
         }
     }
 

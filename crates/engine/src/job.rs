@@ -77,7 +77,8 @@ impl DecodeJob {
             let layout = layouts.get(block.layout as usize);
             let layout = layout.ok_or(JobError::Missing { task, what: "layout", index: block.layout })?;
             let selection = selections.get(block.selection as usize);
-            let selection = selection.ok_or(JobError::Missing { task, what: "selection", index: block.selection })?;
+            let selection =
+                selection.ok_or(JobError::Missing { task, what: "selection", index: block.selection })?;
             if let Some(&sample) = selection.iter().find(|&&sample| sample >= layout.samples) {
                 return Err(JobError::Missing { task, what: "sample", index: u32::from(sample) });
             }

@@ -4,6 +4,7 @@
 //! `output` where the pixels go; `ticket` work in flight and its report; `fault` what is wrong with a block;
 //! `context` and `budget` what a call may take; `engine` the trait.
 
+mod arena;
 mod block;
 mod budget;
 mod context;
@@ -14,6 +15,7 @@ mod job;
 mod output;
 mod ticket;
 
+pub use arena::{Arena, ArenaParts, Slot};
 pub use block::{BlockAddress, BlockLayout, CodecExtras, DecodedForm, Fill, Placement, Span};
 pub use budget::{Budget, BudgetError, Lease};
 pub use context::{Cancel, Context, Progress};

@@ -73,7 +73,14 @@ impl OutputSpec {
         let column = data_type.size();
         let row = checked_product(&[column, columns as usize]).ok_or(too_large.clone())?;
         let band = checked_product(&[row, rows as usize]).ok_or(too_large)?;
-        let spec = Self { data_type, bands, rows, columns, strides: Strides { band, row, column }, fill: Fill::default() };
+        let spec = Self {
+            data_type,
+            bands,
+            rows,
+            columns,
+            strides: Strides { band, row, column },
+            fill: Fill::default(),
+        };
         spec.len().map(|_| spec)
     }
 
@@ -83,7 +90,14 @@ impl OutputSpec {
         let band = data_type.size();
         let column = checked_product(&[band, bands as usize]).ok_or(too_large.clone())?;
         let row = checked_product(&[column, columns as usize]).ok_or(too_large)?;
-        let spec = Self { data_type, bands, rows, columns, strides: Strides { band, row, column }, fill: Fill::default() };
+        let spec = Self {
+            data_type,
+            bands,
+            rows,
+            columns,
+            strides: Strides { band, row, column },
+            fill: Fill::default(),
+        };
         spec.len().map(|_| spec)
     }
 
@@ -106,7 +120,8 @@ impl OutputSpec {
             if n > 1 && stride < extent {
                 return Err(OutputError::Overlapping);
             }
-            extent = stride.checked_mul(n - 1).and_then(|s| s.checked_add(extent)).ok_or(too_large.clone())?;
+            extent =
+                stride.checked_mul(n - 1).and_then(|s| s.checked_add(extent)).ok_or(too_large.clone())?;
         }
         isize::try_from(extent).map_err(|_| too_large)?;
         Ok(extent)
@@ -186,7 +201,13 @@ impl Output {
         }
         let (start, len) = (memory.as_mut_ptr(), memory.len());
         Ok(Self {
-            shared: Arc::new(Shared { spec, start, len, owner: Owner::Vec(memory), claims: Mutex::default() }),
+            shared: Arc::new(Shared {
+                spec,
+                start,
+                len,
+                owner: Owner::Vec(memory),
+                claims: Mutex::default(),
+            }),
         })
     }
 
@@ -328,8 +349,14 @@ mod tests {
         aliased.strides.band = 2;
         assert_eq!(aliased.len(), Err(OutputError::Overlapping));
         assert_eq!(spec().len(), Ok(2 * 4 * 8 * 2));
-        assert!(matches!(OutputSpec::band_first(DataType::C128, u32::MAX, u32::MAX, u32::MAX), Err(OutputError::TooLarge { .. })));
-        assert!(matches!(Output::from_vec(spec(), vec![0; 127]), Err(OutputError::TooSmall { need: 128, have: 127 })));
+        assert!(matches!(
+            OutputSpec::band_first(DataType::C128, u32::MAX, u32::MAX, u32::MAX),
+            Err(OutputError::TooLarge { .. })
+        ));
+        assert!(matches!(
+            Output::from_vec(spec(), vec![0; 127]),
+            Err(OutputError::TooSmall { need: 128, have: 127 })
+        ));
     }
 
     #[test]

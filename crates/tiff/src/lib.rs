@@ -1,11 +1,39 @@
 //! The TIFF and GeoTIFF file format: bytes to checked facts, without I/O and without pixels.
+//!
+//! `header`, `field`, `tag`, `directory` what a file is made of; `parse` bytes to directories, asking for the
+//! ranges it needs; `image` a directory made into facts (with `samples_of`, `colour`, `grid`, `block_table`);
+//! `geo` georeferencing; `gdal` what GDAL keeps in tags and sidecars; `limits` and `error`.
 
+mod block_table;
 mod byte_order;
+mod colour;
 mod compression;
+mod directory;
+mod error;
+mod field;
+mod grid;
+mod header;
+mod image;
+mod limits;
+mod parse;
 mod photometric;
 mod sample;
+mod samples_of;
+mod segments;
+mod tag;
 
+pub use block_table::{BlockArray, BlockTable, FileArray};
 pub use byte_order::ByteOrder;
+pub use colour::Colour;
 pub use compression::{Compression, LercWrapper, Predictor};
+pub use directory::{Directory, Entry, Origin, ValueData};
+pub use error::{TiffError, Warning};
+pub use field::FieldType;
+pub use grid::{BlockGrid, BlockKind};
+pub use header::{Header, Variant};
+pub use image::{Image, Planar, Subfile};
+pub use limits::Limits;
+pub use parse::{Parser, Step, Tiff};
 pub use photometric::{ExtraSample, Photometric, YCbCr};
 pub use sample::{DataType, SampleFormat, SampleType};
+pub use tag::Tag;

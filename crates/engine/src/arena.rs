@@ -1,0 +1,124 @@
+//! One piece of memory that many reads fill at once, and that is whole again when they are done.
+//!
+//! `Arena::split` gives disjoint slots to hand to threads; when all have been dropped, `ArenaParts::rejoin`
+//! gives the arena back. The arena of a GPU engine is pinned memory; this one is what the engine says.
+
+#![expect(unsafe_code, reason = "disjoint windows of one allocation, filled by many threads")]
+
+use std::any::Any;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+/// Memory for encoded bytes.
+pub struct Arena {
+    memory: Arc<Memory>,
+}
+
+/// The rest of an arena while its slots are out.
+pub struct ArenaParts {
+    memory: Arc<Memory>,
+}
+
+/// A part of an arena that nobody else can touch.
+pub struct Slot {
+    memory: Arc<Memory>,
+    offset: usize,
+    len: usize,
+}
+
+struct Memory {
+    start: *mut u8,
+    len: usize,
+    _owner: Box<dyn Any + Send + Sync>,
+}
+
+// SAFETY: the memory is reached only through an `Arena`, which is unique while no slot exists, or through
+// slots, which are disjoint.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+impl Arena {
+    /// An arena in ordinary memory.
+    pub fn from_vec(mut bytes: Vec<u8>) -> Self {
+        let (start, len) = (bytes.as_mut_ptr(), bytes.len());
+        Self { memory: Arc::new(Memory { start, len, _owner: Box::new(bytes) }) }
+    }
+
+    /// An arena in memory of another kind, freed with `owner`.
+    ///
+    /// # Safety
+    /// `start` must be valid for reads and writes of `len` initialised bytes while `owner` lives, and `owner`
+    /// must not touch them.
+    pub unsafe fn from_raw(start: *mut u8, len: usize, owner: Box<dyn Any + Send + Sync>) -> Self {
+        Self { memory: Arc::new(Memory { start, len, _owner: owner }) }
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: an `Arena` exists only while no slot does, so nobody writes.
+        unsafe { std::slice::from_raw_parts(self.memory.start, self.memory.len) }
+    }
+
+    /// Slots of the given lengths, one after the other from the start; `None` where they do not fit.
+    pub fn split(self, lens: &[usize]) -> Option<(ArenaParts, Vec<Slot>)> {
+        let mut offset = 0usize;
+        let mut slots = Vec::with_capacity(lens.len());
+        for &len in lens {
+            let end = offset.checked_add(len).filter(|&end| end <= self.memory.len)?;
+            slots.push(Slot { memory: Arc::clone(&self.memory), offset, len });
+            offset = end;
+        }
+        Some((ArenaParts { memory: self.memory }, slots))
+    }
+}
+
+impl ArenaParts {
+    /// The arena, once every slot has been dropped.
+    pub fn rejoin(self) -> Result<Arena, ArenaParts> {
+        if Arc::strong_count(&self.memory) == 1 { Ok(Arena { memory: self.memory }) } else { Err(self) }
+    }
+}
+
+impl Deref for Slot {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        // SAFETY: `split` made slots disjoint and inside the memory, and no `Arena` exists while one lives.
+        unsafe { std::slice::from_raw_parts(self.memory.start.add(self.offset), self.len) }
+    }
+}
+
+impl DerefMut for Slot {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `deref`; the slot is borrowed mutably, so this is the only way to its bytes.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.start.add(self.offset), self.len) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_fill_from_threads_and_rejoin() {
+        let (parts, slots) = Arena::from_vec(vec![9; 10]).split(&[3, 0, 4]).unwrap();
+        let mut parts = Some(parts);
+        std::thread::scope(|scope| {
+            for (value, mut slot) in (1u8..).zip(slots) {
+                scope.spawn(move || slot.fill(value));
+            }
+        });
+        let arena = parts.take().unwrap().rejoin().ok().unwrap();
+        assert_eq!(arena.bytes(), [1, 1, 1, 3, 3, 3, 3, 9, 9, 9]);
+    }
+
+    #[test]
+    fn does_not_rejoin_while_a_slot_is_out() {
+        let (parts, slots) = Arena::from_vec(vec![0; 4]).split(&[4]).unwrap();
+        let parts = parts.rejoin().err().unwrap();
+        drop(slots);
+        assert!(parts.rejoin().is_ok());
+        assert!(Arena::from_vec(vec![0; 4]).split(&[5]).is_none());
+        assert!(Arena::from_vec(vec![0; 4]).split(&[4, usize::MAX]).is_none());
+    }
+}

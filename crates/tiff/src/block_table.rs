@@ -1,0 +1,128 @@
+//! Where the blocks of an image are: two arrays, which may be too large to fetch whole.
+
+use crate::directory::{Directory, Entry, ValueData};
+use crate::{ByteOrder, FieldType, Tag, TiffError};
+use std::ops::Range;
+
+/// One array of a block table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BlockArray {
+    /// All values.
+    Here(Vec<u64>),
+    /// Still in the file.
+    There(FileArray),
+}
+
+/// An array of integers in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileArray {
+    start: u64,
+    count: u64,
+    field_type: FieldType,
+    byte_order: ByteOrder,
+}
+
+impl FileArray {
+    /// The byte range of the elements `elements`, clamped to the array.
+    pub fn bytes_of(&self, elements: Range<u64>) -> Range<u64> {
+        let at = |index: u64| self.start + index.min(self.count) * self.field_type.size();
+        at(elements.start)..at(elements.end)
+    }
+
+    /// Values out of the bytes of `bytes_of`.
+    pub fn decode(&self, bytes: &[u8]) -> Option<Vec<u64>> {
+        self.field_type.integers(bytes, self.byte_order)
+    }
+
+    /// Number of elements.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+}
+
+impl BlockArray {
+    /// The array of a tag; an error where its type is not integral.
+    pub(crate) fn from_entry(directory: &Directory, entry: &Entry) -> Result<Self, TiffError> {
+        match &entry.data {
+            ValueData::Here(_) => Ok(Self::Here(directory.integers(entry.tag)?.unwrap_or_default())),
+            ValueData::There(range) => {
+                let integral = matches!(
+                    entry.field_type,
+                    FieldType::Byte
+                        | FieldType::Short
+                        | FieldType::Long
+                        | FieldType::Long8
+                        | FieldType::Ifd
+                        | FieldType::Ifd8
+                );
+                if !integral {
+                    let problem = format!("{} values, unsigned integers expected", entry.field_type.name());
+                    return Err(TiffError::invalid(directory.place(entry.tag), problem));
+                }
+                Ok(Self::There(FileArray {
+                    start: range.start,
+                    count: entry.count,
+                    field_type: entry.field_type,
+                    byte_order: directory.byte_order,
+                }))
+            }
+        }
+    }
+
+    /// Number of elements.
+    pub fn count(&self) -> u64 {
+        match self {
+            Self::Here(values) => values.len() as u64,
+            Self::There(array) => array.count,
+        }
+    }
+}
+
+/// Offsets and sizes of an image's blocks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockTable {
+    /// Where each block begins.
+    pub offsets: BlockArray,
+    /// How many bytes each has; 0 means the block is not stored.
+    pub sizes: BlockArray,
+}
+
+impl BlockTable {
+    /// The table of a directory, `blocks` long at least; sizes may be missing (then `None`).
+    pub(crate) fn from_directory(
+        directory: &Directory,
+        tiled: bool,
+        blocks: u64,
+    ) -> Result<(BlockArray, Option<BlockArray>), TiffError> {
+        let (offsets_tag, sizes_tag) = match tiled {
+            // Some writers of tiles use the strips' tags, and libtiff reads them.
+            true if directory.get(Tag::TileOffsets).is_some() => (Tag::TileOffsets, Tag::TileByteCounts),
+            _ => (Tag::StripOffsets, Tag::StripByteCounts),
+        };
+        let sizes_tag = match directory.get(sizes_tag) {
+            None if tiled => Tag::StripByteCounts,
+            _ => sizes_tag,
+        };
+        let Some(entry) = directory.get(offsets_tag) else {
+            let tag = if tiled { Tag::TileOffsets } else { Tag::StripOffsets };
+            let place = crate::directory::place_of(directory.offset);
+            return Err(TiffError::invalid(place, format!("{tag} is missing or unusable")));
+        };
+        let offsets = BlockArray::from_entry(directory, entry)?;
+        let sizes = match directory.get(sizes_tag) {
+            Some(entry) => Some(BlockArray::from_entry(directory, entry)?),
+            None => None,
+        };
+        for (tag, array) in [(offsets_tag, Some(&offsets)), (sizes_tag, sizes.as_ref())] {
+            if let Some(found) = array.map(BlockArray::count)
+                && found < blocks
+            {
+                return Err(TiffError::invalid(
+                    directory.place(tag),
+                    format!("{found} values, {blocks} blocks expected"),
+                ));
+            }
+        }
+        Ok((offsets, sizes))
+    }
+}

@@ -1,0 +1,259 @@
+//! The GeoKey directory (tags 34735, 34736, 34737) as typed values.
+//!
+//! Every key that can be read is kept, whatever its number. A key that points outside its parameters is
+//! left out with a warning. What the keys mean is left to `crs` and `transform`.
+
+use std::collections::BTreeMap;
+
+use super::warning::{GeoWarning, GeoWarningCode as Code};
+
+/// Numbers of the keys used here (GeoTIFF 1.1, annex B).
+pub mod key {
+    #![expect(missing_docs, reason = "the names are those of the specification")]
+    pub const MODEL_TYPE: u16 = 1024;
+    pub const RASTER_TYPE: u16 = 1025;
+    pub const CITATION: u16 = 1026;
+    pub const GEODETIC_CRS: u16 = 2048;
+    pub const GEODETIC_CITATION: u16 = 2049;
+    pub const GEODETIC_DATUM: u16 = 2050;
+    pub const PRIME_MERIDIAN: u16 = 2051;
+    pub const GEOG_LINEAR_UNITS: u16 = 2052;
+    pub const GEOG_LINEAR_UNIT_SIZE: u16 = 2053;
+    pub const ANGULAR_UNITS: u16 = 2054;
+    pub const ANGULAR_UNIT_SIZE: u16 = 2055;
+    pub const ELLIPSOID: u16 = 2056;
+    pub const SEMI_MAJOR: u16 = 2057;
+    pub const SEMI_MINOR: u16 = 2058;
+    pub const INVERSE_FLATTENING: u16 = 2059;
+    pub const PRIME_MERIDIAN_LONG: u16 = 2061;
+    pub const PROJECTED_CRS: u16 = 3072;
+    pub const PROJECTED_CITATION: u16 = 3073;
+    pub const PROJECTION: u16 = 3074;
+    pub const METHOD: u16 = 3075;
+    pub const LINEAR_UNITS: u16 = 3076;
+    pub const LINEAR_UNIT_SIZE: u16 = 3077;
+    pub const STD_PARALLEL_1: u16 = 3078;
+    pub const STD_PARALLEL_2: u16 = 3079;
+    pub const NAT_ORIGIN_LONG: u16 = 3080;
+    pub const NAT_ORIGIN_LAT: u16 = 3081;
+    pub const FALSE_EASTING: u16 = 3082;
+    pub const FALSE_NORTHING: u16 = 3083;
+    pub const FALSE_ORIGIN_LONG: u16 = 3084;
+    pub const FALSE_ORIGIN_LAT: u16 = 3085;
+    pub const FALSE_ORIGIN_EASTING: u16 = 3086;
+    pub const FALSE_ORIGIN_NORTHING: u16 = 3087;
+    pub const CENTER_LONG: u16 = 3088;
+    pub const CENTER_LAT: u16 = 3089;
+    pub const CENTER_EASTING: u16 = 3090;
+    pub const CENTER_NORTHING: u16 = 3091;
+    pub const SCALE_AT_NAT_ORIGIN: u16 = 3092;
+    pub const SCALE_AT_CENTER: u16 = 3093;
+    pub const AZIMUTH: u16 = 3094;
+    pub const STRAIGHT_VERT_POLE_LONG: u16 = 3095;
+    pub const RECTIFIED_GRID_ANGLE: u16 = 3096;
+    pub const VERTICAL_CRS: u16 = 4096;
+    pub const VERTICAL_CITATION: u16 = 4097;
+    pub const VERTICAL_DATUM: u16 = 4098;
+    pub const VERTICAL_UNITS: u16 = 4099;
+}
+
+/// The code that stands for "user-defined" in every key.
+pub const USER_DEFINED: u16 = 32767;
+
+/// The value of one key.
+#[derive(Debug, Clone, PartialEq)]
+pub enum KeyValue {
+    /// A short in the directory itself.
+    Short(u16),
+    /// Several shorts, stored behind the directory's entries.
+    Shorts(Vec<u16>),
+    /// Values of GeoDoubleParams.
+    Doubles(Vec<f64>),
+    /// A piece of GeoAsciiParams without its closing `|` or NUL.
+    Text(String),
+}
+
+/// A GeoKey directory: every readable key and its value.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct GeoKeys {
+    /// Key revision, major and minor: 1.0 for GeoTIFF 1.0, 1.1 for OGC GeoTIFF 1.1.
+    pub revision: (u16, u16),
+    /// The values by key number.
+    pub values: BTreeMap<u16, KeyValue>,
+}
+
+impl GeoKeys {
+    /// Reads the directory; `None` where its header cannot be read.
+    pub fn parse(
+        directory: &[u16],
+        doubles: &[f64],
+        ascii: &[u8],
+        warnings: &mut Vec<GeoWarning>,
+    ) -> Option<Self> {
+        let place = "GeoKeyDirectory";
+        let Some((&[version, major, minor, count], entries)) = directory.split_first_chunk::<4>() else {
+            let message = format!("{} shorts, at least 4 expected; keys ignored", directory.len());
+            warnings.push(GeoWarning::new(Code::BadKeyDirectory, place, message));
+            return None;
+        };
+        // libgeotiff takes 0 as well, written by old software.
+        if version > 1 {
+            let message = format!("version {version}, 1 expected; keys ignored");
+            warnings.push(GeoWarning::new(Code::BadKeyDirectory, place, message));
+            return None;
+        }
+        let (present, _) = entries.as_chunks::<4>();
+        let stated = usize::from(count);
+        if present.len() < stated {
+            let message = format!("{stated} keys stated, room for {}; read those", present.len());
+            warnings.push(GeoWarning::new(Code::BadKeyDirectory, place, message));
+        }
+        let mut values = BTreeMap::new();
+        for &[id, location, n, value] in present.iter().take(stated) {
+            // A zeroed entry is padding that some writers count.
+            if id == 0 {
+                continue;
+            }
+            match read_value([location, n, value], directory, doubles, ascii) {
+                Ok(value) => {
+                    if values.contains_key(&id) {
+                        let same = values.get(&id) == Some(&value);
+                        let what = if same { "again with the same value" } else { "again with another value" };
+                        let message = format!("{what}; the first was kept");
+                        warnings.push(GeoWarning::new(Code::DuplicateKey, format!("key {id}"), message));
+                    } else {
+                        values.insert(id, value);
+                    }
+                }
+                Err(message) => {
+                    warnings.push(GeoWarning::new(Code::BadKey, format!("key {id}"), message));
+                }
+            }
+        }
+        Some(Self { revision: (major, minor), values })
+    }
+
+    /// The value of a key that is one short.
+    pub fn short(&self, id: u16) -> Option<u16> {
+        match self.values.get(&id)? {
+            KeyValue::Short(v) => Some(*v),
+            KeyValue::Shorts(v) => v.first().copied(),
+            KeyValue::Doubles(_) | KeyValue::Text(_) => None,
+        }
+    }
+
+    /// The value of a key that is one number.
+    pub fn double(&self, id: u16) -> Option<f64> {
+        match self.values.get(&id)? {
+            KeyValue::Doubles(v) => v.first().copied().filter(|v| v.is_finite()),
+            KeyValue::Short(v) => Some(f64::from(*v)),
+            KeyValue::Shorts(_) | KeyValue::Text(_) => None,
+        }
+    }
+
+    /// The value of a key that is text.
+    pub fn text(&self, id: u16) -> Option<&str> {
+        match self.values.get(&id)? {
+            KeyValue::Text(v) if !v.is_empty() => Some(v),
+            _ => None,
+        }
+    }
+
+    /// A code that says something: neither absent, 0 (undefined) nor 32767 (user-defined).
+    pub fn code(&self, id: u16) -> Option<u16> {
+        self.short(id).filter(|&v| v != 0 && v != USER_DEFINED)
+    }
+}
+
+fn read_value(
+    [location, n, value]: [u16; 3],
+    directory: &[u16],
+    doubles: &[f64],
+    ascii: &[u8],
+) -> Result<KeyValue, String> {
+    let range = usize::from(value)..usize::from(value) + usize::from(n);
+    let outside = |tag: &str, len: usize| {
+        format!("values {} to {} of {tag}, which has {len}; key ignored", range.start, range.end)
+    };
+    match location {
+        0 => Ok(KeyValue::Short(value)),
+        34735 => match directory.get(range.clone()) {
+            Some(v) => Ok(KeyValue::Shorts(v.to_vec())),
+            None => Err(outside("GeoKeyDirectory", directory.len())),
+        },
+        34736 => match doubles.get(range.clone()) {
+            Some(v) => Ok(KeyValue::Doubles(v.to_vec())),
+            None => Err(outside("GeoDoubleParams", doubles.len())),
+        },
+        34737 => {
+            // Writers count the closing NUL or bar differently; one missing at the very end is common.
+            let end = range.end.min(ascii.len());
+            let text = match ascii.get(range.start..end) {
+                Some(v) if end + 1 >= range.end => v,
+                _ => return Err(outside("GeoAsciiParams", ascii.len())),
+            };
+            let text = text.split(|&b| b == 0).next().unwrap_or(text);
+            let text = text.strip_suffix(b"|").unwrap_or(text);
+            Ok(KeyValue::Text(latin1_or_utf8(text)))
+        }
+        other => Err(format!("stored in tag {other}, which holds no keys; key ignored")),
+    }
+}
+
+/// The specification says ASCII; files hold UTF-8 and Latin-1 too.
+fn latin1_or_utf8(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => bytes.iter().map(|&b| char::from(b)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(directory: &[u16], doubles: &[f64], ascii: &[u8]) -> (Option<GeoKeys>, Vec<&'static str>) {
+        let mut warnings = Vec::new();
+        let keys = GeoKeys::parse(directory, doubles, ascii, &mut warnings);
+        (keys, warnings.iter().map(|w| w.code.as_str()).collect())
+    }
+
+    #[test]
+    fn reads_the_three_kinds_of_value() {
+        let dir = [1, 1, 0, 3, 3072, 0, 1, 32631, 3092, 34736, 1, 1, 1026, 34737, 4, 3];
+        let (keys, warnings) = parse(&dir, &[7.0, 0.9996], b"xx|UTM|\0");
+        let keys = keys.unwrap();
+        assert_eq!(keys.short(key::PROJECTED_CRS), Some(32631));
+        assert_eq!(keys.double(key::SCALE_AT_NAT_ORIGIN), Some(0.9996));
+        assert_eq!(keys.text(key::CITATION), Some("UTM"));
+        assert!(warnings.is_empty());
+    }
+
+    #[test]
+    fn a_count_that_lies_reads_what_is_there() {
+        let (keys, warnings) = parse(&[1, 1, 0, 65535, 3072, 0, 1, 32631, 1024], &[], b"");
+        assert_eq!(keys.unwrap().values.len(), 1);
+        assert_eq!(warnings, ["geo-key-directory"]);
+    }
+
+    #[test]
+    fn values_outside_their_tag_are_left_out() {
+        let dir = [1, 1, 0, 3, 3092, 34736, 1, 5, 1026, 34737, 9, 1, 3073, 700, 1, 0];
+        let (keys, warnings) = parse(&dir, &[1.0], b"abc");
+        assert!(keys.unwrap().values.is_empty());
+        assert_eq!(warnings, ["geo-key", "geo-key", "geo-key"]);
+    }
+
+    #[test]
+    fn the_first_of_two_equal_keys_counts() {
+        let (keys, warnings) = parse(&[1, 1, 0, 2, 3072, 0, 1, 32631, 3072, 0, 1, 32632], &[], b"");
+        assert_eq!(keys.unwrap().short(3072), Some(32631));
+        assert_eq!(warnings, ["geo-key-duplicate"]);
+    }
+
+    #[test]
+    fn unknown_versions_and_short_headers_give_no_keys() {
+        assert_eq!(parse(&[9, 1, 0, 1, 3072, 0, 1, 32631], &[], b""), (None, vec!["geo-key-directory"]));
+        assert_eq!(parse(&[1, 1, 0], &[], b""), (None, vec!["geo-key-directory"]));
+    }
+}

@@ -1,0 +1,85 @@
+//! What was tolerated in a file's georeferencing or metadata.
+//!
+//! Georeferencing never makes an image unreadable: a bad tag becomes a warning and an absent fact. The
+//! code is stable, for programs; the message is for people.
+
+use std::fmt;
+
+/// What kind of toleration took place; `as_str` is stable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum GeoWarningCode {
+    /// The GeoKey directory's header is short or has an unknown version.
+    BadKeyDirectory,
+    /// One GeoKey points outside its parameters or has the wrong type, and was left out.
+    BadKey,
+    /// A GeoKey occurs more than once; the first was kept.
+    DuplicateKey,
+    /// A code that is not in the registry known here.
+    UnknownCode,
+    /// Two statements about the same fact differ; the message says which one was kept.
+    Contradiction,
+    /// A transform tag has a wrong length, a zero, or a number that is not finite.
+    BadTransform,
+    /// PixelScale has a negative y; read as north-up, as GDAL does.
+    NegativeScaleY,
+    /// Tie points beyond those that could be used.
+    BadTiePoints,
+    /// A coordinate reference system that cannot be written as WKT.
+    UnsupportedCrs,
+    /// WKT text that does not parse.
+    BadWkt,
+    /// RPC coefficients that are not 92 finite numbers, or a text that lacks some.
+    BadRpc,
+    /// A nodata text that is no number, has something behind the number, or does not fit the samples.
+    BadNoData,
+    /// XML metadata that is malformed, too large, or has an item that makes no sense.
+    BadMetadata,
+    /// A world file that has no six finite numbers.
+    BadWorldFile,
+}
+
+impl GeoWarningCode {
+    /// The code as a stable word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::BadKeyDirectory => "geo-key-directory",
+            Self::BadKey => "geo-key",
+            Self::DuplicateKey => "geo-key-duplicate",
+            Self::UnknownCode => "geo-unknown-code",
+            Self::Contradiction => "geo-contradiction",
+            Self::BadTransform => "geo-transform",
+            Self::NegativeScaleY => "geo-negative-scale",
+            Self::BadTiePoints => "geo-tie-points",
+            Self::UnsupportedCrs => "geo-crs",
+            Self::BadWkt => "geo-wkt",
+            Self::BadRpc => "geo-rpc",
+            Self::BadNoData => "nodata",
+            Self::BadMetadata => "metadata",
+            Self::BadWorldFile => "world-file",
+        }
+    }
+}
+
+/// One toleration: what kind, where, and what was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GeoWarning {
+    /// What kind of toleration.
+    pub code: GeoWarningCode,
+    /// The tag, key or element it is about, such as `ModelPixelScale` or `key 3072`.
+    pub place: String,
+    /// One lower-case sentence: what was found and what was done.
+    pub message: String,
+}
+
+impl GeoWarning {
+    pub(crate) fn new(code: GeoWarningCode, place: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { code, place: place.into(), message: message.into() }
+    }
+}
+
+impl fmt::Display for GeoWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.message)
+    }
+}
