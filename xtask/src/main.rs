@@ -1,2 +1,70 @@
-//! soon
-fn main() {}
+//! Chores of the repository: `cargo xtask CHORE`.
+//!
+//! Each chore is one module with one function that prints what it does and returns `Ok`, or what is wrong. What is
+//! Python runs in environments that [`venv`] makes under the repository's root.
+
+mod bench;
+mod corpus;
+mod failure;
+mod file_size;
+mod licences;
+mod process;
+mod ran;
+mod spdx;
+mod support_table;
+mod test;
+mod venv;
+mod workspace;
+
+use failure::Failure;
+use std::process::ExitCode;
+use workspace::Workspace;
+
+const HELP: &str = "\
+usage: cargo xtask CHORE
+
+  test            everything CI runs: format, lints, licences, file sizes, tests, documents, Python, support table
+  support-table   check docs/support.md against the tests that the last `test` ran
+  licences        check the licence of every dependency against deny.toml
+  file-size       list source files that are too long
+  corpus [ARG…]   compare the release binary with the corpus's manifest; ARGs go to its check.py
+  bench [ARG…]    measure whole reads beside GDAL and tifffile; ARGs go to docs/bench/cpu_peers.py
+
+The corpus is looked for in the folder STRILE_CORPUS, then in ../shared/corpus.";
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let chore = args.next().unwrap_or_default();
+    let rest: Vec<String> = args.collect();
+    match run(&chore, &rest) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if !failure.is_reported() {
+                eprintln!("error: {failure}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(chore: &str, rest: &[String]) -> Result<(), Failure> {
+    if matches!(chore, "-h" | "--help" | "help") {
+        println!("{HELP}");
+        return Ok(());
+    }
+    let takes_arguments = matches!(chore, "corpus" | "bench");
+    if let (false, Some(surplus)) = (takes_arguments, rest.first()) {
+        return Err(Failure::new(format!("`{chore}` takes no argument, found `{surplus}`\n\n{HELP}")));
+    }
+    let workspace = Workspace::find()?;
+    match chore {
+        "test" => test::run(&workspace),
+        "support-table" => support_table::run(&workspace),
+        "licences" => licences::run(&workspace),
+        "file-size" => file_size::run(&workspace),
+        "corpus" => corpus::run(&workspace, rest),
+        "bench" => bench::run(&workspace, rest),
+        "" => Err(Failure::new(format!("a chore is needed\n\n{HELP}"))),
+        other => Err(Failure::new(format!("no chore is called `{other}`\n\n{HELP}"))),
+    }
+}

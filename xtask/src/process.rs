@@ -1,0 +1,81 @@
+//! Running other programs: what they print is shown as it comes, and kept where it is to be parsed.
+
+use crate::failure::Failure;
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// How a program ended, and its lines where they were kept (stdout and stderr, in the order written).
+pub struct Ended {
+    pub success: bool,
+    pub lines: Vec<String>,
+}
+
+/// `cargo` as the one that runs us, in the given folder.
+pub fn cargo(root: &Path) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root);
+    command
+}
+
+/// Runs to the end with our own stdout and stderr; a non-zero exit is a failure.
+pub fn show(command: &mut Command) -> Result<(), Failure> {
+    let words = describe(command);
+    eprintln!("$ {words}");
+    let status = command.status().map_err(|e| Failure::new(format!("`{words}` did not start: {e}")))?;
+    if status.success() { Ok(()) } else { Err(Failure::new(format!("`{words}` ended with {status}"))) }
+}
+
+/// Runs to the end, showing each line and keeping it.
+pub fn show_and_keep(command: &mut Command) -> Result<Ended, Failure> {
+    let words = describe(command);
+    eprintln!("$ {words}");
+    let failed = |e: std::io::Error| Failure::new(format!("`{words}`: {e}"));
+    let (reader, writer) = std::io::pipe().map_err(failed)?;
+    command.stdin(Stdio::null()).stdout(writer.try_clone().map_err(failed)?).stderr(writer);
+    let mut child = command.spawn().map_err(failed)?;
+    // The command holds ends of the pipe for writing; while they are open the reader sees no end.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut lines = Vec::new();
+    let mut reader = BufReader::new(reader);
+    let mut bytes = Vec::new();
+    while reader.read_until(b'\n', &mut bytes).map_err(failed)? > 0 {
+        let line = String::from_utf8_lossy(&bytes).trim_end().to_owned();
+        eprintln!("{line}");
+        lines.push(line);
+        bytes.clear();
+    }
+    let status = child.wait().map_err(failed)?;
+    Ok(Ended { success: status.success(), lines })
+}
+
+/// Stdout of a program, or a failure with what it said on stderr.
+pub fn capture(command: &mut Command) -> Result<String, Failure> {
+    let words = describe(command);
+    let out = command.output().map_err(|e| Failure::new(format!("`{words}` did not start: {e}")))?;
+    if out.status.success() {
+        return Ok(String::from_utf8_lossy(&out.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&out.stderr);
+    Err(Failure::new(format!("`{words}` ended with {}: {}", out.status, said.trim())))
+}
+
+/// Whether a program starts and ends well: is it installed?
+pub fn answers(command: &mut Command) -> bool {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|s| s.success())
+}
+
+fn describe(command: &Command) -> String {
+    let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
+    std::iter::once(program)
+        .chain(command.get_args())
+        .map(OsStr::to_string_lossy)
+        .collect::<Vec<_>>()
+        .join(" ")
+}

@@ -1,0 +1,188 @@
+//! Which tests ran and how they ended, from what nextest, libtest and our Python checks print.
+//!
+//! A test's name is its binary's name as nextest has it, `::`, and its path: `strile-cpu::codec::lzw::tests::x` of a
+//! library, `strile-cli::dump::x` of the integration test `tests/dump.rs`, `strile-cli::bin/strile::x` of a binary,
+//! `python::x` of a Python check. The list is kept in the target folder for the support table.
+
+use crate::failure::Failure;
+use crate::workspace::Workspace;
+use std::collections::BTreeMap;
+
+/// Name of a test, and whether it passed.
+#[derive(Debug, Default, PartialEq)]
+pub struct TestsRan(BTreeMap<String, bool>);
+
+impl TestsRan {
+    /// Adds the tests of a nextest run (`--status-level all`, no colours). A test that was tried again counts as it
+    /// ended last; skipped ones did not run.
+    pub fn add_nextest(&mut self, lines: &[String]) {
+        for line in lines {
+            // `    PASS [   0.005s] ( 3/10) strile-tiff header::tests::big`; nextest before 0.9.100 has no count.
+            let Some((status, rest)) = line.trim_start().split_once(" [") else { continue };
+            let Some((_, rest)) = rest.split_once("s] ") else { continue };
+            let rest = rest.trim_start();
+            let named = match rest.strip_prefix('(') {
+                Some(count) => count.split_once(')').map_or("", |(_, named)| named.trim_start()),
+                None => rest,
+            };
+            let Some((binary, test)) = named.split_once(' ') else { continue };
+            let passed = matches!(status, "PASS" | "LEAK" | "SLOW") || status.starts_with("FLAKY");
+            let failed =
+                ["FAIL", "ABORT", "SIG", "TIMEOUT", "LEAK-FAIL"].iter().any(|word| status.starts_with(word));
+            if (passed && status != "SLOW") || failed {
+                self.0.insert(format!("{binary}::{test}"), passed);
+            }
+        }
+    }
+
+    /// Adds the tests of `cargo test -p PACKAGE`, unit, integration and document tests.
+    pub fn add_libtest(&mut self, package: &str, lines: &[String]) {
+        let mut binary = package.to_owned();
+        for line in lines {
+            let line = line.trim();
+            if let Some(running) = line.strip_prefix("Running ") {
+                binary = binary_name(package, running);
+            } else if line.starts_with("Doc-tests ") {
+                binary = format!("{package}::doc");
+            } else if let Some((test, ended)) =
+                line.strip_prefix("test ").and_then(|t| t.rsplit_once(" ... "))
+            {
+                let test = test.trim_end_matches(" - should panic");
+                match ended {
+                    "ok" => self.0.insert(format!("{binary}::{test}"), true),
+                    "FAILED" => self.0.insert(format!("{binary}::{test}"), false),
+                    _ => None,
+                };
+            }
+        }
+    }
+
+    /// Adds lines `PASS name` and `FAIL name: reason` of a Python check.
+    pub fn add_python(&mut self, lines: &[String]) {
+        for line in lines {
+            if let Some(name) = line.strip_prefix("PASS ") {
+                self.0.insert(format!("python::{name}"), true);
+            } else if let Some(failed) = line.strip_prefix("FAIL ") {
+                let name = failed.split_once(": ").map_or(failed, |(name, _)| name);
+                self.0.insert(format!("python::{name}"), false);
+            }
+        }
+    }
+
+    /// How one test ended; `None` when it did not run.
+    pub fn passed(&self, name: &str) -> Option<bool> {
+        self.0.get(name).copied()
+    }
+
+    /// Names of the tests that failed.
+    pub fn failed(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(|(_, passed)| !**passed).map(|(name, _)| name.as_str())
+    }
+
+    /// How many passed and how many failed.
+    pub fn count(&self) -> (usize, usize) {
+        let passed = self.0.values().filter(|passed| **passed).count();
+        (passed, self.0.len() - passed)
+    }
+
+    /// Keeps the list for `support-table`.
+    pub fn save(&self, workspace: &Workspace) -> Result<(), Failure> {
+        let path = workspace.target.join(FILE);
+        let text: String = self
+            .0
+            .iter()
+            .map(|(name, passed)| format!("{} {name}\n", if *passed { "pass" } else { "fail" }))
+            .collect();
+        std::fs::write(&path, text).map_err(|e| Failure::new(format!("{}: {e}", path.display())))
+    }
+
+    /// The list that the last `test` kept.
+    pub fn load(workspace: &Workspace) -> Result<Self, Failure> {
+        let path = workspace.target.join(FILE);
+        let text = std::fs::read_to_string(&path)
+            .map_err(|e| Failure::new(format!("{}: {e}; `cargo xtask test` writes it", path.display())))?;
+        Ok(Self::parse(&text))
+    }
+
+    /// A list as [`Self::save`] writes it.
+    pub fn parse(text: &str) -> Self {
+        let entry = |line: &str| line.split_once(' ').map(|(ended, name)| (name.to_owned(), ended == "pass"));
+        Self(text.lines().filter_map(entry).collect())
+    }
+}
+
+const FILE: &str = "tests-ran.txt";
+
+/// nextest's name for the binary of cargo's line `Running unittests src/main.rs (target/debug/deps/strile-0123)`.
+fn binary_name(package: &str, running: &str) -> String {
+    let (source, file) = running.split_once(" (").unwrap_or((running, ""));
+    let stem = file.rsplit('/').next().and_then(|f| f.rsplit_once('-')).map_or("", |(stem, _)| stem);
+    match source.strip_prefix("unittests ") {
+        Some(source) if source.ends_with("main.rs") || source.contains("/bin/") => {
+            format!("{package}::bin/{stem}")
+        }
+        Some(_) => package.to_owned(),
+        None => format!("{package}::{stem}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Vec<String> {
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn reads_nextest() {
+        let mut ran = TestsRan::default();
+        ran.add_nextest(&lines(
+            "    Finished `test` profile [optimized] target(s) in 2.3s
+     Nextest run ID 1234 with nextest profile: default
+        PASS [   0.005s] (  1/10) strile-tiff header::tests::big
+        FAIL [   0.006s] (  2/10) strile-cli::dump windows::crop
+        SLOW [> 60.000s] (─────) strile-cpu codec::tests::slow
+     SIGABRT [   0.006s] strile-cli::bin/strile tests::aborts
+        SKIP [         ] (  3/10) strile-cpu codec::tests::ignored
+     Summary [   0.100s] 3 tests run: 1 passed, 2 failed, 1 skipped
+        FAIL [   0.006s] (  2/10) strile-cli::dump windows::crop",
+        ));
+        let want = "pass strile-tiff::header::tests::big
+fail strile-cli::dump::windows::crop
+fail strile-cli::bin/strile::tests::aborts";
+        assert_eq!(ran, TestsRan::parse(want));
+        assert_eq!(ran.count(), (1, 2));
+    }
+
+    #[test]
+    fn reads_libtest() {
+        let mut ran = TestsRan::default();
+        ran.add_libtest(
+            "strile-cli",
+            &lines(
+                "     Running unittests src/main.rs (target/debug/deps/strile-0a1b)
+test args::tests::help ... ok
+test args::tests::ignored ... ignored
+     Running tests/dump.rs (target/debug/deps/dump-0a1b)
+test windows::crop ... FAILED
+   Doc-tests strile_cli
+test crates/cli/src/lib.rs - open (line 3) ... ok
+test result: ok. 1 passed; 0 failed; 0 ignored",
+            ),
+        );
+        let want = "pass strile-cli::bin/strile::args::tests::help
+fail strile-cli::dump::windows::crop
+pass strile-cli::doc::crates/cli/src/lib.rs - open (line 3)";
+        assert_eq!(ran, TestsRan::parse(want));
+    }
+
+    #[test]
+    fn reads_python() {
+        let mut ran = TestsRan::default();
+        ran.add_python(&lines("PASS gdal/deflate_tiles\nFAIL gdal/lzw: pixels differ: 3\nother"));
+        assert_eq!(ran, TestsRan::parse("pass python::gdal/deflate_tiles\nfail python::gdal/lzw"));
+        assert_eq!(ran.passed("python::gdal/lzw"), Some(false));
+        assert_eq!(ran.passed("python::gdal/none"), None);
+    }
+}

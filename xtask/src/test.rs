@@ -1,0 +1,188 @@
+//! Everything CI runs, step after step; a failing step does not keep the others from running.
+//!
+//! The last line is `N passed, N failed`: tests that ran and passed, and tests or whole steps that failed.
+
+use crate::corpus::Corpus;
+use crate::failure::Failure;
+use crate::process;
+use crate::ran::TestsRan;
+use crate::workspace::Workspace;
+use crate::{file_size, licences, support_table, venv};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Runs all steps and prints a summary.
+pub fn run(workspace: &Workspace) -> Result<(), Failure> {
+    let mut steps = Steps::default();
+    let mut ran = TestsRan::default();
+    let cargo = |args: &[&str]| {
+        let mut command = process::cargo(&workspace.root);
+        command.args(args);
+        command
+    };
+    steps.step("format", || process::show(&mut cargo(&["fmt", "--all", "--check"])));
+    steps.step("file size", || file_size::run(workspace));
+    steps.step("licences", || licences::run(workspace));
+    steps.step("lints", || {
+        process::show(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
+    });
+    steps.tests("tests", &mut ran, |ran| rust_tests(workspace, ran));
+    steps.tests("document tests", &mut ran, |ran| document_tests(workspace, ran));
+    steps.step("documents", || {
+        process::show(cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "--deny warnings"))
+    });
+    steps.tests("Python checks", &mut ran, |ran| python_checks(workspace, ran));
+    steps.step("corpus", || match Corpus::find(workspace)? {
+        Some(corpus) => corpus.check(workspace, &[]),
+        None => {
+            println!("no corpus in STRILE_CORPUS or ../shared/corpus: left out");
+            Ok(())
+        }
+    });
+    steps.step("tests kept", || ran.save(workspace));
+    steps.step("support table", || support_table::check(workspace, &ran));
+    steps.finish(&ran)
+}
+
+/// Steps done so far.
+#[derive(Default)]
+struct Steps(Vec<Step>);
+
+struct Step {
+    name: &'static str,
+    took: Duration,
+    outcome: Outcome,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Outcome {
+    Passed,
+    /// Failed by tests that are counted one by one.
+    TestsFailed,
+    Failed,
+}
+
+impl Steps {
+    fn step(&mut self, name: &'static str, work: impl FnOnce() -> Result<(), Failure>) {
+        eprintln!("\n== {name}");
+        let start = Instant::now();
+        let outcome = match work() {
+            Ok(()) => Outcome::Passed,
+            Err(failure) => {
+                eprintln!("{name}: {failure}");
+                Outcome::Failed
+            }
+        };
+        self.0.push(Step { name, took: start.elapsed(), outcome });
+    }
+
+    /// A step that runs tests: one that fails without a failed test (it did not build, say) is a failure of its own.
+    fn tests(
+        &mut self,
+        name: &'static str,
+        ran: &mut TestsRan,
+        work: impl FnOnce(&mut TestsRan) -> Result<(), Failure>,
+    ) {
+        let (_, before) = ran.count();
+        self.step(name, || work(ran));
+        let (_, after) = ran.count();
+        if let Some(step) = self.0.last_mut()
+            && after > before
+        {
+            step.outcome = Outcome::TestsFailed;
+        }
+    }
+
+    fn finish(&self, ran: &TestsRan) -> Result<(), Failure> {
+        println!();
+        for step in &self.0 {
+            let word = if step.outcome == Outcome::Passed { "ok" } else { "FAILED" };
+            println!("{:16} {word:6} {:7.1} s", step.name, step.took.as_secs_f64());
+        }
+        for test in ran.failed() {
+            println!("failed: {test}");
+        }
+        let (passed, tests_failed) = ran.count();
+        let failed = tests_failed + self.0.iter().filter(|step| step.outcome == Outcome::Failed).count();
+        println!("\n{passed} passed, {failed} failed");
+        if failed == 0 { Ok(()) } else { Err(Failure::reported()) }
+    }
+}
+
+/// Unit and integration tests, by nextest where it is installed.
+fn rust_tests(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> {
+    if process::answers(process::cargo(&workspace.root).args(["nextest", "--version"])) {
+        let mut nextest = process::cargo(&workspace.root);
+        nextest.args(["nextest", "run", "--workspace", "--no-fail-fast", "--color", "never"]);
+        nextest.args(["--status-level", "all", "--final-status-level", "none"]);
+        let ended = process::show_and_keep(&mut nextest)?;
+        ran.add_nextest(&ended.lines);
+        return success(ended.success, "nextest");
+    }
+    libtests(workspace, ran, &["--lib", "--bins", "--tests"])
+}
+
+fn document_tests(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> {
+    libtests(workspace, ran, &["--doc"])
+}
+
+/// `cargo test` for each package: its lines do not say which package a test belongs to.
+fn libtests(workspace: &Workspace, ran: &mut TestsRan, targets: &[&str]) -> Result<(), Failure> {
+    let mut all = true;
+    for package in workspace.members() {
+        let without_library = !workspace.has_library(package);
+        let targets: Vec<&str> = targets
+            .iter()
+            .copied()
+            .filter(|t| !(without_library && ["--lib", "--doc"].contains(t)))
+            .collect();
+        if targets.is_empty() {
+            continue;
+        }
+        let mut test = process::cargo(&workspace.root);
+        let ended = process::show_and_keep(
+            test.args(["test", "--package", package, "--no-fail-fast", "--color", "never"]).args(&targets),
+        )?;
+        ran.add_libtest(package, &ended.lines);
+        all &= ended.success;
+    }
+    success(all, "cargo test")
+}
+
+/// The command line judged by other readers, in our own environment.
+fn python_checks(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> {
+    let python = venv::CHECKS.python(workspace)?;
+    process::show(process::cargo(&workspace.root).args(["build", "--package", "strile-cli"]))?;
+    let ended = process::show_and_keep(
+        Command::new(python)
+            .current_dir(&workspace.root)
+            .args(["-B", "xtask/python/compare_readers.py", "--strile"])
+            .arg(workspace.target.join("debug/strile")),
+    )?;
+    ran.add_python(&ended.lines);
+    success(ended.success, "compare_readers.py")
+}
+
+fn success(success: bool, name: &str) -> Result<(), Failure> {
+    if success { Ok(()) } else { Err(Failure::new(format!("{name} reports failures"))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_fails_by_tests_is_not_counted_twice() {
+        let mut steps = Steps::default();
+        let mut ran = TestsRan::default();
+        steps.tests("tests", &mut ran, |ran| {
+            ran.add_python(&["FAIL a: b".to_owned()]);
+            Err(Failure::new("one failed"))
+        });
+        steps.tests("build", &mut ran, |_| Err(Failure::new("does not build")));
+        steps.step("format", || Ok(()));
+        let outcomes: Vec<Outcome> = steps.0.iter().map(|step| step.outcome).collect();
+        assert!(outcomes == [Outcome::TestsFailed, Outcome::Failed, Outcome::Passed]);
+        assert!(steps.finish(&ran).is_err());
+    }
+}

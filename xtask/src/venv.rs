@@ -1,0 +1,75 @@
+//! Python environments of the repository, each made once from a list of pinned packages.
+
+use crate::failure::Failure;
+use crate::process;
+use crate::workspace::Workspace;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Which environment: where it lies, what it holds, and the oldest Python that has those packages.
+pub struct Environment {
+    folder: &'static str,
+    requirements: &'static str,
+    oldest: (u32, u32),
+}
+
+/// For the checks of `cargo xtask test` and the corpus.
+pub const CHECKS: Environment =
+    Environment { folder: ".venv", requirements: "xtask/python/requirements.txt", oldest: (3, 11) };
+
+/// For the benchmark: GDAL's LIBERTIFF driver is in wheels for Python 3.12 and newer alone.
+pub const BENCH: Environment = Environment {
+    folder: ".venv-bench",
+    requirements: "xtask/python/requirements-bench.txt",
+    oldest: (3, 12),
+};
+
+impl Environment {
+    /// The environment's Python, after making it, or making it again, where the list has changed.
+    pub fn python(&self, workspace: &Workspace) -> Result<PathBuf, Failure> {
+        let folder = workspace.root.join(self.folder);
+        let requirements = workspace.root.join(self.requirements);
+        let python = folder.join("bin/python");
+        let stamp = folder.join("installed.txt");
+        let wanted = read(&requirements)?;
+        if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+            return Ok(python);
+        }
+        let base = self.base_python()?;
+        process::show(Command::new(base).args(["-m", "venv", "--clear"]).arg(&folder))?;
+        process::show(
+            Command::new(&python)
+                .args([
+                    "-m",
+                    "pip",
+                    "install",
+                    "--quiet",
+                    "--disable-pip-version-check",
+                    "--only-binary=:all:",
+                    "-r",
+                ])
+                .arg(&requirements),
+        )?;
+        std::fs::write(&stamp, wanted).map_err(|e| Failure::new(format!("{}: {e}", stamp.display())))?;
+        Ok(python)
+    }
+
+    /// A Python of the machine that is new enough: `STRILE_PYTHON`, else `python3`, else `python3.MINOR` on the path.
+    fn base_python(&self) -> Result<String, Failure> {
+        let (major, minor) = self.oldest;
+        let test = format!("import sys, venv; sys.exit(sys.version_info < ({major}, {minor}))");
+        let named = std::env::var("STRILE_PYTHON").ok();
+        let by_version = (minor..minor + 4).map(|minor| format!("python{major}.{minor}"));
+        let mut candidates = named.into_iter().chain(["python3".to_owned()]).chain(by_version);
+        candidates.find(|python| process::answers(Command::new(python).args(["-c", &test]))).ok_or_else(|| {
+            Failure::new(format!(
+                "no Python {major}.{minor} or newer on the path (looked for `python3` and `python{major}.{minor}`); \
+                 install it, or name one by STRILE_PYTHON"
+            ))
+        })
+    }
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|e| Failure::new(format!("{}: {e}", path.display())))
+}
