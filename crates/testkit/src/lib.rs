@@ -1,1 +1,31 @@
-//! soon
+//! Dev-only: files made in memory and what must be read from them.
+//!
+//! `pixels` rasters; `image` an image by its facts; `builder` and `tag` directories and bytes, odd ones too;
+//! `pack` and `encode` blocks; `fixtures` the list of files every engine must read; `corpus` the conformance
+//! corpus where it is found; `digest` SHA-256; `mutate` damaged files.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "dev-only: a wrong fixture should stop the test"
+)]
+
+mod builder;
+mod digest;
+mod encode;
+mod image;
+mod pack;
+mod pixels;
+mod tag;
+
+pub use builder::{Built, BuiltBlock, Directory, FileOrder, TiffBuilder};
+pub use digest::sha256;
+pub use encode::{Codec, JpegOptions};
+pub use image::{FileFrame, Grid, ImageSpec, geo_tags, metadata_tag, nodata_tag};
+pub use pack::BlockPixels;
+pub use pixels::{Pattern, Pixels, Random, to_f64};
+pub use tag::{Tag, Value};
