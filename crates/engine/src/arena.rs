@@ -76,7 +76,11 @@ impl Arena {
 impl ArenaParts {
     /// The arena, once every slot has been dropped.
     pub fn rejoin(self) -> Result<Arena, ArenaParts> {
-        if Arc::strong_count(&self.memory) == 1 { Ok(Arena { memory: self.memory }) } else { Err(self) }
+        // `try_unwrap` also makes what other threads wrote before they dropped their slots visible here.
+        match Arc::try_unwrap(self.memory) {
+            Ok(memory) => Ok(Arena { memory: Arc::new(memory) }),
+            Err(memory) => Err(Self { memory }),
+        }
     }
 }
 

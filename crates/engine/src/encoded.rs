@@ -1,6 +1,6 @@
 //! Where an engine finds the encoded bytes of a job.
 
-use crate::Span;
+use crate::{Arena, Span};
 use std::io;
 use std::sync::Arc;
 
@@ -12,27 +12,10 @@ pub trait ReadAt: Send + Sync {
     fn read_at<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> io::Result<&'a [u8]>;
 }
 
-/// Memory that a source reads into and an engine decodes from; pinned where the engine is a GPU.
-pub trait Staging: Send + Sync {
-    /// The bytes.
-    fn bytes(&self) -> &[u8];
-    /// The bytes, to be read into.
-    fn bytes_mut(&mut self) -> &mut [u8];
-}
-
-impl Staging for Vec<u8> {
-    fn bytes(&self) -> &[u8] {
-        self
-    }
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        self
-    }
-}
-
 /// The encoded bytes of a job.
 pub enum Encoded {
     /// Fetched before: spans are offsets into this one arena.
-    Staged(Box<dyn Staging>),
+    Staged(Arena),
     /// Pulled by the threads that decode: spans are offsets into the source a task names.
     Pulled(Vec<Arc<dyn ReadAt>>),
 }

@@ -1,6 +1,6 @@
 //! The trait every engine implements, and its errors.
 
-use crate::{BlockLayout, BudgetError, Context, DecodeJob, Encoded, Output, Report, Staging, Ticket};
+use crate::{Arena, BlockLayout, BudgetError, Context, DecodeJob, Encoded, Output, Report, Ticket};
 use thiserror::Error;
 
 /// Whether an engine decodes blocks of a layout.
@@ -61,8 +61,8 @@ pub trait Engine: Send + Sync {
     /// Whether `Encoded::Pulled` suits this engine: its own threads read local sources.
     fn pulls(&self) -> bool;
 
-    /// Memory to read `len` encoded bytes into.
-    fn staging(&self, len: usize) -> Result<Box<dyn Staging>, EngineError>;
+    /// Memory for sources to read `len` encoded bytes into; pinned where the engine is a GPU.
+    fn staging(&self, len: usize) -> Result<Arena, EngineError>;
 
     /// Starts decoding and returns at once.
     fn submit(

@@ -19,7 +19,7 @@ pub use arena::{Arena, ArenaParts, Slot};
 pub use block::{BlockAddress, BlockLayout, CodecExtras, DecodedForm, Fill, Placement, Span};
 pub use budget::{Budget, BudgetError, Lease};
 pub use context::{Cancel, Context, Progress};
-pub use encoded::{Encoded, ReadAt, Staging};
+pub use encoded::{Encoded, ReadAt};
 pub use engine::{Engine, EngineError, Support};
 pub use fault::{BlockFault, FaultKind, LocatedFault};
 pub use job::{BlockTask, DecodeJob, JobError};

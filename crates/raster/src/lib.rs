@@ -1,1 +1,48 @@
-//! soon
+//! Reads GeoTIFF and Cloud-Optimized GeoTIFF, fast and safely.
+//!
+//! ```no_run
+//! use strile::{Context, Dataset, ReadOptions, Window};
+//!
+//! let dataset = Dataset::open("dem.tif")?;
+//! let window = Window { x: 0, y: 0, width: 512, height: 512 };
+//! let options = ReadOptions { window: Some(window), ..Default::default() };
+//! let raster = dataset.read(&options, &Context::default())?;
+//! println!("{} bands of {}", raster.bands, raster.data_type);
+//! # Ok::<(), strile::Error>(())
+//! ```
+//!
+//! The map: `source` where bytes come from; `open`, `pages`, `dataset` what a file holds; `window`, `options`
+//! what is asked for; `plan` what will be done; `locate` where blocks are; `pipeline` doing it; `adjust` what
+//! is done to the result; `device` the engines; `raster` the pixels.
+
+mod adjust;
+pub mod bytes;
+mod dataset;
+mod device;
+mod error;
+mod locate;
+mod open;
+mod options;
+mod pages;
+mod pipeline;
+mod plan;
+mod raster;
+mod source;
+mod window;
+
+pub use dataset::Dataset;
+pub use device::{DeviceInfo, devices};
+pub use error::{Error, Result};
+pub use open::OpenOptions;
+pub use options::{Device, Interleave, Layer, OnFault, ReadOptions};
+pub use pages::{Level, Page};
+pub use plan::{Fetch, MemoryNeed, PlanFigures, ReadPlan};
+pub use raster::Raster;
+pub use source::{FileSource, MemorySource, ReadDone, ReadOp, Source, Version};
+pub use strile_engine::{
+    BlockAddress, BlockFault, Budget, BudgetError, Cancel, Context, FaultKind, Fill, LocatedFault, Output,
+    OutputSpec, Progress, Report, Strides,
+};
+pub use strile_tiff as tiff;
+pub use strile_tiff::{Compression, DataType, Limits, Photometric, Planar, Predictor, Warning};
+pub use window::Window;

@@ -57,7 +57,8 @@ pub struct Warning {
 }
 
 impl Warning {
-    pub(crate) fn new(code: &'static str, place: impl Into<String>, message: impl Into<String>) -> Self {
+    /// A warning of kind `code`.
+    pub fn new(code: &'static str, place: impl Into<String>, message: impl Into<String>) -> Self {
         Self { code, place: place.into(), message: message.into() }
     }
 }

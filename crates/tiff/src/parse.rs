@@ -131,20 +131,20 @@ impl Parser {
         }
     }
 
-    /// Queues what a directory points to.
+    /// Keeps a directory and queues what it points to.
     fn follow(&mut self, directory: Directory, next: u64) {
-        let index = self.directories.len();
-        if let Ok(Some(offsets)) = directory.integers(Tag::SubIFDs) {
-            for offset in offsets {
-                self.enqueue(offset, Origin::Sub { parent: index });
-            }
+        let parent = self.directories.len();
+        let subs = directory.integers(Tag::SubIFDs).ok().flatten().unwrap_or_default();
+        let origin = directory.origin;
+        self.directories.push(directory);
+        for offset in subs {
+            self.enqueue(offset, Origin::Sub { parent });
         }
-        if let Origin::Chain(position) = directory.origin
+        if let Origin::Chain(position) = origin
             && next != 0
         {
             self.enqueue(next, Origin::Chain(position + 1));
         }
-        self.directories.push(directory);
     }
 
     fn enqueue(&mut self, offset: u64, origin: Origin) {

@@ -1,0 +1,133 @@
+//! What is done to a whole result after decoding, where it was asked for: masks as 0 and 255, white as
+//! maximum, turning by Orientation.
+
+use crate::error::Result;
+use crate::options::{Interleave, Layer, ReadOptions};
+use crate::raster::Raster;
+use strile_engine::Context;
+use strile_tiff::{DataType, Image, Photometric, SampleFormat};
+
+pub(crate) fn apply(
+    mut raster: Raster,
+    image: &Image,
+    options: &ReadOptions,
+    context: &Context,
+) -> Result<Raster> {
+    if options.layer == Layer::Mask && image.sample.bits == 1 {
+        for pixel in &mut raster.pixels {
+            *pixel = if *pixel == 0 { 0 } else { 255 };
+        }
+    }
+    if options.invert_min_is_white
+        && image.colour.photometric == Photometric::MinIsWhite
+        && image.sample.format == SampleFormat::Uint
+    {
+        invert(&mut raster.pixels, raster.data_type, image.sample.bits);
+    }
+    if options.apply_orientation && image.orientation != 1 {
+        let _lease = context.budget.take(raster.pixels.len() as u64, "turning the image")?;
+        raster = turned(&raster, image.orientation);
+    }
+    Ok(raster)
+}
+
+/// `v` becomes `2^bits − 1 − v`: in each sample the low `bits` bits are flipped.
+fn invert(pixels: &mut [u8], data_type: DataType, bits: u16) {
+    let mask = if bits >= 64 { u64::MAX } else { (1u64 << bits) - 1 };
+    let bytes = mask.to_le_bytes();
+    for sample in pixels.chunks_exact_mut(data_type.size()) {
+        if cfg!(target_endian = "big") {
+            for (byte, mask) in sample.iter_mut().rev().zip(bytes) {
+                *byte ^= mask;
+            }
+        } else {
+            for (byte, mask) in sample.iter_mut().zip(bytes) {
+                *byte ^= mask;
+            }
+        }
+    }
+}
+
+/// The raster with the row and column that Orientation calls first at the top left.
+fn turned(raster: &Raster, orientation: u8) -> Raster {
+    let (rows, columns) = (raster.rows as usize, raster.columns as usize);
+    let swaps = orientation >= 5;
+    // Does the picture's first row (column) come from the end of the stored ones?
+    let (flip_rows, flip_columns) = match orientation {
+        2 | 8 => (false, true),
+        3 | 7 => (true, true),
+        4 | 6 => (true, false),
+        _ => (false, false),
+    };
+    let (out_rows, out_columns) = if swaps { (columns, rows) } else { (rows, columns) };
+    let source = |row: usize, column: usize| {
+        let (r, c) = if swaps { (column, row) } else { (row, column) };
+        (if flip_rows { rows - 1 - r } else { r }, if flip_columns { columns - 1 - c } else { c })
+    };
+    let size = raster.data_type.size();
+    let (pixel, planes) = match raster.interleave {
+        Interleave::BandFirst => (size, raster.bands as usize),
+        Interleave::BandLast => (size * raster.bands as usize, 1),
+    };
+    let mut pixels = Vec::with_capacity(raster.pixels.len());
+    for plane in 0..planes {
+        for row in 0..out_rows {
+            for column in 0..out_columns {
+                let (r, c) = source(row, column);
+                let at = ((plane * rows + r) * columns + c) * pixel;
+                pixels.extend_from_slice(raster.pixels.get(at..at + pixel).unwrap_or_default());
+            }
+        }
+    }
+    let (rows, columns) = if swaps { (raster.columns, raster.rows) } else { (raster.rows, raster.columns) };
+    Raster { rows, columns, pixels, ..raster.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strile_engine::Fill;
+
+    /// The images of TIFF 6.0, section Orientation: 1 2 3 / 4 5 6 as a person sees it, stored each way.
+    #[test]
+    fn every_orientation_gives_the_same_picture() {
+        let stored: [(u8, u32, u32, &[u8]); 8] = [
+            (1, 2, 3, &[1, 2, 3, 4, 5, 6]),
+            (2, 2, 3, &[3, 2, 1, 6, 5, 4]),
+            (3, 2, 3, &[6, 5, 4, 3, 2, 1]),
+            (4, 2, 3, &[4, 5, 6, 1, 2, 3]),
+            (5, 3, 2, &[1, 4, 2, 5, 3, 6]),
+            (6, 3, 2, &[3, 6, 2, 5, 1, 4]),
+            (7, 3, 2, &[6, 3, 5, 2, 4, 1]),
+            (8, 3, 2, &[4, 1, 5, 2, 6, 3]),
+        ];
+        for (orientation, rows, columns, pixels) in stored {
+            let raster = Raster {
+                data_type: DataType::U8,
+                bands: 1,
+                rows,
+                columns,
+                interleave: Interleave::BandFirst,
+                pixels: pixels.to_vec(),
+                fill: Fill::default(),
+                faults: vec![],
+            };
+            let seen = turned(&raster, orientation);
+            assert_eq!(
+                (seen.rows, seen.columns, seen.pixels.as_slice()),
+                (2, 3, &[1u8, 2, 3, 4, 5, 6][..]),
+                "orientation {orientation}"
+            );
+        }
+    }
+
+    #[test]
+    fn white_is_the_largest_value_of_the_depth() {
+        let mut pixels = vec![0, 1, 15];
+        invert(&mut pixels, DataType::U8, 4);
+        assert_eq!(pixels, [15, 14, 0]);
+        let mut wide = 5u16.to_ne_bytes().to_vec();
+        invert(&mut wide, DataType::U16, 12);
+        assert_eq!(wide, (4095u16 - 5).to_ne_bytes());
+    }
+}

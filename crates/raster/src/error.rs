@@ -1,0 +1,88 @@
+//! What can go wrong, in kinds a user can act on.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use strile_engine::{BudgetError, EngineError, LocatedFault};
+use strile_tiff::TiffError;
+use thiserror::Error;
+
+/// Any failure of strile.
+#[derive(Debug, Clone, Error)]
+pub enum Error {
+    /// The system refused or failed.
+    #[error("{path}: {error}", path = path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: Arc<std::io::Error>,
+    },
+    /// The file is wrong, unsupported, or over a limit of its structure.
+    #[error("{file}: {error}")]
+    File {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        error: TiffError,
+    },
+    /// The engine does not decode this image.
+    #[error("{file}: {reason}")]
+    Unsupported {
+        /// The file.
+        file: String,
+        /// Why not.
+        reason: String,
+    },
+    /// What was asked for is not in the file.
+    #[error("{file}: {problem}")]
+    Request {
+        /// The file.
+        file: String,
+        /// What was asked for, and what there is.
+        problem: String,
+    },
+    /// Memory for it would pass the limit.
+    #[error("{error}; raise the limit with `--memory` (`Context::budget`), or read a window")]
+    Memory {
+        /// Need, limit and purpose.
+        #[from]
+        error: BudgetError,
+    },
+    /// Blocks could not be decoded.
+    #[error("{file}: {first}{}", others(*.count))]
+    Blocks {
+        /// The file.
+        file: String,
+        /// The lowest faulty block.
+        first: LocatedFault,
+        /// How many are faulty in all.
+        count: usize,
+    },
+    /// Stopped on request.
+    #[error("cancelled")]
+    Cancelled,
+    /// The engine failed as a whole.
+    #[error("{0}")]
+    Engine(EngineError),
+}
+
+fn others(count: usize) -> String {
+    match count {
+        0 | 1 => String::new(),
+        2 => " (and 1 other block is faulty)".into(),
+        n => format!(" (and {} other blocks are faulty)", n - 1),
+    }
+}
+
+impl From<EngineError> for Error {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Cancelled => Self::Cancelled,
+            EngineError::Budget(error) => Self::Memory { error },
+            other => Self::Engine(other),
+        }
+    }
+}
+
+/// The result of strile's calls.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,70 @@
+//! What can be chosen when reading, and every default.
+
+use crate::Window;
+
+/// Which engine decodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Device {
+    /// The one the plan finds best.
+    #[default]
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// This CUDA device and no other.
+    Cuda(u32),
+}
+
+/// What to do with faulty blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnFault {
+    /// The read fails and names the lowest.
+    #[default]
+    Fail,
+    /// They are filled with nodata, else 0, and listed.
+    Fill,
+}
+
+/// What of an image is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Layer {
+    /// Its pixels.
+    #[default]
+    Pixels,
+    /// Its mask, as 0 and 255.
+    Mask,
+}
+
+/// How bands lie in the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Interleave {
+    /// Band by band: (band, row, column).
+    #[default]
+    BandFirst,
+    /// Pixel by pixel: (row, column, band).
+    BandLast,
+}
+
+/// What to read, and how.
+#[derive(Debug, Clone, Default)]
+pub struct ReadOptions {
+    /// Page of the file, from 0.
+    pub page: usize,
+    /// `None` the full image, `Some(k)` its k-th overview, 0 the largest.
+    pub overview: Option<usize>,
+    /// In pixels of that level; `None` all of it.
+    pub window: Option<Window>,
+    /// Bands from 1, in the order wanted; `None` all.
+    pub bands: Option<Vec<u16>>,
+    /// Pixels or mask.
+    pub layer: Layer,
+    /// How bands lie in the result.
+    pub interleave: Interleave,
+    /// Faulty blocks fail the read unless told otherwise.
+    pub on_fault: OnFault,
+    /// Turn the result as tag Orientation says; stored order otherwise.
+    pub apply_orientation: bool,
+    /// Invert images whose 0 is white; stored values otherwise.
+    pub invert_min_is_white: bool,
+    /// Which engine.
+    pub device: Device,
+}

@@ -1,0 +1,145 @@
+//! Which image is what: pages, their overviews and their masks.
+
+use crate::open::OpenFile;
+use std::sync::Arc;
+use strile_tiff::{Image, Limits, Origin, TiffError, Warning};
+
+/// One resolution of a page.
+#[derive(Debug, Clone)]
+pub struct Level {
+    /// Index of the file it is in: 0 the file itself, then sidecars.
+    pub file: usize,
+    /// The image.
+    pub image: Arc<Image>,
+    /// Its mask and the file that is in.
+    pub mask: Option<(usize, Arc<Image>)>,
+}
+
+/// A full image, then its overviews from large to small.
+#[derive(Debug, Clone)]
+pub struct Page {
+    /// At least one.
+    pub levels: Vec<Level>,
+}
+
+impl Page {
+    /// The full image.
+    pub fn full(&self) -> Option<&Level> {
+        self.levels.first()
+    }
+
+    fn sort_overviews(&mut self) {
+        if let Some((_, overviews)) = self.levels.split_first_mut() {
+            overviews.sort_by_key(|level| std::cmp::Reverse((level.image.width, level.image.height)));
+        }
+    }
+
+    fn add_mask(&mut self, file: usize, mask: Arc<Image>) -> bool {
+        let fits = |level: &&mut Level| {
+            level.mask.is_none() && (level.image.width, level.image.height) == (mask.width, mask.height)
+        };
+        match self.levels.iter_mut().find(fits) {
+            Some(level) => level.mask = Some((file, mask)),
+            None => return false,
+        }
+        true
+    }
+
+    fn add_overview(&mut self, file: usize, image: Arc<Image>) -> bool {
+        let fits = self.full().is_some_and(|full| {
+            image.samples == full.image.samples
+                && image.width <= full.image.width
+                && image.height <= full.image.height
+                && (image.width, image.height) != (full.image.width, full.image.height)
+        });
+        if fits {
+            self.levels.push(Level { file, image, mask: None });
+        }
+        fits
+    }
+}
+
+/// Sorts a file's directories into pages. The first directory is always the first page, whatever its flags
+/// say; one that cannot be made into an image is an error there and a warning elsewhere.
+pub(crate) fn pages_of(
+    file: &OpenFile,
+    limits: &Limits,
+    warnings: &mut Vec<Warning>,
+) -> Result<Vec<Page>, TiffError> {
+    let mut pages: Vec<Page> = Vec::new();
+    let mut page_of_directory = vec![None; file.tiff.directories.len()];
+    let mut masks = Vec::new();
+    for (index, directory) in file.tiff.directories.iter().enumerate() {
+        let place = format!("directory at byte {}", directory.offset);
+        let image = match Image::from_directory(directory, index, file.tiff.file_len, limits, warnings) {
+            Ok(image) => Arc::new(image),
+            Err(error) if index == 0 => return Err(error),
+            Err(error) => {
+                warnings.push(Warning::new("unusable-image", place, format!("skipped: {error}")));
+                continue;
+            }
+        };
+        let owner = match directory.origin {
+            Origin::Chain(_) => pages.len().checked_sub(1),
+            Origin::Sub { parent } => page_of_directory.get(parent).copied().flatten(),
+        };
+        let is_sub = matches!(directory.origin, Origin::Sub { .. });
+        match owner.and_then(|at| pages.get_mut(at)) {
+            // Masks are given to levels once all levels are known.
+            Some(_) if image.subfile.mask => masks.push((owner, image, place)),
+            Some(page) if image.subfile.reduced || is_sub => {
+                let size = format!("{} × {} pixels, {} samples", image.width, image.height, image.samples);
+                if !page.add_overview(0, image) {
+                    let message =
+                        format!("reduced image of {size} does not fit the image before it, skipped");
+                    warnings.push(Warning::new("stray-overview", place, message));
+                }
+            }
+            _ => {
+                if let Some(slot) = page_of_directory.get_mut(index) {
+                    *slot = Some(pages.len());
+                }
+                pages.push(Page { levels: vec![Level { file: 0, image, mask: None }] });
+            }
+        }
+    }
+    for page in &mut pages {
+        page.sort_overviews();
+    }
+    for (owner, mask, place) in masks {
+        let page = owner.and_then(|at| pages.get_mut(at));
+        if !page.is_some_and(|page| page.add_mask(0, mask)) {
+            warnings.push(Warning::new("stray-mask", place, "mask has the size of no image, skipped"));
+        }
+    }
+    Ok(pages)
+}
+
+/// Adds the images of a `.ovr` file as overviews of the first page, where the file has none of its own.
+pub(crate) fn add_external_overviews(pages: &mut [Page], index: usize, external: Vec<Page>) {
+    let Some(page) = pages.first_mut() else { return };
+    if page.levels.len() > 1 {
+        return;
+    }
+    let levels = external.into_iter().flat_map(|page| page.levels);
+    let mut masks = Vec::new();
+    for level in levels {
+        page.add_overview(index, level.image);
+        masks.extend(level.mask.map(|(_, mask)| mask));
+    }
+    page.sort_overviews();
+    for mask in masks {
+        page.add_mask(index, mask);
+    }
+}
+
+/// Adds the images of a `.msk` file as masks of the first page, where the file has none of its own.
+pub(crate) fn add_external_masks(pages: &mut [Page], index: usize, external: Vec<Page>) {
+    let Some(page) = pages.first_mut() else { return };
+    if page.full().is_some_and(|full| full.mask.is_some()) {
+        return;
+    }
+    for level in external.into_iter().flat_map(|page| page.levels) {
+        page.add_mask(index, level.image);
+    }
+}

@@ -1,0 +1,5 @@
+//! Runs plans. Written once, for every engine.
+
+mod read;
+
+pub(crate) use read::run;

@@ -1,0 +1,95 @@
+//! A plan in words.
+
+use super::read::{Fetch, ReadPlan, fetches};
+use crate::bytes::human;
+use std::fmt;
+
+/// The figures of a plan, for people and for JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanFigures {
+    /// Blocks decoded.
+    pub blocks: usize,
+    /// Blocks not stored, filled.
+    pub sparse: usize,
+    /// Encoded bytes of all blocks.
+    pub encoded_bytes: u64,
+    /// Byte ranges fetched, after merging near ones.
+    pub ranges: usize,
+    /// Bytes of those ranges.
+    pub range_bytes: u64,
+    /// Batches.
+    pub batches: usize,
+}
+
+impl ReadPlan {
+    /// Counts what the plan will do.
+    pub fn figures(&self) -> PlanFigures {
+        let tasks = || self.batches.iter().flatten();
+        let merged: Vec<_> = self.batches.iter().flat_map(|batch| fetches(batch, self.file_len)).collect();
+        PlanFigures {
+            blocks: tasks().filter(|task| task.span.is_some()).count(),
+            sparse: tasks().filter(|task| task.span.is_none()).count(),
+            encoded_bytes: tasks()
+                .filter_map(|task| task.span)
+                .fold(0, |sum, span| sum.saturating_add(span.len)),
+            ranges: merged.len(),
+            range_bytes: merged.iter().map(|range| range.end - range.start).sum(),
+            batches: self.batches.len(),
+        }
+    }
+}
+
+impl fmt::Display for ReadPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let figures = self.figures();
+        let (width, height) = self.level_size;
+        let level = match self.overview {
+            None => format!("page {}, full size", self.page),
+            Some(k) => format!("page {}, overview {k}", self.page),
+        };
+        let kind = if self.layout.is_strip { "strips" } else { "tiles" };
+        writeln!(f, "read     {level}, {width} × {height} pixels, window {}", self.window)?;
+        writeln!(
+            f,
+            "blocks   {} {kind} of {} × {}, {}{}",
+            figures.blocks,
+            self.layout.width,
+            self.layout.height,
+            self.layout.compression.name(),
+            if figures.sparse > 0 {
+                format!(", {} more are sparse and filled", figures.sparse)
+            } else {
+                String::new()
+            },
+        )?;
+        writeln!(
+            f,
+            "bytes    {} encoded, in {} ranges of {} after merging",
+            human(figures.encoded_bytes),
+            figures.ranges,
+            human(figures.range_bytes),
+        )?;
+        let fetch = match self.fetch {
+            Fetch::Pulled => "read by the decoding threads".to_owned(),
+            Fetch::Staged => format!("staged in {} batches, two in flight", figures.batches),
+        };
+        writeln!(f, "fetch    {fetch}")?;
+        writeln!(f, "engine   {} ({})", self.engine, self.engine_reason)?;
+        writeln!(
+            f,
+            "output   {} bands × {} × {} {}, {}",
+            self.output.bands,
+            self.output.rows,
+            self.output.columns,
+            self.output.data_type,
+            human(self.memory.output),
+        )?;
+        write!(
+            f,
+            "memory   {} + {} a thread + {} staging",
+            human(self.memory.output),
+            human(self.memory.scratch_per_thread),
+            human(self.memory.staging),
+        )
+    }
+}

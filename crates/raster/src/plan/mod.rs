@@ -1,0 +1,14 @@
+//! What will be done, decided before any pixel is touched: pure functions from facts and options to a plan.
+
+mod batch;
+mod coalesce;
+mod explain;
+mod layout;
+mod read;
+
+pub(crate) use batch::batches;
+pub(crate) use coalesce::coalesce;
+pub use explain::PlanFigures;
+pub(crate) use layout::layout_of;
+pub(crate) use read::{Facts, fetches, plan_read};
+pub use read::{Fetch, MemoryNeed, ReadPlan};

@@ -1,0 +1,231 @@
+//! The plan of a read.
+
+use super::{batches, coalesce};
+use crate::options::{Interleave, ReadOptions};
+use crate::window::Window;
+use std::ops::Range;
+use std::sync::Arc;
+use strile_engine::{BlockAddress, BlockLayout, BlockTask, Fill, OutputError, OutputSpec, Placement, Span};
+use strile_tiff::{Image, Planar};
+
+/// Encoded bytes of one staged batch.
+const BATCH_BYTES: u64 = 32 << 20;
+/// Blocks this close together in a file are fetched as one range.
+const MERGE_GAP: u64 = 64 << 10;
+
+/// How encoded bytes get to the engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fetch {
+    /// The decoding threads read them from the local source.
+    Pulled,
+    /// They are read into staging memory, a batch ahead of decoding.
+    Staged,
+}
+
+/// Memory a read takes, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryNeed {
+    /// The result.
+    pub output: u64,
+    /// The largest block, encoded and decoded; one such scratch a thread.
+    pub scratch_per_thread: u64,
+    /// Staging: two batches in flight.
+    pub staging: u64,
+}
+
+/// What a read will do. `Display` tells it in words.
+#[derive(Debug, Clone)]
+pub struct ReadPlan {
+    /// The file that is read.
+    pub file: String,
+    /// Page, and overview of it.
+    pub page: usize,
+    /// `None` the full image.
+    pub overview: Option<usize>,
+    /// Size of the level.
+    pub level_size: (u32, u32),
+    /// The pixels wanted.
+    pub window: Window,
+    /// Bands wanted, from 1.
+    pub bands: Vec<u16>,
+    /// The engine's name.
+    pub engine: String,
+    /// Why that engine.
+    pub engine_reason: String,
+    /// How bytes get to it.
+    pub fetch: Fetch,
+    /// The shape of the result.
+    pub output: OutputSpec,
+    /// What memory it takes.
+    pub memory: MemoryNeed,
+    pub(crate) file_len: u64,
+    pub(crate) layout: Arc<BlockLayout>,
+    pub(crate) selection: Vec<u16>,
+    pub(crate) batches: Vec<Vec<BlockTask>>,
+}
+
+/// What a plan is made from.
+pub(crate) struct Facts<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) file_len: u64,
+    pub(crate) image: &'a Image,
+    pub(crate) layout: Arc<BlockLayout>,
+    pub(crate) engine: &'a str,
+    pub(crate) engine_reason: &'a str,
+    pub(crate) fetch: Fetch,
+    pub(crate) window: Window,
+    /// Bands from 1, all there.
+    pub(crate) bands: Vec<u16>,
+    pub(crate) fill: Fill,
+}
+
+impl Facts<'_> {
+    /// Planes that are read: where samples are interleaved, the one there is.
+    fn planes(&self) -> Vec<u16> {
+        match self.image.planar {
+            Planar::Chunky => vec![0],
+            Planar::Separate => self.bands.iter().map(|band| band - 1).collect(),
+        }
+    }
+
+    /// Indices into the block table that the plan needs, in the order in which it wants their spans.
+    pub(crate) fn runs(&self) -> Vec<Range<u64>> {
+        let grid = &self.image.grid;
+        let (rows, columns) = (self.window.block_rows(grid), self.window.block_columns(grid));
+        let run = |plane: u16, row: u32| {
+            let first = grid.index(columns.start, row, plane);
+            first..first + u64::from(columns.end - columns.start)
+        };
+        let mut runs: Vec<Range<u64>> = Vec::new();
+        for plane in self.planes() {
+            for row in rows.clone() {
+                let next = run(plane, row);
+                match runs.last_mut() {
+                    Some(last) if last.end == next.start => last.end = next.end,
+                    _ => runs.push(next),
+                }
+            }
+        }
+        runs
+    }
+
+    /// The shape of the result.
+    pub(crate) fn output(&self, options: &ReadOptions) -> Result<OutputSpec, OutputError> {
+        let bands = u32::try_from(self.bands.len()).unwrap_or(u32::MAX);
+        let make = match options.interleave {
+            Interleave::BandFirst => OutputSpec::band_first,
+            Interleave::BandLast => OutputSpec::band_last,
+        };
+        let mut spec = make(self.layout.data_type, bands, self.window.height, self.window.width)?;
+        spec.fill = self.fill;
+        Ok(spec)
+    }
+}
+
+/// Makes the plan; `spans` are those of `facts.runs()`.
+pub(crate) fn plan_read(
+    facts: Facts<'_>,
+    output: OutputSpec,
+    spans: &[Option<Span>],
+    options: &ReadOptions,
+) -> ReadPlan {
+    let mut tasks = tasks_of(&facts, options.overview, spans);
+    tasks.sort_by_key(|task| task.address);
+    let encoded = tasks.iter().filter_map(|task| task.span).map(|span| span.len).max().unwrap_or(0);
+    let decoded = facts.layout.decoded_len(facts.layout.height).unwrap_or(usize::MAX);
+    let batches = match facts.fetch {
+        Fetch::Pulled => vec![tasks],
+        Fetch::Staged => batches(tasks, BATCH_BYTES),
+    };
+    let staging = match facts.fetch {
+        Fetch::Pulled => 0,
+        Fetch::Staged => {
+            batches.iter().map(|batch| staged_len(batch, facts.file_len)).max().unwrap_or(0).saturating_mul(2)
+        }
+    };
+    let memory = MemoryNeed {
+        output: output.len().map_or(u64::MAX, |len| len as u64),
+        scratch_per_thread: (decoded as u64).saturating_add(encoded),
+        staging,
+    };
+    ReadPlan {
+        file: facts.file.to_owned(),
+        file_len: facts.file_len,
+        page: options.page,
+        overview: options.overview,
+        level_size: (facts.image.width, facts.image.height),
+        window: facts.window,
+        engine: facts.engine.to_owned(),
+        engine_reason: facts.engine_reason.to_owned(),
+        fetch: facts.fetch,
+        output,
+        memory,
+        selection: match facts.image.planar {
+            Planar::Chunky => facts.bands.iter().map(|band| band - 1).collect(),
+            Planar::Separate => vec![0],
+        },
+        bands: facts.bands,
+        layout: facts.layout,
+        batches,
+    }
+}
+
+fn tasks_of(facts: &Facts<'_>, overview: Option<usize>, spans: &[Option<Span>]) -> Vec<BlockTask> {
+    let grid = &facts.image.grid;
+    let level = overview.map_or(0, |k| u32::try_from(k).unwrap_or(u32::MAX).saturating_add(1));
+    let mut spans = spans.iter().copied();
+    let mut tasks = Vec::with_capacity(spans.len());
+    for (at, plane) in (0u32..).zip(facts.planes()) {
+        for row in facts.window.block_rows(grid) {
+            for column in facts.window.block_columns(grid) {
+                let span = spans.next().flatten();
+                let Some(placement) = placement_of(facts, column, row, at) else { continue };
+                let address = BlockAddress { level, row, column, plane: u32::from(plane) };
+                tasks.push(BlockTask {
+                    source: 0,
+                    layout: 0,
+                    selection: 0,
+                    output: 0,
+                    span,
+                    address,
+                    placement,
+                });
+            }
+        }
+    }
+    tasks
+}
+
+fn placement_of(facts: &Facts<'_>, column: u32, row: u32, first_band: u32) -> Option<Placement> {
+    let (grid, image) = (&facts.image.grid, facts.image);
+    let (left, top) = (column * grid.block_width, row * grid.block_height);
+    let block = Window {
+        x: left,
+        y: top,
+        width: grid.block_width.min(image.width - left),
+        height: grid.block_height.min(image.height - top),
+    };
+    let part = block.intersection(&facts.window)?;
+    Some(Placement {
+        rows: grid.rows_of(row, image.height),
+        block_x: part.x - left,
+        block_y: part.y - top,
+        width: part.width,
+        height: part.height,
+        out_x: part.x - facts.window.x,
+        out_y: part.y - facts.window.y,
+        first_band,
+    })
+}
+
+/// The byte ranges of blocks inside a file of `file_len` bytes, merged.
+pub(crate) fn fetches(tasks: &[BlockTask], file_len: u64) -> Vec<Range<u64>> {
+    let spans = tasks.iter().filter_map(|task| task.span);
+    let ranges = spans.map(|span| span.offset..span.offset.saturating_add(span.len));
+    let inside: Vec<Range<u64>> = ranges.filter(|range| range.end <= file_len).collect();
+    coalesce(&inside, MERGE_GAP)
+}
+
+fn staged_len(tasks: &[BlockTask], file_len: u64) -> u64 {
+    fetches(tasks, file_len).iter().map(|range| range.end - range.start).sum()
+}

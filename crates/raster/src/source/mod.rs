@@ -1,0 +1,86 @@
+//! Where bytes come from.
+//!
+//! A source takes all reads of a batch before the first is waited for and completes them in any order. One
+//! that is local can also be read at once by any thread (`local`), which saves a CPU engine the staging.
+
+mod file;
+mod memory;
+
+pub use file::FileSource;
+pub use memory::MemorySource;
+
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::mpsc;
+use strile_engine::{Arena, ReadAt, Slot};
+
+/// What tells two states of one source apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Version {
+    /// Size in bytes.
+    pub len: u64,
+    /// Modification time in nanoseconds since 1970, or an ETag; empty where there is none.
+    pub mark: String,
+}
+
+/// One read: as many bytes as the slot has, from `offset`.
+pub struct ReadOp {
+    /// Comes back with the completion.
+    pub id: usize,
+    /// First byte.
+    pub offset: u64,
+    /// Where they go.
+    pub into: Slot,
+}
+
+/// A read that is over.
+pub struct ReadDone {
+    /// Of the `ReadOp`.
+    pub id: usize,
+    /// The filled slot.
+    pub into: Slot,
+    /// `UnexpectedEof` where the source ended first.
+    pub result: io::Result<()>,
+}
+
+/// See the module.
+pub trait Source: Send + Sync {
+    /// For messages: a path, a URL.
+    fn name(&self) -> &str;
+
+    /// Size in bytes.
+    #[expect(clippy::len_without_is_empty, reason = "an empty source is an error of whoever opens it")]
+    fn len(&self) -> u64;
+
+    /// What this state of the source is told by.
+    fn version(&self) -> Version;
+
+    /// Starts all reads and returns; each is answered once on `done`.
+    fn submit(&self, ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>);
+
+    /// The source as one that any thread can read at once, where it is.
+    fn local(&self) -> Option<Arc<dyn ReadAt>>;
+}
+
+/// Reads several ranges, all submitted before the first is waited for.
+pub(crate) fn read_ranges(source: &dyn Source, ranges: &[Range<u64>]) -> io::Result<Vec<Vec<u8>>> {
+    let (sender, done) = mpsc::channel();
+    let mut ops = Vec::with_capacity(ranges.len());
+    for (id, range) in ranges.iter().enumerate() {
+        let len = usize::try_from(range.end - range.start).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        let split = Arena::from_vec(vec![0; len]).split(&[len]);
+        let (_, slots) = split.ok_or(io::ErrorKind::OutOfMemory)?;
+        ops.extend(slots.into_iter().map(|into| ReadOp { id, offset: range.start, into }));
+    }
+    source.submit(ops, &sender);
+    drop(sender);
+    let mut results = vec![Vec::new(); ranges.len()];
+    for ReadDone { id, into, result } in done {
+        result?;
+        if let Some(place) = results.get_mut(id) {
+            *place = into.to_vec();
+        }
+    }
+    Ok(results)
+}
