@@ -1,3 +1,18 @@
 //! The CPU engine: codecs, predictors, placement.
+//!
+//! `engine` takes jobs and runs them on the threads of `pool`; `block` turns the bytes of one block into
+//! pixels: `codec` decompresses, then row by row, while the row is in the first cache, `predict` undoes the
+//! predictor, `samples` (or `ycbcr`) makes samples of bits, and `place` writes them where they belong, with
+//! the loops of `simd`. `place` and `simd` are the only files with `unsafe`.
 
+mod block;
 pub mod codec;
+mod engine;
+mod place;
+mod pool;
+mod predict;
+mod samples;
+mod simd;
+mod ycbcr;
+
+pub use engine::CpuEngine;

@@ -1,0 +1,218 @@
+//! One block, from its encoded bytes to pixels in their place.
+//!
+//! What has to be done is decided once a block (`Conversion`); then each wanted row goes through it while it
+//! is in the first cache, straight into the output where the output holds pixels as the block does. Blocks
+//! that need no conversion are copied from where they are, or decompressed where they belong.
+
+use crate::codec::{self, StoredBlock, Workspace};
+use crate::place::Target;
+use crate::pool::{RowScratch, Scratch, sized};
+use crate::predict::Undo;
+use crate::samples::Unpacker;
+use crate::simd::Picker;
+use crate::ycbcr::ToRgb;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use strile_engine::{BlockFault, BlockLayout, DecodedForm, FaultKind};
+use strile_tiff::Compression;
+
+/// What turns the rows a codec leaves into samples.
+pub(crate) struct Conversion {
+    undo: Undo,
+    samples: Samples,
+}
+
+enum Samples {
+    /// Packed samples are samples in memory.
+    Same,
+    Unpack(Unpacker),
+    Chroma(Box<ToRgb>),
+}
+
+impl Conversion {
+    /// The conversion of a layout, or why there is none.
+    pub(crate) fn of(layout: &BlockLayout) -> Result<Self, String> {
+        let undo = Undo::of(layout)?;
+        let samples = match (ToRgb::of(layout)?, Unpacker::of(layout)) {
+            (Some(chroma), _) => {
+                if undo != Undo::Nothing && chroma.rows_per_unit() * chroma.columns_per_unit() > 1 {
+                    return Err("a predictor on subsampled chroma".to_owned());
+                }
+                Samples::Chroma(Box::new(chroma))
+            }
+            (None, Some(unpacker)) => Samples::Unpack(unpacker),
+            (None, None) => Samples::Same,
+        };
+        Ok(Self { undo, samples })
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.undo == Undo::Nothing && matches!(self.samples, Samples::Same)
+    }
+}
+
+/// Bytes of scratch a block needs on one thread: decoded, and as encoded where `reads` says it is pulled.
+pub(crate) fn scratch_len(layout: &BlockLayout, rows: u32, encoded: u64, reads: bool) -> u64 {
+    let bytes = |len: Option<usize>| len.map_or(u64::MAX, |len| len as u64);
+    let decoded = bytes(layout.decoded_len(rows));
+    let copied = needs_reversal(layout);
+    let decoded = if layout.compression == Compression::None { 0 } else { decoded };
+    let row = bytes(layout.samples_len(1)).saturating_add(bytes(layout.packed_row_len()).saturating_mul(2));
+    let inputs = u64::from(reads) + u64::from(copied);
+    decoded.saturating_add(encoded.saturating_mul(inputs)).saturating_add(row)
+}
+
+/// FillOrder 2 is undone before decoding, except for streams that have a bit order of their own.
+fn needs_reversal(layout: &BlockLayout) -> bool {
+    layout.reverse_bits && layout.decoded_form() == DecodedForm::Packed
+}
+
+/// Decodes `encoded` and writes the wanted part; after a fault the caller fills it.
+pub(crate) fn decode(
+    encoded: &[u8],
+    layout: &BlockLayout,
+    target: &mut Target<'_>,
+    scratch: &mut Scratch,
+) -> Result<(), BlockFault> {
+    let conversion = Conversion::of(layout).map_err(BlockFault::unsupported)?;
+    let Scratch { workspace, reversed, decoded, rows, .. } = scratch;
+    let placement = *target.placement();
+    let len = layout.decoded_len(placement.rows).ok_or_else(no_memory)?;
+    let encoded = if needs_reversal(layout) {
+        let bits = sized(reversed, encoded.len()).ok_or_else(no_memory)?;
+        bits.iter_mut().zip(encoded).for_each(|(to, from)| *to = from.reverse_bits());
+        &*bits
+    } else {
+        encoded
+    };
+    if layout.compression == Compression::None {
+        // Stored bytes are taken from where they are; what follows a block is padding or unused rows.
+        let stored = encoded.get(..len).ok_or_else(|| BlockFault::truncated(encoded.len(), len))?;
+        return place(stored, layout, &conversion, target, rows);
+    }
+    let block = StoredBlock { layout, rows: placement.rows };
+    if conversion.is_nothing()
+        && placement.width == layout.width
+        && placement.height == placement.rows
+        && let Some(whole) = target.whole()
+        && whole.len() == len
+    {
+        return guarded(workspace, |workspace| codec::decode(encoded, whole, block, workspace));
+    }
+    let decoded = sized(decoded, len).ok_or_else(no_memory)?;
+    guarded(workspace, |workspace| codec::decode(encoded, decoded, block, workspace))?;
+    place(decoded, layout, &conversion, target, rows)
+}
+
+/// Runs a decoder. Most are not ours: a panic in one is a fault of the block, and its state is thrown away.
+fn guarded(
+    workspace: &mut Workspace,
+    decode: impl FnOnce(&mut Workspace) -> Result<(), BlockFault>,
+) -> Result<(), BlockFault> {
+    catch_unwind(AssertUnwindSafe(|| decode(workspace))).unwrap_or_else(|_| {
+        *workspace = Workspace::default();
+        Err(BlockFault::corrupt("the decoder failed unexpectedly"))
+    })
+}
+
+fn no_memory() -> BlockFault {
+    BlockFault { kind: FaultKind::OutOfMemory, found: 0, expected: 0, detail: "".into() }
+}
+
+/// Writes the wanted rows of a decoded block.
+fn place(
+    decoded: &[u8],
+    layout: &BlockLayout,
+    conversion: &Conversion,
+    target: &mut Target<'_>,
+    scratch: &mut RowScratch,
+) -> Result<(), BlockFault> {
+    let (size, samples) = (layout.data_type.size(), usize::from(layout.samples));
+    let placement = *target.placement();
+    let row_len = match layout.decoded_form() {
+        DecodedForm::Samples => layout.samples_len(1),
+        DecodedForm::Packed => layout.packed_row_len(),
+    };
+    let row_len = row_len.ok_or_else(no_memory)?;
+    let rows_per_unit = match &conversion.samples {
+        Samples::Chroma(chroma) => chroma.rows_per_unit(),
+        Samples::Same | Samples::Unpack(_) => 1,
+    };
+    let pickers: Vec<Picker> =
+        target.selection().iter().map(|&sample| Picker::new(size, samples, sample.into())).collect();
+    // Bytes of the pixels left of the wanted ones, and of those with the wanted ones: below the length of a
+    // row, which `samples_len` found to fit.
+    let left = placement.block_x as usize * samples * size;
+    let upto = left + placement.width as usize * samples * size;
+    for row in 0..placement.height {
+        let y = (placement.block_y + row) as usize;
+        let start = y / rows_per_unit * row_len;
+        let packed = decoded.get(start..).and_then(|rest| rest.get(..row_len));
+        let packed = packed.ok_or_else(|| BlockFault::short(decoded.len(), start.saturating_add(row_len)))?;
+        let sub_row = y % rows_per_unit;
+        if left == 0
+            && let Some(pixels) = target.pixels(row)
+        {
+            convert(packed, sub_row, pixels, conversion, samples, scratch).ok_or_else(no_memory)?;
+            continue;
+        }
+        let line = if conversion.is_nothing() {
+            packed
+        } else {
+            let mut line = std::mem::take(&mut scratch.samples);
+            let converted = sized(&mut line, upto)
+                .and_then(|line| convert(packed, sub_row, line, conversion, samples, scratch));
+            scratch.samples = line;
+            converted.ok_or_else(no_memory)?;
+            &scratch.samples
+        };
+        let wanted = line.get(left..upto).unwrap_or_default();
+        if let Some(pixels) = target.pixels(row) {
+            pixels.copy_from_slice(wanted);
+            continue;
+        }
+        for (band, picker) in (0..).zip(&pickers) {
+            target.put(band, row, wanted, picker);
+        }
+    }
+    Ok(())
+}
+
+/// Converts the first pixels of a packed row, as many as `dst` holds; `None` for want of memory.
+fn convert(
+    packed: &[u8],
+    sub_row: usize,
+    dst: &mut [u8],
+    conversion: &Conversion,
+    samples: usize,
+    scratch: &mut RowScratch,
+) -> Option<()> {
+    let RowScratch { packed: native, bytes, .. } = scratch;
+    let undo = conversion.undo;
+    if matches!(conversion.samples, Samples::Same) {
+        return undo.row(packed, dst, samples, bytes);
+    }
+    let native = if matches!(undo, Undo::Nothing | Undo::WhileUnpacking) {
+        packed
+    } else {
+        let native = sized(native, packed.len())?;
+        undo.row(packed, native, samples, bytes)?;
+        native
+    };
+    match &conversion.samples {
+        Samples::Same => {}
+        Samples::Unpack(unpacker) => unpacker.row(native, dst),
+        Samples::Chroma(chroma) => chroma.row(native, sub_row, dst),
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decoder_that_panics_is_a_fault() {
+        let fault = guarded(&mut Workspace::default(), |_| panic!("index out of bounds")).unwrap_err();
+        assert_eq!(fault, BlockFault::corrupt("the decoder failed unexpectedly"));
+    }
+}

@@ -1,0 +1,237 @@
+//! `CpuEngine`: jobs on the threads of the process.
+//!
+//! A job is shared by as many workers as its context allows; each takes the next task until none is left,
+//! and the last to leave gives back claims and memory and completes the ticket. Blocks are independent, so
+//! neither pixels nor faults depend on how many workers there were.
+
+use crate::place::{Slot, Slots};
+use crate::pool::{self, Scratch};
+use crate::{block, block::Conversion};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use strile_engine::{
+    Arena, BlockFault, BlockLayout, Completion, Context, DecodeJob, Encoded, Engine, EngineError, FaultKind,
+    Lease, LocatedFault, Output, Report, Span, Support, Ticket,
+};
+use strile_tiff::Compression;
+
+/// Decodes on the CPU. All engines share one pool of threads.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CpuEngine;
+
+impl CpuEngine {
+    /// The engine.
+    pub fn new() -> Self {
+        Self
+    }
+
+    /// Threads that all jobs together can use; a larger `Context::threads` gets no more.
+    pub fn threads(&self) -> usize {
+        pool::threads()
+    }
+}
+
+impl Engine for CpuEngine {
+    fn name(&self) -> &str {
+        "cpu"
+    }
+
+    fn support(&self, layout: &BlockLayout) -> Support {
+        if layout.compression == Compression::JpegXr {
+            return Support::No("no decoder for JPEG XR".to_owned());
+        }
+        match Conversion::of(layout) {
+            Ok(_) => Support::Yes,
+            Err(reason) => Support::No(reason),
+        }
+    }
+
+    fn pulls(&self) -> bool {
+        true
+    }
+
+    fn staging(&self, len: usize) -> Result<Arena, EngineError> {
+        Ok(Arena::from_vec(vec![0; len]))
+    }
+
+    fn submit(
+        &self,
+        job: DecodeJob,
+        encoded: Encoded,
+        outputs: &[Output],
+        context: &Context,
+    ) -> Result<Ticket<Report>, EngineError> {
+        check_sources(&job, &encoded)?;
+        let slots = Slots::new(job, outputs)?;
+        let (completion, ticket) = Ticket::new();
+        let wanted = context.threads.get().min(pool::threads()).min(slots.job().tasks().len().max(1));
+        let (workers, lease) = scratch_lease(&slots, &encoded, context, wanted)?;
+        let running = Arc::new(Running {
+            slots,
+            encoded,
+            context: context.clone(),
+            cancelled: AtomicBool::new(false),
+            blocks: AtomicU64::new(0),
+            encoded_bytes: AtomicU64::new(0),
+            faults: Mutex::default(),
+            completion,
+            lease,
+        });
+        for _ in 1..workers {
+            let running = Arc::clone(&running);
+            pool::spawn(move || work(running));
+        }
+        pool::spawn(move || work(running));
+        Ok(ticket)
+    }
+}
+
+fn check_sources(job: &DecodeJob, encoded: &Encoded) -> Result<(), EngineError> {
+    let Encoded::Pulled(sources) = encoded else { return Ok(()) };
+    let missing = job.tasks().iter().find(|task| task.source as usize >= sources.len());
+    missing.map_or(Ok(()), |task| {
+        Err(EngineError::Mismatch {
+            what: "sources",
+            found: format!("{} sources", sources.len()),
+            expected: format!("source {}", task.source),
+        })
+    })
+}
+
+/// Takes the workers' scratch from the budget: for each the largest block of the job. Fewer workers than
+/// wanted where the budget has no room for all; an error where it has none for one.
+fn scratch_lease(
+    slots: &Slots,
+    encoded: &Encoded,
+    context: &Context,
+    wanted: usize,
+) -> Result<(usize, Lease), EngineError> {
+    let job = slots.job();
+    let reads = matches!(encoded, Encoded::Pulled(_));
+    let need = |task: &strile_engine::BlockTask| {
+        let (span, layout) = (task.span?, job.layouts().get(task.layout as usize)?);
+        Some(block::scratch_len(layout, task.placement.rows, span.len, reads))
+    };
+    let largest = job.tasks().iter().filter_map(need).max().unwrap_or(0);
+    let mut workers = wanted.max(1);
+    loop {
+        match context.budget.take(largest.saturating_mul(workers as u64), "decoding scratch") {
+            Ok(lease) => return Ok((workers, lease)),
+            Err(refused) if workers == 1 => return Err(refused.into()),
+            Err(_) => workers -= 1,
+        }
+    }
+}
+
+/// A job under way, shared by its workers.
+struct Running {
+    slots: Slots,
+    encoded: Encoded,
+    context: Context,
+    cancelled: AtomicBool,
+    blocks: AtomicU64,
+    encoded_bytes: AtomicU64,
+    faults: Mutex<Vec<(usize, BlockFault)>>,
+    completion: Completion<Report>,
+    lease: Lease,
+}
+
+fn work(running: Arc<Running>) {
+    pool::with_scratch(|scratch| {
+        while let Some(slot) = running.slots.next() {
+            if running.context.cancel.is_cancelled() {
+                running.cancelled.store(true, Ordering::Relaxed);
+                break;
+            }
+            running.run(slot, scratch);
+        }
+    });
+    // Exactly one worker is the last to let go.
+    if let Some(done) = Arc::into_inner(running) {
+        done.finish();
+    }
+}
+
+impl Running {
+    fn run(&self, mut slot: Slot<'_>, scratch: &mut Scratch) {
+        let result = match slot.task.span {
+            None => {
+                slot.target.fill();
+                Ok(())
+            }
+            Some(span) => self.decode(&mut slot, span, scratch),
+        };
+        if let Err(fault) = result {
+            slot.target.fill();
+            self.faults.lock().unwrap_or_else(PoisonError::into_inner).push((slot.index, fault));
+        }
+        self.blocks.fetch_add(1, Ordering::Relaxed);
+        if let Some(progress) = &self.context.progress {
+            progress.advance(1);
+        }
+    }
+
+    fn decode(&self, slot: &mut Slot<'_>, span: Span, scratch: &mut Scratch) -> Result<(), BlockFault> {
+        // The source fills this buffer while the rest of the scratch is used.
+        let mut buffer = std::mem::take(&mut scratch.encoded);
+        let result = self.bytes(slot.task.source, span, &mut buffer).and_then(|bytes| {
+            self.encoded_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+            block::decode(bytes, slot.layout, &mut slot.target, scratch)
+        });
+        scratch.encoded = buffer;
+        result
+    }
+
+    fn bytes<'a>(&'a self, source: u32, span: Span, buffer: &'a mut Vec<u8>) -> Result<&'a [u8], BlockFault> {
+        match &self.encoded {
+            Encoded::Staged(arena) => {
+                let (arena, end) = (arena.bytes(), span.end().and_then(|end| usize::try_from(end).ok()));
+                let staged =
+                    usize::try_from(span.offset).ok().zip(end).and_then(|(start, end)| arena.get(start..end));
+                staged.ok_or_else(|| unreadable(span, format!("{} bytes are staged", arena.len())))
+            }
+            Encoded::Pulled(sources) => {
+                let source = sources.get(source as usize);
+                let source = source.ok_or_else(|| unreadable(span, "no such source".to_owned()))?;
+                let bytes = source.read_at(span, buffer).map_err(|error| match error.kind() {
+                    io::ErrorKind::UnexpectedEof => {
+                        unreadable(span, "the file ends before their end".to_owned())
+                    }
+                    _ => unreadable(span, error.to_string()),
+                })?;
+                let all = usize::try_from(span.len).is_ok_and(|len| len == bytes.len());
+                all.then_some(bytes)
+                    .ok_or_else(|| unreadable(span, format!("{} bytes were given", bytes.len())))
+            }
+        }
+    }
+
+    /// Gives everything back, then completes the ticket: who waited for it finds the outputs free.
+    fn finish(self) {
+        let Self { slots, encoded, context, cancelled, blocks, encoded_bytes, faults, completion, lease } =
+            self;
+        let mut faults = faults.into_inner().unwrap_or_else(PoisonError::into_inner);
+        faults.sort_by_key(|&(index, _)| index);
+        let locate = |(index, fault): (usize, BlockFault)| {
+            let task = slots.job().tasks().get(index)?;
+            Some(LocatedFault { source: task.source, address: task.address, fault })
+        };
+        let faults = faults.into_iter().filter_map(locate).collect();
+        let report =
+            Report { blocks: blocks.into_inner(), encoded_bytes: encoded_bytes.into_inner(), faults };
+        let all_done = slots.job().tasks().len() as u64 == report.blocks;
+        drop((slots, encoded, context, lease));
+        completion.complete(match (cancelled.into_inner(), all_done) {
+            (true, _) => Err(EngineError::Cancelled),
+            (false, true) => Ok(report),
+            // A worker was lost to a panic.
+            (false, false) => Err(EngineError::Abandoned),
+        });
+    }
+}
+
+fn unreadable(span: Span, detail: String) -> BlockFault {
+    let detail = format!("{} bytes at offset {}: {detail}", span.len, span.offset);
+    BlockFault { kind: FaultKind::Unreadable, found: 0, expected: span.len, detail: detail.into() }
+}

@@ -1,0 +1,214 @@
+//! Who writes which part of an output, and the writing.
+//!
+//! `Slots` hands out every task of a job once, each with the `Target` that is its part of the output. That
+//! makes writing from many threads sound: a job's tasks are disjoint (`DecodeJob::new`), jobs hold claims
+//! that are (`Output::claim`), and nobody else can make a target. With `simd` the only file with `unsafe`.
+
+#![expect(unsafe_code, reason = "writes into output memory that many threads share, each its own part")]
+
+use crate::simd::Picker;
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::slice;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use strile_engine::{BlockLayout, BlockTask, Claim, DecodeJob, EngineError, Output, OutputRow, Placement};
+
+/// The tasks of a job and the claims that let them write.
+pub(crate) struct Slots {
+    job: DecodeJob,
+    claims: BTreeMap<u32, Claim>,
+    next: AtomicUsize,
+}
+
+/// One task, with what it needs.
+pub(crate) struct Slot<'a> {
+    /// Its number in the job.
+    pub index: usize,
+    /// The task.
+    pub task: &'a BlockTask,
+    /// The layout of its block.
+    pub layout: &'a BlockLayout,
+    /// Where its pixels go.
+    pub target: Target<'a>,
+}
+
+/// The part of an output that one task writes.
+pub(crate) struct Target<'a> {
+    claim: &'a Claim,
+    placement: &'a Placement,
+    selection: &'a [u16],
+    interleaved: bool,
+    /// Raw pointers come out of this: one target is used by one thread at a time.
+    _not_shared: PhantomData<*mut u8>,
+}
+
+impl Slots {
+    /// Checks the outputs of a job and claims the boxes it writes.
+    pub(crate) fn new(job: DecodeJob, outputs: &[Output]) -> Result<Self, EngineError> {
+        let mut claims = BTreeMap::new();
+        for (&index, wanted) in job.boxes() {
+            let output = outputs.get(index as usize).ok_or_else(|| EngineError::Mismatch {
+                what: "outputs",
+                found: format!("{} outputs", outputs.len()),
+                expected: format!("output {index}"),
+            })?;
+            let spec = output.spec();
+            if wanted.bands.1 > spec.bands || wanted.rows.1 > spec.rows || wanted.columns.1 > spec.columns {
+                return Err(EngineError::Mismatch {
+                    what: "outputs",
+                    found: format!(
+                        "{} × {} × {} samples in output {index}",
+                        spec.bands, spec.rows, spec.columns
+                    ),
+                    expected: format!(
+                        "{} × {} × {} or more",
+                        wanted.bands.1, wanted.rows.1, wanted.columns.1
+                    ),
+                });
+            }
+            claims.insert(index, output.claim(*wanted).ok_or(EngineError::Busy { output: index })?);
+        }
+        for task in job.tasks() {
+            let stored = job.layouts().get(task.layout as usize).map(|layout| layout.data_type);
+            let wanted = claims.get(&task.output).map(|claim| claim.spec().data_type);
+            if let (Some(stored), Some(wanted)) = (stored, wanted)
+                && stored != wanted
+            {
+                return Err(EngineError::Mismatch {
+                    what: "outputs",
+                    found: format!("{wanted} in output {}", task.output),
+                    expected: stored.to_string(),
+                });
+            }
+        }
+        Ok(Self { job, claims, next: AtomicUsize::new(0) })
+    }
+
+    /// The job.
+    pub(crate) fn job(&self) -> &DecodeJob {
+        &self.job
+    }
+
+    /// The next task, in order; `None` when all were handed out.
+    pub(crate) fn next(&self) -> Option<Slot<'_>> {
+        let index = self.next.fetch_add(1, Ordering::Relaxed);
+        let task = self.job.tasks().get(index)?;
+        let layout = self.job.layouts().get(task.layout as usize)?;
+        let selection = self.job.selections().get(task.selection as usize)?;
+        let claim = self.claims.get(&task.output)?;
+        let spec = claim.spec();
+        let (size, samples) = (spec.data_type.size(), usize::from(layout.samples));
+        let all_in_order = selection.len() == samples && (0..).zip(selection).all(|(i, &sample)| i == sample);
+        let pixel_by_pixel = samples == 1 || spec.strides.band == size;
+        let interleaved = all_in_order && pixel_by_pixel && spec.strides.column == size * samples;
+        let target =
+            Target { claim, placement: &task.placement, selection, interleaved, _not_shared: PhantomData };
+        Some(Slot { index, task, layout, target })
+    }
+}
+
+impl Target<'_> {
+    /// The crop and where it goes.
+    pub(crate) fn placement(&self) -> &Placement {
+        self.placement
+    }
+
+    /// Samples to pick from each pixel, in the order of the bands they go to.
+    pub(crate) fn selection(&self) -> &[u16] {
+        self.selection
+    }
+
+    /// The wanted pixels of row `row` of the target where the output holds them as the block does, pixel by
+    /// pixel; `None` where it does not.
+    pub(crate) fn pixels(&mut self, row: u32) -> Option<&mut [u8]> {
+        let (start, len) = self.pixel_row(row)?;
+        // SAFETY: `pixel_row` gives bytes inside the claim; all samples in them belong to this target, which
+        // is borrowed for as long as the slice lives.
+        Some(unsafe { slice::from_raw_parts_mut(start, len) })
+    }
+
+    /// The whole target where it is one run of bytes in the order of the block.
+    pub(crate) fn whole(&mut self) -> Option<&mut [u8]> {
+        let (start, len) = self.pixel_row(0)?;
+        let rows = self.placement.height;
+        if rows > 1 && self.claim.spec().strides.row != len {
+            return None;
+        }
+        let (last, _) = self.pixel_row(rows.checked_sub(1)?)?;
+        let all = (last.addr() - start.addr()).checked_add(len)?;
+        // SAFETY: rows follow each other without gaps, the last one inside the claim, so all bytes between
+        // are samples of this target, which is borrowed for as long as the slice lives.
+        Some(unsafe { slice::from_raw_parts_mut(start, all) })
+    }
+
+    /// Writes the samples that `picker` picks from `pixels`, the wanted ones, to band `band` of the target.
+    pub(crate) fn put(&mut self, band: u32, row: u32, pixels: &[u8], picker: &Picker) {
+        let Some(out) = self.band_row(band, row) else { return };
+        if out.stride == picker.size() || self.placement.width == 1 {
+            // SAFETY: a row inside the claim without gaps; its samples belong to this target, borrowed here.
+            picker.pick(pixels, unsafe { slice::from_raw_parts_mut(out.start, out.len) });
+            return;
+        }
+        match picker.size() {
+            1 => scatter::<1>(&out, pixels, picker),
+            2 => scatter::<2>(&out, pixels, picker),
+            4 => scatter::<4>(&out, pixels, picker),
+            8 => scatter::<8>(&out, pixels, picker),
+            _ => scatter::<16>(&out, pixels, picker),
+        }
+    }
+
+    /// Writes the output's fill value to every sample of the target.
+    pub(crate) fn fill(&mut self) {
+        let size = self.claim.spec().data_type.size();
+        let fill = self.claim.spec().fill.0;
+        let Some(sample) = fill.get(..size) else { return };
+        // One pixel of one sample, repeated across the row.
+        let mut line = Vec::new();
+        for _ in 0..self.placement.width {
+            line.extend_from_slice(sample);
+        }
+        let picker = Picker::new(size, 1, 0);
+        for band in (0..).take(self.selection.len()) {
+            for row in 0..self.placement.height {
+                self.put(band, row, &line, &picker);
+            }
+        }
+    }
+
+    fn band_row(&self, band: u32, row: u32) -> Option<OutputRow> {
+        let p = self.placement;
+        if row >= p.height || band as usize >= self.selection.len() {
+            return None;
+        }
+        let columns = (p.out_x, p.out_x.checked_add(p.width)?);
+        // SAFETY: the row lies in this task's part of the box, which no other target shares (see the module),
+        // and callers here write no sample beyond it.
+        unsafe { self.claim.row(p.first_band.checked_add(band)?, p.out_y.checked_add(row)?, columns) }
+    }
+
+    fn pixel_row(&self, row: u32) -> Option<(*mut u8, usize)> {
+        if !self.interleaved {
+            return None;
+        }
+        let first = self.band_row(0, row)?;
+        let last = self.band_row(u32::try_from(self.selection.len()).ok()?.checked_sub(1)?, row)?;
+        Some((first.start, (last.start.addr() - first.start.addr()).checked_add(last.len)?))
+    }
+}
+
+/// Writes samples that lie `out.stride` bytes apart and touches nothing between.
+fn scatter<const SIZE: usize>(out: &OutputRow, pixels: &[u8], picker: &Picker) {
+    let samples = pixels.chunks_exact(picker.step().max(1));
+    let samples = samples.filter_map(|pixel| pixel.get(picker.offset()..)?.first_chunk::<SIZE>());
+    let mut at = 0;
+    for sample in samples {
+        if at + SIZE > out.len {
+            return;
+        }
+        // SAFETY: `at + SIZE` is within the row's `len` bytes, checked above; those bytes are a sample of the
+        // target the row was taken from.
+        unsafe { out.start.add(at).copy_from_nonoverlapping(sample.as_ptr(), SIZE) };
+        at += out.stride;
+    }
+}

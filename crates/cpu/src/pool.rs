@@ -1,0 +1,90 @@
+//! The threads of the process and what each keeps from block to block.
+//!
+//! One pool serves every engine and every job, so that sixteen callers do not start sixteen times sixteen
+//! threads. It has a thread for each core the process may use and never grows: more would not decode faster.
+
+use crate::codec::Workspace;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::cell::RefCell;
+use std::num::NonZeroUsize;
+use std::sync::OnceLock;
+
+/// What a thread keeps of a buffer between jobs; larger ones are given back.
+const KEPT_BYTES: usize = 32 << 20;
+
+/// Buffers and decoder state of one thread.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    /// State of the decoders.
+    pub workspace: Workspace,
+    /// Encoded bytes, where the source does not lend its own.
+    pub encoded: Vec<u8>,
+    /// Encoded bytes with their bits reversed.
+    pub reversed: Vec<u8>,
+    /// A decoded block.
+    pub decoded: Vec<u8>,
+    /// Rows on their way.
+    pub rows: RowScratch,
+}
+
+/// Buffers for one row.
+#[derive(Default)]
+pub(crate) struct RowScratch {
+    /// Samples of a row, before they are spread over bands.
+    pub samples: Vec<u8>,
+    /// A packed row in native byte order without predictor.
+    pub packed: Vec<u8>,
+    /// A packed row on the way there.
+    pub bytes: Vec<u8>,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
+
+/// Runs `work` with this thread's scratch. A panic inside loses the scratch, never leaves it half changed.
+pub(crate) fn with_scratch<R>(work: impl FnOnce(&mut Scratch) -> R) -> R {
+    let mut scratch = SCRATCH.take();
+    let result = work(&mut scratch);
+    let Scratch { workspace: _, encoded, reversed, decoded, rows } = &mut scratch;
+    for buffer in [encoded, reversed, decoded, &mut rows.samples, &mut rows.packed, &mut rows.bytes] {
+        if buffer.capacity() > KEPT_BYTES {
+            *buffer = Vec::new();
+        }
+    }
+    SCRATCH.set(scratch);
+    result
+}
+
+/// The first `len` bytes of `buffer`, which grows to have them; `None` where there is no memory for them.
+pub(crate) fn sized(buffer: &mut Vec<u8>, len: usize) -> Option<&mut [u8]> {
+    if buffer.len() < len {
+        buffer.try_reserve_exact(len - buffer.len()).ok()?;
+        buffer.resize(len, 0);
+    }
+    buffer.get_mut(..len)
+}
+
+/// Number of threads jobs run on.
+pub(crate) fn threads() -> usize {
+    pool().map_or(1, ThreadPool::current_num_threads)
+}
+
+/// Runs `work` on a thread of the pool, or here where the system gives no threads.
+pub(crate) fn spawn(work: impl FnOnce() + Send + 'static) {
+    match pool() {
+        Some(pool) => pool.spawn_fifo(work),
+        None => work(),
+    }
+}
+
+fn pool() -> Option<&'static ThreadPool> {
+    static POOL: OnceLock<Option<ThreadPool>> = OnceLock::new();
+    let start = || {
+        let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        // A panic on a worker drops its job, whose ticket then says that it was abandoned.
+        let builder = ThreadPoolBuilder::new().num_threads(threads).panic_handler(|_| {});
+        builder.thread_name(|index| format!("strile-{index}")).build().ok()
+    };
+    POOL.get_or_init(start).as_ref()
+}

@@ -1,0 +1,145 @@
+//! From a packed row as the codec left it to the same row in native byte order, without predictor.
+//!
+//! Predictors restart with every row, so rows above the wanted ones are never touched. Byte order and
+//! predictor are one step because the predictor works on numbers: 2 on integers as wide as the sample
+//! (whatever its format, as libtiff does), 3 on bytes, which it leaves by significance whatever the order of
+//! the file.
+
+use crate::pool::sized;
+use crate::simd;
+use strile_engine::{BlockLayout, DecodedForm};
+use strile_tiff::{ByteOrder, Predictor};
+
+/// What has to be undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Undo {
+    /// Nothing.
+    Nothing,
+    /// The byte order, of units of this many bytes.
+    Order(usize),
+    /// Predictor 2 on lanes of this many bytes.
+    Sum {
+        /// Bytes of a sample.
+        lane: usize,
+        /// Whether they are in the other order.
+        swap: bool,
+    },
+    /// Predictor 3 on samples of this many bytes.
+    Planes(usize),
+    /// Predictor 2 on samples that are not 8, 16, 32 or 64 bits: left to `samples`, which unpacks them.
+    WhileUnpacking,
+}
+
+impl Undo {
+    /// What the layout needs undone, or why that is not possible.
+    pub(crate) fn of(layout: &BlockLayout) -> Result<Self, String> {
+        if layout.decoded_form() == DecodedForm::Samples {
+            return Ok(Self::Nothing);
+        }
+        let sample = layout.sample;
+        let foreign = layout.byte_order != ByteOrder::NATIVE;
+        // Bits of other depths are packed most significant first in both orders; 24 are three bytes in order.
+        let whole = sample.whole_bytes().filter(|bytes| matches!(bytes, 1 | 2 | 3 | 4 | 8 | 16));
+        let whole = whole.filter(|_| layout.mixed_bits.is_none());
+        match (layout.predictor, whole) {
+            (Predictor::None, None) => Ok(Self::Nothing),
+            (Predictor::None, Some(_)) => {
+                let unit = sample.swap_unit().unwrap_or(1);
+                Ok(if foreign && unit > 1 { Self::Order(unit) } else { Self::Nothing })
+            }
+            (Predictor::Horizontal, Some(lane @ (1 | 2 | 4 | 8))) => {
+                Ok(Self::Sum { lane, swap: foreign && lane > 1 })
+            }
+            (Predictor::Horizontal, _) if layout.mixed_bits.is_none() && sample.bits <= 64 => {
+                Ok(Self::WhileUnpacking)
+            }
+            (Predictor::FloatingPoint, Some(size @ (2 | 3 | 4 | 8))) => Ok(Self::Planes(size)),
+            (Predictor::Horizontal, _) => Err(format!("predictor 2 on samples of {sample}")),
+            (Predictor::FloatingPoint, _) => Err(format!("predictor 3 on samples of {sample}")),
+        }
+    }
+
+    /// Undoes it on one row of pixels of `samples` samples. `dst` takes the first bytes of the row, as many
+    /// as it has; `None` where there is no memory for `bytes`.
+    pub(crate) fn row(
+        self,
+        packed: &[u8],
+        dst: &mut [u8],
+        samples: usize,
+        bytes: &mut Vec<u8>,
+    ) -> Option<()> {
+        match self {
+            Self::Nothing | Self::WhileUnpacking => {
+                let len = packed.len().min(dst.len());
+                dst.get_mut(..len)?.copy_from_slice(packed.get(..len)?);
+            }
+            Self::Order(unit) => simd::swap(packed, dst, unit),
+            Self::Sum { lane, swap: false } => simd::running_sum(packed, dst, lane, lane * samples),
+            Self::Sum { lane, swap: true } => {
+                let len = packed.len().min(dst.len());
+                let native = sized(bytes, len)?;
+                simd::swap(packed.get(..len)?, native, lane);
+                simd::running_sum(native, dst, lane, lane * samples);
+            }
+            Self::Planes(size) => {
+                let planes = sized(bytes, packed.len())?;
+                simd::running_sum(packed, planes, 1, samples);
+                simd::weave(planes, dst, size);
+            }
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Differences of `samples` as libtiff's horDiff makes them, as bytes of the given order.
+    fn differenced(values: &[u32], samples: usize, big: bool) -> Vec<u8> {
+        let difference = |(i, v): (usize, &u32)| {
+            let before = if i >= samples { values[i - samples] } else { 0 };
+            let d = v.wrapping_sub(before);
+            if big { d.to_be_bytes() } else { d.to_le_bytes() }
+        };
+        values.iter().enumerate().flat_map(difference).collect()
+    }
+
+    fn numbers(count: u32) -> Vec<u32> {
+        (0..count).map(|i| i.wrapping_mul(2_654_435_761).rotate_left(i % 32)).collect()
+    }
+
+    #[test]
+    fn predictor_2_gives_the_numbers_back_in_both_orders() {
+        for samples in 1..=5 {
+            let values = numbers(40 * samples);
+            for big in [false, true] {
+                let samples = samples as usize;
+                let packed = differenced(&values, samples, big);
+                let mut row = vec![0; packed.len()];
+                let swap = big == cfg!(target_endian = "little");
+                Undo::Sum { lane: 4, swap }.row(&packed, &mut row, samples, &mut Vec::new()).unwrap();
+                let got: Vec<u32> = row.as_chunks::<4>().0.iter().map(|b| u32::from_ne_bytes(*b)).collect();
+                assert_eq!(got, values, "{samples} samples, big end first: {big}");
+            }
+        }
+    }
+
+    #[test]
+    fn predictor_3_gives_the_floats_back() {
+        for samples in 1..=5 {
+            let values = numbers(50 * samples);
+            let samples = samples as usize;
+            // fpDiff of libtiff: planes by significance, then differences of bytes `samples` apart.
+            let mut planes: Vec<u8> =
+                (0..4).flat_map(|byte| values.iter().map(move |v| v.to_be_bytes()[byte])).collect();
+            for i in (samples..planes.len()).rev() {
+                planes[i] = planes[i].wrapping_sub(planes[i - samples]);
+            }
+            let mut row = vec![0; planes.len()];
+            Undo::Planes(4).row(&planes, &mut row, samples, &mut Vec::new()).unwrap();
+            let got: Vec<u32> = row.as_chunks::<4>().0.iter().map(|b| u32::from_ne_bytes(*b)).collect();
+            assert_eq!(got, values, "{samples} samples");
+        }
+    }
+}
