@@ -11,6 +11,8 @@ mod compression;
 mod directory;
 mod error;
 mod field;
+pub mod gdal;
+pub mod geo;
 mod grid;
 mod header;
 mod image;

@@ -118,7 +118,8 @@ impl GeoKeys {
                 Ok(value) => {
                     if values.contains_key(&id) {
                         let same = values.get(&id) == Some(&value);
-                        let what = if same { "again with the same value" } else { "again with another value" };
+                        let what =
+                            if same { "again with the same value" } else { "again with another value" };
                         let message = format!("{what}; the first was kept");
                         warnings.push(GeoWarning::new(Code::DuplicateKey, format!("key {id}"), message));
                     } else {

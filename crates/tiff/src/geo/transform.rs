@@ -237,11 +237,7 @@ fn from_scale(values: &[f64], warnings: &mut Vec<GeoWarning>) -> Option<GeoTrans
     Some(GeoTransform { a: x, b: 0.0, c: 0.0, d: 0.0, e: -y.abs(), f: 0.0 })
 }
 
-fn at_tiepoint(
-    scale: GeoTransform,
-    points: &[f64],
-    warnings: &mut Vec<GeoWarning>,
-) -> Option<GeoTransform> {
+fn at_tiepoint(scale: GeoTransform, points: &[f64], warnings: &mut Vec<GeoWarning>) -> Option<GeoTransform> {
     let place = "ModelTiepoint";
     let &[column, row, _, x, y, ..] = points else {
         let message = format!("{} values, 6 expected; no transform", points.len());

@@ -83,3 +83,9 @@ impl fmt::Display for GeoWarning {
         write!(f, "{}: {}", self.place, self.message)
     }
 }
+
+impl From<GeoWarning> for crate::Warning {
+    fn from(warning: GeoWarning) -> Self {
+        Self { code: warning.code.as_str(), place: warning.place, message: warning.message }
+    }
+}

@@ -78,7 +78,9 @@ impl Node {
         let mut parser = Parser { text, at: 0 };
         let node = match parser.value(0)? {
             Value::Node(node) => node,
-            Value::Text(_) | Value::Word(_) => return Err("WKT begins with no keyword and bracket".to_owned()),
+            Value::Text(_) | Value::Word(_) => {
+                return Err("WKT begins with no keyword and bracket".to_owned());
+            }
         };
         parser.space();
         if parser.at == text.len() { Ok(node) } else { Err(parser.wrong("the end")) }

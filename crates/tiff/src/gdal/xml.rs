@@ -1,0 +1,161 @@
+//! XML as a small tree, for metadata in tags and sidecars.
+//!
+//! No entity is expanded but the five of XML and character references, so no text grows when read. Length,
+//! depth and number of elements are limited.
+
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::{Reader, XmlVersion};
+
+/// Longest text that is read: sidecars with histograms and tables reach some megabytes.
+const MAX_LEN: usize = 64 << 20;
+const MAX_DEPTH: usize = 64;
+const MAX_ELEMENTS: usize = 1 << 20;
+
+/// One element: its name, attributes, text (without that of elements inside) and elements.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Element {
+    pub name: String,
+    pub attributes: Vec<(String, String)>,
+    pub text: String,
+    pub children: Vec<Element>,
+}
+
+impl Element {
+    /// Reads a text with one root element.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text.len() > MAX_LEN {
+            return Err(format!("{} bytes of XML, at most {MAX_LEN} are read", text.len()));
+        }
+        // Tags hold a closing NUL, sidecars a byte-order mark.
+        let text = text.trim_end_matches('\0').trim_start_matches('\u{feff}').trim();
+        let mut reader = Reader::from_str(text);
+        let mut open: Vec<Element> = Vec::new();
+        let mut root: Option<Element> = None;
+        let mut elements = 0_usize;
+        loop {
+            let event = reader.read_event().map_err(|e| format!("malformed XML: {e}"))?;
+            if root.is_some() && matches!(event, Event::Start(_) | Event::Empty(_)) {
+                return Err("malformed XML: a second root element".to_owned());
+            }
+            match event {
+                Event::Start(start) => {
+                    elements += 1;
+                    if open.len() >= MAX_DEPTH || elements > MAX_ELEMENTS {
+                        return Err(format!("XML deeper than {MAX_DEPTH} or with over {MAX_ELEMENTS} elements"));
+                    }
+                    open.push(Self::start(&start)?);
+                }
+                Event::Empty(start) => {
+                    elements += 1;
+                    if elements > MAX_ELEMENTS {
+                        return Err(format!("XML with over {MAX_ELEMENTS} elements"));
+                    }
+                    close(Self::start(&start)?, &mut open, &mut root);
+                }
+                Event::End(_) => {
+                    let Some(element) = open.pop() else { return Err("malformed XML: an extra end tag".to_owned()) };
+                    close(element, &mut open, &mut root);
+                }
+                Event::Text(text) => add(&mut open, &text.xml10_content()),
+                Event::CData(text) => add(&mut open, &text.xml10_content()),
+                Event::GeneralRef(reference) => {
+                    let name = reference.xml10_content();
+                    let resolved = match &*name {
+                        "lt" => Some('<'),
+                        "gt" => Some('>'),
+                        "amp" => Some('&'),
+                        "apos" => Some('\''),
+                        "quot" => Some('"'),
+                        _ => reference.resolve_char_ref().map_err(|e| format!("malformed XML: {e}"))?,
+                    };
+                    match resolved {
+                        Some(c) => add(&mut open, c.encode_utf8(&mut [0; 4])),
+                        None => return Err(format!("XML with the entity `{}`, which is not read", name.escape_debug())),
+                    }
+                }
+                Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => {}
+                Event::Eof => break,
+            }
+        }
+        match (root, open.is_empty()) {
+            (Some(root), true) => Ok(root),
+            _ => Err("malformed XML: it ends inside an element".to_owned()),
+        }
+    }
+
+    fn start(start: &BytesStart<'_>) -> Result<Self, String> {
+        let mut element = Self { name: name_of(start.name().as_ref()), ..Self::default() };
+        for attribute in start.attributes() {
+            let attribute = attribute.map_err(|e| format!("malformed XML: {e}"))?;
+            let value = attribute
+                .normalized_value(XmlVersion::Implicit1_0)
+                .map_err(|e| format!("malformed XML: {e}"))?;
+            element.attributes.push((name_of(attribute.key.as_ref()), value.into_owned()));
+        }
+        Ok(element)
+    }
+
+    /// An attribute's value.
+    pub fn attribute(&self, name: &str) -> Option<&str> {
+        self.attributes.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
+    }
+
+    /// The elements with a name.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Self> {
+        self.children.iter().filter(move |c| c.name == name)
+    }
+
+    /// The first element with a name.
+    pub fn child(&self, name: &str) -> Option<&Self> {
+        self.children.iter().find(|c| c.name == name)
+    }
+
+    /// The text of the first element with a name, without space around it; `None` where it is empty.
+    pub fn child_text(&self, name: &str) -> Option<&str> {
+        self.child(name).map(|c| c.text.trim()).filter(|t| !t.is_empty())
+    }
+}
+
+fn name_of(name: impl AsRef<[u8]>) -> String {
+    String::from_utf8_lossy(name.as_ref()).into_owned()
+}
+
+fn close(element: Element, open: &mut [Element], root: &mut Option<Element>) {
+    match open.last_mut() {
+        Some(parent) => parent.children.push(element),
+        None => *root = Some(element),
+    }
+}
+
+fn add(open: &mut [Element], text: &str) {
+    if let Some(element) = open.last_mut() {
+        element.text.push_str(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_attributes_text_and_references() {
+        let root = Element::parse("<a x=\"1 &amp; 2\"><b>&lt;t&#233;&gt;<![CDATA[<&]]></b><c/></a>\n\0").unwrap();
+        assert_eq!(root.attribute("x"), Some("1 & 2"));
+        assert_eq!(root.child_text("b"), Some("<té><&"));
+        assert_eq!(root.children.len(), 2);
+    }
+
+    #[test]
+    fn entities_of_a_document_type_are_refused() {
+        let bomb = "<!DOCTYPE a [<!ENTITY x \"xxxx\"><!ENTITY y \"&x;&x;\">]><a>&y;</a>";
+        assert_eq!(Element::parse(bomb).unwrap_err(), "XML with the entity `y`, which is not read");
+    }
+
+    #[test]
+    fn broken_and_deep_texts_are_errors() {
+        for text in ["", "x", "<a>", "<a></b>", "</a>", "<a/><b/>", "<a x=1/>"] {
+            assert!(Element::parse(text).is_err(), "{text}");
+        }
+        assert!(Element::parse(&"<a>".repeat(100_000)).is_err());
+    }
+}

@@ -1,0 +1,327 @@
+//! Coordinate reference systems: what a file says, as WKT 1 and, where there is one, an EPSG code.
+//!
+//! A system given by a code is the registered one; one written out in keys is turned into WKT and looked
+//! up; one that cannot be written is kept as its keys, with a warning. WKT in the file is kept as it is.
+
+use super::geographic::{self, DEGREE};
+use super::identify::identify;
+use super::keys::{GeoKeys, USER_DEFINED, key};
+use super::projection;
+use super::registry;
+use super::vertical;
+use super::warning::{GeoWarning, GeoWarningCode as Code};
+use super::wkt::{Node, Value};
+
+/// What kind of system it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CrsKind {
+    /// Eastings and northings.
+    Projected,
+    /// Longitude and latitude.
+    Geographic,
+    /// Longitude, latitude and ellipsoidal height.
+    Geographic3D,
+    /// x, y and z from the centre of the Earth.
+    Geocentric,
+    /// A horizontal and a vertical system.
+    Compound,
+    /// A system of the file's own, without a place on the Earth.
+    Local,
+    /// Heights or depths alone.
+    Vertical,
+    /// A kind of WKT 2 that has no name here.
+    Other,
+}
+
+/// A unit of length or angle.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unit {
+    /// Its name.
+    pub name: String,
+    /// Its size in metres or radians.
+    pub size: f64,
+}
+
+/// The vertical part of a system.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VerticalCrs {
+    /// EPSG code.
+    pub epsg: Option<u32>,
+    /// Name.
+    pub name: String,
+    /// Unit of the heights.
+    pub unit: Option<Unit>,
+}
+
+/// A coordinate reference system.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Crs {
+    /// EPSG code of the whole system, stated or found.
+    pub epsg: Option<u32>,
+    /// EPSG code of the horizontal part, where it differs from the whole or the whole has none.
+    pub horizontal_epsg: Option<u32>,
+    /// The definition: WKT 1 where made here, otherwise as in the file. `None` where a code is known
+    /// to be valid but its definition is not held here.
+    pub wkt: Option<String>,
+    /// Name of the system.
+    pub name: String,
+    /// What kind of system it is.
+    pub kind: CrsKind,
+    /// Unit of the horizontal coordinates.
+    pub unit: Option<Unit>,
+    /// The vertical part, where there is one.
+    pub vertical: Option<VerticalCrs>,
+}
+
+impl Crs {
+    /// The registered system with this code.
+    pub fn from_epsg(code: u32) -> Option<Self> {
+        registry::lookup(code).map(|node| Self::from_node(&node))
+    }
+
+    /// The system a WKT text describes; the error says what is wrong with the text.
+    pub fn from_wkt(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let node = Node::parse(text)?;
+        let mut crs = Self::from_node(&node);
+        crs.wkt = Some(text.to_owned());
+        Ok(crs)
+    }
+
+    pub(super) fn from_node(node: &Node) -> Self {
+        let horizontal = node.children().find(|n| n.is(&["PROJCS", "GEOGCS", "PROJCRS", "GEOGCRS"]));
+        let kind = kind_of(node);
+        let (horizontal, vertical) = match kind {
+            CrsKind::Compound => (horizontal, node.child(&["VERT_CS", "VERTCRS"])),
+            CrsKind::Vertical => (None, Some(node)),
+            _ => (Some(node), None),
+        };
+        let epsg = identify(node).or_else(|| {
+            let (h, v) = (horizontal.and_then(identify)?, vertical.and_then(Node::epsg_code)?);
+            registry::compound(h, v)?.epsg_code()
+        });
+        Self {
+            epsg,
+            horizontal_epsg: horizontal.and_then(identify).filter(|code| Some(*code) != epsg),
+            wkt: Some(node.to_string()),
+            name: node.name().unwrap_or("unknown").to_owned(),
+            kind,
+            unit: horizontal.and_then(unit_of),
+            vertical: vertical.map(|v| VerticalCrs {
+                epsg: v.epsg_code(),
+                name: v.name().unwrap_or("unknown").to_owned(),
+                unit: unit_of(v),
+            }),
+        }
+    }
+
+    /// What the keys say. `None` where they say nothing about a system, or nothing that can be used.
+    pub fn from_keys(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Self> {
+        let horizontal = match model(keys) {
+            Model::Projected => projected(keys, warnings),
+            Model::Geographic => geographic::from_keys(keys, warnings).map(|n| Found::Node(with_axes(n))),
+            Model::Geocentric => geocentric(keys, warnings).map(Found::Node),
+            Model::Local => return local(keys, warnings),
+        };
+        match horizontal {
+            Some(Found::Node(node)) => Some(vertical::add(node, keys, warnings)),
+            Some(Found::Code(code, kind)) => Some(Self {
+                epsg: Some(code),
+                horizontal_epsg: None,
+                wkt: None,
+                name: keys.text(key::CITATION).unwrap_or("unknown").to_owned(),
+                kind,
+                unit: None,
+                vertical: None,
+            }),
+            None => local(keys, warnings),
+        }
+    }
+}
+
+fn kind_of(node: &Node) -> CrsKind {
+    if node.is(&["PROJCS", "PROJCRS", "PROJECTEDCRS"]) {
+        CrsKind::Projected
+    } else if node.is(&["GEOGCS"]) {
+        CrsKind::Geographic
+    } else if node.is(&["GEOGCRS", "GEOGRAPHICCRS"]) {
+        let three = node.child(&["CS"]).and_then(|cs| cs.f64(1)) == Some(3.0);
+        if three { CrsKind::Geographic3D } else { CrsKind::Geographic }
+    } else if node.is(&["GEOCCS", "GEODCRS"]) {
+        CrsKind::Geocentric
+    } else if node.is(&["COMPD_CS", "COMPOUNDCRS"]) {
+        CrsKind::Compound
+    } else if node.is(&["LOCAL_CS", "ENGCRS", "ENGINEERINGCRS"]) {
+        CrsKind::Local
+    } else if node.is(&["VERT_CS", "VERTCRS", "VERTICALCRS"]) {
+        CrsKind::Vertical
+    } else {
+        CrsKind::Other
+    }
+}
+
+fn unit_of(node: &Node) -> Option<Unit> {
+    let words = ["UNIT", "LENGTHUNIT", "ANGLEUNIT"];
+    let unit = node.child(&words).or_else(|| node.child(&["AXIS"])?.child(&words))?;
+    Some(Unit { name: unit.name()?.to_owned(), size: unit.f64(1)? })
+}
+
+enum Model {
+    Projected,
+    Geographic,
+    Geocentric,
+    Local,
+}
+
+/// Key 1024, and where it says nothing, the codes that are there.
+fn model(keys: &GeoKeys) -> Model {
+    match keys.short(key::MODEL_TYPE) {
+        Some(1) => Model::Projected,
+        Some(2) => Model::Geographic,
+        Some(3) => Model::Geocentric,
+        _ if keys.code(key::PROJECTED_CRS).is_some() => Model::Projected,
+        None if keys.code(key::GEODETIC_CRS).is_some() => Model::Geographic,
+        _ => Model::Local,
+    }
+}
+
+enum Found {
+    Node(Node),
+    /// A code of the registry's range whose definition is not held here.
+    Code(u32, CrsKind),
+}
+
+fn projected(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Found> {
+    if let Some(code) = keys.code(key::PROJECTED_CRS) {
+        if let Some(node) = registry::lookup(u32::from(code)) {
+            return Some(Found::Node(with_linear_unit(node, keys, warnings)));
+        }
+        let message = format!("code {code} is not known");
+        warnings.push(GeoWarning::new(Code::UnknownCode, "key 3072", message));
+        // EPSG's codes lie between these; what is above is private.
+        if (1024..USER_DEFINED).contains(&code) && keys.short(key::METHOD).is_none() {
+            return Some(Found::Code(u32::from(code), CrsKind::Projected));
+        }
+    }
+    // Some writers put a geographic system's code beside a model type of "projected".
+    let described = [key::METHOD, key::PROJECTION].iter().any(|&id| keys.short(id).is_some());
+    if !described {
+        return None;
+    }
+    let degrees = geographic::angular_size(keys, warnings) / DEGREE;
+    let utm = keys.code(key::PROJECTION).and_then(projection::utm);
+    let projection = match utm.map_or_else(|| projection::from_keys(keys, degrees, warnings), Ok) {
+        Ok(projection) => projection,
+        Err(message) => {
+            warnings.push(GeoWarning::new(Code::UnsupportedCrs, "key 3075", message));
+            return None;
+        }
+    };
+    let Some(geographic) = geographic::from_keys(keys, warnings) else {
+        let message = "a projection without datum or ellipsoid cannot be used";
+        warnings.push(GeoWarning::new(Code::UnsupportedCrs, "key 2048", message));
+        return None;
+    };
+    let name = keys.text(key::CITATION).or_else(|| keys.text(key::PROJECTED_CITATION)).unwrap_or("unnamed");
+    let name = name.strip_prefix("PCS Name = ").unwrap_or(name);
+    let mut node = projection.add_to(Node::named("PROJCS", name).with(geographic));
+    node = node.with(linear_unit(keys, warnings));
+    for (axis, direction) in projection.axes() {
+        node = node.with(Node::named("AXIS", axis).word(direction));
+    }
+    let code = identify(&node);
+    Some(Found::Node(node.epsg(code)))
+}
+
+/// GDAL writes the axes of a geographic system in the order of EPSG; coordinates in a TIFF are
+/// longitude first all the same. Left out here: the definition is then the same in both readings.
+fn with_axes(node: Node) -> Node {
+    let code = identify(&node);
+    if node.epsg_code().is_some() { node } else { node.epsg(code) }
+}
+
+fn geocentric(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Node> {
+    let base = geographic::from_keys(keys, warnings)?;
+    if base.is(&["GEOCCS"]) {
+        return Some(base);
+    }
+    let mut node = Node::named("GEOCCS", keys.text(key::CITATION).unwrap_or("unnamed"));
+    for part in ["DATUM", "PRIMEM"] {
+        node = node.with(base.child(&[part])?.clone());
+    }
+    Some(node.with(linear_unit(keys, warnings)))
+}
+
+/// The unit of keys 3076 and 3077; metres where they say nothing.
+fn linear_unit(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Node {
+    let metre = || Node::named("UNIT", "metre").number(1.0).epsg(Some(9001));
+    match keys.short(key::LINEAR_UNITS) {
+        None | Some(0) => metre(),
+        Some(USER_DEFINED) => match keys.double(key::LINEAR_UNIT_SIZE).filter(|v| *v > 0.0) {
+            Some(size) => Node::named("UNIT", "unknown").number(size),
+            None => {
+                let message = "no positive size for the user-defined unit of length; metres were taken";
+                warnings.push(GeoWarning::new(Code::BadKey, "key 3077", message));
+                metre()
+            }
+        },
+        Some(code) => match registry::length(code) {
+            Some(row) => Node::named("UNIT", row.1).number(row.2).epsg(Some(u32::from(code))),
+            None => {
+                let message = format!("unit of length {code} is not known; metres were taken");
+                warnings.push(GeoWarning::new(Code::UnknownCode, "key 3076", message));
+                metre()
+            }
+        },
+    }
+}
+
+/// A registered projected system beside another unit: the system in that unit, which has no code.
+fn with_linear_unit(mut node: Node, keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Node {
+    if !node.is(&["PROJCS"]) || keys.short(key::LINEAR_UNITS).is_none() {
+        return node;
+    }
+    let wanted = linear_unit(keys, warnings);
+    let sizes = (node.child(&["UNIT"]).and_then(|n| n.f64(1)), wanted.f64(1));
+    let (Some(old), Some(new)) = sizes else { return node };
+    if (old - new).abs() <= 1e-9 * old {
+        return node;
+    }
+    let message =
+        format!("unit of {new} m, where the code's own is {old} m; the coordinates are in the former");
+    warnings.push(GeoWarning::new(Code::Contradiction, "key 3076", message));
+    for value in &mut node.values {
+        let Value::Node(inner) = value else { continue };
+        if inner.is(&["UNIT"]) {
+            *inner = wanted.clone();
+        } else if inner.is(&["PARAMETER"])
+            && inner.name().is_some_and(|n| n.starts_with("false_"))
+            && let (Some(name), Some(length)) = (inner.name().map(str::to_owned), inner.f64(1))
+        {
+            *inner = Node::named("PARAMETER", &name).number(length * old / new);
+        }
+    }
+    node.values.retain(|v| !matches!(v, Value::Node(n) if n.is(&["AUTHORITY"])));
+    node
+}
+
+/// What is neither projected nor geographic: WKT in a citation, or a system without a place on the Earth.
+fn local(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Crs> {
+    let citation = keys.text(key::PROJECTED_CITATION);
+    if let Some(wkt) = citation.and_then(|text| text.strip_prefix("ESRI PE String = ")) {
+        match Crs::from_wkt(wkt) {
+            Ok(crs) => return Some(crs),
+            Err(message) => warnings.push(GeoWarning::new(Code::BadWkt, "key 3073", message)),
+        }
+    }
+    let name = keys.text(key::CITATION).or(citation);
+    if name.is_none() && keys.short(key::LINEAR_UNITS).is_none() {
+        return None;
+    }
+    // Line breaks in a name are made spaces, as GDAL does.
+    let name = name.unwrap_or("unnamed").replace(['\n', '\r'], " ");
+    let unit = linear_unit(keys, warnings);
+    let node = Node::named("LOCAL_CS", name.trim()).with(unit);
+    let node = node.with(Node::named("AXIS", "Easting").word("EAST"));
+    Some(Crs::from_node(&node.with(Node::named("AXIS", "Northing").word("NORTH"))))
+}

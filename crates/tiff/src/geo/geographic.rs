@@ -1,0 +1,184 @@
+//! The geographic system under the keys 2048 to 2061: code, or datum, ellipsoid, prime meridian and unit.
+
+use super::keys::{GeoKeys, USER_DEFINED, key};
+use super::registry;
+use super::warning::{GeoWarning, GeoWarningCode as Code};
+use super::wkt::Node;
+
+/// Size of a degree in radians, with the digits that WKT is written with.
+pub(super) const DEGREE: f64 = 0.0174532925199433;
+
+/// The geographic system as a `GEOGCS` node. `None` where the keys say nothing about one.
+pub(super) fn from_keys(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Node> {
+    if let Some(code) = keys.code(key::GEODETIC_CRS) {
+        match registry::lookup(u32::from(code)) {
+            Some(node) if node.is(&["GEOGCS"]) => return Some(node),
+            // WGS 84 with heights stays as it is; others lose their third axis, as in GDAL: the key has
+            // been used for the horizontal part alone.
+            Some(node) if node.is(&["GEOGCRS"]) => {
+                if code == 4979 {
+                    return Some(node);
+                }
+                let flat = node.name().and_then(registry::geographic_by_name);
+                if let Some(flat) = flat {
+                    let message = format!("code {code} has three axes; read as the system with two");
+                    warnings.push(GeoWarning::new(Code::UnknownCode, "key 2048", message));
+                    return Some(flat);
+                }
+            }
+            Some(node) if node.is(&["GEOCCS", "PROJCS", "COMPD_CS"]) => return Some(node),
+            _ => {}
+        }
+        let message = format!("code {code} is not known");
+        warnings.push(GeoWarning::new(Code::UnknownCode, "key 2048", message));
+    }
+    let datum = datum(keys, warnings)?;
+    let citation = Citation::of(keys.text(key::GEODETIC_CITATION));
+    let (meridian_name, meridian, meridian_code) = meridian(keys, &citation, warnings);
+    let name = citation.name.unwrap_or("unknown");
+    let mut primem = Node::named("PRIMEM", &meridian_name).number(meridian);
+    if keys.code(key::PRIME_MERIDIAN).is_some() || datum.epsg_code().is_some() {
+        primem = primem.epsg(meridian_code);
+    }
+    Some(Node::named("GEOGCS", name).with(datum).with(primem).with(angular_unit(keys, &citation, warnings)))
+}
+
+/// The size of the angular unit of the keys, in radians.
+pub(super) fn angular_size(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> f64 {
+    let citation = Citation::of(None);
+    angular_unit(keys, &citation, warnings).f64(1).unwrap_or(DEGREE)
+}
+
+fn angular_unit(keys: &GeoKeys, citation: &Citation<'_>, warnings: &mut Vec<GeoWarning>) -> Node {
+    let degree = || Node::named("UNIT", "degree").number(DEGREE).epsg(Some(9122));
+    match keys.short(key::ANGULAR_UNITS) {
+        None | Some(0 | 9102 | 9122) => degree(),
+        Some(USER_DEFINED) => {
+            let name = citation.angular_unit.unwrap_or("unknown");
+            match keys.double(key::ANGULAR_UNIT_SIZE).filter(|v| *v > 0.0) {
+                Some(size) => Node::named("UNIT", name).number(size),
+                None => {
+                    let message = "no positive size for the user-defined angular unit; degrees were taken";
+                    warnings.push(GeoWarning::new(Code::BadKey, "key 2055", message));
+                    Node::named("UNIT", name).number(DEGREE)
+                }
+            }
+        }
+        // Degrees written as degrees, minutes and seconds in one number: the unit is still the degree.
+        Some(9107 | 9108 | 9110 | 9111 | 9115..=9120) => degree(),
+        Some(code) => match registry::angle(code) {
+            Some(row) => Node::named("UNIT", row.1).number(row.2).epsg(Some(u32::from(code))),
+            None => {
+                let message = format!("angular unit {code} is not known; degrees were taken");
+                warnings.push(GeoWarning::new(Code::UnknownCode, "key 2054", message));
+                degree()
+            }
+        },
+    }
+}
+
+/// The `DATUM` with its `SPHEROID`.
+fn datum(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Node> {
+    if let Some(code) = keys.code(key::GEODETIC_DATUM) {
+        // Codes below 6200 name an unknown datum on the ellipsoid 1000 codes further on.
+        match registry::geographic_by_datum(u32::from(code)) {
+            Some(node) => return node.child(&["DATUM"]).cloned(),
+            None => {
+                let message = format!("datum {code} is not known; the ellipsoid was used");
+                warnings.push(GeoWarning::new(Code::UnknownCode, "key 2050", message));
+            }
+        }
+    }
+    let citation = Citation::of(keys.text(key::GEODETIC_CITATION));
+    let spheroid = spheroid(keys, &citation, warnings)?;
+    Some(Node::named("DATUM", citation.datum.unwrap_or("unknown")).with(spheroid))
+}
+
+fn spheroid(keys: &GeoKeys, citation: &Citation<'_>, warnings: &mut Vec<GeoWarning>) -> Option<Node> {
+    let code = keys.code(key::ELLIPSOID);
+    let row = code.and_then(registry::ellipsoid);
+    if let (Some(code), None) = (code, row) {
+        let message = format!("ellipsoid {code} is not known; its axes were used");
+        warnings.push(GeoWarning::new(Code::UnknownCode, "key 2056", message));
+    }
+    if let Some(row) = row {
+        return Some(Node::named("SPHEROID", row.1).number(row.2).number(row.3).epsg(Some(u32::from(row.0))));
+    }
+    let unit = match keys.short(key::GEOG_LINEAR_UNITS) {
+        None | Some(0 | 9001) => 1.0,
+        Some(USER_DEFINED) => keys.double(key::GEOG_LINEAR_UNIT_SIZE).filter(|v| *v > 0.0).unwrap_or(1.0),
+        Some(code) => registry::length(code).map_or(1.0, |row| row.2),
+    };
+    let major = keys.double(key::SEMI_MAJOR).filter(|v| *v > 0.0)? * unit;
+    let minor = keys.double(key::SEMI_MINOR).filter(|v| *v > 0.0).map(|v| v * unit);
+    let inverse_flattening = match (keys.double(key::INVERSE_FLATTENING), minor) {
+        (Some(v), _) if v >= 0.0 => v,
+        (_, Some(minor)) if minor == major => 0.0,
+        (_, Some(minor)) if minor < major => major / (major - minor),
+        _ => {
+            let message = "the ellipsoid has a major axis only; a sphere was taken";
+            warnings.push(GeoWarning::new(Code::BadKey, "key 2059", message));
+            0.0
+        }
+    };
+    let name = citation.ellipsoid.unwrap_or("unknown");
+    Some(Node::named("SPHEROID", name).number(major).number(inverse_flattening))
+}
+
+/// Name, degrees and code of the prime meridian.
+fn meridian(
+    keys: &GeoKeys,
+    citation: &Citation<'_>,
+    warnings: &mut Vec<GeoWarning>,
+) -> (String, f64, Option<u32>) {
+    let greenwich = || ("Greenwich".to_owned(), 0.0, Some(8901));
+    match keys.code(key::PRIME_MERIDIAN) {
+        Some(code) => match registry::meridian(code) {
+            Some(row) => (row.1.to_owned(), row.2, Some(u32::from(code))),
+            None => {
+                let message = format!("prime meridian {code} is not known; Greenwich was taken");
+                warnings.push(GeoWarning::new(Code::UnknownCode, "key 2051", message));
+                greenwich()
+            }
+        },
+        None => match keys.double(key::PRIME_MERIDIAN_LONG) {
+            None => greenwich(),
+            Some(long) => {
+                let degrees = long * angular_size(keys, &mut Vec::new()) / DEGREE;
+                let name = citation.meridian.unwrap_or(if degrees == 0.0 { "Greenwich" } else { "unknown" });
+                (name.to_owned(), degrees, None)
+            }
+        },
+    }
+}
+
+/// The parts of a citation such as `GCS Name = x|Datum = y|Ellipsoid = z|Primem = p|AUnits = u|`.
+#[derive(Debug, Default)]
+struct Citation<'a> {
+    name: Option<&'a str>,
+    datum: Option<&'a str>,
+    ellipsoid: Option<&'a str>,
+    meridian: Option<&'a str>,
+    angular_unit: Option<&'a str>,
+}
+
+impl<'a> Citation<'a> {
+    fn of(text: Option<&'a str>) -> Self {
+        let mut parts = Self::default();
+        let Some(text) = text else { return parts };
+        for part in text.split('|') {
+            match part.split_once(" = ") {
+                Some(("GCS Name", v)) => parts.name = Some(v),
+                Some(("Datum", v)) => parts.datum = Some(v),
+                Some(("Ellipsoid", v)) => parts.ellipsoid = Some(v),
+                Some(("Primem", v)) => parts.meridian = Some(v),
+                Some(("AUnits", v)) => parts.angular_unit = Some(v),
+                _ => {}
+            }
+        }
+        if !text.contains(" = ") {
+            parts.name = text.split('|').next().filter(|v| !v.is_empty());
+        }
+        parts
+    }
+}

@@ -1,0 +1,133 @@
+//! The EPSG code of a system that was written out in full.
+//!
+//! A code is given only for a registered system that is the same: projection, parameters, unit, prime
+//! meridian and datum. A datum named "unknown" matches by its ellipsoid, where one single system does.
+//! This is what GDAL and PROJ report, so that a file means the same in either.
+
+use super::registry;
+use super::wkt::Node;
+
+/// Words that differ between dialects for one parameter.
+const ROLES: [(&str, &[&str]); 4] = [
+    ("lat0", &["latitude_of_origin", "latitude_of_center"]),
+    ("lon0", &["central_meridian", "longitude_of_center", "longitude_of_origin"]),
+    ("azimuth", &["azimuth"]),
+    ("rectified_grid_angle", &["rectified_grid_angle"]),
+];
+
+/// The code of a `PROJCS` or `GEOGCS`, where a registered system is the same.
+pub(super) fn identify(node: &Node) -> Option<u32> {
+    if let Some(code) = node.epsg_code() {
+        return Some(code);
+    }
+    if node.is(&["PROJCS"]) {
+        projected(node)
+    } else if node.is(&["GEOGCS"]) {
+        geographic(node)
+    } else {
+        None
+    }
+}
+
+fn geographic(node: &Node) -> Option<u32> {
+    let datum = node.child(&["DATUM"])?.epsg_code()?;
+    let found = registry::geographic_by_datum(datum)?;
+    (same_meridian(node, &found) && same_unit(node, &found)).then(|| found.epsg_code())?
+}
+
+fn projected(node: &Node) -> Option<u32> {
+    let method = node.child(&["PROJECTION"])?.name()?;
+    let geographic = node.child(&["GEOGCS"])?;
+    let parameters = parameters(node)?;
+    let needle = format!("PROJECTION[\"{method}\"");
+    let unknown = geographic.child(&["DATUM"])?.name()?.eq_ignore_ascii_case("unknown");
+    let mut found =
+        registry::all("PROJCS").filter(|(_, text)| text.contains(&needle)).filter_map(|(code, text)| {
+            // A first look at the text, without resolving references, drops nearly all of them.
+            let quick = Node::parse(text).ok()?;
+            let differs = quick.child(&["EXTENSION"]).is_some()
+                || !same_parameters(&parameters, &self::parameters(&quick)?)
+                || !same_unit(node, &quick)
+                || !same_axes(&quick)
+                || quick.name().is_some_and(|n| n.ends_with("(deprecated)"));
+            if differs {
+                return None;
+            }
+            let candidate = registry::lookup(code)?;
+            let base = candidate.child(&["GEOGCS"])?;
+            let same = same_meridian(geographic, base)
+                && same_unit(geographic, base)
+                && if unknown { same_spheroid(geographic, base) } else { same_datum(geographic, base) };
+            same.then_some(code)
+        });
+    let first = found.next()?;
+    if unknown && found.next().is_some() { None } else { Some(first) }
+}
+
+/// The parameters by role, without those that have the value everyone assumes.
+fn parameters(node: &Node) -> Option<Vec<(String, f64)>> {
+    let mut out = Vec::new();
+    for parameter in node.children().filter(|n| n.is(&["PARAMETER"])) {
+        let name = parameter.name()?.to_ascii_lowercase();
+        let value = parameter.f64(1)?;
+        let role = ROLES.iter().find(|(_, names)| names.contains(&name.as_str()));
+        let role = role.map_or(name, |(role, _)| (*role).to_owned());
+        let default = if role == "scale_factor" { 1.0 } else { 0.0 };
+        if value != default {
+            out.push((role, value));
+        }
+    }
+    out.sort_by(|a, b| a.0.cmp(&b.0));
+    Some(out)
+}
+
+fn same_parameters(a: &[(String, f64)], b: &[(String, f64)]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.0 == b.0 && close(a.1, b.1, 1e-10))
+}
+
+fn close(a: f64, b: f64, tolerance: f64) -> bool {
+    a == b || (a - b).abs() <= tolerance * a.abs().max(b.abs())
+}
+
+/// Systems in a file have eastings first, or the axes of a polar or south-orientated system.
+fn same_axes(candidate: &Node) -> bool {
+    let mut axes = candidate.children().filter(|n| n.is(&["AXIS"])).filter_map(|n| n.text(1));
+    match (axes.next(), axes.next()) {
+        (Some(first), Some(second)) => {
+            !(first.eq_ignore_ascii_case("NORTH") && second.eq_ignore_ascii_case("EAST"))
+        }
+        _ => true,
+    }
+}
+
+fn same_unit(a: &Node, b: &Node) -> bool {
+    match (a.child(&["UNIT"]).and_then(|n| n.f64(1)), b.child(&["UNIT"]).and_then(|n| n.f64(1))) {
+        (Some(a), Some(b)) => close(a, b, 1e-10),
+        _ => false,
+    }
+}
+
+fn same_meridian(a: &Node, b: &Node) -> bool {
+    match (a.child(&["PRIMEM"]).and_then(|n| n.f64(1)), b.child(&["PRIMEM"]).and_then(|n| n.f64(1))) {
+        (Some(a), Some(b)) => (a - b).abs() < 1e-9,
+        _ => false,
+    }
+}
+
+fn same_datum(a: &Node, b: &Node) -> bool {
+    match (a.child(&["DATUM"]).and_then(Node::epsg_code), b.child(&["DATUM"]).and_then(Node::epsg_code)) {
+        (Some(a), Some(b)) => a == b,
+        _ => false,
+    }
+}
+
+fn same_spheroid(a: &Node, b: &Node) -> bool {
+    let axes = |node: &Node| {
+        let spheroid = node.child(&["DATUM"])?.child(&["SPHEROID"])?;
+        Some((spheroid.f64(1)?, spheroid.f64(2)?))
+    };
+    match (axes(a), axes(b)) {
+        (Some(a), Some(b)) => close(a.0, b.0, 1e-10) && close(a.1, b.1, 1e-9),
+        _ => false,
+    }
+}

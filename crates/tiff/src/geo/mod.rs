@@ -1,0 +1,117 @@
+//! Georeferencing: from the values of the GeoTIFF tags to a transform, a reference system, control points
+//! and camera models.
+//!
+//! Pure functions over tag values. Nothing here makes an image unreadable: what cannot be used is absent
+//! and has a warning. Sidecar files are in [`crate::gdal`].
+
+mod crs;
+mod geographic;
+mod identify;
+mod keys;
+mod projection;
+mod reference;
+mod registry;
+mod rpc;
+mod transform;
+mod vertical;
+mod warning;
+mod wkt;
+
+#[cfg(test)]
+mod tests;
+
+pub use crs::{Crs, CrsKind, Unit, VerticalCrs};
+pub use keys::{GeoKeys, KeyValue, USER_DEFINED, key};
+pub use rpc::Rpc;
+pub use transform::{Bounds, Gcp, GeoTransform};
+pub use warning::{GeoWarning, GeoWarningCode};
+pub use wkt::{Node as WktNode, Value as WktValue};
+
+/// Whether a sample stands for the area of its pixel or for a point (key 1025).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AreaOrPoint {
+    /// The area of the pixel.
+    Area,
+    /// The point at the pixel's centre.
+    Point,
+}
+
+impl AreaOrPoint {
+    /// GDAL's word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Area => "Area",
+            Self::Point => "Point",
+        }
+    }
+}
+
+/// The values of the tags that speak of georeferencing, where the file has them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct GeoTags<'a> {
+    /// GeoKeyDirectory, 34735.
+    pub key_directory: Option<&'a [u16]>,
+    /// GeoDoubleParams, 34736.
+    pub double_params: Option<&'a [f64]>,
+    /// GeoAsciiParams, 34737.
+    pub ascii_params: Option<&'a [u8]>,
+    /// ModelPixelScale, 33550.
+    pub pixel_scale: Option<&'a [f64]>,
+    /// ModelTiepoint, 33922.
+    pub tiepoints: Option<&'a [f64]>,
+    /// ModelTransformation, 34264.
+    pub transformation: Option<&'a [f64]>,
+    /// RPCCoefficient, 50844.
+    pub rpc: Option<&'a [f64]>,
+}
+
+/// Where an image lies.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Georeference {
+    /// From pixel corners to the reference system.
+    pub transform: Option<GeoTransform>,
+    /// The system of the transform. Absent where there are control points only: see `gcp_crs`.
+    pub crs: Option<Crs>,
+    /// Ground control points; a file has them instead of a transform.
+    pub gcps: Vec<Gcp>,
+    /// The system of the control points.
+    pub gcp_crs: Option<Crs>,
+    /// Camera model.
+    pub rpc: Option<Rpc>,
+    /// What a sample stands for; the transform is for pixel corners in either case.
+    pub area_or_point: Option<AreaOrPoint>,
+    /// The keys as they were read.
+    pub keys: GeoKeys,
+}
+
+impl Georeference {
+    /// What the tags say; whatever had to be tolerated is added to `warnings`.
+    pub fn from_tags(tags: &GeoTags<'_>, warnings: &mut Vec<GeoWarning>) -> Self {
+        let keys = tags.key_directory.and_then(|directory| {
+            let doubles = tags.double_params.unwrap_or_default();
+            GeoKeys::parse(directory, doubles, tags.ascii_params.unwrap_or_default(), warnings)
+        });
+        let area_or_point = keys.as_ref().map(|keys| match keys.short(key::RASTER_TYPE) {
+            Some(2) => AreaOrPoint::Point,
+            _ => AreaOrPoint::Area,
+        });
+        let transform_tags = transform::TransformTags {
+            pixel_scale: tags.pixel_scale,
+            tiepoints: tags.tiepoints,
+            transformation: tags.transformation,
+        };
+        let is_point = area_or_point == Some(AreaOrPoint::Point);
+        let (transform, gcps) = transform::from_tags(transform_tags, is_point, warnings);
+        let system = keys.as_ref().and_then(|keys| Crs::from_keys(keys, warnings));
+        let (crs, gcp_crs) = if gcps.is_empty() { (system, None) } else { (None, system) };
+        Self {
+            transform,
+            crs,
+            gcps,
+            gcp_crs,
+            rpc: tags.rpc.and_then(|values| Rpc::from_tag(values, warnings)),
+            area_or_point,
+            keys: keys.unwrap_or_default(),
+        }
+    }
+}

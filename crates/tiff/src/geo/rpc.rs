@@ -1,0 +1,177 @@
+//! Rational polynomial coefficients: from the tag RPCCoefficient (50844) and from text.
+
+use super::warning::{GeoWarning, GeoWarningCode as Code};
+
+/// A rational polynomial camera model, in the words of the RPC00B format.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rpc {
+    /// Bias error, metres; absent where unknown.
+    pub err_bias: Option<f64>,
+    /// Random error, metres; absent where unknown.
+    pub err_rand: Option<f64>,
+    /// Offset and scale of the line.
+    pub line: (f64, f64),
+    /// Offset and scale of the sample.
+    pub sample: (f64, f64),
+    /// Offset and scale of the latitude, degrees.
+    pub latitude: (f64, f64),
+    /// Offset and scale of the longitude, degrees.
+    pub longitude: (f64, f64),
+    /// Offset and scale of the height, metres.
+    pub height: (f64, f64),
+    /// Numerator of the line.
+    pub line_numerator: [f64; 20],
+    /// Denominator of the line.
+    pub line_denominator: [f64; 20],
+    /// Numerator of the sample.
+    pub sample_numerator: [f64; 20],
+    /// Denominator of the sample.
+    pub sample_denominator: [f64; 20],
+}
+
+impl Rpc {
+    /// From the tag's 92 numbers.
+    pub fn from_tag(values: &[f64], warnings: &mut Vec<GeoWarning>) -> Option<Self> {
+        let place = "RPCCoefficient";
+        let mut bad = |message: String| {
+            warnings.push(GeoWarning::new(Code::BadRpc, place, message));
+            None
+        };
+        if values.len() != 92 {
+            return bad(format!("{} values, 92 expected; ignored", values.len()));
+        }
+        if values.iter().any(|v| !v.is_finite()) {
+            return bad("a coefficient is not finite; ignored".to_owned());
+        }
+        let rpc = (|| {
+            let (head, rest) = values.split_first_chunk::<12>()?;
+            let [bias, rand, lo, so, lao, loo, ho, ls, ss, las, los, hs] = *head;
+            let (line_numerator, rest) = rest.split_first_chunk::<20>()?;
+            let (line_denominator, rest) = rest.split_first_chunk::<20>()?;
+            let (sample_numerator, rest) = rest.split_first_chunk::<20>()?;
+            let (sample_denominator, _) = rest.split_first_chunk::<20>()?;
+            Some(Self {
+                err_bias: Some(bias).filter(|v| *v >= 0.0),
+                err_rand: Some(rand).filter(|v| *v >= 0.0),
+                line: (lo, ls),
+                sample: (so, ss),
+                latitude: (lao, las),
+                longitude: (loo, los),
+                height: (ho, hs),
+                line_numerator: *line_numerator,
+                line_denominator: *line_denominator,
+                sample_numerator: *sample_numerator,
+                sample_denominator: *sample_denominator,
+            })
+        })();
+        rpc
+    }
+
+    /// From named values: GDAL's RPC metadata domain and `_RPC.TXT` files (`LINE_OFF: 1.5 pixels`, with the
+    /// coefficients as one list or as `LINE_NUM_COEFF_1` to `_20`).
+    pub fn from_items<'a>(
+        items: impl IntoIterator<Item = (&'a str, &'a str)>,
+        warnings: &mut Vec<GeoWarning>,
+    ) -> Option<Self> {
+        let items: Vec<(String, &str)> =
+            items.into_iter().take(1000).map(|(k, v)| (k.trim().to_ascii_uppercase(), v)).collect();
+        let mut missing = None;
+        let mut number = |name: &str| {
+            let text = items.iter().find(|(k, _)| k == name).map(|(_, v)| *v);
+            let value = text.and_then(|v| first_number(v));
+            if value.is_none() {
+                missing.get_or_insert_with(|| name.to_owned());
+            }
+            value.unwrap_or(f64::NAN)
+        };
+        let mut pair = |name: &str| (number(&format!("{name}_OFF")), number(&format!("{name}_SCALE")));
+        let line = pair("LINE");
+        let sample = pair("SAMP");
+        let latitude = pair("LAT");
+        let longitude = pair("LONG");
+        let height = pair("HEIGHT");
+        let mut coefficients = |name: &str| -> [f64; 20] {
+            let list = items.iter().find(|(k, _)| k == name).map(|(_, v)| *v);
+            let listed: Option<Vec<f64>> =
+                list.map(|v| v.split_whitespace().map_while(first_number).collect());
+            match listed.as_deref().map(<[f64; 20]>::try_from) {
+                Some(Ok(values)) => values,
+                _ => std::array::from_fn(|i| number(&format!("{name}_{}", i + 1))),
+            }
+        };
+        let rpc = Self {
+            line,
+            sample,
+            latitude,
+            longitude,
+            height,
+            line_numerator: coefficients("LINE_NUM_COEFF"),
+            line_denominator: coefficients("LINE_DEN_COEFF"),
+            sample_numerator: coefficients("SAMP_NUM_COEFF"),
+            sample_denominator: coefficients("SAMP_DEN_COEFF"),
+            err_bias: items.iter().find(|(k, _)| k == "ERR_BIAS").and_then(|(_, v)| first_number(v)),
+            err_rand: items.iter().find(|(k, _)| k == "ERR_RAND").and_then(|(_, v)| first_number(v)),
+        };
+        match missing {
+            None => Some(rpc),
+            Some(name) => {
+                let message = format!("`{name}` is missing or no number; ignored");
+                warnings.push(GeoWarning::new(Code::BadRpc, "RPC", message));
+                None
+            }
+        }
+    }
+
+    /// From the text of a `_RPC.TXT` file: `NAME: value unit` on each line.
+    pub fn from_text(text: &str, warnings: &mut Vec<GeoWarning>) -> Option<Self> {
+        Self::from_items(text.lines().filter_map(|line| line.split_once(':')), warnings)
+    }
+}
+
+/// The number a text begins with; a unit may follow.
+fn first_number(text: &str) -> Option<f64> {
+    text.split_whitespace().next()?.parse().ok().filter(|v: &f64| v.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tag_is_read_in_its_order() {
+        let values: Vec<f64> = (0..92).map(f64::from).collect();
+        let rpc = Rpc::from_tag(&values, &mut Vec::new()).unwrap();
+        assert_eq!((rpc.line, rpc.sample, rpc.height), ((2.0, 7.0), (3.0, 8.0), (6.0, 11.0)));
+        assert_eq!((rpc.line_numerator[0], rpc.line_denominator[0]), (12.0, 32.0));
+        assert_eq!((rpc.sample_numerator[0], rpc.sample_denominator[19]), (52.0, 91.0));
+    }
+
+    #[test]
+    fn other_lengths_and_numbers_are_refused_with_a_warning() {
+        let mut warnings = Vec::new();
+        assert_eq!(Rpc::from_tag(&[0.0; 91], &mut warnings), None);
+        assert_eq!(Rpc::from_tag(&[f64::NAN; 92], &mut warnings), None);
+        assert_eq!(warnings.len(), 2);
+        assert_eq!(warnings[0].message, "91 values, 92 expected; ignored");
+    }
+
+    #[test]
+    fn text_with_units_and_single_coefficients() {
+        let mut text = String::new();
+        for (i, name) in ["LINE", "SAMP", "LAT", "LONG", "HEIGHT"].iter().enumerate() {
+            text += &format!("{name}_OFF: {i}.5 pixels\n{name}_SCALE: 10 pixels\n");
+        }
+        for name in ["LINE_NUM_COEFF", "LINE_DEN_COEFF", "SAMP_NUM_COEFF"] {
+            for i in 1..=20 {
+                text += &format!("{name}_{i}: {i}e-3\n");
+            }
+        }
+        let mut warnings = Vec::new();
+        assert_eq!(Rpc::from_text(&text, &mut warnings), None);
+        assert_eq!(warnings[0].message, "`SAMP_DEN_COEFF_1` is missing or no number; ignored");
+        text += &format!("SAMP_DEN_COEFF: {}\n", "1 ".repeat(20));
+        let rpc = Rpc::from_text(&text, &mut warnings).unwrap();
+        assert_eq!((rpc.longitude, rpc.line_numerator[2]), ((3.5, 10.0), 0.003));
+        assert_eq!(rpc.sample_denominator, [1.0; 20]);
+    }
+}

@@ -1,0 +1,1 @@
+//! Systems written out in keys, against what GDAL makes of the same keys.
