@@ -184,7 +184,7 @@ impl Codec {
             Self::Lz4 => bytes::lz4_frame(&packed()),
             Self::Lzma => bytes::xz(&packed()),
             Self::Lerc { wrapper, max_error } => {
-                let blob = images::lerc(block, *max_error);
+                let blob = images::lerc(block, order, *max_error);
                 match wrapper {
                     LercWrapper::None => blob,
                     LercWrapper::Deflate => bytes::zlib(&blob),
@@ -205,7 +205,7 @@ impl Codec {
             }
             Self::CcittGroup4 => fax::group4(&packed(), block.width),
             Self::Next => bytes::next(&packed(), block.rows),
-            Self::ThunderScan => bytes::thunderscan(&block.bytes, block.width),
+            Self::ThunderScan => bytes::thunderscan(&block.bytes),
             Self::Streams { blocks, .. } => blocks[index].clone(),
         }
     }

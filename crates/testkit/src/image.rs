@@ -122,7 +122,9 @@ impl ImageSpec {
         let planes = if self.planar { pixels.bands } else { 1 };
         match self.grid {
             Grid::Strips(rows) => (1, pixels.height.div_ceil(rows as usize), planes),
-            Grid::Tiles(w, h) => (pixels.width.div_ceil(w as usize), pixels.height.div_ceil(h as usize), planes),
+            Grid::Tiles(w, h) => {
+                (pixels.width.div_ceil(w as usize), pixels.height.div_ceil(h as usize), planes)
+            }
         }
     }
 

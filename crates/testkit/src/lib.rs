@@ -15,17 +15,23 @@
 )]
 
 mod builder;
+mod corpus;
 mod digest;
 mod encode;
+mod fixtures;
 mod image;
+mod mutate;
 mod pack;
 mod pixels;
 mod tag;
 
 pub use builder::{Built, BuiltBlock, Directory, FileOrder, TiffBuilder};
+pub use corpus::{Accept, AcceptPixels, Corpus, Expect, Hostile, Mask, Overview, Record};
 pub use digest::sha256;
 pub use encode::{Codec, JpegOptions};
+pub use fixtures::{Fixture, Tolerance, fixtures};
 pub use image::{FileFrame, Grid, ImageSpec, geo_tags, metadata_tag, nodata_tag};
+pub use mutate::{Target, mutate, mutate_bytes};
 pub use pack::BlockPixels;
 pub use pixels::{Pattern, Pixels, Random, to_f64};
 pub use tag::{Tag, Value};

@@ -1,7 +1,8 @@
 //! Samples in memory to bytes of a block: depths, byte order, predictors.
 //!
-//! Whole-byte depths follow the file's byte order; others are packed from the most significant bit on,
-//! whatever the order. Rows end at a byte. A predictor is applied to values before the byte order.
+//! Floats, complex halves and integers of 8, 16, 32 or 64 bits follow the file's byte order. All other
+//! integers, 24 bits too, are packed from the most significant bit on, whatever the order: so libtiff's
+//! sample files, GDAL and tifffile have it. Rows end at a byte. A predictor is applied to values before the byte order.
 
 use strile_tiff::{ByteOrder, Predictor, SampleFormat, SampleType};
 
@@ -41,7 +42,7 @@ impl BlockPixels {
                     continue;
                 }
             }
-            if unit_bits.is_multiple_of(8) {
+            if follows_byte_order(self.sample) {
                 for unit in units {
                     let width = unit_bits / 8;
                     match order {
@@ -66,6 +67,14 @@ fn unit_bits(sample: SampleType) -> usize {
     match sample.format {
         SampleFormat::ComplexInt | SampleFormat::ComplexFloat => usize::from(sample.bits / 2),
         _ => usize::from(sample.bits),
+    }
+}
+
+/// Whether the file's byte order says how a unit's bytes lie.
+fn follows_byte_order(sample: SampleType) -> bool {
+    match sample.format {
+        SampleFormat::Uint | SampleFormat::Int => matches!(sample.bits, 8 | 16 | 32 | 64),
+        SampleFormat::Float | SampleFormat::ComplexInt | SampleFormat::ComplexFloat => true,
     }
 }
 
@@ -103,7 +112,7 @@ fn f24_bits(value: f32) -> u32 {
     let exponent = match exponent {
         0 => 0,
         255 => 127,
-        e => e - 127 + 63,
+        e => e + 63 - 127,
     };
     assert!(fraction & 0x7F == 0 && exponent < 128, "{value} is no 24-bit float");
     (sign << 23) | (exponent << 16) | (fraction >> 7)
@@ -123,7 +132,7 @@ fn floating_point_row(units: &[u64], width: usize, samples: usize) -> Vec<u8> {
 
 /// Bits into bytes, the most significant first.
 #[derive(Debug, Default)]
-pub struct BitWriter {
+pub(crate) struct BitWriter {
     bytes: Vec<u8>,
     used: usize,
 }
@@ -149,13 +158,8 @@ impl BitWriter {
     }
 
     /// Bits written so far.
-    pub fn len(&self) -> usize {
+    pub fn bit_len(&self) -> usize {
         self.used
-    }
-
-    /// Whether nothing was written.
-    pub fn is_empty(&self) -> bool {
-        self.used == 0
     }
 
     /// The bytes, the last one filled up with zeros.
@@ -181,6 +185,14 @@ mod tests {
         for order in [ByteOrder::Little, ByteOrder::Big] {
             assert_eq!(packed.pack(order, Predictor::None), [0xAB, 0xC1, 0x23, 0xFE, 0xD0]);
         }
+    }
+
+    #[test]
+    fn twenty_four_bits_are_integers_from_the_top_and_floats_in_order() {
+        let integer = block(SampleFormat::Uint, 24, 1, 0x00AB_CDEFu32.to_ne_bytes().to_vec());
+        assert_eq!(integer.pack(ByteOrder::Little, Predictor::None), [0xAB, 0xCD, 0xEF]);
+        let float = block(SampleFormat::Float, 24, 1, 1.5f32.to_ne_bytes().to_vec());
+        assert_eq!(float.pack(ByteOrder::Little, Predictor::None), [0x00, 0x80, 0x3F]);
     }
 
     #[test]

@@ -93,6 +93,26 @@ impl Pixels {
         pixels
     }
 
+    /// A ramp of 50 columns and 40 rows with the top 8 of `bits` in use: the twin of `ramp` in `data/make.py`.
+    pub fn ramp(data_type: DataType, bands: usize, bits: u32) -> Self {
+        let mut pixels = Self::zeroed(data_type, bands, 40, 50);
+        for band in 0..bands {
+            for y in 0..40 {
+                for x in 0..50 {
+                    let value = (40 + 2 * x + y + 20 * band) << (bits - 8);
+                    let sample = pixels.sample_mut(band, y, x);
+                    match data_type {
+                        DataType::U8 => sample.copy_from_slice(&(value as u8).to_ne_bytes()),
+                        DataType::U16 => sample.copy_from_slice(&(value as u16).to_ne_bytes()),
+                        DataType::F32 => sample.copy_from_slice(&(value as f32 / 256.0).to_ne_bytes()),
+                        other => panic!("no ramp of {other}"),
+                    }
+                }
+            }
+        }
+        pixels
+    }
+
     /// Turns about one sample in nine into NaN, in holes of several pixels; floats only.
     pub fn with_nan_holes(mut self) -> Self {
         for band in 0..self.bands {
@@ -204,7 +224,8 @@ pub fn to_f64(bytes: &[u8], data_type: DataType) -> f64 {
 /// How high a pixel is, from 0 to 1.
 fn level(pattern: Pattern, (band, y, x): (usize, usize, usize), random: &mut Random) -> f64 {
     let (fx, fy, fb) = (x as f64, y as f64, band as f64);
-    let hills = 0.5 + 0.22 * (fx / 17.0 + fb).sin() * (fy / 23.0).cos() + 0.2 * ((fx + 2.0 * fy) / 41.0 - fb).cos();
+    let hills =
+        0.5 + 0.22 * (fx / 17.0 + fb).sin() * (fy / 23.0).cos() + 0.2 * ((fx + 2.0 * fy) / 41.0 - fb).cos();
     match pattern {
         Pattern::Dem => hills + 0.01 * random.unit(),
         Pattern::Noise => 0.6 * hills + 0.35 * random.unit() + 0.01,
@@ -286,7 +307,8 @@ mod tests {
         let sample = SampleType { format: SampleFormat::Uint, bits: 12 };
         let once = Pixels::generate(Pattern::Noise, sample, [2, 9, 7], 3);
         assert_eq!(once, Pixels::generate(Pattern::Noise, sample, [2, 9, 7], 3));
-        let values: std::collections::BTreeSet<u64> = (0..63).map(|i| once.value(0, i / 7, i % 7) as u64).collect();
+        let values: std::collections::BTreeSet<u64> =
+            (0..63).map(|i| once.value(0, i / 7, i % 7) as u64).collect();
         assert!(values.len() > 40, "{values:?}");
         assert!(values.iter().all(|&v| v > 0 && v < 4096));
     }

@@ -78,7 +78,7 @@ pub(super) fn next(packed: &[u8], rows: usize) -> Vec<u8> {
 }
 
 /// Each 4-bit pixel as a raw value; deltas and runs are never used.
-pub(super) fn thunderscan(samples: &[u8], _width: usize) -> Vec<u8> {
+pub(super) fn thunderscan(samples: &[u8]) -> Vec<u8> {
     samples.iter().map(|pixel| 0xC0 | (pixel & 0x0F)).collect()
 }
 

@@ -98,7 +98,7 @@ pub(super) fn group3(packed: &[u8], width: usize, is_two_dimensional: bool, byte
     for (y, row) in rows(packed, width).into_iter().enumerate() {
         if byte_aligned {
             // The EOL's twelve bits end at a byte, so they begin four bits into one.
-            while out.len() % 8 != 4 {
+            while out.bit_len() % 8 != 4 {
                 out.put(0, 1);
             }
         }

@@ -2,10 +2,13 @@
 
 use super::JpegOptions;
 use crate::pack::BlockPixels;
-use strile_tiff::DataType;
+use strile_tiff::{ByteOrder, DataType};
 
 /// LERC of a block, NaN as the blob's mask, all samples of a pixel in one blob.
-pub(super) fn lerc(block: &BlockPixels, max_error: f64) -> Vec<u8> {
+///
+/// libtiff swaps samples between file order and its own outside the codec, so a big-endian file's blob (which
+/// states little-endian values) holds swapped ones; GDAL and tifffile read it so.
+pub(super) fn lerc(block: &BlockPixels, order: ByteOrder, max_error: f64) -> Vec<u8> {
     use lerc_writer::{EncodeOptions, MaskView, RasterView};
     let (width, rows, depth) = (block.width as u32, block.rows as u32, block.samples as u32);
     let options = EncodeOptions::new().with_max_z_error(max_error);
@@ -15,11 +18,20 @@ pub(super) fn lerc(block: &BlockPixels, max_error: f64) -> Vec<u8> {
                 .bytes
                 .chunks(size_of::<$ty>())
                 .map(|c| <$ty>::from_ne_bytes(c.try_into().expect("a whole sample")))
+                .map(|v| match order {
+                    ByteOrder::Little => v,
+                    ByteOrder::Big => {
+                        let mut raw = v.to_ne_bytes();
+                        raw.reverse();
+                        <$ty>::from_ne_bytes(raw)
+                    }
+                })
                 .collect();
             let is_hole: fn(&$ty) -> bool = $is_hole;
             let mask: Vec<u8> =
                 values.chunks(block.samples).map(|pixel| u8::from(!pixel.iter().any(is_hole))).collect();
-            let filled: Vec<$ty> = values.iter().map(|v| if is_hole(v) { Default::default() } else { *v }).collect();
+            let filled: Vec<$ty> =
+                values.iter().map(|v| if is_hole(v) { Default::default() } else { *v }).collect();
             let view = RasterView::new(width, rows, depth, &filled).expect("sizes agree");
             let mask_view = MaskView::new(width, rows, &mask).expect("sizes agree");
             let mask = mask.contains(&0).then_some(mask_view);
@@ -56,9 +68,7 @@ pub(super) fn jpeg(block: &BlockPixels, options: &JpegOptions) -> Vec<u8> {
         (4, _) => ColorType::Cmyk,
         (other, _) => panic!("JPEG has no {other} samples"),
     };
-    encoder
-        .encode(&block.bytes, block.width as u16, block.rows as u16, colour)
-        .expect("memory");
+    encoder.encode(&block.bytes, block.width as u16, block.rows as u16, colour).expect("memory");
     without_app_segments(&out)
 }
 
