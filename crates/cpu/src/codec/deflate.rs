@@ -1,8 +1,163 @@
-//! (to be written)
+//! Compression 8 and 32946: Deflate in a zlib frame (RFC 1950), with its Adler-32 checked.
+//!
+//! libdeflate says only that data is bad; what is bad about it is found by `inflate_scan`, on that path alone.
+//!
+//! Named cases: bytes after the checksum are left, as libtiff does; a last strip holding all its rows.
 
+use super::inflate_scan::{End, scan};
+use super::workspace::most_output;
 use super::{StoredBlock, Workspace};
+use libdeflater::{DecompressionError, adler32};
 use strile_engine::BlockFault;
 
-pub(super) fn decode(_src: &[u8], _dst: &mut [u8], block: StoredBlock<'_>, _workspace: &mut Workspace) -> Result<(), BlockFault> {
-    Err(BlockFault::unsupported(block.layout.compression.name()))
+/// Bytes of the zlib header.
+const HEADER: usize = 2;
+/// Bytes of the Adler-32 after the data.
+const TRAILER: usize = 4;
+
+pub(super) fn decode(
+    src: &[u8],
+    dst: &mut [u8],
+    block: StoredBlock<'_>,
+    workspace: &mut Workspace,
+) -> Result<(), BlockFault> {
+    let needed = dst.len();
+    match workspace.deflate(0)?.0.zlib_decompress(src, dst) {
+        Ok(found) if found == needed => Ok(()),
+        Ok(found) => Err(BlockFault::short(found, needed)),
+        // Cut data can look like either: libdeflate reads zeros past its end for a while.
+        Err(DecompressionError::BadData | DecompressionError::InsufficientSpace) => {
+            decode_unusual(src, dst, most_output(needed, block), workspace)
+        }
+    }
+}
+
+/// Decodes a last strip holding all its rows, or says why libdeflate refused `src`.
+fn decode_unusual(
+    src: &[u8],
+    dst: &mut [u8],
+    most: usize,
+    workspace: &mut Workspace,
+) -> Result<(), BlockFault> {
+    let needed = dst.len();
+    let (Some(&[method, flags]), Some(data)) = (src.first_chunk::<HEADER>(), src.get(HEADER..)) else {
+        return Err(BlockFault::truncated(0, needed));
+    };
+    if method & 0x0F != 8 || method >> 4 > 7 || u16::from_be_bytes([method, flags]) % 31 != 0 {
+        return Err(BlockFault::corrupt(format!("no zlib header: {method:#04x} {flags:#04x}")));
+    }
+    if flags & 0x20 != 0 {
+        return Err(BlockFault::corrupt("the zlib header asks for a preset dictionary"));
+    }
+    let scanned = scan(data);
+    let (found, at) = (scanned.produced, HEADER + scanned.consumed);
+    match scanned.end {
+        End::OutOfInput => return Err(BlockFault::truncated(found.min(needed), needed)),
+        End::Invalid(what) => {
+            return Err(BlockFault::corrupt(format!("{what} at byte {at} of {}", src.len())));
+        }
+        End::Complete if found < needed => return Err(BlockFault::short(found, needed)),
+        End::Complete if found > most => return Err(BlockFault::surplus(found, needed)),
+        End::Complete => {}
+    }
+    let Some(&stored) = src.get(at..).and_then(|rest| rest.first_chunk::<TRAILER>()) else {
+        let mut fault = BlockFault::truncated(needed, needed);
+        fault.detail = "the Adler-32 at the end is missing".into();
+        return Err(fault);
+    };
+    let (decompressor, all) = workspace.deflate(found)?;
+    if decompressor.deflate_decompress(data, all) != Ok(found) {
+        return Err(BlockFault::corrupt("invalid Deflate data"));
+    }
+    let (computed, stored) = (adler32(all), u32::from_be_bytes(stored));
+    if computed != stored {
+        return Err(BlockFault::checksum(computed.into(), stored.into()));
+    }
+    dst.copy_from_slice(all.get(..needed).unwrap_or_default());
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "small numbers made here")]
+mod tests {
+    use super::super::byte_testing::{self as testing, Random};
+    use super::*;
+    use libdeflater::{CompressionLvl, Compressor};
+    use strile_engine::FaultKind;
+    use strile_tiff::Compression;
+
+    fn pack(data: &[u8]) -> Vec<u8> {
+        let mut compressor = Compressor::new(CompressionLvl::default());
+        let mut out = vec![0; compressor.zlib_compress_bound(data.len())];
+        let len = compressor.zlib_compress(data, &mut out).unwrap();
+        out.truncate(len);
+        out
+    }
+
+    fn unpack(src: &[u8], len: usize) -> Result<Vec<u8>, BlockFault> {
+        let layout = testing::layout(Compression::Deflate, len as u32, 1);
+        let mut dst = vec![0; len];
+        decode(src, &mut dst, testing::whole(&layout), &mut Workspace::default()).map(|()| dst)
+    }
+
+    #[test]
+    fn reads_back_and_leaves_padding() {
+        let mut random = Random::new(2);
+        for len in [1, 100, 5000] {
+            let data = random.image_like(len);
+            let mut packed = pack(&data);
+            packed.extend([0, 0, 7]);
+            assert_eq!(unpack(&packed, len).unwrap(), data);
+        }
+    }
+
+    #[test]
+    fn tells_faults_apart() {
+        let data: Vec<u8> = (0..1000_u32).map(|i| (i * i / 7) as u8).collect();
+        let packed = pack(&data);
+        assert_eq!(unpack(&packed, 1001), Err(BlockFault::short(1000, 1001)));
+        assert_eq!(unpack(&packed, 999), Err(BlockFault::surplus(1000, 999)));
+
+        let mut bad_checksum = packed.clone();
+        *bad_checksum.last_mut().unwrap() ^= 1;
+        let adler = u64::from(adler32(&data));
+        assert_eq!(unpack(&bad_checksum, 1000), Err(BlockFault::checksum(adler, adler ^ 1)));
+
+        let cut = unpack(&packed[..packed.len() / 2], 1000).unwrap_err();
+        assert_eq!(cut.kind, FaultKind::InputTruncated);
+        assert!(cut.found > 100 && cut.found < 900, "{cut}");
+
+        let no_checksum = unpack(&packed[..packed.len() - 2], 1000).unwrap_err();
+        assert_eq!(no_checksum.kind, FaultKind::InputTruncated);
+        assert_eq!(no_checksum.found, 1000);
+
+        assert_eq!(unpack(&[0x12, 0x34, 0, 0], 4).unwrap_err().kind, FaultKind::Corrupt);
+        assert_eq!(unpack(&[0x78], 4), Err(BlockFault::truncated(0, 4)));
+        assert_eq!(unpack(&[], 4), Err(BlockFault::truncated(0, 4)));
+    }
+
+    #[test]
+    fn last_strip_may_hold_all_its_rows() {
+        let layout = testing::layout(Compression::Deflate, 10, 8);
+        let strip = StoredBlock { layout: &layout, rows: 3 };
+        let data: Vec<u8> = (0..81).collect();
+        let mut dst = [0; 30];
+        decode(&pack(&data[..80]), &mut dst, strip, &mut Workspace::default()).unwrap();
+        assert_eq!(dst, data[..30]);
+        let fault = decode(&pack(&data), &mut dst, strip, &mut Workspace::default()).unwrap_err();
+        assert_eq!(fault, BlockFault::surplus(81, 30));
+    }
+
+    #[test]
+    fn mutants_fill_or_fault() {
+        let mut random = Random::new(3);
+        let mut workspace = Workspace::default();
+        for round in 0..4000 {
+            let data = random.image_like(1 + round % 700);
+            let src = random.mutant(&pack(&data));
+            let layout = testing::layout(Compression::Deflate, data.len() as u32, 1 + (round % 3) as u32);
+            let block = StoredBlock { layout: &layout, rows: 1 };
+            testing::fills_or_faults(data.len(), |dst| decode(&src, dst, block, &mut workspace));
+        }
+    }
 }

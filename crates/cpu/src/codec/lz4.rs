@@ -1,8 +1,262 @@
-//! (to be written)
+//! Compression 50004: LZ4, a tag value without a specification.
+//!
+//! Writers put either a frame (magic 0x184D2204) or a bare block there. The magic tells them apart: read as a
+//! block it would be a match from before the beginning, which no block may have.
+//!
+//! Named cases: bytes after a frame are left; a last strip holding all its rows. A bare block has no end mark
+//! and no checksum: its end is the end of the bytes.
 
 use super::StoredBlock;
-use strile_engine::BlockFault;
+use super::workspace::{most_output, out_of_memory};
+use lz4_flex::block::{DecompressError, decompress_into};
+use lz4_flex::frame::{Error as FrameError, FrameDecoder};
+use std::io::{ErrorKind, Read};
+use strile_engine::{BlockFault, FaultKind};
 
-pub(super) fn decode(_src: &[u8], _dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
-    Err(BlockFault::unsupported(block.layout.compression.name()))
+const FRAME_MAGIC: [u8; 4] = 0x184D_2204_u32.to_le_bytes();
+/// Bit of the frame's flags that says that a checksum follows the end mark.
+const CONTENT_CHECKSUM: u8 = 0b100;
+
+pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
+    let most = most_output(dst.len(), block);
+    if src.starts_with(&FRAME_MAGIC) { decode_frame(src, dst, most) } else { decode_block(src, dst, most) }
+}
+
+fn decode_block(src: &[u8], dst: &mut [u8], most: usize) -> Result<(), BlockFault> {
+    let needed = dst.len();
+    match decompress_into(src, dst) {
+        Ok(found) if found == needed => return Ok(()),
+        Ok(found) => return Err(BlockFault::short(found, needed)),
+        Err(_) => {}
+    }
+    let measured = measure(src);
+    match measured.end {
+        End::Complete if measured.produced > most => Err(BlockFault::surplus(measured.produced, needed)),
+        End::Complete if measured.produced > needed => {
+            // At most 255 times the input, since every byte of it adds at most 255 to a length.
+            let mut strip = Vec::new();
+            strip
+                .try_reserve_exact(measured.produced)
+                .map_err(|_| out_of_memory(measured.produced, "a last strip with all its rows"))?;
+            strip.resize(measured.produced, 0);
+            decompress_into(src, &mut strip).map_err(|error| corrupt(&error))?;
+            dst.copy_from_slice(strip.get(..needed).unwrap_or_default());
+            Ok(())
+        }
+        End::Complete => Err(BlockFault::short(measured.produced, needed)),
+        End::OutOfInput if measured.produced > most => Err(BlockFault::surplus(measured.produced, needed)),
+        End::OutOfInput => Err(BlockFault::truncated(measured.produced.min(needed), needed)),
+        End::BadOffset(at) => {
+            Err(BlockFault::corrupt(format!("a match from before the beginning at byte {at}")))
+        }
+    }
+}
+
+fn corrupt(error: &DecompressError) -> BlockFault {
+    BlockFault::corrupt(error.to_string())
+}
+
+enum End {
+    Complete,
+    OutOfInput,
+    BadOffset(usize),
+}
+
+struct Measured {
+    produced: usize,
+    end: End,
+}
+
+/// Walks the sequences of a bare block without output, to say how much they give and how they end.
+fn measure(src: &[u8]) -> Measured {
+    let mut produced = 0_usize;
+    let mut at = 0;
+    let end = loop {
+        let Some(&token) = src.get(at) else { break End::OutOfInput };
+        at += 1;
+        let Some(literals) = length(src, &mut at, token >> 4) else { break End::OutOfInput };
+        let available = src.len() - at;
+        produced += literals.min(available);
+        if literals > available {
+            break End::OutOfInput;
+        }
+        at += literals;
+        if at == src.len() {
+            break End::Complete;
+        }
+        let Some(&offset) = src.get(at..).and_then(|rest| rest.first_chunk::<2>()) else {
+            break End::OutOfInput;
+        };
+        let offset = usize::from(u16::from_le_bytes(offset));
+        if offset == 0 || offset > produced {
+            break End::BadOffset(at);
+        }
+        at += 2;
+        let Some(matched) = length(src, &mut at, token & 15) else { break End::OutOfInput };
+        produced = produced.saturating_add(matched + 4);
+    };
+    Measured { produced, end }
+}
+
+/// A length of four bits, continued in bytes where it is 15.
+fn length(src: &[u8], at: &mut usize, nibble: u8) -> Option<usize> {
+    let mut length = usize::from(nibble);
+    if nibble < 15 {
+        return Some(length);
+    }
+    loop {
+        let &more = src.get(*at)?;
+        *at += 1;
+        length += usize::from(more);
+        if more < 255 {
+            return Some(length);
+        }
+    }
+}
+
+fn decode_frame(src: &[u8], dst: &mut [u8], most: usize) -> Result<(), BlockFault> {
+    let needed = dst.len();
+    let mut rest = src;
+    let mut decoder = FrameDecoder::new(&mut rest);
+    let mut dropped = [0; 4096];
+    let mut produced = 0_usize;
+    loop {
+        let out = match dst.get_mut(produced..) {
+            Some(rest) if !rest.is_empty() => rest,
+            _ => &mut dropped[..],
+        };
+        let found = decoder.read(out).map_err(|error| frame_fault(&error, produced.min(needed), needed))?;
+        produced = produced.saturating_add(found);
+        if produced > most {
+            return Err(BlockFault::surplus(produced, needed));
+        }
+        if found == 0 {
+            break;
+        }
+    }
+    drop(decoder);
+    // The decoder takes the end of the input for the end of the frame: look for the end mark, four zero bytes.
+    let taken = src.get(..src.len() - rest.len()).unwrap_or_default();
+    let checksum = if src.get(4).is_some_and(|flags| flags & CONTENT_CHECKSUM != 0) { 4 } else { 0 };
+    let marked = taken
+        .len()
+        .checked_sub(checksum)
+        .and_then(|end| taken.get(..end))
+        .is_some_and(|t| t.ends_with(&[0; 4]));
+    if !marked {
+        Err(BlockFault::truncated(produced.min(needed), needed))
+    } else if produced < needed {
+        Err(BlockFault::short(produced, needed))
+    } else {
+        Ok(())
+    }
+}
+
+fn frame_fault(error: &std::io::Error, found: usize, expected: usize) -> BlockFault {
+    if error.kind() == ErrorKind::UnexpectedEof {
+        return BlockFault::truncated(found, expected);
+    }
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<FrameError>()) {
+        Some(
+            FrameError::BlockChecksumError
+            | FrameError::ContentChecksumError
+            | FrameError::HeaderChecksumError,
+        ) => BlockFault::checksum(0, 0),
+        _ => BlockFault {
+            kind: FaultKind::Corrupt,
+            found: found as u64,
+            expected: expected as u64,
+            detail: format!("{error}, after {found} of {expected} bytes").into(),
+        },
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "small numbers made here")]
+mod tests {
+    use super::super::byte_testing::{self as testing, Random};
+    use super::*;
+    use lz4_flex::block::compress;
+    use lz4_flex::frame::{FrameEncoder, FrameInfo};
+    use std::io::Write;
+    use strile_tiff::Compression;
+
+    fn frame(data: &[u8]) -> Vec<u8> {
+        let mut encoder = FrameEncoder::with_frame_info(FrameInfo::new().content_checksum(true), Vec::new());
+        encoder.write_all(data).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn unpack(src: &[u8], len: usize) -> Result<Vec<u8>, BlockFault> {
+        let layout = testing::layout(Compression::Lz4, len as u32, 1);
+        let mut dst = vec![0; len];
+        decode(src, &mut dst, testing::whole(&layout)).map(|()| dst)
+    }
+
+    fn sample() -> Vec<u8> {
+        (0..60_000_u32).map(|i| (i * i / 7777) as u8).collect()
+    }
+
+    #[test]
+    fn reads_blocks_and_frames() {
+        let data = sample();
+        assert_eq!(unpack(&compress(&data), data.len()).unwrap(), data);
+        let mut framed = frame(&data);
+        framed.extend([1, 2, 3]);
+        assert_eq!(unpack(&framed, data.len()).unwrap(), data);
+    }
+
+    #[test]
+    fn tells_faults_apart() {
+        let data = sample();
+        let block = compress(&data);
+        assert_eq!(unpack(&block, 60_001), Err(BlockFault::short(60_000, 60_001)));
+        assert_eq!(unpack(&block, 59_999), Err(BlockFault::surplus(60_000, 59_999)));
+        // A block cut after literals looks whole but short; cut elsewhere it is seen to be cut.
+        let mut seen = 0;
+        for cut in block.len() / 2..block.len() / 2 + 20 {
+            let fault = unpack(&block[..cut], 60_000).unwrap_err();
+            assert!(matches!(fault.kind, FaultKind::InputTruncated | FaultKind::OutputShort), "{fault}");
+            assert!(fault.found > 1000 && fault.found < 60_000, "{fault}");
+            seen += usize::from(fault.kind == FaultKind::InputTruncated);
+        }
+        assert!(seen > 0);
+
+        let framed = frame(&data);
+        assert_eq!(unpack(&framed, 60_001), Err(BlockFault::short(60_000, 60_001)));
+        assert_eq!(unpack(&framed, 59_999).unwrap_err().kind, FaultKind::OutputSurplus);
+        for cut in [framed.len() / 2, framed.len() - 1, framed.len() - 4, framed.len() - 8] {
+            assert_eq!(unpack(&framed[..cut], 60_000).unwrap_err().kind, FaultKind::InputTruncated, "{cut}");
+        }
+        let mut bad = framed.clone();
+        *bad.last_mut().unwrap() ^= 1;
+        assert_eq!(unpack(&bad, 60_000).unwrap_err().kind, FaultKind::Checksum);
+    }
+
+    #[test]
+    fn last_strip_may_hold_all_its_rows() {
+        let layout = testing::layout(Compression::Lz4, 1000, 50);
+        let strip = StoredBlock { layout: &layout, rows: 3 };
+        let data = sample();
+        for pack in [compress as fn(&[u8]) -> Vec<u8>, frame] {
+            let mut dst = vec![0; 3000];
+            decode(&pack(&data[..50_000]), &mut dst, strip).unwrap();
+            assert_eq!(dst, data[..3000]);
+            let fault = decode(&pack(&data[..50_001]), &mut dst, strip).unwrap_err();
+            assert_eq!(fault.kind, FaultKind::OutputSurplus);
+        }
+    }
+
+    #[test]
+    fn mutants_fill_or_fault() {
+        let mut random = Random::new(7);
+        for round in 0..4000 {
+            let data = random.image_like(1 + round % 700);
+            let good = if round % 2 == 0 { compress(&data) } else { frame(&data) };
+            let src = random.mutant(&good);
+            let layout = testing::layout(Compression::Lz4, data.len() as u32, 1 + (round % 3) as u32);
+            let block = StoredBlock { layout: &layout, rows: 1 };
+            testing::fills_or_faults(data.len(), |dst| decode(&src, dst, block));
+        }
+    }
 }

@@ -1,8 +1,158 @@
-//! (to be written)
+//! Compression 34925: LZMA2 in an XZ stream, with whatever filters (libtiff adds delta) and checks it has.
+//!
+//! The stream is followed to its end, past the index, so that its check is verified.
+//!
+//! Named cases: bytes after the stream are left; a last strip holding all its rows.
 
 use super::StoredBlock;
-use strile_engine::BlockFault;
+use super::workspace::{most_output, out_of_memory};
+use liblzma::stream::{Action, Error, IGNORE_CHECK, Status, Stream};
+use strile_engine::{BlockFault, FaultKind};
 
-pub(super) fn decode(_src: &[u8], _dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
-    Err(BlockFault::unsupported(block.layout.compression.name()))
+/// Memory for one decoder. The strongest preset asks for 65 MiB.
+const MEMORY_LIMIT: u64 = 128 << 20;
+/// Bytes of output that is counted and dropped, at once.
+const DROPPED: usize = 16 * 1024;
+
+pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
+    let most = most_output(dst.len(), block);
+    let fault = match run(src, dst, most, 0) {
+        Ok(()) => return Ok(()),
+        Err(fault) => fault,
+    };
+    // liblzma has one error for bad data and for a bad check: without checks only the first remains.
+    if fault.kind == FaultKind::Corrupt && run(src, dst, most, IGNORE_CHECK).is_ok() {
+        return Err(BlockFault::checksum(0, 0));
+    }
+    Err(fault)
+}
+
+fn run(src: &[u8], dst: &mut [u8], most: usize, flags: u32) -> Result<(), BlockFault> {
+    let needed = dst.len();
+    let mut stream = Stream::new_stream_decoder(MEMORY_LIMIT, flags).map_err(|e| fault(&e, 0, needed))?;
+    let mut dropped = [0; DROPPED];
+    let (mut taken, mut produced) = (0_usize, 0_usize);
+    loop {
+        let out = match dst.get_mut(produced..) {
+            Some(rest) if !rest.is_empty() => rest,
+            _ => &mut dropped[..],
+        };
+        let result = stream.process(src.get(taken..).unwrap_or_default(), out, Action::Finish);
+        let (before_in, before_out) = (taken, produced);
+        taken = usize::try_from(stream.total_in()).unwrap_or(usize::MAX);
+        produced = usize::try_from(stream.total_out()).unwrap_or(usize::MAX);
+        if produced > most {
+            return Err(BlockFault::surplus(produced, needed));
+        }
+        match result {
+            Ok(Status::StreamEnd) if produced < needed => return Err(BlockFault::short(produced, needed)),
+            Ok(Status::StreamEnd) => return Ok(()),
+            Ok(_) if (taken, produced) == (before_in, before_out) => {
+                return Err(BlockFault::truncated(produced.min(needed), needed));
+            }
+            Ok(_) => {}
+            Err(error) => return Err(fault(&error, produced.min(needed), needed)),
+        }
+    }
+}
+
+fn fault(error: &Error, found: usize, expected: usize) -> BlockFault {
+    match error {
+        Error::MemLimit => {
+            let mut fault = out_of_memory(0, "the dictionary of the stream is over 128 MiB");
+            fault.expected = MEMORY_LIMIT;
+            fault
+        }
+        Error::Mem => out_of_memory(0, "an LZMA decoder"),
+        Error::Options => BlockFault::unsupported("the XZ stream uses options that liblzma does not know"),
+        Error::Format => BlockFault::corrupt("no XZ header"),
+        _ => BlockFault {
+            kind: FaultKind::Corrupt,
+            found: found as u64,
+            expected: expected as u64,
+            detail: format!("invalid LZMA data after {found} of {expected} bytes").into(),
+        },
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "small numbers made here")]
+mod tests {
+    use super::super::byte_testing::{self as testing, Random};
+    use super::*;
+    use liblzma::stream::{Check, Filters, LzmaOptions};
+    use strile_tiff::Compression;
+
+    /// As libtiff writes it: a delta filter, LZMA2, and a check.
+    fn pack(data: &[u8], check: Check) -> Vec<u8> {
+        let mut filters = Filters::new();
+        filters.delta_properties(&[0]).unwrap().lzma2(&LzmaOptions::new_preset(1).unwrap());
+        let mut stream = Stream::new_stream_encoder(&filters, check).unwrap();
+        let mut out = Vec::with_capacity(data.len() * 2 + 1000);
+        assert!(matches!(stream.process_vec(data, &mut out, Action::Finish), Ok(Status::StreamEnd)));
+        out
+    }
+
+    fn unpack(src: &[u8], len: usize) -> Result<Vec<u8>, BlockFault> {
+        let layout = testing::layout(Compression::Lzma, len as u32, 1);
+        let mut dst = vec![0; len];
+        decode(src, &mut dst, testing::whole(&layout)).map(|()| dst)
+    }
+
+    fn sample() -> Vec<u8> {
+        (0..60_000_u32).map(|i| (i * i / 777) as u8).collect()
+    }
+
+    #[test]
+    fn reads_every_check_and_leaves_padding() {
+        let data = sample();
+        for check in [Check::None, Check::Crc32, Check::Crc64, Check::Sha256] {
+            let mut packed = pack(&data, check);
+            packed.extend([0; 5]);
+            assert_eq!(unpack(&packed, data.len()).unwrap(), data);
+        }
+    }
+
+    #[test]
+    fn tells_faults_apart() {
+        let data = sample();
+        let packed = pack(&data, Check::Crc32);
+        assert_eq!(unpack(&packed, 60_001), Err(BlockFault::short(60_000, 60_001)));
+        assert_eq!(unpack(&packed, 59_999).unwrap_err().kind, FaultKind::OutputSurplus);
+        for cut in [0, 5, packed.len() / 2, packed.len() - 1] {
+            assert_eq!(unpack(&packed[..cut], 60_000).unwrap_err().kind, FaultKind::InputTruncated, "{cut}");
+        }
+        assert_eq!(unpack(b"no xz stream here", 10).unwrap_err().kind, FaultKind::Corrupt);
+        // The CRC-32 of the one block lies before the index, which ends 12 bytes before the end and whose
+        // size is in the footer as a number of four bytes less one.
+        let footer = packed.len() - 12;
+        let index = (u32::from_le_bytes(packed[footer + 4..footer + 8].try_into().unwrap()) as usize + 1) * 4;
+        let mut bad = packed.clone();
+        bad[footer - index - 1] ^= 1;
+        assert_eq!(unpack(&bad, 60_000), Err(BlockFault::checksum(0, 0)));
+    }
+
+    #[test]
+    fn last_strip_may_hold_all_its_rows() {
+        let layout = testing::layout(Compression::Lzma, 1000, 50);
+        let strip = StoredBlock { layout: &layout, rows: 3 };
+        let data = sample();
+        let mut dst = vec![0; 3000];
+        decode(&pack(&data[..50_000], Check::Crc64), &mut dst, strip).unwrap();
+        assert_eq!(dst, data[..3000]);
+        let fault = decode(&pack(&data[..50_001], Check::Crc64), &mut dst, strip).unwrap_err();
+        assert_eq!(fault.kind, FaultKind::OutputSurplus);
+    }
+
+    #[test]
+    fn mutants_fill_or_fault() {
+        let mut random = Random::new(8);
+        let data = random.image_like(500);
+        let good = pack(&data, Check::None);
+        for _ in 0..2000 {
+            let src = random.mutant(&good);
+            let layout = testing::layout(Compression::Lzma, data.len() as u32, 1);
+            testing::fills_or_faults(data.len(), |dst| decode(&src, dst, testing::whole(&layout)));
+        }
+    }
 }

@@ -1,8 +1,105 @@
-//! (to be written)
+//! Compression 32773, PackBits: runs of one byte and runs of literal bytes (TIFF 6.0, section 9).
+//!
+//! Named cases: bytes after the block is full are padding and are left, as libtiff does; in a last strip the
+//! run that crosses the end of the block belongs to rows that the image does not have.
 
 use super::StoredBlock;
+use super::workspace::most_output;
 use strile_engine::BlockFault;
 
-pub(super) fn decode(_src: &[u8], _dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
-    Err(BlockFault::unsupported(block.layout.compression.name()))
+/// The control byte that means nothing (-128).
+const NO_OPERATION: u8 = 128;
+
+pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
+    let needed = dst.len();
+    let most = most_output(needed, block);
+    let mut input = src;
+    let mut filled = 0;
+    while filled < needed {
+        let Some((&control, rest)) = input.split_first() else {
+            return Err(BlockFault::truncated(filled, needed));
+        };
+        input = rest;
+        if control == NO_OPERATION {
+            continue;
+        }
+        let literal = control < NO_OPERATION;
+        let run = if literal { usize::from(control) + 1 } else { 257 - usize::from(control) };
+        if filled + run > most {
+            return Err(BlockFault::surplus(filled + run, needed));
+        }
+        let Some(out) = dst.get_mut(filled..needed.min(filled + run)) else {
+            return Err(BlockFault::surplus(filled + run, needed));
+        };
+        if literal {
+            let Some((bytes, rest)) = input.split_at_checked(run) else {
+                return Err(BlockFault::truncated(filled + input.len().min(out.len()), needed));
+            };
+            out.copy_from_slice(bytes.get(..out.len()).unwrap_or_default());
+            input = rest;
+        } else {
+            let Some((&value, rest)) = input.split_first() else {
+                return Err(BlockFault::truncated(filled, needed));
+            };
+            out.fill(value);
+            input = rest;
+        }
+        filled += run;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::byte_testing as testing;
+    use super::*;
+    use strile_tiff::Compression;
+
+    fn unpack(src: &[u8], len: u32) -> Result<Vec<u8>, BlockFault> {
+        let layout = testing::layout(Compression::PackBits, len, 1);
+        let mut dst = vec![0; len as usize];
+        decode(src, &mut dst, testing::whole(&layout)).map(|()| dst)
+    }
+
+    /// The example of Apple's Technical Note TN1023, with a no-operation byte put in.
+    #[test]
+    fn decodes_the_example_of_the_technical_note() {
+        let packed =
+            [0xFE, 0xAA, 0x02, 0x80, 0x00, 0x2A, 0x80, 0xFD, 0xAA, 0x03, 0x80, 0x00, 0x2A, 0x22, 0xF7, 0xAA];
+        let expected = [
+            0xAA, 0xAA, 0xAA, 0x80, 0x00, 0x2A, 0xAA, 0xAA, 0xAA, 0xAA, 0x80, 0x00, 0x2A, 0x22, 0xAA, 0xAA,
+            0xAA, 0xAA, 0xAA, 0xAA, 0xAA, 0xAA, 0xAA, 0xAA,
+        ];
+        assert_eq!(unpack(&packed, 24).unwrap(), expected);
+    }
+
+    #[test]
+    fn faults_count_what_was_found() {
+        assert_eq!(unpack(&[0x01, 7, 7], 4), Err(BlockFault::truncated(2, 4)));
+        assert_eq!(unpack(&[0x03, 7, 7], 4), Err(BlockFault::truncated(2, 4)));
+        assert_eq!(unpack(&[0xFD], 4), Err(BlockFault::truncated(0, 4)));
+        assert_eq!(unpack(&[0xFC, 1], 4), Err(BlockFault::surplus(5, 4)));
+    }
+
+    #[test]
+    fn last_strip_may_hold_all_its_rows() {
+        let layout = testing::layout(Compression::PackBits, 4, 3);
+        let strip = StoredBlock { layout: &layout, rows: 1 };
+        let mut dst = [0; 4];
+        decode(&[0xF5, 9], &mut dst, strip).unwrap();
+        assert_eq!(dst, [9; 4]);
+        // Twelve bytes are all rows of a strip; thirteen are too many.
+        assert_eq!(decode(&[0xF4, 9], &mut dst, strip), Err(BlockFault::surplus(13, 4)));
+    }
+
+    #[test]
+    fn mutants_fill_or_fault() {
+        let mut random = testing::Random::new(1);
+        let layout = testing::layout(Compression::PackBits, 64, 1);
+        let good: Vec<u8> = (0..16).flat_map(|i| [0xFD, i]).collect();
+        for _ in 0..5000 {
+            let src = random.mutant(&good);
+            testing::fills_or_faults(64, |dst| decode(&src, dst, testing::whole(&layout)));
+        }
+    }
 }

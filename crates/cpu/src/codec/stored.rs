@@ -1,8 +1,34 @@
-//! (to be written)
+//! Compression 1: the bytes as they are.
+//!
+//! Named case: bytes past the end of the block are padding (or the unused rows of a last strip) and are left.
 
 use super::StoredBlock;
 use strile_engine::BlockFault;
 
-pub(super) fn decode(_src: &[u8], _dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
-    Err(BlockFault::unsupported(block.layout.compression.name()))
+pub(super) fn decode(src: &[u8], dst: &mut [u8], _block: StoredBlock<'_>) -> Result<(), BlockFault> {
+    let needed = src.get(..dst.len()).ok_or_else(|| BlockFault::truncated(src.len(), dst.len()))?;
+    dst.copy_from_slice(needed);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::byte_testing as testing;
+    use super::*;
+    use strile_tiff::Compression;
+
+    #[test]
+    fn copies_and_leaves_padding() {
+        let layout = testing::layout(Compression::None, 4, 1);
+        let mut dst = [0; 4];
+        decode(&[1, 2, 3, 4, 9], &mut dst, testing::whole(&layout)).unwrap();
+        assert_eq!(dst, [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn short_source_is_a_fault() {
+        let layout = testing::layout(Compression::None, 4, 1);
+        let fault = decode(&[1, 2, 3], &mut [0; 4], testing::whole(&layout)).unwrap_err();
+        assert_eq!(fault, BlockFault::truncated(3, 4));
+    }
 }

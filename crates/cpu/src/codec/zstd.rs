@@ -1,8 +1,170 @@
-//! (to be written)
+//! Compression 50000: ZSTD (RFC 8878), with the checksum of a frame checked where it has one.
+//!
+//! Named cases: several frames and skippable frames, which the format allows, are decoded in turn; bytes after
+//! the last frame are left; a last strip holding all its rows. All but the first go through the slower
+//! streaming decoder, as does finding out what is wrong with a block.
 
+use super::workspace::{most_output, out_of_memory};
 use super::{StoredBlock, Workspace};
+use ::zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, get_error_name};
 use strile_engine::BlockFault;
 
-pub(super) fn decode(_src: &[u8], _dst: &mut [u8], block: StoredBlock<'_>, _workspace: &mut Workspace) -> Result<(), BlockFault> {
-    Err(BlockFault::unsupported(block.layout.compression.name()))
+/// Numbers of zstd's errors (`zstd_errors.h`), which are stable; a result is the number subtracted from 0.
+mod error {
+    pub(super) const PREFIX_UNKNOWN: usize = 10;
+    pub(super) const WINDOW_TOO_LARGE: usize = 16;
+    pub(super) const CHECKSUM_WRONG: usize = 22;
+    pub(super) const MEMORY_ALLOCATION: usize = 64;
+}
+
+/// The largest window of the streaming decoder, as a power of 2: 8 MiB, what RFC 8878 asks of every decoder.
+const WINDOW_LOG_MAX: u32 = 23;
+/// Bytes of output that is counted and dropped, at once.
+const DROPPED: usize = 16 * 1024;
+
+pub(super) fn decode(
+    src: &[u8],
+    dst: &mut [u8],
+    block: StoredBlock<'_>,
+    workspace: &mut Workspace,
+) -> Result<(), BlockFault> {
+    // The whole output is given at once, so no window is allocated here, whatever the frame says.
+    match workspace.zstd()?.decompress(dst, src) {
+        Ok(found) if found == dst.len() => Ok(()),
+        Ok(found) => Err(BlockFault::short(found, dst.len())),
+        Err(_) => decode_streaming(src, dst, most_output(dst.len(), block)),
+    }
+}
+
+/// Fills `dst`, and counts up to `most` bytes of output in all.
+fn decode_streaming(src: &[u8], dst: &mut [u8], most: usize) -> Result<(), BlockFault> {
+    let needed = dst.len();
+    let mut context = DCtx::try_create().ok_or_else(|| out_of_memory(0, "a zstd context"))?;
+    context.set_parameter(DParameter::WindowLogMax(WINDOW_LOG_MAX)).map_err(|code| fault(code, 0, needed))?;
+    let mut dropped = [0; DROPPED];
+    let mut input = InBuffer::around(src);
+    let (mut produced, mut frame_ended) = (0_usize, false);
+    loop {
+        if frame_ended && input.pos() >= src.len() {
+            return if produced < needed { Err(BlockFault::short(produced, needed)) } else { Ok(()) };
+        }
+        let before = input.pos();
+        let out = match dst.get_mut(produced..) {
+            Some(rest) if !rest.is_empty() => rest,
+            _ => &mut dropped[..],
+        };
+        let mut output = OutBuffer::around(out);
+        let result = context.decompress_stream(&mut output, &mut input);
+        let written = output.pos();
+        produced = produced.saturating_add(written);
+        if produced > most {
+            return Err(BlockFault::surplus(produced, needed));
+        }
+        match result {
+            Ok(hint) => {
+                if hint > 0 && written == 0 && input.pos() == before {
+                    // A frame that ends in the middle. Between frames a few bytes are padding.
+                    return Err(BlockFault::truncated(produced.min(needed), needed));
+                }
+                frame_ended = hint == 0;
+            }
+            Err(code) if frame_ended && produced >= needed && number(code) == error::PREFIX_UNKNOWN => {
+                return Ok(());
+            }
+            Err(code) => return Err(fault(code, produced.min(needed), needed)),
+        }
+    }
+}
+
+fn number(code: usize) -> usize {
+    0_usize.wrapping_sub(code)
+}
+
+fn fault(code: usize, found: usize, expected: usize) -> BlockFault {
+    let name = get_error_name(code);
+    match number(code) {
+        error::CHECKSUM_WRONG => BlockFault::checksum(0, 0),
+        error::MEMORY_ALLOCATION => out_of_memory(0, "a zstd window"),
+        error::WINDOW_TOO_LARGE => {
+            BlockFault::corrupt(format!("{found} of {expected} bytes decompressed, then a window over 8 MiB"))
+        }
+        _ => BlockFault::corrupt(format!("{name}, after {found} of {expected} bytes")),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "small numbers made here")]
+mod tests {
+    use super::super::byte_testing::{self as testing, Random};
+    use super::*;
+    use strile_engine::FaultKind;
+    use strile_tiff::Compression;
+
+    fn pack(data: &[u8]) -> Vec<u8> {
+        let mut compressor = ::zstd::bulk::Compressor::new(3).unwrap();
+        compressor.set_parameter(::zstd::zstd_safe::CParameter::ChecksumFlag(true)).unwrap();
+        compressor.compress(data).unwrap()
+    }
+
+    fn unpack(src: &[u8], len: usize) -> Result<Vec<u8>, BlockFault> {
+        let layout = testing::layout(Compression::Zstd, len as u32, 1);
+        let mut dst = vec![0; len];
+        decode(src, &mut dst, testing::whole(&layout), &mut Workspace::default()).map(|()| dst)
+    }
+
+    fn sample() -> Vec<u8> {
+        (0..60_000_u32).map(|i| (i * i / 777) as u8).collect()
+    }
+
+    #[test]
+    fn frames_skippable_frames_and_padding() {
+        let data = sample();
+        let skippable = [0x50, 0x2A, 0x4D, 0x18, 3, 0, 0, 0, 9, 9, 9];
+        let two = [pack(&data[..20_000]), skippable.to_vec(), pack(&data[20_000..])].concat();
+        assert_eq!(unpack(&two, data.len()).unwrap(), data);
+        for padding in [&[0_u8; 1][..], &[0; 3], &[0; 64], &[0xFF; 5]] {
+            let padded = [&two[..], padding].concat();
+            assert_eq!(unpack(&padded, data.len()).unwrap(), data, "{} bytes of padding", padding.len());
+        }
+    }
+
+    #[test]
+    fn tells_faults_apart() {
+        let data = sample();
+        let packed = pack(&data);
+        assert_eq!(unpack(&packed, 60_001), Err(BlockFault::short(60_000, 60_001)));
+        assert_eq!(unpack(&packed, 59_999).unwrap_err().kind, FaultKind::OutputSurplus);
+        assert_eq!(unpack(&packed[..packed.len() / 2], 60_000).unwrap_err().kind, FaultKind::InputTruncated);
+        assert_eq!(unpack(&packed[..packed.len() - 1], 60_000).unwrap_err().kind, FaultKind::InputTruncated);
+        let mut bad = packed.clone();
+        *bad.last_mut().unwrap() ^= 1;
+        assert_eq!(unpack(&bad, 60_000).unwrap_err().kind, FaultKind::Checksum);
+        assert_eq!(unpack(b"not zstd at all", 100).unwrap_err().kind, FaultKind::Corrupt);
+        assert_eq!(unpack(&[], 100).unwrap_err().found, 0);
+    }
+
+    #[test]
+    fn last_strip_may_hold_all_its_rows() {
+        let layout = testing::layout(Compression::Zstd, 1000, 50);
+        let strip = StoredBlock { layout: &layout, rows: 3 };
+        let data = sample();
+        let mut dst = vec![0; 3000];
+        decode(&pack(&data[..50_000]), &mut dst, strip, &mut Workspace::default()).unwrap();
+        assert_eq!(dst, data[..3000]);
+        let fault = decode(&pack(&data[..50_001]), &mut dst, strip, &mut Workspace::default()).unwrap_err();
+        assert_eq!(fault.kind, FaultKind::OutputSurplus);
+    }
+
+    #[test]
+    fn mutants_fill_or_fault() {
+        let mut random = Random::new(6);
+        let mut workspace = Workspace::default();
+        for round in 0..3000 {
+            let data = random.image_like(1 + round % 700);
+            let src = random.mutant(&::zstd::bulk::compress(&data, 1).unwrap());
+            let layout = testing::layout(Compression::Zstd, data.len() as u32, 1 + (round % 3) as u32);
+            let block = StoredBlock { layout: &layout, rows: 1 };
+            testing::fills_or_faults(data.len(), |dst| decode(&src, dst, block, &mut workspace));
+        }
+    }
 }
