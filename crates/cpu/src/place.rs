@@ -8,7 +8,6 @@
 
 use crate::simd::Picker;
 use std::collections::BTreeMap;
-use std::marker::PhantomData;
 use std::slice;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use strile_engine::{BlockLayout, BlockTask, Claim, DecodeJob, EngineError, Output, OutputRow, Placement};
@@ -38,8 +37,9 @@ pub(crate) struct Target<'a> {
     placement: &'a Placement,
     selection: &'a [u16],
     interleaved: bool,
-    /// Raw pointers come out of this: one target is used by one thread at a time.
-    _not_shared: PhantomData<*mut u8>,
+    /// First row of the first band; the last row of the last band was found to lie in the claim too. The raw
+    /// pointer also keeps a target on one thread at a time.
+    first: OutputRow,
 }
 
 impl Slots {
@@ -101,8 +101,17 @@ impl Slots {
         let all_in_order = selection.len() == samples && (0..).zip(selection).all(|(i, &sample)| i == sample);
         let pixel_by_pixel = samples == 1 || spec.strides.band == size;
         let interleaved = all_in_order && pixel_by_pixel && spec.strides.column == size * samples;
-        let target =
-            Target { claim, placement: &task.placement, selection, interleaved, _not_shared: PhantomData };
+        let p = &task.placement;
+        let bands = u32::try_from(selection.len()).ok()?;
+        let last_band = p.first_band.checked_add(bands)?.checked_sub(1)?;
+        let last_row = p.out_y.checked_add(p.height)?.checked_sub(1)?;
+        let columns = (p.out_x, p.out_x.checked_add(p.width)?);
+        // SAFETY: rows of this task's part of the box, which no other target shares (see the module); targets
+        // write no sample beyond it.
+        let first = unsafe { claim.row(p.first_band, p.out_y, columns) }?;
+        // SAFETY: as above; only asked whether it is there.
+        unsafe { claim.row(last_band, last_row, columns) }?;
+        let target = Target { claim, placement: p, selection, interleaved, first };
         Some(Slot { index, task, layout, target })
     }
 }
@@ -177,14 +186,14 @@ impl Target<'_> {
     }
 
     fn band_row(&self, band: u32, row: u32) -> Option<OutputRow> {
-        let p = self.placement;
-        if row >= p.height || band as usize >= self.selection.len() {
+        if row >= self.placement.height || band as usize >= self.selection.len() {
             return None;
         }
-        let columns = (p.out_x, p.out_x.checked_add(p.width)?);
-        // SAFETY: the row lies in this task's part of the box, which no other target shares (see the module),
-        // and callers here write no sample beyond it.
-        unsafe { self.claim.row(p.first_band.checked_add(band)?, p.out_y.checked_add(row)?, columns) }
+        let strides = self.claim.spec().strides;
+        let offset = band as usize * strides.band + row as usize * strides.row;
+        // SAFETY: no further than the last row of the last band, which lies in the claim.
+        let start = unsafe { self.first.start.add(offset) };
+        Some(OutputRow { start, len: self.first.len, stride: self.first.stride })
     }
 
     fn pixel_row(&self, row: u32) -> Option<(*mut u8, usize)> {

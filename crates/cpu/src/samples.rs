@@ -65,6 +65,18 @@ impl Unpacker {
     }
 
     fn each<const SIZE: usize>(&self, packed: &[u8], dst: &mut [u8]) {
+        if let (SampleFormat::Uint, Some(&bits), false, false) =
+            (self.format, self.uniform(), self.sums, self.bytewise)
+        {
+            let (samples, _) = dst.as_chunks_mut::<SIZE>();
+            // The depths sensors have, each with a loop of its own.
+            return match bits {
+                10 => plain_bits(packed, samples, 10),
+                12 => plain_bits(packed, samples, 12),
+                14 => plain_bits(packed, samples, 14),
+                _ => plain_bits(packed, samples, u32::from(bits)),
+            };
+        }
         let mut before = vec![0; self.depths.len()];
         let mut at = 0;
         for pixel in dst.as_chunks_mut::<SIZE>().0.chunks_mut(self.depths.len().max(1)) {
@@ -104,8 +116,37 @@ impl Unpacker {
     }
 }
 
+/// Unsigned samples of one depth.
+#[inline(always)]
+fn plain_bits<const SIZE: usize>(packed: &[u8], samples: &mut [[u8; SIZE]], bits: u32) {
+    let mut at = 0;
+    for sample in samples {
+        *sample = low_bytes(bits_at(packed, at, bits));
+        at += u64::from(bits);
+    }
+}
+
+/// Samples of 1 bit, eight at a time.
+fn single_bits(packed: &[u8], dst: &mut [u8]) {
+    let spread = |byte: u8| {
+        let copies = (u64::from(byte) * 0x0101_0101_0101_0101) & 0x0102_0408_1020_4080;
+        // Each byte is now 0 or a power of two: adding 0x7f carries into its top bit unless it is 0.
+        let tops = ((copies & 0x7f7f_7f7f_7f7f_7f7f) + 0x7f7f_7f7f_7f7f_7f7f) | copies;
+        (tops >> 7 & 0x0101_0101_0101_0101).to_le_bytes()
+    };
+    let (eights, rest) = dst.as_chunks_mut::<8>();
+    for (&byte, out) in packed.iter().zip(&mut *eights) {
+        *out = spread(byte);
+    }
+    let last = packed.get(eights.len()).map_or([0; 8], |&byte| spread(byte));
+    rest.iter_mut().zip(last).for_each(|(out, bit)| *out = bit);
+}
+
 /// Samples of 1, 2 or 4 bits: those of each byte, the most significant first.
 fn fractions(packed: &[u8], dst: &mut [u8], bits: u32) {
+    if bits == 1 {
+        return single_bits(packed, dst);
+    }
     let mask = u8::MAX >> (8 - bits);
     let per_byte = usize::from(8 / mask.count_ones().to_le_bytes()[0].max(1));
     for (&byte, out) in packed.iter().zip(dst.chunks_mut(per_byte)) {
@@ -181,7 +222,7 @@ mod tests {
     }
 
     fn bytes(len: usize) -> Vec<u8> {
-        (0..len).map(|i| (i * 151 + (i >> 3) * 77 + 13) as u8).collect()
+        (0..len).map(|i| (i * 151 + (i >> 3) * 77 + 13).to_le_bytes()[0]).collect()
     }
 
     /// Bit by bit, as slowly as it can be said.

@@ -273,63 +273,69 @@ fn sum_avx2<const LANE: usize, const DISTANCE: u8>(src: &[u8], dst: &mut [u8]) -
 /// Weaves 16 samples at a time, size 2, 4 or 8; returns how many. SSE2 is part of x86-64.
 #[cfg(target_arch = "x86_64")]
 fn weave_sse2(planes: &[u8], plane: usize, dst: &mut [u8], size: usize) -> usize {
-    let groups = dst.len() / size.max(1) / 16;
-    let load = |byte: usize, group: usize| -> __m128i {
-        let from = &planes[byte * plane + group * 16..][..16];
-        // SAFETY: the slice has the 16 bytes that are read; no alignment is asked.
-        unsafe { _mm_loadu_si128(from.as_ptr().cast()) }
-    };
-    let mut store = |at: usize, value: __m128i| {
-        let to = &mut dst[at * 16..][..16];
-        // SAFETY: the slice has the 16 bytes that are written; no alignment is asked.
-        unsafe { _mm_storeu_si128(to.as_mut_ptr().cast(), value) };
-    };
-    // SAFETY: these instructions only need SSE2, which every x86-64 has.
-    let unpack8 =
-        |low: __m128i, high: __m128i| unsafe { (_mm_unpacklo_epi8(low, high), _mm_unpackhi_epi8(low, high)) };
-    // SAFETY: as above.
-    let unpack16 = |low: __m128i, high: __m128i| unsafe {
-        (_mm_unpacklo_epi16(low, high), _mm_unpackhi_epi16(low, high))
-    };
-    // SAFETY: as above.
-    let unpack32 = |low: __m128i, high: __m128i| unsafe {
-        (_mm_unpacklo_epi32(low, high), _mm_unpackhi_epi32(low, high))
-    };
-    // Little end first: the last plane is the least significant.
-    let fours = |first: usize, group: usize| {
-        let (a0, a1) = unpack8(load(first + 3, group), load(first + 2, group));
-        let (b0, b1) = unpack8(load(first + 1, group), load(first, group));
-        let ((c0, c1), (c2, c3)) = (unpack16(a0, b0), unpack16(a1, b1));
-        [c0, c1, c2, c3]
-    };
     match size {
-        2 => {
-            for group in 0..groups {
-                let (low, high) = unpack8(load(1, group), load(0, group));
-                store(group * 2, low);
-                store(group * 2 + 1, high);
-            }
+        2 => weave_groups::<2>(planes, plane, dst, |p| <[__m128i; 2]>::from(unpack8(p[1], p[0]))),
+        4 => weave_groups::<4>(planes, plane, dst, weave_fours),
+        8 => weave_groups::<8>(planes, plane, dst, |p| {
+            let low = weave_fours([p[4], p[5], p[6], p[7]]);
+            let high = weave_fours([p[0], p[1], p[2], p[3]]);
+            let pairs = [0, 1, 2, 3].map(|i| unpack32(low[i], high[i]));
+            let [(a, b), (c, d), (e, f), (g, h)] = pairs;
+            [a, b, c, d, e, f, g, h]
+        }),
+        _ => 0,
+    }
+}
+
+/// Applies `weave` to 16 bytes of each plane at a time; returns how many samples were made.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn weave_groups<const SIZE: usize>(
+    planes: &[u8],
+    plane: usize,
+    dst: &mut [u8],
+    weave: impl Fn([__m128i; SIZE]) -> [__m128i; SIZE],
+) -> usize {
+    let (outs, _) = dst.as_chunks_mut::<16>();
+    let (outs, _) = outs.as_chunks_mut::<SIZE>();
+    let groups = outs.len();
+    let ins: [&[[u8; 16]]; SIZE] =
+        std::array::from_fn(|byte| &planes[byte * plane..][..plane].as_chunks::<16>().0[..groups]);
+    for (group, out) in outs.iter_mut().enumerate() {
+        // SAFETY: each array has the 16 bytes that are read; no alignment is asked.
+        let loaded = ins.map(|plane| unsafe { _mm_loadu_si128(plane[group].as_ptr().cast()) });
+        for (to, value) in out.iter_mut().zip(weave(loaded)) {
+            // SAFETY: the array has the 16 bytes that are written; no alignment is asked.
+            unsafe { _mm_storeu_si128(to.as_mut_ptr().cast(), value) };
         }
-        4 => {
-            for group in 0..groups {
-                for (i, value) in fours(0, group).into_iter().enumerate() {
-                    store(group * 4 + i, value);
-                }
-            }
-        }
-        8 => {
-            for group in 0..groups {
-                let (low, high) = (fours(4, group), fours(0, group));
-                for (i, (low, high)) in low.into_iter().zip(high).enumerate() {
-                    let (first, second) = unpack32(low, high);
-                    store(group * 8 + i * 2, first);
-                    store(group * 8 + i * 2 + 1, second);
-                }
-            }
-        }
-        _ => return 0,
     }
     groups * 16
+}
+
+/// 16 samples of four bytes. Little end first: the last plane is the least significant.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn weave_fours(p: [__m128i; 4]) -> [__m128i; 4] {
+    let ((a0, a1), (b0, b1)) = (unpack8(p[3], p[2]), unpack8(p[1], p[0]));
+    let ((c0, c1), (c2, c3)) = (unpack16(a0, b0), unpack16(a1, b1));
+    [c0, c1, c2, c3]
+}
+
+macro_rules! unpackers {
+    ($($name:ident: $low:ident, $high:ident;)+) => {$(
+        #[cfg(target_arch = "x86_64")]
+        #[inline(always)]
+        fn $name(low: __m128i, high: __m128i) -> (__m128i, __m128i) {
+            // SAFETY: these instructions need SSE2, which every x86-64 has.
+            unsafe { ($low(low, high), $high(low, high)) }
+        }
+    )+};
+}
+
+unpackers! {
+    unpack8: _mm_unpacklo_epi8, _mm_unpackhi_epi8;
+    unpack16: _mm_unpacklo_epi16, _mm_unpackhi_epi16;
+    unpack32: _mm_unpacklo_epi32, _mm_unpackhi_epi32;
 }
 
 /// Picks 16 bytes of output from N times 16 of input; returns the bytes of output done.

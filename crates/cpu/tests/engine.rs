@@ -1,5 +1,13 @@
 //! Behaviour of the CPU engine on uncompressed blocks made by hand: tickets, placement, faults, limits.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking, and knows its numbers"
+)]
+
 use std::io;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -122,7 +130,7 @@ fn decoded(layout: BlockLayout, bytes: Vec<u8>) -> Vec<u8> {
 }
 
 fn noise(len: usize) -> Vec<u8> {
-    (0..len).map(|i| ((i * i) >> 3 ^ i * 37) as u8).collect()
+    (0..len).map(|i| (((i * i) >> 3) ^ (i * 37)) as u8).collect()
 }
 
 #[test]
