@@ -3,6 +3,7 @@
 use crate::device::{self, Choice};
 use crate::error::{Error, Result};
 use crate::locate::locate;
+use crate::metadata::{Metadata, Sidecars};
 use crate::open::{OpenFile, OpenOptions};
 use crate::options::{Layer, OnFault, ReadOptions};
 use crate::pages::{Level, Page, add_external_masks, add_external_overviews, pages_of};
@@ -20,15 +21,16 @@ use strile_tiff::{Image, Tiff, Warning};
 pub struct Dataset {
     files: Vec<OpenFile>,
     pages: Vec<Page>,
+    metadata: Metadata,
     warnings: Vec<Warning>,
 }
 
 /// What a request resolves to.
-struct Target<'a> {
-    file: &'a OpenFile,
-    image: &'a Image,
-    window: Window,
-    bands: Vec<u16>,
+pub(crate) struct Target<'a> {
+    pub(crate) file: &'a OpenFile,
+    pub(crate) image: &'a Image,
+    pub(crate) window: Window,
+    pub(crate) bands: Vec<u16>,
 }
 
 impl Dataset {
@@ -40,7 +42,9 @@ impl Dataset {
     /// Opens a file with options.
     pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
         let path = path.as_ref();
-        let mut dataset = Self::from_source(Arc::new(FileSource::open(path)?), options)?;
+        let source = Arc::new(FileSource::open(path)?);
+        let sidecars = if options.sidecars { Sidecars::beside(path) } else { Sidecars::default() };
+        let mut dataset = Self::from_parts(source, &sidecars, options)?;
         if options.sidecars {
             dataset.add_sidecar(path, "ovr", options, add_external_overviews)?;
             dataset.add_sidecar(path, "msk", options, add_external_masks)?;
@@ -50,11 +54,23 @@ impl Dataset {
 
     /// Opens any source; nothing beside it is looked for.
     pub fn from_source(source: Arc<dyn Source>, options: &OpenOptions) -> Result<Self> {
+        Self::from_parts(source, &Sidecars::default(), options)
+    }
+
+    fn from_parts(source: Arc<dyn Source>, sidecars: &Sidecars, options: &OpenOptions) -> Result<Self> {
         let mut file = OpenFile::open(source, &options.limits)?;
         let mut warnings = std::mem::take(&mut file.tiff.warnings);
         let wrong = |error| Error::File { file: file.source.name().to_owned(), error };
         let pages = pages_of(&file, &options.limits, &mut warnings).map_err(wrong)?;
-        Ok(Self { files: vec![file], pages, warnings })
+        let first = pages.first().and_then(Page::full).map(|level| Arc::clone(&level.image));
+        let metadata = match (first, file.tiff.directories.first()) {
+            (Some(image), Some(directory)) => {
+                let data_type = image.sample.data_type();
+                Metadata::new(directory, image.samples, data_type, sidecars, &mut warnings)
+            }
+            _ => Metadata::default(),
+        };
+        Ok(Self { files: vec![file], pages, metadata, warnings })
     }
 
     fn add_sidecar(
@@ -107,12 +123,17 @@ impl Dataset {
         &self.pages
     }
 
+    /// Georeference, nodata, scales, names of the first page.
+    pub fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
     /// What was tolerated.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
 
-    fn refuse(&self, problem: String) -> Error {
+    pub(crate) fn refuse(&self, problem: String) -> Error {
         Error::Request { file: self.name().to_owned(), problem }
     }
 
@@ -131,7 +152,7 @@ impl Dataset {
         })
     }
 
-    fn target(&self, options: &ReadOptions) -> Result<Target<'_>> {
+    pub(crate) fn target(&self, options: &ReadOptions) -> Result<Target<'_>> {
         let level = self.level(options)?;
         let (file, image) = match options.layer {
             Layer::Pixels => (level.file, &level.image),
@@ -164,8 +185,9 @@ impl Dataset {
     }
 
     /// What missing blocks and masked pixels become.
-    fn fill(&self, _image: &Image) -> Fill {
-        Fill::default()
+    fn fill(&self, image: &Image) -> Fill {
+        let sample = self.metadata.nodata.zip(image.sample.data_type());
+        sample.and_then(|(nodata, data_type)| nodata.to_sample(data_type)).map(Fill).unwrap_or_default()
     }
 
     /// Plans a read without touching a pixel.

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! The map: `source` where bytes come from; `open`, `pages`, `dataset` what a file holds; `window`, `options`
-//! what is asked for; `plan` what will be done; `locate` where blocks are; `pipeline` doing it; `adjust` what
+//! what is asked for; `plan` what will be done; `locate` where blocks are; `pipeline` doing it; `pieces` doing it piece by piece; `adjust` what
 //! is done to the result; `device` the engines; `raster` the pixels.
 
 mod adjust;
@@ -21,9 +21,11 @@ mod dataset;
 mod device;
 mod error;
 mod locate;
+mod metadata;
 mod open;
 mod options;
 mod pages;
+mod pieces;
 mod pipeline;
 mod plan;
 mod raster;
@@ -33,9 +35,11 @@ mod window;
 pub use dataset::Dataset;
 pub use device::{DeviceInfo, devices};
 pub use error::{Error, Result};
+pub use metadata::Metadata;
 pub use open::OpenOptions;
 pub use options::{Device, Interleave, Layer, OnFault, ReadOptions};
 pub use pages::{Level, Page};
+pub use pieces::{PieceLimits, Pieces};
 pub use plan::{Fetch, MemoryNeed, PlanFigures, ReadPlan};
 pub use raster::Raster;
 pub use source::{FileSource, MemorySource, ReadDone, ReadOp, Source, Version};

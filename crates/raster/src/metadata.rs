@@ -1,0 +1,135 @@
+//! What a file and its sidecars say besides pixels: where it lies, what its values mean.
+
+use std::path::Path;
+use strile_tiff::gdal::{BandMetadata, Metadata as Items, MetadataItem, NoData, pam, world_file};
+use strile_tiff::geo::{GeoTags, GeoWarning, Georeference};
+use strile_tiff::{DataType, Directory, FieldType, Tag, Warning};
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub struct Metadata {
+    /// Transform, reference system, control points.
+    pub georeference: Georeference,
+    /// The value that means "no data", as samples of the image can hold it.
+    pub nodata: Option<NoData>,
+    /// One for each band.
+    pub bands: Vec<BandMetadata>,
+    /// Items about the whole dataset.
+    pub items: Vec<MetadataItem>,
+    /// Names of the values of the first band.
+    pub categories: Vec<String>,
+}
+
+/// Texts beside a file.
+#[derive(Debug, Default)]
+pub(crate) struct Sidecars {
+    aux_xml: Option<String>,
+    world_file: Option<String>,
+}
+
+/// A sidecar larger than this is not one.
+const LARGEST_SIDECAR: u64 = 16 << 20;
+
+impl Sidecars {
+    /// Reads `FILE.aux.xml` and the world file of `path`, where they are.
+    pub(crate) fn beside(path: &Path) -> Self {
+        let mut aux = path.as_os_str().to_owned();
+        aux.push(".aux.xml");
+        let extension = path.extension().map(|e| e.to_string_lossy().into_owned()).unwrap_or_default();
+        // `tif` gives `tfw`; files named in capitals have sidecars named so.
+        let world = world_file::extensions(&extension).into_iter().find_map(|candidate| {
+            text_of(&path.with_extension(&candidate))
+                .or_else(|| text_of(&path.with_extension(candidate.to_uppercase())))
+        });
+        Self { aux_xml: text_of(Path::new(&aux)), world_file: world }
+    }
+}
+
+fn text_of(path: &Path) -> Option<String> {
+    let metadata = std::fs::metadata(path).ok()?;
+    if !metadata.is_file() || metadata.len() > LARGEST_SIDECAR {
+        return None;
+    }
+    Some(String::from_utf8_lossy(&std::fs::read(path).ok()?).into_owned())
+}
+
+impl Metadata {
+    /// What the tags of a directory and the sidecars say, the sidecars first.
+    pub(crate) fn new(
+        directory: &Directory,
+        samples: u16,
+        data_type: Option<DataType>,
+        sidecars: &Sidecars,
+        warnings: &mut Vec<Warning>,
+    ) -> Self {
+        let mut told = Vec::new();
+        let items =
+            directory.text(Tag::GDAL_METADATA).map(|xml| Items::parse(&xml, &mut told)).unwrap_or_default();
+        let pam = sidecars.aux_xml.as_deref().map(|xml| pam::Pam::parse(xml, &mut told));
+        let world = sidecars.world_file.as_deref().and_then(|text| world_file::parse(text, &mut told));
+        let mut georeference =
+            pam::apply(georeference_of(directory, warnings, &mut told), pam.as_ref(), world);
+        if georeference.rpc.is_none() {
+            georeference.rpc = items.rpc(&mut told);
+        }
+        let nodata = pam.as_ref().and_then(|pam| pam.band(1)?.nodata);
+        let nodata = nodata.or_else(|| NoData::parse(&directory.text(Tag::GDAL_NODATA)?, &mut told));
+        if let (Some(nodata), Some(data_type)) = (nodata, data_type) {
+            nodata.check(data_type, &mut told);
+        }
+        let mut bands = items.bands(usize::from(samples), &mut told);
+        let mut all_items = items.items;
+        let mut categories = Vec::new();
+        if let Some(pam) = pam {
+            for (number, band) in (1u32..).zip(&mut bands) {
+                if let Some(over) = pam.band(number) {
+                    *band = over.over(band);
+                }
+            }
+            categories = pam.band(1).map(|band| band.categories.clone()).unwrap_or_default();
+            all_items.extend(pam.items);
+        }
+        if let Some(unit) = &georeference.height_unit {
+            for band in bands.iter_mut().filter(|band| band.unit.is_none()) {
+                band.unit = Some(unit.name.clone());
+            }
+        }
+        warnings.extend(told.into_iter().map(Warning::from));
+        let items = all_items.into_iter().filter(|item| item.sample.is_none()).collect();
+        let nodata = nodata.and_then(|value| data_type.map_or(Some(value), |t| value.for_type(t)));
+        Self { georeference, nodata, bands, items, categories }
+    }
+}
+
+fn georeference_of(
+    directory: &Directory,
+    warnings: &mut Vec<Warning>,
+    told: &mut Vec<GeoWarning>,
+) -> Georeference {
+    let mut floats = |tag: Tag| match directory.floats(tag) {
+        Ok(values) => values,
+        Err(error) => {
+            warnings.push(Warning::new("geo-tag", tag.to_string(), format!("ignored: {error}")));
+            None
+        }
+    };
+    let double_params = floats(Tag::GeoDoubleParamsTag);
+    let pixel_scale = floats(Tag::ModelPixelScaleTag);
+    let tiepoints = floats(Tag::ModelTiepointTag);
+    let transformation = floats(Tag::ModelTransformationTag);
+    let rpc = floats(Tag::RPCCoefficientTag);
+    let keys = directory.get(Tag::GeoKeyDirectoryTag).filter(|entry| entry.field_type == FieldType::Short);
+    let keys = keys.and_then(|_| directory.integers(Tag::GeoKeyDirectoryTag).ok().flatten());
+    let keys: Option<Vec<u16>> =
+        keys.map(|keys| keys.into_iter().filter_map(|key| u16::try_from(key).ok()).collect());
+    let tags = GeoTags {
+        key_directory: keys.as_deref(),
+        double_params: double_params.as_deref(),
+        ascii_params: directory.bytes(Tag::GeoAsciiParamsTag),
+        pixel_scale: pixel_scale.as_deref(),
+        tiepoints: tiepoints.as_deref(),
+        transformation: transformation.as_deref(),
+        rpc: rpc.as_deref(),
+    };
+    Georeference::from_tags(&tags, told)
+}

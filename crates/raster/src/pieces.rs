@@ -1,0 +1,163 @@
+//! Reading more than memory should hold: a result given in pieces, one after the other.
+//!
+//! The pieces laid end to end are exactly the bytes of the whole result. Pieces are whole rows of blocks, so
+//! none is decoded twice within a band; where bands come one after the other and are stored interleaved, each
+//! block is decoded once a band, which is the price of a bounded memory. What a piece is written to is left to
+//! the caller.
+
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::options::{Interleave, Layer, ReadOptions};
+use crate::raster::Raster;
+use crate::window::Window;
+use std::collections::BTreeMap;
+use strile_engine::{BlockAddress, Context, LocatedFault};
+use strile_tiff::{BlockGrid, DataType, Planar};
+
+/// Sizes that bound a read in pieces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PieceLimits {
+    /// Bytes of one piece, unless a single row of blocks is larger.
+    pub piece: u64,
+    /// Bytes of the whole result up to which it may be any number of times larger than the file.
+    pub plausible: u64,
+}
+
+impl Default for PieceLimits {
+    fn default() -> Self {
+        Self { piece: 256 << 20, plausible: 4 << 30 }
+    }
+}
+
+/// A result beyond `PieceLimits::plausible` may be this many times larger than its file. Deflate reaches 1032;
+/// what is beyond is a file made to fill a disk, or a sparse one to be read by windows.
+const PLAUSIBLE_RATIO: u64 = 1024;
+
+/// The shape of a result and how it will be cut.
+#[derive(Debug, Clone)]
+pub struct Pieces {
+    /// Type of a sample.
+    pub data_type: DataType,
+    /// Bands of the whole result.
+    pub bands: u32,
+    /// Rows of the whole result.
+    pub rows: u32,
+    /// Columns of the whole result.
+    pub columns: u32,
+    /// Blocks that will be decoded in all.
+    pub blocks: u64,
+    options: ReadOptions,
+    window: Window,
+    band_list: Vec<u16>,
+    /// Pieces hold all bands of some rows; otherwise some rows of one band.
+    all_bands: bool,
+    /// Rows of the window in a piece, the first piece ending at a row of blocks.
+    rows_of_piece: u32,
+    block_height: u32,
+}
+
+impl Pieces {
+    /// Windows from top to bottom, cut at rows of blocks.
+    fn windows(&self) -> impl Iterator<Item = Window> + '_ {
+        let (end, step) = (self.window.y + self.window.height, self.rows_of_piece);
+        // Cuts lie at multiples of the step from the block row in which the window begins.
+        let first = self.window.y / self.block_height * self.block_height;
+        std::iter::successors(Some(first), move |at| at.checked_add(step).filter(|&next| next < end)).map(
+            move |at| {
+                let (top, bottom) = (at.max(self.window.y), at.saturating_add(step).min(end));
+                Window { y: top, height: bottom - top, ..self.window }
+            },
+        )
+    }
+}
+
+impl Dataset {
+    /// Decides how a result is cut into pieces; touches no pixel.
+    pub fn pieces(&self, options: &ReadOptions, limits: &PieceLimits, context: &Context) -> Result<Pieces> {
+        let target = self.target(options)?;
+        let (image, window, bands) = (target.image, target.window, target.bands);
+        let data_type = image.sample.data_type().ok_or_else(|| Error::Unsupported {
+            file: self.name().to_owned(),
+            reason: format!("{} samples", image.sample),
+        })?;
+        let row = (data_type.size() as u64).saturating_mul(u64::from(window.width));
+        let band = row.saturating_mul(u64::from(window.height));
+        let whole = band.saturating_mul(bands.len() as u64);
+        let file_len = target.file.source.len();
+        if whole > limits.plausible && whole > file_len.saturating_mul(PLAUSIBLE_RATIO) {
+            return Err(self.refuse(format!(
+                "decodes to {}, more than {PLAUSIBLE_RATIO} times the size of the file; raise the limit of {} \
+                 with `--memory` (`PieceLimits::plausible`), or read a window",
+                crate::bytes::human(whole),
+                crate::bytes::human(limits.plausible),
+            )));
+        }
+        let turned = options.apply_orientation && image.orientation != 1 && options.layer == Layer::Pixels;
+        let room = limits.piece.min(context.budget.limit() / 2).max(1);
+        let all_bands = whole <= room || options.interleave == Interleave::BandLast;
+        let piece_row = if all_bands { row.saturating_mul(bands.len() as u64) } else { row };
+        let block_height = image.grid.block_height;
+        let rows_of_piece = if turned || piece_row.saturating_mul(u64::from(window.height)) <= room {
+            // Beyond the window's end: one piece, whatever row of its block the window begins in.
+            u32::MAX
+        } else {
+            let block_rows = (room / piece_row.max(1) / u64::from(block_height)).max(1);
+            u32::try_from(block_rows).unwrap_or(u32::MAX).saturating_mul(block_height)
+        };
+        let passes = match (image.planar, all_bands) {
+            (Planar::Chunky, true) => 1,
+            _ => bands.len() as u64,
+        };
+        let (rows, columns) = match turned && image.orientation >= 5 {
+            true => (window.width, window.height),
+            false => (window.height, window.width),
+        };
+        Ok(Pieces {
+            data_type,
+            bands: u32::try_from(bands.len()).unwrap_or(u32::MAX),
+            rows,
+            columns,
+            blocks: blocks_of(&image.grid, &window).saturating_mul(passes),
+            options: options.clone(),
+            window,
+            band_list: bands,
+            all_bands,
+            rows_of_piece,
+            block_height,
+        })
+    }
+
+    /// Reads the pieces and gives them, in order, to `give`. Returns the faults of all pieces, each block once.
+    pub fn read_pieces<E: From<Error>>(
+        &self,
+        pieces: &Pieces,
+        context: &Context,
+        mut give: impl FnMut(Raster) -> std::result::Result<(), E>,
+    ) -> std::result::Result<Vec<LocatedFault>, E> {
+        let mut faults: BTreeMap<BlockAddress, LocatedFault> = BTreeMap::new();
+        let groups: Vec<Vec<u16>> = match pieces.all_bands {
+            true => vec![pieces.band_list.clone()],
+            false => pieces.band_list.iter().map(|&band| vec![band]).collect(),
+        };
+        for bands in groups {
+            for window in pieces.windows() {
+                let options = ReadOptions {
+                    window: Some(window),
+                    bands: Some(bands.clone()),
+                    ..pieces.options.clone()
+                };
+                let mut raster = self.read(&options, context)?;
+                for fault in raster.faults.drain(..) {
+                    faults.entry(fault.address).or_insert(fault);
+                }
+                give(raster)?;
+            }
+        }
+        Ok(faults.into_values().collect())
+    }
+}
+
+fn blocks_of(grid: &BlockGrid, window: &Window) -> u64 {
+    let len = |range: std::ops::Range<u32>| u64::from(range.end - range.start);
+    len(window.block_rows(grid)) * len(window.block_columns(grid))
+}
