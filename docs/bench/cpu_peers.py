@@ -287,7 +287,8 @@ def main():
     programs = [p for p in PEERS if p in options.programs.split(",")]
     facts = dict(machine(options.strile), date=datetime.date.today().isoformat(), size=options.size,
                  rounds=options.rounds, repeat=options.repeat,
-                 command=shlex.join([os.path.basename(sys.argv[0]), *sys.argv[1:]]))
+                 # folders of one machine say nothing to a reader of the figures
+                 command=shlex.join(os.path.basename(a) if os.path.isabs(a) else a for a in sys.argv))
     rows = measure(options, threads_list, programs)
     version_words = ", ".join(f"{k} {v}" for k, v in facts["versions"].items())
     text = [f"GB/s of decoded samples, {options.size}² pixels, whole file from the page cache into a fresh array, best of "
