@@ -1,8 +1,8 @@
 //! The licence of every dependency against the list in `deny.toml`.
 //!
-//! cargo-deny reads the same file and runs too where it is installed. It is not required: building it takes longer than
-//! everything else CI does, and of its checks this project needs the licences (`[licenses]`: `allow`, `exceptions`,
-//! `clarify`) and the sources (a registry or this repository, nothing from git), which are looked at here.
+//! cargo-deny reads the same file and runs too where it is installed. It is not required, so that a fresh machine need
+//! not compile it first: of its checks this project needs the licences (`[licenses]`: `allow`, `exceptions`, `clarify`)
+//! and the sources (a registry or this repository, nothing from git), which are looked at here.
 
 use crate::failure::Failure;
 use crate::process;
