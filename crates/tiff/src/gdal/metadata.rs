@@ -225,7 +225,10 @@ mod tests {
         assert_eq!(metadata.domain("MYDOMAIN").collect::<Vec<_>>(), [("x", "1")]);
         let bands = metadata.bands(2, &mut warnings);
         assert_eq!((bands[0].scale, bands[0].offset), (Some(0.01), Some(-273.15)));
-        assert_eq!((bands[0].unit.as_deref(), bands[1].description.as_deref()), (Some("degC"), Some("rain é")));
+        assert_eq!(
+            (bands[0].unit.as_deref(), bands[1].description.as_deref()),
+            (Some("degC"), Some("rain é"))
+        );
         assert_eq!(bands[0].statistics.as_ref().unwrap().maximum, Some(99.0));
         assert!(warnings.is_empty());
         metadata.bands(1, &mut warnings);

@@ -111,7 +111,8 @@ impl NoData {
     /// Adds a warning where samples of this type cannot hold the value.
     pub fn check(self, data_type: DataType, warnings: &mut Vec<GeoWarning>) {
         if self.to_sample(data_type).is_none() {
-            let message = format!("{} cannot be a sample of type {data_type}; no sample is nodata", self.as_f64());
+            let message =
+                format!("{} cannot be a sample of type {data_type}; no sample is nodata", self.as_f64());
             warnings.push(GeoWarning::new(Code::BadNoData, "GDAL_NODATA", message));
         }
     }
@@ -122,7 +123,10 @@ fn nearest(v: i128) -> f64 {
     v as f64
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "rounding to the precision of the samples is the purpose")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "rounding to the precision of the samples is the purpose"
+)]
 fn to_f32(v: f64) -> f32 {
     v as f32
 }
@@ -193,7 +197,10 @@ fn read(text: &str) -> Option<(NoData, &str)> {
     }
     let float: f64 = value.parse().ok()?;
     // "-0.0" and "255.0" are whole numbers; the sign of zero has no meaning for a comparison.
-    Some((whole(float).filter(|v| v.unsigned_abs() < 1 << 53).map_or(NoData::Float(float), NoData::Integer), rest))
+    Some((
+        whole(float).filter(|v| v.unsigned_abs() < 1 << 53).map_or(NoData::Float(float), NoData::Integer),
+        rest,
+    ))
 }
 
 /// Where a decimal number with optional sign, fraction and exponent ends.

@@ -61,7 +61,8 @@ impl Pam {
         pam.crs = root.child_text("SRS").and_then(|text| crs(text, warnings));
         pam.transform = root.child_text("GeoTransform").and_then(|text| transform(text, warnings));
         if let Some(list) = root.child("GCPList") {
-            pam.gcp_crs = list.attribute("Projection").filter(|t| !t.is_empty()).and_then(|t| crs(t, warnings));
+            pam.gcp_crs =
+                list.attribute("Projection").filter(|t| !t.is_empty()).and_then(|t| crs(t, warnings));
             pam.gcps = list.all("GCP").enumerate().filter_map(|(i, e)| gcp(i, e, warnings)).collect();
         }
         for metadata in root.all("Metadata") {
@@ -102,7 +103,8 @@ impl Pam {
                 xform.child(name)?.all("Double").take(4).map(|e| e.text.trim().parse().ok()).collect();
             list?.try_into().ok()
         };
-        let (Some([x0, xc, xr]), Some([y0, yc, yr])) = (coefficients("CoeffX"), coefficients("CoeffY")) else {
+        let (Some([x0, xc, xr]), Some([y0, yc, yr])) = (coefficients("CoeffX"), coefficients("CoeffY"))
+        else {
             return;
         };
         let centre = GeoTransform { a: xc, b: -xr, c: x0, d: yc, e: -yr, f: y0 };

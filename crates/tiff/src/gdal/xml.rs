@@ -41,7 +41,9 @@ impl Element {
                 Event::Start(start) => {
                     elements += 1;
                     if open.len() >= MAX_DEPTH || elements > MAX_ELEMENTS {
-                        return Err(format!("XML deeper than {MAX_DEPTH} or with over {MAX_ELEMENTS} elements"));
+                        return Err(format!(
+                            "XML deeper than {MAX_DEPTH} or with over {MAX_ELEMENTS} elements"
+                        ));
                     }
                     open.push(Self::start(&start)?);
                 }
@@ -53,7 +55,9 @@ impl Element {
                     close(Self::start(&start)?, &mut open, &mut root);
                 }
                 Event::End(_) => {
-                    let Some(element) = open.pop() else { return Err("malformed XML: an extra end tag".to_owned()) };
+                    let Some(element) = open.pop() else {
+                        return Err("malformed XML: an extra end tag".to_owned());
+                    };
                     close(element, &mut open, &mut root);
                 }
                 Event::Text(text) => add(&mut open, &text.xml10_content()),
@@ -70,7 +74,12 @@ impl Element {
                     };
                     match resolved {
                         Some(c) => add(&mut open, c.encode_utf8(&mut [0; 4])),
-                        None => return Err(format!("XML with the entity `{}`, which is not read", name.escape_debug())),
+                        None => {
+                            return Err(format!(
+                                "XML with the entity `{}`, which is not read",
+                                name.escape_debug()
+                            ));
+                        }
                     }
                 }
                 Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => {}
@@ -139,7 +148,8 @@ mod tests {
 
     #[test]
     fn reads_attributes_text_and_references() {
-        let root = Element::parse("<a x=\"1 &amp; 2\"><b>&lt;t&#233;&gt;<![CDATA[<&]]></b><c/></a>\n\0").unwrap();
+        let root =
+            Element::parse("<a x=\"1 &amp; 2\"><b>&lt;t&#233;&gt;<![CDATA[<&]]></b><c/></a>\n\0").unwrap();
         assert_eq!(root.attribute("x"), Some("1 & 2"));
         assert_eq!(root.child_text("b"), Some("<té><&"));
         assert_eq!(root.children.len(), 2);

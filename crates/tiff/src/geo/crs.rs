@@ -49,8 +49,15 @@ pub struct VerticalCrs {
     pub epsg: Option<u32>,
     /// Name.
     pub name: String,
-    /// Unit of the heights.
+    /// Unit of the heights; absent for heights above the ellipsoid, which are in metres.
     pub unit: Option<Unit>,
+}
+
+impl VerticalCrs {
+    pub(super) fn of(node: &Node) -> Self {
+        let name = node.name().unwrap_or("unknown").to_owned();
+        Self { epsg: node.epsg_code(), name, unit: unit_of(node) }
+    }
 }
 
 /// A coordinate reference system.
@@ -89,37 +96,47 @@ impl Crs {
     }
 
     pub(super) fn from_node(node: &Node) -> Self {
-        let horizontal = node.children().find(|n| n.is(&["PROJCS", "GEOGCS", "PROJCRS", "GEOGCRS"]));
+        let code = match kind_of(node) {
+            CrsKind::Compound => horizontal_of(node).and_then(identify),
+            _ => identify(node),
+        };
+        Self::from_node_with(node, code)
+    }
+
+    /// The same, where the code of the horizontal part has been looked for.
+    pub(super) fn from_node_with(node: &Node, code: Option<u32>) -> Self {
         let kind = kind_of(node);
         let (horizontal, vertical) = match kind {
-            CrsKind::Compound => (horizontal, node.child(&["VERT_CS", "VERTCRS"])),
+            CrsKind::Compound => (horizontal_of(node), node.child(&["VERT_CS", "VERTCRS"])),
             CrsKind::Vertical => (None, Some(node)),
             _ => (Some(node), None),
         };
-        let epsg = identify(node).or_else(|| {
-            let (h, v) = (horizontal.and_then(identify)?, vertical.and_then(Node::epsg_code)?);
-            registry::compound(h, v)?.epsg_code()
-        });
+        let epsg = match kind {
+            CrsKind::Compound => node
+                .epsg_code()
+                .or_else(|| registry::compound(code?, vertical.and_then(Node::epsg_code)?)?.epsg_code()),
+            _ => code,
+        };
         Self {
             epsg,
-            horizontal_epsg: horizontal.and_then(identify).filter(|code| Some(*code) != epsg),
+            horizontal_epsg: code.filter(|code| Some(*code) != epsg),
             wkt: Some(node.to_string()),
             name: node.name().unwrap_or("unknown").to_owned(),
             kind,
             unit: horizontal.and_then(unit_of),
-            vertical: vertical.map(|v| VerticalCrs {
-                epsg: v.epsg_code(),
-                name: v.name().unwrap_or("unknown").to_owned(),
-                unit: unit_of(v),
-            }),
+            vertical: vertical.map(VerticalCrs::of),
         }
     }
 
     /// What the keys say. `None` where they say nothing about a system, or nothing that can be used.
     pub fn from_keys(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Self> {
+        if keys.short(key::MODEL_TYPE).is_none() && !matches!(model(keys), Model::Local) {
+            let message = "the model type is missing; taken from the codes that are there";
+            warnings.push(GeoWarning::new(Code::BadKey, "key 1024", message));
+        }
         let horizontal = match model(keys) {
             Model::Projected => projected(keys, warnings),
-            Model::Geographic => geographic::from_keys(keys, warnings).map(|n| Found::Node(with_axes(n))),
+            Model::Geographic => geographic::from_keys(keys, warnings).map(Found::Node),
             Model::Geocentric => geocentric(keys, warnings).map(Found::Node),
             Model::Local => return local(keys, warnings),
         };
@@ -137,6 +154,10 @@ impl Crs {
             None => local(keys, warnings),
         }
     }
+}
+
+fn horizontal_of(node: &Node) -> Option<&Node> {
+    node.children().find(|n| n.is(&["PROJCS", "GEOGCS", "PROJCRS", "GEOGCRS"]))
 }
 
 fn kind_of(node: &Node) -> CrsKind {
@@ -203,24 +224,26 @@ fn projected(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Found> {
             return Some(Found::Code(u32::from(code), CrsKind::Projected));
         }
     }
-    // Some writers put a geographic system's code beside a model type of "projected".
     let described = [key::METHOD, key::PROJECTION].iter().any(|&id| keys.short(id).is_some());
     if !described {
+        let message = "the model type says projected, but no projected system is named or described";
+        warnings.push(GeoWarning::new(Code::UnsupportedCrs, "key 3072", message));
         return None;
     }
-    let degrees = geographic::angular_size(keys, warnings) / DEGREE;
+    let Some(geographic) = geographic::from_keys(keys, warnings) else {
+        let message = "a projection without datum or ellipsoid cannot be used";
+        warnings.push(GeoWarning::new(Code::UnsupportedCrs, "key 2048", message));
+        return None;
+    };
+    let unit = geographic.child(&["UNIT"]).and_then(|n| n.f64(1)).unwrap_or(DEGREE);
+    let key_unit = geographic::key_unit(keys).unwrap_or(unit);
     let utm = keys.code(key::PROJECTION).and_then(projection::utm);
-    let projection = match utm.map_or_else(|| projection::from_keys(keys, degrees, warnings), Ok) {
+    let projection = match utm.map_or_else(|| projection::from_keys(keys, key_unit, unit, warnings), Ok) {
         Ok(projection) => projection,
         Err(message) => {
             warnings.push(GeoWarning::new(Code::UnsupportedCrs, "key 3075", message));
             return None;
         }
-    };
-    let Some(geographic) = geographic::from_keys(keys, warnings) else {
-        let message = "a projection without datum or ellipsoid cannot be used";
-        warnings.push(GeoWarning::new(Code::UnsupportedCrs, "key 2048", message));
-        return None;
     };
     let name = keys.text(key::CITATION).or_else(|| keys.text(key::PROJECTED_CITATION)).unwrap_or("unnamed");
     let name = name.strip_prefix("PCS Name = ").unwrap_or(name);
@@ -229,15 +252,7 @@ fn projected(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Found> {
     for (axis, direction) in projection.axes() {
         node = node.with(Node::named("AXIS", axis).word(direction));
     }
-    let code = identify(&node);
-    Some(Found::Node(node.epsg(code)))
-}
-
-/// GDAL writes the axes of a geographic system in the order of EPSG; coordinates in a TIFF are
-/// longitude first all the same. Left out here: the definition is then the same in both readings.
-fn with_axes(node: Node) -> Node {
-    let code = identify(&node);
-    if node.epsg_code().is_some() { node } else { node.epsg(code) }
+    Some(Found::Node(node))
 }
 
 fn geocentric(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Node> {

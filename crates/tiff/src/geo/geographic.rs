@@ -1,5 +1,7 @@
 //! The geographic system under the keys 2048 to 2061: code, or datum, ellipsoid, prime meridian and unit.
 
+use std::ops::RangeInclusive;
+
 use super::keys::{GeoKeys, USER_DEFINED, key};
 use super::registry;
 use super::warning::{GeoWarning, GeoWarningCode as Code};
@@ -8,15 +10,47 @@ use super::wkt::Node;
 /// Size of a degree in radians, with the digits that WKT is written with.
 pub(super) const DEGREE: f64 = 0.0174532925199433;
 
+/// Geographic systems with three axes that GDAL reads as such from key 2048: those whose datum is dynamic or
+/// an ensemble, which its WKT 1 cannot express. It reads all others as the system with two axes.
+const KEEPS_THIRD_AXIS: [RangeInclusive<u16>; 29] = [
+    4891..=4891,
+    4923..=4923,
+    4937..=4937,
+    4979..=4979,
+    4985..=4985,
+    4987..=4987,
+    7657..=7657,
+    7659..=7659,
+    7661..=7661,
+    7663..=7663,
+    7665..=7665,
+    7678..=7678,
+    7680..=7680,
+    7816..=7816,
+    7900..=7912,
+    7915..=7915,
+    7917..=7917,
+    7919..=7919,
+    7921..=7921,
+    7923..=7923,
+    7925..=7925,
+    7927..=7927,
+    7929..=7929,
+    7931..=7931,
+    8399..=8403,
+    9002..=9005,
+    9008..=9008,
+    9011..=9013,
+    9016..=9018,
+];
+
 /// The geographic system as a `GEOGCS` node. `None` where the keys say nothing about one.
 pub(super) fn from_keys(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Node> {
     if let Some(code) = keys.code(key::GEODETIC_CRS) {
         match registry::lookup(u32::from(code)) {
             Some(node) if node.is(&["GEOGCS"]) => return Some(node),
-            // WGS 84 with heights stays as it is; others lose their third axis, as in GDAL: the key has
-            // been used for the horizontal part alone.
             Some(node) if node.is(&["GEOGCRS"]) => {
-                if code == 4979 {
+                if KEEPS_THIRD_AXIS.iter().any(|range| range.contains(&code)) {
                     return Some(node);
                 }
                 let flat = node.name().and_then(registry::geographic_by_name);
@@ -43,10 +77,11 @@ pub(super) fn from_keys(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Optio
     Some(Node::named("GEOGCS", name).with(datum).with(primem).with(angular_unit(keys, &citation, warnings)))
 }
 
-/// The size of the angular unit of the keys, in radians.
-pub(super) fn angular_size(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> f64 {
-    let citation = Citation::of(None);
-    angular_unit(keys, &citation, warnings).f64(1).unwrap_or(DEGREE)
+/// The size of the angular unit that key 2054 names, in radians.
+pub(super) fn key_unit(keys: &GeoKeys) -> Option<f64> {
+    keys.short(key::ANGULAR_UNITS).filter(|&code| code != 0)?;
+    // The same call warns where the geographic system is made.
+    angular_unit(keys, &Citation::default(), &mut Vec::new()).f64(1)
 }
 
 fn angular_unit(keys: &GeoKeys, citation: &Citation<'_>, warnings: &mut Vec<GeoWarning>) -> Node {
@@ -144,7 +179,7 @@ fn meridian(
         None => match keys.double(key::PRIME_MERIDIAN_LONG) {
             None => greenwich(),
             Some(long) => {
-                let degrees = long * angular_size(keys, &mut Vec::new()) / DEGREE;
+                let degrees = long * key_unit(keys).unwrap_or(DEGREE) / DEGREE;
                 let name = citation.meridian.unwrap_or(if degrees == 0.0 { "Greenwich" } else { "unknown" });
                 (name.to_owned(), degrees, None)
             }

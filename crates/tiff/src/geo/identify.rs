@@ -8,14 +8,13 @@ use super::registry;
 use super::wkt::Node;
 
 /// Words that differ between dialects for one parameter.
-const ROLES: [(&str, &[&str]); 4] = [
+const ROLES: [(&str, &[&str]); 2] = [
     ("lat0", &["latitude_of_origin", "latitude_of_center"]),
     ("lon0", &["central_meridian", "longitude_of_center", "longitude_of_origin"]),
-    ("azimuth", &["azimuth"]),
-    ("rectified_grid_angle", &["rectified_grid_angle"]),
 ];
 
-/// The code of a `PROJCS` or `GEOGCS`, where a registered system is the same.
+/// The code of a `PROJCS` or `GEOGCS`, where a registered system is the same. A search through every
+/// projected system takes about a millisecond, so callers ask once.
 pub(super) fn identify(node: &Node) -> Option<u32> {
     if let Some(code) = node.epsg_code() {
         return Some(code);
@@ -39,37 +38,59 @@ fn projected(node: &Node) -> Option<u32> {
     let method = node.child(&["PROJECTION"])?.name()?;
     let geographic = node.child(&["GEOGCS"])?;
     let parameters = parameters(node)?;
-    let needle = format!("PROJECTION[\"{method}\"");
-    let unknown = geographic.child(&["DATUM"])?.name()?.eq_ignore_ascii_case("unknown");
-    let mut found =
-        registry::all("PROJCS").filter(|(_, text)| text.contains(&needle)).filter_map(|(code, text)| {
-            // A first look at the text, without resolving references, drops nearly all of them.
-            let quick = Node::parse(text).ok()?;
-            let differs = quick.child(&["EXTENSION"]).is_some()
-                || !same_parameters(&parameters, &self::parameters(&quick)?)
-                || !same_unit(node, &quick)
-                || !same_axes(&quick)
-                || quick.name().is_some_and(|n| n.ends_with("(deprecated)"));
-            if differs {
-                return None;
-            }
-            let candidate = registry::lookup(code)?;
-            let base = candidate.child(&["GEOGCS"])?;
-            let same = same_meridian(geographic, base)
-                && same_unit(geographic, base)
-                && if unknown { same_spheroid(geographic, base) } else { same_datum(geographic, base) };
-            same.then_some(code)
-        });
+    let datum = geographic.child(&["DATUM"])?;
+    let unknown = datum.name()?.eq_ignore_ascii_case("unknown");
+    let datum = match datum.epsg_code() {
+        Some(code) => format!("AUTHORITY[\"EPSG\",\"{code}\"]"),
+        None if unknown => String::new(),
+        None => return None,
+    };
+    let method = format!("PROJECTION[\"{method}\"");
+    // A look at the bare text drops nearly all candidates. One that names its geographic system by
+    // reference does not show its datum.
+    let likely = |text: &str| {
+        text.contains(&method)
+            && (text.contains(&datum) || !text.contains("DATUM["))
+            && !text.contains("EXTENSION[")
+            && scan_parameters(text).is_some_and(|found| same_parameters(&parameters, &found))
+    };
+    let mut found = registry::all("PROJCS").filter(|(_, text)| likely(text)).filter_map(|(code, _)| {
+        let candidate = registry::lookup(code)?;
+        let base = candidate.child(&["GEOGCS"])?;
+        let same = same_unit(node, &candidate)
+            && same_axes(&candidate)
+            && !candidate.name()?.ends_with("(deprecated)")
+            && same_meridian(geographic, base)
+            && same_unit(geographic, base)
+            && if unknown { same_spheroid(geographic, base) } else { same_datum(geographic, base) };
+        same.then_some(code)
+    });
     let first = found.next()?;
     if unknown && found.next().is_some() { None } else { Some(first) }
 }
 
-/// The parameters by role, without those that have the value everyone assumes.
-fn parameters(node: &Node) -> Option<Vec<(String, f64)>> {
+/// The parameters by role, sorted, without those that have the value everyone assumes.
+type Parameters = Vec<(String, f64)>;
+
+fn parameters(node: &Node) -> Option<Parameters> {
+    let nodes = node.children().filter(|n| n.is(&["PARAMETER"]));
+    by_role(nodes.map(|n| Some((n.name()?, n.f64(1)?))))
+}
+
+/// The same from the text of a definition, without making a tree of it.
+fn scan_parameters(text: &str) -> Option<Parameters> {
+    by_role(text.split("PARAMETER[\"").skip(1).map(|rest| {
+        let (name, rest) = rest.split_once("\",")?;
+        let (value, _) = rest.split_once(']')?;
+        Some((name, value.parse().ok()?))
+    }))
+}
+
+fn by_role<'a>(parameters: impl Iterator<Item = Option<(&'a str, f64)>>) -> Option<Parameters> {
     let mut out = Vec::new();
-    for parameter in node.children().filter(|n| n.is(&["PARAMETER"])) {
-        let name = parameter.name()?.to_ascii_lowercase();
-        let value = parameter.f64(1)?;
+    for parameter in parameters {
+        let (name, value) = parameter?;
+        let name = name.to_ascii_lowercase();
         let role = ROLES.iter().find(|(_, names)| names.contains(&name.as_str()));
         let role = role.map_or(name, |(role, _)| (*role).to_owned());
         let default = if role == "scale_factor" { 1.0 } else { 0.0 };

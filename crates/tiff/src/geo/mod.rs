@@ -76,6 +76,8 @@ pub struct Georeference {
     pub gcps: Vec<Gcp>,
     /// The system of the control points.
     pub gcp_crs: Option<Crs>,
+    /// Unit of heights, from the vertical system or from key 4099 alone: GDAL's unit of bands without one.
+    pub height_unit: Option<Unit>,
     /// Camera model.
     pub rpc: Option<Rpc>,
     /// What a sample stands for; the transform is for pixel corners in either case.
@@ -103,15 +105,27 @@ impl Georeference {
         let is_point = area_or_point == Some(AreaOrPoint::Point);
         let (transform, gcps) = transform::from_tags(transform_tags, is_point, warnings);
         let system = keys.as_ref().and_then(|keys| Crs::from_keys(keys, warnings));
+        let height_unit = height_unit(system.as_ref(), keys.as_ref());
         let (crs, gcp_crs) = if gcps.is_empty() { (system, None) } else { (None, system) };
         Self {
             transform,
             crs,
             gcps,
             gcp_crs,
+            height_unit,
             rpc: tags.rpc.and_then(|values| Rpc::from_tag(values, warnings)),
             area_or_point,
             keys: keys.unwrap_or_default(),
+        }
+    }
+}
+
+fn height_unit(crs: Option<&Crs>, keys: Option<&GeoKeys>) -> Option<Unit> {
+    match crs.and_then(|crs| crs.vertical.as_ref()) {
+        Some(vertical) => vertical.unit.clone(),
+        None => {
+            let row = registry::length(keys?.code(key::VERTICAL_UNITS)?)?;
+            Some(Unit { name: row.1.to_owned(), size: row.2 })
         }
     }
 }

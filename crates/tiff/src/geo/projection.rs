@@ -1,6 +1,7 @@
 //! Map projections: from the projection keys to the `PROJECTION` and `PARAMETER` nodes of WKT 1.
 //!
-//! Lengths stay in the unit of the projected system and angles in degrees, as WKT 1 wants them. A missing
+//! Lengths stay in the unit of the projected system and angles in that of the geographic one, as WKT 1
+//! wants them. A missing
 //! scale is 1 and a missing false easting or northing 0, as everywhere; any other missing parameter is
 //! taken as 0 with a warning.
 
@@ -62,15 +63,18 @@ pub(super) fn utm(code: u16) -> Option<Projection> {
     })
 }
 
-/// The projection that key 3075 and the parameter keys describe; `degrees` is the size of the file's
-/// angular unit. The error says what cannot be written.
+/// The projection that key 3075 and the parameter keys describe. Angles of the keys are in `key_unit` and are
+/// written in `geographic_unit`, both in radians. The error says what cannot be written.
 pub(super) fn from_keys(
     keys: &GeoKeys,
-    degrees: f64,
+    key_unit: f64,
+    geographic_unit: f64,
     warnings: &mut Vec<GeoWarning>,
 ) -> Result<Projection, String> {
     let method = keys.short(key::METHOD).ok_or("no projection method (key 3075)")?;
-    let mut p = Builder { keys, degrees, warnings, parameters: Vec::new() };
+    let angle = key_unit / geographic_unit;
+    let right_angle = std::f64::consts::FRAC_PI_2 / geographic_unit;
+    let mut p = Builder { keys, angle, warnings, parameters: Vec::new() };
     let name = match method {
         1 | 14 | 16 | 27 => {
             p.latitude("latitude_of_origin").longitude("central_meridian").scale();
@@ -83,12 +87,10 @@ pub(super) fn from_keys(
         }
         3 | 9815 => {
             p.latitude("latitude_of_center").longitude("longitude_of_center");
-            let azimuth = p.angle("azimuth", &[key::AZIMUTH]);
-            // Without its own key the grid is turned by the azimuth itself, as for most such systems.
-            match keys.double(key::RECTIFIED_GRID_ANGLE) {
-                Some(angle) => p.parameters.push(("rectified_grid_angle", angle * degrees)),
-                None => p.parameters.push(("rectified_grid_angle", azimuth)),
-            }
+            p.angle("azimuth", &[key::AZIMUTH]);
+            // Without its own key the grid is taken as not turned, as GDAL does.
+            let rectified = keys.double(key::RECTIFIED_GRID_ANGLE).map_or(right_angle, |v| v * angle);
+            p.parameters.push(("rectified_grid_angle", rectified));
             p.scale();
             if method == 3 { "Hotine_Oblique_Mercator" } else { "Hotine_Oblique_Mercator_Azimuth_Center" }
         }
@@ -174,7 +176,7 @@ pub(super) fn from_keys(
 /// Collects parameters from keys.
 struct Builder<'a> {
     keys: &'a GeoKeys,
-    degrees: f64,
+    angle: f64,
     warnings: &'a mut Vec<GeoWarning>,
     parameters: Vec<(&'static str, f64)>,
 }
@@ -185,7 +187,7 @@ impl Builder<'_> {
     }
 
     fn angle(&mut self, name: &'static str, keys: &[u16]) -> f64 {
-        let value = self.first(keys).map(|v| v * self.degrees);
+        let value = self.first(keys).map(|v| v * self.angle);
         if value.is_none() {
             let place = format!("key {}", keys.first().copied().unwrap_or_default());
             let message = format!("`{name}` is missing; 0 was taken");

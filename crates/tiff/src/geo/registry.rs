@@ -19,6 +19,11 @@ pub(super) fn lookup(code: u32) -> Option<Node> {
     }
     expand(&mut node);
     node.remove_all(&["TOWGS84"]);
+    // Some texts carry the code of a system that replaced theirs.
+    if node.epsg_code().is_some_and(|own| own != code) {
+        node.values.retain(|v| !matches!(v, Value::Node(n) if n.is(&["AUTHORITY", "ID"])));
+        node = node.epsg(Some(code));
+    }
     if let Some(vertical) = node.child_mut(&["VERT_CS"]) {
         vertical.remove_all(&["EXTENSION"]);
     }

@@ -122,11 +122,44 @@ impl Rpc {
         }
     }
 
+    /// From the text of an `.RPB` file: `name = value;`, with lists in round brackets.
+    pub fn from_rpb(text: &str, warnings: &mut Vec<GeoWarning>) -> Option<Self> {
+        let statements = text.split(';').take(1000).filter_map(|s| s.rsplit_once('='));
+        let items: Vec<(&str, String)> = statements
+            .filter_map(|(name, value)| {
+                let name = name.split_whitespace().next_back()?;
+                let (_, name) = RPB_NAMES.iter().find(|(n, _)| *n == name)?;
+                Some((*name, value.replace(['(', ')', ','], " ")))
+            })
+            .collect();
+        Self::from_items(items.iter().map(|(name, value)| (*name, value.as_str())), warnings)
+    }
+
     /// From the text of a `_RPC.TXT` file: `NAME: value unit` on each line.
     pub fn from_text(text: &str, warnings: &mut Vec<GeoWarning>) -> Option<Self> {
         Self::from_items(text.lines().filter_map(|line| line.split_once(':')), warnings)
     }
 }
+
+/// The names of an `.RPB` file and those of RPC00B.
+const RPB_NAMES: [(&str, &str); 16] = [
+    ("lineOffset", "LINE_OFF"),
+    ("sampOffset", "SAMP_OFF"),
+    ("latOffset", "LAT_OFF"),
+    ("longOffset", "LONG_OFF"),
+    ("heightOffset", "HEIGHT_OFF"),
+    ("lineScale", "LINE_SCALE"),
+    ("sampScale", "SAMP_SCALE"),
+    ("latScale", "LAT_SCALE"),
+    ("longScale", "LONG_SCALE"),
+    ("heightScale", "HEIGHT_SCALE"),
+    ("lineNumCoef", "LINE_NUM_COEFF"),
+    ("lineDenCoef", "LINE_DEN_COEFF"),
+    ("sampNumCoef", "SAMP_NUM_COEFF"),
+    ("sampDenCoef", "SAMP_DEN_COEFF"),
+    ("errBias", "ERR_BIAS"),
+    ("errRand", "ERR_RAND"),
+];
 
 /// The number a text begins with; a unit may follow.
 fn first_number(text: &str) -> Option<f64> {
@@ -153,6 +186,21 @@ mod tests {
         assert_eq!(Rpc::from_tag(&[f64::NAN; 92], &mut warnings), None);
         assert_eq!(warnings.len(), 2);
         assert_eq!(warnings[0].message, "91 values, 92 expected; ignored");
+    }
+
+    #[test]
+    fn rpb_statements_and_lists() {
+        let list = format!("(\n\t{}1.0E+00)", "2.5E-01,\n\t".repeat(19));
+        let mut text = "satId = \"QB02\";\nBEGIN_GROUP = IMAGE\n\terrBias = 1.5;\n".to_owned();
+        for name in ["line", "samp", "lat", "long", "height"] {
+            text += &format!("\t{name}Offset = +12;\n\t{name}Scale = 0.5;\n");
+        }
+        for name in ["lineNum", "lineDen", "sampNum", "sampDen"] {
+            text += &format!("\t{name}Coef = {list};\n");
+        }
+        let rpc = Rpc::from_rpb(&text, &mut Vec::new()).unwrap();
+        assert_eq!((rpc.err_bias, rpc.latitude), (Some(1.5), (12.0, 0.5)));
+        assert_eq!((rpc.sample_numerator[18], rpc.sample_numerator[19]), (0.25, 1.0));
     }
 
     #[test]

@@ -1,35 +1,41 @@
 //! The vertical part of a system: keys 4096 to 4099.
 
-use super::crs::{Crs, CrsKind, Unit, VerticalCrs};
+use super::crs::{Crs, CrsKind, VerticalCrs};
+use super::identify::identify;
 use super::keys::{GeoKeys, USER_DEFINED, key};
 use super::registry;
 use super::warning::{GeoWarning, GeoWarningCode as Code};
-use super::wkt::{Node, Value};
+use super::wkt::Node;
 
 /// The horizontal system, with the vertical one of the keys where they name one.
 pub(super) fn add(horizontal: Node, keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Crs {
-    let alone = Crs::from_node(&horizontal);
-    let Some(code) = keys.short(key::VERTICAL_CRS).filter(|&code| code != 0) else {
+    let code = identify(&horizontal);
+    let alone = Crs::from_node_with(&horizontal, code);
+    let Some(height) = keys.short(key::VERTICAL_CRS).filter(|&code| code != 0) else {
         return alone;
     };
-    if is_ellipsoidal(code) {
-        return with_ellipsoidal_height(alone, code);
+    if is_ellipsoidal(height) {
+        return with_ellipsoidal_height(alone, height);
     }
-    let Some(vertical) = vertical(code, keys, warnings) else {
-        let message = format!("code {code} is no known vertical system; only the horizontal one was kept");
+    let Some(vertical) = vertical(height, keys, warnings) else {
+        let message = format!("code {height} is no known vertical system; only the horizontal one was kept");
         warnings.push(GeoWarning::new(Code::UnknownCode, "key 4096", message));
         return alone;
     };
-    if let (Some(h), Some(v)) = (horizontal.epsg_code(), vertical.epsg_code())
+    // GDAL joins the two only from GeoTIFF 1.1 on; older files used the key too loosely.
+    if keys.revision < (1, 1) {
+        return Crs { vertical: Some(VerticalCrs::of(&vertical)), ..alone };
+    }
+    if let (Some(h), Some(v)) = (code, vertical.epsg_code())
         && let Some(node) = registry::compound(h, v)
     {
-        return Crs::from_node(&node);
+        return Crs::from_node_with(&node, code);
     }
     let name = match keys.text(key::CITATION) {
         Some(citation) if citation.contains('+') => citation.to_owned(),
         _ => format!("{} + {}", alone.name, vertical.name().unwrap_or("unknown")),
     };
-    Crs::from_node(&Node::named("COMPD_CS", &name).with(horizontal).with(vertical))
+    Crs::from_node_with(&Node::named("COMPD_CS", &name).with(horizontal).with(vertical), code)
 }
 
 /// Heights above the ellipsoid: GeoTIFF 1.0 has codes of its own, 5001 to 5033; GeoTIFF 1.1 repeats the
@@ -40,11 +46,7 @@ fn is_ellipsoidal(code: u16) -> bool {
 
 fn with_ellipsoidal_height(horizontal: Crs, code: u16) -> Crs {
     let whole = Crs::from_epsg(u32::from(code)).filter(|crs| crs.kind == CrsKind::Geographic3D);
-    let vertical = Some(VerticalCrs {
-        epsg: None,
-        name: "ellipsoidal height".to_owned(),
-        unit: Some(Unit { name: "metre".to_owned(), size: 1.0 }),
-    });
+    let vertical = Some(VerticalCrs { epsg: None, name: "ellipsoidal height".to_owned(), unit: None });
     match whole {
         Some(whole) if matches!(horizontal.kind, CrsKind::Geographic | CrsKind::Geographic3D) => {
             Crs { horizontal_epsg: horizontal.epsg, vertical, ..whole }
@@ -71,15 +73,11 @@ fn vertical(code: u16, keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option
         let node = Node::named("VERT_CS", name).with(datum).with(unit.unwrap_or_else(metre));
         return Some(node.with(Node::named("AXIS", "Up").word("UP")));
     }
-    let mut node = registry::lookup(u32::from(code)).filter(|n| n.is(&["VERT_CS"]))?;
-    let size = |n: &Node| n.f64(1);
-    if let (Some(unit), Some(own)) = (unit, node.child_mut(&["UNIT"]))
-        && size(&unit) != size(own)
-    {
-        let message = "another unit than the code's own; heights are in the former";
+    let node = registry::lookup(u32::from(code)).filter(|n| n.is(&["VERT_CS"]))?;
+    let own = node.child(&["UNIT"]).and_then(|n| n.f64(1));
+    if unit.is_some_and(|unit| unit.f64(1) != own) {
+        let message = "another unit than that of the vertical system; the system's own was kept";
         warnings.push(GeoWarning::new(Code::Contradiction, "key 4099", message));
-        *own = unit;
-        node.values.retain(|v| !matches!(v, Value::Node(n) if n.is(&["AUTHORITY"])));
     }
     Some(node)
 }
