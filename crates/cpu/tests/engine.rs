@@ -2,8 +2,6 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
     clippy::cast_possible_truncation,
     reason = "a test fails by panicking, and knows its numbers"
 )]
