@@ -161,9 +161,9 @@ impl TiffBuilder {
         self.write_header(&mut built.bytes);
         match self.file_order {
             FileOrder::BlocksFirst => {
-                for i in 0..placed.len() {
-                    self.place_blocks(&mut placed[i], &mut built.bytes);
-                    self.place_directory(&mut placed[i], &mut built.bytes);
+                for directory in &mut placed {
+                    self.place_blocks(directory, &mut built.bytes);
+                    self.place_directory(directory, &mut built.bytes);
                 }
             }
             FileOrder::DirectoriesFirst | FileOrder::CogWithGhost => {
@@ -320,8 +320,8 @@ mod tests {
         ];
         assert_eq!(built.bytes, expected);
         assert_eq!(built.blocks[0].range, 8..12);
-        assert_eq!(built.directories, [12..54]);
-        assert_eq!(built.values, [54..60]);
+        assert_eq!(built.directories.first(), Some(&(12..54)));
+        assert_eq!(built.values.first(), Some(&(54..60)));
     }
 
     #[test]
