@@ -238,7 +238,7 @@ fn patches(height: usize, width: usize, seed: usize) -> Pixels {
     let mut pixels = Pixels::zeroed(DataType::U8, 1, height, width);
     for y in 0..height {
         for x in 0..width {
-            let inside = (x / 5 + y / 4 + seed) % 3 == 0 || (x * y + seed) % 29 == 3;
+            let inside = (x / 5 + y / 4 + seed).is_multiple_of(3) || (x * y + seed) % 29 == 3;
             pixels.sample_mut(0, y, x)[0] = u8::from(inside);
         }
     }

@@ -270,7 +270,7 @@ pub struct FileFrame {
 /// Tags of a north-up georeference: ModelPixelScale, ModelTiepoint and GeoKeys with that EPSG code.
 pub fn geo_tags(epsg: u16, (x, y): (f64, f64), pixel: f64, is_point: bool) -> Vec<Tag> {
     let geographic = (4000..5000).contains(&epsg);
-    let keys = vec![
+    let keys = [
         [1, 1, 0, 3],
         [1024, 0, 1, if geographic { 2 } else { 1 }],
         [1025, 0, 1, if is_point { 2 } else { 1 }],

@@ -1,4 +1,9 @@
 //! The builder's files through another reader, the `tiff` crate.
+#![allow(
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "dev-only: a wrong fixture should stop the test"
+)]
 
 use std::io::Cursor;
 use testkit::{Pixels, fixtures};
