@@ -1,8 +1,168 @@
-//! (to be written)
+//! JPEG streams as Technical Note 2 has them: abbreviated or whole, baseline, progressive or lossless.
+//!
+//! YCbCr becomes RGB where the image's photometric tag says YCbCr, and only there; what the stream itself says
+//! of colours (Adobe's marker, names of components) does not count, as in libtiff. Lossless streams give their
+//! components as stored.
 
 use super::StoredBlock;
+use super::image_shape::{StatedShape, with_whole_image};
+use super::jpeg_stream::{self, Colours, EOI, Frame};
+use super::lossless_jpeg;
 use strile_engine::BlockFault;
+use zune_jpeg::JpegDecoder;
+use zune_jpeg::zune_core::bytestream::ZCursor;
+use zune_jpeg::zune_core::colorspace::ColorSpace;
+use zune_jpeg::zune_core::options::DecoderOptions;
 
-pub(super) fn decode(_src: &[u8], _dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
-    Err(BlockFault::unsupported(block.layout.compression.name()))
+/// Most scans of a progressive stream; each costs a pass over the whole image.
+const MOST_SCANS: usize = 64;
+
+pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
+    let extras = &block.layout.extras;
+    let colours = if extras.ycbcr.is_some() { Colours::YCbCr } else { Colours::AsStored };
+    Stream { src, tables: extras.jpeg_tables.as_deref(), colours }.decode(dst, block)
+}
+
+/// A stream and what goes with it.
+#[derive(Clone, Copy)]
+pub(super) struct Stream<'a> {
+    /// From SOI on.
+    pub(super) src: &'a [u8],
+    /// Tables that it lacks.
+    pub(super) tables: Option<&'a [u8]>,
+    /// What three components are.
+    pub(super) colours: Colours,
+}
+
+impl Stream<'_> {
+    pub(super) fn decode(self, dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
+        let frame = jpeg_stream::frame(self.src)?;
+        match frame.marker {
+            0xC0..=0xC2 => self.decode_lossy(dst, block, &frame),
+            0xC3 => lossless_jpeg::decode(self.src, self.tables, dst, block, &frame),
+            0xC9..=0xCB => Err(BlockFault::unsupported("arithmetic-coded JPEG")),
+            other => Err(BlockFault::unsupported(format!("JPEG process of marker {other:#04X}"))),
+        }
+    }
+
+    fn decode_lossy(self, dst: &mut [u8], block: StoredBlock<'_>, frame: &Frame) -> Result<(), BlockFault> {
+        let shape = StatedShape {
+            width: u32::from(frame.width),
+            height: u32::from(frame.height),
+            samples: u32::try_from(frame.components.len()).unwrap_or(u32::MAX),
+            bits: u32::from(frame.precision),
+        };
+        shape.check(block)?;
+        if frame.precision != 8 {
+            return Err(BlockFault::unsupported(format!("lossy JPEG of {} bits", frame.precision)));
+        }
+        // The decoder pads what is missing of the last rows; a stream that was cut has no EOI.
+        if !self.src.array_windows().any(|&[a, b]| a == 0xFF && b == EOI) {
+            return Err(BlockFault::truncated(0, dst.len()));
+        }
+        let as_ycbcr = self.colours == Colours::YCbCr && shape.samples == 3;
+        let (colours, out) = match shape.samples {
+            1 => (Colours::AsStored, ColorSpace::Luma),
+            3 if as_ycbcr => (Colours::YCbCr, ColorSpace::RGB),
+            3 => (Colours::AsStored, ColorSpace::RGB),
+            4 => (Colours::AsStored, ColorSpace::CMYK),
+            other => return Err(BlockFault::unsupported(format!("JPEG of {other} components"))),
+        };
+        if as_ycbcr && frame.components.iter().map(|c| c.id).eq(*b"RGB") {
+            return Err(BlockFault::unsupported("JPEG components named R, G and B in a YCbCr image"));
+        }
+        let stream = jpeg_stream::complete(self.src, self.tables, colours)?;
+        let options = DecoderOptions::default()
+            .set_strict_mode(true)
+            .set_max_width(usize::from(frame.width))
+            .set_max_height(usize::from(frame.height))
+            .jpeg_set_max_scans(MOST_SCANS)
+            .jpeg_set_out_colorspace(out);
+        let mut decoder = JpegDecoder::new_with_options(ZCursor::new(&stream), options);
+        with_whole_image(dst, shape.byte_len(1)?, |whole| {
+            decoder.decode_into(whole).map_err(|error| BlockFault::corrupt(format!("JPEG: {error:?}")))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{decode_block, decode_rows, layout, mutants_fill_or_fault};
+    use strile_engine::{BlockLayout, FaultKind};
+    use strile_tiff::{Compression, YCbCr};
+
+    const YCBCR: &[u8] = include_bytes!("../../tests/data/ycbcr420.jpg");
+    const RGB: &[u8] = include_bytes!("../../tests/data/rgb444.jpg");
+
+    /// The picture that was compressed: 24 x 16 pixels of slopes.
+    fn slopes() -> Vec<u8> {
+        (0..16_u32)
+            .flat_map(|y| (0..24).flat_map(move |x| [x * 10, y * 15, 255 - x * 5 - y * 4].map(|v| v as u8)))
+            .collect()
+    }
+
+    fn assert_close(found: &[u8], expected: &[u8], by: u8) {
+        assert_eq!(found.len(), expected.len());
+        let worst = found.iter().zip(expected).map(|(a, b)| a.abs_diff(*b)).max();
+        assert!(worst <= Some(by), "{worst:?}");
+    }
+
+    fn rgb_layout() -> BlockLayout {
+        layout(Compression::Jpeg, (24, 16), (3, 8))
+    }
+
+    #[test]
+    fn photometric_alone_decides_about_colours() {
+        assert_close(&decode_block(RGB, &rgb_layout()).unwrap(), &slopes(), 6);
+        let mut as_ycbcr = rgb_layout();
+        as_ycbcr.extras.ycbcr = Some(YCbCr::default());
+        assert_close(&decode_block(YCBCR, &as_ycbcr).unwrap(), &slopes(), 24);
+        // The same stream without the tag stays YCbCr: its first band is luma.
+        let stored = decode_block(YCBCR, &rgb_layout()).unwrap();
+        let luma = slopes()
+            .as_chunks()
+            .0
+            .iter()
+            .map(|&[r, g, b]| (0.299 * f32::from(r) + 0.587 * f32::from(g) + 0.114 * f32::from(b)) as u8)
+            .collect::<Vec<_>>();
+        assert_close(&stored.iter().step_by(3).copied().collect::<Vec<_>>(), &luma, 6);
+    }
+
+    #[test]
+    fn reads_grey_and_spare_rows() {
+        let grey = include_bytes!("../../tests/data/gray.jpg");
+        let layout = layout(Compression::Jpeg, (24, 16), (1, 8));
+        let expected: Vec<u8> = slopes().into_iter().step_by(3).collect();
+        assert_close(&decode_block(grey, &layout).unwrap(), &expected, 4);
+        assert_close(&decode_rows(grey, &layout, 5).unwrap(), &expected[..24 * 5], 4);
+    }
+
+    #[test]
+    fn tables_may_be_apart() {
+        // The quantisation and Huffman tables of the stream go to JPEGTables, the rest stays.
+        let (mut tables, mut rest) = (vec![0xFF, 0xD8], vec![0xFF, 0xD8]);
+        let mut at = 2;
+        while RGB[at + 1] != 0xDA {
+            let end = at + 2 + usize::from(u16::from_be_bytes([RGB[at + 2], RGB[at + 3]]));
+            if matches!(RGB[at + 1], 0xDB | 0xC4) { &mut tables } else { &mut rest }.extend(&RGB[at..end]);
+            at = end;
+        }
+        tables.extend([0xFF, 0xD9]);
+        rest.extend(&RGB[at..]);
+        assert!(decode_block(&rest, &rgb_layout()).is_err());
+        let mut layout = rgb_layout();
+        layout.extras.jpeg_tables = Some(tables.into());
+        assert_eq!(decode_block(&rest, &layout).unwrap(), decode_block(RGB, &rgb_layout()).unwrap());
+    }
+
+    #[test]
+    fn refuses_other_shapes_and_cut_streams() {
+        let wrong = layout(Compression::Jpeg, (23, 16), (3, 8));
+        assert_eq!(decode_block(RGB, &wrong).unwrap_err().kind, FaultKind::WrongShape);
+        for len in 0..RGB.len() - 1 {
+            assert!(decode_block(&RGB[..len], &rgb_layout()).is_err(), "{len}");
+        }
+        mutants_fill_or_fault(RGB, &rgb_layout(), 2000);
+        mutants_fill_or_fault(YCBCR, &rgb_layout(), 2000);
+    }
 }

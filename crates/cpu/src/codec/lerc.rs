@@ -1,8 +1,224 @@
-//! (to be written)
+//! LERC blobs, versions 1 and 2, alone or inside zlib or Zstandard.
+//!
+//! One blob holds all samples of the block (depth = samples). Pixels that its mask leaves out become NaN where
+//! samples are floats, as libtiff gives them, and the image's nodata else. A blob with one sample less than
+//! the block has its 8-bit alpha in the mask: 255 where valid, 0 elsewhere.
 
+use super::image_shape::StatedShape;
 use super::{StoredBlock, Workspace};
+use lerc_reader::Decoded;
 use strile_engine::BlockFault;
+use strile_tiff::{DataType, LercWrapper};
 
-pub(super) fn decode(_src: &[u8], _dst: &mut [u8], block: StoredBlock<'_>, _workspace: &mut Workspace) -> Result<(), BlockFault> {
-    Err(BlockFault::unsupported(block.layout.compression.name()))
+/// Headers, masks and ranges of a blob besides its samples.
+const SPARE_BYTES: usize = 1 << 16;
+
+pub(super) fn decode(
+    src: &[u8],
+    dst: &mut [u8],
+    block: StoredBlock<'_>,
+    _workspace: &mut Workspace,
+) -> Result<(), BlockFault> {
+    // A blob is never much longer than its samples: an encoder falls back to storing them.
+    let limit = dst.len().saturating_mul(2).saturating_add(SPARE_BYTES);
+    let unwrapped = match block.layout.extras.lerc {
+        LercWrapper::None => None,
+        LercWrapper::Deflate => Some(inflate(src, limit)?),
+        LercWrapper::Zstd => Some(
+            zstd::bulk::decompress(src, limit)
+                .map_err(|error| BlockFault::corrupt(format!("Zstandard around LERC: {error}")))?,
+        ),
+    };
+    let blob = unwrapped.as_deref().unwrap_or(src);
+    let stated = stated_shape(blob)?;
+    let samples = u32::from(block.layout.samples);
+    let alpha_in_mask = stated.samples + 1 == samples && block.layout.data_type == DataType::U8;
+    if stated.samples != samples && !alpha_in_mask {
+        return Err(stated.fault(block));
+    }
+    stated.check_size(block)?;
+    let decoded =
+        lerc_reader::decode_first(blob).map_err(|error| BlockFault::corrupt(format!("LERC: {error}")))?;
+    if alpha_in_mask { place_with_alpha(&decoded, dst, stated.samples) } else { place(&decoded, dst, block) }
+}
+
+fn inflate(src: &[u8], limit: usize) -> Result<Vec<u8>, BlockFault> {
+    let mut out = vec![0; limit];
+    let len = libdeflater::Decompressor::new()
+        .zlib_decompress(src, &mut out)
+        .map_err(|error| BlockFault::corrupt(format!("Deflate around LERC: {error}")))?;
+    out.truncate(len);
+    Ok(out)
+}
+
+/// The size in the blob's header.
+fn stated_shape(blob: &[u8]) -> Result<StatedShape, BlockFault> {
+    let short = || BlockFault::truncated(0, 0);
+    let number = |at: usize| {
+        let bytes = blob.get(at..).and_then(|rest| rest.first_chunk());
+        bytes.map(|&bytes| u32::from_le_bytes(bytes)).ok_or_else(short)
+    };
+    if blob.starts_with(b"CntZImage ") {
+        return Ok(StatedShape { height: number(18)?, width: number(22)?, samples: 1, bits: 32 });
+    }
+    if !blob.starts_with(b"Lerc2 ") {
+        return Err(BlockFault::corrupt("not a LERC blob"));
+    }
+    // Lerc2: version, checksum from version 3 on, rows, columns, depth from version 4 on.
+    let version = number(6)?;
+    let at = if version >= 3 { 14 } else { 10 };
+    let samples = if version >= 4 { number(at + 8)? } else { 1 };
+    let type_at = if version >= 4 { at + 24 } else { at + 20 };
+    let bits = match number(type_at)? {
+        0 | 1 => 8,
+        2 | 3 => 16,
+        4..=6 => 32,
+        _ => 64,
+    };
+    Ok(StatedShape { height: number(at)?, width: number(at + 4)?, samples, bits })
+}
+
+fn place(decoded: &Decoded, dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
+    use lerc_core::PixelData as P;
+    let layout = block.layout;
+    macro_rules! copy {
+        ($values:expr) => {
+            copy($values.iter().map(|value| value.to_ne_bytes()), dst)
+        };
+    }
+    match (&decoded.pixels, layout.data_type) {
+        (P::I8(v), DataType::I8) => copy!(v),
+        (P::U8(v), DataType::U8) => copy!(v),
+        (P::I16(v), DataType::I16) => copy!(v),
+        (P::U16(v), DataType::U16) => copy!(v),
+        (P::I32(v), DataType::I32) => copy!(v),
+        (P::U32(v), DataType::U32) => copy!(v),
+        (P::F32(v), DataType::F32) => copy!(v),
+        (P::F64(v), DataType::F64) => copy!(v),
+        (found, expected) => {
+            let found = found.data_type().name();
+            return Err(BlockFault::wrong_shape(format!("LERC samples are {found}, {expected} expected")));
+        }
+    }?;
+    let Some(mask) = &decoded.mask else { return Ok(()) };
+    let mut missing = layout.extras.fill.0;
+    match layout.data_type {
+        DataType::F32 => missing.iter_mut().zip(f32::NAN.to_ne_bytes()).for_each(|(to, from)| *to = from),
+        DataType::F64 => missing.iter_mut().zip(f64::NAN.to_ne_bytes()).for_each(|(to, from)| *to = from),
+        _ => {}
+    }
+    let size = layout.data_type.size();
+    let missing = missing.get(..size).unwrap_or_default();
+    for (pixel, &valid) in dst.chunks_exact_mut(size * usize::from(layout.samples)).zip(mask) {
+        if valid == 0 {
+            pixel.chunks_exact_mut(size).for_each(|sample| sample.copy_from_slice(missing));
+        }
+    }
+    Ok(())
+}
+
+fn copy<const N: usize>(
+    values: impl ExactSizeIterator<Item = [u8; N]>,
+    dst: &mut [u8],
+) -> Result<(), BlockFault> {
+    let (out, rest) = dst.as_chunks_mut();
+    if values.len() < out.len() || !rest.is_empty() {
+        return Err(BlockFault::short(values.len() * N, dst.len()));
+    }
+    out.iter_mut().zip(values).for_each(|(to, from)| *to = from);
+    Ok(())
+}
+
+fn place_with_alpha(decoded: &Decoded, dst: &mut [u8], colours: u32) -> Result<(), BlockFault> {
+    let lerc_core::PixelData::U8(values) = &decoded.pixels else {
+        return Err(BlockFault::wrong_shape(format!(
+            "LERC samples are {}, uint8 expected",
+            decoded.pixels.data_type().name()
+        )));
+    };
+    let colours = colours as usize;
+    let expected = dst.len();
+    let mut pixels = values.chunks_exact(colours);
+    if pixels.len() < expected / (colours + 1) {
+        return Err(BlockFault::short(values.len(), expected));
+    }
+    let mut mask = decoded.mask.iter().flatten();
+    for out in dst.chunks_exact_mut(colours + 1) {
+        let valid = mask.next().is_none_or(|&valid| valid != 0);
+        if let (Some((alpha, out)), Some(pixel)) = (out.split_last_mut(), pixels.next()) {
+            out.copy_from_slice(pixel);
+            *alpha = if valid { 255 } else { 0 };
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{check_picture, decode_block, layout, picture, u16s};
+    use super::*;
+    use strile_engine::{BlockLayout, Fill};
+    use strile_tiff::{Compression, SampleFormat, SampleType};
+
+    fn typed(format: SampleFormat, bits: u16) -> BlockLayout {
+        let sample = SampleType { format, bits };
+        let layout = layout(Compression::Lerc, (13, 9), (1, 8));
+        BlockLayout { sample, data_type: sample.data_type().unwrap(), ..layout }
+    }
+
+    #[test]
+    fn reads_one_and_three_samples() {
+        check_picture(
+            include_bytes!("../../tests/data/u8.lerc"),
+            &layout(Compression::Lerc, (13, 9), (1, 8)),
+        );
+        check_picture(
+            include_bytes!("../../tests/data/rgb_u16.lerc"),
+            &layout(Compression::Lerc, (13, 9), (3, 16)),
+        );
+    }
+
+    #[test]
+    fn takes_off_the_wrapper() {
+        let blob = include_bytes!("../../tests/data/u8.lerc");
+        let mut layout = layout(Compression::Lerc, (13, 9), (1, 8));
+        layout.extras.lerc = LercWrapper::Zstd;
+        check_picture(&zstd::bulk::compress(blob, 3).unwrap(), &layout);
+        layout.extras.lerc = LercWrapper::Deflate;
+        let mut wrapped = vec![0; 400];
+        let len = libdeflater::Compressor::new(libdeflater::CompressionLvl::fastest())
+            .zlib_compress(blob, &mut wrapped)
+            .unwrap();
+        check_picture(&wrapped[..len], &layout);
+    }
+
+    /// Pixels whose 8-bit picture is a multiple of 3 are masked out.
+    #[test]
+    fn masked_pixels_are_nan_or_nodata() {
+        let src = include_bytes!("../../tests/data/masked_f32.lerc");
+        let decoded = decode_block(src, &typed(SampleFormat::Float, 32)).unwrap();
+        for (bytes, value) in decoded.as_chunks().0.iter().zip(picture(1, 8)) {
+            let found = f32::from_ne_bytes(*bytes);
+            assert!(
+                if value % 3 == 0 { found.is_nan() } else { found == value as f32 / 4.0 },
+                "{found} {value}"
+            );
+        }
+        let mut layout = typed(SampleFormat::Int, 16);
+        let mut fill = [0; 16];
+        fill[..2].copy_from_slice(&(-99_i16).to_ne_bytes());
+        layout.extras.fill = Fill(fill);
+        let decoded =
+            u16s(&decode_block(include_bytes!("../../tests/data/masked_i16.lerc"), &layout).unwrap());
+        for ((found, mask), value) in decoded.into_iter().zip(picture(1, 8)).zip(picture(1, 12)) {
+            assert_eq!(i32::from(found as i16), if mask % 3 == 0 { -99 } else { value as i32 });
+        }
+    }
+
+    #[test]
+    fn refuses_another_type() {
+        let src = include_bytes!("../../tests/data/u8.lerc");
+        let fault = decode_block(src, &typed(SampleFormat::Int, 8)).unwrap_err();
+        assert!(fault.detail.contains("int8 expected"), "{fault}");
+    }
 }

@@ -4,12 +4,19 @@
 //! wholly or returns a fault. None allocates by a size that the stream states without checking it first
 //! against the size that the layout states.
 
+#[cfg(test)]
+mod byte_testing;
 mod ccitt;
+mod ccitt_codes;
 mod deflate;
+mod image_shape;
+mod inflate_scan;
 mod jpeg;
 mod jpeg2000;
+mod jpeg_stream;
 mod jpegxl;
 mod lerc;
+mod lossless_jpeg;
 mod lz4;
 mod lzma;
 mod lzw;
@@ -18,7 +25,10 @@ mod old_jpeg;
 mod packbits;
 mod png;
 mod sgilog;
+mod sgilog_chroma;
 mod stored;
+#[cfg(test)]
+mod testing;
 mod thunderscan;
 mod webp;
 mod workspace;

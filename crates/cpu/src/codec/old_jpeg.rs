@@ -1,8 +1,60 @@
-//! (to be written)
+//! JPEG as TIFF 6.0 had it, where the strip is a JPEG stream of its own or its tables are given.
+//!
+//! Old-style files keep tables and frame header anywhere in the file. Whoever opens the image gathers them: a
+//! stream of SOI, tables and frame header as `jpeg_tables`, to which the strip adds the scan. A strip that is a
+//! whole stream needs none of it. Three components are YCbCr also where the image says RGB: old writers did not
+//! know better, and libtiff reads them so.
 
 use super::StoredBlock;
+use super::jpeg::Stream;
+use super::jpeg_stream::Colours;
 use strile_engine::BlockFault;
+use strile_tiff::Photometric;
 
-pub(super) fn decode(_src: &[u8], _dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
-    Err(BlockFault::unsupported(block.layout.compression.name()))
+const SOI: [u8; 2] = [0xFF, 0xD8];
+const EOI: [u8; 2] = [0xFF, 0xD9];
+const SOS: [u8; 2] = [0xFF, 0xDA];
+
+pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
+    let extras = &block.layout.extras;
+    let as_ycbcr = extras.ycbcr.is_some() || extras.photometric == Photometric::Rgb;
+    let colours = if as_ycbcr { Colours::YCbCr } else { Colours::AsStored };
+    if src.starts_with(&SOI) {
+        return Stream { src, tables: extras.jpeg_tables.as_deref(), colours }.decode(dst, block);
+    }
+    let Some(header) = extras.jpeg_tables.as_deref().filter(|header| header.starts_with(&SOI)) else {
+        return Err(BlockFault::unsupported("old-style JPEG without a JPEG stream or its tables"));
+    };
+    let has_scan_header = src.starts_with(&SOS);
+    let header = header.strip_suffix(&EOI).unwrap_or(header);
+    if !has_scan_header && !header.windows(2).any(|pair| pair == SOS) {
+        return Err(BlockFault::unsupported("old-style JPEG without a scan header"));
+    }
+    let mut stream = [header, src].concat();
+    if !src.ends_with(&EOI) {
+        stream.extend(EOI);
+    }
+    Stream { src: &stream, tables: None, colours }.decode(dst, block)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{decode_block, layout};
+    use strile_engine::FaultKind;
+    use strile_tiff::Compression;
+
+    const GREY: &[u8] = include_bytes!("../../tests/data/gray.jpg");
+
+    #[test]
+    fn headers_may_be_apart() {
+        let mut layout = layout(Compression::OldJpeg, (24, 16), (1, 8));
+        let whole = decode_block(GREY, &layout).unwrap();
+        let scan = GREY.windows(2).position(|pair| pair == [0xFF, 0xDA]).unwrap();
+        assert_eq!(decode_block(&GREY[scan..], &layout).unwrap_err().kind, FaultKind::Unsupported);
+        layout.extras.jpeg_tables = Some(GREY[..scan].into());
+        assert_eq!(decode_block(&GREY[scan..], &layout).unwrap(), whole);
+        // The scan header too, and a strip of bare data without EOI.
+        layout.extras.jpeg_tables = Some(GREY[..scan + 10].into());
+        assert_eq!(decode_block(&GREY[scan + 10..GREY.len() - 2], &layout).unwrap(), whole);
+    }
 }

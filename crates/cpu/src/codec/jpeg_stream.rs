@@ -1,0 +1,190 @@
+//! The marker segments of a JPEG stream: its frame header, and tables put into an abbreviated stream.
+//!
+//! Only headers are read; entropy-coded data stay untouched.
+
+use strile_engine::BlockFault;
+
+const SOI: u8 = 0xD8;
+pub(super) const EOI: u8 = 0xD9;
+pub(super) const SOS: u8 = 0xDA;
+pub(super) const DHT: u8 = 0xC4;
+pub(super) const DRI: u8 = 0xDD;
+/// The segment with Adobe's word on colours.
+const APP14: u8 = 0xEE;
+
+/// A frame header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Frame {
+    /// The marker, 0xC0 to 0xCF.
+    pub(super) marker: u8,
+    /// Bits of a sample.
+    pub(super) precision: u8,
+    /// Pixels down.
+    pub(super) height: u16,
+    /// Pixels across.
+    pub(super) width: u16,
+    /// The components in their order.
+    pub(super) components: Vec<Component>,
+}
+
+/// A component of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Component {
+    /// The name that scans use.
+    pub(super) id: u8,
+    /// Horizontal and vertical sampling factor.
+    pub(super) sampling: (u8, u8),
+}
+
+/// A segment: its marker, its contents, and where the next one begins.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Segment<'a> {
+    pub(super) marker: u8,
+    pub(super) body: &'a [u8],
+    start: usize,
+    pub(super) end: usize,
+}
+
+/// The segments of `bytes` after SOI, up to EOI, the first scan header or the end.
+pub(super) fn segments(bytes: &[u8]) -> impl Iterator<Item = Result<Segment<'_>, BlockFault>> {
+    let mut at = if bytes.starts_with(&[0xFF, SOI]) { Some(2) } else { None };
+    let mut begun = false;
+    std::iter::from_fn(move || {
+        let Some(start) = at else {
+            let first = !std::mem::replace(&mut begun, true);
+            return first.then(|| Err(BlockFault::corrupt("not a JPEG stream")));
+        };
+        begun = true;
+        let segment = segment_at(bytes, start);
+        at = match &segment {
+            Some(Ok(segment)) if segment.marker != SOS && segment.marker != EOI => Some(segment.end),
+            _ => None,
+        };
+        segment
+    })
+}
+
+/// The segment at `start`, or `None` at the end of `bytes`.
+pub(super) fn segment_at(bytes: &[u8], start: usize) -> Option<Result<Segment<'_>, BlockFault>> {
+    let rest = bytes.get(start..).filter(|rest| !rest.is_empty())?;
+    let fill = rest.iter().take_while(|&&byte| byte == 0xFF).count();
+    let Some(&marker) = rest.get(fill) else {
+        return Some(Err(BlockFault::corrupt("JPEG: no marker after fill bytes")));
+    };
+    if fill == 0 || marker == 0 {
+        return Some(Err(BlockFault::corrupt(format!("JPEG: no marker at byte {start}"))));
+    }
+    let after = start + fill + 1;
+    if matches!(marker, 0x01 | 0xD0..=EOI) {
+        return Some(Ok(Segment { marker, body: &[], start, end: after }));
+    }
+    let len =
+        bytes.get(after..).and_then(|b| b.first_chunk()).map(|&len| usize::from(u16::from_be_bytes(len)));
+    let body = len.filter(|&len| len >= 2).and_then(|len| bytes.get(after + 2..after + len));
+    let Some(body) = body else {
+        return Some(Err(BlockFault::corrupt(format!("JPEG: segment at byte {start} is cut short"))));
+    };
+    Some(Ok(Segment { marker, body, start, end: after + 2 + body.len() }))
+}
+
+/// The frame header of a stream.
+pub(super) fn frame(src: &[u8]) -> Result<Frame, BlockFault> {
+    for segment in segments(src) {
+        let Segment { marker, body, .. } = segment?;
+        if matches!(marker, 0xC0..=0xCF) && !matches!(marker, DHT | 0xC8 | 0xCC) {
+            return parse_frame(marker, body)
+                .ok_or_else(|| BlockFault::corrupt("JPEG: frame header is not valid"));
+        }
+    }
+    Err(BlockFault::corrupt("JPEG: no frame header"))
+}
+
+fn parse_frame(marker: u8, body: &[u8]) -> Option<Frame> {
+    let (&[precision, h1, h0, w1, w0, count], components) = body.split_first_chunk()?;
+    if components.len() != 3 * usize::from(count) || count == 0 {
+        return None;
+    }
+    let components = components
+        .as_chunks()
+        .0
+        .iter()
+        .map(|&[id, factors, _]| Component { id, sampling: (factors >> 4, factors & 15) });
+    let components: Vec<_> = components.collect();
+    let valid = components.iter().all(|c| matches!(c.sampling, (1..=4, 1..=4)));
+    let (height, width) = (u16::from_be_bytes([h1, h0]), u16::from_be_bytes([w1, w0]));
+    valid.then_some(Frame { marker, precision, height, width, components })
+}
+
+/// What decoders that go by Adobe's marker are to be told of the components.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Colours {
+    /// Components are what they are.
+    AsStored,
+    /// The three components are Y, Cb and Cr.
+    YCbCr,
+}
+
+/// A whole stream out of an abbreviated one and its tables, with one word of ours on colours and none of others.
+pub(super) fn complete(src: &[u8], tables: Option<&[u8]>, colours: Colours) -> Result<Vec<u8>, BlockFault> {
+    let transform = match colours {
+        Colours::AsStored => 0,
+        Colours::YCbCr => 1,
+    };
+    let mut stream = Vec::with_capacity(src.len() + tables.map_or(0, <[u8]>::len) + 18);
+    stream.extend([0xFF, SOI, 0xFF, APP14, 0, 14]);
+    stream.extend(b"Adobe");
+    stream.extend([0, 100, 0, 0, 0, 0, transform]);
+    for segment in tables.into_iter().flat_map(segments) {
+        let segment = segment?;
+        if !matches!(segment.marker, APP14 | EOI | SOS) {
+            stream.extend(tables.and_then(|bytes| bytes.get(segment.start..segment.end)).unwrap_or_default());
+        }
+    }
+    let mut after_headers = src.len();
+    for segment in segments(src) {
+        let segment = segment?;
+        if segment.marker == SOS || segment.marker == EOI {
+            after_headers = segment.start;
+        } else if segment.marker != APP14 {
+            stream.extend(src.get(segment.start..segment.end).unwrap_or_default());
+        }
+    }
+    stream.extend(src.get(after_headers..).unwrap_or_default());
+    Ok(stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SOI, a comment, a frame of 3 x 2 pixels, a scan header with two bytes of data, EOI.
+    const STREAM: &[u8] = &[
+        0xFF, 0xD8, 0xFF, 0xFE, 0, 3, 7, 0xFF, 0xC0, 0, 11, 8, 0, 2, 0, 3, 1, 1, 0x11, 0, 0xFF, 0xDA, 0, 8,
+        1, 1, 0, 0, 63, 0, 0x55, 0xAA, 0xFF, 0xD9,
+    ];
+
+    #[test]
+    fn reads_the_frame() {
+        let components = vec![Component { id: 1, sampling: (1, 1) }];
+        assert_eq!(frame(STREAM), Ok(Frame { marker: 0xC0, precision: 8, height: 2, width: 3, components }));
+    }
+
+    #[test]
+    fn tables_go_before_the_stream_and_adobe_goes() {
+        let tables = [0xFF, 0xD8, 0xFF, 0xEE, 0, 3, 9, 0xFF, 0xDD, 0, 4, 0, 5, 0xFF, 0xD9];
+        let whole = complete(STREAM, Some(&tables), Colours::AsStored).unwrap();
+        let mut expected =
+            vec![0xFF, 0xD8, 0xFF, 0xEE, 0, 14, b'A', b'd', b'o', b'b', b'e', 0, 100, 0, 0, 0, 0, 0];
+        expected.extend([0xFF, 0xDD, 0, 4, 0, 5]);
+        expected.extend(&STREAM[2..]);
+        assert_eq!(whole, expected);
+    }
+
+    #[test]
+    fn refuses_what_is_cut_short() {
+        for len in 0..20 {
+            assert!(frame(&STREAM[..len]).is_err(), "{len}");
+        }
+        assert_eq!(frame(b"II*\0").unwrap_err().detail, "not a JPEG stream");
+    }
+}

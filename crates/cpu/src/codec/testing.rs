@@ -1,0 +1,99 @@
+//! What the tests of the image codecs share: layouts, decoding through the one way in, and mutants.
+
+#![allow(clippy::cast_possible_truncation, reason = "small numbers made here")]
+
+use super::byte_testing::{Random, fills_or_faults};
+use super::{StoredBlock, Workspace, decode};
+use strile_engine::{BlockFault, BlockLayout, CodecExtras, Fill};
+use strile_tiff::{ByteOrder, Compression, LercWrapper, Photometric, Predictor, SampleFormat, SampleType};
+
+/// Strips of `width` by `height` pixels of `samples` unsigned samples of `bits`.
+pub(super) fn layout(
+    compression: Compression,
+    (width, height): (u32, u32),
+    (samples, bits): (u16, u16),
+) -> BlockLayout {
+    let sample = SampleType { format: SampleFormat::Uint, bits };
+    BlockLayout {
+        width,
+        height,
+        samples,
+        sample,
+        mixed_bits: None,
+        data_type: sample.data_type().unwrap(),
+        byte_order: ByteOrder::Little,
+        reverse_bits: false,
+        compression,
+        predictor: Predictor::None,
+        is_strip: true,
+        extras: CodecExtras {
+            photometric: Photometric::MinIsBlack,
+            ycbcr: None,
+            jpeg_tables: None,
+            lerc: LercWrapper::None,
+            fax_options: 0,
+            fill: Fill::default(),
+        },
+    }
+}
+
+/// Decodes a block with all rows of its layout.
+pub(super) fn decode_block(src: &[u8], layout: &BlockLayout) -> Result<Vec<u8>, BlockFault> {
+    decode_rows(src, layout, layout.height)
+}
+
+/// Decodes a block of `rows` rows.
+pub(super) fn decode_rows(src: &[u8], layout: &BlockLayout, rows: u32) -> Result<Vec<u8>, BlockFault> {
+    let mut dst = vec![0; layout.decoded_len(rows).unwrap()];
+    decode(src, &mut dst, StoredBlock { layout, rows }, &mut Workspace::default()).map(|()| dst)
+}
+
+/// Decodes `count` mutants of `src`: each fills its output or is a fault.
+pub(super) fn mutants_fill_or_fault(src: &[u8], layout: &BlockLayout, count: usize) {
+    let mut random = Random::new(src.len() as u64);
+    let mut workspace = Workspace::default();
+    let len = layout.decoded_len(layout.height).unwrap();
+    let block = StoredBlock { layout, rows: layout.height };
+    for _ in 0..count {
+        let mutant = random.mutant(src);
+        fills_or_faults(len, |dst| decode(&mutant, dst, block, &mut workspace));
+    }
+}
+
+/// Bytes as samples of 16 bits in memory.
+pub(super) fn u16s(bytes: &[u8]) -> Vec<u16> {
+    bytes.chunks_exact(2).map(|b| u16::from_ne_bytes([b[0], b[1]])).collect()
+}
+
+/// The picture of the files in `tests/data`: `(7 x² + 13 y (x + 1) + 29 c (y + 1)) mod 2^bits`, 13 x 9 pixels.
+pub(super) fn picture(samples: u32, bits: u32) -> Vec<u32> {
+    let pixel = |x: u32, y: u32, c: u32| (7 * x * x + 13 * y * (x + 1) + 29 * c * (y + 1)) % (1 << bits);
+    (0..9).flat_map(|y| (0..13).flat_map(move |x| (0..samples).map(move |c| pixel(x, y, c)))).collect()
+}
+
+/// The same as bytes of samples of 8 or 16 bits in memory.
+pub(super) fn picture_bytes(samples: u32, bits: u32) -> Vec<u8> {
+    let values = picture(samples, bits).into_iter();
+    if bits > 8 {
+        values.flat_map(|v| (v as u16).to_ne_bytes()).collect()
+    } else {
+        values.map(|v| v as u8).collect()
+    }
+}
+
+/// Checks a file with the picture: whole, as a last strip with rows to spare, cut at every byte, with the wrong
+/// size, and mutated.
+pub(super) fn check_picture(src: &[u8], layout: &BlockLayout) {
+    let expected = picture_bytes(u32::from(layout.samples), u32::from(layout.sample.bits));
+    assert_eq!(decode_block(src, layout).unwrap(), expected);
+    let five_rows = expected.len() / 9 * 5;
+    assert_eq!(decode_rows(src, layout, 5).unwrap(), expected[..five_rows]);
+    let wrong = BlockLayout { width: 14, ..layout.clone() };
+    assert_eq!(decode_block(src, &wrong).unwrap_err().kind, strile_engine::FaultKind::WrongShape);
+    for len in 0..src.len() {
+        if let Ok(decoded) = decode_block(&src[..len], layout) {
+            assert_eq!(decoded, expected, "cut at {len}");
+        }
+    }
+    mutants_fill_or_fault(src, layout, 1500);
+}
