@@ -109,7 +109,7 @@ impl Pam {
         };
         let centre = GeoTransform { a: xc, b: -xr, c: x0, d: yc, e: -yr, f: y0 };
         if self.transform.is_none() && centre.is_finite() && centre.inverse().is_some() {
-            self.transform = Some(centre.from_centre());
+            self.transform = Some(centre.centre_to_corner());
         }
     }
 }

@@ -26,7 +26,7 @@ pub fn parse(text: &str, warnings: &mut Vec<GeoWarning>) -> Option<GeoTransform>
     if centre.inverse().is_none() {
         return bad("its matrix has no inverse; ignored".to_owned());
     }
-    Some(centre.from_centre())
+    Some(centre.centre_to_corner())
 }
 
 /// The extensions a world file of a file with this extension may have, in the order they are tried:

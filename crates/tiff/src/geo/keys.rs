@@ -4,6 +4,7 @@
 //! left out with a warning. What the keys mean is left to `crs` and `transform`.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use super::warning::{GeoWarning, GeoWarningCode as Code};
 
@@ -115,17 +116,16 @@ impl GeoKeys {
                 continue;
             }
             match read_value([location, n, value], directory, doubles, ascii) {
-                Ok(value) => {
-                    if values.contains_key(&id) {
-                        let same = values.get(&id) == Some(&value);
-                        let what =
-                            if same { "again with the same value" } else { "again with another value" };
-                        let message = format!("{what}; the first was kept");
-                        warnings.push(GeoWarning::new(Code::DuplicateKey, format!("key {id}"), message));
-                    } else {
-                        values.insert(id, value);
+                Ok(value) => match values.entry(id) {
+                    Entry::Vacant(slot) => {
+                        slot.insert(value);
                     }
-                }
+                    Entry::Occupied(first) => {
+                        let what = if *first.get() == value { "the same" } else { "another" };
+                        let message = format!("again with {what} value; the first was kept");
+                        warnings.push(GeoWarning::new(Code::DuplicateKey, format!("key {id}"), message));
+                    }
+                },
                 Err(message) => {
                     warnings.push(GeoWarning::new(Code::BadKey, format!("key {id}"), message));
                 }

@@ -43,28 +43,25 @@ impl Rpc {
         if values.iter().any(|v| !v.is_finite()) {
             return bad("a coefficient is not finite; ignored".to_owned());
         }
-        let rpc = (|| {
-            let (head, rest) = values.split_first_chunk::<12>()?;
-            let [bias, rand, lo, so, lao, loo, ho, ls, ss, las, los, hs] = *head;
-            let (line_numerator, rest) = rest.split_first_chunk::<20>()?;
-            let (line_denominator, rest) = rest.split_first_chunk::<20>()?;
-            let (sample_numerator, rest) = rest.split_first_chunk::<20>()?;
-            let (sample_denominator, _) = rest.split_first_chunk::<20>()?;
-            Some(Self {
-                err_bias: Some(bias).filter(|v| *v >= 0.0),
-                err_rand: Some(rand).filter(|v| *v >= 0.0),
-                line: (lo, ls),
-                sample: (so, ss),
-                latitude: (lao, las),
-                longitude: (loo, los),
-                height: (ho, hs),
-                line_numerator: *line_numerator,
-                line_denominator: *line_denominator,
-                sample_numerator: *sample_numerator,
-                sample_denominator: *sample_denominator,
-            })
-        })();
-        rpc
+        let (head, rest) = values.split_first_chunk::<12>()?;
+        let [bias, rand, lo, so, lao, loo, ho, ls, ss, las, los, hs] = *head;
+        let (line_numerator, rest) = rest.split_first_chunk::<20>()?;
+        let (line_denominator, rest) = rest.split_first_chunk::<20>()?;
+        let (sample_numerator, rest) = rest.split_first_chunk::<20>()?;
+        let (sample_denominator, _) = rest.split_first_chunk::<20>()?;
+        Some(Self {
+            err_bias: Some(bias).filter(|v| *v >= 0.0),
+            err_rand: Some(rand).filter(|v| *v >= 0.0),
+            line: (lo, ls),
+            sample: (so, ss),
+            latitude: (lao, las),
+            longitude: (loo, los),
+            height: (ho, hs),
+            line_numerator: *line_numerator,
+            line_denominator: *line_denominator,
+            sample_numerator: *sample_numerator,
+            sample_denominator: *sample_denominator,
+        })
     }
 
     /// From named values: GDAL's RPC metadata domain and `_RPC.TXT` files (`LINE_OFF: 1.5 pixels`, with the
@@ -78,7 +75,7 @@ impl Rpc {
         let mut missing = None;
         let mut number = |name: &str| {
             let text = items.iter().find(|(k, _)| k == name).map(|(_, v)| *v);
-            let value = text.and_then(|v| first_number(v));
+            let value = text.and_then(first_number);
             if value.is_none() {
                 missing.get_or_insert_with(|| name.to_owned());
             }

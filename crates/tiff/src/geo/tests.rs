@@ -297,3 +297,52 @@ fn a_unit_of_heights_comes_from_its_key_alone_too() {
     let geo = Georeference::from_tags(&tags, &mut Vec::new());
     assert_eq!(geo.height_unit.unwrap().name, "metre");
 }
+
+/// Numbers of a fixed sequence (xorshift), so that a failure can be repeated.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self, below: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % below
+    }
+}
+
+#[test]
+fn no_directory_of_keys_makes_a_panic() {
+    let ids =
+        [1024, 1025, 1026, 2048, 2049, 2050, 2051, 2054, 2056, 2057, 2059, 2061, 3072, 3073, 3074, 3075];
+    let more = [3076, 3078, 3079, 3080, 3081, 3082, 3083, 3088, 3089, 3092, 3094, 4096, 4099];
+    let values = [0, 1, 2, 3, 7, 8, 11, 15, 17, 24, 4326, 4979, 9001, 9102, 9105, 16031, 32631, 32767, 65535];
+    let doubles = [0.0, -0.0, f64::NAN, f64::INFINITY, 1e308, -1e-308, 6378137.0, 298.25];
+    let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
+    for _ in 0..1500 {
+        let count = u16::try_from(numbers.next(24)).unwrap();
+        let mut directory = vec![1, 1, u16::try_from(numbers.next(2)).unwrap(), count];
+        for _ in 0..count {
+            let mut pick = |list: &[u16]| list[usize::try_from(numbers.next(list.len() as u64)).unwrap()];
+            let id = if pick(&[0, 1]) == 0 { pick(&ids) } else { pick(&more) };
+            let location = pick(&[0, 0, 0, 34736, 34736, 34737, 34735, 9]);
+            let value = if location == 0 { pick(&values) } else { pick(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 60000]) };
+            directory.extend([id, location, pick(&[1, 1, 1, 5, 65535]), value]);
+        }
+        let at = |n: u64| doubles[usize::try_from(n).unwrap()];
+        let six: Vec<f64> = (0..numbers.next(14)).map(|_| at(numbers.next(8))).collect();
+        let tags = GeoTags {
+            key_directory: Some(&directory),
+            double_params: Some(&doubles),
+            ascii_params: Some(b"ESRI PE String = A[|GCS Name = x|\xff\0"),
+            pixel_scale: Some(&six),
+            tiepoints: Some(&six),
+            transformation: Some(&six),
+            rpc: Some(&six),
+        };
+        let geo = Georeference::from_tags(&tags, &mut Vec::new());
+        // Whatever was made is WKT that can be read again.
+        if let Some(wkt) = geo.crs.and_then(|crs| crs.wkt) {
+            WktNode::parse(&wkt).unwrap();
+        }
+    }
+}

@@ -133,7 +133,7 @@ impl GeoTransform {
     }
 
     /// From pixel centres ("point") to pixel corners.
-    pub(crate) fn from_centre(self) -> Self {
+    pub(crate) fn centre_to_corner(self) -> Self {
         self.window(-0.5, -0.5)
     }
 }
@@ -189,7 +189,7 @@ pub(super) fn from_tags(
         warnings.push(GeoWarning::new(Code::Contradiction, "ModelTransformation", message));
     }
     if let Some(transform) = matrix.or(scaled) {
-        let transform = if pixel_is_point { transform.from_centre() } else { transform };
+        let transform = if pixel_is_point { transform.centre_to_corner() } else { transform };
         return (Some(transform), Vec::new());
     }
     let gcps = tags.tiepoints.map(|v| gcps(v, pixel_is_point, warnings)).unwrap_or_default();
