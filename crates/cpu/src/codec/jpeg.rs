@@ -86,6 +86,12 @@ impl Stream<'_> {
 }
 
 #[cfg(test)]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "small numbers made here"
+)]
 mod tests {
     use super::super::testing::{decode_block, decode_rows, layout, mutants_fill_or_fault};
     use strile_engine::{BlockLayout, FaultKind};

@@ -103,36 +103,36 @@ fn codestream(src: &[u8]) -> Result<&[u8], BlockFault> {
         return Err(BlockFault::corrupt("neither a JPEG 2000 codestream nor a JP2 file"));
     }
     let mut rest = src;
-    while let Some((len, name, body, after)) = next_box(rest) {
+    while let Some(Jp2Box { name, body, after }) = next_box(rest) {
         if name == b"jp2c" {
             return Ok(body);
-        }
-        if len == 0 {
-            break;
         }
         rest = after;
     }
     Err(BlockFault::corrupt("JP2 file without a codestream"))
 }
 
-/// Length, name, contents of the first box and what follows it (ISO 15444-1, I.4).
-fn next_box(bytes: &[u8]) -> Option<(u64, &[u8; 4], &[u8], &[u8])> {
+/// A box of a JP2 file and what follows it.
+struct Jp2Box<'a> {
+    name: &'a [u8; 4],
+    body: &'a [u8],
+    after: &'a [u8],
+}
+
+/// The first box (ISO 15444-1, I.4): a length of 0 goes to the end, one of 1 has 8 bytes more.
+fn next_box(bytes: &[u8]) -> Option<Jp2Box<'_>> {
     let (len, rest) = bytes.split_first_chunk::<4>()?;
     let (name, rest) = rest.split_first_chunk::<4>()?;
-    let len = u64::from(u32::from_be_bytes(*len));
-    match len {
-        0 => Some((0, name, rest, &[])),
+    let (body_len, rest) = match u32::from_be_bytes(*len) {
+        0 => (rest.len(), rest),
         1 => {
             let (long, rest) = rest.split_first_chunk::<8>()?;
-            let body = usize::try_from(u64::from_be_bytes(*long).checked_sub(16)?).ok()?;
-            let (body, after) = rest.split_at_checked(body)?;
-            Some((1, name, body, after))
+            (usize::try_from(u64::from_be_bytes(*long).checked_sub(16)?).ok()?, rest)
         }
-        _ => {
-            let (body, after) = rest.split_at_checked(usize::try_from(len.checked_sub(8)?).ok()?)?;
-            Some((len, name, body, after))
-        }
-    }
+        len => (usize::try_from(len.checked_sub(8)?).ok()?, rest),
+    };
+    let (body, after) = rest.split_at_checked(body_len)?;
+    Some(Jp2Box { name, body, after })
 }
 
 /// What the SIZ segment says (ISO 15444-1, A.5.1).
@@ -173,6 +173,12 @@ fn fault(error: hayro_jpeg2000::DecodeError) -> BlockFault {
 }
 
 #[cfg(test)]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "small numbers made here"
+)]
 mod tests {
     use super::super::testing::{check_picture, decode_block, layout, picture, u16s};
     use strile_engine::BlockLayout;

@@ -154,6 +154,12 @@ fn place_with_alpha(decoded: &Decoded, dst: &mut [u8], colours: u32) -> Result<(
 }
 
 #[cfg(test)]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "small numbers made here"
+)]
 mod tests {
     use super::super::testing::{check_picture, decode_block, layout, picture, u16s};
     use super::*;
