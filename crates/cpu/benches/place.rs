@@ -118,6 +118,7 @@ fn measure(case: &Case) -> Result<(), Box<dyn std::error::Error>> {
         address: BlockAddress::default(),
         placement: Placement {
             rows: TILE,
+            image_rows: TILE,
             block_x: 0,
             block_y: 0,
             width: TILE,

@@ -12,7 +12,7 @@ use crate::samples::Unpacker;
 use crate::simd::Picker;
 use crate::ycbcr::ToRgb;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use strile_engine::{BlockFault, BlockLayout, DecodedForm, FaultKind};
+use strile_engine::{BlockFault, BlockLayout, DecodedForm, FaultKind, Placement};
 use strile_tiff::Compression;
 
 /// What turns the rows a codec leaves into samples.
@@ -86,7 +86,13 @@ pub(crate) fn decode(
     };
     if layout.compression == Compression::None {
         // Stored bytes are taken from where they are; what follows a block is padding or unused rows.
-        let stored = encoded.get(..len).ok_or_else(|| BlockFault::truncated(encoded.len(), len))?;
+        let stored = match encoded.get(..len) {
+            Some(stored) => stored,
+            None => {
+                let short = BlockFault::truncated(encoded.len(), len);
+                holds_image_rows(&short, layout, &placement).then_some(encoded).ok_or(short)?
+            }
+        };
         return place(stored, layout, &conversion, target, rows);
     }
     let block = StoredBlock { layout, rows: placement.rows };
@@ -99,8 +105,28 @@ pub(crate) fn decode(
         return guarded(workspace, |workspace| codec::decode(encoded, whole, block, workspace));
     }
     let decoded = sized(decoded, len).ok_or_else(no_memory)?;
-    guarded(workspace, |workspace| codec::decode(encoded, decoded, block, workspace))?;
+    match guarded(workspace, |workspace| codec::decode(encoded, decoded, block, workspace)) {
+        Err(fault) if !holds_image_rows(&fault, layout, &placement) => return Err(fault),
+        Ok(()) | Err(_) => {}
+    }
     place(decoded, layout, &conversion, target, rows)
+}
+
+/// Whether a tile that ended early holds all rows that lie in the image: some writers store no more in the
+/// tiles at the bottom. Only decoders that leave what they decoded before the end can say so.
+fn holds_image_rows(fault: &BlockFault, layout: &BlockLayout, placement: &Placement) -> bool {
+    use Compression as C;
+    let kept = match fault.kind {
+        FaultKind::InputTruncated => matches!(layout.compression, C::None | C::PackBits | C::Lzw),
+        FaultKind::OutputShort => {
+            matches!(layout.compression, C::None | C::PackBits | C::Lzw | C::Deflate | C::Zstd)
+        }
+        _ => false,
+    };
+    let needed = layout.decoded_len(placement.image_rows).map(|len| len as u64);
+    kept && !layout.is_strip
+        && placement.image_rows < placement.rows
+        && needed.is_some_and(|n| fault.found >= n)
 }
 
 /// Runs a decoder. Most are not ours: a panic in one is a fault of the block, and its state is thrown away.

@@ -8,7 +8,7 @@
 use crate::pool::sized;
 use crate::simd;
 use strile_engine::{BlockLayout, DecodedForm};
-use strile_tiff::{ByteOrder, Predictor};
+use strile_tiff::{ByteOrder, Predictor, SampleFormat};
 
 /// What has to be undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,8 +38,12 @@ impl Undo {
         }
         let sample = layout.sample;
         let foreign = layout.byte_order != ByteOrder::NATIVE;
-        // Bits of other depths are packed most significant first in both orders; 24 are three bytes in order.
-        let whole = sample.whole_bytes().filter(|bytes| matches!(bytes, 1 | 2 | 3 | 4 | 8 | 16));
+        // Integers of other depths are packed most significant bit first in both orders, 24 bits too: GDAL and
+        // tifffile agree on that. Floats of 24 bits are three bytes in the file's order.
+        let whole = sample.whole_bytes().filter(|bytes| match bytes {
+            3 => sample.format == SampleFormat::Float,
+            bytes => matches!(bytes, 1 | 2 | 4 | 8 | 16),
+        });
         let whole = whole.filter(|_| layout.mixed_bits.is_none());
         match (layout.predictor, whole) {
             (Predictor::None, None) => Ok(Self::Nothing),

@@ -1,9 +1,11 @@
 //! From packed bits to samples in memory: every depth from 1 to 64 bits, mixed depths, 24-bit floats and
 //! pairs of integers.
 //!
-//! Depths that are not 8, 16, 24, 32 or 64 are packed most significant bit first, whatever the byte order of
-//! the file; the others come here in native order already (`predict` saw to it). Samples whose bits are those
-//! of their type in memory need nothing of this; `Unpacker::of` says so.
+//! Integers of depths that are not 8, 16, 32 or 64 are packed most significant bit first, whatever the byte
+//! order of the file; the others come here in native order already (`predict` saw to it). Samples whose bits
+//! are those of their type in memory need nothing of this; `Unpacker::of` says so. Samples of mixed depths
+//! are widened to the bits of their type in memory (31 of 5 bits and 63 of 6 are both 255 of 8), so that the
+//! bands of a pixel have one scale.
 
 use strile_engine::{BlockLayout, DecodedForm};
 use strile_tiff::{Predictor, SampleFormat};
@@ -35,7 +37,11 @@ impl Unpacker {
             Some(depths) => depths.to_vec(),
             None => vec![sample.bits; usize::from(layout.samples)],
         };
-        let bytewise = matches!(sample.bits, 8 | 16 | 24 | 32 | 64) && layout.mixed_bits.is_none();
+        let whole = match sample.bits {
+            24 => sample.format == SampleFormat::Float,
+            bits => matches!(bits, 8 | 16 | 32 | 64),
+        };
+        let bytewise = whole && layout.mixed_bits.is_none();
         // Sums over whole integers are done before, by `predict`.
         let done_before = matches!(sample.bits, 8 | 16 | 32 | 64);
         let sums = layout.predictor == Predictor::Horizontal && !done_before;
@@ -77,6 +83,8 @@ impl Unpacker {
                 _ => plain_bits(packed, samples, u32::from(bits)),
             };
         }
+        let mixed = self.uniform().is_none();
+        let width = u32::try_from(SIZE * 8).unwrap_or(64);
         let mut before = vec![0; self.depths.len()];
         let mut at = 0;
         for pixel in dst.as_chunks_mut::<SIZE>().0.chunks_mut(self.depths.len().max(1)) {
@@ -90,6 +98,7 @@ impl Unpacker {
                     *before = value;
                 }
                 *out = low_bytes(match self.format {
+                    _ if mixed => widened(value, bits, width),
                     SampleFormat::Int => sign_extended(value, bits),
                     SampleFormat::Float if bits == 24 => u64::from(float24(value)),
                     _ => value,
@@ -114,6 +123,17 @@ impl Unpacker {
             dst.as_chunks_mut().0.iter_mut().for_each(|out| *out = (next() as f64).to_ne_bytes());
         }
     }
+}
+
+/// A value of `bits` bits with its bits repeated to fill `width`: 0 stays 0, the largest becomes the largest.
+fn widened(value: u64, bits: u32, width: u32) -> u64 {
+    let (mut out, mut filled) = (0u64, 0u32);
+    while filled < width {
+        let take = bits.max(1).min(width - filled);
+        out = out.checked_shl(take).unwrap_or(0) | (value >> (bits - take.min(bits)));
+        filled += take;
+    }
+    out
 }
 
 /// Unsigned samples of one depth.

@@ -75,6 +75,7 @@ fn task(layout: &BlockLayout, offset: u64) -> BlockTask {
         address: BlockAddress::default(),
         placement: Placement {
             rows: layout.height,
+            image_rows: layout.height,
             block_x: 0,
             block_y: 0,
             width: layout.width,

@@ -176,6 +176,8 @@ pub struct BlockAddress {
 pub struct Placement {
     /// Rows stored in the block.
     pub rows: u32,
+    /// Rows of the block that lie in the image; some writers store no more than these in their last tiles.
+    pub image_rows: u32,
     /// First wanted pixel of the block.
     pub block_x: u32,
     /// First wanted row of the block.

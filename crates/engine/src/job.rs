@@ -52,6 +52,20 @@ pub enum JobError {
         /// Index of the task.
         task: usize,
     },
+    /// A task whose bytes are none.
+    #[error("task {task} has an empty span")]
+    EmptySpan {
+        /// Index of the task.
+        task: usize,
+    },
+    /// Band ranges of one output that overlap in part.
+    #[error("tasks {first} and {second} write ranges of bands that overlap in part")]
+    Bands {
+        /// Index of the one.
+        first: usize,
+        /// Index of the other.
+        second: usize,
+    },
     /// Two tasks that would write the same samples.
     #[error("tasks {first} and {second} write the same samples")]
     Overlap {
@@ -82,11 +96,15 @@ impl DecodeJob {
             if let Some(&sample) = selection.iter().find(|&&sample| sample >= layout.samples) {
                 return Err(JobError::Missing { task, what: "sample", index: u32::from(sample) });
             }
+            if block.span.is_some_and(|span| span.len == 0) {
+                return Err(JobError::EmptySpan { task });
+            }
             let target = target_box(layout, selection.len(), &block.placement);
             let target = target.ok_or(JobError::OutsideBlock { task })?;
             boxes.entry(block.output).and_modify(|b| *b = b.union(&target)).or_insert(target);
             placed.push((block.output, target));
         }
+        check_bands(&placed)?;
         check_disjoint(&placed)?;
         Ok(Self { layouts, selections, tasks, boxes })
     }
@@ -126,6 +144,25 @@ fn target_box(layout: &BlockLayout, bands: usize, p: &Placement) -> Option<Outpu
     })
 }
 
+/// In each output, ranges of bands are equal or disjoint; `check_disjoint` rests on it.
+fn check_bands(placed: &[(u32, OutputBox)]) -> Result<(), JobError> {
+    let mut ranges: BTreeMap<(u32, u32), (u32, usize)> = BTreeMap::new();
+    for (task, (output, target)) in placed.iter().enumerate() {
+        let (start, end) = target.bands;
+        let &mut (known_end, first) = ranges.entry((*output, start)).or_insert((end, task));
+        if known_end != end {
+            return Err(JobError::Bands { first, second: task });
+        }
+    }
+    let neighbours = ranges.iter().zip(ranges.iter().skip(1));
+    for ((&(output, _), &(end, first)), (&(next_output, next_start), &(_, second))) in neighbours {
+        if output == next_output && next_start < end {
+            return Err(JobError::Bands { first, second });
+        }
+    }
+    Ok(())
+}
+
 /// Sweeps down the rows keeping the boxes that are open; in a row, boxes of one band range are neighbours in x.
 fn check_disjoint(placed: &[(u32, OutputBox)]) -> Result<(), JobError> {
     let mut order: Vec<usize> = (0..placed.len()).collect();
@@ -156,4 +193,61 @@ fn check_disjoint(placed: &[(u32, OutputBox)]) -> Result<(), JobError> {
         open.insert(slot, index);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(bands: (u32, u32), rows: (u32, u32), columns: (u32, u32)) -> (u32, OutputBox) {
+        (0, OutputBox { bands, rows, columns })
+    }
+
+    #[test]
+    fn overlaps_are_found_in_any_order() {
+        let left = at((0, 1), (0, 8), (0, 8));
+        let right = at((0, 1), (0, 8), (8, 16));
+        let below = at((0, 1), (8, 16), (4, 12));
+        let across = at((0, 1), (7, 9), (2, 14));
+        assert_eq!(check_disjoint(&[below, right, left]), Ok(()));
+        assert_eq!(check_disjoint(&[left, right, across]), Err(JobError::Overlap { first: 1, second: 2 }));
+        assert!(check_disjoint(&[across, left]).is_err());
+        assert!(check_disjoint(&[left, left]).is_err());
+        let other_output = (1, left.1);
+        assert_eq!(check_disjoint(&[left, other_output]), Ok(()));
+    }
+
+    #[test]
+    fn a_grid_of_random_boxes_agrees_with_comparing_all_pairs() {
+        let mut state = 7u32;
+        let mut next = |n: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 16) % n
+        };
+        for _ in 0..2000 {
+            let boxes: Vec<_> = (0..6)
+                .map(|_| {
+                    let (band, x, y) = (next(2), next(12), next(12));
+                    at((band, band + 1), (y, y + 1 + next(4)), (x, x + 1 + next(4)))
+                })
+                .collect();
+            let overlapping = (0..6).any(|i| (0..i).any(|j| boxes[i].1.overlaps(&boxes[j].1)));
+            assert_eq!(check_disjoint(&boxes).is_err(), overlapping, "{boxes:?}");
+        }
+    }
+
+    #[test]
+    fn band_ranges_overlap_wholly_or_not_at_all() {
+        let one = at((0, 1), (0, 1), (0, 1));
+        let two = at((1, 3), (0, 1), (0, 1));
+        assert_eq!(check_bands(&[one, two, two]), Ok(()));
+        assert_eq!(
+            check_bands(&[two, at((2, 3), (5, 6), (0, 1))]),
+            Err(JobError::Bands { first: 0, second: 1 })
+        );
+        assert_eq!(
+            check_bands(&[one, at((0, 2), (5, 6), (0, 1))]),
+            Err(JobError::Bands { first: 0, second: 1 })
+        );
+    }
 }

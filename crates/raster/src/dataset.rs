@@ -11,7 +11,7 @@ use crate::plan::{Facts, Fetch, ReadPlan, layout_of, plan_read};
 use crate::raster::Raster;
 use crate::source::{FileSource, Source};
 use crate::window::Window;
-use crate::{adjust, pipeline};
+use crate::{adjust, mask, mask::MaskSource, pipeline};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use strile_engine::{Context, Fill, Output, OutputSpec, Report, Support};
@@ -24,6 +24,9 @@ pub struct Dataset {
     metadata: Metadata,
     warnings: Vec<Warning>,
 }
+
+/// Offset, size, span and task of a block while a read is planned.
+const PLAN_BYTES_PER_BLOCK: u64 = 160;
 
 /// What a request resolves to.
 pub(crate) struct Target<'a> {
@@ -190,9 +193,35 @@ impl Dataset {
         sample.and_then(|(nodata, data_type)| nodata.to_sample(data_type)).map(Fill).unwrap_or_default()
     }
 
-    /// Plans a read without touching a pixel.
+    /// Where the validity of a level's pixels comes from.
+    pub fn mask_source(&self, options: &ReadOptions) -> Result<MaskSource> {
+        let level = self.level(options)?;
+        Ok(match level.mask {
+            Some(_) => MaskSource::Image,
+            None => MaskSource::of(&level.image, self.metadata.nodata.is_some()),
+        })
+    }
+
+    /// Plans a read without touching a pixel; a mask that has no image is read from what it comes from.
     pub fn plan(&self, options: &ReadOptions, context: &Context) -> Result<ReadPlan> {
+        if options.layer == Layer::Mask
+            && let Some(pixels) = self.mask_source(options)?.pixels(options)
+        {
+            return Ok(self.prepare(&pixels, context)?.1);
+        }
         Ok(self.prepare(options, context)?.1)
+    }
+
+    fn derived_mask(&self, source: MaskSource, options: &ReadOptions, context: &Context) -> Result<Raster> {
+        let Some(pixels) = source.pixels(options) else {
+            let target = self.target(&ReadOptions { layer: Layer::Pixels, ..options.clone() })?;
+            return mask::all_valid(target.window, context);
+        };
+        let raster = self.read(&pixels, context)?;
+        Ok(match source {
+            MaskSource::NoData => mask::from_nodata(&raster, raster.fill),
+            _ => mask::from_alpha(raster),
+        })
     }
 
     fn prepare(&self, options: &ReadOptions, context: &Context) -> Result<(Choice, ReadPlan)> {
@@ -235,13 +264,23 @@ impl Dataset {
         // Refused here, before a large block table is fetched for pixels that memory cannot hold.
         let need = output.len().map_or(u64::MAX, |len| len as u64);
         drop(context.budget.take(need, "the decoded image")?);
-        let spans = locate(file.source.as_ref(), image, decoded_len, &facts.runs())?;
+        let runs = facts.runs();
+        let blocks = runs.iter().fold(0u64, |sum, run| sum.saturating_add(run.end - run.start));
+        let _plan =
+            context.budget.take(blocks.saturating_mul(PLAN_BYTES_PER_BLOCK), "the plan of the read")?;
+        let spans = locate(file.source.as_ref(), image, decoded_len, &runs)?;
         let plan = plan_read(facts, output, &spans, options);
         Ok((choice, plan))
     }
 
     /// Reads pixels into new memory.
     pub fn read(&self, options: &ReadOptions, context: &Context) -> Result<Raster> {
+        if options.layer == Layer::Mask {
+            let source = self.mask_source(options)?;
+            if source != MaskSource::Image {
+                return self.derived_mask(source, options, context);
+            }
+        }
         let (choice, plan) = self.prepare(options, context)?;
         let _lease = context.budget.take(plan.memory.output, "the decoded image")?;
         let spec = plan.output.clone();

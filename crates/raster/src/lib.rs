@@ -12,15 +12,17 @@
 //! ```
 //!
 //! The map: `source` where bytes come from; `open`, `pages`, `dataset` what a file holds; `window`, `options`
-//! what is asked for; `plan` what will be done; `locate` where blocks are; `pipeline` doing it; `pieces` doing it piece by piece; `adjust` what
-//! is done to the result; `device` the engines; `raster` the pixels.
+//! what is asked for; `plan` what will be done; `locate` where blocks are; `pipeline` doing it; `pieces` doing it
+//! piece by piece; `adjust` what is done to the result; `footprint` where it lies; `device` the engines; `raster` the pixels.
 
 mod adjust;
 pub mod bytes;
 mod dataset;
 mod device;
 mod error;
+mod footprint;
 mod locate;
+mod mask;
 mod metadata;
 mod open;
 mod options;
@@ -35,6 +37,7 @@ mod window;
 pub use dataset::Dataset;
 pub use device::{DeviceInfo, devices};
 pub use error::{Error, Result};
+pub use mask::MaskSource;
 pub use metadata::Metadata;
 pub use open::OpenOptions;
 pub use options::{Device, Interleave, Layer, OnFault, ReadOptions};

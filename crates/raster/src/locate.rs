@@ -38,12 +38,8 @@ pub(crate) fn locate(
 fn values(source: &dyn Source, array: &BlockArray, runs: &[Range<u64>]) -> Result<Vec<u64>> {
     match array {
         BlockArray::Here(values) => {
-            let slice = |run: &Range<u64>| {
-                let (start, end) = (usize::try_from(run.start).ok()?, usize::try_from(run.end).ok()?);
-                values.get(start..end)
-            };
-            let slices: Option<Vec<&[u64]>> = runs.iter().map(slice).collect();
-            Ok(slices.ok_or_else(|| short_table(source))?.concat())
+            let value = |index: u64| usize::try_from(index).ok().and_then(|at| values.get(at)).copied();
+            Ok(runs.iter().flat_map(Clone::clone).map(|index| value(index).unwrap_or(0)).collect())
         }
         BlockArray::There(array) => fetch(source, array, runs),
     }
@@ -54,15 +50,21 @@ fn fetch(source: &dyn Source, array: &FileArray, runs: &[Range<u64>]) -> Result<
     let merged = coalesce(&wanted, TABLE_GAP);
     let pieces = read_ranges(source, &merged).map_err(|error| io_error(source, error))?;
     let mut values = Vec::new();
-    for range in &wanted {
+    for (run, range) in runs.iter().zip(&wanted) {
+        let before = values.len() as u64;
         let at = merged.partition_point(|piece| piece.start <= range.start).checked_sub(1);
-        let bytes = at.and_then(|at| {
+        let bytes = if range.is_empty() { Some(&[][..]) } else { None };
+        let bytes = bytes.or_else(|| {
+            let at = at?;
             let (piece, bytes) = (merged.get(at)?, pieces.get(at)?);
             let start = usize::try_from(range.start - piece.start).ok()?;
             bytes.get(start..start.checked_add(usize::try_from(range.end - range.start).ok()?)?)
         });
         let decoded = bytes.and_then(|bytes| array.decode(bytes));
         values.extend(decoded.ok_or_else(|| short_table(source))?);
+        // Blocks past the end of the table are not stored.
+        let wanted = usize::try_from(before + (run.end - run.start)).map_err(|_| short_table(source))?;
+        values.resize(wanted, 0);
     }
     Ok(values)
 }

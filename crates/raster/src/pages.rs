@@ -15,7 +15,8 @@ pub struct Level {
     pub mask: Option<(usize, Arc<Image>)>,
 }
 
-/// A full image, then its overviews from large to small.
+/// A full image, then its overviews in the order of the file, as GDAL numbers them: from large to small in
+/// every file that a usual writer made.
 #[derive(Debug, Clone)]
 pub struct Page {
     /// At least one.
@@ -26,12 +27,6 @@ impl Page {
     /// The full image.
     pub fn full(&self) -> Option<&Level> {
         self.levels.first()
-    }
-
-    fn sort_overviews(&mut self) {
-        if let Some((_, overviews)) = self.levels.split_first_mut() {
-            overviews.sort_by_key(|level| std::cmp::Reverse((level.image.width, level.image.height)));
-        }
     }
 
     fn add_mask(&mut self, file: usize, mask: Arc<Image>) -> bool {
@@ -103,9 +98,6 @@ pub(crate) fn pages_of(
             }
         }
     }
-    for page in &mut pages {
-        page.sort_overviews();
-    }
     for (owner, mask, place) in masks {
         let page = owner.and_then(|at| pages.get_mut(at));
         if !page.is_some_and(|page| page.add_mask(0, mask)) {
@@ -127,7 +119,6 @@ pub(crate) fn add_external_overviews(pages: &mut [Page], index: usize, external:
         page.add_overview(index, level.image);
         masks.extend(level.mask.map(|(_, mask)| mask));
     }
-    page.sort_overviews();
     for mask in masks {
         page.add_mask(index, mask);
     }

@@ -1,7 +1,7 @@
 //! Where the blocks of an image are: two arrays, which may be too large to fetch whole.
 
 use crate::directory::{Directory, Entry, ValueData};
-use crate::{ByteOrder, FieldType, Tag, TiffError};
+use crate::{ByteOrder, FieldType, Tag, TiffError, Warning};
 use std::ops::Range;
 
 /// One array of a block table.
@@ -88,11 +88,12 @@ pub struct BlockTable {
 }
 
 impl BlockTable {
-    /// The table of a directory, `blocks` long at least; sizes may be missing (then `None`).
+    /// The table of a directory; sizes may be missing (then `None`), and blocks past its end are not stored.
     pub(crate) fn from_directory(
         directory: &Directory,
         tiled: bool,
         blocks: u64,
+        warnings: &mut Vec<Warning>,
     ) -> Result<(BlockArray, Option<BlockArray>), TiffError> {
         let (offsets_tag, sizes_tag) = match tiled {
             // Some writers of tiles use the strips' tags, and libtiff reads them.
@@ -114,13 +115,16 @@ impl BlockTable {
             None => None,
         };
         for (tag, array) in [(offsets_tag, Some(&offsets)), (sizes_tag, sizes.as_ref())] {
-            if let Some(found) = array.map(BlockArray::count)
-                && found < blocks
-            {
+            let Some(found) = array.map(BlockArray::count) else { continue };
+            if found == 0 {
                 return Err(TiffError::invalid(
                     directory.place(tag),
-                    format!("{found} values, {blocks} blocks expected"),
+                    format!("no values, {blocks} blocks expected"),
                 ));
+            }
+            if found < blocks {
+                let message = format!("{found} values for {blocks} blocks, the rest taken as not stored");
+                warnings.push(Warning::new("missing-block-offsets", directory.place(tag), message));
             }
         }
         Ok((offsets, sizes))

@@ -232,7 +232,7 @@ fn table_of(
 ) -> Result<BlockTable, TiffError> {
     let tiled = grid.kind == BlockKind::Tile;
     let blocks = grid.blocks();
-    let (offsets, sizes) = BlockTable::from_directory(directory, tiled, blocks)?;
+    let (offsets, sizes) = BlockTable::from_directory(directory, tiled, blocks, warnings)?;
     let tag = if tiled { Tag::TileOffsets } else { Tag::StripOffsets };
     if offsets.count() > blocks {
         let message = format!("{} values for {blocks} blocks, the rest ignored", offsets.count());

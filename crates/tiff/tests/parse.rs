@@ -172,8 +172,8 @@ fn an_image_is_checked_at_the_door() {
         "tag ImageWidth (256) of the directory at byte 8: 0, at least 1 expected"
     );
     assert_eq!(
-        fault((278, 3, 1, 1)),
-        "tag StripOffsets (273) of the directory at byte 8: 1 values, 2 blocks expected"
+        fault((273, 4, 0, 0)),
+        "tag StripOffsets (273) of the directory at byte 8: no values, 1 blocks expected"
     );
     assert_eq!(
         fault((259, 3, 1, 34661)),
@@ -199,6 +199,18 @@ fn missing_sizes_are_estimated_with_a_warning() {
             .unwrap();
     assert_eq!(image.table.sizes, BlockArray::Here(vec![4]));
     assert_eq!(warnings[0].code, "estimated-block-sizes");
+}
+
+#[test]
+fn blocks_without_an_offset_are_not_stored_and_told() {
+    // One row a strip: two blocks, one offset.
+    let tiff = parse(&with((278, 3, 1, 1))).unwrap();
+    let mut warnings = vec![];
+    let image =
+        Image::from_directory(&tiff.directories[0], 0, tiff.file_len, &Limits::default(), &mut warnings)
+            .unwrap();
+    assert_eq!((image.grid.blocks(), image.table.offsets.count()), (2, 1));
+    assert_eq!(warnings[0].code, "missing-block-offsets");
 }
 
 #[test]

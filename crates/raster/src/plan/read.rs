@@ -208,6 +208,7 @@ fn placement_of(facts: &Facts<'_>, column: u32, row: u32, first_band: u32) -> Op
     let part = block.intersection(&facts.window)?;
     Some(Placement {
         rows: grid.rows_of(row, image.height),
+        image_rows: block.height,
         block_x: part.x - left,
         block_y: part.y - top,
         width: part.width,

@@ -1,0 +1,55 @@
+//! Where the pixels of a request lie, and which pixels lie in a box of coordinates.
+
+use crate::dataset::Dataset;
+use crate::error::Result;
+use crate::options::ReadOptions;
+use crate::window::Window;
+use strile_tiff::geo::GeoTransform;
+
+/// A box that ends this close to a pixel's edge, in pixels, ends at the edge: coordinates are rounded.
+const EDGE: f64 = 1e-6;
+
+impl Dataset {
+    /// The transform of a request's own pixels: that of the file, for the level and from the window's corner.
+    /// `None` where the file has none, for pages after the first, and where the result is turned.
+    pub fn transform(&self, options: &ReadOptions) -> Result<Option<GeoTransform>> {
+        let target = self.target(options)?;
+        let turned = options.apply_orientation && target.image.orientation != 1;
+        let level = self.level_transform(options, (target.image.width, target.image.height));
+        let corner =
+            |transform: GeoTransform| transform.window(target.window.x.into(), target.window.y.into());
+        Ok(level.map(corner).filter(|_| !turned))
+    }
+
+    fn level_transform(&self, options: &ReadOptions, (width, height): (u32, u32)) -> Option<GeoTransform> {
+        let full = &self.pages().get(options.page)?.full()?.image;
+        let transform = self.metadata().georeference.transform.filter(|_| options.page == 0)?;
+        let ratio = |full: u32, level: u32| f64::from(full) / f64::from(level.max(1));
+        Some(transform.scaled(ratio(full.width, width), ratio(full.height, height)))
+    }
+
+    /// The window of the requested level that covers what of a box (west, south, east, north) is in the image.
+    pub fn window_of_box(&self, options: &ReadOptions, sides: [f64; 4]) -> Result<Window> {
+        let image = self.target(&ReadOptions { window: None, ..options.clone() })?.image;
+        let (width, height) = (image.width, image.height);
+        let no_transform = || self.refuse("has no georeference that a box could be found with".into());
+        let transform = self.level_transform(options, (width, height)).ok_or_else(no_transform)?;
+        let inverse = transform.inverse().ok_or_else(no_transform)?;
+        let [west, south, east, north] = sides;
+        let pixels = inverse.bounds(west, south, east - west, north - south);
+        let side = |low: f64, high: f64, size: u32| {
+            let (first, end) = ((low + EDGE).floor().max(0.0), (high - EDGE).ceil().min(size.into()));
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to size, checked")]
+            (first < end).then_some((first as u32, (end - first) as u32))
+        };
+        let window = side(pixels.min_x, pixels.max_x, width).zip(side(pixels.min_y, pixels.max_y, height));
+        let ((x, width), (y, height)) = window.ok_or_else(|| {
+            let all = transform.bounds(0.0, 0.0, width.into(), height.into());
+            self.refuse(format!(
+                "the box {west},{south},{east},{north} does not touch the image, which covers {},{},{},{}",
+                all.min_x, all.min_y, all.max_x, all.max_y
+            ))
+        })?;
+        Ok(Window { x, y, width, height })
+    }
+}

@@ -1,0 +1,157 @@
+//! Which pixels are valid, for images with no mask of their own: by alpha, by nodata, or all of them.
+//!
+//! The result is what GDAL's dataset mask is: 0 for a pixel that is not valid, 255 for one that is, and
+//! between for alpha between.
+
+use crate::error::{Error, Result};
+use crate::options::{Interleave, Layer, ReadOptions};
+use crate::raster::Raster;
+use crate::window::Window;
+use strile_engine::{Context, EngineError, Fill};
+use strile_tiff::{DataType, ExtraSample, Image};
+
+/// Where the validity of pixels comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MaskSource {
+    /// A mask image, in the file or beside it.
+    Image,
+    /// This band, from 1.
+    Alpha(u16),
+    /// The nodata value: a pixel is valid where any band differs from it.
+    NoData,
+    /// Nothing says otherwise: all pixels are valid.
+    AllValid,
+}
+
+impl MaskSource {
+    /// What speaks of validity in an image without a mask image.
+    pub(crate) fn of(image: &Image, has_nodata: bool) -> Self {
+        let extra = &image.colour.extra_samples;
+        let is_alpha = |e: &ExtraSample| *e != ExtraSample::Unspecified;
+        let first_extra = usize::from(image.samples).saturating_sub(extra.len());
+        let alpha = extra.iter().position(is_alpha).and_then(|at| u16::try_from(first_extra + at + 1).ok());
+        match alpha {
+            Some(band) => Self::Alpha(band),
+            None if has_nodata => Self::NoData,
+            None => Self::AllValid,
+        }
+    }
+
+    /// What has to be read to know it; `None` where nothing has to.
+    pub(crate) fn pixels(self, options: &ReadOptions) -> Option<ReadOptions> {
+        let bands = match self {
+            Self::Alpha(band) => Some(vec![band]),
+            Self::NoData => None,
+            Self::Image | Self::AllValid => return None,
+        };
+        let interleave = Interleave::BandFirst;
+        Some(ReadOptions {
+            bands,
+            layer: Layer::Pixels,
+            interleave,
+            invert_min_is_white: false,
+            ..options.clone()
+        })
+    }
+}
+
+/// A mask where every pixel of the window is valid.
+pub(crate) fn all_valid(window: Window, context: &Context) -> Result<Raster> {
+    let len = u64::from(window.width).saturating_mul(u64::from(window.height));
+    let _lease = context.budget.take(len, "the mask")?;
+    let len = usize::try_from(len).map_err(|_| Error::Engine(EngineError::Abandoned))?;
+    Ok(mask(window.height, window.width, vec![255; len]))
+}
+
+/// The mask that alpha means: 16 bits scaled to 8, other types as they are where they have 8 bits, else
+/// valid where not 0.
+pub(crate) fn from_alpha(alpha: Raster) -> Raster {
+    let scaled = |bytes: &[u8]| -> u8 {
+        match (alpha.data_type, bytes) {
+            (DataType::U8, &[value]) => value,
+            (DataType::U16, &[a, b]) => {
+                // GDAL's rule: any alpha above 0 stays above 0.
+                let value = u32::from(u16::from_ne_bytes([a, b]));
+                u8::try_from((value * 255 / 65535).max(u32::from(value > 0))).unwrap_or(255)
+            }
+            (_, bytes) => {
+                if bytes.iter().any(|&b| b != 0) {
+                    255
+                } else {
+                    0
+                }
+            }
+        }
+    };
+    let pixels = alpha.pixels.chunks_exact(alpha.data_type.size()).map(scaled).collect();
+    mask(alpha.rows, alpha.columns, pixels)
+}
+
+/// The mask that nodata means: valid where any band is not nodata.
+pub(crate) fn from_nodata(raster: &Raster, nodata: Fill) -> Raster {
+    let size = raster.data_type.size();
+    let nodata = nodata.0.get(..size).unwrap_or_default();
+    let plane = raster.rows as usize * raster.columns as usize;
+    let mut pixels = vec![0u8; plane];
+    for band in raster.pixels.chunks_exact((plane * size).max(1)) {
+        for (valid, sample) in pixels.iter_mut().zip(band.chunks_exact(size)) {
+            if !same(sample, nodata, raster.data_type) {
+                *valid = 255;
+            }
+        }
+    }
+    mask(raster.rows, raster.columns, pixels)
+}
+
+/// Equal as values: every NaN is the nodata NaN, and both zeros are one.
+fn same(sample: &[u8], nodata: &[u8], data_type: DataType) -> bool {
+    match (data_type, sample.first_chunk(), nodata.first_chunk(), sample.first_chunk(), nodata.first_chunk())
+    {
+        (DataType::F32 | DataType::C64, Some(a), Some(b), ..) => {
+            let (a, b) = (f32::from_ne_bytes(*a), f32::from_ne_bytes(*b));
+            a == b || (a.is_nan() && b.is_nan())
+        }
+        (DataType::F64 | DataType::C128, _, _, Some(a), Some(b)) => {
+            let (a, b) = (f64::from_ne_bytes(*a), f64::from_ne_bytes(*b));
+            a == b || (a.is_nan() && b.is_nan())
+        }
+        _ => sample == nodata,
+    }
+}
+
+fn mask(rows: u32, columns: u32, pixels: Vec<u8>) -> Raster {
+    Raster {
+        data_type: DataType::U8,
+        bands: 1,
+        rows,
+        columns,
+        interleave: Interleave::BandFirst,
+        pixels,
+        fill: Fill::default(),
+        faults: vec![],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raster(data_type: DataType, pixels: Vec<u8>) -> Raster {
+        let columns = u32::try_from(pixels.len() / data_type.size()).unwrap();
+        Raster { data_type, columns, ..mask(1, columns, pixels) }
+    }
+
+    #[test]
+    fn wide_alpha_is_scaled_and_never_lost() {
+        let values: Vec<u8> = [0u16, 1, 256, 32768, 65535].iter().flat_map(|v| v.to_ne_bytes()).collect();
+        assert_eq!(from_alpha(raster(DataType::U16, values)).pixels, [0, 1, 1, 127, 255]);
+    }
+
+    #[test]
+    fn nan_is_nodata_by_any_bits() {
+        let values = [f32::NAN, -f32::NAN, 1.0].iter().flat_map(|v| v.to_ne_bytes()).collect();
+        let mut fill = Fill::default();
+        fill.0[..4].copy_from_slice(&f32::NAN.to_ne_bytes());
+        assert_eq!(from_nodata(&raster(DataType::F32, values), fill).pixels, [0, 0, 255]);
+    }
+}
