@@ -1,2 +1,39 @@
-//! strile
-fn main() {}
+//! The command line of strile: parse, resolve, call one function of `strile`, print.
+//!
+//! Data goes to standard output, everything else to standard error. Exit 0: done; 1: done, and faults or
+//! differences were found; 2: an error, told in one sentence; 130: stopped by Ctrl-C.
+
+mod args;
+mod commands;
+mod failure;
+mod geo;
+mod input;
+mod output;
+mod progress;
+mod samples;
+
+use args::{Arguments, Command};
+use clap::Parser as _;
+use failure::{Failure, Outcome};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let session = match input::Session::new(arguments.quiet) {
+        Ok(session) => session,
+        Err(failure) => return failure.report(),
+    };
+    let outcome: Result<Outcome, Failure> = match arguments.command {
+        Command::Info(args) => commands::info::run(&args, &session),
+        Command::Dump(args) => commands::dump::run(&args, &session),
+        Command::Bench(args) => commands::bench::run(&args, &session),
+        Command::Devices(args) => commands::devices::run(&args),
+        Command::Demo(args) => commands::demo::run(&args, &session),
+        Command::Completions(args) => commands::completions::run(&args),
+    };
+    match outcome {
+        Ok(Outcome::Clean) => ExitCode::SUCCESS,
+        Ok(Outcome::Found) => ExitCode::from(1),
+        Err(failure) => failure.report(),
+    }
+}

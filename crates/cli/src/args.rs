@@ -1,0 +1,324 @@
+//! What can be asked for. Parsing never acts; defaults are those of `strile`.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
+use strile::{Device, Interleave, Layer, OnFault, ReadOptions, Window};
+
+/// Read GeoTIFF and Cloud-Optimized GeoTIFF, fast and safely.
+#[derive(Debug, Parser)]
+#[command(name = "strile", version, arg_required_else_help = true, after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Print no warnings, notes or progress; errors only
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Info(InfoArgs),
+    Dump(DumpArgs),
+    Bench(BenchArgs),
+    Devices(DevicesArgs),
+    Demo(DemoArgs),
+    Completions(CompletionsArgs),
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  strile info dem.tif
+  strile dump dem.tif -o dem.npy
+  strile dump dem.tif --window 0,0,512,512 -o corner.png
+  strile bench dem.tif
+  strile demo
+
+Exit status: 0 done; 1 done, with faults or differences; 2 an error.";
+
+/// Tell what files hold: size, type, compression, georeference, overviews.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strile info dem.tif
+  strile info --json a.tif b.tif
+  strile info --explain dem.tif
+  curl -s https://example.org/dem.tif | strile info -")]
+pub struct InfoArgs {
+    /// Files; `-` reads standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Print JSON: {"files": […]}
+    #[arg(long)]
+    pub json: bool,
+    /// Tell also what a read of the whole first image would do
+    #[arg(long)]
+    pub explain: bool,
+}
+
+/// Write pixels to a file or to standard output.
+///
+/// Samples are those stored in the file; Orientation and white-is-zero are applied only on request. Formats:
+/// `raw`, one line of JSON (shape, dtype, geo), then little-endian samples band by band; `npy`, numpy's; `png`,
+/// 8 and 16-bit unsigned samples exactly, other types stretched to 8 bits; `csv`, a line for each pixel.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strile dump dem.tif -o dem.npy
+  strile dump dem.tif --format raw > dem.raw
+  strile dump rgb.tif --band 3 --band 2 --band 1 --overview 0 -o quicklook.png
+  strile dump dem.tif --bbox 500000,4400000,510000,4410000 -o part.npy
+  strile dump damaged.tif --on-fault fill -o rescued.npy
+  strile dump dem.tif --window 0,0,4,4 --format csv -o -")]
+pub struct DumpArgs {
+    /// The file; `-` reads standard input
+    pub file: PathBuf,
+    /// Format; by default what the name after -o ends in, else raw
+    #[arg(long)]
+    pub format: Option<Format>,
+    /// Where to; `-` is standard output, the default
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+    /// Pixels to read, of the chosen level
+    #[arg(long, value_name = "X,Y,W,H", value_parser = parse_window, conflicts_with = "bbox")]
+    pub window: Option<Window>,
+    /// Area to read, in the coordinates of the file's reference system
+    #[arg(long, value_name = "W,S,E,N", value_parser = parse_bbox, allow_hyphen_values = true)]
+    pub bbox: Option<Bbox>,
+    /// Bands to read, from 1, in this order; all by default
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub band: Vec<u16>,
+    /// Read a reduced level: 0 is the largest of them
+    #[arg(long, value_name = "K")]
+    pub overview: Option<usize>,
+    /// Page of the file, from 0
+    #[arg(long, value_name = "N", default_value_t = ReadOptions::default().page)]
+    pub page: usize,
+    /// Read the mask (0 and 255) instead of pixels
+    #[arg(long)]
+    pub mask: bool,
+    /// What to do with blocks that cannot be decoded
+    #[arg(long, default_value = "fail")]
+    pub on_fault: FaultPolicy,
+    /// Turn the image as its Orientation says
+    #[arg(long)]
+    pub orient: bool,
+    /// Invert images whose 0 is white
+    #[arg(long)]
+    pub invert_white: bool,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    /// Tell what would be done and read no pixel (`--explain=json` for programs)
+    #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
+    pub explain: Option<Explain>,
+}
+
+/// Measure how fast files are read.
+///
+/// Gives the seconds of the best of several whole reads of the first image into memory. Inside the timer:
+/// opening the file, planning, taking the memory, reading and decoding all blocks. Outside: starting the
+/// program and giving the memory back. The file is opened anew each time; after the first read it comes from
+/// the system's page cache.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strile bench dem.tif
+  strile bench --threads 1 --repeat 10 a.tif b.tif
+  strile bench --device cpu --json dem.tif
+  strile bench --explain dem.tif")]
+pub struct BenchArgs {
+    /// Files
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    /// Reads, of which the best counts
+    #[arg(long, value_name = "N", default_value = "5")]
+    pub repeat: NonZeroU32,
+    /// Print JSON: {"results": […]}
+    #[arg(long)]
+    pub json: bool,
+    /// Tell what would be done and read no pixel
+    #[arg(long)]
+    pub explain: bool,
+}
+
+/// List what can decode on this machine.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strile devices
+  strile devices --json")]
+pub struct DevicesArgs {
+    /// Print JSON: {"devices": […]}
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Make a raster, read it back on every device, check every pixel, show how fast it went.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strile demo
+  strile demo --dir demo-files")]
+pub struct DemoArgs {
+    /// Where files are left; by default a new folder among the system's temporary files
+    #[arg(long)]
+    pub dir: Option<PathBuf>,
+}
+
+/// Print a completion script for a shell.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strile completions bash > ~/.local/share/bash-completion/completions/strile
+  strile completions zsh > ~/.zfunc/_strile
+  strile completions fish > ~/.config/fish/completions/strile.fish")]
+pub struct CompletionsArgs {
+    /// The shell
+    pub shell: clap_complete::Shell,
+}
+
+/// What decodes, and what it may take.
+#[derive(Debug, Args)]
+pub struct EngineArgs {
+    /// What decodes: `auto`, `cpu` or `cuda:N`
+    #[arg(long, value_parser = parse_device, default_value = "auto")]
+    pub device: Device,
+    /// Threads; all by default
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+    /// Limit on memory, as 2GiB; three quarters of the machine's by default
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub memory: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Raw,
+    Npy,
+    Png,
+    Csv,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FaultPolicy {
+    /// Stop and name the first
+    Fail,
+    /// Fill them with nodata, else 0; list them; exit 1
+    Fill,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Explain {
+    Text,
+    Json,
+}
+
+/// West, south, east, north.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bbox(pub [f64; 4]);
+
+impl DumpArgs {
+    /// The request; `bbox` is resolved by the caller, who has the file.
+    pub fn read_options(&self, interleave: Interleave) -> ReadOptions {
+        ReadOptions {
+            page: self.page,
+            overview: self.overview,
+            window: self.window,
+            bands: (!self.band.is_empty()).then(|| self.band.clone()),
+            layer: if self.mask { Layer::Mask } else { Layer::Pixels },
+            interleave,
+            on_fault: match self.on_fault {
+                FaultPolicy::Fail => OnFault::Fail,
+                FaultPolicy::Fill => OnFault::Fill,
+            },
+            apply_orientation: self.orient,
+            invert_min_is_white: self.invert_white,
+            device: self.engine.device,
+        }
+    }
+}
+
+fn numbers<T: std::str::FromStr, const N: usize>(text: &str, form: &str) -> Result<[T; N], String> {
+    let parsed: Option<Vec<T>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
+    let parsed = parsed.and_then(|numbers| <[T; N]>::try_from(numbers).ok());
+    parsed.ok_or_else(|| format!("{N} numbers expected: {form}"))
+}
+
+fn parse_window(text: &str) -> Result<Window, String> {
+    let [x, y, width, height] = numbers(text, "column,row,width,height")?;
+    Ok(Window { x, y, width, height })
+}
+
+fn parse_bbox(text: &str) -> Result<Bbox, String> {
+    let sides: [f64; 4] = numbers(text, "west,south,east,north")?;
+    match sides {
+        [west, south, east, north] if west < east && south < north => Ok(Bbox(sides)),
+        _ => Err("west must be below east, and south below north".into()),
+    }
+}
+
+fn parse_device(text: &str) -> Result<Device, String> {
+    match text {
+        "auto" => Ok(Device::Auto),
+        "cpu" => Ok(Device::Cpu),
+        "cuda" => Ok(Device::Cuda(0)),
+        _ => {
+            let index = text.strip_prefix("cuda:").and_then(|index| index.parse().ok());
+            index.map(Device::Cuda).ok_or_else(|| "`auto`, `cpu` or `cuda:N` expected".into())
+        }
+    }
+}
+
+fn parse_size(text: &str) -> Result<u64, String> {
+    strile::bytes::parse(text).ok_or_else(|| "a number of bytes expected, as 2GiB or 500MB".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    /// Every line of every list of examples that begins with `strile` (or pipes into it) must parse.
+    #[test]
+    fn every_example_parses() {
+        let root = Arguments::command();
+        let mut seen = 0;
+        for command in root.get_subcommands().chain([&root]) {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let mut here = 0;
+            for line in help.lines().filter(|line| line.starts_with("  ")) {
+                let line = line.split(" | ").last().unwrap();
+                let words = line.split_whitespace().take_while(|word| *word != ">");
+                Arguments::try_parse_from(words).unwrap_or_else(|error| panic!("{line}: {error}"));
+                here += 1;
+            }
+            assert!(here > 0, "{} has no examples", command.get_name());
+            seen += here;
+        }
+        assert!(seen >= 20, "{seen} examples");
+    }
+
+    #[test]
+    fn the_default_of_on_fault_is_the_library_s() {
+        let parsed = Arguments::try_parse_from(["strile", "dump", "a.tif"]).unwrap();
+        let Command::Dump(dump) = parsed.command else { panic!("not dump") };
+        let (ours, theirs) = (dump.read_options(Interleave::BandFirst), ReadOptions::default());
+        assert_eq!(format!("{ours:?}"), format!("{theirs:?}"));
+    }
+
+    #[test]
+    fn windows_boxes_and_devices_are_checked() {
+        assert!(parse_window("1,2,3").unwrap_err().contains("4 numbers"));
+        assert!(parse_window("-1,2,3,4").is_err());
+        assert!(parse_bbox("5,0,1,1").unwrap_err().contains("west"));
+        assert_eq!(parse_device("cuda:2"), Ok(Device::Cuda(2)));
+        assert!(parse_device("gpu").is_err());
+    }
+}

@@ -1,0 +1,25 @@
+//! `strile devices`.
+
+use crate::args::DevicesArgs;
+use crate::failure::{Failure, Outcome};
+use crate::output::{print, print_json};
+use serde_json::json;
+
+pub fn run(args: &DevicesArgs) -> Result<Outcome, Failure> {
+    let devices = strile::devices();
+    if args.json {
+        let list: Vec<_> = devices
+            .iter()
+            .map(|device| json!({"name": device.name, "description": device.description, "usable": device.usable}))
+            .collect();
+        print_json(&json!({ "devices": list }))?;
+    } else {
+        let width = devices.iter().map(|device| device.name.len()).max().unwrap_or(0);
+        let lines = devices.iter().map(|device| {
+            let usable = if device.usable { "usable    " } else { "not usable" };
+            format!("{:<width$}  {usable}  {}", device.name, device.description)
+        });
+        print(&lines.collect::<Vec<_>>().join("\n"))?;
+    }
+    Ok(Outcome::Clean)
+}

@@ -1,0 +1,146 @@
+//! Everything known about a dataset as JSON with stable keys.
+
+use crate::failure::Failure;
+use crate::geo::{geo_json, number};
+use serde_json::{Map, Value, json};
+use strile::tiff::gdal::{BandMetadata, MetadataItem};
+use strile::tiff::geo::Crs;
+use strile::tiff::{BlockKind, ByteOrder, ExtraSample, Image, Variant};
+use strile::{Dataset, Level, Page, Planar, Predictor, ReadOptions};
+
+pub fn facts(dataset: &Dataset) -> Result<Value, Failure> {
+    let metadata = dataset.metadata();
+    let geo = &metadata.georeference;
+    let tiff = dataset.tiff();
+    let mut place = geo_json(dataset, &ReadOptions::default())?;
+    if let (Some(place), Some(full)) = (place.as_object_mut(), dataset.pages().first().and_then(Page::full)) {
+        place.insert("crs".into(), geo.crs.as_ref().or(geo.gcp_crs.as_ref()).map(crs).into());
+        let bounds = geo.transform.map(|transform| {
+            let all = transform.bounds(0.0, 0.0, full.image.width.into(), full.image.height.into());
+            [all.min_x, all.min_y, all.max_x, all.max_y].map(number)
+        });
+        place.insert("bounds".into(), json!(bounds));
+        let resolution = geo.transform.map(|transform| <[f64; 2]>::from(transform.resolution()).map(number));
+        place.insert("pixel_size".into(), json!(resolution));
+        place.insert("gcps".into(), geo.gcps.len().into());
+        place.insert("rpc".into(), geo.rpc.is_some().into());
+    }
+    Ok(json!({
+        "file": dataset.name(),
+        "size": tiff.map(|tiff| tiff.file_len),
+        "format": tiff.map(|tiff| match tiff.header.variant { Variant::Classic => "TIFF", Variant::Big => "BigTIFF" }),
+        "byte_order": tiff.map(|tiff| match tiff.header.byte_order {
+            ByteOrder::Little => "little",
+            ByteOrder::Big => "big",
+        }),
+        "directories": tiff.map(|tiff| tiff.directories.len()),
+        "pages": dataset.pages().iter().map(page).collect::<Vec<_>>(),
+        "geo": place,
+        "bands": metadata.bands.iter().map(band).collect::<Vec<_>>(),
+        "categories": metadata.categories,
+        "metadata": items(&metadata.items),
+        "warnings": dataset.warnings().iter().map(|warning| json!({
+            "code": warning.code, "place": warning.place, "message": warning.message,
+        })).collect::<Vec<_>>(),
+    }))
+}
+
+fn page(page: &Page) -> Value {
+    let mut facts = page.full().map(level).unwrap_or_default();
+    facts.insert("overviews".into(), page.levels.iter().skip(1).map(level).map(Value::from).collect());
+    facts.into()
+}
+
+fn level(level: &Level) -> Map<String, Value> {
+    let mut facts = image(&level.image);
+    facts.insert("sidecar".into(), (level.file > 0).into());
+    let mask = level.mask.as_ref().map(|(file, mask)| {
+        let mut facts = image(mask);
+        facts.insert("sidecar".into(), (*file > 0).into());
+        facts
+    });
+    facts.insert("mask".into(), mask.into());
+    facts
+}
+
+fn image(image: &Image) -> Map<String, Value> {
+    let grid = &image.grid;
+    let pixel = image.sample.data_type().map(|data_type| data_type.size() as u64 * u64::from(image.samples));
+    let decoded = pixel.map(|pixel| pixel.saturating_mul(u64::from(image.width) * u64::from(image.height)));
+    let facts = json!({
+        "width": image.width,
+        "height": image.height,
+        "bands": image.samples,
+        "dtype": image.sample.data_type().map(|data_type| data_type.name()),
+        "sample": image.sample.to_string(),
+        "bits": image.sample.bits,
+        "mixed_bits": image.mixed_bits,
+        "compression": image.compression.name(),
+        "predictor": match image.predictor {
+            Predictor::None => "none",
+            Predictor::Horizontal => "horizontal",
+            Predictor::FloatingPoint => "floating-point",
+        },
+        "blocks": {
+            "kind": match grid.kind { BlockKind::Strip => "strips", BlockKind::Tile => "tiles" },
+            "width": grid.block_width,
+            "height": grid.block_height,
+            "across": grid.across,
+            "down": grid.down,
+            "count": grid.blocks(),
+        },
+        "interleave": match image.planar { Planar::Chunky => "pixel", Planar::Separate => "band" },
+        "photometric": image.colour.photometric.name(),
+        "extra_samples": image.colour.extra_samples.iter().map(|extra| match extra {
+            ExtraSample::Unspecified => "unspecified",
+            ExtraSample::AssociatedAlpha => "associated-alpha",
+            ExtraSample::UnassociatedAlpha => "unassociated-alpha",
+        }).collect::<Vec<_>>(),
+        "orientation": image.orientation,
+        "colour_map": image.colour.colour_map,
+        "decoded_bytes": decoded,
+    });
+    match facts {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+fn crs(crs: &Crs) -> Value {
+    json!({
+        "name": crs.name,
+        "kind": format!("{:?}", crs.kind).to_lowercase(),
+        "epsg": crs.epsg,
+        "horizontal_epsg": crs.horizontal_epsg,
+        "unit": crs.unit.as_ref().map(|unit| unit.name.clone()),
+        "vertical": crs.vertical.as_ref().map(|vertical| json!({"name": vertical.name, "epsg": vertical.epsg})),
+        "wkt": crs.wkt,
+    })
+}
+
+fn band(band: &BandMetadata) -> Value {
+    let statistics = band.statistics.as_ref().map(|statistics| {
+        json!({
+            "minimum": statistics.minimum.map(number),
+            "maximum": statistics.maximum.map(number),
+            "mean": statistics.mean.map(number),
+            "standard_deviation": statistics.standard_deviation.map(number),
+            "valid_percent": statistics.valid_percent.map(number),
+        })
+    });
+    json!({
+        "description": band.description,
+        "scale": band.scale.map(number),
+        "offset": band.offset.map(number),
+        "unit": band.unit,
+        "colour": band.colour,
+        "statistics": statistics,
+        "items": band.items.iter().map(|(name, value)| (name.clone(), json!(value))).collect::<Map<_, _>>(),
+    })
+}
+
+fn items(items: &[MetadataItem]) -> Value {
+    let list =
+        items.iter().map(|item| json!({"domain": item.domain, "name": item.name, "value": item.value}));
+    list.collect()
+}

@@ -1,0 +1,216 @@
+//! The facts of a file for people: sections of aligned lines. Whatever is absent is not mentioned.
+
+use crate::output::table;
+use serde_json::Value;
+use strile::bytes::human;
+
+/// Longer lists end in the number of those left out.
+const MOST: usize = 20;
+
+/// Lines `name  value`.
+#[derive(Default)]
+struct Lines(Vec<(&'static str, String)>);
+
+impl Lines {
+    fn add(&mut self, name: &'static str, value: impl Into<String>) {
+        let value = value.into();
+        if !value.is_empty() {
+            self.0.push((name, value));
+        }
+    }
+
+    fn section(&self, title: &str) -> String {
+        let lines = self.0.iter().map(|(name, value)| format!("  {name:<14} {value}"));
+        std::iter::once(title.to_owned()).chain(lines).collect::<Vec<_>>().join("\n")
+    }
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn joined(value: &Value) -> String {
+    list(value).iter().map(text).collect::<Vec<_>>().join(", ")
+}
+
+fn size(image: &Value) -> String {
+    format!("{} × {}", text(&image["width"]), text(&image["height"]))
+}
+
+fn bytes(value: &Value) -> String {
+    value.as_u64().map(human).unwrap_or_default()
+}
+
+fn blocks(image: &Value) -> String {
+    let blocks = &image["blocks"];
+    let of = |key: &str| text(&blocks[key]);
+    format!("{} {} of {} × {}", of("count"), of("kind"), of("width"), of("height"))
+}
+
+/// All sections of one file.
+pub fn describe(facts: &Value, plan: Option<&str>) -> String {
+    let pages = list(&facts["pages"]);
+    let mut file = Lines::default();
+    file.add("size", bytes(&facts["size"]));
+    file.add("format", format!("{}, {}-endian", text(&facts["format"]), text(&facts["byte_order"])));
+    file.add("pages", pages.len().to_string());
+    let mut sections = vec![file.section(&text(&facts["file"]))];
+    for (number, page) in pages.iter().enumerate().take(MOST) {
+        sections.push(image(page, &format!("page {number}")));
+    }
+    if pages.len() > MOST {
+        sections.push(format!("and {} more pages", pages.len() - MOST));
+    }
+    sections.extend(place(&facts["geo"]));
+    sections.extend(bands(list(&facts["bands"])));
+    sections.extend(metadata(list(&facts["metadata"])));
+    sections.extend(warnings(list(&facts["warnings"])));
+    if let Some(plan) = plan {
+        let lines: Vec<String> = plan.lines().map(|line| format!("  {line}")).collect();
+        sections.push(format!("plan of a whole read\n{}", lines.join("\n")));
+    }
+    sections.join("\n\n")
+}
+
+fn image(page: &Value, title: &str) -> String {
+    let mut lines = Lines::default();
+    lines.add("size", format!("{} pixels", size(page)));
+    let stored = match &page["mixed_bits"] {
+        Value::Null => text(&page["sample"]),
+        bits => format!("{} bits", joined(bits)),
+    };
+    let dtype = page["dtype"].as_str().unwrap_or("no type");
+    lines.add("bands", format!("{} × {dtype} ({stored})", text(&page["bands"])));
+    let predictor = match page["predictor"].as_str() {
+        Some("none") | None => String::new(),
+        Some(predictor) => format!(", {predictor} predictor"),
+    };
+    lines.add("compression", format!("{}{predictor}", text(&page["compression"])));
+    lines.add("blocks", format!("{}, interleaved by {}", blocks(page), text(&page["interleave"])));
+    lines.add("photometric", text(&page["photometric"]));
+    lines.add("extra samples", joined(&page["extra_samples"]));
+    if page["orientation"].as_u64() != Some(1) {
+        lines.add("orientation", format!("{} (not applied)", text(&page["orientation"])));
+    }
+    if let Some(map) = page["colour_map"].as_array() {
+        lines.add("colour map", format!("{} colours", map.len()));
+    }
+    if page["mask"].is_object() {
+        lines.add("mask", mask(page));
+    }
+    lines.add("decoded", bytes(&page["decoded_bytes"]));
+    let mut section = lines.section(title);
+    let overviews = list(&page["overviews"]);
+    if !overviews.is_empty() {
+        let rows: Vec<Vec<String>> = overviews
+            .iter()
+            .enumerate()
+            .map(|(at, level)| {
+                let name = format!("  overview {at}");
+                vec![name, size(level), blocks(level), text(&level["compression"]), mask(level)]
+            })
+            .collect();
+        section.push('\n');
+        section.push_str(&table(&rows));
+    }
+    section
+}
+
+fn mask(level: &Value) -> String {
+    match level["mask"]["sidecar"].as_bool() {
+        None => String::new(),
+        Some(false) => "mask".into(),
+        Some(true) => "mask in a sidecar".into(),
+    }
+}
+
+fn place(geo: &Value) -> Option<String> {
+    let mut lines = Lines::default();
+    let crs = &geo["crs"];
+    if crs.is_object() {
+        let epsg = [&crs["epsg"], &crs["horizontal_epsg"]].into_iter().find_map(Value::as_u64);
+        let code = epsg.map(|epsg| format!(" (EPSG:{epsg})")).unwrap_or_default();
+        lines.add("system", format!("{}{code}, {}", text(&crs["name"]), text(&crs["kind"])));
+        lines.add("unit", text(&crs["unit"]));
+        lines.add("heights", text(&crs["vertical"]["name"]));
+    }
+    if let [a, b, c, d, e, f] = list(&geo["transform"]) {
+        lines.add("origin", format!("{c}, {f}"));
+        lines.add("pixel size", joined(&geo["pixel_size"]));
+        if [b, d].iter().any(|v| v.as_f64() != Some(0.0)) || e.as_f64().is_some_and(|e| e > 0.0) {
+            lines.add("transform", format!("{a}, {b}, {c}, {d}, {e}, {f}"));
+        }
+        lines.add("bounds", joined(&geo["bounds"]));
+    }
+    if geo["gcps"].as_u64().is_some_and(|n| n > 0) {
+        lines.add("control points", text(&geo["gcps"]));
+    }
+    if geo["rpc"].as_bool() == Some(true) {
+        lines.add("camera model", "RPC");
+    }
+    lines.add("sample is", text(&geo["area_or_point"]).to_lowercase());
+    lines.add("nodata", text(&geo["nodata"]));
+    (!lines.0.is_empty()).then(|| lines.section("georeference"))
+}
+
+fn bands(bands: &[Value]) -> Option<String> {
+    let line = |band: &Value| {
+        let mut parts = vec![text(&band["description"])];
+        for key in ["colour", "unit", "scale", "offset"] {
+            if !band[key].is_null() {
+                parts.push(format!("{key} {}", text(&band[key])));
+            }
+        }
+        let statistics = &band["statistics"];
+        if !statistics["minimum"].is_null() || !statistics["maximum"].is_null() {
+            parts.push(format!("from {} to {}", text(&statistics["minimum"]), text(&statistics["maximum"])));
+        }
+        parts.retain(|part| !part.is_empty());
+        parts.join(", ")
+    };
+    let told =
+        bands.iter().enumerate().map(|(at, band)| (at + 1, line(band))).filter(|(_, line)| !line.is_empty());
+    let told: Vec<String> = told.map(|(number, line)| format!("  {number:<14} {line}")).collect();
+    listed("bands", told)
+}
+
+fn metadata(items: &[Value]) -> Option<String> {
+    let line = |item: &Value| {
+        let value = text(&item["value"]);
+        let first = value.lines().next().unwrap_or_default();
+        let more = if first.len() < value.len() { " …" } else { "" };
+        let domain = match item["domain"].as_str() {
+            None | Some("") => String::new(),
+            Some(domain) => format!("{domain}: "),
+        };
+        format!("  {domain}{} = {first}{more}", text(&item["name"]))
+    };
+    listed("metadata", items.iter().map(line).collect())
+}
+
+fn warnings(warnings: &[Value]) -> Option<String> {
+    let line = |warning: &Value| {
+        format!("  {}: {} [{}]", text(&warning["place"]), text(&warning["message"]), text(&warning["code"]))
+    };
+    listed("warnings", warnings.iter().map(line).collect())
+}
+
+fn listed(title: &str, mut lines: Vec<String>) -> Option<String> {
+    if lines.is_empty() {
+        return None;
+    }
+    let left_out = lines.len().saturating_sub(MOST);
+    lines.truncate(MOST);
+    if left_out > 0 {
+        lines.push(format!("  and {left_out} more (`--json` lists all)"));
+    }
+    Some(format!("{title}\n{}", lines.join("\n")))
+}

@@ -1,0 +1,104 @@
+//! How a command ends, and how an error is told: one sentence, then a hint where there is something to do.
+
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// A command that came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing to remark.
+    Clean,
+    /// Faults or differences were found, and told.
+    Found,
+}
+
+/// A command that did not.
+#[derive(Debug)]
+pub enum Failure {
+    /// The library says why.
+    Strile(strile::Error),
+    /// A file that is written, or standard input.
+    Io(String, io::Error),
+    /// The request does not make sense: a sentence and a hint.
+    Request(String, Option<&'static str>),
+    /// Several files were given and some failed; each was told already.
+    Told,
+}
+
+impl From<strile::Error> for Failure {
+    fn from(error: strile::Error) -> Self {
+        Self::Strile(error)
+    }
+}
+
+impl From<strile::BudgetError> for Failure {
+    fn from(error: strile::BudgetError) -> Self {
+        Self::Strile(error.into())
+    }
+}
+
+impl Failure {
+    /// For `map_err` on what is done to `path`.
+    pub fn at(path: &Path) -> impl Fn(io::Error) -> Self + '_ {
+        move |error| Self::Io(path.display().to_string(), error)
+    }
+
+    /// For `map_err` on standard output.
+    pub fn on_stdout(error: io::Error) -> Self {
+        Self::Io("standard output".into(), error)
+    }
+
+    /// Tells the error on standard error and gives the exit code.
+    pub fn report(&self) -> ExitCode {
+        match self {
+            // Whoever read our output has seen enough (`strile dump … | head`).
+            Self::Io(_, error) if error.kind() == io::ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
+            Self::Strile(strile::Error::Cancelled) => {
+                tell("error: cancelled");
+                return ExitCode::from(130);
+            }
+            Self::Told => {}
+            _ => {
+                tell(&format!("error: {}", self.sentence()));
+                if let Some(hint) = self.hint() {
+                    tell(&format!("\nhint: {hint}"));
+                }
+            }
+        }
+        ExitCode::from(2)
+    }
+
+    /// The error without `error:`.
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::Strile(error) => without_number(&error.to_string()),
+            Self::Io(place, error) => without_number(&format!("{place}: {error}")),
+            Self::Request(sentence, _) => sentence.clone(),
+            Self::Told => String::new(),
+        }
+    }
+
+    fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Request(_, hint) => *hint,
+            Self::Strile(strile::Error::Blocks { .. }) => {
+                Some("`strile dump --on-fault fill` fills faulty blocks and lists them")
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Writes a line to standard error; where nobody listens, nobody is told.
+pub fn tell(line: &str) {
+    let _unheard = writeln!(io::stderr(), "{line}");
+}
+
+/// The system's messages end in ` (os error 2)`, which says nothing more.
+fn without_number(message: &str) -> String {
+    match message.find(" (os error ") {
+        Some(at) => message.get(..at).unwrap_or(message).to_owned(),
+        None => message.to_owned(),
+    }
+}

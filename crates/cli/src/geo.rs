@@ -1,0 +1,64 @@
+//! The georeference of a request as JSON, in the words of the raw protocol.
+
+use serde_json::{Value, json};
+use strile::tiff::gdal::{BandMetadata, NoData};
+use strile::{Dataset, ReadOptions, Result};
+
+/// A number; those that JSON does not have as strings.
+pub fn number(value: f64) -> Value {
+    match value {
+        v if v.is_nan() => json!("nan"),
+        f64::INFINITY => json!("inf"),
+        f64::NEG_INFINITY => json!("-inf"),
+        v => json!(v),
+    }
+}
+
+fn nodata(value: NoData) -> Value {
+    match value {
+        NoData::Integer(v) => match (i64::try_from(v), u64::try_from(v)) {
+            (Ok(v), _) => json!(v),
+            (_, Ok(v)) => json!(v),
+            _ => number(value.as_f64()),
+        },
+        NoData::Float(v) => number(v),
+    }
+}
+
+/// `epsg`, `nodata`, `transform` and `area_or_point`, null where there is none; then, where known, lists with an
+/// entry for each band of the request (`scales`, `offsets`, `units`, `descriptions`) and the number `gcps`.
+pub fn geo_json(dataset: &Dataset, options: &ReadOptions) -> Result<Value> {
+    let metadata = dataset.metadata();
+    let geo = &metadata.georeference;
+    let first_page = options.page == 0;
+    let all = || (1..=metadata.bands.len()).filter_map(|band| u16::try_from(band).ok()).collect();
+    let bands: Vec<u16> = options.bands.clone().unwrap_or_else(all);
+    let bands: Vec<_> = match first_page {
+        true => {
+            bands.iter().filter_map(|&band| metadata.bands.get(usize::from(band).checked_sub(1)?)).collect()
+        }
+        false => Vec::new(),
+    };
+    let transform = dataset.transform(options)?;
+    let crs = geo.crs.as_ref().filter(|_| first_page);
+    let mut told = json!({
+        "epsg": crs.and_then(|crs| crs.epsg),
+        "nodata": metadata.nodata.filter(|_| first_page).map(nodata),
+        "transform": transform.map(|t| t.coefficients().map(number)),
+        "area_or_point": geo.area_or_point.filter(|_| first_page).map(|kind| kind.as_str()),
+    });
+    // What no band has is not mentioned.
+    let mut tell = |key: &str, known: bool, value: Value| {
+        if let Some(told) = told.as_object_mut().filter(|_| known) {
+            told.insert(key.into(), value);
+        }
+    };
+    let list = |value: fn(&BandMetadata) -> Value| bands.iter().map(|band| value(band)).collect();
+    let any = |has: fn(&BandMetadata) -> bool| bands.iter().any(|band| has(band));
+    tell("scales", any(|b| b.scale.is_some_and(|v| v != 1.0)), list(|b| number(b.scale.unwrap_or(1.0))));
+    tell("offsets", any(|b| b.offset.is_some_and(|v| v != 0.0)), list(|b| number(b.offset.unwrap_or(0.0))));
+    tell("units", any(|b| b.unit.is_some()), list(|b| json!(b.unit)));
+    tell("descriptions", any(|b| b.description.is_some()), list(|b| json!(b.description)));
+    tell("gcps", first_page && !geo.gcps.is_empty(), geo.gcps.len().into());
+    Ok(told)
+}

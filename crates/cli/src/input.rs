@@ -1,0 +1,75 @@
+//! What every command begins with: Ctrl-C, the context of the call, the opened file.
+
+use crate::args::EngineArgs;
+use crate::failure::{Failure, tell};
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::Arc;
+use strile::{Budget, Cancel, Context, Dataset, MemorySource, OpenOptions};
+
+/// What is the same for all commands of a run.
+pub struct Session {
+    /// Set by Ctrl-C.
+    pub cancel: Cancel,
+    /// No warnings, no notes, no progress.
+    pub quiet: bool,
+}
+
+impl Session {
+    /// Begins to listen for Ctrl-C.
+    pub fn new(quiet: bool) -> Result<Self, Failure> {
+        let cancel = Cancel::default();
+        let flag = cancel.clone();
+        let listening = ctrlc::set_handler(move || {
+            // Asked twice: whoever asks does not want to wait for the next block.
+            if flag.is_cancelled() {
+                std::process::exit(130);
+            }
+            flag.cancel();
+        });
+        listening.map_err(|error| Failure::Request(format!("cannot listen for Ctrl-C: {error}"), None))?;
+        Ok(Self { cancel, quiet })
+    }
+
+    /// The context of a call.
+    pub fn context(&self, engine: &EngineArgs) -> Context {
+        let default = Context::default();
+        Context {
+            cancel: self.cancel.clone(),
+            progress: None,
+            budget: engine.memory.map_or(default.budget, |bytes| Arc::new(Budget::new(bytes))),
+            threads: engine.threads.unwrap_or(default.threads),
+        }
+    }
+
+    /// Opens a file, or standard input where the path is `-`, whose bytes are then taken from the budget.
+    pub fn open(&self, path: &Path, context: &mut Context) -> Result<Dataset, Failure> {
+        if path.as_os_str() != "-" {
+            return Ok(Dataset::open(path)?);
+        }
+        let (name, limit) = ("standard input", context.budget.limit());
+        let mut bytes = Vec::new();
+        let mut input = std::io::stdin().lock().take(limit.saturating_add(1));
+        input.read_to_end(&mut bytes).map_err(|error| Failure::Io(name.into(), error))?;
+        let need = bytes.len() as u64;
+        drop(context.budget.take(need, "standard input")?);
+        context.budget = Arc::new(Budget::new(limit - need));
+        Ok(Dataset::from_source(Arc::new(MemorySource::new(name, bytes)), &OpenOptions::default())?)
+    }
+
+    /// Tells what was tolerated.
+    pub fn warn(&self, dataset: &Dataset) {
+        if !self.quiet {
+            for warning in dataset.warnings() {
+                tell(&format!("warning: {}: {warning} [{}]", dataset.name(), warning.code));
+            }
+        }
+    }
+
+    /// Says something that is neither data nor an error.
+    pub fn note(&self, text: &str) {
+        if !self.quiet {
+            tell(text);
+        }
+    }
+}

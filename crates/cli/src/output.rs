@@ -1,0 +1,151 @@
+//! Where data goes: standard output, or a file that appears under its name only when it is whole.
+
+use crate::failure::Failure;
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal as _, Write};
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+use strile::{Fetch, ReadPlan};
+
+/// A place for bytes. Dropped without `finish`, it leaves nothing behind.
+pub struct Sink {
+    writer: BufWriter<File>,
+    name: String,
+    /// The file while it is written, and what it will be called.
+    rename: Option<(PathBuf, PathBuf)>,
+}
+
+impl Sink {
+    /// Standard output for `None` and `-`; binary data is not written to a terminal.
+    pub fn open(path: Option<&Path>, binary: bool) -> Result<Self, Failure> {
+        match path.filter(|path| path.as_os_str() != "-") {
+            Some(path) => Self::file(path),
+            None => Self::stdout(binary),
+        }
+    }
+
+    fn stdout(binary: bool) -> Result<Self, Failure> {
+        let stdout = io::stdout();
+        if binary && stdout.is_terminal() {
+            let sentence = "standard output is a terminal, and the format is binary".to_owned();
+            return Err(Failure::Request(
+                sentence,
+                Some("name a file with `-o`, or pipe the output into a program"),
+            ));
+        }
+        // Standard output itself looks for line ends in all that passes; the descriptor does not.
+        let file = stdout.as_fd().try_clone_to_owned().map_err(Failure::on_stdout)?;
+        Ok(Self { writer: BufWriter::new(file.into()), name: "standard output".into(), rename: None })
+    }
+
+    fn file(path: &Path) -> Result<Self, Failure> {
+        let name = path.display().to_string();
+        // Devices and pipes are written to; only a file can be made beside and renamed.
+        if std::fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+            let file = File::options().write(true).open(path).map_err(Failure::at(path))?;
+            return Ok(Self { writer: BufWriter::new(file), name, rename: None });
+        }
+        let is_folder = || Failure::Request(format!("{name}: is a directory, a file name expected"), None);
+        let base = path.file_name().filter(|_| !path.is_dir()).ok_or_else(is_folder)?;
+        let mut temporary = std::ffi::OsString::from(".");
+        temporary.push(base);
+        temporary.push(format!(".{}.part", std::process::id()));
+        let temporary = path.with_file_name(temporary);
+        let file = File::create(&temporary).map_err(Failure::at(path))?;
+        Ok(Self { writer: BufWriter::new(file), name, rename: Some((temporary, path.to_owned())) })
+    }
+
+    /// For `map_err` on what is written here.
+    pub fn failed(&self) -> impl Fn(io::Error) -> Failure + use<> {
+        let name = self.name.clone();
+        move |error| Failure::Io(name.clone(), error)
+    }
+
+    /// Writes what is buffered and gives the file its name.
+    pub fn finish(mut self) -> Result<(), Failure> {
+        self.writer.flush().map_err(self.failed())?;
+        if let Some((temporary, path)) = &self.rename {
+            std::fs::rename(temporary, path).map_err(Failure::at(path))?;
+        }
+        self.rename = None;
+        Ok(())
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
+impl Drop for Sink {
+    fn drop(&mut self) {
+        if let Some((temporary, _)) = &self.rename {
+            // Nothing more can be done about a file that cannot be removed, and the error was told already.
+            let _left = std::fs::remove_file(temporary);
+        }
+    }
+}
+
+/// Prints text to standard output.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut sink = Sink::stdout(false)?;
+    let written = sink.write_all(text.as_bytes()).and_then(|()| sink.write_all(b"\n"));
+    written.map_err(sink.failed())?;
+    sink.finish()
+}
+
+/// Prints JSON to standard output, for people to read too.
+pub fn print_json(value: &Value) -> Result<(), Failure> {
+    print(&format!("{value:#}"))
+}
+
+/// A plan for programs.
+pub fn plan_json(plan: &ReadPlan) -> Value {
+    let figures = plan.figures();
+    json!({
+        "file": plan.file,
+        "page": plan.page,
+        "overview": plan.overview,
+        "window": [plan.window.x, plan.window.y, plan.window.width, plan.window.height],
+        "bands": plan.bands,
+        "shape": [plan.output.bands, plan.output.rows, plan.output.columns],
+        "dtype": plan.output.data_type.name(),
+        "engine": plan.engine,
+        "engine_reason": plan.engine_reason,
+        "fetch": match plan.fetch { Fetch::Pulled => "pulled", Fetch::Staged => "staged" },
+        "blocks": figures.blocks,
+        "sparse_blocks": figures.sparse,
+        "encoded_bytes": figures.encoded_bytes,
+        "ranges": figures.ranges,
+        "range_bytes": figures.range_bytes,
+        "batches": figures.batches,
+        "memory": {
+            "output": plan.memory.output,
+            "scratch_per_thread": plan.memory.scratch_per_thread,
+            "staging": plan.memory.staging,
+        },
+    })
+}
+
+/// Columns aligned, the first to the left and the others to the right.
+pub fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |at: usize| {
+        rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).enumerate().map(|(at, (cell, &width))| match at {
+            0 => format!("{cell:<width$}"),
+            _ => format!("{cell:>width$}"),
+        });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+}

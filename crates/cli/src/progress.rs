@@ -1,0 +1,46 @@
+//! A bar on standard error: only on a terminal, only when work takes more than a second.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Work shorter than this shows no bar.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// See the module. It goes away when dropped.
+pub struct Bar {
+    bar: ProgressBar,
+    start: Instant,
+}
+
+impl Bar {
+    /// A bar of so many blocks; `None` where none should be shown.
+    pub fn new(blocks: u64, quiet: bool) -> Option<Arc<Self>> {
+        if quiet || !std::io::stderr().is_terminal() {
+            return None;
+        }
+        let bar = ProgressBar::with_draw_target(Some(blocks), ProgressDrawTarget::hidden());
+        if let Ok(style) =
+            ProgressStyle::with_template("{bar:40} {percent:>3} %  {pos}/{len} blocks, {eta} left")
+        {
+            bar.set_style(style);
+        }
+        Some(Arc::new(Self { bar, start: Instant::now() }))
+    }
+}
+
+impl strile::Progress for Bar {
+    fn advance(&self, blocks: u64) {
+        self.bar.inc(blocks);
+        if self.bar.is_hidden() && self.start.elapsed() > PATIENCE {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,120 @@
+//! Samples of a raster as bytes of another machine, as numbers and as text.
+
+use half::f16;
+use std::fmt::Write as _;
+use strile::DataType;
+
+/// Puts samples of this machine's memory into little-endian order.
+pub fn to_little_endian(samples: &mut [u8], data_type: DataType) {
+    if cfg!(target_endian = "big") {
+        swap(samples, data_type);
+    }
+}
+
+/// Puts samples of this machine's memory into big-endian order.
+pub fn to_big_endian(samples: &mut [u8], data_type: DataType) {
+    if cfg!(target_endian = "little") {
+        swap(samples, data_type);
+    }
+}
+
+fn swap(samples: &mut [u8], data_type: DataType) {
+    let unit = match data_type {
+        DataType::C64 | DataType::C128 => data_type.size() / 2,
+        _ => data_type.size(),
+    };
+    if unit > 1 {
+        samples.chunks_exact_mut(unit).for_each(<[u8]>::reverse);
+    }
+}
+
+/// numpy's code of the type, little-endian.
+pub fn npy_code(data_type: DataType) -> &'static str {
+    match data_type {
+        DataType::U8 => "|u1",
+        DataType::I8 => "|i1",
+        DataType::U16 => "<u2",
+        DataType::I16 => "<i2",
+        DataType::U32 => "<u4",
+        DataType::I32 => "<i4",
+        DataType::U64 => "<u8",
+        DataType::I64 => "<i8",
+        DataType::F16 => "<f2",
+        DataType::F32 => "<f4",
+        DataType::F64 => "<f8",
+        DataType::C64 => "<c8",
+        DataType::C128 => "<c16",
+    }
+}
+
+macro_rules! read {
+    ($bytes:expr, $ty:ty) => {
+        $bytes.first_chunk().map(|raw| <$ty>::from_ne_bytes(*raw)).unwrap_or_default()
+    };
+}
+
+/// A real sample as a number; complex ones are `None`.
+pub fn number(bytes: &[u8], data_type: DataType) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "for a stretch to 8 bits")]
+    Some(match data_type {
+        DataType::U8 => f64::from(read!(bytes, u8)),
+        DataType::I8 => f64::from(read!(bytes, i8)),
+        DataType::U16 => f64::from(read!(bytes, u16)),
+        DataType::I16 => f64::from(read!(bytes, i16)),
+        DataType::U32 => f64::from(read!(bytes, u32)),
+        DataType::I32 => f64::from(read!(bytes, i32)),
+        DataType::U64 => read!(bytes, u64) as f64,
+        DataType::I64 => read!(bytes, i64) as f64,
+        DataType::F16 => f64::from(read!(bytes, f16)),
+        DataType::F32 => f64::from(read!(bytes, f32)),
+        DataType::F64 => read!(bytes, f64),
+        DataType::C64 | DataType::C128 => return None,
+    })
+}
+
+/// Appends a sample as text that reads back as the same value.
+pub fn write_text(text: &mut String, bytes: &[u8], data_type: DataType) {
+    let (first, second) = bytes.split_at_checked(data_type.size() / 2).unwrap_or_default();
+    // Writing to a string cannot fail.
+    let _always_ok = match data_type {
+        DataType::U8 => write!(text, "{}", read!(bytes, u8)),
+        DataType::I8 => write!(text, "{}", read!(bytes, i8)),
+        DataType::U16 => write!(text, "{}", read!(bytes, u16)),
+        DataType::I16 => write!(text, "{}", read!(bytes, i16)),
+        DataType::U32 => write!(text, "{}", read!(bytes, u32)),
+        DataType::I32 => write!(text, "{}", read!(bytes, i32)),
+        DataType::U64 => write!(text, "{}", read!(bytes, u64)),
+        DataType::I64 => write!(text, "{}", read!(bytes, i64)),
+        DataType::F16 => write!(text, "{}", read!(bytes, f16)),
+        DataType::F32 => write!(text, "{}", read!(bytes, f32)),
+        DataType::F64 => write!(text, "{}", read!(bytes, f64)),
+        DataType::C64 => write!(text, "{}{:+}j", read!(first, f32), read!(second, f32)),
+        DataType::C128 => write!(text, "{}{:+}j", read!(first, f64), read!(second, f64)),
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_keeps_the_value() {
+        let text = |bytes: &[u8], data_type| {
+            let mut text = String::new();
+            write_text(&mut text, bytes, data_type);
+            text
+        };
+        assert_eq!(text(&(-7i16).to_ne_bytes(), DataType::I16), "-7");
+        assert_eq!(text(&0.1f32.to_ne_bytes(), DataType::F32), "0.1");
+        assert_eq!(text(&f64::NAN.to_ne_bytes(), DataType::F64), "NaN");
+        assert_eq!(text(&[1.5f32.to_ne_bytes(), (-2f32).to_ne_bytes()].concat(), DataType::C64), "1.5-2j");
+        assert_eq!(text(&u64::MAX.to_ne_bytes(), DataType::U64), "18446744073709551615");
+    }
+
+    #[test]
+    fn halves_of_complex_samples_are_swapped_apart() {
+        let mut bytes: Vec<u8> = (0..8).collect();
+        swap(&mut bytes, DataType::C64);
+        assert_eq!(bytes, [3, 2, 1, 0, 7, 6, 5, 4]);
+    }
+}

@@ -1,0 +1,186 @@
+use crate::{Bench, Run, dem, rgb};
+use testkit::Pixels;
+
+/// Header and samples of the raw protocol.
+fn raw(run: &Run) -> (serde_json::Value, &[u8]) {
+    let end = run.stdout.iter().position(|&byte| byte == b'\n').unwrap();
+    (serde_json::from_slice(&run.stdout[..end]).unwrap(), &run.stdout[end + 1..])
+}
+
+fn band(pixels: &Pixels, band: usize) -> &[u8] {
+    let len = pixels.bytes.len() / pixels.bands;
+    &pixels.bytes[band * len..(band + 1) * len]
+}
+
+#[test]
+fn raw_has_a_header_with_georeference_and_band_first_samples() {
+    let bench = Bench::new();
+    let (pixels, bytes) = dem();
+    bench.file("dem.tif", &bytes);
+    let run = bench.run("dump dem.tif").clean();
+    let (header, samples) = raw(&run);
+    assert_eq!(
+        header,
+        serde_json::json!({"shape": [1, 50, 70], "dtype": "float32", "geo": {
+            "epsg": 32632, "nodata": -9999.0, "transform": [10.0, 0.0, 500_000.0, 0.0, -10.0, 5_200_000.0],
+            "area_or_point": "Area", "units": ["m"], "descriptions": ["elevation"],
+        }})
+    );
+    assert_eq!(samples, pixels.little_endian());
+}
+
+#[test]
+fn window_bands_overview_mask_and_box_choose_what_is_read() {
+    let bench = Bench::new();
+    let (model, bytes) = dem();
+    bench.file("dem.tif", &bytes);
+    let run = bench.run("dump dem.tif --window 33,10,20,30").clean();
+    let (header, samples) = raw(&run);
+    assert_eq!(header["shape"], serde_json::json!([1, 30, 20]));
+    assert_eq!(header["geo"]["transform"][2], 500_330.0);
+    assert_eq!(samples, model.crop((10, 30), (33, 20)).little_endian());
+    let boxed = bench.run("dump dem.tif --bbox 500330,5199600,500530,5199900").clean();
+    assert_eq!(raw(&boxed).1, samples, "the same window as a box");
+    let run = bench.run("dump dem.tif --overview 0").clean();
+    let (header, samples) = raw(&run);
+    assert_eq!(header["shape"], serde_json::json!([1, 25, 35]));
+    assert_eq!(header["geo"]["transform"][0], 20.0);
+    assert_eq!(samples, model.halved().little_endian());
+    let mask = bench.run("dump dem.tif --mask").clean();
+    assert_eq!((raw(&mask).0["dtype"].as_str(), raw(&mask).1.len()), (Some("uint8"), 3500));
+    let (colours, bytes) = rgb();
+    bench.file("rgb.tif", &bytes);
+    let run = bench.run("dump rgb.tif --band 3,1").clean();
+    assert_eq!(raw(&run).1, [band(&colours, 2), band(&colours, 0)].concat());
+}
+
+/// A memory limit smaller than the image makes pieces of it; the bytes stay the same.
+#[test]
+fn a_result_larger_than_the_memory_is_written_in_pieces() {
+    let bench = Bench::new();
+    let (pixels, bytes) = dem();
+    bench.file("dem.tif", &bytes);
+    let run = bench.run("dump dem.tif --memory 12KiB --threads 1").clean();
+    assert_eq!(raw(&run).1, pixels.little_endian());
+    let (colours, bytes) = rgb();
+    bench.file("rgb.tif", &bytes);
+    let run = bench.run("dump rgb.tif --memory 1300B --threads 1").clean();
+    assert_eq!(raw(&run).1, colours.bytes);
+}
+
+#[test]
+fn npy_by_its_extension() {
+    let bench = Bench::new();
+    let (pixels, bytes) = dem();
+    bench.file("dem.tif", &bytes);
+    let run = bench.run("dump dem.tif -o dem.npy").clean();
+    assert!(run.stdout.is_empty());
+    let file = std::fs::read(bench.path("dem.npy")).unwrap();
+    assert_eq!(&file[..8], b"\x93NUMPY\x01\x00");
+    let start = 10 + usize::from(u16::from_le_bytes([file[8], file[9]]));
+    assert_eq!(start % 64, 0);
+    let header = std::str::from_utf8(&file[10..start]).unwrap();
+    assert_eq!(header.trim_end(), "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 50, 70), }");
+    assert_eq!(&file[start..], pixels.little_endian());
+    assert_eq!(bench.names(), ["dem.npy", "dem.tif"]);
+}
+
+fn png(bytes: &[u8]) -> (png::OutputInfo, Vec<u8>) {
+    let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().unwrap();
+    let mut samples = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut samples).unwrap();
+    (info, samples)
+}
+
+#[test]
+fn png_keeps_bytes_and_stretches_floats() {
+    let bench = Bench::new();
+    let (colours, bytes) = rgb();
+    bench.file("rgb.tif", &bytes);
+    let run = bench.run("dump rgb.tif --format png").clean();
+    let (info, samples) = png(&run.stdout);
+    assert_eq!((info.width, info.height, info.color_type), (20, 12, png::ColorType::Rgb));
+    let interleaved: Vec<u8> =
+        (0..240).flat_map(|at| (0..3).map(move |b| (b, at))).map(|(b, at)| band(&colours, b)[at]).collect();
+    assert_eq!(samples, interleaved);
+
+    let (model, bytes) = dem();
+    bench.file("dem.tif", &bytes);
+    let run = bench.run("dump dem.tif --format png -o dem.png");
+    assert_eq!(run.code, 0);
+    assert!(run.stderr.starts_with("note: float32 samples stretched to 8 bits: "), "{}", run.stderr);
+    let (info, samples) = png(&std::fs::read(bench.path("dem.png")).unwrap());
+    assert_eq!((info.color_type, info.bit_depth), (png::ColorType::Grayscale, png::BitDepth::Eight));
+    let values: Vec<f64> =
+        (0..50).flat_map(|y| (0..70).map(move |x| (y, x))).map(|(y, x)| model.value(0, y, x)).collect();
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let expected: Vec<u8> = values.iter().map(|v| ((v - low) / (high - low) * 255.0).round() as u8).collect();
+    assert_eq!(samples, expected);
+}
+
+#[test]
+fn csv_has_a_line_for_each_pixel_with_its_centre() {
+    let bench = Bench::new();
+    let (model, bytes) = dem();
+    bench.file("dem.tif", &bytes);
+    let run = bench.run("dump dem.tif --format csv --window 1,2,2,2 -o -").clean();
+    let value = |x: usize, y: usize| model.value(0, y, x) as f32;
+    let expected = format!(
+        "column,row,x,y,band_1\n1,2,500015,5199975,{}\n2,2,500025,5199975,{}\n\
+         1,3,500015,5199965,{}\n2,3,500025,5199965,{}\n",
+        value(1, 2),
+        value(2, 2),
+        value(1, 3),
+        value(2, 3)
+    );
+    assert_eq!(run.text(), expected);
+    bench.file("rgb.tif", &rgb().1);
+    let run = bench.run("dump rgb.tif --format csv --band 2 --window 0,0,1,1").clean();
+    assert!(run.text().starts_with("column,row,x,y,band_2\n0,0,,,"), "{}", run.text());
+}
+
+#[test]
+fn standard_input_is_read_and_a_plan_is_explained() {
+    let bench = Bench::new();
+    let (colours, bytes) = rgb();
+    let run = bench.run_with("dump -", &bytes).clean();
+    assert_eq!(raw(&run).1, colours.bytes);
+    bench.file("rgb.tif", &bytes);
+    let plan = bench.run("dump rgb.tif --explain=json --window 0,0,20,5").clean().json();
+    assert_eq!((&plan["blocks"], &plan["engine"]), (&1.into(), &"cpu".into()));
+    assert!(
+        bench.run("dump rgb.tif --explain").clean().text().contains("blocks   3 strips of 20 × 5, packbits")
+    );
+}
+
+/// The second strip of the file holds a broken PackBits run.
+#[test]
+fn faults_fail_or_are_filled_and_listed() {
+    let bench = Bench::new();
+    let pixels = rgb().0;
+    let spec =
+        testkit::ImageSpec::new(crate::UINT8).grid(testkit::Grid::Strips(5)).codec(testkit::Codec::PackBits);
+    let mut directory = spec.directory(&pixels, strile::tiff::ByteOrder::Little, false);
+    directory.blocks[1] = Some(vec![5, 1, 2]);
+    let built =
+        testkit::TiffBuilder::new(strile::tiff::ByteOrder::Little, false).directory(directory).build();
+    bench.file("bad.tif", &built.bytes);
+    let run = bench.run("dump bad.tif -o out.raw");
+    assert_eq!(run.code, 2);
+    let sentence = run.stderr.lines().next().unwrap();
+    assert!(sentence.starts_with("error: bad.tif: block (column 0, row 1): "), "{sentence}");
+    assert!(
+        run.stderr.ends_with("\n\nhint: `strile dump --on-fault fill` fills faulty blocks and lists them\n")
+    );
+    assert_eq!(bench.names(), ["bad.tif"], "nothing is left of a failed dump");
+    let run = bench.run("dump bad.tif --on-fault fill");
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.starts_with("fault: bad.tif: block (column 0, row 1): "), "{}", run.stderr);
+    let (_, samples) = raw(&run);
+    for band in 0..3 {
+        let (got, made) = (&samples[band * 240..], crate::dump::band(&pixels, band));
+        assert_eq!((&got[..100], &got[200..240]), (&made[..100], &made[200..]));
+        assert_eq!(got[100..200], [0; 100]);
+    }
+}

@@ -1,0 +1,120 @@
+use crate::{Bench, dem, rgb};
+
+/// Every kind of bad input: one sentence, exit 2, nothing on standard output.
+#[test]
+fn bad_input_is_told_in_one_sentence() {
+    let bench = Bench::new();
+    let (_, dem) = dem();
+    bench.file("dem.tif", &dem);
+    bench.file("rgb.tif", &rgb().1);
+    bench.file("empty.tif", b"");
+    bench.file("text.tif", b"This is not a picture, it is a text.");
+    bench.file("short.tif", &dem[..6]);
+    std::fs::create_dir(bench.path("folder")).unwrap();
+    let table = [
+        ("dump missing.tif", "missing.tif: No such file or directory"),
+        ("info missing.tif", "missing.tif: No such file or directory"),
+        ("bench missing.tif", "missing.tif: No such file or directory"),
+        ("dump folder", "folder: is a directory, a file expected"),
+        ("dump empty.tif", "empty.tif: header: the file is empty"),
+        (
+            "dump dem.tif --window 60,0,20,20",
+            "dem.tif: window 60,0,20,20 is not inside the image of 70 × 50 pixels (a window is column,row,width,height)",
+        ),
+        (
+            "dump dem.tif --window 0,0,0,5",
+            "dem.tif: window 0,0,0,5 is not inside the image of 70 × 50 pixels (a window is column,row,width,height)",
+        ),
+        ("dump dem.tif --band 2", "dem.tif: there is no band 2, the image has 1 (from 1)"),
+        ("dump dem.tif --band 0", "dem.tif: there is no band 0, the image has 1 (from 1)"),
+        ("dump dem.tif --page 1", "dem.tif: there is no page 1, the file has 1 (from 0)"),
+        ("dump dem.tif --overview 1", "dem.tif: there is no overview 1, page 0 has 1 (from 0)"),
+        ("dump rgb.tif --mask", "rgb.tif: there is no mask"),
+        ("dump rgb.tif --bbox 0,0,1,1", "rgb.tif: has no georeference that a box could be found with"),
+        (
+            "dump dem.tif --bbox 0,0,1,1",
+            "dem.tif: the box 0,0,1,1 does not touch the image, which covers 500000,5199500,500700,5200000",
+        ),
+        ("dump dem.tif -o folder", "folder: is a directory, a file name expected"),
+        ("dump dem.tif -o nowhere/a.npy", "nowhere/a.npy: No such file or directory"),
+    ];
+    for (line, sentence) in table {
+        let run = bench.run(line);
+        assert_eq!((run.code, run.stderr.trim_end()), (2, format!("error: {sentence}").as_str()), "{line}");
+        assert!(run.stdout.is_empty(), "{line}");
+    }
+    // The words of the parser and of the device list are theirs; the form is ours.
+    for line in ["dump text.tif", "dump short.tif", "info text.tif", "dump dem.tif --device cuda:0"] {
+        let run = bench.run(line);
+        assert_eq!((run.code, run.stderr.lines().count()), (2, 1), "{line}: {}", run.stderr);
+        assert!(
+            run.stderr.starts_with("error: ") && !run.stderr.contains("panicked"),
+            "{line}: {}",
+            run.stderr
+        );
+    }
+}
+
+/// Every length of a cut file ends in 0, 1 or 2, never in a panic (101).
+#[test]
+fn truncated_files_never_panic() {
+    let bench = Bench::new();
+    let (_, dem) = dem();
+    for part in 0..24 {
+        bench.file("cut.tif", &dem[..dem.len() * part / 24]);
+        let run = bench.run("dump cut.tif -o out.raw");
+        assert_eq!(run.code, 2, "{part}/24: {}", run.stderr);
+    }
+    assert_eq!(bench.names(), ["cut.tif"]);
+}
+
+#[test]
+fn a_memory_limit_names_need_and_option() {
+    let bench = Bench::new();
+    bench.file("dem.tif", &dem().1);
+    let run = bench.run("bench dem.tif --memory 1KiB");
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("the decoded image needs 14000 bytes of memory"), "{}", run.stderr);
+    assert!(run.stderr.contains("`--memory`"), "{}", run.stderr);
+}
+
+#[test]
+fn a_small_file_that_claims_a_huge_image_is_refused() {
+    let bench = Bench::new();
+    let pixels = testkit::Pixels::zeroed(strile::DataType::U8, 1, 4, 4);
+    // One strip, left out, of an image whose rows were 4 and are said to be 100,000 × 100,000.
+    let spec = testkit::ImageSpec::new(crate::UINT8).grid(testkit::Grid::Strips(100_000)).sparse(&[0]);
+    let spec = spec.tag(testkit::Tag::long(256, 100_000)).tag(testkit::Tag::long(257, 100_000));
+    bench.file("huge.tif", &spec.build(&pixels, strile::tiff::ByteOrder::Little, false).bytes);
+    let run = bench.run("dump huge.tif -o out.raw");
+    assert_eq!(run.code, 2);
+    assert!(
+        run.stderr.contains("decodes to 9.3 GiB, more than 1024 times the size of the file"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn wrong_usage_ends_in_2_and_names_the_option() {
+    let bench = Bench::new();
+    for (line, word) in
+        [("dump a.tif --window 1,2", "--window"), ("dump", "<FILE>"), ("frobnicate", "frobnicate")]
+    {
+        let run = bench.run(line);
+        assert_eq!(run.code, 2, "{line}");
+        assert!(run.stderr.contains(word), "{line}: {}", run.stderr);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    let bench = Bench::new();
+    bench.file("dem.tif", &dem().1);
+    let script = format!("{} dump dem.tif --format csv | head -n 1", env!("CARGO_BIN_EXE_strile"));
+    let run =
+        std::process::Command::new("sh").args(["-c", &script]).current_dir(bench.folder()).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&run.stdout), "column,row,x,y,band_1\n");
+    assert_eq!(String::from_utf8_lossy(&run.stderr), "");
+}

@@ -1,0 +1,59 @@
+use crate::{Bench, dem};
+
+#[test]
+fn bench_gives_the_best_read() {
+    let bench = Bench::new();
+    bench.file("dem.tif", &dem().1);
+    let json = bench.run("bench dem.tif --device cpu --threads 2 --repeat 2 --json").clean().json();
+    let result = &json["results"][0];
+    assert_eq!((&result["file"], &result["device"]), (&"dem.tif".into(), &"cpu".into()));
+    assert_eq!(
+        (&result["threads"], &result["bytes"], &result["repeat"]),
+        (&2.into(), &14_000.into(), &2.into())
+    );
+    assert!(
+        result["seconds"].as_f64().unwrap() > 0.0 && result["gigabytes_per_second"].as_f64().unwrap() > 0.0
+    );
+    let run = bench.run("bench dem.tif").clean();
+    assert_eq!(run.text().lines().count(), 2);
+    assert!(bench.run("bench --explain dem.tif").clean().text().contains("12 tiles of 32 × 16, deflate"));
+}
+
+#[test]
+fn devices_lists_the_processor_first() {
+    let bench = Bench::new();
+    assert!(bench.run("devices").clean().text().starts_with("cpu"));
+    let json = bench.run("devices --json").clean().json();
+    assert_eq!((&json["devices"][0]["name"], &json["devices"][0]["usable"]), (&"cpu".into(), &true.into()));
+}
+
+#[test]
+fn completions_for_every_shell() {
+    let bench = Bench::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let run = bench.run(&format!("completions {shell}")).clean();
+        assert!(run.text().contains("on-fault"), "{shell}");
+    }
+}
+
+#[test]
+fn help_shows_examples_and_version() {
+    let bench = Bench::new();
+    for command in ["", "info", "dump", "bench", "devices", "demo", "completions"] {
+        let run = bench.run(&format!("{command} --help")).clean();
+        assert!(run.text().contains("Examples:\n  strile "), "{command}");
+    }
+    assert!(bench.run("--version").clean().text().starts_with("strile "));
+}
+
+#[test]
+fn demo_compares_every_pixel_and_leaves_a_picture() {
+    let bench = Bench::new();
+    let run = bench.run("-q demo --dir made").clean();
+    for codec in ["none", "packbits", "lz4", "lzw", "deflate", "zstd"] {
+        let line = run.text().lines().find(|line| line.starts_with(codec)).unwrap();
+        assert!(line.ends_with("identical"), "{line}");
+    }
+    assert!(run.text().ends_with("quicklook: made/quicklook.png\n"), "{}", run.text());
+    assert_eq!(&std::fs::read(bench.path("made/quicklook.png")).unwrap()[1..4], b"PNG");
+}
