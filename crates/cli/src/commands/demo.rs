@@ -1,6 +1,7 @@
 //! `strile demo`: a raster is made, written once per codec, read on every device, and compared.
 
 mod quicklook;
+mod terrain;
 
 use crate::args::DemoArgs;
 use crate::failure::{Failure, Outcome};
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
 use strile::{Context, Dataset, Device, Predictor, ReadOptions};
-use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels, geo_tags};
+use testkit::{Codec, Grid, ImageSpec, Pixels, geo_tags};
 
 /// Pixels across and down: enough for every thread, few enough to end in seconds.
 const SIZE: usize = 2048;
@@ -41,7 +42,7 @@ pub fn run(args: &DemoArgs, session: &Session) -> Result<Outcome, Failure> {
     std::fs::create_dir_all(&folder).map_err(Failure::at(&folder))?;
     session.note(&format!("making a {SIZE} × {SIZE} elevation model in {}", folder.display()));
     let sample = SampleType { format: SampleFormat::Float, bits: 32 };
-    let pixels = Pixels::generate(Pattern::Dem, sample, [1, SIZE, SIZE], 1);
+    let pixels = terrain::generate(SIZE);
     let mut files = Vec::new();
     for (name, codec, predictor) in CODECS {
         let spec = geo_tags(32632, (500_000.0, 5_200_000.0), 10.0, false).into_iter().fold(

@@ -7,8 +7,8 @@ use testkit::Pixels;
 
 /// Pixels of the model for one of the picture.
 const STEP: usize = 2;
-/// Metres of a pixel of the picture: the slope is taken over twice this.
-const EXAGGERATED_PIXEL: f64 = 4.0;
+/// Metres across a pixel of the picture; slopes are taken over two.
+const PIXEL: f64 = 20.0;
 
 pub fn write(pixels: &Pixels, path: &Path) -> Result<(), Failure> {
     let (width, height) = (pixels.width / STEP, pixels.height / STEP);
@@ -19,8 +19,8 @@ pub fn write(pixels: &Pixels, path: &Path) -> Result<(), Failure> {
     let mut grey = Vec::with_capacity(width * height);
     for y in 1..=height {
         for x in 1..=width {
-            let east = (height_at(x + 1, y) - height_at(x - 1, y)) / (2.0 * EXAGGERATED_PIXEL);
-            let south = (height_at(x, y + 1) - height_at(x, y - 1)) / (2.0 * EXAGGERATED_PIXEL);
+            let east = (height_at(x + 1, y) - height_at(x - 1, y)) / (2.0 * PIXEL);
+            let south = (height_at(x, y + 1) - height_at(x, y - 1)) / (2.0 * PIXEL);
             // Lambert: the normal (−east, −south, 1) against the light (−½, −½, √½).
             let light = (0.5 * (east + south) + std::f64::consts::FRAC_1_SQRT_2)
                 / (1.0 + east * east + south * south).sqrt();

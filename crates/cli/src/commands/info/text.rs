@@ -52,7 +52,10 @@ fn bytes(value: &Value) -> String {
 fn blocks(image: &Value) -> String {
     let blocks = &image["blocks"];
     let of = |key: &str| text(&blocks[key]);
-    format!("{} {} of {} × {}", of("count"), of("kind"), of("width"), of("height"))
+    let kind = of("kind");
+    // One block is a strip, more are strips.
+    let kind = if blocks["count"].as_u64() == Some(1) { kind.trim_end_matches('s') } else { &kind };
+    format!("{} {kind} of {} × {}", of("count"), of("width"), of("height"))
 }
 
 /// All sections of one file.
@@ -125,7 +128,7 @@ fn image(page: &Value, title: &str) -> String {
 }
 
 fn mask(level: &Value) -> String {
-    match level["mask"]["sidecar"].as_bool() {
+    match level.pointer("/mask/sidecar").and_then(Value::as_bool) {
         None => String::new(),
         Some(false) => "mask".into(),
         Some(true) => "mask in a sidecar".into(),
@@ -140,7 +143,7 @@ fn place(geo: &Value) -> Option<String> {
         let code = epsg.map(|epsg| format!(" (EPSG:{epsg})")).unwrap_or_default();
         lines.add("system", format!("{}{code}, {}", text(&crs["name"]), text(&crs["kind"])));
         lines.add("unit", text(&crs["unit"]));
-        lines.add("heights", text(&crs["vertical"]["name"]));
+        lines.add("heights", crs.pointer("/vertical/name").map(text).unwrap_or_default());
     }
     if let [a, b, c, d, e, f] = list(&geo["transform"]) {
         lines.add("origin", format!("{c}, {f}"));
