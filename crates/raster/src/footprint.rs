@@ -1,8 +1,9 @@
 //! Where the pixels of a request lie, and which pixels lie in a box of coordinates.
 
-use crate::dataset::Dataset;
+use crate::dataset::{Dataset, Target};
 use crate::error::Result;
-use crate::options::ReadOptions;
+use crate::mask::MaskSource;
+use crate::options::{Layer, ReadOptions};
 use crate::window::Window;
 use strile_tiff::geo::GeoTransform;
 
@@ -10,10 +11,22 @@ use strile_tiff::geo::GeoTransform;
 const EDGE: f64 = 1e-6;
 
 impl Dataset {
+    /// The image whose pixels a request covers: for a mask that has no image of its own, the image it is of.
+    pub(crate) fn footprint(&self, options: &ReadOptions) -> Result<Target<'_>> {
+        match self.is_derived_mask(options)? {
+            true => self.target(&ReadOptions { layer: Layer::Pixels, bands: None, ..options.clone() }),
+            false => self.target(options),
+        }
+    }
+
+    pub(crate) fn is_derived_mask(&self, options: &ReadOptions) -> Result<bool> {
+        Ok(options.layer == Layer::Mask && self.mask_source(options)? != MaskSource::Image)
+    }
+
     /// The transform of a request's own pixels: that of the file, for the level and from the window's corner.
     /// `None` where the file has none, for pages after the first, and where the result is turned.
     pub fn transform(&self, options: &ReadOptions) -> Result<Option<GeoTransform>> {
-        let target = self.target(options)?;
+        let target = self.footprint(options)?;
         let turned = options.apply_orientation && target.image.orientation != 1;
         let level = self.level_transform(options, (target.image.width, target.image.height));
         let corner =
@@ -30,7 +43,7 @@ impl Dataset {
 
     /// The window of the requested level that covers what of a box (west, south, east, north) is in the image.
     pub fn window_of_box(&self, options: &ReadOptions, sides: [f64; 4]) -> Result<Window> {
-        let image = self.target(&ReadOptions { window: None, ..options.clone() })?.image;
+        let image = self.footprint(&ReadOptions { window: None, ..options.clone() })?.image;
         let (width, height) = (image.width, image.height);
         let no_transform = || self.refuse("has no georeference that a box could be found with".into());
         let transform = self.level_transform(options, (width, height)).ok_or_else(no_transform)?;

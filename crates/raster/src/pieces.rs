@@ -7,7 +7,7 @@
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::options::{Interleave, Layer, ReadOptions};
+use crate::options::{Interleave, ReadOptions};
 use crate::raster::Raster;
 use crate::window::Window;
 use std::collections::BTreeMap;
@@ -74,12 +74,18 @@ impl Pieces {
 impl Dataset {
     /// Decides how a result is cut into pieces; touches no pixel.
     pub fn pieces(&self, options: &ReadOptions, limits: &PieceLimits, context: &Context) -> Result<Pieces> {
-        let target = self.target(options)?;
-        let (image, window, bands) = (target.image, target.window, target.bands);
-        let data_type = image.sample.data_type().ok_or_else(|| Error::Unsupported {
+        let target = self.footprint(options)?;
+        let (image, window) = (target.image, target.window);
+        let derived = self.is_derived_mask(options)?;
+        let bands = if derived { vec![1] } else { target.bands };
+        let unsupported = || Error::Unsupported {
             file: self.name().to_owned(),
             reason: format!("{} samples", image.sample),
-        })?;
+        };
+        let data_type = match derived {
+            true => DataType::U8,
+            false => image.sample.data_type().ok_or_else(unsupported)?,
+        };
         let row = (data_type.size() as u64).saturating_mul(u64::from(window.width));
         let band = row.saturating_mul(u64::from(window.height));
         let whole = band.saturating_mul(bands.len() as u64);
@@ -92,7 +98,7 @@ impl Dataset {
                 crate::bytes::human(limits.plausible),
             )));
         }
-        let turned = options.apply_orientation && image.orientation != 1 && options.layer == Layer::Pixels;
+        let turned = options.apply_orientation && image.orientation != 1;
         let room = limits.piece.min(context.budget.limit() / 2).max(1);
         let all_bands = whole <= room || options.interleave == Interleave::BandLast;
         let piece_row = if all_bands { row.saturating_mul(bands.len() as u64) } else { row };

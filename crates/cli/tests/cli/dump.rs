@@ -50,6 +50,8 @@ fn window_bands_overview_mask_and_box_choose_what_is_read() {
     assert_eq!((raw(&mask).0["dtype"].as_str(), raw(&mask).1.len()), (Some("uint8"), 3500));
     let (colours, bytes) = rgb();
     bench.file("rgb.tif", &bytes);
+    let mask = bench.run("dump rgb.tif --mask").clean();
+    assert_eq!(raw(&mask).1, [255; 240], "without a mask all pixels are valid");
     let run = bench.run("dump rgb.tif --band 3,1").clean();
     assert_eq!(raw(&run).1, [band(&colours, 2), band(&colours, 0)].concat());
 }

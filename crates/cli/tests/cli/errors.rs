@@ -29,7 +29,6 @@ fn bad_input_is_told_in_one_sentence() {
         ("dump dem.tif --band 0", "dem.tif: there is no band 0, the image has 1 (from 1)"),
         ("dump dem.tif --page 1", "dem.tif: there is no page 1, the file has 1 (from 0)"),
         ("dump dem.tif --overview 1", "dem.tif: there is no overview 1, page 0 has 1 (from 0)"),
-        ("dump rgb.tif --mask", "rgb.tif: there is no mask"),
         ("dump rgb.tif --bbox 0,0,1,1", "rgb.tif: has no georeference that a box could be found with"),
         (
             "dump dem.tif --bbox 0,0,1,1",
