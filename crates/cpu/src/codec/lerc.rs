@@ -8,7 +8,7 @@ use super::image_shape::StatedShape;
 use super::{StoredBlock, Workspace};
 use lerc_reader::Decoded;
 use strile_engine::BlockFault;
-use strile_tiff::{DataType, LercWrapper};
+use strile_tiff::{ByteOrder, DataType, LercWrapper};
 
 /// Headers, masks and ranges of a blob besides its samples.
 const SPARE_BYTES: usize = 1 << 16;
@@ -100,6 +100,11 @@ fn place(decoded: &Decoded, dst: &mut [u8], block: StoredBlock<'_>) -> Result<()
             return Err(BlockFault::wrong_shape(format!("LERC samples are {found}, {expected} expected")));
         }
     }?;
+    let size = layout.data_type.size();
+    // libtiff swaps samples before it knows that LERC keeps numbers, not bytes: big-endian files hold swapped ones.
+    if layout.byte_order == ByteOrder::Big && size > 1 {
+        dst.chunks_exact_mut(size).for_each(<[u8]>::reverse);
+    }
     let Some(mask) = &decoded.mask else { return Ok(()) };
     let mut missing = layout.extras.fill.0;
     match layout.data_type {
@@ -107,7 +112,6 @@ fn place(decoded: &Decoded, dst: &mut [u8], block: StoredBlock<'_>) -> Result<()
         DataType::F64 => missing.iter_mut().zip(f64::NAN.to_ne_bytes()).for_each(|(to, from)| *to = from),
         _ => {}
     }
-    let size = layout.data_type.size();
     let missing = missing.get(..size).unwrap_or_default();
     for (pixel, &valid) in dst.chunks_exact_mut(size * usize::from(layout.samples)).zip(mask) {
         if valid == 0 {

@@ -1,0 +1,181 @@
+//! What can be asked for: orientation, white as maximum, masks, pages, overviews and bands that are not there.
+
+use crate::sources::{open, read, refusal};
+use strile::tiff::{ByteOrder, SampleFormat, SampleType};
+use strile::{Dataset, Device, Interleave, Layer, ReadOptions, Window};
+use testkit::{FileFrame, FileOrder, ImageSpec, Pattern, Pixels, Tag, nodata_tag};
+
+const fn uint(bits: u16) -> SampleType {
+    SampleType { format: SampleFormat::Uint, bits }
+}
+
+/// One band of bytes, `width` across.
+fn bytes(width: usize, samples: &[u8]) -> Pixels {
+    let mut pixels = Pixels::zeroed(uint(8).data_type().unwrap(), 1, samples.len() / width, width);
+    pixels.bytes.copy_from_slice(samples);
+    pixels
+}
+
+fn made(spec: &ImageSpec, pixels: &Pixels) -> Dataset {
+    open(&spec.build(pixels, ByteOrder::Little, false).bytes)
+}
+
+/// The picture 1 2 3 / 4 5 6, stored in each of the ways of TIFF 6.0, section Orientation.
+const STORED: [(u16, usize, [u8; 6]); 8] = [
+    (1, 3, [1, 2, 3, 4, 5, 6]),
+    (2, 3, [3, 2, 1, 6, 5, 4]),
+    (3, 3, [6, 5, 4, 3, 2, 1]),
+    (4, 3, [4, 5, 6, 1, 2, 3]),
+    (5, 2, [1, 4, 2, 5, 3, 6]),
+    (6, 2, [3, 6, 2, 5, 1, 4]),
+    (7, 2, [6, 3, 5, 2, 4, 1]),
+    (8, 2, [4, 1, 5, 2, 6, 3]),
+];
+
+fn check_orientations(wanted: std::ops::RangeInclusive<u16>) {
+    for (orientation, width, stored) in STORED.into_iter().filter(|(o, ..)| wanted.contains(o)) {
+        let spec = ImageSpec::new(uint(8)).tag(Tag::short(274, orientation));
+        let dataset = made(&spec, &bytes(width, &stored));
+        let image = &dataset.pages()[0].levels[0].image;
+        assert_eq!(u16::from(image.orientation), orientation, "is reported");
+        assert_eq!(read(&dataset, &ReadOptions::default()).pixels, stored, "stored order, {orientation}");
+        let options = ReadOptions { apply_orientation: true, ..Default::default() };
+        let seen = read(&dataset, &options);
+        let shape = (seen.rows, seen.columns);
+        assert_eq!((shape, seen.pixels.as_slice()), ((2, 3), &[1, 2, 3, 4, 5, 6][..]), "{orientation}");
+    }
+}
+
+#[test]
+fn orientations_1_to_4_are_applied_where_asked_for() {
+    check_orientations(1..=4);
+}
+
+#[test]
+fn orientations_5_to_8_swap_rows_and_columns() {
+    check_orientations(5..=8);
+}
+
+#[test]
+fn a_turned_image_has_the_pixels_of_all_bands_together() {
+    let pixels = Pixels::generate(Pattern::Bits, uint(16), [3, 5, 4], 3);
+    let dataset = made(&ImageSpec::new(uint(16)).tag(Tag::short(274, 6)), &pixels);
+    let options = ReadOptions { apply_orientation: true, ..Default::default() };
+    let (first, last) = (
+        read(&dataset, &options),
+        read(&dataset, &ReadOptions { interleave: Interleave::BandLast, ..options.clone() }),
+    );
+    assert_eq!((first.rows, first.columns), (4, 5));
+    // Rotated by a quarter: the top left pixel is stored at the bottom left, the top right one at the top left.
+    for band in 0..3 {
+        let plane = &first.pixels[band * 40..][..40];
+        assert_eq!((&plane[..2], &plane[8..10]), (pixels.sample(band, 4, 0), pixels.sample(band, 0, 0)));
+        assert_eq!(&last.pixels[band * 2..][..2], pixels.sample(band, 4, 0));
+    }
+}
+
+#[test]
+fn white_becomes_the_largest_value_of_the_depth() {
+    for bits in [1, 2, 4, 7, 8, 12, 16, 32, 64] {
+        let pixels = Pixels::generate(Pattern::Bits, uint(bits), [1, 9, 11], 1);
+        let dataset = made(&ImageSpec::new(uint(bits)).photometric(0), &pixels);
+        assert_eq!(read(&dataset, &ReadOptions::default()).pixels, pixels.bytes, "stored, {bits} bits");
+        let inverted = read(&dataset, &ReadOptions { invert_min_is_white: true, ..Default::default() });
+        let size = pixels.data_type.size();
+        let number = |sample: &[u8]| {
+            let mut bytes = [0; 8];
+            bytes[..size].copy_from_slice(sample);
+            if cfg!(target_endian = "big") {
+                u64::from_be_bytes(bytes) >> (64 - 8 * size)
+            } else {
+                u64::from_le_bytes(bytes)
+            }
+        };
+        let most = u64::MAX >> (64 - bits);
+        for (stored, found) in pixels.bytes.chunks(size).zip(inverted.pixels.chunks(size)) {
+            assert_eq!(number(found), most - number(stored), "{bits} bits");
+        }
+    }
+}
+
+#[test]
+fn black_as_minimum_is_not_inverted() {
+    let pixels = bytes(2, &[0, 1, 2, 255]);
+    let dataset = made(&ImageSpec::new(uint(8)), &pixels);
+    let options = ReadOptions { invert_min_is_white: true, ..Default::default() };
+    assert_eq!(read(&dataset, &options).pixels, pixels.bytes);
+}
+
+#[test]
+fn a_mask_without_an_image_of_its_own_comes_from_alpha_then_nodata() {
+    let mask = |spec: &ImageSpec, pixels: &Pixels| {
+        read(&made(spec, pixels), &ReadOptions { layer: Layer::Mask, ..Default::default() }).pixels
+    };
+    let mut rgba = ImageSpec::new(uint(8)).photometric(2);
+    rgba.extra_samples = Some(vec![2]);
+    // One row of two pixels, in bands: red, green, blue, alpha.
+    let mut pixels = Pixels::zeroed(uint(8).data_type().unwrap(), 4, 1, 2);
+    pixels.bytes.copy_from_slice(&[9, 9, 0, 9, 9, 9, 0, 200]);
+    assert_eq!(mask(&rgba, &pixels), [0, 200], "alpha");
+    assert_eq!(mask(&rgba.clone().tag(nodata_tag("9")), &pixels), [0, 200], "alpha before nodata");
+    let mut two = Pixels::zeroed(uint(8).data_type().unwrap(), 2, 1, 3);
+    two.bytes.copy_from_slice(&[7, 7, 1, 7, 1, 1]);
+    let nodata = ImageSpec::new(uint(8)).tag(nodata_tag("7"));
+    assert_eq!(mask(&nodata, &two), [0, 255, 255], "not valid where all bands are nodata");
+    assert_eq!(mask(&ImageSpec::new(uint(8)), &two), [255, 255, 255], "all valid");
+}
+
+#[test]
+fn what_is_not_there_is_refused_with_what_is() {
+    let pixels = Pixels::generate(Pattern::Noise, uint(8), [3, 20, 30], 1);
+    let reduced = (ImageSpec::new(uint(8)).subfile_type(1), pixels.halved());
+    let frame = FileFrame { order: ByteOrder::Little, big: false, file_order: FileOrder::BlocksFirst };
+    let dataset = open(&ImageSpec::new(uint(8)).build_with(&pixels, &[reduced], frame).bytes);
+    let refused = |options: ReadOptions| refusal(&dataset, &options);
+    let default = ReadOptions::default;
+    assert_eq!(
+        refused(ReadOptions { page: 1, ..default() }),
+        "made.tif: there is no page 1, the file has 1 (from 0)"
+    );
+    assert_eq!(
+        refused(ReadOptions { overview: Some(1), ..default() }),
+        "made.tif: there is no overview 1, page 0 has 1 (from 0)"
+    );
+    assert!(
+        refused(ReadOptions { overview: Some(usize::MAX), ..default() }).contains("there is no overview")
+    );
+    for band in [0, 4] {
+        assert_eq!(
+            refused(ReadOptions { bands: Some(vec![1, band]), ..default() }),
+            format!("made.tif: there is no band {band}, the image has 3 (from 1)")
+        );
+    }
+    assert_eq!(refused(ReadOptions { bands: Some(vec![]), ..default() }), "made.tif: no band is asked for");
+    for window in [
+        Window { x: 0, y: 0, width: 31, height: 20 },
+        Window { x: 30, y: 0, width: 1, height: 1 },
+        Window { x: 0, y: 0, width: 0, height: 5 },
+        Window { x: u32::MAX, y: 0, width: 2, height: 1 },
+    ] {
+        assert_eq!(
+            refused(ReadOptions { window: Some(window), ..default() }),
+            format!(
+                "made.tif: window {window} is not inside the image of 30 × 20 pixels (a window is \
+                 column,row,width,height)"
+            )
+        );
+    }
+    let device = refused(ReadOptions { device: Device::Cuda(3), ..default() });
+    assert!(device.starts_with("made.tif: device `cuda:3` cannot be used: "), "{device}");
+}
+
+#[test]
+fn a_window_of_an_overview_is_in_the_pixels_of_the_overview() {
+    let pixels = Pixels::generate(Pattern::Noise, uint(8), [1, 20, 30], 1);
+    let reduced = (ImageSpec::new(uint(8)).subfile_type(1), pixels.halved());
+    let frame = FileFrame { order: ByteOrder::Big, big: true, file_order: FileOrder::DirectoriesFirst };
+    let dataset = open(&ImageSpec::new(uint(8)).build_with(&pixels, &[reduced], frame).bytes);
+    let window = Some(Window { x: 14, y: 9, width: 1, height: 1 });
+    let options = ReadOptions { overview: Some(0), window, ..Default::default() };
+    assert_eq!(read(&dataset, &options).pixels, pixels.sample(0, 18, 28));
+}
