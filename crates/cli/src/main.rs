@@ -34,6 +34,8 @@ fn main() -> ExitCode {
     match outcome {
         Ok(Outcome::Clean) => ExitCode::SUCCESS,
         Ok(Outcome::Found) => ExitCode::from(1),
+        // Whatever failed while stopping, the reason is that a stop was asked for.
+        Err(_) if session.cancel.is_cancelled() => Failure::Strile(strile::Error::Cancelled).report(),
         Err(failure) => failure.report(),
     }
 }

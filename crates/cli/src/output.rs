@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
-use strile::{Fetch, ReadPlan};
+use strile::{Cancel, Fetch, ReadPlan};
 
 /// A place for bytes. Dropped without `finish`, it leaves nothing behind.
 pub struct Sink {
@@ -14,6 +14,7 @@ pub struct Sink {
     name: String,
     /// The file while it is written, and what it will be called.
     rename: Option<(PathBuf, PathBuf)>,
+    cancel: Cancel,
 }
 
 impl Sink {
@@ -36,7 +37,12 @@ impl Sink {
         }
         // Standard output itself looks for line ends in all that passes; the descriptor does not.
         let file = stdout.as_fd().try_clone_to_owned().map_err(Failure::on_stdout)?;
-        Ok(Self { writer: BufWriter::new(file.into()), name: "standard output".into(), rename: None })
+        Ok(Self {
+            writer: BufWriter::new(file.into()),
+            name: "standard output".into(),
+            rename: None,
+            cancel: Cancel::default(),
+        })
     }
 
     fn file(path: &Path) -> Result<Self, Failure> {
@@ -44,7 +50,7 @@ impl Sink {
         // Devices and pipes are written to; only a file can be made beside and renamed.
         if std::fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
             let file = File::options().write(true).open(path).map_err(Failure::at(path))?;
-            return Ok(Self { writer: BufWriter::new(file), name, rename: None });
+            return Ok(Self { writer: BufWriter::new(file), name, rename: None, cancel: Cancel::default() });
         }
         let is_folder = || Failure::Request(format!("{name}: is a directory, a file name expected"), None);
         let base = path.file_name().filter(|_| !path.is_dir()).ok_or_else(is_folder)?;
@@ -53,7 +59,18 @@ impl Sink {
         temporary.push(format!(".{}.part", std::process::id()));
         let temporary = path.with_file_name(temporary);
         let file = File::create(&temporary).map_err(Failure::at(path))?;
-        Ok(Self { writer: BufWriter::new(file), name, rename: Some((temporary, path.to_owned())) })
+        Ok(Self {
+            writer: BufWriter::new(file),
+            name,
+            rename: Some((temporary, path.to_owned())),
+            cancel: Cancel::default(),
+        })
+    }
+
+    /// Stops writing when a stop is asked for.
+    pub fn watch(mut self, cancel: &Cancel) -> Self {
+        self.cancel = cancel.clone();
+        self
     }
 
     /// For `map_err` on what is written here.
@@ -75,6 +92,9 @@ impl Sink {
 
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.cancel.is_cancelled() {
+            return Err(io::Error::other("cancelled"));
+        }
         self.writer.write(bytes)
     }
 

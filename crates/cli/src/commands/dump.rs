@@ -67,7 +67,7 @@ pub fn run(args: &DumpArgs, session: &Session) -> Result<Outcome, Failure> {
     let pieces = dataset.pieces(&options, &PieceLimits { plausible, ..default }, &context)?;
     context.progress = Bar::new(pieces.blocks, session.quiet).map(|bar| bar as _);
     let request = Request { dataset: &dataset, options, pieces, context };
-    let sink = Sink::open(args.output.as_deref(), format != Format::Csv)?;
+    let sink = Sink::open(args.output.as_deref(), format != Format::Csv)?.watch(&session.cancel);
     let faults = write(format, &request, sink, session)?;
     for fault in &faults {
         tell(&format!("fault: {}: {fault}", dataset.name()));

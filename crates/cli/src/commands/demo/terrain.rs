@@ -1,5 +1,6 @@
 //! An elevation model that looks like mountains: ridges of smooth noise, each octave half as wide.
 
+use std::f64::consts::FRAC_1_SQRT_2;
 use strile::DataType;
 use testkit::Pixels;
 
@@ -53,7 +54,8 @@ fn noise(x: f64, y: f64, seed: u32) -> f64 {
 /// One of sixteen directions by place: splitmix64 of the bits.
 fn gradient(x: f64, y: f64, seed: u32) -> (f64, f64) {
     // cos and sin of 0, 22.5, 45 and 67.5 degrees.
-    const QUARTER: [(f64, f64); 4] = [(1.0, 0.0), (0.92388, 0.38268), (0.70711, 0.70711), (0.38268, 0.92388)];
+    const QUARTER: [(f64, f64); 4] =
+        [(1.0, 0.0), (0.92388, 0.38268), (FRAC_1_SQRT_2, FRAC_1_SQRT_2), (0.38268, 0.92388)];
     let mut z = x.to_bits() ^ y.to_bits().rotate_left(23) ^ u64::from(seed).rotate_left(47);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

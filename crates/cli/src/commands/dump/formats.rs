@@ -83,7 +83,6 @@ impl Writer for Csv {
         let pixel = size * raster.bands as usize;
         let mut text = String::new();
         for row in raster.pixels.chunks_exact((pixel * self.columns).max(1)) {
-            text.clear();
             for (column, samples) in (0u32..).zip(row.chunks_exact(pixel)) {
                 // Writing to a string cannot fail.
                 let _always_ok = write!(text, "{},{},", self.corner.0 + column, self.corner.1 + self.row);
@@ -99,11 +98,15 @@ impl Writer for Csv {
                     write_text(&mut text, sample, raster.data_type);
                 }
                 text.push('\n');
+                // A row can have any number of columns.
+                if text.len() >= 64 << 10 {
+                    sink.write_all(text.as_bytes())?;
+                    text.clear();
+                }
             }
-            sink.write_all(text.as_bytes())?;
             self.row += 1;
         }
-        Ok(())
+        sink.write_all(text.as_bytes())
     }
 
     fn end(self, _sink: &mut Sink) -> io::Result<()> {
