@@ -190,7 +190,9 @@ impl Output {
     /// An output in memory of its own, zeroed by the system as pages are touched.
     pub fn new(spec: OutputSpec) -> Result<Self, OutputError> {
         let len = spec.len()?;
-        Self::from_vec(spec, vec![0; len])
+        let mut memory = vec![0; len];
+        prefer_huge_pages(&mut memory);
+        Self::from_vec(spec, memory)
     }
 
     /// An output in `memory`, which `into_vec` gives back.
@@ -259,6 +261,29 @@ impl Output {
         Some(Claim { output: self.clone(), claimed: wanted })
     }
 }
+
+/// Below this, a page is not worth a system call.
+#[cfg(target_os = "linux")]
+const WORTH_HUGE_PAGES: usize = 4 << 20;
+
+/// Asks for 2 MiB pages under memory that has not been touched: a fault for each 4 KiB costs a tenth of the
+/// time of a fast read. Where the system says no, nothing changes.
+#[cfg(target_os = "linux")]
+fn prefer_huge_pages(memory: &mut [u8]) {
+    const PAGE: usize = 4096;
+    if memory.len() < WORTH_HUGE_PAGES {
+        return;
+    }
+    let skip = memory.as_ptr().align_offset(PAGE);
+    let Some(pages) = memory.get_mut(skip..).filter(|rest| rest.len() >= PAGE) else { return };
+    let len = pages.len() / PAGE * PAGE;
+    // SAFETY: the range lies in `memory` and begins at a page; the advice changes how pages are backed, never
+    // what they hold.
+    let _advice = unsafe { libc::madvise(pages.as_mut_ptr().cast(), len, libc::MADV_HUGEPAGE) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn prefer_huge_pages(_memory: &mut [u8]) {}
 
 /// The right to write one box of an output.
 pub struct Claim {

@@ -25,7 +25,7 @@ pub struct PieceLimits {
 
 impl Default for PieceLimits {
     fn default() -> Self {
-        Self { piece: 256 << 20, plausible: 4 << 30 }
+        Self { piece: 256 << 20, plausible: 1 << 30 }
     }
 }
 
