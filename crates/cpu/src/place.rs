@@ -98,7 +98,8 @@ impl Slots {
         let claim = self.claims.get(&task.output)?;
         let spec = claim.spec();
         let (size, samples) = (spec.data_type.size(), usize::from(layout.samples));
-        let all_in_order = selection.len() == samples && (0..).zip(selection).all(|(i, &sample)| i == sample);
+        let all_in_order =
+            selection.len() == samples && selection.iter().zip(0..).all(|(&sample, i)| sample == i);
         let pixel_by_pixel = samples == 1 || spec.strides.band == size;
         let interleaved = all_in_order && pixel_by_pixel && spec.strides.column == size * samples;
         let p = &task.placement;
