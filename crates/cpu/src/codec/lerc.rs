@@ -32,7 +32,8 @@ pub(super) fn decode(
     let blob = unwrapped.as_deref().unwrap_or(src);
     let stated = stated_shape(blob)?;
     let samples = u32::from(block.layout.samples);
-    let alpha_in_mask = stated.samples + 1 == samples && block.layout.data_type == DataType::U8;
+    let alpha_in_mask =
+        stated.samples.checked_add(1) == Some(samples) && block.layout.data_type == DataType::U8;
     if stated.samples != samples && !alpha_in_mask {
         return Err(stated.fault(block));
     }

@@ -1,0 +1,77 @@
+//! The system's allocator, counting.
+//!
+//! Counts what Rust code asks for, by all threads; C libraries (zstd, liblzma, libdeflate) have an allocator of
+//! their own and are watched by the resident size of the process.
+#![expect(unsafe_code, reason = "a global allocator is an unsafe trait")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+static NOW: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+/// A single request above this is refused, as a machine would; what asks for it has already failed.
+const REFUSED: usize = 1 << 32;
+
+struct Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Starts to look for a new peak; returns what is taken now.
+pub(crate) fn reset_peak() -> usize {
+    let now = NOW.load(Relaxed);
+    PEAK.store(now, Relaxed);
+    now
+}
+
+/// The most that was taken, or asked for, at once since the last reset.
+pub(crate) fn peak() -> usize {
+    PEAK.load(Relaxed)
+}
+
+/// Counts a request; false where it is refused.
+fn grant(size: usize) -> bool {
+    let refused = size > REFUSED;
+    let now = if refused { NOW.load(Relaxed) } else { NOW.fetch_add(size, Relaxed) };
+    PEAK.fetch_max(now.saturating_add(size), Relaxed);
+    !refused
+}
+
+fn ungrant(size: usize) {
+    NOW.fetch_sub(size, Relaxed);
+}
+
+// SAFETY: every call is passed on to `System` with the layout it came with; counting touches no memory of it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if !grant(layout.size()) {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc`, which is that of `System`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if !grant(layout.size()) {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: as in `alloc`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        ungrant(layout.size());
+        // SAFETY: `block` came from `System`, through this allocator, with `layout`.
+        unsafe { System.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if !grant(size) {
+            return std::ptr::null_mut();
+        }
+        ungrant(layout.size());
+        // SAFETY: as in `dealloc`; the caller guarantees that `size` is valid.
+        unsafe { System.realloc(block, layout, size) }
+    }
+}
