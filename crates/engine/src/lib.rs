@@ -2,11 +2,13 @@
 //!
 //! `block` how a block is stored and where it goes; `job` what is to be done; `encoded` where the bytes are;
 //! `output` where the pixels go; `ticket` work in flight and its report; `fault` what is wrong with a block;
-//! `context` and `budget` what a call may take; `engine` the trait.
+//! `context` and `budget` what a call may take; `engine` the trait; `conformance` what its engines must do.
 
 mod arena;
 mod block;
 mod budget;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod context;
 mod encoded;
 mod engine;

@@ -7,6 +7,7 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
     reason = "a test fails by panicking, and knows its numbers"
 )]
 

@@ -1,0 +1,17 @@
+//! What every engine must do, done by the CPU engine.
+
+use strile_cpu::CpuEngine;
+use strile_engine::conformance::run_or_skip;
+
+strile_engine::for_each_engine! { cpu: Ok(Box::new(CpuEngine::new())) }
+
+#[test]
+fn without_a_device_a_test_is_skipped() {
+    run_or_skip("two_tickets_in_flight", Err("no driver".into()), false);
+}
+
+#[test]
+#[should_panic(expected = "STRILE_REQUIRE_GPU is 1 and there is no device: no driver")]
+fn without_a_device_that_is_required_a_test_fails() {
+    run_or_skip("two_tickets_in_flight", Err("no driver".into()), true);
+}

@@ -1,0 +1,122 @@
+//! The tests that every engine must pass: behaviours, each a function of an engine, over jobs made by hand.
+//!
+//! A crate with an engine has one test file that stamps them out with `for_each_engine!`. Blocks are stored without
+//! compression, so that what is tested is the contract and not a codec. A layout that an engine does not support
+//! (`Engine::support`) is left out; what it supports must come out as on any other engine.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "code of tests: it fails by panicking, and knows its numbers"
+)]
+
+mod flight;
+mod jobs;
+mod placement;
+mod samples;
+
+use crate::Engine;
+
+/// A test of an engine.
+pub type Behaviour = fn(&dyn Engine);
+
+/// Every behaviour and its name.
+pub const BEHAVIOURS: &[(&str, Behaviour)] = &[
+    ("any_crop_equals_the_crop_of_the_whole", placement::any_crop_equals_the_crop_of_the_whole),
+    ("blocks_at_the_edges_are_cut", placement::blocks_at_the_edges_are_cut),
+    ("bands_come_in_the_order_asked_for", placement::bands_come_in_the_order_asked_for),
+    ("planes_make_one_output", placement::planes_make_one_output),
+    ("bytes_between_strides_stay", placement::bytes_between_strides_stay),
+    ("one_job_over_two_files", placement::one_job_over_two_files),
+    ("any_cut_into_jobs_gives_the_same_pixels", placement::any_cut_into_jobs_gives_the_same_pixels),
+    ("staged_equals_pulled", placement::staged_equals_pulled),
+    ("as_many_samples_as_a_layout_can_have", placement::as_many_samples_as_a_layout_can_have),
+    ("sparse_blocks_get_the_fill_value", flight::sparse_blocks_get_the_fill_value),
+    ("a_faulty_block_gets_the_fill_value", flight::a_faulty_block_gets_the_fill_value),
+    ("faults_come_in_the_order_of_tasks", flight::faults_come_in_the_order_of_tasks),
+    ("two_tickets_in_flight", flight::two_tickets_in_flight),
+    ("what_another_job_writes_is_busy", flight::what_another_job_writes_is_busy),
+    ("cancelling_stops_a_job", flight::cancelling_stops_a_job),
+    ("the_budget_can_refuse", flight::the_budget_can_refuse),
+    ("a_job_must_fit_what_it_is_given", flight::a_job_must_fit_what_it_is_given),
+    ("progress_counts_every_block", flight::progress_counts_every_block),
+    ("bits_reversed_in_every_byte", samples::bits_reversed_in_every_byte),
+    ("byte_order_is_of_whole_bytes", samples::byte_order_is_of_whole_bytes),
+    ("predictor_2_adds_up_each_sample", samples::predictor_2_adds_up_each_sample),
+    ("predictor_3_does_not_depend_on_the_byte_order", samples::predictor_3_does_not_depend_on_the_byte_order),
+    ("chroma_units_become_rgb", samples::chroma_units_become_rgb),
+];
+
+/// Runs a behaviour on an engine, or says that there is none; with `STRILE_REQUIRE_GPU=1` that fails.
+pub fn run(name: &str, engine: Result<Box<dyn Engine>, String>) {
+    run_or_skip(name, engine, std::env::var_os("STRILE_REQUIRE_GPU").is_some_and(|value| value == "1"));
+}
+
+/// The same, told whether a device is required.
+pub fn run_or_skip(name: &str, engine: Result<Box<dyn Engine>, String>, required: bool) {
+    let (_, behaviour) = BEHAVIOURS.iter().find(|(known, _)| *known == name).unwrap();
+    match engine {
+        Ok(engine) => behaviour(engine.as_ref()),
+        Err(reason) if required => panic!("STRILE_REQUIRE_GPU is 1 and there is no device: {reason}"),
+        Err(reason) => println!("{name} skipped, there is no device: {reason}"),
+    }
+}
+
+/// A module of tests for each engine, by its name and how it is made: `Ok` of a box, or the reason why there is none.
+///
+/// ```ignore
+/// strile_engine::for_each_engine! { cpu: Ok(Box::new(CpuEngine::new())) }
+/// ```
+#[macro_export]
+macro_rules! for_each_engine {
+    ($($engine:ident: $make:expr),+ $(,)?) => {
+        $(mod $engine {
+            use super::*;
+            $crate::conformance_tests! { $make;
+                any_crop_equals_the_crop_of_the_whole
+                blocks_at_the_edges_are_cut
+                bands_come_in_the_order_asked_for
+                planes_make_one_output
+                bytes_between_strides_stay
+                one_job_over_two_files
+                any_cut_into_jobs_gives_the_same_pixels
+                staged_equals_pulled
+                as_many_samples_as_a_layout_can_have
+                sparse_blocks_get_the_fill_value
+                a_faulty_block_gets_the_fill_value
+                faults_come_in_the_order_of_tasks
+                two_tickets_in_flight
+                what_another_job_writes_is_busy
+                cancelling_stops_a_job
+                the_budget_can_refuse
+                a_job_must_fit_what_it_is_given
+                progress_counts_every_block
+                bits_reversed_in_every_byte
+                byte_order_is_of_whole_bytes
+                predictor_2_adds_up_each_sample
+                predictor_3_does_not_depend_on_the_byte_order
+                chroma_units_become_rgb
+            }
+        })+
+    };
+}
+
+/// The tests of one engine; `for_each_engine!` calls it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! conformance_tests {
+    ($make:expr; $($name:ident)+) => {
+        $(#[test]
+        fn $name() {
+            $crate::conformance::run(stringify!($name), $make);
+        })+
+
+        #[test]
+        fn no_behaviour_is_left_out() {
+            let stamped = [$(stringify!($name)),+];
+            let known: Vec<&str> = $crate::conformance::BEHAVIOURS.iter().map(|(name, _)| *name).collect();
+            assert_eq!(known, stamped);
+        }
+    };
+}
