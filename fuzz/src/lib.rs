@@ -22,4 +22,4 @@ mod watch;
 
 pub use run::{Failure, Plan, replay, run};
 pub use tally::Tally;
-pub use target::{Outcome, Target, all, named};
+pub use target::{Outcome, Target, all};

@@ -44,11 +44,6 @@ pub fn all() -> Vec<Target> {
     all
 }
 
-/// The target of a name.
-pub fn named(name: &str) -> Option<Target> {
-    all().into_iter().find(|target| target.name() == name)
-}
-
 impl Target {
     /// `parser`, `text`, `read`, or a codec's name.
     pub fn name(&self) -> &str {

@@ -6,9 +6,9 @@
 
 use super::StoredBlock;
 use super::image_shape::{StatedShape, with_whole_image};
-use super::jpeg_stream::{self, Colours, EOI, Frame};
+use super::jpeg_stream::{self, Colours, Frame};
 use super::lossless_jpeg;
-use strile_engine::BlockFault;
+use strile_engine::{BlockFault, FaultKind};
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::zune_core::bytestream::ZCursor;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
@@ -56,10 +56,11 @@ impl Stream<'_> {
         if frame.precision != 8 {
             return Err(BlockFault::unsupported(format!("lossy JPEG of {} bits", frame.precision)));
         }
-        // The decoder pads what is missing of the last rows; a stream that was cut has no EOI.
-        if !self.src.array_windows().any(|&[a, b]| a == 0xFF && b == EOI) {
-            return Err(BlockFault::truncated(0, dst.len()));
-        }
+        // The decoder pads, or leaves as it was, what is missing of the last rows.
+        jpeg_stream::check_scans(self.src, frame).map_err(|fault| match fault.kind {
+            FaultKind::InputTruncated => BlockFault::truncated(0, dst.len()),
+            _ => fault,
+        })?;
         let as_ycbcr = self.colours == Colours::YCbCr && shape.samples == 3;
         let (colours, out) = match shape.samples {
             1 => (Colours::AsStored, ColorSpace::Luma),

@@ -115,6 +115,49 @@ fn parse_frame(marker: u8, body: &[u8]) -> Option<Frame> {
     valid.then_some(Frame { marker, precision, height, width, components })
 }
 
+/// Checks that scans hold every component of the frame, and that the stream goes to EOI.
+///
+/// Decoders take a marker among the data of the last scan for its end, and leave or pad the rows after it. In a
+/// sequential frame there is nothing to come once every component had its scan, so it is a fault there; the
+/// scans of a progressive frame go over the components again and again.
+pub(super) fn check_scans(src: &[u8], frame: &Frame) -> Result<(), BlockFault> {
+    let sequential = frame.marker != 0xC2;
+    let mut missing: Vec<u8> = frame.components.iter().map(|component| component.id).collect();
+    let mut at = 2;
+    let mut in_scans = false;
+    loop {
+        let segment = segment_at(src, at).ok_or_else(|| BlockFault::truncated(0, 0))??;
+        let Segment { marker, body, end, .. } = segment;
+        match marker {
+            EOI => break,
+            _ if in_scans && sequential && missing.is_empty() => {
+                return Err(BlockFault::corrupt(format!(
+                    "JPEG: marker {marker:#04X} among the last scan's data"
+                )));
+            }
+            SOS => {
+                let count = body.first().map_or(0, |&count| usize::from(count));
+                let named = body.get(1..).unwrap_or_default().as_chunks::<2>().0.iter().take(count);
+                named.for_each(|&[id, _]| missing.retain(|&other| other != id));
+                in_scans = true;
+                at = after_data(src, end);
+            }
+            _ => at = end,
+        }
+    }
+    match missing.first() {
+        Some(id) => Err(BlockFault::corrupt(format!("JPEG: no scan of component {id}"))),
+        None => Ok(()),
+    }
+}
+
+/// Where the entropy-coded data from `start` on end: at the first marker that is none of RST0 to RST7.
+fn after_data(src: &[u8], start: usize) -> usize {
+    let data = src.get(start..).unwrap_or_default();
+    let is_end = |&[a, b]: &[u8; 2]| a == 0xFF && !matches!(b, 0 | 0xFF | 0xD0..=0xD7);
+    data.array_windows().position(is_end).map_or(src.len(), |len| start + len)
+}
+
 /// What decoders that go by Adobe's marker are to be told of the components.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Colours {
@@ -178,6 +221,20 @@ mod tests {
         expected.extend([0xFF, 0xDD, 0, 4, 0, 5]);
         expected.extend(&STREAM[2..]);
         assert_eq!(whole, expected);
+    }
+
+    #[test]
+    fn scans_hold_every_component_once_and_end_at_eoi() {
+        let mut frame = frame(STREAM).unwrap();
+        assert_eq!(check_scans(STREAM, &frame), Ok(()));
+        assert!(check_scans(&STREAM[..STREAM.len() - 1], &frame).is_err());
+        let again = [&STREAM[..STREAM.len() - 2], &STREAM[20..]].concat();
+        let fault = check_scans(&again, &frame).unwrap_err();
+        assert_eq!(fault.detail, "JPEG: marker 0xDA among the last scan's data");
+        frame.marker = 0xC2;
+        assert_eq!(check_scans(&again, &frame), Ok(()));
+        frame.components.push(Component { id: 2, sampling: (1, 1) });
+        assert_eq!(check_scans(STREAM, &frame).unwrap_err().detail, "JPEG: no scan of component 2");
     }
 
     #[test]
