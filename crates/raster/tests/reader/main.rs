@@ -2,7 +2,7 @@
 //!
 //! `fixtures` every file equals its pixels; `windows` any part equals that part of the whole; `io` which bytes are
 //! asked for; `faults` damaged files; `plan` what is said before and where pixels go; `options` what can be asked
-//! for; `sources` the sources these tests read from.
+//! for; `sidecars` files on disk and beside; `sources` the sources these tests read from.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -16,5 +16,6 @@ mod fixtures;
 mod io;
 mod options;
 mod plan;
+mod sidecars;
 mod sources;
 mod windows;

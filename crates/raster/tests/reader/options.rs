@@ -3,7 +3,7 @@
 use crate::sources::{open, read, refusal};
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
 use strile::{Dataset, Device, Interleave, Layer, ReadOptions, Window};
-use testkit::{FileFrame, FileOrder, ImageSpec, Pattern, Pixels, Tag, nodata_tag};
+use testkit::{FileFrame, FileOrder, ImageSpec, Pattern, Pixels, Tag, Value, nodata_tag};
 
 const fn uint(bits: u16) -> SampleType {
     SampleType { format: SampleFormat::Uint, bits }
@@ -178,4 +178,17 @@ fn a_window_of_an_overview_is_in_the_pixels_of_the_overview() {
     let window = Some(Window { x: 14, y: 9, width: 1, height: 1 });
     let options = ReadOptions { overview: Some(0), window, ..Default::default() };
     assert_eq!(read(&dataset, &options).pixels, pixels.sample(0, 18, 28));
+}
+
+#[test]
+fn a_palette_is_told_and_indices_are_read() {
+    let map: Vec<u16> = (0..768).map(|at| at * 50).collect();
+    let spec = ImageSpec::new(uint(8)).photometric(3).tag(Tag::new(320, Value::Short(map)));
+    let dataset = made(&spec, &bytes(2, &[0, 255]));
+    let colours = dataset.pages()[0].levels[0].image.colour.colour_map.clone().unwrap();
+    assert_eq!(
+        (colours.len(), colours[1], colours[255]),
+        (256, [50, 257 * 50, 513 * 50], [255 * 50, 511 * 50, 767 * 50])
+    );
+    assert_eq!(read(&dataset, &ReadOptions::default()).pixels, [0, 255]);
 }

@@ -3,11 +3,12 @@
 //! Windows and bands are drawn with a fixed seed over every fixture, so that a failure comes again.
 
 use crate::fixtures::readable;
-use crate::sources::{open, open_bucket, pixels_of, read};
+use crate::sources::{Bucket, Trouble, open, open_bucket, pixels_of, read};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Duration;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{Context, Dataset, Interleave, Raster, ReadOptions, Window};
+use strile::{Context, Dataset, Interleave, OpenOptions, Output, Progress, Raster, ReadOptions, Window};
 use testkit::{Grid, ImageSpec, Pixels, Random, TiffBuilder};
 
 /// A window inside an image, small ones and thin ones as likely as large ones.
@@ -137,6 +138,26 @@ fn batches_that_are_staged_one_after_the_other_give_the_whole() {
     let window = Window { x: 2000, y: 2000, width: 100, height: 4200 };
     let options = ReadOptions { window: Some(window), ..Default::default() };
     assert!(read(&staged, &options).pixels == read(&here, &options).pixels);
+}
+
+#[test]
+#[ignore = "an error while a batch is staged returns before the batches in flight have ended"]
+fn after_an_error_nobody_writes_to_the_output() {
+    /// Holds up the first batch while the next is fetched.
+    struct Slow;
+    impl Progress for Slow {
+        fn advance(&self, _: u64) {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+    let (bytes, here) = large();
+    let refused = Bucket::new(&bytes).with(Trouble::Refused(bytes.len() as u64 / 2));
+    let staged = Dataset::from_source(Arc::new(refused), &OpenOptions::default()).unwrap();
+    let spec = here.plan(&ReadOptions::default(), &Context::default()).unwrap().output;
+    let output = Output::new(spec).unwrap();
+    let context = Context { progress: Some(Arc::new(Slow)), ..Context::default() };
+    assert!(staged.read_into(&output, &ReadOptions::default(), &context).is_err());
+    assert!(output.into_vec().is_some(), "nobody holds the memory");
 }
 
 #[test]
