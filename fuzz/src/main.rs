@@ -55,6 +55,7 @@ fn main() -> ExitCode {
     for target in targets {
         let (tally, failures) = fuzz::run(target, plan);
         println!("{tally}");
+        eprintln!("{}: the slowest is mutant {}", tally.target, tally.slowest_mutant);
         for (place, count) in &tally.foreign_panics {
             eprintln!("{}: {count} times a panic in a decoder at {place}", tally.target);
         }

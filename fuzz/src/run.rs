@@ -71,7 +71,9 @@ fn one(target: &Target, seed: usize, number: u64, bytes: &[u8], tally: &mut Tall
     for place in seen.foreign_panics {
         *tally.foreign_panics.entry(place).or_default() += 1;
     }
-    tally.slowest = tally.slowest.max(seen.took);
+    if seen.took > tally.slowest {
+        (tally.slowest, tally.slowest_mutant) = (seen.took, number);
+    }
     tally.peak = tally.peak.max(seen.peak);
     match seen.failure.or(outcome.wrong) {
         Some(reason) => Err(reason),

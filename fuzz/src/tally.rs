@@ -22,6 +22,8 @@ pub struct Tally {
     pub foreign_panics: BTreeMap<String, u64>,
     /// The longest a mutant took.
     pub slowest: Duration,
+    /// The mutant that took it.
+    pub slowest_mutant: u64,
     /// The most memory a mutant took, in bytes.
     pub peak: usize,
     /// All mutants together.
