@@ -99,7 +99,7 @@ fn user_defined(method: u16) -> Vec<u8> {
         [key::GEODETIC_CITATION, Tag::GeoAsciiParamsTag.0, ASCII.len() as u16, 0],
         [key::GEODETIC_DATUM, 0, 1, USER_DEFINED],
         [key::ANGULAR_UNITS, 0, 1, 9102],
-        [key::ELLIPSOID, 0, 1, if method % 2 == 0 { 7030 } else { USER_DEFINED }],
+        [key::ELLIPSOID, 0, 1, if method.is_multiple_of(2) { 7030 } else { USER_DEFINED }],
         [key::SEMI_MAJOR, doubles, 1, 4],
         [key::INVERSE_FLATTENING, doubles, 1, 1],
         [key::PRIME_MERIDIAN_LONG, doubles, 1, 2],
