@@ -11,8 +11,8 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::{
-    Arena, BlockFault, BlockLayout, Completion, Context, DecodeJob, Encoded, Engine, EngineError, FaultKind,
-    Lease, LocatedFault, Output, Report, Span, Support, Ticket,
+    Arena, BlockFault, BlockLayout, Completion, Context, DecodeJob, Encoded, Engine, EngineError, Lease,
+    LocatedFault, Output, Report, Span, Support, Ticket,
 };
 use strile_tiff::Compression;
 
@@ -189,20 +189,22 @@ impl Running {
                 let (arena, end) = (arena.bytes(), span.end().and_then(|end| usize::try_from(end).ok()));
                 let staged =
                     usize::try_from(span.offset).ok().zip(end).and_then(|(start, end)| arena.get(start..end));
-                staged.ok_or_else(|| unreadable(span, format!("{} bytes are staged", arena.len())))
+                staged
+                    .ok_or_else(|| BlockFault::unreadable(span, format!("{} bytes are staged", arena.len())))
             }
             Encoded::Pulled(sources) => {
                 let source = sources.get(source as usize);
-                let source = source.ok_or_else(|| unreadable(span, "no such source".to_owned()))?;
+                let source =
+                    source.ok_or_else(|| BlockFault::unreadable(span, "no such source".to_owned()))?;
                 let bytes = source.read_at(span, buffer).map_err(|error| match error.kind() {
                     io::ErrorKind::UnexpectedEof => {
-                        unreadable(span, "the file ends before their end".to_owned())
+                        BlockFault::unreadable(span, "the file ends before their end".to_owned())
                     }
-                    _ => unreadable(span, error.to_string()),
+                    _ => BlockFault::unreadable(span, error.to_string()),
                 })?;
                 let all = usize::try_from(span.len).is_ok_and(|len| len == bytes.len());
                 all.then_some(bytes)
-                    .ok_or_else(|| unreadable(span, format!("{} bytes were given", bytes.len())))
+                    .ok_or_else(|| BlockFault::unreadable(span, format!("{} bytes were given", bytes.len())))
             }
         }
     }
@@ -229,9 +231,4 @@ impl Running {
             (false, false) => Err(EngineError::Abandoned),
         });
     }
-}
-
-fn unreadable(span: Span, detail: String) -> BlockFault {
-    let detail = format!("{} bytes at offset {}: {detail}", span.len, span.offset);
-    BlockFault { kind: FaultKind::Unreadable, found: 0, expected: span.len, detail: detail.into() }
 }

@@ -10,7 +10,9 @@ use crate::simd::Picker;
 use std::collections::BTreeMap;
 use std::slice;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use strile_engine::{BlockLayout, BlockTask, Claim, DecodeJob, EngineError, Output, OutputRow, Placement};
+use strile_engine::{
+    BlockLayout, BlockTask, Claim, DecodeJob, EngineError, Fill, Output, OutputRow, Placement,
+};
 
 /// The tasks of a job and the claims that let them write.
 pub(crate) struct Slots {
@@ -36,6 +38,7 @@ pub(crate) struct Target<'a> {
     claim: &'a Claim,
     placement: &'a Placement,
     selection: &'a [u16],
+    fill: Fill,
     interleaved: bool,
     /// First row of the first band; the last row of the last band was found to lie in the claim too. The raw
     /// pointer also keeps a target on one thread at a time.
@@ -112,7 +115,7 @@ impl Slots {
         let first = unsafe { claim.row(p.first_band, p.out_y, columns) }?;
         // SAFETY: as above; only asked whether it is there.
         unsafe { claim.row(last_band, last_row, columns) }?;
-        let target = Target { claim, placement: p, selection, interleaved, first };
+        let target = Target { claim, placement: p, selection, fill: layout.extras.fill, interleaved, first };
         Some(Slot { index, task, layout, target })
     }
 }
@@ -168,10 +171,10 @@ impl Target<'_> {
         }
     }
 
-    /// Writes the output's fill value to every sample of the target.
+    /// Writes the layout's fill value to every sample of the target.
     pub(crate) fn fill(&mut self) {
         let size = self.claim.spec().data_type.size();
-        let fill = self.claim.spec().fill.0;
+        let fill = self.fill.0;
         let Some(sample) = fill.get(..size) else { return };
         // One pixel of one sample, repeated across the row.
         let mut line = Vec::new();

@@ -279,7 +279,8 @@ mod tests {
         // 5-6-5: 10101 011011 00111 = 0xab67
         let mut row = [0; 3];
         unpacker(SampleFormat::Uint, &[5, 6, 5], 1).row(&[0xab, 0x67], &mut row);
-        assert_eq!(row, [0b10101, 0b011011, 0b00111]);
+        // Each widened to eight bits by repeating its own.
+        assert_eq!(row, [0b1010_1101, 0b0110_1101, 0b0011_1001]);
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub struct CodecExtras {
     pub lerc: LercWrapper,
     /// Tag T4Options or T6Options.
     pub fax_options: u32,
-    /// What masked-out pixels of a LERC block become: the image's nodata, one sample in memory.
+    /// What missing and faulty blocks and masked-out pixels become: the image's nodata, else 0.
     pub fill: Fill,
 }
 

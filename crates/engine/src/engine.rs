@@ -47,7 +47,7 @@ pub enum EngineError {
 /// The rules, which `conformance` tests:
 /// - Blocks of a job may be decoded in any order; faults come in the order of its tasks, and all blocks are
 ///   tried whatever happens to others, so reports do not depend on threads or on the engine.
-/// - After a fault the block's part of the output holds the output's fill value; nothing else is touched.
+/// - After a fault the block's part of the output holds its layout's fill value; nothing else is touched.
 /// - Only the boxes of the job's tasks are written; bytes between strides are left alone.
 /// - Any number of jobs may be in flight, from any threads, as long as they write disjoint boxes.
 /// - After `Cancelled` or any other error the contents of the job's boxes are unspecified but initialised.

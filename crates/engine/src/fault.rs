@@ -1,6 +1,6 @@
 //! What can be wrong with one block. The numbers are fixed: kernels report them too.
 
-use crate::BlockAddress;
+use crate::{BlockAddress, Span};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -75,6 +75,17 @@ impl BlockFault {
     /// The checksum found is not the one expected.
     pub fn checksum(found: u64, expected: u64) -> Self {
         Self { kind: FaultKind::Checksum, found, expected, detail: Cow::Borrowed("") }
+    }
+
+    /// The source could not give the bytes of `span`, because of `why`.
+    pub fn unreadable(span: Span, why: impl fmt::Display) -> Self {
+        let detail = format!("{} bytes at offset {}: {why}", span.len, span.offset);
+        Self { kind: FaultKind::Unreadable, found: 0, expected: span.len, detail: detail.into() }
+    }
+
+    /// The source ends before `span` does.
+    pub fn past_the_end(span: Span) -> Self {
+        Self::unreadable(span, "the file ends before their end")
     }
 
     fn sized(kind: FaultKind, found: usize, expected: usize) -> Self {

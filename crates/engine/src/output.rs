@@ -6,7 +6,6 @@
 
 #![expect(unsafe_code, reason = "shared output memory, written in disjoint windows by many threads")]
 
-use crate::block::Fill;
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_tiff::DataType;
@@ -36,8 +35,6 @@ pub struct OutputSpec {
     pub columns: u32,
     /// Distances in bytes.
     pub strides: Strides,
-    /// What missing and faulty blocks become.
-    pub fill: Fill,
 }
 
 /// Why memory cannot serve as an output.
@@ -73,14 +70,7 @@ impl OutputSpec {
         let column = data_type.size();
         let row = checked_product(&[column, columns as usize]).ok_or(too_large.clone())?;
         let band = checked_product(&[row, rows as usize]).ok_or(too_large)?;
-        let spec = Self {
-            data_type,
-            bands,
-            rows,
-            columns,
-            strides: Strides { band, row, column },
-            fill: Fill::default(),
-        };
+        let spec = Self { data_type, bands, rows, columns, strides: Strides { band, row, column } };
         spec.len().map(|_| spec)
     }
 
@@ -90,14 +80,7 @@ impl OutputSpec {
         let band = data_type.size();
         let column = checked_product(&[band, bands as usize]).ok_or(too_large.clone())?;
         let row = checked_product(&[column, columns as usize]).ok_or(too_large)?;
-        let spec = Self {
-            data_type,
-            bands,
-            rows,
-            columns,
-            strides: Strides { band, row, column },
-            fill: Fill::default(),
-        };
+        let spec = Self { data_type, bands, rows, columns, strides: Strides { band, row, column } };
         spec.len().map(|_| spec)
     }
 

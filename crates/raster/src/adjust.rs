@@ -7,24 +7,40 @@ use crate::raster::Raster;
 use strile_engine::Context;
 use strile_tiff::{DataType, Image, Photometric, SampleFormat};
 
+/// Whether `apply` would change anything.
+pub(crate) fn changes(image: &Image, options: &ReadOptions) -> bool {
+    is_bit_mask(image, options) || is_inverted(image, options) || is_turned(image, options)
+}
+
+fn is_bit_mask(image: &Image, options: &ReadOptions) -> bool {
+    options.layer == Layer::Mask && image.sample.bits == 1
+}
+
+fn is_inverted(image: &Image, options: &ReadOptions) -> bool {
+    options.invert_min_is_white
+        && image.colour.photometric == Photometric::MinIsWhite
+        && image.sample.format == SampleFormat::Uint
+}
+
+fn is_turned(image: &Image, options: &ReadOptions) -> bool {
+    options.apply_orientation && image.orientation != 1
+}
+
 pub(crate) fn apply(
     mut raster: Raster,
     image: &Image,
     options: &ReadOptions,
     context: &Context,
 ) -> Result<Raster> {
-    if options.layer == Layer::Mask && image.sample.bits == 1 {
+    if is_bit_mask(image, options) {
         for pixel in &mut raster.pixels {
             *pixel = if *pixel == 0 { 0 } else { 255 };
         }
     }
-    if options.invert_min_is_white
-        && image.colour.photometric == Photometric::MinIsWhite
-        && image.sample.format == SampleFormat::Uint
-    {
+    if is_inverted(image, options) {
         invert(&mut raster.pixels, raster.data_type, image.sample.bits);
     }
-    if options.apply_orientation && image.orientation != 1 {
+    if is_turned(image, options) {
         let _lease = context.budget.take(raster.pixels.len() as u64, "turning the image")?;
         raster = turned(&raster, image.orientation);
     }

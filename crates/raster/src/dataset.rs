@@ -1,11 +1,12 @@
 //! An opened file: its pages, overviews, masks and georeference, and reading from it.
 
+use crate::deliver::deliver;
 use crate::device::{self, Choice};
 use crate::error::{Error, Result};
 use crate::locate::locate;
 use crate::metadata::{Metadata, Sidecars};
 use crate::open::{OpenFile, OpenOptions};
-use crate::options::{Layer, OnFault, ReadOptions};
+use crate::options::{Interleave, Layer, OnFault, ReadOptions};
 use crate::pages::{Level, Page, add_external_masks, add_external_overviews, pages_of};
 use crate::plan::{Facts, Fetch, ReadPlan, layout_of, plan_read};
 use crate::raster::Raster;
@@ -15,7 +16,7 @@ use crate::{adjust, mask, mask::MaskSource, pipeline};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use strile_engine::{Context, Fill, Output, OutputSpec, Report, Support};
-use strile_tiff::{Image, Tiff, Warning};
+use strile_tiff::{DataType, Image, Tiff, Warning};
 
 /// See the module.
 pub struct Dataset {
@@ -215,7 +216,10 @@ impl Dataset {
     fn derived_mask(&self, source: MaskSource, options: &ReadOptions, context: &Context) -> Result<Raster> {
         let Some(pixels) = source.pixels(options) else {
             let target = self.target(&ReadOptions { layer: Layer::Pixels, ..options.clone() })?;
-            return mask::all_valid(target.window, context);
+            let turned = options.apply_orientation && target.image.orientation >= 5;
+            let Window { width, height, .. } = target.window;
+            let size = if turned { (height, width) } else { (width, height) };
+            return mask::all_valid(size, context);
         };
         let raster = self.read(&pixels, context)?;
         Ok(match source {
@@ -258,7 +262,6 @@ impl Dataset {
             fetch,
             window,
             bands,
-            fill,
         };
         let output = facts.output(options).map_err(|error| self.refuse(error.to_string()))?;
         // Refused here, before a large block table is fetched for pixels that memory cannot hold.
@@ -283,11 +286,11 @@ impl Dataset {
         }
         let (choice, plan) = self.prepare(options, context)?;
         let _lease = context.budget.take(plan.memory.output, "the decoded image")?;
-        let spec = plan.output.clone();
+        let (spec, fill) = (plan.output.clone(), plan.layout.extras.fill);
         let output = Output::new(spec.clone()).map_err(|error| self.refuse(error.to_string()))?;
         let report = self.run(&choice, plan, &output, options, context)?;
         let pixels = output.into_vec().ok_or(Error::Engine(strile_engine::EngineError::Abandoned))?;
-        let OutputSpec { data_type, bands, rows, columns, fill, .. } = spec;
+        let OutputSpec { data_type, bands, rows, columns, .. } = spec;
         let interleave = options.interleave;
         let raster =
             Raster { data_type, bands, rows, columns, interleave, pixels, fill, faults: report.faults };
@@ -295,26 +298,33 @@ impl Dataset {
         adjust::apply(raster, image, options, context)
     }
 
-    /// Reads pixels into the caller's output, whose shape must be the plan's.
+    /// Reads pixels into the caller's output, which must have the type and shape that the read gives.
     pub fn read_into(&self, output: &Output, options: &ReadOptions, context: &Context) -> Result<Report> {
-        let (choice, plan) = self.prepare(options, context)?;
-        let (want, have) = (&plan.output, output.spec());
-        let same = (want.data_type, want.bands, want.rows, want.columns)
-            == (have.data_type, have.bands, have.rows, have.columns);
-        if !same {
-            return Err(self.refuse(format!(
-                "the output is {} × {} × {} {}, the read gives {} × {} × {} {}",
-                have.bands,
-                have.rows,
-                have.columns,
-                have.data_type,
-                want.bands,
-                want.rows,
-                want.columns,
-                want.data_type
-            )));
+        let derived = options.layer == Layer::Mask && self.mask_source(options)? != MaskSource::Image;
+        if derived || adjust::changes(self.target(options)?.image, options) {
+            // What is done to a whole result is done in memory of its own, and put into the output after.
+            let raster =
+                self.read(&ReadOptions { interleave: Interleave::BandFirst, ..options.clone() }, context)?;
+            self.check_shape(output, raster.data_type, (raster.bands, raster.rows, raster.columns))?;
+            let choice = device::choose(options.device).map_err(|reason| self.refuse(reason))?;
+            return deliver(raster, choice.engine.as_ref(), output, context);
         }
+        let (choice, plan) = self.prepare(options, context)?;
+        let spec = &plan.output;
+        self.check_shape(output, spec.data_type, (spec.bands, spec.rows, spec.columns))?;
         self.run(&choice, plan, output, options, context)
+    }
+
+    fn check_shape(&self, output: &Output, data_type: DataType, shape: (u32, u32, u32)) -> Result<()> {
+        let have = output.spec();
+        if (have.data_type, (have.bands, have.rows, have.columns)) == (data_type, shape) {
+            return Ok(());
+        }
+        let (bands, rows, columns) = shape;
+        Err(self.refuse(format!(
+            "the output is {} × {} × {} {}, the read gives {bands} × {rows} × {columns} {data_type}",
+            have.bands, have.rows, have.columns, have.data_type
+        )))
     }
 
     fn run(

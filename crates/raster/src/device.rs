@@ -34,7 +34,7 @@ const NO_CUDA: &str = "this build of strile has no CUDA engine";
 
 /// The engine for a device, or why it cannot be had.
 pub(crate) fn choose(device: Device) -> Result<Choice, String> {
-    let cpu = |reason: &str| Choice { engine: Box::new(CpuEngine::default()), reason: reason.to_owned() };
+    let cpu = |reason: &str| Choice { engine: Box::new(CpuEngine), reason: reason.to_owned() };
     match device {
         Device::Cpu => Ok(cpu("asked for")),
         Device::Auto => Ok(cpu(NO_CUDA)),

@@ -18,6 +18,7 @@
 mod adjust;
 pub mod bytes;
 mod dataset;
+mod deliver;
 mod device;
 mod error;
 mod footprint;
@@ -47,8 +48,8 @@ pub use plan::{Fetch, MemoryNeed, PlanFigures, ReadPlan};
 pub use raster::Raster;
 pub use source::{FileSource, MemorySource, ReadDone, ReadOp, Source, Version};
 pub use strile_engine::{
-    BlockAddress, BlockFault, Budget, BudgetError, Cancel, Context, FaultKind, Fill, LocatedFault, Output,
-    OutputSpec, Progress, Report, Strides,
+    Arena, BlockAddress, BlockFault, Budget, BudgetError, Cancel, Context, FaultKind, Fill, LocatedFault,
+    Output, OutputSpec, Progress, ReadAt, Report, Slot, Span, Strides,
 };
 pub use strile_tiff as tiff;
 pub use strile_tiff::{Compression, DataType, Limits, Photometric, Planar, Predictor, Warning};

@@ -6,7 +6,7 @@ use crate::plan::coalesce;
 use crate::source::{Source, read_ranges};
 use std::ops::Range;
 use strile_engine::Span;
-use strile_tiff::{BlockArray, FileArray, Image, TiffError};
+use strile_tiff::{BlockArray, Image, TiffError};
 
 /// Pieces of a table this close together are fetched as one.
 const TABLE_GAP: u64 = 16 << 10;
@@ -22,8 +22,14 @@ pub(crate) fn locate(
     decoded_len: usize,
     runs: &[Range<u64>],
 ) -> Result<Vec<Option<Span>>> {
-    let offsets = values(source, &image.table.offsets, runs)?;
-    let sizes = values(source, &image.table.sizes, runs)?;
+    let table = &image.table;
+    let wanted = [&table.offsets, &table.sizes].map(|array| ranges_of(array, runs));
+    let merged = coalesce(&wanted.concat(), TABLE_GAP);
+    // Pieces of both arrays in one round of reads.
+    let pieces = read_ranges(source, &merged).map_err(|error| io_error(source, error))?;
+    let fetched = Fetched { merged, pieces };
+    let values = |array| fetched.values(array, runs).ok_or_else(|| short_table(source));
+    let (offsets, sizes) = (values(&table.offsets)?, values(&table.sizes)?);
     let largest = (decoded_len as u64).saturating_mul(4).saturating_add(1 << 20);
     let span = |(offset, size): (u64, u64)| {
         if size == 0 {
@@ -35,38 +41,49 @@ pub(crate) fn locate(
     Ok(offsets.into_iter().zip(sizes).map(span).collect())
 }
 
-fn values(source: &dyn Source, array: &BlockArray, runs: &[Range<u64>]) -> Result<Vec<u64>> {
+/// The byte ranges to fetch for the elements in `runs`; none where the array is here.
+fn ranges_of(array: &BlockArray, runs: &[Range<u64>]) -> Vec<Range<u64>> {
     match array {
-        BlockArray::Here(values) => {
-            let value = |index: u64| usize::try_from(index).ok().and_then(|at| values.get(at)).copied();
-            Ok(runs.iter().flat_map(Clone::clone).map(|index| value(index).unwrap_or(0)).collect())
-        }
-        BlockArray::There(array) => fetch(source, array, runs),
+        BlockArray::Here(_) => Vec::new(),
+        BlockArray::There(array) => runs.iter().map(|run| array.bytes_of(run.clone())).collect(),
     }
 }
 
-fn fetch(source: &dyn Source, array: &FileArray, runs: &[Range<u64>]) -> Result<Vec<u64>> {
-    let wanted: Vec<Range<u64>> = runs.iter().map(|run| array.bytes_of(run.clone())).collect();
-    let merged = coalesce(&wanted, TABLE_GAP);
-    let pieces = read_ranges(source, &merged).map_err(|error| io_error(source, error))?;
-    let mut values = Vec::new();
-    for (run, range) in runs.iter().zip(&wanted) {
-        let before = values.len() as u64;
-        let at = merged.partition_point(|piece| piece.start <= range.start).checked_sub(1);
-        let bytes = if range.is_empty() { Some(&[][..]) } else { None };
-        let bytes = bytes.or_else(|| {
-            let at = at?;
-            let (piece, bytes) = (merged.get(at)?, pieces.get(at)?);
-            let start = usize::try_from(range.start - piece.start).ok()?;
-            bytes.get(start..start.checked_add(usize::try_from(range.end - range.start).ok()?)?)
-        });
-        let decoded = bytes.and_then(|bytes| array.decode(bytes));
-        values.extend(decoded.ok_or_else(|| short_table(source))?);
-        // Blocks past the end of the table are not stored.
-        let wanted = usize::try_from(before + (run.end - run.start)).map_err(|_| short_table(source))?;
-        values.resize(wanted, 0);
+/// Merged ranges of the file and their bytes.
+struct Fetched {
+    merged: Vec<Range<u64>>,
+    pieces: Vec<Vec<u8>>,
+}
+
+impl Fetched {
+    /// The elements in `runs`, 0 for those past the end: such blocks are not stored.
+    fn values(&self, array: &BlockArray, runs: &[Range<u64>]) -> Option<Vec<u64>> {
+        match array {
+            BlockArray::Here(values) => {
+                let value = |index: u64| usize::try_from(index).ok().and_then(|at| values.get(at)).copied();
+                Some(runs.iter().flat_map(Clone::clone).map(|index| value(index).unwrap_or(0)).collect())
+            }
+            BlockArray::There(array) => {
+                let mut values = Vec::new();
+                for run in runs {
+                    let len = values.len().checked_add(usize::try_from(run.end - run.start).ok()?)?;
+                    values.extend(array.decode(self.bytes(&array.bytes_of(run.clone()))?)?);
+                    values.resize(len, 0);
+                }
+                Some(values)
+            }
+        }
     }
-    Ok(values)
+
+    fn bytes(&self, range: &Range<u64>) -> Option<&[u8]> {
+        if range.is_empty() {
+            return Some(&[]);
+        }
+        let at = self.merged.partition_point(|piece| piece.start <= range.start).checked_sub(1)?;
+        let (piece, bytes) = (self.merged.get(at)?, self.pieces.get(at)?);
+        let start = usize::try_from(range.start - piece.start).ok()?;
+        bytes.get(start..start.checked_add(usize::try_from(range.end - range.start).ok()?)?)
+    }
 }
 
 fn short_table(source: &dyn Source) -> Error {

@@ -6,7 +6,6 @@
 use crate::error::{Error, Result};
 use crate::options::{Interleave, Layer, ReadOptions};
 use crate::raster::Raster;
-use crate::window::Window;
 use strile_engine::{Context, EngineError, Fill};
 use strile_tiff::{DataType, ExtraSample, Image};
 
@@ -26,10 +25,12 @@ pub enum MaskSource {
 impl MaskSource {
     /// What speaks of validity in an image without a mask image.
     pub(crate) fn of(image: &Image, has_nodata: bool) -> Self {
-        let extra = &image.colour.extra_samples;
-        let is_alpha = |e: &ExtraSample| *e != ExtraSample::Unspecified;
-        let first_extra = usize::from(image.samples).saturating_sub(extra.len());
-        let alpha = extra.iter().position(is_alpha).and_then(|at| u16::try_from(first_extra + at + 1).ok());
+        // Only samples beyond the colours can be alpha, whatever the tag says.
+        let colours = image.colour.photometric.colour_samples();
+        let extra =
+            image.colour.extra_samples.iter().rev().take(usize::from(image.samples.saturating_sub(colours)));
+        let alpha = extra.zip((1..=image.samples).rev()).filter(|(e, _)| **e != ExtraSample::Unspecified);
+        let alpha = alpha.map(|(_, band)| band).min();
         match alpha {
             Some(band) => Self::Alpha(band),
             None if has_nodata => Self::NoData,
@@ -55,12 +56,12 @@ impl MaskSource {
     }
 }
 
-/// A mask where every pixel of the window is valid.
-pub(crate) fn all_valid(window: Window, context: &Context) -> Result<Raster> {
-    let len = u64::from(window.width).saturating_mul(u64::from(window.height));
+/// A mask of `width` × `height` pixels, all of them valid.
+pub(crate) fn all_valid((width, height): (u32, u32), context: &Context) -> Result<Raster> {
+    let len = u64::from(width).saturating_mul(u64::from(height));
     let _lease = context.budget.take(len, "the mask")?;
     let len = usize::try_from(len).map_err(|_| Error::Engine(EngineError::Abandoned))?;
-    Ok(mask(window.height, window.width, vec![255; len]))
+    Ok(mask(height, width, vec![255; len]))
 }
 
 /// The mask that alpha means: 16 bits scaled to 8, other types as they are where they have 8 bits, else

@@ -2,8 +2,8 @@
 
 use super::jobs::{Gate, Gated, Memory, Uint, grid, job, layout, noise, output, run, staged, task};
 use crate::{
-    Budget, Context, Encoded, Engine, EngineError, FaultKind, Output, OutputBox, OutputSpec, Progress,
-    ReadAt, Span,
+    BlockLayout, Budget, Context, Encoded, Engine, EngineError, FaultKind, Output, OutputBox, OutputSpec,
+    Progress, ReadAt, Span,
 };
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -12,11 +12,16 @@ use strile_tiff::{Compression, DataType};
 
 const FILL: u16 = 0xD8F1;
 
-/// Three blocks of two pixels in a row; what is not there is `FILL`.
+/// Room for three blocks of two pixels in a row.
 fn three_in_a_row() -> Output {
-    let mut spec = OutputSpec::band_first(DataType::U16, 1, 1, 6).unwrap();
-    spec.fill.0[..2].copy_from_slice(&FILL.to_ne_bytes());
-    Output::new(spec).unwrap()
+    Output::new(OutputSpec::band_first(DataType::U16, 1, 1, 6).unwrap()).unwrap()
+}
+
+/// A block of two pixels; what is not there is `FILL`.
+fn filling() -> Arc<BlockLayout> {
+    let mut layout = BlockLayout::clone(&layout(2, 1, 1, Uint, 16));
+    layout.extras.fill.0[..2].copy_from_slice(&FILL.to_ne_bytes());
+    Arc::new(layout)
 }
 
 fn samples(output: Output) -> Vec<u16> {
@@ -24,7 +29,7 @@ fn samples(output: Output) -> Vec<u16> {
 }
 
 pub(super) fn sparse_blocks_get_the_fill_value(engine: &dyn Engine) {
-    let layout = layout(2, 1, 1, Uint, 16);
+    let layout = filling();
     let mut tasks = grid(&layout, 3, 1);
     tasks[1].span = None;
     let output = three_in_a_row();
@@ -34,7 +39,7 @@ pub(super) fn sparse_blocks_get_the_fill_value(engine: &dyn Engine) {
 }
 
 pub(super) fn a_faulty_block_gets_the_fill_value(engine: &dyn Engine) {
-    let layout = layout(2, 1, 1, Uint, 16);
+    let layout = filling();
     let mut tasks = grid(&layout, 3, 1);
     tasks[2].span = Some(Span { offset: 8, len: 3 });
     let output = three_in_a_row();

@@ -2,7 +2,7 @@
 
 use super::jobs::{Float, Memory, Uint, decoded, grid, job, layout, noise, output, run, staged, task};
 use crate::{
-    BlockLayout, BlockTask, Context, DecodeJob, Encoded, Engine, Fill, Output, OutputSpec, Placement, ReadAt,
+    BlockLayout, BlockTask, Context, DecodeJob, Encoded, Engine, Output, OutputSpec, Placement, ReadAt,
     Report, Strides,
 };
 use std::sync::Arc;
@@ -133,8 +133,7 @@ pub(super) fn bytes_between_strides_stay(engine: &dyn Engine) {
         // A gap of one byte after each pixel, of five after each row; bands 2 and 0 only.
         let column = 2 * size + 1;
         let strides = Strides { band: size, row: 21 * column + 5, column };
-        let (data_type, fill) = (layout.data_type, Fill::default());
-        let spec = OutputSpec { data_type, bands: 2, rows: 3, columns: 21, strides, fill };
+        let spec = OutputSpec { data_type: layout.data_type, bands: 2, rows: 3, columns: 21, strides };
         let output = Output::from_vec(spec, vec![0xEE; 3 * strides.row]).unwrap();
         let job =
             DecodeJob::new(vec![Arc::new(layout.clone())], vec![vec![2, 0]], vec![task(&layout, 0)]).unwrap();

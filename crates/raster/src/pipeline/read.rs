@@ -8,14 +8,15 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::mpsc;
 use strile_engine::{
-    Arena, BlockTask, Context, DecodeJob, Encoded, Engine, EngineError, JobError, Output, Report, Span,
-    Ticket,
+    Arena, BlockFault, BlockTask, Context, DecodeJob, Encoded, Engine, EngineError, JobError, LocatedFault,
+    Output, Report, Span, Ticket,
 };
 
 /// Batches decoded or waiting to be at one time.
 const IN_FLIGHT: usize = 2;
 
-/// Runs `plan` over `source`, into `output`.
+/// Runs `plan` over `source`, into `output`. When it returns, with a report or an error, nothing writes to the
+/// output any more.
 pub(crate) fn run(
     plan: ReadPlan,
     source: &dyn Source,
@@ -23,42 +24,91 @@ pub(crate) fn run(
     output: &Output,
     context: &Context,
 ) -> Result<Report> {
-    let mut flight: VecDeque<Ticket> = VecDeque::new();
-    let mut report = Report::default();
     let _staging = context.budget.take(plan.memory.staging, "staging of encoded blocks")?;
+    let mut flight = Flight::default();
+    let submitted = submit_all(plan, source, engine, output, context, &mut flight);
+    while flight.land() {}
+    submitted?;
+    flight.failed.map_or(Ok(flight.report), Err)
+}
+
+/// Jobs under way, and what became of those that are over.
+#[derive(Default)]
+struct Flight {
+    tickets: VecDeque<Ticket>,
+    report: Report,
+    failed: Option<Error>,
+}
+
+impl Flight {
+    /// Waits for the oldest job; false where there is none.
+    fn land(&mut self) -> bool {
+        let Some(ticket) = self.tickets.pop_front() else { return false };
+        match ticket.wait() {
+            Ok(part) => add(&mut self.report, part),
+            Err(error) => self.failed = self.failed.take().or(Some(error.into())),
+        }
+        true
+    }
+}
+
+fn submit_all(
+    plan: ReadPlan,
+    source: &dyn Source,
+    engine: &dyn Engine,
+    output: &Output,
+    context: &Context,
+    flight: &mut Flight,
+) -> Result<()> {
     let ReadPlan { batches, fetch, layout, selection, .. } = plan;
     for mut batch in batches {
         if context.cancel.is_cancelled() {
             return Err(Error::Cancelled);
         }
+        if flight.failed.is_some() {
+            return Ok(());
+        }
         let encoded = match (fetch, source.local()) {
             (Fetch::Pulled, Some(local)) => Encoded::Pulled(vec![local]),
-            _ => Encoded::Staged(stage(&mut batch, source, engine)?),
+            _ => {
+                let (arena, outside) = stage(&mut batch, source, engine)?;
+                flight.report.faults.extend(outside);
+                Encoded::Staged(arena)
+            }
         };
         let job =
             DecodeJob::new(vec![layout.clone()], vec![selection.clone()], batch).map_err(inconsistent)?;
-        if flight.len() == IN_FLIGHT
-            && let Some(ticket) = flight.pop_front()
-        {
-            add(&mut report, ticket.wait()?);
+        if flight.tickets.len() == IN_FLIGHT {
+            flight.land();
         }
-        flight.push_back(engine.submit(job, encoded, std::slice::from_ref(output), context)?);
+        flight.tickets.push_back(engine.submit(job, encoded, std::slice::from_ref(output), context)?);
     }
-    for ticket in flight {
-        add(&mut report, ticket.wait()?);
-    }
-    Ok(report)
+    Ok(())
 }
 
 fn add(total: &mut Report, part: Report) {
     total.blocks += part.blocks;
     total.encoded_bytes += part.encoded_bytes;
     total.faults.extend(part.faults);
+    total.faults.sort_by_key(|located| located.address);
 }
 
-/// Reads a batch's ranges into one arena and points its spans there.
-fn stage(batch: &mut [BlockTask], source: &dyn Source, engine: &dyn Engine) -> Result<Arena> {
-    // A block outside the file is that block's fault, not the batch's: it is not read.
+/// Reads a batch's ranges into one arena and points its spans there. Blocks outside the file are not read:
+/// they are faults of their own, and left to be filled.
+fn stage(
+    batch: &mut [BlockTask],
+    source: &dyn Source,
+    engine: &dyn Engine,
+) -> Result<(Arena, Vec<LocatedFault>)> {
+    let mut outside = Vec::new();
+    for task in batch.iter_mut() {
+        let Some(span) = task.span else { continue };
+        if span.end().is_none_or(|end| end > source.len()) {
+            let fault = BlockFault::past_the_end(span);
+            outside.push(LocatedFault { source: task.source, address: task.address, fault });
+            task.span = None;
+        }
+    }
     let ranges = fetches(batch, source.len());
     let lens: Option<Vec<usize>> =
         ranges.iter().map(|range| usize::try_from(range.end - range.start).ok()).collect();
@@ -83,16 +133,16 @@ fn stage(batch: &mut [BlockTask], source: &dyn Source, engine: &dyn Engine) -> R
     for task in batch.iter_mut() {
         task.span = task.span.map(|span| moved(span, &ranges, &starts));
     }
-    parts.rejoin().map_err(|_| Error::Engine(EngineError::Abandoned))
+    let arena = parts.rejoin().map_err(|_| Error::Engine(EngineError::Abandoned))?;
+    Ok((arena, outside))
 }
 
-/// A span of the source as a span of the arena; one that was not read stays outside of it.
+/// A span of the source, inside one of `ranges`, as a span of the arena where that range is at its start.
 fn moved(span: Span, ranges: &[Range<u64>], starts: &[u64]) -> Span {
-    let at = ranges.partition_point(|range| range.start <= span.offset).checked_sub(1);
-    let place = at.and_then(|at| ranges.get(at).zip(starts.get(at)));
-    match place.filter(|(range, _)| span.offset.saturating_add(span.len) <= range.end) {
+    let at = ranges.partition_point(|range| range.start <= span.offset).saturating_sub(1);
+    match ranges.get(at).zip(starts.get(at)) {
         Some((range, start)) => Span { offset: start + (span.offset - range.start), len: span.len },
-        None => Span { offset: u64::MAX, len: span.len },
+        None => span,
     }
 }
 

@@ -22,6 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::single_range_in_vec_init, reason = "one range of bytes is meant")]
     fn merges_near_overlapping_and_contained_ranges() {
         let ranges = [50..60, 0..10, 12..20, 13..14, 58..59, 100..100];
         assert_eq!(coalesce(&ranges, 2), [0..20, 50..60]);

@@ -47,12 +47,13 @@ impl fmt::Display for ReadPlan {
             None => format!("page {}, full size", self.page),
             Some(k) => format!("page {}, overview {k}", self.page),
         };
-        let kind = if self.layout.is_strip { "strips" } else { "tiles" };
+        let count = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
+        let kind = if self.layout.is_strip { "strip" } else { "tile" };
         writeln!(f, "read     {level}, {width} × {height} pixels, window {}", self.window)?;
         writeln!(
             f,
-            "blocks   {} {kind} of {} × {}, {}{}",
-            figures.blocks,
+            "blocks   {} of {} × {}, {}{}",
+            count(figures.blocks, kind),
             self.layout.width,
             self.layout.height,
             self.layout.compression.name(),
@@ -64,13 +65,14 @@ impl fmt::Display for ReadPlan {
         )?;
         writeln!(
             f,
-            "bytes    {} encoded, in {} ranges of {} after merging",
+            "bytes    {} encoded, in {} of {} after merging",
             human(figures.encoded_bytes),
-            figures.ranges,
+            count(figures.ranges, "range"),
             human(figures.range_bytes),
         )?;
         let fetch = match self.fetch {
             Fetch::Pulled => "read by the decoding threads".to_owned(),
+            Fetch::Staged if figures.batches == 1 => "staged in 1 batch".to_owned(),
             Fetch::Staged => format!("staged in {} batches, two in flight", figures.batches),
         };
         writeln!(f, "fetch    {fetch}")?;

@@ -5,7 +5,7 @@ use crate::options::{Interleave, ReadOptions};
 use crate::window::Window;
 use std::ops::Range;
 use std::sync::Arc;
-use strile_engine::{BlockAddress, BlockLayout, BlockTask, Fill, OutputError, OutputSpec, Placement, Span};
+use strile_engine::{BlockAddress, BlockLayout, BlockTask, OutputError, OutputSpec, Placement, Span};
 use strile_tiff::{Image, Planar};
 
 /// Encoded bytes of one staged batch.
@@ -76,7 +76,6 @@ pub(crate) struct Facts<'a> {
     pub(crate) window: Window,
     /// Bands from 1, all there.
     pub(crate) bands: Vec<u16>,
-    pub(crate) fill: Fill,
 }
 
 impl Facts<'_> {
@@ -116,9 +115,7 @@ impl Facts<'_> {
             Interleave::BandFirst => OutputSpec::band_first,
             Interleave::BandLast => OutputSpec::band_last,
         };
-        let mut spec = make(self.layout.data_type, bands, self.window.height, self.window.width)?;
-        spec.fill = self.fill;
-        Ok(spec)
+        make(self.layout.data_type, bands, self.window.height, self.window.width)
     }
 }
 

@@ -45,12 +45,12 @@ pub struct ReadDone {
 }
 
 /// See the module.
+#[expect(clippy::len_without_is_empty, reason = "an empty source is an error of whoever opens it")]
 pub trait Source: Send + Sync {
     /// For messages: a path, a URL.
     fn name(&self) -> &str;
 
     /// Size in bytes.
-    #[expect(clippy::len_without_is_empty, reason = "an empty source is an error of whoever opens it")]
     fn len(&self) -> u64;
 
     /// What this state of the source is told by.
@@ -65,6 +65,9 @@ pub trait Source: Send + Sync {
 
 /// Reads several ranges, all submitted before the first is waited for.
 pub(crate) fn read_ranges(source: &dyn Source, ranges: &[Range<u64>]) -> io::Result<Vec<Vec<u8>>> {
+    if ranges.is_empty() {
+        return Ok(Vec::new());
+    }
     let (sender, done) = mpsc::channel();
     let mut ops = Vec::with_capacity(ranges.len());
     for (id, range) in ranges.iter().enumerate() {

@@ -5,7 +5,7 @@ use crate::sources::{open, open_bucket, read};
 use std::sync::Arc;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
 use strile::{
-    Budget, Cancel, Context, DataType, Error, Fill, Interleave, Output, OutputSpec, PlanFigures, Progress,
+    Budget, Cancel, Context, DataType, Error, Interleave, Output, OutputSpec, PlanFigures, Progress,
 };
 use strile::{ReadOptions, Strides, Window};
 use testkit::{Codec, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels};
@@ -149,14 +149,7 @@ fn pixels_go_into_the_callers_memory_and_nowhere_else() {
     let expected = read(&dataset, &options);
     // Two samples a pixel and two bytes of something else; 6 bytes after each row.
     let strides = Strides { band: 2, row: 40 * 6 + 6, column: 6 };
-    let spec = OutputSpec {
-        data_type: DataType::U16,
-        bands: 2,
-        rows: 30,
-        columns: 40,
-        strides,
-        fill: Fill::default(),
-    };
+    let spec = OutputSpec { data_type: DataType::U16, bands: 2, rows: 30, columns: 40, strides };
     let output = Output::from_vec(spec, vec![0xEE; 30 * strides.row]).unwrap();
     let report = dataset.read_into(&output, &options, &Context::default()).unwrap();
     assert_eq!((report.blocks, report.faults.len()), (2, 0));
@@ -211,13 +204,11 @@ fn check_read_into(fixture: &str, options: &ReadOptions) {
 }
 
 #[test]
-#[ignore = "sparse blocks take the fill value of the caller's output, not the image's nodata"]
 fn reading_into_memory_fills_as_reading_does() {
     check_read_into("sparse_tile_i16_nodata", &ReadOptions::default());
 }
 
 #[test]
-#[ignore = "`read_into` leaves out what `adjust` does: masks come as 0 and 1, images are not turned or inverted"]
 fn reading_into_memory_does_what_the_options_say() {
     check_read_into("mask", &ReadOptions { layer: strile::Layer::Mask, ..Default::default() });
     check_read_into("orientation_4", &ReadOptions { apply_orientation: true, ..Default::default() });
