@@ -1,9 +1,11 @@
 //! Compression 8 and 32946: Deflate in a zlib frame (RFC 1950), with its Adler-32 checked.
 //!
-//! libdeflate says only that data is bad; what is bad about it is found by `inflate_scan`, on that path alone.
+//! libdeflate decodes it, but for streams that are nearly all literals (`inflate_literals`).
+//! It says only that data is bad; what is bad about it is found by `inflate_scan`, on that path alone.
 //!
 //! Named cases: bytes after the checksum are left, as libtiff does; a last strip holding all its rows.
 
+use super::inflate_literals;
 use super::inflate_scan::{End, scan};
 use super::workspace::most_output;
 use super::{StoredBlock, Workspace};
@@ -22,6 +24,9 @@ pub(super) fn decode(
     workspace: &mut Workspace,
 ) -> Result<(), BlockFault> {
     let needed = dst.len();
+    if decode_literals(src, dst, workspace).is_some() {
+        return Ok(());
+    }
     match workspace.deflate(0)?.0.zlib_decompress(src, dst) {
         Ok(found) if found == needed => Ok(()),
         Ok(found) => Err(BlockFault::short(found, needed)),
@@ -30,6 +35,18 @@ pub(super) fn decode(
             decode_unusual(src, dst, most_output(needed, block), workspace)
         }
     }
+}
+
+/// Decodes a stream that is nearly all literals and right to its checksum; `None` leaves it to libdeflate.
+fn decode_literals(src: &[u8], dst: &mut [u8], workspace: &mut Workspace) -> Option<()> {
+    let &[method, flags] = src.first_chunk::<HEADER>()?;
+    if method & 0x0F != 8 || flags & 0x20 != 0 || u16::from_be_bytes([method, flags]) % 31 != 0 {
+        return None;
+    }
+    let data = src.get(HEADER..)?;
+    let taken = inflate_literals::inflate(data, dst, workspace.inflate())?;
+    let stored = u32::from_be_bytes(*data.get(taken..)?.first_chunk::<TRAILER>()?);
+    (adler32(dst) == stored).then_some(())
 }
 
 /// Decodes a last strip holding all its rows, or says why libdeflate refused `src`.

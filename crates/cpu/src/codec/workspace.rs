@@ -3,6 +3,7 @@
 //! Everything is made on first use, so that a thread pays only for the codecs it meets.
 
 use super::StoredBlock;
+use super::inflate_tables::Tables;
 use super::lzw::Table;
 use libdeflater::Decompressor;
 use strile_engine::{BlockFault, FaultKind};
@@ -14,6 +15,7 @@ pub struct Workspace {
     deflate: Option<Decompressor>,
     zstd: Option<DCtx<'static>>,
     lzw: Option<Box<Table>>,
+    inflate: Option<Box<Tables>>,
     spill: Vec<u8>,
 }
 
@@ -38,6 +40,11 @@ impl Workspace {
             self.zstd = DCtx::try_create();
         }
         self.zstd.as_mut().ok_or_else(|| out_of_memory(0, "a zstd context"))
+    }
+
+    /// The tables of `inflate_literals`.
+    pub(super) fn inflate(&mut self) -> &mut Tables {
+        self.inflate.get_or_insert_with(Tables::boxed)
     }
 
     /// The LZW table; its contents are those of the last block.
