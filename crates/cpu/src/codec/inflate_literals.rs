@@ -15,7 +15,8 @@
 #![expect(clippy::cast_possible_truncation, reason = "fields of an entry are masked to their width")]
 
 use super::inflate_tables::{
-    DISTANCE_BITS, END, EXCEPTIONAL, LITERAL, LITLEN_BITS, SUBTABLE, Tables, base, code_bits, total_bits,
+    DISTANCE_BITS, END, EXCEPTIONAL, LITERAL, LITLEN_BITS, SUBTABLE, Tables, base, code_bits,
+    share_of_matches, total_bits,
 };
 
 /// Streams with a larger share of matches among their symbols are declined.
@@ -35,10 +36,8 @@ pub(super) fn inflate(src: &[u8], dst: &mut [u8], tables: &mut Tables) -> Option
         if stream.take(2)? != 2 {
             return None;
         }
-        stream.read_codes(tables)?;
-        if std::mem::take(&mut first) && tables.share_of_matches() > MOST_MATCHES {
-            return None;
-        }
+        let most_matches = if std::mem::take(&mut first) { MOST_MATCHES } else { 1.0 };
+        stream.read_codes(tables, most_matches)?;
         while !stream.symbol(dst, tables)? {
             stream.fast(dst, tables);
         }
@@ -82,8 +81,8 @@ impl Stream<'_> {
         Some(value)
     }
 
-    /// Reads the codes of a dynamic block.
-    fn read_codes(&mut self, tables: &mut Tables) -> Option<()> {
+    /// Reads the codes of a dynamic block, unless they are for more matches than that.
+    fn read_codes(&mut self, tables: &mut Tables, most_matches: f32) -> Option<()> {
         let literals = self.take(5)? as usize + 257;
         let distances = self.take(5)? as usize + 1;
         let stored = self.take(4)? as usize + 4;
@@ -115,6 +114,9 @@ impl Stream<'_> {
             return None;
         }
         let (literal_lengths, rest) = lengths.split_at(literals);
+        if share_of_matches(literal_lengths) > most_matches {
+            return None;
+        }
         tables.set(literal_lengths, rest.get(..distances)?)
     }
 

@@ -60,13 +60,18 @@ pub(super) fn base(entry: u32) -> u32 {
     entry >> 16
 }
 
+/// About how many of a block's symbols are matches, from 0 to 1: a code of n bits was made for a symbol that
+/// occurs about every 2^n symbols.
+pub(super) fn share_of_matches(literals: &[u8]) -> f32 {
+    let lengths = literals.iter().skip(257).filter(|&&length| length > 0);
+    lengths.map(|&length| 0.5f32.powi(i32::from(length))).sum()
+}
+
 /// The tables of a block.
 pub(super) struct Tables {
     litlen: [u32; LITLEN_SIZE],
     distance: [u32; DISTANCE_SIZE],
     precode: [u32; 1 << PRECODE_BITS],
-    /// Share of matches among the symbols that the code of literals and lengths was made for.
-    matches: f32,
 }
 
 impl Tables {
@@ -75,7 +80,6 @@ impl Tables {
             litlen: [0; LITLEN_SIZE],
             distance: [0; DISTANCE_SIZE],
             precode: [0; 1 << PRECODE_BITS],
-            matches: 0.0,
         })
     }
 
@@ -88,16 +92,8 @@ impl Tables {
     pub(super) fn set(&mut self, literals: &[u8], distances: &[u8]) -> Option<()> {
         build(&mut self.litlen, literals, LITLEN_BITS, literal_or_length)?;
         build(&mut self.distance, distances, DISTANCE_BITS, distance)?;
-        // A code of n bits was made for a symbol that occurs about every 2^n symbols.
-        let lengths = literals.iter().skip(257).filter(|&&length| length > 0);
-        self.matches = lengths.map(|&length| 0.5f32.powi(i32::from(length))).sum();
         self.pair_up();
         Some(())
-    }
-
-    /// About how many of the block's symbols are matches, from 0 to 1.
-    pub(super) fn share_of_matches(&self) -> f32 {
-        self.matches
     }
 
     /// Joins a literal with the one that follows it, where the index has all bits of both. From the end, because
