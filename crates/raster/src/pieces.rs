@@ -8,10 +8,11 @@
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::options::{Interleave, ReadOptions};
+use crate::plan::{layout_of, rows_of_part};
 use crate::raster::Raster;
 use crate::window::Window;
 use std::collections::BTreeMap;
-use strile_engine::{BlockAddress, Context, LocatedFault};
+use strile_engine::{BlockAddress, Context, Fill, LocatedFault};
 use strile_tiff::{BlockGrid, DataType, Planar};
 
 /// Sizes that bound a read in pieces.
@@ -44,7 +45,7 @@ pub struct Pieces {
     pub rows: u32,
     /// Columns of the whole result.
     pub columns: u32,
-    /// Blocks that will be decoded in all.
+    /// Blocks (or parts of uncompressed ones) that will be decoded in all.
     pub blocks: u64,
     options: ReadOptions,
     window: Window,
@@ -102,7 +103,9 @@ impl Dataset {
         let room = limits.piece.min(context.budget.limit() / 2).max(1);
         let all_bands = whole <= room || options.interleave == Interleave::BandLast;
         let piece_row = if all_bands { row.saturating_mul(bands.len() as u64) } else { row };
-        let block_height = image.grid.block_height;
+        // Rows of an uncompressed block are read by themselves, so pieces may end inside it.
+        let part = layout_of(image, Fill::default()).as_ref().and_then(rows_of_part);
+        let block_height = part.unwrap_or(image.grid.block_height);
         let rows_of_piece = if turned || piece_row.saturating_mul(u64::from(window.height)) <= room {
             // Beyond the window's end: one piece, whatever row of its block the window begins in.
             u32::MAX
@@ -123,7 +126,7 @@ impl Dataset {
             bands: u32::try_from(bands.len()).unwrap_or(u32::MAX),
             rows,
             columns,
-            blocks: blocks_of(&image.grid, &window).saturating_mul(passes),
+            blocks: blocks_of(&image.grid, &window, block_height).saturating_mul(passes),
             options: options.clone(),
             window,
             band_list: bands,
@@ -163,7 +166,9 @@ impl Dataset {
     }
 }
 
-fn blocks_of(grid: &BlockGrid, window: &Window) -> u64 {
+/// Blocks of a window, or about as many parts where blocks are cut to `height` rows.
+fn blocks_of(grid: &BlockGrid, window: &Window, height: u32) -> u64 {
     let len = |range: std::ops::Range<u32>| u64::from(range.end - range.start);
-    len(window.block_rows(grid)) * len(window.block_columns(grid))
+    let down = len(window.block_rows(grid)).max(u64::from(window.height.div_ceil(height)));
+    down * len(window.block_columns(grid))
 }

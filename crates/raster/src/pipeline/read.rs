@@ -25,65 +25,64 @@ pub(crate) fn run(
     context: &Context,
 ) -> Result<Report> {
     let _staging = context.budget.take(plan.memory.staging, "staging of encoded blocks")?;
-    let mut flight = Flight::default();
-    let submitted = submit_all(plan, source, engine, output, context, &mut flight);
-    while flight.land() {}
-    submitted?;
-    flight.failed.map_or(Ok(flight.report), Err)
+    let flight =
+        Flight { source, engine, output, context, tickets: VecDeque::new(), report: Report::default() };
+    flight.fly(plan)
 }
 
-/// Jobs under way, and what became of those that are over.
-#[derive(Default)]
-struct Flight {
+/// Jobs under way, and the report of those that are over.
+struct Flight<'a> {
+    source: &'a dyn Source,
+    engine: &'a dyn Engine,
+    output: &'a Output,
+    context: &'a Context,
     tickets: VecDeque<Ticket>,
     report: Report,
-    failed: Option<Error>,
 }
 
-impl Flight {
-    /// Waits for the oldest job; false where there is none.
-    fn land(&mut self) -> bool {
-        let Some(ticket) = self.tickets.pop_front() else { return false };
-        match ticket.wait() {
-            Ok(part) => add(&mut self.report, part),
-            Err(error) => self.failed = self.failed.take().or(Some(error.into())),
+impl Flight<'_> {
+    fn fly(mut self, plan: ReadPlan) -> Result<Report> {
+        let mut result = self.submit_all(plan);
+        // Whatever went wrong: what is under way ends before the output is the caller's again.
+        while !self.tickets.is_empty() {
+            let landed = self.land();
+            result = result.and(landed);
         }
-        true
+        result.map(|()| self.report)
     }
-}
 
-fn submit_all(
-    plan: ReadPlan,
-    source: &dyn Source,
-    engine: &dyn Engine,
-    output: &Output,
-    context: &Context,
-    flight: &mut Flight,
-) -> Result<()> {
-    let ReadPlan { batches, fetch, layout, selection, .. } = plan;
-    for mut batch in batches {
-        if context.cancel.is_cancelled() {
-            return Err(Error::Cancelled);
-        }
-        if flight.failed.is_some() {
-            return Ok(());
-        }
-        let encoded = match (fetch, source.local()) {
-            (Fetch::Pulled, Some(local)) => Encoded::Pulled(vec![local]),
-            _ => {
-                let (arena, outside) = stage(&mut batch, source, engine)?;
-                flight.report.faults.extend(outside);
-                Encoded::Staged(arena)
+    /// Waits for the oldest job.
+    fn land(&mut self) -> Result<()> {
+        let Some(ticket) = self.tickets.pop_front() else { return Ok(()) };
+        let part = ticket.wait()?;
+        add(&mut self.report, part);
+        Ok(())
+    }
+
+    fn submit_all(&mut self, plan: ReadPlan) -> Result<()> {
+        let ReadPlan { batches, fetch, layout, selection, .. } = plan;
+        for mut batch in batches {
+            if self.context.cancel.is_cancelled() {
+                return Err(Error::Cancelled);
             }
-        };
-        let job =
-            DecodeJob::new(vec![layout.clone()], vec![selection.clone()], batch).map_err(inconsistent)?;
-        if flight.tickets.len() == IN_FLIGHT {
-            flight.land();
+            let encoded = match (fetch, self.source.local()) {
+                (Fetch::Pulled, Some(local)) => Encoded::Pulled(vec![local]),
+                _ => {
+                    let (arena, outside) = stage(&mut batch, self.source, self.engine)?;
+                    self.report.faults.extend(outside);
+                    Encoded::Staged(arena)
+                }
+            };
+            let job =
+                DecodeJob::new(vec![layout.clone()], vec![selection.clone()], batch).map_err(inconsistent)?;
+            if self.tickets.len() == IN_FLIGHT {
+                self.land()?;
+            }
+            let outputs = std::slice::from_ref(self.output);
+            self.tickets.push_back(self.engine.submit(job, encoded, outputs, self.context)?);
         }
-        flight.tickets.push_back(engine.submit(job, encoded, std::slice::from_ref(output), context)?);
+        Ok(())
     }
-    Ok(())
 }
 
 fn add(total: &mut Report, part: Report) {
@@ -91,6 +90,8 @@ fn add(total: &mut Report, part: Report) {
     total.encoded_bytes += part.encoded_bytes;
     total.faults.extend(part.faults);
     total.faults.sort_by_key(|located| located.address);
+    // Parts of one block have one address: the block is faulty once.
+    total.faults.dedup_by_key(|located| located.address);
 }
 
 /// Reads a batch's ranges into one arena and points its spans there. Blocks outside the file are not read:

@@ -3,6 +3,7 @@
 use super::read::{Fetch, ReadPlan, fetches};
 use crate::bytes::human;
 use std::fmt;
+use strile_engine::BlockTask;
 
 /// The figures of a plan, for people and for JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,14 +22,20 @@ pub struct PlanFigures {
     pub batches: usize,
 }
 
+/// Blocks among the tasks, which are in their order: parts of one block are one.
+fn blocks(tasks: &mut dyn Iterator<Item = &BlockTask>) -> usize {
+    let mut before = None;
+    tasks.filter(|task| before.replace(task.address) != Some(task.address)).count()
+}
+
 impl ReadPlan {
     /// Counts what the plan will do.
     pub fn figures(&self) -> PlanFigures {
         let tasks = || self.batches.iter().flatten();
         let merged: Vec<_> = self.batches.iter().flat_map(|batch| fetches(batch, self.file_len)).collect();
         PlanFigures {
-            blocks: tasks().filter(|task| task.span.is_some()).count(),
-            sparse: tasks().filter(|task| task.span.is_none()).count(),
+            blocks: blocks(&mut tasks().filter(|task| task.span.is_some())),
+            sparse: blocks(&mut tasks().filter(|task| task.span.is_none())),
             encoded_bytes: tasks()
                 .filter_map(|task| task.span)
                 .fold(0, |sum, span| sum.saturating_add(span.len)),

@@ -4,11 +4,13 @@ mod batch;
 mod coalesce;
 mod explain;
 mod layout;
+mod part;
 mod read;
 
 pub(crate) use batch::batches;
 pub(crate) use coalesce::coalesce;
 pub use explain::PlanFigures;
 pub(crate) use layout::layout_of;
+pub(crate) use part::{parts, rows_of_part};
 pub(crate) use read::{Facts, fetches, plan_read};
 pub use read::{Fetch, MemoryNeed, ReadPlan};

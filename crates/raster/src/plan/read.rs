@@ -1,6 +1,6 @@
 //! The plan of a read.
 
-use super::{batches, coalesce};
+use super::{batches, coalesce, parts, rows_of_part};
 use crate::options::{Interleave, ReadOptions};
 use crate::window::Window;
 use std::ops::Range;
@@ -129,7 +129,11 @@ pub(crate) fn plan_read(
     let mut tasks = tasks_of(&facts, options.overview, spans);
     tasks.sort_by_key(|task| task.address);
     let encoded = tasks.iter().filter_map(|task| task.span).map(|span| span.len).max().unwrap_or(0);
-    let decoded = facts.layout.decoded_len(facts.layout.height).unwrap_or(usize::MAX);
+    // Uncompressed blocks that are cut are placed from where they were read.
+    let decoded = match rows_of_part(&facts.layout) {
+        Some(_) => 0,
+        None => facts.layout.decoded_len(facts.layout.height).unwrap_or(usize::MAX),
+    };
     let batches = match facts.fetch {
         Fetch::Pulled => vec![tasks],
         Fetch::Staged => batches(tasks, BATCH_BYTES),
@@ -178,15 +182,9 @@ fn tasks_of(facts: &Facts<'_>, overview: Option<usize>, spans: &[Option<Span>]) 
                 let span = spans.next().flatten();
                 let Some(placement) = placement_of(facts, column, row, at) else { continue };
                 let address = BlockAddress { level, row, column, plane: u32::from(plane) };
-                tasks.push(BlockTask {
-                    source: 0,
-                    layout: 0,
-                    selection: 0,
-                    output: 0,
-                    span,
-                    address,
-                    placement,
-                });
+                let task =
+                    BlockTask { source: 0, layout: 0, selection: 0, output: 0, span, address, placement };
+                tasks.extend(parts(task, &facts.layout));
             }
         }
     }

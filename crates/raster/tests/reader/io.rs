@@ -189,3 +189,52 @@ fn a_source_that_fails_is_the_error() {
     let error = Dataset::from_source(Arc::new(refused), &OpenOptions::default()).err().unwrap();
     assert_eq!(error.to_string(), "bucket: connection reset by the bucket", "while opening");
 }
+
+/// One strip of 2048 rows, stored: what many programs write when they are not told otherwise.
+fn one_strip(sample: SampleType) -> (Built, Pixels) {
+    let pixels = Pixels::generate(Pattern::Noise, sample, [2, 2048, 1001], 5);
+    let spec = ImageSpec::new(sample).grid(Grid::Strips(2048));
+    (spec.build(&pixels, ByteOrder::Big, false), pixels)
+}
+
+#[test]
+fn a_window_of_one_stored_strip_reads_its_rows_and_no_others() {
+    for bits in [1, 12, 16] {
+        let (built, pixels) = one_strip(SampleType { format: SampleFormat::Uint, bits });
+        let (bucket, dataset) = open_bucket(&built.bytes);
+        bucket.requests();
+        let raster = read(&dataset, &window(13, 700, 500, 3));
+        assert!(raster.pixels == pixels.crop((700, 3), (13, 500)).bytes, "{bits} bits");
+        let asked: u64 = bucket.requests().iter().flatten().map(|range| range.end - range.start).sum();
+        let row = u64::from(bits) * 2 * 1001;
+        assert_eq!(asked, 3 * row.div_ceil(8), "{bits} bits");
+        assert!(read(&dataset, &ReadOptions::default()).pixels == pixels.bytes, "{bits} bits, all rows");
+    }
+}
+
+#[test]
+fn a_stored_strip_that_ends_early_is_one_fault() {
+    let (built, _) = one_strip(UINT8);
+    let end = built.bytes.len();
+    // The directory comes after the blocks: take bytes out of the strip by stating fewer.
+    let dataset = strile::Dataset::from_source(
+        Arc::new(strile::MemorySource::new("cut.tif", shorten(&built))),
+        &OpenOptions::default(),
+    )
+    .unwrap();
+    let error = dataset.read(&ReadOptions::default(), &Context::default()).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "cut.tif: block (column 0, row 0): compressed data ends early: 4100095 bytes decompressed, 4100096 expected"
+    );
+    assert!(end > 4_100_096);
+}
+
+/// The file with one byte less in its StripByteCounts.
+fn shorten(built: &Built) -> Vec<u8> {
+    let mut bytes = built.bytes.clone();
+    let stated = 4_100_096u32.to_be_bytes();
+    let at = built.directories[0].clone().find(|&at| bytes[at..].starts_with(&stated)).unwrap();
+    bytes[at..at + 4].copy_from_slice(&4_100_095u32.to_be_bytes());
+    bytes
+}
