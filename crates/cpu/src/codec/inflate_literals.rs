@@ -15,7 +15,7 @@
 #![expect(clippy::cast_possible_truncation, reason = "fields of an entry are masked to their width")]
 
 use super::inflate_tables::{
-    DISTANCE_BITS, END, EXCEPTIONAL, LITERAL, LITLEN_BITS, SUBTABLE, Tables, base, code_bits,
+    DISTANCE_BITS, END, EXCEPTIONAL, LITERAL, LITLEN_BITS, ORDER, SUBTABLE, Tables, base, code_bits,
     share_of_matches, total_bits,
 };
 
@@ -23,8 +23,6 @@ use super::inflate_tables::{
 const MOST_MATCHES: f32 = 0.04;
 /// Output that a turn of the fast loop may write: four pairs, or a match, rounded up.
 const MARGIN: usize = 8 + 258 + 16;
-/// Order in which the lengths of the code for code lengths are stored.
-const ORDER: [usize; 19] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
 
 /// Decodes raw Deflate data that fills `dst` exactly; gives the bytes it takes, or `None`.
 pub(super) fn inflate(src: &[u8], dst: &mut [u8], tables: &mut Tables) -> Option<usize> {

@@ -4,6 +4,8 @@
 //! says how many bytes the data gives, how many it takes, and what stopped it. Output is counted, not kept:
 //! only how much there is matters to the validity of what follows. Work is bounded by the length of the input.
 
+use super::inflate_tables::{LENGTH_BASE, LENGTH_EXTRA, ORDER};
+
 /// How the data ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
@@ -40,14 +42,6 @@ pub(super) fn scan(src: &[u8]) -> Scanned {
 }
 
 const MOST_BITS: usize = 15;
-const LENGTH_EXTRA: [u8; 29] =
-    [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0];
-const LENGTH_BASE: [u16; 29] = [
-    3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195,
-    227, 258,
-];
-/// Order in which the lengths of the code for code lengths are stored.
-const ORDER: [usize; 19] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
 
 struct Scanner<'a> {
     src: &'a [u8],

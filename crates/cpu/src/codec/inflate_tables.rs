@@ -32,12 +32,16 @@ const LITLEN_SIZE: usize = 8192;
 const DISTANCE_SIZE: usize = 1024;
 const MOST_BITS: usize = 15;
 
-const LENGTH_BASE: [u16; 29] = [
+/// Shortest length of each length symbol, from 257.
+pub(super) const LENGTH_BASE: [u16; 29] = [
     3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195,
     227, 258,
 ];
-const LENGTH_EXTRA: [u8; 29] =
+/// Extra bits of each length symbol.
+pub(super) const LENGTH_EXTRA: [u8; 29] =
     [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0];
+/// Order in which the lengths of the code for code lengths are stored.
+pub(super) const ORDER: [usize; 19] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
 const DISTANCE_BASE: [u16; 30] = [
     1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97, 129, 193, 257, 385, 513, 769, 1025, 1537, 2049, 3073,
     4097, 6145, 8193, 12289, 16385, 24577,
