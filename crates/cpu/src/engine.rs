@@ -6,15 +6,16 @@
 
 use crate::place::{Slot, Slots};
 use crate::pool::{self, Scratch};
-use crate::{block, block::Conversion};
+use crate::{block, block::Conversion, codec, encode, reduce};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::{
-    Arena, BlockFault, BlockLayout, Completion, Context, DecodeJob, Encoded, Engine, EngineError, Lease,
-    LocatedFault, Output, Report, Span, Support, Ticket,
+    Arena, BlockFault, BlockLayout, Completion, Context, DecodeJob, EncodeJob, EncodeLayout, Encoded,
+    EncodedBlocks, Engine, EngineError, Lease, LocatedFault, Output, Pixels, ReduceJob, Reduced, Report,
+    Resampling, Span, Support, Ticket,
 };
-use strile_tiff::Compression;
+use strile_tiff::{Compression, DataType};
 
 /// Decodes on the CPU. All engines share one pool of threads.
 #[derive(Debug, Clone, Copy, Default)]
@@ -84,6 +85,40 @@ impl Engine for CpuEngine {
         }
         pool::spawn(move || work(running));
         Ok(ticket)
+    }
+
+    fn encoder(&self) -> &str {
+        "fast-cpu-1"
+    }
+
+    fn prepare(&self, layout: EncodeLayout) -> Result<EncodeLayout, String> {
+        codec::prepare(layout)
+    }
+
+    fn encoded_bound(&self, layout: &EncodeLayout, rows: u32) -> u64 {
+        codec::bound(layout, rows)
+    }
+
+    fn encode(
+        &self,
+        job: EncodeJob,
+        pixels: &[Pixels],
+        context: &Context,
+    ) -> Result<Ticket<EncodedBlocks>, EngineError> {
+        encode::submit(job, pixels, context)
+    }
+
+    fn reduces(&self, method: Resampling, data_type: DataType) -> Support {
+        reduce::support(method, data_type)
+    }
+
+    fn reduce(
+        &self,
+        job: ReduceJob,
+        pixels: &[Pixels],
+        context: &Context,
+    ) -> Result<Ticket<Vec<Reduced>>, EngineError> {
+        reduce::submit(job, pixels, context)
     }
 }
 

@@ -7,10 +7,12 @@
 
 mod block;
 pub mod codec;
+mod encode;
 mod engine;
 mod place;
 mod pool;
 mod predict;
+mod reduce;
 mod samples;
 mod simd;
 mod ycbcr;

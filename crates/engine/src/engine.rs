@@ -1,6 +1,10 @@
 //! The trait every engine implements, and its errors.
 
-use crate::{Arena, BlockLayout, BudgetError, Context, DecodeJob, Encoded, Output, Report, Ticket};
+use crate::{
+    Arena, BlockLayout, BudgetError, Context, DecodeJob, EncodeJob, EncodeLayout, Encoded, EncodedBlocks,
+    Output, Pixels, ReduceJob, Reduced, Report, Resampling, Ticket,
+};
+use strile_tiff::DataType;
 use thiserror::Error;
 
 /// Whether an engine decodes blocks of a layout.
@@ -42,7 +46,7 @@ pub enum EngineError {
     Abandoned,
 }
 
-/// Decodes batches of blocks.
+/// Decodes and encodes batches of blocks.
 ///
 /// The rules, which `conformance` tests:
 /// - Blocks of a job may be decoded in any order; faults come in the order of its tasks, and all blocks are
@@ -72,4 +76,35 @@ pub trait Engine: Send + Sync {
         outputs: &[Output],
         context: &Context,
     ) -> Result<Ticket<Report>, EngineError>;
+
+    /// Name and version of the encoders: equal names give equal bytes.
+    fn encoder(&self) -> &str;
+
+    /// Checks that blocks of this layout can be encoded and completes it with what all of them share (JPEG
+    /// tables), or says in words why not.
+    fn prepare(&self, layout: EncodeLayout) -> Result<EncodeLayout, String>;
+
+    /// The most bytes that a block of `rows` rows can take when encoded.
+    fn encoded_bound(&self, layout: &EncodeLayout, rows: u32) -> u64;
+
+    /// Starts encoding blocks out of `pixels` and returns at once. The bytes depend on the pixels, the layout and
+    /// `encoder` alone, not on threads, on other blocks or on how blocks are spread over jobs.
+    fn encode(
+        &self,
+        job: EncodeJob,
+        pixels: &[Pixels],
+        context: &Context,
+    ) -> Result<Ticket<EncodedBlocks>, EngineError>;
+
+    /// Whether images of this type can be reduced so.
+    fn reduces(&self, method: Resampling, data_type: DataType) -> Support;
+
+    /// Starts computing parts of reduced images and returns at once. Every pixel depends on those under it and
+    /// on the size of the image alone, so parts of any cut agree bit for bit.
+    fn reduce(
+        &self,
+        job: ReduceJob,
+        pixels: &[Pixels],
+        context: &Context,
+    ) -> Result<Ticket<Vec<Reduced>>, EngineError>;
 }

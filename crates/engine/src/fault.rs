@@ -26,6 +26,8 @@ pub enum FaultKind {
     Unreadable = 8,
     /// Memory for decoding could not be had within the budget.
     OutOfMemory = 9,
+    /// A value to be written has no place in the stored sample.
+    Unrepresentable = 10,
 }
 
 /// What is wrong with one block, without its place.
@@ -110,7 +112,8 @@ impl fmt::Display for BlockFault {
             FaultKind::WrongShape => f.write_str("compressed image does not fit the block")?,
             FaultKind::Unsupported => f.write_str("not supported")?,
             FaultKind::Unreadable => f.write_str("cannot be read")?,
-            FaultKind::OutOfMemory => f.write_str("no memory to decode it")?,
+            FaultKind::OutOfMemory => f.write_str("no memory for it")?,
+            FaultKind::Unrepresentable => f.write_str("cannot be stored")?,
         }
         if self.detail.is_empty() { Ok(()) } else { write!(f, ": {}", self.detail) }
     }

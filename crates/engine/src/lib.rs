@@ -1,7 +1,7 @@
 //! The contract between strile and its engines.
 //!
 //! `block` how a block is stored and where it goes; `job` what is to be done; `encoded` where the bytes are;
-//! `output` where the pixels go; `ticket` work in flight and its report; `fault` what is wrong with a block;
+//! `output` where the pixels go; `encode`, `reduce` and `pixels` the way back; `ticket` work in flight and its report; `fault` what is wrong with a block;
 //! `context` and `budget` what a call may take; `engine` the trait; `conformance` what its engines must do.
 
 mod arena;
@@ -10,20 +10,26 @@ mod budget;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod context;
+mod encode;
 mod encoded;
 mod engine;
 mod fault;
 mod job;
 mod output;
+mod pixels;
+mod reduce;
 mod ticket;
 
 pub use arena::{Arena, ArenaParts, Slot};
 pub use block::{BlockAddress, BlockLayout, CodecExtras, DecodedForm, Fill, Placement, Span};
 pub use budget::{Budget, BudgetError, Lease};
 pub use context::{Cancel, Context, Progress};
+pub use encode::{EncodeJob, EncodeLayout, EncodeParams, EncodeTask, EncodedBlock, EncodedBlocks};
 pub use encoded::{Encoded, ReadAt};
 pub use engine::{Engine, EngineError, Support};
 pub use fault::{BlockFault, FaultKind, LocatedFault};
 pub use job::{BlockTask, DecodeJob, JobError};
 pub use output::{Claim, Output, OutputBox, OutputError, OutputRow, OutputSpec, Strides};
+pub use pixels::Pixels;
+pub use reduce::{ReduceJob, ReduceTask, Reduced, Resampling};
 pub use ticket::{Completion, Report, Ticket};

@@ -24,4 +24,28 @@ impl ByteOrder {
     pub const NATIVE: ByteOrder = if cfg!(target_endian = "big") { Self::Big } else { Self::Little };
 
     readers! { u16: u16, u32: u32, u64: u64, i16: i16, i32: i32, i64: i64, f32: f32, f64: f64 }
+
+    /// Appends a number in this order.
+    pub fn put_u16(self, value: u16, into: &mut Vec<u8>) {
+        into.extend_from_slice(&match self {
+            Self::Little => value.to_le_bytes(),
+            Self::Big => value.to_be_bytes(),
+        });
+    }
+
+    /// Appends a number in this order.
+    pub fn put_u32(self, value: u32, into: &mut Vec<u8>) {
+        into.extend_from_slice(&match self {
+            Self::Little => value.to_le_bytes(),
+            Self::Big => value.to_be_bytes(),
+        });
+    }
+
+    /// Appends a number in this order.
+    pub fn put_u64(self, value: u64, into: &mut Vec<u8>) {
+        into.extend_from_slice(&match self {
+            Self::Little => value.to_le_bytes(),
+            Self::Big => value.to_be_bytes(),
+        });
+    }
 }

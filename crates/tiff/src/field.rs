@@ -65,6 +65,14 @@ field_types! {
 }
 
 impl FieldType {
+    /// Width in bytes of the unit whose bytes are swapped between byte orders: half a rational.
+    pub const fn swap_unit(self) -> u64 {
+        match self {
+            Self::Rational | Self::SRational => 4,
+            other => other.size(),
+        }
+    }
+
     /// The elements of `raw` as unsigned integers; `None` where one is negative or the type is not integral.
     pub fn integers(self, raw: &[u8], order: ByteOrder) -> Option<Vec<u64>> {
         let size = usize::try_from(self.size()).ok()?;

@@ -9,6 +9,7 @@ mod byte_testing;
 mod ccitt;
 mod ccitt_codes;
 mod deflate;
+mod encode;
 mod image_shape;
 mod inflate_literals;
 mod inflate_scan;
@@ -36,6 +37,7 @@ mod webp;
 mod workspace;
 mod zstd;
 
+pub use encode::{bound, encode, prepare};
 pub use workspace::Workspace;
 
 use strile_engine::{BlockFault, BlockLayout};
