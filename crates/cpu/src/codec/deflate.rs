@@ -5,12 +5,13 @@
 //!
 //! Named cases: bytes after the checksum are left, as libtiff does; a last strip holding all its rows.
 
+use super::encode::level_within;
 use super::inflate_literals;
 use super::inflate_scan::{End, scan};
-use super::workspace::most_output;
+use super::workspace::{most_output, out_of_memory, room};
 use super::{StoredBlock, Workspace};
 use libdeflater::{DecompressionError, adler32};
-use strile_engine::BlockFault;
+use strile_engine::{BlockFault, EncodeLayout, EncodeParams};
 
 /// Bytes of the zlib header.
 const HEADER: usize = 2;
@@ -91,6 +92,36 @@ fn decode_unusual(
         return Err(BlockFault::checksum(computed.into(), stored.into()));
     }
     dst.copy_from_slice(all.get(..needed).unwrap_or_default());
+    Ok(())
+}
+
+/// Checks the level.
+pub(super) fn prepare(layout: EncodeLayout) -> Result<EncodeLayout, String> {
+    level_within(&layout, 1..=12)?;
+    Ok(layout)
+}
+
+/// The most bytes that a zlib stream of `len` bytes has: libdeflate stores what it cannot compress, in blocks of at
+/// least 5000 bytes with 5 bytes of header.
+pub(super) fn bound(len: usize) -> u64 {
+    let len = len as u64;
+    len.saturating_add(len.div_ceil(5000).max(1) * 5).saturating_add((HEADER + TRAILER) as u64)
+}
+
+/// Appends a zlib stream.
+pub(super) fn encode(
+    src: &[u8],
+    dst: &mut Vec<u8>,
+    params: &EncodeParams,
+    workspace: &mut Workspace,
+) -> Result<(), BlockFault> {
+    let compressor = workspace.deflate_encoder(params.level)?;
+    let start = dst.len();
+    let out = room(dst, bound(src.len()))?;
+    let len = compressor
+        .zlib_compress(src, out)
+        .map_err(|_| out_of_memory(src.len(), "a zlib stream longer than its bound"))?;
+    dst.truncate(start + len);
     Ok(())
 }
 

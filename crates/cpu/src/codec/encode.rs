@@ -1,11 +1,13 @@
 //! The closed set of encoders, one `match`: the twin of `decode`.
 //!
 //! Every encoder takes the whole block in the form that its decoder leaves (`BlockLayout::decoded_form`) and
-//! appends its bytes to `dst`. Given the same block and parameters it appends the same bytes, always.
+//! appends its bytes to `dst`. Given the same block and parameters it appends the same bytes, always. Each
+//! codec's file has its `encode`, its `bound`, and a `prepare` where it has parameters to check.
 
 use super::{StoredBlock, Workspace};
-use strile_engine::{BlockFault, EncodeLayout, EncodeParams};
-use strile_tiff::Compression as C;
+use super::{deflate, stored, zstd};
+use strile_engine::{BlockFault, BlockLayout, EncodeLayout, EncodeParams};
+use strile_tiff::{Compression as C, Predictor, SampleFormat};
 
 /// Appends the encoded bytes of `src` to `dst`.
 pub fn encode(
@@ -15,13 +17,12 @@ pub fn encode(
     params: &EncodeParams,
     workspace: &mut Workspace,
 ) -> Result<(), BlockFault> {
-    let _ = (src, dst, params, workspace);
     match block.layout.compression {
-        C::None
-        | C::PackBits
+        C::None => stored::encode(src, dst),
+        C::Deflate => deflate::encode(src, dst, params, workspace),
+        C::Zstd => zstd::encode(src, dst, params, workspace),
+        C::PackBits
         | C::Lzw
-        | C::Deflate
-        | C::Zstd
         | C::Lz4
         | C::Lzma
         | C::CcittRle
@@ -45,22 +46,125 @@ pub fn encode(
     }
 }
 
+/// The most bytes `encode` can append for a block of `rows` rows; `u64::MAX` where no memory holds the block.
+pub fn bound(layout: &EncodeLayout, rows: u32) -> u64 {
+    let Some(len) = layout.block.decoded_len(rows) else { return u64::MAX };
+    match layout.block.compression {
+        C::None => len as u64,
+        C::Deflate => deflate::bound(len),
+        C::Zstd => zstd::bound(len),
+        C::PackBits
+        | C::Lzw
+        | C::Lz4
+        | C::Lzma
+        | C::CcittRle
+        | C::CcittRleWord
+        | C::CcittGroup3
+        | C::CcittGroup4
+        | C::Jpeg
+        | C::Jpeg2000
+        | C::Lerc
+        | C::WebP
+        | C::Jpeg2000YCbCr
+        | C::Jpeg2000Rgb
+        | C::Next
+        | C::ThunderScan
+        | C::OldJpeg
+        | C::Png
+        | C::JpegXr
+        | C::JpegXl
+        | C::SgiLog
+        | C::SgiLog24 => (len as u64).saturating_mul(2).saturating_add(4096),
+    }
+}
+
+/// Checks the parameters of a layout and completes it, or says why it cannot be encoded.
+pub fn prepare(layout: EncodeLayout) -> Result<EncodeLayout, String> {
+    check(&layout.block)?;
+    match layout.block.compression {
+        C::None => Ok(layout),
+        C::Deflate => deflate::prepare(layout),
+        C::Zstd => zstd::prepare(layout),
+        C::PackBits
+        | C::Lzw
+        | C::Lz4
+        | C::Lzma
+        | C::CcittRle
+        | C::CcittRleWord
+        | C::CcittGroup3
+        | C::CcittGroup4
+        | C::Jpeg
+        | C::Jpeg2000
+        | C::Lerc
+        | C::WebP
+        | C::Jpeg2000YCbCr
+        | C::Jpeg2000Rgb
+        | C::Next
+        | C::ThunderScan
+        | C::OldJpeg
+        | C::Png
+        | C::JpegXr
+        | C::JpegXl
+        | C::SgiLog
+        | C::SgiLog24 => Err(refusal(layout.block.compression)),
+    }
+}
+
+/// What holds for blocks of every codec.
+fn check(block: &BlockLayout) -> Result<(), String> {
+    let (sample, codec) = (block.sample, block.compression.name());
+    if block.width == 0 || block.height == 0 || block.samples == 0 {
+        return Err(format!(
+            "a block of {} × {} pixels of {} samples has nothing to store",
+            block.width, block.height, block.samples
+        ));
+    }
+    if sample.data_type() != Some(block.data_type) {
+        return Err(format!("samples of {} cannot hold {}", sample, block.data_type));
+    }
+    if block.reverse_bits {
+        return Err("strile does not write FillOrder 2; leave it at 1".to_owned());
+    }
+    if block.mixed_bits.is_some() {
+        return Err("strile does not write samples of different depths; give all the same".to_owned());
+    }
+    if block.extras.ycbcr.is_some() && block.compression != C::Jpeg {
+        return Err(format!("photometric ycbcr is written with jpeg alone, not with {codec}; use rgb"));
+    }
+    let has_predictor = matches!(block.compression, C::Lzw | C::Deflate | C::Zstd | C::Lzma | C::Lz4);
+    match (block.predictor, sample.format, sample.bits) {
+        (Predictor::None, ..) => Ok(()),
+        _ if !has_predictor => Err(format!(
+            "compression {codec} has no predictor; use predictor 1, or lzw, deflate, zstd, lzma or lz4"
+        )),
+        (Predictor::Horizontal, _, 8 | 16 | 32 | 64)
+        | (Predictor::FloatingPoint, SampleFormat::Float, 16 | 24 | 32 | 64) => Ok(()),
+        (Predictor::Horizontal, ..) => {
+            Err(format!("predictor 2 is for samples of 8, 16, 32 or 64 bits, not for {sample}; use 1"))
+        }
+        (Predictor::FloatingPoint, ..) => {
+            Err(format!("predictor 3 is for floats of 16, 24, 32 or 64 bits, not for {sample}; use 1 or 2"))
+        }
+    }
+}
+
+/// The level, where it is one of the codec's.
+pub(super) fn level_within(
+    layout: &EncodeLayout,
+    range: std::ops::RangeInclusive<i32>,
+) -> Result<i32, String> {
+    let level = layout.params.level;
+    if range.contains(&level) {
+        return Ok(level);
+    }
+    let (codec, least, most) = (layout.block.compression.name(), range.start(), range.end());
+    Err(format!("level {level} of {codec}, {least} to {most} expected"))
+}
+
 /// Why a compression that strile reads is not written.
 fn refusal(compression: C) -> String {
     match compression {
         C::JpegXl => "there is no free encoder for jxl yet; use webp or jpeg2000".into(),
         other => format!("strile does not write {}", other.name()),
     }
-}
-
-/// The most bytes `encode` can append for a block of `rows` rows.
-pub fn bound(layout: &EncodeLayout, rows: u32) -> u64 {
-    let len = layout.block.decoded_len(rows).map_or(u64::MAX, |len| len as u64);
-    // Room for every codec's worst case: LZW grows by half, others by little; frames and headers on top.
-    len.saturating_add(len / 2).saturating_add(4096)
-}
-
-/// Checks the parameters of a layout and completes it, or says why it cannot be encoded.
-pub fn prepare(layout: EncodeLayout) -> Result<EncodeLayout, String> {
-    Err(refusal(layout.block.compression))
 }

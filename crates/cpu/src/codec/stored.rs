@@ -11,6 +11,12 @@ pub(super) fn decode(src: &[u8], dst: &mut [u8], _block: StoredBlock<'_>) -> Res
     Ok(())
 }
 
+/// Appends the bytes as they are.
+pub(super) fn encode(src: &[u8], dst: &mut Vec<u8>) -> Result<(), BlockFault> {
+    dst.extend_from_slice(src);
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::byte_testing as testing;

@@ -1,15 +1,15 @@
-//! State that decoders keep from block to block, one a thread: tables and contexts that are dear to make.
+//! State that decoders and encoders keep from block to block, one a thread: tables and contexts that are dear to make.
 //!
 //! Everything is made on first use, so that a thread pays only for the codecs it meets.
 
 use super::StoredBlock;
 use super::inflate_tables::Tables;
 use super::lzw::Table;
-use libdeflater::Decompressor;
+use libdeflater::{CompressionLvl, Compressor, Decompressor};
 use strile_engine::{BlockFault, FaultKind};
-use zstd::zstd_safe::DCtx;
+use zstd::zstd_safe::{CCtx, DCtx};
 
-/// Reusable decoder state of one thread.
+/// Reusable state of one thread.
 #[derive(Default)]
 pub struct Workspace {
     deflate: Option<Decompressor>,
@@ -17,6 +17,8 @@ pub struct Workspace {
     lzw: Option<Box<Table>>,
     inflate: Option<Box<Tables>>,
     spill: Vec<u8>,
+    deflate_encoder: Option<(i32, Compressor)>,
+    zstd_encoder: Option<CCtx<'static>>,
 }
 
 impl Workspace {
@@ -47,6 +49,27 @@ impl Workspace {
         self.inflate.get_or_insert_with(Tables::boxed)
     }
 
+    /// The Deflate compressor of a level.
+    pub(super) fn deflate_encoder(&mut self, level: i32) -> Result<&mut Compressor, BlockFault> {
+        let encoder = match self.deflate_encoder.take() {
+            Some((kept, compressor)) if kept == level => (kept, compressor),
+            _ => {
+                let wanted = CompressionLvl::new(level)
+                    .map_err(|_| BlockFault::unsupported(format!("deflate has no level {level}")))?;
+                (level, Compressor::new(wanted))
+            }
+        };
+        Ok(&mut self.deflate_encoder.insert(encoder).1)
+    }
+
+    /// The ZSTD compressor.
+    pub(super) fn zstd_encoder(&mut self) -> Result<&mut CCtx<'static>, BlockFault> {
+        if self.zstd_encoder.is_none() {
+            self.zstd_encoder = CCtx::try_create();
+        }
+        self.zstd_encoder.as_mut().ok_or_else(|| out_of_memory(0, "a zstd context"))
+    }
+
     /// The LZW table; its contents are those of the last block.
     pub(super) fn lzw(&mut self) -> &mut Table {
         self.lzw.get_or_insert_with(Table::boxed)
@@ -56,6 +79,15 @@ impl Workspace {
 /// A fault for memory that could not be had.
 pub(super) fn out_of_memory(bytes: usize, purpose: &'static str) -> BlockFault {
     BlockFault { kind: FaultKind::OutOfMemory, found: 0, expected: bytes as u64, detail: purpose.into() }
+}
+
+/// Grows `dst` by `more` bytes and lends them; the caller cuts off what it did not use.
+pub(super) fn room(dst: &mut Vec<u8>, more: u64) -> Result<&mut [u8], BlockFault> {
+    let start = dst.len();
+    let more = usize::try_from(more).unwrap_or(usize::MAX);
+    dst.try_reserve(more).map_err(|_| out_of_memory(more, "an encoded block"))?;
+    dst.resize(start.saturating_add(more), 0);
+    Ok(dst.get_mut(start..).unwrap_or_default())
 }
 
 /// Named case *a last strip holding all its rows*: the bytes that the stream of this block may hold, where the

@@ -4,10 +4,11 @@
 //! the last frame are left; a last strip holding all its rows. All but the first go through the slower
 //! streaming decoder, as does finding out what is wrong with a block.
 
-use super::workspace::{most_output, out_of_memory};
+use super::encode::level_within;
+use super::workspace::{most_output, out_of_memory, room};
 use super::{StoredBlock, Workspace};
-use ::zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, get_error_name};
-use strile_engine::BlockFault;
+use ::zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, compress_bound, get_error_name};
+use strile_engine::{BlockFault, EncodeLayout, EncodeParams};
 
 /// Numbers of zstd's errors (`zstd_errors.h`), which are stable; a result is the number subtracted from 0.
 mod error {
@@ -90,6 +91,34 @@ fn fault(code: usize, found: usize, expected: usize) -> BlockFault {
         }
         _ => BlockFault::corrupt(format!("{name}, after {found} of {expected} bytes")),
     }
+}
+
+/// Checks the level.
+pub(super) fn prepare(layout: EncodeLayout) -> Result<EncodeLayout, String> {
+    level_within(&layout, 1..=22)?;
+    Ok(layout)
+}
+
+/// The most bytes that a frame of `len` bytes has.
+pub(super) fn bound(len: usize) -> u64 {
+    compress_bound(len) as u64
+}
+
+/// Appends one frame that states its size.
+pub(super) fn encode(
+    src: &[u8],
+    dst: &mut Vec<u8>,
+    params: &EncodeParams,
+    workspace: &mut Workspace,
+) -> Result<(), BlockFault> {
+    let context = workspace.zstd_encoder()?;
+    let start = dst.len();
+    let out = room(dst, bound(src.len()))?;
+    let len = context
+        .compress(out, src, params.level)
+        .map_err(|code| out_of_memory(src.len(), get_error_name(code)))?;
+    dst.truncate(start + len);
+    Ok(())
 }
 
 #[cfg(test)]
