@@ -2,7 +2,7 @@
 //!
 //! `header`, `field`, `tag`, `directory` what a file is made of; `parse` bytes to directories, asking for the
 //! ranges it needs; `image` a directory made into facts (with `samples_of`, `colour`, `grid`, `block_table`);
-//! `geo` georeferencing; `gdal` what GDAL keeps in tags and sidecars; `limits` and `error`.
+//! `layout` and `serialize` the way back, facts to bytes; `geo` georeferencing; `gdal` what GDAL keeps in tags and sidecars; `limits` and `error`.
 
 mod block_table;
 mod byte_order;
@@ -17,12 +17,14 @@ pub mod geo;
 mod grid;
 mod header;
 mod image;
+pub mod layout;
 mod limits;
 mod parse;
 mod photometric;
 mod sample;
 mod samples_of;
 mod segments;
+mod serialize;
 mod tag;
 
 pub use block_table::{BlockArray, BlockTable, FileArray};
@@ -40,4 +42,5 @@ pub use limits::Limits;
 pub use parse::{Parser, Step, Tiff};
 pub use photometric::{ExtraSample, Photometric, YCbCr};
 pub use sample::{DataType, SampleFormat, SampleType};
+pub use serialize::{BlockSpans, FileForm, NewDirectory, PastClassic};
 pub use tag::Tag;
