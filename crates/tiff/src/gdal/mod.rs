@@ -10,6 +10,7 @@ mod xml;
 
 pub use metadata::{BandMetadata, Metadata, MetadataItem, Statistics};
 pub use nodata::NoData;
+pub use xml::{Element, XmlLimits};
 
 #[cfg(test)]
 mod tests {

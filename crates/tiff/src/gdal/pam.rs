@@ -45,19 +45,23 @@ pub struct Pam {
 impl Pam {
     /// Reads the text. What cannot be used is absent and has a warning.
     pub fn parse(text: &str, warnings: &mut Vec<GeoWarning>) -> Self {
-        let mut pam = Self::default();
-        let root = match Element::parse(text) {
-            Ok(root) if root.name == "PAMDataset" => root,
+        match Element::parse(text) {
+            Ok(root) if root.name == "PAMDataset" => Self::from_element(&root, warnings),
             Ok(root) => {
                 let shown: String = root.name.chars().take(40).collect();
                 warn(warnings, format!("root element `{shown}`, `PAMDataset` expected; ignored"));
-                return pam;
+                Self::default()
             }
             Err(message) => {
                 warn(warnings, format!("{message}; ignored"));
-                return pam;
+                Self::default()
             }
-        };
+        }
+    }
+
+    /// What the elements inside say; those of a VRT's root are the same but for the name of its bands.
+    pub fn from_element(root: &Element, warnings: &mut Vec<GeoWarning>) -> Self {
+        let mut pam = Self::default();
         pam.crs = root.child_text("SRS").and_then(|text| crs(text, warnings));
         pam.transform = root.child_text("GeoTransform").and_then(|text| transform(text, warnings));
         if let Some(list) = root.child("GCPList") {
@@ -77,7 +81,7 @@ impl Pam {
             let pairs = rpc.iter().map(|i| (i.name.as_str(), i.value.as_str()));
             pam.rpc = Rpc::from_items(pairs, warnings);
         }
-        for element in root.all("PAMRasterBand") {
+        for element in root.all("PAMRasterBand").chain(root.all("VRTRasterBand")) {
             match element.attribute("band").and_then(|b| b.trim().parse().ok()).filter(|b| *b > 0) {
                 Some(number) => pam.bands.push(band(number, element, warnings)),
                 None => warn(warnings, "a `PAMRasterBand` without a band number; ignored".to_owned()),

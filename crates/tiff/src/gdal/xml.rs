@@ -1,7 +1,7 @@
-//! XML as a small tree, for metadata in tags and sidecars.
+//! XML as a small tree, for metadata in tags and sidecars and for VRT files.
 //!
 //! No entity is expanded but the five of XML and character references, so no text grows when read. Length,
-//! depth and number of elements are limited.
+//! depth and number of elements kept are limited; a reader of many like elements takes them as they close.
 
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
@@ -13,18 +13,49 @@ const MAX_ELEMENTS: usize = 1 << 20;
 
 /// One element: its name, attributes, text (without that of elements inside) and elements.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Element {
+pub struct Element {
+    /// Its name.
     pub name: String,
+    /// Names and values, in order.
     pub attributes: Vec<(String, String)>,
+    /// Its own text.
     pub text: String,
+    /// The elements inside, in order.
     pub children: Vec<Element>,
+}
+
+/// What a text may hold.
+#[derive(Debug, Clone, Copy)]
+pub struct XmlLimits {
+    /// Bytes.
+    pub len: usize,
+    /// Elements kept.
+    pub elements: usize,
+    /// Whether a document type declaration, of which nothing is used, may be there.
+    pub document_type: bool,
+}
+
+impl Default for XmlLimits {
+    fn default() -> Self {
+        Self { len: MAX_LEN, elements: MAX_ELEMENTS, document_type: true }
+    }
 }
 
 impl Element {
     /// Reads a text with one root element.
     pub fn parse(text: &str) -> Result<Self, String> {
-        if text.len() > MAX_LEN {
-            return Err(format!("{} bytes of XML, at most {MAX_LEN} are read", text.len()));
+        Self::parse_taking(text, &XmlLimits::default(), &mut |_, element| Ok(Some(element)))
+    }
+
+    /// Reads a text with one root element. Each element that closes inside another is offered to `take`, with
+    /// the names of those it is in, and kept in the tree where it comes back.
+    pub fn parse_taking(
+        text: &str,
+        limits: &XmlLimits,
+        take: &mut dyn FnMut(&[Self], Self) -> Result<Option<Self>, String>,
+    ) -> Result<Self, String> {
+        if text.len() > limits.len {
+            return Err(format!("{} bytes of XML, at most {} are read", text.len(), limits.len));
         }
         // Tags hold a closing NUL, sidecars a byte-order mark.
         let text = text.trim_end_matches('\0').trim_start_matches('\u{feff}').trim();
@@ -40,25 +71,26 @@ impl Element {
             match event {
                 Event::Start(start) => {
                     elements += 1;
-                    if open.len() >= MAX_DEPTH || elements > MAX_ELEMENTS {
+                    if open.len() >= MAX_DEPTH || elements > limits.elements {
                         return Err(format!(
-                            "XML deeper than {MAX_DEPTH} or with over {MAX_ELEMENTS} elements"
+                            "XML deeper than {MAX_DEPTH} or with over {} elements",
+                            limits.elements
                         ));
                     }
                     open.push(Self::start(&start)?);
                 }
                 Event::Empty(start) => {
                     elements += 1;
-                    if elements > MAX_ELEMENTS {
-                        return Err(format!("XML with over {MAX_ELEMENTS} elements"));
+                    if elements > limits.elements {
+                        return Err(format!("XML with over {} elements", limits.elements));
                     }
-                    close(Self::start(&start)?, &mut open, &mut root);
+                    elements -= close(Self::start(&start)?, &mut open, &mut root, take)?;
                 }
                 Event::End(_) => {
                     let Some(element) = open.pop() else {
                         return Err("malformed XML: an extra end tag".to_owned());
                     };
-                    close(element, &mut open, &mut root);
+                    elements -= close(element, &mut open, &mut root, take)?;
                 }
                 Event::Text(text) => add(&mut open, &text.xml10_content()),
                 Event::CData(text) => add(&mut open, &text.xml10_content()),
@@ -82,6 +114,9 @@ impl Element {
                         }
                     }
                 }
+                Event::DocType(_) if !limits.document_type => {
+                    return Err("XML with a document type declaration, which is not read".to_owned());
+                }
                 Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => {}
                 Event::Eof => break,
             }
@@ -102,6 +137,11 @@ impl Element {
             element.attributes.push((name_of(attribute.key.as_ref()), value.into_owned()));
         }
         Ok(element)
+    }
+
+    /// Itself and the elements inside; their depth is limited when they are read.
+    fn count(&self) -> usize {
+        1 + self.children.iter().map(Self::count).sum::<usize>()
     }
 
     /// An attribute's value.
@@ -129,10 +169,24 @@ fn name_of(name: impl AsRef<[u8]>) -> String {
     String::from_utf8_lossy(name.as_ref()).into_owned()
 }
 
-fn close(element: Element, open: &mut [Element], root: &mut Option<Element>) {
-    match open.last_mut() {
-        Some(parent) => parent.children.push(element),
-        None => *root = Some(element),
+/// Keeps a closed element or gives it away; returns how many elements were given away.
+fn close(
+    element: Element,
+    open: &mut [Element],
+    root: &mut Option<Element>,
+    take: &mut dyn FnMut(&[Element], Element) -> Result<Option<Element>, String>,
+) -> Result<usize, String> {
+    if open.is_empty() {
+        *root = Some(element);
+        return Ok(0);
+    }
+    let count = element.count();
+    match (take(open, element)?, open.last_mut()) {
+        (Some(kept), Some(parent)) => {
+            parent.children.push(kept);
+            Ok(0)
+        }
+        _ => Ok(count),
     }
 }
 
@@ -159,6 +213,29 @@ mod tests {
     fn entities_of_a_document_type_are_refused() {
         let bomb = "<!DOCTYPE a [<!ENTITY x \"xxxx\"><!ENTITY y \"&x;&x;\">]><a>&y;</a>";
         assert_eq!(Element::parse(bomb).unwrap_err(), "XML with the entity `y`, which is not read");
+    }
+
+    #[test]
+    fn elements_can_be_taken_as_they_close() {
+        let text = format!("<a>{}<c/></a>", "<b><d/></b>".repeat(100));
+        let mut taken = 0;
+        let limits = XmlLimits { elements: 5, ..Default::default() };
+        let root = Element::parse_taking(&text, &limits, &mut |open, element| {
+            let is_b = element.name == "b" && open.len() == 1;
+            taken += usize::from(is_b);
+            Ok((!is_b).then_some(element))
+        });
+        assert_eq!((taken, root.unwrap().children.len()), (100, 1));
+        assert!(Element::parse_taking(&text, &limits, &mut |_, element| Ok(Some(element))).is_err());
+    }
+
+    #[test]
+    fn a_document_type_can_be_refused() {
+        let limits = XmlLimits { document_type: false, ..Default::default() };
+        let parse = |text| Element::parse_taking(text, &limits, &mut |_, element| Ok(Some(element)));
+        assert!(parse("<!DOCTYPE a><a/>").unwrap_err().contains("document type"));
+        assert!(Element::parse("<!DOCTYPE a><a/>").is_ok());
+        assert!(parse("<a x=\"&y;\"/>").is_err());
     }
 
     #[test]
