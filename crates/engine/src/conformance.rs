@@ -11,8 +11,10 @@
     reason = "code of tests: it fails by panicking, and knows its numbers"
 )]
 
+mod encode;
 mod flight;
 mod jobs;
+mod pictures;
 mod placement;
 mod samples;
 
@@ -46,6 +48,18 @@ pub const BEHAVIOURS: &[(&str, Behaviour)] = &[
     ("predictor_2_adds_up_each_sample", samples::predictor_2_adds_up_each_sample),
     ("predictor_3_does_not_depend_on_the_byte_order", samples::predictor_3_does_not_depend_on_the_byte_order),
     ("chroma_units_become_rgb", samples::chroma_units_become_rgb),
+    ("encoding_keeps_every_sample", encode::encoding_keeps_every_sample),
+    ("fax_keeps_every_pixel", encode::fax_keeps_every_pixel),
+    ("what_cannot_be_encoded_is_said_before", encode::what_cannot_be_encoded_is_said_before),
+    ("the_bound_holds_for_the_worst", encode::the_bound_holds_for_the_worst),
+    ("bytes_do_not_depend_on_threads_or_jobs", encode::bytes_do_not_depend_on_threads_or_jobs),
+    ("the_edge_is_repeated", encode::the_edge_is_repeated),
+    ("strides_of_pixels_are_followed", encode::strides_of_pixels_are_followed),
+    ("sparse_blocks_are_left_out", encode::sparse_blocks_are_left_out),
+    ("nan_becomes_the_sentinel", encode::nan_becomes_the_sentinel),
+    ("values_without_a_place_are_faults", encode::values_without_a_place_are_faults),
+    ("an_encode_job_is_held_against_what_it_is_given", encode::an_encode_job_is_held_against_what_it_is_given),
+    ("one_job_encodes_two_layouts", encode::one_job_encodes_two_layouts),
 ];
 
 /// Runs a behaviour on an engine, or says that there is none; with `STRILE_REQUIRE_GPU=1` that fails.
@@ -97,6 +111,18 @@ macro_rules! for_each_engine {
                 predictor_2_adds_up_each_sample
                 predictor_3_does_not_depend_on_the_byte_order
                 chroma_units_become_rgb
+                encoding_keeps_every_sample
+                fax_keeps_every_pixel
+                what_cannot_be_encoded_is_said_before
+                the_bound_holds_for_the_worst
+                bytes_do_not_depend_on_threads_or_jobs
+                the_edge_is_repeated
+                strides_of_pixels_are_followed
+                sparse_blocks_are_left_out
+                nan_becomes_the_sentinel
+                values_without_a_place_are_faults
+                an_encode_job_is_held_against_what_it_is_given
+                one_job_encodes_two_layouts
             }
         })+
     };

@@ -1,0 +1,145 @@
+//! One block, from pixels to its encoded bytes.
+//!
+//! What has to be done is decided once a layout (`Recipe`). Then each row is cut out (`cut`), packed (`pack`)
+//! and differenced (`difference`) while it is in the first cache, and the codec takes the whole. Rows below
+//! the image repeat the last one as it was packed, since predictors begin anew with every row.
+
+use super::cut::Cutter;
+use super::difference::Difference;
+use super::pack::Packer;
+use crate::codec::{self, StoredBlock};
+use crate::pool::{RowScratch, Scratch, sized};
+use strile_engine::{
+    BlockFault, BlockLayout, DecodedForm, EncodeLayout, EncodeTask, FaultKind, Fill, Pixels,
+};
+use strile_tiff::Compression;
+
+/// A block to be encoded and the pixels it is cut from; `check` has seen that they fit.
+pub(super) struct Source<'a> {
+    pub task: &'a EncodeTask,
+    pub layout: &'a EncodeLayout,
+    pub pixels: &'a Pixels,
+}
+
+/// What turns samples into the rows that a codec takes.
+pub(super) struct Recipe {
+    packer: Packer,
+    difference: Difference,
+    samples: usize,
+    /// Bytes of a row as the codec takes it.
+    row_len: usize,
+}
+
+impl Recipe {
+    /// The recipe of a layout, or why there is none.
+    pub(super) fn of(layout: &BlockLayout) -> Result<Self, String> {
+        let row_len = match layout.decoded_form() {
+            DecodedForm::Samples => layout.samples_len(1),
+            DecodedForm::Packed => layout.packed_row_len(),
+        };
+        Ok(Self {
+            packer: Packer::of(layout),
+            difference: Difference::of(layout)?,
+            samples: usize::from(layout.samples),
+            row_len: row_len
+                .ok_or_else(|| format!("a row of {} pixels is larger than memory", layout.width))?,
+        })
+    }
+
+    /// Makes one row; faults where a value has no place in the stored sample.
+    fn row(&self, samples: &[u8], dst: &mut [u8], scratch: &mut RowScratch) -> Result<(), BlockFault> {
+        let RowScratch { packed, bytes, .. } = scratch;
+        if self.packer == Packer::Same {
+            return self.difference.row(samples, dst, self.samples, bytes).ok_or_else(no_memory);
+        }
+        if self.difference == Difference::Nothing {
+            return self.packer.row(samples, dst);
+        }
+        let native = sized(packed, dst.len()).ok_or_else(no_memory)?;
+        self.packer.row(samples, native)?;
+        self.difference.row(native, dst, self.samples, bytes).ok_or_else(no_memory)
+    }
+}
+
+/// Bytes of scratch a block needs on one thread: packed and encoded, and a few rows.
+pub(super) fn scratch_len(layout: &EncodeLayout, rows: u32) -> u64 {
+    let bytes = |len: Option<usize>| len.map_or(u64::MAX, |len| len as u64);
+    let block = &layout.block;
+    let packed = if block.compression == Compression::None { 0 } else { bytes(block.decoded_len(rows)) };
+    let row = bytes(block.samples_len(1)).saturating_add(bytes(block.packed_row_len()).saturating_mul(2));
+    packed.saturating_add(codec::bound(layout, rows)).saturating_add(row)
+}
+
+/// Appends the encoded block to `out`; `false` where it is sparse and nothing was appended. What was appended
+/// before a fault is the caller's to cut off.
+pub(super) fn encode(
+    source: &Source<'_>,
+    recipe: &Recipe,
+    scratch: &mut Scratch,
+    out: &mut Vec<u8>,
+) -> Result<bool, BlockFault> {
+    let (block, rows) = (&*source.layout.block, source.task.rows);
+    let cutter = Cutter::new(source);
+    if let Some(fill) = source.layout.sparse
+        && is_sparse(&cutter, fill, &mut scratch.rows)?
+    {
+        return Ok(false);
+    }
+    let len = block.decoded_len(rows).ok_or_else(no_memory)?;
+    if block.compression == Compression::None {
+        let start = out.len();
+        out.try_reserve(len).map_err(|_| no_memory())?;
+        out.resize(start.saturating_add(len), 0);
+        pack(&cutter, recipe, out.get_mut(start..).unwrap_or_default(), &mut scratch.rows)?;
+        return Ok(true);
+    }
+    let Scratch { workspace, decoded, rows: row_scratch, .. } = scratch;
+    let packed = sized(decoded, len).ok_or_else(no_memory)?;
+    pack(&cutter, recipe, packed, row_scratch)?;
+    codec::encode(packed, out, StoredBlock { layout: block, rows }, &source.layout.params, workspace)?;
+    Ok(true)
+}
+
+fn no_memory() -> BlockFault {
+    BlockFault { kind: FaultKind::OutOfMemory, found: 0, expected: 0, detail: "".into() }
+}
+
+/// Whether all samples equal `fill`, bit for bit.
+fn is_sparse(cutter: &Cutter<'_>, fill: Fill, scratch: &mut RowScratch) -> Result<bool, BlockFault> {
+    for y in 0..cutter.rows() {
+        let row = cutter.row(y, &mut scratch.samples).ok_or_else(no_memory)?;
+        if !cutter.all_equal(row, fill) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Fills `dst` with the rows of the block as its codec takes them.
+fn pack(
+    cutter: &Cutter<'_>,
+    recipe: &Recipe,
+    dst: &mut [u8],
+    scratch: &mut RowScratch,
+) -> Result<(), BlockFault> {
+    let mut line = std::mem::take(&mut scratch.samples);
+    let mut result = Ok(());
+    for (y, out) in (0..cutter.rows()).zip(dst.chunks_exact_mut(recipe.row_len.max(1))) {
+        let row = cutter.row(y, &mut line).ok_or_else(no_memory);
+        result = row.and_then(|row| recipe.row(row, out, scratch));
+        if result.is_err() {
+            break;
+        }
+    }
+    scratch.samples = line;
+    result?;
+    // Every row below the image is the one above it.
+    let filled = cutter.rows() as usize * recipe.row_len;
+    let mut below = filled;
+    while below < dst.len() {
+        let last = filled.saturating_sub(recipe.row_len);
+        dst.copy_within(last..filled, below);
+        below = below.saturating_add(recipe.row_len.max(1));
+    }
+    Ok(())
+}

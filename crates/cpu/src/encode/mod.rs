@@ -1,0 +1,198 @@
+//! Encoding jobs: the twin of decoding in `engine`, with a slab of bytes as its output.
+//!
+//! `check` holds a job against its pixels once; then as many workers as the context allows take the next task
+//! until none is left. Each appends what it encodes to bytes of its own, and the last to leave puts them
+//! together in the order of the tasks. Blocks are independent (`block`), so neither bytes nor faults depend on
+//! how many workers there were.
+
+mod block;
+mod check;
+mod cut;
+mod difference;
+mod pack;
+
+use crate::pool::{self, Scratch};
+use block::Recipe;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use strile_engine::{
+    BlockFault, BudgetError, Completion, Context, EncodeJob, EncodedBlock, EncodedBlocks, EngineError, Lease,
+    LocatedFault, Pixels, Span, Ticket,
+};
+
+/// Starts encoding. The budget lends the workers' scratch; the slab belongs to who waits for it.
+pub(crate) fn submit(
+    job: EncodeJob,
+    pixels: &[Pixels],
+    context: &Context,
+) -> Result<Ticket<EncodedBlocks>, EngineError> {
+    let recipes = check::check(&job, pixels)?;
+    let (completion, ticket) = Ticket::new();
+    let wanted = context.threads.get().min(pool::threads()).min(job.tasks.len().max(1));
+    let (workers, lease) = scratch_lease(&job, context, wanted)?;
+    let running = Arc::new(Running {
+        job,
+        recipes,
+        pixels: pixels.to_vec(),
+        context: context.clone(),
+        next: AtomicUsize::new(0),
+        cancelled: AtomicBool::new(false),
+        shares: Mutex::default(),
+        completion,
+        lease,
+    });
+    for _ in 1..workers {
+        let running = Arc::clone(&running);
+        pool::spawn(move || work(running));
+    }
+    pool::spawn(move || work(running));
+    Ok(ticket)
+}
+
+/// Takes the workers' scratch from the budget: for each the largest block of the job. Fewer workers than
+/// wanted where the budget has no room for all; an error where it has none for one.
+fn scratch_lease(job: &EncodeJob, context: &Context, wanted: usize) -> Result<(usize, Lease), EngineError> {
+    let need = |task: &strile_engine::EncodeTask| {
+        Some(block::scratch_len(job.layouts.get(task.layout as usize)?, task.rows))
+    };
+    let largest = job.tasks.iter().filter_map(need).max().unwrap_or(0);
+    let mut workers = wanted.max(1);
+    loop {
+        match context.budget.take(largest.saturating_mul(workers as u64), "encoding scratch") {
+            Ok(lease) => return Ok((workers, lease)),
+            Err(refused) if workers == 1 => return Err(refused.into()),
+            Err(_) => workers -= 1,
+        }
+    }
+}
+
+/// A job under way, shared by its workers.
+struct Running {
+    job: EncodeJob,
+    /// One for each layout.
+    recipes: Vec<Recipe>,
+    pixels: Vec<Pixels>,
+    context: Context,
+    next: AtomicUsize,
+    cancelled: AtomicBool,
+    shares: Mutex<Vec<Share>>,
+    completion: Completion<EncodedBlocks>,
+    lease: Lease,
+}
+
+/// What one worker did.
+#[derive(Default)]
+struct Share {
+    bytes: Vec<u8>,
+    /// Tasks by number, in the order of `bytes`; `None` for a sparse block.
+    done: Vec<(usize, Result<Option<Range<usize>>, BlockFault>)>,
+}
+
+fn work(running: Arc<Running>) {
+    let mut share = Share::default();
+    pool::with_scratch(|scratch| running.work(&mut share, scratch));
+    running.shares.lock().unwrap_or_else(PoisonError::into_inner).push(share);
+    // Exactly one worker is the last to let go.
+    if let Some(done) = Arc::into_inner(running) {
+        done.finish();
+    }
+}
+
+impl Running {
+    fn work(&self, share: &mut Share, scratch: &mut Scratch) {
+        loop {
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(task) = self.job.tasks.get(index) else { return };
+            if self.context.cancel.is_cancelled() {
+                self.cancelled.store(true, Ordering::Relaxed);
+                return;
+            }
+            let (Some(layout), Some(recipe), Some(pixels)) = (
+                self.job.layouts.get(task.layout as usize),
+                self.recipes.get(task.layout as usize),
+                self.pixels.get(task.pixels as usize),
+            ) else {
+                return;
+            };
+            let start = share.bytes.len();
+            let source = block::Source { task, layout, pixels };
+            let result = block::encode(&source, recipe, scratch, &mut share.bytes);
+            let result = match result {
+                Ok(true) => Ok(Some(start..share.bytes.len())),
+                Ok(false) => Ok(None),
+                Err(fault) => Err(fault),
+            };
+            if !matches!(result, Ok(Some(_))) {
+                share.bytes.truncate(start);
+            }
+            share.done.push((index, result));
+            if let Some(progress) = &self.context.progress {
+                progress.advance(1);
+            }
+        }
+    }
+
+    /// Gives everything back, then completes the ticket.
+    fn finish(self) {
+        let Self { job, recipes, pixels, context, next: _, cancelled, shares, completion, lease } = self;
+        let shares = shares.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let all_done = shares.iter().map(|share| share.done.len()).sum::<usize>() == job.tasks.len();
+        let budget = Arc::clone(&context.budget);
+        drop((recipes, pixels, context, lease));
+        completion.complete(match (cancelled.into_inner(), all_done) {
+            (true, _) => Err(EngineError::Cancelled),
+            (false, true) => join(&job, shares).ok_or_else(|| {
+                let need = job.tasks.len() as u64;
+                let purpose = "joining encoded blocks";
+                EngineError::Budget(BudgetError { need, free: 0, limit: budget.limit(), purpose })
+            }),
+            // A worker was lost to a panic.
+            (false, false) => Err(EngineError::Abandoned),
+        });
+    }
+}
+
+/// All shares in the order of the tasks; `None` for want of memory.
+fn join(job: &EncodeJob, mut shares: Vec<Share>) -> Option<EncodedBlocks> {
+    let mut order: Vec<Option<(usize, Result<Option<Range<usize>>, BlockFault>)>> = Vec::new();
+    order.resize_with(job.tasks.len(), || None);
+    for (number, share) in shares.iter_mut().enumerate() {
+        for (index, result) in share.done.drain(..) {
+            *order.get_mut(index)? = Some((number, result));
+        }
+    }
+    // One worker alone took the tasks in their order: its bytes are the slab.
+    let mut busy = shares.iter_mut().filter(|share| !share.bytes.is_empty());
+    let alone = match (busy.next(), busy.next()) {
+        (Some(share), None) => Some(std::mem::take(&mut share.bytes)),
+        _ => None,
+    };
+    let joined = alone.is_none();
+    let mut slab = alone.unwrap_or_default();
+    if joined {
+        slab.try_reserve_exact(shares.iter().map(|share| share.bytes.len()).sum()).ok()?;
+    }
+    let (mut blocks, mut faults) = (Vec::with_capacity(job.tasks.len()), Vec::new());
+    for (task, entry) in job.tasks.iter().zip(order) {
+        let (number, result) = entry?;
+        let span = match result {
+            Ok(Some(range)) => {
+                let mut offset = range.start;
+                if joined {
+                    offset = slab.len();
+                    slab.extend_from_slice(shares.get(number)?.bytes.get(range.clone())?);
+                }
+                Some(Span { offset: offset as u64, len: range.len() as u64 })
+            }
+            Ok(None) => None,
+            Err(fault) => {
+                faults.push(LocatedFault { source: task.pixels, address: task.address, fault });
+                None
+            }
+        };
+        blocks.push(EncodedBlock { layout: task.layout, address: task.address, span });
+    }
+    slab.shrink_to_fit();
+    Some(EncodedBlocks { slab, blocks, faults })
+}
