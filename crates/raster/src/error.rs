@@ -66,6 +66,13 @@ pub enum Error {
     Engine(EngineError),
 }
 
+impl Error {
+    /// An error of the system about a file.
+    pub(crate) fn io(path: impl Into<PathBuf>, error: std::io::Error) -> Self {
+        Self::Io { path: path.into(), error: Arc::new(error) }
+    }
+}
+
 fn others(count: usize) -> String {
     match count {
         0 | 1 => String::new(),

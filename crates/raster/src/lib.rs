@@ -11,9 +11,10 @@
 //! # Ok::<(), strile::Error>(())
 //! ```
 //!
-//! The map: `source` where bytes come from; `open`, `pages`, `dataset` what a file holds; `window`, `options`
-//! what is asked for; `plan` what will be done; `locate` where blocks are; `pipeline` doing it; `pieces` doing it
-//! piece by piece; `adjust` what is done to the result; `footprint` where it lies; `device` the engines; `raster` the pixels.
+//! The map: `source` where bytes come from; `sink` where those of a new file go, `spool` where they wait; `open`,
+//! `pages`, `dataset` what a file holds; `window`, `options` what is asked for; `plan` what will be done; `locate`
+//! where blocks are; `pipeline` doing it; `pieces` doing it piece by piece; `adjust` what is done to the result;
+//! `footprint` where it lies; `device` the engines; `raster` the pixels.
 
 mod adjust;
 pub mod bytes;
@@ -32,7 +33,9 @@ mod pieces;
 mod pipeline;
 mod plan;
 mod raster;
+mod sink;
 mod source;
+mod spool;
 mod window;
 
 pub use dataset::Dataset;
@@ -46,7 +49,9 @@ pub use pages::{Level, Page};
 pub use pieces::{PieceLimits, Pieces};
 pub use plan::{Fetch, MemoryNeed, PlanFigures, ReadPlan};
 pub use raster::Raster;
+pub use sink::{FileSink, MemoryFile, MemoryHandle, MemorySink, Sink, StreamSink};
 pub use source::{FileSource, MemorySource, ReadDone, ReadOp, Source, Version};
+pub use spool::Spool;
 pub use strile_engine::{
     Arena, BlockAddress, BlockFault, Budget, BudgetError, Cancel, Context, FaultKind, Fill, LocatedFault,
     Output, OutputSpec, Progress, ReadAt, Report, Slot, Span, Strides,

@@ -86,7 +86,7 @@ impl ReadAt for LocalFile {
 }
 
 /// Reading by position, under one name on every system.
-trait ReadExactAt {
+pub(crate) trait ReadExactAt {
     fn read_exact_at(&self, into: &mut [u8], offset: u64) -> io::Result<()>;
 }
 

@@ -7,6 +7,7 @@ mod file;
 mod memory;
 
 pub use file::FileSource;
+pub(crate) use file::ReadExactAt;
 pub use memory::MemorySource;
 
 use std::io;

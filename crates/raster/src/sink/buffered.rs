@@ -1,0 +1,99 @@
+//! Appending to a file by position, small pieces collected first.
+//!
+//! Nothing depends on the file's own cursor: a write that failed changes nothing here, and others may read the
+//! file by position meanwhile.
+
+use super::BUFFER;
+use std::fs::File;
+use std::io;
+
+/// How far a file is written, and what comes next but is not written yet.
+#[derive(Default)]
+pub(crate) struct Buffered {
+    written: u64,
+    tail: Vec<u8>,
+}
+
+impl Buffered {
+    /// Bytes taken so far.
+    pub fn len(&self) -> u64 {
+        self.written + self.tail.len() as u64
+    }
+
+    /// Bytes in the file, from its beginning.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Bytes that are not in the file yet; they follow those that are.
+    pub fn tail(&self) -> &[u8] {
+        &self.tail
+    }
+
+    /// Counts bytes that someone else put behind the written ones; the tail has to be empty.
+    pub fn advance(&mut self, count: u64) {
+        debug_assert!(self.tail.is_empty());
+        self.written += count;
+    }
+
+    pub fn append(&mut self, file: &File, bytes: &[u8]) -> io::Result<()> {
+        if self.tail.len() + bytes.len() > BUFFER {
+            self.flush(file)?;
+        }
+        if bytes.len() >= BUFFER {
+            file.write_all_at(bytes, self.written)?;
+            self.written += bytes.len() as u64;
+        } else {
+            self.tail.extend_from_slice(bytes);
+        }
+        Ok(())
+    }
+
+    pub fn flush(&mut self, file: &File) -> io::Result<()> {
+        if !self.tail.is_empty() {
+            file.write_all_at(&self.tail, self.written)?;
+            self.written += self.tail.len() as u64;
+            self.tail.clear();
+        }
+        Ok(())
+    }
+
+    /// Overwrites bytes already appended.
+    pub fn patch(&mut self, file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let end = offset.checked_add(bytes.len() as u64);
+        if end.is_none_or(|end| end > self.len()) {
+            let problem =
+                format!("{} bytes at {offset} are not among the {} written ones", bytes.len(), self.len());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+        }
+        self.flush(file)?;
+        file.write_all_at(bytes, offset)
+    }
+}
+
+/// Writing by position, under one name on every system.
+trait WriteAllAt {
+    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+}
+
+#[cfg(unix)]
+impl WriteAllAt for File {
+    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        std::os::unix::fs::FileExt::write_all_at(self, bytes, offset)
+    }
+}
+
+#[cfg(windows)]
+impl WriteAllAt for File {
+    fn write_all_at(&self, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let count = std::os::windows::fs::FileExt::seek_write(self, bytes, offset)?;
+            if count == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            bytes = bytes.get(count..).unwrap_or_default();
+            offset += count as u64;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,355 @@
+//! A new file on disk, there whole or not at all.
+//!
+//! The bytes go to a temporary beside the target (see `temporary`), which the commit flushes, syncs and renames
+//! over the target. At every moment the target is the old file or the complete new one, whatever stops the
+//! process or the machine; a dead temporary is cleared by the next write of the same target. A target that is a
+//! link stays one: the file it leads to is replaced, and keeps its mode, owner and group; access lists and other
+//! extended attributes are not copied.
+//!
+//! Two writers of one target: the second is refused while the first lives. Without leave to overwrite, the commit
+//! itself refuses a target that came to be meanwhile. Reading the old file while it is replaced is fine: whoever
+//! has it open keeps it.
+//!
+//! Sidecars (`.ovr`, `.msk`, `.aux.xml`) of the old file say wrong things about the new one. No system renames
+//! several files in one step, so an order has to be chosen. Removed first, a crash leaves the old file without
+//! its mask or its statistics, though the new one never came: the old state is lost. Removed last, a crash
+//! between leaves the new file with the old sidecars. This is the window here, and it is made small: new sidecars
+//! are written and synced as temporaries of their own before the rename of the file, after which there are only
+//! renames and removals, with no waiting in between, and then one sync of the folder. A killed process has the
+//! window of those few calls; a journalling file system keeps their order and mostly their company through a
+//! loss of power. Whoever cannot accept that writes to a new name. Sidecars that lie there without a file would
+//! be taken for the new file's: they count as something to overwrite.
+//!
+//! New sidecars stand beside the name that was given, where readers of that name look, even if it is a link;
+//! stale ones are removed there and beside the file itself. World files are left alone: they are read only
+//! where a file says nothing of its place.
+
+use super::temporary::{clear_spools, clear_temporary};
+use super::{Buffered, Sink, Stopped, Temporary, advised, folder_of};
+use crate::error::{Error, Result};
+use crate::spool::Spool;
+use std::collections::BTreeSet;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// What readers look for beside a file, by what is added to its name.
+const SIDECARS: [&str; 4] = [".aux.xml", ".ovr", ".msk", ".msk.ovr"];
+
+/// As many links as Linux follows.
+const LINKS: u32 = 40;
+
+/// Smaller parts of a spool are collected with their neighbours instead of costing a call each.
+const DIRECT: u64 = 256 << 10;
+
+/// See the module.
+pub struct FileSink {
+    name: String,
+    given: PathBuf,
+    target: PathBuf,
+    overwrite: bool,
+    temporary: Temporary,
+    buffered: Buffered,
+    sidecars: Vec<(PathBuf, Vec<u8>)>,
+    stopped: Stopped,
+}
+
+impl FileSink {
+    /// Begins a file that will be at `path`; one that is there is replaced only if `overwrite`.
+    pub fn create(path: &Path, overwrite: bool) -> Result<Self> {
+        Self::begin(path, overwrite)
+            .map_err(|error| Error::io(path, advised(error, folder_of(path), "write to another folder")))
+    }
+
+    fn begin(given: &Path, overwrite: bool) -> io::Result<Self> {
+        let old = check_target(given)?;
+        let target = follow(given)?;
+        let fail = |kind, problem: &str| Err(io::Error::new(kind, problem));
+        if target.file_name().is_none() {
+            return fail(ErrorKind::InvalidInput, "names a folder, a file expected");
+        }
+        if !folder_of(&target).is_dir() {
+            let problem = format!("folder `{}` does not exist; make it first", folder_of(&target).display());
+            return fail(ErrorKind::NotFound, &problem);
+        }
+        match &old {
+            Some(_) if !overwrite => {
+                return fail(ErrorKind::AlreadyExists, "exists; allow it to be overwritten (`--overwrite`)");
+            }
+            // A file that may not be written to is not replaced either, though its folder would allow it.
+            Some(_) => drop(OpenOptions::new().write(true).open(&target)?),
+            None if overwrite => {}
+            None => {
+                let orphan =
+                    stale(given, &target).into_iter().find(|path| fs::symlink_metadata(path).is_ok());
+                if let Some(orphan) = orphan {
+                    let problem = format!(
+                        "`{}` is there without its file and would be taken for the new one's; \
+                         remove it or allow it to be overwritten (`--overwrite`)",
+                        orphan.display()
+                    );
+                    return fail(ErrorKind::AlreadyExists, &problem);
+                }
+            }
+        }
+        for sidecar in stale(given, &target) {
+            clear_temporary(&sidecar)?;
+        }
+        let temporary = Temporary::of(&target, old.is_some())?;
+        clear_spools(&target)?;
+        if let Some(old) = &old {
+            temporary.take_after(old)?;
+        }
+        Ok(Self {
+            name: given.display().to_string(),
+            given: given.to_owned(),
+            target,
+            overwrite,
+            temporary,
+            buffered: Buffered::default(),
+            sidecars: Vec::new(),
+            stopped: Stopped::default(),
+        })
+    }
+
+    fn note<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
+        let folder = folder_of(&self.target);
+        let result = result.map_err(|error| advised(error, folder, "write to another folder"));
+        self.stopped.note(result)
+    }
+
+    fn copy(&mut self, spool: &Spool, range: Range<u64>) -> io::Result<()> {
+        let (mut stored, _) = spool.split(range.clone())?;
+        if stored.end - stored.start >= DIRECT {
+            let to = self.temporary.file();
+            self.buffered.flush(to)?;
+            while stored.start < stored.end {
+                let count = copy_within_system(spool.file(), &stored, to, self.buffered.written())?;
+                if count == 0 {
+                    break;
+                }
+                self.buffered.advance(count);
+                stored.start += count;
+            }
+        }
+        let to = self.temporary.file();
+        spool
+            .for_each_chunk(stored.start.max(range.start)..range.end, |bytes| self.buffered.append(to, bytes))
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        self.stopped.check()?;
+        self.buffered.flush(self.temporary.file())?;
+        let mut prepared = Vec::new();
+        for (path, bytes) in &self.sidecars {
+            prepared.push((path.clone(), prepare_sidecar(path, bytes).map_err(|error| about(path, error))?));
+        }
+        self.temporary.file().sync_all()?;
+        self.temporary.install(&self.target, self.overwrite).map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => {
+                let problem = "came to be while it was written; allow it to be overwritten (`--overwrite`)";
+                io::Error::new(error.kind(), problem)
+            }
+            _ => error,
+        })?;
+
+        // From here on the new file is there; what fails now is told as such.
+        let mut folders = BTreeSet::from([folder_of(&self.target).to_owned()]);
+        let mut result = Ok(());
+        let mut remaining = stale(&self.given, &self.target);
+        for (path, temporary) in prepared {
+            remaining.retain(|other| *other != path);
+            folders.insert(folder_of(&path).to_owned());
+            let installed = follow(&path).and_then(|path| temporary.install(&path, true));
+            result = result.and(installed.map_err(|error| left("could not be put beside it", &path, &error)));
+        }
+        for path in remaining {
+            match fs::remove_file(&path) {
+                Ok(()) => {
+                    folders.insert(folder_of(&path).to_owned());
+                }
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => {
+                    let what = "of the file it replaced could not be removed, do so before reading it";
+                    result = result.and(Err(left(what, &path, &error)));
+                }
+            }
+        }
+        for folder in folders {
+            result = result.and(sync_folder(&folder));
+        }
+        result
+    }
+}
+
+impl Sink for FileSink {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stopped.check()?;
+        let done = self.buffered.append(self.temporary.file(), bytes);
+        self.note(done)
+    }
+
+    fn can_patch(&self) -> bool {
+        true
+    }
+
+    fn patch(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.stopped.check()?;
+        let done = self.buffered.patch(self.temporary.file(), offset, bytes);
+        self.note(done)
+    }
+
+    fn append_from(&mut self, spool: &Spool, range: Range<u64>) -> io::Result<()> {
+        self.stopped.check()?;
+        let done = self.copy(spool, range);
+        self.note(done)
+    }
+
+    fn takes_sidecars(&self) -> bool {
+        true
+    }
+
+    fn sidecar(&mut self, suffix: &str, bytes: Vec<u8>) -> io::Result<()> {
+        self.stopped.check()?;
+        if !suffix.starts_with('.') || suffix.contains(['/', '\\']) {
+            let problem = format!("`{suffix}` cannot be added to a file's name, `.aux.xml` can");
+            return self.note(Err(io::Error::new(ErrorKind::InvalidInput, problem)));
+        }
+        let path = with_suffix(&self.given, suffix);
+        self.sidecars.retain(|(other, _)| *other != path);
+        self.sidecars.push((path, bytes));
+        Ok(())
+    }
+
+    fn beside(&self) -> Option<&Path> {
+        Some(&self.target)
+    }
+
+    fn commit(self: Box<Self>) -> io::Result<()> {
+        let folder = folder_of(&self.target).to_owned();
+        self.finish().map_err(|error| advised(error, &folder, "write to another folder"))
+    }
+
+    fn abort(self: Box<Self>) {}
+}
+
+/// What is at a target, which has to be a file if it is anything.
+fn check_target(path: &Path) -> io::Result<Option<Metadata>> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+        Ok(found) if found.is_dir() => {
+            Err(io::Error::new(ErrorKind::IsADirectory, "is a directory, a file expected"))
+        }
+        Ok(found) if !found.is_file() => {
+            let problem = "is a pipe or a device, which takes a stream; `-` writes to standard output";
+            Err(io::Error::new(ErrorKind::InvalidInput, problem))
+        }
+        Ok(found) => Ok(Some(found)),
+    }
+}
+
+/// Where a link, or a link to a link, leads; there need not be anything.
+fn follow(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        match fs::symlink_metadata(&path) {
+            Ok(found) if found.is_symlink() => path = folder_of(&path).join(fs::read_link(&path)?),
+            Ok(_) => return Ok(path),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(path),
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::new(ErrorKind::InvalidInput, format!("is a chain of more than {LINKS} links")))
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// Where sidecars of an earlier file may be.
+fn stale(given: &Path, target: &Path) -> Vec<PathBuf> {
+    let bases = [Some(given), Some(target).filter(|target| *target != given)];
+    let beside = |base| SIDECARS.iter().map(move |suffix| with_suffix(base, suffix));
+    bases.into_iter().flatten().flat_map(beside).collect()
+}
+
+fn prepare_sidecar(path: &Path, bytes: &[u8]) -> io::Result<Temporary> {
+    let old = check_target(path)?;
+    let temporary = Temporary::of(&follow(path)?, old.is_some())?;
+    if let Some(old) = &old {
+        temporary.take_after(old)?;
+    }
+    let mut buffered = Buffered::default();
+    buffered.append(temporary.file(), bytes)?;
+    buffered.flush(temporary.file())?;
+    temporary.file().sync_all()?;
+    Ok(temporary)
+}
+
+/// An error about another file than the target.
+fn about(path: &Path, error: io::Error) -> io::Error {
+    let advised = advised(error, folder_of(path), "write to another folder");
+    io::Error::new(advised.kind(), format!("`{}`: {advised}", path.display()))
+}
+
+/// An error after the file was put in its place.
+fn left(what: &str, path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("is written, but `{}` {what}: {error}", path.display()))
+}
+
+/// Makes renames and removals in a folder durable.
+#[cfg(unix)]
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    match File::open(folder).and_then(|folder| folder.sync_all()) {
+        // Some network file systems cannot, and have no more to give.
+        Err(error) if !matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => {
+            let problem = format!("is written, but its folder could not be synced: {error}");
+            Err(io::Error::new(error.kind(), problem))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Folders cannot be opened here; the system orders their changes itself.
+#[cfg(not(unix))]
+fn sync_folder(_folder: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// Copies without passing the bytes through this process, as many as the system does at once; 0 where it cannot,
+/// for instance between two file systems.
+#[cfg(target_os = "linux")]
+fn copy_within_system(from: &File, range: &Range<u64>, to: &File, at: u64) -> io::Result<u64> {
+    use rustix::io::Errno;
+    let (mut start, mut at) = (range.start, at);
+    let len = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+    loop {
+        match rustix::fs::copy_file_range(from, Some(&mut start), to, Some(&mut at), len) {
+            Ok(count) => return Ok(count as u64),
+            Err(Errno::INTR) => {}
+            Err(
+                Errno::XDEV
+                | Errno::NOSYS
+                | Errno::INVAL
+                | Errno::PERM
+                | Errno::OPNOTSUPP
+                | Errno::TXTBSY
+                | Errno::OVERFLOW,
+            ) => return Ok(0),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn copy_within_system(_from: &File, _range: &Range<u64>, _to: &File, _at: u64) -> io::Result<u64> {
+    Ok(0)
+}

@@ -1,0 +1,154 @@
+//! Encoded blocks on disk until the places of all are known.
+//!
+//! A spool only grows, and any part of it can be read back while it does. It has no name in the folder where the
+//! system allows that (`O_TMPFILE`, or a name that is removed at once), so nothing of it outlives the process;
+//! elsewhere it is a locked file, `.NAME.strile.N.spool`, that goes with the spool or is cleared by the next one.
+
+use crate::error::{Error, Result};
+use crate::sink::{BUFFER, Buffered, Reserved, Temporary, advised, folder_of, spool_of};
+use crate::source::ReadExactAt;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// More spools at one place than any writer has are a sign that something is wrong.
+const SLOTS: u32 = 4096;
+
+/// See the module.
+pub struct Spool {
+    folder: PathBuf,
+    kept: Kept,
+    buffered: Buffered,
+}
+
+enum Kept {
+    Nameless(File),
+    Named(Temporary),
+}
+
+impl Spool {
+    /// An empty spool in `dir`, else in the folder of the file `beside`, else in the system's temporary folder.
+    pub fn create(dir: Option<&Path>, beside: Option<&Path>) -> Result<Self> {
+        let folder = match (dir, beside) {
+            (Some(dir), _) => dir.to_owned(),
+            (None, Some(file)) => folder_of(file).to_owned(),
+            (None, None) => std::env::temp_dir(),
+        };
+        let kept = match nameless(&folder) {
+            Some(file) => Ok(Kept::Nameless(file)),
+            None => named(&folder, beside).map(|mut temporary| {
+                // Where the name cannot go while the file is open, the lock and the next writer see to it.
+                let _gone = temporary.unlink();
+                Kept::Named(temporary)
+            }),
+        };
+        let kept = kept.map_err(|error| {
+            Error::io(&folder, advised(error, &folder, "name another folder with `spool_dir`"))
+        })?;
+        Ok(Self { folder, kept, buffered: Buffered::default() })
+    }
+
+    /// Adds bytes and says where they begin. One that failed has added nothing.
+    pub fn append(&mut self, bytes: &[u8]) -> io::Result<u64> {
+        let start = self.buffered.len();
+        let file = match &self.kept {
+            Kept::Nameless(file) => file,
+            Kept::Named(temporary) => temporary.file(),
+        };
+        self.buffered.append(file, bytes).map_err(|error| self.told(error))?;
+        Ok(start)
+    }
+
+    /// Bytes added so far.
+    pub fn len(&self) -> u64 {
+        self.buffered.len()
+    }
+
+    /// Whether nothing was added yet.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The folder it is in.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Reads back as many bytes as `into` has, from `offset`.
+    pub fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        let end = offset.saturating_add(into.len() as u64);
+        let (stored, rest) = self.split(offset..end)?;
+        let (on_disk, in_memory) = into.split_at_mut(into.len() - rest.len());
+        self.file().read_exact_at(on_disk, stored.start).map_err(|error| self.told(error))?;
+        in_memory.copy_from_slice(rest);
+        Ok(())
+    }
+
+    /// Gives a range to `take`, in order, in chunks of a bounded size.
+    pub fn for_each_chunk(
+        &self,
+        range: Range<u64>,
+        mut take: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let (mut stored, rest) = self.split(range)?;
+        let room = usize::try_from(stored.end - stored.start).unwrap_or(BUFFER).min(BUFFER);
+        let mut chunk = vec![0; room];
+        while stored.start < stored.end {
+            let len = usize::try_from(stored.end - stored.start).unwrap_or(BUFFER).min(BUFFER);
+            let chunk = chunk.get_mut(..len).unwrap_or_default();
+            self.file().read_exact_at(chunk, stored.start).map_err(|error| self.told(error))?;
+            take(chunk)?;
+            stored.start += len as u64;
+        }
+        if rest.is_empty() { Ok(()) } else { take(rest) }
+    }
+
+    /// The part of a range that is in the file, by its place there, and the part that is still in memory.
+    pub(crate) fn split(&self, range: Range<u64>) -> io::Result<(Range<u64>, &[u8])> {
+        if range.start > range.end || range.end > self.len() {
+            let problem = format!("bytes {} to {} of a spool of {}", range.start, range.end, self.len());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+        }
+        let written = self.buffered.written();
+        let stored = range.start.min(written)..range.end.min(written);
+        let in_tail = |at: u64| usize::try_from(at.saturating_sub(written)).unwrap_or(usize::MAX);
+        let rest = self.buffered.tail().get(in_tail(range.start)..in_tail(range.end)).unwrap_or_default();
+        Ok((stored, rest))
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        match &self.kept {
+            Kept::Nameless(file) => file,
+            Kept::Named(temporary) => temporary.file(),
+        }
+    }
+
+    fn told(&self, error: io::Error) -> io::Error {
+        advised(error, &self.folder, "name another folder with `spool_dir`")
+    }
+}
+
+/// A file without a name; none where the file system or the system has no such thing, whatever else is wrong
+/// being told when a named one is tried.
+#[cfg(target_os = "linux")]
+fn nameless(folder: &Path) -> Option<File> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR).ok().map(File::from)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn nameless(_folder: &Path) -> Option<File> {
+    None
+}
+
+fn named(folder: &Path, beside: Option<&Path>) -> io::Result<Temporary> {
+    let target = folder.join(beside.and_then(Path::file_name).unwrap_or("strile".as_ref()));
+    for slot in 0..SLOTS {
+        if let Reserved::Ours(temporary) = Temporary::reserve(spool_of(&target, slot), true)? {
+            return Ok(temporary);
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::ResourceBusy, format!("{SLOTS} spools are in use")))
+}
