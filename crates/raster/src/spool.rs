@@ -152,3 +152,105 @@ fn named(folder: &Path, beside: Option<&Path>) -> io::Result<Temporary> {
     }
     Err(io::Error::new(io::ErrorKind::ResourceBusy, format!("{SLOTS} spools are in use")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use tempfile::tempdir;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// A spool that has to keep its name.
+    fn with_name(folder: &Path, beside: &Path) -> Spool {
+        let kept = Kept::Named(named(folder, Some(beside)).unwrap());
+        Spool { folder: folder.to_owned(), kept, buffered: Buffered::default() }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nothing_is_seen_of_it() {
+        let folder = tempdir().unwrap();
+        let target = folder.path().join("x.tif");
+        let mut first = Spool::create(None, Some(&target)).unwrap();
+        let mut second = Spool::create(None, Some(&target)).unwrap();
+        first.append(&vec![1; 2 * BUFFER]).unwrap();
+        second.append(&vec![2; 2 * BUFFER]).unwrap();
+        assert!(names(folder.path()).is_empty());
+        // Without files that have no name: one whose name is removed.
+        let mut temporary = named(folder.path(), Some(&target)).unwrap();
+        assert!(temporary.unlink());
+        assert!(names(folder.path()).is_empty());
+    }
+
+    #[test]
+    fn one_with_a_name_goes_with_it_and_dead_ones_are_cleared() {
+        let folder = tempdir().unwrap();
+        let target = folder.path().join("x.tif");
+        fs::write(folder.path().join(".x.tif.strile.0.spool"), "of a killed process").unwrap();
+        let mut first = with_name(folder.path(), &target);
+        let mut second = with_name(folder.path(), &target);
+        assert_eq!(names(folder.path()), [".x.tif.strile.0.spool", ".x.tif.strile.1.spool"]);
+        first.append(b"first").unwrap();
+        second.append(b"second").unwrap();
+        let mut read = [0; 5];
+        first.read_at(0, &mut read).unwrap();
+        assert_eq!(&read, b"first");
+        drop(first);
+        assert_eq!(names(folder.path()), [".x.tif.strile.1.spool"]);
+        drop(second);
+        assert!(names(folder.path()).is_empty());
+    }
+
+    #[test]
+    fn any_range_is_read_back_while_it_grows() {
+        let folder = tempdir().unwrap();
+        let mut spool = Spool::create(Some(folder.path()), None).unwrap();
+        assert!(spool.is_empty());
+        let mut all: Vec<u8> = Vec::new();
+        for (seed, len) in [10, BUFFER - 10, 1, 2 * BUFFER, 300_000].into_iter().enumerate() {
+            let part: Vec<u8> = (0..len).map(|at| ((at * 7 + seed) % 253) as u8).collect();
+            assert_eq!(spool.append(&part).unwrap(), all.len() as u64);
+            all.extend_from_slice(&part);
+            for (start, end) in
+                [(0, all.len()), (all.len() / 3, all.len()), (all.len() - 1, all.len()), (5, 5)]
+            {
+                let mut read = vec![0; end - start];
+                spool.read_at(start as u64, &mut read).unwrap();
+                assert!(read == all[start..end], "{start}..{end} of {}", all.len());
+                let mut chunks = Vec::new();
+                spool
+                    .for_each_chunk(start as u64..end as u64, |chunk| {
+                        assert!(chunk.len() <= BUFFER);
+                        chunks.extend_from_slice(chunk);
+                        Ok(())
+                    })
+                    .unwrap();
+                assert!(chunks == read);
+            }
+        }
+        let end = spool.len();
+        assert_eq!(spool.read_at(end, &mut [0]).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(spool.read_at(u64::MAX, &mut [0; 2]).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        #[expect(clippy::reversed_empty_ranges, reason = "the wrong range is the test")]
+        let backwards = spool.for_each_chunk(5..4, |_| Ok(()));
+        assert_eq!(backwards.unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn a_missing_folder_is_told_by_its_name() {
+        let folder = tempdir().unwrap();
+        let missing = folder.path().join("none");
+        let Err(Error::Io { path, error }) = Spool::create(Some(&missing), None) else {
+            panic!("a spool in a folder that is not there");
+        };
+        assert_eq!((path, error.kind()), (missing, io::ErrorKind::NotFound));
+    }
+}

@@ -169,7 +169,8 @@ impl FileSink {
                 Ok(()) => {
                     folders.insert(folder_of(&path).to_owned());
                 }
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                // A name too long for the system is nobody's.
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidFilename) => {}
                 Err(error) => {
                     let what = "of the file it replaced could not be removed, do so before reading it";
                     result = result.and(Err(left(what, &path, &error)));
