@@ -50,6 +50,8 @@ pub struct BandMetadata {
     pub statistics: Option<Statistics>,
     /// Every other item of the band in the usual domain.
     pub items: Vec<(String, String)>,
+    /// Items of the band in other domains: domain, name, value.
+    pub domain_items: Vec<(String, String, String)>,
 }
 
 /// All items, in the order of the file.
@@ -170,7 +172,7 @@ impl BandMetadata {
                 }
                 self.items.push((item.name.clone(), item.value.clone()));
             }
-            _ => {}
+            _ => self.domain_items.push((item.domain.clone(), item.name.clone(), item.value.clone())),
         }
     }
 }

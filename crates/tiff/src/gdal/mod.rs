@@ -1,12 +1,16 @@
 //! What GDAL keeps beside the pixels: nodata and metadata tags, `.aux.xml` sidecars, world files.
 //!
-//! Pure functions from text to facts; reading the files is left to others.
+//! Pure functions from text to facts and back; reading and writing the files is left to others.
 
 mod metadata;
+mod metadata_write;
 mod nodata;
+mod number;
 pub mod pam;
+mod pam_write;
 pub mod world_file;
 mod xml;
+mod xml_write;
 
 pub use metadata::{BandMetadata, Metadata, MetadataItem, Statistics};
 pub use nodata::NoData;

@@ -3,8 +3,9 @@
 //! Integers are kept exactly, whatever their size, so that 64-bit values survive. A text that is no number
 //! gives none; something behind the number is dropped with a warning.
 
-use crate::DataType;
+use super::number::print;
 use crate::geo::{GeoWarning, GeoWarningCode as Code};
+use crate::{DataType, FieldValue, Tag};
 
 /// A nodata value as the file states it, not yet bound to a sample type.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,6 +39,19 @@ impl NoData {
             warnings.push(GeoWarning::new(Code::BadNoData, place, message));
         }
         Some(value)
+    }
+
+    /// The tag's text, as GDAL prints it: whole numbers exactly, others with the digits that give them back.
+    pub fn to_text(self) -> String {
+        match self {
+            Self::Integer(v) => v.to_string(),
+            Self::Float(v) => print(v),
+        }
+    }
+
+    /// The tag.
+    pub fn to_field(self) -> (Tag, FieldValue) {
+        (Tag::GDAL_NODATA, FieldValue::Text(self.to_text()))
     }
 
     /// The nearest `f64`.
@@ -229,6 +243,22 @@ fn number_end(text: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_written_is_read_as_the_same_value() {
+        for (value, text) in [
+            (NoData::Integer(i128::from(u64::MAX)), "18446744073709551615"),
+            (NoData::Integer(i128::from(i64::MIN)), "-9223372036854775808"),
+            (NoData::Integer(-9999), "-9999"),
+            (NoData::Float(f64::from(f32::MIN)), "-3.4028234663852886e+38"),
+            (NoData::Float(0.1), "0.10000000000000001"),
+            (NoData::Float(f64::NEG_INFINITY), "-inf"),
+        ] {
+            assert_eq!(value.to_text(), text);
+            assert_eq!(NoData::parse(text, &mut Vec::new()), Some(value));
+        }
+        assert_eq!(NoData::Float(f64::NAN).to_text(), "nan");
+    }
 
     fn parse(text: &str) -> (Option<NoData>, usize) {
         let mut warnings = Vec::new();

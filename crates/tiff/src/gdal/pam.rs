@@ -137,8 +137,17 @@ impl PamBand {
             colour: pam.colour.clone().or_else(|| own.colour.clone()),
             statistics: pam.statistics.clone().or_else(|| own.statistics.clone()),
             items,
+            domain_items: over_domains(&own.domain_items, &pam.domain_items),
         }
     }
+}
+
+fn over_domains(
+    own: &[(String, String, String)],
+    pam: &[(String, String, String)],
+) -> Vec<(String, String, String)> {
+    let replaced = |item: &(String, String, String)| pam.iter().any(|p| p.0 == item.0 && p.1 == item.1);
+    own.iter().filter(|item| !replaced(item)).chain(pam).cloned().collect()
 }
 
 /// The file's own georeferencing with what its sidecars say in its place, in GDAL's order: the `.aux.xml`,

@@ -28,6 +28,31 @@ pub(super) fn identify(node: &Node) -> Option<u32> {
     }
 }
 
+/// Whether two definitions in the same dialect mean the same: everything but names and axes. Datums are the
+/// same by code, and where one has none, by ellipsoid.
+pub(super) fn same(a: &Node, b: &Node) -> bool {
+    let method = |node: &Node| node.child(&["PROJECTION"]).and_then(Node::name).map(str::to_ascii_lowercase);
+    if a.keyword != b.keyword || !same_unit(a, b) {
+        return false;
+    }
+    match (a.child(&["GEOGCS"]), b.child(&["GEOGCS"])) {
+        (Some(base_a), Some(base_b)) => {
+            method(a) == method(b)
+                && match (parameters(a), parameters(b)) {
+                    (Some(a), Some(b)) => same_parameters(&a, &b),
+                    _ => false,
+                }
+                && same(base_a, base_b)
+        }
+        (None, None) => {
+            let datum = |node: &Node| node.child(&["DATUM"]).and_then(Node::epsg_code);
+            let other_datum = matches!((datum(a), datum(b)), (Some(a), Some(b)) if a != b);
+            same_meridian(a, b) && same_spheroid(a, b) && !other_datum
+        }
+        _ => false,
+    }
+}
+
 fn geographic(node: &Node) -> Option<u32> {
     let datum = node.child(&["DATUM"])?.epsg_code()?;
     let found = registry::geographic_by_datum(datum)?;

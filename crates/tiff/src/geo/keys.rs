@@ -27,6 +27,7 @@ pub mod key {
     pub const SEMI_MINOR: u16 = 2058;
     pub const INVERSE_FLATTENING: u16 = 2059;
     pub const PRIME_MERIDIAN_LONG: u16 = 2061;
+    pub const TOWGS84: u16 = 2062;
     pub const PROJECTED_CRS: u16 = 3072;
     pub const PROJECTED_CITATION: u16 = 3073;
     pub const PROJECTION: u16 = 3074;

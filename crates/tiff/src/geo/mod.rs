@@ -1,13 +1,16 @@
 //! Georeferencing: from the values of the GeoTIFF tags to a transform, a reference system, control points
-//! and camera models.
+//! and camera models, and back.
 //!
 //! Pure functions over tag values. Nothing here makes an image unreadable: what cannot be used is absent
 //! and has a warning. Sidecar files are in [`crate::gdal`].
 
 mod crs;
+mod datum_names;
+mod dialect;
 mod geographic;
 mod identify;
 mod keys;
+mod method;
 mod projection;
 mod reference;
 mod registry;
@@ -16,6 +19,7 @@ mod transform;
 mod vertical;
 mod warning;
 mod wkt;
+mod write;
 
 #[cfg(test)]
 mod tests;
@@ -26,6 +30,7 @@ pub use rpc::Rpc;
 pub use transform::{Bounds, Gcp, GeoTransform};
 pub use warning::{GeoWarning, GeoWarningCode};
 pub use wkt::{Node as WktNode, Value as WktValue};
+pub use write::{GeoTagsOut, tags_of};
 
 /// Whether a sample stands for the area of its pixel or for a point (key 1025).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

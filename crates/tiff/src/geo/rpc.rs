@@ -64,6 +64,17 @@ impl Rpc {
         })
     }
 
+    /// The tag's 92 numbers; an unknown error is -1.
+    pub fn to_tag(&self) -> Vec<f64> {
+        let pairs = [self.line, self.sample, self.latitude, self.longitude, self.height];
+        let mut values = vec![self.err_bias.unwrap_or(-1.0), self.err_rand.unwrap_or(-1.0)];
+        values.extend(pairs.iter().map(|pair| pair.0));
+        values.extend(pairs.iter().map(|pair| pair.1));
+        values.extend(self.line_numerator.iter().chain(&self.line_denominator));
+        values.extend(self.sample_numerator.iter().chain(&self.sample_denominator));
+        values
+    }
+
     /// From named values: GDAL's RPC metadata domain and `_RPC.TXT` files (`LINE_OFF: 1.5 pixels`, with the
     /// coefficients as one list or as `LINE_NUM_COEFF_1` to `_20`).
     pub fn from_items<'a>(

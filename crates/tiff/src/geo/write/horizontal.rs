@@ -1,0 +1,243 @@
+//! The keys of a projected, geographic, geocentric or local system.
+
+use super::super::dialect;
+use super::super::geographic::DEGREE;
+use super::super::identify::{identify, same};
+use super::super::keys::{GeoKeys, KeyValue, USER_DEFINED, key};
+use super::super::method::Method;
+use super::super::reference::{ANGLES, LENGTHS, MERIDIANS, UnitRow};
+use super::super::registry;
+use super::super::warning::{GeoWarning, GeoWarningCode as Code};
+use super::super::wkt::Node;
+use super::system::put;
+
+/// Puts the keys of a node that `dialect` made. The error says what keys have no words for.
+pub(super) fn put_system(
+    keys: &mut GeoKeys,
+    node: &Node,
+    warnings: &mut Vec<GeoWarning>,
+) -> Result<(), String> {
+    match node.keyword.as_str() {
+        "PROJCS" => projected(keys, node, warnings),
+        "GEOGCS" => {
+            put(keys, key::MODEL_TYPE, 2);
+            geographic(keys, node, warnings)
+        }
+        "GEOCCS" => geocentric(keys, node, warnings),
+        _ => local(keys, node),
+    }
+}
+
+/// A code in the range that keys hold: EPSG's lie there, what is above is private.
+pub(super) fn key_code(code: u32) -> Option<u16> {
+    u16::try_from(code).ok().filter(|code| (1024..USER_DEFINED).contains(code))
+}
+
+/// The code a system is written by: its own where the registered definition agrees, or that of the registered
+/// system it is. A datum without a code is nobody's.
+fn code_of(node: &Node, warnings: &mut Vec<GeoWarning>) -> Option<u16> {
+    let code = match node.epsg_code() {
+        Some(stated) => {
+            let found = registry::lookup(stated)?;
+            if found != *node && !dialect::system(&found).is_ok_and(|system| same(&system.horizontal, node)) {
+                let message =
+                    format!("EPSG:{stated} is another system than the one described; written in full");
+                warnings.push(GeoWarning::new(Code::Contradiction, "AUTHORITY", message));
+                return None;
+            }
+            stated
+        }
+        None => {
+            let base = node.child(&["GEOGCS"]).unwrap_or(node);
+            base.child(&["DATUM"])?.epsg_code()?;
+            identify(node)?
+        }
+    };
+    key_code(code)
+}
+
+fn projected(keys: &mut GeoKeys, node: &Node, warnings: &mut Vec<GeoWarning>) -> Result<(), String> {
+    let base = node.child(&["GEOGCS"]).ok_or("a projected system without a geographic one")?;
+    put(keys, key::MODEL_TYPE, 1);
+    if let Some(code) = code_of(node, warnings) {
+        shift_is_lost(base, warnings);
+        put(keys, key::GEODETIC_CITATION, base.name().unwrap_or("unknown"));
+        put(keys, key::ANGULAR_UNITS, unit_code(base, ANGLES).map_or(9102, degree));
+        put(keys, key::PROJECTED_CRS, code);
+        if let Some(unit) = unit_code(node, LENGTHS) {
+            put(keys, key::LINEAR_UNITS, unit);
+        }
+        return Ok(());
+    }
+    let method = node.child(&["PROJECTION"]).and_then(Node::name).and_then(Method::by_name);
+    let method = method.ok_or("keys have no such projection method")?;
+    geographic(keys, base, warnings)?;
+    put(keys, key::PROJECTED_CRS, USER_DEFINED);
+    put(keys, key::PROJECTION, USER_DEFINED);
+    put(keys, key::METHOD, method.code);
+    linear_unit(keys, node)?;
+    let value = |name: &str| {
+        let parameter = node.children().find(|n| n.is(&["PARAMETER"]) && n.name() == Some(name));
+        parameter.and_then(|n| n.f64(1)).ok_or_else(|| format!("no number for `{name}`"))
+    };
+    let (easting, northing) = method.offsets();
+    let offsets = [("false_easting", easting), ("false_northing", northing)];
+    for (name, id) in method.parameters.iter().map(|(_, name, id)| (*name, *id)).chain(offsets) {
+        put(keys, id, value(name)?);
+    }
+    Ok(())
+}
+
+/// Key 2054 has a code of its own for the degree.
+fn degree(code: u16) -> u16 {
+    if code == 9122 { 9102 } else { code }
+}
+
+fn geographic(keys: &mut GeoKeys, node: &Node, warnings: &mut Vec<GeoWarning>) -> Result<(), String> {
+    let name = node.name().unwrap_or("unknown");
+    let unit = unit_code(node, ANGLES).map(degree);
+    put(keys, key::ANGULAR_UNITS, unit.unwrap_or(USER_DEFINED));
+    let size = node.child(&["UNIT"]).and_then(|n| n.f64(1)).unwrap_or(DEGREE);
+    if unit.is_none() {
+        put(keys, key::ANGULAR_UNIT_SIZE, size);
+    }
+    let datum = node.child(&["DATUM"]).ok_or("a system without a datum")?;
+    ellipsoid(keys, datum)?;
+    if let Some(code) = code_of(node, warnings) {
+        shift_is_lost(node, warnings);
+        put(keys, key::GEODETIC_CRS, code);
+        put(keys, key::GEODETIC_CITATION, name);
+        return Ok(());
+    }
+    put(keys, key::GEODETIC_CRS, USER_DEFINED);
+    let mut citation = format!("GCS Name = {}|", part(name));
+    match datum.epsg_code().and_then(key_code) {
+        Some(code) => put(keys, key::GEODETIC_DATUM, code),
+        None => {
+            put(keys, key::GEODETIC_DATUM, USER_DEFINED);
+            put(keys, key::ELLIPSOID, USER_DEFINED);
+            let ellipsoid = datum.child(&["SPHEROID"]).and_then(Node::name).unwrap_or("unknown");
+            let datum = datum.name().unwrap_or("unknown");
+            citation += &format!("Datum = {}|Ellipsoid = {}|", part(datum), part(ellipsoid));
+        }
+    }
+    meridian(keys, node, size, &mut citation);
+    if unit.is_none() {
+        let name = node.child(&["UNIT"]).and_then(Node::name).unwrap_or("unknown");
+        citation += &format!("AUnits = {}|", part(name));
+    }
+    put(keys, key::GEODETIC_CITATION, citation.as_str());
+    if let Some(shift) = datum.child(&["TOWGS84"]) {
+        let numbers: Option<Vec<f64>> = (0..shift.values.len()).map(|i| shift.f64(i)).collect();
+        let numbers = numbers.filter(|n| n.len() == 3 || n.len() == 7);
+        let numbers = numbers.ok_or("a datum shift that is not three or seven numbers")?;
+        keys.values.insert(key::TOWGS84, KeyValue::Doubles(numbers));
+    }
+    Ok(())
+}
+
+/// Bars separate the parts of a citation.
+fn part(text: &str) -> String {
+    text.replace('|', "/")
+}
+
+fn ellipsoid(keys: &mut GeoKeys, datum: &Node) -> Result<(), String> {
+    let spheroid = datum.child(&["SPHEROID"]).ok_or("a datum without an ellipsoid")?;
+    let major = spheroid.f64(1).ok_or("an ellipsoid without its axis")?;
+    put(keys, key::SEMI_MAJOR, major);
+    match spheroid.f64(2) {
+        // A sphere has no flattening to be inverted; its second axis says so.
+        Some(0.0) | None => put(keys, key::SEMI_MINOR, major),
+        Some(inverse_flattening) => put(keys, key::INVERSE_FLATTENING, inverse_flattening),
+    }
+    Ok(())
+}
+
+/// By code where it is a registered one: readers differ in the unit of the longitude beside grads.
+fn meridian(keys: &mut GeoKeys, geographic: &Node, unit: f64, citation: &mut String) {
+    let primem = geographic.child(&["PRIMEM"]);
+    let degrees = primem.and_then(|n| n.f64(1)).unwrap_or(0.0);
+    let name = primem.and_then(Node::name).unwrap_or("Greenwich");
+    let row = MERIDIANS.iter().find(|row| (row.2 - degrees).abs() < 1e-9 && row.1.eq_ignore_ascii_case(name));
+    match row {
+        Some(row) => put(keys, key::PRIME_MERIDIAN, row.0),
+        None => {
+            put(keys, key::PRIME_MERIDIAN, USER_DEFINED);
+            let is_degree = (unit - DEGREE).abs() < 1e-11 * DEGREE;
+            let long = if is_degree { degrees } else { degrees * DEGREE / unit };
+            put(keys, key::PRIME_MERIDIAN_LONG, long);
+        }
+    }
+    *citation += &format!("Primem = {}|", part(name));
+}
+
+fn geocentric(keys: &mut GeoKeys, node: &Node, warnings: &mut Vec<GeoWarning>) -> Result<(), String> {
+    put(keys, key::MODEL_TYPE, 3);
+    if let Some(code) = node.epsg_code().and_then(|_| code_of(node, warnings)) {
+        put(keys, key::GEODETIC_CRS, code);
+        return Ok(());
+    }
+    linear_unit(keys, node)?;
+    let mut base = Node::named("GEOGCS", node.name().unwrap_or("unknown"));
+    for word in ["DATUM", "PRIMEM"] {
+        base = base.with(node.child(&[word]).ok_or("a geocentric system without a datum")?.clone());
+    }
+    geographic(keys, &base.with(Node::named("UNIT", "degree").number(DEGREE).epsg(Some(9122))), warnings)
+}
+
+/// A system without a place on the Earth: name and unit are all that keys hold.
+fn local(keys: &mut GeoKeys, node: &Node) -> Result<(), String> {
+    linear_unit(keys, node)?;
+    let known = |n: &Node| match n.keyword.as_str() {
+        "UNIT" => true,
+        "AXIS" => matches!(
+            (n.name(), n.text(1)),
+            (Some("Easting"), Some("EAST")) | (Some("Northing"), Some("NORTH"))
+        ),
+        _ => false,
+    };
+    if node.children().all(known) {
+        Ok(())
+    } else {
+        Err("a local system with a datum or axes of its own".to_owned())
+    }
+}
+
+fn linear_unit(keys: &mut GeoKeys, node: &Node) -> Result<(), String> {
+    let Some(unit) = node.child(&["UNIT"]) else { return Ok(()) };
+    match unit_code(node, LENGTHS) {
+        Some(code) => put(keys, key::LINEAR_UNITS, code),
+        None => {
+            let size = unit.f64(1).filter(|v| *v > 0.0).ok_or("a unit without a positive size")?;
+            put(keys, key::LINEAR_UNITS, USER_DEFINED);
+            put(keys, key::LINEAR_UNIT_SIZE, size);
+            let citation = format!("LUnits = {}", part(unit.name().unwrap_or("unknown")));
+            put(keys, key::PROJECTED_CITATION, citation.as_str());
+        }
+    }
+    Ok(())
+}
+
+/// The code of the unit of a system, by its size.
+fn unit_code(node: &Node, rows: &[UnitRow]) -> Option<u16> {
+    code_by_size(node.child(&["UNIT"])?.f64(1)?, rows)
+}
+
+/// The code of a unit of length in metres.
+pub(super) fn length_code(size: f64) -> Option<u16> {
+    code_by_size(size, LENGTHS)
+}
+
+/// Texts give units with 15 digits, some with 13.
+fn code_by_size(size: f64, rows: &[UnitRow]) -> Option<u16> {
+    rows.iter().find(|row| (row.2 - size).abs() <= 1e-11 * row.2).map(|row| row.0)
+}
+
+/// GDAL takes the shift of a registered datum from its own list, so beside a code it has no place.
+fn shift_is_lost(geographic: &Node, warnings: &mut Vec<GeoWarning>) {
+    let shift = geographic.child(&["DATUM"]).and_then(|d| d.child(&["TOWGS84"]));
+    if shift.is_some_and(|s| (0..s.values.len()).any(|i| s.f64(i) != Some(0.0))) {
+        let message = "a datum shift beside a registered system has no place in keys; not written";
+        warnings.push(GeoWarning::new(Code::UnsupportedCrs, "TOWGS84", message));
+    }
+}

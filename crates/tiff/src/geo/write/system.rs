@@ -1,0 +1,103 @@
+//! A reference system made into GeoKeys.
+//!
+//! By code where the system is a registered one, in full where keys have the words, else as a citation, with
+//! the definition in the sidecar. A stated code counts only where the definition beside it agrees.
+
+use super::super::crs::{Crs, CrsKind};
+use super::super::dialect::{self, Heights, System};
+use super::super::keys::{GeoKeys, KeyValue, USER_DEFINED, key};
+use super::super::warning::{GeoWarning, GeoWarningCode as Code};
+use super::super::wkt::Node;
+use super::{horizontal, vertical};
+
+/// Longest WKT that is put into a citation: GDAL's reader has room for that much.
+const LONGEST_CITATION: usize = 2300;
+
+/// Keys of a system, and whether they are all of it.
+pub(super) struct Written {
+    pub keys: GeoKeys,
+    pub needs_sidecar: bool,
+}
+
+/// Adds a key.
+pub(super) fn put(keys: &mut GeoKeys, id: u16, value: impl Into<KeyValue>) {
+    keys.values.insert(id, value.into());
+}
+
+impl From<u16> for KeyValue {
+    fn from(value: u16) -> Self {
+        Self::Short(value)
+    }
+}
+
+impl From<f64> for KeyValue {
+    fn from(value: f64) -> Self {
+        Self::Doubles(vec![value])
+    }
+}
+
+impl From<&str> for KeyValue {
+    fn from(value: &str) -> Self {
+        Self::Text(value.to_owned())
+    }
+}
+
+/// The keys of a system; the error says why there is nothing to write.
+pub(super) fn keys_of(crs: &Crs, warnings: &mut Vec<GeoWarning>) -> Result<Written, String> {
+    let Some(text) = &crs.wkt else { return bare_code(crs) };
+    let node = Node::parse(text)?;
+    let described = dialect::system(&node).and_then(|system| {
+        let mut keys = GeoKeys { revision: (1, 0), ..Default::default() };
+        let mut told = Vec::new();
+        put(&mut keys, key::CITATION, system.name.as_str());
+        horizontal::put_system(&mut keys, &system.horizontal, &mut told)?;
+        let whole = vertical::put_heights(&mut keys, &with_heights_beside(system, crs), crs, &mut told)?;
+        warnings.append(&mut told);
+        Ok(Written { keys, needs_sidecar: !whole })
+    });
+    described.or_else(|reason| Ok(citation(crs, &node, &reason, warnings)))
+}
+
+/// Readers keep heights beside a system whose definition has none.
+fn with_heights_beside(system: System, crs: &Crs) -> System {
+    match (&system.heights, &crs.vertical) {
+        (Heights::None, Some(vertical)) if vertical.epsg.is_none() && vertical.unit.is_none() => {
+            System { heights: Heights::Ellipsoidal(None), ..system }
+        }
+        _ => system,
+    }
+}
+
+/// A code whose definition is not held here.
+fn bare_code(crs: &Crs) -> Result<Written, String> {
+    let code = crs.epsg.and_then(|code| horizontal::key_code(code));
+    let code = code.ok_or("a reference system with neither a definition nor a code that keys can hold")?;
+    let mut keys = GeoKeys { revision: (1, 0), ..Default::default() };
+    put(&mut keys, key::CITATION, crs.name.as_str());
+    match crs.kind {
+        CrsKind::Projected => {
+            put(&mut keys, key::MODEL_TYPE, 1);
+            put(&mut keys, key::PROJECTED_CRS, code);
+        }
+        CrsKind::Geographic => {
+            put(&mut keys, key::MODEL_TYPE, 2);
+            put(&mut keys, key::GEODETIC_CRS, code);
+        }
+        kind => return Err(format!("code {code} of a {kind:?} system without its definition")),
+    }
+    Ok(Written { keys, needs_sidecar: false })
+}
+
+/// What keys cannot describe: its name, its text where it is WKT 1, and the sidecar.
+fn citation(crs: &Crs, node: &Node, reason: &str, warnings: &mut Vec<GeoWarning>) -> Written {
+    let message = format!("{reason}: keys hold only the name; the definition is in the .aux.xml");
+    warnings.push(GeoWarning::new(Code::UnsupportedCrs, "GeoKeyDirectory", message));
+    let mut keys = GeoKeys { revision: (1, 0), ..Default::default() };
+    put(&mut keys, key::MODEL_TYPE, USER_DEFINED);
+    put(&mut keys, key::CITATION, crs.name.as_str());
+    let text = node.to_string();
+    if node.is(&["PROJCS"]) && text.len() <= LONGEST_CITATION {
+        put(&mut keys, key::PROJECTED_CITATION, format!("ESRI PE String = {text}").as_str());
+    }
+    Written { keys, needs_sidecar: true }
+}
