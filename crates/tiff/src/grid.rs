@@ -28,7 +28,7 @@ pub struct BlockGrid {
 
 impl BlockGrid {
     /// The grid of an image of `width` × `height` pixels.
-    pub(crate) fn new(kind: BlockKind, image: (u32, u32), block: (u32, u32), planes: u16) -> Self {
+    pub fn new(kind: BlockKind, image: (u32, u32), block: (u32, u32), planes: u16) -> Self {
         let (width, height) = image;
         let (block_width, block_height) = block;
         Self {

@@ -51,6 +51,25 @@ impl Photometric {
         }
     }
 
+    /// The tag's number.
+    pub const fn code(self) -> u16 {
+        match self {
+            Self::MinIsWhite => 0,
+            Self::MinIsBlack => 1,
+            Self::Rgb => 2,
+            Self::Palette => 3,
+            Self::Mask => 4,
+            Self::Separated => 5,
+            Self::YCbCr => 6,
+            Self::CieLab => 8,
+            Self::IccLab => 9,
+            Self::ItuLab => 10,
+            Self::LogL => 32844,
+            Self::LogLuv => 32845,
+            Self::Other(code) => code,
+        }
+    }
+
     /// The name libtiff gives it, in lower case.
     pub fn name(self) -> String {
         match self {

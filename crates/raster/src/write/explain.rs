@@ -1,0 +1,59 @@
+//! A write plan in words.
+
+use super::options::Format;
+use super::plan::WritePlan;
+use crate::bytes::human;
+use std::fmt;
+use strile_tiff::{BlockKind, ByteOrder, Planar, Predictor, Variant};
+
+impl fmt::Display for WritePlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (engine, reason, encoder) = &self.engine;
+        let format = match self.format {
+            Format::GeoTiff => "GeoTIFF",
+            Format::Cog => "cloud-optimized GeoTIFF",
+        };
+        let variant = match self.form.variant {
+            Variant::Classic => "classic TIFF",
+            Variant::Big => "BigTIFF",
+        };
+        let order = match self.form.byte_order {
+            ByteOrder::Little => "little-endian",
+            ByteOrder::Big => "big-endian",
+        };
+        writeln!(f, "write   {format}, {variant}, {order}, at most {}", human(self.bound))?;
+        writeln!(f, "engine  {engine}: {reason}; encoder {encoder}")?;
+        if self.levels.len() > 1 {
+            writeln!(f, "reduce  {}, each level from the one above", self.resampling.name())?;
+        }
+        for (index, level) in self.levels.iter().enumerate() {
+            let layout = &level.image.block;
+            let kind = match level.grid.kind {
+                BlockKind::Tile => "tiles",
+                BlockKind::Strip => "strips",
+            };
+            let predictor = match layout.predictor {
+                Predictor::None => "no predictor",
+                Predictor::Horizontal => "predictor 2",
+                Predictor::FloatingPoint => "predictor 3",
+            };
+            let planar = match self.planar {
+                Planar::Chunky => "pixel",
+                Planar::Separate => "band",
+            };
+            let name = if index == 0 { "image ".to_owned() } else { format!("level {index}") };
+            let mask = if level.mask.is_some() { ", mask" } else { "" };
+            writeln!(
+                f,
+                "{name}  {} × {} in {} {kind} of {} × {}, {}, {predictor}, interleave {planar}{mask}",
+                level.width,
+                level.height,
+                u64::from(level.grid.across) * u64::from(level.grid.down),
+                layout.width,
+                layout.height,
+                layout.compression.name(),
+            )?;
+        }
+        Ok(())
+    }
+}

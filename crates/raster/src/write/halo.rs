@@ -1,0 +1,164 @@
+//! Which cells can be reduced, and out of which pixels.
+//!
+//! Methods that look no further than the two by two pixels below take a cell by itself. Others need some pixels
+//! around it: a cell then waits for its neighbours, and stays until they need it no more.
+
+use super::cells::{Cell, Cells, refused};
+use super::piece::{Rect, copy};
+use crate::Window;
+use crate::error::Result;
+use std::collections::HashMap;
+use std::sync::Arc;
+use strile_engine::{OutputSpec, Pixels, ReduceTask};
+use strile_tiff::DataType;
+
+/// Pixels to reduce and where they lie.
+pub(crate) struct Below {
+    /// Their level.
+    pub(crate) level: usize,
+    pub(crate) pixels: Pixels,
+    pub(crate) mask: Option<Pixels>,
+    /// Where the first of those pixels lies.
+    origin: (u32, u32),
+    /// What is to be reduced.
+    window: Window,
+    image: (u32, u32),
+}
+
+impl Below {
+    /// The task, given where its pixels and its mask are in the job.
+    pub(crate) fn task(&self, pixels: u32, mask: Option<u32>) -> ReduceTask {
+        let Window { x, y, width, height } = self.window;
+        ReduceTask {
+            pixels,
+            mask,
+            origin: self.origin,
+            image: self.image,
+            target: (x / 2, y / 2),
+            size: (width.div_ceil(2), height.div_ceil(2)),
+        }
+    }
+
+    /// Where the result lies in the next level.
+    pub(crate) fn target(&self) -> Window {
+        let Window { x, y, width, height } = self.window;
+        Window { x: x / 2, y: y / 2, width: width.div_ceil(2), height: height.div_ceil(2) }
+    }
+}
+
+/// The cells of one level that wait for neighbours.
+pub(crate) struct Waiting {
+    level: usize,
+    halo: u32,
+    shape: (u32, u32),
+    image: (u32, u32),
+    kept: HashMap<(u32, u32), Kept>,
+}
+
+struct Kept {
+    cell: Arc<Cell>,
+    reduced: bool,
+}
+
+impl Waiting {
+    pub(crate) fn new(level: usize, halo: u32, cells: &Cells) -> Self {
+        Self { level, halo, shape: cells.shape(), image: cells.image(), kept: HashMap::new() }
+    }
+
+    /// Adds a cell and gives what can be reduced now.
+    pub(crate) fn add(&mut self, cell: &Arc<Cell>, ready: &mut Vec<Below>) -> Result<()> {
+        if self.halo == 0 {
+            let window = cell.window;
+            ready.push(Below {
+                level: self.level,
+                pixels: cell.pixels.clone(),
+                mask: cell.mask.clone(),
+                origin: (window.x, window.y),
+                window,
+                image: self.image,
+            });
+            return Ok(());
+        }
+        let at = (cell.column, cell.row);
+        self.kept.insert(at, Kept { cell: Arc::clone(cell), reduced: false });
+        for candidate in self.around(at) {
+            let waits = self.kept.get(&candidate).is_some_and(|kept| !kept.reduced);
+            if waits && self.around(candidate).all(|near| self.kept.contains_key(&near)) {
+                ready.push(self.with_halo(candidate)?);
+                if let Some(kept) = self.kept.get_mut(&candidate) {
+                    kept.reduced = true;
+                }
+                self.release(candidate);
+            }
+        }
+        Ok(())
+    }
+
+    /// The cells within one of `at`, itself included.
+    fn around(&self, at: (u32, u32)) -> impl Iterator<Item = (u32, u32)> + use<> {
+        let (across, down) = self.shape;
+        let near = |v: u32, end: u32| v.saturating_sub(1)..(v + 2).min(end);
+        near(at.1, down).flat_map(move |row| near(at.0, across).map(move |column| (column, row)))
+    }
+
+    /// Lets go of cells that nobody around them needs any more, now that `at` has been reduced.
+    fn release(&mut self, at: (u32, u32)) {
+        for candidate in self.around(at) {
+            // All neighbours of a reduced cell have come; one that is gone by now was reduced before.
+            let own = self.kept.get(&candidate).is_some_and(|kept| kept.reduced);
+            let used =
+                self.around(candidate).all(|near| self.kept.get(&near).is_none_or(|kept| kept.reduced));
+            if own && used {
+                self.kept.remove(&candidate);
+            }
+        }
+    }
+
+    fn with_halo(&self, at: (u32, u32)) -> Result<Below> {
+        let wrong = || refused("pixels around a block are missing".into());
+        let cell = &self.kept.get(&at).ok_or_else(wrong)?.cell;
+        let Window { x, y, width, height } = cell.window;
+        let left = x.saturating_sub(self.halo);
+        let top = y.saturating_sub(self.halo);
+        // The last pixel of an odd row stands for two, and has its halo after both.
+        let right = (x + width + width % 2).saturating_add(self.halo).min(self.image.0);
+        let bottom = (y + height + height % 2).saturating_add(self.halo).min(self.image.1);
+        let wide = Window { x: left, y: top, width: right - left, height: bottom - top };
+        let own = cell.pixels.spec();
+        let grown = |spec: &OutputSpec| {
+            let chunky = spec.strides.band < spec.strides.column;
+            match chunky {
+                true => OutputSpec::band_last(spec.data_type, spec.bands, wide.height, wide.width),
+                false => OutputSpec::band_first(spec.data_type, spec.bands, wide.height, wide.width),
+            }
+        };
+        let spec = grown(own).map_err(|error| refused(error.to_string()))?;
+        let mut pixels = vec![0; spec.len().map_err(|error| refused(error.to_string()))?];
+        let mask_spec = OutputSpec::band_first(DataType::U8, 1, wide.height, wide.width)
+            .map_err(|error| refused(error.to_string()))?;
+        let mut mask = cell.mask.as_ref().map(|_| vec![0; wide.width as usize * wide.height as usize]);
+        for near in self.around(at) {
+            let near = &self.kept.get(&near).ok_or_else(wrong)?.cell;
+            let Some(part) = near.window.intersection(&wide) else { continue };
+            let rect = Rect {
+                from: (part.x - near.window.x, part.y - near.window.y),
+                to: (part.x - wide.x, part.y - wide.y),
+                size: (part.width, part.height),
+            };
+            copy(near.pixels.bytes(), near.pixels.spec(), &mut pixels, &spec, rect).ok_or_else(wrong)?;
+            if let (Some(mask), Some(source)) = (&mut mask, &near.mask) {
+                copy(source.bytes(), source.spec(), mask, &mask_spec, rect).ok_or_else(wrong)?;
+            }
+        }
+        let wrong = |error: strile_engine::OutputError| refused(error.to_string());
+        let mask = mask.map(|mask| Pixels::new(mask_spec, Arc::new(mask))).transpose().map_err(wrong)?;
+        Ok(Below {
+            level: self.level,
+            pixels: Pixels::new(spec, Arc::new(pixels)).map_err(wrong)?,
+            mask,
+            origin: (wide.x, wide.y),
+            window: cell.window,
+            image: self.image,
+        })
+    }
+}

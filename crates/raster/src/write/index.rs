@@ -1,0 +1,143 @@
+//! Where the encoded blocks of a level are: in the sink or in the spool, and at last in the file.
+//!
+//! Blocks are numbered in the order of the file: by place (row, then column), and at one place the planes, then
+//! the mask. A number never depends on when its block came.
+
+use super::plan::LevelPlan;
+use strile_engine::BlockAddress;
+use strile_tiff::BlockSpans;
+
+/// A block that has not come.
+const MISSING: u64 = u64::MAX;
+
+/// The blocks of one level.
+pub(crate) struct LevelIndex {
+    across: u32,
+    planes: u64,
+    /// Blocks at one place: planes, and the mask's.
+    items: u64,
+    /// Where each block's record begins.
+    positions: Vec<u64>,
+    /// Bytes of each block; 0 for a sparse one.
+    sizes: Vec<u32>,
+}
+
+impl LevelIndex {
+    pub(crate) fn new(plan: &LevelPlan) -> Self {
+        let planes = u64::from(plan.grid.planes);
+        let items = planes + u64::from(plan.mask.is_some());
+        let places = u64::from(plan.grid.across) * u64::from(plan.grid.down);
+        let count = usize::try_from(places.saturating_mul(items)).unwrap_or(usize::MAX);
+        Self {
+            across: plan.grid.across,
+            planes,
+            items,
+            positions: vec![MISSING; count],
+            sizes: vec![0; count],
+        }
+    }
+
+    /// Bytes of memory that the index of a level takes.
+    pub(crate) fn cost(plan: &LevelPlan) -> u64 {
+        let items = u64::from(plan.grid.planes) + u64::from(plan.mask.is_some());
+        // Positions and sizes here, places and sizes in the file, and both again as they are written.
+        (u64::from(plan.grid.across) * u64::from(plan.grid.down)).saturating_mul(items).saturating_mul(36)
+    }
+
+    /// The number of a block.
+    pub(crate) fn number(&self, address: BlockAddress, is_mask: bool) -> u64 {
+        let place = u64::from(address.row) * u64::from(self.across) + u64::from(address.column);
+        place * self.items + if is_mask { self.planes } else { u64::from(address.plane) }
+    }
+
+    /// Notes where the record of a block begins, and how many bytes the block has.
+    pub(crate) fn set(&mut self, number: u64, position: u64, size: u32) -> Option<()> {
+        let at = usize::try_from(number).ok()?;
+        *self.positions.get_mut(at)? = position;
+        *self.sizes.get_mut(at)? = size;
+        Some(())
+    }
+
+    /// Records of blocks that are stored, in the order of the file: where they begin and the bytes of the block.
+    pub(crate) fn records(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
+        let stored = self.positions.iter().zip(&self.sizes).map(|(&position, &size)| (position, size));
+        stored.filter(|&(_, size)| size > 0)
+    }
+
+    /// The tables of the image and of its mask, where records begin as `start_of` says, in the order of the file,
+    /// and a block `before` bytes later.
+    pub(crate) fn spans(
+        &self,
+        before: u64,
+        mut start_of: impl FnMut(u64, u32) -> u64,
+    ) -> (BlockSpans, BlockSpans) {
+        let (planes, items) = (self.planes as usize, self.items as usize);
+        let places = self.sizes.len().checked_div(items).unwrap_or(0);
+        let table = |blocks: usize| BlockSpans { offsets: vec![0; blocks], sizes: vec![0; blocks] };
+        let mut image = table(places * planes);
+        let mut mask = table(if items > planes { places } else { 0 });
+        for (number, (&position, &size)) in self.positions.iter().zip(&self.sizes).enumerate() {
+            if size == 0 {
+                continue;
+            }
+            let (place, item) = (number / items, number % items);
+            let (into, at) =
+                if item < planes { (&mut image, item * places + place) } else { (&mut mask, place) };
+            if let (Some(offset), Some(len)) = (into.offsets.get_mut(at), into.sizes.get_mut(at)) {
+                *offset = start_of(position, size) + before;
+                *len = size;
+            }
+        }
+        (image, mask)
+    }
+
+    /// Blocks that have not come.
+    pub(crate) fn missing(&self) -> usize {
+        self.positions.iter().filter(|&&position| position == MISSING).count()
+    }
+}
+
+#[cfg(test)]
+impl LevelIndex {
+    fn bare(across: u32, places: usize, planes: u64, mask: bool) -> Self {
+        let items = planes + u64::from(mask);
+        let count = places * items as usize;
+        Self { across, planes, items, positions: vec![MISSING; count], sizes: vec![0; count] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two planes and a mask at each of two places; one block is sparse. The table is by plane, the file by place.
+    #[test]
+    fn tables_are_by_plane_and_the_file_is_by_place() {
+        let mut index = LevelIndex::bare(2, 2, 2, true);
+        let at = |column, plane| BlockAddress { column, plane, ..BlockAddress::default() };
+        // They come in another order than that of the file.
+        for (column, plane, mask, position, size) in [
+            (1, 0, false, 0, 10),
+            (1, 1, false, 10, 20),
+            (1, 0, true, 30, 5),
+            (0, 0, false, 35, 7),
+            (0, 1, false, 0, 0),
+        ] {
+            index.set(index.number(at(column, plane), mask), position, size).unwrap();
+        }
+        assert_eq!(index.missing(), 1);
+        index.set(index.number(at(0, 0), true), 42, 3).unwrap();
+        assert_eq!(index.missing(), 0);
+        assert_eq!(index.records().collect::<Vec<_>>(), [(35, 7), (42, 3), (0, 10), (10, 20), (30, 5)]);
+        let mut next = 100;
+        let (image, mask) = index.spans(4, |_, size| {
+            let start = next;
+            next += u64::from(size) + 8;
+            start
+        });
+        assert_eq!(image.offsets, [104, 130, 0, 148]);
+        assert_eq!(image.sizes, [7, 10, 0, 20]);
+        assert_eq!(mask.offsets, [119, 176]);
+        assert_eq!(mask.sizes, [3, 5]);
+    }
+}

@@ -1,0 +1,24 @@
+//! Writing: pieces of pixels to a file.
+//!
+//! `options`, `spec` what is asked for; `plan` what will be done, `explain` in words; `piece`, `coverage`, `cells`
+//! pixels on their way in; `halo` what is reduced; `writer` the loop; `index`, `store` encoded blocks on their way
+//! out; `fields`, `describe` the tags.
+
+mod cells;
+mod coverage;
+mod describe;
+mod explain;
+mod fields;
+mod halo;
+mod index;
+mod options;
+mod piece;
+mod plan;
+mod spec;
+mod store;
+mod writer;
+
+pub use options::{BigTiff, BlockChoice, Format, Overviews, PredictorChoice, WriteOptions};
+pub use piece::Piece;
+pub use spec::RasterSpec;
+pub use writer::{WriteReport, Writer};

@@ -1,0 +1,150 @@
+//! What can be chosen when writing, and every default.
+
+use crate::Device;
+use std::path::PathBuf;
+use strile_engine::Resampling;
+use strile_tiff::{ByteOrder, Compression, LercWrapper, Planar, Predictor};
+
+/// The arrangement of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Format {
+    /// Blocks as they come, directories last.
+    #[default]
+    GeoTiff,
+    /// Cloud-optimized: directories first, overviews, then the full image.
+    Cog,
+}
+
+/// When a file has 64-bit offsets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BigTiff {
+    /// Where the most that the blocks can take does not fit into 4 GiB.
+    #[default]
+    IfNeeded,
+    /// Where it does not fit into half of that.
+    IfSafer,
+    /// Always.
+    Yes,
+    /// Never; a file that grows past 4 GiB is an error.
+    No,
+}
+
+/// Which predictor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PredictorChoice {
+    /// 3 for floats, 2 for integers of whole bytes that are no indices, where the codec has predictors.
+    #[default]
+    Auto,
+    /// This one.
+    Fixed(Predictor),
+}
+
+/// How an image is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BlockChoice {
+    /// Tiles of 512 × 512 pixels.
+    #[default]
+    Auto,
+    /// Tiles; sides are multiples of 16.
+    Tiles {
+        /// Pixels across.
+        width: u32,
+        /// Pixels down.
+        height: u32,
+    },
+    /// Strips of this many rows; 0 for about 64 KiB each.
+    Strips {
+        /// Rows.
+        rows: u32,
+    },
+}
+
+/// Which reduced images the file has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Overviews {
+    /// None in a plain file; in a cloud-optimized one, halved until the image fits into one block.
+    #[default]
+    Auto,
+    /// None.
+    None,
+    /// This many, each half of the one above.
+    Count(u32),
+}
+
+/// How to write.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WriteOptions {
+    /// The arrangement of the file.
+    pub format: Format,
+    /// The codec.
+    pub compression: Compression,
+    /// The stream around LERC blobs.
+    pub lerc: LercWrapper,
+    /// Effort of the codec; `None` its default (Deflate 6, ZSTD 9, LZMA 6).
+    pub level: Option<i32>,
+    /// JPEG, WebP, JPEG 2000: 1 to 100; `None` 75.
+    pub quality: Option<u8>,
+    /// WebP, JPEG 2000: keep every bit; `None`: JPEG 2000 does, WebP does unless a quality is given.
+    pub lossless: Option<bool>,
+    /// LERC: the most a value may change by.
+    pub max_error: f64,
+    /// Which predictor.
+    pub predictor: PredictorChoice,
+    /// How the image is cut.
+    pub blocks: BlockChoice,
+    /// How samples are stored.
+    pub planar: Planar,
+    /// Order of bytes.
+    pub byte_order: ByteOrder,
+    /// Leave out blocks that hold nothing but nodata (0 where there is none).
+    pub sparse: bool,
+    /// When the file has 64-bit offsets.
+    pub big_tiff: BigTiff,
+    /// Stored bits of a sample, where fewer than its type has; a value that does not fit is an error.
+    pub bits: Option<u16>,
+    /// JPEG: store RGB as YCbCr with this subsampling of chroma; `None` stores it as it is.
+    pub ycbcr: Option<(u8, u8)>,
+    /// Which reduced images.
+    pub overviews: Overviews,
+    /// How they are made; `None`: average, nearest for palettes and named categories.
+    pub resampling: Option<Resampling>,
+    /// Write NaN as nodata, where nodata is a number. The caller's pixels stay as they are.
+    pub nan_to_nodata: bool,
+    /// Take pieces in any order: encoded blocks wait in a temporary file.
+    pub spooled: bool,
+    /// Where that file is; `None` beside the target.
+    pub spool_dir: Option<PathBuf>,
+    /// Bytes of pixels that may wait to be encoded, beyond the blocks that are not complete.
+    pub buffer: u64,
+    /// Which engine.
+    pub device: Device,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self {
+            format: Format::default(),
+            compression: Compression::Deflate,
+            lerc: LercWrapper::None,
+            level: None,
+            quality: None,
+            lossless: None,
+            max_error: 0.0,
+            predictor: PredictorChoice::default(),
+            blocks: BlockChoice::default(),
+            planar: Planar::Chunky,
+            byte_order: ByteOrder::Little,
+            sparse: false,
+            big_tiff: BigTiff::default(),
+            bits: None,
+            ycbcr: None,
+            overviews: Overviews::default(),
+            resampling: None,
+            nan_to_nodata: false,
+            spooled: false,
+            spool_dir: None,
+            buffer: 64 << 20,
+            device: Device::Auto,
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What is written: the shape, type and meaning of a raster.
+
+use crate::Metadata;
+use strile_tiff::{DataType, ExtraSample, FieldValue, Photometric, Tag};
+
+/// A raster to be written.
+#[derive(Debug, Clone)]
+pub struct RasterSpec {
+    /// Columns.
+    pub width: u32,
+    /// Rows.
+    pub height: u32,
+    /// Bands.
+    pub bands: u16,
+    /// Type of a sample.
+    pub data_type: DataType,
+    /// Whether pieces come with a mask.
+    pub mask: bool,
+    /// Meaning of the samples; `None`: RGB for three or four bands of `uint8` (the fourth is alpha), else grey.
+    pub photometric: Option<Photometric>,
+    /// Meaning of the samples beyond the colours; `None`: unspecified, but for the alpha above.
+    pub extra_samples: Option<Vec<ExtraSample>>,
+    /// Colours of a palette, by index.
+    pub colour_map: Option<Vec<[u16; 3]>>,
+    /// Georeference, nodata, names, scales, items.
+    pub metadata: Metadata,
+    /// Further tags, written as they are.
+    pub extra_fields: Vec<(Tag, FieldValue)>,
+}
+
+impl RasterSpec {
+    /// A raster of this shape, without georeference.
+    pub fn new(width: u32, height: u32, bands: u16, data_type: DataType) -> Self {
+        Self {
+            width,
+            height,
+            bands,
+            data_type,
+            mask: false,
+            photometric: None,
+            extra_samples: None,
+            colour_map: None,
+            metadata: Metadata::default(),
+            extra_fields: Vec::new(),
+        }
+    }
+
+    /// Meaning of the samples and of those beyond the colours, decided.
+    pub(crate) fn colours(&self) -> (Photometric, Vec<ExtraSample>) {
+        let picture = self.data_type == DataType::U8 && matches!(self.bands, 3 | 4);
+        let photometric = self.photometric.unwrap_or(match (&self.colour_map, picture) {
+            (Some(_), _) => Photometric::Palette,
+            (None, true) => Photometric::Rgb,
+            (None, false) => Photometric::MinIsBlack,
+        });
+        let count = usize::from(self.bands.saturating_sub(photometric.colour_samples()));
+        let mut extra = self.extra_samples.clone().unwrap_or_else(|| {
+            let alpha = self.photometric.is_none() && picture && self.bands == 4;
+            if alpha { vec![ExtraSample::UnassociatedAlpha] } else { Vec::new() }
+        });
+        extra.resize(count, ExtraSample::Unspecified);
+        (photometric, extra)
+    }
+}

@@ -1,0 +1,310 @@
+//! Encoded blocks on their way to the file: straight to the sink, or by the spool.
+//!
+//! The full image of a plain file goes straight to the sink where the sink can patch its header at the end; all
+//! else is spooled until every size is known. Blocks that go straight must come in the order of the file; those
+//! that come a little early wait in memory.
+
+use super::cells::refused;
+use super::index::LevelIndex;
+use super::options::{Format, WriteOptions};
+use super::plan::WritePlan;
+use crate::error::{Error, Result};
+use crate::sink::Sink;
+use crate::spool::Spool;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use strile_engine::BlockAddress;
+use strile_tiff::layout::{GhostArea, LEADER, TRAILER, place_directories};
+use strile_tiff::{BlockSpans, NewDirectory, PastClassic, Planar, Variant};
+
+/// One encoded block.
+pub(crate) struct Arrived<'a> {
+    pub(crate) address: BlockAddress,
+    pub(crate) is_mask: bool,
+    /// `None` for a sparse block.
+    pub(crate) bytes: Option<&'a [u8]>,
+}
+
+/// What became of the bytes.
+pub(crate) struct Stored {
+    pub(crate) file_len: u64,
+    pub(crate) spooled: u64,
+}
+
+/// See the module.
+pub(crate) struct Store {
+    sink: Box<dyn Sink>,
+    spool: Option<Spool>,
+    spool_dir: Option<std::path::PathBuf>,
+    format: Format,
+    form: strile_tiff::FileForm,
+    ghost: GhostArea,
+    levels: Vec<LevelIndex>,
+    straight: bool,
+    /// Bytes given to the sink.
+    written: u64,
+    early: Early,
+}
+
+/// Blocks that came before their turn.
+struct Early {
+    next: u64,
+    waiting: BTreeMap<u64, Option<Vec<u8>>>,
+    bytes: u64,
+    limit: u64,
+}
+
+impl Store {
+    pub(crate) fn new(sink: Box<dyn Sink>, plan: &WritePlan, options: &WriteOptions) -> Result<Self> {
+        let masked = plan.levels.first().is_some_and(|level| level.mask.is_some());
+        let straight = plan.format == Format::GeoTiff && !options.spooled && sink.can_patch();
+        let mut store = Self {
+            sink,
+            spool: None,
+            spool_dir: options.spool_dir.clone(),
+            format: plan.format,
+            form: plan.form,
+            ghost: GhostArea { planar: plan.planar, masks_follow: masked && plan.planar == Planar::Chunky },
+            levels: plan.levels.iter().map(LevelIndex::new).collect(),
+            straight,
+            written: 0,
+            early: Early { next: 0, waiting: BTreeMap::new(), bytes: 0, limit: options.buffer },
+        };
+        if straight {
+            // Where the first directory is, is not known yet.
+            let header = store.form.header(0).map_err(past_classic)?;
+            store.append(&header)?;
+        }
+        Ok(store)
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.sink.name()
+    }
+
+    pub(crate) fn into_sink(self) -> Box<dyn Sink> {
+        self.sink
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.sink.append(bytes).map_err(|error| Error::io(Path::new(self.sink.name()), error))?;
+        self.written += bytes.len() as u64;
+        if self.form.variant == Variant::Classic && self.written > u64::from(u32::MAX) {
+            return Err(past_classic(PastClassic { offset: self.written }));
+        }
+        Ok(())
+    }
+
+    /// Takes a block.
+    pub(crate) fn put(&mut self, block: &Arrived<'_>) -> Result<()> {
+        let level = block.address.level as usize;
+        let wrong = || refused("a block that is not in the plan".into());
+        let number = self.levels.get(level).ok_or_else(wrong)?.number(block.address, block.is_mask);
+        if self.straight && level == 0 {
+            return self.put_straight(number, block.bytes);
+        }
+        let Some(bytes) = block.bytes else {
+            return self.levels.get_mut(level).and_then(|level| level.set(number, 0, 0)).ok_or_else(wrong);
+        };
+        let size = u32::try_from(bytes.len()).map_err(|_| wrong())?;
+        let cog = self.format == Format::Cog;
+        let spool = self.spool()?;
+        let told = |error: io::Error, spool: &Spool| Error::io(spool.folder(), error);
+        let position = spool.len();
+        if cog {
+            spool.append(&size.to_le_bytes()).map_err(|error| told(error, spool))?;
+        }
+        spool.append(bytes).map_err(|error| told(error, spool))?;
+        if cog {
+            spool.append(&trailer(bytes)).map_err(|error| told(error, spool))?;
+        }
+        self.levels.get_mut(level).and_then(|level| level.set(number, position, size)).ok_or_else(wrong)
+    }
+
+    fn spool(&mut self) -> Result<&mut Spool> {
+        if self.spool.is_none() {
+            self.spool = Some(Spool::create(self.spool_dir.as_deref(), self.sink.beside())?);
+        }
+        self.spool.as_mut().ok_or(Error::Cancelled)
+    }
+
+    fn put_straight(&mut self, number: u64, bytes: Option<&[u8]>) -> Result<()> {
+        if number != self.early.next {
+            self.early.bytes += bytes.map_or(0, |bytes| bytes.len() as u64);
+            if self.early.bytes > self.early.limit {
+                let problem = "pieces come too far out of row-major order for a file written straight; give them \
+                               row by row of blocks, or set `spooled`";
+                return Err(refused(problem.into()));
+            }
+            self.early.waiting.insert(number, bytes.map(<[u8]>::to_vec));
+            return Ok(());
+        }
+        self.put_next(bytes)?;
+        while let Some(bytes) = self.early.waiting.remove(&self.early.next) {
+            self.early.bytes -= bytes.as_ref().map_or(0, |bytes| bytes.len() as u64);
+            self.put_next(bytes.as_deref())?;
+        }
+        Ok(())
+    }
+
+    fn put_next(&mut self, bytes: Option<&[u8]>) -> Result<()> {
+        let wrong = || refused("a block that is not in the plan".into());
+        let (position, number) = (self.written, self.early.next);
+        self.early.next += 1;
+        let size = match bytes {
+            None => 0,
+            Some(bytes) => {
+                self.append(bytes)?;
+                u32::try_from(bytes.len()).map_err(|_| wrong())?
+            }
+        };
+        self.levels.first_mut().and_then(|level| level.set(number, position, size)).ok_or_else(wrong)
+    }
+
+    /// Gives the sink a file to stand beside, or says that it has no place for one.
+    pub(crate) fn sidecar(&mut self, suffix: &str, bytes: Vec<u8>, warnings: &mut Vec<String>) -> Result<()> {
+        if !self.sink.takes_sidecars() {
+            warnings.push(format!("no `{suffix}` beside {}: what it would say is lost", self.sink.name()));
+            return Ok(());
+        }
+        self.sink.sidecar(suffix, bytes).map_err(|error| Error::io(Path::new(self.sink.name()), error))
+    }
+
+    /// Lays the file out and gives the sink what it has not got. `directories` gives, for each level, the
+    /// directory of its image and that of its mask.
+    pub(crate) fn finish(
+        &mut self,
+        directories: Vec<(NewDirectory, Option<NewDirectory>)>,
+    ) -> Result<Stored> {
+        let missing: usize = self.levels.iter().map(LevelIndex::missing).sum();
+        if missing > 0 {
+            return Err(refused(format!("{missing} blocks were never encoded")));
+        }
+        match self.format {
+            Format::Cog => self.finish_cog(directories)?,
+            Format::GeoTiff => self.finish_plain(directories)?,
+        }
+        Ok(Stored { file_len: self.written, spooled: self.spool.as_ref().map_or(0, Spool::len) })
+    }
+
+    fn finish_cog(&mut self, directories: Vec<(NewDirectory, Option<NewDirectory>)>) -> Result<()> {
+        let first = self.ghost.first_directory(self.form);
+        let lens = directories.iter().flat_map(|(image, mask)| [Some(image), mask.as_ref()]).flatten();
+        let mut at = first
+            + lens
+                .map(|directory| self.form.directory_len(directory) + self.form.arrays_len(directory))
+                .sum::<u64>();
+        // The smallest overview first, the full image last.
+        let mut tables = Vec::with_capacity(self.levels.len());
+        for level in self.levels.iter().rev() {
+            tables.push(level.spans(LEADER, |_, size| {
+                let start = at;
+                at += LEADER + u64::from(size) + TRAILER;
+                start
+            }));
+        }
+        tables.reverse();
+        let placed =
+            place_directories(self.form, &in_order(directories, tables), first).map_err(past_classic)?;
+        let mut head = self.form.header(first).map_err(past_classic)?;
+        head.extend_from_slice(self.ghost.text().as_bytes());
+        head.resize(usize::try_from(first).unwrap_or(usize::MAX), 0);
+        self.append(&head)?;
+        self.append(&placed.bytes)?;
+        for level in (0..self.levels.len()).rev() {
+            self.copy_level(level, LEADER + TRAILER)?;
+        }
+        Ok(())
+    }
+
+    fn finish_plain(&mut self, directories: Vec<(NewDirectory, Option<NewDirectory>)>) -> Result<()> {
+        let mut at = if self.straight { self.written } else { self.form.header_len() };
+        let mut tables = Vec::with_capacity(self.levels.len());
+        for (index, level) in self.levels.iter().enumerate() {
+            let here = self.straight && index == 0;
+            tables.push(level.spans(0, |position, size| {
+                if here {
+                    return position;
+                }
+                let start = at;
+                at += u64::from(size);
+                start
+            }));
+        }
+        let first = at + at % 2;
+        let header = self.form.header(first).map_err(past_classic)?;
+        if !self.straight {
+            self.append(&header)?;
+        }
+        for level in usize::from(self.straight)..self.levels.len() {
+            self.copy_level(level, 0)?;
+        }
+        if self.written % 2 == 1 {
+            self.append(&[0])?;
+        }
+        let placed =
+            place_directories(self.form, &in_order(directories, tables), first).map_err(past_classic)?;
+        self.append(&placed.bytes)?;
+        if self.straight {
+            self.sink.patch(0, &header).map_err(|error| Error::io(Path::new(self.sink.name()), error))?;
+        }
+        Ok(())
+    }
+
+    /// Copies the records of a level from the spool, as few runs as their order allows.
+    fn copy_level(&mut self, level: usize, around: u64) -> Result<()> {
+        let (Some(index), Some(spool)) = (self.levels.get(level), &self.spool) else { return Ok(()) };
+        let (sink, written) = (&mut self.sink, &mut self.written);
+        let mut copy = |run: std::ops::Range<u64>| {
+            *written += run.end - run.start;
+            sink.append_from(spool, run).map_err(|error| Error::io(Path::new(sink.name()), error))
+        };
+        let mut run = 0..0;
+        for (position, size) in index.records() {
+            let end = position + u64::from(size) + around;
+            if position == run.end {
+                run.end = end;
+            } else {
+                if run.start < run.end {
+                    copy(run)?;
+                }
+                run = position..end;
+            }
+        }
+        if run.start < run.end { copy(run) } else { Ok(()) }
+    }
+}
+
+/// Directories in the order in which they are chained: the full image and its mask, the overviews, their masks.
+fn in_order(
+    directories: Vec<(NewDirectory, Option<NewDirectory>)>,
+    tables: Vec<(BlockSpans, BlockSpans)>,
+) -> Vec<(NewDirectory, BlockSpans)> {
+    let mut images = Vec::new();
+    let mut masks = Vec::new();
+    for ((image, mask), (image_spans, mask_spans)) in directories.into_iter().zip(tables) {
+        images.push((image, image_spans));
+        if let Some(mask) = mask {
+            match images.len() {
+                1 => images.push((mask, mask_spans)),
+                _ => masks.push((mask, mask_spans)),
+            }
+        }
+    }
+    images.append(&mut masks);
+    images
+}
+
+/// The last four bytes of a block; a shorter block has zeros before its own.
+fn trailer(bytes: &[u8]) -> [u8; 4] {
+    let mut last = [0; 4];
+    for (to, from) in last.iter_mut().rev().zip(bytes.iter().rev()) {
+        *to = *from;
+    }
+    last
+}
+
+fn past_classic(error: PastClassic) -> Error {
+    refused(format!("{error}; let the file be a BigTIFF (`big_tiff`, `BIGTIFF=YES`)"))
+}

@@ -1,0 +1,426 @@
+//! Writes a raster given in pieces.
+//!
+//! Pieces become cells (`cells`); full cells are encoded in batches by the engine and go to the file (`store`),
+//! and are reduced into the cells of the next level (`halo`), all overlapped: while a batch is encoded the next
+//! one is gathered. The bytes of the file depend on the pixels, the options and the encoder alone.
+
+use super::cells::{Cell, Cells, Deposit, refused};
+use super::fields::directories_of;
+use super::halo::{Below, Waiting};
+use super::index::LevelIndex;
+use super::options::WriteOptions;
+use super::piece::Piece;
+use super::plan::{WritePlan, plan_write};
+use super::spec::RasterSpec;
+use super::store::{Arrived, Store};
+use crate::Window;
+use crate::device::{self, Choice};
+use crate::error::{Error, Result};
+use crate::sink::Sink;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use strile_engine::{
+    BlockAddress, Context, EncodeJob, EncodeLayout, EncodeTask, EncodedBlocks, EngineError, Lease,
+    OutputSpec, Pixels, ReduceJob, Reduced, Ticket,
+};
+use strile_tiff::{BlockKind, Planar};
+
+/// Batches that are encoded or wait for it at one time.
+const IN_FLIGHT: usize = 2;
+
+/// A batch is this part of the buffer: one is gathered while two are encoded, and one is reduced.
+const BATCHES: u64 = 4;
+
+/// What was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WriteReport {
+    /// Bytes of the file.
+    pub file_len: u64,
+    /// Bytes that went through the spool.
+    pub spooled: u64,
+    /// Blocks of all levels and masks.
+    pub blocks: u64,
+    /// Blocks that were left out because they hold nothing.
+    pub sparse: u64,
+    /// Levels, the full image included.
+    pub levels: usize,
+    /// What could not be said in the file, and where it is said instead.
+    pub warnings: Vec<String>,
+}
+
+/// See the module.
+pub struct Writer {
+    work: Option<Work>,
+}
+
+/// A file being written.
+struct Work {
+    plan: Arc<WritePlan>,
+    spec: RasterSpec,
+    engine: Choice,
+    context: Context,
+    store: Store,
+    levels: Vec<LevelWork>,
+    /// Complete cells that are not encoded yet.
+    ready: Vec<Arc<Cell>>,
+    ready_bytes: u64,
+    batch: u64,
+    encoding: VecDeque<Encoding>,
+    reducing: Option<Reducing>,
+    blocks: u64,
+    sparse: u64,
+    _index: Lease,
+}
+
+struct LevelWork {
+    cells: Cells,
+    /// Absent in the smallest level.
+    waiting: Option<Waiting>,
+}
+
+struct Encoding {
+    ticket: Ticket<EncodedBlocks>,
+    _cells: Vec<Arc<Cell>>,
+}
+
+struct Reducing {
+    ticket: Ticket<Vec<Reduced>>,
+    targets: Vec<(usize, Window, OutputSpec)>,
+}
+
+impl Writer {
+    /// Begins a file in `sink`. Nothing is at the target before `finish`.
+    pub fn create(
+        sink: Box<dyn Sink>,
+        spec: RasterSpec,
+        options: &WriteOptions,
+        context: &Context,
+    ) -> Result<Self> {
+        let name = sink.name().to_owned();
+        Work::begin(sink, spec, options, context)
+            .map(|work| Self { work: Some(work) })
+            .map_err(|error| named(error, &name))
+    }
+
+    /// What will be done, in words.
+    pub fn explain(&self) -> String {
+        self.work.as_ref().map(|work| work.plan.to_string()).unwrap_or_default()
+    }
+
+    /// Takes a piece. Pieces may have any size and must not overlap; those of a file that is neither
+    /// cloud-optimized nor spooled come in row-major order.
+    ///
+    /// After an error the file is given up: nothing is left of it.
+    pub fn write(&mut self, piece: &Piece<'_>) -> Result<()> {
+        self.attempt(|work| work.write(piece))
+    }
+
+    /// Completes the file. It is at the target when this returns without an error, and not before.
+    pub fn finish(mut self) -> Result<WriteReport> {
+        let report = self.attempt(Work::finish)?;
+        let Some(work) = self.work.take() else { return Ok(report) };
+        let name = work.store.name().to_owned();
+        let sink = work.store.into_sink();
+        sink.commit().map_err(|error| Error::io(name, error))?;
+        Ok(report)
+    }
+
+    /// Gives the file up; the same as dropping the writer.
+    pub fn abort(mut self) {
+        self.give_up();
+    }
+
+    fn attempt<T>(&mut self, step: impl FnOnce(&mut Work) -> Result<T>) -> Result<T> {
+        let Some(work) = &mut self.work else {
+            return Err(refused("the file was given up after an error".into()));
+        };
+        let result = step(work).map_err(|error| named(error, work.store.name()));
+        if result.is_err() {
+            self.give_up();
+        }
+        result
+    }
+
+    fn give_up(&mut self) {
+        if let Some(work) = self.work.take() {
+            work.store.into_sink().abort();
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.give_up();
+    }
+}
+
+/// Adds the name of the file to a refusal made where it is not known.
+fn named(error: Error, name: &str) -> Error {
+    match error {
+        Error::Request { file, problem } if file.is_empty() => {
+            Error::Request { file: name.to_owned(), problem }
+        }
+        other => other,
+    }
+}
+
+impl Work {
+    fn begin(
+        sink: Box<dyn Sink>,
+        spec: RasterSpec,
+        options: &WriteOptions,
+        context: &Context,
+    ) -> Result<Self> {
+        let engine = device::choose(options.device).map_err(refused)?;
+        let plan = plan_write(&spec, options, engine.engine.as_ref(), &engine.reason).map_err(refused)?;
+        let cost = plan.levels.iter().map(LevelIndex::cost).fold(0u64, u64::saturating_add);
+        let index = context.budget.take(cost, "the index of the file's blocks")?;
+        let store = Store::new(sink, &plan, options)?;
+        let last = plan.levels.len() - 1;
+        let level = |(at, level)| {
+            let cells = Cells::new(at, level, plan.planar);
+            let waiting = (at < last).then(|| Waiting::new(at, plan.resampling.halo(), &cells));
+            LevelWork { cells, waiting }
+        };
+        let levels = plan.levels.iter().enumerate().map(level).collect();
+        let room = options.buffer.min(context.budget.limit() / 2);
+        Ok(Self {
+            plan: Arc::new(plan),
+            spec,
+            engine,
+            context: context.clone(),
+            store,
+            levels,
+            ready: Vec::new(),
+            ready_bytes: 0,
+            batch: (room / BATCHES).max(1),
+            encoding: VecDeque::new(),
+            reducing: None,
+            blocks: 0,
+            sparse: 0,
+            _index: index,
+        })
+    }
+
+    fn write(&mut self, piece: &Piece<'_>) -> Result<()> {
+        let Piece { window, spec, pixels, mask } = piece;
+        let (width, height) = (self.spec.width, self.spec.height);
+        if !window.is_inside(width, height) {
+            let problem = format!("piece {window} is not inside the image of {width} × {height} pixels");
+            return Err(refused(problem));
+        }
+        let found = (spec.data_type, spec.bands, spec.rows, spec.columns);
+        let expected = (self.spec.data_type, u32::from(self.spec.bands), window.height, window.width);
+        if found != expected {
+            let shape =
+                |(t, b, r, c): (strile_tiff::DataType, u32, u32, u32)| format!("{b} × {r} × {c} of {t}");
+            let (found, expected) = (shape(found), shape(expected));
+            return Err(refused(format!("piece {window} is {found}, {expected} expected")));
+        }
+        let need = spec.len().map_err(|error| refused(error.to_string()))?;
+        if pixels.len() < need {
+            let have = pixels.len();
+            return Err(refused(format!("piece {window} has {have} bytes, {need} expected")));
+        }
+        let mask_len = window.width as usize * window.height as usize;
+        match (mask, self.spec.mask) {
+            (Some(mask), true) if mask.len() == mask_len => {}
+            (None, false) => {}
+            (found, _) => {
+                let found = found.map_or(0, <[u8]>::len);
+                let expected = if self.spec.mask { mask_len } else { 0 };
+                let problem = format!("the mask of piece {window} has {found} bytes, {expected} expected");
+                return Err(refused(problem));
+            }
+        }
+        self.deposit(0, &Deposit { window: *window, spec, pixels, mask: *mask }, true)
+    }
+
+    /// Takes pixels of a level in, and encodes where a batch is complete and `may_flush`.
+    fn deposit(&mut self, level: usize, given: &Deposit<'_>, may_flush: bool) -> Result<()> {
+        let Some(touched) = self.levels.get(level).map(|work| work.cells.touched(&given.window)) else {
+            return Ok(());
+        };
+        for at in touched {
+            let Some(work) = self.levels.get_mut(level) else { continue };
+            let Some(cell) = work.cells.fill(at, given, &self.context.budget)? else { continue };
+            self.ready_bytes += cell.bytes;
+            self.ready.push(Arc::new(cell));
+            if may_flush && self.ready_bytes >= self.batch {
+                self.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in what was reduced, then starts encoding and reducing all that is ready.
+    fn flush(&mut self) -> Result<()> {
+        self.collect_reduced()?;
+        let cells = std::mem::take(&mut self.ready);
+        self.ready_bytes = 0;
+        if cells.is_empty() {
+            return Ok(());
+        }
+        if self.context.cancel.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+        // Reduced first: the levels above wait for it, the encoded blocks only fill the file.
+        self.start_reducing(&cells)?;
+        let (job, pixels) = self.encode_job(&cells);
+        let ticket = self.engine.engine.encode(job, &pixels, &self.context)?;
+        self.encoding.push_back(Encoding { ticket, _cells: cells });
+        while self.encoding.len() > IN_FLIGHT {
+            self.land()?;
+        }
+        Ok(())
+    }
+
+    fn start_reducing(&mut self, cells: &[Arc<Cell>]) -> Result<()> {
+        let mut below: Vec<Below> = Vec::new();
+        for cell in cells {
+            let waiting = self.levels.get_mut(cell.level).and_then(|level| level.waiting.as_mut());
+            let Some(waiting) = waiting else { continue };
+            waiting.add(cell, &mut below)?;
+        }
+        if below.is_empty() {
+            return Ok(());
+        }
+        let mut pixels: Vec<Pixels> = Vec::new();
+        let mut keep = |given: Pixels| {
+            pixels.push(given);
+            u32::try_from(pixels.len() - 1).unwrap_or(u32::MAX)
+        };
+        let mut tasks = Vec::with_capacity(below.len());
+        let mut targets = Vec::with_capacity(below.len());
+        for part in below {
+            let own = keep(part.pixels.clone());
+            let mask = part.mask.clone().map(&mut keep);
+            tasks.push(part.task(own, mask));
+            let target = part.target();
+            let spec = reduced_spec(part.pixels.spec(), &target, self.plan.planar)?;
+            targets.push((part.level + 1, target, spec));
+        }
+        let job = ReduceJob { method: self.plan.resampling, nodata: self.plan.nodata, tasks };
+        let ticket = self.engine.engine.reduce(job, &pixels, &self.context)?;
+        self.reducing = Some(Reducing { ticket, targets });
+        Ok(())
+    }
+
+    fn collect_reduced(&mut self) -> Result<()> {
+        let Some(Reducing { ticket, targets }) = self.reducing.take() else { return Ok(()) };
+        for (reduced, (level, window, spec)) in ticket.wait()?.into_iter().zip(targets) {
+            let given =
+                Deposit { window, spec: &spec, pixels: &reduced.pixels, mask: reduced.mask.as_deref() };
+            self.deposit(level, &given, false)?;
+        }
+        Ok(())
+    }
+
+    /// The blocks of some cells, at each place the planes and then the mask. Layouts are numbered by level, image
+    /// and mask in turn.
+    fn encode_job(&self, cells: &[Arc<Cell>]) -> (EncodeJob, Vec<Pixels>) {
+        let mask_of =
+            |level: &super::plan::LevelPlan| level.mask.clone().unwrap_or_else(|| level.image.clone());
+        let layouts: Vec<EncodeLayout> =
+            self.plan.levels.iter().flat_map(|level| [level.image.clone(), mask_of(level)]).collect();
+        let mut pixels = Vec::new();
+        let mut tasks = Vec::new();
+        for cell in cells {
+            let Some(level) = self.plan.levels.get(cell.level) else { continue };
+            let image = u32::try_from(pixels.len()).unwrap_or(u32::MAX);
+            pixels.push(cell.pixels.clone());
+            pixels.extend(cell.mask.clone());
+            let number = u32::try_from(cell.level).unwrap_or(u32::MAX);
+            let grid = &level.grid;
+            let mut y = 0;
+            while y < cell.window.height {
+                let row = (cell.window.y + y) / grid.block_height;
+                let height = grid.block_height.min(cell.window.height - y);
+                let task = |plane: u32, is_mask: bool| EncodeTask {
+                    layout: number * 2 + u32::from(is_mask),
+                    pixels: image + u32::from(is_mask),
+                    address: BlockAddress { level: number, row, column: cell.column, plane },
+                    rows: match grid.kind {
+                        BlockKind::Tile => grid.block_height,
+                        BlockKind::Strip => height,
+                    },
+                    x: 0,
+                    y,
+                    width: cell.window.width,
+                    height,
+                    first_band: plane,
+                };
+                tasks.extend((0..u32::from(grid.planes)).map(|plane| task(plane, false)));
+                tasks.extend(cell.mask.iter().map(|_| task(0, true)));
+                y += height;
+            }
+        }
+        (EncodeJob { layouts, tasks }, pixels)
+    }
+
+    /// Waits for the oldest batch and stores its blocks.
+    fn land(&mut self) -> Result<()> {
+        let Some(Encoding { ticket, .. }) = self.encoding.pop_front() else { return Ok(()) };
+        let encoded = ticket.wait()?;
+        if let Some(first) = encoded.faults.first() {
+            let file = self.store.name().to_owned();
+            return Err(Error::Blocks { file, first: first.clone(), count: encoded.faults.len() });
+        }
+        for block in &encoded.blocks {
+            let bytes = match block.span {
+                None => None,
+                Some(span) => {
+                    let range =
+                        usize::try_from(span.offset).ok().zip(span.end().and_then(|end| end.try_into().ok()));
+                    let bytes = range.and_then(|(start, end): (usize, usize)| encoded.slab.get(start..end));
+                    Some(bytes.ok_or(Error::Engine(EngineError::Abandoned))?)
+                }
+            };
+            self.blocks += 1;
+            self.sparse += u64::from(bytes.is_none());
+            let is_mask = block.layout % 2 == 1;
+            self.store.put(&Arrived { address: block.address, is_mask, bytes })?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<WriteReport> {
+        if let Some(window) = self.levels.first().and_then(|level| level.cells.missing()) {
+            return Err(refused(format!("pixels of {window} were never given")));
+        }
+        while !self.ready.is_empty() || self.reducing.is_some() {
+            self.flush()?;
+        }
+        while !self.encoding.is_empty() {
+            self.land()?;
+        }
+        let described = super::describe::describe(&self.spec)?;
+        let nodata = described.nodata.as_ref();
+        let directories = (0..self.plan.levels.len())
+            .filter_map(|level| directories_of(&self.plan, &self.spec, level, nodata, &described.fields))
+            .collect();
+        let stored = self.store.finish(directories)?;
+        let mut warnings = described.warnings;
+        if let Some(xml) = described.aux_xml {
+            self.store.sidecar(".aux.xml", xml.into_bytes(), &mut warnings)?;
+        }
+        Ok(WriteReport {
+            file_len: stored.file_len,
+            spooled: stored.spooled,
+            blocks: self.blocks,
+            sparse: self.sparse,
+            levels: self.plan.levels.len(),
+            warnings,
+        })
+    }
+}
+
+/// The shape of a part that was reduced: axes in the order of what it was reduced from.
+fn reduced_spec(below: &OutputSpec, target: &Window, planar: Planar) -> Result<OutputSpec> {
+    let (data_type, bands) = (below.data_type, below.bands);
+    match planar {
+        Planar::Chunky => OutputSpec::band_last(data_type, bands, target.height, target.width),
+        Planar::Separate => OutputSpec::band_first(data_type, bands, target.height, target.width),
+    }
+    .map_err(|error| refused(error.to_string()))
+}
