@@ -3,7 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
-use strile::{Device, Interleave, Layer, OnFault, ReadOptions, Window};
+use strile::{CompareOptions, Device, Interleave, Layer, OnFault, ReadOptions, Window};
 
 /// Read GeoTIFF and Cloud-Optimized GeoTIFF, fast and safely.
 #[derive(Debug, Parser)]
@@ -20,6 +20,15 @@ pub struct Arguments {
 pub enum Command {
     Info(InfoArgs),
     Dump(DumpArgs),
+    Compare(CompareArgs),
+    /// Check Cloud-Optimized GeoTIFFs
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  strile cog validate dem.tif"
+    )]
+    Cog(CogCommand),
     Bench(BenchArgs),
     Devices(DevicesArgs),
     Demo(DemoArgs),
@@ -31,6 +40,8 @@ Examples:
   strile info dem.tif
   strile dump dem.tif -o dem.npy
   strile dump dem.tif --window 0,0,512,512 -o corner.png
+  strile compare before.tif after.tif
+  strile cog validate dem.tif
   strile bench dem.tif
   strile demo
 
@@ -111,6 +122,60 @@ pub struct DumpArgs {
     /// Tell what would be done and read no pixel (`--explain=json` for programs)
     #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     pub explain: Option<Explain>,
+}
+
+/// Tell how two files differ: size, type, pixels, georeference, metadata, tags.
+///
+/// Compared are all pages with their overviews and masks, piece by piece. Every NaN equals every NaN, and -0
+/// equals 0. Exit 0: equal; 1: different, the first difference named first; 2: could not be compared.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strile compare before.tif after.tif
+  strile compare --tolerance 0.01 lossless.tif lossy.tif
+  strile compare --structure --json a.tif b.tif")]
+pub struct CompareArgs {
+    /// A file; `-` reads standard input
+    pub a: PathBuf,
+    /// The file it is compared with
+    pub b: PathBuf,
+    /// How far samples may be apart
+    #[arg(long, value_name = "X", default_value_t = CompareOptions::default().tolerance, value_parser = parse_tolerance)]
+    pub tolerance: f64,
+    /// Compare also how pixels are stored: compression, blocks, interleaving, predictor, byte order
+    #[arg(long)]
+    pub structure: bool,
+    /// Print JSON: {"equal": …, "differences": […]}
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum CogCommand {
+    Validate(ValidateArgs),
+}
+
+/// Tell whether files are Cloud-Optimized GeoTIFFs.
+///
+/// The rules are those of GDAL's validator and of `rio cogeo validate`; each finding names whose it is, and a
+/// file is valid where neither finds an error. Exit 0: all valid; 1: not all; 2: one could not be checked.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strile cog validate dem.tif
+  strile cog validate --strict --json a.tif b.tif")]
+pub struct ValidateArgs {
+    /// Files; `-` reads standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// A warning makes a file invalid too
+    #[arg(long)]
+    pub strict: bool,
+    /// Print JSON: {"files": […]}
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Measure how fast files are read.
@@ -269,6 +334,11 @@ fn parse_device(text: &str) -> Result<Device, String> {
             index.map(Device::Cuda).ok_or_else(|| "`auto`, `cpu` or `cuda:N` expected".into())
         }
     }
+}
+
+fn parse_tolerance(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| *number >= 0.0 && number.is_finite());
+    number.ok_or_else(|| "a number from 0 expected".into())
 }
 
 fn parse_size(text: &str) -> Result<u64, String> {

@@ -26,6 +26,8 @@ fn main() -> ExitCode {
     let outcome: Result<Outcome, Failure> = match arguments.command {
         Command::Info(args) => commands::info::run(&args, &session),
         Command::Dump(args) => commands::dump::run(&args, &session),
+        Command::Compare(args) => commands::compare::run(&args, &session),
+        Command::Cog(command) => commands::cog::run(&command, &session),
         Command::Bench(args) => commands::bench::run(&args, &session),
         Command::Devices(args) => commands::devices::run(&args),
         Command::Demo(args) => commands::demo::run(&args, &session),

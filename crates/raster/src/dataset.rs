@@ -137,6 +137,17 @@ impl Dataset {
         &self.warnings
     }
 
+    /// The file itself for 0, then sidecars.
+    pub(crate) fn file(&self, index: usize) -> Option<&OpenFile> {
+        self.files.get(index)
+    }
+
+    /// Whether a sidecar of that extension was opened.
+    pub(crate) fn has_sidecar(&self, extension: &str) -> bool {
+        let is = |file: &OpenFile| Path::new(file.source.name()).extension().is_some_and(|e| e == extension);
+        self.files.iter().skip(1).any(is)
+    }
+
     pub(crate) fn refuse(&self, problem: String) -> Error {
         Error::Request { file: self.name().to_owned(), problem }
     }

@@ -18,6 +18,8 @@
 
 mod adjust;
 pub mod bytes;
+mod cog;
+mod compare;
 mod dataset;
 mod deliver;
 mod device;
@@ -38,6 +40,8 @@ mod source;
 mod spool;
 mod window;
 
+pub use cog::{CogChecks, CogReport, Finding, FoundBy, GhostArea, LevelLayout};
+pub use compare::{CompareOptions, Difference, SampleDifference};
 pub use dataset::Dataset;
 pub use device::{DeviceInfo, devices};
 pub use error::{Error, Result};

@@ -6,7 +6,7 @@ use crate::plan::coalesce;
 use crate::source::{Source, read_ranges};
 use std::ops::Range;
 use strile_engine::Span;
-use strile_tiff::{BlockArray, Image, TiffError};
+use strile_tiff::{BlockArray, BlockTable, Image, TiffError};
 
 /// Pieces of a table this close together are fetched as one.
 const TABLE_GAP: u64 = 16 << 10;
@@ -22,14 +22,7 @@ pub(crate) fn locate(
     decoded_len: usize,
     runs: &[Range<u64>],
 ) -> Result<Vec<Option<Span>>> {
-    let table = &image.table;
-    let wanted = [&table.offsets, &table.sizes].map(|array| ranges_of(array, runs));
-    let merged = coalesce(&wanted.concat(), TABLE_GAP);
-    // Pieces of both arrays in one round of reads.
-    let pieces = read_ranges(source, &merged).map_err(|error| io_error(source, error))?;
-    let fetched = Fetched { merged, pieces };
-    let values = |array| fetched.values(array, runs).ok_or_else(|| short_table(source));
-    let (offsets, sizes) = (values(&table.offsets)?, values(&table.sizes)?);
+    let (offsets, sizes) = table_entries(source, &image.table, runs)?;
     let largest = (decoded_len as u64).saturating_mul(4).saturating_add(1 << 20);
     let span = |(offset, size): (u64, u64)| {
         if size == 0 {
@@ -41,6 +34,19 @@ pub(crate) fn locate(
     Ok(offsets.into_iter().zip(sizes).map(span).collect())
 }
 
+/// The offsets and sizes that a table states in `runs`, as they are; 0 past the table's end.
+pub(crate) fn table_entries(
+    source: &dyn Source,
+    table: &BlockTable,
+    runs: &[Range<u64>],
+) -> Result<(Vec<u64>, Vec<u64>)> {
+    let wanted = [&table.offsets, &table.sizes].map(|array| ranges_of(array, runs));
+    // Pieces of both arrays in one round of reads.
+    let fetched = Fetched::fetch(source, &wanted.concat(), TABLE_GAP)?;
+    let values = |array| fetched.values(array, runs).ok_or_else(|| short_table(source));
+    Ok((values(&table.offsets)?, values(&table.sizes)?))
+}
+
 /// The byte ranges to fetch for the elements in `runs`; none where the array is here.
 fn ranges_of(array: &BlockArray, runs: &[Range<u64>]) -> Vec<Range<u64>> {
     match array {
@@ -50,12 +56,19 @@ fn ranges_of(array: &BlockArray, runs: &[Range<u64>]) -> Vec<Range<u64>> {
 }
 
 /// Merged ranges of the file and their bytes.
-struct Fetched {
+pub(crate) struct Fetched {
     merged: Vec<Range<u64>>,
     pieces: Vec<Vec<u8>>,
 }
 
 impl Fetched {
+    /// Fetches ranges of a source in one round of reads, those within `gap` of each other as one.
+    pub(crate) fn fetch(source: &dyn Source, ranges: &[Range<u64>], gap: u64) -> Result<Self> {
+        let merged = coalesce(ranges, gap);
+        let pieces = read_ranges(source, &merged).map_err(|error| io_error(source, error))?;
+        Ok(Self { merged, pieces })
+    }
+
     /// The elements in `runs`, 0 for those past the end: such blocks are not stored.
     fn values(&self, array: &BlockArray, runs: &[Range<u64>]) -> Option<Vec<u64>> {
         match array {
@@ -75,7 +88,8 @@ impl Fetched {
         }
     }
 
-    fn bytes(&self, range: &Range<u64>) -> Option<&[u8]> {
+    /// The bytes of a range that was asked for.
+    pub(crate) fn bytes(&self, range: &Range<u64>) -> Option<&[u8]> {
         if range.is_empty() {
             return Some(&[]);
         }

@@ -1,6 +1,8 @@
 //! One file per command.
 
 pub mod bench;
+pub mod cog;
+pub mod compare;
 pub mod completions;
 pub mod demo;
 pub mod devices;

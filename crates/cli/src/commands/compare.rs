@@ -1,0 +1,56 @@
+//! `strile compare`: differences as text or JSON.
+
+use crate::args::CompareArgs;
+use crate::failure::{Failure, Outcome};
+use crate::input::Session;
+use crate::output::{print, print_json};
+use serde_json::{Value, json};
+use strile::{CompareOptions, Difference};
+
+pub fn run(args: &CompareArgs, session: &Session) -> Result<Outcome, Failure> {
+    let mut context = session.context(&args.engine);
+    let a = session.open(&args.a, &mut context)?;
+    let b = session.open(&args.b, &mut context)?;
+    session.warn(&a);
+    session.warn(&b);
+    let options =
+        CompareOptions { tolerance: args.tolerance, structure: args.structure, device: args.engine.device };
+    let found = a.compare(&b, &options, &context)?;
+    if args.json {
+        let differences: Vec<Value> = found.iter().map(facts).collect();
+        print_json(&json!({
+            "a": a.name(),
+            "b": b.name(),
+            "equal": found.is_empty(),
+            "differences": differences,
+        }))?;
+    } else if found.is_empty() {
+        print("equal")?;
+    } else {
+        print(&found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
+    }
+    Ok(if found.is_empty() { Outcome::Clean } else { Outcome::Found })
+}
+
+fn facts(difference: &Difference) -> Value {
+    let samples = difference.samples.as_ref().map(|samples| {
+        json!({
+            "count": samples.count,
+            "compared": samples.compared,
+            "first": {
+                "band": samples.band,
+                "row": samples.row,
+                "column": samples.column,
+                "a": samples.a,
+                "b": samples.b,
+            },
+            "largest": samples.largest,
+        })
+    });
+    json!({
+        "category": difference.category,
+        "place": difference.place,
+        "message": difference.message,
+        "samples": samples,
+    })
+}

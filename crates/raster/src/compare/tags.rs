@@ -1,0 +1,197 @@
+//! Colours, orientation, and the tags that nothing else speaks of, compared by value.
+
+use super::{Differences, against};
+use crate::dataset::Dataset;
+use crate::error::Result;
+use crate::open::io_error;
+use crate::pages::Level;
+use crate::source::read_ranges;
+use std::collections::BTreeSet;
+use strile_tiff::{Directory, Entry, ExtraSample, Image, Photometric, Tag, ValueData};
+
+/// Bytes of a large value compared at once.
+const CHUNK: u64 = 1 << 20;
+
+/// Compares the full images of a page.
+pub(super) fn compare(
+    (a, a_level): (&Dataset, &Level),
+    (b, b_level): (&Dataset, &Level),
+    place: &str,
+    found: &mut Differences,
+) -> Result<()> {
+    colours(&a_level.image, &b_level.image, place, found);
+    let turned = (a_level.image.orientation, b_level.image.orientation);
+    found.unequal(("orientation", place), turned, |code| format!("orientation {code}"));
+    let (Some(a), Some(b)) = (Tagged::of(a, a_level), Tagged::of(b, b_level)) else { return Ok(()) };
+    let own = |tagged: &Tagged<'_>| -> BTreeSet<Tag> {
+        let tags = tagged.directory.entries().iter().map(|entry| entry.tag);
+        tags.filter(|tag| !is_compared_elsewhere(*tag)).collect()
+    };
+    for tag in own(&a).union(&own(&b)) {
+        let here = match place {
+            "" => tag.to_string(),
+            place => format!("{place}, {tag}"),
+        };
+        match (a.directory.get(*tag), b.directory.get(*tag)) {
+            (Some(in_a), Some(in_b)) => {
+                if !same_value((&a, in_a), (&b, in_b))? {
+                    found.add("tag", here, against(&a.words(in_a), &b.words(in_b)));
+                }
+            }
+            (Some(_), None) => found.add("tag", here, "only in the first file"),
+            (None, Some(_)) => found.add("tag", here, "only in the second file"),
+            (None, None) => {}
+        }
+    }
+    Ok(())
+}
+
+fn colours(a: &Image, b: &Image, place: &str, found: &mut Differences) {
+    // Pixels of YCbCr that is read as RGB are RGB.
+    let photometric = |image: &Image| match &image.colour.ycbcr {
+        Some(_) => Photometric::Rgb,
+        None => image.colour.photometric,
+    };
+    found.unequal(("colour", place), (photometric(a), photometric(b)), |p| p.name());
+    let extra = |image: &Image| -> Vec<ExtraSample> { image.colour.extra_samples.clone() };
+    found.unequal(("extra-samples", place), (extra(a), extra(b)), |extra| format!("{extra:?}"));
+    let (a, b) = (&a.colour.colour_map, &b.colour.colour_map);
+    match (a, b) {
+        (Some(a), Some(b)) if a.len() == b.len() => {
+            if let Some((index, (a, b))) = a.iter().zip(b).enumerate().find(|(_, (a, b))| a != b) {
+                let message = format!("entry {index}: {}", against(&format!("{a:?}"), &format!("{b:?}")));
+                found.add("colour-table", place, message);
+            }
+        }
+        _ => {
+            let len = |table: &Option<Vec<[u16; 3]>>| table.as_ref().map_or(0, Vec::len);
+            found.unequal(("colour-table", place), (len(a), len(b)), |n| format!("{n} colours"));
+        }
+    }
+}
+
+/// Tags whose meaning is compared as facts or is where and how pixels are stored, and pointers.
+fn is_compared_elsewhere(tag: Tag) -> bool {
+    matches!(
+        tag,
+        Tag::NewSubfileType
+            | Tag::SubfileType
+            | Tag::ImageWidth
+            | Tag::ImageLength
+            | Tag::BitsPerSample
+            | Tag::Compression
+            | Tag::PhotometricInterpretation
+            | Tag::FillOrder
+            | Tag::StripOffsets
+            | Tag::Orientation
+            | Tag::SamplesPerPixel
+            | Tag::RowsPerStrip
+            | Tag::StripByteCounts
+            | Tag::PlanarConfiguration
+            | Tag::T4Options
+            | Tag::T6Options
+            | Tag::Predictor
+            | Tag::ColorMap
+            | Tag::TileWidth
+            | Tag::TileLength
+            | Tag::TileOffsets
+            | Tag::TileByteCounts
+            | Tag::SubIFDs
+            | Tag::ExtraSamples
+            | Tag::SampleFormat
+            | Tag::JPEGTables
+            | Tag::JPEGProc
+            | Tag::JPEGInterchangeFormat
+            | Tag::JPEGInterchangeFormatLength
+            | Tag::JPEGRestartInterval
+            | Tag::JPEGQTables
+            | Tag::JPEGDCTables
+            | Tag::JPEGACTables
+            | Tag::YCbCrCoefficients
+            | Tag::YCbCrSubSampling
+            | Tag::YCbCrPositioning
+            | Tag::ReferenceBlackWhite
+            | Tag::ModelPixelScaleTag
+            | Tag::ModelTiepointTag
+            | Tag::ModelTransformationTag
+            | Tag::ExifIFD
+            | Tag::GeoKeyDirectoryTag
+            | Tag::GeoDoubleParamsTag
+            | Tag::GeoAsciiParamsTag
+            | Tag::GPSIFD
+            | Tag::GDAL_METADATA
+            | Tag::GDAL_NODATA
+            | Tag::RPCCoefficientTag
+            | Tag::LercParameters
+    )
+}
+
+/// A directory and the file it is in.
+struct Tagged<'a> {
+    dataset: &'a Dataset,
+    file: usize,
+    directory: &'a Directory,
+}
+
+impl<'a> Tagged<'a> {
+    fn of(dataset: &'a Dataset, level: &Level) -> Option<Self> {
+        let directory = dataset.file(level.file)?.tiff.directories.get(level.image.directory)?;
+        Some(Self { dataset, file: level.file, directory })
+    }
+
+    /// Bytes `at` to `end` of a value, in native order of little-endian machines.
+    fn bytes(&self, entry: &Entry, at: u64, end: u64) -> Result<Vec<u8>> {
+        let mut bytes = match &entry.data {
+            ValueData::Here(bytes) => {
+                let index = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+                bytes.get(index(at)..index(end)).unwrap_or_default().to_vec()
+            }
+            ValueData::There(range) => {
+                let Some(file) = self.dataset.file(self.file) else { return Ok(Vec::new()) };
+                let part = range.start.saturating_add(at)..range.start.saturating_add(end).min(range.end);
+                let read = read_ranges(file.source.as_ref(), std::slice::from_ref(&part));
+                let read = read.map_err(|error| io_error(file.source.as_ref(), error))?;
+                read.into_iter().next().unwrap_or_default()
+            }
+        };
+        let unit = usize::try_from(entry.field_type.swap_unit()).unwrap_or(1);
+        if self.directory.byte_order == strile_tiff::ByteOrder::Big && unit > 1 {
+            bytes.chunks_exact_mut(unit).for_each(<[u8]>::reverse);
+        }
+        Ok(bytes)
+    }
+
+    fn words(&self, entry: &Entry) -> String {
+        let text =
+            self.directory.text(entry.tag).filter(|_| entry.field_type == strile_tiff::FieldType::Ascii);
+        let numbers = self.directory.floats(entry.tag).ok().flatten().filter(|numbers| numbers.len() <= 4);
+        match (text, numbers) {
+            (Some(text), _) => format!("`{}`", text.escape_debug()),
+            (None, Some(numbers)) => format!("{numbers:?}"),
+            (None, None) => format!("{} values of type {}", entry.count, entry.field_type.name()),
+        }
+    }
+}
+
+/// Numbers are compared as numbers where their types differ.
+fn same_value((a, in_a): (&Tagged<'_>, &Entry), (b, in_b): (&Tagged<'_>, &Entry)) -> Result<bool> {
+    if in_a.count != in_b.count {
+        return Ok(false);
+    }
+    if in_a.field_type != in_b.field_type {
+        let numbers = |tagged: &Tagged<'_>, tag: Tag| tagged.directory.floats(tag).ok().flatten();
+        let (a, b) = (numbers(a, in_a.tag), numbers(b, in_b.tag));
+        return Ok(a.is_some() && a == b);
+    }
+    // Both are inside their files, so the product is a length that exists.
+    let len = in_a.count.saturating_mul(in_a.field_type.size());
+    let mut at = 0;
+    while at < len {
+        let end = at.saturating_add(CHUNK).min(len);
+        if a.bytes(in_a, at, end)? != b.bytes(in_b, at, end)? {
+            return Ok(false);
+        }
+        at = end;
+    }
+    Ok(true)
+}
