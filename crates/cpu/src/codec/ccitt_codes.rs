@@ -37,6 +37,54 @@ pub(super) static RUN_CODES: LazyLock<RunCodes> = LazyLock::new(|| RunCodes {
     black: table(BLACK_TERMINATING, BLACK_MAKE_UP),
 });
 
+/// A code to be written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Word {
+    /// The code, in the low bits.
+    pub(super) bits: u16,
+    /// Its length.
+    pub(super) len: u8,
+}
+
+/// The codes of runs: those below 64, then the multiples of 64; white and black.
+pub(super) struct RunWords {
+    terminating: [Vec<Word>; 2],
+    make_up: [Vec<Word>; 2],
+}
+
+impl RunWords {
+    /// The code of a run of less than 64 pixels.
+    pub(super) fn terminating(&self, black: bool, pixels: u32) -> Word {
+        let [white, blacks] = &self.terminating;
+        let words = if black { blacks } else { white };
+        words.get(pixels as usize).copied().unwrap_or_default()
+    }
+
+    /// The code of the largest multiple of 64 in a run of 64 to 2623 pixels.
+    pub(super) fn make_up(&self, black: bool, pixels: u32) -> Word {
+        let [white, blacks] = &self.make_up;
+        let words = if black { blacks } else { white };
+        words.get((pixels / 64).saturating_sub(1) as usize).copied().unwrap_or_default()
+    }
+}
+
+/// Built once, from the lists below.
+pub(super) static RUN_WORDS: LazyLock<RunWords> = LazyLock::new(|| {
+    let words = |lists: [&str; 2]| {
+        let codes = lists.into_iter().flat_map(str::split_whitespace);
+        codes.map(word).collect::<Vec<_>>()
+    };
+    RunWords {
+        terminating: [words([WHITE_TERMINATING, ""]), words([BLACK_TERMINATING, ""])],
+        make_up: [words([WHITE_MAKE_UP, EXTENDED_MAKE_UP]), words([BLACK_MAKE_UP, EXTENDED_MAKE_UP])],
+    }
+});
+
+fn word(code: &str) -> Word {
+    let bits = code.bytes().fold(0, |value, digit| value << 1 | u16::from(digit == b'1'));
+    Word { bits, len: u8::try_from(code.len()).unwrap_or_default() }
+}
+
 fn table(terminating: &str, make_up: &str) -> Vec<Run> {
     let mut table = vec![Run::default(); 1 << LOOKUP_BITS];
     let runs = (0_u16..).zip(terminating.split_whitespace());
@@ -107,6 +155,20 @@ mod tests {
             // three that T.4 never gave out, 0000000 1 0000 to 0000000 1 1111 are all in use.
             let used: u32 = codes.iter().map(|c| 1 << (13 - c.len())).sum();
             assert!(used <= (1 << 13) - (1 << 5), "{used}");
+        }
+    }
+
+    #[test]
+    fn words_are_what_is_looked_up() {
+        for black in [false, true] {
+            for pixels in (0..64).chain((64..=2560).step_by(64)) {
+                let word = match pixels {
+                    0..64 => RUN_WORDS.terminating(black, pixels),
+                    _ => RUN_WORDS.make_up(black, pixels + 63),
+                };
+                let found = RUN_CODES.lookup(black, u32::from(word.bits) << (13 - word.len));
+                assert_eq!((u32::from(found.pixels), found.bits), (pixels, word.len));
+            }
         }
     }
 

@@ -3,14 +3,17 @@
 //! Writers put either a frame (magic 0x184D2204) or a bare block there. The magic tells them apart: read as a
 //! block it would be a match from before the beginning, which no block may have.
 //!
+//! Written is a frame that states its size: what `lz4.frame` of Python and the `lz4` program read, and what tells
+//! itself apart from other bytes.
+//!
 //! Named cases: bytes after a frame are left; a last strip holding all its rows. A bare block has no end mark
 //! and no checksum: its end is the end of the bytes.
 
 use super::StoredBlock;
 use super::workspace::{most_output, out_of_memory};
 use lz4_flex::block::{DecompressError, decompress_into};
-use lz4_flex::frame::{Error as FrameError, FrameDecoder};
-use std::io::{ErrorKind, Read};
+use lz4_flex::frame::{BlockMode, BlockSize, Error as FrameError, FrameDecoder, FrameEncoder, FrameInfo};
+use std::io::{ErrorKind, Read, Write};
 use strile_engine::{BlockFault, FaultKind};
 
 const FRAME_MAGIC: [u8; 4] = 0x184D_2204_u32.to_le_bytes();
@@ -54,6 +57,42 @@ fn decode_block(src: &[u8], dst: &mut [u8], most: usize) -> Result<(), BlockFaul
 
 fn corrupt(error: &DecompressError) -> BlockFault {
     BlockFault::corrupt(error.to_string())
+}
+
+/// The sizes that the blocks of a frame can have.
+const FRAME_BLOCKS: [(usize, BlockSize); 4] = [
+    (64 << 10, BlockSize::Max64KB),
+    (256 << 10, BlockSize::Max256KB),
+    (1 << 20, BlockSize::Max1MB),
+    (4 << 20, BlockSize::Max4MB),
+];
+
+/// The smallest size of blocks that takes `len` bytes at once, else the largest.
+fn frame_block(len: usize) -> (usize, BlockSize) {
+    let whole = FRAME_BLOCKS.into_iter().find(|&(size, _)| size >= len);
+    whole.unwrap_or((4 << 20, BlockSize::Max4MB))
+}
+
+/// The most bytes for `len`: blocks are stored where they cannot be compressed, with four bytes before each; a header of
+/// 15 bytes and an end mark of four.
+pub(super) fn bound(len: usize) -> u64 {
+    let blocks = len.div_ceil(frame_block(len).0).max(1) as u64;
+    (len as u64).saturating_add(blocks * 4).saturating_add(15 + 4)
+}
+
+/// Appends a frame of independent blocks, with its size and without checksums.
+pub(super) fn encode(src: &[u8], dst: &mut Vec<u8>) -> Result<(), BlockFault> {
+    let most = usize::try_from(bound(src.len())).unwrap_or(usize::MAX);
+    dst.try_reserve(most).map_err(|_| out_of_memory(most, "an encoded block"))?;
+    let info = FrameInfo::new()
+        .block_mode(BlockMode::Independent)
+        .block_size(frame_block(src.len()).1)
+        .content_size(Some(src.len() as u64));
+    let mut encoder = FrameEncoder::with_frame_info(info, dst);
+    // Writing to memory fails for want of it alone.
+    let written = encoder.write_all(src).map_err(|error| error.to_string());
+    let finished = written.and_then(|()| encoder.try_finish().map_err(|error| error.to_string()));
+    finished.map_err(|_| out_of_memory(most, "an LZ4 frame"))
 }
 
 enum End {

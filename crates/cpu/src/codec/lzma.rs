@@ -1,13 +1,18 @@
 //! Compression 34925: LZMA2 in an XZ stream, with whatever filters (libtiff adds delta) and checks it has.
 //!
+//! Written is LZMA2 with a CRC-32, after a delta of a pixel where there is no predictor (libtiff has a delta of a
+//! sample always, on top of a predictor too, where it does harm).
+//!
 //! The stream is followed to its end, past the index, so that its check is verified.
 //!
 //! Named cases: bytes after the stream are left; a last strip holding all its rows.
 
 use super::StoredBlock;
+use super::encode::level_within;
 use super::workspace::{most_output, out_of_memory};
-use liblzma::stream::{Action, Error, IGNORE_CHECK, Status, Stream};
-use strile_engine::{BlockFault, FaultKind};
+use liblzma::stream::{Action, Check, Error, Filters, IGNORE_CHECK, LzmaOptions, Status, Stream};
+use strile_engine::{BlockFault, BlockLayout, EncodeLayout, EncodeParams, FaultKind};
+use strile_tiff::Predictor;
 
 /// Memory for one decoder. The strongest preset asks for 65 MiB.
 const MEMORY_LIMIT: u64 = 128 << 20;
@@ -72,6 +77,83 @@ fn fault(error: &Error, found: usize, expected: usize) -> BlockFault {
             expected: expected as u64,
             detail: format!("invalid LZMA data after {found} of {expected} bytes").into(),
         },
+    }
+}
+
+/// Bytes that the delta filter can reach back.
+const MOST_DELTA: usize = 256;
+/// The smallest dictionary of LZMA2.
+const LEAST_DICTIONARY: u32 = 4096;
+
+/// Checks the level.
+pub(super) fn prepare(layout: EncodeLayout) -> Result<EncodeLayout, String> {
+    level_within(&layout, 0..=9)?;
+    Ok(layout)
+}
+
+/// The most bytes for `len`: chunks that LZMA does not make smaller are stored, with less than 8 bytes of header for
+/// 32 KiB at least; headers, index and footer of the stream.
+pub(super) fn bound(len: usize) -> u64 {
+    let len = len as u64;
+    len.saturating_add(len.div_ceil(32 << 10) * 8).saturating_add(128)
+}
+
+/// Appends an XZ stream.
+pub(super) fn encode(
+    src: &[u8],
+    dst: &mut Vec<u8>,
+    block: StoredBlock<'_>,
+    params: &EncodeParams,
+) -> Result<(), BlockFault> {
+    let most = usize::try_from(bound(src.len())).unwrap_or(usize::MAX);
+    dst.try_reserve(most).map_err(|_| out_of_memory(most, "an encoded block"))?;
+    let failed = |error: Error| out_of_memory(most, failure(&error));
+    let mut stream = encoder(src.len(), block.layout, params.level).map_err(failed)?;
+    loop {
+        let taken = usize::try_from(stream.total_in()).unwrap_or(usize::MAX);
+        let rest = src.get(taken..).unwrap_or_default();
+        match stream.process_vec(rest, dst, Action::Finish).map_err(failed)? {
+            Status::StreamEnd => return Ok(()),
+            // Only where the bound does not hold.
+            _ => dst.try_reserve(4096).map_err(|_| out_of_memory(most, "an encoded block"))?,
+        }
+    }
+}
+
+/// An encoder whose dictionary is no larger than the block: larger ones cost memory and time, and find no more.
+fn encoder(len: usize, layout: &BlockLayout, level: i32) -> Result<Stream, Error> {
+    let preset = u32::try_from(level).unwrap_or(6);
+    let mut options = LzmaOptions::new_preset(preset)?;
+    // Dictionaries of the presets 0 to 9 (xz, "Custom compressor filter chains").
+    let usual = match preset {
+        0 => 256 << 10,
+        1 => 1 << 20,
+        2 => 2 << 20,
+        3 | 4 => 4 << 20,
+        5 | 6 => 8 << 20,
+        7 => 16 << 20,
+        8 => 32 << 20,
+        _ => 64 << 20,
+    };
+    let whole = u32::try_from(len.next_power_of_two()).unwrap_or(u32::MAX);
+    options.dict_size(whole.clamp(LEAST_DICTIONARY, usual));
+    let mut filters = Filters::new();
+    let pixel = layout.pixel_bits() / 8;
+    let delta = usize::try_from(pixel).ok().filter(|bytes| (1..=MOST_DELTA).contains(bytes));
+    if let (Predictor::None, Some(delta), true) =
+        (layout.predictor, delta, layout.pixel_bits().is_multiple_of(8))
+    {
+        // The property of the filter is its distance less one.
+        filters.delta_properties(&[(delta - 1).to_le_bytes()[0]])?;
+    }
+    filters.lzma2(&options);
+    Stream::new_stream_encoder(&filters, Check::Crc32)
+}
+
+fn failure(error: &Error) -> &'static str {
+    match error {
+        Error::Options => "an LZMA encoder of this level",
+        _ => "an LZMA encoder",
     }
 }
 

@@ -12,6 +12,8 @@
 //! a table left full without Clear (no more strings are added); a last strip holding all its rows; one byte too
 //! many before the end code, which Photoshop 7 writes. After the block is full the rest is only measured: it is a surplus if it goes on to a proper end code, padding if not.
 
+pub(super) mod encode;
+
 use super::workspace::most_output;
 use super::{StoredBlock, Workspace};
 use strile_engine::BlockFault;

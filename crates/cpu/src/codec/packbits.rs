@@ -4,8 +4,8 @@
 //! run that crosses the end of the block belongs to rows that the image does not have.
 
 use super::StoredBlock;
-use super::workspace::most_output;
-use strile_engine::BlockFault;
+use super::workspace::{most_output, out_of_memory};
+use strile_engine::{BlockFault, BlockLayout};
 
 /// The control byte that means nothing (-128).
 const NO_OPERATION: u8 = 128;
@@ -47,6 +47,45 @@ pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Resu
         filled += run;
     }
     Ok(())
+}
+
+/// The longest run of either kind.
+const MOST_RUN: usize = 128;
+
+/// The most bytes for `rows` rows: a control byte for every 128 literal ones.
+pub(super) fn bound(layout: &BlockLayout, rows: u32) -> u64 {
+    let row = layout.packed_row_len().map_or(u64::MAX, |len| len as u64);
+    row.saturating_add(row.div_ceil(MOST_RUN as u64)).saturating_mul(u64::from(rows))
+}
+
+/// Packs each row for itself, as TIFF asks.
+pub(super) fn encode(src: &[u8], dst: &mut Vec<u8>, block: StoredBlock<'_>) -> Result<(), BlockFault> {
+    let most = usize::try_from(bound(block.layout, block.rows)).unwrap_or(usize::MAX);
+    dst.try_reserve(most).map_err(|_| out_of_memory(most, "an encoded block"))?;
+    let row_len = block.layout.packed_row_len().unwrap_or(0).max(1);
+    src.chunks(row_len).for_each(|row| pack_row(row, dst));
+    Ok(())
+}
+
+/// Two equal bytes become a run only where no literal one is open, which they would cut in two: so no row grows by
+/// more than `bound` says.
+fn pack_row(row: &[u8], dst: &mut Vec<u8>) {
+    let mut rest = row;
+    while let Some(&first) = rest.first() {
+        let run = rest.iter().take(MOST_RUN).take_while(|&&byte| byte == first).count();
+        let taken = if run > 1 {
+            dst.extend([(257 - run).to_le_bytes()[0], first]);
+            run
+        } else {
+            let limit = rest.len().min(MOST_RUN);
+            let triple = |three: &[u8]| matches!(three, [a, b, c] if a == b && b == c);
+            let literals = rest.windows(3).take(limit).position(triple).unwrap_or(limit);
+            dst.push((literals - 1).to_le_bytes()[0]);
+            dst.extend_from_slice(rest.get(..literals).unwrap_or_default());
+            literals
+        };
+        rest = rest.get(taken..).unwrap_or_default();
+    }
 }
 
 #[cfg(test)]
@@ -101,5 +140,22 @@ mod tests {
             let src = random.mutant(&good);
             testing::fills_or_faults(64, |dst| decode(&src, dst, testing::whole(&layout)));
         }
+    }
+
+    #[test]
+    fn packs_runs_and_literals() {
+        let pack = |data: &[u8], width: u32| {
+            let layout = testing::layout(Compression::PackBits, width, data.len() as u32 / width);
+            let mut out = vec![9];
+            encode(data, &mut out, testing::whole(&layout)).unwrap();
+            assert!(out.len() as u64 <= bound(&layout, layout.height) + 1);
+            out.split_off(1)
+        };
+        assert_eq!(pack(&[5, 5, 5, 1, 2, 2], 6), [254, 5, 2, 1, 2, 2]);
+        assert_eq!(pack(&[5, 5, 1, 5, 5], 5), [255, 5, 2, 1, 5, 5]);
+        assert_eq!(pack(&[5, 5, 5, 5], 2), [255, 5, 255, 5], "rows are apart");
+        assert_eq!(pack(&[7; 300], 300), [129, 7, 129, 7, 213, 7]);
+        let single: Vec<u8> = (0..130).collect();
+        assert_eq!(pack(&single, 130), [&[127][..], &single[..128], &[1, 128, 129]].concat());
     }
 }

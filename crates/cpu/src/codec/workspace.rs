@@ -4,7 +4,7 @@
 
 use super::StoredBlock;
 use super::inflate_tables::Tables;
-use super::lzw::Table;
+use super::lzw::{Table, encode::Strings};
 use libdeflater::{CompressionLvl, Compressor, Decompressor};
 use strile_engine::{BlockFault, FaultKind};
 use zstd::zstd_safe::{CCtx, DCtx};
@@ -19,6 +19,7 @@ pub struct Workspace {
     spill: Vec<u8>,
     deflate_encoder: Option<(i32, Compressor)>,
     zstd_encoder: Option<CCtx<'static>>,
+    lzw_encoder: Option<Box<Strings>>,
 }
 
 impl Workspace {
@@ -68,6 +69,11 @@ impl Workspace {
             self.zstd_encoder = CCtx::try_create();
         }
         self.zstd_encoder.as_mut().ok_or_else(|| out_of_memory(0, "a zstd context"))
+    }
+
+    /// The strings of the LZW encoder, those of the last block.
+    pub(super) fn lzw_encoder(&mut self) -> &mut Strings {
+        self.lzw_encoder.get_or_insert_with(Strings::boxed)
     }
 
     /// The LZW table; its contents are those of the last block.
