@@ -16,8 +16,9 @@
 //! between leaves the new file with the old sidecars. This is the window here, and it is made small: new sidecars
 //! are written and synced as temporaries of their own before the rename of the file, after which there are only
 //! renames and removals, with no waiting in between, and then one sync of the folder. A killed process has the
-//! window of those few calls; a journalling file system keeps their order and mostly their company through a
-//! loss of power. Whoever cannot accept that writes to a new name. Sidecars that lie there without a file would
+//! window of those few calls: the old file is held open meanwhile, since the rename would else not return before
+//! all of its blocks are freed, which takes long for large ones. A journalling file system keeps the order of
+//! these calls, and mostly their company, through a loss of power. Whoever cannot accept that writes to a new name. Sidecars that lie there without a file would
 //! be taken for the new file's: they count as something to overwrite.
 //!
 //! New sidecars stand beside the name that was given, where readers of that name look, even if it is a link;
@@ -49,6 +50,8 @@ pub struct FileSink {
     given: PathBuf,
     target: PathBuf,
     overwrite: bool,
+    /// The file that will be replaced.
+    old: Option<File>,
     temporary: Temporary,
     buffered: Buffered,
     sidecars: Vec<(PathBuf, Vec<u8>)>,
@@ -63,7 +66,7 @@ impl FileSink {
     }
 
     fn begin(given: &Path, overwrite: bool) -> io::Result<Self> {
-        let old = check_target(given)?;
+        let found = check_target(given)?;
         let target = follow(given)?;
         let fail = |kind, problem: &str| Err(io::Error::new(kind, problem));
         if target.file_name().is_none() {
@@ -73,13 +76,13 @@ impl FileSink {
             let problem = format!("folder `{}` does not exist; make it first", folder_of(&target).display());
             return fail(ErrorKind::NotFound, &problem);
         }
-        match &old {
+        let old = match &found {
             Some(_) if !overwrite => {
                 return fail(ErrorKind::AlreadyExists, "exists; allow it to be overwritten (`--overwrite`)");
             }
             // A file that may not be written to is not replaced either, though its folder would allow it.
-            Some(_) => drop(OpenOptions::new().write(true).open(&target)?),
-            None if overwrite => {}
+            Some(_) => Some(OpenOptions::new().write(true).open(&target)?),
+            None if overwrite => None,
             None => {
                 let orphan =
                     stale(given, &target).into_iter().find(|path| fs::symlink_metadata(path).is_ok());
@@ -91,21 +94,23 @@ impl FileSink {
                     );
                     return fail(ErrorKind::AlreadyExists, &problem);
                 }
+                None
             }
-        }
+        };
         for sidecar in stale(given, &target) {
             clear_temporary(&sidecar)?;
         }
-        let temporary = Temporary::of(&target, old.is_some())?;
+        let temporary = Temporary::of(&target, found.is_some())?;
         clear_spools(&target)?;
-        if let Some(old) = &old {
-            temporary.take_after(old)?;
+        if let Some(found) = &found {
+            temporary.take_after(found)?;
         }
         Ok(Self {
             name: given.display().to_string(),
             given: given.to_owned(),
             target,
             overwrite,
+            old,
             temporary,
             buffered: Buffered::default(),
             sidecars: Vec::new(),
@@ -142,9 +147,12 @@ impl FileSink {
         self.stopped.check()?;
         self.buffered.flush(self.temporary.file())?;
         let mut prepared = Vec::new();
-        for (path, bytes) in &self.sidecars {
-            prepared.push((path.clone(), prepare_sidecar(path, bytes).map_err(|error| about(path, error))?));
+        for (path, bytes) in self.sidecars {
+            let ready = prepare_sidecar(&path, &bytes).map_err(|error| about(&path, error))?;
+            prepared.push((path, ready));
         }
+        let mut remaining = stale(&self.given, &self.target);
+        remaining.retain(|other| prepared.iter().all(|(path, _)| path != other));
         self.temporary.file().sync_all()?;
         self.temporary.install(&self.target, self.overwrite).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => {
@@ -157,12 +165,10 @@ impl FileSink {
         // From here on the new file is there; what fails now is told as such.
         let mut folders = BTreeSet::from([folder_of(&self.target).to_owned()]);
         let mut result = Ok(());
-        let mut remaining = stale(&self.given, &self.target);
-        for (path, temporary) in prepared {
-            remaining.retain(|other| *other != path);
-            folders.insert(folder_of(&path).to_owned());
-            let installed = follow(&path).and_then(|path| temporary.install(&path, true));
-            result = result.and(installed.map_err(|error| left("could not be put beside it", &path, &error)));
+        for (path, (temporary, target)) in &mut prepared {
+            let installed = temporary.install(target, true);
+            result = result.and(installed.map_err(|error| left("could not be put beside it", path, &error)));
+            folders.insert(folder_of(target).to_owned());
         }
         for path in remaining {
             match fs::remove_file(&path) {
@@ -180,6 +186,7 @@ impl FileSink {
         for folder in folders {
             result = result.and(sync_folder(&folder));
         }
+        drop(self.old);
         result
     }
 }
@@ -282,9 +289,11 @@ fn stale(given: &Path, target: &Path) -> Vec<PathBuf> {
     bases.into_iter().flatten().flat_map(beside).collect()
 }
 
-fn prepare_sidecar(path: &Path, bytes: &[u8]) -> io::Result<Temporary> {
+/// A sidecar, ready to be put in its place, and that place.
+fn prepare_sidecar(path: &Path, bytes: &[u8]) -> io::Result<(Temporary, PathBuf)> {
     let old = check_target(path)?;
-    let temporary = Temporary::of(&follow(path)?, old.is_some())?;
+    let target = follow(path)?;
+    let temporary = Temporary::of(&target, old.is_some())?;
     if let Some(old) = &old {
         temporary.take_after(old)?;
     }
@@ -292,7 +301,7 @@ fn prepare_sidecar(path: &Path, bytes: &[u8]) -> io::Result<Temporary> {
     buffered.append(temporary.file(), bytes)?;
     buffered.flush(temporary.file())?;
     temporary.file().sync_all()?;
-    Ok(temporary)
+    Ok((temporary, target))
 }
 
 /// An error about another file than the target.

@@ -107,7 +107,7 @@ impl Temporary {
     }
 
     /// Puts it in the place of `target`, at once and whole; without `replace` only where nothing is.
-    pub fn install(mut self, target: &Path, replace: bool) -> io::Result<()> {
+    pub fn install(&mut self, target: &Path, replace: bool) -> io::Result<()> {
         if replace { fs::rename(&self.path, target) } else { rename_new(&self.path, target) }?;
         self.installed = true;
         Ok(())

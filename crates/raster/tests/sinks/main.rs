@@ -3,6 +3,15 @@
 //! `place` where a file goes; `writers` temporaries and other writers; `beside` sidecars; `room` no room left;
 //! `parts` patches and spools.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking, and knows its numbers"
+)]
+
 mod beside;
 mod parts;
 mod place;
