@@ -216,7 +216,7 @@ mod tests {
         assert!(spool.is_empty());
         let mut all: Vec<u8> = Vec::new();
         for (seed, len) in [10, BUFFER - 10, 1, 2 * BUFFER, 300_000].into_iter().enumerate() {
-            let part: Vec<u8> = (0..len).map(|at| ((at * 7 + seed) % 253) as u8).collect();
+            let part: Vec<u8> = (0..len).map(|at| u8::try_from((at * 7 + seed) % 253).unwrap()).collect();
             assert_eq!(spool.append(&part).unwrap(), all.len() as u64);
             all.extend_from_slice(&part);
             for (start, end) in

@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn bytes_arrive_in_order_whatever_their_sizes() {
         let (mut sink, taken) = pipe(usize::MAX);
-        let bytes: Vec<u8> = (0..3 * BUFFER).map(|at| (at % 251) as u8).collect();
+        let bytes: Vec<u8> = (0..3 * BUFFER).map(|at| u8::try_from(at % 251).unwrap()).collect();
         let (mut rest, sizes) = (&bytes[..], [1, 70_000, BUFFER - 5, BUFFER, 13, usize::MAX]);
         for size in sizes {
             let (now, later) = rest.split_at(size.min(rest.len()));
