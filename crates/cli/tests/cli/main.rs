@@ -8,6 +8,8 @@
     reason = "tests"
 )]
 
+mod cog;
+mod compare;
 mod dump;
 mod errors;
 mod info;

@@ -6,7 +6,7 @@ use crate::locate::table_entries;
 use crate::open::OpenFile;
 use std::ops::Range;
 use strile_engine::Context;
-use strile_tiff::{Image, TiffError};
+use strile_tiff::{Image, Origin, TiffError};
 
 /// An image and the file it is in.
 #[derive(Clone, Copy)]
@@ -47,10 +47,15 @@ impl Stored<'_> {
     }
 }
 
-/// The first page's full image and overviews.
+/// The first page's full image and overviews. Overviews in SubIFDs are left out, as GDAL finds none there.
 pub(super) fn levels_of(dataset: &Dataset) -> Vec<Level<'_>> {
     let Some(page) = dataset.pages().first() else { return Vec::new() };
-    let levels = page.levels.iter().enumerate().filter_map(|(index, at)| {
+    let chained = page.levels.iter().filter(|at| {
+        let file = dataset.file(at.file);
+        let directory = file.and_then(|file| file.tiff.directories.get(at.image.directory));
+        directory.is_some_and(|directory| matches!(directory.origin, Origin::Chain(_)))
+    });
+    let levels = chained.enumerate().filter_map(|(index, at)| {
         let name = index.checked_sub(1).map_or_else(|| "full image".into(), |k| format!("overview {k}"));
         let mask = at.mask.as_ref().filter(|(file, _)| *file == at.file);
         let stored = |image| Some(Stored { file: dataset.file(at.file)?, image });

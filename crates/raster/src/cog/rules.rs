@@ -10,6 +10,7 @@ use super::levels::{Level, Stored, Walk, levels_of};
 use super::{CogChecks, CogReport, Finding, FoundBy, LevelLayout};
 use crate::dataset::Dataset;
 use crate::error::Result;
+use std::path::Path;
 use strile_engine::Context;
 
 /// Images no larger than this in either direction need neither tiles nor overviews.
@@ -69,6 +70,10 @@ fn place<'a>(levels: Vec<Level<'a>>, walk: &mut Walk<'_>) -> Result<Vec<Placed<'
         placed.push(Placed { directory: stored.directory_offset(), level, first, first_of_rio });
     }
     Ok(placed)
+}
+
+fn has_extension(name: &str, extension: &str) -> bool {
+    Path::new(name).extension().is_some_and(|found| found.eq_ignore_ascii_case(extension))
 }
 
 /// Columns and rows of blocks in which rio-cogeo looks for the first one that is stored.
@@ -156,6 +161,9 @@ impl Validation<'_> {
             let place = format!("{}.ovr", self.dataset.name());
             let message = "overviews beside the file, expected in it".into();
             self.error(Some(FoundBy::Both), "external-overviews", place, message);
+        } else if has_extension(self.dataset.name(), "ovr") {
+            let message = "is itself named as overviews of another file, `.tif` expected".into();
+            self.error(Some(FoundBy::RioCogeo), "external-overviews", self.dataset.name().into(), message);
         }
         let Some(full) = self.levels.first().filter(|full| full.is_large()) else { return };
         let (place, message, (width, height)) = (full.place(), full.not_tiled(), full.size());
