@@ -1,18 +1,75 @@
-//! Reducing jobs.
+//! Reducing jobs: halving parts of images on the threads of `pool`.
+//!
+//! `part` checks a task once and lends its rows; `sample` is the arithmetic of each type; `nearest`, `four`
+//! (methods over two by two pixels) and `filter` (Gauss and the convolutions) are the loops; `running` shares
+//! the work among threads. The meaning of every method is in `reduce.md` of the engine crate.
 
-use strile_engine::{Context, EngineError, Pixels, ReduceJob, Reduced, Resampling, Support, Ticket};
+mod filter;
+mod four;
+mod nearest;
+mod part;
+mod running;
+mod sample;
+
+use half::f16;
+use part::Part;
+use std::ops::Range;
+use strile_engine::{EngineError, Fill, Reduced, Resampling, Support};
 use strile_tiff::DataType;
 
+pub(crate) use running::submit;
+
 /// Whether images of this type can be reduced so.
-pub(crate) fn support(_method: Resampling, _data_type: DataType) -> Support {
-    Support::Yes
+pub(crate) fn support(method: Resampling, data_type: DataType) -> Support {
+    let complex = matches!(data_type, DataType::C64 | DataType::C128);
+    match method {
+        Resampling::Nearest | Resampling::Average => Support::Yes,
+        _ if !complex => Support::Yes,
+        _ => Support::No(format!(
+            "{} of {data_type} is not defined; complex numbers can be reduced by nearest or average",
+            method.name()
+        )),
+    }
 }
 
-/// Starts reducing.
-pub(crate) fn submit(
-    _job: ReduceJob,
-    _pixels: &[Pixels],
-    _context: &Context,
-) -> Result<Ticket<Vec<Reduced>>, EngineError> {
-    Err(EngineError::Abandoned)
+/// How a job reduces, beside its tasks.
+#[derive(Debug, Clone, Copy)]
+struct Manner {
+    method: Resampling,
+    nodata: Option<Fill>,
+}
+
+/// Rows of a part of a reduced image, band by band where the pixels are so, and their mask.
+fn rows(manner: Manner, part: &Part<'_>, rows: Range<u32>) -> Reduced {
+    use DataType as D;
+    if manner.method == Resampling::Nearest {
+        return nearest::rows(part, rows);
+    }
+    match part.data_type() {
+        D::U8 => real::<u8>(manner, part, rows),
+        D::I8 => real::<i8>(manner, part, rows),
+        D::U16 => real::<u16>(manner, part, rows),
+        D::I16 => real::<i16>(manner, part, rows),
+        D::U32 => real::<u32>(manner, part, rows),
+        D::I32 => real::<i32>(manner, part, rows),
+        D::U64 => real::<u64>(manner, part, rows),
+        D::I64 => real::<i64>(manner, part, rows),
+        D::F16 => real::<f16>(manner, part, rows),
+        D::F32 => real::<f32>(manner, part, rows),
+        D::F64 => real::<f64>(manner, part, rows),
+        // `support` leaves them the average alone.
+        D::C64 => four::complex::<f32>(manner, part, rows),
+        D::C128 => four::complex::<f64>(manner, part, rows),
+    }
+}
+
+fn real<T: sample::Sample>(manner: Manner, part: &Part<'_>, rows: Range<u32>) -> Reduced {
+    match filter::Kernel::of(manner.method) {
+        Some(kernel) => filter::rows::<T>(&kernel, manner, part, rows),
+        None => four::rows::<T>(manner, part, rows),
+    }
+}
+
+fn mismatch(found: String, expected: String) -> EngineError {
+    EngineError::Mismatch { what: "pixels", found, expected }
 }

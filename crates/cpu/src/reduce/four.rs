@@ -1,0 +1,341 @@
+//! Methods over the two by two pixels under each reduced one.
+//!
+//! A row or column that an odd image lacks at its edge counts as a copy of the last: for every method here that
+//! is the same as leaving it out. Where nothing can be invalid (no nodata, no mask, integers) the loops ask
+//! nothing; floats are averaged so too, and the few pixels that came out as NaN computed again.
+
+use super::Manner;
+use super::part::{Group, Part};
+use super::sample::{Sample, count};
+use std::ops::Range;
+use strile_engine::{Reduced, Resampling};
+
+/// Rows of a part, real samples.
+pub(super) fn rows<T: Sample>(manner: Manner, part: &Part<'_>, rows: Range<u32>) -> Reduced {
+    let valid = Validity { nodata: manner.nodata.map(|fill| T::of_fill(&fill, 0)), mask: part.mask() };
+    let plain = valid.nodata.is_none() && valid.mask.is_none();
+    let asks = !plain || (T::FLOAT && manner.method != Resampling::Average);
+    let mut pixels = Vec::with_capacity(part.row_len() * rows.len());
+    let mut lines = Lines::<T>::default();
+    let mut reduced = Vec::new();
+    for group in part.groups() {
+        for row in rows.clone() {
+            lines.load(part, group, group.count, row);
+            reduced.resize(lines.top.len() / 2, T::default());
+            if asks {
+                valid.fill(&mut lines, group.count, row);
+                holed(manner.method, &valid, &lines, group.count, &mut reduced);
+            } else {
+                whole(manner.method, &lines, group.count, &mut reduced);
+                if T::FLOAT && reduced.iter().any(|sample| sample.is_nan()) {
+                    valid.fill(&mut lines, group.count, row);
+                    without_nan(&lines, group.count, &mut reduced);
+                }
+            }
+            T::store(&reduced, &mut pixels);
+        }
+    }
+    Reduced { pixels, mask: part.mask().map(|mask| any_of_four(&mask, rows)) }
+}
+
+/// The average of complex samples, their parts apart; a pair is valid as a whole.
+pub(super) fn complex<T: Sample>(manner: Manner, part: &Part<'_>, rows: Range<u32>) -> Reduced {
+    let nodata = manner.nodata.map(|fill| (T::of_fill(&fill, 0), T::of_fill(&fill, 1)));
+    let (nothing, mask) = (nodata.unwrap_or((T::VOID, T::VOID)), part.mask());
+    let mut pixels = Vec::with_capacity(part.row_len() * rows.len());
+    let mut lines = Lines::<T>::default();
+    let mut reduced = Vec::new();
+    let is_valid = |pair: [T; 2]| {
+        !pair[0].is_nan() && !pair[1].is_nan() && nodata.is_none_or(|(re, im)| pair != [re, im])
+    };
+    for group in part.groups() {
+        for row in rows.clone() {
+            lines.load(part, group, group.count * 2, row);
+            lines.load_masks(mask.as_ref(), row);
+            reduced.clear();
+            let (top, bottom) = (lines.top.as_chunks::<2>().0, lines.bottom.as_chunks::<2>().0);
+            let pairs = top.chunks_exact(group.count * 2).zip(bottom.chunks_exact(group.count * 2));
+            for (column, (top, bottom)) in pairs.enumerate() {
+                let unmasked = lines.unmasked(column);
+                let ((a, b), (c, d)) = (top.split_at(group.count), bottom.split_at(group.count));
+                for (((&a, &b), &c), &d) in a.iter().zip(b).zip(c).zip(d) {
+                    let four = [a, b, c, d];
+                    let mut valid = four.map(is_valid);
+                    valid.iter_mut().zip(unmasked).for_each(|(valid, unmasked)| *valid &= unmasked);
+                    if count(valid) == 0 {
+                        reduced.extend([nothing.0, nothing.1]);
+                        continue;
+                    }
+                    let mean = (T::mean(four.map(|v| v[0]), valid), T::mean(four.map(|v| v[1]), valid));
+                    let by_accident = nodata == Some(mean);
+                    reduced.extend([if by_accident { mean.0.beside() } else { mean.0 }, mean.1]);
+                }
+            }
+            T::store(&reduced, &mut pixels);
+        }
+    }
+    Reduced { pixels, mask: mask.map(|mask| any_of_four(&mask, rows)) }
+}
+
+/// The two rows under one of the reduced image, of an even number of pixels.
+#[derive(Default)]
+struct Lines<T> {
+    top: Vec<T>,
+    bottom: Vec<T>,
+    /// Whether each sample is valid.
+    top_valid: Vec<bool>,
+    bottom_valid: Vec<bool>,
+    /// The mask; empty where there is none.
+    top_mask: Vec<u8>,
+    bottom_mask: Vec<u8>,
+    bytes: Vec<u8>,
+}
+
+impl<T: Sample> Lines<T> {
+    /// Loads pixels of `samples` numbers.
+    fn load(&mut self, part: &Part<'_>, group: Group, samples: usize, row: u32) {
+        let (upper, lower) = pair(part, row);
+        T::load(part.row(group, upper, &mut self.bytes), &mut self.top);
+        even(&mut self.top, samples);
+        T::load(part.row(group, lower, &mut self.bytes), &mut self.bottom);
+        even(&mut self.bottom, samples);
+    }
+
+    fn load_masks(&mut self, mask: Option<&Part<'_>>, row: u32) {
+        let Some(mask) = mask else { return };
+        for group in mask.groups() {
+            let (upper, lower) = pair(mask, row);
+            u8::load(mask.row(group, upper, &mut self.bytes), &mut self.top_mask);
+            even(&mut self.top_mask, 1);
+            u8::load(mask.row(group, lower, &mut self.bytes), &mut self.bottom_mask);
+            even(&mut self.bottom_mask, 1);
+        }
+    }
+
+    /// What the mask says of the four pixels under a column.
+    fn unmasked(&self, column: usize) -> [bool; 4] {
+        let of =
+            |mask: &[u8]| mask.as_chunks::<2>().0.get(column).map_or([true; 2], |two| two.map(|v| v != 0));
+        let ([a, b], [c, d]) = (of(&self.top_mask), of(&self.bottom_mask));
+        [a, b, c, d]
+    }
+}
+
+/// The rows under a reduced one; the last of an odd image counts twice.
+fn pair(part: &Part<'_>, row: u32) -> (u32, u32) {
+    (row * 2, (row * 2 + 1).min(part.image().1 - 1))
+}
+
+/// Repeats the last pixel of a row of an odd number of them.
+fn even<T: Copy>(row: &mut Vec<T>, samples: usize) {
+    if !(row.len() / samples).is_multiple_of(2) {
+        row.extend_from_within(row.len() - samples..);
+    }
+}
+
+/// What makes samples invalid, NaN beside.
+struct Validity<'a, T> {
+    nodata: Option<T>,
+    mask: Option<Part<'a>>,
+}
+
+impl<T: Sample> Validity<'_, T> {
+    fn fill(&self, lines: &mut Lines<T>, samples: usize, row: u32) {
+        lines.load_masks(self.mask.as_ref(), row);
+        let Lines { top, bottom, top_valid, bottom_valid, top_mask, bottom_mask, .. } = lines;
+        for (row, valid, mask) in [(top, top_valid, top_mask), (bottom, bottom_valid, bottom_mask)] {
+            valid.clear();
+            match self.nodata {
+                Some(nodata) => valid.extend(row.iter().map(|v| *v != nodata && !v.is_nan())),
+                None => valid.extend(row.iter().map(|v| !v.is_nan())),
+            }
+            for (valid, mask) in valid.chunks_exact_mut(samples).zip(mask) {
+                valid.iter_mut().for_each(|valid| *valid &= *mask != 0);
+            }
+        }
+    }
+}
+
+/// A row in which every sample is valid.
+fn whole<T: Sample>(method: Resampling, lines: &Lines<T>, samples: usize, reduced: &mut [T]) {
+    match method {
+        Resampling::Min => each(lines, samples, reduced, |a, b, c, d| least(least(a, b), least(c, d))),
+        Resampling::Max => each(lines, samples, reduced, |a, b, c, d| most(most(a, b), most(c, d))),
+        Resampling::Median => each(lines, samples, reduced, median_of_four),
+        Resampling::Mode => each(lines, samples, reduced, mode_of_four),
+        Resampling::Rms => each(lines, samples, reduced, T::rms_of_four),
+        // The others are not methods of this module.
+        _ => each(lines, samples, reduced, T::mean_of_four),
+    }
+}
+
+/// A row in which samples may be invalid.
+fn holed<T: Sample>(
+    method: Resampling,
+    validity: &Validity<'_, T>,
+    lines: &Lines<T>,
+    samples: usize,
+    reduced: &mut [T],
+) {
+    let nodata = validity.nodata;
+    let computed: fn([T; 4], [bool; 4]) -> T = match method {
+        Resampling::Min => min,
+        Resampling::Max => max,
+        Resampling::Median => median,
+        Resampling::Mode => mode,
+        Resampling::Rms => T::rms,
+        _ => {
+            return each_valid(lines, samples, reduced, |values, valid| {
+                settle(nodata, T::mean, values, valid)
+            });
+        }
+    };
+    each_valid(lines, samples, reduced, |values, valid| settle(nodata, computed, values, valid));
+}
+
+/// What comes of four pixels: nodata where none is valid, and only there.
+fn settle<T: Sample>(
+    nodata: Option<T>,
+    computed: impl Fn([T; 4], [bool; 4]) -> T,
+    values: [T; 4],
+    valid: [bool; 4],
+) -> T {
+    if count(valid) == 0 {
+        return nodata.unwrap_or(T::VOID);
+    }
+    let value = computed(values, valid);
+    if nodata == Some(value) { value.beside() } else { value }
+}
+
+/// Averages again, without their NaNs, the pixels that came out as NaN.
+fn without_nan<T: Sample>(lines: &Lines<T>, samples: usize, reduced: &mut [T]) {
+    let mut again = vec![T::default(); reduced.len()];
+    each_valid(lines, samples, &mut again, |values, valid| match count(valid) {
+        0 => T::VOID,
+        // Infinities of both signs.
+        4 => T::mean_of_four(values[0], values[1], values[2], values[3]),
+        _ => T::mean(values, valid),
+    });
+    for (sample, again) in reduced.iter_mut().zip(again).filter(|(sample, _)| sample.is_nan()) {
+        *sample = again;
+    }
+}
+
+/// Every four pixels of a row.
+fn each<T: Sample>(lines: &Lines<T>, samples: usize, reduced: &mut [T], compute: impl Fn(T, T, T, T) -> T) {
+    match samples {
+        1 => each_of::<T, 1>(lines, samples, reduced, compute),
+        2 => each_of::<T, 2>(lines, samples, reduced, compute),
+        3 => each_of::<T, 3>(lines, samples, reduced, compute),
+        4 => each_of::<T, 4>(lines, samples, reduced, compute),
+        _ => each_of::<T, 0>(lines, samples, reduced, compute),
+    }
+}
+
+/// The same for a number of samples that the compiler knows, or any where `SAMPLES` is 0.
+#[expect(clippy::indexing_slicing, reason = "chunks of 2 × samples, indices below samples")]
+fn each_of<T: Sample, const SAMPLES: usize>(
+    lines: &Lines<T>,
+    samples: usize,
+    reduced: &mut [T],
+    compute: impl Fn(T, T, T, T) -> T,
+) {
+    let n = if SAMPLES == 0 { samples } else { SAMPLES };
+    let above = lines.top.chunks_exact(2 * n).zip(lines.bottom.chunks_exact(2 * n));
+    for (reduced, (top, bottom)) in reduced.chunks_exact_mut(n).zip(above) {
+        for i in 0..n {
+            reduced[i] = compute(top[i], top[i + n], bottom[i], bottom[i + n]);
+        }
+    }
+}
+
+/// Every four pixels of a row and whether they are valid.
+#[expect(clippy::indexing_slicing, reason = "chunks of 2 × samples, indices below samples")]
+fn each_valid<T: Sample>(
+    lines: &Lines<T>,
+    n: usize,
+    reduced: &mut [T],
+    compute: impl Fn([T; 4], [bool; 4]) -> T,
+) {
+    let above = lines.top.chunks_exact(2 * n).zip(lines.bottom.chunks_exact(2 * n));
+    let valid = lines.top_valid.chunks_exact(2 * n).zip(lines.bottom_valid.chunks_exact(2 * n));
+    for (reduced, ((top, bottom), (t, b))) in reduced.chunks_exact_mut(n).zip(above.zip(valid)) {
+        for i in 0..n {
+            reduced[i] =
+                compute([top[i], top[i + n], bottom[i], bottom[i + n]], [t[i], t[i + n], b[i], b[i + n]]);
+        }
+    }
+}
+
+/// The first of equals, as in `min`.
+fn least<T: Sample>(a: T, b: T) -> T {
+    if b < a { b } else { a }
+}
+
+fn most<T: Sample>(a: T, b: T) -> T {
+    if b > a { b } else { a }
+}
+
+fn median_of_four<T: Sample>(a: T, b: T, c: T, d: T) -> T {
+    least(most(least(a, b), least(c, d)), least(most(a, b), most(c, d)))
+}
+
+/// The first to reach the largest count, in the order of the pixels.
+fn mode_of_four<T: Sample>(a: T, b: T, c: T, d: T) -> T {
+    if a == b || a == c || (b != c && a == d) {
+        a
+    } else if b == c || b == d {
+        b
+    } else if c == d {
+        c
+    } else {
+        a
+    }
+}
+
+fn taken<T: Sample>(values: [T; 4], valid: [bool; 4]) -> impl Iterator<Item = T> {
+    values.into_iter().zip(valid).filter_map(|(value, valid)| valid.then_some(value))
+}
+
+fn min<T: Sample>(values: [T; 4], valid: [bool; 4]) -> T {
+    taken(values, valid).reduce(least).unwrap_or(T::VOID)
+}
+
+fn max<T: Sample>(values: [T; 4], valid: [bool; 4]) -> T {
+    taken(values, valid).reduce(most).unwrap_or(T::VOID)
+}
+
+/// The lower of the middle ones.
+fn median<T: Sample>(values: [T; 4], valid: [bool; 4]) -> T {
+    let below = |value: T| taken(values, valid).filter(|other| *other < value).count();
+    let upto = |value: T| taken(values, valid).filter(|other| *other <= value).count();
+    let middle = (usize::from(count(valid)).saturating_sub(1)) / 2;
+    taken(values, valid).find(|&value| below(value) <= middle && middle < upto(value)).unwrap_or(T::VOID)
+}
+
+fn mode<T: Sample>(values: [T; 4], valid: [bool; 4]) -> T {
+    let (mut best, mut most) = (T::VOID, 0);
+    for (index, value) in taken(values, valid).enumerate() {
+        let times = taken(values, valid).take(index + 1).filter(|other| *other == value).count();
+        if times > most {
+            (best, most) = (value, times);
+        }
+    }
+    best
+}
+
+/// 255 where a pixel of the four is not 0.
+fn any_of_four(mask: &Part<'_>, rows: Range<u32>) -> Vec<u8> {
+    let mut any = Vec::with_capacity(mask.row_len() * rows.len());
+    let mut lines = Lines::<u8>::default();
+    let mut reduced = Vec::new();
+    for group in mask.groups() {
+        for row in rows.clone() {
+            lines.load(mask, group, 1, row);
+            reduced.resize(lines.top.len() / 2, 0);
+            each(&lines, 1, &mut reduced, |a, b, c, d| if (a | b | c | d) == 0 { 0 } else { 255 });
+            any.extend_from_slice(&reduced);
+        }
+    }
+    any
+}

@@ -1,0 +1,155 @@
+//! A job under way: tasks cut into runs of rows, shared by workers, put together by the last of them.
+//!
+//! Pixels depend on what lies under them alone, so neither the cut nor the number of workers shows.
+
+use super::part::Part;
+use super::{Manner, rows};
+use crate::pool;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use strile_engine::{Completion, Context, EngineError, Pixels, ReduceJob, Reduced, Ticket};
+
+/// Bytes of a run of rows: enough to outweigh handing it out, few enough to share one task among workers.
+const RUN_BYTES: usize = 1 << 20;
+
+/// Rows of one task.
+struct Run {
+    task: usize,
+    rows: Range<u32>,
+}
+
+struct Running {
+    job: ReduceJob,
+    pixels: Vec<Pixels>,
+    context: Context,
+    runs: Vec<Run>,
+    next: AtomicUsize,
+    cancelled: AtomicBool,
+    done: Mutex<Vec<Option<Reduced>>>,
+    completion: Completion<Vec<Reduced>>,
+}
+
+/// Starts reducing.
+pub(crate) fn submit(
+    job: ReduceJob,
+    pixels: &[Pixels],
+    context: &Context,
+) -> Result<Ticket<Vec<Reduced>>, EngineError> {
+    let mut runs = Vec::new();
+    for (task, wanted) in job.tasks.iter().enumerate() {
+        let part = Part::new(job.method, wanted, pixels)?;
+        cut(&part, |rows| runs.push(Run { task, rows }));
+    }
+    let (completion, ticket) = Ticket::new();
+    let workers = context.threads.get().min(pool::threads()).min(runs.len()).max(1);
+    let running = Arc::new(Running {
+        done: Mutex::new(runs.iter().map(|_| None).collect()),
+        job,
+        pixels: pixels.to_vec(),
+        context: context.clone(),
+        runs,
+        next: AtomicUsize::new(0),
+        cancelled: AtomicBool::new(false),
+        completion,
+    });
+    for _ in 1..workers {
+        let running = Arc::clone(&running);
+        pool::spawn(move || work(running));
+    }
+    pool::spawn(move || work(running));
+    Ok(ticket)
+}
+
+/// Cuts a part into runs of rows.
+fn cut(part: &Part<'_>, mut run: impl FnMut(Range<u32>)) {
+    let all = part.target_rows();
+    let height = u32::try_from(RUN_BYTES.div_ceil(part.row_len().max(1))).unwrap_or(u32::MAX);
+    let mut start = all.start;
+    while start < all.end {
+        let end = start.saturating_add(height).min(all.end);
+        run(start..end);
+        start = end;
+    }
+}
+
+fn work(running: Arc<Running>) {
+    while let Some((index, run)) = running.take() {
+        if running.context.cancel.is_cancelled() {
+            running.cancelled.store(true, Ordering::Relaxed);
+            break;
+        }
+        running.run(index, run);
+    }
+    // Exactly one worker is the last to let go.
+    if let Some(done) = Arc::into_inner(running) {
+        done.finish();
+    }
+}
+
+impl Running {
+    fn take(&self) -> Option<(usize, &Run)> {
+        let index = self.next.fetch_add(1, Ordering::Relaxed);
+        Some((index, self.runs.get(index)?))
+    }
+
+    fn run(&self, index: usize, run: &Run) {
+        let manner = Manner { method: self.job.method, nodata: self.job.nodata };
+        // `submit` has checked every task.
+        let part = self.job.tasks.get(run.task).map(|task| Part::new(self.job.method, task, &self.pixels));
+        let Some(Ok(part)) = part else { return };
+        let reduced = rows(manner, &part, run.rows.clone());
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(slot) = done.get_mut(index) {
+            *slot = Some(reduced);
+        }
+    }
+
+    fn finish(self) {
+        let Self { job, pixels, context, runs, cancelled, done, completion, .. } = self;
+        let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let result = match cancelled.into_inner() {
+            true => Err(EngineError::Cancelled),
+            // A run is missing where a worker was lost to a panic.
+            false => join(&job, &pixels, &runs, done).ok_or(EngineError::Abandoned),
+        };
+        drop((job, pixels, context, runs));
+        completion.complete(result);
+    }
+}
+
+/// Puts the runs of each task together.
+fn join(
+    job: &ReduceJob,
+    pixels: &[Pixels],
+    runs: &[Run],
+    done: Vec<Option<Reduced>>,
+) -> Option<Vec<Reduced>> {
+    let mut done = runs.iter().zip(done).peekable();
+    let mut joined = Vec::with_capacity(job.tasks.len());
+    for (task, wanted) in job.tasks.iter().enumerate() {
+        let mut of_task = Vec::new();
+        while let Some((_, reduced)) = done.next_if(|(run, _)| run.task == task) {
+            of_task.push(reduced?);
+        }
+        joined.push(match of_task.len() {
+            1 => of_task.pop()?,
+            _ => stacked(&Part::new(job.method, wanted, pixels).ok()?, of_task),
+        });
+    }
+    Some(joined)
+}
+
+/// Runs of rows one below the other, in every group of bands.
+fn stacked(part: &Part<'_>, runs: Vec<Reduced>) -> Reduced {
+    let groups = part.groups().count();
+    let mut pixels = Vec::with_capacity(runs.iter().map(|run| run.pixels.len()).sum());
+    for group in 0..groups {
+        for run in &runs {
+            let len = run.pixels.len() / groups;
+            pixels.extend(run.pixels.get(group * len..(group + 1) * len).unwrap_or_default());
+        }
+    }
+    let mask = part.mask().map(|_| runs.iter().flat_map(|run| run.mask.iter().flatten()).copied().collect());
+    Reduced { pixels, mask }
+}
