@@ -1,7 +1,10 @@
 //! What is said about a raster besides its pixels: tags of the full image, and a sidecar for what has no tag.
 
+use super::cells::refused;
 use super::spec::RasterSpec;
 use crate::error::Result;
+use strile_tiff::gdal::{Metadata as Items, pam::PamBand};
+use strile_tiff::geo::{GeoWarning, tags_of};
 use strile_tiff::{FieldValue, Tag};
 
 /// See the module.
@@ -17,7 +20,31 @@ pub(crate) struct Described {
     pub(crate) warnings: Vec<String>,
 }
 
-/// Describes a raster.
+/// Describes a raster. The error says what no file could hold.
 pub(crate) fn describe(spec: &RasterSpec) -> Result<Described> {
-    Ok(Described { fields: spec.extra_fields.clone(), ..Described::default() })
+    let metadata = &spec.metadata;
+    let mut warnings: Vec<GeoWarning> = Vec::new();
+    let geo = tags_of(&metadata.georeference).map_err(refused)?;
+    warnings.extend(geo.warnings);
+    // Tags given by name come first, so that what is known otherwise replaces them.
+    let mut fields = spec.extra_fields.clone();
+    let mut items = Items::from_parts(&metadata.items, &metadata.bands);
+    fields.extend(items.take_tags());
+    fields.extend(items.to_field(&mut warnings));
+    fields.extend(geo.fields);
+    let mut sidecar = geo.sidecar;
+    if !metadata.categories.is_empty() {
+        sidecar.bands.push(PamBand {
+            band: 1,
+            categories: metadata.categories.clone(),
+            ..PamBand::default()
+        });
+    }
+    let aux_xml = (!sidecar.is_empty()).then(|| sidecar.to_xml(&mut warnings));
+    Ok(Described {
+        fields,
+        nodata: metadata.nodata.map(|value| value.to_field()),
+        aux_xml,
+        warnings: warnings.iter().map(ToString::to_string).collect(),
+    })
 }

@@ -1,0 +1,129 @@
+//! What cannot be written is an error with its reason, and leaves nothing.
+
+use crate::{Cut, cut_out, spec_of, write_to_memory};
+use strile::tiff::{SampleFormat, SampleType};
+use strile::{
+    BigTiff, BlockChoice, Compression, Context, DataType, Format, Interleave, MemorySink, Piece, Predictor,
+    PredictorChoice, RasterSpec, Window, WriteOptions, Writer,
+};
+use testkit::{Pattern, Pixels};
+
+fn small() -> Pixels {
+    let sample = SampleType { format: SampleFormat::Uint, bits: 8 };
+    Pixels::generate(Pattern::Noise, sample, [1, 40, 50], 3)
+}
+
+fn begin(options: &WriteOptions) -> Writer {
+    Writer::create(Box::new(MemorySink::new()), spec_of(&small()), options, &Context::default()).unwrap()
+}
+
+fn give(writer: &mut Writer, window: Window) -> Result<(), String> {
+    let bytes = cut_out(&small(), window, Interleave::BandFirst);
+    let piece = Piece::contiguous(window, 1, DataType::U8, Interleave::BandFirst, &bytes).unwrap();
+    writer.write(&piece).map_err(|error| error.to_string())
+}
+
+#[test]
+fn pixels_given_twice_or_never_or_outside() {
+    let options = WriteOptions { blocks: BlockChoice::Tiles { width: 16, height: 16 }, ..Default::default() };
+    let top = Window { x: 0, y: 0, width: 50, height: 20 };
+    let mut writer = begin(&options);
+    give(&mut writer, top).unwrap();
+    let error = give(&mut writer, Window { x: 3, y: 19, width: 1, height: 1 }).unwrap_err();
+    assert!(error.ends_with("are given twice"), "{error}");
+    assert!(give(&mut writer, top).unwrap_err().ends_with("given up after an error"));
+
+    let mut writer = begin(&options);
+    give(&mut writer, top).unwrap();
+    let error = writer.finish().unwrap_err().to_string();
+    assert!(error.starts_with("memory: pixels of ") && error.ends_with("were never given"), "{error}");
+
+    let window = Window { x: 0, y: 39, width: 50, height: 2 };
+    let piece = Piece::contiguous(window, 1, DataType::U8, Interleave::BandFirst, &[0; 100]).unwrap();
+    let error = begin(&options).write(&piece).unwrap_err().to_string();
+    assert!(error.ends_with("is not inside the image of 50 × 40 pixels"), "{error}");
+}
+
+#[test]
+fn a_piece_of_another_shape_or_type() {
+    let window = Window { x: 0, y: 0, width: 50, height: 1 };
+    let piece = Piece::contiguous(window, 1, DataType::U16, Interleave::BandFirst, &[0; 100]).unwrap();
+    let error = begin(&WriteOptions::default()).write(&piece).unwrap_err().to_string();
+    assert!(error.ends_with("is 1 × 1 × 50 of uint16, 1 × 1 × 50 of uint8 expected"), "{error}");
+    let piece = Piece::contiguous(window, 1, DataType::U8, Interleave::BandFirst, &[0; 49]).unwrap();
+    let error = begin(&WriteOptions::default()).write(&piece).unwrap_err().to_string();
+    assert!(error.ends_with("has 49 bytes, 50 expected"), "{error}");
+    let piece = Piece::contiguous(window, 1, DataType::U8, Interleave::BandFirst, &[0; 50]).unwrap();
+    let error = begin(&WriteOptions::default()).write(&piece.with_mask(&[1; 50])).unwrap_err().to_string();
+    assert!(error.contains("has 50 bytes, 0 expected"), "{error}");
+}
+
+#[test]
+fn options_that_contradict_the_raster() {
+    let pixels = small();
+    let refuse = |spec: RasterSpec, options: WriteOptions, words: &str| {
+        let context = Context::default();
+        let result =
+            write_to_memory(&pixels, None, spec, &options, Cut::Eager, Interleave::BandFirst, &context);
+        let error = result.expect_err(words).to_string();
+        assert!(error.contains(words), "{error}");
+    };
+    let spec = || spec_of(&pixels);
+    let options = WriteOptions::default;
+    let tiles = BlockChoice::Tiles { width: 20, height: 16 };
+    refuse(spec(), WriteOptions { blocks: tiles, ..options() }, "multiples of 16 expected");
+    let strips = BlockChoice::Strips { rows: 1 };
+    refuse(spec(), WriteOptions { blocks: strips, format: Format::Cog, ..options() }, "tiles, not strips");
+    refuse(spec(), WriteOptions { bits: Some(12), ..options() }, "12 bits");
+    refuse(spec(), WriteOptions { level: Some(99), ..options() }, "99");
+    let fixed = PredictorChoice::Fixed(Predictor::FloatingPoint);
+    refuse(spec(), WriteOptions { predictor: fixed, ..options() }, "predictor");
+    refuse(spec(), WriteOptions { compression: Compression::JpegXl, ..options() }, "no free encoder");
+    refuse(spec(), WriteOptions { ycbcr: Some((2, 2)), ..options() }, "YCbCr is for JPEG");
+    refuse(spec(), WriteOptions { bits: Some(4), ..options() }, "cannot be stored");
+    let empty = RasterSpec { width: 0, ..spec() };
+    let result = Writer::create(Box::new(MemorySink::new()), empty, &options(), &Context::default());
+    assert!(result.err().unwrap().to_string().contains("has no pixels"));
+}
+
+/// Pieces from the bottom up cannot stream into a plain file.
+#[test]
+fn the_wrong_order_without_a_spool() {
+    let sample = SampleType { format: SampleFormat::Uint, bits: 8 };
+    let noise = Pixels::generate(Pattern::Bits, sample, [1, 512, 512], 3);
+    let options = WriteOptions {
+        blocks: BlockChoice::Tiles { width: 64, height: 64 },
+        buffer: 1 << 16,
+        ..WriteOptions::default()
+    };
+    let context = Context::default();
+    let write = |options: &WriteOptions| {
+        let cut = Cut::Backwards(64, 64);
+        write_to_memory(&noise, None, spec_of(&noise), options, cut, Interleave::BandFirst, &context)
+    };
+    let error = write(&options).unwrap_err().to_string();
+    assert!(error.contains("set `spooled`"), "{error}");
+    write(&WriteOptions { spooled: true, ..options }).unwrap();
+}
+
+/// A classic file that would pass 4 GiB is planned as BigTIFF, and refused as classic only when it is too large.
+#[test]
+fn big_tiff_is_decided_from_the_bound() {
+    let spec = RasterSpec::new(100_000, 100_000, 1, DataType::U16);
+    let explain = |big_tiff: BigTiff| {
+        let options = WriteOptions { big_tiff, ..WriteOptions::default() };
+        Writer::create(Box::new(MemorySink::new()), spec.clone(), &options, &Context::default())
+            .unwrap()
+            .explain()
+    };
+    assert!(explain(BigTiff::IfNeeded).contains("BigTIFF"));
+    assert!(explain(BigTiff::No).contains("classic TIFF"));
+    let small = RasterSpec::new(30_000, 30_000, 1, DataType::U16);
+    let safer = WriteOptions { big_tiff: BigTiff::IfSafer, ..WriteOptions::default() };
+    let plan = |options: &WriteOptions| {
+        let sink = Box::new(MemorySink::new());
+        Writer::create(sink, small.clone(), options, &Context::default()).unwrap().explain()
+    };
+    assert!(plan(&WriteOptions::default()).contains("classic TIFF"));
+    assert!(plan(&safer).contains("classic TIFF"), "1.8 GB and a little are below half of 4 GiB");
+}
