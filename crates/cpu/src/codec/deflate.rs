@@ -5,6 +5,8 @@
 //!
 //! Named cases: bytes after the checksum are left, as libtiff does; a last strip holding all its rows.
 
+mod literals;
+
 use super::encode::level_within;
 use super::inflate_literals;
 use super::inflate_scan::{End, scan};
@@ -108,7 +110,7 @@ pub(super) fn bound(len: usize) -> u64 {
     len.saturating_add(len.div_ceil(5000).max(1) * 5).saturating_add((HEADER + TRAILER) as u64)
 }
 
-/// Appends a zlib stream.
+/// Appends a zlib stream: by libdeflate, or without matches where that is no larger.
 pub(super) fn encode(
     src: &[u8],
     dst: &mut Vec<u8>,
@@ -117,10 +119,13 @@ pub(super) fn encode(
 ) -> Result<(), BlockFault> {
     let compressor = workspace.deflate_encoder(params.level)?;
     let start = dst.len();
-    let out = room(dst, bound(src.len()))?;
-    let len = compressor
-        .zlib_compress(src, out)
-        .map_err(|_| out_of_memory(src.len(), "a zlib stream longer than its bound"))?;
+    // `literals` writes eight bytes at once.
+    let out = room(dst, bound(src.len()).saturating_add(8))?;
+    let len = match literals::suits(src, compressor) {
+        true => literals::encode(src, out),
+        false => compressor.zlib_compress(src, out).ok(),
+    };
+    let len = len.ok_or_else(|| out_of_memory(src.len(), "a zlib stream longer than its bound"))?;
     dst.truncate(start + len);
     Ok(())
 }
