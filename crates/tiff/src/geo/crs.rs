@@ -107,7 +107,7 @@ impl Crs {
     pub(super) fn from_node_with(node: &Node, code: Option<u32>) -> Self {
         let kind = kind_of(node);
         let (horizontal, vertical) = match kind {
-            CrsKind::Compound => (horizontal_of(node), node.child(&["VERT_CS", "VERTCRS"])),
+            CrsKind::Compound => (horizontal_of(node), node.child(&["VERT_CS", "VERTCRS", "VERTICALCRS"])),
             CrsKind::Vertical => (None, Some(node)),
             _ => (Some(node), None),
         };
@@ -157,7 +157,8 @@ impl Crs {
 }
 
 fn horizontal_of(node: &Node) -> Option<&Node> {
-    node.children().find(|n| n.is(&["PROJCS", "GEOGCS", "PROJCRS", "GEOGCRS"]))
+    let kinds = [CrsKind::Projected, CrsKind::Geographic, CrsKind::Geographic3D];
+    node.children().find(|n| kinds.contains(&kind_of(n)))
 }
 
 fn kind_of(node: &Node) -> CrsKind {
@@ -165,10 +166,10 @@ fn kind_of(node: &Node) -> CrsKind {
         CrsKind::Projected
     } else if node.is(&["GEOGCS"]) {
         CrsKind::Geographic
-    } else if node.is(&["GEOGCRS", "GEOGRAPHICCRS"]) {
+    } else if node.is(&["GEOGCRS", "GEOGRAPHICCRS"]) || is_ellipsoidal(node) {
         let three = node.child(&["CS"]).and_then(|cs| cs.f64(1)) == Some(3.0);
         if three { CrsKind::Geographic3D } else { CrsKind::Geographic }
-    } else if node.is(&["GEOCCS", "GEODCRS"]) {
+    } else if node.is(&["GEOCCS", "GEODCRS", "GEODETICCRS"]) {
         CrsKind::Geocentric
     } else if node.is(&["COMPD_CS", "COMPOUNDCRS"]) {
         CrsKind::Compound
@@ -179,6 +180,12 @@ fn kind_of(node: &Node) -> CrsKind {
     } else {
         CrsKind::Other
     }
+}
+
+/// WKT 2 has one keyword for geographic and geocentric systems; their axes tell them apart.
+fn is_ellipsoidal(node: &Node) -> bool {
+    let shape = node.child(&["CS"]).and_then(|cs| cs.text(0)).unwrap_or("");
+    node.is(&["GEODCRS", "GEODETICCRS"]) && shape.eq_ignore_ascii_case("ellipsoidal")
 }
 
 fn unit_of(node: &Node) -> Option<Unit> {
@@ -245,7 +252,10 @@ fn projected(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Found> {
             return None;
         }
     };
-    let name = keys.text(key::CITATION).or_else(|| keys.text(key::PROJECTED_CITATION)).unwrap_or("unnamed");
+    let own = keys.text(key::PROJECTED_CITATION);
+    let stated = own.and_then(|text| part_of(text, "PCS Name"));
+    let name = stated.or_else(|| keys.text(key::CITATION)).or(own.filter(|text| !text.contains(" = ")));
+    let name = name.unwrap_or("unnamed");
     let name = name.strip_prefix("PCS Name = ").unwrap_or(name);
     let mut node = projection.add_to(Node::named("PROJCS", name).with(geographic));
     node = node.with(linear_unit(keys, warnings));
@@ -253,6 +263,12 @@ fn projected(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Found> {
         node = node.with(Node::named("AXIS", axis).word(direction));
     }
     Some(Found::Node(node))
+}
+
+/// A part of a citation such as `PCS Name = x|LUnits = y|`.
+fn part_of<'a>(citation: &'a str, name: &str) -> Option<&'a str> {
+    let mut parts = citation.split('|').filter_map(|part| part.split_once(" = "));
+    parts.find(|(n, v)| *n == name && !v.is_empty()).map(|(_, v)| v)
 }
 
 fn geocentric(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Node> {
@@ -273,7 +289,11 @@ fn linear_unit(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Node {
     match keys.short(key::LINEAR_UNITS) {
         None | Some(0) => metre(),
         Some(USER_DEFINED) => match keys.double(key::LINEAR_UNIT_SIZE).filter(|v| *v > 0.0) {
-            Some(size) => Node::named("UNIT", "unknown").number(size),
+            Some(size) => {
+                let citation = keys.text(key::PROJECTED_CITATION);
+                let name = citation.and_then(|text| part_of(text, "LUnits")).unwrap_or("unknown");
+                Node::named("UNIT", name).number(size)
+            }
             None => {
                 let message = "no positive size for the user-defined unit of length; metres were taken";
                 warnings.push(GeoWarning::new(Code::BadKey, "key 3077", message));

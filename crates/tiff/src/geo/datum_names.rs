@@ -6,50 +6,22 @@ use super::method::plain;
 use super::registry;
 use super::wkt::Node;
 
-/// Plain names that are not those of the registry's texts.
-const ALIASES: [(&str, u32); 34] = [
-    ("worldgeodeticsystem1984", 6326),
-    ("worldgeodeticsystem1972", 6322),
-    ("wgs84", 6326),
-    ("northamerican1983", 6269),
-    ("northamerican1927", 6267),
-    ("nad83nationalspatialreferencesystem2011", 1116),
-    ("nad1983nsrs2007", 6759),
-    ("nad1983harn", 6152),
-    ("nad1983csrs", 6140),
-    ("nad19832011", 1116),
-    ("etrs1989", 6258),
-    ("osgb1936", 6277),
-    ("ordnancesurveyofgreatbritain1936", 6277),
-    ("tm65", 6299),
-    ("european1950", 6230),
-    ("gda1994", 6283),
-    ("gda2020", 1168),
-    ("geocentricdatumofaustralia1994", 6283),
-    ("australian1966", 6202),
-    ("australian1984", 6203),
-    ("nzgd2000", 6167),
-    ("newzealand1949", 6272),
-    ("jgd2000", 6612),
-    ("jgd2011", 1128),
-    ("sirgas2000", 6674),
-    ("southamerican1969", 6618),
-    ("rgf1993", 6171),
-    ("rgf93v1", 6171),
-    ("ntf", 6275),
-    ("mgi", 6312),
-    ("ch1903", 6149),
-    ("sjtsk", 6156),
-    ("montemario", 6265),
-    ("china2000", 1043),
-];
+/// See the head of the file for its format.
+const NAMES: &str = include_str!("datum_names.txt");
+
+fn names() -> impl Iterator<Item = (&'static str, u32)> {
+    NAMES.lines().filter_map(|line| {
+        let (name, code) = line.split_once('\t')?;
+        Some((name, code.parse().ok()?))
+    })
+}
 
 /// The registry's name and the code of a datum, where it is a registered one; else the name as it is.
 pub(super) fn known(name: &str, code: Option<u32>, ellipsoid: (f64, f64)) -> (String, Option<u32>) {
     let short = name.strip_prefix("D_").unwrap_or(name);
     let wanted = plain(short);
     let wanted = wanted.strip_suffix("ensemble").unwrap_or(&wanted);
-    let code = code.or_else(|| ALIASES.iter().find(|(alias, _)| *alias == wanted).map(|(_, code)| *code));
+    let code = code.or_else(|| names().find(|(name, _)| *name == wanted).map(|(_, code)| code));
     let found = match code {
         Some(code) => registry::geographic_by_datum(code),
         None => by_name(wanted),
@@ -107,9 +79,13 @@ mod tests {
     }
 
     #[test]
-    fn every_alias_is_registered() {
-        for (alias, code) in ALIASES {
-            assert!(registry::geographic_by_datum(code).is_some(), "{alias} {code}");
+    fn every_name_is_plain_and_registered() {
+        let mut last = "";
+        for (name, code) in names() {
+            assert!(plain(name) == name && last < name, "{name}");
+            assert!(registry::geographic_by_datum(code).is_some(), "{name} {code}");
+            last = name;
         }
+        assert!(last > "wgs");
     }
 }

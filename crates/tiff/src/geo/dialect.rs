@@ -7,6 +7,7 @@
 
 use super::datum_names;
 use super::geographic::DEGREE;
+use super::identify;
 use super::method::{Role, Values, plain, resolve};
 use super::registry;
 use super::wkt::{Node, Value};
@@ -86,10 +87,12 @@ pub(super) fn system(node: &Node) -> Result<System, String> {
     }
 }
 
-/// The registered definition, where a text has a code and that system's name.
+/// The registered definition, where a text has a code, that system's name and, as far as the two can be
+/// compared, its parameters.
 fn registered(node: &Node) -> Option<Node> {
     let found = registry::lookup(node.epsg_code()?)?;
-    (plain(found.name()?) == plain(node.name()?)).then_some(found)
+    let same_name = plain(found.name()?) == plain(node.name()?);
+    (same_name && identify::may_be_same(node, &found)).then_some(found)
 }
 
 fn is_geocentric(node: &Node) -> bool {

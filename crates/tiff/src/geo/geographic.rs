@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use super::keys::{GeoKeys, USER_DEFINED, key};
+use super::keys::{GeoKeys, KeyValue, USER_DEFINED, key};
 use super::registry;
 use super::warning::{GeoWarning, GeoWarningCode as Code};
-use super::wkt::Node;
+use super::wkt::{Node, Value};
 
 /// Size of a degree in radians, with the digits that WKT is written with.
 pub(super) const DEGREE: f64 = 0.0174532925199433;
@@ -66,15 +66,23 @@ pub(super) fn from_keys(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Optio
         let message = format!("code {code} is not known");
         warnings.push(GeoWarning::new(Code::UnknownCode, "key 2048", message));
     }
-    let datum = datum(keys, warnings)?;
+    let mut datum = datum(keys, warnings)?;
+    if let Some(shift) = shift(keys, warnings) {
+        // Behind the ellipsoid, before the code.
+        datum.values.insert(2.min(datum.values.len()), Value::Node(shift));
+    }
     let citation = Citation::of(keys.text(key::GEODETIC_CITATION));
     let (meridian_name, meridian, meridian_code) = meridian(keys, &citation, warnings);
     let name = citation.name.unwrap_or("unknown");
-    let mut primem = Node::named("PRIMEM", &meridian_name).number(meridian);
+    let unit = angular_unit(keys, &citation, warnings);
+    let size = unit.f64(1).unwrap_or(DEGREE);
+    // WKT 1 has it in the unit of the system, but registered ones, which everyone writes in degrees.
+    let in_unit = if meridian_code.is_some() || size == DEGREE { meridian } else { meridian * DEGREE / size };
+    let mut primem = Node::named("PRIMEM", &meridian_name).number(in_unit);
     if keys.code(key::PRIME_MERIDIAN).is_some() || datum.epsg_code().is_some() {
         primem = primem.epsg(meridian_code);
     }
-    Some(Node::named("GEOGCS", name).with(datum).with(primem).with(angular_unit(keys, &citation, warnings)))
+    Some(Node::named("GEOGCS", name).with(datum).with(primem).with(unit))
 }
 
 /// The size of the angular unit that key 2054 names, in radians.
@@ -127,6 +135,24 @@ fn datum(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Node> {
     let citation = Citation::of(keys.text(key::GEODETIC_CITATION));
     let spheroid = spheroid(keys, &citation, warnings)?;
     Some(Node::named("DATUM", citation.datum.unwrap_or("unknown")).with(spheroid))
+}
+
+/// Key 2062: three or seven numbers of a shift to WGS 84, written by GDAL beside a datum of its own.
+fn shift(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Node> {
+    let values = match keys.values.get(&key::TOWGS84)? {
+        KeyValue::Doubles(values) => values.as_slice(),
+        KeyValue::Short(_) | KeyValue::Shorts(_) | KeyValue::Text(_) => &[],
+    };
+    if ![3, 7].contains(&values.len()) || values.iter().any(|v| !v.is_finite()) {
+        let message = "three or seven finite numbers expected; ignored";
+        warnings.push(GeoWarning::new(Code::BadKey, "key 2062", message));
+        return None;
+    }
+    let mut node = Node { keyword: "TOWGS84".to_owned(), values: Vec::new() };
+    for i in 0..7 {
+        node = node.number(values.get(i).copied().unwrap_or(0.0));
+    }
+    Some(node)
 }
 
 fn spheroid(keys: &GeoKeys, citation: &Citation<'_>, warnings: &mut Vec<GeoWarning>) -> Option<Node> {

@@ -53,6 +53,21 @@ pub(super) fn same(a: &Node, b: &Node) -> bool {
     }
 }
 
+/// Whether two definitions have the same parameters, or have them in different dialects. Editions of the
+/// registry differ in the last digits of some.
+pub(super) fn may_be_same(a: &Node, b: &Node) -> bool {
+    let method = |node: &Node| node.child(&["PROJECTION"]).and_then(Node::name).map(str::to_ascii_lowercase);
+    match (method(a), method(b)) {
+        (Some(first), Some(second)) if first == second => match (parameters(a), parameters(b)) {
+            (Some(a), Some(b)) => {
+                a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| a.0 == b.0 && close(a.1, b.1, 1e-8))
+            }
+            _ => false,
+        },
+        _ => true,
+    }
+}
+
 fn geographic(node: &Node) -> Option<u32> {
     let datum = node.child(&["DATUM"])?.epsg_code()?;
     let found = registry::geographic_by_datum(datum)?;

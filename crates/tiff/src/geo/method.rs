@@ -81,7 +81,7 @@ const ROLES: [(Role, &[&str]); 9] = [
         ],
     ),
     (Role::Azimuth, &["azimuth", "azimuthofinitialline", "azimuthatprojectioncentre"]),
-    (Role::GridAngle, &["rectifiedgridangle", "anglefromrectifiedtoskewgrid"]),
+    (Role::GridAngle, &["rectifiedgridangle", "anglefromrectifiedtoskewgrid", "xyplanerotation"]),
     (Role::Easting, &["falseeasting", "eastingatfalseorigin", "eastingatprojectioncentre"]),
     (Role::Northing, &["falsenorthing", "northingatfalseorigin", "northingatprojectioncentre"]),
 ];
@@ -196,8 +196,8 @@ const METHODS: &[Method] = &[
     },
     Method { name: "Swiss_Oblique_Cylindrical", code: 5, parameters: &[CENTER_LAT, CENTRAL_LON], names: &[] },
     Method { name: "Miller_Cylindrical", code: 20, parameters: &[CENTER_LAT, CENTER_LON], names: &[] },
-    Method { name: "Hotine_Oblique_Mercator", code: 3, parameters: HOTINE, names: &["hotineobliquemercatorvarianta"] },
-    Method { name: "Hotine_Oblique_Mercator_Azimuth_Center", code: 9815, parameters: HOTINE, names: &["hotineobliquemercatorvariantb"] },
+    Method { name: "Hotine_Oblique_Mercator", code: 3, parameters: HOTINE, names: &["hotineobliquemercatorvarianta", "rectifiedskeworthomorphicnaturalorigin"] },
+    Method { name: "Hotine_Oblique_Mercator_Azimuth_Center", code: 9815, parameters: HOTINE, names: &["hotineobliquemercatorvariantb", "rectifiedskeworthomorphiccenter"] },
 ];
 
 /// Values by role, as a text gave them.
@@ -239,6 +239,10 @@ pub(super) fn resolve(
             values.0.push((Role::Parallel1, 0.0));
             "equirectangular"
         }
+        "behrmann" => {
+            values.0.push((Role::Parallel1, right_angle / 3.0));
+            "cylindricalequalarea"
+        }
         "lambertconformalconic" | "lambertconicconformal" if values.get(Role::Parallel2).is_some() => {
             "lambertconformalconic2sp"
         }
@@ -278,9 +282,12 @@ pub(super) fn resolve(
     if method.name == "Equirectangular" && values.get(Role::Parallel1).is_none() {
         values.0.push((Role::Parallel1, 0.0));
     }
-    if method.name.starts_with("Hotine") && values.get(Role::GridAngle).is_none() {
-        let azimuth = values.get(Role::Azimuth).unwrap_or(right_angle);
-        values.0.push((Role::GridAngle, azimuth));
+    // Unturned, a grid has the angle that every dialect assumes.
+    if method.name.starts_with("Hotine")
+        && values.get(Role::GridAngle).is_none()
+        && values.get(Role::Azimuth).is_some_and(|v| (v - right_angle).abs() <= 1e-12 * right_angle)
+    {
+        values.0.push((Role::GridAngle, right_angle));
     }
     for (role, value) in &values.0 {
         let own = role.is_length() || method.parameters.iter().any(|p| p.0 == *role);

@@ -31,8 +31,10 @@ pub(super) fn add(horizontal: Node, keys: &GeoKeys, warnings: &mut Vec<GeoWarnin
     {
         return Crs::from_node_with(&node, code);
     }
+    let own = |id| keys.short(id) == Some(USER_DEFINED);
+    let described = own(key::PROJECTED_CRS) || own(key::GEODETIC_CRS);
     let name = match keys.text(key::CITATION) {
-        Some(citation) if citation.contains('+') => citation.to_owned(),
+        Some(citation) if citation.contains('+') || described => citation.to_owned(),
         _ => format!("{} + {}", alone.name, vertical.name().unwrap_or("unknown")),
     };
     Crs::from_node_with(&Node::named("COMPD_CS", &name).with(horizontal).with(vertical), code)

@@ -75,7 +75,14 @@ fn projected(keys: &mut GeoKeys, node: &Node, warnings: &mut Vec<GeoWarning>) ->
     put(keys, key::PROJECTED_CRS, USER_DEFINED);
     put(keys, key::PROJECTION, USER_DEFINED);
     put(keys, key::METHOD, method.code);
-    linear_unit(keys, node)?;
+    let name = node.name().unwrap_or("unknown");
+    let of_whole = keys.text(key::CITATION) == Some(name);
+    // The citation is the name of the whole, which for a compound system is another.
+    let mut citation = if of_whole { String::new() } else { format!("PCS Name = {}|", part(name)) };
+    linear_unit(keys, node, &mut citation)?;
+    if !citation.is_empty() {
+        put(keys, key::PROJECTED_CITATION, citation.as_str());
+    }
     let value = |name: &str| {
         let parameter = node.children().find(|n| n.is(&["PARAMETER"]) && n.name() == Some(name));
         parameter.and_then(|n| n.f64(1)).ok_or_else(|| format!("no number for `{name}`"))
@@ -121,7 +128,7 @@ fn geographic(keys: &mut GeoKeys, node: &Node, warnings: &mut Vec<GeoWarning>) -
             citation += &format!("Datum = {}|Ellipsoid = {}|", part(datum), part(ellipsoid));
         }
     }
-    meridian(keys, node, size, &mut citation);
+    meridian(keys, node, size, &mut citation)?;
     if unit.is_none() {
         let name = node.child(&["UNIT"]).and_then(Node::name).unwrap_or("unknown");
         citation += &format!("AUnits = {}|", part(name));
@@ -153,22 +160,24 @@ fn ellipsoid(keys: &mut GeoKeys, datum: &Node) -> Result<(), String> {
     Ok(())
 }
 
-/// By code where it is a registered one: readers differ in the unit of the longitude beside grads.
-fn meridian(keys: &mut GeoKeys, geographic: &Node, unit: f64, citation: &mut String) {
+/// By code where it is a registered one. Another has to be in degrees: beside grads GDAL turns it twice.
+fn meridian(keys: &mut GeoKeys, geographic: &Node, unit: f64, citation: &mut String) -> Result<(), String> {
     let primem = geographic.child(&["PRIMEM"]);
     let degrees = primem.and_then(|n| n.f64(1)).unwrap_or(0.0);
     let name = primem.and_then(Node::name).unwrap_or("Greenwich");
     let row = MERIDIANS.iter().find(|row| (row.2 - degrees).abs() < 1e-9 && row.1.eq_ignore_ascii_case(name));
     match row {
         Some(row) => put(keys, key::PRIME_MERIDIAN, row.0),
+        None if (unit - DEGREE).abs() > 1e-11 * DEGREE => {
+            return Err("a prime meridian without a code beside angles that are not degrees".to_owned());
+        }
         None => {
             put(keys, key::PRIME_MERIDIAN, USER_DEFINED);
-            let is_degree = (unit - DEGREE).abs() < 1e-11 * DEGREE;
-            let long = if is_degree { degrees } else { degrees * DEGREE / unit };
-            put(keys, key::PRIME_MERIDIAN_LONG, long);
+            put(keys, key::PRIME_MERIDIAN_LONG, degrees);
         }
     }
     *citation += &format!("Primem = {}|", part(name));
+    Ok(())
 }
 
 fn geocentric(keys: &mut GeoKeys, node: &Node, warnings: &mut Vec<GeoWarning>) -> Result<(), String> {
@@ -177,7 +186,7 @@ fn geocentric(keys: &mut GeoKeys, node: &Node, warnings: &mut Vec<GeoWarning>) -
         put(keys, key::GEODETIC_CRS, code);
         return Ok(());
     }
-    linear_unit(keys, node)?;
+    linear_unit(keys, node, &mut String::new())?;
     let mut base = Node::named("GEOGCS", node.name().unwrap_or("unknown"));
     for word in ["DATUM", "PRIMEM"] {
         base = base.with(node.child(&[word]).ok_or("a geocentric system without a datum")?.clone());
@@ -187,7 +196,11 @@ fn geocentric(keys: &mut GeoKeys, node: &Node, warnings: &mut Vec<GeoWarning>) -
 
 /// A system without a place on the Earth: name and unit are all that keys hold.
 fn local(keys: &mut GeoKeys, node: &Node) -> Result<(), String> {
-    linear_unit(keys, node)?;
+    let mut citation = String::new();
+    linear_unit(keys, node, &mut citation)?;
+    if !citation.is_empty() {
+        put(keys, key::PROJECTED_CITATION, citation.as_str());
+    }
     let known = |n: &Node| match n.keyword.as_str() {
         "UNIT" => true,
         "AXIS" => matches!(
@@ -203,7 +216,7 @@ fn local(keys: &mut GeoKeys, node: &Node) -> Result<(), String> {
     }
 }
 
-fn linear_unit(keys: &mut GeoKeys, node: &Node) -> Result<(), String> {
+fn linear_unit(keys: &mut GeoKeys, node: &Node, citation: &mut String) -> Result<(), String> {
     let Some(unit) = node.child(&["UNIT"]) else { return Ok(()) };
     match unit_code(node, LENGTHS) {
         Some(code) => put(keys, key::LINEAR_UNITS, code),
@@ -211,8 +224,7 @@ fn linear_unit(keys: &mut GeoKeys, node: &Node) -> Result<(), String> {
             let size = unit.f64(1).filter(|v| *v > 0.0).ok_or("a unit without a positive size")?;
             put(keys, key::LINEAR_UNITS, USER_DEFINED);
             put(keys, key::LINEAR_UNIT_SIZE, size);
-            let citation = format!("LUnits = {}", part(unit.name().unwrap_or("unknown")));
-            put(keys, key::PROJECTED_CITATION, citation.as_str());
+            *citation += &format!("LUnits = {}|", part(unit.name().unwrap_or("unknown")));
         }
     }
     Ok(())

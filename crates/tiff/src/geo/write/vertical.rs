@@ -90,6 +90,7 @@ fn put_vertical(keys: &mut GeoKeys, node: &Node, warnings: &mut Vec<GeoWarning>)
 }
 
 /// The code of a vertical system, stated or found by its name, where the registered one has the same unit.
+/// Names change from one edition of the registry to the next, so beside a code they are not compared.
 fn registered(node: &Node, unit: f64) -> Option<u16> {
     let name = node.name()?;
     let found = match node.epsg_code() {
@@ -101,7 +102,5 @@ fn registered(node: &Node, unit: f64) -> Option<u16> {
         }
     }?;
     let same_unit = found.child(&["UNIT"])?.f64(1).is_some_and(|size| (size - unit).abs() <= 1e-11 * size);
-    (found.is(&["VERT_CS"]) && found.name() == Some(name) && same_unit)
-        .then(|| found.epsg_code())?
-        .and_then(key_code)
+    (found.is(&["VERT_CS"]) && same_unit).then(|| found.epsg_code())?.and_then(key_code)
 }
