@@ -126,6 +126,22 @@ fn overviews_out_of_order_are_told_by_size_and_by_place() {
     assert_eq!(codes(&report.errors), ["overview-order", "overview-size"]);
 }
 
+/// GDAL takes an image in a SubIFD for an overview where its NewSubfileType says so, and only there.
+#[test]
+fn an_image_in_a_subifd_is_an_overview_where_it_says_so() {
+    let pixels = Pixels::generate(Pattern::Dem, UINT8, [1, 520, 600], 3);
+    let spec = ImageSpec::new(UINT8).grid(TILES);
+    for (subfile_type, levels) in [(0, 1), (1, 2)] {
+        let child =
+            spec.clone().subfile_type(subfile_type).directory(&pixels.halved(), ByteOrder::Little, false);
+        let mut full = spec.directory(&pixels, ByteOrder::Little, false);
+        full.children.push(child);
+        full.add(Tag::new(330, Value::Children(4)));
+        let built = TiffBuilder::new(ByteOrder::Little, false).directory(full).build();
+        assert_eq!(validate(built.bytes).unwrap().levels.len(), levels);
+    }
+}
+
 /// Many directories that share one large table of blocks that are not stored: a walk of each would take the
 /// product of both.
 #[test]

@@ -47,13 +47,15 @@ impl Stored<'_> {
     }
 }
 
-/// The first page's full image and overviews. Overviews in SubIFDs are left out, as GDAL finds none there.
+/// The first page's full image and overviews. As GDAL has it, an image in a SubIFD is an overview only where it
+/// says that it is reduced.
 pub(super) fn levels_of(dataset: &Dataset) -> Vec<Level<'_>> {
     let Some(page) = dataset.pages().first() else { return Vec::new() };
     let chained = page.levels.iter().filter(|at| {
         let file = dataset.file(at.file);
         let directory = file.and_then(|file| file.tiff.directories.get(at.image.directory));
-        directory.is_some_and(|directory| matches!(directory.origin, Origin::Chain(_)))
+        at.image.subfile.reduced
+            || directory.is_some_and(|directory| matches!(directory.origin, Origin::Chain(_)))
     });
     let levels = chained.enumerate().filter_map(|(index, at)| {
         let name = index.checked_sub(1).map_or_else(|| "full image".into(), |k| format!("overview {k}"));
