@@ -7,6 +7,8 @@
 
 mod literals;
 
+pub(super) use literals::has_no_runs;
+
 use super::encode::level_within;
 use super::inflate_literals;
 use super::inflate_scan::{End, scan};

@@ -89,6 +89,7 @@ fn pack_row(row: &[u8], dst: &mut Vec<u8>) {
 }
 
 #[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "small numbers made here")]
 mod tests {
     use super::super::byte_testing as testing;
     use super::*;

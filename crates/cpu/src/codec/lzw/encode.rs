@@ -4,13 +4,17 @@
 //! and that byte. It is never more than half full, so that a search is short, and small enough for the first
 //! cache, so that clearing it costs less than the codes it held.
 
-use super::{CLEAR, END, FIRST, LEAST_WIDTH, MOST_CODES};
+use super::LEAST_WIDTH;
 use crate::codec::Workspace;
 use crate::codec::workspace::room;
 use strile_engine::BlockFault;
 
+/// The codes of `lzw`, as numbers of 32 bits.
+const CLEAR: u32 = 256;
+const END: u32 = 257;
+const FIRST: u32 = 258;
 /// The code at which libtiff, and every writer after it, clears the table.
-const CLEAR_AT: u32 = MOST_CODES as u32 - 2;
+const CLEAR_AT: u32 = 4094;
 const SLOTS_LOG: u32 = 13;
 /// Bits of a code in a slot; the rest is the string.
 const CODE_BITS: u32 = 12;
@@ -84,7 +88,7 @@ impl Codes<'_> {
 /// The most bytes for `len`: no byte takes more than one code of 12 bits, and Clear comes every 3836 codes.
 pub(in crate::codec) fn bound(len: usize) -> u64 {
     let len = len as u64;
-    let codes = len.saturating_add(len / u64::from(CLEAR_AT - FIRST as u32)).saturating_add(4);
+    let codes = len.saturating_add(len / u64::from(CLEAR_AT - FIRST)).saturating_add(4);
     codes.saturating_add(codes.div_ceil(2)).saturating_add(8)
 }
 
@@ -103,8 +107,8 @@ pub(in crate::codec) fn encode(
 
 fn encode_into(src: &[u8], out: &mut [u8], strings: &mut Strings) -> usize {
     let mut codes = Codes { out, written: 0, bits: 0, count: 0, width: LEAST_WIDTH };
-    codes.put(CLEAR as u32);
-    let mut next = FIRST as u32;
+    codes.put(CLEAR);
+    let mut next = FIRST;
     strings.slots.fill(0);
     if let Some((&first, rest)) = src.split_first() {
         let mut code = u32::from(first);
@@ -124,9 +128,9 @@ fn encode_into(src: &[u8], out: &mut [u8], strings: &mut Strings) -> usize {
             }
             next += 1;
             if next == CLEAR_AT {
-                codes.put(CLEAR as u32);
+                codes.put(CLEAR);
                 strings.slots.fill(0);
-                next = FIRST as u32;
+                next = FIRST;
                 codes.width = LEAST_WIDTH;
             } else if next >> codes.width != 0 {
                 codes.width += 1;
@@ -136,17 +140,18 @@ fn encode_into(src: &[u8], out: &mut [u8], strings: &mut Strings) -> usize {
         next += 1;
         // The reader counts the last code too.
         if next == CLEAR_AT {
-            codes.put(CLEAR as u32);
+            codes.put(CLEAR);
             codes.width = LEAST_WIDTH;
         } else if next >> codes.width != 0 {
             codes.width += 1;
         }
     }
-    codes.put(END as u32);
+    codes.put(END);
     codes.finish()
 }
 
 #[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "small numbers made here")]
 mod tests {
     use super::super::super::byte_testing::Random;
     use super::*;
