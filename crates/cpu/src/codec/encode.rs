@@ -5,7 +5,8 @@
 //! codec's file has its `encode`, its `bound`, and a `prepare` where it has parameters to check.
 
 use super::{StoredBlock, Workspace};
-use super::{deflate, stored, zstd};
+use super::{ccitt, deflate, lz4, lzma, lzw, packbits, stored, zstd};
+use super::{jpeg2000, jpeg_encode, lerc_encode, webp_encode};
 use strile_engine::{BlockFault, BlockLayout, EncodeLayout, EncodeParams};
 use strile_tiff::{Compression as C, Predictor, SampleFormat};
 
@@ -21,19 +22,18 @@ pub fn encode(
         C::None => stored::encode(src, dst),
         C::Deflate => deflate::encode(src, dst, params, workspace),
         C::Zstd => zstd::encode(src, dst, params, workspace),
-        C::PackBits
-        | C::Lzw
-        | C::Lz4
-        | C::Lzma
-        | C::CcittRle
-        | C::CcittRleWord
-        | C::CcittGroup3
-        | C::CcittGroup4
-        | C::Jpeg
-        | C::Jpeg2000
-        | C::Lerc
-        | C::WebP
-        | C::Jpeg2000YCbCr
+        C::Jpeg => jpeg_encode::encode(src, dst, block, params),
+        C::Jpeg2000 => jpeg2000::encode::encode(src, dst, block, params),
+        C::WebP => webp_encode::encode(src, dst, block, params),
+        C::Lerc => lerc_encode::encode(src, dst, block, params, workspace),
+        C::PackBits => packbits::encode(src, dst, block),
+        C::Lzw => lzw::encode::encode(src, dst, workspace),
+        C::Lz4 => lz4::encode(src, dst),
+        C::Lzma => lzma::encode(src, dst, block, params),
+        C::CcittRle | C::CcittRleWord | C::CcittGroup3 | C::CcittGroup4 => {
+            ccitt::encode::encode(src, dst, block)
+        }
+        C::Jpeg2000YCbCr
         | C::Jpeg2000Rgb
         | C::Next
         | C::ThunderScan
@@ -53,19 +53,18 @@ pub fn bound(layout: &EncodeLayout, rows: u32) -> u64 {
         C::None => len as u64,
         C::Deflate => deflate::bound(len),
         C::Zstd => zstd::bound(len),
-        C::PackBits
-        | C::Lzw
-        | C::Lz4
-        | C::Lzma
-        | C::CcittRle
-        | C::CcittRleWord
-        | C::CcittGroup3
-        | C::CcittGroup4
-        | C::Jpeg
-        | C::Jpeg2000
-        | C::Lerc
-        | C::WebP
-        | C::Jpeg2000YCbCr
+        C::Jpeg => jpeg_encode::bound(layout, rows),
+        C::Jpeg2000 => jpeg2000::encode::bound(layout, rows),
+        C::WebP => webp_encode::bound(len),
+        C::Lerc => lerc_encode::bound(layout, rows, len),
+        C::PackBits => packbits::bound(&layout.block, rows),
+        C::Lzw => lzw::encode::bound(len),
+        C::Lz4 => lz4::bound(len),
+        C::Lzma => lzma::bound(len),
+        C::CcittRle | C::CcittRleWord | C::CcittGroup3 | C::CcittGroup4 => {
+            ccitt::encode::bound(&layout.block, rows)
+        }
+        C::Jpeg2000YCbCr
         | C::Jpeg2000Rgb
         | C::Next
         | C::ThunderScan
@@ -85,19 +84,14 @@ pub fn prepare(layout: EncodeLayout) -> Result<EncodeLayout, String> {
         C::None => Ok(layout),
         C::Deflate => deflate::prepare(layout),
         C::Zstd => zstd::prepare(layout),
-        C::PackBits
-        | C::Lzw
-        | C::Lz4
-        | C::Lzma
-        | C::CcittRle
-        | C::CcittRleWord
-        | C::CcittGroup3
-        | C::CcittGroup4
-        | C::Jpeg
-        | C::Jpeg2000
-        | C::Lerc
-        | C::WebP
-        | C::Jpeg2000YCbCr
+        C::Jpeg => jpeg_encode::prepare(layout),
+        C::Jpeg2000 => jpeg2000::encode::prepare(layout),
+        C::WebP => webp_encode::prepare(layout),
+        C::Lerc => lerc_encode::prepare(layout),
+        C::PackBits | C::Lzw | C::Lz4 => Ok(layout),
+        C::Lzma => lzma::prepare(layout),
+        C::CcittRle | C::CcittRleWord | C::CcittGroup3 | C::CcittGroup4 => ccitt::encode::prepare(layout),
+        C::Jpeg2000YCbCr
         | C::Jpeg2000Rgb
         | C::Next
         | C::ThunderScan

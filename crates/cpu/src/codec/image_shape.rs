@@ -63,6 +63,14 @@ impl StatedShape {
     }
 }
 
+/// A fault unless `src` holds all samples of a block to encode.
+pub(super) fn check_len(src: &[u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
+    match block.layout.samples_len(block.rows) {
+        Some(expected) if src.len() == expected => Ok(()),
+        expected => Err(BlockFault::short(src.len(), expected.unwrap_or(usize::MAX))),
+    }
+}
+
 /// Lets `decode` fill memory for a whole image of `image_len` bytes: `dst` itself where it is that long, else
 /// other memory whose beginning goes to `dst`.
 pub(super) fn with_whole_image(

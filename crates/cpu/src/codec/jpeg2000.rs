@@ -4,6 +4,12 @@
 //! it, so that boxes cannot change what samples mean. Chroma that the codestream holds subsampled, and the
 //! YCbCr of Aperio's scheme, become RGB; every other component stays as it is.
 
+mod arithmetic;
+mod code_block;
+pub(super) mod encode;
+mod packets;
+mod wavelet;
+
 use super::StoredBlock;
 use super::image_shape::StatedShape;
 use hayro_jpeg2000::{ComponentData, DecodeSettings, DecoderContext, Image};

@@ -1,13 +1,14 @@
 //! LERC blobs, versions 1 and 2, alone or inside zlib or Zstandard.
 //!
-//! One blob holds all samples of the block (depth = samples). Pixels that its mask leaves out become NaN where
+//! One blob holds all samples of the block (depth = samples), or one blob after the other a sample each, where
+//! floats are NaN in some samples of a pixel and not in others. Pixels that its mask leaves out become NaN where
 //! samples are floats, as libtiff gives them, and the image's nodata else. A blob with one sample less than
 //! the block has its 8-bit alpha in the mask: 255 where valid, 0 elsewhere.
 
 use super::image_shape::StatedShape;
 use super::{StoredBlock, Workspace};
 use lerc_reader::Decoded;
-use strile_engine::BlockFault;
+use strile_engine::{BlockFault, BlockLayout};
 use strile_tiff::{ByteOrder, DataType, LercWrapper};
 
 /// Headers, masks and ranges of a blob besides its samples.
@@ -34,6 +35,10 @@ pub(super) fn decode(
     let samples = u32::from(block.layout.samples);
     let alpha_in_mask =
         stated.samples.checked_add(1) == Some(samples) && block.layout.data_type == DataType::U8;
+    let is_float = matches!(block.layout.data_type, DataType::F32 | DataType::F64);
+    if stated.samples == 1 && samples > 1 && is_float {
+        return decode_bands(blob, dst, block);
+    }
     if stated.samples != samples && !alpha_in_mask {
         return Err(stated.fault(block));
     }
@@ -41,6 +46,38 @@ pub(super) fn decode(
     let decoded =
         lerc_reader::decode_first(blob).map_err(|error| BlockFault::corrupt(format!("LERC: {error}")))?;
     if alpha_in_mask { place_with_alpha(&decoded, dst, stated.samples) } else { place(&decoded, dst, block) }
+}
+
+/// One blob after the other, each with one sample and its own mask. A blob may leave its mask to the one before.
+fn decode_bands(blobs: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
+    let layout = block.layout;
+    let (size, samples) = (layout.data_type.size(), usize::from(layout.samples));
+    let band_layout = BlockLayout { samples: 1, ..layout.clone() };
+    let mut band = vec![0; dst.len() / samples];
+    let mut rest = blobs;
+    let mut mask: Option<Vec<u8>> = None;
+    for sample in 0..samples {
+        let stated = stated_shape(rest)?;
+        if stated.samples != 1 {
+            return Err(stated.fault(block));
+        }
+        stated.check_size(block)?;
+        let decoded = match &mask {
+            Some(mask) => lerc_reader::decode_first_with_mask(rest, mask),
+            None => lerc_reader::decode_first(rest),
+        }
+        .map_err(|error| BlockFault::corrupt(format!("LERC: {error}")))?;
+        place(&decoded, &mut band, StoredBlock { layout: &band_layout, rows: block.rows })?;
+        let pixels = dst.chunks_exact_mut(size * samples).zip(band.chunks_exact(size));
+        for (pixel, value) in pixels {
+            if let Some(to) = pixel.get_mut(sample * size..(sample + 1) * size) {
+                to.copy_from_slice(value);
+            }
+        }
+        rest = rest.get(decoded.info.blob_size..).unwrap_or_default();
+        mask = decoded.mask.or(mask);
+    }
+    Ok(())
 }
 
 fn inflate(src: &[u8], limit: usize) -> Result<Vec<u8>, BlockFault> {
@@ -168,7 +205,7 @@ fn place_with_alpha(decoded: &Decoded, dst: &mut [u8], colours: u32) -> Result<(
 mod tests {
     use super::super::testing::{check_picture, decode_block, layout, picture, u16s};
     use super::*;
-    use strile_engine::{BlockLayout, Fill};
+    use strile_engine::Fill;
     use strile_tiff::{Compression, SampleFormat, SampleType};
 
     fn typed(format: SampleFormat, bits: u16) -> BlockLayout {

@@ -3,8 +3,8 @@
 #![allow(clippy::cast_possible_truncation, reason = "small numbers made here")]
 
 use super::byte_testing::{Random, fills_or_faults};
-use super::{StoredBlock, Workspace, decode};
-use strile_engine::{BlockFault, BlockLayout, CodecExtras, Fill};
+use super::{StoredBlock, Workspace, decode, encode, prepare};
+use strile_engine::{BlockFault, BlockLayout, CodecExtras, EncodeLayout, EncodeParams, Fill};
 use strile_tiff::{ByteOrder, Compression, LercWrapper, Photometric, Predictor, SampleFormat, SampleType};
 
 /// Strips of `width` by `height` pixels of `samples` unsigned samples of `bits`.
@@ -46,6 +46,30 @@ pub(super) fn decode_block(src: &[u8], layout: &BlockLayout) -> Result<Vec<u8>, 
 pub(super) fn decode_rows(src: &[u8], layout: &BlockLayout, rows: u32) -> Result<Vec<u8>, BlockFault> {
     let mut dst = vec![0; layout.decoded_len(rows).unwrap()];
     decode(src, &mut dst, StoredBlock { layout, rows }, &mut Workspace::default()).map(|()| dst)
+}
+
+/// Lossless, and quality 75 where a codec loses anyway.
+pub(super) fn params() -> EncodeParams {
+    EncodeParams { level: 6, quality: 75, lossless: true, max_error: 0.0 }
+}
+
+/// A layout to encode by, checked.
+pub(super) fn prepared(block: BlockLayout, params: EncodeParams) -> Result<EncodeLayout, String> {
+    prepare(EncodeLayout { block: block.into(), params, nan_to: None, sparse: None })
+}
+
+/// Encodes a block of `rows` rows, twice: the bytes are the same.
+pub(super) fn encode_rows(src: &[u8], layout: &EncodeLayout, rows: u32) -> Result<Vec<u8>, BlockFault> {
+    let block = StoredBlock { layout: &layout.block, rows };
+    let mut workspace = Workspace::default();
+    let mut dst = vec![b'x'];
+    encode(src, &mut dst, block, &layout.params, &mut workspace)?;
+    let half = dst.len();
+    encode(src, &mut dst, block, &layout.params, &mut workspace)?;
+    assert_eq!(dst[0], b'x');
+    assert_eq!(dst[1..half], dst[half..]);
+    dst.truncate(half);
+    Ok(dst.split_off(1))
 }
 
 /// Decodes `count` mutants of `src`: each fills its output or is a fault.
