@@ -20,11 +20,13 @@ mod adjust;
 pub mod bytes;
 mod cog;
 mod compare;
+mod convert;
 mod dataset;
 mod deliver;
 mod device;
 mod error;
 mod footprint;
+mod input;
 mod locate;
 mod mask;
 mod metadata;
@@ -38,13 +40,17 @@ mod raster;
 mod sink;
 mod source;
 mod spool;
+mod vrt;
 mod window;
+mod write;
 
 pub use cog::{CogChecks, CogReport, Finding, FoundBy, GhostArea, LevelLayout};
 pub use compare::{CompareOptions, Difference, SampleDifference};
+pub use convert::{Conversion, ConvertOptions, convert};
 pub use dataset::Dataset;
 pub use device::{DeviceInfo, devices};
 pub use error::{Error, Result};
+pub use input::Input;
 pub use mask::MaskSource;
 pub use metadata::Metadata;
 pub use open::OpenOptions;
@@ -58,8 +64,12 @@ pub use source::{FileSource, MemorySource, ReadDone, ReadOp, Source, Version};
 pub use spool::Spool;
 pub use strile_engine::{
     Arena, BlockAddress, BlockFault, Budget, BudgetError, Cancel, Context, FaultKind, Fill, LocatedFault,
-    Output, OutputSpec, Progress, ReadAt, Report, Slot, Span, Strides,
+    Output, OutputSpec, Progress, ReadAt, Report, Resampling, Slot, Span, Strides,
 };
 pub use strile_tiff as tiff;
 pub use strile_tiff::{Compression, DataType, Limits, Photometric, Planar, Predictor, Warning};
+pub use vrt::{IndexOptions, Missing, Vrt, VrtOptions, is_vrt, write_index};
 pub use window::Window;
+pub use write::{
+    BigTiff, BlockChoice, Format, Overviews, Piece, PredictorChoice, RasterSpec, WriteOptions, WriteReport, Writer,
+};

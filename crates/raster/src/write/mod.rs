@@ -20,5 +20,6 @@ mod writer;
 
 pub use options::{BigTiff, BlockChoice, Format, Overviews, PredictorChoice, WriteOptions};
 pub use piece::Piece;
+pub(crate) use plan::chosen_layout;
 pub use spec::RasterSpec;
 pub use writer::{WriteReport, Writer};

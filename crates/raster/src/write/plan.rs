@@ -44,6 +44,8 @@ pub(crate) struct WritePlan {
     pub(crate) levels: Vec<LevelPlan>,
     /// How overviews are made.
     pub(crate) resampling: Resampling,
+    /// Blocks of the full image come encoded already, out of another file.
+    pub(crate) adopted: bool,
     /// Samples with this value are not valid.
     pub(crate) nodata: Option<Fill>,
     /// The most bytes that the file can have.
@@ -66,8 +68,8 @@ const STRIP_BYTES: u64 = 64 << 10;
 pub(crate) fn plan_write(
     spec: &RasterSpec,
     options: &WriteOptions,
-    engine: &dyn Engine,
-    engine_reason: &str,
+    adopted: Option<Arc<BlockLayout>>,
+    (engine, engine_reason): (&dyn Engine, &str),
 ) -> Result<WritePlan, String> {
     if spec.width == 0 || spec.height == 0 || spec.bands == 0 {
         let RasterSpec { width, height, bands, .. } = spec;
@@ -109,12 +111,16 @@ pub(crate) fn plan_write(
                 BlockGrid::new(BlockKind::Tile, (width, height), (TILE, TILE), base_grid.planes)
             }
         };
-        let image = engine.prepare(EncodeLayout {
+        let image = EncodeLayout {
             block: Arc::new(image_layout(spec, options, sample, &grid, nodata)?),
             params: params_of(options),
             nan_to: nodata.filter(|_| options.nan_to_nodata && !is_nan(spec)),
             sparse: options.sparse.then(|| nodata.unwrap_or_default()),
-        })?;
+        };
+        let image = match (&adopted, index) {
+            (Some(block), 0) => EncodeLayout { block: Arc::clone(block), ..image },
+            _ => engine.prepare(image)?,
+        };
         let mask = match spec.mask {
             true => Some(engine.prepare(mask_layout(&grid, options))?),
             false => None,
@@ -136,10 +142,17 @@ pub(crate) fn plan_write(
         planar: options.planar,
         levels,
         resampling,
+        adopted: adopted.is_some(),
         nodata,
         bound,
         engine: (engine.name().to_owned(), engine_reason.to_owned(), engine.encoder().to_owned()),
     })
+}
+
+/// How blocks of the full image would be stored, as far as the options decide it.
+pub(crate) fn chosen_layout(spec: &RasterSpec, options: &WriteOptions) -> Result<BlockLayout, String> {
+    let sample = sample_of(spec.data_type, options.bits)?;
+    image_layout(spec, options, sample, &grid_of(spec, options)?, None)
 }
 
 fn is_nan(spec: &RasterSpec) -> bool {

@@ -20,8 +20,8 @@ use crate::sink::Sink;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use strile_engine::{
-    BlockAddress, Context, EncodeJob, EncodeLayout, EncodeTask, EncodedBlocks, EngineError, Lease,
-    OutputSpec, Pixels, ReduceJob, Reduced, Ticket,
+    BlockAddress, BlockLayout, Context, EncodeJob, EncodeLayout, EncodeTask, EncodedBlocks, EngineError,
+    Lease, OutputSpec, Pixels, ReduceJob, Reduced, Ticket,
 };
 use strile_tiff::{BlockKind, Planar};
 
@@ -96,8 +96,19 @@ impl Writer {
         options: &WriteOptions,
         context: &Context,
     ) -> Result<Self> {
+        Self::create_adopting(sink, spec, options, None, context)
+    }
+
+    /// The same for a file whose full image comes encoded, as `adopted` says, out of another.
+    pub(crate) fn create_adopting(
+        sink: Box<dyn Sink>,
+        spec: RasterSpec,
+        options: &WriteOptions,
+        adopted: Option<Arc<BlockLayout>>,
+        context: &Context,
+    ) -> Result<Self> {
         let name = sink.name().to_owned();
-        Work::begin(sink, spec, options, context)
+        Work::begin(sink, spec, options, adopted, context)
             .map(|work| Self { work: Some(work) })
             .map_err(|error| named(error, &name))
     }
@@ -105,6 +116,30 @@ impl Writer {
     /// What will be done, in words.
     pub fn explain(&self) -> String {
         self.work.as_ref().map(|work| work.plan.to_string()).unwrap_or_default()
+    }
+
+    /// Blocks of all levels and masks.
+    pub fn blocks(&self) -> u64 {
+        let blocks = |level: &super::plan::LevelPlan| {
+            let places = u64::from(level.grid.across) * u64::from(level.grid.down);
+            places * (u64::from(level.grid.planes) + u64::from(level.mask.is_some()))
+        };
+        self.work.as_ref().map_or(0, |work| work.plan.levels.iter().map(blocks).sum())
+    }
+
+    /// The raster that is written, until the file is given up.
+    pub(crate) fn spec(&self) -> Option<&RasterSpec> {
+        self.work.as_ref().map(|work| &work.spec)
+    }
+
+    /// Whether pixels are to be given: not where all that is written comes encoded.
+    pub(crate) fn needs_pixels(&self) -> bool {
+        self.work.as_ref().is_some_and(Work::needs_pixels)
+    }
+
+    /// Takes a block of the full image as it is stored; `None` for a sparse one.
+    pub(crate) fn adopt(&mut self, address: BlockAddress, bytes: Option<&[u8]>) -> Result<()> {
+        self.attempt(|work| work.put(address, false, bytes))
     }
 
     /// Takes a piece. Pieces may have any size and must not overlap; those of a file that is neither
@@ -169,10 +204,12 @@ impl Work {
         sink: Box<dyn Sink>,
         spec: RasterSpec,
         options: &WriteOptions,
+        adopted: Option<Arc<BlockLayout>>,
         context: &Context,
     ) -> Result<Self> {
         let engine = device::choose(options.device).map_err(refused)?;
-        let plan = plan_write(&spec, options, engine.engine.as_ref(), &engine.reason).map_err(refused)?;
+        let plan =
+            plan_write(&spec, options, adopted, (engine.engine.as_ref(), &engine.reason)).map_err(refused)?;
         let cost = plan.levels.iter().map(LevelIndex::cost).fold(0u64, u64::saturating_add);
         let index = context.budget.take(cost, "the index of the file's blocks")?;
         let store = Store::new(sink, &plan, options)?;
@@ -350,7 +387,9 @@ impl Work {
                     height,
                     first_band: plane,
                 };
-                tasks.extend((0..u32::from(grid.planes)).map(|plane| task(plane, false)));
+                if !(self.plan.adopted && cell.level == 0) {
+                    tasks.extend((0..u32::from(grid.planes)).map(|plane| task(plane, false)));
+                }
                 tasks.extend(cell.mask.iter().map(|_| task(0, true)));
                 y += height;
             }
@@ -376,16 +415,25 @@ impl Work {
                     Some(bytes.ok_or(Error::Engine(EngineError::Abandoned))?)
                 }
             };
-            self.blocks += 1;
-            self.sparse += u64::from(bytes.is_none());
-            let is_mask = block.layout % 2 == 1;
-            self.store.put(&Arrived { address: block.address, is_mask, bytes })?;
+            self.put(block.address, block.layout % 2 == 1, bytes)?;
         }
         Ok(())
     }
 
+    fn put(&mut self, address: BlockAddress, is_mask: bool, bytes: Option<&[u8]>) -> Result<()> {
+        self.blocks += 1;
+        self.sparse += u64::from(bytes.is_none());
+        self.store.put(&Arrived { address, is_mask, bytes })
+    }
+
+    fn needs_pixels(&self) -> bool {
+        let masked = self.plan.levels.first().is_some_and(|level| level.mask.is_some());
+        !self.plan.adopted || masked || self.plan.levels.len() > 1
+    }
+
     fn finish(&mut self) -> Result<WriteReport> {
-        if let Some(window) = self.levels.first().and_then(|level| level.cells.missing()) {
+        let missing = self.levels.first().and_then(|level| level.cells.missing());
+        if let Some(window) = missing.filter(|_| self.needs_pixels()) {
             return Err(refused(format!("pixels of {window} were never given")));
         }
         while !self.ready.is_empty() || self.reducing.is_some() {

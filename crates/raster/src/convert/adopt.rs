@@ -1,0 +1,138 @@
+//! Blocks of the input that are stored as the output stores them, copied without being decoded.
+
+use crate::dataset::{Dataset, Target};
+use crate::error::{Error, Result};
+use crate::locate::locate;
+use crate::open::io_error;
+use crate::options::ReadOptions;
+use crate::plan::layout_of;
+use crate::source::read_ranges;
+use crate::window::Window;
+use crate::write::{BlockChoice, PredictorChoice, RasterSpec, WriteOptions, Writer, chosen_layout};
+use std::sync::Arc;
+use strile_engine::{BlockAddress, BlockLayout, Context, Fill};
+use strile_tiff::{BlockKind, Compression};
+
+/// Bytes of blocks that are read at once.
+const READ_BYTES: u64 = 16 << 20;
+
+/// The blocks of an image that can be copied.
+pub(crate) struct Adopted<'a> {
+    target: Target<'a>,
+    layout: Arc<BlockLayout>,
+}
+
+impl<'a> Adopted<'a> {
+    /// The blocks, where all of the image is wanted and nothing about their storage would change.
+    pub(crate) fn find(
+        input: &'a Dataset,
+        read: &ReadOptions,
+        spec: &RasterSpec,
+        write: &WriteOptions,
+    ) -> Result<Option<Self>> {
+        let target = input.target(read)?;
+        let image = target.image;
+        let whole = target.window == Window::full(image.width, image.height)
+            && target.bands.iter().copied().eq(1..=image.samples)
+            && !(read.apply_orientation && image.orientation != 1)
+            && !read.invert_min_is_white;
+        // A level or a quality that was asked for is asked of every block; NaN and sparse blocks need pixels.
+        let as_is = write.level.is_none()
+            && write.quality.is_none()
+            && write.lossless.is_none()
+            && write.max_error == 0.0
+            && !write.nan_to_nodata
+            && !write.sparse;
+        let Some(own) = layout_of(image, Fill::default()) else { return Ok(None) };
+        if !whole || !as_is || own.mixed_bits.is_some() || own.reverse_bits {
+            return Ok(None);
+        }
+        let wanted = chosen_layout(spec, write).map_err(|problem| input.refuse(problem))?;
+        let same = own.width == wanted.width
+            && own.height == wanted.height
+            && own.is_strip == wanted.is_strip
+            && own.samples == wanted.samples
+            && own.sample == wanted.sample
+            && own.byte_order == wanted.byte_order
+            && own.compression == wanted.compression
+            && (own.predictor == wanted.predictor || write.predictor == PredictorChoice::Auto)
+            && own.extras.lerc == wanted.extras.lerc
+            && same_colours(&own, &wanted);
+        // A grid that ends elsewhere (a strip of more rows than the image has) is another grid.
+        let same_grid = matches!(
+            write.blocks,
+            BlockChoice::Auto | BlockChoice::Tiles { .. } | BlockChoice::Strips { .. }
+        ) && (image.grid.kind == BlockKind::Tile || own.height <= image.height);
+        Ok((same && same_grid).then(|| Self { target, layout: Arc::new(own) }))
+    }
+
+    /// How the blocks are stored.
+    pub(crate) fn layout(&self) -> Arc<BlockLayout> {
+        Arc::clone(&self.layout)
+    }
+
+    /// Copies all blocks, in the order of the output.
+    pub(crate) fn copy(self, writer: &mut Writer, context: &Context) -> Result<()> {
+        let Target { file, image, .. } = &self.target;
+        let grid = &image.grid;
+        let decoded = self.layout.decoded_len(self.layout.height).ok_or(Error::Cancelled)?;
+        let mut batch = Vec::new();
+        let mut bytes = 0;
+        for row in 0..grid.down {
+            // A row of blocks of every plane, so that tables of any size are read in pieces.
+            let runs: Vec<_> = (0..grid.planes)
+                .map(|plane| {
+                    let first = grid.index(0, row, plane);
+                    first..first + u64::from(grid.across)
+                })
+                .collect();
+            let spans = locate(file.source.as_ref(), image, decoded, &runs)?;
+            for column in 0..grid.across {
+                for plane in 0..u32::from(grid.planes) {
+                    let at = plane as usize * grid.across as usize + column as usize;
+                    let span = spans.get(at).copied().flatten();
+                    bytes += span.map_or(0, |span| span.len);
+                    batch.push((BlockAddress { level: 0, row, column, plane }, span));
+                    if bytes >= READ_BYTES {
+                        self.copy_batch(&std::mem::take(&mut batch), writer, context)?;
+                        bytes = 0;
+                    }
+                }
+            }
+        }
+        self.copy_batch(&batch, writer, context)
+    }
+
+    fn copy_batch(
+        &self,
+        batch: &[(BlockAddress, Option<strile_engine::Span>)],
+        writer: &mut Writer,
+        context: &Context,
+    ) -> Result<()> {
+        if context.cancel.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+        let source = self.target.file.source.as_ref();
+        let ranges: Vec<_> = batch
+            .iter()
+            .filter_map(|(_, span)| *span)
+            .map(|span| span.offset..span.offset + span.len)
+            .collect();
+        let mut fetched = read_ranges(source, &ranges).map_err(|error| io_error(source, error))?.into_iter();
+        for (address, span) in batch {
+            let bytes = span.and_then(|_| fetched.next());
+            writer.adopt(*address, bytes.as_deref())?;
+        }
+        if let Some(progress) = &context.progress {
+            progress.advance(batch.len() as u64);
+        }
+        Ok(())
+    }
+}
+
+fn same_colours(own: &BlockLayout, wanted: &BlockLayout) -> bool {
+    // Codecs of bytes do not know what they store; JPEG does.
+    own.compression != Compression::Jpeg
+        || (own.extras.photometric == wanted.extras.photometric
+            && own.extras.ycbcr.map(|c| c.subsampling) == wanted.extras.ycbcr.map(|c| c.subsampling))
+}

@@ -1,0 +1,83 @@
+//! In which pieces an input is read: along its own blocks, of a bounded size, by rows.
+
+use crate::dataset::Dataset;
+use crate::error::Result;
+use crate::options::ReadOptions;
+use crate::plan::{layout_of, rows_of_part};
+use crate::window::Window;
+use crate::write::RasterSpec;
+use strile_engine::Fill;
+use strile_tiff::BlockKind;
+
+/// Bytes of a piece, unless a single block of the input has more.
+const PIECE_BYTES: u64 = 32 << 20;
+
+/// The window of the input that is read, and how it is cut.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cut {
+    /// What is read.
+    pub(crate) window: Window,
+    /// Columns and rows of a piece: whole blocks, counted from the corner of the image.
+    pub(crate) piece: (u32, u32),
+}
+
+/// Decides the cut.
+pub(crate) fn cut(input: &Dataset, read: &ReadOptions, spec: &RasterSpec) -> Result<Cut> {
+    let target = input.target(read)?;
+    let grid = &target.image.grid;
+    let part = layout_of(target.image, Fill::default()).as_ref().and_then(rows_of_part);
+    let (block_width, block_height) = (grid.block_width, part.unwrap_or(grid.block_height));
+    let pixel = u64::from(spec.bands) * spec.data_type.size() as u64;
+    let block_row = pixel * u64::from(target.window.width) * u64::from(block_height);
+    let times = |block: u64| u32::try_from((PIECE_BYTES / block.max(1)).max(1)).unwrap_or(u32::MAX);
+    let piece = match block_row > PIECE_BYTES && grid.kind == BlockKind::Tile {
+        true => {
+            let block = pixel * u64::from(block_width) * u64::from(block_height);
+            (block_width.saturating_mul(times(block)), block_height)
+        }
+        false => (u32::MAX, block_height.saturating_mul(times(block_row))),
+    };
+    Ok(Cut { window: target.window, piece })
+}
+
+impl Cut {
+    /// Pieces by rows, and in a row by columns.
+    pub(crate) fn windows(self) -> impl Iterator<Item = Window> {
+        let (across, down) = self.piece;
+        let Window { x, y, width, height } = self.window;
+        spans(y, height, down).flat_map(move |(y, height)| {
+            spans(x, width, across).map(move |(x, width)| Window { x, y, width, height })
+        })
+    }
+
+    /// Whether pieces side by side are higher than one row of blocks of any file: such come in another order than
+    /// a file that is written straight needs.
+    pub(crate) fn leaves_row_major_order(self) -> bool {
+        self.piece.0 < self.window.width
+    }
+}
+
+/// Cuts `len` from `start` at multiples of `step`.
+fn spans(start: u32, len: u32, step: u32) -> impl Iterator<Item = (u32, u32)> {
+    let end = start + len;
+    let next = move |at: u32| {
+        (at / step).checked_add(1).and_then(|n| n.checked_mul(step)).unwrap_or(u32::MAX).min(end)
+    };
+    std::iter::successors(Some(start), move |&at| Some(next(at)).filter(|&at| at < end))
+        .map(move |at| (at, next(at) - at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_end_at_blocks_and_cover_the_window() {
+        let cut = Cut { window: Window { x: 5, y: 30, width: 20, height: 40 }, piece: (u32::MAX, 32) };
+        let windows: Vec<_> = cut.windows().map(|w| (w.x, w.y, w.width, w.height)).collect();
+        assert_eq!(windows, [(5, 30, 20, 2), (5, 32, 20, 32), (5, 64, 20, 6)]);
+        let cut = Cut { piece: (16, 64), ..cut };
+        let windows: Vec<_> = cut.windows().map(|w| (w.x, w.y, w.width, w.height)).collect();
+        assert_eq!(windows, [(5, 30, 11, 34), (16, 30, 9, 34), (5, 64, 11, 6), (16, 64, 9, 6)]);
+    }
+}

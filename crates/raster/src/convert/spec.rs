@@ -1,0 +1,179 @@
+//! What is written of an input, and what its own storage adds to the options.
+
+use super::options::ConvertOptions;
+use super::tags::tags_of;
+use crate::dataset::Dataset;
+use crate::error::Result;
+use crate::metadata::Metadata;
+use crate::options::ReadOptions;
+use crate::write::{Format, RasterSpec, WriteOptions};
+use strile_tiff::{Compression, DataType, ExtraSample, Image, Photometric, Planar, SampleFormat};
+
+/// The raster that is written.
+pub(crate) fn spec_of(
+    input: &Dataset,
+    read: &ReadOptions,
+    options: &ConvertOptions,
+    warnings: &mut Vec<String>,
+) -> Result<RasterSpec> {
+    let target = input.target(read)?;
+    let image = target.image;
+    let data_type = image.sample.data_type();
+    let data_type = data_type.ok_or_else(|| input.refuse(format!("{} samples", image.sample)))?;
+    let bands = u16::try_from(target.bands.len());
+    let bands = bands.map_err(|_| input.refuse(format!("{} bands are too many", target.bands.len())))?;
+    let turned = read.apply_orientation && image.orientation >= 5;
+    let (width, height) = match turned {
+        true => (target.window.height, target.window.width),
+        false => (target.window.width, target.window.height),
+    };
+    let mut spec = RasterSpec::new(width, height, bands, data_type);
+    let (photometric, extra) = meaning(image, &target.bands);
+    spec.photometric = Some(options.photometric.unwrap_or(photometric));
+    spec.extra_samples = Some(extra);
+    if let (Some(alpha), Some(extra)) = (options.alpha, &mut spec.extra_samples) {
+        match extra.last_mut() {
+            Some(last) => *last = alpha,
+            None => {
+                return Err(input.refuse("there is no band beyond the colours that could be alpha".into()));
+            }
+        }
+    }
+    if spec.photometric == Some(Photometric::Palette) {
+        spec.colour_map = image.colour.colour_map.clone();
+    }
+    spec.mask = level_has_mask(input, read);
+    spec.metadata = metadata_of(input, read, options)?;
+    spec.extra_fields = tags_of(input, read, warnings);
+    Ok(spec)
+}
+
+fn level_has_mask(input: &Dataset, read: &ReadOptions) -> bool {
+    let index = read.overview.map_or(0, |level| level.saturating_add(1));
+    let level = input.pages().get(read.page).and_then(|page| page.levels.get(index));
+    level.is_some_and(|level| level.mask.is_some())
+}
+
+/// What the chosen bands mean: the colours of the input where all of them come first, else data.
+fn meaning(image: &Image, bands: &[u16]) -> (Photometric, Vec<ExtraSample>) {
+    let own = match image.colour.photometric {
+        // Such samples are read as RGB.
+        Photometric::YCbCr if image.colour.ycbcr.is_some() || is_picture(image.compression) => {
+            Photometric::Rgb
+        }
+        Photometric::Mask | Photometric::LogL | Photometric::LogLuv => Photometric::MinIsBlack,
+        Photometric::Palette if image.colour.colour_map.is_none() => Photometric::MinIsBlack,
+        other => other,
+    };
+    let colours = own.colour_samples();
+    let kept = bands.iter().take(usize::from(colours)).copied().eq(1..=colours);
+    let photometric = if kept { own } else { Photometric::MinIsBlack };
+    let beyond = bands.iter().skip(usize::from(photometric.colour_samples()));
+    let extra_of = |band: &u16| {
+        let at = usize::from(band.saturating_sub(1)).checked_sub(usize::from(colours));
+        at.and_then(|at| image.colour.extra_samples.get(at)).copied().unwrap_or(ExtraSample::Unspecified)
+    };
+    (photometric, beyond.map(extra_of).collect())
+}
+
+/// Codecs that give RGB whatever they store.
+fn is_picture(compression: Compression) -> bool {
+    use Compression as C;
+    matches!(
+        compression,
+        C::Jpeg | C::OldJpeg | C::WebP | C::JpegXl | C::Jpeg2000 | C::Jpeg2000YCbCr | C::Jpeg2000Rgb
+    )
+}
+
+fn metadata_of(input: &Dataset, read: &ReadOptions, options: &ConvertOptions) -> Result<Metadata> {
+    let target = input.target(read)?;
+    let mut metadata = match read.page {
+        0 => input.metadata().clone(),
+        _ => Metadata::default(),
+    };
+    let all: Vec<_> = std::mem::take(&mut metadata.bands);
+    let chosen = |&band: &u16| all.get(usize::from(band.saturating_sub(1))).cloned().unwrap_or_default();
+    metadata.bands = target.bands.iter().map(chosen).collect();
+    if target.bands.first() != Some(&1) {
+        metadata.categories.clear();
+    }
+    let full = input.target(&ReadOptions { window: None, overview: None, ..read.clone() })?.image;
+    let whole = (target.window.width, target.window.height) == (full.width, full.height);
+    if !whole {
+        // They speak of other pixels.
+        for band in &mut metadata.bands {
+            band.statistics = None;
+            band.items.retain(|(name, _)| !name.starts_with("STATISTICS_"));
+        }
+    }
+    let ratio = |full: u32, level: u32| f64::from(full) / f64::from(level.max(1));
+    let scale = (ratio(full.width, target.image.width), ratio(full.height, target.image.height));
+    let corner = (f64::from(target.window.x), f64::from(target.window.y));
+    let geo = &mut metadata.georeference;
+    geo.transform = input.transform(read)?;
+    for gcp in &mut geo.gcps {
+        gcp.column = gcp.column / scale.0 - corner.0;
+        gcp.row = gcp.row / scale.1 - corner.1;
+    }
+    if let Some(rpc) = &mut geo.rpc {
+        rpc.sample = (rpc.sample.0 / scale.0 - corner.0, rpc.sample.1 / scale.0);
+        rpc.line = (rpc.line.0 / scale.1 - corner.1, rpc.line.1 / scale.1);
+    }
+    if let Some(transform) = options.transform {
+        geo.transform = Some(transform);
+        geo.gcps.clear();
+    }
+    if let Some(crs) = &options.crs {
+        match geo.gcps.is_empty() || geo.transform.is_some() {
+            true => geo.crs = Some(crs.clone()),
+            false => geo.gcp_crs = Some(crs.clone()),
+        }
+    }
+    if let Some(nodata) = options.nodata {
+        metadata.nodata = nodata;
+    }
+    Ok(metadata)
+}
+
+/// The options, completed from how the input is stored.
+pub(crate) fn write_options(
+    input: &Dataset,
+    read: &ReadOptions,
+    spec: &RasterSpec,
+    options: &ConvertOptions,
+) -> Result<WriteOptions> {
+    let image = input.target(read)?.image;
+    let mut write = options.write.clone();
+    use Compression as C;
+    let keeps_depth = matches!(
+        write.compression,
+        C::None
+            | C::PackBits
+            | C::Lzw
+            | C::Deflate
+            | C::Zstd
+            | C::Lz4
+            | C::Lzma
+            | C::CcittRle
+            | C::CcittRleWord
+            | C::CcittGroup3
+            | C::CcittGroup4
+    );
+    let odd = image.mixed_bits.is_none()
+        && image.sample.format == SampleFormat::Uint
+        && usize::from(image.sample.bits) < spec.data_type.size() * 8;
+    if write.bits.is_none() && keeps_depth && odd {
+        write.bits = Some(image.sample.bits);
+    }
+    let (photometric, _) = spec.colours();
+    let picture = photometric == Photometric::Rgb
+        && spec.data_type == DataType::U8
+        && spec.bands == 3
+        && write.planar == Planar::Chunky;
+    // As GDAL's driver does: a third of the size for colours that nobody sees.
+    if write.format == Format::Cog && write.compression == C::Jpeg && picture && options.photometric.is_none()
+    {
+        write.ycbcr.get_or_insert((2, 2));
+    }
+    Ok(write)
+}

@@ -1,0 +1,84 @@
+//! Which tags of the input go along: what describes the picture and strile does not say itself.
+
+use crate::dataset::Dataset;
+use crate::options::ReadOptions;
+use crate::source::read_ranges;
+use strile_tiff::{FieldType, FieldValue, Tag, ValueData};
+
+/// Baseline tags that describe the picture.
+const DESCRIPTIVE: [Tag; 15] = [
+    Tag::DocumentName,
+    Tag::ImageDescription,
+    Tag::Make,
+    Tag::Model,
+    Tag::Orientation,
+    Tag::MinSampleValue,
+    Tag::MaxSampleValue,
+    Tag::XResolution,
+    Tag::YResolution,
+    Tag::ResolutionUnit,
+    Tag::PageName,
+    Tag::Software,
+    Tag::DateTime,
+    Tag::Artist,
+    Tag::HostComputer,
+];
+
+/// Private tags that strile writes itself, or that point into the input.
+const OWN: [Tag; 12] = [
+    Tag::ImageDepth,
+    Tag::ModelPixelScaleTag,
+    Tag::ModelTiepointTag,
+    Tag::ModelTransformationTag,
+    Tag::ExifIFD,
+    Tag::GeoKeyDirectoryTag,
+    Tag::GeoDoubleParamsTag,
+    Tag::GeoAsciiParamsTag,
+    Tag::GPSIFD,
+    Tag::GDAL_METADATA,
+    Tag::GDAL_NODATA,
+    Tag::RPCCoefficientTag,
+];
+
+/// Private tags of which nobody needs more.
+const LARGEST: u64 = 16 << 20;
+
+/// The tags that go along.
+pub(crate) fn tags_of(
+    input: &Dataset,
+    read: &ReadOptions,
+    warnings: &mut Vec<String>,
+) -> Vec<(Tag, FieldValue)> {
+    let Ok(target) = input.target(&ReadOptions { overview: None, window: None, ..read.clone() }) else {
+        return Vec::new();
+    };
+    let Some(directory) = target.file.tiff.directories.get(target.image.directory) else { return Vec::new() };
+    let goes = |tag: Tag| {
+        DESCRIPTIVE.contains(&tag)
+            || tag == Tag::XMP
+            || (tag.0 >= 32768 && !OWN.contains(&tag) && tag != Tag::LercParameters)
+    };
+    let mut out = Vec::new();
+    for entry in directory.entries().iter().filter(|entry| goes(entry.tag)) {
+        // Offsets mean nothing in another file.
+        if matches!(entry.field_type, FieldType::Ifd | FieldType::Ifd8) {
+            continue;
+        }
+        let bytes = match &entry.data {
+            ValueData::Here(bytes) => Some(bytes.clone()),
+            ValueData::There(range) if range.end - range.start <= LARGEST => {
+                let read = read_ranges(target.file.source.as_ref(), std::slice::from_ref(range));
+                read.ok().and_then(|mut bytes| bytes.pop())
+            }
+            ValueData::There(_) => None,
+        };
+        match bytes {
+            Some(bytes) => {
+                let byte_order = directory.byte_order;
+                out.push((entry.tag, FieldValue::Raw { field_type: entry.field_type, byte_order, bytes }));
+            }
+            None => warnings.push(format!("{} is too large, or cannot be read, and left out", entry.tag)),
+        }
+    }
+    out
+}

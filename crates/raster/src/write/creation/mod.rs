@@ -1,0 +1,108 @@
+//! GDAL's creation options by their names: `COMPRESS=ZSTD`, `BLOCKSIZE=256`.
+//!
+//! Names and values are those of GDAL's GTiff and COG drivers, in any case. One table (`table`) has every name: it
+//! is set, or accepted for the value that strile has anyway, or refused with the reason; nothing is ignored. An
+//! option that does not concern the chosen codec, and options that contradict each other, are errors too, where
+//! the plan of the file does not say so already. What GDAL's defaults are does not matter here: an option that is
+//! not given stays as `ConvertOptions` has it. The one exception is `COMPRESS=WEBP`, which loses by default as
+//! GDAL's does.
+
+mod draft;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use super::options::Format;
+use crate::convert::ConvertOptions;
+use draft::Draft;
+use std::num::NonZeroUsize;
+use table::{Kind, TABLE};
+
+/// What creation options say besides `ConvertOptions`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CreationNotes {
+    /// Threads asked for: `NUM_THREADS`.
+    pub threads: Option<NonZeroUsize>,
+    /// What whoever chose them should know.
+    pub warnings: Vec<String>,
+}
+
+/// Names of the profiles of rio-cogeo: tiles of 512 × 512 pixels, interleaved by pixel, with this compression.
+pub const PROFILES: [&str; 11] = [
+    "deflate",
+    "zstd",
+    "lzw",
+    "jpeg",
+    "webp",
+    "lerc",
+    "lerc_deflate",
+    "lerc_zstd",
+    "packbits",
+    "lzma",
+    "raw",
+];
+
+impl ConvertOptions {
+    /// Takes creation options over, given as names and values; `write.format` is set before.
+    ///
+    /// The error names the option, what is wrong and what there is.
+    pub fn set_creation_options<K: AsRef<str>, V: AsRef<str>>(
+        &mut self,
+        given: &[(K, V)],
+    ) -> Result<CreationNotes, String> {
+        let mut upper: Vec<(String, &str)> = Vec::new();
+        for (name, value) in given {
+            let (name, value) = (name.as_ref().trim().to_ascii_uppercase(), value.as_ref().trim());
+            match upper.iter().find(|(other, _)| *other == name) {
+                Some((_, other)) if !other.eq_ignore_ascii_case(value) => {
+                    return Err(format!("{name} is given twice, as `{other}` and as `{value}`"));
+                }
+                Some(_) => {}
+                None => upper.push((name, value)),
+            }
+        }
+        let mut draft = Draft::default();
+        for (name, value) in &upper {
+            let wrong = |problem: String| format!("{name}={value}: {problem}");
+            match kind_of(name)? {
+                Kind::Set(set) => set(&mut draft, value).map_err(wrong)?,
+                Kind::Only(values, why) => {
+                    if !values.iter().any(|only| only.eq_ignore_ascii_case(value)) {
+                        return Err(wrong(format!("{why}; {} is what there is", values.join(" or "))));
+                    }
+                }
+                Kind::Same(as_image) => {
+                    let image = upper.iter().find(|(other, _)| other == as_image).map(|(_, value)| *value);
+                    if !image.unwrap_or("AUTO").eq_ignore_ascii_case(value) {
+                        return Err(wrong(format!("overviews are stored as the image is; use {as_image}")));
+                    }
+                }
+                Kind::Refused(why) => return Err(wrong((*why).to_owned())),
+            }
+        }
+        draft.apply(self)
+    }
+
+    /// Takes a profile of rio-cogeo over: a cloud-optimized file, for whose tiles and codec creation options may
+    /// say otherwise afterwards.
+    pub fn set_profile(&mut self, name: &str) -> Result<(), String> {
+        let name = name.to_ascii_lowercase();
+        if !PROFILES.contains(&name.as_str()) {
+            return Err(format!("`{name}` is no profile; there are {}", PROFILES.join(", ")));
+        }
+        self.write.format = Format::Cog;
+        let compress = if name == "raw" { "none" } else { name.as_str() };
+        let given = [("COMPRESS", compress), ("BLOCKSIZE", "512"), ("INTERLEAVE", "PIXEL")];
+        self.set_creation_options(&given).map(drop)
+    }
+}
+
+fn kind_of(name: &str) -> Result<&'static Kind, String> {
+    if let Some((_, kind)) = TABLE.iter().find(|(known, _)| *known == name) {
+        return Ok(kind);
+    }
+    let mut names: Vec<&str> =
+        TABLE.iter().filter(|(_, kind)| matches!(kind, Kind::Set(_))).map(|(name, _)| *name).collect();
+    names.sort_unstable();
+    Err(format!("`{name}` is no creation option; there are {}", names.join(", ")))
+}
