@@ -16,6 +16,7 @@ mod flight;
 mod jobs;
 mod pictures;
 mod placement;
+mod reduce;
 mod samples;
 
 use crate::Engine;
@@ -60,6 +61,11 @@ pub const BEHAVIOURS: &[(&str, Behaviour)] = &[
     ("values_without_a_place_are_faults", encode::values_without_a_place_are_faults),
     ("an_encode_job_is_held_against_what_it_is_given", encode::an_encode_job_is_held_against_what_it_is_given),
     ("one_job_encodes_two_layouts", encode::one_job_encodes_two_layouts),
+    ("every_method_reduces_as_written", reduce::every_method_reduces_as_written),
+    ("parts_of_a_reduced_image_agree_with_the_whole", reduce::parts_of_a_reduced_image_agree_with_the_whole),
+    ("reducing_does_not_depend_on_threads", reduce::reducing_does_not_depend_on_threads),
+    ("a_reduce_job_must_fit_its_pixels", reduce::a_reduce_job_must_fit_its_pixels),
+    ("cancelling_stops_reducing", reduce::cancelling_stops_reducing),
 ];
 
 /// Runs a behaviour on an engine, or says that there is none; with `STRILE_REQUIRE_GPU=1` that fails.
@@ -123,6 +129,11 @@ macro_rules! for_each_engine {
                 values_without_a_place_are_faults
                 an_encode_job_is_held_against_what_it_is_given
                 one_job_encodes_two_layouts
+                every_method_reduces_as_written
+                parts_of_a_reduced_image_agree_with_the_whole
+                reducing_does_not_depend_on_threads
+                a_reduce_job_must_fit_its_pixels
+                cancelling_stops_reducing
             }
         })+
     };

@@ -5,6 +5,7 @@
 //! of the reduced one need it; one whose samples all count takes the loop that asks nothing.
 
 use super::Manner;
+use super::four::unmask;
 use super::part::{Group, Part};
 use super::sample::Sample;
 use std::collections::VecDeque;
@@ -166,9 +167,7 @@ impl<'a, T: Sample> Source<'a, T> {
         let Some(mask) = &self.mask else { return };
         for group in mask.groups() {
             let mask = mask.row(group, row, &mut self.bytes);
-            for (valid, mask) in self.valid.chunks_exact_mut(samples).zip(mask) {
-                valid.iter_mut().for_each(|valid| *valid &= *mask != 0);
-            }
+            unmask(&mut self.valid, mask, samples);
         }
     }
 
@@ -187,8 +186,7 @@ impl<'a, T: Sample> Source<'a, T> {
             let start = (start - first) as usize * samples;
             if self.valid.is_empty() && weights.len() == kernel.weights.len() {
                 for sample in 0..samples {
-                    let values = self.values[start + sample..].iter().step_by(samples);
-                    let sum = weighted(weights, values);
+                    let sum = weighted(weights, &self.values[start + sample..], samples);
                     line.values.push(if kernel.divides_rows { sum / divisor } else { sum });
                     line.weights.push(if kernel.divides_rows { 1.0 } else { divisor });
                 }
@@ -215,8 +213,15 @@ impl<'a, T: Sample> Source<'a, T> {
     }
 }
 
-fn weighted<'v>(weights: &[f64], values: impl Iterator<Item = &'v f64>) -> f64 {
-    weights.iter().zip(values).fold(0.0, |sum, (weight, value)| sum + weight * value)
+/// The weighted sum of every `samples`-th value.
+fn weighted(weights: &[f64], values: &[f64], samples: usize) -> f64 {
+    match samples {
+        1 => weights.iter().zip(values).fold(0.0, |sum, (weight, value)| sum + weight * value),
+        _ => {
+            let values = values.iter().step_by(samples);
+            weights.iter().zip(values).fold(0.0, |sum, (weight, value)| sum + weight * value)
+        }
+    }
 }
 
 /// What the taps of a pixel come to.

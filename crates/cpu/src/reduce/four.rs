@@ -149,6 +149,16 @@ impl<T: Sample> Validity<'_, T> {
                 Some(nodata) => valid.extend(row.iter().map(|v| *v != nodata && !v.is_nan())),
                 None => valid.extend(row.iter().map(|v| !v.is_nan())),
             }
+            unmask(valid, mask, samples);
+        }
+    }
+}
+
+/// Marks the samples of masked pixels as not valid; an empty mask masks nothing.
+pub(super) fn unmask(valid: &mut [bool], mask: &[u8], samples: usize) {
+    match samples {
+        1 => valid.iter_mut().zip(mask).for_each(|(valid, mask)| *valid &= *mask != 0),
+        _ => {
             for (valid, mask) in valid.chunks_exact_mut(samples).zip(mask) {
                 valid.iter_mut().for_each(|valid| *valid &= *mask != 0);
             }
@@ -178,19 +188,28 @@ fn holed<T: Sample>(
     reduced: &mut [T],
 ) {
     let nodata = validity.nodata;
-    let computed: fn([T; 4], [bool; 4]) -> T = match method {
-        Resampling::Min => min,
-        Resampling::Max => max,
-        Resampling::Median => median,
-        Resampling::Mode => mode,
-        Resampling::Rms => T::rms,
-        _ => {
-            return each_valid(lines, samples, reduced, |values, valid| {
-                settle(nodata, T::mean, values, valid)
-            });
+    let all = |valid: &[bool]| valid.iter().fold(true, |all, valid| all & valid);
+    // Roots are rounded in another way where all are valid, and so are means of floats.
+    let exact = !T::FLOAT && method != Resampling::Rms;
+    if exact && all(&lines.top_valid) && all(&lines.bottom_valid) {
+        whole(method, lines, samples, reduced);
+        if let Some(nodata) = nodata {
+            let beside = nodata.beside();
+            reduced.iter_mut().for_each(|v| *v = if *v == nodata { beside } else { *v });
         }
-    };
-    each_valid(lines, samples, reduced, |values, valid| settle(nodata, computed, values, valid));
+        return;
+    }
+    match method {
+        Resampling::Min => each_valid(lines, samples, reduced, |v, valid| settle(nodata, min, v, valid)),
+        Resampling::Max => each_valid(lines, samples, reduced, |v, valid| settle(nodata, max, v, valid)),
+        Resampling::Median => {
+            each_valid(lines, samples, reduced, |v, valid| settle(nodata, median, v, valid))
+        }
+        Resampling::Mode => each_valid(lines, samples, reduced, |v, valid| settle(nodata, mode, v, valid)),
+        Resampling::Rms => each_valid(lines, samples, reduced, |v, valid| settle(nodata, T::rms, v, valid)),
+        // The others are not methods of this module.
+        _ => each_valid(lines, samples, reduced, |v, valid| settle(nodata, T::mean, v, valid)),
+    }
 }
 
 /// What comes of four pixels: nodata where none is valid, and only there.
@@ -250,13 +269,28 @@ fn each_of<T: Sample, const SAMPLES: usize>(
 }
 
 /// Every four pixels of a row and whether they are valid.
-#[expect(clippy::indexing_slicing, reason = "chunks of 2 × samples, indices below samples")]
 fn each_valid<T: Sample>(
     lines: &Lines<T>,
-    n: usize,
+    samples: usize,
     reduced: &mut [T],
     compute: impl Fn([T; 4], [bool; 4]) -> T,
 ) {
+    match samples {
+        1 => each_valid_of::<T, 1>(lines, samples, reduced, compute),
+        3 => each_valid_of::<T, 3>(lines, samples, reduced, compute),
+        4 => each_valid_of::<T, 4>(lines, samples, reduced, compute),
+        _ => each_valid_of::<T, 0>(lines, samples, reduced, compute),
+    }
+}
+
+#[expect(clippy::indexing_slicing, reason = "chunks of 2 × samples, indices below samples")]
+fn each_valid_of<T: Sample, const SAMPLES: usize>(
+    lines: &Lines<T>,
+    samples: usize,
+    reduced: &mut [T],
+    compute: impl Fn([T; 4], [bool; 4]) -> T,
+) {
+    let n = if SAMPLES == 0 { samples } else { SAMPLES };
     let above = lines.top.chunks_exact(2 * n).zip(lines.bottom.chunks_exact(2 * n));
     let valid = lines.top_valid.chunks_exact(2 * n).zip(lines.bottom_valid.chunks_exact(2 * n));
     for (reduced, ((top, bottom), (t, b))) in reduced.chunks_exact_mut(n).zip(above.zip(valid)) {
@@ -298,15 +332,24 @@ fn taken<T: Sample>(values: [T; 4], valid: [bool; 4]) -> impl Iterator<Item = T>
 }
 
 fn min<T: Sample>(values: [T; 4], valid: [bool; 4]) -> T {
+    if valid == [true; 4] {
+        return least(least(values[0], values[1]), least(values[2], values[3]));
+    }
     taken(values, valid).reduce(least).unwrap_or(T::VOID)
 }
 
 fn max<T: Sample>(values: [T; 4], valid: [bool; 4]) -> T {
+    if valid == [true; 4] {
+        return most(most(values[0], values[1]), most(values[2], values[3]));
+    }
     taken(values, valid).reduce(most).unwrap_or(T::VOID)
 }
 
 /// The lower of the middle ones.
 fn median<T: Sample>(values: [T; 4], valid: [bool; 4]) -> T {
+    if valid == [true; 4] {
+        return median_of_four(values[0], values[1], values[2], values[3]);
+    }
     let below = |value: T| taken(values, valid).filter(|other| *other < value).count();
     let upto = |value: T| taken(values, valid).filter(|other| *other <= value).count();
     let middle = (usize::from(count(valid)).saturating_sub(1)) / 2;
@@ -314,6 +357,9 @@ fn median<T: Sample>(values: [T; 4], valid: [bool; 4]) -> T {
 }
 
 fn mode<T: Sample>(values: [T; 4], valid: [bool; 4]) -> T {
+    if valid == [true; 4] {
+        return mode_of_four(values[0], values[1], values[2], values[3]);
+    }
     let (mut best, mut most) = (T::VOID, 0);
     for (index, value) in taken(values, valid).enumerate() {
         let times = taken(values, valid).take(index + 1).filter(|other| *other == value).count();

@@ -198,7 +198,7 @@ macro_rules! integer {
             fn mean_of_four(a: Self, b: Self, c: Self, d: Self) -> Self {
                 let sum = a as $wide + b as $wide + c as $wide + d as $wide;
                 // Half of four, less one below zero, and an arithmetic shift: half away from zero.
-                ((sum + 2 - <$wide>::from(sum < 0)) >> 2) as Self
+                ((sum + 2 - <$wide>::from(Self::MIN != 0 && sum < 0)) >> 2) as Self
             }
 
             fn mean(values: [Self; 4], valid: [bool; 4]) -> Self {
