@@ -29,10 +29,10 @@ impl Metadata {
     pub fn from_parts(items: &[MetadataItem], bands: &[BandMetadata]) -> Self {
         let whole = Self { items: items.iter().filter(|i| i.sample.is_none()).cloned().collect() };
         let has_rpc = whole.rpc(&mut Vec::new()).is_some();
-        let kept = |item: &MetadataItem| {
-            !MADE_UP.contains(&item.domain.as_str())
-                && !(item.domain.is_empty() && item.name == "AREA_OR_POINT")
-                && !(item.domain == "RPC" && has_rpc)
+        let kept = |item: &MetadataItem| match item.domain.as_str() {
+            "" => item.name != "AREA_OR_POINT",
+            "RPC" => !has_rpc,
+            domain => !MADE_UP.contains(&domain),
         };
         let mut out: Vec<MetadataItem> = whole.items.into_iter().filter(kept).collect();
         for (sample, band) in (0_u32..).zip(bands) {

@@ -61,9 +61,11 @@ impl Pam {
 
     /// What the elements inside say; those of a VRT's root are the same but for the name of its bands.
     pub fn from_element(root: &Element, warnings: &mut Vec<GeoWarning>) -> Self {
-        let mut pam = Self::default();
-        pam.crs = root.child_text("SRS").and_then(|text| crs(text, warnings));
-        pam.transform = root.child_text("GeoTransform").and_then(|text| transform(text, warnings));
+        let mut pam = Self {
+            crs: root.child_text("SRS").and_then(|text| crs(text, warnings)),
+            transform: root.child_text("GeoTransform").and_then(|text| transform(text, warnings)),
+            ..Self::default()
+        };
         if let Some(list) = root.child("GCPList") {
             pam.gcp_crs =
                 list.attribute("Projection").filter(|t| !t.is_empty()).and_then(|t| crs(t, warnings));

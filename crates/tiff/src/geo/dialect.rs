@@ -67,7 +67,11 @@ pub(super) fn system(node: &Node) -> Result<System, String> {
         let System { horizontal, heights: Heights::None, .. } = system(horizontal)? else {
             return Err("a compound system whose horizontal part has heights".to_owned());
         };
-        return Ok(System { horizontal, heights: Heights::Vertical(self::vertical(vertical)?), name });
+        let given = System { horizontal, heights: Heights::Vertical(self::vertical(vertical)?), name };
+        // The parts of a registered system have codes that a text may leave out.
+        let known = registered(node).filter(|found| found != node).and_then(|found| system(&found).ok());
+        let known = known.filter(|known| identify::same(&known.horizontal, &given.horizontal));
+        return Ok(known.unwrap_or(given));
     }
     let heights = Heights::of_third_axis(node)?;
     if node.is(&PROJECTED) {
@@ -138,7 +142,13 @@ fn geographic(node: &Node) -> Result<Node, String> {
         return Err("a system derived from another by a conversion".to_owned());
     }
     check_axes(node, false, false)?;
-    let unit = unit(node, ("degree", DEGREE))?;
+    // Under a projected system of WKT 2, the prime meridian alone tells the unit.
+    let meridian_unit = || node.child(&["PRIMEM", "PRIMEMERIDIAN"])?.child(&["ANGLEUNIT", "UNIT"]);
+    let from = if unit_of(node).is_some() { None } else { meridian_unit() };
+    let unit = match from.and_then(|unit| Some((unit.name()?, unit.f64(1).filter(|v| *v > 0.0)?))) {
+        Some((name, size)) => Node::named("UNIT", name).number(size),
+        None => unit(node, ("degree", DEGREE))?,
+    };
     let size = unit.f64(1).unwrap_or(DEGREE);
     let name = node.name().unwrap_or("unknown");
     // ESRI's names begin so.

@@ -6,6 +6,7 @@
 use super::super::crs::{Crs, CrsKind};
 use super::super::dialect::{self, Heights, System};
 use super::super::keys::{GeoKeys, KeyValue, USER_DEFINED, key};
+use super::super::registry;
 use super::super::warning::{GeoWarning, GeoWarningCode as Code};
 use super::super::wkt::Node;
 use super::{horizontal, vertical};
@@ -70,7 +71,7 @@ fn with_heights_beside(system: System, crs: &Crs) -> System {
 
 /// A code whose definition is not held here.
 fn bare_code(crs: &Crs) -> Result<Written, String> {
-    let code = crs.epsg.and_then(|code| horizontal::key_code(code));
+    let code = crs.epsg.and_then(horizontal::key_code);
     let code = code.ok_or("a reference system with neither a definition nor a code that keys can hold")?;
     let mut keys = GeoKeys { revision: (1, 0), ..Default::default() };
     put(&mut keys, key::CITATION, crs.name.as_str());
@@ -90,11 +91,19 @@ fn bare_code(crs: &Crs) -> Result<Written, String> {
 
 /// What keys cannot describe: its name, its text where it is WKT 1, and the sidecar.
 fn citation(crs: &Crs, node: &Node, reason: &str, warnings: &mut Vec<GeoWarning>) -> Written {
-    let message = format!("{reason}: keys hold only the name; the definition is in the .aux.xml");
+    let message =
+        format!("{reason}: keys hold no more than name and code; the definition is in the .aux.xml");
     warnings.push(GeoWarning::new(Code::UnsupportedCrs, "GeoKeyDirectory", message));
     let mut keys = GeoKeys { revision: (1, 0), ..Default::default() };
-    put(&mut keys, key::MODEL_TYPE, USER_DEFINED);
     put(&mut keys, key::CITATION, crs.name.as_str());
+    // A code of a newer registry than the one held here means something to others.
+    let newer = node.epsg_code().filter(|code| registry::lookup(*code).is_none());
+    if let (CrsKind::Projected, Some(code)) = (crs.kind, newer.and_then(horizontal::key_code)) {
+        put(&mut keys, key::MODEL_TYPE, 1);
+        put(&mut keys, key::PROJECTED_CRS, code);
+        return Written { keys, needs_sidecar: true };
+    }
+    put(&mut keys, key::MODEL_TYPE, USER_DEFINED);
     let text = node.to_string();
     if node.is(&["PROJCS"]) && text.len() <= LONGEST_CITATION {
         put(&mut keys, key::PROJECTED_CITATION, format!("ESRI PE String = {text}").as_str());

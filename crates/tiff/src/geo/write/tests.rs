@@ -194,6 +194,10 @@ fn what_keys_cannot_describe_goes_to_the_sidecar() {
         let both = crate::gdal::pam::apply(back, Some(&out.sidecar), None);
         assert_eq!(both.crs, Some(crs));
     }
+    // A code that is not held here is kept for those who know it.
+    let newer = krovak.replace("\"5514\"", "\"19999\"");
+    let (out, back, _) = written(&Crs::from_user_input(&newer).unwrap(), AreaOrPoint::Area);
+    assert_eq!((back.crs.unwrap().epsg, out.sidecar.crs.is_some()), (Some(19999), true));
     // WKT 1 of a projected system is in the file as well.
     let (out, back, _) = written(
         &Crs::from_user_input(&krovak.replace(",AUTHORITY[\"EPSG\",\"5514\"]", "")).unwrap(),
@@ -290,4 +294,21 @@ fn numbers_that_no_file_should_hold_are_errors() {
     assert_eq!(tags_of(&geo).unwrap_err(), "control point 1 is not finite");
     let crs = Crs { wkt: Some("PROJCS[".to_owned()), ..Crs::from_epsg(4326).unwrap() };
     assert!(tags_of(&Georeference { crs: Some(crs), ..Default::default() }).is_err());
+}
+
+/// A definition with every byte changed and cut at every byte: tags, a sidecar or an error.
+#[test]
+fn no_definition_makes_a_panic() {
+    let text = r#"PROJCRS["o",BASEGEOGCRS["g",DATUM["d",ELLIPSOID["e",6378137,298.25]],PRIMEM["p",1,ANGLEUNIT["grad",0.0157]]],CONVERSION["c",METHOD["Mercator (variant B)"],PARAMETER["Latitude of 1st standard parallel",44]],CS[Cartesian,2],LENGTHUNIT["f",0.3],ID["EPSG",3994]]"#;
+    for at in 0..text.len() {
+        for byte in [b'[', b'"', b'9', b'-', b'e'] {
+            let mut changed = text.as_bytes().to_vec();
+            changed[at] = byte;
+            if let Ok(crs) = Crs::from_user_input(&String::from_utf8_lossy(&changed)) {
+                let out = tags_of(&Georeference { crs: Some(crs), ..Default::default() });
+                let _ = out.map(|out| read(&out));
+            }
+        }
+        assert!(Crs::from_user_input(&text[..at]).is_err());
+    }
 }
