@@ -32,6 +32,7 @@ mod mask;
 mod metadata;
 mod open;
 mod options;
+mod overview;
 mod pages;
 mod pieces;
 mod pipeline;
@@ -55,6 +56,7 @@ pub use mask::MaskSource;
 pub use metadata::Metadata;
 pub use open::OpenOptions;
 pub use options::{Device, Interleave, Layer, OnFault, ReadOptions};
+pub use overview::{OverviewOptions, add_overviews};
 pub use pages::{Level, Page};
 pub use pieces::{PieceLimits, Pieces};
 pub use plan::{Fetch, MemoryNeed, PlanFigures, ReadPlan};
@@ -71,5 +73,6 @@ pub use strile_tiff::{Compression, DataType, Limits, Photometric, Planar, Predic
 pub use vrt::{IndexOptions, Missing, Vrt, VrtOptions, is_vrt, write_index};
 pub use window::Window;
 pub use write::{
-    BigTiff, BlockChoice, Format, Overviews, Piece, PredictorChoice, RasterSpec, WriteOptions, WriteReport, Writer,
+    BigTiff, BlockChoice, CreationNotes, Format, Overviews, PROFILES, Piece, PredictorChoice, RasterSpec,
+    WriteOptions, WriteReport, Writer,
 };

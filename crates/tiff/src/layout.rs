@@ -26,11 +26,13 @@ pub fn directories_len(form: FileForm, directories: &[NewDirectory]) -> u64 {
     directories.iter().map(|directory| form.directory_len(directory) + form.arrays_len(directory)).sum()
 }
 
-/// Directories one after the other from `first`, chained in this order, then the arrays of all.
+/// Directories one after the other from `first`, chained in this order and then to `then` (0 at the end of the
+/// chain), and the arrays of all.
 pub fn place_directories(
     form: FileForm,
     directories: &[(NewDirectory, BlockSpans)],
     first: u64,
+    then: u64,
 ) -> Result<PlacedDirectories, PastClassic> {
     let mut at = first;
     let mut arrays =
@@ -39,7 +41,7 @@ pub fn place_directories(
     let mut tail = Vec::new();
     for (index, (directory, spans)) in directories.iter().enumerate() {
         let end = at + form.directory_len(directory);
-        let next = if index + 1 == directories.len() { 0 } else { end };
+        let next = if index + 1 == directories.len() { then } else { end };
         bytes.extend(form.directory(directory, spans, at, arrays, next)?);
         tail.extend(form.arrays(directory, spans)?);
         arrays += form.arrays_len(directory);
@@ -115,7 +117,7 @@ mod tests {
             };
             let first = form.header_len();
             let list = [one(7, 5), one(3, 1)];
-            let placed = place_directories(form, &list, first).unwrap();
+            let placed = place_directories(form, &list, first, 0).unwrap();
             let lens: Vec<_> = list.iter().map(|(directory, _)| directory.clone()).collect();
             assert_eq!(placed.bytes.len() as u64, directories_len(form, &lens));
             let mut file = form.header(first).unwrap();

@@ -98,6 +98,13 @@ impl FileForm {
         Ok(bytes)
     }
 
+    /// A pointer to a directory.
+    pub fn pointer(self, directory: u64) -> Result<Vec<u8>, PastClassic> {
+        let mut bytes = Vec::with_capacity(8);
+        self.put_offset(directory, &mut bytes)?;
+        Ok(bytes)
+    }
+
     /// Bytes of the header.
     pub const fn header_len(self) -> u64 {
         match self.variant {

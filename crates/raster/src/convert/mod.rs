@@ -12,16 +12,17 @@ mod spec;
 mod tags;
 
 pub use options::ConvertOptions;
+pub(crate) use pieces::{Cut, cut};
+pub(crate) use spec::spec_of;
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::options::{Interleave, Layer, ReadOptions};
 use crate::sink::Sink;
 use crate::window::Window;
-use crate::write::{Format, Piece, RasterSpec, WriteReport, Writer};
+use crate::write::{Format, FullImage, Piece, RasterSpec, WriteReport, Writer};
 use adopt::Adopted;
-use pieces::{Cut, cut};
-use spec::{spec_of, write_options};
+use spec::write_options;
 use strile_engine::Context;
 use strile_tiff::Planar;
 
@@ -73,8 +74,9 @@ impl<'a> Conversion<'a> {
         };
         // Copied blocks come before the first block of a mask.
         write.spooled |= write.format == Format::GeoTiff && adopted.is_some() && spec.mask;
-        let layout = adopted.as_ref().map(Adopted::layout);
-        let writer = Writer::create_adopting(sink, spec, &write, layout, context)?;
+        let full =
+            adopted.as_ref().map_or(FullImage::Encoded, |adopted| FullImage::Adopted(adopted.layout()));
+        let writer = Writer::create_from(sink, spec, &write, full, context)?;
         Ok(Self { input, read, cut, adopted, writer, warnings })
     }
 
@@ -123,7 +125,7 @@ impl<'a> Conversion<'a> {
 }
 
 /// Reads one window of the input and gives it to the writer.
-fn feed(
+pub(crate) fn feed(
     input: &Dataset,
     read: &ReadOptions,
     window: Window,

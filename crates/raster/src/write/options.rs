@@ -67,6 +67,8 @@ pub enum Overviews {
     Auto,
     /// None.
     None,
+    /// Halved until the image fits into one block.
+    UntilOneBlock,
     /// This many, each half of the one above.
     Count(u32),
 }

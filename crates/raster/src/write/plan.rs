@@ -31,6 +31,28 @@ pub(crate) struct LevelPlan {
     pub(crate) mask: Option<EncodeLayout>,
 }
 
+/// Where the blocks of the full image come from.
+#[derive(Debug, Clone)]
+pub(crate) enum FullImage {
+    /// They are encoded from pixels.
+    Encoded,
+    /// They come encoded already, stored like this, out of another file.
+    Adopted(Arc<BlockLayout>),
+    /// They are in another file, or in the one that overviews are appended to: overviews alone are written.
+    Elsewhere(Option<Appended>),
+}
+
+/// Where overviews go in a file that is there already.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Appended {
+    /// The end of the file: the first byte that is written, an even one.
+    pub(crate) at: u64,
+    /// Where the pointer to the next directory is that will lead to them.
+    pub(crate) pointer: u64,
+    /// Where it leads now.
+    pub(crate) then: u64,
+}
+
 /// How a raster is written. The encoder is fixed here and never changes in mid-file.
 #[derive(Debug, Clone)]
 pub(crate) struct WritePlan {
@@ -44,8 +66,8 @@ pub(crate) struct WritePlan {
     pub(crate) levels: Vec<LevelPlan>,
     /// How overviews are made.
     pub(crate) resampling: Resampling,
-    /// Blocks of the full image come encoded already, out of another file.
-    pub(crate) adopted: bool,
+    /// Where the blocks of the full image come from.
+    pub(crate) full: FullImage,
     /// Samples with this value are not valid.
     pub(crate) nodata: Option<Fill>,
     /// The most bytes that the file can have.
@@ -59,7 +81,7 @@ pub(crate) struct WritePlan {
 const CELL_BYTES: u64 = 1 << 18;
 
 /// The side of a tile that nobody chose.
-const TILE: u32 = 512;
+pub(crate) const TILE: u32 = 512;
 
 /// Bytes of a strip that nobody chose.
 const STRIP_BYTES: u64 = 64 << 10;
@@ -68,7 +90,7 @@ const STRIP_BYTES: u64 = 64 << 10;
 pub(crate) fn plan_write(
     spec: &RasterSpec,
     options: &WriteOptions,
-    adopted: Option<Arc<BlockLayout>>,
+    full: FullImage,
     (engine, engine_reason): (&dyn Engine, &str),
 ) -> Result<WritePlan, String> {
     if spec.width == 0 || spec.height == 0 || spec.bands == 0 {
@@ -117,8 +139,8 @@ pub(crate) fn plan_write(
             nan_to: nodata.filter(|_| options.nan_to_nodata && !is_nan(spec)),
             sparse: options.sparse.then(|| nodata.unwrap_or_default()),
         };
-        let image = match (&adopted, index) {
-            (Some(block), 0) => EncodeLayout { block: Arc::clone(block), ..image },
+        let image = match (&full, index) {
+            (FullImage::Adopted(block), 0) => EncodeLayout { block: Arc::clone(block), ..image },
             _ => engine.prepare(image)?,
         };
         let mask = match spec.mask {
@@ -142,7 +164,7 @@ pub(crate) fn plan_write(
         planar: options.planar,
         levels,
         resampling,
-        adopted: adopted.is_some(),
+        full,
         nodata,
         bound,
         engine: (engine.name().to_owned(), engine_reason.to_owned(), engine.encoder().to_owned()),
@@ -230,7 +252,7 @@ fn level_sizes(spec: &RasterSpec, options: &WriteOptions, grid: &BlockGrid) -> V
     let mut sizes = vec![(spec.width, spec.height)];
     let wanted = match (options.overviews, options.format) {
         (Overviews::None, _) | (Overviews::Auto, Format::GeoTiff) => 0,
-        (Overviews::Auto, Format::Cog) => u32::MAX,
+        (Overviews::Auto, Format::Cog) | (Overviews::UntilOneBlock, _) => u32::MAX,
         (Overviews::Count(count), _) => count,
     };
     let (mut width, mut height) = (spec.width, spec.height);

@@ -7,7 +7,7 @@
 use super::cells::refused;
 use super::index::LevelIndex;
 use super::options::{Format, WriteOptions};
-use super::plan::WritePlan;
+use super::plan::{Appended, FullImage, WritePlan};
 use crate::error::{Error, Result};
 use crate::sink::Sink;
 use crate::spool::Spool;
@@ -42,7 +42,10 @@ pub(crate) struct Store {
     ghost: GhostArea,
     levels: Vec<LevelIndex>,
     straight: bool,
-    /// Bytes given to the sink.
+    /// The first level that is stored: 1 where the full image is elsewhere.
+    first_level: usize,
+    appended: Option<Appended>,
+    /// Bytes given to the sink, and those that were in the file before.
     written: u64,
     early: Early,
 }
@@ -58,7 +61,11 @@ struct Early {
 impl Store {
     pub(crate) fn new(sink: Box<dyn Sink>, plan: &WritePlan, options: &WriteOptions) -> Result<Self> {
         let masked = plan.levels.first().is_some_and(|level| level.mask.is_some());
-        let straight = plan.format == Format::GeoTiff && !options.spooled && sink.can_patch();
+        let (elsewhere, appended) = match plan.full {
+            FullImage::Elsewhere(appended) => (true, appended),
+            FullImage::Encoded | FullImage::Adopted(_) => (false, None),
+        };
+        let straight = plan.format == Format::GeoTiff && !options.spooled && !elsewhere && sink.can_patch();
         let mut store = Self {
             sink,
             spool: None,
@@ -68,7 +75,9 @@ impl Store {
             ghost: GhostArea { planar: plan.planar, masks_follow: masked && plan.planar == Planar::Chunky },
             levels: plan.levels.iter().map(LevelIndex::new).collect(),
             straight,
-            written: 0,
+            first_level: usize::from(elsewhere),
+            appended,
+            written: appended.map_or(0, |appended| appended.at),
             early: Early { next: 0, waiting: BTreeMap::new(), bytes: 0, limit: options.buffer },
         };
         if straight {
@@ -177,7 +186,7 @@ impl Store {
         &mut self,
         directories: Vec<(NewDirectory, Option<NewDirectory>)>,
     ) -> Result<Stored> {
-        let missing: usize = self.levels.iter().map(LevelIndex::missing).sum();
+        let missing: usize = self.levels.iter().skip(self.first_level).map(LevelIndex::missing).sum();
         if missing > 0 {
             return Err(refused(format!("{missing} blocks were never encoded")));
         }
@@ -206,7 +215,7 @@ impl Store {
         }
         tables.reverse();
         let placed =
-            place_directories(self.form, &in_order(directories, tables), first).map_err(past_classic)?;
+            place_directories(self.form, &in_order(directories, tables), first, 0).map_err(past_classic)?;
         let mut head = self.form.header(first).map_err(past_classic)?;
         head.extend_from_slice(self.ghost.text().as_bytes());
         head.resize(usize::try_from(first).unwrap_or(usize::MAX), 0);
@@ -219,9 +228,10 @@ impl Store {
     }
 
     fn finish_plain(&mut self, directories: Vec<(NewDirectory, Option<NewDirectory>)>) -> Result<()> {
-        let mut at = if self.straight { self.written } else { self.form.header_len() };
+        let begun = self.straight || self.appended.is_some();
+        let mut at = if begun { self.written } else { self.form.header_len() };
         let mut tables = Vec::with_capacity(self.levels.len());
-        for (index, level) in self.levels.iter().enumerate() {
+        for (index, level) in self.levels.iter().enumerate().skip(self.first_level) {
             let here = self.straight && index == 0;
             tables.push(level.spans(0, |position, size| {
                 if here {
@@ -234,22 +244,28 @@ impl Store {
         }
         let first = at + at % 2;
         let header = self.form.header(first).map_err(past_classic)?;
-        if !self.straight {
+        if !begun {
             self.append(&header)?;
         }
-        for level in usize::from(self.straight)..self.levels.len() {
+        for level in self.first_level.max(usize::from(self.straight))..self.levels.len() {
             self.copy_level(level, 0)?;
         }
         if self.written % 2 == 1 {
             self.append(&[0])?;
         }
-        let placed =
-            place_directories(self.form, &in_order(directories, tables), first).map_err(past_classic)?;
+        let then = self.appended.map_or(0, |appended| appended.then);
+        let directories = in_order(directories, tables);
+        let placed = place_directories(self.form, &directories, first, then).map_err(past_classic)?;
         self.append(&placed.bytes)?;
-        if self.straight {
-            self.sink.patch(0, &header).map_err(|error| Error::io(Path::new(self.sink.name()), error))?;
-        }
-        Ok(())
+        let patched = match self.appended {
+            None if self.straight => self.sink.patch(0, &header),
+            None => Ok(()),
+            Some(appended) => {
+                let pointer = self.form.pointer(first).map_err(past_classic)?;
+                self.sink.patch(appended.pointer, &pointer)
+            }
+        };
+        patched.map_err(|error| Error::io(Path::new(self.sink.name()), error))
     }
 
     /// Copies the records of a level from the spool, as few runs as their order allows.

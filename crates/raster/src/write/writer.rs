@@ -10,7 +10,7 @@ use super::halo::{Below, Waiting};
 use super::index::LevelIndex;
 use super::options::WriteOptions;
 use super::piece::Piece;
-use super::plan::{WritePlan, plan_write};
+use super::plan::{FullImage, WritePlan, plan_write};
 use super::spec::RasterSpec;
 use super::store::{Arrived, Store};
 use crate::Window;
@@ -20,8 +20,8 @@ use crate::sink::Sink;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use strile_engine::{
-    BlockAddress, BlockLayout, Context, EncodeJob, EncodeLayout, EncodeTask, EncodedBlocks, EngineError,
-    Lease, OutputSpec, Pixels, ReduceJob, Reduced, Ticket,
+    BlockAddress, Context, EncodeJob, EncodeLayout, EncodeTask, EncodedBlocks, EngineError, Lease,
+    OutputSpec, Pixels, ReduceJob, Reduced, Ticket,
 };
 use strile_tiff::{BlockKind, Planar};
 
@@ -96,19 +96,19 @@ impl Writer {
         options: &WriteOptions,
         context: &Context,
     ) -> Result<Self> {
-        Self::create_adopting(sink, spec, options, None, context)
+        Self::create_from(sink, spec, options, FullImage::Encoded, context)
     }
 
-    /// The same for a file whose full image comes encoded, as `adopted` says, out of another.
-    pub(crate) fn create_adopting(
+    /// The same for a file whose full image comes from elsewhere.
+    pub(crate) fn create_from(
         sink: Box<dyn Sink>,
         spec: RasterSpec,
         options: &WriteOptions,
-        adopted: Option<Arc<BlockLayout>>,
+        full: FullImage,
         context: &Context,
     ) -> Result<Self> {
         let name = sink.name().to_owned();
-        Work::begin(sink, spec, options, adopted, context)
+        Work::begin(sink, spec, options, full, context)
             .map(|work| Self { work: Some(work) })
             .map_err(|error| named(error, &name))
     }
@@ -125,6 +125,11 @@ impl Writer {
             places * (u64::from(level.grid.planes) + u64::from(level.mask.is_some()))
         };
         self.work.as_ref().map_or(0, |work| work.plan.levels.iter().map(blocks).sum())
+    }
+
+    /// Levels, the full image included.
+    pub(crate) fn levels(&self) -> usize {
+        self.work.as_ref().map_or(0, |work| work.plan.levels.len())
     }
 
     /// The raster that is written, until the file is given up.
@@ -204,12 +209,12 @@ impl Work {
         sink: Box<dyn Sink>,
         spec: RasterSpec,
         options: &WriteOptions,
-        adopted: Option<Arc<BlockLayout>>,
+        full: FullImage,
         context: &Context,
     ) -> Result<Self> {
         let engine = device::choose(options.device).map_err(refused)?;
         let plan =
-            plan_write(&spec, options, adopted, (engine.engine.as_ref(), &engine.reason)).map_err(refused)?;
+            plan_write(&spec, options, full, (engine.engine.as_ref(), &engine.reason)).map_err(refused)?;
         let cost = plan.levels.iter().map(LevelIndex::cost).fold(0u64, u64::saturating_add);
         let index = context.budget.take(cost, "the index of the file's blocks")?;
         let store = Store::new(sink, &plan, options)?;
@@ -387,10 +392,12 @@ impl Work {
                     height,
                     first_band: plane,
                 };
-                if !(self.plan.adopted && cell.level == 0) {
+                if cell.level > 0 || matches!(self.plan.full, FullImage::Encoded) {
                     tasks.extend((0..u32::from(grid.planes)).map(|plane| task(plane, false)));
                 }
-                tasks.extend(cell.mask.iter().map(|_| task(0, true)));
+                if cell.level > 0 || !matches!(self.plan.full, FullImage::Elsewhere(_)) {
+                    tasks.extend(cell.mask.iter().map(|_| task(0, true)));
+                }
                 y += height;
             }
         }
@@ -428,7 +435,7 @@ impl Work {
 
     fn needs_pixels(&self) -> bool {
         let masked = self.plan.levels.first().is_some_and(|level| level.mask.is_some());
-        !self.plan.adopted || masked || self.plan.levels.len() > 1
+        !matches!(self.plan.full, FullImage::Adopted(_)) || masked || self.plan.levels.len() > 1
     }
 
     fn finish(&mut self) -> Result<WriteReport> {
@@ -442,11 +449,16 @@ impl Work {
         while !self.encoding.is_empty() {
             self.land()?;
         }
-        let described = super::describe::describe(&self.spec)?;
+        let mut described = super::describe::describe(&self.spec)?;
         let nodata = described.nodata.as_ref();
-        let directories = (0..self.plan.levels.len())
+        let first = usize::from(matches!(self.plan.full, FullImage::Elsewhere(_)));
+        let directories = (first..self.plan.levels.len())
             .filter_map(|level| directories_of(&self.plan, &self.spec, level, nodata, &described.fields))
             .collect();
+        if first > 0 {
+            // What is said of the raster is said with its full image.
+            (described.aux_xml, described.warnings) = (None, Vec::new());
+        }
         let stored = self.store.finish(directories)?;
         let mut warnings = described.warnings;
         if let Some(xml) = described.aux_xml {

@@ -177,7 +177,9 @@ impl Draft {
         let Self { tiled, block_width, block_height, block_size, .. } = *self;
         if let Some(size) = block_size {
             if [block_width, block_height].iter().flatten().any(|&side| side != size) {
-                return Err("BLOCKSIZE is both sides of a tile; leave BLOCKXSIZE and BLOCKYSIZE out".to_owned());
+                return Err(
+                    "BLOCKSIZE is both sides of a tile; leave BLOCKXSIZE and BLOCKYSIZE out".to_owned()
+                );
             }
             if tiled == Some(false) {
                 return Err("BLOCKSIZE is for tiles; leave TILED=NO out, or use BLOCKYSIZE".to_owned());
