@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use strile::tiff::gdal::{BandMetadata, NoData};
-use strile::{Dataset, ReadOptions, Result};
+use strile::tiff::geo::GeoTransform;
+use strile::{Dataset, Metadata, ReadOptions, Result};
 
 /// A number; those that JSON does not have as strings.
 pub fn number(value: f64) -> Value {
@@ -28,7 +29,11 @@ fn nodata(value: NoData) -> Value {
 /// `epsg`, `nodata`, `transform` and `area_or_point`, null where there is none; then, where known, lists with an
 /// entry for each band of the request (`scales`, `offsets`, `units`, `descriptions`) and the number `gcps`.
 pub fn geo_json(dataset: &Dataset, options: &ReadOptions) -> Result<Value> {
-    let metadata = dataset.metadata();
+    Ok(geo_of(dataset.metadata(), dataset.transform(options)?, options))
+}
+
+/// The same of any metadata, with the transform of the request.
+pub fn geo_of(metadata: &Metadata, transform: Option<GeoTransform>, options: &ReadOptions) -> Value {
     let geo = &metadata.georeference;
     let first_page = options.page == 0;
     let all = || (1..=metadata.bands.len()).filter_map(|band| u16::try_from(band).ok()).collect();
@@ -39,7 +44,6 @@ pub fn geo_json(dataset: &Dataset, options: &ReadOptions) -> Result<Value> {
         }
         false => Vec::new(),
     };
-    let transform = dataset.transform(options)?;
     let crs = geo.crs.as_ref().filter(|_| first_page);
     let mut told = json!({
         "epsg": crs.and_then(|crs| crs.epsg),
@@ -60,5 +64,5 @@ pub fn geo_json(dataset: &Dataset, options: &ReadOptions) -> Result<Value> {
     tell("units", any(|b| b.unit.is_some()), list(|b| json!(b.unit)));
     tell("descriptions", any(|b| b.description.is_some()), list(|b| json!(b.description)));
     tell("gcps", first_page && !geo.gcps.is_empty(), geo.gcps.len().into());
-    Ok(told)
+    told
 }

@@ -5,7 +5,7 @@ use crate::failure::{Failure, tell};
 use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
-use strile::{Budget, Cancel, Context, Dataset, MemorySource, OpenOptions};
+use strile::{Budget, Cancel, Context, Dataset, Input, MemorySource, OpenOptions, Warning};
 
 /// What is the same for all commands of a run.
 pub struct Session {
@@ -57,11 +57,24 @@ impl Session {
         Ok(Dataset::from_source(Arc::new(MemorySource::new(name, bytes)), &OpenOptions::default())?)
     }
 
+    /// Opens a TIFF or a VRT.
+    pub fn open_input(&self, path: &Path, context: &mut Context) -> Result<Input, Failure> {
+        match path.as_os_str() == "-" {
+            true => Ok(Input::Tiff(Box::new(self.open(path, context)?))),
+            false => Ok(Input::open(path, &OpenOptions::default())?),
+        }
+    }
+
     /// Tells what was tolerated.
     pub fn warn(&self, dataset: &Dataset) {
+        self.warn_of(dataset.name(), dataset.warnings());
+    }
+
+    /// Tells what was tolerated in a file of that name.
+    pub fn warn_of(&self, name: &str, warnings: &[Warning]) {
         if !self.quiet {
-            for warning in dataset.warnings() {
-                tell(&format!("warning: {}: {warning} [{}]", dataset.name(), warning.code));
+            for warning in warnings {
+                tell(&format!("warning: {name}: {warning} [{}]", warning.code));
             }
         }
     }

@@ -45,24 +45,34 @@ impl Dataset {
     pub fn window_of_box(&self, options: &ReadOptions, sides: [f64; 4]) -> Result<Window> {
         let image = self.footprint(&ReadOptions { window: None, ..options.clone() })?.image;
         let (width, height) = (image.width, image.height);
-        let no_transform = || self.refuse("has no georeference that a box could be found with".into());
-        let transform = self.level_transform(options, (width, height)).ok_or_else(no_transform)?;
-        let inverse = transform.inverse().ok_or_else(no_transform)?;
-        let [west, south, east, north] = sides;
-        let pixels = inverse.bounds(west, south, east - west, north - south);
-        let side = |low: f64, high: f64, size: u32| {
-            let (first, end) = ((low + EDGE).floor().max(0.0), (high - EDGE).ceil().min(size.into()));
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to size, checked")]
-            (first < end).then_some((first as u32, (end - first) as u32))
-        };
-        let window = side(pixels.min_x, pixels.max_x, width).zip(side(pixels.min_y, pixels.max_y, height));
-        let ((x, width), (y, height)) = window.ok_or_else(|| {
-            let all = transform.bounds(0.0, 0.0, width.into(), height.into());
-            self.refuse(format!(
-                "the box {west},{south},{east},{north} does not touch the image, which covers {},{},{},{}",
-                all.min_x, all.min_y, all.max_x, all.max_y
-            ))
-        })?;
-        Ok(Window { x, y, width, height })
+        let transform = self.level_transform(options, (width, height));
+        window_of(transform, (width, height), sides).map_err(|problem| self.refuse(problem))
     }
+}
+
+/// The window of an image that covers what of a box is in it, or why there is none.
+pub(crate) fn window_of(
+    transform: Option<GeoTransform>,
+    (width, height): (u32, u32),
+    sides: [f64; 4],
+) -> std::result::Result<Window, String> {
+    let no_transform = || "has no georeference that a box could be found with".to_owned();
+    let transform = transform.ok_or_else(no_transform)?;
+    let inverse = transform.inverse().ok_or_else(no_transform)?;
+    let [west, south, east, north] = sides;
+    let pixels = inverse.bounds(west, south, east - west, north - south);
+    let side = |low: f64, high: f64, size: u32| {
+        let (first, end) = ((low + EDGE).floor().max(0.0), (high - EDGE).ceil().min(size.into()));
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to size, checked")]
+        (first < end).then_some((first as u32, (end - first) as u32))
+    };
+    let window = side(pixels.min_x, pixels.max_x, width).zip(side(pixels.min_y, pixels.max_y, height));
+    let ((x, width), (y, height)) = window.ok_or_else(|| {
+        let all = transform.bounds(0.0, 0.0, width.into(), height.into());
+        format!(
+            "the box {west},{south},{east},{north} does not touch the image, which covers {},{},{},{}",
+            all.min_x, all.min_y, all.max_x, all.max_y
+        )
+    })?;
+    Ok(Window { x, y, width, height })
 }

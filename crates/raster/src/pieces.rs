@@ -57,7 +57,54 @@ pub struct Pieces {
     block_height: u32,
 }
 
+/// A result that is cut by rows alone: that of a mosaic.
+pub(crate) struct Whole {
+    pub(crate) data_type: DataType,
+    pub(crate) bands: Vec<u16>,
+    pub(crate) window: Window,
+    pub(crate) block_height: u32,
+    pub(crate) blocks: u64,
+}
+
 impl Pieces {
+    /// The pieces of a result that is cut by rows alone, whatever the size of the file.
+    pub(crate) fn of_rows(
+        whole: Whole,
+        options: &ReadOptions,
+        limits: &PieceLimits,
+        context: &Context,
+    ) -> Self {
+        let Whole { data_type, bands: band_list, window, block_height, blocks } = whole;
+        let room = limits.piece.min(context.budget.limit() / 4).max(1);
+        let bands = u32::try_from(band_list.len()).unwrap_or(u32::MAX);
+        let row = (data_type.size() as u64).saturating_mul(u64::from(window.width));
+        let all = row.saturating_mul(u64::from(window.height)).saturating_mul(u64::from(bands));
+        let all_bands = all <= room || options.interleave == Interleave::BandLast;
+        let piece_row = if all_bands { row.saturating_mul(u64::from(bands)) } else { row };
+        let block_height = block_height.max(1);
+        let rows_of_piece = if piece_row.saturating_mul(u64::from(window.height)) <= room {
+            u32::MAX
+        } else {
+            let block_rows = (room / piece_row.max(1) / u64::from(block_height)).max(1);
+            u32::try_from(block_rows).unwrap_or(u32::MAX).saturating_mul(block_height)
+        };
+        let (rows, columns) = (window.height, window.width);
+        let options = options.clone();
+        Self {
+            data_type,
+            bands,
+            rows,
+            columns,
+            blocks,
+            options,
+            window,
+            band_list,
+            all_bands,
+            rows_of_piece,
+            block_height,
+        }
+    }
+
     /// Windows from top to bottom, cut at rows of blocks.
     fn windows(&self) -> impl Iterator<Item = Window> + '_ {
         let (end, step) = (self.window.y + self.window.height, self.rows_of_piece);
@@ -141,29 +188,35 @@ impl Dataset {
         &self,
         pieces: &Pieces,
         context: &Context,
-        mut give: impl FnMut(Raster) -> std::result::Result<(), E>,
+        give: impl FnMut(Raster) -> std::result::Result<(), E>,
     ) -> std::result::Result<Vec<LocatedFault>, E> {
-        let mut faults: BTreeMap<BlockAddress, LocatedFault> = BTreeMap::new();
-        let groups: Vec<Vec<u16>> = match pieces.all_bands {
-            true => vec![pieces.band_list.clone()],
-            false => pieces.band_list.iter().map(|&band| vec![band]).collect(),
-        };
-        for bands in groups {
-            for window in pieces.windows() {
-                let options = ReadOptions {
-                    window: Some(window),
-                    bands: Some(bands.clone()),
-                    ..pieces.options.clone()
-                };
-                let mut raster = self.read(&options, context)?;
-                for fault in raster.faults.drain(..) {
-                    faults.entry(fault.address).or_insert(fault);
-                }
-                give(raster)?;
-            }
-        }
-        Ok(faults.into_values().collect())
+        read_each(pieces, |options| self.read(options, context), give)
     }
+}
+
+/// Reads each piece with `read`, in order; see `Dataset::read_pieces`.
+pub(crate) fn read_each<E: From<Error>>(
+    pieces: &Pieces,
+    read: impl Fn(&ReadOptions) -> Result<Raster>,
+    mut give: impl FnMut(Raster) -> std::result::Result<(), E>,
+) -> std::result::Result<Vec<LocatedFault>, E> {
+    let mut faults: BTreeMap<BlockAddress, LocatedFault> = BTreeMap::new();
+    let groups: Vec<Vec<u16>> = match pieces.all_bands {
+        true => vec![pieces.band_list.clone()],
+        false => pieces.band_list.iter().map(|&band| vec![band]).collect(),
+    };
+    for bands in groups {
+        for window in pieces.windows() {
+            let options =
+                ReadOptions { window: Some(window), bands: Some(bands.clone()), ..pieces.options.clone() };
+            let mut raster = read(&options)?;
+            for fault in raster.faults.drain(..) {
+                faults.entry(fault.address).or_insert(fault);
+            }
+            give(raster)?;
+        }
+    }
+    Ok(faults.into_values().collect())
 }
 
 /// Blocks of a window, or about as many parts where blocks are cut to `height` rows.

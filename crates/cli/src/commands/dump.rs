@@ -4,13 +4,13 @@ mod formats;
 
 use crate::args::{DumpArgs, Explain, Format};
 use crate::failure::{Failure, Outcome, tell};
-use crate::geo::geo_json;
+use crate::geo::geo_of;
 use crate::input::Session;
 use crate::output::{Sink, plan_json, print, print_json};
 use crate::progress::Bar;
 use formats::{Csv, Image, Plain};
 use std::path::Path;
-use strile::{Dataset, Interleave, LocatedFault, PieceLimits, Pieces, Raster, ReadOptions};
+use strile::{Dataset, Input, Interleave, LocatedFault, PieceLimits, Pieces, Raster, ReadOptions};
 
 /// What a format does with the pieces.
 trait Writer {
@@ -20,7 +20,7 @@ trait Writer {
 
 /// A resolved request.
 struct Request<'a> {
-    dataset: &'a Dataset,
+    dataset: &'a Input,
     options: ReadOptions,
     pieces: Pieces,
     context: strile::Context,
@@ -44,21 +44,23 @@ pub fn run(args: &DumpArgs, session: &Session) -> Result<Outcome, Failure> {
         None => format_of(args.output.as_deref())?,
     };
     let mut context = session.context(&args.engine);
-    let dataset = session.open(&args.file, &mut context)?;
-    session.warn(&dataset);
+    let dataset = session.open_input(&args.file, &mut context)?;
+    let warnings = dataset.warnings();
+    session.warn_of(dataset.name(), &warnings);
     let mut options = args.read_options(match format {
         Format::Raw | Format::Npy => Interleave::BandFirst,
         Format::Png | Format::Csv => Interleave::BandLast,
     });
-    if let Some(bbox) = args.bbox {
+    if let Some(bbox) = args.part.bbox {
         options.window = Some(dataset.window_of_box(&options, bbox.0)?);
     }
     match args.explain {
         Some(Explain::Text) => {
-            return print(&dataset.plan(&options, &context)?.to_string()).map(|()| Outcome::Clean);
+            return print(&planned(&dataset)?.plan(&options, &context)?.to_string()).map(|()| Outcome::Clean);
         }
         Some(Explain::Json) => {
-            return print_json(&plan_json(&dataset.plan(&options, &context)?)).map(|()| Outcome::Clean);
+            return print_json(&plan_json(&planned(&dataset)?.plan(&options, &context)?))
+                .map(|()| Outcome::Clean);
         }
         None => {}
     }
@@ -83,7 +85,8 @@ fn write(
 ) -> Result<Vec<LocatedFault>, Failure> {
     match format {
         Format::Raw => {
-            let geo = geo_json(request.dataset, &request.options)?;
+            let transform = request.dataset.transform(&request.options)?;
+            let geo = geo_of(request.dataset.metadata(), transform, &request.options);
             request.write(sink, Plain::raw(&request.pieces, &geo))
         }
         Format::Npy => request.write(sink, Plain::npy(&request.pieces)),
@@ -119,6 +122,14 @@ impl Request<'_> {
         sink.finish()?;
         Ok(faults)
     }
+}
+
+/// What a plan can be made of.
+fn planned(input: &Input) -> Result<&Dataset, Failure> {
+    let hint = Some("explain one of its sources");
+    input
+        .tiff()
+        .ok_or_else(|| Failure::Request(format!("{}: a VRT is read without a plan", input.name()), hint))
 }
 
 /// The format that a name ends in.

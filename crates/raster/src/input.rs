@@ -1,0 +1,114 @@
+//! What is read: a TIFF, or a VRT mosaic of them, told apart by content.
+
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::metadata::Metadata;
+use crate::open::OpenOptions;
+use crate::options::ReadOptions;
+use crate::pieces::{PieceLimits, Pieces};
+use crate::raster::Raster;
+use crate::vrt::{Vrt, VrtOptions, is_vrt};
+use crate::window::Window;
+use std::path::Path;
+use strile_engine::{Context, LocatedFault};
+use strile_tiff::Warning;
+use strile_tiff::geo::GeoTransform;
+
+/// See the module.
+pub enum Input {
+    /// A TIFF.
+    Tiff(Box<Dataset>),
+    /// A mosaic.
+    Vrt(Box<Vrt>),
+}
+
+impl Input {
+    /// Opens a file as what it is.
+    pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
+        let path = path.as_ref();
+        match path.is_file() && is_vrt(path)? {
+            true => {
+                let options = VrtOptions { open: options.clone(), ..VrtOptions::default() };
+                Ok(Self::Vrt(Box::new(Vrt::open(path, &options)?)))
+            }
+            false => Ok(Self::Tiff(Box::new(Dataset::open_with(path, options)?))),
+        }
+    }
+
+    /// The TIFF, where it is one.
+    pub fn tiff(&self) -> Option<&Dataset> {
+        match self {
+            Self::Tiff(dataset) => Some(dataset),
+            Self::Vrt(_) => None,
+        }
+    }
+
+    /// The name of the file, for messages.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Tiff(dataset) => dataset.name(),
+            Self::Vrt(vrt) => vrt.name(),
+        }
+    }
+
+    /// Georeference, nodata, scales, names.
+    pub fn metadata(&self) -> &Metadata {
+        match self {
+            Self::Tiff(dataset) => dataset.metadata(),
+            Self::Vrt(vrt) => vrt.metadata(),
+        }
+    }
+
+    /// What was tolerated so far.
+    pub fn warnings(&self) -> Vec<Warning> {
+        match self {
+            Self::Tiff(dataset) => dataset.warnings().to_vec(),
+            Self::Vrt(vrt) => vrt.warnings(),
+        }
+    }
+
+    /// The transform of a request's own pixels.
+    pub fn transform(&self, options: &ReadOptions) -> Result<Option<GeoTransform>> {
+        match self {
+            Self::Tiff(dataset) => dataset.transform(options),
+            Self::Vrt(vrt) => vrt.transform(options),
+        }
+    }
+
+    /// The window that covers what of a box (west, south, east, north) is in the image.
+    pub fn window_of_box(&self, options: &ReadOptions, sides: [f64; 4]) -> Result<Window> {
+        match self {
+            Self::Tiff(dataset) => dataset.window_of_box(options, sides),
+            Self::Vrt(vrt) => vrt.window_of_box(sides),
+        }
+    }
+
+    /// Reads pixels into new memory.
+    pub fn read(&self, options: &ReadOptions, context: &Context) -> Result<Raster> {
+        match self {
+            Self::Tiff(dataset) => dataset.read(options, context),
+            Self::Vrt(vrt) => vrt.read(options, context),
+        }
+    }
+
+    /// Decides how a result is cut into pieces; touches no pixel.
+    pub fn pieces(&self, options: &ReadOptions, limits: &PieceLimits, context: &Context) -> Result<Pieces> {
+        match self {
+            Self::Tiff(dataset) => dataset.pieces(options, limits, context),
+            Self::Vrt(vrt) => vrt.pieces(options, limits, context),
+        }
+    }
+
+    /// Reads the pieces and gives them, in order, to `give`.
+    pub fn read_pieces<E: From<Error>>(
+        &self,
+        pieces: &Pieces,
+        context: &Context,
+        give: impl FnMut(Raster) -> std::result::Result<(), E>,
+    ) -> std::result::Result<Vec<LocatedFault>, E> {
+        match self {
+            Self::Tiff(dataset) => dataset.read_pieces(pieces, context, give),
+            Self::Vrt(vrt) => vrt.read_pieces(pieces, context, give),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! A mosaic read like a dataset: requests checked, windows, bands, masks, pieces.
+
+use super::Vrt;
+use super::number::{Number, reader};
+use super::place::Part;
+use super::read::{Call, Which};
+use super::sources::is_nodata;
+use crate::error::{Error, Result};
+use crate::footprint::window_of;
+use crate::mask::{self, MaskSource};
+use crate::options::{Device, Interleave, Layer, ReadOptions};
+use crate::pieces::{PieceLimits, Pieces, Whole, read_each};
+use crate::raster::Raster;
+use crate::window::Window;
+use strile_engine::{Context, LocatedFault};
+use strile_tiff::DataType;
+use strile_tiff::geo::GeoTransform;
+
+/// Where the first source does not say how high the rows of tiles are.
+const PIECE_ROWS: u32 = 256;
+
+impl Vrt {
+    /// The window and the bands of a request, checked.
+    pub(crate) fn target(&self, options: &ReadOptions) -> Result<(Window, Vec<u16>)> {
+        if options.page > 0 {
+            return Err(self.refuse(format!("there is no page {}, a VRT has 1 (from 0)", options.page)));
+        }
+        if let Some(overview) = options.overview {
+            return Err(self.refuse(format!("there is no overview {overview}, those of a VRT are not read")));
+        }
+        if let Device::Cuda(index) = options.device {
+            return Err(
+                self.refuse(format!("device `cuda:{index}` cannot be used: a VRT is read by the CPU"))
+            );
+        }
+        let window = options.window.unwrap_or(Window::full(self.width, self.height));
+        if !window.is_inside(self.width, self.height) {
+            return Err(self.refuse(format!(
+                "window {window} is not inside the image of {} × {} pixels (a window is column,row,width,height)",
+                self.width, self.height
+            )));
+        }
+        let all = self.bands();
+        let bands = options.bands.clone().unwrap_or_else(|| (1..=all).collect());
+        if bands.is_empty() {
+            return Err(self.refuse("no band is asked for".into()));
+        }
+        if let Some(band) = bands.iter().find(|&&band| band == 0 || band > all) {
+            return Err(self.refuse(format!("there is no band {band}, the image has {all} (from 1)")));
+        }
+        Ok((window, bands))
+    }
+
+    /// Where the validity of pixels comes from.
+    pub fn mask_source(&self) -> MaskSource {
+        match (self.has_mask(), self.alpha()) {
+            (true, _) => MaskSource::Image,
+            (_, Some(band)) => MaskSource::Alpha(band),
+            _ if self.bands.iter().any(|band| band.nodata.is_some()) => MaskSource::NoData,
+            _ => MaskSource::AllValid,
+        }
+    }
+
+    /// Reads pixels into new memory.
+    pub fn read(&self, options: &ReadOptions, context: &Context) -> Result<Raster> {
+        let (window, bands) = self.target(options)?;
+        let part = |start: u32, count: u32| Part { start: start.into(), size: count.into(), count };
+        let request = (part(window.x, window.width), part(window.y, window.height));
+        let call = Call::new(options, context);
+        let of = |bands: &[u16]| bands.iter().map(|&band| Which::Band(band)).collect::<Vec<_>>();
+        let mut raster = match options.layer {
+            Layer::Pixels => self.planes(&of(&bands), request, &call)?,
+            Layer::Mask => match self.mask_source() {
+                MaskSource::Image => self.planes(&[Which::Mask], request, &call)?,
+                MaskSource::Alpha(band) => mask::from_alpha(self.planes(&of(&[band]), request, &call)?),
+                MaskSource::AllValid => mask::all_valid((window.width, window.height), context)?,
+                MaskSource::NoData => {
+                    let mut valid: Option<Raster> = None;
+                    for band in 1..=self.bands() {
+                        let pixels = self.planes(&of(&[band]), request, &call)?;
+                        let next = self.valid(band, &pixels);
+                        match &mut valid {
+                            None => valid = Some(next),
+                            Some(all) => all.pixels.iter_mut().zip(next.pixels).for_each(|(a, b)| *a |= b),
+                        }
+                    }
+                    valid.ok_or(Error::Engine(strile_engine::EngineError::Abandoned))?
+                }
+            },
+        };
+        raster.faults = call.faults();
+        match options.interleave {
+            Interleave::BandFirst => Ok(raster),
+            Interleave::BandLast => {
+                let _lease = context.budget.take(raster.pixels.len() as u64, "the interleaved image")?;
+                Ok(interleaved(raster))
+            }
+        }
+    }
+
+    /// Valid where a band is not its nodata.
+    fn valid(&self, band: u16, raster: &Raster) -> Raster {
+        let nodata = self.nodata(band).map(|nodata| Number::Double(nodata.as_f64()));
+        let number = reader(raster.data_type);
+        let samples = raster.pixels.chunks_exact(raster.data_type.size());
+        let valid = |sample| nodata.is_none_or(|nodata| !is_nodata(number(sample).0, nodata));
+        let pixels = samples.map(|sample| if valid(sample) { 255 } else { 0 }).collect();
+        Raster { data_type: DataType::U8, pixels, fill: Default::default(), faults: Vec::new(), ..*raster }
+    }
+
+    /// The transform of a request's own pixels.
+    pub fn transform(&self, options: &ReadOptions) -> Result<Option<GeoTransform>> {
+        let (window, _) = self.target(options)?;
+        let transform = self.metadata.georeference.transform;
+        Ok(transform.map(|transform| transform.window(window.x.into(), window.y.into())))
+    }
+
+    /// The window that covers what of a box (west, south, east, north) is in the image.
+    pub fn window_of_box(&self, sides: [f64; 4]) -> Result<Window> {
+        window_of(self.metadata.georeference.transform, (self.width, self.height), sides)
+            .map_err(|problem| self.refuse(problem))
+    }
+
+    /// Decides how a result is cut into pieces; touches no pixel.
+    pub fn pieces(&self, options: &ReadOptions, limits: &PieceLimits, context: &Context) -> Result<Pieces> {
+        let (window, bands) = self.target(options)?;
+        let (data_type, bands) = match options.layer {
+            Layer::Pixels => (self.data_type(), bands),
+            Layer::Mask => (DataType::U8, vec![1]),
+        };
+        // Rows of tiles are usually as high as the first.
+        let first = self.bands.first().and_then(|band| band.sources.first()?.rectangles);
+        let height = first.map_or(0.0, |rectangles| rectangles.down.target_size);
+        let tile = (1..=4096).contains(&window.height).then_some(window.height).unwrap_or(4096);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 1 and 4096")]
+        let block_height = if (1.0..=f64::from(tile)).contains(&height) { height as u32 } else { PIECE_ROWS };
+        let sources = self.bands.first().map_or(0, |band| band.sources.len()) as u64;
+        let whole = Whole { data_type, bands, window, block_height, blocks: sources };
+        Ok(Pieces::of_rows(whole, options, limits, context))
+    }
+
+    /// Reads the pieces and gives them, in order, to `give`. Returns the faults of the sources.
+    pub fn read_pieces<E: From<Error>>(
+        &self,
+        pieces: &Pieces,
+        context: &Context,
+        give: impl FnMut(Raster) -> std::result::Result<(), E>,
+    ) -> std::result::Result<Vec<LocatedFault>, E> {
+        read_each(pieces, |options| self.read(options, context), give)
+    }
+}
+
+/// Band by band to pixel by pixel.
+fn interleaved(raster: Raster) -> Raster {
+    let (size, bands) = (raster.data_type.size(), raster.bands as usize);
+    if bands == 1 {
+        return Raster { interleave: Interleave::BandLast, ..raster };
+    }
+    let mut pixels = vec![0; raster.pixels.len()];
+    let plane = raster.pixels.len() / bands.max(1);
+    for (band, samples) in raster.pixels.chunks_exact(plane.max(1)).enumerate() {
+        let out = pixels.chunks_exact_mut(size * bands);
+        for (pixel, sample) in out.zip(samples.chunks_exact(size)) {
+            if let Some(slot) = pixel.get_mut(band * size..(band + 1) * size) {
+                slot.copy_from_slice(sample);
+            }
+        }
+    }
+    Raster { interleave: Interleave::BandLast, pixels, ..raster }
+}

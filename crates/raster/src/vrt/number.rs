@@ -1,0 +1,203 @@
+//! One sample as a number, and the conversion of samples between types by GDAL's rules.
+//!
+//! Integers are clamped; floats are rounded half away from zero in their own precision, then clamped; NaN as
+//! an integer is 0; a complex sample as a real one is its real part.
+
+use strile_tiff::DataType;
+
+/// The value of a sample in the precision it is kept in.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Number {
+    Integer(i128),
+    Single(f32),
+    Double(f64),
+}
+
+impl Number {
+    #[expect(clippy::cast_precision_loss, reason = "the nearest value is what is asked for")]
+    pub(super) fn as_f64(self) -> f64 {
+        match self {
+            Self::Integer(v) => v as f64,
+            Self::Single(v) => f64::from(v),
+            Self::Double(v) => v,
+        }
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        reason = "the nearest value is what is asked for"
+    )]
+    pub(super) fn as_f32(self) -> f32 {
+        match self {
+            Self::Integer(v) => v as f32,
+            Self::Single(v) => v,
+            Self::Double(v) => single(v),
+        }
+    }
+
+    /// The whole number it becomes between `low` and `high`.
+    #[expect(clippy::cast_possible_truncation, reason = "float casts saturate, then the range is applied")]
+    fn as_integer(self, low: i128, high: i128) -> i128 {
+        let rounded = match self {
+            Self::Integer(v) => v,
+            // Half is added in the precision of the value, as GDAL does; NaN becomes 0.
+            Self::Single(v) => (if v > 0.0 { v + 0.5 } else { v - 0.5 }) as i128,
+            Self::Double(v) => (if v > 0.0 { v + 0.5 } else { v - 0.5 }) as i128,
+        };
+        rounded.clamp(low, high)
+    }
+}
+
+/// Beyond the largest single there is only infinity.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "rounding to the precision of the samples is the purpose"
+)]
+fn single(v: f64) -> f32 {
+    if v.abs() > f64::from(f32::MAX) { f32::INFINITY.copysign(v as f32) } else { v as f32 }
+}
+
+/// How samples of a type are read: real and imaginary part from exactly `data_type.size()` bytes.
+pub(super) fn reader(data_type: DataType) -> fn(&[u8]) -> (Number, Number) {
+    macro_rules! real {
+        ($type:ty, $number:expr) => {
+            |bytes: &[u8]| {
+                let value = bytes.first_chunk().map_or_else(Default::default, |b| <$type>::from_ne_bytes(*b));
+                ($number(value), Number::Integer(0))
+            }
+        };
+    }
+    macro_rules! complex {
+        ($type:ty, $number:expr) => {
+            |bytes: &[u8]| {
+                let part =
+                    |b: Option<&[u8; size_of::<$type>()]>| b.map_or(0.0, |b| <$type>::from_ne_bytes(*b));
+                ($number(part(bytes.first_chunk())), $number(part(bytes.last_chunk())))
+            }
+        };
+    }
+    match data_type {
+        DataType::U8 => real!(u8, |v| Number::Integer(i128::from(v))),
+        DataType::I8 => real!(i8, |v| Number::Integer(i128::from(v))),
+        DataType::U16 => real!(u16, |v| Number::Integer(i128::from(v))),
+        DataType::I16 => real!(i16, |v| Number::Integer(i128::from(v))),
+        DataType::U32 => real!(u32, |v| Number::Integer(i128::from(v))),
+        DataType::I32 => real!(i32, |v| Number::Integer(i128::from(v))),
+        DataType::U64 => real!(u64, |v| Number::Integer(i128::from(v))),
+        DataType::I64 => real!(i64, |v| Number::Integer(i128::from(v))),
+        DataType::F16 => real!(u16, |v| Number::Single(from_half(v))),
+        DataType::F32 => real!(f32, Number::Single),
+        DataType::F64 => real!(f64, Number::Double),
+        DataType::C64 => complex!(f32, Number::Single),
+        DataType::C128 => complex!(f64, Number::Double),
+    }
+}
+
+/// Writes a number as a sample of a type to exactly `data_type.size()` bytes. `F16` is not written: no VRT
+/// that is read has it.
+pub(super) fn writer(data_type: DataType) -> fn((Number, Number), &mut [u8]) {
+    macro_rules! integer {
+        ($type:ty) => {
+            |(real, _), out: &mut [u8]| {
+                let value = real.as_integer(i128::from(<$type>::MIN), i128::from(<$type>::MAX));
+                put(out, &<$type>::try_from(value).unwrap_or_default().to_ne_bytes());
+            }
+        };
+    }
+    match data_type {
+        DataType::U8 => integer!(u8),
+        DataType::I8 => integer!(i8),
+        DataType::U16 => integer!(u16),
+        DataType::I16 => integer!(i16),
+        DataType::U32 => integer!(u32),
+        DataType::I32 => integer!(i32),
+        DataType::U64 => integer!(u64),
+        DataType::I64 => integer!(i64),
+        DataType::F16 | DataType::F32 => |(real, _), out| put(out, &real.as_f32().to_ne_bytes()),
+        DataType::F64 => |(real, _), out| put(out, &real.as_f64().to_ne_bytes()),
+        DataType::C64 => |(real, imaginary), out| {
+            let ([a, b, c, d], [e, f, g, h]) =
+                (real.as_f32().to_ne_bytes(), imaginary.as_f32().to_ne_bytes());
+            put(out, &[a, b, c, d, e, f, g, h]);
+        },
+        DataType::C128 => |(real, imaginary), out| {
+            let (first, second) = out.split_at_mut(out.len().min(8));
+            put(first, &real.as_f64().to_ne_bytes());
+            put(second, &imaginary.as_f64().to_ne_bytes());
+        },
+    }
+}
+
+fn put(out: &mut [u8], bytes: &[u8]) {
+    if out.len() == bytes.len() {
+        out.copy_from_slice(bytes);
+    }
+}
+
+/// A sample of a type with that value, in the first bytes.
+pub(super) fn sample_of(value: Number, data_type: DataType) -> [u8; 16] {
+    let mut out = [0; 16];
+    if let Some(slot) = out.get_mut(..data_type.size()) {
+        writer(data_type)((value, Number::Integer(0)), slot);
+    }
+    out
+}
+
+/// IEEE half precision, exactly.
+fn from_half(bits: u16) -> f32 {
+    let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
+    let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f32::from(bits & 0x3ff));
+    match exponent {
+        0 => sign * fraction * 2f32.powi(-24),
+        31 if fraction == 0.0 => sign * f32::INFINITY,
+        31 => f32::NAN,
+        _ => sign * (1024.0 + fraction) * 2f32.powi(exponent - 25),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn to_u8(value: Number) -> u8 {
+        sample_of(value, DataType::U8)[0]
+    }
+
+    #[test]
+    fn floats_are_rounded_and_clamped() {
+        for (value, expected) in
+            [(0.4, 0), (0.5, 1), (1.5, 2), (2.5, 3), (-0.7, 0), (254.6, 255), (1e30, 255), (f32::NAN, 0)]
+        {
+            assert_eq!(to_u8(Number::Single(value)), expected, "{value}");
+        }
+        let signed =
+            |v| i16::from_ne_bytes(*sample_of(Number::Double(v), DataType::I16).first_chunk().unwrap());
+        assert_eq!([signed(-2.5), signed(-2.4), signed(2.5), signed(-1e9)], [-3, -2, 3, i16::MIN]);
+    }
+
+    #[test]
+    fn integers_are_clamped() {
+        assert_eq!([to_u8(Number::Integer(-1)), to_u8(Number::Integer(256))], [0, 255]);
+        let wide = sample_of(Number::Integer(i128::from(u64::MAX)), DataType::I64);
+        assert_eq!(i64::from_ne_bytes(*wide.first_chunk().unwrap()), i64::MAX);
+    }
+
+    #[test]
+    fn halves_are_exact() {
+        for (bits, value) in [(0x3c00, 1.0), (0xc500, -5.0), (0x0001, 2f32.powi(-24)), (0x7bff, 65504.0)] {
+            assert_eq!(from_half(bits), value);
+        }
+        assert!(from_half(0x7e00).is_nan() && from_half(0xfc00) == f32::NEG_INFINITY);
+    }
+
+    #[test]
+    fn a_complex_sample_is_read_and_written() {
+        let bytes: Vec<u8> = [1.5f32, -2.0].iter().flat_map(|v| v.to_ne_bytes()).collect();
+        let value = reader(DataType::C64)(&bytes);
+        let mut out = [0; 16];
+        writer(DataType::C128)(value, &mut out);
+        assert_eq!(reader(DataType::C128)(&out), (Number::Double(1.5), Number::Double(-2.0)));
+        assert_eq!(to_u8(value.0), 2);
+    }
+}

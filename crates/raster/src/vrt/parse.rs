@@ -1,0 +1,473 @@
+//! The XML of a VRT as facts: size, bands, sources with their rectangles, metadata. No file is touched.
+//!
+//! What GDAL would read in another way than this reader is refused with its name: what is not a mosaic, and
+//! sources that are neither simple nor complex. Sources are taken as their elements close, so that a mosaic
+//! of a million of them needs no tree of its XML.
+
+use super::number::{Number, sample_of};
+use super::place::{Extent, Rectangles, snap};
+use super::values::{Complex, Scaling};
+use std::collections::HashMap;
+use std::mem::take;
+use strile_tiff::gdal::pam::Pam;
+use strile_tiff::gdal::{Element, NoData, XmlLimits};
+use strile_tiff::{DataType, Warning};
+
+/// Why a text gives no mosaic.
+#[derive(Debug, PartialEq)]
+pub(super) enum Problem {
+    Invalid { place: String, problem: String },
+    Unsupported(String),
+    Limit { what: &'static str, found: u64, limit: u64 },
+}
+
+/// A file that sources come from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct SourceFile {
+    pub(super) name: String,
+    /// Relative to the folder of the VRT, else to the current one.
+    pub(super) relative: bool,
+}
+
+/// One `SimpleSource` or `ComplexSource`.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Source {
+    /// Index into `Mosaic::files`.
+    pub(super) file: u32,
+    /// From 1.
+    pub(super) band: u16,
+    /// Of the band, its mask.
+    pub(super) is_mask: bool,
+    pub(super) rectangles: Option<Rectangles>,
+    /// What is done to its values; none for a simple source.
+    pub(super) complex: Option<Box<Complex>>,
+}
+
+/// One `VRTRasterBand`.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Band {
+    pub(super) data_type: DataType,
+    /// Where no source lies.
+    pub(super) fill: [u8; 16],
+    /// As told to users: none where the file hides it.
+    pub(super) nodata: Option<NoData>,
+    /// The largest value that the band's NBITS allows.
+    pub(super) largest: Option<i32>,
+    pub(super) is_alpha: bool,
+    pub(super) colour_table: Vec<[u16; 4]>,
+    pub(super) sources: Vec<Source>,
+}
+
+/// All that a VRT says.
+#[derive(Debug)]
+pub(super) struct Mosaic {
+    pub(super) width: u32,
+    pub(super) height: u32,
+    pub(super) bands: Vec<Band>,
+    pub(super) mask: Option<Band>,
+    pub(super) files: Vec<SourceFile>,
+    pub(super) metadata: Pam,
+    pub(super) warnings: Vec<Warning>,
+}
+
+/// What is kept while the elements close.
+#[derive(Default)]
+struct Reading {
+    /// Sources of bands that are still open, by depth: a mask band may lie inside a band.
+    open: HashMap<usize, Vec<Source>>,
+    count: u64,
+    files: Vec<SourceFile>,
+    known: HashMap<SourceFile, u32>,
+    bands: Vec<Band>,
+    mask: Option<Band>,
+    warnings: Vec<Warning>,
+}
+
+/// Other elements than sources: bands, metadata, colour tables.
+const LARGEST_TREE: usize = 1 << 20;
+
+/// Reads a text with at most `max_sources` sources.
+pub(super) fn parse(text: &str, max_sources: u64) -> Result<Mosaic, Problem> {
+    let mut reading = Reading::default();
+    let mut problem = None;
+    let limits = XmlLimits { len: usize::MAX, elements: LARGEST_TREE, document_type: false };
+    let root = Element::parse_taking(text, &limits, &mut |open, element| {
+        reading.close(open, element, max_sources).map_err(|found| {
+            problem = Some(found);
+            String::new()
+        })
+    });
+    let root = root.map_err(|message| problem.unwrap_or_else(|| invalid("XML", message)))?;
+    is_mosaic(&root)?;
+    let size = |name| {
+        let text = attribute(&root, name).unwrap_or("");
+        let value = text.trim().parse().ok().filter(|v| (1..=i32::MAX.unsigned_abs()).contains(v));
+        value.ok_or_else(|| invalid("VRTDataset", format!("`{name}` is `{}`, a size expected", shown(text))))
+    };
+    let (width, height) = (size("rasterXSize")?, size("rasterYSize")?);
+    if reading.bands.is_empty() {
+        return Err(invalid("VRTDataset", "no `VRTRasterBand`, at least one expected"));
+    }
+    let Reading { bands, mask, files, mut warnings, .. } = reading;
+    if let Some((index, band)) =
+        bands.iter().enumerate().find(|(_, b)| Some(b.data_type) != bands.first().map(|b| b.data_type))
+    {
+        let first = bands.first().map_or("", |b| b.data_type.name());
+        let (number, other) = (index + 1, band.data_type);
+        return Err(Problem::Unsupported(format!(
+            "band 1 is {first} and band {number} {other}; bands of one type expected"
+        )));
+    }
+    if root.children.iter().any(|c| is(c, "OverviewList")) {
+        warnings.push(Warning::new(
+            "vrt-overviews",
+            "OverviewList",
+            "virtual overviews are not read; ignored",
+        ));
+    }
+    let mut told = Vec::new();
+    let metadata = Pam::from_element(&root, &mut told);
+    warnings
+        .extend(told.into_iter().map(|warning| Warning { place: "VRT".into(), ..Warning::from(warning) }));
+    Ok(Mosaic { width, height, bands, mask, files, metadata, warnings })
+}
+
+/// GDAL compares the names of elements and attributes without regard to case.
+fn is(element: &Element, name: &str) -> bool {
+    element.name.eq_ignore_ascii_case(name)
+}
+
+fn attribute<'a>(element: &'a Element, name: &str) -> Option<&'a str> {
+    element.attributes.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.as_str())
+}
+
+fn child<'a>(element: &'a Element, name: &str) -> Option<&'a Element> {
+    element.children.iter().find(|c| is(c, name))
+}
+
+/// The text of an element inside, or of the attribute of that name, as GDAL looks for values.
+fn value<'a>(element: &'a Element, name: &str) -> Option<&'a str> {
+    child(element, name).map(|c| c.text.as_str()).or_else(|| attribute(element, name)).map(str::trim)
+}
+
+fn shown(text: &str) -> String {
+    text.trim().chars().take(60).collect::<String>().escape_debug().to_string()
+}
+
+fn invalid(place: impl Into<String>, problem: impl Into<String>) -> Problem {
+    Problem::Invalid { place: place.into(), problem: problem.into() }
+}
+
+fn is_mosaic(root: &Element) -> Result<(), Problem> {
+    if !is(root, "VRTDataset") {
+        return Err(invalid("XML", format!("root element `{}`, `VRTDataset` expected", shown(&root.name))));
+    }
+    if let Some(kind) = attribute(root, "subClass").filter(|kind| !kind.is_empty()) {
+        return Err(Problem::Unsupported(format!(
+            "a VRT of kind `{}` is not a mosaic of sources",
+            shown(kind)
+        )));
+    }
+    if root.children.iter().any(|c| is(c, "Group")) {
+        return Err(Problem::Unsupported("a multidimensional VRT is not a mosaic of sources".into()));
+    }
+    Ok(())
+}
+
+impl Reading {
+    /// An element that closed inside `open`; given back where the tree is to keep it.
+    fn close(
+        &mut self,
+        open: &[Element],
+        element: Element,
+        max_sources: u64,
+    ) -> Result<Option<Element>, Problem> {
+        let (Some(root), Some(parent)) = (open.first(), open.last()) else { return Ok(Some(element)) };
+        is_mosaic(root)?;
+        let in_band = is(parent, "VRTRasterBand");
+        if in_band && element.name.to_ascii_lowercase().ends_with("source") {
+            self.count += 1;
+            if self.count > max_sources {
+                return Err(Problem::Limit {
+                    what: "number of sources",
+                    found: self.count,
+                    limit: max_sources,
+                });
+            }
+            let source = self.source(&element)?;
+            self.open.entry(open.len()).or_default().push(source);
+            return Ok(None);
+        }
+        if is(&element, "VRTRasterBand") && (is(parent, "VRTDataset") || is(parent, "MaskBand")) {
+            // Its sources closed with it on top of `open`.
+            let sources = self.open.remove(&(open.len() + 1)).unwrap_or_default();
+            let number = self.bands.len() + 1;
+            let band = band(&element, number, sources)?;
+            if is(parent, "VRTDataset") {
+                if self.bands.len() >= usize::from(u16::MAX) {
+                    return Err(Problem::Limit { what: "number of bands", found: 65_536, limit: 65_535 });
+                }
+                self.bands.push(band);
+                return Ok(Some(numbered(element, number)));
+            }
+            if open.len() > 2 {
+                return Err(Problem::Unsupported(format!(
+                    "band {number} has a mask of its own; one for all bands expected"
+                )));
+            }
+            self.mask = Some(band);
+            return Ok(None);
+        }
+        if in_band && (is(&element, "Overview") || is(&element, "Histograms")) {
+            if is(&element, "Overview") && !self.warnings.iter().any(|w| w.code == "vrt-overviews") {
+                let message = "overviews in other files are not read; ignored";
+                self.warnings.push(Warning::new("vrt-overviews", "VRTRasterBand", message));
+            }
+            return Ok(None);
+        }
+        Ok(Some(element))
+    }
+
+    fn source(&mut self, element: &Element) -> Result<Source, Problem> {
+        let place = || format!("source {}", self.count);
+        let is_complex = is(element, "ComplexSource");
+        if !is_complex && !is(element, "SimpleSource") {
+            return Err(Problem::Unsupported(format!(
+                "a source of kind `{}`; `SimpleSource` and `ComplexSource` are read",
+                shown(&element.name)
+            )));
+        }
+        if child(element, "OpenOptions").is_some() {
+            return Err(Problem::Unsupported(format!(
+                "{} has `OpenOptions`, which are not followed",
+                place()
+            )));
+        }
+        let file = child(element, "SourceFilename");
+        let Some(file) = file.filter(|file| !file.text.is_empty()) else {
+            return Err(match child(element, "VRTDataset") {
+                Some(_) => {
+                    Problem::Unsupported(format!("{} is a VRT inside the VRT; a file expected", place()))
+                }
+                None => invalid(place(), "no `SourceFilename`"),
+            });
+        };
+        let relative =
+            attribute(file, "relativeToVRT").is_some_and(|v| v.trim().parse::<i64>().is_ok_and(|v| v != 0));
+        let file = SourceFile { name: file.text.clone(), relative };
+        let text = value(element, "SourceBand").unwrap_or("1");
+        let head = text.get(..4).filter(|head| head.eq_ignore_ascii_case("mask"));
+        let number = match head {
+            Some(_) => text.get(4..).unwrap_or("").strip_prefix(',').unwrap_or("1"),
+            None => text,
+        };
+        let band = number.trim().parse().ok().filter(|&band| band > 0);
+        let band = band
+            .ok_or_else(|| invalid(place(), format!("`SourceBand` is `{}`, a band expected", shown(text))))?;
+        let rectangles = match (child(element, "SrcRect"), child(element, "DstRect")) {
+            (None, None) => None,
+            (Some(from), Some(to)) => {
+                Some(rectangles(from, to).map_err(|problem| invalid(place(), problem))?)
+            }
+            _ => return Err(invalid(place(), "one of `SrcRect` and `DstRect`, both or none expected")),
+        };
+        let resampling = value(element, "resampling").unwrap_or("nearest");
+        let is_nearest = resampling.is_empty()
+            || resampling.get(..4).is_some_and(|head| head.eq_ignore_ascii_case("near"));
+        if !is_nearest && rectangles.is_some_and(|r| !r.is_copy()) {
+            return Err(Problem::Unsupported(format!(
+                "{} is resampled by `{}`; only nearest is done",
+                place(),
+                shown(resampling)
+            )));
+        }
+        let complex = if is_complex { complex(element, &place())?.map(Box::new) } else { None };
+        let file = self.file(file)?;
+        Ok(Source { file, band, is_mask: head.is_some(), rectangles, complex })
+    }
+
+    fn file(&mut self, file: SourceFile) -> Result<u32, Problem> {
+        if let Some(&index) = self.known.get(&file) {
+            return Ok(index);
+        }
+        let index = u32::try_from(self.files.len());
+        let index = index.map_err(|_| Problem::Limit {
+            what: "number of files",
+            found: 1 << 32,
+            limit: (1 << 32) - 1,
+        })?;
+        self.known.insert(file.clone(), index);
+        self.files.push(file);
+        Ok(index)
+    }
+}
+
+/// Metadata is found by number; GDAL numbers bands as they come.
+fn numbered(mut element: Element, number: usize) -> Element {
+    element.attributes.retain(|(name, _)| !name.eq_ignore_ascii_case("band"));
+    element.attributes.push(("band".into(), number.to_string()));
+    element.name = "VRTRasterBand".into();
+    element
+}
+
+fn band(element: &Element, number: usize, sources: Vec<Source>) -> Result<Band, Problem> {
+    let kind = attribute(element, "subClass").unwrap_or("VRTSourcedRasterBand");
+    if !kind.eq_ignore_ascii_case("VRTSourcedRasterBand") {
+        return Err(Problem::Unsupported(format!(
+            "band {number} is a `{}`, not a mosaic of sources",
+            shown(kind)
+        )));
+    }
+    let name = attribute(element, "dataType").unwrap_or("Byte").trim();
+    let data_type = TYPES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, t)| *t);
+    let data_type = data_type
+        .ok_or_else(|| Problem::Unsupported(format!("band {number} has the data type `{}`", shown(name))))?;
+    let nodata = match value(element, "NoDataValue").filter(|text| !text.is_empty()) {
+        None => None,
+        Some(text) => Some(number_of(text).ok_or_else(|| {
+            invalid(
+                format!("band {number}"),
+                format!("`NoDataValue` is `{}`, a number expected", shown(text)),
+            )
+        })?),
+    };
+    let hidden = value(element, "HideNoDataValue").is_some_and(|v| v.parse::<i64>().is_ok_and(|v| v != 0));
+    let fill = nodata.map_or([0; 16], |nodata| {
+        let number = match nodata {
+            NoData::Integer(v) if matches!(data_type, DataType::I64 | DataType::U64) => Number::Integer(v),
+            other => Number::Double(other.as_f64()),
+        };
+        sample_of(number, data_type)
+    });
+    let structure = element.children.iter().filter(|c| is(c, "Metadata"));
+    let structure = structure
+        .filter(|c| attribute(c, "domain").is_some_and(|d| d.eq_ignore_ascii_case("IMAGE_STRUCTURE")));
+    let mut items = structure.flat_map(|c| c.children.iter());
+    let bits = items.find(|item| attribute(item, "key").is_some_and(|key| key.eq_ignore_ascii_case("NBITS")));
+    let bits =
+        bits.and_then(|item| item.text.trim().parse::<u32>().ok()).filter(|bits| (1..=31).contains(bits));
+    let table =
+        child(element, "ColorTable").into_iter().flat_map(|table| &table.children).filter(|c| is(c, "Entry"));
+    Ok(Band {
+        data_type,
+        fill,
+        nodata: nodata.filter(|_| !hidden).and_then(|value| value.for_type(data_type)),
+        largest: bits.and_then(|bits| i32::try_from((1u32 << bits) - 1).ok()),
+        is_alpha: value(element, "ColorInterp").is_some_and(|colour| colour.eq_ignore_ascii_case("Alpha")),
+        colour_table: table.take(65_536).map(colour).collect(),
+        sources,
+    })
+}
+
+/// GDAL's names of the types that strile has.
+pub(super) const TYPES: [(&str, DataType); 13] = [
+    ("Byte", DataType::U8),
+    ("UInt8", DataType::U8),
+    ("Int8", DataType::I8),
+    ("UInt16", DataType::U16),
+    ("Int16", DataType::I16),
+    ("UInt32", DataType::U32),
+    ("Int32", DataType::I32),
+    ("UInt64", DataType::U64),
+    ("Int64", DataType::I64),
+    ("Float32", DataType::F32),
+    ("Float64", DataType::F64),
+    ("CFloat32", DataType::C64),
+    ("CFloat64", DataType::C128),
+];
+
+fn colour(entry: &Element) -> [u16; 4] {
+    let part = |name, default| attribute(entry, name).and_then(|v| v.trim().parse().ok()).unwrap_or(default);
+    [part("c1", 0), part("c2", 0), part("c3", 0), part("c4", 255)]
+}
+
+/// A number that is the whole text.
+fn number_of(text: &str) -> Option<NoData> {
+    let mut told = Vec::new();
+    NoData::parse(text, &mut told).filter(|_| told.is_empty())
+}
+
+fn rectangles(from: &Element, to: &Element) -> Result<Rectangles, String> {
+    let number = |element: &Element, name: &str, is_size: bool| {
+        let text = attribute(element, name).unwrap_or("");
+        let value = text.trim().parse::<f64>().ok();
+        let smallest = if is_size { 0.0 } else { f64::from(i32::MIN) };
+        let fits = value.filter(|v| *v >= smallest && *v <= f64::from(i32::MAX) && !(is_size && *v == 0.0));
+        fits.map(snap).ok_or_else(|| {
+            format!(
+                "`{name}` of `{}` is `{}`, a number of pixels expected",
+                shown(&element.name),
+                shown(text)
+            )
+        })
+    };
+    let extent = |at: &str, size: &str| {
+        Ok::<_, String>(Extent {
+            source: number(from, at, false)?,
+            source_size: number(from, size, true)?,
+            target: number(to, at, false)?,
+            target_size: number(to, size, true)?,
+        })
+    };
+    Ok(Rectangles { across: extent("xOff", "xSize")?, down: extent("yOff", "ySize")? })
+}
+
+/// What a complex source does; `None` where it does nothing.
+fn complex(element: &Element, place: &str) -> Result<Option<Complex>, Problem> {
+    let number = |name: &str| {
+        let text = value(element, name);
+        text.map(|text| {
+            let number = number_of(text).map(NoData::as_f64);
+            number.ok_or_else(|| invalid(place, format!("`{name}` is `{}`, a number expected", shown(text))))
+        })
+        .transpose()
+    };
+    let is_true = |name: &str, default: bool| {
+        value(element, name)
+            .map_or(default, |v| !["no", "false", "off", "0"].contains(&v.to_ascii_lowercase().as_str()))
+    };
+    if value(element, "ColorTableComponent").is_some_and(|component| component != "0") {
+        return Err(Problem::Unsupported(format!("{place} takes a component of a colour table")));
+    }
+    let scaling = match (number("ScaleOffset")?, number("ScaleRatio")?) {
+        (None, None) => match (number("Exponent")?, number("DstMin")?, number("DstMax")?) {
+            (Some(exponent), Some(low), Some(high)) => {
+                let from = number("SrcMin")?.zip(number("SrcMax")?);
+                let from = from.ok_or_else(|| {
+                    Problem::Unsupported(format!(
+                        "{place} scales by the range of its values, which it does not state"
+                    ))
+                })?;
+                Scaling::Power { exponent, from, to: (low, high), clip: is_true("Clip", true) }
+            }
+            _ => Scaling::None,
+        },
+        (offset, ratio) => Scaling::Linear { offset: offset.unwrap_or(0.0), ratio: ratio.unwrap_or(1.0) },
+    };
+    let table =
+        value(element, "LUT").map(|text| lookup_table(text).map_err(|problem| invalid(place, problem)));
+    let mut complex = Complex {
+        nodata: number("NODATA")?,
+        uses_mask: is_true("UseMaskBand", false),
+        scaling,
+        table: table.transpose()?.unwrap_or_default(),
+    };
+    let table = take(&mut complex.table);
+    let does_nothing = complex == Complex::default() && table.is_empty();
+    Ok((!does_nothing).then_some(Complex { table, ..complex }))
+}
+
+fn lookup_table(text: &str) -> Result<Vec<(f64, f64)>, String> {
+    let mut table: Vec<(f64, f64)> = Vec::new();
+    for pair in text.split(',') {
+        let numbers =
+            pair.split_once(':').and_then(|(a, b)| Some((number_of(a)?.as_f64(), number_of(b)?.as_f64())));
+        let (from, to) =
+            numbers.ok_or_else(|| format!("`LUT` has the entry `{}`, two numbers expected", shown(pair)))?;
+        if table.last().is_some_and(|&(last, _)| from.is_nan() || from < last) {
+            return Err("`LUT` is not in ascending order".into());
+        }
+        table.push((from, to));
+    }
+    Ok(table)
+}

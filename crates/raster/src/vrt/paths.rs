@@ -1,0 +1,92 @@
+//! Which files a VRT may lead to: those in its own folder and below, unless more is allowed.
+//!
+//! Names are judged twice: as written (`..`, absolute, URLs), and as the system resolves them, so that a link
+//! in the folder does not lead out of it. What is no file of the system is refused whatever is allowed.
+
+use super::parse::SourceFile;
+use std::path::{Component, Path, PathBuf};
+
+/// Why a name is not opened.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// Nothing is there.
+    Missing,
+    /// It may not be opened; the reason in words.
+    Refused(String),
+    /// The system said no.
+    Io(std::io::Error),
+}
+
+const ALLOW: &str = "allow it with `allow_outside` where the VRT is trusted";
+
+/// The resolved path of a source of a VRT in the folder `base`. With a `root`, itself resolved, what is not
+/// below it is refused.
+pub(super) fn resolve(file: &SourceFile, base: &Path, root: Option<&Path>) -> Result<PathBuf, Refusal> {
+    let name = file.name.as_str();
+    let refused = |reason: String| Refusal::Refused(format!("source `{}` {reason}", shown(name)));
+    if let Some(reason) = not_a_file(name) {
+        return Err(refused(reason));
+    }
+    let written = Path::new(name);
+    if root.is_some() {
+        if written.is_absolute() || written.components().any(|c| matches!(c, Component::Prefix(_))) {
+            return Err(refused(format!("has an absolute path; {ALLOW}")));
+        }
+        if written.components().any(|c| c == Component::ParentDir) {
+            return Err(refused(format!("leads out of a folder by `..`; {ALLOW}")));
+        }
+    }
+    let path = if file.relative { base.join(written) } else { written.to_owned() };
+    let path = match path.canonicalize() {
+        Ok(path) => path,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(match driver_of(name) {
+                Some(driver) => refused(format!("names the driver `{driver}`, which strile does not have")),
+                None => Refusal::Missing,
+            });
+        }
+        Err(error) => return Err(Refusal::Io(error)),
+    };
+    if let Some(root) = root {
+        let outside = |path: &Path| !path.starts_with(root);
+        if outside(&path) {
+            return Err(refused(format!("is outside the folder of the VRT; {ALLOW}")));
+        }
+        // What lies beside a source is read with it.
+        for beside in ["ovr", "msk", "aux.xml"] {
+            let mut sidecar = path.as_os_str().to_owned();
+            sidecar.push(".");
+            sidecar.push(beside);
+            if Path::new(&sidecar).canonicalize().is_ok_and(|sidecar| outside(&sidecar)) {
+                return Err(refused(format!("has a `.{beside}` outside the folder of the VRT; {ALLOW}")));
+            }
+        }
+    }
+    Ok(path)
+}
+
+/// Names that GDAL would open with something else than the file system.
+fn not_a_file(name: &str) -> Option<String> {
+    let lower = name.trim_start().to_ascii_lowercase().replace('\\', "/");
+    if lower.starts_with("/vsi") {
+        return Some("is in one of GDAL's virtual file systems, which strile does not have".into());
+    }
+    if lower.contains("://") {
+        return Some("is a URL; files are read".into());
+    }
+    if lower.contains("<vrtdataset") || lower.contains('\0') {
+        return Some("is no name of a file".into());
+    }
+    None
+}
+
+/// `NETCDF` of `NETCDF:file.nc:band`; a drive letter is none.
+fn driver_of(name: &str) -> Option<&str> {
+    let (head, _) = name.split_once(':')?;
+    let is_name = head.len() > 1 && head.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    is_name.then_some(head)
+}
+
+fn shown(name: &str) -> String {
+    name.chars().take(200).collect::<String>().escape_debug().to_string()
+}
