@@ -88,8 +88,9 @@ fn run(
     context: &Context,
 ) -> Result<WriteReport> {
     let quiet = Context { progress: None, ..context.clone() };
+    let source = |options: &ReadOptions| input.read(options, &quiet);
     for window in cut.windows() {
-        feed(input, read, window, &cut.window, &mut writer, &quiet)?;
+        feed(&source, read, window, &cut.window, &mut writer)?;
     }
     writer.finish()
 }

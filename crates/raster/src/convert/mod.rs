@@ -15,20 +15,21 @@ pub use options::ConvertOptions;
 pub(crate) use pieces::{Cut, cut};
 pub(crate) use spec::spec_of;
 
-use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::input::Input;
 use crate::options::{Interleave, Layer, ReadOptions};
+use crate::raster::Raster;
 use crate::sink::Sink;
 use crate::window::Window;
-use crate::write::{Format, FullImage, Piece, RasterSpec, WriteReport, Writer};
+use crate::write::{Format, FullImage, Piece, RasterSpec, WriteReport, Writer, refused};
 use adopt::Adopted;
-use spec::write_options;
-use strile_engine::Context;
+use spec::{picture_options, spec_of_vrt, write_options};
+use strile_engine::{Context, LocatedFault};
 use strile_tiff::Planar;
 
 /// A conversion that is planned and not begun.
 pub struct Conversion<'a> {
-    input: &'a Dataset,
+    input: &'a Input,
     read: ReadOptions,
     cut: Cut,
     adopted: Option<Adopted<'a>>,
@@ -38,7 +39,7 @@ pub struct Conversion<'a> {
 
 /// Writes (part of) `input` to `sink`.
 pub fn convert(
-    input: &Dataset,
+    input: &Input,
     sink: Box<dyn Sink>,
     options: &ConvertOptions,
     context: &Context,
@@ -49,7 +50,7 @@ pub fn convert(
 impl<'a> Conversion<'a> {
     /// Decides what will be done; touches no pixel.
     pub fn plan(
-        input: &'a Dataset,
+        input: &'a Input,
         sink: Box<dyn Sink>,
         options: &ConvertOptions,
         context: &Context,
@@ -63,14 +64,25 @@ impl<'a> Conversion<'a> {
             },
             ..options.read.clone()
         };
-        let spec = spec_of(input, &read, options, &mut warnings)?;
-        let mut write = write_options(input, &read, &spec, options)?;
-        let cut = cut(input, &read, &spec)?;
+        let (spec, mut write, cut) = match input {
+            Input::Tiff(dataset) => {
+                let spec = spec_of(dataset, &read, options, &mut warnings)?;
+                let write = write_options(dataset, &read, &spec, options)?;
+                let cut = cut(dataset, &read, &spec)?;
+                (spec, write, cut)
+            }
+            Input::Vrt(vrt) => {
+                let (spec, window) = spec_of_vrt(vrt, &read, options)?;
+                let write = picture_options(&spec, options);
+                let cut = Cut::of_rows(window, &spec);
+                (spec, write, cut)
+            }
+        };
         // Columns of pieces that are higher than the file's blocks come out of order.
         write.spooled |= write.format == Format::GeoTiff && cut.leaves_row_major_order();
-        let adopted = match options.reencode {
-            true => None,
-            false => Adopted::find(input, &read, &spec, &write)?,
+        let adopted = match (input, options.reencode) {
+            (Input::Tiff(dataset), false) => Adopted::find(dataset, &read, &spec, &write)?,
+            _ => None,
         };
         // Copied blocks come before the first block of a mask.
         write.spooled |= write.format == Format::GeoTiff && adopted.is_some() && spec.mask;
@@ -106,45 +118,50 @@ impl<'a> Conversion<'a> {
         let Self { input, read, cut, adopted, mut writer, warnings } = self;
         // Progress counts what is written.
         let quiet = Context { progress: None, ..context.clone() };
+        let source = |options: &ReadOptions| input.read(options, &quiet);
         let needs_pixels = writer.needs_pixels();
         if let Some(adopted) = adopted {
             adopted.copy(&mut writer, context)?;
         }
+        let mut faults = Vec::new();
         if needs_pixels {
             for window in cut.windows() {
                 if context.cancel.is_cancelled() {
                     return Err(Error::Cancelled);
                 }
-                feed(input, &read, window, &cut.window, &mut writer, &quiet)?;
+                faults.extend(feed(&source, &read, window, &cut.window, &mut writer)?);
             }
         }
         let mut report = writer.finish()?;
+        report.faults = faults;
         report.warnings.splice(0..0, warnings);
         Ok(report)
     }
 }
 
-/// Reads one window of the input and gives it to the writer.
+/// Reads one window of the input, by `source`, and gives it to the writer; gives the faults that were filled.
 pub(crate) fn feed(
-    input: &Dataset,
+    source: &impl Fn(&ReadOptions) -> Result<Raster>,
     read: &ReadOptions,
     window: Window,
     whole: &Window,
     writer: &mut Writer,
-    context: &Context,
-) -> Result<()> {
+) -> Result<Vec<LocatedFault>> {
     let options = ReadOptions { window: Some(window), ..read.clone() };
-    let raster = input.read(&options, context)?;
+    let mut raster = source(&options)?;
     let mask = match writer.spec().is_some_and(|spec: &RasterSpec| spec.mask) {
-        true => Some(input.read(&ReadOptions { layer: Layer::Mask, bands: None, ..options }, context)?),
+        true => Some(source(&ReadOptions { layer: Layer::Mask, bands: None, ..options })?),
         false => None,
     };
+    let mut faults = std::mem::take(&mut raster.faults);
+    faults.extend(mask.iter().flat_map(|mask| mask.faults.iter().cloned()));
     let target = Window { x: window.x - whole.x, y: window.y - whole.y, ..window };
     let bands = u16::try_from(raster.bands).unwrap_or(u16::MAX);
     let piece = Piece::contiguous(target, bands, raster.data_type, raster.interleave, &raster.pixels);
-    let piece = piece.map_err(|error| input.refuse(error.to_string()))?;
+    let piece = piece.map_err(|error| refused(error.to_string()))?;
     match &mask {
-        Some(mask) => writer.write(&piece.with_mask(&mask.pixels)),
-        None => writer.write(&piece),
+        Some(mask) => writer.write(&piece.with_mask(&mask.pixels))?,
+        None => writer.write(&piece)?,
     }
+    Ok(faults)
 }

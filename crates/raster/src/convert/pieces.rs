@@ -41,6 +41,13 @@ pub(crate) fn cut(input: &Dataset, read: &ReadOptions, spec: &RasterSpec) -> Res
 }
 
 impl Cut {
+    /// Rows of pixels, of an input that has no blocks of its own.
+    pub(crate) fn of_rows(window: Window, spec: &RasterSpec) -> Self {
+        let row = u64::from(spec.bands) * spec.data_type.size() as u64 * u64::from(window.width);
+        let rows = u32::try_from((PIECE_BYTES / row.max(1)).max(1)).unwrap_or(u32::MAX);
+        Self { window, piece: (u32::MAX, rows) }
+    }
+
     /// Pieces by rows, and in a row by columns.
     pub(crate) fn windows(self) -> impl Iterator<Item = Window> {
         let (across, down) = self.piece;

@@ -6,6 +6,8 @@ use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::metadata::Metadata;
 use crate::options::ReadOptions;
+use crate::vrt::Vrt;
+use crate::window::Window;
 use crate::write::{Format, RasterSpec, WriteOptions};
 use strile_tiff::{Compression, DataType, ExtraSample, Image, Photometric, Planar, SampleFormat};
 
@@ -52,6 +54,47 @@ fn level_has_mask(input: &Dataset, read: &ReadOptions) -> bool {
     let index = read.overview.map_or(0, |level| level.saturating_add(1));
     let level = input.pages().get(read.page).and_then(|page| page.levels.get(index));
     level.is_some_and(|level| level.mask.is_some())
+}
+
+/// The raster that is written of a mosaic, and the window of it that is read.
+pub(crate) fn spec_of_vrt(
+    vrt: &Vrt,
+    read: &ReadOptions,
+    options: &ConvertOptions,
+) -> Result<(RasterSpec, Window)> {
+    let (window, bands) = vrt.target(read)?;
+    let count = u16::try_from(bands.len());
+    let count = count.map_err(|_| vrt.refuse(format!("{} bands are too many", bands.len())))?;
+    let mut spec = RasterSpec::new(window.width, window.height, count, vrt.data_type());
+    spec.photometric = options.photometric;
+    let all = bands.iter().copied().eq(1..=vrt.bands());
+    let table = vrt.colour_table(1);
+    let indices = matches!(spec.data_type, DataType::U8 | DataType::U16);
+    if !table.is_empty() && all && count == 1 && indices {
+        // Tables of a VRT are of 8 bits, those of a TIFF of 16.
+        spec.colour_map = Some(
+            table.iter().map(|&[red, green, blue, _]| [red, green, blue].map(|v| v.min(255) * 257)).collect(),
+        );
+    }
+    let (photometric, mut extra) = spec.colours();
+    let alpha = vrt.alpha().and_then(|alpha| bands.iter().position(|&band| band == alpha));
+    let beyond = alpha.and_then(|at| at.checked_sub(usize::from(photometric.colour_samples())));
+    if let Some(slot) = beyond.and_then(|at| extra.get_mut(at)) {
+        *slot = ExtraSample::UnassociatedAlpha;
+    }
+    if let (Some(alpha), Some(last)) = (options.alpha, extra.last_mut()) {
+        *last = alpha;
+    }
+    spec.extra_samples = Some(extra);
+    spec.mask = vrt.has_mask();
+    let mut metadata = vrt.metadata().clone();
+    let chosen =
+        |&band: &u16| metadata.bands.get(usize::from(band.saturating_sub(1))).cloned().unwrap_or_default();
+    metadata.bands = bands.iter().map(chosen).collect();
+    metadata.georeference.transform = vrt.transform(read)?;
+    change(&mut metadata, options);
+    spec.metadata = metadata;
+    Ok((spec, window))
 }
 
 /// What the chosen bands mean: the colours of the input where all of them come first, else data.
@@ -119,6 +162,13 @@ fn metadata_of(input: &Dataset, read: &ReadOptions, options: &ConvertOptions) ->
         rpc.sample = (rpc.sample.0 / scale.0 - corner.0, rpc.sample.1 / scale.0);
         rpc.line = (rpc.line.0 / scale.1 - corner.1, rpc.line.1 / scale.1);
     }
+    change(&mut metadata, options);
+    Ok(metadata)
+}
+
+/// What is said differently.
+fn change(metadata: &mut Metadata, options: &ConvertOptions) {
+    let geo = &mut metadata.georeference;
     if let Some(transform) = options.transform {
         geo.transform = Some(transform);
         geo.gcps.clear();
@@ -132,7 +182,6 @@ fn metadata_of(input: &Dataset, read: &ReadOptions, options: &ConvertOptions) ->
     if let Some(nodata) = options.nodata {
         metadata.nodata = nodata;
     }
-    Ok(metadata)
 }
 
 /// The options, completed from how the input is stored.
@@ -165,15 +214,22 @@ pub(crate) fn write_options(
     if write.bits.is_none() && keeps_depth && odd {
         write.bits = Some(image.sample.bits);
     }
+    write.ycbcr = picture_options(spec, &ConvertOptions { write: write.clone(), ..options.clone() }).ycbcr;
+    Ok(write)
+}
+
+/// The options, completed from what the raster is.
+pub(crate) fn picture_options(spec: &RasterSpec, options: &ConvertOptions) -> WriteOptions {
+    let mut write = options.write.clone();
     let (photometric, _) = spec.colours();
     let picture = photometric == Photometric::Rgb
         && spec.data_type == DataType::U8
         && spec.bands == 3
         && write.planar == Planar::Chunky;
     // As GDAL's driver does: a third of the size for colours that nobody sees.
-    if write.format == Format::Cog && write.compression == C::Jpeg && picture && options.photometric.is_none()
-    {
+    let jpeg = write.compression == Compression::Jpeg;
+    if write.format == Format::Cog && jpeg && picture && options.photometric.is_none() {
         write.ycbcr.get_or_insert((2, 2));
     }
-    Ok(write)
+    write
 }

@@ -22,6 +22,7 @@ mod writer;
 pub use creation::{CreationNotes, PROFILES};
 pub use options::{BigTiff, BlockChoice, Format, Overviews, PredictorChoice, WriteOptions};
 pub use piece::Piece;
+pub(crate) use cells::refused;
 pub(crate) use plan::{Appended, FullImage, chosen_layout};
 pub use spec::RasterSpec;
 pub use writer::{WriteReport, Writer};

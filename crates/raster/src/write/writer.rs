@@ -20,7 +20,7 @@ use crate::sink::Sink;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use strile_engine::{
-    BlockAddress, Context, EncodeJob, EncodeLayout, EncodeTask, EncodedBlocks, EngineError, Lease,
+    BlockAddress, Context, EncodeJob, EncodeLayout, EncodeTask, EncodedBlocks, EngineError, Lease, LocatedFault,
     OutputSpec, Pixels, ReduceJob, Reduced, Ticket,
 };
 use strile_tiff::{BlockKind, Planar};
@@ -46,6 +46,8 @@ pub struct WriteReport {
     pub levels: usize,
     /// What could not be said in the file, and where it is said instead.
     pub warnings: Vec<String>,
+    /// Blocks of an input that could not be decoded, where they were to be filled; empty otherwise.
+    pub faults: Vec<LocatedFault>,
 }
 
 /// See the module.
@@ -471,6 +473,7 @@ impl Work {
             sparse: self.sparse,
             levels: self.plan.levels.len(),
             warnings,
+            faults: Vec::new(),
         })
     }
 }
