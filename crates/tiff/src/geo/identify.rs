@@ -31,6 +31,16 @@ pub(super) fn identify(node: &Node) -> Option<u32> {
 /// Whether two definitions in the same dialect mean the same: everything but names and axes. Datums are the
 /// same by code, and where one has none, by ellipsoid.
 pub(super) fn same(a: &Node, b: &Node) -> bool {
+    same_system(a, b, true)
+}
+
+/// The same but for the code of the datum, which for some systems changed from one edition of the registry to
+/// the next.
+pub(super) fn same_but_datum(a: &Node, b: &Node) -> bool {
+    same_system(a, b, false)
+}
+
+fn same_system(a: &Node, b: &Node, datums: bool) -> bool {
     let method = |node: &Node| node.child(&["PROJECTION"]).and_then(Node::name).map(str::to_ascii_lowercase);
     if a.keyword != b.keyword || !same_unit(a, b) {
         return false;
@@ -42,12 +52,12 @@ pub(super) fn same(a: &Node, b: &Node) -> bool {
                     (Some(a), Some(b)) => same_parameters(&a, &b),
                     _ => false,
                 }
-                && same(base_a, base_b)
+                && same_system(base_a, base_b, datums)
         }
         (None, None) => {
             let datum = |node: &Node| node.child(&["DATUM"]).and_then(Node::epsg_code);
             let other_datum = matches!((datum(a), datum(b)), (Some(a), Some(b)) if a != b);
-            same_meridian(a, b) && same_spheroid(a, b) && !other_datum
+            same_meridian(a, b) && same_spheroid(a, b) && !(datums && other_datum)
         }
         _ => false,
     }

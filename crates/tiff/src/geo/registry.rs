@@ -9,6 +9,9 @@ use super::wkt::{Node, Value};
 /// See the head of the file for its format.
 const SUPPLEMENT: &str = include_str!("epsg_supplement.txt");
 
+/// Codes whose text in crs-definitions is wrong: 3167 has its false easting in chains divided by chains again.
+const REPLACED: [u16; 1] = [3167];
+
 /// The definition of a code, where it is known.
 pub(super) fn lookup(code: u32) -> Option<Node> {
     let text = text(code)?;
@@ -34,7 +37,7 @@ pub(super) fn lookup(code: u32) -> Option<Node> {
 fn text(code: u32) -> Option<&'static str> {
     let code = u16::try_from(code).ok()?;
     match crs_definitions::from_code(code) {
-        Some(def) if !def.wkt.is_empty() => Some(def.wkt),
+        Some(def) if !def.wkt.is_empty() && !REPLACED.contains(&code) => Some(def.wkt),
         _ => supplement().find(|(c, _)| *c == u32::from(code)).map(|(_, text)| text),
     }
 }
@@ -63,8 +66,9 @@ fn expand(node: &mut Node) {
 
 /// Every code and text whose text begins with a keyword, in the order of the codes.
 pub(super) fn all(keyword: &'static str) -> impl Iterator<Item = (u32, &'static str)> {
-    let first =
-        (1024..=u16::MAX).filter_map(|code| Some((u32::from(code), crs_definitions::from_code(code)?.wkt)));
+    let first = (1024..=u16::MAX)
+        .filter(|code| !REPLACED.contains(code))
+        .filter_map(|code| Some((u32::from(code), crs_definitions::from_code(code)?.wkt)));
     first
         .chain(supplement())
         .filter(move |(_, text)| text.strip_prefix(keyword).is_some_and(|rest| rest.starts_with('[')))
@@ -126,6 +130,15 @@ mod tests {
             }
             assert!(count > 50, "{keyword}: {count}");
         }
+    }
+
+    #[test]
+    fn wrong_texts_are_replaced() {
+        for code in REPLACED {
+            assert!(crs_definitions::from_code(code).is_some());
+            assert_eq!(all("PROJCS").filter(|(c, _)| *c == u32::from(code)).count(), 1);
+        }
+        assert!(lookup(3167).unwrap().to_string().contains("PARAMETER[\"false_easting\",40000]"));
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use super::super::dialect;
 use super::super::geographic::DEGREE;
-use super::super::identify::{identify, same};
+use super::super::identify::{identify, same, same_but_datum};
 use super::super::keys::{GeoKeys, KeyValue, USER_DEFINED, key};
-use super::super::method::Method;
+use super::super::method::{Method, plain};
 use super::super::reference::{ANGLES, LENGTHS, MERIDIANS, UnitRow};
 use super::super::registry;
 use super::super::warning::{GeoWarning, GeoWarningCode as Code};
@@ -39,7 +39,7 @@ fn code_of(node: &Node, warnings: &mut Vec<GeoWarning>) -> Option<u16> {
     let code = match node.epsg_code() {
         Some(stated) => {
             let found = registry::lookup(stated)?;
-            if found != *node && !dialect::system(&found).is_ok_and(|system| same(&system.horizontal, node)) {
+            if found != *node && !is_edition_of(&found, node) {
                 let message =
                     format!("EPSG:{stated} is another system than the one described; written in full");
                 warnings.push(GeoWarning::new(Code::Contradiction, "AUTHORITY", message));
@@ -54,6 +54,14 @@ fn code_of(node: &Node, warnings: &mut Vec<GeoWarning>) -> Option<u16> {
         }
     };
     key_code(code)
+}
+
+/// Whether a text describes a registered system, in this or in another edition of the registry.
+fn is_edition_of(found: &Node, node: &Node) -> bool {
+    let same_name = || found.name().map(plain) == node.name().map(plain);
+    dialect::system(found).is_ok_and(|found| {
+        same(&found.horizontal, node) || (same_name() && same_but_datum(&found.horizontal, node))
+    })
 }
 
 fn projected(keys: &mut GeoKeys, node: &Node, warnings: &mut Vec<GeoWarning>) -> Result<(), String> {
