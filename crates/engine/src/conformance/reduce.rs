@@ -1,5 +1,7 @@
 //! Reducing: every method against a slow reference written from `reduce.md`, cuts, threads and jobs that do not fit.
 
+#![expect(clippy::cast_sign_loss, reason = "numbers of unsigned types are not negative")]
+
 use crate::{
     Context, Engine, EngineError, Fill, OutputSpec, Pixels, ReduceJob, ReduceTask, Reduced, Resampling,
     Support,
@@ -283,8 +285,8 @@ impl Image {
         };
         let inside = |at: i64, size: u32| (0..i64::from(size)).contains(&at);
         let tap = |start: i64, size: u32| {
-            let indices = 0i64..weights.len() as i64;
-            indices.filter(move |i| inside(start + i, size)).map(move |i| (weights[i as usize], start + i))
+            let taps = weights.iter().copied().zip(start..);
+            taps.filter(move |(_, at)| inside(*at, size))
         };
         let rows = tap(y, self.rows).map(|(weight, row)| {
             let taps = tap(x, self.columns)
