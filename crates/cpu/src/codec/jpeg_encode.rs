@@ -302,7 +302,7 @@ fn to_ycbcr(src: &[u8], [luma, cb, cr]: [&mut [u8]; 3]) {
 }
 
 #[cfg(test)]
-#[allow(clippy::cast_possible_truncation, reason = "small numbers made here")]
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small numbers made here")]
 mod tests {
     use super::super::testing::{decode_rows, encode_rows, layout, params, prepared};
     use super::*;

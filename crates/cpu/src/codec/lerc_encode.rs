@@ -2,8 +2,9 @@
 //!
 //! One blob holds all samples of the block (depth = samples). NaN has no place in LERC: pixels of NaN are left
 //! out by a mask, and readers make them NaN again. Where a pixel is NaN in some samples and not in others, each
-//! sample has a blob of its own with its own mask. Every other value changes by at most the maximum error, by
-//! nothing where that is 0 (but -0.0 may become 0.0, which LERC does not tell apart).
+//! sample has a blob of its own with its own mask. Every other value changes by at most the maximum error, and
+//! where that is not 0 by the rounding of its type on top, as with libLerc; by nothing where it is 0 (but -0.0 may
+//! become 0.0, which LERC does not tell apart). Infinite values are refused.
 
 use super::image_shape::check_len;
 use super::{StoredBlock, Workspace};
@@ -90,7 +91,7 @@ pub(super) fn encode(
         DataType::F64 => floats!(f64),
         other => return Err(BlockFault::unsupported(format!("LERC of {other}"))),
     }
-    .map_err(|error| BlockFault::unsupported(format!("LERC: {error}")))?;
+    .map_err(|error| BlockFault::unsupported(format!("LERC: {error}; use deflate or zstd")))?;
     match block.layout.extras.lerc {
         LercWrapper::None => {
             dst.extend_from_slice(&blobs);

@@ -78,7 +78,7 @@ mod tests {
     /// Slopes; the last of four samples is alpha, 0 in some pixels.
     fn picture(width: u32, rows: u32, samples: u32) -> Vec<u8> {
         let sample = |x: u32, y: u32, c: u32| match c {
-            3 if (x + y) % 5 == 0 => 0,
+            3 if (x + y).is_multiple_of(5) => 0,
             _ => (x * 2 + y + c * 30) as u8,
         };
         (0..rows)
