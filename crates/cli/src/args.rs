@@ -1,11 +1,14 @@
 //! What can be asked for. Parsing never acts; defaults are those of `strile`.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
-use strile::{CompareOptions, Device, Interleave, Layer, OnFault, ReadOptions, Window};
+use strile::tiff::gdal::NoData;
+use strile::tiff::geo::Crs;
+use strile::{CompareOptions, Device, Interleave, Layer, OnFault, PROFILES, ReadOptions, Window};
 
-/// Read GeoTIFF and Cloud-Optimized GeoTIFF, fast and safely.
+/// Read and write GeoTIFF and Cloud-Optimized GeoTIFF, fast and safely.
 #[derive(Debug, Parser)]
 #[command(name = "strile", version, arg_required_else_help = true, after_help = EXAMPLES)]
 pub struct Arguments {
@@ -20,6 +23,7 @@ pub struct Arguments {
 pub enum Command {
     Info(InfoArgs),
     Dump(DumpArgs),
+    Convert(ConvertArgs),
     Compare(CompareArgs),
     /// Check Cloud-Optimized GeoTIFFs
     #[command(
@@ -40,6 +44,7 @@ Examples:
   strile info dem.tif
   strile dump dem.tif -o dem.npy
   strile dump dem.tif --window 0,0,512,512 -o corner.png
+  strile convert dem.tif cog.tif --of COG --co COMPRESS=ZSTD
   strile compare before.tif after.tif
   strile cog validate dem.tif
   strile bench dem.tif
@@ -90,27 +95,11 @@ pub struct DumpArgs {
     /// Where to; `-` is standard output, the default
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
-    /// Pixels to read, of the chosen level
-    #[arg(long, value_name = "X,Y,W,H", value_parser = parse_window, conflicts_with = "bbox")]
-    pub window: Option<Window>,
-    /// Area to read, in the coordinates of the file's reference system
-    #[arg(long, value_name = "W,S,E,N", value_parser = parse_bbox, allow_hyphen_values = true)]
-    pub bbox: Option<Bbox>,
-    /// Bands to read, from 1, in this order; all by default
-    #[arg(long, value_name = "N", value_delimiter = ',')]
-    pub band: Vec<u16>,
-    /// Read a reduced level: 0 is the largest of them
-    #[arg(long, value_name = "K")]
-    pub overview: Option<usize>,
-    /// Page of the file, from 0
-    #[arg(long, value_name = "N", default_value_t = ReadOptions::default().page)]
-    pub page: usize,
+    #[command(flatten)]
+    pub part: PartArgs,
     /// Read the mask (0 and 255) instead of pixels
     #[arg(long)]
     pub mask: bool,
-    /// What to do with blocks that cannot be decoded
-    #[arg(long, default_value = "fail")]
-    pub on_fault: FaultPolicy,
     /// Turn the image as its Orientation says
     #[arg(long)]
     pub orient: bool,
@@ -122,6 +111,62 @@ pub struct DumpArgs {
     /// Tell what would be done and read no pixel (`--explain=json` for programs)
     #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     pub explain: Option<Explain>,
+}
+
+/// Write a GeoTIFF or a Cloud-Optimized GeoTIFF out of a file.
+///
+/// Pixels, mask, georeference and metadata go along, in pieces: memory does not grow with the raster. Blocks that
+/// are stored alike in both files are copied as they are. `--co` takes the creation options of GDAL's GTiff and COG
+/// drivers; `-of`, `-co`, `-a_srs`, `-a_nodata` and `-a_ullr` may be written as GDAL has them. OUT is there whole
+/// or, after an error, as it was before. Without options: Deflate, tiles of 512 × 512, the best predictor.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strile convert dem.tif cog.tif --of COG --co COMPRESS=ZSTD --co LEVEL=15
+  strile convert scene.tif small.tif --profile jpeg --co QUALITY=85
+  strile convert dem.tif part.tif --bbox 500000,4400000,510000,4410000 --overwrite
+  strile convert dem.tif same.tif -co COMPRESS=LERC -co MAX_Z_ERROR=0.01 -a_nodata -9999
+  strile convert --explain dem.tif cog.tif --of COG
+  strile convert dem.tif - --of COG > cog.tif")]
+pub struct ConvertArgs {
+    /// The file; `-` reads standard input
+    pub input: PathBuf,
+    /// The file to write; `-` is standard output
+    pub output: PathBuf,
+    /// Format: GTiff by default, COG with a profile
+    #[arg(long, value_name = "FORMAT", ignore_case = true)]
+    pub of: Option<FileFormat>,
+    /// A creation option, as COMPRESS=ZSTD; again for more
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair)]
+    pub co: Vec<(String, String)>,
+    /// A profile of rio-cogeo, which `--co` may change
+    #[arg(short, long, value_name = "NAME", value_parser = PROFILES, ignore_case = true)]
+    pub profile: Option<String>,
+    /// Replace OUT where it is there
+    #[arg(long)]
+    pub overwrite: bool,
+    #[command(flatten)]
+    pub part: PartArgs,
+    /// Another reference system, pixels staying where they are: EPSG:N, WKT or PROJ
+    #[arg(long, value_name = "TEXT", value_parser = Crs::from_user_input, allow_hyphen_values = true)]
+    pub a_srs: Option<Crs>,
+    /// Another nodata value, or `none`
+    #[arg(long, value_name = "V", value_parser = parse_nodata, allow_hyphen_values = true)]
+    pub a_nodata: Option<Nodata>,
+    /// Where the part that is written lies: x and y of its first corner and of its last
+    #[arg(long, num_args = 4, value_names = ["ULX", "ULY", "LRX", "LRY"], allow_negative_numbers = true)]
+    pub a_ullr: Option<Vec<f64>>,
+    /// Folder for encoded blocks that wait; that of OUT by default
+    #[arg(long, value_name = "DIR")]
+    pub spool_dir: Option<PathBuf>,
+    /// Encode every block anew, even where it could be copied
+    #[arg(long)]
+    pub reencode: bool,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    /// Tell what would be done; write nothing
+    #[arg(long)]
+    pub explain: bool,
 }
 
 /// Tell how two files differ: size, type, pixels, georeference, metadata, tags.
@@ -244,6 +289,29 @@ pub struct CompletionsArgs {
     pub shell: clap_complete::Shell,
 }
 
+/// What of a file is read.
+#[derive(Debug, Args)]
+pub struct PartArgs {
+    /// Pixels to read, of the chosen level
+    #[arg(long, value_name = "X,Y,W,H", value_parser = parse_window, conflicts_with = "bbox")]
+    pub window: Option<Window>,
+    /// Area to read, in the coordinates of the file's reference system
+    #[arg(long, value_name = "W,S,E,N", value_parser = parse_bbox, allow_hyphen_values = true)]
+    pub bbox: Option<Bbox>,
+    /// Bands to read, from 1, in this order; all by default
+    #[arg(short, long, alias = "bands", value_name = "N", value_delimiter = ',')]
+    pub band: Vec<u16>,
+    /// Read a reduced level: 0 is the largest of them
+    #[arg(long, value_name = "K")]
+    pub overview: Option<usize>,
+    /// Page of the file, from 0
+    #[arg(long, value_name = "N", default_value_t = ReadOptions::default().page)]
+    pub page: usize,
+    /// What to do with blocks that cannot be decoded
+    #[arg(long, default_value = "fail")]
+    pub on_fault: FaultPolicy,
+}
+
 /// What decodes, and what it may take.
 #[derive(Debug, Args)]
 pub struct EngineArgs {
@@ -251,7 +319,7 @@ pub struct EngineArgs {
     #[arg(long, value_parser = parse_device, default_value = "auto")]
     pub device: Device,
     /// Threads; all by default
-    #[arg(long, value_name = "N")]
+    #[arg(short = 'j', long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
     /// Limit on memory, as 2GiB; three quarters of the machine's by default
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
@@ -264,6 +332,14 @@ pub enum Format {
     Npy,
     Png,
     Csv,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FileFormat {
+    #[value(name = "GTiff")]
+    GTiff,
+    #[value(name = "COG")]
+    Cog,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -280,29 +356,66 @@ pub enum Explain {
     Json,
 }
 
+/// A nodata value, or that there shall be none.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Nodata(pub Option<NoData>);
+
 /// West, south, east, north.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bbox(pub [f64; 4]);
 
-impl DumpArgs {
+impl PartArgs {
     /// The request; `bbox` is resolved by the caller, who has the file.
-    pub fn read_options(&self, interleave: Interleave) -> ReadOptions {
+    pub fn read_options(&self, device: Device) -> ReadOptions {
         ReadOptions {
             page: self.page,
             overview: self.overview,
             window: self.window,
             bands: (!self.band.is_empty()).then(|| self.band.clone()),
-            layer: if self.mask { Layer::Mask } else { Layer::Pixels },
-            interleave,
             on_fault: match self.on_fault {
                 FaultPolicy::Fail => OnFault::Fail,
                 FaultPolicy::Fill => OnFault::Fill,
             },
-            apply_orientation: self.orient,
-            invert_min_is_white: self.invert_white,
-            device: self.engine.device,
+            device,
+            ..ReadOptions::default()
         }
     }
+}
+
+impl DumpArgs {
+    /// The request; `bbox` is resolved by the caller, who has the file.
+    pub fn read_options(&self, interleave: Interleave) -> ReadOptions {
+        ReadOptions {
+            layer: if self.mask { Layer::Mask } else { Layer::Pixels },
+            interleave,
+            apply_orientation: self.orient,
+            invert_min_is_white: self.invert_white,
+            ..self.part.read_options(self.engine.device)
+        }
+    }
+}
+
+/// GDAL's options of more than one letter begin with one dash, which clap has not: they are given two.
+pub fn with_long_options(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    const GDAL: [(&str, &str); 5] = [
+        ("-of", "--of"),
+        ("-co", "--co"),
+        ("-a_srs", "--a-srs"),
+        ("-a_nodata", "--a-nodata"),
+        ("-a_ullr", "--a-ullr"),
+    ];
+    let mut words: Vec<OsString> = given.collect();
+    let command = words.iter().skip(1).position(|word| !word.as_encoded_bytes().starts_with(b"-"));
+    let Some(first) = command.map(|at| at + 1).filter(|&at| words.get(at).is_some_and(|w| w == "convert"))
+    else {
+        return words;
+    };
+    for word in words.iter_mut().skip(first).take_while(|word| *word != "--") {
+        if let Some((_, long)) = GDAL.iter().find(|(short, _)| word == short) {
+            *word = OsString::from(long);
+        }
+    }
+    words
 }
 
 fn numbers<T: std::str::FromStr, const N: usize>(text: &str, form: &str) -> Result<[T; N], String> {
@@ -322,6 +435,20 @@ fn parse_bbox(text: &str) -> Result<Bbox, String> {
         [west, south, east, north] if west < east && south < north => Ok(Bbox(sides)),
         _ => Err("west must be below east, and south below north".into()),
     }
+}
+
+fn parse_pair(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
+    pair.filter(|(key, _)| !key.is_empty()).ok_or_else(|| "KEY=VALUE expected, as COMPRESS=ZSTD".into())
+}
+
+fn parse_nodata(text: &str) -> Result<Nodata, String> {
+    if text.eq_ignore_ascii_case("none") {
+        return Ok(Nodata(None));
+    }
+    let mut warnings = Vec::new();
+    let value = NoData::parse(text, &mut warnings).filter(|_| warnings.is_empty());
+    value.map(|value| Nodata(Some(value))).ok_or_else(|| "a number or `none` expected".into())
 }
 
 fn parse_device(text: &str) -> Result<Device, String> {
@@ -366,6 +493,7 @@ mod tests {
             for line in help.lines().filter(|line| line.starts_with("  ")) {
                 let line = line.split(" | ").last().unwrap();
                 let words = line.split_whitespace().take_while(|word| *word != ">");
+                let words = with_long_options(words.map(OsString::from));
                 Arguments::try_parse_from(words).unwrap_or_else(|error| panic!("{line}: {error}"));
                 here += 1;
             }
@@ -381,6 +509,32 @@ mod tests {
         let Command::Dump(dump) = parsed.command else { panic!("not dump") };
         let (ours, theirs) = (dump.read_options(Interleave::BandFirst), ReadOptions::default());
         assert_eq!(format!("{ours:?}"), format!("{theirs:?}"));
+    }
+
+    #[test]
+    fn gdal_s_spelling_is_for_convert_alone() {
+        let long = |line: &str| {
+            let words = with_long_options(line.split_whitespace().map(OsString::from));
+            words.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(
+            long("strile -q convert -of COG -co A=B -a_srs X -a_nodata 1 -a_ullr 1 2 3 4 -- -co"),
+            "strile -q convert --of COG --co A=B --a-srs X --a-nodata 1 --a-ullr 1 2 3 4 -- -co"
+        );
+        assert_eq!(long("strile dump -of convert"), "strile dump -of convert");
+        let words =
+            with_long_options("strile convert a b -co A=B=C -co D=E -b 1,3 -j 2".split(' ').map(Into::into));
+        let Command::Convert(args) = Arguments::try_parse_from(words).unwrap().command else { panic!() };
+        assert_eq!(args.co, [("A".into(), "B=C".into()), ("D".into(), "E".into())]);
+        assert_eq!((args.part.band, args.engine.threads), (vec![1, 3], NonZeroUsize::new(2)));
+    }
+
+    #[test]
+    fn pairs_and_nodata_are_checked() {
+        assert!(parse_pair("COMPRESS").is_err() && parse_pair("=ZSTD").is_err());
+        assert_eq!(parse_nodata("NONE"), Ok(Nodata(None)));
+        assert_eq!(parse_nodata("-9999"), Ok(Nodata(Some(NoData::Integer(-9999)))));
+        assert!(parse_nodata("12x").is_err());
     }
 
     #[test]

@@ -83,7 +83,7 @@ impl Failure {
         match self {
             Self::Request(_, hint) => *hint,
             Self::Strile(strile::Error::Blocks { .. }) => {
-                Some("`strile dump --on-fault fill` fills faulty blocks and lists them")
+                Some("`--on-fault fill` fills faulty blocks and lists them")
             }
             _ => None,
         }

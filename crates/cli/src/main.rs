@@ -18,7 +18,7 @@ use failure::{Failure, Outcome};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::parse_from(args::with_long_options(std::env::args_os()));
     let session = match input::Session::new(arguments.quiet) {
         Ok(session) => session,
         Err(failure) => return failure.report(),
@@ -26,6 +26,7 @@ fn main() -> ExitCode {
     let outcome: Result<Outcome, Failure> = match arguments.command {
         Command::Info(args) => commands::info::run(&args, &session),
         Command::Dump(args) => commands::dump::run(&args, &session),
+        Command::Convert(args) => commands::convert::run(&args, &session),
         Command::Compare(args) => commands::compare::run(&args, &session),
         Command::Cog(command) => commands::cog::run(&command, &session),
         Command::Bench(args) => commands::bench::run(&args, &session),

@@ -27,18 +27,9 @@ impl Sink {
     }
 
     fn stdout(binary: bool) -> Result<Self, Failure> {
-        let stdout = io::stdout();
-        if binary && stdout.is_terminal() {
-            let sentence = "standard output is a terminal, and the format is binary".to_owned();
-            return Err(Failure::Request(
-                sentence,
-                Some("name a file with `-o`, or pipe the output into a program"),
-            ));
-        }
-        // Standard output itself looks for line ends in all that passes; the descriptor does not.
-        let file = stdout.as_fd().try_clone_to_owned().map_err(Failure::on_stdout)?;
+        let file = if binary { stdout_for_binary()? } else { stdout()? };
         Ok(Self {
-            writer: BufWriter::new(file.into()),
+            writer: BufWriter::new(file),
             name: "standard output".into(),
             rename: None,
             cancel: Cancel::default(),
@@ -110,6 +101,20 @@ impl Drop for Sink {
             let _left = std::fs::remove_file(temporary);
         }
     }
+}
+
+/// Standard output itself looks for line ends in all that passes; its descriptor does not.
+fn stdout() -> Result<File, Failure> {
+    Ok(io::stdout().as_fd().try_clone_to_owned().map_err(Failure::on_stdout)?.into())
+}
+
+/// Standard output, unless it is a terminal.
+pub fn stdout_for_binary() -> Result<File, Failure> {
+    if io::stdout().is_terminal() {
+        let sentence = "standard output is a terminal, and the format is binary".to_owned();
+        return Err(Failure::Request(sentence, Some("name a file, or pipe the output into a program")));
+    }
+    stdout()
 }
 
 /// Prints text to standard output.

@@ -28,6 +28,11 @@ impl Bar {
         }
         Some(Arc::new(Self { bar, start: Instant::now() }))
     }
+
+    /// Blocks that will be done, where that was not known when it was made.
+    pub fn expect(&self, blocks: u64) {
+        self.bar.set_length(blocks);
+    }
 }
 
 impl strile::Progress for Bar {

@@ -9,22 +9,23 @@ use crate::input::Session;
 use crate::output::{print, table};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{Context, Dataset, Device, Predictor, ReadOptions};
-use testkit::{Codec, Grid, ImageSpec, Pixels, geo_tags};
+use strile::tiff::geo::{Crs, GeoTransform};
+use strile::{Compression, Context, DataType, Dataset, Device, FileSink, Interleave, Piece, ReadOptions};
+use strile::{RasterSpec, Window, WriteOptions, Writer};
+use terrain::Terrain;
 
 /// Pixels across and down: enough for every thread, few enough to end in seconds.
-const SIZE: usize = 2048;
+const SIZE: u32 = 2048;
 /// Reads of which the best counts.
 const REPEAT: usize = 3;
 
-const CODECS: [(&str, Codec, Predictor); 6] = [
-    ("none", Codec::None, Predictor::None),
-    ("packbits", Codec::PackBits, Predictor::None),
-    ("lz4", Codec::Lz4, Predictor::None),
-    ("lzw", Codec::Lzw, Predictor::FloatingPoint),
-    ("deflate", Codec::Deflate, Predictor::FloatingPoint),
-    ("zstd", Codec::Zstd, Predictor::FloatingPoint),
+const CODECS: [Compression; 6] = [
+    Compression::None,
+    Compression::PackBits,
+    Compression::Lz4,
+    Compression::Lzw,
+    Compression::Deflate,
+    Compression::Zstd,
 ];
 
 /// One codec's file.
@@ -32,6 +33,7 @@ struct Made {
     name: &'static str,
     path: PathBuf,
     size: u64,
+    seconds: f64,
 }
 
 pub fn run(args: &DemoArgs, session: &Session) -> Result<Outcome, Failure> {
@@ -41,22 +43,12 @@ pub fn run(args: &DemoArgs, session: &Session) -> Result<Outcome, Failure> {
     };
     std::fs::create_dir_all(&folder).map_err(Failure::at(&folder))?;
     session.note(&format!("making a {SIZE} × {SIZE} elevation model in {}", folder.display()));
-    let sample = SampleType { format: SampleFormat::Float, bits: 32 };
     let pixels = terrain::generate(SIZE);
-    let mut files = Vec::new();
-    for (name, codec, predictor) in CODECS {
-        let spec = geo_tags(32632, (500_000.0, 5_200_000.0), 10.0, false).into_iter().fold(
-            ImageSpec::new(sample).grid(Grid::Tiles(256, 256)).codec(codec).predictor(predictor),
-            ImageSpec::tag,
-        );
-        let path = folder.join(format!("dem-{name}.tif"));
-        let built = spec.build(&pixels, ByteOrder::Little, false);
-        std::fs::write(&path, &built.bytes).map_err(Failure::at(&path))?;
-        files.push(Made { name, path, size: built.bytes.len() as u64 });
-    }
     let context = Context { cancel: session.cancel.clone(), ..Context::default() };
-    let mut rows =
-        vec![["codec", "device", "file", "decoded", "seconds", "GB/s", "pixels"].map(str::to_owned).to_vec()];
+    let make = |codec: Compression| make(codec, &folder, &pixels, &context);
+    let files = CODECS.into_iter().map(make).collect::<Result<Vec<_>, _>>()?;
+    let head = ["codec", "device", "file", "pixels", "written", "read", "GB/s", "read back"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
     let mut differing = 0usize;
     for device in strile::devices().into_iter().filter(|device| device.usable) {
         let which = device_of(&device.name);
@@ -68,20 +60,38 @@ pub fn run(args: &DemoArgs, session: &Session) -> Result<Outcome, Failure> {
                 device.name.clone(),
                 strile::bytes::human(file.size),
                 strile::bytes::human(pixels.bytes.len() as u64),
-                format!("{seconds:.4}"),
+                format!("{:.4} s", file.seconds),
+                format!("{seconds:.4} s"),
                 format!("{:.2}", rate(pixels.bytes.len(), seconds)),
                 if same { "identical" } else { "DIFFERENT" }.to_owned(),
             ]);
         }
     }
     let picture = folder.join("quicklook.png");
-    quicklook::write(&pixels, &picture)?;
+    quicklook::write(&pixels, SIZE, &picture)?;
     print(&format!("{}\n\nquicklook: {}", table(&rows), picture.display()))?;
     Ok(if differing == 0 { Outcome::Clean } else { Outcome::Found })
 }
 
+/// Writes the model with a codec, in one piece.
+fn make(codec: Compression, folder: &Path, pixels: &Terrain, context: &Context) -> Result<Made, Failure> {
+    let path = folder.join(format!("dem-{}.tif", codec.name()));
+    let mut spec = RasterSpec::new(SIZE, SIZE, 1, DataType::F32);
+    let geo = &mut spec.metadata.georeference;
+    geo.crs = Crs::from_user_input("EPSG:32632").ok();
+    geo.transform = Some(GeoTransform { a: 10.0, b: 0.0, c: 500_000.0, d: 0.0, e: -10.0, f: 5_200_000.0 });
+    let options = WriteOptions { compression: codec, ..WriteOptions::default() };
+    let all = Window { x: 0, y: 0, width: SIZE, height: SIZE };
+    let start = Instant::now();
+    let mut writer = Writer::create(Box::new(FileSink::create(&path, true)?), spec, &options, context)?;
+    let piece = Piece::contiguous(all, 1, DataType::F32, Interleave::BandFirst, &pixels.bytes);
+    writer.write(&piece.map_err(|error| Failure::Request(error.to_string(), None))?)?;
+    let size = writer.finish()?.file_len;
+    Ok(Made { name: codec.name(), path, size, seconds: start.elapsed().as_secs_f64() })
+}
+
 /// Best seconds, and whether every pixel of every read is as made.
-fn read(file: &Made, device: Device, pixels: &Pixels, context: &Context) -> Result<(f64, bool), Failure> {
+fn read(file: &Made, device: Device, pixels: &Terrain, context: &Context) -> Result<(f64, bool), Failure> {
     let options = ReadOptions { device, ..Default::default() };
     let (mut seconds, mut same) = (f64::INFINITY, true);
     for _ in 0..REPEAT {

@@ -4,6 +4,7 @@ pub mod bench;
 pub mod cog;
 pub mod compare;
 pub mod completions;
+pub mod convert;
 pub mod demo;
 pub mod devices;
 pub mod dump;

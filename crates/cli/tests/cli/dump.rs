@@ -172,9 +172,7 @@ fn faults_fail_or_are_filled_and_listed() {
     assert_eq!(run.code, 2);
     let sentence = run.stderr.lines().next().unwrap();
     assert!(sentence.starts_with("error: bad.tif: block (column 0, row 1): "), "{sentence}");
-    assert!(
-        run.stderr.ends_with("\n\nhint: `strile dump --on-fault fill` fills faulty blocks and lists them\n")
-    );
+    assert!(run.stderr.ends_with("\n\nhint: `--on-fault fill` fills faulty blocks and lists them\n"));
     assert_eq!(bench.names(), ["bad.tif"], "nothing is left of a failed dump");
     let run = bench.run("dump bad.tif --on-fault fill");
     assert_eq!(run.code, 1);

@@ -39,7 +39,9 @@ fn completions_for_every_shell() {
 #[test]
 fn help_shows_examples_and_version() {
     let bench = Bench::new();
-    for command in ["", "info", "dump", "compare", "cog", "cog validate", "bench", "devices", "demo", "completions"] {
+    for command in
+        ["", "info", "dump", "compare", "cog", "cog validate", "bench", "devices", "demo", "completions"]
+    {
         let run = bench.run(&format!("{command} --help")).clean();
         assert!(run.text().contains("Examples:\n  strile "), "{command}");
     }

@@ -100,7 +100,7 @@ impl<'a> Conversion<'a> {
             (Some(_), false) => "blocks copied as they are",
             (None, _) => "blocks decoded and encoded",
         };
-        let (across, down) = self.cut.piece;
+        let (across, down) = (self.cut.piece.0.min(width), self.cut.piece.1.min(height));
         format!(
             "read    {}: {width} × {height} pixels in pieces of up to {across} × {down}\ncopy    {pixels}\n{}",
             self.input.name(),

@@ -1,24 +1,23 @@
 //! A hillshade of the demo's elevation model: light from the north-west, 45° high.
 
+use super::terrain::Terrain;
 use crate::failure::Failure;
 use crate::output::Sink;
 use std::path::Path;
-use testkit::Pixels;
 
 /// Pixels of the model for one of the picture.
-const STEP: usize = 2;
+const STEP: u32 = 2;
 /// Metres across a pixel of the picture; slopes are taken over two.
 const PIXEL: f64 = 20.0;
 
-pub fn write(pixels: &Pixels, path: &Path) -> Result<(), Failure> {
-    let (width, height) = (pixels.width / STEP, pixels.height / STEP);
-    let height_at = |x: usize, y: usize| {
-        let (x, y) = (x.clamp(1, width) - 1, y.clamp(1, height) - 1);
-        pixels.value(0, y * STEP, x * STEP)
-    };
-    let mut grey = Vec::with_capacity(width * height);
-    for y in 1..=height {
-        for x in 1..=width {
+/// Writes the picture of a model of `size` × `size` pixels.
+pub fn write(terrain: &Terrain, size: u32, path: &Path) -> Result<(), Failure> {
+    let side = size / STEP;
+    let height_at =
+        |x: u32, y: u32| terrain.height((x.clamp(1, side) - 1) * STEP, (y.clamp(1, side) - 1) * STEP);
+    let mut grey = Vec::new();
+    for y in 1..=side {
+        for x in 1..=side {
             let east = (height_at(x + 1, y) - height_at(x - 1, y)) / (2.0 * PIXEL);
             let south = (height_at(x, y + 1) - height_at(x, y - 1)) / (2.0 * PIXEL);
             // Lambert: the normal (−east, −south, 1) against the light (−½, −½, √½).
@@ -30,8 +29,7 @@ pub fn write(pixels: &Pixels, path: &Path) -> Result<(), Failure> {
     }
     let mut sink = Sink::open(Some(path), true)?;
     let failed = sink.failed();
-    let side = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    let mut encoder = png::Encoder::new(&mut sink, side(width), side(height));
+    let mut encoder = png::Encoder::new(&mut sink, side, side);
     encoder.set_color(png::ColorType::Grayscale);
     encoder.set_depth(png::BitDepth::Eight);
     let written = encoder.write_header().and_then(|mut writer| writer.write_image_data(&grey));

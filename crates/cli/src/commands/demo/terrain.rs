@@ -1,8 +1,6 @@
 //! An elevation model that looks like mountains: ridges of smooth noise, each octave half as wide.
 
 use std::f64::consts::FRAC_1_SQRT_2;
-use strile::DataType;
-use testkit::Pixels;
 
 /// Octaves, the widest of `WIDEST` pixels and `HIGHEST` metres.
 const OCTAVES: u32 = 8;
@@ -11,17 +9,29 @@ const HIGHEST: f64 = 700.0;
 /// Heights are whole multiples of this: what is below is noise that no instrument measures.
 const STEP: f64 = 1.0 / 16.0;
 
-/// A square of `size` × `size` heights in metres.
-pub fn generate(size: usize) -> Pixels {
-    let mut pixels = Pixels::zeroed(DataType::F32, 1, size, size);
-    for (y, row) in (0u32..).zip(pixels.bytes.chunks_exact_mut((size * 4).max(1))) {
-        for (x, sample) in (0u32..).zip(row.chunks_exact_mut(4)) {
-            let height = (height(f64::from(x), f64::from(y)) / STEP).round() * STEP;
-            #[expect(clippy::cast_possible_truncation, reason = "a float of 32 bits is what is stored")]
-            sample.copy_from_slice(&(height as f32).to_ne_bytes());
-        }
+/// A square of heights in metres, row by row.
+pub struct Terrain {
+    /// Floats of 32 bits.
+    pub bytes: Vec<u8>,
+    size: u32,
+}
+
+impl Terrain {
+    /// The height at a place, or at the nearest in the square.
+    pub fn height(&self, x: u32, y: u32) -> f64 {
+        let last = self.size.saturating_sub(1);
+        let at = u64::from(y.min(last)) * u64::from(self.size) + u64::from(x.min(last));
+        let sample = usize::try_from(at * 4).ok().and_then(|at| self.bytes.get(at..)?.first_chunk());
+        sample.map_or(0.0, |bytes| f64::from(f32::from_ne_bytes(*bytes)))
     }
-    pixels
+}
+
+/// A square of `size` × `size`.
+pub fn generate(size: u32) -> Terrain {
+    let places = (0..size).flat_map(|y| (0..size).map(move |x| (x, y)));
+    #[expect(clippy::cast_possible_truncation, reason = "a float of 32 bits is what is stored")]
+    let sample = |(x, y)| (((height(f64::from(x), f64::from(y)) / STEP).round() * STEP) as f32).to_ne_bytes();
+    Terrain { bytes: places.flat_map(sample).collect(), size }
 }
 
 fn height(x: f64, y: f64) -> f64 {
