@@ -156,18 +156,11 @@ fn standard_input_is_read_and_a_plan_is_explained() {
     );
 }
 
-/// The second strip of the file holds a broken PackBits run.
 #[test]
 fn faults_fail_or_are_filled_and_listed() {
     let bench = Bench::new();
     let pixels = rgb().0;
-    let spec =
-        testkit::ImageSpec::new(crate::UINT8).grid(testkit::Grid::Strips(5)).codec(testkit::Codec::PackBits);
-    let mut directory = spec.directory(&pixels, strile::tiff::ByteOrder::Little, false);
-    directory.blocks[1] = Some(vec![5, 1, 2]);
-    let built =
-        testkit::TiffBuilder::new(strile::tiff::ByteOrder::Little, false).directory(directory).build();
-    bench.file("bad.tif", &built.bytes);
+    bench.file("bad.tif", &crate::damaged());
     let run = bench.run("dump bad.tif -o out.raw");
     assert_eq!(run.code, 2);
     let sentence = run.stderr.lines().next().unwrap();

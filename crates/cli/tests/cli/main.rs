@@ -10,6 +10,7 @@
 
 mod cog;
 mod compare;
+mod convert;
 mod dump;
 mod errors;
 mod info;
@@ -22,7 +23,8 @@ use strile::Predictor;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
 use tempfile::TempDir;
 use testkit::{
-    Codec, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels, geo_tags, metadata_tag, nodata_tag,
+    Codec, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels, TiffBuilder, geo_tags, metadata_tag,
+    nodata_tag,
 };
 
 pub(crate) const FLOAT32: SampleType = SampleType { format: SampleFormat::Float, bits: 32 };
@@ -123,4 +125,12 @@ pub(crate) fn rgb() -> (Pixels, Vec<u8>) {
     let spec = ImageSpec::new(UINT8).grid(Grid::Strips(5)).codec(Codec::PackBits);
     let bytes = spec.build(&pixels, ByteOrder::Big, true).bytes;
     (pixels, bytes)
+}
+
+/// The pixels of `rgb`, little-endian; the second strip holds a broken PackBits run.
+pub(crate) fn damaged() -> Vec<u8> {
+    let spec = ImageSpec::new(UINT8).grid(Grid::Strips(5)).codec(Codec::PackBits);
+    let mut directory = spec.directory(&rgb().0, ByteOrder::Little, false);
+    directory.blocks[1] = Some(vec![5, 1, 2]);
+    TiffBuilder::new(ByteOrder::Little, false).directory(directory).build().bytes
 }

@@ -1,4 +1,4 @@
-use crate::{Bench, dem};
+use crate::{Bench, dem, rgb};
 
 #[test]
 fn bench_gives_the_best_read() {
@@ -39,13 +39,39 @@ fn completions_for_every_shell() {
 #[test]
 fn help_shows_examples_and_version() {
     let bench = Bench::new();
-    for command in
-        ["", "info", "dump", "compare", "cog", "cog validate", "bench", "devices", "demo", "completions"]
-    {
+    for command in [
+        "",
+        "info",
+        "dump",
+        "convert",
+        "compare",
+        "cog",
+        "cog validate",
+        "bench",
+        "devices",
+        "demo",
+        "completions",
+    ] {
         let run = bench.run(&format!("{command} --help")).clean();
         assert!(run.text().contains("Examples:\n  strile "), "{command}");
     }
     assert!(bench.run("--version").clean().text().starts_with("strile "));
+}
+
+/// The commands of the README's section about writing, one after the other.
+#[test]
+fn what_the_readme_says_about_writing_runs() {
+    let readme = include_str!("../../../../README.md");
+    let section = readme.split("\n## ").find(|section| section.starts_with("Writing")).unwrap();
+    let bench = Bench::new();
+    bench.file("dem.tif", &dem().1);
+    bench.file("scene.tif", &rgb().1);
+    let lines: Vec<&str> = section.lines().filter_map(|line| line.strip_prefix("strile ")).collect();
+    assert!(lines.len() >= 6);
+    for line in lines {
+        let run = bench.run(line.split(" #").next().unwrap());
+        assert_eq!(run.code, 0, "{line}: {}{}", run.stderr, run.text());
+    }
 }
 
 #[test]

@@ -47,7 +47,8 @@ impl<'a> Adopted<'a> {
         if !whole || !as_is || own.mixed_bits.is_some() || own.reverse_bits {
             return Ok(None);
         }
-        let wanted = chosen_layout(spec, write).map_err(|problem| input.refuse(problem))?;
+        // What cannot be written is refused by the writer, in the name of its file.
+        let Ok(wanted) = chosen_layout(spec, write) else { return Ok(None) };
         let same = own.width == wanted.width
             && own.height == wanted.height
             && own.is_strip == wanted.is_strip

@@ -3,7 +3,7 @@
 use super::cells::refused;
 use super::spec::RasterSpec;
 use crate::error::Result;
-use strile_tiff::gdal::{Metadata as Items, pam::PamBand};
+use strile_tiff::gdal::{Metadata as Items, MetadataItem, pam::PamBand};
 use strile_tiff::geo::{GeoWarning, tags_of};
 use strile_tiff::{FieldValue, Tag};
 
@@ -20,8 +20,9 @@ pub(crate) struct Described {
     pub(crate) warnings: Vec<String>,
 }
 
-/// Describes a raster. The error says what no file could hold.
-pub(crate) fn describe(spec: &RasterSpec) -> Result<Described> {
+/// Describes a raster. `by_tile`: it is a cloud-optimized file whose planes take turns, tile by tile, which GDAL and
+/// its validator know from an item alone. The error says what no file could hold.
+pub(crate) fn describe(spec: &RasterSpec, by_tile: bool) -> Result<Described> {
     let metadata = &spec.metadata;
     let mut warnings: Vec<GeoWarning> = Vec::new();
     let geo = tags_of(&metadata.georeference).map_err(refused)?;
@@ -30,6 +31,15 @@ pub(crate) fn describe(spec: &RasterSpec) -> Result<Described> {
     let mut fields = spec.extra_fields.clone();
     let mut items = Items::from_parts(&metadata.items, &metadata.bands);
     fields.extend(items.take_tags());
+    if by_tile {
+        items.items.push(MetadataItem {
+            name: "INTERLEAVE".into(),
+            domain: "IMAGE_STRUCTURE".into(),
+            sample: None,
+            role: None,
+            value: "TILE".into(),
+        });
+    }
     fields.extend(items.to_field(&mut warnings));
     fields.extend(geo.fields);
     let mut sidecar = geo.sidecar;

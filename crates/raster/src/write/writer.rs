@@ -8,7 +8,7 @@ use super::cells::{Cell, Cells, Deposit, refused};
 use super::fields::directories_of;
 use super::halo::{Below, Waiting};
 use super::index::LevelIndex;
-use super::options::WriteOptions;
+use super::options::{Format, WriteOptions};
 use super::piece::Piece;
 use super::plan::{FullImage, WritePlan, plan_write};
 use super::spec::RasterSpec;
@@ -20,8 +20,8 @@ use crate::sink::Sink;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use strile_engine::{
-    BlockAddress, Context, EncodeJob, EncodeLayout, EncodeTask, EncodedBlocks, EngineError, Lease, LocatedFault,
-    OutputSpec, Pixels, ReduceJob, Reduced, Ticket,
+    BlockAddress, Context, EncodeJob, EncodeLayout, EncodeTask, EncodedBlocks, EngineError, Lease,
+    LocatedFault, OutputSpec, Pixels, ReduceJob, Reduced, Ticket,
 };
 use strile_tiff::{BlockKind, Planar};
 
@@ -59,6 +59,7 @@ pub struct Writer {
 struct Work {
     plan: Arc<WritePlan>,
     spec: RasterSpec,
+    described: Described,
     engine: Choice,
     context: Context,
     store: Store,
@@ -219,6 +220,8 @@ impl Work {
             plan_write(&spec, options, full, (engine.engine.as_ref(), &engine.reason)).map_err(refused)?;
         let cost = plan.levels.iter().map(LevelIndex::cost).fold(0u64, u64::saturating_add);
         let index = context.budget.take(cost, "the index of the file's blocks")?;
+        // Told before any pixel is asked for.
+        let described = describe(&spec)?;
         let store = Store::new(sink, &plan, options)?;
         let last = plan.levels.len() - 1;
         let level = |(at, level)| {
@@ -231,6 +234,7 @@ impl Work {
         Ok(Self {
             plan: Arc::new(plan),
             spec,
+            described,
             engine,
             context: context.clone(),
             store,
@@ -451,7 +455,9 @@ impl Work {
         while !self.encoding.is_empty() {
             self.land()?;
         }
-        let mut described = super::describe::describe(&self.spec)?;
+        let several = self.plan.planar == Planar::Separate && self.spec.bands > 1;
+        let by_tile = self.plan.format == Format::Cog && several;
+        let mut described = super::describe::describe(&self.spec, by_tile)?;
         let nodata = described.nodata.as_ref();
         let first = usize::from(matches!(self.plan.full, FullImage::Elsewhere(_)));
         let directories = (first..self.plan.levels.len())

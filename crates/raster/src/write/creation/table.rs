@@ -255,7 +255,7 @@ fn quality(draft: &mut Draft, text: &str, name: QualityName) -> Result<(), Strin
     Ok(())
 }
 
-/// Blocks of one place lie together in every file here: GDAL's `TILE`, which says no more to a reader than `BAND`.
+/// Planes take turns, block by block, in every file here: GDAL's `TILE`. To a reader of `BAND` it is the same.
 fn interleave(draft: &mut Draft, text: &str) -> Result<(), String> {
     let choices = [("PIXEL", Planar::Chunky), ("BAND", Planar::Separate), ("TILE", Planar::Separate)];
     put(&mut draft.planar, one_of(text, &choices))
