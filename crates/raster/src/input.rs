@@ -23,15 +23,17 @@ pub enum Input {
 }
 
 impl Input {
-    /// Opens a file as what it is.
+    /// Opens a file as what it is; what concerns mosaics is left as it is by default.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
+        Self::open_with(path, &VrtOptions { open: options.clone(), ..VrtOptions::default() })
+    }
+
+    /// Opens a file as what it is.
+    pub fn open_with(path: impl AsRef<Path>, options: &VrtOptions) -> Result<Self> {
         let path = path.as_ref();
         match path.is_file() && is_vrt(path)? {
-            true => {
-                let options = VrtOptions { open: options.clone(), ..VrtOptions::default() };
-                Ok(Self::Vrt(Box::new(Vrt::open(path, &options)?)))
-            }
-            false => Ok(Self::Tiff(Box::new(Dataset::open_with(path, options)?))),
+            true => Ok(Self::Vrt(Box::new(Vrt::open(path, options)?))),
+            false => Ok(Self::Tiff(Box::new(Dataset::open_with(path, &options.open)?))),
         }
     }
 

@@ -11,6 +11,8 @@ mod samples;
 mod storage;
 mod tags;
 
+pub(crate) use tags::is_of_storage;
+
 use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::options::{Device, Layer, ReadOptions};

@@ -1,13 +1,14 @@
 //! Colours, orientation, and the tags that nothing else speaks of, compared by value.
 
 use super::{Differences, against};
+use crate::convert::colours_as_read;
 use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::open::io_error;
 use crate::pages::Level;
 use crate::source::read_ranges;
 use std::collections::BTreeSet;
-use strile_tiff::{Directory, Entry, ExtraSample, Image, Photometric, Tag, ValueData};
+use strile_tiff::{Directory, Entry, ExtraSample, Image, Tag, ValueData};
 
 /// Bytes of a large value compared at once.
 const CHUNK: u64 = 1 << 20;
@@ -25,7 +26,7 @@ pub(super) fn compare(
     let (Some(a), Some(b)) = (Tagged::of(a, a_level), Tagged::of(b, b_level)) else { return Ok(()) };
     let own = |tagged: &Tagged<'_>| -> BTreeSet<Tag> {
         let tags = tagged.directory.entries().iter().map(|entry| entry.tag);
-        tags.filter(|tag| !is_compared_elsewhere(*tag)).collect()
+        tags.filter(|tag| !is_of_storage(*tag)).collect()
     };
     for tag in own(&a).union(&own(&b)) {
         let here = match place {
@@ -47,12 +48,7 @@ pub(super) fn compare(
 }
 
 fn colours(a: &Image, b: &Image, place: &str, found: &mut Differences) {
-    // Pixels of YCbCr that is read as RGB are RGB.
-    let photometric = |image: &Image| match &image.colour.ycbcr {
-        Some(_) => Photometric::Rgb,
-        None => image.colour.photometric,
-    };
-    found.unequal(("colour", place), (photometric(a), photometric(b)), |p| p.name());
+    found.unequal(("colour", place), (colours_as_read(a), colours_as_read(b)), |p| p.name());
     let extra = |image: &Image| -> Vec<ExtraSample> { image.colour.extra_samples.clone() };
     found.unequal(("extra-samples", place), (extra(a), extra(b)), |extra| format!("{extra:?}"));
     let (a, b) = (&a.colour.colour_map, &b.colour.colour_map);
@@ -70,8 +66,8 @@ fn colours(a: &Image, b: &Image, place: &str, found: &mut Differences) {
     }
 }
 
-/// Tags whose meaning is compared as facts or is where and how pixels are stored, and pointers.
-fn is_compared_elsewhere(tag: Tag) -> bool {
+/// Tags whose meaning is told as facts or is where and how pixels are stored, and pointers.
+pub(crate) fn is_of_storage(tag: Tag) -> bool {
     matches!(
         tag,
         Tag::NewSubfileType
@@ -87,6 +83,8 @@ fn is_compared_elsewhere(tag: Tag) -> bool {
             | Tag::SamplesPerPixel
             | Tag::RowsPerStrip
             | Tag::StripByteCounts
+            | Tag::FreeOffsets
+            | Tag::FreeByteCounts
             | Tag::PlanarConfiguration
             | Tag::T4Options
             | Tag::T6Options
@@ -104,6 +102,8 @@ fn is_compared_elsewhere(tag: Tag) -> bool {
             | Tag::JPEGInterchangeFormat
             | Tag::JPEGInterchangeFormatLength
             | Tag::JPEGRestartInterval
+            | Tag::JPEGLosslessPredictors
+            | Tag::JPEGPointTransforms
             | Tag::JPEGQTables
             | Tag::JPEGDCTables
             | Tag::JPEGACTables
@@ -111,6 +111,9 @@ fn is_compared_elsewhere(tag: Tag) -> bool {
             | Tag::YCbCrSubSampling
             | Tag::YCbCrPositioning
             | Tag::ReferenceBlackWhite
+            | Tag::StripRowCounts
+            | Tag::ImageDepth
+            | Tag::TileDepth
             | Tag::ModelPixelScaleTag
             | Tag::ModelTiepointTag
             | Tag::ModelTransformationTag
@@ -119,6 +122,8 @@ fn is_compared_elsewhere(tag: Tag) -> bool {
             | Tag::GeoDoubleParamsTag
             | Tag::GeoAsciiParamsTag
             | Tag::GPSIFD
+            | Tag::InteroperabilityIFD
+            | Tag::GlobalParametersIFD
             | Tag::GDAL_METADATA
             | Tag::GDAL_NODATA
             | Tag::RPCCoefficientTag

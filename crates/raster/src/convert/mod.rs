@@ -13,7 +13,7 @@ mod tags;
 
 pub use options::ConvertOptions;
 pub(crate) use pieces::{Cut, cut};
-pub(crate) use spec::spec_of;
+pub(crate) use spec::{colours_as_read, spec_of};
 
 use crate::error::{Error, Result};
 use crate::input::Input;
@@ -66,6 +66,10 @@ impl<'a> Conversion<'a> {
         };
         let (spec, mut write, cut) = match input {
             Input::Tiff(dataset) => {
+                if read.apply_orientation && dataset.target(&read)?.image.orientation != 1 {
+                    let problem = "pieces of an image are not turned; its orientation is written as it is";
+                    return Err(dataset.refuse(problem.into()));
+                }
                 let spec = spec_of(dataset, &read, options, &mut warnings)?;
                 let write = write_options(dataset, &read, &spec, options)?;
                 let cut = cut(dataset, &read, &spec)?;

@@ -24,15 +24,19 @@ pub(crate) fn spec_of(
     let data_type = data_type.ok_or_else(|| input.refuse(format!("{} samples", image.sample)))?;
     let bands = u16::try_from(target.bands.len());
     let bands = bands.map_err(|_| input.refuse(format!("{} bands are too many", target.bands.len())))?;
-    let turned = read.apply_orientation && image.orientation >= 5;
-    let (width, height) = match turned {
-        true => (target.window.height, target.window.width),
-        false => (target.window.width, target.window.height),
-    };
+    let Window { width, height, .. } = target.window;
     let mut spec = RasterSpec::new(width, height, bands, data_type);
-    let (photometric, extra) = meaning(image, &target.bands);
-    spec.photometric = Some(options.photometric.unwrap_or(photometric));
-    spec.extra_samples = Some(extra);
+    let (own, extra) = meaning(image, &target.bands);
+    if matches!(image.colour.photometric, Photometric::LogL | Photometric::LogLuv) {
+        let name = image.colour.photometric.name();
+        warnings.push(format!("codes of {name} are kept and written as plain samples, which do not say so"));
+    }
+    let photometric = options.photometric.unwrap_or(own);
+    spec.photometric = Some(photometric);
+    // Another meaning of the samples has more colours or fewer; what is beyond them keeps its band.
+    let colours = std::iter::repeat_n(ExtraSample::Unspecified, usize::from(own.colour_samples()));
+    let beyond = colours.chain(extra).skip(usize::from(photometric.colour_samples()));
+    spec.extra_samples = Some(beyond.collect());
     if let (Some(alpha), Some(extra)) = (options.alpha, &mut spec.extra_samples) {
         match extra.last_mut() {
             Some(last) => *last = alpha,
@@ -46,6 +50,13 @@ pub(crate) fn spec_of(
     }
     spec.mask = level_has_mask(input, read);
     spec.metadata = metadata_of(input, read, options)?;
+    // An input may state a value that none of its samples can have; nothing is lost with it.
+    if let Some(value) = spec.metadata.nodata.filter(|value| value.to_sample(data_type).is_none())
+        && options.nodata.is_none()
+    {
+        warnings.push(format!("nodata {} is no value of {data_type} and left out", value.as_f64()));
+        spec.metadata.nodata = None;
+    }
     spec.extra_fields = tags_of(input, read, warnings);
     Ok(spec)
 }
@@ -99,11 +110,7 @@ pub(crate) fn spec_of_vrt(
 
 /// What the chosen bands mean: the colours of the input where all of them come first, else data.
 fn meaning(image: &Image, bands: &[u16]) -> (Photometric, Vec<ExtraSample>) {
-    let own = match image.colour.photometric {
-        // Such samples are read as RGB.
-        Photometric::YCbCr if image.colour.ycbcr.is_some() || is_picture(image.compression) => {
-            Photometric::Rgb
-        }
+    let own = match colours_as_read(image) {
         Photometric::Mask | Photometric::LogL | Photometric::LogLuv => Photometric::MinIsBlack,
         Photometric::Palette if image.colour.colour_map.is_none() => Photometric::MinIsBlack,
         other => other,
@@ -117,6 +124,16 @@ fn meaning(image: &Image, bands: &[u16]) -> (Photometric, Vec<ExtraSample>) {
         at.and_then(|at| image.colour.extra_samples.get(at)).copied().unwrap_or(ExtraSample::Unspecified)
     };
     (photometric, beyond.map(extra_of).collect())
+}
+
+/// What the samples are once they are read: YCbCr of most codecs has become RGB.
+pub(crate) fn colours_as_read(image: &Image) -> Photometric {
+    match image.colour.photometric {
+        Photometric::YCbCr if image.colour.ycbcr.is_some() || is_picture(image.compression) => {
+            Photometric::Rgb
+        }
+        other => other,
+    }
 }
 
 /// Codecs that give RGB whatever they store.

@@ -1,43 +1,22 @@
 //! Which tags of the input go along: what describes the picture and strile does not say itself.
 
+use crate::compare::is_of_storage;
 use crate::dataset::Dataset;
 use crate::options::ReadOptions;
 use crate::source::read_ranges;
 use strile_tiff::{FieldType, FieldValue, Tag, ValueData};
 
-/// Baseline tags that describe the picture.
-const DESCRIPTIVE: [Tag; 15] = [
-    Tag::DocumentName,
-    Tag::ImageDescription,
-    Tag::Make,
-    Tag::Model,
-    Tag::Orientation,
+/// Baseline tags with a value for each band, which mean nothing for other bands.
+const OF_BANDS: [Tag; 9] = [
     Tag::MinSampleValue,
     Tag::MaxSampleValue,
-    Tag::XResolution,
-    Tag::YResolution,
-    Tag::ResolutionUnit,
-    Tag::PageName,
-    Tag::Software,
-    Tag::DateTime,
-    Tag::Artist,
-    Tag::HostComputer,
-];
-
-/// Private tags that strile writes itself, or that point into the input.
-const OWN: [Tag; 12] = [
-    Tag::ImageDepth,
-    Tag::ModelPixelScaleTag,
-    Tag::ModelTiepointTag,
-    Tag::ModelTransformationTag,
-    Tag::ExifIFD,
-    Tag::GeoKeyDirectoryTag,
-    Tag::GeoDoubleParamsTag,
-    Tag::GeoAsciiParamsTag,
-    Tag::GPSIFD,
-    Tag::GDAL_METADATA,
-    Tag::GDAL_NODATA,
-    Tag::RPCCoefficientTag,
+    Tag::TransferFunction,
+    Tag::InkSet,
+    Tag::InkNames,
+    Tag::NumberOfInks,
+    Tag::DotRange,
+    Tag::SMinSampleValue,
+    Tag::SMaxSampleValue,
 ];
 
 /// Private tags of which nobody needs more.
@@ -53,10 +32,9 @@ pub(crate) fn tags_of(
         return Vec::new();
     };
     let Some(directory) = target.file.tiff.directories.get(target.image.directory) else { return Vec::new() };
+    let all = target.bands.iter().copied().eq(1..=target.image.samples);
     let goes = |tag: Tag| {
-        DESCRIPTIVE.contains(&tag)
-            || tag == Tag::XMP
-            || (tag.0 >= 32768 && !OWN.contains(&tag) && tag != Tag::LercParameters)
+        tag == Tag::Orientation || (!is_of_storage(tag) && (all || !OF_BANDS.contains(&tag)))
     };
     let mut out = Vec::new();
     for entry in directory.entries().iter().filter(|entry| goes(entry.tag)) {

@@ -1,8 +1,7 @@
 //! An index of tiles: a VRT that lays files of one kind side by side, as `gdalbuildvrt` does.
 //!
 //! The files have one reference system, resolution, type and number of bands, and are not rotated; a file
-//! that differs is named. Files of one folder tree are named relative to the VRT. The text is written to a
-//! temporary beside the target and renamed.
+//! that differs is named. Files of one folder tree are named relative to the VRT. It is there whole or not at all.
 
 use super::parse::TYPES;
 use super::place::snap;
@@ -10,6 +9,7 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::open::OpenOptions;
 use crate::options::ReadOptions;
+use crate::sink::{FileSink, Sink as _};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,6 +24,8 @@ pub struct IndexOptions {
     pub open: OpenOptions,
     /// Where no file lies and what is transparent; of the first file where `None`.
     pub nodata: Option<NoData>,
+    /// Replace a file that is there.
+    pub overwrite: bool,
 }
 
 /// What has to be the same, or be known, of a file.
@@ -54,14 +56,8 @@ pub fn write_index<P: AsRef<Path>>(
     let folder = folder.canonicalize().map_err(fail)?;
     let tiles = files.iter().map(|file| tile(file.as_ref(), options)).collect::<Result<Vec<_>>>()?;
     let text = index_of(&tiles, &folder, options)?;
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(format!(".{}.tmp", std::process::id()));
-    let temporary = PathBuf::from(temporary);
-    let written = std::fs::write(&temporary, text).and_then(|()| std::fs::rename(&temporary, path));
-    written.map_err(|error| {
-        let _gone_or_never_there = std::fs::remove_file(&temporary);
-        fail(error)
-    })
+    let mut sink = Box::new(FileSink::create(path, options.overwrite)?);
+    sink.append(text.as_bytes()).and_then(|()| sink.commit()).map_err(fail)
 }
 
 fn tile(path: &Path, options: &IndexOptions) -> Result<Tile> {
