@@ -6,7 +6,8 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use strile::tiff::gdal::NoData;
 use strile::tiff::geo::Crs;
-use strile::{CompareOptions, Device, Interleave, Layer, OnFault, PROFILES, ReadOptions, Window};
+use strile::{CompareOptions, Compression, Device, Interleave, Layer, OnFault, PROFILES, ReadOptions};
+use strile::{Resampling, Window};
 
 /// Read and write GeoTIFF and Cloud-Optimized GeoTIFF, fast and safely.
 #[derive(Debug, Parser)]
@@ -24,6 +25,7 @@ pub enum Command {
     Info(InfoArgs),
     Dump(DumpArgs),
     Convert(ConvertArgs),
+    Overview(OverviewArgs),
     Compare(CompareArgs),
     /// Check Cloud-Optimized GeoTIFFs
     #[command(
@@ -167,6 +169,38 @@ pub struct ConvertArgs {
     /// Tell what would be done; write nothing
     #[arg(long)]
     pub explain: bool,
+}
+
+/// Add overviews to a file.
+///
+/// They are appended, and one pointer is changed last: until then the file reads as before. A Cloud-Optimized
+/// GeoTIFF is none afterwards; `strile convert --of COG` writes one with overviews.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strile overview dem.tif
+  strile overview dem.tif --count 3 --resampling nearest
+  strile overview dem.tif --external --compress zstd")]
+pub struct OverviewArgs {
+    /// The file
+    pub file: PathBuf,
+    /// How many, each half of the one above; until one fits into a block by default
+    #[arg(long, value_name = "N")]
+    pub count: Option<NonZeroU32>,
+    /// How they are made; average by default, nearest for palettes and categories
+    #[arg(short, long, value_name = "METHOD", value_parser = parse_resampling)]
+    pub resampling: Option<Resampling>,
+    /// How they are compressed; as the image is by default
+    #[arg(long, value_name = "NAME", value_parser = parse_compression)]
+    pub compress: Option<Compression>,
+    /// Write them beside the file, to FILE.ovr
+    #[arg(long)]
+    pub external: bool,
+    /// Replace a FILE.ovr that is there
+    #[arg(long)]
+    pub overwrite: bool,
+    #[command(flatten)]
+    pub engine: EngineArgs,
 }
 
 /// Tell how two files differ: size, type, pixels, georeference, metadata, tags.
@@ -449,6 +483,16 @@ fn parse_nodata(text: &str) -> Result<Nodata, String> {
     let mut warnings = Vec::new();
     let value = NoData::parse(text, &mut warnings).filter(|_| warnings.is_empty());
     value.map(|value| Nodata(Some(value))).ok_or_else(|| "a number or `none` expected".into())
+}
+
+fn parse_resampling(text: &str) -> Result<Resampling, String> {
+    let found = Resampling::ALL.into_iter().find(|method| method.name().eq_ignore_ascii_case(text));
+    found.ok_or_else(|| format!("{} expected", Resampling::ALL.map(Resampling::name).join(", ")))
+}
+
+fn parse_compression(text: &str) -> Result<Compression, String> {
+    let found = Compression::ALL.iter().find(|codec| codec.name().eq_ignore_ascii_case(text));
+    found.copied().ok_or_else(|| "a compression expected, as deflate or zstd".into())
 }
 
 fn parse_device(text: &str) -> Result<Device, String> {

@@ -9,3 +9,4 @@ pub mod demo;
 pub mod devices;
 pub mod dump;
 pub mod info;
+pub mod overview;

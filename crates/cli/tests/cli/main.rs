@@ -15,6 +15,7 @@ mod dump;
 mod errors;
 mod info;
 mod others;
+mod overview;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

@@ -44,6 +44,7 @@ fn help_shows_examples_and_version() {
         "info",
         "dump",
         "convert",
+        "overview",
         "compare",
         "cog",
         "cog validate",
