@@ -15,7 +15,8 @@ use super::inflate_scan::{End, scan};
 use super::workspace::{most_output, out_of_memory, room};
 use super::{StoredBlock, Workspace};
 use libdeflater::{DecompressionError, adler32};
-use strile_engine::{BlockFault, EncodeLayout, EncodeParams};
+use strile_engine::{BlockFault, EncodeLayout};
+use strile_tiff::Predictor;
 
 /// Bytes of the zlib header.
 const HEADER: usize = 2;
@@ -99,6 +100,17 @@ fn decode_unusual(
     Ok(())
 }
 
+/// libdeflate's level for one in zlib's numbers, by which users know them: from 6 to 9 it takes one more to be
+/// as small as zlib, and libtiff does the same. Not for the default on planes of floats, where that takes 1.7
+/// times as long for 0.6 % (docs/bench/notes.md).
+pub(super) fn effort(level: i32, predictor: Predictor) -> i32 {
+    match (level, predictor) {
+        (6, Predictor::FloatingPoint) => 6,
+        (6..=9, _) => level + 1,
+        _ => level,
+    }
+}
+
 /// Checks the level.
 pub(super) fn prepare(layout: EncodeLayout) -> Result<EncodeLayout, String> {
     level_within(&layout, 1..=12)?;
@@ -116,10 +128,10 @@ pub(super) fn bound(len: usize) -> u64 {
 pub(super) fn encode(
     src: &[u8],
     dst: &mut Vec<u8>,
-    params: &EncodeParams,
+    effort: i32,
     workspace: &mut Workspace,
 ) -> Result<(), BlockFault> {
-    let compressor = workspace.deflate_encoder(params.level)?;
+    let compressor = workspace.deflate_encoder(effort)?;
     let start = dst.len();
     // `literals` writes eight bytes at once.
     let out = room(dst, bound(src.len()).saturating_add(8))?;

@@ -20,7 +20,10 @@ pub fn encode(
 ) -> Result<(), BlockFault> {
     match block.layout.compression {
         C::None => stored::encode(src, dst),
-        C::Deflate => deflate::encode(src, dst, params, workspace),
+        C::Deflate => {
+            let effort = deflate::effort(params.level, block.layout.predictor);
+            deflate::encode(src, dst, effort, workspace)
+        }
         C::Zstd => zstd::encode(src, dst, params, workspace),
         C::Jpeg => jpeg_encode::encode(src, dst, block, params),
         C::Jpeg2000 => jpeg2000::encode::encode(src, dst, block, params),

@@ -12,7 +12,7 @@ use super::{deflate, zstd};
 use lerc_core::{MaskView, RasterView, Sample};
 use lerc_writer::{EncodeOptions, EncoderProfile};
 use strile_engine::{BlockFault, EncodeLayout, EncodeParams};
-use strile_tiff::{ByteOrder, DataType, LercWrapper};
+use strile_tiff::{ByteOrder, DataType, LercWrapper, Predictor};
 
 /// Checks the layout.
 pub(super) fn prepare(layout: EncodeLayout) -> Result<EncodeLayout, String> {
@@ -97,7 +97,9 @@ pub(super) fn encode(
             dst.extend_from_slice(&blobs);
             Ok(())
         }
-        LercWrapper::Deflate => deflate::encode(&blobs, dst, params, workspace),
+        LercWrapper::Deflate => {
+            deflate::encode(&blobs, dst, deflate::effort(params.level, Predictor::None), workspace)
+        }
         LercWrapper::Zstd => zstd::encode(&blobs, dst, params, workspace),
     }
 }
