@@ -47,7 +47,7 @@ mod write;
 
 pub use cog::{CogChecks, CogReport, Finding, FoundBy, GhostArea, LevelLayout};
 pub use compare::{CompareOptions, Difference, SampleDifference};
-pub use convert::{Conversion, ConvertOptions, convert};
+pub use convert::{Conversion, ConvertOptions, TilingScheme, convert};
 pub use dataset::Dataset;
 pub use device::{DeviceInfo, devices};
 pub use error::{Error, Result};

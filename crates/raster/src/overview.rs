@@ -4,7 +4,7 @@
 //! reads as before, whatever stops the process. In a cloud-optimized file the note that says so is taken back
 //! first, as GDAL does, because its directories are no longer before its data.
 
-use crate::convert::{ConvertOptions, Cut, cut, feed, spec_of};
+use crate::convert::{ConvertOptions, Cut, at, cut, feed, spec_of};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::options::ReadOptions;
@@ -17,7 +17,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use strile_engine::{Context, Resampling};
-use strile_tiff::{BlockKind, ByteOrder, Compression, Image, Variant};
+use strile_tiff::{BlockKind, ByteOrder, Compression, Image, LercWrapper, Variant};
 
 /// Which overviews, and how they are made and stored.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -55,7 +55,9 @@ pub fn add_overviews(path: &Path, options: &OverviewOptions, context: &Context) 
     let write = stored_like(image, options, context);
     let cut = cut(&input, &read, &spec)?;
     let begin = |compression: Compression, external: bool| -> Result<Writer> {
-        let write = WriteOptions { compression, ..write.clone() };
+        let ycbcr = write.ycbcr.filter(|_| compression == Compression::Jpeg);
+        let lerc = if compression == Compression::Lerc { write.lerc } else { LercWrapper::None };
+        let write = WriteOptions { compression, ycbcr, lerc, ..write.clone() };
         match external {
             true => {
                 let sink = FileSink::create(&beside(path), options.overwrite)?;
@@ -90,7 +92,7 @@ fn run(
     let quiet = Context { progress: None, ..context.clone() };
     let source = |options: &ReadOptions| input.read(options, &quiet);
     for window in cut.windows() {
-        feed(&source, read, window, &cut.window, &mut writer)?;
+        feed(&source, read, window, at(&cut.window, &window, (0, 0)), &mut writer)?;
     }
     writer.finish()
 }

@@ -11,6 +11,7 @@ use crate::window::Window;
 use crate::write::{BlockChoice, PredictorChoice, RasterSpec, WriteOptions, Writer, chosen_layout};
 use std::sync::Arc;
 use strile_engine::{BlockAddress, BlockLayout, Context, Fill};
+use strile_tiff::gdal::NoData;
 use strile_tiff::{BlockKind, Compression};
 
 /// Bytes of blocks that are read at once.
@@ -44,7 +45,10 @@ impl<'a> Adopted<'a> {
             && !write.nan_to_nodata
             && !write.sparse;
         let Some(own) = layout_of(image, Fill::default()) else { return Ok(None) };
-        if !whole || !as_is || own.mixed_bits.is_some() || own.reverse_bits {
+        // A sparse block holds nodata: with another one it would hold other pixels.
+        let fill = |nodata: Option<NoData>| nodata.and_then(|value| value.to_sample(spec.data_type));
+        let same_nodata = fill(spec.metadata.nodata) == fill(input.metadata().nodata);
+        if !whole || !as_is || !same_nodata || own.mixed_bits.is_some() || own.reverse_bits {
             return Ok(None);
         }
         // What cannot be written is refused by the writer, in the name of its file.

@@ -10,10 +10,12 @@ mod options;
 mod pieces;
 mod spec;
 mod tags;
+mod tiling;
 
 pub use options::ConvertOptions;
 pub(crate) use pieces::{Cut, cut};
 pub(crate) use spec::{colours_as_read, spec_of};
+pub use tiling::TilingScheme;
 
 use crate::error::{Error, Result};
 use crate::input::Input;
@@ -21,17 +23,23 @@ use crate::options::{Interleave, Layer, ReadOptions};
 use crate::raster::Raster;
 use crate::sink::Sink;
 use crate::window::Window;
-use crate::write::{Format, FullImage, Piece, RasterSpec, WriteReport, Writer, refused};
+use crate::write::{Format, FullImage, Piece, RasterSpec, WriteReport, Writer, block_size, refused};
 use adopt::Adopted;
 use spec::{picture_options, spec_of_vrt, write_options};
 use strile_engine::{Context, LocatedFault};
 use strile_tiff::Planar;
+use tiling::Aligned;
+
+/// Rows of padding that are given at once.
+const PAD_ROWS: u32 = 256;
 
 /// A conversion that is planned and not begun.
 pub struct Conversion<'a> {
     input: &'a Input,
     read: ReadOptions,
     cut: Cut,
+    /// Pixels of the file on the left of the input and above it.
+    before: (u32, u32),
     adopted: Option<Adopted<'a>>,
     writer: Writer,
     warnings: Vec<String>,
@@ -64,7 +72,7 @@ impl<'a> Conversion<'a> {
             },
             ..options.read.clone()
         };
-        let (spec, mut write, cut) = match input {
+        let (mut spec, mut write, cut) = match input {
             Input::Tiff(dataset) => {
                 if read.apply_orientation && dataset.target(&read)?.image.orientation != 1 {
                     let problem = "pieces of an image are not turned; its orientation is written as it is";
@@ -82,9 +90,19 @@ impl<'a> Conversion<'a> {
                 (spec, write, cut)
             }
         };
+        let aligned = match options.tiling {
+            None => None,
+            Some(_) if write.format != Format::Cog => {
+                return Err(refused("tiles of a matrix set are for cloud-optimized files".into()));
+            }
+            Some(scheme) => {
+                let block = block_size(&spec, &write).map_err(refused)?;
+                Some(scheme.align(&mut spec, block).map_err(refused)?)
+            }
+        };
         // Columns of pieces that are higher than the file's blocks come out of order.
         write.spooled |= write.format == Format::GeoTiff && cut.leaves_row_major_order();
-        let adopted = match (input, options.reencode) {
+        let adopted = match (input, options.reencode || aligned.is_some()) {
             (Input::Tiff(dataset), false) => Adopted::find(dataset, &read, &spec, &write)?,
             _ => None,
         };
@@ -93,7 +111,8 @@ impl<'a> Conversion<'a> {
         let full =
             adopted.as_ref().map_or(FullImage::Encoded, |adopted| FullImage::Adopted(adopted.layout()));
         let writer = Writer::create_from(sink, spec, &write, full, context)?;
-        Ok(Self { input, read, cut, adopted, writer, warnings })
+        let before = aligned.map_or((0, 0), |aligned| aligned.before);
+        Ok(Self { input, read, cut, before, adopted, writer, warnings })
     }
 
     /// What will be done, in words.
@@ -119,7 +138,7 @@ impl<'a> Conversion<'a> {
 
     /// Does it.
     pub fn run(self, context: &Context) -> Result<WriteReport> {
-        let Self { input, read, cut, adopted, mut writer, warnings } = self;
+        let Self { input, read, cut, before, adopted, mut writer, warnings } = self;
         // Progress counts what is written.
         let quiet = Context { progress: None, ..context.clone() };
         let source = |options: &ReadOptions| input.read(options, &quiet);
@@ -133,14 +152,42 @@ impl<'a> Conversion<'a> {
                 if context.cancel.is_cancelled() {
                     return Err(Error::Cancelled);
                 }
-                faults.extend(feed(&source, &read, window, &cut.window, &mut writer)?);
+                faults.extend(feed(&source, &read, window, at(&cut.window, &window, before), &mut writer)?);
             }
         }
+        pad(&mut writer, Window { x: before.0, y: before.1, ..cut.window })?;
         let mut report = writer.finish()?;
         report.faults = faults;
         report.warnings.splice(0..0, warnings);
+        if let Input::Vrt(vrt) = input {
+            report.warnings.extend(vrt.missing().iter().map(|warning| warning.to_string()));
+        }
         Ok(report)
     }
+}
+
+/// Where a window of the input goes, of which `whole` is read.
+pub(crate) fn at(whole: &Window, window: &Window, before: (u32, u32)) -> Window {
+    Window { x: window.x - whole.x + before.0, y: window.y - whole.y + before.1, ..*window }
+}
+
+/// Gives the pixels around the input, which lies at `inner`: nodata, else 0, and not valid.
+fn pad(writer: &mut Writer, inner: Window) -> Result<()> {
+    let Some(spec) = writer.spec().cloned() else { return Ok(()) };
+    let size = spec.data_type.size();
+    let fill = spec.metadata.nodata.and_then(|nodata| nodata.to_sample(spec.data_type)).unwrap_or_default();
+    for part in Aligned::around(inner, spec.width, spec.height, PAD_ROWS) {
+        let samples = part.width as usize * part.height as usize * usize::from(spec.bands);
+        let pixels = fill.get(..size).unwrap_or_default().repeat(samples);
+        let piece = Piece::contiguous(part, spec.bands, spec.data_type, Interleave::BandLast, &pixels);
+        let piece = piece.map_err(|error| refused(error.to_string()))?;
+        let mask = vec![0; part.width as usize * part.height as usize];
+        match spec.mask {
+            true => writer.write(&piece.with_mask(&mask))?,
+            false => writer.write(&piece)?,
+        }
+    }
+    Ok(())
 }
 
 /// Reads one window of the input, by `source`, and gives it to the writer; gives the faults that were filled.
@@ -148,7 +195,7 @@ pub(crate) fn feed(
     source: &impl Fn(&ReadOptions) -> Result<Raster>,
     read: &ReadOptions,
     window: Window,
-    whole: &Window,
+    target: Window,
     writer: &mut Writer,
 ) -> Result<Vec<LocatedFault>> {
     let options = ReadOptions { window: Some(window), ..read.clone() };
@@ -159,7 +206,6 @@ pub(crate) fn feed(
     };
     let mut faults = std::mem::take(&mut raster.faults);
     faults.extend(mask.iter().flat_map(|mask| mask.faults.iter().cloned()));
-    let target = Window { x: window.x - whole.x, y: window.y - whole.y, ..window };
     let bands = u16::try_from(raster.bands).unwrap_or(u16::MAX);
     let piece = Piece::contiguous(target, bands, raster.data_type, raster.interleave, &raster.pixels);
     let piece = piece.map_err(|error| refused(error.to_string()))?;

@@ -1,5 +1,6 @@
 //! What can be chosen when converting, and every default.
 
+use super::TilingScheme;
 use crate::{ReadOptions, WriteOptions};
 use strile_tiff::gdal::NoData;
 use strile_tiff::geo::{Crs, GeoTransform};
@@ -22,6 +23,8 @@ pub struct ConvertOptions {
     pub photometric: Option<Photometric>,
     /// Another meaning of the last band: alpha of this kind, or no alpha (`Unspecified`).
     pub alpha: Option<ExtraSample>,
+    /// Tiles of this set, for a raster that lies on its grid; cloud-optimized files alone.
+    pub tiling: Option<TilingScheme>,
     /// Encode every block anew, even where those of the input could be copied.
     pub reencode: bool,
 }

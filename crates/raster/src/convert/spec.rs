@@ -50,13 +50,6 @@ pub(crate) fn spec_of(
     }
     spec.mask = level_has_mask(input, read);
     spec.metadata = metadata_of(input, read, options)?;
-    // An input may state a value that none of its samples can have; nothing is lost with it.
-    if let Some(value) = spec.metadata.nodata.filter(|value| value.to_sample(data_type).is_none())
-        && options.nodata.is_none()
-    {
-        warnings.push(format!("nodata {} is no value of {data_type} and left out", value.as_f64()));
-        spec.metadata.nodata = None;
-    }
     spec.extra_fields = tags_of(input, read, warnings);
     Ok(spec)
 }

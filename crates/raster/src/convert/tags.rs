@@ -33,9 +33,8 @@ pub(crate) fn tags_of(
     };
     let Some(directory) = target.file.tiff.directories.get(target.image.directory) else { return Vec::new() };
     let all = target.bands.iter().copied().eq(1..=target.image.samples);
-    let goes = |tag: Tag| {
-        tag == Tag::Orientation || (!is_of_storage(tag) && (all || !OF_BANDS.contains(&tag)))
-    };
+    let goes =
+        |tag: Tag| tag == Tag::Orientation || (!is_of_storage(tag) && (all || !OF_BANDS.contains(&tag)));
     let mut out = Vec::new();
     for entry in directory.entries().iter().filter(|entry| goes(entry.tag)) {
         // Offsets mean nothing in another file.

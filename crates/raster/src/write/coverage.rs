@@ -16,13 +16,13 @@ impl Coverage {
             return false;
         }
         self.pixels += u64::from(part.width) * u64::from(part.height);
-        // Rows that come one after the other stay one rectangle, so that a cell filled row by row holds one.
-        match self.parts.last_mut() {
-            Some(last) if last.x == part.x && last.width == part.width && last.y + last.height == part.y => {
-                last.height += part.height;
-            }
-            _ => self.parts.push(part),
+        // What comes by rows or by columns, were it pixel by pixel, stays a few rectangles.
+        let mut grown = part;
+        while let Some(joined) = self.parts.last().and_then(|last| joined(last, &grown)) {
+            self.parts.pop();
+            grown = joined;
         }
+        self.parts.push(grown);
         true
     }
 
@@ -30,6 +30,16 @@ impl Coverage {
     pub(crate) fn pixels(&self) -> u64 {
         self.pixels
     }
+}
+
+/// The rectangle that two make where the second lies right of the first, or below it, side by side.
+fn joined(first: &Window, second: &Window) -> Option<Window> {
+    let below = first.x == second.x && first.width == second.width && first.y + first.height == second.y;
+    let right = first.y == second.y && first.height == second.height && first.x + first.width == second.x;
+    if below {
+        return Some(Window { height: first.height + second.height, ..*first });
+    }
+    right.then(|| Window { width: first.width + second.width, ..*first })
 }
 
 #[cfg(test)]
@@ -45,5 +55,23 @@ mod tests {
         assert!(!coverage.add(Window { x: 7, y: 4, width: 4, height: 4 }));
         assert!(coverage.add(Window { x: 8, y: 4, width: 4, height: 4 }));
         assert_eq!(coverage.pixels(), 56);
+    }
+
+    /// Were every pixel kept apart, a cell given pixel by pixel would take time that grows with its square.
+    #[test]
+    fn single_pixels_merge() {
+        let pixel = |x, y| Window { x, y, width: 1, height: 1 };
+        let mut coverage = Coverage::default();
+        for (x, y) in (0..9).flat_map(|y| (0..7).map(move |x| (x, y))) {
+            assert!(coverage.add(pixel(x, y)));
+            assert!(coverage.parts.len() <= 2);
+        }
+        assert_eq!((coverage.parts.len(), coverage.pixels()), (1, 63));
+        assert!(!coverage.add(pixel(3, 8)));
+        let mut columns = Coverage::default();
+        for (x, y) in (0..7).flat_map(|x| (0..9).map(move |y| (x, y))) {
+            assert!(columns.add(pixel(x, y)));
+        }
+        assert_eq!(columns.parts.len(), 1);
     }
 }

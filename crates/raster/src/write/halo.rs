@@ -121,8 +121,8 @@ impl Waiting {
         let left = x.saturating_sub(self.halo);
         let top = y.saturating_sub(self.halo);
         // The last pixel of an odd row stands for two, and has its halo after both.
-        let right = (x + width + width % 2).saturating_add(self.halo).min(self.image.0);
-        let bottom = (y + height + height % 2).saturating_add(self.halo).min(self.image.1);
+        let right = (x + width).saturating_add(width % 2 + self.halo).min(self.image.0);
+        let bottom = (y + height).saturating_add(height % 2 + self.halo).min(self.image.1);
         let wide = Window { x: left, y: top, width: right - left, height: bottom - top };
         let own = cell.pixels.spec();
         let grown = |spec: &OutputSpec| {

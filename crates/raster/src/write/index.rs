@@ -91,6 +91,15 @@ impl LevelIndex {
         (image, mask)
     }
 
+    /// Whether a block of the mask follows that of the image wherever there is one, and nowhere else.
+    pub(crate) fn masks_follow(&self) -> bool {
+        let (planes, items) = (self.planes as usize, self.items as usize);
+        let stored = |size: Option<&u32>| size.is_some_and(|&size| size > 0);
+        planes == 1
+            && items == 2
+            && self.sizes.chunks(items).all(|place| stored(place.first()) == stored(place.get(1)))
+    }
+
     /// Blocks that have not come.
     pub(crate) fn missing(&self) -> usize {
         self.positions.iter().filter(|&&position| position == MISSING).count()
@@ -139,5 +148,23 @@ mod tests {
         assert_eq!(image.sizes, [7, 10, 0, 20]);
         assert_eq!(mask.offsets, [119, 176]);
         assert_eq!(mask.sizes, [3, 5]);
+    }
+
+    /// A reader that trusts the promise takes what lies behind a block of the image for the mask.
+    #[test]
+    fn masks_follow_where_both_or_none_are_stored() {
+        let mut index = LevelIndex::bare(2, 2, 1, true);
+        let at = |column| BlockAddress { column, ..BlockAddress::default() };
+        for (column, mask, position, size) in [(0, false, 0, 9), (0, true, 9, 2), (1, false, 0, 0), (1, true, 0, 0)] {
+            index.set(index.number(at(column), mask), position, size).unwrap();
+        }
+        assert!(index.masks_follow());
+        index.set(index.number(at(0), true), 0, 0).unwrap();
+        assert!(!index.masks_follow(), "the mask of a stored block is sparse");
+        index.set(index.number(at(0), true), 9, 2).unwrap();
+        index.set(index.number(at(1), true), 11, 2).unwrap();
+        assert!(!index.masks_follow(), "a mask without its block");
+        assert!(!LevelIndex::bare(1, 1, 1, false).masks_follow());
+        assert!(!LevelIndex::bare(1, 1, 2, true).masks_follow(), "planes are read one by one");
     }
 }

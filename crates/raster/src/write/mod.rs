@@ -1,10 +1,12 @@
 //! Writing: pieces of pixels to a file.
 //!
-//! `options`, `spec` what is asked for; `plan` what will be done, `explain` in words; `piece`, `coverage`, `cells`
-//! pixels on their way in; `halo` what is reduced; `writer` the loop; `index`, `store` encoded blocks on their way
+//! `options`, `spec` what is asked for; `check` whether it makes sense, `plan` what will be done, `explain` in words; `piece`, `coverage`, `cells`
+//! pixels on their way in; `halo`, `alpha` what is reduced; `writer` the loop; `index`, `store` encoded blocks on their way
 //! out; `fields`, `describe` the tags; `creation` GDAL's names for the options.
 
+mod alpha;
 mod cells;
+mod check;
 mod coverage;
 mod creation;
 mod describe;
@@ -23,6 +25,6 @@ pub use creation::{CreationNotes, PROFILES};
 pub use options::{BigTiff, BlockChoice, Format, Overviews, PredictorChoice, WriteOptions};
 pub use piece::Piece;
 pub(crate) use cells::refused;
-pub(crate) use plan::{Appended, FullImage, chosen_layout};
+pub(crate) use plan::{Appended, FullImage, block_size, chosen_layout};
 pub use spec::RasterSpec;
 pub use writer::{WriteReport, Writer};

@@ -84,9 +84,9 @@ pub struct WriteOptions {
     pub lerc: LercWrapper,
     /// Effort of the codec; `None` its default (Deflate 6, ZSTD 9, LZMA 6).
     pub level: Option<i32>,
-    /// JPEG, WebP, JPEG 2000: 1 to 100; `None` 75.
+    /// JPEG, WebP: 1 to 100; JPEG 2000: 1 to 100 dB of signal to noise; `None` 75.
     pub quality: Option<u8>,
-    /// WebP, JPEG 2000: keep every bit; `None`: JPEG 2000 does, WebP does unless a quality is given.
+    /// WebP, JPEG 2000: keep every bit; `None`: unless a quality is given.
     pub lossless: Option<bool>,
     /// LERC: the most a value may change by.
     pub max_error: f64,

@@ -1,6 +1,7 @@
 //! Decides how a raster is written, before any pixel is touched: a pure function of the raster, the options
 //! and what the engine can do.
 
+use super::check::{check_options, check_spec};
 use super::options::{BigTiff, BlockChoice, Format, Overviews, PredictorChoice, WriteOptions};
 use super::spec::RasterSpec;
 use std::sync::Arc;
@@ -97,14 +98,14 @@ pub(crate) fn plan_write(
         let RasterSpec { width, height, bands, .. } = spec;
         return Err(format!("an image of {width} × {height} pixels with {bands} bands has no pixels"));
     }
+    check_options(options)?;
+    check_spec(spec)?;
     let sample = sample_of(spec.data_type, options.bits)?;
-    let nodata = match spec.metadata.nodata {
-        None => None,
-        Some(value) => Some(Fill(
-            value
-                .to_sample(spec.data_type)
-                .ok_or_else(|| format!("nodata {} is no value of {}", value.as_f64(), spec.data_type))?,
-        )),
+    let nodata = nodata_of(spec)?;
+    // Readers fill blocks that are not there with nodata: one that no sample has is no fill.
+    let fill = match (nodata, spec.metadata.nodata) {
+        (None, Some(_)) => None,
+        (nodata, _) => Some(nodata.unwrap_or_default()),
     };
     let (photometric, _) = spec.colours();
     check_colours(spec, sample, photometric)?;
@@ -137,7 +138,7 @@ pub(crate) fn plan_write(
             block: Arc::new(image_layout(spec, options, sample, &grid, nodata)?),
             params: params_of(options),
             nan_to: nodata.filter(|_| options.nan_to_nodata && !is_nan(spec)),
-            sparse: options.sparse.then(|| nodata.unwrap_or_default()),
+            sparse: fill.filter(|_| options.sparse),
         };
         let image = match (&full, index) {
             (FullImage::Adopted(block), 0) => EncodeLayout { block: Arc::clone(block), ..image },
@@ -171,10 +172,25 @@ pub(crate) fn plan_write(
     })
 }
 
+/// Columns and rows of a block of the full image.
+pub(crate) fn block_size(spec: &RasterSpec, options: &WriteOptions) -> Result<(u32, u32), String> {
+    grid_of(spec, options).map(|grid| (grid.block_width, grid.block_height))
+}
+
 /// How blocks of the full image would be stored, as far as the options decide it.
 pub(crate) fn chosen_layout(spec: &RasterSpec, options: &WriteOptions) -> Result<BlockLayout, String> {
     let sample = sample_of(spec.data_type, options.bits)?;
     image_layout(spec, options, sample, &grid_of(spec, options)?, None)
+}
+
+/// The sample that is nodata. A value between the samples of a type, which GDAL keeps too, is none of them.
+fn nodata_of(spec: &RasterSpec) -> Result<Option<Fill>, String> {
+    let Some(value) = spec.metadata.nodata else { return Ok(None) };
+    match (value.to_sample(spec.data_type), value.for_type(spec.data_type)) {
+        (Some(sample), _) => Ok(Some(Fill(sample))),
+        (None, Some(_)) => Ok(None),
+        (None, None) => Err(format!("nodata {} is no value of {}", value.as_f64(), spec.data_type)),
+    }
 }
 
 fn is_nan(spec: &RasterSpec) -> bool {
@@ -256,10 +272,15 @@ fn level_sizes(spec: &RasterSpec, options: &WriteOptions, grid: &BlockGrid) -> V
         (Overviews::Count(count), _) => count,
     };
     let (mut width, mut height) = (spec.width, spec.height);
+    // Overviews of an image in strips are tiled.
+    let block = match grid.kind {
+        BlockKind::Tile => (grid.block_width, grid.block_height),
+        BlockKind::Strip => (TILE, TILE),
+    };
     for _ in 0..wanted {
         let enough = match options.overviews {
             Overviews::Count(_) => width == 1 && height == 1,
-            _ => width <= grid.block_width && height <= grid.block_height,
+            _ => width <= block.0 && height <= block.1,
         };
         if enough {
             break;

@@ -39,7 +39,7 @@ pub(crate) struct Store {
     spool_dir: Option<std::path::PathBuf>,
     format: Format,
     form: strile_tiff::FileForm,
-    ghost: GhostArea,
+    planar: Planar,
     levels: Vec<LevelIndex>,
     straight: bool,
     /// The first level that is stored: 1 where the full image is elsewhere.
@@ -60,7 +60,6 @@ struct Early {
 
 impl Store {
     pub(crate) fn new(sink: Box<dyn Sink>, plan: &WritePlan, options: &WriteOptions) -> Result<Self> {
-        let masked = plan.levels.first().is_some_and(|level| level.mask.is_some());
         let (elsewhere, appended) = match plan.full {
             FullImage::Elsewhere(appended) => (true, appended),
             FullImage::Encoded | FullImage::Adopted(_) => (false, None),
@@ -72,7 +71,7 @@ impl Store {
             spool_dir: options.spool_dir.clone(),
             format: plan.format,
             form: plan.form,
-            ghost: GhostArea { planar: plan.planar, masks_follow: masked && plan.planar == Planar::Chunky },
+            planar: plan.planar,
             levels: plan.levels.iter().map(LevelIndex::new).collect(),
             straight,
             first_level: usize::from(elsewhere),
@@ -198,7 +197,12 @@ impl Store {
     }
 
     fn finish_cog(&mut self, directories: Vec<(NewDirectory, Option<NewDirectory>)>) -> Result<()> {
-        let first = self.ghost.first_directory(self.form);
+        // A promise is made only where it holds for every block: sparse ones may break it.
+        let ghost = GhostArea {
+            planar: self.planar,
+            masks_follow: self.planar == Planar::Chunky && self.levels.iter().all(LevelIndex::masks_follow),
+        };
+        let first = ghost.first_directory(self.form);
         let lens = directories.iter().flat_map(|(image, mask)| [Some(image), mask.as_ref()]).flatten();
         let mut at = first
             + lens
@@ -217,7 +221,7 @@ impl Store {
         let placed =
             place_directories(self.form, &in_order(directories, tables), first, 0).map_err(past_classic)?;
         let mut head = self.form.header(first).map_err(past_classic)?;
-        head.extend_from_slice(self.ghost.text().as_bytes());
+        head.extend_from_slice(ghost.text().as_bytes());
         head.resize(usize::try_from(first).unwrap_or(usize::MAX), 0);
         self.append(&head)?;
         self.append(&placed.bytes)?;

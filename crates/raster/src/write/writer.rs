@@ -4,7 +4,9 @@
 //! and are reduced into the cells of the next level (`halo`), all overlapped: while a batch is encoded the next
 //! one is gathered. The bytes of the file depend on the pixels, the options and the encoder alone.
 
+use super::alpha::{alpha_band, mask_of_band};
 use super::cells::{Cell, Cells, Deposit, refused};
+use super::describe::{Described, describe};
 use super::fields::directories_of;
 use super::halo::{Below, Waiting};
 use super::index::LevelIndex;
@@ -121,13 +123,15 @@ impl Writer {
         self.work.as_ref().map(|work| work.plan.to_string()).unwrap_or_default()
     }
 
-    /// Blocks of all levels and masks.
+    /// Blocks of all levels and masks that are written.
     pub fn blocks(&self) -> u64 {
         let blocks = |level: &super::plan::LevelPlan| {
             let places = u64::from(level.grid.across) * u64::from(level.grid.down);
             places * (u64::from(level.grid.planes) + u64::from(level.mask.is_some()))
         };
-        self.work.as_ref().map_or(0, |work| work.plan.levels.iter().map(blocks).sum())
+        let Some(plan) = self.work.as_ref().map(|work| &work.plan) else { return 0 };
+        let elsewhere = usize::from(matches!(plan.full, FullImage::Elsewhere(_)));
+        plan.levels.iter().skip(elsewhere).map(blocks).sum()
     }
 
     /// Levels, the full image included.
@@ -186,6 +190,8 @@ impl Writer {
 
     fn give_up(&mut self) {
         if let Some(work) = self.work.take() {
+            // What is still being encoded or reduced is for nobody.
+            work.context.cancel.cancel();
             work.store.into_sink().abort();
         }
     }
@@ -220,8 +226,9 @@ impl Work {
             plan_write(&spec, options, full, (engine.engine.as_ref(), &engine.reason)).map_err(refused)?;
         let cost = plan.levels.iter().map(LevelIndex::cost).fold(0u64, u64::saturating_add);
         let index = context.budget.take(cost, "the index of the file's blocks")?;
-        // Told before any pixel is asked for.
-        let described = describe(&spec)?;
+        let several = plan.planar == Planar::Separate && spec.bands > 1;
+        // What cannot be said is told before any pixel is asked for.
+        let described = describe(&spec, plan.format == Format::Cog && several)?;
         let store = Store::new(sink, &plan, options)?;
         let last = plan.levels.len() - 1;
         let level = |(at, level)| {
@@ -236,7 +243,7 @@ impl Work {
             spec,
             described,
             engine,
-            context: context.clone(),
+            context: Context { cancel: context.cancel.part(), ..context.clone() },
             store,
             levels,
             ready: Vec::new(),
@@ -333,6 +340,7 @@ impl Work {
         if below.is_empty() {
             return Ok(());
         }
+        let alpha = alpha_band(&self.spec);
         let mut pixels: Vec<Pixels> = Vec::new();
         let mut keep = |given: Pixels| {
             pixels.push(given);
@@ -342,7 +350,11 @@ impl Work {
         let mut targets = Vec::with_capacity(below.len());
         for part in below {
             let own = keep(part.pixels.clone());
-            let mask = part.mask.clone().map(&mut keep);
+            let mask = match alpha {
+                Some(band) => mask_of_band(&part.pixels, band),
+                None => part.mask.clone(),
+            };
+            let mask = mask.map(&mut keep);
             tasks.push(part.task(own, mask));
             let target = part.target();
             let spec = reduced_spec(part.pixels.spec(), &target, self.plan.planar)?;
@@ -455,9 +467,7 @@ impl Work {
         while !self.encoding.is_empty() {
             self.land()?;
         }
-        let several = self.plan.planar == Planar::Separate && self.spec.bands > 1;
-        let by_tile = self.plan.format == Format::Cog && several;
-        let mut described = super::describe::describe(&self.spec, by_tile)?;
+        let mut described = std::mem::take(&mut self.described);
         let nodata = described.nodata.as_ref();
         let first = usize::from(matches!(self.plan.full, FullImage::Elsewhere(_)));
         let directories = (first..self.plan.levels.len())

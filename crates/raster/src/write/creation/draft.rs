@@ -1,7 +1,7 @@
 //! Options as they were given, one by one, and what they say together.
 
 use super::CreationNotes;
-use crate::convert::ConvertOptions;
+use crate::convert::{ConvertOptions, TilingScheme};
 use crate::write::options::{BigTiff, BlockChoice, Format, Overviews, PredictorChoice};
 use crate::write::plan::TILE;
 use std::num::NonZeroUsize;
@@ -63,6 +63,7 @@ pub(super) struct Draft {
     pub(super) overview_resampling: Option<Resampling>,
     pub(super) resampling: Option<Resampling>,
     pub(super) threads: Option<NonZeroUsize>,
+    pub(super) tiling: Option<Option<TilingScheme>>,
 }
 
 impl LevelName {
@@ -200,6 +201,10 @@ impl Draft {
                 BlockChoice::Strips { .. } => BlockChoice::Auto,
                 tiled => tiled,
             },
+            // Tiles of a matrix set are of 256 pixels, if nothing is said.
+            (None, None, None) if matches!(self.tiling, Some(Some(_))) => {
+                BlockChoice::Tiles { width: 256, height: 256 }
+            }
             (None, None, None) => write.blocks,
         };
         Ok(())
@@ -242,6 +247,7 @@ impl Draft {
             None => {}
         }
         options.alpha = self.alpha.or(options.alpha);
+        options.tiling = self.tiling.unwrap_or(options.tiling);
         Ok(())
     }
 }

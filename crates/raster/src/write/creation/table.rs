@@ -1,6 +1,7 @@
 //! Every name, and how a value is read.
 
 use super::draft::{Compress, Draft, Level, LevelName, QualityName};
+use crate::convert::TilingScheme;
 use crate::write::options::{BigTiff, Overviews, PredictorChoice};
 use std::fmt::Display;
 use std::num::NonZeroUsize;
@@ -25,7 +26,12 @@ use Kind::{Only, Refused, Same, Set};
 
 const NO: &[&str] = &["NO", "FALSE", "OFF", "0"];
 const NO_WARP: &str = "strile does not reproject; reproject first";
-const NO_GRID: &str = "strile does not align tiles to a tile matrix set; leave TILING_SCHEME at CUSTOM";
+const NO_GRID: &str =
+    "the zoom level is that of the raster's own pixels, which are not resampled; warp it first";
+
+/// Tile matrix sets.
+const TILING_SCHEMES: &[(&str, Option<TilingScheme>)] =
+    &[("CUSTOM", None), ("GOOGLEMAPSCOMPATIBLE", Some(TilingScheme::GoogleMapsCompatible))];
 const NO_JXL: &str = "there is no free encoder for jxl yet; use webp or jpeg2000";
 const NO_TAG: &str = "strile takes the tags of the input over and adds none of this kind";
 
@@ -77,7 +83,7 @@ pub(super) const TABLE: &[(&str, Kind)] = &[
     ("COLOR_TABLE_MULTIPLIER", Refused("colours of the input are written as they are")),
     ("JPEGTABLESMODE", Only(&["3"], "strile writes quantisation and Huffman tables once for all blocks")),
     ("STATISTICS", Only(&["NO", "AUTO"], "strile takes the statistics of the input over and computes none")),
-    ("TILING_SCHEME", Only(&["CUSTOM"], NO_GRID)),
+    ("TILING_SCHEME", Set(|draft, text| put(&mut draft.tiling, one_of(text, TILING_SCHEMES)))),
     ("ZOOM_LEVEL", Refused(NO_GRID)),
     ("ZOOM_LEVEL_STRATEGY", Refused(NO_GRID)),
     ("ALIGNED_LEVELS", Refused(NO_GRID)),

@@ -278,7 +278,11 @@ fn overviews_are_stored_as_the_image_is() {
 #[test]
 fn where_there_is_nothing_to_choose_the_one_value_is_accepted() {
     set("TILING_SCHEME=CUSTOM COPY_SRC_OVERVIEWS=NO PROFILE=GDALGeoTIFF STATISTICS=AUTO");
-    assert!(refusal("TILING_SCHEME=GoogleMapsCompatible").contains("does not align tiles"));
+    assert!(refusal("ZOOM_LEVEL=3").contains("warp it first"));
+    assert_eq!(
+        set("TILING_SCHEME=GoogleMapsCompatible").tiling,
+        Some(crate::TilingScheme::GoogleMapsCompatible)
+    );
     assert!(refusal("PROFILE=BASELINE").ends_with("GDALGEOTIFF is what there is"));
     assert!(refusal("TARGET_SRS=EPSG:3857").ends_with("reproject first"));
 }

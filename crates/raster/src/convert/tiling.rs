@@ -1,0 +1,166 @@
+//! Files whose tiles are those of a tile matrix set: its pixels, padded to whole tiles.
+//!
+//! Pixels stay as they are, so a raster must have the reference system of the set, the pixels of one of its zoom
+//! levels, and lie on its grid; what does not is to be warped first. What is beyond the raster is not valid: nodata,
+//! or masked out.
+
+use crate::window::Window;
+use crate::write::RasterSpec;
+use strile_tiff::ExtraSample;
+use strile_tiff::gdal::MetadataItem;
+
+/// A tile matrix set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TilingScheme {
+    /// Web Mercator in tiles of 256 pixels, as every web map has it.
+    GoogleMapsCompatible,
+}
+
+/// Half the circumference of the set's sphere: the left and top edges.
+const HALF: f64 = 20_037_508.342_789_244;
+/// Sides of the set's tiles.
+const TILE: f64 = 256.0;
+/// Zoom levels of the set.
+const ZOOMS: u32 = 30;
+
+/// Where a raster lies in the tiles of a set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Aligned {
+    zoom: u32,
+    /// Pixels beyond the raster on its left and at its top.
+    pub(crate) before: (u32, u32),
+}
+
+impl TilingScheme {
+    /// GDAL's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::GoogleMapsCompatible => "GoogleMapsCompatible",
+        }
+    }
+
+    /// Pads `spec` to whole blocks of the set, or says why it does not lie on its grid.
+    pub(crate) fn align(self, spec: &mut RasterSpec, block: (u32, u32)) -> Result<Aligned, String> {
+        let name = self.name();
+        let geo = &mut spec.metadata.georeference;
+        let epsg = geo.crs.as_ref().and_then(|crs| crs.epsg);
+        if epsg != Some(3857) {
+            let found = epsg.map_or_else(|| "another system".into(), |code| format!("EPSG:{code}"));
+            return Err(format!(
+                "tiling scheme {name} is in EPSG:3857, the raster in {found}; reproject it first"
+            ));
+        }
+        let transform = geo.transform.ok_or_else(|| format!("tiling scheme {name} needs a transform"))?;
+        let (across, down) = (transform.a, -transform.e);
+        let zoom_of = |zoom: &u32| {
+            let pixel = 2.0 * HALF / TILE / f64::from(1u32 << zoom);
+            (across / pixel - 1.0).abs() < 1e-8 && (down / pixel - 1.0).abs() < 1e-8
+        };
+        let straight = transform.is_north_up();
+        let zoom = (0..ZOOMS).find(zoom_of).filter(|_| straight).ok_or_else(|| {
+            format!("pixels of {across} × {down} are those of no zoom level of {name}; warp the raster first")
+        })?;
+        let (x, y) = ((transform.c + HALF) / across, (HALF - transform.f) / down);
+        let off = |v: f64| (v - v.round()).abs() > 0.01 || v < -0.5 || v >= 4e9;
+        if off(x) || off(y) {
+            return Err(format!(
+                "the raster begins at pixel ({x:.2}, {y:.2}) of {name}; warp it to whole pixels first"
+            ));
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "checked to be whole and below 2^32"
+        )]
+        let before = (x.round() as u32 % block.0, y.round() as u32 % block.1);
+        let padded = |before: u32, len: u32, block: u32| {
+            before.checked_add(len).and_then(|len| len.checked_next_multiple_of(block))
+        };
+        let size = padded(before.0, spec.width, block.0).zip(padded(before.1, spec.height, block.1));
+        let (width, height) =
+            size.ok_or_else(|| "the padded raster has more than 2^32 columns or rows".to_owned())?;
+        let grows = (width, height) != (spec.width, spec.height);
+        geo.transform = Some(transform.window(-f64::from(before.0), -f64::from(before.1)));
+        (spec.width, spec.height) = (width, height);
+        let alpha = |extra: &ExtraSample| *extra != ExtraSample::Unspecified;
+        let told = spec.metadata.nodata.is_some() || spec.extra_samples.iter().flatten().any(alpha);
+        spec.mask |= grows && !told;
+        for (name, value) in [("NAME", name.to_owned()), ("ZOOM_LEVEL", zoom.to_string())] {
+            let domain = "TILING_SCHEME".to_owned();
+            let item = MetadataItem { name: name.into(), domain, sample: None, role: None, value };
+            spec.metadata.items.push(item);
+        }
+        Ok(Aligned { zoom, before })
+    }
+}
+
+impl Aligned {
+    /// The parts of the file around the raster, which lies at `inner`, each inside `step` rows.
+    pub(crate) fn around(inner: Window, width: u32, height: u32, step: u32) -> Vec<Window> {
+        let (right, bottom) = (inner.x + inner.width, inner.y + inner.height);
+        let sides = [
+            Window { x: 0, y: 0, width, height: inner.y },
+            Window { x: 0, y: inner.y, width: inner.x, height: inner.height },
+            Window { x: right, y: inner.y, width: width - right, height: inner.height },
+            Window { x: 0, y: bottom, width, height: height - bottom },
+        ];
+        let cut = |side: Window| {
+            let rows = (0..side.height).step_by(step.max(1) as usize);
+            rows.map(move |done| Window { y: side.y + done, height: step.min(side.height - done), ..side })
+        };
+        sides.into_iter().filter(|side| side.width > 0).flat_map(cut).collect()
+    }
+
+    /// The zoom level.
+    #[cfg(test)]
+    fn zoom(self) -> u32 {
+        self.zoom
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strile_tiff::DataType;
+    use strile_tiff::geo::{Crs, GeoTransform};
+
+    fn spec(column: f64, row: f64, zoom: u32) -> RasterSpec {
+        let pixel = 2.0 * HALF / TILE / f64::from(1u32 << zoom);
+        let mut spec = RasterSpec::new(1000, 300, 3, DataType::U8);
+        let geo = &mut spec.metadata.georeference;
+        geo.crs = Crs::from_epsg(3857);
+        let (c, f) = (column * pixel - HALF, HALF - row * pixel);
+        geo.transform = Some(GeoTransform { a: pixel, b: 0.0, c, d: 0.0, e: -pixel, f });
+        spec
+    }
+
+    #[test]
+    fn a_raster_on_the_grid_is_padded_to_tiles() {
+        let mut raster = spec(5130.0, 600.0, 12);
+        let aligned = TilingScheme::GoogleMapsCompatible.align(&mut raster, (256, 256)).unwrap();
+        assert_eq!((aligned.zoom(), aligned.before), (12, (10, 88)));
+        assert_eq!((raster.width, raster.height, raster.mask), (1024, 512, true));
+        let corner = raster.metadata.georeference.transform.unwrap();
+        let tile = (corner.c + HALF) / corner.a / 256.0;
+        assert!((tile - 20.0).abs() < 1e-6, "{tile}");
+        let inner = Window { x: 10, y: 88, width: 1000, height: 300 };
+        let parts = Aligned::around(inner, 1024, 512, 100);
+        let pixels: u64 = parts.iter().map(|w| u64::from(w.width) * u64::from(w.height)).sum();
+        assert_eq!(pixels, 1024 * 512 - 1000 * 300);
+        assert!(parts.iter().all(|part| part.intersection(&inner).is_none()));
+    }
+
+    #[test]
+    fn what_is_not_on_the_grid_is_refused() {
+        let align = |mut raster: RasterSpec| {
+            TilingScheme::GoogleMapsCompatible.align(&mut raster, (256, 256)).unwrap_err()
+        };
+        assert!(align(spec(5130.4, 600.0, 12)).contains("whole pixels"));
+        let mut other = spec(0.0, 0.0, 3);
+        other.metadata.georeference.crs = Crs::from_epsg(32631);
+        assert!(align(other).ends_with("the raster in EPSG:32631; reproject it first"));
+        let mut coarse = spec(0.0, 0.0, 3);
+        coarse.metadata.georeference.transform.as_mut().unwrap().a *= 1.1;
+        assert!(align(coarse).contains("no zoom level"));
+    }
+}

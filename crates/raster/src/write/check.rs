@@ -1,0 +1,77 @@
+//! Wishes that contradict each other or the raster, found before anything is planned: an option that would change
+//! nothing is refused, not ignored.
+
+use super::options::WriteOptions;
+use super::spec::RasterSpec;
+use strile_tiff::{Compression as C, LercWrapper, Photometric, Tag};
+
+/// Checks what a codec is asked for.
+pub(crate) fn check_options(options: &WriteOptions) -> Result<(), String> {
+    let codec = options.compression;
+    let wrapped = codec == C::Lerc && options.lerc != LercWrapper::None;
+    let has_level = matches!(codec, C::Deflate | C::Zstd | C::Lzma) || wrapped;
+    let has_quality = matches!(codec, C::Jpeg | C::WebP | C::Jpeg2000);
+    let has_lossless = matches!(codec, C::WebP | C::Jpeg2000);
+    let alien = [
+        ("a level", options.level.is_some() && !has_level),
+        ("a quality", options.quality.is_some() && !has_quality),
+        ("a choice of lossless", options.lossless.is_some() && !has_lossless),
+        ("a maximum error", options.max_error != 0.0 && codec != C::Lerc),
+        ("a stream around LERC", options.lerc != LercWrapper::None && codec != C::Lerc),
+    ];
+    match alien.iter().find(|(_, found)| *found) {
+        Some((what, _)) => Err(format!("compression {} has no use for {what}; leave it out", codec.name())),
+        None => Ok(()),
+    }
+}
+
+/// Checks what is said of the raster's samples and of its tags.
+pub(crate) fn check_spec(spec: &RasterSpec) -> Result<(), String> {
+    let (photometric, _) = spec.colours();
+    if photometric == Photometric::YCbCr {
+        return Err("pixels are given as rgb; jpeg stores them as ycbcr where that is asked for".into());
+    }
+    let room = spec.bands.saturating_sub(photometric.colour_samples());
+    if let Some(extra) = spec.extra_samples.as_ref().filter(|extra| extra.len() > usize::from(room)) {
+        let (bands, name, found) = (spec.bands, photometric.name(), extra.len());
+        return Err(format!("{found} samples beyond the colours of {name}, {bands} bands have {room}"));
+    }
+    match spec.extra_fields.iter().find(|(tag, _)| is_written(*tag)) {
+        Some((tag, _)) => Err(format!("{tag} is written from what the raster is; it cannot be a further tag")),
+        None => Ok(()),
+    }
+}
+
+/// Tags that say where pixels are and how they are stored: the writer's own.
+fn is_written(tag: Tag) -> bool {
+    matches!(
+        tag,
+        Tag::NewSubfileType
+            | Tag::SubfileType
+            | Tag::ImageWidth
+            | Tag::ImageLength
+            | Tag::BitsPerSample
+            | Tag::Compression
+            | Tag::PhotometricInterpretation
+            | Tag::FillOrder
+            | Tag::StripOffsets
+            | Tag::SamplesPerPixel
+            | Tag::RowsPerStrip
+            | Tag::StripByteCounts
+            | Tag::PlanarConfiguration
+            | Tag::T4Options
+            | Tag::T6Options
+            | Tag::Predictor
+            | Tag::ColorMap
+            | Tag::TileWidth
+            | Tag::TileLength
+            | Tag::TileOffsets
+            | Tag::TileByteCounts
+            | Tag::SubIFDs
+            | Tag::ExtraSamples
+            | Tag::SampleFormat
+            | Tag::JPEGTables
+            | Tag::YCbCrSubSampling
+            | Tag::LercParameters
+    )
+}
