@@ -1,0 +1,73 @@
+//! The definitions are consistent, examples parse, values are checked.
+
+use super::*;
+use clap::CommandFactory as _;
+
+#[test]
+fn the_definition_is_consistent() {
+    Arguments::command().debug_assert();
+}
+
+/// Every line of every list of examples that begins with `strile` (or pipes into it) must parse.
+#[test]
+fn every_example_parses() {
+    let root = Arguments::command();
+    let mut seen = 0;
+    for command in root.get_subcommands().chain([&root]) {
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let mut here = 0;
+        for line in help.lines().filter(|line| line.starts_with("  ")) {
+            let line = line.split(" | ").last().unwrap();
+            let words = line.split_whitespace().take_while(|word| *word != ">");
+            let words = with_long_options(words.map(OsString::from));
+            Arguments::try_parse_from(words).unwrap_or_else(|error| panic!("{line}: {error}"));
+            here += 1;
+        }
+        assert!(here > 0, "{} has no examples", command.get_name());
+        seen += here;
+    }
+    assert!(seen >= 20, "{seen} examples");
+}
+
+#[test]
+fn the_default_of_on_fault_is_the_library_s() {
+    let parsed = Arguments::try_parse_from(["strile", "dump", "a.tif"]).unwrap();
+    let Command::Dump(dump) = parsed.command else { panic!("not dump") };
+    let (ours, theirs) = (dump.read_options(Interleave::BandFirst), ReadOptions::default());
+    assert_eq!(format!("{ours:?}"), format!("{theirs:?}"));
+}
+
+#[test]
+fn gdal_s_spelling_is_for_convert_alone() {
+    let long = |line: &str| {
+        let words = with_long_options(line.split_whitespace().map(OsString::from));
+        words.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(
+        long("strile -q convert -of COG -co A=B -a_srs X -a_nodata 1 -a_ullr 1 2 3 4 -- -co"),
+        "strile -q convert --of COG --co A=B --a-srs X --a-nodata 1 --a-ullr 1 2 3 4 -- -co"
+    );
+    assert_eq!(long("strile dump -of convert"), "strile dump -of convert");
+    let words =
+        with_long_options("strile convert a b -co A=B=C -co D=E -b 1,3 -j 2".split(' ').map(Into::into));
+    let Command::Convert(args) = Arguments::try_parse_from(words).unwrap().command else { panic!() };
+    assert_eq!(args.co, [("A".into(), "B=C".into()), ("D".into(), "E".into())]);
+    assert_eq!((args.part.band, args.engine.threads), (vec![1, 3], NonZeroUsize::new(2)));
+}
+
+#[test]
+fn pairs_and_nodata_are_checked() {
+    assert!(parse_pair("COMPRESS").is_err() && parse_pair("=ZSTD").is_err());
+    assert_eq!(parse_nodata("NONE"), Ok(Nodata(None)));
+    assert_eq!(parse_nodata("-9999"), Ok(Nodata(Some(NoData::Integer(-9999)))));
+    assert!(parse_nodata("12x").is_err());
+}
+
+#[test]
+fn windows_boxes_and_devices_are_checked() {
+    assert!(parse_window("1,2,3").unwrap_err().contains("4 numbers"));
+    assert!(parse_window("-1,2,3,4").is_err());
+    assert!(parse_bbox("5,0,1,1").unwrap_err().contains("west"));
+    assert_eq!(parse_device("cuda:2"), Ok(Device::Cuda(2)));
+    assert!(parse_device("gpu").is_err());
+}
