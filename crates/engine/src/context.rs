@@ -7,17 +7,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Asks running work to stop. Clones share one flag.
 #[derive(Debug, Clone, Default)]
-pub struct Cancel(Arc<AtomicBool>);
+pub struct Cancel {
+    flag: Arc<AtomicBool>,
+    /// What this is a part of.
+    whole: Option<Arc<Cancel>>,
+}
 
 impl Cancel {
     /// Asks for a stop; work ends with `EngineError::Cancelled` at its next block.
     pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.flag.store(true, Ordering::Relaxed);
     }
 
     /// Whether a stop was asked for.
     pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.flag.load(Ordering::Relaxed) || self.whole.as_ref().is_some_and(|whole| whole.is_cancelled())
+    }
+
+    /// A flag for a part of the work: it stops with the whole, and the whole does not stop with it.
+    pub fn part(&self) -> Self {
+        Self { flag: Arc::default(), whole: Some(Arc::new(self.clone())) }
     }
 }
 
@@ -48,5 +57,21 @@ impl Default for Context {
             budget: Arc::new(Budget::for_this_machine()),
             threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_stops_with_the_whole_and_not_the_other_way() {
+        let whole = Cancel::default();
+        let (one, other) = (whole.part(), whole.part());
+        one.cancel();
+        assert!(one.is_cancelled() && one.clone().part().is_cancelled());
+        assert!(!whole.is_cancelled() && !other.is_cancelled());
+        whole.cancel();
+        assert!(other.is_cancelled());
     }
 }

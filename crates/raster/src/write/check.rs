@@ -37,7 +37,9 @@ pub(crate) fn check_spec(spec: &RasterSpec) -> Result<(), String> {
         return Err(format!("{found} samples beyond the colours of {name}, {bands} bands have {room}"));
     }
     match spec.extra_fields.iter().find(|(tag, _)| is_written(*tag)) {
-        Some((tag, _)) => Err(format!("{tag} is written from what the raster is; it cannot be a further tag")),
+        Some((tag, _)) => {
+            Err(format!("{tag} is written from what the raster is; it cannot be a further tag"))
+        }
         None => Ok(()),
     }
 }

@@ -155,7 +155,9 @@ mod tests {
     fn masks_follow_where_both_or_none_are_stored() {
         let mut index = LevelIndex::bare(2, 2, 1, true);
         let at = |column| BlockAddress { column, ..BlockAddress::default() };
-        for (column, mask, position, size) in [(0, false, 0, 9), (0, true, 9, 2), (1, false, 0, 0), (1, true, 0, 0)] {
+        for (column, mask, position, size) in
+            [(0, false, 0, 9), (0, true, 9, 2), (1, false, 0, 0), (1, true, 0, 0)]
+        {
             index.set(index.number(at(column), mask), position, size).unwrap();
         }
         assert!(index.masks_follow());

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 mod identity;
+mod promises;
 mod refusals;
 mod round_trip;
 

@@ -1,0 +1,121 @@
+//! What a file says of itself holds: promises of a COG, levels, alpha, and tags that are the writer's own.
+
+use crate::{Cut, open, spec_of, write_to_memory};
+use strile::tiff::{FieldValue, LercWrapper, SampleFormat, SampleType, Tag};
+use strile::{
+    BlockChoice, Compression, Context, DataType, Dataset, Format, Interleave, MemorySink, Overviews,
+    Photometric, Planar, RasterSpec, ReadOptions, Resampling, WriteOptions, Writer,
+};
+use testkit::{Pattern, Pixels};
+
+const KEY: &[u8] = b"MASK_INTERLEAVED_WITH_IMAGERY=YES";
+
+fn noise(bands: usize, height: usize, width: usize) -> Pixels {
+    let sample = SampleType { format: SampleFormat::Uint, bits: 8 };
+    Pixels::generate(Pattern::Noise, sample, [bands, height, width], 3)
+}
+
+fn level(dataset: &Dataset, overview: Option<usize>) -> Vec<u8> {
+    let options = ReadOptions { overview, interleave: Interleave::BandFirst, ..ReadOptions::default() };
+    dataset.read(&options, &Context::default()).unwrap().pixels
+}
+
+/// GDAL takes what lies behind a block for its mask where the file promises it: behind one whose mask is sparse lies
+/// the next block.
+#[test]
+fn masks_follow_only_where_all_do() {
+    let pixels = noise(1, 32, 64);
+    let write = |mask: &[u8], sparse: bool| {
+        let spec = RasterSpec { mask: true, ..spec_of(&pixels) };
+        let blocks = BlockChoice::Tiles { width: 16, height: 16 };
+        let options = WriteOptions {
+            format: Format::Cog,
+            blocks,
+            sparse,
+            overviews: Overviews::None,
+            ..Default::default()
+        };
+        let context = Context::default();
+        write_to_memory(&pixels, Some(mask), spec, &options, Cut::Eager, Interleave::BandFirst, &context)
+    };
+    let promises = |bytes: &[u8]| bytes[..512].windows(KEY.len()).any(|window| window == KEY);
+    let left: Vec<u8> = (0..32 * 64).map(|i| u8::from(i % 64 < 32)).collect();
+    assert!(promises(&write(&left, false).unwrap()));
+    assert!(promises(&write(&[1; 32 * 64], true).unwrap()));
+    assert!(!promises(&write(&left, true).unwrap()));
+}
+
+/// Colours of transparent pixels are left out of averages, as GDAL 3.12 leaves them out.
+#[test]
+fn transparent_colours_do_not_run() {
+    // One reduced pixel of RGBA: 10 and 20 are seen, 200 is not, and the right pair is not at all.
+    #[rustfmt::skip]
+    let bands = [
+        [10, 200, 9, 9, /**/ 20, 200, 9, 9],
+        [10, 200, 9, 9, /**/ 20, 200, 9, 9],
+        [10, 200, 9, 9, /**/ 20, 200, 9, 9],
+        [100, 0, 0, 0, /**/ 255, 0, 0, 0],
+    ];
+    let mut pixels = noise(4, 2, 4);
+    pixels.bytes = bands.concat();
+    for planar in [Planar::Chunky, Planar::Separate] {
+        let options = WriteOptions { planar, overviews: Overviews::Count(1), ..WriteOptions::default() };
+        let context = Context::default();
+        let spec = spec_of(&pixels);
+        let write = |spec: RasterSpec, options: &WriteOptions| {
+            let cut = Cut::Rows(1);
+            open(write_to_memory(&pixels, None, spec, options, cut, Interleave::BandFirst, &context).unwrap())
+        };
+        let dataset = write(spec.clone(), &options);
+        assert_eq!(level(&dataset, Some(0)), [15, 0, 15, 0, 15, 0, 178, 0], "{planar:?}");
+        assert_eq!(level(&dataset, None), pixels.bytes);
+        // A fourth band that is not alpha is a band.
+        let plain = RasterSpec { photometric: Some(Photometric::MinIsBlack), ..spec };
+        let dataset = write(plain, &options);
+        assert_eq!(level(&dataset, Some(0)), [108, 9, 108, 9, 108, 9, 89, 0], "{planar:?}");
+        let nearest = WriteOptions { resampling: Some(Resampling::Nearest), ..options };
+        let dataset = write(spec_of(&pixels), &nearest);
+        assert_eq!(level(&dataset, Some(0)), [10, 9, 10, 9, 10, 9, 100, 0], "{planar:?}");
+    }
+}
+
+/// Overviews of an image in strips are tiled: strips of a few rows do not ask for more of them.
+#[test]
+fn strips_have_as_many_levels_as_tiles() {
+    let levels = |blocks: BlockChoice| {
+        let spec = RasterSpec::new(3000, 2000, 1, DataType::U8);
+        let options = WriteOptions { blocks, overviews: Overviews::UntilOneBlock, ..WriteOptions::default() };
+        let sink = Box::new(MemorySink::new());
+        let plan = Writer::create(sink, spec, &options, &Context::default()).unwrap().explain();
+        plan.lines().filter(|line| line.starts_with("level")).count()
+    };
+    assert_eq!(levels(BlockChoice::Auto), 3);
+    assert_eq!(levels(BlockChoice::Strips { rows: 4 }), 3);
+}
+
+#[test]
+fn what_would_change_nothing_or_everything_is_refused() {
+    let refuse = |spec: RasterSpec, options: WriteOptions, words: &str| {
+        let sink = Box::new(MemorySink::new());
+        let error = Writer::create(sink, spec, &options, &Context::default()).err().expect(words).to_string();
+        assert!(error.contains(words), "{error}");
+    };
+    let spec = || RasterSpec::new(10, 10, 3, DataType::U8);
+    let options = WriteOptions::default;
+    let lzw = || WriteOptions { compression: Compression::Lzw, ..options() };
+    refuse(spec(), WriteOptions { level: Some(6), ..lzw() }, "compression lzw has no use for a level");
+    refuse(spec(), WriteOptions { quality: Some(6), ..options() }, "no use for a quality");
+    refuse(spec(), WriteOptions { max_error: 0.1, ..options() }, "no use for a maximum error");
+    refuse(spec(), WriteOptions { lossless: Some(true), ..lzw() }, "no use for a choice of lossless");
+    refuse(spec(), WriteOptions { lerc: LercWrapper::Zstd, ..options() }, "no use for a stream around LERC");
+    let lerc = WriteOptions { compression: Compression::Lerc, level: Some(3), ..options() };
+    refuse(spec(), lerc, "compression lerc has no use for a level");
+    let extra = Some(vec![strile::tiff::ExtraSample::UnassociatedAlpha]);
+    refuse(RasterSpec { extra_samples: extra, ..spec() }, options(), "1 samples beyond the colours of rgb");
+    let turned = RasterSpec { photometric: Some(Photometric::YCbCr), ..spec() };
+    refuse(turned, options(), "pixels are given as rgb");
+    for tag in [Tag::TileOffsets, Tag::ImageWidth, Tag::Compression] {
+        let extra_fields = vec![(tag, FieldValue::long(1))];
+        refuse(RasterSpec { extra_fields, ..spec() }, options(), "cannot be a further tag");
+    }
+}
