@@ -1,6 +1,6 @@
 //! Dev-only: damaged files and streams, to show that none makes strile panic, hang or take memory.
 //!
-//! `target` what is fuzzed, each with its seeds: the `parser`, `codec`s, whole `read`s; `stream` what is known
+//! `target` what is fuzzed, each with its seeds: the `parser`, `codec`s, whole `read`s, `vrt`s, `convert`; `stream` what is known
 //! of compressed streams (where their data begins, their checksums); `watch` what a mutant must not do;
 //! `tally` what mutants did; `run` many mutants of a target; `allocator` counts memory. Mutants are made by
 //! their number: the same number is the same mutant as long as fixtures stay.

@@ -1,6 +1,6 @@
 //! `fuzz [TARGET…] [--mutants N] [--first N] [--seconds N] [--keep DIR]`: mutants, and a table of what they did.
 //!
-//! Targets are `parser`, `text`, `read`, the names of codecs, `codecs` for all of these, or nothing for all. Exit 1
+//! Targets are `parser`, `text`, `vrt`, `read`, `convert`, the names of codecs, `codecs` for all of these, or nothing for all. Exit 1
 //! where a mutant panicked in our code, took too long or too much memory, or was read wrongly.
 
 use fuzz::{Plan, Tally, Target};

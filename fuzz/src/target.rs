@@ -1,12 +1,16 @@
 //! What is fuzzed.
 
 mod codec;
+mod convert;
 mod file;
 mod text;
+mod vrt;
 
 use codec::CodecTarget;
-use file::{FileTarget, Through};
+use convert::ConvertTarget;
+use file::{BUDGET, FileTarget, Through};
 use text::TextTarget;
+use vrt::VrtTarget;
 
 /// What became of one mutant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +29,10 @@ pub enum Target {
     Parser(FileTarget),
     /// Opening a file and reading all its pixels.
     Read(FileTarget),
+    /// Writing a file anew.
+    Convert(ConvertTarget),
+    /// Opening and reading a mosaic.
+    Vrt(VrtTarget),
     /// Texts in tags and sidecars.
     Text(TextTarget),
     /// One decoder.
@@ -38,18 +46,22 @@ pub fn all() -> Vec<Target> {
     let mut all = vec![
         Target::Parser(FileTarget::new(fixtures.clone(), Through::Open)),
         Target::Text(TextTarget::new()),
-        Target::Read(FileTarget::new(fixtures, Through::Read)),
+        Target::Vrt(VrtTarget::new(&fixtures)),
+        Target::Read(FileTarget::new(fixtures.clone(), Through::Read)),
+        Target::Convert(ConvertTarget::new(fixtures)),
     ];
     all.extend(codecs.into_iter().map(Target::Codec));
     all
 }
 
 impl Target {
-    /// `parser`, `text`, `read`, or a codec's name.
+    /// `parser`, `text`, `vrt`, `read`, `convert`, or a codec's name.
     pub fn name(&self) -> &str {
         match self {
             Self::Parser(_) => "parser",
             Self::Read(_) => "read",
+            Self::Convert(_) => "convert",
+            Self::Vrt(_) => "vrt",
             Self::Text(_) => "text",
             Self::Codec(codec) => codec.name(),
         }
@@ -64,6 +76,8 @@ impl Target {
     pub(crate) fn mutant(&self, number: u64) -> (usize, Vec<u8>) {
         match self {
             Self::Parser(files) | Self::Read(files) => files.mutant(number),
+            Self::Convert(files) => files.mutant(number),
+            Self::Vrt(texts) => texts.mutant(number),
             Self::Text(texts) => texts.mutant(number),
             Self::Codec(codec) => codec.mutant(number),
         }
@@ -72,6 +86,8 @@ impl Target {
     pub(crate) fn try_one(&self, seed: usize, number: u64, bytes: &[u8]) -> Outcome {
         match self {
             Self::Parser(files) | Self::Read(files) => files.try_one(bytes),
+            Self::Convert(files) => files.try_one(number, bytes),
+            Self::Vrt(texts) => texts.try_one(bytes),
             Self::Text(texts) => texts.try_one(seed, bytes),
             Self::Codec(codec) => codec.try_one(seed, number, bytes),
         }
@@ -83,6 +99,8 @@ impl Target {
             // The most samples a pixel can have, each with facts of its own, come to 16 MiB.
             Self::Parser(_) | Self::Text(_) => 32 << 20,
             Self::Read(files) => files.memory_limit(),
+            Self::Convert(files) => files.memory_limit(),
+            Self::Vrt(_) => BUDGET as usize,
             Self::Codec(codec) => codec.memory_limit(seed),
         }
     }
@@ -90,6 +108,8 @@ impl Target {
     pub(crate) fn seed_name(&self, seed: usize) -> String {
         match self {
             Self::Parser(files) | Self::Read(files) => files.seed_name(seed),
+            Self::Convert(files) => files.seed_name(seed),
+            Self::Vrt(texts) => texts.seed_name(seed),
             Self::Text(texts) => texts.seed_name(seed),
             Self::Codec(codec) => codec.seed_name(seed),
         }
@@ -102,6 +122,8 @@ impl Target {
     fn seeds(&self) -> usize {
         match self {
             Self::Parser(files) | Self::Read(files) => files.seeds(),
+            Self::Convert(files) => files.seeds(),
+            Self::Vrt(texts) => texts.seeds(),
             Self::Text(texts) => texts.seeds(),
             Self::Codec(codec) => codec.seeds(),
         }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use strile::tiff::gdal::NoData;
 use strile::tiff::geo::Crs;
 use strile::{CompareOptions, Compression, Device, Interleave, Layer, OnFault, PROFILES, ReadOptions};
-use strile::{Resampling, Window};
+use strile::{Missing, PieceLimits, Resampling, VrtOptions, Window};
 
 /// Read and write GeoTIFF and Cloud-Optimized GeoTIFF, fast and safely.
 #[derive(Debug, Parser)]
@@ -24,8 +24,9 @@ pub struct Arguments {
 pub enum Command {
     Info(InfoArgs),
     Dump(DumpArgs),
-    Convert(ConvertArgs),
+    Convert(Box<ConvertArgs>),
     Overview(OverviewArgs),
+    Vrt(VrtArgs),
     Compare(CompareArgs),
     /// Check Cloud-Optimized GeoTIFFs
     #[command(
@@ -72,6 +73,8 @@ pub struct InfoArgs {
     /// Tell also what a read of the whole first image would do
     #[arg(long)]
     pub explain: bool,
+    #[command(flatten)]
+    pub mosaic: MosaicArgs,
 }
 
 /// Write pixels to a file or to standard output.
@@ -201,6 +204,29 @@ pub struct OverviewArgs {
     pub overwrite: bool,
     #[command(flatten)]
     pub engine: EngineArgs,
+}
+
+/// Write a VRT that lays files side by side.
+///
+/// The files have one reference system, resolution, type and number of bands; later ones lie on top. Their names
+/// are kept relative to the VRT where they lie below its folder.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strile vrt all.vrt tiles/a.tif tiles/b.tif
+  strile vrt all.vrt a.tif b.tif --nodata -9999 --overwrite")]
+pub struct VrtArgs {
+    /// The VRT to write
+    pub output: PathBuf,
+    /// Files
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// What is transparent and lies where no file is; that of the first file by default
+    #[arg(long, value_name = "V", value_parser = parse_nodata, allow_hyphen_values = true)]
+    pub nodata: Option<Nodata>,
+    /// Replace OUTPUT where it is there
+    #[arg(long)]
+    pub overwrite: bool,
 }
 
 /// Tell how two files differ: size, type, pixels, georeference, metadata, tags.
@@ -344,6 +370,19 @@ pub struct PartArgs {
     /// What to do with blocks that cannot be decoded
     #[arg(long, default_value = "fail")]
     pub on_fault: FaultPolicy,
+    #[command(flatten)]
+    pub mosaic: MosaicArgs,
+}
+
+/// How a VRT is read.
+#[derive(Debug, Args)]
+pub struct MosaicArgs {
+    /// Let a VRT read files outside its folder
+    #[arg(long)]
+    pub allow_outside: bool,
+    /// What to do about sources of a VRT that are not there
+    #[arg(long, default_value = "raise")]
+    pub missing: MissingPolicy,
 }
 
 /// What decodes, and what it may take.
@@ -385,6 +424,14 @@ pub enum FaultPolicy {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum MissingPolicy {
+    /// Stop and name one
+    Raise,
+    /// Leave their place empty and name them
+    Warn,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Explain {
     Text,
     Json,
@@ -397,6 +444,25 @@ pub struct Nodata(pub Option<NoData>);
 /// West, south, east, north.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bbox(pub [f64; 4]);
+
+impl MosaicArgs {
+    pub fn options(&self) -> VrtOptions {
+        let missing = match self.missing {
+            MissingPolicy::Raise => Missing::Raise,
+            MissingPolicy::Warn => Missing::Warn,
+        };
+        VrtOptions { allow_outside: self.allow_outside, missing, ..VrtOptions::default() }
+    }
+}
+
+impl EngineArgs {
+    /// A limit on memory that was raised is one on what a small file may become, too.
+    pub fn piece_limits(&self) -> PieceLimits {
+        let default = PieceLimits::default();
+        let plausible = self.memory.map_or(default.plausible, |memory| memory.max(default.plausible));
+        PieceLimits { plausible, ..default }
+    }
+}
 
 impl PartArgs {
     /// The request; `bbox` is resolved by the caller, who has the file.
@@ -517,76 +583,4 @@ fn parse_size(text: &str) -> Result<u64, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::CommandFactory as _;
-
-    #[test]
-    fn the_definition_is_consistent() {
-        Arguments::command().debug_assert();
-    }
-
-    /// Every line of every list of examples that begins with `strile` (or pipes into it) must parse.
-    #[test]
-    fn every_example_parses() {
-        let root = Arguments::command();
-        let mut seen = 0;
-        for command in root.get_subcommands().chain([&root]) {
-            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            let mut here = 0;
-            for line in help.lines().filter(|line| line.starts_with("  ")) {
-                let line = line.split(" | ").last().unwrap();
-                let words = line.split_whitespace().take_while(|word| *word != ">");
-                let words = with_long_options(words.map(OsString::from));
-                Arguments::try_parse_from(words).unwrap_or_else(|error| panic!("{line}: {error}"));
-                here += 1;
-            }
-            assert!(here > 0, "{} has no examples", command.get_name());
-            seen += here;
-        }
-        assert!(seen >= 20, "{seen} examples");
-    }
-
-    #[test]
-    fn the_default_of_on_fault_is_the_library_s() {
-        let parsed = Arguments::try_parse_from(["strile", "dump", "a.tif"]).unwrap();
-        let Command::Dump(dump) = parsed.command else { panic!("not dump") };
-        let (ours, theirs) = (dump.read_options(Interleave::BandFirst), ReadOptions::default());
-        assert_eq!(format!("{ours:?}"), format!("{theirs:?}"));
-    }
-
-    #[test]
-    fn gdal_s_spelling_is_for_convert_alone() {
-        let long = |line: &str| {
-            let words = with_long_options(line.split_whitespace().map(OsString::from));
-            words.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" ")
-        };
-        assert_eq!(
-            long("strile -q convert -of COG -co A=B -a_srs X -a_nodata 1 -a_ullr 1 2 3 4 -- -co"),
-            "strile -q convert --of COG --co A=B --a-srs X --a-nodata 1 --a-ullr 1 2 3 4 -- -co"
-        );
-        assert_eq!(long("strile dump -of convert"), "strile dump -of convert");
-        let words =
-            with_long_options("strile convert a b -co A=B=C -co D=E -b 1,3 -j 2".split(' ').map(Into::into));
-        let Command::Convert(args) = Arguments::try_parse_from(words).unwrap().command else { panic!() };
-        assert_eq!(args.co, [("A".into(), "B=C".into()), ("D".into(), "E".into())]);
-        assert_eq!((args.part.band, args.engine.threads), (vec![1, 3], NonZeroUsize::new(2)));
-    }
-
-    #[test]
-    fn pairs_and_nodata_are_checked() {
-        assert!(parse_pair("COMPRESS").is_err() && parse_pair("=ZSTD").is_err());
-        assert_eq!(parse_nodata("NONE"), Ok(Nodata(None)));
-        assert_eq!(parse_nodata("-9999"), Ok(Nodata(Some(NoData::Integer(-9999)))));
-        assert!(parse_nodata("12x").is_err());
-    }
-
-    #[test]
-    fn windows_boxes_and_devices_are_checked() {
-        assert!(parse_window("1,2,3").unwrap_err().contains("4 numbers"));
-        assert!(parse_window("-1,2,3,4").is_err());
-        assert!(parse_bbox("5,0,1,1").unwrap_err().contains("west"));
-        assert_eq!(parse_device("cuda:2"), Ok(Device::Cuda(2)));
-        assert!(parse_device("gpu").is_err());
-    }
-}
+mod tests;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use strile::tiff::gdal::{BandMetadata, NoData};
 use strile::tiff::geo::GeoTransform;
-use strile::{Dataset, Metadata, ReadOptions, Result};
+use strile::{Metadata, ReadOptions};
 
 /// A number; those that JSON does not have as strings.
 pub fn number(value: f64) -> Value {
@@ -26,13 +26,9 @@ fn nodata(value: NoData) -> Value {
     }
 }
 
-/// `epsg`, `nodata`, `transform` and `area_or_point`, null where there is none; then, where known, lists with an
-/// entry for each band of the request (`scales`, `offsets`, `units`, `descriptions`) and the number `gcps`.
-pub fn geo_json(dataset: &Dataset, options: &ReadOptions) -> Result<Value> {
-    Ok(geo_of(dataset.metadata(), dataset.transform(options)?, options))
-}
-
-/// The same of any metadata, with the transform of the request.
+/// `epsg`, `nodata`, `transform` of the request and `area_or_point`, null where there is none; then, where known,
+/// lists with an entry for each band of the request (`scales`, `offsets`, `units`, `descriptions`) and the number
+/// `gcps`.
 pub fn geo_of(metadata: &Metadata, transform: Option<GeoTransform>, options: &ReadOptions) -> Value {
     let geo = &metadata.georeference;
     let first_page = options.page == 0;

@@ -1,6 +1,6 @@
 //! What every command begins with: Ctrl-C, the context of the call, the opened file.
 
-use crate::args::EngineArgs;
+use crate::args::{EngineArgs, MosaicArgs};
 use crate::failure::{Failure, tell};
 use std::io::Read as _;
 use std::path::Path;
@@ -58,10 +58,15 @@ impl Session {
     }
 
     /// Opens a TIFF or a VRT.
-    pub fn open_input(&self, path: &Path, context: &mut Context) -> Result<Input, Failure> {
+    pub fn open_input(
+        &self,
+        path: &Path,
+        mosaic: &MosaicArgs,
+        context: &mut Context,
+    ) -> Result<Input, Failure> {
         match path.as_os_str() == "-" {
             true => Ok(Input::Tiff(Box::new(self.open(path, context)?))),
-            false => Ok(Input::open(path, &OpenOptions::default())?),
+            false => Ok(Input::open_with(path, &mosaic.options())?),
         }
     }
 

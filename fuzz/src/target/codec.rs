@@ -161,6 +161,7 @@ fn kind(kind: FaultKind) -> &'static str {
         FaultKind::Unsupported => "unsupported",
         FaultKind::Unreadable => "unreadable",
         FaultKind::OutOfMemory => "memory",
+        FaultKind::Unrepresentable => "unrepresentable",
     }
 }
 

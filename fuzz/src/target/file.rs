@@ -27,7 +27,7 @@ pub struct FileTarget {
 }
 
 /// Memory for pixels and scratch.
-const BUDGET: u64 = 64 << 20;
+pub(super) const BUDGET: u64 = 64 << 20;
 /// What a decoder may take beside the budget: a context of its own.
 const SPARE: usize = 128 << 20;
 /// Images read of one file: a mutant may have thousands, all alike.
@@ -125,7 +125,7 @@ fn is_of_header(error: &Error) -> bool {
     }
 }
 
-fn kind(error: &Error) -> &'static str {
+pub(super) fn kind(error: &Error) -> &'static str {
     use strile::tiff::TiffError;
     match error {
         Error::Io { .. } => "io",

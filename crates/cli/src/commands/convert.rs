@@ -8,8 +8,7 @@ use crate::progress::Bar;
 use std::time::Instant;
 use strile::tiff::geo::GeoTransform;
 use strile::{
-    Conversion, ConvertOptions, FileSink, Format, MemorySink, PieceLimits, Pieces, Sink, StreamSink,
-    WriteReport,
+    Conversion, ConvertOptions, FileSink, Format, MemorySink, Pieces, Sink, StreamSink, WriteReport,
 };
 
 pub fn run(args: &ConvertArgs, session: &Session) -> Result<Outcome, Failure> {
@@ -27,7 +26,7 @@ pub fn run(args: &ConvertArgs, session: &Session) -> Result<Outcome, Failure> {
     if let (Some(threads), None) = (notes.threads, args.engine.threads) {
         context.threads = threads;
     }
-    let input = session.open_input(&args.input, &mut context)?;
+    let input = session.open_input(&args.input, &args.part.mosaic, &mut context)?;
     session.warn_of(input.name(), &input.warnings());
     for warning in &notes.warnings {
         session.note(&format!("warning: {warning}"));
@@ -41,8 +40,7 @@ pub fn run(args: &ConvertArgs, session: &Session) -> Result<Outcome, Failure> {
     options.reencode = args.reencode;
     options.crs.clone_from(&args.a_srs);
     options.nodata = args.a_nodata.map(|nodata| nodata.0);
-    let limits = PieceLimits { plausible: u64::MAX, ..PieceLimits::default() };
-    let pixels = input.pieces(&options.read, &limits, &context)?;
+    let pixels = input.pieces(&options.read, &args.engine.piece_limits(), &context)?;
     options.transform = args.a_ullr.as_deref().and_then(|corners| transform(corners, &pixels));
     let bar = Bar::new(0, session.quiet || args.explain);
     context.progress = bar.clone().map(|bar| bar as _);

@@ -10,7 +10,7 @@ use crate::output::{Sink, plan_json, print, print_json};
 use crate::progress::Bar;
 use formats::{Csv, Image, Plain};
 use std::path::Path;
-use strile::{Dataset, Input, Interleave, LocatedFault, PieceLimits, Pieces, Raster, ReadOptions};
+use strile::{Dataset, Input, Interleave, LocatedFault, Pieces, Raster, ReadOptions};
 
 /// What a format does with the pieces.
 trait Writer {
@@ -44,7 +44,7 @@ pub fn run(args: &DumpArgs, session: &Session) -> Result<Outcome, Failure> {
         None => format_of(args.output.as_deref())?,
     };
     let mut context = session.context(&args.engine);
-    let dataset = session.open_input(&args.file, &mut context)?;
+    let dataset = session.open_input(&args.file, &args.part.mosaic, &mut context)?;
     let warnings = dataset.warnings();
     session.warn_of(dataset.name(), &warnings);
     let mut options = args.read_options(match format {
@@ -64,13 +64,12 @@ pub fn run(args: &DumpArgs, session: &Session) -> Result<Outcome, Failure> {
         }
         None => {}
     }
-    let default = PieceLimits::default();
-    let plausible = args.engine.memory.map_or(default.plausible, |memory| memory.max(default.plausible));
-    let pieces = dataset.pieces(&options, &PieceLimits { plausible, ..default }, &context)?;
+    let pieces = dataset.pieces(&options, &args.engine.piece_limits(), &context)?;
     context.progress = Bar::new(pieces.blocks, session.quiet).map(|bar| bar as _);
     let request = Request { dataset: &dataset, options, pieces, context };
     let sink = Sink::open(args.output.as_deref(), format != Format::Csv)?.watch(&session.cancel);
     let faults = write(format, &request, sink, session)?;
+    session.warn_of(dataset.name(), dataset.warnings().get(warnings.len()..).unwrap_or_default());
     for fault in &faults {
         tell(&format!("fault: {}: {fault}", dataset.name()));
     }

@@ -39,11 +39,12 @@ pub fn run(args: &InfoArgs, session: &Session) -> Result<Outcome, Failure> {
 /// The facts of one file, and its plan in words where it was asked for.
 fn facts_of(path: &Path, args: &InfoArgs, session: &Session) -> Result<(Value, Option<String>), Failure> {
     let mut context = Context { cancel: session.cancel.clone(), ..Context::default() };
-    let dataset = session.open(path, &mut context)?;
-    session.warn(&dataset);
-    let mut facts = facts::facts(&dataset)?;
+    let input = session.open_input(path, &args.mosaic, &mut context)?;
+    session.warn_of(input.name(), &input.warnings());
+    let mut facts = facts::facts(&input)?;
     let mut words = None;
-    if args.explain {
+    // A VRT is read without a plan.
+    if let Some(dataset) = input.tiff().filter(|_| args.explain) {
         let plan = dataset.plan(&ReadOptions::default(), &context)?;
         words = Some(plan.to_string());
         if let Some(map) = facts.as_object_mut() {

@@ -10,3 +10,4 @@ pub mod devices;
 pub mod dump;
 pub mod info;
 pub mod overview;
+pub mod vrt;

@@ -16,6 +16,7 @@ mod errors;
 mod info;
 mod others;
 mod overview;
+mod vrt;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

@@ -45,6 +45,7 @@ fn help_shows_examples_and_version() {
         "dump",
         "convert",
         "overview",
+        "vrt",
         "compare",
         "cog",
         "cog validate",

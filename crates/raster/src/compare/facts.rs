@@ -77,10 +77,20 @@ fn same_transform(a: Option<GeoTransform>, b: Option<GeoTransform>) -> bool {
     }
 }
 
+/// The text of a definition without the codes of its parts, which some writers give and others do not.
+fn definition(crs: &Crs) -> Option<String> {
+    let mut parts = crs.wkt.as_deref()?.split(",AUTHORITY[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    Some(parts.fold(first, |text, part| text + part.split_once(']').map_or("", |(_, rest)| rest)))
+}
+
 /// Systems of one registered code are one, however they are spelt.
 fn crs(category: &'static str, (a, b): (Option<&Crs>, Option<&Crs>), found: &mut Differences) {
     let same = match (a, b) {
-        (Some(a), Some(b)) => (a.epsg.is_some() && a.epsg == b.epsg) || a == b,
+        (Some(a), Some(b)) => match (a.epsg, b.epsg) {
+            (None, None) => a == b || (a.vertical == b.vertical && definition(a) == definition(b)),
+            (a, b) => a == b,
+        },
         (a, b) => a.is_none() && b.is_none(),
     };
     if same {

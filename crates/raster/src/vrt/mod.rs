@@ -128,6 +128,15 @@ impl Vrt {
         Self::open_at(path.display().to_string(), resolved, root, Vec::new(), options)
     }
 
+    /// A VRT whose text is at hand, read as if it were a file in `folder`.
+    pub fn from_text(name: &str, text: &str, folder: impl AsRef<Path>, options: &VrtOptions) -> Result<Self> {
+        let folder = folder.as_ref();
+        let fail = |error| Error::Io { path: folder.to_owned(), error: Arc::new(error) };
+        let resolved = folder.canonicalize().map_err(fail)?;
+        let root = Some(resolved.clone()).filter(|_| !options.allow_outside);
+        Self::of_text(name.to_owned(), text, (resolved, root), Vec::new(), options)
+    }
+
     /// A VRT that is a source of this one; what this one may not reach it may not either.
     fn nested(&self, path: PathBuf) -> Result<Self> {
         if self.chain.contains(&path) {
@@ -149,16 +158,26 @@ impl Vrt {
         options: &VrtOptions,
     ) -> Result<Self> {
         let text = text_of(&name, &resolved, options.max_bytes)?;
+        let folder = resolved.parent().map(Path::to_owned).unwrap_or_default();
+        chain.push(resolved);
+        Self::of_text(name, &text, (folder, root), chain, options)
+    }
+
+    fn of_text(
+        name: String,
+        text: &str,
+        (folder, root): (PathBuf, Option<PathBuf>),
+        chain: Vec<PathBuf>,
+        options: &VrtOptions,
+    ) -> Result<Self> {
         let wrong = |error| Error::File { file: name.clone(), error };
-        let mosaic = parse::parse(&text, options.max_sources).map_err(|problem| match problem {
+        let mosaic = parse::parse(text, options.max_sources).map_err(|problem| match problem {
             Problem::Invalid { place, problem } => wrong(TiffError::Invalid { place, problem }),
             Problem::Unsupported(reason) => Error::Unsupported { file: name.clone(), reason },
             Problem::Limit { what, found, limit } => {
                 wrong(TiffError::Limit { place: "VRT".into(), what, found, limit })
             }
         })?;
-        let folder = resolved.parent().map(Path::to_owned).unwrap_or_default();
-        chain.push(resolved);
         let metadata = metadata_of(&mosaic);
         Ok(Self {
             name,
@@ -230,18 +249,19 @@ impl Vrt {
 
     /// What was tolerated, and which sources were found missing by reads so far.
     pub fn warnings(&self) -> Vec<Warning> {
+        self.warnings.iter().cloned().chain(self.missing()).collect()
+    }
+
+    /// Which sources were found missing by reads so far, in one warning.
+    pub(crate) fn missing(&self) -> Option<Warning> {
         let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut warnings = self.warnings.clone();
-        if !missing.is_empty() {
-            let shown: Vec<&str> = missing.iter().map(String::as_str).take(20).collect();
-            let more = match missing.len() - shown.len() {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            let message = format!("missing, nothing is laid in their place: {}{more}", shown.join(", "));
-            warnings.push(Warning::new("missing-source", "sources", message));
-        }
-        warnings
+        let shown: Vec<&str> = missing.iter().map(String::as_str).take(20).collect();
+        let more = match missing.len() - shown.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let message = format!("missing, nothing is laid in their place: {}{more}", shown.join(", "));
+        (!missing.is_empty()).then(|| Warning::new("missing-source", "sources", message))
     }
 
     pub(crate) fn has_mask(&self) -> bool {
@@ -263,7 +283,10 @@ impl Vrt {
 
     fn is_missing(&self, file: &SourceFile) -> Result<()> {
         if self.options.missing == Missing::Raise {
-            let problem = format!("source `{}` is missing; go on without it with `Missing::Warn`", file.name);
+            let problem = format!(
+                "source `{}` is missing; go on without it with `Missing::Warn` (`--missing warn`)",
+                file.name
+            );
             return Err(self.refuse(problem));
         }
         self.missing.lock().unwrap_or_else(PoisonError::into_inner).insert(file.name.clone());

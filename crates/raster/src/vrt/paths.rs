@@ -17,7 +17,7 @@ pub(super) enum Refusal {
     Io(std::io::Error),
 }
 
-const ALLOW: &str = "allow it with `allow_outside` where the VRT is trusted";
+const ALLOW: &str = "allow it with `allow_outside` (`--allow-outside`) where the VRT is trusted";
 
 /// The resolved path of a source of a VRT in the folder `base`. With a `root`, itself resolved, what is not
 /// below it is refused.

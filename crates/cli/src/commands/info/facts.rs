@@ -1,22 +1,31 @@
 //! Everything known about a dataset as JSON with stable keys.
 
 use crate::failure::Failure;
-use crate::geo::{geo_json, number};
+use crate::geo::{geo_of, number};
 use serde_json::{Map, Value, json};
 use strile::tiff::gdal::{BandMetadata, MetadataItem};
 use strile::tiff::geo::Crs;
 use strile::tiff::{BlockKind, ByteOrder, ExtraSample, Image, Variant};
-use strile::{Dataset, Level, Page, Planar, Predictor, ReadOptions};
+use strile::{Dataset, Input, Level, Page, Planar, Predictor, ReadOptions, Vrt};
 
-pub fn facts(dataset: &Dataset) -> Result<Value, Failure> {
-    let metadata = dataset.metadata();
+pub fn facts(input: &Input) -> Result<Value, Failure> {
+    let metadata = input.metadata();
     let geo = &metadata.georeference;
-    let tiff = dataset.tiff();
-    let mut place = geo_json(dataset, &ReadOptions::default())?;
-    if let (Some(place), Some(full)) = (place.as_object_mut(), dataset.pages().first().and_then(Page::full)) {
+    let tiff = input.tiff().and_then(Dataset::tiff);
+    let options = ReadOptions::default();
+    let mut place = geo_of(metadata, input.transform(&options)?, &options);
+    let (pages, size) = match input {
+        Input::Tiff(dataset) => {
+            let full = dataset.pages().first().and_then(Page::full);
+            let size = full.map(|full| (full.image.width, full.image.height));
+            (dataset.pages().iter().map(page).collect::<Vec<_>>(), size)
+        }
+        Input::Vrt(vrt) => (vec![mosaic(vrt)], Some((vrt.width(), vrt.height()))),
+    };
+    if let (Some(place), Some((width, height))) = (place.as_object_mut(), size) {
         place.insert("crs".into(), geo.crs.as_ref().or(geo.gcp_crs.as_ref()).map(crs).into());
         let bounds = geo.transform.map(|transform| {
-            let all = transform.bounds(0.0, 0.0, full.image.width.into(), full.image.height.into());
+            let all = transform.bounds(0.0, 0.0, width.into(), height.into());
             [all.min_x, all.min_y, all.max_x, all.max_y].map(number)
         });
         place.insert("bounds".into(), json!(bounds));
@@ -26,23 +35,36 @@ pub fn facts(dataset: &Dataset) -> Result<Value, Failure> {
         place.insert("rpc".into(), geo.rpc.is_some().into());
     }
     Ok(json!({
-        "file": dataset.name(),
+        "file": input.name(),
         "size": tiff.map(|tiff| tiff.file_len),
-        "format": tiff.map(|tiff| match tiff.header.variant { Variant::Classic => "TIFF", Variant::Big => "BigTIFF" }),
+        "format": tiff.map_or("VRT", |tiff| match tiff.header.variant {
+            Variant::Classic => "TIFF",
+            Variant::Big => "BigTIFF",
+        }),
         "byte_order": tiff.map(|tiff| match tiff.header.byte_order {
             ByteOrder::Little => "little",
             ByteOrder::Big => "big",
         }),
         "directories": tiff.map(|tiff| tiff.directories.len()),
-        "pages": dataset.pages().iter().map(page).collect::<Vec<_>>(),
+        "pages": pages,
         "geo": place,
         "bands": metadata.bands.iter().map(band).collect::<Vec<_>>(),
         "categories": metadata.categories,
         "metadata": items(&metadata.items),
-        "warnings": dataset.warnings().iter().map(|warning| json!({
+        "warnings": input.warnings().iter().map(|warning| json!({
             "code": warning.code, "place": warning.place, "message": warning.message,
         })).collect::<Vec<_>>(),
     }))
+}
+
+fn mosaic(vrt: &Vrt) -> Value {
+    json!({
+        "width": vrt.width(),
+        "height": vrt.height(),
+        "bands": vrt.bands(),
+        "dtype": vrt.data_type().name(),
+        "sources": vrt.sources(),
+    })
 }
 
 fn page(page: &Page) -> Value {

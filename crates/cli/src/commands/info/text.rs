@@ -63,7 +63,8 @@ pub fn describe(facts: &Value, plan: Option<&str>) -> String {
     let pages = list(&facts["pages"]);
     let mut file = Lines::default();
     file.add("size", bytes(&facts["size"]));
-    file.add("format", format!("{}, {}-endian", text(&facts["format"]), text(&facts["byte_order"])));
+    let order = facts["byte_order"].as_str().map(|order| format!(", {order}-endian"));
+    file.add("format", format!("{}{}", text(&facts["format"]), order.unwrap_or_default()));
     file.add("pages", pages.len().to_string());
     let mut sections = vec![file.section(&text(&facts["file"]))];
     for (number, page) in pages.iter().enumerate().take(MOST) {
@@ -91,7 +92,13 @@ fn image(page: &Value, title: &str) -> String {
         bits => format!("{} bits", joined(bits)),
     };
     let dtype = page["dtype"].as_str().unwrap_or("no type");
-    lines.add("bands", format!("{} × {dtype} ({stored})", text(&page["bands"])));
+    let bands = format!("{} × {dtype}", text(&page["bands"]));
+    if !page["sources"].is_null() {
+        lines.add("bands", bands);
+        lines.add("sources", text(&page["sources"]));
+        return lines.section("mosaic");
+    }
+    lines.add("bands", format!("{bands} ({stored})"));
     let predictor = match page["predictor"].as_str() {
         Some("none") | None => String::new(),
         Some(predictor) => format!(", {predictor} predictor"),

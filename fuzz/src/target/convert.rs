@@ -1,0 +1,131 @@
+//! Whole files written anew, to memory, in one of several ways.
+//!
+//! What is written without a fault must be read back, with the pixels of the input.
+
+use super::Outcome;
+use super::file::{BUDGET, kind};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use strile::{
+    Budget, CompareOptions, Compression, Context, ConvertOptions, Dataset, Format, Input, MemorySink,
+    MemorySource, OpenOptions, Planar, WriteOptions, convert,
+};
+use testkit::{Fixture, Random, Target as Wound, mutate};
+
+/// See the module.
+pub struct ConvertTarget {
+    seeds: Vec<Fixture>,
+}
+
+/// Codecs that keep every bit of every type.
+const LOSSLESS: [Compression; 6] = [
+    Compression::Deflate,
+    Compression::None,
+    Compression::Zstd,
+    Compression::Lzw,
+    Compression::PackBits,
+    Compression::Lz4,
+];
+/// Codecs that refuse most types, or change values.
+const OTHERS: [Compression; 5] = [
+    Compression::Jpeg,
+    Compression::WebP,
+    Compression::Lerc,
+    Compression::Jpeg2000,
+    Compression::CcittGroup4,
+];
+
+impl ConvertTarget {
+    pub(crate) fn new(seeds: Vec<Fixture>) -> Self {
+        Self { seeds }
+    }
+
+    pub(crate) fn mutant(&self, number: u64) -> (usize, Vec<u8>) {
+        let mut random = Random::new(number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let seed = random.below(self.seeds.len());
+        // Damaged blocks end most conversions: structure is where the writer has to take care.
+        let wound = match random.below(8) {
+            0 => Wound::Anywhere,
+            1 => Wound::Payload,
+            _ => Wound::Structure,
+        };
+        (seed, mutate(&self.seeds[seed].built, wound, random.next_u64()))
+    }
+
+    pub(crate) fn try_one(&self, number: u64, bytes: &[u8]) -> Outcome {
+        let refused = |reached, error| Outcome { reached, refused: Some(kind(&error)), wrong: None };
+        let input = match opened(bytes) {
+            Ok(dataset) => Input::Tiff(Box::new(dataset)),
+            Err(error) => return refused(false, error),
+        };
+        let context = Context {
+            budget: Arc::new(Budget::new(BUDGET)),
+            threads: NonZeroUsize::MIN,
+            ..Context::default()
+        };
+        let sink = MemorySink::new();
+        let handle = sink.handle();
+        let (options, lossless) = options(number);
+        let report = match convert(&input, Box::new(sink), &options, &context) {
+            Ok(report) => report,
+            Err(error) => return refused(true, error),
+        };
+        let written = handle.take().map(|file| file.bytes).unwrap_or_default();
+        let wrong = match (opened(&written), input.tiff()) {
+            (Err(error), _) => Some(format!("what was written is not read: {error}")),
+            (Ok(written), Some(input)) if lossless && report.faults.is_empty() => {
+                differences(input, &written, &context)
+            }
+            _ => None,
+        };
+        Outcome { reached: true, refused: None, wrong }
+    }
+
+    pub(crate) fn memory_limit(&self) -> usize {
+        // What was written is in memory beside the pixels.
+        3 * BUDGET as usize + (128 << 20)
+    }
+
+    pub(crate) fn seed_name(&self, seed: usize) -> String {
+        self.seeds[seed].name.clone()
+    }
+
+    pub(crate) fn seeds(&self) -> usize {
+        self.seeds.len()
+    }
+}
+
+fn opened(bytes: &[u8]) -> strile::Result<Dataset> {
+    let options = OpenOptions { sidecars: false, ..OpenOptions::default() };
+    Dataset::from_source(Arc::new(MemorySource::new("mutant", bytes.to_vec())), &options)
+}
+
+/// How a mutant is written, and whether that keeps every bit.
+fn options(number: u64) -> (ConvertOptions, bool) {
+    let mut random = Random::new(number);
+    let lossless = random.below(5) > 0;
+    let compression = match lossless {
+        true => LOSSLESS[random.below(LOSSLESS.len())],
+        false => OTHERS[random.below(OTHERS.len())],
+    };
+    let write = WriteOptions {
+        format: [Format::GeoTiff, Format::Cog][random.below(2)],
+        compression,
+        planar: [Planar::Chunky, Planar::Separate][random.below(2)],
+        sparse: random.below(4) == 0,
+        buffer: 1 << 20,
+        ..WriteOptions::default()
+    };
+    (ConvertOptions { write, reencode: random.below(2) == 0, ..ConvertOptions::default() }, lossless)
+}
+
+/// How the first page that was written differs from that of the input.
+fn differences(input: &Dataset, written: &Dataset, context: &Context) -> Option<String> {
+    let found = input.compare(written, &CompareOptions::default(), context).ok()?;
+    let first = found.into_iter().find(|difference| {
+        ["size", "bands", "type", "pixels", "mask"].contains(&difference.category)
+            && !difference.place.contains("overview")
+            && !difference.place.contains("page")
+    });
+    first.map(|difference| format!("written otherwise than it was read: {difference}"))
+}
