@@ -46,7 +46,7 @@ pub fn all() -> Vec<Target> {
     let mut all = vec![
         Target::Parser(FileTarget::new(fixtures.clone(), Through::Open)),
         Target::Text(TextTarget::new()),
-        Target::Vrt(VrtTarget::new(&fixtures)),
+        Target::Vrt(VrtTarget::new()),
         Target::Read(FileTarget::new(fixtures.clone(), Through::Read)),
         Target::Convert(ConvertTarget::new(fixtures)),
     ];

@@ -8,6 +8,7 @@ use crate::convert::{ConvertOptions, Cut, at, cut, feed, spec_of};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::options::ReadOptions;
+use crate::pieces::PieceLimits;
 use crate::sink::{FileSink, Sink};
 use crate::write::{
     Appended, BigTiff, BlockChoice, Format, FullImage, Overviews, PredictorChoice, WriteOptions, WriteReport,
@@ -51,6 +52,7 @@ pub fn add_overviews(path: &Path, options: &OverviewOptions, context: &Context) 
         );
     }
     let read = ReadOptions::default();
+    input.pieces(&read, &PieceLimits::default(), context)?;
     let spec = spec_of(&input, &read, &ConvertOptions::default(), &mut Vec::new())?;
     let write = stored_like(image, options, context);
     let cut = cut(&input, &read, &spec)?;
@@ -106,8 +108,8 @@ fn beside(path: &Path) -> PathBuf {
 /// Options that store overviews as the image is stored.
 fn stored_like(image: &Image, options: &OverviewOptions, context: &Context) -> WriteOptions {
     let tiled = image.grid.kind == BlockKind::Tile
-        && image.grid.block_width % 16 == 0
-        && image.grid.block_height % 16 == 0;
+        && image.grid.block_width.is_multiple_of(16)
+        && image.grid.block_height.is_multiple_of(16);
     let compression = options.compression.unwrap_or(image.compression);
     let room = context.budget.limit() / 8;
     WriteOptions {

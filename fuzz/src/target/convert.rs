@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use strile::{
     Budget, CompareOptions, Compression, Context, ConvertOptions, Dataset, Format, Input, MemorySink,
-    MemorySource, OpenOptions, Planar, WriteOptions, convert,
+    MemorySource, OpenOptions, PieceLimits, Planar, WriteOptions, convert,
 };
 use testkit::{Fixture, Random, Target as Wound, mutate};
 
@@ -116,7 +116,9 @@ fn options(number: u64) -> (ConvertOptions, bool) {
         buffer: 1 << 20,
         ..WriteOptions::default()
     };
-    (ConvertOptions { write, reencode: random.below(2) == 0, ..ConvertOptions::default() }, lossless)
+    // What takes longer to write than a mutant may take is refused before it is begun.
+    let limits = PieceLimits { plausible: 8 << 20, ..PieceLimits::default() };
+    (ConvertOptions { write, limits, reencode: random.below(2) == 0, ..ConvertOptions::default() }, lossless)
 }
 
 /// How the first page that was written differs from that of the input.

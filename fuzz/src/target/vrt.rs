@@ -6,7 +6,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use strile::{Budget, Context, Missing, ReadOptions, Vrt, VrtOptions, Window};
-use testkit::{Fixture, Random, mutate_bytes};
+use strile_tiff::{ByteOrder, SampleFormat, SampleType};
+use testkit::{ImageSpec, Pattern, Pixels, Random, mutate_bytes};
 
 /// See the module. The sources are in a folder that goes with it.
 pub struct VrtTarget {
@@ -61,12 +62,14 @@ const PLAIN: &str = r#"<VRTDataset rasterXSize="20" rasterYSize="12">
 const PART: u32 = 64;
 
 impl VrtTarget {
-    pub(crate) fn new(fixtures: &[Fixture]) -> Self {
+    pub(crate) fn new() -> Self {
         let folder = std::env::temp_dir().join(format!("strile-fuzz-vrt-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let small = fixtures.iter().filter(|fixture| fixture.bytes().len() < 4096);
-        for (name, fixture) in ["a.tif", "b.tif"].into_iter().zip(small) {
-            std::fs::write(folder.join(name), fixture.bytes()).unwrap();
+        let uint8 = SampleType { format: SampleFormat::Uint, bits: 8 };
+        for (name, seed) in [("a.tif", 1), ("b.tif", 2)] {
+            let pixels = Pixels::generate(Pattern::Noise, uint8, [3, 12, 20], seed);
+            let built = ImageSpec::new(uint8).build(&pixels, ByteOrder::Little, false);
+            std::fs::write(folder.join(name), built.bytes).unwrap();
         }
         std::fs::write(folder.join("sub.vrt"), RICH).unwrap();
         Self { seeds: vec![("rich", RICH.to_owned()), ("plain", PLAIN.to_owned())], folder }

@@ -40,7 +40,8 @@ pub fn run(args: &ConvertArgs, session: &Session) -> Result<Outcome, Failure> {
     options.reencode = args.reencode;
     options.crs.clone_from(&args.a_srs);
     options.nodata = args.a_nodata.map(|nodata| nodata.0);
-    let pixels = input.pieces(&options.read, &args.engine.piece_limits(), &context)?;
+    options.limits = args.engine.piece_limits();
+    let pixels = input.pieces(&options.read, &options.limits, &context)?;
     options.transform = args.a_ullr.as_deref().and_then(|corners| transform(corners, &pixels));
     let bar = Bar::new(0, session.quiet || args.explain);
     context.progress = bar.clone().map(|bar| bar as _);

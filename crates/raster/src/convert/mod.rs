@@ -31,7 +31,7 @@ use strile_tiff::Planar;
 use tiling::Aligned;
 
 /// Rows of padding that are given at once.
-const PAD_ROWS: u32 = 256;
+const PAD_ROWS: u32 = 16;
 
 /// A conversion that is planned and not begun.
 pub struct Conversion<'a> {
@@ -72,6 +72,7 @@ impl<'a> Conversion<'a> {
             },
             ..options.read.clone()
         };
+        input.pieces(&read, &options.limits, context)?;
         let (mut spec, mut write, cut) = match input {
             Input::Tiff(dataset) => {
                 if read.apply_orientation && dataset.target(&read)?.image.orientation != 1 {
@@ -147,15 +148,19 @@ impl<'a> Conversion<'a> {
             adopted.copy(&mut writer, context)?;
         }
         let mut faults = Vec::new();
+        let inner = Window { x: before.0, y: before.1, ..cut.window };
+        let size = writer.spec().map_or((0, 0), |spec| (spec.width, spec.height));
         if needs_pixels {
             for window in cut.windows() {
                 if context.cancel.is_cancelled() {
                     return Err(Error::Cancelled);
                 }
-                faults.extend(feed(&source, &read, window, at(&cut.window, &window, before), &mut writer)?);
+                let target = at(&cut.window, &window, before);
+                pad(&mut writer, Aligned::beside(target, inner, size.0))?;
+                faults.extend(feed(&source, &read, window, target, &mut writer)?);
             }
+            pad(&mut writer, Aligned::above_and_below(inner, size, PAD_ROWS))?;
         }
-        pad(&mut writer, Window { x: before.0, y: before.1, ..cut.window })?;
         let mut report = writer.finish()?;
         report.faults = faults;
         report.warnings.splice(0..0, warnings);
@@ -171,12 +176,12 @@ pub(crate) fn at(whole: &Window, window: &Window, before: (u32, u32)) -> Window 
     Window { x: window.x - whole.x + before.0, y: window.y - whole.y + before.1, ..*window }
 }
 
-/// Gives the pixels around the input, which lies at `inner`: nodata, else 0, and not valid.
-fn pad(writer: &mut Writer, inner: Window) -> Result<()> {
-    let Some(spec) = writer.spec().cloned() else { return Ok(()) };
+/// Gives pixels around the input: nodata, else 0, and not valid.
+fn pad(writer: &mut Writer, parts: Vec<Window>) -> Result<()> {
+    let Some(spec) = writer.spec().cloned().filter(|_| !parts.is_empty()) else { return Ok(()) };
     let size = spec.data_type.size();
     let fill = spec.metadata.nodata.and_then(|nodata| nodata.to_sample(spec.data_type)).unwrap_or_default();
-    for part in Aligned::around(inner, spec.width, spec.height, PAD_ROWS) {
+    for part in parts {
         let samples = part.width as usize * part.height as usize * usize::from(spec.bands);
         let pixels = fill.get(..size).unwrap_or_default().repeat(samples);
         let piece = Piece::contiguous(part, spec.bands, spec.data_type, Interleave::BandLast, &pixels);

@@ -1,7 +1,7 @@
 //! What can be chosen when converting, and every default.
 
 use super::TilingScheme;
-use crate::{ReadOptions, WriteOptions};
+use crate::{PieceLimits, ReadOptions, WriteOptions};
 use strile_tiff::gdal::NoData;
 use strile_tiff::geo::{Crs, GeoTransform};
 use strile_tiff::{ExtraSample, Photometric};
@@ -27,4 +27,6 @@ pub struct ConvertOptions {
     pub tiling: Option<TilingScheme>,
     /// Encode every block anew, even where those of the input could be copied.
     pub reencode: bool,
+    /// What a small file may become.
+    pub limits: PieceLimits,
 }
