@@ -127,7 +127,8 @@ mod tests {
                 match parser.next().unwrap() {
                     Step::Need(ranges) => {
                         for range in ranges {
-                            let (start, end) = (range.start as usize, range.end as usize);
+                            let at = |byte: u64| usize::try_from(byte).unwrap();
+                            let (start, end) = (at(range.start), at(range.end));
                             parser.feed(range.start, file[start..end].to_vec());
                         }
                     }

@@ -61,7 +61,7 @@ impl TilingScheme {
             format!("pixels of {across} × {down} are those of no zoom level of {name}; warp the raster first")
         })?;
         let (x, y) = ((transform.c + HALF) / across, (HALF - transform.f) / down);
-        let off = |v: f64| (v - v.round()).abs() > 0.01 || v < -0.5 || v >= 4e9;
+        let off = |v: f64| (v - v.round()).abs() > 0.01 || !(-0.5..4e9).contains(&v);
         if off(x) || off(y) {
             return Err(format!(
                 "the raster begins at pixel ({x:.2}, {y:.2}) of {name}; warp it to whole pixels first"
@@ -95,20 +95,29 @@ impl TilingScheme {
 }
 
 impl Aligned {
-    /// The parts of the file around the raster, which lies at `inner`, each inside `step` rows.
-    pub(crate) fn around(inner: Window, width: u32, height: u32, step: u32) -> Vec<Window> {
-        let (right, bottom) = (inner.x + inner.width, inner.y + inner.height);
-        let sides = [
-            Window { x: 0, y: 0, width, height: inner.y },
-            Window { x: 0, y: inner.y, width: inner.x, height: inner.height },
-            Window { x: right, y: inner.y, width: width - right, height: inner.height },
-            Window { x: 0, y: bottom, width, height: height - bottom },
-        ];
-        let cut = |side: Window| {
-            let rows = (0..side.height).step_by(step.max(1) as usize);
-            rows.map(move |done| Window { y: side.y + done, height: step.min(side.height - done), ..side })
+    /// The parts of a file of `size` columns and rows above and below the raster, which lies at `inner`, each of
+    /// at most `step` rows.
+    pub(crate) fn above_and_below(inner: Window, size: (u32, u32), step: u32) -> Vec<Window> {
+        let bottom = inner.y + inner.height;
+        let rows = |from: u32, to: u32| {
+            let part = move |y| Window { x: 0, y, width: size.0, height: step.min(to - y) };
+            (from..to).step_by(step.max(1) as usize).map(part)
         };
-        sides.into_iter().filter(|side| side.width > 0).flat_map(cut).collect()
+        rows(0, inner.y).chain(rows(bottom, size.1)).collect()
+    }
+
+    /// The parts beside a piece of the raster, where it reaches an edge of it. Given with the piece, so that no tile
+    /// at an edge has to wait for more than the rows of the piece.
+    pub(crate) fn beside(piece: Window, inner: Window, width: u32) -> Vec<Window> {
+        let right = inner.x + inner.width;
+        let mut parts = Vec::new();
+        if piece.x == inner.x && inner.x > 0 {
+            parts.push(Window { x: 0, width: inner.x, ..piece });
+        }
+        if piece.x + piece.width == right && right < width {
+            parts.push(Window { x: right, width: width - right, ..piece });
+        }
+        parts
     }
 
     /// The zoom level.
@@ -144,7 +153,15 @@ mod tests {
         let tile = (corner.c + HALF) / corner.a / 256.0;
         assert!((tile - 20.0).abs() < 1e-6, "{tile}");
         let inner = Window { x: 10, y: 88, width: 1000, height: 300 };
-        let parts = Aligned::around(inner, 1024, 512, 100);
+        let mut parts = Aligned::above_and_below(inner, (1024, 512), 100);
+        assert_eq!(parts.iter().map(|part| part.height).collect::<Vec<_>>(), [88, 100, 24]);
+        for y in [88, 200] {
+            let left = Window { x: 10, y, width: 600, height: 112 };
+            let right = Window { x: 610, y, width: 400, height: 112 };
+            let cut = |piece: Window| piece.intersection(&inner).unwrap();
+            parts.extend([left, right].into_iter().flat_map(|w| Aligned::beside(cut(w), inner, 1024)));
+        }
+        parts.extend(Aligned::beside(Window { y: 312, height: 76, ..inner }, inner, 1024));
         let pixels: u64 = parts.iter().map(|w| u64::from(w.width) * u64::from(w.height)).sum();
         assert_eq!(pixels, 1024 * 512 - 1000 * 300);
         assert!(parts.iter().all(|part| part.intersection(&inner).is_none()));

@@ -131,7 +131,7 @@ impl Vrt {
         // Rows of tiles are usually as high as the first.
         let first = self.bands.first().and_then(|band| band.sources.first()?.rectangles);
         let height = first.map_or(0.0, |rectangles| rectangles.down.target_size);
-        let tile = (1..=4096).contains(&window.height).then_some(window.height).unwrap_or(4096);
+        let tile = window.height.clamp(1, 4096);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 1 and 4096")]
         let block_height = if (1.0..=f64::from(tile)).contains(&height) { height as u32 } else { PIECE_ROWS };
         let sources = self.bands.first().map_or(0, |band| band.sources.len()) as u64;

@@ -23,11 +23,7 @@ impl Number {
         }
     }
 
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        reason = "the nearest value is what is asked for"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "the nearest value is what is asked for")]
     pub(super) fn as_f32(self) -> f32 {
         match self {
             Self::Integer(v) => v as f32,

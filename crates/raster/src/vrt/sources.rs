@@ -242,7 +242,7 @@ impl Opened {
         if window.width == columns && window.height == rows.end - rows.start {
             return Ok(raster);
         }
-        Ok(picked(&raster, sampling, rows, call)?)
+        picked(&raster, sampling, rows, call)
     }
 }
 

@@ -13,9 +13,9 @@ const MISSING: u64 = u64::MAX;
 /// The blocks of one level.
 pub(crate) struct LevelIndex {
     across: u32,
-    planes: u64,
+    planes: usize,
     /// Blocks at one place: planes, and the mask's.
-    items: u64,
+    items: usize,
     /// Where each block's record begins.
     positions: Vec<u64>,
     /// Bytes of each block; 0 for a sparse one.
@@ -24,10 +24,10 @@ pub(crate) struct LevelIndex {
 
 impl LevelIndex {
     pub(crate) fn new(plan: &LevelPlan) -> Self {
-        let planes = u64::from(plan.grid.planes);
-        let items = planes + u64::from(plan.mask.is_some());
+        let planes = usize::from(plan.grid.planes);
+        let items = planes + usize::from(plan.mask.is_some());
         let places = u64::from(plan.grid.across) * u64::from(plan.grid.down);
-        let count = usize::try_from(places.saturating_mul(items)).unwrap_or(usize::MAX);
+        let count = usize::try_from(places.saturating_mul(items as u64)).unwrap_or(usize::MAX);
         Self {
             across: plan.grid.across,
             planes,
@@ -47,7 +47,7 @@ impl LevelIndex {
     /// The number of a block.
     pub(crate) fn number(&self, address: BlockAddress, is_mask: bool) -> u64 {
         let place = u64::from(address.row) * u64::from(self.across) + u64::from(address.column);
-        place * self.items + if is_mask { self.planes } else { u64::from(address.plane) }
+        place * self.items as u64 + if is_mask { self.planes as u64 } else { u64::from(address.plane) }
     }
 
     /// Notes where the record of a block begins, and how many bytes the block has.
@@ -71,7 +71,7 @@ impl LevelIndex {
         before: u64,
         mut start_of: impl FnMut(u64, u32) -> u64,
     ) -> (BlockSpans, BlockSpans) {
-        let (planes, items) = (self.planes as usize, self.items as usize);
+        let (planes, items) = (self.planes, self.items);
         let places = self.sizes.len().checked_div(items).unwrap_or(0);
         let table = |blocks: usize| BlockSpans { offsets: vec![0; blocks], sizes: vec![0; blocks] };
         let mut image = table(places * planes);
@@ -93,7 +93,7 @@ impl LevelIndex {
 
     /// Whether a block of the mask follows that of the image wherever there is one, and nowhere else.
     pub(crate) fn masks_follow(&self) -> bool {
-        let (planes, items) = (self.planes as usize, self.items as usize);
+        let (planes, items) = (self.planes, self.items);
         let stored = |size: Option<&u32>| size.is_some_and(|&size| size > 0);
         planes == 1
             && items == 2
@@ -108,9 +108,9 @@ impl LevelIndex {
 
 #[cfg(test)]
 impl LevelIndex {
-    fn bare(across: u32, places: usize, planes: u64, mask: bool) -> Self {
-        let items = planes + u64::from(mask);
-        let count = places * items as usize;
+    fn bare(across: u32, places: usize, planes: usize, mask: bool) -> Self {
+        let items = planes + usize::from(mask);
+        let count = places * items;
         Self { across, planes, items, positions: vec![MISSING; count], sizes: vec![0; count] }
     }
 }

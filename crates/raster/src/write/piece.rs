@@ -106,7 +106,7 @@ mod tests {
         let (bands, rows, columns) = (3u32, 4u32, 5u32);
         let first = OutputSpec::band_first(DataType::U16, bands, rows, columns).unwrap();
         let last = OutputSpec::band_last(DataType::U16, bands, rows, columns).unwrap();
-        let value = |band: u32, row: u32, column: u32| (band * 100 + row * 10 + column) as u16;
+        let value = |band: u32, row: u32, column: u32| u16::try_from(band * 100 + row * 10 + column).unwrap();
         let filled = |spec: &OutputSpec| {
             let mut bytes = vec![0xEE; spec.len().unwrap()];
             for (b, r, c) in itertools3(bands, rows, columns) {

@@ -1,7 +1,15 @@
 //! Writing: the same bytes whichever way the pixels come, and the same pixels when they are read again.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking, and its numbers are small"
+)]
 
+mod converted;
 mod identity;
 mod promises;
 mod refusals;

@@ -41,6 +41,9 @@ impl Default for XmlLimits {
     }
 }
 
+/// Takes an element that closes, inside those that are open; what it gives back stays in the tree.
+pub type Take<'a> = dyn FnMut(&[Element], Element) -> Result<Option<Element>, String> + 'a;
+
 impl Element {
     /// Reads a text with one root element.
     pub fn parse(text: &str) -> Result<Self, String> {
@@ -49,11 +52,7 @@ impl Element {
 
     /// Reads a text with one root element. Each element that closes inside another is offered to `take`, with
     /// the names of those it is in, and kept in the tree where it comes back.
-    pub fn parse_taking(
-        text: &str,
-        limits: &XmlLimits,
-        take: &mut dyn FnMut(&[Self], Self) -> Result<Option<Self>, String>,
-    ) -> Result<Self, String> {
+    pub fn parse_taking(text: &str, limits: &XmlLimits, take: &mut Take<'_>) -> Result<Self, String> {
         if text.len() > limits.len {
             return Err(format!("{} bytes of XML, at most {} are read", text.len(), limits.len));
         }
@@ -174,7 +173,7 @@ fn close(
     element: Element,
     open: &mut [Element],
     root: &mut Option<Element>,
-    take: &mut dyn FnMut(&[Element], Element) -> Result<Option<Element>, String>,
+    take: &mut Take<'_>,
 ) -> Result<usize, String> {
     if open.is_empty() {
         *root = Some(element);
