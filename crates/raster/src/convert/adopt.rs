@@ -8,7 +8,7 @@ use crate::options::ReadOptions;
 use crate::plan::layout_of;
 use crate::source::read_ranges;
 use crate::window::Window;
-use crate::write::{BlockChoice, PredictorChoice, RasterSpec, WriteOptions, Writer, chosen_layout};
+use crate::write::{PredictorChoice, RasterSpec, WriteOptions, Writer, chosen_layout};
 use std::sync::Arc;
 use strile_engine::{BlockAddress, BlockLayout, Context, Fill};
 use strile_tiff::gdal::NoData;
@@ -44,7 +44,7 @@ impl<'a> Adopted<'a> {
             && write.max_error == 0.0
             && !write.nan_to_nodata
             && !write.sparse;
-        let Some(own) = layout_of(image, Fill::default()) else { return Ok(None) };
+        let Some(mut own) = layout_of(image, Fill::default()) else { return Ok(None) };
         // A sparse block holds nodata: with another one it would hold other pixels.
         let fill = |nodata: Option<NoData>| nodata.and_then(|value| value.to_sample(spec.data_type));
         let same_nodata = fill(spec.metadata.nodata) == fill(input.metadata().nodata);
@@ -64,10 +64,9 @@ impl<'a> Adopted<'a> {
             && own.extras.lerc == wanted.extras.lerc
             && same_colours(&own, &wanted);
         // A grid that ends elsewhere (a strip of more rows than the image has) is another grid.
-        let same_grid = matches!(
-            write.blocks,
-            BlockChoice::Auto | BlockChoice::Tiles { .. } | BlockChoice::Strips { .. }
-        ) && (image.grid.kind == BlockKind::Tile || own.height <= image.height);
+        let same_grid = image.grid.kind == BlockKind::Tile || own.height <= image.height;
+        // The same samples may be said to mean something else.
+        own.extras.photometric = wanted.extras.photometric;
         Ok((same && same_grid).then(|| Self { target, layout: Arc::new(own) }))
     }
 
@@ -135,9 +134,10 @@ impl<'a> Adopted<'a> {
     }
 }
 
+/// Whether samples are stored as the same colours. Codecs of bytes do not know what they store; those of pictures do.
 fn same_colours(own: &BlockLayout, wanted: &BlockLayout) -> bool {
-    // Codecs of bytes do not know what they store; JPEG does.
-    own.compression != Compression::Jpeg
-        || (own.extras.photometric == wanted.extras.photometric
-            && own.extras.ycbcr.map(|c| c.subsampling) == wanted.extras.ycbcr.map(|c| c.subsampling))
+    use Compression as C;
+    let knows = matches!(own.compression, C::Jpeg | C::WebP | C::Jpeg2000);
+    let subsampling = |layout: &BlockLayout| layout.extras.ycbcr.map(|ycbcr| ycbcr.subsampling);
+    subsampling(own) == subsampling(wanted) && (own.extras.photometric == wanted.extras.photometric || !knows)
 }

@@ -1,0 +1,114 @@
+//! A file out of a file: the same pixels with the same meaning, however blocks are taken over.
+
+use crate::{Cut, spec_of, write_to_memory};
+use std::sync::Arc;
+use strile::tiff::gdal::NoData;
+use strile::tiff::geo::{Crs, GeoTransform};
+use strile::tiff::{ExtraSample, FieldValue, SampleFormat, SampleType, Tag};
+use strile::{
+    BlockChoice, Context, ConvertOptions, Dataset, Format, Input, Interleave, Layer, MemorySink,
+    MemorySource, OpenOptions, Photometric, RasterSpec, ReadOptions, TilingScheme, Window, WriteOptions,
+    convert,
+};
+use testkit::{Pattern, Pixels};
+
+const TILES: BlockChoice = BlockChoice::Tiles { width: 16, height: 16 };
+
+fn noise(bands: usize, height: usize, width: usize) -> Pixels {
+    let sample = SampleType { format: SampleFormat::Uint, bits: 8 };
+    Pixels::generate(Pattern::Noise, sample, [bands, height, width], 3)
+}
+
+fn input(pixels: &Pixels, spec: RasterSpec, options: &WriteOptions) -> Input {
+    let context = Context::default();
+    let bytes = write_to_memory(pixels, None, spec, options, Cut::Eager, Interleave::BandFirst, &context);
+    let source = Arc::new(MemorySource::new("input", bytes.unwrap()));
+    Input::Tiff(Box::new(Dataset::from_source(source, &OpenOptions::default()).unwrap()))
+}
+
+fn converted(input: &Input, options: &ConvertOptions, context: &Context) -> Dataset {
+    let sink = MemorySink::new();
+    let handle = sink.handle();
+    convert(input, Box::new(sink), options, context).unwrap();
+    let source = Arc::new(MemorySource::new("converted", handle.take().unwrap().bytes));
+    Dataset::from_source(source, &OpenOptions::default()).unwrap()
+}
+
+fn read(dataset: &Dataset, layer: Layer) -> Vec<u8> {
+    let options = ReadOptions { layer, interleave: Interleave::BandFirst, ..ReadOptions::default() };
+    dataset.read(&options, &Context::default()).unwrap().pixels
+}
+
+/// A sparse block reads as nodata: copied under another nodata it would hold other pixels.
+#[test]
+fn sparse_blocks_keep_their_pixels_under_another_nodata() {
+    let mut pixels = noise(1, 16, 48);
+    for (at, sample) in pixels.bytes.iter_mut().enumerate() {
+        *sample = if (16..32).contains(&(at % 48)) { 0 } else { *sample | 1 };
+    }
+    let write = WriteOptions { blocks: TILES, sparse: true, ..WriteOptions::default() };
+    let input = input(&pixels, spec_of(&pixels), &write);
+    let nodata = Some(Some(NoData::Integer(200)));
+    let plain = WriteOptions { sparse: false, ..write };
+    let options = ConvertOptions { write: plain, nodata, ..ConvertOptions::default() };
+    let dataset = converted(&input, &options, &Context::default());
+    assert_eq!(dataset.metadata().nodata, Some(NoData::Integer(200)));
+    assert!(read(&dataset, Layer::Pixels) == pixels.bytes);
+}
+
+/// Alpha stays with its band where the others get another meaning.
+#[test]
+fn another_meaning_of_the_colours_leaves_alpha_where_it_is() {
+    let pixels = noise(4, 20, 20);
+    let rgba = input(&pixels, spec_of(&pixels), &WriteOptions::default());
+    let extra = |input: &Input, photometric| {
+        let options = ConvertOptions { photometric: Some(photometric), ..ConvertOptions::default() };
+        let dataset = converted(input, &options, &Context::default());
+        let image = dataset.pages()[0].full().unwrap().image.clone();
+        assert_eq!(image.colour.photometric, photometric);
+        image.colour.extra_samples.clone()
+    };
+    let (none, alpha) = (ExtraSample::Unspecified, ExtraSample::UnassociatedAlpha);
+    assert_eq!(extra(&rgba, Photometric::MinIsBlack), [none, none, alpha]);
+    let spec = RasterSpec { photometric: Some(Photometric::MinIsBlack), ..spec_of(&pixels) };
+    let grey = input(&pixels, spec, &WriteOptions::default());
+    assert_eq!(extra(&grey, Photometric::Rgb), [none]);
+}
+
+/// GDAL lets files of bytes state -9999; such files are converted, too.
+#[test]
+fn a_nodata_that_no_sample_can_have() {
+    let pixels = noise(1, 20, 20);
+    let extra_fields = vec![(Tag::GDAL_NODATA, FieldValue::Text("-9999".into()))];
+    let input = input(&pixels, RasterSpec { extra_fields, ..spec_of(&pixels) }, &WriteOptions::default());
+    let dataset = converted(&input, &ConvertOptions::default(), &Context::default());
+    assert!(read(&dataset, Layer::Pixels) == pixels.bytes);
+}
+
+/// Tiles of a matrix set reach beyond the raster on all sides; what is there is masked out.
+#[test]
+fn a_raster_in_the_tiles_of_a_matrix_set() {
+    let pixels = noise(1, 300, 100);
+    let mut spec = spec_of(&pixels);
+    let half = 20_037_508.342_789_244;
+    let pixel = 2.0 * half / 256.0 / 4096.0;
+    spec.metadata.georeference.crs = Crs::from_epsg(3857);
+    let (c, f) = (5.0 * pixel - half, half - 7.0 * pixel);
+    spec.metadata.georeference.transform = Some(GeoTransform { a: pixel, b: 0.0, c, d: 0.0, e: -pixel, f });
+    let write = WriteOptions { blocks: TILES, ..WriteOptions::default() };
+    let input = input(&pixels, spec, &write);
+    let write = WriteOptions { format: Format::Cog, ..write };
+    let tiling = Some(TilingScheme::GoogleMapsCompatible);
+    let options = ConvertOptions { write, tiling, ..ConvertOptions::default() };
+    let dataset = converted(&input, &options, &Context::default());
+    let window = Some(Window { x: 5, y: 7, width: 100, height: 300 });
+    let read = |layer, window| {
+        let options = ReadOptions { layer, window, ..ReadOptions::default() };
+        dataset.read(&options, &Context::default()).unwrap().pixels
+    };
+    assert!(read(Layer::Pixels, window) == pixels.bytes);
+    assert!(read(Layer::Mask, window).iter().all(|&valid| valid != 0));
+    let mask = read(Layer::Mask, None);
+    assert_eq!(mask.len(), 112 * 320);
+    assert_eq!(mask.iter().filter(|&&valid| valid != 0).count(), 100 * 300);
+}
