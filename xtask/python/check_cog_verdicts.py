@@ -242,7 +242,7 @@ def main():
         from rio_cogeo.cogeo import cog_validate
         judges["rio-cogeo"] = None
     except ImportError:
-        print("SKIP rio-cogeo: not installed")
+        sys.exit("rio-cogeo is not installed")
     probe = [arguments.gdal_python, "-c", "import osgeo_utils.samples.validate_cloud_optimized_geotiff"]
     try:
         subprocess.run(probe, check=True, capture_output=True)

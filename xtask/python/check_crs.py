@@ -108,8 +108,9 @@ def main(strile):
             if fault:
                 wrong.append(fault)
     for fault in wrong:
-        print(fault)
-    print(f"{count - len(wrong)} of {count} reference systems within 1 mm through GDAL {rasterio.__gdal_version__}")
+        print("FAIL", fault)
+    print(f"{count} reference systems, through GDAL {rasterio.__gdal_version__}")
+    print(f"{count - len(wrong)} passed, {len(wrong)} failed")
     return 1 if wrong else 0
 
 

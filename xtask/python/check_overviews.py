@@ -30,7 +30,11 @@ EXACT = ("nearest", "average", "mode", "rms")
 TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "float64")
 # 2048 columns are halved twice before they fit into a block of 512.
 SHAPE = (1024, 2048)
-NODATA = 7
+
+def nodata_of(dtype):
+    """A value that integers come near to. Of floats GDAL takes those for nodata that are a few units in the last place off."""
+    return -9999 if np.dtype(dtype).kind == "f" else 7
+
 
 
 def write(path, pixels, nodata):
@@ -61,10 +65,11 @@ def image(dtype, holed, rng):
         pixels = rng.integers(limits.min, limits.max, SHAPE, dtype=dtype, endpoint=True)
     corner = pixels[: SHAPE[0] // 2, : SHAPE[1] // 2]
     corner[:] = rng.integers(20, 24, corner.shape)
-    pixels[pixels == NODATA] = NODATA + 2
+    nodata = nodata_of(dtype)
+    pixels[pixels == nodata] = nodata + 2
     if holed:
-        pixels[rng.random(SHAPE) < 0.2] = NODATA
-        pixels[100:300, 900:1200] = NODATA
+        pixels[rng.random(SHAPE) < 0.2] = nodata
+        pixels[100:300, 900:1200] = nodata
     return pixels
 
 
@@ -88,7 +93,7 @@ def allowed(dtype, method, expected):
 
 def check(strile, folder, dtype, method, holed, rng):
     """Checks one file; returns a sentence where it differs."""
-    nodata = NODATA if holed else None
+    nodata = nodata_of(dtype) if holed else None
     source, target = folder / "source.tif", folder / "target.tif"
     pixels = image(dtype, holed, rng)
     write(source, pixels, nodata)
@@ -124,16 +129,16 @@ def main():
         sys.exit(__doc__)
     warnings.filterwarnings("ignore", category=rasterio.errors.NotGeoreferencedWarning)
     rng = np.random.default_rng(3)
-    failed = 0
+    passed = failed = 0
     with tempfile.TemporaryDirectory() as name:
         for dtype in TYPES:
             for method in METHODS:
                 for holed in (False, True):
                     told = check(sys.argv[1], Path(name), dtype, method, holed, rng)
+                    passed, failed = passed + (told is None), failed + (told is not None)
                     if told:
-                        failed += 1
-                        print(f"{dtype}, {method}, {'holes' if holed else 'whole'}: {told}")
-    print(f"overviews of {len(TYPES)} types by {len(METHODS)} methods: {failed} differ from GDAL")
+                        print(f"FAIL {dtype}, {method}, {'holes' if holed else 'whole'}: {told}")
+    print(f"{passed} passed, {failed} failed")
     sys.exit(1 if failed else 0)
 
 

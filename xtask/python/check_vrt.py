@@ -131,6 +131,13 @@ def dump(strile, vrt, window):
     return pixels if pixels.ndim == 3 else pixels[None]
 
 
+def read(file, window, by_rows):
+    """A window. GDAL 3.10 takes nodata for valid where it reads more than one row of a mask at once."""
+    x, y, width, height = window
+    parts = [(y + row, 1) for row in range(height)] if by_rows else [(y, height)]
+    return np.concatenate([file.read(window=Window(x, top, width, rows)) for top, rows in parts], axis=1)
+
+
 def main():
     strile = sys.argv[1]
     passed = failed = 0
@@ -143,7 +150,7 @@ def main():
                     x, y = picks.randrange(width), picks.randrange(height)
                     windows.append((x, y, picks.randint(1, width - x), picks.randint(1, height - y)))
                 for window in windows:
-                    expected = file.read(window=None if window is None else Window(*window))
+                    expected = read(file, window or (0, 0, width, height), vrt.name.startswith("mask_"))
                     try:
                         found = dump(strile, vrt, window)
                         same = found.dtype == expected.dtype and np.array_equal(found, expected, equal_nan=found.dtype.kind in "fc")
@@ -152,7 +159,7 @@ def main():
                         same, problem = False, str(error)
                     passed, failed = passed + same, failed + (not same)
                     if not same:
-                        print(f"{vrt.name} {window or 'whole'}: {problem}")
+                        print(f"FAIL {vrt.name} {window or 'whole'}: {problem}")
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 
