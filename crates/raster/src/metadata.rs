@@ -78,6 +78,11 @@ impl Metadata {
             nodata.check(data_type, &mut told);
         }
         let mut bands = items.bands(usize::from(samples), &mut told);
+        if let ([band], Some((scale, offset))) =
+            (bands.as_mut_slice(), height_scale(directory, &georeference))
+        {
+            (band.scale, band.offset) = (Some(scale), Some(offset));
+        }
         let mut all_items = items.items;
         let mut categories = Vec::new();
         if let Some(pam) = pam {
@@ -99,6 +104,16 @@ impl Metadata {
         let nodata = nodata.and_then(|value| data_type.map_or(Some(value), |t| value.for_type(t)));
         Self { georeference, nodata, bands, items, categories }
     }
+}
+
+/// Where heights are referenced GDAL keeps the scale and offset of a single band in the third values of the tags of
+/// the transform, and believes them before its metadata.
+fn height_scale(directory: &Directory, georeference: &Georeference) -> Option<(f64, f64)> {
+    georeference.crs.as_ref()?.vertical.as_ref()?;
+    let third = |tag, at: usize| directory.floats(tag).ok().flatten()?.get(at).copied();
+    let scale = third(Tag::ModelPixelScaleTag, 2)?;
+    let offset = third(Tag::ModelTiepointTag, 5)?;
+    (scale.is_finite() && offset.is_finite() && (scale, offset) != (0.0, 0.0)).then_some((scale, offset))
 }
 
 fn georeference_of(

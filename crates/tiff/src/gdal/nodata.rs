@@ -115,7 +115,12 @@ impl NoData {
             DataType::I32 => put(&i32::try_from(integer()?).ok()?.to_ne_bytes()),
             DataType::U64 => put(&u64::try_from(integer()?).ok()?.to_ne_bytes()),
             DataType::I64 => put(&i64::try_from(integer()?).ok()?.to_ne_bytes()),
-            DataType::F16 => put(&to_f16(self.as_f64()).to_ne_bytes()),
+            DataType::F16 => {
+                // GDAL widens half floats and compares them with the value as it is.
+                let half = to_f16(self.as_f64());
+                let equal = from_f16(half) == self.as_f64() || self.as_f64().is_nan();
+                put(&equal.then_some(half)?.to_ne_bytes());
+            }
             DataType::F32 | DataType::C64 => put(&to_f32(self.as_f64()).to_ne_bytes()),
             DataType::F64 | DataType::C128 => put(&self.as_f64().to_ne_bytes()),
         }
@@ -149,6 +154,17 @@ fn to_f32(v: f64) -> f32 {
 fn whole(v: f64) -> Option<i128> {
     #[expect(clippy::cast_possible_truncation, reason = "the value is whole and below 2^65")]
     (v.fract() == 0.0 && v.abs() < 36_893_488_147_419_103_232.0).then_some(v as i128)
+}
+
+/// The value of a half float that is no NaN.
+fn from_f16(half: u16) -> f64 {
+    let (exponent, fraction) = (i32::from(half >> 10 & 31), f64::from(half & 1023));
+    let magnitude = match exponent {
+        0 => fraction * 2f64.powi(-24),
+        31 => f64::INFINITY,
+        _ => (1024.0 + fraction) * 2f64.powi(exponent - 25),
+    };
+    if half >> 15 == 0 { magnitude } else { -magnitude }
 }
 
 /// IEEE half precision, to nearest, ties to even.
@@ -336,6 +352,17 @@ mod tests {
         assert_eq!(parse("."), (None, 1));
         assert_eq!(parse(" \0"), (None, 0));
         assert_eq!(parse(&"9".repeat(500)), (Some(NoData::Float(f64::INFINITY)), 0));
+    }
+
+    #[test]
+    fn numbers_between_half_floats_are_no_sample() {
+        let sample = |value| NoData::Float(value).to_sample(DataType::F16);
+        for value in [-9999.0, -32768.5, 0.1, 1e6, 1e-9] {
+            assert_eq!(sample(value), None, "{value}");
+        }
+        for value in [0.0, -2.5, 65504.0, -32768.0, 5.960464477539063e-08, f64::INFINITY, f64::NAN] {
+            assert!(sample(value).is_some(), "{value}");
+        }
     }
 
     #[test]

@@ -130,8 +130,9 @@ fn geographic(keys: &mut GeoKeys, node: &Node, warnings: &mut Vec<GeoWarning>) -
         Some(code) => put(keys, key::GEODETIC_DATUM, code),
         None => {
             put(keys, key::GEODETIC_DATUM, USER_DEFINED);
-            put(keys, key::ELLIPSOID, USER_DEFINED);
-            let ellipsoid = datum.child(&["SPHEROID"]).and_then(Node::name).unwrap_or("unknown");
+            let spheroid = datum.child(&["SPHEROID"]);
+            put(keys, key::ELLIPSOID, spheroid.and_then(ellipsoid_code).unwrap_or(USER_DEFINED));
+            let ellipsoid = spheroid.and_then(Node::name).unwrap_or("unknown");
             let datum = datum.name().unwrap_or("unknown");
             citation += &format!("Datum = {}|Ellipsoid = {}|", part(datum), part(ellipsoid));
         }
@@ -154,6 +155,15 @@ fn geographic(keys: &mut GeoKeys, node: &Node, warnings: &mut Vec<GeoWarning>) -
 /// Bars separate the parts of a citation.
 fn part(text: &str) -> String {
     text.replace('|', "/")
+}
+
+/// The code of an ellipsoid, where it is the registered one.
+fn ellipsoid_code(spheroid: &Node) -> Option<u16> {
+    let row = registry::ellipsoid(key_code(spheroid.epsg_code()?)?)?;
+    let same = |at, registered: f64| {
+        spheroid.f64(at).is_some_and(|found| (found - registered).abs() <= 1e-10 * registered)
+    };
+    (same(1, row.2) && same(2, row.3)).then_some(row.0)
 }
 
 fn ellipsoid(keys: &mut GeoKeys, datum: &Node) -> Result<(), String> {

@@ -56,6 +56,20 @@ fn transforms_of_every_kind_come_back() {
     }
 }
 
+#[test]
+fn the_code_of_an_ellipsoid_goes_along_where_it_is_that_ellipsoid() {
+    let code_after = |inverse_flattening: &str| {
+        let wkt = format!(
+            "GEOGCS[\"mine\",DATUM[\"my own\",SPHEROID[\"GRS 1980\",6378137,{inverse_flattening},\
+             AUTHORITY[\"EPSG\",\"7019\"]]],PRIMEM[\"Greenwich\",0],UNIT[\"degree\",0.0174532925199433]]"
+        );
+        let geo = Georeference { crs: Some(Crs::from_wkt(&wkt).unwrap()), ..Default::default() };
+        read(&tags_of(&geo).unwrap()).0.keys.code(2056)
+    };
+    assert_eq!(code_after("298.257222101"), Some(7019));
+    assert_eq!(code_after("300"), None);
+}
+
 /// Two systems as far as keys can tell them apart.
 fn same_system(a: &Crs, b: &Crs) -> bool {
     let part = |crs: &Crs| dialect::system(&Node::parse(crs.wkt.as_deref()?).ok()?).ok();
