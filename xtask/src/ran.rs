@@ -10,7 +10,14 @@ use std::collections::BTreeMap;
 
 /// Name of a test, and whether it passed.
 #[derive(Debug, Default, PartialEq)]
-pub struct TestsRan(BTreeMap<String, bool>);
+pub struct TestsRan(BTreeMap<String, bool>, BTreeMap<String, Counted>);
+
+/// How many cases of a test passed and failed, of a script that counts many by itself.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Counted {
+    passed: usize,
+    failed: usize,
+}
 
 impl TestsRan {
     /// Adds the tests of a nextest run (`--status-level all`, no colours). A test that was tried again counts as it
@@ -69,6 +76,18 @@ impl TestsRan {
         }
     }
 
+    /// Adds a Python check that counts its cases itself, by its last line `N passed, N failed`, as one test with so
+    /// many cases. No such line, or none that passed, is a failure.
+    pub fn add_counted(&mut self, name: &str, lines: &[String]) -> bool {
+        let counted = lines.iter().rev().find_map(|line| counts(line));
+        let counted = counted.filter(|counted| counted.passed > 0);
+        let name = format!("python::{name}");
+        let passed = counted.is_some_and(|counted| counted.failed == 0);
+        self.1.insert(name.clone(), counted.unwrap_or(Counted { passed: 0, failed: 1 }));
+        self.0.insert(name, passed);
+        passed
+    }
+
     /// How one test ended; `None` when it did not run.
     pub fn passed(&self, name: &str) -> Option<bool> {
         self.0.get(name).copied()
@@ -81,8 +100,11 @@ impl TestsRan {
 
     /// How many passed and how many failed.
     pub fn count(&self) -> (usize, usize) {
-        let passed = self.0.values().filter(|passed| **passed).count();
-        (passed, self.0.len() - passed)
+        let each = self.0.iter().map(|(name, &passed)| match self.1.get(name) {
+            Some(counted) => (counted.passed, counted.failed),
+            None => (usize::from(passed), usize::from(!passed)),
+        });
+        each.fold((0, 0), |(passed, failed), (more, wrong)| (passed + more, failed + wrong))
     }
 
     /// Keeps the list for `support-table`.
@@ -107,11 +129,17 @@ impl TestsRan {
     /// A list as [`Self::save`] writes it.
     pub fn parse(text: &str) -> Self {
         let entry = |line: &str| line.split_once(' ').map(|(ended, name)| (name.to_owned(), ended == "pass"));
-        Self(text.lines().filter_map(entry).collect())
+        Self(text.lines().filter_map(entry).collect(), BTreeMap::new())
     }
 }
 
 const FILE: &str = "tests-ran.txt";
+
+/// The numbers of a line `N passed, N failed`.
+fn counts(line: &str) -> Option<Counted> {
+    let (passed, failed) = line.trim().strip_suffix(" failed")?.split_once(" passed, ")?;
+    Some(Counted { passed: passed.parse().ok()?, failed: failed.parse().ok()? })
+}
 
 /// nextest's name for the binary of cargo's line `Running unittests src/main.rs (target/debug/deps/strile-0123)`.
 fn binary_name(package: &str, running: &str) -> String {
@@ -184,5 +212,17 @@ pass strile-cli::doc::crates/cli/src/lib.rs - open (line 3)";
         assert_eq!(ran, TestsRan::parse("pass python::gdal/deflate_tiles\nfail python::gdal/lzw"));
         assert_eq!(ran.passed("python::gdal/lzw"), Some(false));
         assert_eq!(ran.passed("python::gdal/none"), None);
+    }
+
+    #[test]
+    fn counts_what_scripts_count() {
+        let mut ran = TestsRan::default();
+        assert!(ran.add_counted("vrt", &lines("a line\n1120 passed, 0 failed")));
+        assert!(!ran.add_counted("crs", &lines("FAIL x\n240 passed, 3 failed\n")));
+        assert!(!ran.add_counted("empty", &lines("0 passed, 0 failed")));
+        assert!(!ran.add_counted("died", &lines("Traceback (most recent call last):")));
+        assert_eq!(ran.count(), (1120 + 240, 3 + 1 + 1));
+        assert_eq!(ran.passed("python::vrt"), Some(true));
+        assert_eq!(ran.failed().collect::<Vec<_>>(), ["python::crs", "python::died", "python::empty"]);
     }
 }

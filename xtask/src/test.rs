@@ -149,18 +149,28 @@ fn libtests(workspace: &Workspace, ran: &mut TestsRan, targets: &[&str]) -> Resu
     success(all, "cargo test")
 }
 
-/// The command line judged by other readers, in our own environment.
+/// Scripts that count their cases themselves, in the order they run; the program is their first argument.
+const COUNTING_CHECKS: [&str; 6] =
+    ["check_vrt", "check_crs", "check_cog_verdicts", "check_overviews", "check_convert", "check_written"];
+
+/// The command line judged by other readers and writers, in our own environment.
 fn python_checks(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> {
     let python = venv::CHECKS.python(workspace)?;
     process::show(process::cargo(&workspace.root).args(["build", "--package", "strile-cli"]))?;
-    let ended = process::show_and_keep(
-        Command::new(python)
-            .current_dir(&workspace.root)
-            .args(["-B", "xtask/python/compare_readers.py", "--strile"])
-            .arg(workspace.target.join("debug/strile")),
-    )?;
+    let program = workspace.target.join("debug/strile");
+    let script = |name: &str| {
+        let mut command = Command::new(&python);
+        command.current_dir(&workspace.root).arg("-B").arg(format!("xtask/python/{name}.py"));
+        command
+    };
+    let ended = process::show_and_keep(script("compare_readers").arg("--strile").arg(&program))?;
     ran.add_python(&ended.lines);
-    success(ended.success, "compare_readers.py")
+    let mut all = ended.success;
+    for name in COUNTING_CHECKS {
+        let ended = process::show_and_keep(script(name).arg(&program))?;
+        all &= ran.add_counted(name, &ended.lines) && ended.success;
+    }
+    success(all, "a Python check")
 }
 
 fn success(success: bool, name: &str) -> Result<(), Failure> {
