@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use strile::{
     Budget, CompareOptions, Compression, Context, ConvertOptions, Dataset, Format, Input, MemorySink,
-    MemorySource, OpenOptions, PieceLimits, Planar, WriteOptions, convert,
+    MemorySource, OpenOptions, PieceLimits, Planar, ReadOptions, WriteOptions, convert,
 };
 use testkit::{Fixture, Random, Target as Wound, mutate};
 
@@ -34,6 +34,9 @@ const OTHERS: [Compression; 5] = [
     Compression::Jpeg2000,
     Compression::CcittGroup4,
 ];
+
+/// Bytes of the pixels of a mutant that is written.
+const LARGEST: u64 = 2 << 20;
 
 impl ConvertTarget {
     pub(crate) fn new(seeds: Vec<Fixture>) -> Self {
@@ -63,6 +66,20 @@ impl ConvertTarget {
             threads: NonZeroUsize::MIN,
             ..Context::default()
         };
+        let all = |part: &strile::Pieces| {
+            u64::from(part.bands)
+                * u64::from(part.rows)
+                * u64::from(part.columns)
+                * part.data_type.size() as u64
+        };
+        match input.pieces(&ReadOptions::default(), &PieceLimits::default(), &context) {
+            // It may take as long as it takes to write so much.
+            Ok(part) if all(&part) > LARGEST => {
+                return Outcome { reached: true, refused: Some("large"), wrong: None };
+            }
+            Ok(_) => {}
+            Err(error) => return refused(true, error),
+        }
         let sink = MemorySink::new();
         let handle = sink.handle();
         let (options, lossless) = options(number);
@@ -116,9 +133,7 @@ fn options(number: u64) -> (ConvertOptions, bool) {
         buffer: 1 << 20,
         ..WriteOptions::default()
     };
-    // What takes longer to write than a mutant may take is refused before it is begun.
-    let limits = PieceLimits { plausible: 8 << 20, ..PieceLimits::default() };
-    (ConvertOptions { write, limits, reencode: random.below(2) == 0, ..ConvertOptions::default() }, lossless)
+    (ConvertOptions { write, reencode: random.below(2) == 0, ..ConvertOptions::default() }, lossless)
 }
 
 /// How the first page that was written differs from that of the input.

@@ -4,7 +4,7 @@ use crate::compare::is_of_storage;
 use crate::dataset::Dataset;
 use crate::options::ReadOptions;
 use crate::source::read_ranges;
-use strile_tiff::{FieldType, FieldValue, Tag, ValueData};
+use strile_tiff::{FieldType, FieldValue, Photometric, Tag, ValueData};
 
 /// Baseline tags with a value for each band, which mean nothing for other bands.
 const OF_BANDS: [Tag; 9] = [
@@ -33,8 +33,12 @@ pub(crate) fn tags_of(
     };
     let Some(directory) = target.file.tiff.directories.get(target.image.directory) else { return Vec::new() };
     let all = target.bands.iter().copied().eq(1..=target.image.samples);
-    let goes =
-        |tag: Tag| tag == Tag::Orientation || (!is_of_storage(tag) && (all || !OF_BANDS.contains(&tag)));
+    let goes = |tag: Tag| match tag {
+        Tag::Orientation => true,
+        // A table of colours for samples that are no indices is a note.
+        Tag::ColorMap => all && target.image.colour.photometric != Photometric::Palette,
+        tag => !is_of_storage(tag) && (all || !OF_BANDS.contains(&tag)),
+    };
     let mut out = Vec::new();
     for entry in directory.entries().iter().filter(|entry| goes(entry.tag)) {
         // Offsets mean nothing in another file.
