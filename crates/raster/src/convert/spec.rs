@@ -27,7 +27,7 @@ pub(crate) fn spec_of(
     let Window { width, height, .. } = target.window;
     let mut spec = RasterSpec::new(width, height, bands, data_type);
     let (own, extra) = meaning(image, &target.bands);
-    if matches!(image.colour.photometric, Photometric::LogL | Photometric::LogLuv) {
+    if matches!(colours_as_read(image), Photometric::LogL | Photometric::LogLuv | Photometric::YCbCr) {
         let name = image.colour.photometric.name();
         warnings.push(format!("codes of {name} are kept and written as plain samples, which do not say so"));
     }
@@ -104,7 +104,10 @@ pub(crate) fn spec_of_vrt(
 /// What the chosen bands mean: the colours of the input where all of them come first, else data.
 fn meaning(image: &Image, bands: &[u16]) -> (Photometric, Vec<ExtraSample>) {
     let own = match colours_as_read(image) {
-        Photometric::Mask | Photometric::LogL | Photometric::LogLuv => Photometric::MinIsBlack,
+        // YCbCr that was not made RGB would be, by whoever reads it interleaved.
+        Photometric::Mask | Photometric::LogL | Photometric::LogLuv | Photometric::YCbCr => {
+            Photometric::MinIsBlack
+        }
         Photometric::Palette if image.colour.colour_map.is_none() => Photometric::MinIsBlack,
         other => other,
     };
