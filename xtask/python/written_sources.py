@@ -3,7 +3,9 @@
 A source is drawn from its number alone, so that one can be made again without the others.
 """
 
+import base64
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import rasterio
@@ -15,6 +17,8 @@ from rasterio.rpc import RPC
 
 TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "float32", "float64",
          "complex64", "complex128")
+# Most codecs and colours are for 8 bits.
+DRAWN = TYPES + ("uint8",) * 7 + ("uint16",) * 3
 SIZES = ((1, 1), (1, 300), (300, 1), (5, 7), (16, 16), (17, 33), (64, 48), (129, 257), (256, 256), (300, 211))
 CONTENTS = ("smooth", "noise", "constant", "holes", "runs")
 LAEA = "+proj=laea +lat_0=48.5 +lon_0=9.25 +x_0=1000 +y_0=2000 +ellps=GRS80 +units=m"
@@ -34,6 +38,7 @@ class Source:
     palette: bool = False
     alpha: bool = False
     narrow: bool = False  # one column
+    fits: tuple = ()  # depths below the type's that hold all samples
     traits: list = field(default_factory=list)
 
 
@@ -118,6 +123,7 @@ def describe(rng, file, traits):
         file.update_tags(ns="MY_DOMAIN", KEY="value", OTHER="a=b")
         file.update_tags(1, WAVELENGTH="665", STATISTICS_MINIMUM="0", STATISTICS_MAXIMUM="9.5")
         file.update_tags(file.count, ns="BAND_DOMAIN", deep="yes")
+        file.update_tags(ns="xml:XMP", **{"xml:XMP": '<x:xmpmeta xmlns:x="adobe:ns:meta/"/>'})
     if rng.random() < 0.4:
         traits.append("bands")
         file.descriptions = [f"band ü{n} & <x>" for n in range(file.count)]
@@ -128,7 +134,7 @@ def describe(rng, file, traits):
 
 def by_gdal(path, number, rng):
     """A file of GDAL's."""
-    dtype = TYPES[number % len(TYPES)]
+    dtype = DRAWN[number % len(DRAWN)]
     stored, bits = dtype, 0
     if dtype == "float16":
         stored, bits = "float32", 16
@@ -168,6 +174,9 @@ def by_gdal(path, number, rng):
     if bands >= 3 and dtype in ("uint8", "uint16") and rng.random() < 0.6:
         options["photometric"] = "rgb"
         traits.append("rgb")
+    if rng.random() < 0.15:
+        options["SOURCE_ICC_PROFILE"] = base64.b64encode(bytes(range(200))).decode()
+        traits.append("icc")
     if alpha:
         options["ALPHA"] = ["YES", "PREMULTIPLIED"][rng.integers(2)]
         traits.append("alpha")
@@ -186,13 +195,25 @@ def by_gdal(path, number, rng):
             if masked:
                 traits.append("mask" if inside else "mask_beside")
                 file.write_mask((rng.random((height, width)) < 0.7).astype("uint8") * 255)
+        if place == "none" and rng.random() < 0.7:
+            traits.append("world_file")
+            Path(path).with_suffix(".tfw").write_text("2.5\n0.5\n-0.25\n-3.0\n1000.5\n2000.25\n")
+        if nodata is None and not masked and content != "constant" and rng.random() < 0.25:
+            traits.append("pam")  # what GDAL finds out about a file goes to its sidecar
+            with rasterio.open(path) as file:
+                file.statistics(1)
         if bands == 5 and rng.random() < 0.5:
             traits.append("meanings")
             with rasterio.open(path, "r+") as file:
                 file.colorinterp = [ColorInterp.gray, ColorInterp.undefined, ColorInterp.cyan, ColorInterp.alpha,
                                     ColorInterp.red]
     name = f"{number}_{dtype}_{bands}x{height}x{width}_{content}_{'_'.join(traits)}"
-    return Source(name.replace(" ", ""), path, np.dtype(stored), bands, content, bits, palette, alpha, width == 1, traits)
+    fits = ()
+    if dtype in ("uint16", "uint32") and not palette and not bits:
+        fits = tuple(n for n in (9, 12, 15, 20, 31) if int(samples.max()) >> n == 0 and n < 8 * np.dtype(dtype).itemsize
+                     and (dtype == "uint16" or n > 16))
+    return Source(name.replace(" ", ""), path, np.dtype(stored), bands, content, bits, palette, alpha, width == 1, fits,
+                  traits)
 
 
 def by_tifffile(path, number, rng):
