@@ -4,7 +4,7 @@
 //! reads as before, whatever stops the process. In a cloud-optimized file the note that says so is taken back
 //! first, as GDAL does, because its directories are no longer before its data.
 
-use crate::convert::{ConvertOptions, Cut, at, cut, feed, spec_of};
+use crate::convert::{ConvertOptions, Cut, at, cut, feed, keeps_depth, spec_of};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::options::ReadOptions;
@@ -18,7 +18,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use strile_engine::{Context, Resampling};
-use strile_tiff::{BlockKind, ByteOrder, Compression, Image, LercWrapper, Variant};
+use strile_tiff::{BlockKind, ByteOrder, Compression, Image, LercWrapper, SampleFormat, Variant};
 
 /// Which overviews, and how they are made and stored.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -126,6 +126,10 @@ fn stored_like(image: &Image, options: &OverviewOptions, context: &Context) -> W
         },
         planar: image.planar,
         ycbcr: image.colour.ycbcr.map(|ycbcr| ycbcr.subsampling).filter(|_| compression == Compression::Jpeg),
+        bits: (image.mixed_bits.is_none()
+            && image.sample.format == SampleFormat::Uint
+            && keeps_depth(compression))
+        .then_some(image.sample.bits),
         overviews: options.count.map_or(Overviews::UntilOneBlock, Overviews::Count),
         resampling: options.resampling,
         buffer: WriteOptions::default().buffer.min(room),
@@ -228,11 +232,13 @@ impl Sink for AppendSink {
             self.abort();
             return Err(error);
         }
+        // One after the other: what was promised is taken back before the pointer leads to what is new.
         for (offset, bytes) in &self.patches {
             self.file.seek(SeekFrom::Start(*offset))?;
             self.file.write_all(bytes)?;
+            self.file.sync_all()?;
         }
-        self.file.sync_all()
+        Ok(())
     }
 
     fn abort(self: Box<Self>) {

@@ -14,7 +14,7 @@ mod tiling;
 
 pub use options::ConvertOptions;
 pub(crate) use pieces::{Cut, cut};
-pub(crate) use spec::{colours_as_read, spec_of};
+pub(crate) use spec::{colours_as_read, keeps_depth, spec_of};
 pub use tiling::TilingScheme;
 
 use crate::error::{Error, Result};

@@ -207,8 +207,27 @@ pub(crate) fn write_options(
     let image = input.target(read)?.image;
     let mut write = options.write.clone();
     use Compression as C;
-    let keeps_depth = matches!(
-        write.compression,
+    let odd = image.mixed_bits.is_none()
+        && image.sample.format == SampleFormat::Uint
+        && usize::from(image.sample.bits) < spec.data_type.size() * 8;
+    if write.bits.is_none() && keeps_depth(write.compression) && odd {
+        write.bits = Some(image.sample.bits);
+    }
+    // JPEG stays as it is: its blocks can then be copied.
+    if write.compression == C::Jpeg && image.compression == C::Jpeg && options.photometric.is_none() {
+        let own = image.colour.ycbcr.map(|ycbcr| ycbcr.subsampling);
+        let same_bands = spec.bands == 3 && write.planar == Planar::Chunky && image.planar == Planar::Chunky;
+        write.ycbcr = write.ycbcr.or(own.filter(|_| same_bands));
+    }
+    write.ycbcr = picture_options(spec, &ConvertOptions { write: write.clone(), ..options.clone() }).ycbcr;
+    Ok(write)
+}
+
+/// Codecs of bytes, which store samples of any depth.
+pub(crate) fn keeps_depth(compression: Compression) -> bool {
+    use Compression as C;
+    matches!(
+        compression,
         C::None
             | C::PackBits
             | C::Lzw
@@ -220,15 +239,7 @@ pub(crate) fn write_options(
             | C::CcittRleWord
             | C::CcittGroup3
             | C::CcittGroup4
-    );
-    let odd = image.mixed_bits.is_none()
-        && image.sample.format == SampleFormat::Uint
-        && usize::from(image.sample.bits) < spec.data_type.size() * 8;
-    if write.bits.is_none() && keeps_depth && odd {
-        write.bits = Some(image.sample.bits);
-    }
-    write.ycbcr = picture_options(spec, &ConvertOptions { write: write.clone(), ..options.clone() }).ycbcr;
-    Ok(write)
+    )
 }
 
 /// The options, completed from what the raster is.

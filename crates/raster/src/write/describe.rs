@@ -5,7 +5,7 @@ use super::spec::RasterSpec;
 use crate::error::Result;
 use strile_tiff::gdal::{Metadata as Items, MetadataItem, pam::PamBand};
 use strile_tiff::geo::{GeoWarning, tags_of};
-use strile_tiff::{FieldValue, Tag};
+use strile_tiff::{FieldType, FieldValue, Tag};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -18,6 +18,29 @@ pub(crate) struct Described {
     pub(crate) aux_xml: Option<String>,
     /// What could not be said, or is said elsewhere.
     pub(crate) warnings: Vec<String>,
+}
+
+impl Described {
+    /// Makes 32-bit numbers of 64-bit ones, which a classic TIFF does not have; what does not fit is left out and told.
+    pub(crate) fn narrow(&mut self) {
+        let warnings = &mut self.warnings;
+        self.fields.retain_mut(|(tag, value)| {
+            let FieldValue::Raw { field_type, byte_order, bytes } = value else { return true };
+            if !matches!(field_type, FieldType::Long8 | FieldType::SLong8) {
+                return true;
+            }
+            let numbers = field_type.integers(bytes, *byte_order).unwrap_or_default();
+            let narrow: Option<Vec<u32>> = numbers.iter().map(|&number| u32::try_from(number).ok()).collect();
+            match narrow.filter(|narrow| !narrow.is_empty()) {
+                Some(narrow) => *value = FieldValue::Longs(narrow),
+                None => {
+                    warnings.push(format!("{tag} has 64-bit numbers and is left out of a classic TIFF"));
+                    return false;
+                }
+            }
+            true
+        });
+    }
 }
 
 /// Describes a raster. `by_tile`: it is a cloud-optimized file whose planes take turns, tile by tile, which GDAL and

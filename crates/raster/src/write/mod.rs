@@ -21,10 +21,10 @@ mod spec;
 mod store;
 mod writer;
 
-pub use creation::{CreationNotes, PROFILES};
-pub use options::{BigTiff, BlockChoice, Format, Overviews, PredictorChoice, WriteOptions};
-pub use piece::Piece;
 pub(crate) use cells::refused;
+pub use creation::{CreationNotes, PROFILES};
+pub use options::{BigTiff, BlockChoice, Format, OverviewStorage, Overviews, PredictorChoice, WriteOptions};
+pub use piece::Piece;
 pub(crate) use plan::{Appended, FullImage, block_size, chosen_layout};
 pub use spec::RasterSpec;
 pub use writer::{WriteReport, Writer};

@@ -73,6 +73,19 @@ pub enum Overviews {
     Count(u32),
 }
 
+/// How overviews are stored, where otherwise than the image.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct OverviewStorage {
+    /// Their codec, and the stream around LERC blobs.
+    pub compression: Option<(Compression, LercWrapper)>,
+    /// Their predictor.
+    pub predictor: Option<PredictorChoice>,
+    /// Their quality.
+    pub quality: Option<u8>,
+    /// Their largest error.
+    pub max_error: Option<f64>,
+}
+
 /// How to write.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WriteOptions {
@@ -108,6 +121,8 @@ pub struct WriteOptions {
     pub ycbcr: Option<(u8, u8)>,
     /// Which reduced images.
     pub overviews: Overviews,
+    /// How they are stored, where otherwise.
+    pub overview_storage: OverviewStorage,
     /// How they are made; `None`: average, nearest for palettes and named categories.
     pub resampling: Option<Resampling>,
     /// Write NaN as nodata, where nodata is a number. The caller's pixels stay as they are.
@@ -141,6 +156,7 @@ impl Default for WriteOptions {
             bits: None,
             ycbcr: None,
             overviews: Overviews::default(),
+            overview_storage: OverviewStorage::default(),
             resampling: None,
             nan_to_nodata: false,
             spooled: false,
@@ -148,5 +164,29 @@ impl Default for WriteOptions {
             buffer: 64 << 20,
             device: Device::Auto,
         }
+    }
+}
+
+impl WriteOptions {
+    /// The options by which overviews are stored.
+    pub(crate) fn for_overviews(&self) -> Self {
+        let OverviewStorage { compression, predictor, quality, max_error } = self.overview_storage;
+        let mut options = self.clone();
+        if let Some((codec, lerc)) = compression
+            && (codec, lerc) != (self.compression, self.lerc)
+        {
+            // What was chosen for another codec means nothing to this one.
+            (options.compression, options.lerc) = (codec, lerc);
+            (options.level, options.quality, options.lossless, options.max_error) = (None, None, None, 0.0);
+            options.predictor = PredictorChoice::Auto;
+            options.ycbcr = None;
+        }
+        options.predictor = predictor.unwrap_or(options.predictor);
+        options.quality = quality.or(options.quality);
+        if quality.is_some() {
+            options.lossless = None;
+        }
+        options.max_error = max_error.unwrap_or(options.max_error);
+        options
     }
 }

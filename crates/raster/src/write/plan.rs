@@ -121,6 +121,10 @@ pub(crate) fn plan_write(
     {
         return Err(format!("{reason}; choose another resampling, or no overviews"));
     }
+    let reduced = options.for_overviews();
+    if sizes.len() > 1 {
+        check_options(&reduced).map_err(|problem| format!("overviews: {problem}"))?;
+    }
     let mut levels = Vec::with_capacity(sizes.len());
     for (index, (width, height)) in sizes.into_iter().enumerate() {
         let grid = match (index, base_grid.kind) {
@@ -134,9 +138,10 @@ pub(crate) fn plan_write(
                 BlockGrid::new(BlockKind::Tile, (width, height), (TILE, TILE), base_grid.planes)
             }
         };
+        let stored = if index == 0 { options } else { &reduced };
         let image = EncodeLayout {
-            block: Arc::new(image_layout(spec, options, sample, &grid, nodata)?),
-            params: params_of(options),
+            block: Arc::new(image_layout(spec, stored, sample, &grid, nodata)?),
+            params: params_of(stored),
             nan_to: nodata.filter(|_| options.nan_to_nodata && !is_nan(spec)),
             sparse: fill.filter(|_| options.sparse),
         };

@@ -25,7 +25,7 @@ use strile_engine::{
     BlockAddress, Context, EncodeJob, EncodeLayout, EncodeTask, EncodedBlocks, EngineError, Lease,
     LocatedFault, OutputSpec, Pixels, ReduceJob, Reduced, Ticket,
 };
-use strile_tiff::{BlockKind, Planar};
+use strile_tiff::{BlockKind, Planar, Variant};
 
 /// Batches that are encoded or wait for it at one time.
 const IN_FLIGHT: usize = 2;
@@ -228,7 +228,10 @@ impl Work {
         let index = context.budget.take(cost, "the index of the file's blocks")?;
         let several = plan.planar == Planar::Separate && spec.bands > 1;
         // What cannot be said is told before any pixel is asked for.
-        let described = describe(&spec, plan.format == Format::Cog && several)?;
+        let mut described = describe(&spec, plan.format == Format::Cog && several)?;
+        if plan.form.variant == Variant::Classic {
+            described.narrow();
+        }
         let store = Store::new(sink, &plan, options)?;
         let last = plan.levels.len() - 1;
         let level = |(at, level)| {
@@ -297,8 +300,7 @@ impl Work {
             return Ok(());
         };
         for at in touched {
-            let Some(work) = self.levels.get_mut(level) else { continue };
-            let Some(cell) = work.cells.fill(at, given, &self.context.budget)? else { continue };
+            let Some(cell) = self.fill(level, at, given)? else { continue };
             self.ready_bytes += cell.bytes;
             self.ready.push(Arc::new(cell));
             if may_flush && self.ready_bytes >= self.batch {
@@ -306,6 +308,17 @@ impl Work {
             }
         }
         Ok(())
+    }
+
+    /// Fills a cell; where there is no memory for it, after the batches under way have given theirs back.
+    fn fill(&mut self, level: usize, at: (u32, u32), given: &Deposit<'_>) -> Result<Option<Cell>> {
+        loop {
+            let Some(work) = self.levels.get_mut(level) else { return Ok(None) };
+            match work.cells.fill(at, given, &self.context.budget) {
+                Err(Error::Memory { .. }) if !self.encoding.is_empty() => self.land()?,
+                filled => return filled,
+            }
+        }
     }
 
     /// Takes in what was reduced, then starts encoding and reducing all that is ready.

@@ -64,6 +64,10 @@ pub(super) struct Draft {
     pub(super) resampling: Option<Resampling>,
     pub(super) threads: Option<NonZeroUsize>,
     pub(super) tiling: Option<Option<TilingScheme>>,
+    pub(super) overview_compress: Option<Compress>,
+    pub(super) overview_predictor: Option<PredictorChoice>,
+    pub(super) overview_quality: Option<u8>,
+    pub(super) overview_max_error: Option<f64>,
 }
 
 impl LevelName {
@@ -118,6 +122,11 @@ impl Draft {
         self.colours(&mut changed)?;
         let write = &mut changed.write;
         write.predictor = self.predictor.unwrap_or(write.predictor);
+        let storage = &mut write.overview_storage;
+        storage.compression = self.overview_compress.map(|c| (c.codec, c.lerc)).or(storage.compression);
+        storage.predictor = self.overview_predictor.or(storage.predictor);
+        storage.quality = self.overview_quality.or(storage.quality);
+        storage.max_error = self.overview_max_error.or(storage.max_error);
         write.planar = self.planar.unwrap_or(write.planar);
         write.byte_order = self.byte_order.unwrap_or(write.byte_order);
         write.sparse = self.sparse.unwrap_or(write.sparse);

@@ -71,12 +71,6 @@ impl ConvertOptions {
                         return Err(wrong(format!("{why}; {} is what there is", values.join(" or "))));
                     }
                 }
-                Kind::Same(as_image) => {
-                    let image = upper.iter().find(|(other, _)| other == as_image).map(|(_, value)| *value);
-                    if !image.unwrap_or("AUTO").eq_ignore_ascii_case(value) {
-                        return Err(wrong(format!("overviews are stored as the image is; use {as_image}")));
-                    }
-                }
                 Kind::Refused(why) => return Err(wrong((*why).to_owned())),
             }
         }

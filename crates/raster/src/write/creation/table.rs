@@ -16,13 +16,11 @@ pub(super) enum Kind {
     Set(fn(&mut Draft, &str) -> Result<(), String>),
     /// There is nothing to choose: these values, and why no other.
     Only(&'static [&'static str], &'static str),
-    /// Overviews are stored as the image is: the value of this option, or `AUTO`.
-    Same(&'static str),
     /// There is no such choice, for this reason.
     Refused(&'static str),
 }
 
-use Kind::{Only, Refused, Same, Set};
+use Kind::{Only, Refused, Set};
 
 const NO: &[&str] = &["NO", "FALSE", "OFF", "0"];
 const NO_WARP: &str = "strile does not reproject; reproject first";
@@ -64,10 +62,19 @@ pub(super) const TABLE: &[(&str, Kind)] = &[
     ("OVERVIEW_RESAMPLING", Set(|draft, text| put(&mut draft.overview_resampling, resampling(text)))),
     ("RESAMPLING", Set(|draft, text| put(&mut draft.resampling, resampling(text)))),
     ("NUM_THREADS", Set(|draft, text| put(&mut draft.threads, threads(text)))),
-    ("OVERVIEW_COMPRESS", Same("COMPRESS")),
-    ("OVERVIEW_PREDICTOR", Same("PREDICTOR")),
-    ("OVERVIEW_QUALITY", Same("QUALITY")),
-    ("MAX_Z_ERROR_OVERVIEW", Same("MAX_Z_ERROR")),
+    (
+        "OVERVIEW_COMPRESS",
+        Set(|draft, text| unless_auto(text, || put(&mut draft.overview_compress, codec(text)))),
+    ),
+    (
+        "OVERVIEW_PREDICTOR",
+        Set(|draft, text| unless_auto(text, || put(&mut draft.overview_predictor, one_of(text, PREDICTORS)))),
+    ),
+    (
+        "OVERVIEW_QUALITY",
+        Set(|draft, text| unless_auto(text, || put(&mut draft.overview_quality, number(text, 1..=100)))),
+    ),
+    ("MAX_Z_ERROR_OVERVIEW", Set(|draft, text| put(&mut draft.overview_max_error, max_error(text)))),
     (
         "COPY_SRC_OVERVIEWS",
         Only(NO, "overviews are made from the pixels; choose OVERVIEW_COUNT or format COG"),
@@ -234,12 +241,20 @@ fn threads(text: &str) -> Result<NonZeroUsize, String> {
 }
 
 fn compress(draft: &mut Draft, text: &str) -> Result<(), String> {
+    put(&mut draft.compress, codec(text))
+}
+
+fn codec(text: &str) -> Result<Compress, String> {
     // The engine says why it is not written.
-    let found = match text.eq_ignore_ascii_case("JXL") {
+    match text.eq_ignore_ascii_case("JXL") {
         true => Ok(plain(C::JpegXl)),
         false => one_of(text, COMPRESSIONS),
-    };
-    put(&mut draft.compress, found)
+    }
+}
+
+/// `AUTO` is as the image is.
+fn unless_auto(text: &str, set: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+    if text.eq_ignore_ascii_case("AUTO") { Ok(()) } else { set() }
 }
 
 /// The engine knows which levels its codecs have.

@@ -266,13 +266,13 @@ fn num_threads() {
 
 #[test]
 fn overviews_are_stored_as_the_image_is() {
-    set("OVERVIEW_COMPRESS=AUTO");
-    set("COMPRESS=ZSTD OVERVIEW_COMPRESS=zstd");
-    assert_eq!(
-        refusal("COMPRESS=ZSTD OVERVIEW_COMPRESS=JPEG"),
-        "OVERVIEW_COMPRESS=JPEG: overviews are stored as the image is; use COMPRESS"
-    );
-    assert!(refusal("OVERVIEW_QUALITY=50").ends_with("use QUALITY"));
+    assert_eq!(set("OVERVIEW_COMPRESS=AUTO").write.overview_storage, Default::default());
+    let storage = set("COMPRESS=ZSTD OVERVIEW_COMPRESS=JPEG OVERVIEW_QUALITY=50").write.overview_storage;
+    assert_eq!(storage.compression, Some((C::Jpeg, LercWrapper::None)));
+    assert_eq!(storage.quality, Some(50));
+    let storage = set("COMPRESS=LERC MAX_Z_ERROR_OVERVIEW=0.5 OVERVIEW_PREDICTOR=2").write.overview_storage;
+    assert_eq!(storage.max_error, Some(0.5));
+    assert_eq!(storage.predictor, Some(PredictorChoice::Fixed(Predictor::Horizontal)));
 }
 
 #[test]
