@@ -18,5 +18,11 @@ pub fn run(args: &OverviewArgs, session: &Session) -> Result<Outcome, Failure> {
     for warning in &report.warnings {
         session.note(&format!("warning: {}: {warning}", args.file.display()));
     }
+    let (overviews, size) = (report.levels.saturating_sub(1), strile::bytes::human(report.file_len));
+    session.note(&format!(
+        "{}: {overviews} overviews in {} blocks, {size}",
+        args.file.display(),
+        report.blocks
+    ));
     Ok(Outcome::Clean)
 }
