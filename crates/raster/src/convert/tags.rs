@@ -35,10 +35,12 @@ pub(crate) fn tags_of(
     let all = target.bands.iter().copied().eq(1..=target.image.samples);
     let goes = |tag: Tag| match tag {
         Tag::Orientation => true,
-        // A table of colours for samples that are no indices is a note.
-        Tag::ColorMap => all && target.image.colour.photometric != Photometric::Palette,
         tag => !is_of_storage(tag) && (all || !OF_BANDS.contains(&tag)),
     };
+    let colour = &target.image.colour;
+    if colour.colour_map.is_some() && colour.photometric != Photometric::Palette {
+        warnings.push("the colour table of samples that are no indices is left out".into());
+    }
     let mut out = Vec::new();
     for entry in directory.entries().iter().filter(|entry| goes(entry.tag)) {
         // Offsets mean nothing in another file.
