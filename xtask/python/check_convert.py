@@ -63,6 +63,8 @@ KNOWN = [
     ("test_esri_wkt.tif", "crs", "ESRI's text of a registered system is written as its code"),
     ("planar-yuv444-jpeg-lzw.tif", "colour", "planes of YCbCr are kept as plain samples, with a warning"),
     ("planar-yuv444-jpeg-lzw.tif", "extra-samples", "the same"),
+    ("int12_ycbcr_contig.tif", "colour", "the same"),
+    ("int12_ycbcr_contig.tif", "extra-samples", "the same"),
     ("invalid_GeogAngularUnitSizeGeoKey.tif", "crs", "a unit without a size is degrees"),
 ]
 
