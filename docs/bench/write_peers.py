@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whole files written: `strile convert` beside GDAL's GTiff and COG drivers, at the same threads.
 
-Needs Python 3.12 with rasterio >= 1.5; `cargo xtask bench` makes that environment and the rasters
+Needs GNU time and Python 3.12 with rasterio >= 1.5; `cargo xtask bench` makes that environment and the rasters
 (`cpu_peers.py DATA --make`).
 
   write_peers.py DATA --strile target/release/strile [--output docs/bench/write]
@@ -32,14 +32,14 @@ copy(source, target, driver=driver, **dict(option.split("=") for option in sys.a
 
 
 def run(command):
-    """Wall seconds, CPU seconds, peak MiB."""
+    """Wall seconds, CPU seconds, peak MiB; by GNU time, since a child's peak begins with that of its parent."""
     start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    error = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    if status:
-        sys.exit(f"{' '.join(command)}: {error.decode()}")
-    return time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+    done = subprocess.run(["time", "-f", "%U %S %M", *command], capture_output=True, text=True)
+    wall = time.perf_counter() - start
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}: {done.stderr}")
+    user, system, peak = done.stderr.split("\n")[-2].split()
+    return wall, float(user) + float(system), int(peak) / 1024
 
 
 def options(driver, codec, predictor):

@@ -387,10 +387,10 @@ def check_file(strile, source, path, cog, codec, options, rng):
     # GDAL's build makes the chroma between samples up otherwise than libjpeg does by default.
     if lossy and readable and page.photometric != 6:
         expect_pixels("strile beside GDAL", own, pixels, 3)
-        with tifffile.TiffFile(source.path) as before:
-            for tag in (65010, 65011):
-                if tag in before.pages[0].tags:
-                    expect(f"tag {tag}", page.tags.get(tag) and page.tags[tag].value, before.pages[0].tags[tag].value)
+    with tifffile.TiffFile(source.path) as before:
+        for tag in (65010, 65011):
+            if tag in before.pages[0].tags:
+                expect(f"tag {tag}", page.tags.get(tag) and page.tags[tag].value, before.pages[0].tags[tag].value)
 
 
 def check_window(strile, source, path, rng):

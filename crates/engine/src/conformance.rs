@@ -55,6 +55,7 @@ pub const BEHAVIOURS: &[(&str, Behaviour)] = &[
     ("the_bound_holds_for_the_worst", encode::the_bound_holds_for_the_worst),
     ("bytes_do_not_depend_on_threads_or_jobs", encode::bytes_do_not_depend_on_threads_or_jobs),
     ("the_edge_is_repeated", encode::the_edge_is_repeated),
+    ("far_padding_is_one_value", encode::far_padding_is_one_value),
     ("strides_of_pixels_are_followed", encode::strides_of_pixels_are_followed),
     ("sparse_blocks_are_left_out", encode::sparse_blocks_are_left_out),
     ("nan_becomes_the_sentinel", encode::nan_becomes_the_sentinel),
@@ -123,6 +124,7 @@ macro_rules! for_each_engine {
                 the_bound_holds_for_the_worst
                 bytes_do_not_depend_on_threads_or_jobs
                 the_edge_is_repeated
+                far_padding_is_one_value
                 strides_of_pixels_are_followed
                 sparse_blocks_are_left_out
                 nan_becomes_the_sentinel

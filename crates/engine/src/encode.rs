@@ -1,7 +1,8 @@
 //! What is to be encoded, and what comes of it: plain data.
 //!
-//! Encoding a block: cut its pixels out of the image; repeat the last column and the last row into what
-//! reaches beyond it; NaN to the sentinel; leave the block out where it is sparse; pack, predictor, byte
+//! Encoding a block: cut its pixels out of the image; fill what reaches beyond it (the last column and the last
+//! row repeated up to a multiple of 16; rows further down, and for codecs that take samples
+//! (`DecodedForm::Samples`) columns further right, all the last pixel of the last row); NaN to the sentinel; leave the block out where it is sparse; pack, predictor, byte
 //! order; compress. The steps and their order are the same on every engine.
 
 use crate::{BlockAddress, BlockLayout, Fill, LocatedFault, Span};

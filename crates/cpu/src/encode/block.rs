@@ -2,9 +2,9 @@
 //!
 //! What has to be done is decided once a layout (`Recipe`). Then each row is cut out (`cut`), packed (`pack`)
 //! and differenced (`difference`) while it is in the first cache, and the codec takes the whole. Rows below
-//! the image repeat the last one as it was packed, since predictors begin anew with every row.
+//! the image are packed once and repeated, since predictors begin anew with every row.
 
-use super::cut::Cutter;
+use super::cut::{Cutter, NEAR};
 use super::difference::Difference;
 use super::pack::Packer;
 use crate::codec::{self, StoredBlock};
@@ -133,13 +133,22 @@ fn pack(
     }
     scratch.samples = line;
     result?;
-    // Every row below the image is the one above it.
-    let filled = cutter.image_rows() as usize * recipe.row_len;
-    let mut below = filled;
-    while below < dst.len() {
-        let last = filled.saturating_sub(recipe.row_len);
-        dst.copy_within(last..filled, below);
-        below = below.saturating_add(recipe.row_len.max(1));
+    // Rows near the image are the last one as it was packed, those further down are the corner.
+    let row_len = recipe.row_len.max(1);
+    let rows = cutter.image_rows() as usize;
+    let near = cutter.image_rows().next_multiple_of(NEAR) as usize;
+    let (above, below) = dst.split_at_mut_checked(rows * row_len).ok_or_else(no_memory)?;
+    let (close, far) = below.split_at_mut(below.len().min((near - rows) * row_len));
+    if let Some(last) = above.rchunks_exact(row_len).next() {
+        close.chunks_exact_mut(row_len).for_each(|row| row.copy_from_slice(last));
+    }
+    if let Some((first, others)) = far.split_at_mut_checked(row_len) {
+        let mut line = std::mem::take(&mut scratch.samples);
+        let row = cutter.far_row(&mut line).ok_or_else(no_memory);
+        let result = row.and_then(|row| recipe.row(row, first, scratch));
+        scratch.samples = line;
+        result?;
+        others.chunks_exact_mut(row_len).for_each(|row| row.copy_from_slice(first));
     }
     Ok(())
 }

@@ -7,7 +7,7 @@
 use super::block::Source;
 use crate::pool::sized;
 use crate::simd::Picker;
-use strile_engine::{EncodeTask, Fill, Pixels};
+use strile_engine::{DecodedForm, EncodeTask, Fill, Pixels};
 use strile_tiff::DataType;
 
 /// Cuts the rows of one block.
@@ -23,7 +23,15 @@ pub(super) struct Cutter<'a> {
     nan_to: Option<Fill>,
     /// Pixels of the image lie as those of the block.
     lies_so: bool,
+    /// The last pixel of the last row, which far padding repeats; empty where there is none.
+    corner: Vec<u8>,
+    /// Columns from here on are the corner, too.
+    far_column: usize,
 }
+
+/// Padding up to a multiple of this repeats the edge, so that codecs of pictures, which work in squares no
+/// larger, see no edge; what is further is one value.
+pub(super) const NEAR: u32 = 16;
 
 impl<'a> Cutter<'a> {
     pub(super) fn new(source: &Source<'a>) -> Self {
@@ -35,7 +43,9 @@ impl<'a> Cutter<'a> {
             DataType::U32 | DataType::I32 | DataType::U64 | DataType::I64 => false,
         };
         let pixel = size * samples;
-        Self {
+        let near = source.task.width.next_multiple_of(NEAR) as usize;
+        let of_samples = block.decoded_form() == DecodedForm::Samples;
+        let mut cutter = Self {
             pixels: source.pixels,
             task: source.task,
             data_type: block.data_type,
@@ -44,7 +54,32 @@ impl<'a> Cutter<'a> {
             row_len: pixel.saturating_mul(block.width as usize),
             nan_to: source.layout.nan_to.filter(|_| has_nan),
             lies_so: spec.strides.column == pixel && (samples == 1 || spec.strides.band == size),
+            corner: Vec::new(),
+            far_column: if of_samples { near } else { usize::MAX },
+        };
+        if source.task.width < block.width || source.task.height < source.task.rows {
+            cutter.corner = cutter.last_pixel().unwrap_or_default();
         }
+        cutter
+    }
+
+    fn last_pixel(&self) -> Option<Vec<u8>> {
+        let (x, y) = (self.task.x + self.task.width, self.task.y + self.task.height);
+        let mut pixel = Vec::with_capacity(self.pixel);
+        for sample in 0..u32::try_from(self.samples).ok()? {
+            pixel.extend_from_slice(self.pixels.row(self.task.first_band + sample, y - 1, (x - 1, x))?);
+        }
+        if let Some(fill) = self.nan_to {
+            replace_nan(&mut pixel, self.data_type, fill);
+        }
+        Some(pixel)
+    }
+
+    /// A row far below the image: the corner again and again; `None` for want of memory.
+    pub(super) fn far_row<'b>(&self, line: &'b mut Vec<u8>) -> Option<&'b [u8]> {
+        let line = sized(line, self.row_len)?;
+        line.chunks_exact_mut(self.pixel).for_each(|pixel| pixel.copy_from_slice(&self.corner));
+        Some(line)
     }
 
     /// Rows that have pixels.
@@ -73,7 +108,10 @@ impl<'a> Cutter<'a> {
             replace_nan(pixels, self.data_type, fill);
         }
         if let Some(last) = pixels.rchunks_exact(self.pixel).next() {
-            beyond.chunks_exact_mut(self.pixel).for_each(|pixel| pixel.copy_from_slice(last));
+            let far = self.far_column.saturating_sub(self.task.width as usize);
+            for (column, pixel) in beyond.chunks_exact_mut(self.pixel).enumerate() {
+                pixel.copy_from_slice(if column < far { last } else { &self.corner });
+            }
         }
         Some(line)
     }

@@ -199,6 +199,22 @@ pub(super) fn the_edge_is_repeated(engine: &dyn Engine) {
     assert_eq!(blocks.slab, [&[1, 11, 2, 12, 3, 13, 3, 13][..], &last, &last].concat());
 }
 
+/// Near the image the edge is repeated, further down there is one value.
+pub(super) fn far_padding_is_one_value(engine: &dyn Engine) {
+    let prepared = engine.prepare(plain(layout(40, 48, 1, Uint, 8))).unwrap();
+    let spec = OutputSpec::band_first(prepared.block.data_type, 1, 20, 20).unwrap();
+    let bytes: Vec<u8> = (0..400u32).map(|i| (i * 7 % 251) as u8).collect();
+    let pixels = Pixels::new(spec, Arc::new(bytes.clone())).unwrap();
+    let tasks = tasks_over(&prepared.block, pixels.spec());
+    let blocks = encoded(engine, &prepared, tasks, &pixels, &Context::default());
+    for (y, row) in blocks.slab.chunks(40).enumerate() {
+        for (x, &got) in row.iter().enumerate() {
+            let expected = if y < 32 { bytes[y.min(19) * 20 + x.min(19)] } else { bytes[399] };
+            assert_eq!(got, expected, "row {y}, column {x}");
+        }
+    }
+}
+
 pub(super) fn strides_of_pixels_are_followed(engine: &dyn Engine) {
     let mut random = Random::new(4);
     for bits in [8, 16, 32, 64] {

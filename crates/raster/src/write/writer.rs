@@ -70,6 +70,8 @@ struct Work {
     ready: Vec<Arc<Cell>>,
     ready_bytes: u64,
     batch: u64,
+    /// One job at a time: each takes the threads the call may use, and two would take twice as many.
+    alone: bool,
     encoding: VecDeque<Encoding>,
     reducing: Option<Reducing>,
     blocks: u64,
@@ -252,6 +254,7 @@ impl Work {
             ready: Vec::new(),
             ready_bytes: 0,
             batch: (room / BATCHES).max(1),
+            alone: std::thread::available_parallelism().is_ok_and(|all| context.threads < all),
             encoding: VecDeque::new(),
             reducing: None,
             blocks: 0,
@@ -334,10 +337,14 @@ impl Work {
         }
         // Reduced first: the levels above wait for it, the encoded blocks only fill the file.
         self.start_reducing(&cells)?;
+        if self.alone {
+            self.collect_reduced()?;
+        }
         let (job, pixels) = self.encode_job(&cells);
         let ticket = self.engine.engine.encode(job, &pixels, &self.context)?;
         self.encoding.push_back(Encoding { ticket, _cells: cells });
-        while self.encoding.len() > IN_FLIGHT {
+        let in_flight = if self.alone { 0 } else { IN_FLIGHT };
+        while self.encoding.len() > in_flight {
             self.land()?;
         }
         Ok(())
