@@ -25,7 +25,7 @@ use crate::sink::Sink;
 use crate::window::Window;
 use crate::write::{Format, FullImage, Piece, RasterSpec, WriteReport, Writer, block_size, refused};
 use adopt::Adopted;
-use spec::{picture_options, spec_of_vrt, write_options};
+use spec::{alpha_becomes_mask, picture_options, spec_of_vrt, write_options};
 use strile_engine::{Context, LocatedFault};
 use strile_tiff::Planar;
 use tiling::Aligned;
@@ -64,7 +64,7 @@ impl<'a> Conversion<'a> {
         context: &Context,
     ) -> Result<Self> {
         let mut warnings = Vec::new();
-        let read = ReadOptions {
+        let mut read = ReadOptions {
             layer: Layer::Pixels,
             interleave: match options.write.planar {
                 Planar::Chunky => Interleave::BandLast,
@@ -79,7 +79,13 @@ impl<'a> Conversion<'a> {
                     let problem = "pieces of an image are not turned; its orientation is written as it is";
                     return Err(dataset.refuse(problem.into()));
                 }
-                let spec = spec_of(dataset, &read, options, &mut warnings)?;
+                let masked = alpha_becomes_mask(dataset, &read, options)?;
+                if masked {
+                    read.bands = Some(vec![1, 2, 3]);
+                    warnings.push("alpha is written as a mask, which jpeg does not blur: 0 or not 0".into());
+                }
+                let mut spec = spec_of(dataset, &read, options, &mut warnings)?;
+                spec.mask |= masked;
                 let write = write_options(dataset, &read, &spec, options)?;
                 let cut = cut(dataset, &read, &spec)?;
                 (spec, write, cut)

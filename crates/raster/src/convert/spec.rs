@@ -54,6 +54,22 @@ pub(crate) fn spec_of(
     Ok(spec)
 }
 
+/// Whether the alpha of a picture is written as a mask: as GDAL's COG driver does for JPEG, which would blur it.
+pub(crate) fn alpha_becomes_mask(
+    input: &Dataset,
+    read: &ReadOptions,
+    options: &ConvertOptions,
+) -> Result<bool> {
+    let image = input.target(read)?.image;
+    let as_it_is = options.alpha.is_none() && options.photometric.is_none() && read.bands.is_none();
+    let picture = image.colour.photometric == Photometric::Rgb
+        && image.sample.data_type() == Some(DataType::U8)
+        && image.samples == 4
+        && image.colour.extra_samples.first().is_some_and(|extra| *extra != ExtraSample::Unspecified);
+    let jpeg_cog = options.write.format == Format::Cog && options.write.compression == Compression::Jpeg;
+    Ok(jpeg_cog && as_it_is && picture && !level_has_mask(input, read) && input.metadata().nodata.is_none())
+}
+
 fn level_has_mask(input: &Dataset, read: &ReadOptions) -> bool {
     let index = read.overview.map_or(0, |level| level.saturating_add(1));
     let level = input.pages().get(read.page).and_then(|page| page.levels.get(index));

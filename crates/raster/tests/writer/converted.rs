@@ -4,11 +4,11 @@ use crate::{Cut, spec_of, write_to_memory};
 use std::sync::Arc;
 use strile::tiff::gdal::NoData;
 use strile::tiff::geo::{Crs, GeoTransform};
-use strile::tiff::{ExtraSample, FieldValue, SampleFormat, SampleType, Tag};
+use strile::tiff::{ExtraSample, FieldValue, LercWrapper, SampleFormat, SampleType, Tag};
 use strile::{
-    BlockChoice, Context, ConvertOptions, Dataset, Format, Input, Interleave, Layer, MemorySink,
-    MemorySource, OpenOptions, Photometric, RasterSpec, ReadOptions, TilingScheme, Window, WriteOptions,
-    convert,
+    BlockChoice, Compression, Context, ConvertOptions, Dataset, Format, Input, Interleave, Layer, MemorySink,
+    MemorySource, OpenOptions, OverviewStorage, Photometric, RasterSpec, ReadOptions, TilingScheme, Window,
+    WriteOptions, convert,
 };
 use testkit::{Pattern, Pixels};
 
@@ -111,4 +111,46 @@ fn a_raster_in_the_tiles_of_a_matrix_set() {
     let mask = read(Layer::Mask, None);
     assert_eq!(mask.len(), 112 * 320);
     assert_eq!(mask.iter().filter(|&&valid| valid != 0).count(), 100 * 300);
+}
+
+/// JPEG would blur alpha: in a cloud-optimized file it becomes a mask, as with GDAL.
+#[test]
+fn alpha_of_a_jpeg_cog_becomes_a_mask() {
+    let mut pixels = noise(4, 40, 50);
+    let alpha: Vec<u8> = (0..40 * 50u32).map(|i| if i % 50 < 30 { 200 } else { 0 }).collect();
+    pixels.bytes[3 * 2000..].copy_from_slice(&alpha);
+    let rgba = input(&pixels, spec_of(&pixels), &WriteOptions::default());
+    let write =
+        WriteOptions { format: Format::Cog, compression: Compression::Jpeg, ..WriteOptions::default() };
+    let options = ConvertOptions { write, ..ConvertOptions::default() };
+    let dataset = converted(&rgba, &options, &Context::default());
+    assert_eq!(dataset.pages()[0].full().unwrap().image.samples, 3);
+    let valid: Vec<u8> = alpha.iter().map(|&alpha| if alpha > 0 { 255 } else { 0 }).collect();
+    assert!(read(&dataset, Layer::Mask) == valid);
+}
+
+/// Overviews can be stored otherwise than the image, which stays what it was.
+#[test]
+fn overviews_of_another_codec() {
+    let pixels = noise(3, 100, 100);
+    let source = input(&pixels, spec_of(&pixels), &WriteOptions::default());
+    let overview_storage = OverviewStorage {
+        compression: Some((Compression::Jpeg, LercWrapper::None)),
+        quality: Some(60),
+        ..OverviewStorage::default()
+    };
+    let write = WriteOptions {
+        format: Format::Cog,
+        blocks: BlockChoice::Tiles { width: 32, height: 32 },
+        compression: Compression::Zstd,
+        overview_storage,
+        ..WriteOptions::default()
+    };
+    let options = ConvertOptions { write, ..ConvertOptions::default() };
+    let dataset = converted(&source, &options, &Context::default());
+    let codecs: Vec<_> = dataset.pages()[0].levels.iter().map(|level| level.image.compression).collect();
+    assert_eq!(codecs, [Compression::Zstd, Compression::Jpeg, Compression::Jpeg]);
+    assert!(read(&dataset, Layer::Pixels) == pixels.bytes);
+    let small = ReadOptions { overview: Some(1), ..ReadOptions::default() };
+    dataset.read(&small, &Context::default()).unwrap();
 }
