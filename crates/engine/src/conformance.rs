@@ -60,7 +60,10 @@ pub const BEHAVIOURS: &[(&str, Behaviour)] = &[
     ("sparse_blocks_are_left_out", encode::sparse_blocks_are_left_out),
     ("nan_becomes_the_sentinel", encode::nan_becomes_the_sentinel),
     ("values_without_a_place_are_faults", encode::values_without_a_place_are_faults),
-    ("an_encode_job_is_held_against_what_it_is_given", encode::an_encode_job_is_held_against_what_it_is_given),
+    (
+        "an_encode_job_is_held_against_what_it_is_given",
+        encode::an_encode_job_is_held_against_what_it_is_given,
+    ),
     ("one_job_encodes_two_layouts", encode::one_job_encodes_two_layouts),
     ("every_method_reduces_as_written", reduce::every_method_reduces_as_written),
     ("parts_of_a_reduced_image_agree_with_the_whole", reduce::parts_of_a_reduced_image_agree_with_the_whole),

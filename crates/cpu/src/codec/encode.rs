@@ -6,7 +6,7 @@
 
 use super::{StoredBlock, Workspace};
 use super::{ccitt, deflate, lz4, lzma, lzw, packbits, stored, zstd};
-use super::{jpeg2000, jpeg_encode, lerc_encode, webp_encode};
+use super::{jpeg_encode, jpeg2000, lerc_encode, webp_encode};
 use strile_engine::{BlockFault, BlockLayout, EncodeLayout, EncodeParams};
 use strile_tiff::{Compression as C, Predictor, SampleFormat};
 
