@@ -16,6 +16,7 @@ of the elevation raster, larger than either program's buffer. What both wrote is
 source, sample by sample, before it is timed.
 """
 import argparse
+import datetime
 import json
 import os
 import platform
@@ -137,12 +138,19 @@ def main():
             file.write(table(rows))
 
 
+def machine():
+    with open("/proc/cpuinfo") as file:
+        names = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
 def table(rows):
     import rasterio
 
     lines = [
         "# Writing beside GDAL", "",
-        f"`write_peers.py`, GDAL {rasterio.__gdal_version__} (rasterio {rasterio.__version__}), {os.cpu_count()} cores. What is inside the timer is in the script.",
+        f"{datetime.date.today()}; {machine()}, {os.cpu_count()} cores; GDAL {rasterio.__gdal_version__} (rasterio {rasterio.__version__}), python {platform.python_version()}.",
+        f"Command: `{' '.join(sys.argv)}`. What is inside the timer is in the script.", "",
         "Ratios are GDAL's time over strile's: above 1 strile is faster. Size is strile's over GDAL's.", "",
         "| set | driver | codec | threads | strile s | GDAL s | ratio | CPU ratio | size | strile MiB | GDAL MiB |",
         "|---|---|---|---|---|---|---|---|---|---|---|",

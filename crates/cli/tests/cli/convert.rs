@@ -202,7 +202,7 @@ fn explain_writes_nothing() {
     let bench = bench();
     let run = bench.run("convert --explain dem.tif out.tif --of COG --co COMPRESS=ZSTD").clean();
     assert!(run.text().starts_with("read    dem.tif: 70 × 50 pixels"), "{}", run.text());
-    assert!(run.text().contains("70 × 50 in 1 tiles of 512 × 512, zstd, predictor 3"), "{}", run.text());
+    assert!(run.text().contains("70 × 50 in 1 tile of 512 × 512, zstd, predictor 3"), "{}", run.text());
     assert_eq!(bench.names(), ["dem.tif", "rgb.tif"]);
 }
 

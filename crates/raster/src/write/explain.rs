@@ -28,9 +28,12 @@ impl fmt::Display for WritePlan {
         }
         for (index, level) in self.levels.iter().enumerate() {
             let layout = &level.image.block;
-            let kind = match level.grid.kind {
-                BlockKind::Tile => "tiles",
-                BlockKind::Strip => "strips",
+            let blocks = u64::from(level.grid.across) * u64::from(level.grid.down);
+            let kind = match (level.grid.kind, blocks) {
+                (BlockKind::Tile, 1) => "tile",
+                (BlockKind::Tile, _) => "tiles",
+                (BlockKind::Strip, 1) => "strip",
+                (BlockKind::Strip, _) => "strips",
             };
             let predictor = match layout.predictor {
                 Predictor::None => "no predictor",
@@ -41,14 +44,13 @@ impl fmt::Display for WritePlan {
                 Planar::Chunky => "pixel",
                 Planar::Separate => "band",
             };
-            let name = if index == 0 { "image ".to_owned() } else { format!("level {index}") };
+            let name = if index == 0 { "image".to_owned() } else { format!("level {index}") };
             let mask = if level.mask.is_some() { ", mask" } else { "" };
             writeln!(
                 f,
-                "{name}  {} × {} in {} {kind} of {} × {}, {}, {predictor}, interleave {planar}{mask}",
+                "{name:<7} {} × {} in {blocks} {kind} of {} × {}, {}, {predictor}, interleave {planar}{mask}",
                 level.width,
                 level.height,
-                u64::from(level.grid.across) * u64::from(level.grid.down),
                 layout.width,
                 layout.height,
                 layout.compression.name(),
