@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::{
     Arena, BlockFault, BlockLayout, Completion, Context, DecodeJob, EncodeJob, EncodeLayout, Encoded,
-    EncodedBlocks, Engine, EngineError, Lease, LocatedFault, Output, Pixels, ReduceJob, Reduced, Report,
-    Resampling, Span, Support, Ticket,
+    EncodedBlocks, Engine, EngineError, Lease, LocatedFault, Location, Output, OutputSpec, Pixels, ReduceJob,
+    Reduced, Report, Resampling, Span, Support, Ticket,
 };
 use strile_tiff::{Compression, DataType};
 
@@ -52,6 +52,18 @@ impl Engine for CpuEngine {
         true
     }
 
+    fn location(&self) -> Location {
+        Location::Host
+    }
+
+    fn output(&self, spec: OutputSpec, _context: &Context) -> Result<Output, EngineError> {
+        Output::new(spec).map_err(|error| EngineError::Mismatch {
+            what: "outputs",
+            found: error.to_string(),
+            expected: "a shape that memory can hold".to_owned(),
+        })
+    }
+
     fn staging(&self, len: usize) -> Result<Arena, EngineError> {
         Ok(Arena::from_vec(vec![0; len]))
     }
@@ -63,7 +75,14 @@ impl Engine for CpuEngine {
         outputs: &[Output],
         context: &Context,
     ) -> Result<Ticket<Report>, EngineError> {
-        check_sources(&job, &encoded)?;
+        encoded.check(&job)?;
+        if let Encoded::Device(bytes) = &encoded {
+            return Err(EngineError::Mismatch {
+                what: "encoded bytes",
+                found: format!("{bytes:?}"),
+                expected: "bytes in host memory, which the CPU engine reads".to_owned(),
+            });
+        }
         let slots = Slots::new(job, outputs)?;
         let (completion, ticket) = Ticket::new();
         let wanted = context.threads.get().min(pool::threads()).min(slots.job().tasks().len().max(1));
@@ -120,18 +139,6 @@ impl Engine for CpuEngine {
     ) -> Result<Ticket<Vec<Reduced>>, EngineError> {
         reduce::submit(job, pixels, context)
     }
-}
-
-fn check_sources(job: &DecodeJob, encoded: &Encoded) -> Result<(), EngineError> {
-    let Encoded::Pulled(sources) = encoded else { return Ok(()) };
-    let missing = job.tasks().iter().find(|task| task.source as usize >= sources.len());
-    missing.map_or(Ok(()), |task| {
-        Err(EngineError::Mismatch {
-            what: "sources",
-            found: format!("{} sources", sources.len()),
-            expected: format!("source {}", task.source),
-        })
-    })
 }
 
 /// Takes the workers' scratch from the budget: for each the largest block of the job. Fewer workers than
@@ -227,6 +234,7 @@ impl Running {
                 staged
                     .ok_or_else(|| BlockFault::unreadable(span, format!("{} bytes are staged", arena.len())))
             }
+            Encoded::Device(_) => Err(BlockFault::unreadable(span, "they are on a device".to_owned())),
             Encoded::Pulled(sources) => {
                 let source = sources.get(source as usize);
                 let source =
@@ -255,8 +263,12 @@ impl Running {
             Some(LocatedFault { source: task.source, address: task.address, fault })
         };
         let faults = faults.into_iter().filter_map(locate).collect();
-        let report =
-            Report { blocks: blocks.into_inner(), encoded_bytes: encoded_bytes.into_inner(), faults };
+        let report = Report {
+            blocks: blocks.into_inner(),
+            encoded_bytes: encoded_bytes.into_inner(),
+            faults,
+            ..Report::default()
+        };
         let all_done = slots.job().tasks().len() as u64 == report.blocks;
         drop((slots, encoded, context, lease));
         completion.complete(match (cancelled.into_inner(), all_done) {

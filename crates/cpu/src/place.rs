@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use std::slice;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use strile_engine::{
-    BlockLayout, BlockTask, Claim, DecodeJob, EngineError, Fill, Output, OutputRow, Placement,
+    BlockLayout, BlockTask, Claim, DecodeJob, EngineError, Fill, Location, Output, OutputRow, Placement,
+    claim_outputs,
 };
 
 /// The tasks of a job and the claims that let them write.
@@ -48,42 +49,10 @@ pub(crate) struct Target<'a> {
 impl Slots {
     /// Checks the outputs of a job and claims the boxes it writes.
     pub(crate) fn new(job: DecodeJob, outputs: &[Output]) -> Result<Self, EngineError> {
-        let mut claims = BTreeMap::new();
-        for (&index, wanted) in job.boxes() {
-            let output = outputs.get(index as usize).ok_or_else(|| EngineError::Mismatch {
-                what: "outputs",
-                found: format!("{} outputs", outputs.len()),
-                expected: format!("output {index}"),
-            })?;
-            let spec = output.spec();
-            if wanted.bands.1 > spec.bands || wanted.rows.1 > spec.rows || wanted.columns.1 > spec.columns {
-                return Err(EngineError::Mismatch {
-                    what: "outputs",
-                    found: format!(
-                        "{} × {} × {} samples in output {index}",
-                        spec.bands, spec.rows, spec.columns
-                    ),
-                    expected: format!(
-                        "{} × {} × {} or more",
-                        wanted.bands.1, wanted.rows.1, wanted.columns.1
-                    ),
-                });
-            }
-            claims.insert(index, output.claim(*wanted).ok_or(EngineError::Busy { output: index })?);
-        }
-        for task in job.tasks() {
-            let stored = job.layouts().get(task.layout as usize).map(|layout| layout.data_type);
-            let wanted = claims.get(&task.output).map(|claim| claim.spec().data_type);
-            if let (Some(stored), Some(wanted)) = (stored, wanted)
-                && stored != wanted
-            {
-                return Err(EngineError::Mismatch {
-                    what: "outputs",
-                    found: format!("{wanted} in output {}", task.output),
-                    expected: stored.to_string(),
-                });
-            }
-        }
+        let claims = claim_outputs(&job, outputs, |location| match location {
+            Location::Host => Ok(()),
+            Location::Cuda(_) => Err("host memory, which the CPU engine writes"),
+        })?;
         Ok(Self { job, claims, next: AtomicUsize::new(0) })
     }
 

@@ -109,7 +109,7 @@ fn the_budget_can_refuse() {
     let job = DecodeJob::new(vec![Arc::new(layout.clone())], all(&layout), vec![task(&layout, 0)]).unwrap();
     let budget = Arc::new(Budget::new(9_999));
     let context = Context { budget: Arc::clone(&budget), ..Context::default() };
-    let staged = Encoded::Staged(Arena::from_vec(vec![0; 16]));
+    let staged = Encoded::Staged(Arc::new(Arena::from_vec(vec![0; 16])));
     let refused = CpuEngine::new().submit(job, staged, std::slice::from_ref(&output), &context).err();
     let Some(EngineError::Budget(error)) = refused else { panic!("{refused:?}") };
     assert_eq!((error.purpose, error.limit), ("decoding scratch", 9_999));

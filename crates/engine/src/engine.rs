@@ -2,7 +2,7 @@
 
 use crate::{
     Arena, BlockLayout, BudgetError, Context, DecodeJob, EncodeJob, EncodeLayout, Encoded, EncodedBlocks,
-    Output, Pixels, ReduceJob, Reduced, Report, Resampling, Ticket,
+    Location, Output, OutputSpec, Pixels, ReduceJob, Reduced, Report, Resampling, Ticket,
 };
 use strile_tiff::DataType;
 use thiserror::Error;
@@ -41,6 +41,14 @@ pub enum EngineError {
         /// Index of the output.
         output: u32,
     },
+    /// The device or its driver failed.
+    #[error("{device}: {problem}")]
+    Device {
+        /// Which device.
+        device: String,
+        /// What failed.
+        problem: String,
+    },
     /// The engine went away before the job was done.
     #[error("the engine stopped before the job was done")]
     Abandoned,
@@ -64,6 +72,13 @@ pub trait Engine: Send + Sync {
 
     /// Whether `Encoded::Pulled` suits this engine: its own threads read local sources.
     fn pulls(&self) -> bool;
+
+    /// The memory this engine decodes into without a copy.
+    fn location(&self) -> Location;
+
+    /// An output in that memory, with contents that are not specified. A device's memory is taken from the device's
+    /// budget for as long as the output lives; the host's is the caller's to account for.
+    fn output(&self, spec: OutputSpec, context: &Context) -> Result<Output, EngineError>;
 
     /// Memory for sources to read `len` encoded bytes into; pinned where the engine is a GPU.
     fn staging(&self, len: usize) -> Result<Arena, EngineError>;

@@ -1,12 +1,13 @@
 //! The contract between strile and its engines.
 //!
 //! `block` how a block is stored and where it goes; `job` what is to be done; `encoded` where the bytes are;
-//! `output` where the pixels go; `encode`, `reduce` and `pixels` the way back; `ticket` work in flight and its report; `fault` what is wrong with a block;
+//! `output` where the pixels go, `location` in which memory, `claims` who may write there; `encode`, `reduce` and `pixels` the way back; `ticket` work in flight and its report; `fault` what is wrong with a block;
 //! `context` and `budget` what a call may take; `engine` the trait; `conformance` what its engines must do.
 
 mod arena;
 mod block;
 mod budget;
+mod claims;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod context;
@@ -15,6 +16,7 @@ mod encoded;
 mod engine;
 mod fault;
 mod job;
+mod location;
 mod output;
 mod pixels;
 mod reduce;
@@ -23,13 +25,15 @@ mod ticket;
 pub use arena::{Arena, ArenaParts, Slot};
 pub use block::{BlockAddress, BlockLayout, CodecExtras, DecodedForm, Fill, Placement, Span};
 pub use budget::{Budget, BudgetError, Lease};
+pub use claims::claim_outputs;
 pub use context::{Cancel, Context, Progress};
 pub use encode::{EncodeJob, EncodeLayout, EncodeParams, EncodeTask, EncodedBlock, EncodedBlocks};
 pub use encoded::{Encoded, ReadAt};
 pub use engine::{Engine, EngineError, Support};
 pub use fault::{BlockFault, FaultKind, LocatedFault};
 pub use job::{BlockTask, DecodeJob, JobError};
+pub use location::{DeviceBytes, Location};
 pub use output::{Claim, Output, OutputBox, OutputError, OutputRow, OutputSpec, Strides};
 pub use pixels::Pixels;
 pub use reduce::{ReduceJob, ReduceTask, Reduced, Resampling};
-pub use ticket::{Completion, Report, Ticket};
+pub use ticket::{Completion, Report, StageTimes, Ticket};

@@ -6,6 +6,7 @@
 
 #![expect(unsafe_code, reason = "shared output memory, written in disjoint windows by many threads")]
 
+use crate::{DeviceBytes, Location};
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_tiff::DataType;
@@ -161,6 +162,7 @@ struct Shared {
 enum Owner {
     Vec(Vec<u8>),
     Caller { _keep: Box<dyn Any + Send + Sync> },
+    Device(DeviceBytes),
 }
 
 // SAFETY: the memory behind `start` is owned by `owner` and written only through `Claim::row`, whose boxes
@@ -224,7 +226,36 @@ impl Output {
     pub fn into_vec(self) -> Option<Vec<u8>> {
         match Arc::into_inner(self.shared)?.owner {
             Owner::Vec(memory) => Some(memory),
-            Owner::Caller { .. } => None,
+            Owner::Caller { .. } | Owner::Device(_) => None,
+        }
+    }
+
+    /// An output in the memory of a device, for the engine of that device alone.
+    pub fn on_device(spec: OutputSpec, memory: DeviceBytes) -> Result<Self, OutputError> {
+        let need = spec.len()? as u64;
+        if memory.len() < need {
+            return Err(OutputError::TooSmall { need, have: memory.len() });
+        }
+        let shared = Shared {
+            spec,
+            start: std::ptr::null_mut(),
+            len: 0,
+            owner: Owner::Device(memory),
+            claims: Mutex::default(),
+        };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// Where its memory lies.
+    pub fn location(&self) -> Location {
+        self.device_bytes().map_or(Location::Host, |memory| Location::Cuda(memory.device()))
+    }
+
+    /// Its memory, where that is a device's.
+    pub fn device_bytes(&self) -> Option<&DeviceBytes> {
+        match &self.shared.owner {
+            Owner::Device(memory) => Some(memory),
+            Owner::Vec(_) | Owner::Caller { .. } => None,
         }
     }
 
@@ -280,8 +311,13 @@ impl Claim {
         self.output.spec()
     }
 
+    /// The whole output.
+    pub fn output(&self) -> &Output {
+        &self.output
+    }
+
     /// The bytes from sample (`band`, `row`, `column`) to the end of the `width`-th sample of that row;
-    /// `None` where that leaves the claimed box.
+    /// `None` where that leaves the claimed box, or the memory is a device's.
     ///
     /// With a column stride larger than a sample the slice also spans the samples of other bands between.
     ///
@@ -297,6 +333,9 @@ impl Claim {
             && self.claimed.columns.0 <= columns.0
             && columns.1 <= self.claimed.columns.1;
         if !inside {
+            return None;
+        }
+        if self.output.location() != Location::Host {
             return None;
         }
         let Strides { band: sb, row: sr, column: sc } = spec.strides;

@@ -2,6 +2,7 @@
 
 use crate::{EngineError, LocatedFault};
 use std::sync::mpsc;
+use std::time::Duration;
 
 /// What became of a job.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -12,6 +13,36 @@ pub struct Report {
     pub encoded_bytes: u64,
     /// Faulty blocks in the order of the job's tasks; their part of the output holds the fill value.
     pub faults: Vec<LocatedFault>,
+    /// Blocks that a device left to the host: no kernel for their layout, or a stream its kernel did not take.
+    pub host_blocks: u64,
+    /// Where the time went, on engines with stages.
+    pub times: StageTimes,
+}
+
+/// Time spent in each stage of a device's work. Stages overlap, so their sum is more than the whole.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StageTimes {
+    /// Reading encoded bytes, as seen by the job: from the first read to the last.
+    pub read: Duration,
+    /// Copying to the device.
+    pub copy: Duration,
+    /// Decompressing.
+    pub decode: Duration,
+    /// Undoing predictors and putting pixels in their place.
+    pub place: Duration,
+    /// Work of the host engine on behalf of the device.
+    pub host: Duration,
+}
+
+impl StageTimes {
+    /// Adds the times of another part of the work.
+    pub fn add(&mut self, part: &Self) {
+        self.read += part.read;
+        self.copy += part.copy;
+        self.decode += part.decode;
+        self.place += part.place;
+        self.host += part.host;
+    }
 }
 
 /// A job under way. Dropping it does not stop the job; `Context::cancel` does.

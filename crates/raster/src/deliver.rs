@@ -44,7 +44,7 @@ pub(crate) fn deliver(
     let tasks = (0..raster.bands).map(task).collect();
     let job = DecodeJob::new(vec![layout], vec![vec![0]], tasks).map_err(|_| wrong())?;
     let faults = raster.faults;
-    let encoded = Encoded::Staged(Arena::from_vec(raster.pixels));
+    let encoded = Encoded::Staged(Arc::new(Arena::from_vec(raster.pixels)));
     let report = engine.submit(job, encoded, std::slice::from_ref(output), context)?.wait()?;
     Ok(Report { faults, ..report })
 }

@@ -70,7 +70,7 @@ pub(super) fn faults_come_in_the_order_of_tasks(engine: &dyn Engine) {
             report.faults.iter().map(|f| (f.address.row * 16 + f.address.column) as usize).collect();
         assert_eq!(places, BAD);
         assert!(report.faults.iter().all(|f| f.fault.kind == FaultKind::Unreadable));
-        reports.push((report, output.into_vec().unwrap()));
+        reports.push((report.faults, report.blocks, report.encoded_bytes, output.into_vec().unwrap()));
     }
     assert!(reports.iter().all(|report| *report == reports[0]), "whatever the threads");
 }

@@ -124,7 +124,7 @@ pub(super) fn staged(engine: &dyn Engine, bytes: &[u8]) -> Encoded {
     slots[0].copy_from_slice(bytes);
     drop(slots);
     let arena: Arena = parts.rejoin().ok().unwrap();
-    Encoded::Staged(arena)
+    Encoded::Staged(Arc::new(arena))
 }
 
 /// Runs a job over staged bytes.

@@ -6,7 +6,7 @@ use crate::plan::{Fetch, ReadPlan, fetches};
 use crate::source::{ReadDone, ReadOp, Source};
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use strile_engine::{
     Arena, BlockFault, BlockTask, Context, DecodeJob, Encoded, Engine, EngineError, JobError, LocatedFault,
     Output, Report, Span, Ticket,
@@ -70,7 +70,7 @@ impl Flight<'_> {
                 _ => {
                     let (arena, outside) = stage(&mut batch, self.source, self.engine)?;
                     self.report.faults.extend(outside);
-                    Encoded::Staged(arena)
+                    Encoded::Staged(Arc::new(arena))
                 }
             };
             let job =
@@ -88,6 +88,8 @@ impl Flight<'_> {
 fn add(total: &mut Report, part: Report) {
     total.blocks += part.blocks;
     total.encoded_bytes += part.encoded_bytes;
+    total.host_blocks += part.host_blocks;
+    total.times.add(&part.times);
     total.faults.extend(part.faults);
     total.faults.sort_by_key(|located| located.address);
     // Parts of one block have one address: the block is faulty once.

@@ -83,6 +83,10 @@ impl ReadAt for LocalFile {
         self.0.read_exact_at(into, span.offset)?;
         Ok(into)
     }
+
+    fn read_into(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.0.read_exact_at(into, offset)
+    }
 }
 
 /// Reading by position, under one name on every system.
