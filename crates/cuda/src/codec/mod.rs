@@ -1,5 +1,8 @@
 //! The decoders on the device: one file a codec, the closed set of them one `match`.
 
+mod lzw;
+mod packbits;
+
 use strile_tiff::Compression as C;
 
 /// How a codec's kernels are launched.
@@ -27,9 +30,9 @@ pub struct Pass {
 /// The kernel of a codec; `None` where it has none.
 pub fn kernel(compression: C) -> Option<&'static Kernel> {
     match compression {
+        C::PackBits => Some(&packbits::PACKBITS),
+        C::Lzw => Some(&lzw::LZW),
         C::None
-        | C::PackBits
-        | C::Lzw
         | C::Deflate
         | C::Zstd
         | C::Lz4

@@ -1,0 +1,9 @@
+// Sixteen bytes moved at once: what a thread loads or stores of coalesced copies.
+#pragma once
+#include "abi.h"
+
+struct alignas(16) Line {
+  u32 words[4];
+};
+
+constexpr u32 LINE = sizeof(Line);

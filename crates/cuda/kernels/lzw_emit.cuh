@@ -1,0 +1,106 @@
+// From codes with known offsets to bytes. The output is made in windows that fit into shared memory, each of whole
+// strings; a window goes to memory in coalesced lines of 16 bytes, what does not fill a line waits for the next.
+//
+// A thread writes a string from its end on: the last byte is the first of the code after the parent, the rest is the
+// parent's string. No byte depends on another of the window, and where the parent's string is in memory already the
+// rest of a long string is copied from there.
+#pragma once
+#include "lzw_segment.cuh"
+
+namespace lzw {
+
+// Where a copy costs less than following the chain to its end.
+constexpr u32 LEAST_COPY = 12;
+
+// Where the output of a segment goes.
+struct Window {
+  u8* dst;       // output of the block
+  u32 flushed;   // bytes of it in memory, a multiple of 16; those after it are in `Segment::out`
+  u32 segment;   // where the output of the segment begins
+};
+
+// Copies `len` bytes at `from` of `src`, which is aligned and of which `limit` bytes (a multiple of 4) can be read.
+DEVICE void copy_string(u8* to, const u8* src, u32 from, u32 len, u32 limit) {
+  const u32* words = (const u32*)src;
+  const u32 last = limit / 4 - 1;
+  u32 head = min((4 - (u32)(u64)to) & 3, len);
+  len -= head;
+  for (; head > 0; --head) *to++ = src[from++];
+  const u32 shift = 8 * (from & 3);
+  u32 word = from / 4;
+  u32 low = words[min(word, last)];
+  for (; len > 0; ) {
+    const u32 high = words[min(++word, last)];
+    u32 bytes = __funnelshift_r(low, high, shift);
+    low = high;
+    if (len < 4) {
+      for (; len > 0; --len, bytes >>= 8) *to++ = u8(bytes);
+      break;
+    }
+    *(u32*)to = bytes;
+    to += 4;
+    len -= 4;
+  }
+}
+
+// Writes the string of code i. `zero` is the place in `out` of offset 0 of the segment, modulo 2^32.
+DEVICE void emit_string(Segment& segment, const Window& window, u32 i, u32 zero) {
+  const u32 start = zero + (segment.link[i] >> 8);
+  u32 at = zero + (segment.link[i + 1] >> 8);
+  // Offsets of the segment up to here are in memory; in its first window, none.
+  const u32 in_memory = window.flushed > window.segment ? window.flushed - window.segment : 0;
+  u32 code = segment.code[i];
+  while (code >= CLEAR) {
+    const u32 parent = code - FIRST;
+    const u32 after = segment.link[parent + 1];
+    segment.out[--at] = u8(after);
+    const u32 rest = at - start;
+    if (after >> 8 <= in_memory && rest >= LEAST_COPY) {
+      const u32 from = window.segment + (after >> 8) - rest;
+      copy_string(segment.out + start, window.dst, from, rest, window.flushed);
+      return;
+    }
+    code = segment.code[parent];
+  }
+  segment.out[--at] = u8(code);
+}
+
+// The first code after `first` whose string would not end within `limit`; at least `first + 1`.
+DEVICE u32 window_end(const Segment& segment, u32 first, u32 stop, u32 limit) {
+  u32 low = first + 1;
+  u32 high = stop;
+  if (segment.link[stop] >> 8 <= limit) return stop;
+  while (low < high) {
+    const u32 middle = (low + high + 1) / 2;
+    if (segment.link[middle] >> 8 <= limit) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+// Moves the `filled` bytes of `out` to memory, but for those that do not fill a line; these move to its begin.
+DEVICE void flush(Segment& segment, Window& window, u32 filled) {
+  const u32 lines = filled / LINE;
+  Line* out = (Line*)segment.out;
+  Line* to = (Line*)(window.dst + window.flushed);
+#pragma unroll 1
+  for (u32 line = threadIdx.x; line < lines; line += THREADS) to[line] = out[line];
+  // Line 0 is this thread's, and nobody else reads the one after the last whole line.
+  if (threadIdx.x == 0 && lines > 0 && filled % LINE != 0) out[0] = out[lines];
+  window.flushed += lines * LINE;
+  __syncthreads();
+}
+
+// Emits the strings of `stop` codes. Needs the offsets and a barrier after them; ends with a barrier.
+DEVICE void emit(Segment& segment, Window& window, u32 stop) {
+  for (u32 first = 0; first < stop;) {
+    const u32 zero = window.segment - window.flushed;
+    const u32 end = window_end(segment, first, stop, OUT_BYTES - zero);
+    for (u32 i = first + threadIdx.x; i < end; i += THREADS) emit_string(segment, window, i, zero);
+    __syncthreads();
+    flush(segment, window, zero + (segment.link[end] >> 8));
+    first = end;
+  }
+}
+
+}  // namespace lzw

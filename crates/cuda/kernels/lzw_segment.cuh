@@ -1,0 +1,186 @@
+// A segment of TIFF's LZW: the codes between two Clear codes. Where code i lies depends on i alone, so all codes of a
+// segment are fetched at once; a code's string is the string of an earlier code, its parent, and one byte more, the
+// first of the code after the parent. Chains of parents are followed by all threads at the same time.
+//
+// Out of this come, for every code, the offset of its string in the output of the segment and its first byte: all that
+// `lzw_emit.cuh` needs. A segment in which the table stays full without Clear is left to the host.
+#pragma once
+#include "block_scan.cuh"
+#include "lines.cuh"
+
+namespace lzw {
+
+constexpr u32 THREADS = 256;
+// Odd, so that threads that walk their codes side by side touch different banks of shared memory.
+constexpr u32 CODES_PER_THREAD = 15;
+// The table is full after code 3838; writers clear it before, or with the code after.
+constexpr u32 MOST_CODES = THREADS * CODES_PER_THREAD;
+constexpr u32 CLEAR = 256;
+constexpr u32 END = 257;
+constexpr u32 FIRST = 258;
+// Put where a code would lie after the last that the input holds.
+constexpr u32 OUT_OF_INPUT = 0xFFFF;
+constexpr u32 OVERFULL = 0xFFFE;
+// Bytes of codes and their first 7 bits, from a multiple of 16 on, and the word read with the last.
+constexpr u32 STAGED_LINES = (15 + (7 + 43270 + 7) / 8 + 4 + 15) / LINE;
+constexpr u32 OUT_BYTES = 16384;
+
+// The memory of a block: of one segment after the other.
+struct Segment {
+  // While chains are followed: bytes that a string has more than the string of the code in the low half, or, with ROOT,
+  // than the byte there. Afterwards: offset of the string, and its first byte in the low 8 bits.
+  u32 link[MOST_CODES + 1];
+  u16 code[MOST_CODES];
+  // Output on its way to memory; between two segments, the input of the next.
+  alignas(16) u8 out[OUT_BYTES];
+  u32 warp_sums[THREADS / 32];
+  u32 stop;     // number of codes: index of the first that is no string
+  u32 invalid;  // index of the first code that stands for no string yet
+};
+
+constexpr u32 ROOT = 0x8000;
+constexpr u32 INDEX = 0xFFF;
+// The longest segment's output, 3839 strings of up to 3839 bytes, has 23 bits.
+static_assert(u64(MOST_CODES) * (MOST_CODES + 1) / 2 < 1u << 24, "an offset and a byte in one word");
+static_assert(MOST_CODES <= INDEX + 1, "an index and ROOT in one half");
+static_assert(STAGED_LINES <= 2 * THREADS && LINE + STAGED_LINES * LINE <= OUT_BYTES, "two lines a thread");
+
+DEVICE u32 width_of(u32 i) { return 9 + u32(i >= 254) + u32(i >= 766) + u32(i >= 1790); }
+
+// Bits before code i.
+DEVICE u32 bit_of(u32 i) {
+  return i < 254 ? 9 * i : i < 766 ? 2286 + 10 * (i - 254) : i < 1790 ? 7406 + 11 * (i - 766) : 18670 + 12 * (i - 1790);
+}
+
+// The lines of input from which a thread puts a segment together.
+struct Staged {
+  Line lines[2];
+};
+
+// Loads what may hold the segment at `bit` of `src`. Lines that begin after the input are not read.
+DEVICE Staged load_input(const u8* src, u32 src_len, u64 bit) {
+  Staged staged = {};
+  const u32 byte = u32(bit >> 3);
+  const u32 before = u32(u64(src + byte) % LINE);
+  const Line* lines = (const Line*)(src + byte - before);
+  // From the first line on, to the end of the input.
+  const u32 left = before + (src_len - byte);
+#pragma unroll
+  for (u32 i = 0; i < 2; ++i) {
+    const u32 line = threadIdx.x + i * THREADS;
+    if (line < STAGED_LINES && line * LINE < left) staged.lines[i] = lines[line];
+  }
+  return staged;
+}
+
+// The first line of `out` holds output that is not yet in memory.
+DEVICE Line* staging(Segment& segment) { return (Line*)(segment.out + LINE); }
+
+DEVICE void store_input(Segment& segment, const Staged& staged) {
+#pragma unroll
+  for (u32 i = 0; i < 2; ++i) {
+    const u32 line = threadIdx.x + i * THREADS;
+    if (line < STAGED_LINES) staging(segment)[line] = staged.lines[i];
+  }
+  if (threadIdx.x == 0) {
+    segment.stop = MOST_CODES;
+    segment.invalid = MOST_CODES;
+  }
+}
+
+DEVICE u32 big_endian(u32 word) { return __byte_perm(word, 0, 0x0123); }
+
+// Fetches the codes of this thread: `skip` bits of the staged input come before the segment, which has `bits` bits.
+DEVICE void fetch(Segment& segment, u32 skip, u32 bits) {
+  const u32 first = threadIdx.x * CODES_PER_THREAD;
+  const u32* words = (const u32*)staging(segment);
+  u32 end = bit_of(first);
+  u32 word = (skip + end) >> 5;
+  u32 high = big_endian(words[word]);
+  u32 low = big_endian(words[word + 1]);
+  // Unrolled wholly, the widths of all codes would be kept in registers from segment to segment.
+#pragma unroll 3
+  for (u32 i = first; i < first + CODES_PER_THREAD; ++i) {
+    const u32 width = width_of(i);
+    const u32 bit = skip + end;
+    if (bit >> 5 != word) {
+      word = bit >> 5;
+      high = low;
+      low = big_endian(words[word + 1]);
+    }
+    end += width;
+    u32 code = __funnelshift_l(low, high, bit & 31) >> (32 - width);
+    u32 link = ROOT;
+    if (end > bits) {
+      code = OUT_OF_INPUT;
+      atomicMin(&segment.stop, i);
+    } else if (code < CLEAR) {
+      link = ROOT | code;
+    } else if (code < FIRST) {
+      atomicMin(&segment.stop, i);
+    } else if (code - FIRST < i) {
+      link = 1u << 16 | (code - FIRST);
+    } else {
+      atomicMin(&segment.invalid, i);
+    }
+    segment.code[i] = u16(code);
+    segment.link[i] = link;
+  }
+}
+
+// Follows the links of this thread's codes to their roots. Every link is right at every moment, the shorter ones that
+// other threads write meanwhile as well, so any order of reads and writes leads to the same end; an index always
+// falls, so there is an end.
+DEVICE void follow(Segment& segment, u32 (&links)[CODES_PER_THREAD]) {
+  constexpr u32 AT_ONCE = 5;
+  const u32 first = threadIdx.x * CODES_PER_THREAD;
+#pragma unroll
+  for (u32 k = 0; k < CODES_PER_THREAD; ++k) links[k] = relaxed_load(&segment.link[first + k]);
+  bool pending = true;
+  while (pending) {
+    pending = false;
+#pragma unroll
+    for (u32 group = 0; group < CODES_PER_THREAD; group += AT_ONCE) {
+      u32 parents[AT_ONCE];
+#pragma unroll
+      for (u32 k = 0; k < AT_ONCE; ++k) {
+        const u32 link = links[group + k];
+        if (!(link & ROOT)) parents[k] = relaxed_load(&segment.link[link & INDEX]);
+      }
+#pragma unroll
+      for (u32 k = 0; k < AT_ONCE; ++k) {
+        u32& link = links[group + k];
+        if (link & ROOT) continue;
+        link = (link & 0xFFFF0000) + parents[k];
+        relaxed_store(&segment.link[first + group + k], link);
+        pending |= !(link & ROOT);
+      }
+    }
+  }
+}
+
+// Turns links into offsets; the output of the segment has so many bytes.
+DEVICE u32 place_strings(Segment& segment, u32 stop) {
+  u32 links[CODES_PER_THREAD];
+  follow(segment, links);
+  const u32 first = threadIdx.x * CODES_PER_THREAD;
+  u32 bytes = 0;
+#pragma unroll
+  for (u32 k = 0; k < CODES_PER_THREAD; ++k) {
+    if (first + k < stop) bytes += (links[k] >> 16) + 1;
+  }
+  // All threads have followed their links when this returns.
+  const Prefix prefix = block_prefix<THREADS / 32>(bytes, segment.warp_sums);
+  u32 offset = prefix.before;
+#pragma unroll
+  for (u32 k = 0; k < CODES_PER_THREAD; ++k) {
+    if (first + k > stop) break;
+    segment.link[first + k] = offset << 8 | (links[k] & 0xFF);
+    offset += (links[k] >> 16) + 1;
+  }
+  if (threadIdx.x == THREADS - 1 && stop == MOST_CODES) segment.link[MOST_CODES] = prefix.total << 8;
+  __syncthreads();
+  return prefix.total;
+}
+
+}  // namespace lzw

@@ -1,0 +1,9 @@
+//! LZW: a CUDA block a block of the image, its segments one after the other.
+
+use super::{Kernel, Pass};
+
+pub(super) const LZW: Kernel = Kernel {
+    module: "lzw",
+    passes: &[Pass { entry: "lzw_decode", threads: 256, grid: |count, _| count }],
+    scratch: |_, _| 0,
+};
