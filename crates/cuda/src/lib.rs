@@ -6,3 +6,9 @@
 
 mod abi;
 mod codec;
+pub mod device;
+pub mod driver;
+pub mod launch;
+pub mod memory;
+pub mod module;
+pub mod stream;

@@ -1,0 +1,203 @@
+//! Devices: what there is, and one shared [`Device`] per index and process.
+//!
+//! A device is opened by its primary context, the one every CUDA library of the process uses, and closed when its
+//! last user is gone. It owns what jobs share: the memory pool, the budget, the pinned ring and the loaded kernels.
+
+#![expect(unsafe_code, reason = "calls of the driver")]
+
+mod context;
+
+pub use context::{Bound, Context};
+
+use crate::driver::{Driver, DriverError, Unavailable};
+use crate::memory::{Budget, Pool, Ring};
+use crate::module::{Function, Modules};
+use crate::stream::Stream;
+use cudarc::driver::sys::{CUdevice, CUdevice_attribute as Attribute, CUuuid};
+use std::ffi::{c_char, c_int};
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// The oldest compute capability the kernels are compiled for.
+pub const OLDEST_CAPABILITY: (u32, u32) = (7, 0);
+
+/// What is known of a device without opening it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceFacts {
+    /// Counted from 0 among those `CUDA_VISIBLE_DEVICES` lets this process see.
+    pub index: u32,
+    /// The maker's name.
+    pub name: String,
+    /// Compute capability, major and minor.
+    pub capability: (u32, u32),
+    /// Number of multiprocessors.
+    pub multiprocessors: u32,
+    /// Bytes of its memory.
+    pub memory: u64,
+    /// As `nvidia-smi -L` writes it.
+    pub uuid: String,
+    /// The CUDA version of the driver: 1000 × major + 10 × minor.
+    pub driver: u32,
+}
+
+impl DeviceFacts {
+    fn of(driver: &Driver, index: u32) -> Result<(Self, CUdevice), Unavailable> {
+        let count = driver.device_count()?;
+        let ordinal = c_int::try_from(index).ok().filter(|_| index < count);
+        let ordinal = ordinal.ok_or(Unavailable::NoSuchDevice { index, count })?;
+        let mut device: CUdevice = 0;
+        // SAFETY: `device` lives through the call.
+        unsafe { driver.cuDeviceGet(&raw mut device, ordinal) }?;
+        let facts = Self {
+            index,
+            name: name(driver, device)?,
+            capability: (
+                attribute(driver, device, Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+                attribute(driver, device, Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+            ),
+            multiprocessors: attribute(driver, device, Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+            memory: memory(driver, device)?,
+            uuid: uuid(driver, device)?,
+            driver: driver.version(),
+        };
+        Ok((facts, device))
+    }
+
+    /// Whether the kernels run on it, or why not.
+    pub fn usable(&self) -> Result<(), Unavailable> {
+        if self.capability >= OLDEST_CAPABILITY {
+            return Ok(());
+        }
+        Err(Unavailable::DeviceTooOld { name: self.name.clone(), capability: self.capability })
+    }
+}
+
+/// All devices this process sees, too old ones as well; none is an error. Opens none of them.
+pub fn devices() -> Result<Vec<DeviceFacts>, Unavailable> {
+    let driver = Driver::get()?;
+    (0..driver.device_count()?).map(|index| DeviceFacts::of(driver, index).map(|(facts, _)| facts)).collect()
+}
+
+/// An open device.
+#[derive(Debug)]
+pub struct Device {
+    facts: DeviceFacts,
+    pool: Arc<Pool>,
+    budget: Arc<Budget>,
+    ring: Ring,
+    modules: Modules,
+    /// Last: what is above lies in it.
+    context: Arc<Context>,
+}
+
+impl Device {
+    /// The device of that index: the same one for all who have it open.
+    pub fn open(index: u32) -> Result<Arc<Self>, Unavailable> {
+        static OPEN: Mutex<Vec<Weak<Device>>> = Mutex::new(Vec::new());
+        // First, so that a process that was forked does not wait for a lock nobody in it holds.
+        let driver = Driver::get()?;
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(device) = open.iter().filter_map(Weak::upgrade).find(|device| device.facts.index == index)
+        {
+            return Ok(device);
+        }
+        let device = Arc::new(Self::new(driver, index)?);
+        open.retain(|other| other.strong_count() > 0);
+        open.push(Arc::downgrade(&device));
+        Ok(device)
+    }
+
+    fn new(driver: &'static Driver, index: u32) -> Result<Self, Unavailable> {
+        let (facts, device) = DeviceFacts::of(driver, index)?;
+        facts.usable()?;
+        let context = Arc::new(Context::retain(driver, device)?);
+        let pool = Pool::new(&context)?;
+        let (free, _) = context.memory()?;
+        Ok(Self {
+            pool: Arc::new(pool),
+            budget: Arc::new(Budget::new(free / 10 * 9)),
+            ring: Ring::new(&context),
+            modules: Modules::new(&context, facts.capability),
+            facts,
+            context,
+        })
+    }
+
+    /// What it is.
+    pub fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+
+    /// Its context.
+    pub fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// Makes its context current on this thread until the binding is dropped.
+    pub fn bind(&self) -> Result<Bound<'_>, DriverError> {
+        self.context.bind()
+    }
+
+    /// A stream of its own, which does not wait for the default stream.
+    pub fn stream(&self) -> Result<Stream, DriverError> {
+        Stream::new(&self.context)
+    }
+
+    /// Where device memory comes from.
+    pub fn pool(&self) -> &Arc<Pool> {
+        &self.pool
+    }
+
+    /// What may be taken from the pool; 90 % of what was free when the device was opened.
+    pub fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+
+    /// Pinned slabs for encoded bytes on their way to the device.
+    pub fn ring(&self) -> &Ring {
+        &self.ring
+    }
+
+    /// A kernel, loaded at its first use.
+    pub fn function(&self, module: &'static str, entry: &'static str) -> Result<Function, DriverError> {
+        self.modules.function(module, entry)
+    }
+}
+
+fn name(driver: &Driver, device: CUdevice) -> Result<String, DriverError> {
+    const LEN: u8 = 255;
+    let mut bytes = [0u8; LEN as usize];
+    // SAFETY: the driver writes at most so many bytes.
+    unsafe { driver.cuDeviceGetName(bytes.as_mut_ptr().cast::<c_char>(), c_int::from(LEN), device) }?;
+    let written = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
+    Ok(String::from_utf8_lossy(written).into_owned())
+}
+
+fn attribute(driver: &Driver, device: CUdevice, attribute: Attribute) -> Result<u32, DriverError> {
+    let mut value: c_int = 0;
+    // SAFETY: `value` lives through the call.
+    unsafe { driver.cuDeviceGetAttribute(&raw mut value, attribute, device) }?;
+    // Negative ones do not occur; a capability of 0 is too old, and no multiprocessors make launches of 1 block.
+    Ok(u32::try_from(value).unwrap_or(0))
+}
+
+fn memory(driver: &Driver, device: CUdevice) -> Result<u64, DriverError> {
+    let mut bytes = 0usize;
+    // SAFETY: `bytes` lives through the call.
+    unsafe { driver.cuDeviceTotalMem_v2(&raw mut bytes, device) }?;
+    Ok(bytes as u64)
+}
+
+fn uuid(driver: &Driver, device: CUdevice) -> Result<String, DriverError> {
+    let mut uuid = CUuuid { bytes: [0; 16] };
+    // SAFETY: `uuid` lives through the call.
+    unsafe { driver.cuDeviceGetUuid_v2(&raw mut uuid, device) }?;
+    let mut text = String::from("GPU");
+    for (at, byte) in uuid.bytes.into_iter().enumerate() {
+        let hyphen = if matches!(at, 0 | 4 | 6 | 8 | 10) { "-" } else { "" };
+        let [byte] = byte.to_ne_bytes();
+        // Writing to a string does not fail.
+        let _ = write!(text, "{hyphen}{byte:02x}");
+    }
+    Ok(text)
+}

@@ -1,0 +1,157 @@
+//! The one door to the CUDA driver: found, checked and opened at run time, or a value that says why not.
+//!
+//! The generated bindings of cudarc give types and signatures only. Its functions are never called: they panic where
+//! a library or a symbol is missing, and they turn the result into an enum that a newer driver's codes do not fit.
+//! [`calls`] holds pointers of our own to the same functions, all looked up before the first is called.
+//!
+//! The library is `libcuda.so.1`, which the driver installs, by the dynamic loader's own search (a library of that
+//! name which the process has loaded already is taken), then the other names cudarc knows.
+//!
+//! The functions called, all of them needed (`cuDriverGetVersion` is looked up and asked first, then the rest, then
+//! `cuInit` is called):
+//!
+//! ```text
+//! cuInit cuDriverGetVersion cuGetErrorName
+//! cuDeviceGetCount cuDeviceGet cuDeviceGetName cuDeviceGetAttribute cuDeviceTotalMem_v2 cuDeviceGetUuid_v2
+//! cuDevicePrimaryCtxRetain cuDevicePrimaryCtxRelease_v2 cuCtxGetCurrent cuCtxSetCurrent cuMemGetInfo_v2
+//! cuStreamCreate cuStreamDestroy_v2 cuStreamWaitEvent
+//! cuEventCreate cuEventDestroy_v2 cuEventRecord cuEventSynchronize cuEventQuery cuEventElapsedTime
+//! cuMemPoolCreate cuMemPoolDestroy cuMemPoolSetAttribute cuMemPoolTrimTo cuMemAllocFromPoolAsync cuMemFreeAsync
+//! cuMemHostAlloc cuMemFreeHost
+//! cuMemcpyHtoDAsync_v2 cuMemcpyDtoHAsync_v2 cuMemcpyDtoDAsync_v2 cuMemsetD8Async cuMemsetD32Async
+//! cuModuleLoadData cuModuleUnload cuModuleGetFunction cuFuncGetAttribute cuLaunchKernel
+//! ```
+//!
+//! Attributes asked of a device: compute capability major (75) and minor (76), multiprocessors (16). Of a function:
+//! threads of a CUDA block (0), static shared memory (1), registers (4). Set on a pool: the release threshold (4).
+
+#![expect(unsafe_code, reason = "calls into a library opened at run time")]
+
+mod calls;
+mod unavailable;
+
+pub use calls::CALLS;
+pub use unavailable::{DriverError, Unavailable};
+
+use calls::Calls;
+use cudarc::driver::sys;
+use libloading::Library;
+use std::ffi::{CStr, c_char, c_int, c_uint};
+use std::sync::OnceLock;
+
+/// The oldest driver that takes the PTX and the cubins of this crate: CUDA 12.0, which is 525 and newer.
+pub const OLDEST_DRIVER: u32 = 12_000;
+
+/// What a driver function returns; 0 is success.
+pub(crate) type Code = c_uint;
+
+/// The driver of this machine, opened once a process and never closed.
+#[derive(Debug)]
+pub struct Driver {
+    calls: Calls,
+    /// By number, so that codes newer than the bindings are no undefined behaviour.
+    error_name: unsafe extern "C" fn(c_uint, *mut *const c_char) -> Code,
+    version: u32,
+    pid: u32,
+    /// Last, so that nothing above outlives it.
+    _library: Library,
+}
+
+impl Driver {
+    /// The driver, opened by the first call; what that found is what later calls get.
+    pub fn get() -> Result<&'static Self, Unavailable> {
+        static DRIVER: OnceLock<Result<Driver, Unavailable>> = OnceLock::new();
+        let driver = DRIVER.get_or_init(Self::open).as_ref().map_err(Clone::clone)?;
+        driver.same_process().map_err(|_| Unavailable::Forked)?;
+        Ok(driver)
+    }
+
+    /// The newest CUDA version the driver takes: 1000 × major + 10 × minor.
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// How many devices `CUDA_VISIBLE_DEVICES` lets this process see; none is an error.
+    pub fn device_count(&self) -> Result<u32, Unavailable> {
+        let mut count: c_int = 0;
+        // SAFETY: `count` lives through the call.
+        unsafe { self.cuDeviceGetCount(&raw mut count) }?;
+        u32::try_from(count).ok().filter(|&count| count > 0).ok_or(Unavailable::NoDevice)
+    }
+
+    fn open() -> Result<Self, Unavailable> {
+        let library = open_library().ok_or(Unavailable::NoDriver)?;
+        let version = version_of(&library)?;
+        if version < OLDEST_DRIVER {
+            return Err(Unavailable::DriverTooOld { found: version, needed: OLDEST_DRIVER });
+        }
+        let missing = |call| Unavailable::Failed { call, error: "the driver library lacks it".to_owned() };
+        let calls = Calls::load(&library).map_err(missing)?;
+        // SAFETY: the signature is that of the driver's documentation, with the enum as its number.
+        let error_name = unsafe { library.get(b"cuGetErrorName\0") };
+        let error_name = *error_name.map_err(|_| missing("cuGetErrorName"))?;
+        let driver = Self { calls, error_name, version, pid: std::process::id(), _library: library };
+        // SAFETY: no pointer is passed.
+        match unsafe { driver.cuInit(0) } {
+            Err(DriverError::Call { code: NO_DEVICE, .. }) => Err(Unavailable::NoDevice),
+            other => Ok(other.map(|()| driver)?),
+        }
+    }
+
+    /// A driver that was used before a fork does not work after it, and may do harm.
+    fn same_process(&self) -> Result<(), DriverError> {
+        if std::process::id() == self.pid { Ok(()) } else { Err(DriverError::Forked) }
+    }
+
+    fn check(&self, call: &'static str, code: Code) -> Result<(), DriverError> {
+        if code == 0 { Ok(()) } else { Err(DriverError::Call { call, code, name: self.name_of(code) }) }
+    }
+
+    fn name_of(&self, code: Code) -> String {
+        let mut name = std::ptr::null();
+        // SAFETY: `name` lives through the call; the function takes any number.
+        let found = unsafe { (self.error_name)(code, &raw mut name) };
+        if found != 0 || name.is_null() {
+            return "an unknown error".to_owned();
+        }
+        // SAFETY: the driver gives a string of its own that ends with 0 and is never freed.
+        unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned()
+    }
+}
+
+const NO_DEVICE: Code = sys::CUresult::CUDA_ERROR_NO_DEVICE as Code;
+
+fn open_library() -> Option<Library> {
+    let first = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
+    let names = std::iter::once(first.to_owned()).chain(cudarc::get_lib_name_candidates("cuda"));
+    // SAFETY: what the driver's library runs when it is loaded is what every CUDA program lets it run.
+    names.into_iter().find_map(|name| unsafe { Library::new(name) }.ok())
+}
+
+/// Before anything else, so that an old driver is called old and not incomplete.
+fn version_of(library: &Library) -> Result<u32, Unavailable> {
+    const CALL: &str = "cuDriverGetVersion";
+    let failed = |error: String| Unavailable::Failed { call: CALL, error };
+    let mut version: c_int = 0;
+    // SAFETY: the signature is that of the driver's documentation, and `version` lives through the call.
+    let code = unsafe {
+        library
+            .get::<unsafe extern "C" fn(*mut c_int) -> Code>(CALL.as_bytes())
+            .map(|call| call(&raw mut version))
+    };
+    match code {
+        Ok(0) => u32::try_from(version).map_err(|_| failed(format!("it says {version}"))),
+        Ok(code) => Err(failed(format!("error {code}"))),
+        Err(_) => Err(failed("the driver library lacks it".to_owned())),
+    }
+}
+
+/// A handle of the driver's, which any thread may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Handle<T>(pub(crate) *mut T);
+
+// SAFETY: the driver's functions are safe to call from many threads, and what a handle points at is reached by
+// them alone.
+unsafe impl<T> Send for Handle<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Handle<T> {}

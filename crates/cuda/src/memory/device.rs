@@ -1,0 +1,318 @@
+//! Device memory from one stream-ordered pool of our own, counted, freed in the order of the stream it was taken on.
+//!
+//! Whoever uses a buffer on another stream makes that stream wait for the buffer's before its first use, and the
+//! buffer's wait for the other before the buffer is dropped (`Stream::wait_for`).
+
+#![expect(unsafe_code, reason = "calls of the driver")]
+
+use super::pinned::{InFlight, Pinned};
+use crate::device::Context;
+use crate::driver::{DriverError, Handle};
+use crate::stream::{Event, Stream};
+use cudarc::driver::sys::{
+    CUdeviceptr, CUmemAllocationHandleType, CUmemAllocationType, CUmemLocation, CUmemLocationType,
+    CUmemPool_attribute, CUmemPoolHandle_st, CUmemPoolProps, CUmemoryPool,
+};
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Where device memory comes from. What is freed goes back to the driver at the next wait unless it is told to keep.
+#[derive(Debug)]
+pub struct Pool {
+    handle: Handle<CUmemPoolHandle_st>,
+    current: AtomicU64,
+    peak: AtomicU64,
+    allocations: AtomicU64,
+    context: Arc<Context>,
+}
+
+impl Pool {
+    pub(crate) fn new(context: &Arc<Context>) -> Result<Self, DriverError> {
+        let _bound = context.bind()?;
+        let properties = CUmemPoolProps {
+            allocType: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
+            handleTypes: CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE,
+            location: CUmemLocation {
+                type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
+                id: context.device(),
+            },
+            win32SecurityAttributes: std::ptr::null_mut(),
+            reserved: [0; 64],
+        };
+        let mut handle: CUmemoryPool = std::ptr::null_mut();
+        // SAFETY: both live through the call.
+        unsafe { context.driver().cuMemPoolCreate(&raw mut handle, &raw const properties) }?;
+        let pool = Self {
+            handle: Handle(handle),
+            current: AtomicU64::new(0),
+            peak: AtomicU64::new(0),
+            allocations: AtomicU64::new(0),
+            context: Arc::clone(context),
+        };
+        pool.keep(0)?;
+        Ok(pool)
+    }
+
+    /// Bytes that stay with the pool when they are free; the rest goes back to the driver at the next wait.
+    pub fn keep(&self, bytes: u64) -> Result<(), DriverError> {
+        let mut bytes = bytes;
+        let value = (&raw mut bytes).cast::<c_void>();
+        let attribute = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+        // SAFETY: the attribute is a 64-bit number, and `bytes` lives through the call.
+        unsafe { self.context.driver().cuMemPoolSetAttribute(self.handle.0, attribute, value) }
+    }
+
+    /// Gives what is free back to the driver, but for so many bytes.
+    pub fn trim(&self, keep: usize) -> Result<(), DriverError> {
+        let _bound = self.context.bind()?;
+        // SAFETY: the pool lives.
+        unsafe { self.context.driver().cuMemPoolTrimTo(self.handle.0, keep) }
+    }
+
+    /// Memory that may be used by what is queued on the stream from now on, aligned to 256 bytes and not initialised.
+    pub fn alloc(self: &Arc<Self>, stream: &Stream, len: u64) -> Result<DeviceBuffer, DriverError> {
+        let mut address: CUdeviceptr = 0;
+        if len > 0 {
+            let _bound = self.context.bind()?;
+            // One that the machine cannot even name is refused by the driver.
+            let size = usize::try_from(len).unwrap_or(usize::MAX);
+            // SAFETY: `address` lives through the call, as do the handles.
+            unsafe {
+                self.context.driver().cuMemAllocFromPoolAsync(
+                    &raw mut address,
+                    size,
+                    self.handle.0,
+                    stream.handle(),
+                )
+            }?;
+            let now = self.current.fetch_add(len, Ordering::Relaxed).saturating_add(len);
+            self.peak.fetch_max(now, Ordering::Relaxed);
+            self.allocations.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(DeviceBuffer { address, len, stream: stream.clone(), pool: Arc::clone(self) })
+    }
+
+    /// Bytes in buffers that live.
+    pub fn current(&self) -> u64 {
+        self.current.load(Ordering::Relaxed)
+    }
+
+    /// The most there ever was at once.
+    pub fn peak(&self) -> u64 {
+        self.peak.load(Ordering::Relaxed)
+    }
+
+    /// Starts counting the peak anew.
+    pub fn reset_peak(&self) {
+        self.peak.store(self.current(), Ordering::Relaxed);
+    }
+
+    /// How many buffers were ever made.
+    pub fn allocations(&self) -> u64 {
+        self.allocations.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        let Ok(_bound) = self.context.bind() else { return };
+        // SAFETY: every buffer has held the pool, so all are freed, or will be by what is queued.
+        let _ = unsafe { self.context.driver().cuMemPoolDestroy(self.handle.0) };
+    }
+}
+
+/// Device memory, freed on its stream when dropped.
+#[derive(Debug)]
+pub struct DeviceBuffer {
+    address: CUdeviceptr,
+    len: u64,
+    stream: Stream,
+    pool: Arc<Pool>,
+}
+
+impl DeviceBuffer {
+    /// Where it starts; 0 where it has no bytes.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Number of bytes.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The stream it is freed on.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// It is freed on that stream from now on, in the order of what is queued there.
+    pub fn set_stream(&mut self, stream: &Stream) {
+        self.stream = stream.clone();
+    }
+
+    /// The address of a part of it.
+    pub fn part(&self, offset: u64, len: u64) -> Result<u64, DriverError> {
+        let inside = offset.checked_add(len).is_some_and(|end| end <= self.len);
+        let out_of_bounds = DriverError::OutOfBounds { offset, len, size: self.len };
+        if inside { Ok(self.address.saturating_add(offset)) } else { Err(out_of_bounds) }
+    }
+
+    /// Queues setting a part to one byte.
+    pub fn fill(&self, stream: &Stream, offset: u64, len: u64, byte: u8) -> Result<(), DriverError> {
+        let address = self.part(offset, len)?;
+        let Some(count) = count(len) else { return Ok(()) };
+        let _bound = self.pool.context.bind()?;
+        // SAFETY: the part lies in the buffer.
+        unsafe { self.pool.context.driver().cuMemsetD8Async(address, byte, count, stream.handle()) }
+    }
+
+    /// Queues setting `words` numbers of 32 bits from `offset` on, a multiple of 4.
+    pub fn fill_u32(&self, stream: &Stream, offset: u64, words: u64, value: u32) -> Result<(), DriverError> {
+        let address = self.part(offset, words.saturating_mul(4))?;
+        let Some(count) = count(words) else { return Ok(()) };
+        let _bound = self.pool.context.bind()?;
+        // SAFETY: the part lies in the buffer.
+        unsafe { self.pool.context.driver().cuMemsetD32Async(address, value, count, stream.handle()) }
+    }
+
+    /// Queues a copy of the first `len` bytes of `from`, which comes back when it is done.
+    pub fn upload(
+        &self,
+        stream: &Stream,
+        offset: u64,
+        from: Pinned,
+        len: usize,
+    ) -> Result<InFlight, DriverError> {
+        let bytes = from.get(..len).ok_or_else(|| out_of(&from, len))?;
+        let (address, source) = (self.part(offset, len as u64)?, bytes.as_ptr());
+        let event = Event::new(&self.pool.context)?;
+        if len > 0 {
+            // SAFETY: `InFlight` holds the pinned memory until the copy is done.
+            unsafe { copy_in(stream, address, source, len) }?;
+        }
+        InFlight::record(from, event, stream)
+    }
+
+    /// Queues a copy into the first `len` bytes of `to`, which comes back when it is done.
+    pub fn download(
+        &self,
+        stream: &Stream,
+        offset: u64,
+        mut to: Pinned,
+        len: usize,
+    ) -> Result<InFlight, DriverError> {
+        let size = to.len();
+        let bytes = to.get_mut(..len);
+        let target = bytes.map(<[u8]>::as_mut_ptr).ok_or(DriverError::OutOfBounds {
+            offset: 0,
+            len: len as u64,
+            size: size as u64,
+        })?;
+        let address = self.part(offset, len as u64)?;
+        let event = Event::new(&self.pool.context)?;
+        if len > 0 {
+            // SAFETY: `InFlight` holds the pinned memory until the copy is done.
+            unsafe { copy_out(stream, target, address, len) }?;
+        }
+        InFlight::record(to, event, stream)
+    }
+
+    /// Queues a copy of host memory into a part.
+    ///
+    /// # Safety
+    /// `from` must stay as it is until the copy is done.
+    pub(super) unsafe fn copy_from(
+        &self,
+        stream: &Stream,
+        offset: u64,
+        from: &[u8],
+    ) -> Result<(), DriverError> {
+        let address = self.part(offset, from.len() as u64)?;
+        // SAFETY: the part lies in the buffer; the rest is the caller's.
+        unsafe { copy_in(stream, address, from.as_ptr(), from.len()) }
+    }
+
+    /// Copies a part into ordinary memory and waits for it.
+    pub fn read(&self, stream: &Stream, offset: u64, to: &mut [u8]) -> Result<(), DriverError> {
+        let address = self.part(offset, to.len() as u64)?;
+        if to.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: `to` is borrowed until the wait below is over.
+        unsafe { copy_out(stream, to.as_mut_ptr(), address, to.len()) }?;
+        stream.synchronize()
+    }
+
+    /// Copies ordinary memory into a part and waits for it.
+    pub fn write(&self, stream: &Stream, offset: u64, from: &[u8]) -> Result<(), DriverError> {
+        let address = self.part(offset, from.len() as u64)?;
+        if from.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: `from` is borrowed until the wait below is over.
+        unsafe { copy_in(stream, address, from.as_ptr(), from.len()) }?;
+        stream.synchronize()
+    }
+}
+
+impl Drop for DeviceBuffer {
+    fn drop(&mut self) {
+        if self.len == 0 {
+            return;
+        }
+        self.pool.current.fetch_sub(self.len, Ordering::Relaxed);
+        let Ok(_bound) = self.pool.context.bind() else { return };
+        // Where it fails the context is lost, and all its memory with it.
+        // SAFETY: nobody else frees it; what is queued on its stream before uses it before.
+        let _ = unsafe { self.pool.context.driver().cuMemFreeAsync(self.address, self.stream.handle()) };
+    }
+}
+
+/// Queues a copy of host memory to the device.
+///
+/// # Safety
+/// `from` must be readable and unchanged, and `to` memory of the device, both `len` bytes, until the copy is done.
+pub unsafe fn copy_in(stream: &Stream, to: u64, from: *const u8, len: usize) -> Result<(), DriverError> {
+    let context = stream.context();
+    let _bound = context.bind()?;
+    // SAFETY: the caller's.
+    unsafe { context.driver().cuMemcpyHtoDAsync_v2(to, from.cast(), len, stream.handle()) }
+}
+
+/// Queues a copy of device memory to the host.
+///
+/// # Safety
+/// `to` must be writable and untouched, and `from` memory of the device, both `len` bytes, until the copy is done.
+pub unsafe fn copy_out(stream: &Stream, to: *mut u8, from: u64, len: usize) -> Result<(), DriverError> {
+    let context = stream.context();
+    let _bound = context.bind()?;
+    // SAFETY: the caller's.
+    unsafe { context.driver().cuMemcpyDtoHAsync_v2(to.cast(), from, len, stream.handle()) }
+}
+
+/// Queues a copy within the device's memory.
+///
+/// # Safety
+/// Both must be memory of the device, `len` bytes, that does not overlap, until the copy is done.
+pub unsafe fn copy_within(stream: &Stream, to: u64, from: u64, len: usize) -> Result<(), DriverError> {
+    let context = stream.context();
+    let _bound = context.bind()?;
+    // SAFETY: the caller's.
+    unsafe { context.driver().cuMemcpyDtoDAsync_v2(to, from, len, stream.handle()) }
+}
+
+/// A count the driver takes; `None` where there is nothing to do. It lies in a buffer, so it is one of this machine.
+fn count(len: u64) -> Option<usize> {
+    usize::try_from(len).ok().filter(|&len| len > 0)
+}
+
+fn out_of(memory: &Pinned, len: usize) -> DriverError {
+    DriverError::OutOfBounds { offset: 0, len: len as u64, size: memory.len() as u64 }
+}

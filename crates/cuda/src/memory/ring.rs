@@ -1,0 +1,224 @@
+//! The ring: pinned slabs that reader threads fill and that are copied to the device, one copy a slab.
+//!
+//! Pinning is slow, so slabs are made when first needed and kept while the device is open. A slab that was sent comes
+//! back by itself when its copy is done: whoever takes it next waits for that, so nobody else has to.
+
+#![expect(unsafe_code, reason = "copies that outlive the call")]
+
+use super::device::DeviceBuffer;
+use super::pinned::Pinned;
+use crate::device::Context;
+use crate::driver::DriverError;
+use crate::stream::{Event, Stream};
+use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut, Range};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use strile_engine::Cancel;
+
+/// Bytes of a slab for encoded blocks.
+pub const SLAB_LEN: usize = 4 << 20;
+
+/// Bytes behind them, so that what kernels may read past a block can be copied with it.
+pub const SLAB_TAIL: usize = 64;
+
+/// How many slabs a device has at most.
+pub const SLABS: usize = 32;
+
+/// How often a thread that waits for a slab looks whether it was cancelled.
+const LOOKS_EVERY: Duration = Duration::from_millis(10);
+
+/// The slabs of a device.
+#[derive(Debug)]
+pub struct Ring {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    returned: Condvar,
+    most: usize,
+    context: Arc<Context>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Slabs nobody holds, the one that came back first in front.
+    free: VecDeque<Memory>,
+    made: usize,
+}
+
+#[derive(Debug)]
+struct Memory {
+    pinned: Pinned,
+    /// After the last copy.
+    sent: Event,
+    /// Whether that copy may still be on its way.
+    in_flight: bool,
+}
+
+impl Ring {
+    pub(crate) fn new(context: &Arc<Context>) -> Self {
+        Self::with(context, SLABS)
+    }
+
+    /// A ring of another size.
+    pub fn with(context: &Arc<Context>, most: usize) -> Self {
+        let (state, returned) = (Mutex::default(), Condvar::new());
+        Self { shared: Arc::new(Shared { state, returned, most: most.max(1), context: Arc::clone(context) }) }
+    }
+
+    /// A slab, after waiting where all are in use; `None` when cancelled.
+    pub fn take(&self, cancel: &Cancel) -> Result<Option<Slab>, DriverError> {
+        let shared = &self.shared;
+        // Also what makes a forked process fail here and not wait for ever.
+        let _bound = shared.context.bind()?;
+        let mut state = shared.lock();
+        while !cancel.is_cancelled() {
+            if let Some(memory) = state.take_ready()? {
+                return Ok(Some(shared.lend(memory)));
+            }
+            if state.made < shared.most {
+                state.made += 1;
+                drop(state);
+                return shared.make().map(Some);
+            }
+            if let Some(memory) = state.free.pop_front() {
+                drop(state);
+                // Lent before the wait, so that it comes back where the wait fails.
+                let mut slab = shared.lend(memory);
+                if let Some(memory) = &mut slab.memory {
+                    memory.arrive()?;
+                }
+                return Ok(Some(slab));
+            }
+            let waited = shared.returned.wait_timeout(state, LOOKS_EVERY);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Ok(None)
+    }
+
+    /// How many slabs are pinned.
+    pub fn made(&self) -> usize {
+        self.shared.lock().made
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lend(self: &Arc<Self>, memory: Memory) -> Slab {
+        Slab { memory: Some(memory), shared: Arc::clone(self) }
+    }
+
+    /// One more slab, counted before.
+    fn make(self: &Arc<Self>) -> Result<Slab, DriverError> {
+        let made = Pinned::new(&self.context, SLAB_LEN + SLAB_TAIL)
+            .and_then(|pinned| Ok(Memory { pinned, sent: Event::new(&self.context)?, in_flight: false }));
+        if made.is_err() {
+            self.unmake();
+        }
+        made.map(|memory| self.lend(memory))
+    }
+
+    /// Another may be made for one that is not there any more.
+    fn unmake(&self) {
+        self.lock().made -= 1;
+        self.returned.notify_one();
+    }
+}
+
+impl State {
+    /// A slab that can be written at once.
+    fn take_ready(&mut self) -> Result<Option<Memory>, DriverError> {
+        // Copies end about in the order the slabs came back: where the first is not done, none is.
+        let Some(first) = self.free.front_mut() else { return Ok(None) };
+        first.in_flight = first.in_flight && !first.sent.happened()?;
+        Ok(if first.in_flight { None } else { self.free.pop_front() })
+    }
+}
+
+impl Memory {
+    /// Waits until no copy reads it.
+    fn arrive(&mut self) -> Result<(), DriverError> {
+        if self.in_flight {
+            self.sent.synchronize()?;
+            self.in_flight = false;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // Before the memory is freed. An error means that the context is lost: nothing in it runs any more.
+        let _ = self.arrive();
+    }
+}
+
+/// A slab that this holder alone reads and writes; back in the ring when sent or dropped.
+#[derive(Debug)]
+pub struct Slab {
+    /// `None` once it has left this slab for the ring.
+    memory: Option<Memory>,
+    shared: Arc<Shared>,
+}
+
+impl Slab {
+    /// Queues a copy of a part of it to `offset` of a buffer and gives the slab back to the ring, which knows when the
+    /// copy is done.
+    pub fn send(
+        mut self,
+        stream: &Stream,
+        part: Range<usize>,
+        to: &DeviceBuffer,
+        offset: u64,
+    ) -> Result<(), DriverError> {
+        let Some(memory) = &mut self.memory else { return Ok(()) };
+        let out_of_bounds = DriverError::OutOfBounds {
+            offset: part.start as u64,
+            len: part.len() as u64,
+            size: memory.pinned.len() as u64,
+        };
+        let from = memory.pinned.get(part).ok_or(out_of_bounds)?;
+        if from.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the slab is in the ring as one in flight, or forgotten, until the copy is done.
+        unsafe { to.copy_from(stream, offset, from) }?;
+        memory.in_flight = true;
+        if let Err(error) = memory.sent.record(stream) {
+            // Nobody can tell when the copy is done, so this memory is never used again, nor freed.
+            std::mem::forget(self.memory.take());
+            self.shared.unmake();
+            return Err(error);
+        }
+        Ok(())
+    }
+}
+
+impl Deref for Slab {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.memory.as_ref().map_or(&[], |memory| &memory.pinned)
+    }
+}
+
+impl DerefMut for Slab {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        self.memory.as_mut().map_or(&mut [], |memory| &mut memory.pinned)
+    }
+}
+
+impl Drop for Slab {
+    fn drop(&mut self) {
+        if let Some(memory) = self.memory.take() {
+            self.shared.lock().free.push_back(memory);
+            self.shared.returned.notify_one();
+        }
+    }
+}

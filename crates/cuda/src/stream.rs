@@ -1,0 +1,167 @@
+//! Streams and events, freed with their owners.
+//!
+//! Nothing here waits for a whole device, and no stream is the default one. Dropping either while work is queued is
+//! safe: the driver lets that work end and frees the handle afterwards.
+
+#![expect(unsafe_code, reason = "calls of the driver")]
+
+use crate::device::Context;
+use crate::driver::{DriverError, Handle};
+use cudarc::driver::sys::{
+    CUevent, CUevent_flags, CUevent_st, CUresult, CUstream, CUstream_flags, CUstream_st,
+};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A queue of work on the device. Clones are the same stream.
+#[derive(Debug, Clone)]
+pub struct Stream(Arc<Owner>);
+
+#[derive(Debug)]
+struct Owner {
+    handle: Handle<CUstream_st>,
+    context: Arc<Context>,
+}
+
+impl Stream {
+    /// A stream that does not wait for the default stream.
+    pub fn new(context: &Arc<Context>) -> Result<Self, DriverError> {
+        let _bound = context.bind()?;
+        let mut handle: CUstream = std::ptr::null_mut();
+        let flags = CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
+        // SAFETY: `handle` lives through the call, and the context is bound.
+        unsafe { context.driver().cuStreamCreate(&raw mut handle, flags) }?;
+        Ok(Self(Arc::new(Owner { handle: Handle(handle), context: Arc::clone(context) })))
+    }
+
+    /// Its context.
+    pub fn context(&self) -> &Arc<Context> {
+        &self.0.context
+    }
+
+    pub(crate) fn handle(&self) -> CUstream {
+        self.0.handle.0
+    }
+
+    /// What is queued from now on waits for the event, as it was last recorded.
+    pub fn wait_on(&self, event: &Event) -> Result<(), DriverError> {
+        let _bound = self.context().bind()?;
+        // SAFETY: both handles live; the driver keeps what it needs of the event.
+        unsafe { self.context().driver().cuStreamWaitEvent(self.handle(), event.handle.0, 0) }
+    }
+
+    /// What is queued here from now on waits for all that is queued on `other` so far.
+    pub fn wait_for(&self, other: &Self) -> Result<(), DriverError> {
+        self.wait_on(&other.record()?)
+    }
+
+    /// An event after all that is queued so far.
+    pub fn record(&self) -> Result<Event, DriverError> {
+        let event = Event::new(self.context())?;
+        event.record(self)?;
+        Ok(event)
+    }
+
+    /// An event after all that is queued so far, that knows its time.
+    pub fn record_timed(&self) -> Result<Event, DriverError> {
+        let event = Event::timed(self.context())?;
+        event.record(self)?;
+        Ok(event)
+    }
+
+    /// Waits until all that is queued so far is done; tells of work that failed.
+    pub fn synchronize(&self) -> Result<(), DriverError> {
+        self.record()?.synchronize()
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        let Ok(_bound) = self.context.bind() else { return };
+        // Errors of work still queued belong to those who wait for it.
+        // SAFETY: nobody else has the handle.
+        let _ = unsafe { self.context.driver().cuStreamDestroy_v2(self.handle.0) };
+    }
+}
+
+/// A point in a stream.
+#[derive(Debug)]
+pub struct Event {
+    handle: Handle<CUevent_st>,
+    context: Arc<Context>,
+}
+
+/// How long a wait looks again and again before it sleeps: waking up costs about as much.
+const LOOKS_FOR: Duration = Duration::from_micros(50);
+
+impl Event {
+    /// An event without a time, which is cheaper.
+    pub fn new(context: &Arc<Context>) -> Result<Self, DriverError> {
+        Self::with(context, CUevent_flags::CU_EVENT_DISABLE_TIMING as u32)
+    }
+
+    /// An event that knows when it happened.
+    pub fn timed(context: &Arc<Context>) -> Result<Self, DriverError> {
+        Self::with(context, CUevent_flags::CU_EVENT_DEFAULT as u32)
+    }
+
+    fn with(context: &Arc<Context>, flags: u32) -> Result<Self, DriverError> {
+        let _bound = context.bind()?;
+        let mut handle: CUevent = std::ptr::null_mut();
+        let flags = flags | CUevent_flags::CU_EVENT_BLOCKING_SYNC as u32;
+        // SAFETY: `handle` lives through the call, and the context is bound.
+        unsafe { context.driver().cuEventCreate(&raw mut handle, flags) }?;
+        Ok(Self { handle: Handle(handle), context: Arc::clone(context) })
+    }
+
+    /// Moves it behind all that is queued on the stream so far.
+    pub fn record(&self, stream: &Stream) -> Result<(), DriverError> {
+        let _bound = self.context.bind()?;
+        // SAFETY: both handles live.
+        unsafe { self.context.driver().cuEventRecord(self.handle.0, stream.handle()) }
+    }
+
+    /// Whether it has happened; tells of work before it that failed. One that was never recorded has.
+    pub fn happened(&self) -> Result<bool, DriverError> {
+        let _bound = self.context.bind()?;
+        // SAFETY: the handle lives.
+        match unsafe { self.context.driver().cuEventQuery(self.handle.0) } {
+            Ok(()) => Ok(true),
+            Err(error) if error.is(CUresult::CUDA_ERROR_NOT_READY) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Waits until it has happened; tells of work before it that failed.
+    pub fn synchronize(&self) -> Result<(), DriverError> {
+        let start = Instant::now();
+        while start.elapsed() < LOOKS_FOR {
+            if self.happened()? {
+                return Ok(());
+            }
+            std::hint::spin_loop();
+        }
+        let _bound = self.context.bind()?;
+        // SAFETY: the handle lives.
+        unsafe { self.context.driver().cuEventSynchronize(self.handle.0) }
+    }
+
+    /// Time from `earlier` to this, both timed and both happened.
+    pub fn since(&self, earlier: &Self) -> Result<Duration, DriverError> {
+        let _bound = self.context.bind()?;
+        let mut milliseconds = 0f32;
+        // SAFETY: both handles live, and so does `milliseconds` through the call.
+        unsafe {
+            self.context.driver().cuEventElapsedTime(&raw mut milliseconds, earlier.handle.0, self.handle.0)
+        }?;
+        Ok(Duration::try_from_secs_f64(f64::from(milliseconds) / 1000.0).unwrap_or_default())
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        let Ok(_bound) = self.context.bind() else { return };
+        // SAFETY: nobody else has the handle; one that has not happened yet is freed when it has.
+        let _ = unsafe { self.context.driver().cuEventDestroy_v2(self.handle.0) };
+    }
+}
