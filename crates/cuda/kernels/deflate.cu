@@ -1,0 +1,193 @@
+// Deflate in a zlib frame (RFC 1950, 1951): one CUDA block of two warps decodes one block of an image.
+//
+// Warp 0 reads block headers and decodes tokens into lists, a batch at a time; warp 1 meanwhile turns the batch before
+// into output. Lists are double-buffered, so there is one barrier a batch. Says FAULT_NONE only where the zlib header,
+// the stream, its length and its Adler-32 are all right; bytes after the checksum are left, as on the host.
+#include "abi.h"
+#include "deflate_header.cuh"
+#include "lz_copy.cuh"
+
+#define DEFLATE_THREADS 64
+#define LISTS (32 * LIST_SLOTS)
+
+enum BatchKind : u32 { BATCH_LISTS, BATCH_STORED };
+
+// What warp 0 hands to warp 1.
+struct Batch {
+  u32 kind;
+  u32 lists;      // LISTS: how many
+  u32 fault;      // decoding ended with it; what else is said here counts all the same
+  u32 last;       // nothing comes after
+  u32 adler;      // of the last: the checksum that the stream has
+  u32 len;        // STORED: bytes
+  u64 from;       // STORED: offset of the first
+  u8 slots[32];   // LISTS: slots of each
+};
+
+struct DeflateShared {
+  u32 tables[TABLE_ENTRIES];
+  alignas(16) u16 lists[2][LISTS + 8];
+  alignas(16) u8 ring[RING];
+  u8 lengths[320];
+  Batch batches[2];
+  u32 over[2];  // by turns: warp 1 took the last batch, or found a fault
+};
+
+static_assert(sizeof(CodeWork) <= sizeof(u16) * LISTS, "tables are built in the memory of the lists");
+static_assert(sizeof(DeflateShared) <= 28160, "eight of them on a multiprocessor of 228 KiB, 1 KiB each reserved");
+
+enum Tables : u32 { TABLES_NONE, TABLES_FIXED, TABLES_DYNAMIC };
+
+// Warp 0's state between batches; the same in all lanes.
+struct Decoder {
+  Stream in;
+  Pace pace;
+  u32 tables;    // which ones are built
+  bool inside;   // a block of codes
+  bool final;    // it is the last
+  bool over;     // the last batch is made
+};
+
+DEVICE u32 end_of_stream(Decoder& decoder, Batch& batch, u32 lane) {
+  const u8* at = (const u8*)decoder.in.words + (decoder.in.bit + 7) / 8;
+  decoder.over = true;
+  if (lane == 0) {
+    batch.last = 1;
+    batch.adler = (u32)__ldg(at) << 24 | (u32)__ldg(at + 1) << 16 | (u32)__ldg(at + 2) << 8 | __ldg(at + 3);
+  }
+  return FAULT_NONE;
+}
+
+DEVICE u32 read_stored(Decoder& decoder, Batch& batch, u32 lane) {
+  Stream& in = decoder.in;
+  in.bit = (in.bit + 7) & ~(u64)7;
+  if (in.bit + 32 > in.end) return FAULT_INPUT_TRUNCATED;
+  u32 both = bits_at(in.words, in.bit), len = both & 0xFFFF;
+  if ((both >> 16 ^ len) != 0xFFFF) return FAULT_CORRUPT;
+  in.bit += 32;
+  if (in.bit + len * 8 > in.end) return FAULT_INPUT_TRUNCATED;
+  if (lane == 0) {
+    batch.kind = BATCH_STORED;
+    batch.from = in.bit / 8;
+    batch.len = len;
+  }
+  in.bit += len * 8;
+  return decoder.final ? end_of_stream(decoder, batch, lane) : FAULT_NONE;
+}
+
+// Makes one batch. All lanes of warp 0; `lists` is free memory for it.
+DEVICE u32 make_batch(Decoder& decoder, DeflateShared& shared, u16* lists, Batch& batch, u32 lane) {
+  Stream& in = decoder.in;
+  if (!decoder.inside) {
+    if (in.bit + 3 > in.end) return FAULT_INPUT_TRUNCATED;
+    u32 header = bits_at(in.words, in.bit);
+    in.bit += 3;
+    decoder.final = header & 1;
+    u32 type = header >> 1 & 3;
+    if (type == 0) return read_stored(decoder, batch, lane);
+    CodeWork& work = *(CodeWork*)lists;
+    if (type == 1 && decoder.tables != TABLES_FIXED) {
+      if (!build_fixed(shared.tables, shared.lengths, work, lane)) return FAULT_CORRUPT;
+    } else if (type == 2) {
+      if (!read_dynamic(in, shared.tables, lists + lane * LIST_SLOTS, shared.lengths, work, lane)) return FAULT_CORRUPT;
+    } else if (type == 3) {
+      return FAULT_CORRUPT;
+    }
+    decoder.tables = type == 1 ? TABLES_FIXED : TABLES_DYNAMIC;
+    decoder.inside = true;
+    __syncwarp();
+  }
+  BitsFrom bits = bits_ahead(in);
+  u32 from = (u32)in.bit & 31;
+  if (from >= bits.end) return FAULT_INPUT_TRUNCATED;
+  Pace pace = decoder.pace;
+  // What is left, in equal parts.
+  pace.span = min(pace.span, max((bits.end - from + 31) / 32, 128u));
+  Walk mine;
+  u32 last = walk_batch(shared.tables, lists + lane * LIST_SLOTS, bits, LITERALS_ROOT, from, pace, lane, mine);
+  u32 stop = __shfl_sync(ALL_LANES, mine.stop, last), end = __shfl_sync(ALL_LANES, mine.end, last);
+  in.bit += end - from;
+  batch.slots[lane] = lane <= last ? (u8)mine.slots : 0;
+  if (lane == 0) batch.lists = last + 1;
+  if (stop == STOP_INVALID) return FAULT_CORRUPT;
+  if (end > bits.end || (stop != STOP_END && end == bits.end)) return FAULT_INPUT_TRUNCATED;
+
+  decoder.pace.run_in = pace.run_in;
+  bool many = __any_sync(ALL_LANES, lane <= last && mine.slots > LIST_SLOTS * 3 / 4);
+  if (stop == STOP_FULL) {
+    decoder.pace.span = max(decoder.pace.span * 3 / 4, 128u);
+  } else if (!many && pace.span == decoder.pace.span) {
+    decoder.pace.span = min(decoder.pace.span + decoder.pace.span / 8, 2048u);
+  }
+  if (stop == STOP_END) {
+    decoder.inside = false;
+    if (decoder.final) return end_of_stream(decoder, batch, lane);
+  }
+  return FAULT_NONE;
+}
+
+// Takes one batch; true where it is the last one to take, with the verdict in `fault`. All lanes of warp 1.
+DEVICE bool take_batch(Output& out, const Batch& batch, const u16* lists, const u8* words, u32 lane, u32& fault) {
+  if (batch.kind == BATCH_STORED) {
+    if (!append(out, words + batch.from, batch.len, lane)) fault = FAULT_OUTPUT_SURPLUS;
+  } else {
+    u32 count = batch.lists;
+    for (u32 i = 0; i < count && fault == FAULT_NONE; ++i) {
+      fault = append_list(out, lists + i * LIST_SLOTS, batch.slots[i], lane);
+    }
+  }
+  if (fault == FAULT_NONE) fault = batch.fault;
+  if (fault != FAULT_NONE) return true;
+  if (!batch.last) return false;
+  u32 adler = finish(out, lane);
+  fault = out.head != out.len ? FAULT_OUTPUT_SHORT : adler != batch.adler ? FAULT_CHECKSUM : FAULT_NONE;
+  return true;
+}
+
+DEVICE u32 zlib_header(const u8* src, u32 len) {
+  if (len < 7) return FAULT_INPUT_TRUNCATED;
+  u32 method = __ldg(src), flags = __ldg(src + 1);
+  bool right = (method & 15) == 8 && method >> 4 <= 7 && (method << 8 | flags) % 31 == 0 && (flags & 0x20) == 0;
+  return right ? FAULT_NONE : FAULT_CORRUPT;
+}
+
+KERNEL(deflate_decode, DEFLATE_THREADS, DecodeArgs) {
+  SHARED(DeflateShared, shared);
+  const DecodeBlock block = args.blocks[blockIdx.x];
+  u32 lane = threadIdx.x & 31;
+  bool decodes = threadIdx.x < 32;
+  u32 fault = zlib_header(args.encoded + block.src, block.src_len);
+  if (fault != FAULT_NONE) {
+    if (threadIdx.x == 0) args.statuses[block.status] = fault;
+    return;
+  }
+  const u8* words = args.encoded + (block.src & ~(u64)3);
+  u64 first = (block.src & 3) * 8;
+  Decoder decoder = {{(const u32*)words, first + 16, first + (u64)(block.src_len - 4) * 8},
+                     {768, 192}, TABLES_NONE, false, false, false};
+  Output out = {args.decoded + block.dst, shared.ring, block.dst_len, 0, 0, {0, 0}};
+
+  // In turn k warp 0 makes batch k and warp 1 takes batch k - 1.
+  for (u32 turn = 0;; ++turn) {
+    u32 side = turn & 1;
+    if (decodes && !decoder.over) {
+      Batch& batch = shared.batches[side];
+      if (lane == 0) {
+        batch.kind = BATCH_LISTS;
+        batch.lists = batch.last = batch.adler = 0;
+      }
+      __syncwarp();
+      u32 wrong = make_batch(decoder, shared, shared.lists[side], batch, lane);
+      decoder.over = decoder.over || wrong != FAULT_NONE;
+      if (lane == 0) batch.fault = wrong;
+    } else if (!decodes) {
+      bool over = turn != 0 && take_batch(out, shared.batches[side ^ 1], shared.lists[side ^ 1], words, lane, fault);
+      if (lane == 0) {
+        shared.over[side] = over;
+        if (over) args.statuses[block.status] = fault;
+      }
+    }
+    __syncthreads();
+    if (shared.over[side]) return;
+  }
+}
