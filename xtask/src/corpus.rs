@@ -39,6 +39,11 @@ impl Corpus {
         Ok(Some(Self { checker, files: PathBuf::from(printed.trim()) }))
     }
 
+    /// The folder with `manifest.json`, `files` and `hostile`.
+    pub fn folder(&self) -> &Path {
+        &self.files
+    }
+
     /// Runs every case, shows the checker's summary and holds its passes against the floor.
     pub fn check(&self, workspace: &Workspace, rest: &[String]) -> Result<(), Failure> {
         let python = venv::CHECKS.python(workspace)?;

@@ -7,6 +7,8 @@ mod bench;
 mod corpus;
 mod failure;
 mod file_size;
+mod gpu_bundle;
+mod gpu_verified;
 mod licences;
 mod process;
 mod ran;
@@ -28,6 +30,8 @@ usage: cargo xtask CHORE
   licences        check the licence of every dependency against deny.toml
   file-size       list source files that are too long
   corpus [ARG…]   compare the release binary with the corpus's manifest; ARGs go to its check.py
+  gpu-bundle [PACKAGE:TEST…]
+                  build carry/, what a machine with a GPU needs for xtask/gpu/check.py
   bench [ARG…]    measure whole reads beside GDAL and tifffile; ARGs go to docs/bench/cpu_peers.py
 
 The corpus is looked for in the folder STRILE_CORPUS, then in ../shared/corpus.";
@@ -52,7 +56,7 @@ fn run(chore: &str, rest: &[String]) -> Result<(), Failure> {
         println!("{HELP}");
         return Ok(());
     }
-    let takes_arguments = matches!(chore, "corpus" | "bench");
+    let takes_arguments = matches!(chore, "corpus" | "bench" | "gpu-bundle");
     if let (false, Some(surplus)) = (takes_arguments, rest.first()) {
         return Err(Failure::new(format!("`{chore}` takes no argument, found `{surplus}`\n\n{HELP}")));
     }
@@ -64,6 +68,7 @@ fn run(chore: &str, rest: &[String]) -> Result<(), Failure> {
         "file-size" => file_size::run(&workspace),
         "corpus" => corpus::run(&workspace, rest),
         "bench" => bench::run(&workspace, rest),
+        "gpu-bundle" => gpu_bundle::run(&workspace, rest),
         "" => Err(Failure::new(format!("a chore is needed\n\n{HELP}"))),
         other => Err(Failure::new(format!("no chore is called `{other}`\n\n{HELP}"))),
     }

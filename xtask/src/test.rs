@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::process;
 use crate::ran::TestsRan;
 use crate::workspace::Workspace;
-use crate::{file_size, licences, support_table, venv};
+use crate::{file_size, gpu_verified, licences, support_table, venv};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -40,8 +40,13 @@ pub fn run(workspace: &Workspace) -> Result<(), Failure> {
         }
     });
     steps.step("tests kept", || ran.save(workspace));
+    let mut warning = None;
+    steps.step("GPU check", || {
+        warning = gpu_verified::check(workspace)?;
+        Ok(())
+    });
     steps.step("support table", || support_table::check(workspace, &ran));
-    steps.finish(&ran)
+    steps.finish(&ran, warning.as_deref())
 }
 
 /// Steps done so far.
@@ -93,7 +98,7 @@ impl Steps {
         }
     }
 
-    fn finish(&self, ran: &TestsRan) -> Result<(), Failure> {
+    fn finish(&self, ran: &TestsRan, warning: Option<&str>) -> Result<(), Failure> {
         println!();
         for step in &self.0 {
             let word = if step.outcome == Outcome::Passed { "ok" } else { "FAILED" };
@@ -101,6 +106,9 @@ impl Steps {
         }
         for test in ran.failed() {
             println!("failed: {test}");
+        }
+        if let Some(warning) = warning {
+            println!("\nWARNING: {warning}");
         }
         let (passed, tests_failed) = ran.count();
         let failed = tests_failed + self.0.iter().filter(|step| step.outcome == Outcome::Failed).count();
@@ -193,6 +201,6 @@ mod tests {
         steps.step("format", || Ok(()));
         let outcomes: Vec<Outcome> = steps.0.iter().map(|step| step.outcome).collect();
         assert!(outcomes == [Outcome::TestsFailed, Outcome::Failed, Outcome::Passed]);
-        assert!(steps.finish(&ran).is_err());
+        assert!(steps.finish(&ran, None).is_err());
     }
 }

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""The GPU check: `check.py [PART…] [--limit SECONDS]`, from the repository's root, on a machine with a GPU.
+
+Parts: facts, tests, corpus, sanitize, gather, bench, rasters (makes them and stops), peers (unpacks them and stops).
+  smoke = facts tests             kernels = facts tests corpus
+  all   = everything              (default: smoke)
+`cargo xtask gpu-bundle` makes carry/, which this reads; results go to $OUT, or out/back. A part that fails is recorded
+and the others go on; the exit status is 1 when a part failed and 2 when the bundle is not of these sources. The summary
+is printed last.
+"""
+import argparse
+import sys
+import time
+import tomllib
+import traceback
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+import bench
+import corpus
+import facts
+import gather
+import sanitize
+import tests
+import verified
+from session import Session, State
+from source_hash import source_hash
+
+
+def rasters(session: Session) -> dict:
+    made = bench.prepare(session)
+    return {"ok": bool(made), "files": len(made)}
+
+
+def peers(session: Session) -> dict:
+    script = Path(__file__).with_name("unpack_peers.sh")
+    ended = session.run(["bash", script, session.carry, session.work / "peers"], 60)
+    return {"ok": ended.well, "unpacked": ended.tail(1)}
+
+
+PARTS = {
+    "facts": facts.run, "tests": tests.run, "corpus": corpus.run, "sanitize": sanitize.run, "gather": gather.run,
+    "peers": peers, "rasters": rasters, "bench": bench.run,
+}
+GROUPS = {
+    "smoke": ["facts", "tests"],
+    "kernels": ["facts", "tests", "corpus"],
+    "all": ["facts", "tests", "corpus", "sanitize", "gather", "bench"],
+}
+
+
+def bundle_of(session: Session) -> dict:
+    try:
+        return tomllib.loads((session.carry / "bundle.toml").read_text())
+    except (OSError, ValueError) as reason:
+        session.say(f"carry/bundle.toml: {reason}")
+        return {}
+
+
+def run_part(session: Session, name: str) -> dict:
+    if session.left() < 10:
+        return {"ok": False, "why": "no time left"}
+    session.say(f"== {name}")
+    started = time.monotonic()
+    try:
+        found = PARTS[name](session)
+    except Exception as reason:  # whatever a part stumbles over, the others go on
+        session.log(traceback.format_exc())
+        found = {"ok": False, "why": f"{type(reason).__name__}: {reason}"}
+    return {**found, "took": round(time.monotonic() - started, 1)}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", nargs="*", metavar="PART", help="parts or groups of them")
+    parser.add_argument("--limit", type=float, default=540, help="seconds for everything")
+    args = parser.parse_args()
+    if unknown := [part for part in args.part if part not in PARTS and part not in GROUPS]:
+        parser.error(f"no part is called {unknown[0]}")
+    wanted = [name for part in args.part or ["smoke"] for name in GROUPS.get(part, [part])]
+    root = Path(__file__).resolve().parents[2]
+    session = Session(root, args.limit)
+    bundle, here = bundle_of(session), source_hash(root)
+    state = State(session, here)
+    ran = {}
+    for name in dict.fromkeys(wanted):
+        ran[name] = run_part(session, name)
+        state.keep(name, ran[name])
+    session.say("\n== summary")
+    for name, found in ran.items():
+        why = f": {found['why']}" if found.get("why") else ""
+        session.say(f"{name:9} {'ok' if found['ok'] else 'FAILED':6} {found.get('took', 0):6.1f} s{why}")
+        for failed in found.get("names", []):
+            session.say(f"          {failed}")
+    if bundle.get("hash") != here:
+        session.say(f"the bundle is of other sources: {bundle.get('hash')}, here {here}")
+        return 2
+    session.say(verified.write(session.out, bundle, state.parts))
+    return 0 if all(found["ok"] for found in ran.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

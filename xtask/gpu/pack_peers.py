@@ -1,0 +1,109 @@
+"""Packs the peers for a machine with a GPU and no registry: `python3 pack_peers.py WORK CARRY`.
+
+Downloads the wheels below into WORK/wheels, leaves out what no measurement needs, strips symbols, and writes
+CARRY/peers-1 and CARRY/peers-2, each one archive of at most 45 MiB, to be taken along in two calls. `unpack_peers.sh`
+beside this file is the other half. Needs pip and, for smaller archives, binutils' strip.
+"""
+import lzma
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+MIB = 1 << 20
+LIMIT = 45 * MIB
+
+# Which archive, which folder on the other side (nvCOMP 5 and 6 have the same names), which wheels.
+PARTS = [
+    ("peers-1", "six", ["nvidia-libnvcomp-cu13==6.0.0.12"]),
+    ("peers-1", "base", [
+        "rasterio==1.5.2", "affine==3.0.1", "attrs==26.1.0", "certifi", "click", "cligj", "click-plugins", "pyparsing",
+    ]),
+    ("peers-2", "five", ["nvidia-libnvcomp-cu13==5.3.0.16"]),
+    ("peers-2", "base", [
+        "xarray-spatial==0.10.20", "urllib3", "zstandard==0.25.0", "deflate==0.9.0",
+        "kvikio-cu13==26.10.0", "libkvikio-cu13==26.10.0", "rapids-logger==0.3.0",
+    ]),
+]
+
+# What reading and writing TIFFs never touches. Folders by name anywhere, files by the end of their name.
+LEFT_OUT_FOLDERS = {
+    "tests", "test", "bin", "cmake", "benchmarks", "zarr", "datasets", "examples", "native", "gdal_data", "rio", "__pycache__",
+}
+LEFT_OUT_ENDS = (".pyx", ".pxd", ".pyi", ".a", ".hpp", "_cpu.so.5", "_cpu.so.6", "_cffi.cpython-312-x86_64-linux-gnu.so")
+
+
+def wanted(path: Path) -> bool:
+    parts = path.parts
+    if any(folder in parts for folder in LEFT_OUT_FOLDERS):
+        return False
+    if "include" in parts and "libnvcomp" not in parts:
+        return False
+    return not path.name.endswith(LEFT_OUT_ENDS)
+
+
+def download(names: list[str], folder: Path) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    wheels = []
+    for name in names:
+        stem = name.split("==")[0].replace("-", "_")
+        found = sorted(folder.glob(f"{stem}-*.whl"))
+        if not found:
+            subprocess.run([
+                sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check",
+                "--python-version", "3.12", "--platform", "manylinux_2_28_x86_64", "--platform", "manylinux2014_x86_64",
+                "--only-binary=:all:", "--no-deps", "--dest", str(folder), name,
+            ], check=True)
+            found = sorted(folder.glob(f"{stem}-*.whl"))
+        wheels.append(found[-1])
+    return wheels
+
+
+def unpack(wheels: list[Path], target: Path) -> None:
+    target.mkdir(parents=True, exist_ok=True)
+    for wheel in wheels:
+        with zipfile.ZipFile(wheel) as archive:
+            for name in archive.namelist():
+                if not name.endswith("/") and wanted(Path(name)):
+                    archive.extract(name, target)
+
+
+def strip(target: Path) -> None:
+    tool = shutil.which("strip")
+    if tool is None:
+        return
+    for path in target.rglob("*.so*"):
+        # Libraries repaired by wheel tools have sections moved about: what strip refuses stays as it is.
+        if not path.is_symlink() and "libnvcomp" not in path.parts:
+            subprocess.run([tool, "--strip-unneeded", str(path)], stderr=subprocess.DEVNULL, check=False)
+
+
+def main() -> int:
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    work, carry = Path(sys.argv[1]), Path(sys.argv[2])
+    unpacked = work / "unpacked"
+    shutil.rmtree(unpacked, ignore_errors=True)
+    for part, target, names in PARTS:
+        wheels = download(names, work / "wheels" / (target if target != "base" else part))
+        unpack(wheels, unpacked / part / target)
+        strip(unpacked / part / target)
+    failed = False
+    for part in sorted({part for part, _, _ in PARTS}):
+        folder = carry / part
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        packed = folder / "peers.tar.xz"
+        with lzma.open(packed, "wb", preset=6) as out, tarfile.open(fileobj=out, mode="w|") as archive:
+            for target in sorted((unpacked / part).iterdir()):
+                archive.add(target, arcname=target.name)
+        size = packed.stat().st_size
+        failed |= size > LIMIT
+        print(f"{part}: {size / MIB:.1f} MiB" + (f", more than {LIMIT // MIB}" if size > LIMIT else ""))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+"""One visit to a machine with a GPU: where things lie, how long there is, the raw log, and what each part found.
+
+Everything a part runs goes through `Session.run`: it has a time limit, its output is in the raw log, and a program
+that hangs or is missing is a result like any other. What a part found is kept by part and by the hash of the sources,
+in the work folder and in $OUT/state.json, so that a round can be done in several visits: put that file into
+carry/state.json to go on from it.
+"""
+import datetime
+import json
+import os
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+LOG_LIMIT = 12 << 20
+
+
+@dataclass
+class Ended:
+    """How a program ended: `code` is None when it ran out of time and -1 when it did not start."""
+
+    code: int | None
+    output: str
+    seconds: float
+
+    @property
+    def well(self) -> bool:
+        return self.code == 0
+
+    def tail(self, lines: int = 12) -> str:
+        return "\n".join(self.output.strip().splitlines()[-lines:])
+
+
+class Session:
+    def __init__(self, root: Path, limit: float):
+        self.root = root
+        self.carry = root / "carry"
+        self.work = Path(os.environ.get("STRILE_GPU_WORK", root / "out" / "gpu"))
+        self.out = Path(os.environ.get("OUT", root / "out" / "back"))
+        for folder in (self.work, self.out):
+            folder.mkdir(parents=True, exist_ok=True)
+        self.deadline = time.monotonic() + limit
+        self.log_path = self.out / "gpu-verified.log"
+        self.log_size = 0
+        self.log(f"# {datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M:%S} UTC")
+
+    def left(self) -> float:
+        return self.deadline - time.monotonic()
+
+    def log(self, text: str) -> None:
+        if self.log_size > LOG_LIMIT:
+            return
+        self.log_size += len(text) + 1
+        with self.log_path.open("a") as log:
+            log.write(text + "\n")
+
+    def say(self, text: str) -> None:
+        print(text, flush=True)
+        self.log(text)
+
+    def program(self, name: str) -> Path | None:
+        """A program of ours in carry/bin, executable; None where the bundle has none."""
+        path = self.carry / "bin" / name
+        if not path.is_file():
+            return None
+        path.chmod(0o755)
+        return path
+
+    def run(self, command: list, limit: float, env: dict | None = None, keep: int = 4 << 20) -> Ended:
+        """Runs to the end or to the limit (the session's own end counts too), stdout and stderr together."""
+        limit = max(1.0, min(limit, self.left()))
+        words = [str(word) for word in command]
+        self.log("$ " + " ".join(words if len(words) < 40 else words[:39] + [f"… {len(words) - 39} more"]))
+        started = time.monotonic()
+        try:
+            process = subprocess.Popen(
+                words, cwd=self.root, env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+            )
+        except OSError as reason:
+            self.log(f"did not start: {reason}")
+            return Ended(-1, f"did not start: {reason}", 0.0)
+        try:
+            output, _ = process.communicate(timeout=limit)
+            code = process.returncode
+        except subprocess.TimeoutExpired:
+            # Its children too: compute-sanitizer runs the program in a process of its own.
+            os.killpg(process.pid, signal.SIGKILL)
+            output, _ = process.communicate()
+            code = None
+        text = output.decode(errors="replace")
+        seconds = time.monotonic() - started
+        self.log(text if len(text) <= keep else text[: keep // 2] + "\n…\n" + text[-keep // 2 :])
+        self.log(f"-> {'out of time' if code is None else code}, {seconds:.1f} s")
+        return Ended(code, text, seconds)
+
+
+class State:
+    """What parts found, for one hash of the sources."""
+
+    def __init__(self, session: Session, source_hash: str):
+        self.session = session
+        self.hash = source_hash
+        self.parts: dict[str, dict] = {}
+        for path in (session.carry / "state.json", session.work / "state.json"):
+            try:
+                kept = json.loads(path.read_text())
+            except (OSError, ValueError):
+                continue
+            if kept.get("hash") == source_hash:
+                self.parts.update(kept.get("parts", {}))
+
+    def keep(self, part: str, found: dict) -> None:
+        self.parts[part] = found
+        text = json.dumps({"hash": self.hash, "parts": self.parts}, indent=1)
+        for folder in (self.session.work, self.session.out):
+            (folder / "state.json").write_text(text)

@@ -1,0 +1,66 @@
+"""gpu-verified.toml: what was checked, on what, and what came out. Written here alone; `cargo xtask test` reads it.
+
+It is written only when every part of a round passed for the same sources as those the bundle was built from.
+"""
+import json
+from pathlib import Path
+
+NEEDED = ("facts", "tests", "corpus", "sanitize", "gather", "bench")
+
+
+def value(item) -> str:
+    # JSON's strings, numbers and booleans are TOML's too.
+    return json.dumps(item, ensure_ascii=False)
+
+
+def section(name: str, items: dict) -> str:
+    lines = [f"{key} = {value(item)}" for key, item in items.items() if item is not None]
+    return f"[{name}]\n" + "\n".join(lines)
+
+
+def text(bundle: dict, parts: dict[str, dict]) -> str:
+    facts, tests, corpus = parts["facts"], parts["tests"], parts["corpus"]
+    head = {
+        "version": 1, "hash": bundle["hash"], "revision": bundle["revision"], "modified": bundle["modified"],
+        "date": facts["date"],
+    }
+    blocks = [
+        section(f"corpus.blocks.{json.dumps(codec)}", counts) for codec, counts in sorted(corpus["blocks"].items())
+    ]
+    sanitizer = {tool: entry["result"] for tool, entry in parts["sanitize"]["tools"].items()}
+    gather = parts["gather"]
+    figures = []
+    for figure in parts["bench"]["figures"]:
+        shown = {k: v for k, v in figure.items() if k not in ("set", "codec", "tile", "notes") and v is not None}
+        figures.append("[[figures]]\n" + "\n".join(f"{key} = {value(item)}" for key, item in shown.items()))
+    return "\n\n".join([
+        "# Written by xtask/gpu/check.py on a machine with a GPU; the raw log lies beside it. Rates are GB/s of decoded bytes.",
+        "\n".join(f"{key} = {value(item)}" for key, item in head.items()),
+        section("device", {
+            "name": facts["name"], "driver": facts["driver"], "compute_capability": facts["compute_capability"],
+            "memory_mib": int(facts["memory_mib"]),
+        }),
+        section("tests", {"passed": tests["passed"], "failed": tests["failed"]}),
+        section("corpus", {
+            "files": corpus["files"]["files"], "same": corpus["files"]["same"], "hostile": corpus["hostile"]["files"],
+            "hostile_same": corpus["hostile"]["same"], "device_share": corpus["share"],
+        }),
+        *blocks,
+        section("sanitizer", {"files": parts["sanitize"]["files"], **sanitizer}),
+        section("gather", {
+            "times_own_loop": gather.get("times_own_loop"), "times_cupy_loop": gather.get("times_cupy_loop"),
+        }),
+        *figures,
+    ]) + "\n"
+
+
+def lacking(parts: dict[str, dict]) -> list[str]:
+    return [f"{name} {'failed' if name in parts else 'not run'}" for name in NEEDED if not parts.get(name, {}).get("ok")]
+
+
+def write(out: Path, bundle: dict, parts: dict[str, dict]) -> str:
+    """The file in `out`, or why there is none, in one line."""
+    if missing := lacking(parts):
+        return "no gpu-verified.toml: " + ", ".join(missing)
+    (out / "gpu-verified.toml").write_text(text(bundle, parts))
+    return "gpu-verified.toml written: put it and gpu-verified.log into the repository's root"

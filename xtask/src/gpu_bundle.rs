@@ -1,0 +1,289 @@
+//! What a machine with a GPU and no Rust needs for the GPU check: `carry/`, built here, run there by
+//! `xtask/gpu/check.py`.
+//!
+//! `bin` our programs, `tests` test binaries, `corpus` the corpus without its references, `wheel` the Python package,
+//! `bundle.toml` which sources they are of. Peers are packed apart, by `xtask/gpu/pack_peers.py`. A folder that travels
+//! is limited in size, so the bundle is made of parts that travel in a few calls; each call's size is checked here.
+
+use crate::corpus::Corpus;
+use crate::failure::Failure;
+use crate::gpu_verified;
+use crate::process;
+use crate::workspace::Workspace;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const MIB: u64 = 1 << 20;
+/// The most that may travel in one call, the repository included.
+const LIMIT: u64 = 60 * MIB;
+/// The most that the packed corpus may take of it.
+const CORPUS_LIMIT: u64 = 21 * MIB;
+
+/// Programs: package, kind of target, name. Built for release.
+const PROGRAMS: [(&str, &str, &str); 3] = [
+    ("strile-cli", "bin", "strile"),
+    ("strile", "example", "device_check"),
+    ("strile-cuda", "example", "gather_bench"),
+];
+
+/// Tests that use a device where there is one: package, name. More may be named as arguments: `PACKAGE:TEST`.
+const TESTS: [(&str, &str); 1] = [("strile-cuda", "conformance")];
+
+/// What goes together in one call, in order.
+const CALLS: [&[&str]; 3] = [
+    &["bundle.toml", "bin", "tests", "corpus", "wheel", "state.json"],
+    &["bundle.toml", "bin", "tests", "peers-1"],
+    &["bundle.toml", "bin", "tests", "peers-2"],
+];
+
+/// Builds the bundle; arguments are further tests, as `PACKAGE:TEST`.
+pub fn run(workspace: &Workspace, rest: &[String]) -> Result<(), Failure> {
+    let carry = workspace.root.join("carry");
+    let hash = gpu_verified::source_hash(&workspace.root)?;
+    for folder in ["bin", "tests"] {
+        let folder = carry.join(folder);
+        if folder.exists() {
+            fs::remove_dir_all(&folder).map_err(|e| failed(&folder, &e))?;
+        }
+        fs::create_dir_all(&folder).map_err(|e| failed(&folder, &e))?;
+    }
+    for (package, kind, name) in PROGRAMS {
+        if has_target(workspace, package, kind, name) {
+            let built = build(workspace, &["build", "--release"], (package, kind, name))?;
+            strip(&built, &carry.join("bin").join(name))?;
+        } else {
+            println!("left out: {package} has no {kind} `{name}`");
+        }
+    }
+    let further = rest.iter().filter_map(|test| test.split_once(':'));
+    for (package, name) in TESTS.into_iter().chain(further) {
+        if has_target(workspace, package, "test", name) {
+            let built = build(workspace, &["test", "--no-run"], (package, "test", name))?;
+            strip(&built, &carry.join("tests").join(name))?;
+        } else {
+            println!("left out: {package} has no test `{name}`");
+        }
+    }
+    wheel(workspace, &carry)?;
+    corpus(workspace, &carry)?;
+    if gpu_verified::source_hash(&workspace.root)? != hash {
+        return Err(Failure::new("sources changed while the bundle was built: build it again"));
+    }
+    describe(workspace, &carry, &hash)?;
+    sizes(workspace, &carry)
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(format!("{}: {error}", path.display()))
+}
+
+fn has_target(workspace: &Workspace, package: &str, kind: &str, name: &str) -> bool {
+    let is_it = |target: &Value| {
+        let mut kinds = target.get("kind").and_then(Value::as_array).into_iter().flatten();
+        target.get("name").and_then(Value::as_str) == Some(name) && kinds.any(|k| k.as_str() == Some(kind))
+    };
+    workspace
+        .packages()
+        .filter(|found| found.get("name").and_then(Value::as_str) == Some(package))
+        .filter_map(|found| found.get("targets").and_then(Value::as_array))
+        .flatten()
+        .any(is_it)
+}
+
+/// Builds one target and says where cargo put it.
+fn build(workspace: &Workspace, words: &[&str], target: (&str, &str, &str)) -> Result<PathBuf, Failure> {
+    let (package, kind, name) = target;
+    eprintln!("$ cargo {} --package {package} --{kind} {name}", words.join(" "));
+    let mut cargo = process::cargo(&workspace.root);
+    cargo.args(words).args(["--package", package, &format!("--{kind}"), name]);
+    cargo.arg("--message-format=json-render-diagnostics");
+    let output = cargo
+        .stderr(std::process::Stdio::inherit())
+        .output()
+        .map_err(|e| Failure::new(format!("cargo did not start: {e}")))?;
+    if !output.status.success() {
+        return Err(Failure::new(format!("{package}: `{name}` does not build")));
+    }
+    executable(&String::from_utf8_lossy(&output.stdout), name)
+        .ok_or_else(|| Failure::new(format!("cargo names no executable for `{name}`")))
+}
+
+/// The path of a target's executable, out of cargo's messages.
+fn executable(messages: &str, name: &str) -> Option<PathBuf> {
+    let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    messages
+        .filter(|message| message.pointer("/target/name").and_then(Value::as_str) == Some(name))
+        .filter_map(|message| message.get("executable").and_then(Value::as_str).map(PathBuf::from))
+        .next_back()
+}
+
+/// Copies a program without its symbols; whole, where there is no `strip`.
+fn strip(from: &Path, to: &Path) -> Result<(), Failure> {
+    if process::answers(Command::new("strip").arg("--version")) {
+        return process::show(Command::new("strip").arg("-o").arg(to).arg(from));
+    }
+    fs::copy(from, to).map(|_| ()).map_err(|e| failed(from, &e))
+}
+
+/// The Python package, where the repository has one and maturin is installed.
+fn wheel(workspace: &Workspace, carry: &Path) -> Result<(), Failure> {
+    let folder = carry.join("wheel");
+    if folder.exists() {
+        fs::remove_dir_all(&folder).map_err(|e| failed(&folder, &e))?;
+    }
+    let package = workspace.root.join("python");
+    if !package.join("pyproject.toml").is_file() {
+        println!("left out: no Python package in `python`");
+        return Ok(());
+    }
+    let maturin = std::env::var("STRILE_MATURIN").unwrap_or_else(|_| "maturin".to_owned());
+    if !process::answers(Command::new(&maturin).arg("--version")) {
+        println!("left out: the wheel, `maturin` is not installed (STRILE_MATURIN names one)");
+        return Ok(());
+    }
+    let mut command = Command::new(maturin);
+    command.current_dir(&package).args([
+        "build",
+        "--release",
+        "--strip",
+        "--compatibility",
+        "linux",
+        "--out",
+    ]);
+    process::show(command.arg(&folder))
+}
+
+/// All files of the corpus and the hostile ones, packed once, with a list of what they are.
+fn corpus(workspace: &Workspace, carry: &Path) -> Result<(), Failure> {
+    let Some(corpus) = Corpus::find(workspace)? else {
+        println!("left out: no corpus in STRILE_CORPUS or ../shared/corpus");
+        return Ok(());
+    };
+    let folder = carry.join("corpus");
+    let (packed, stamp) = (folder.join("corpus.tar.xz"), folder.join("manifest.sha256"));
+    let manifest = corpus.folder().join("manifest.json");
+    let text = fs::read_to_string(&manifest).map_err(|e| failed(&manifest, &e))?;
+    let hash: String = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
+    if packed.is_file() && fs::read_to_string(&stamp).is_ok_and(|kept| kept == hash) {
+        return Ok(());
+    }
+    fs::create_dir_all(&folder).map_err(|e| failed(&folder, &e))?;
+    let list = folder.join("list.json");
+    fs::write(&list, list_of(&text)?.to_string()).map_err(|e| failed(&list, &e))?;
+    let mut tar = Command::new("tar");
+    tar.env("XZ_OPT", "-6")
+        .arg("-cJf")
+        .arg(&packed)
+        .arg("-C")
+        .arg(corpus.folder())
+        .args(["files", "hostile"]);
+    process::show(tar.arg("-C").arg(&folder).arg("list.json"))?;
+    fs::remove_file(&list).map_err(|e| failed(&list, &e))?;
+    let size = size_of(&packed);
+    if size > CORPUS_LIMIT {
+        return Err(Failure::new(format!(
+            "the packed corpus takes {}, at most {} expected",
+            mib(size),
+            mib(CORPUS_LIMIT)
+        )));
+    }
+    fs::write(&stamp, hash).map_err(|e| failed(&stamp, &e))
+}
+
+/// What the check wants to know of each file: name, size, codec, predictor, tiles, hostile.
+fn list_of(manifest: &str) -> Result<Value, Failure> {
+    let manifest: Value =
+        serde_json::from_str(manifest).map_err(|e| Failure::new(format!("manifest.json: {e}")))?;
+    let entries = |key: &str| manifest.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+    let describe = |entry: &Value, hostile: bool| {
+        let feature =
+            |name: &str| entry.pointer(&format!("/features/{name}")).cloned().unwrap_or(Value::Null);
+        json!({
+            "name": entry.get("name"), "size": entry.get("size"), "codec": feature("comp_name"),
+            "predictor": feature("predictor"), "tiled": feature("tiled") == json!(true), "hostile": hostile,
+        })
+    };
+    let files = entries("files");
+    let hostile = entries("hostile");
+    let list = files.iter().map(|e| describe(e, false)).chain(hostile.iter().map(|e| describe(e, true)));
+    Ok(Value::Array(list.collect()))
+}
+
+/// `bundle.toml`: which sources the bundle is of.
+fn describe(workspace: &Workspace, carry: &Path, hash: &str) -> Result<(), Failure> {
+    let mut git = Command::new("git");
+    let revision = process::capture(git.current_dir(&workspace.root).args(["rev-parse", "HEAD"]))?;
+    let modified = gpu_verified::is_modified(&workspace.root)?;
+    let path = carry.join("bundle.toml");
+    let text = format!("hash = \"{hash}\"\nrevision = \"{}\"\nmodified = {modified}\n", revision.trim());
+    print!("{text}");
+    fs::write(&path, text).map_err(|e| failed(&path, &e))
+}
+
+/// Prints what each call takes along; too much is a failure.
+fn sizes(workspace: &Workspace, carry: &Path) -> Result<(), Failure> {
+    let mut git = Command::new("git");
+    git.current_dir(&workspace.root).args(["ls-files", "-co", "--exclude-standard"]);
+    let tree: u64 = process::capture(&mut git)?.lines().map(|name| size_of(&workspace.root.join(name))).sum();
+    println!("{:>10}  the repository", mib(tree));
+    let mut complaints = Vec::new();
+    for (number, parts) in CALLS.iter().enumerate() {
+        let present: Vec<&str> = parts.iter().copied().filter(|part| carry.join(part).exists()).collect();
+        let total = tree + present.iter().map(|part| size_of(&carry.join(part))).sum::<u64>();
+        let listed: Vec<String> =
+            present.iter().map(|part| format!("carry/{part} {}", mib(size_of(&carry.join(part))))).collect();
+        println!("{:>10}  call {}: {}", mib(total), number + 1, listed.join(", "));
+        if total > LIMIT {
+            complaints.push(format!(
+                "call {}: {}, at most {} may travel",
+                number + 1,
+                mib(total),
+                mib(LIMIT)
+            ));
+        }
+    }
+    Failure::unless_empty("the bundle is too large", &complaints)
+}
+
+/// Bytes of a file, or of all files below a folder; 0 for what is not there.
+fn size_of(path: &Path) -> u64 {
+    let below = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| size_of(&entry.path()));
+    if path.is_dir() { below.sum() } else { fs::metadata(path).map_or(0, |facts| facts.len()) }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "sizes shown with one digit")]
+fn mib(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / MIB as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_executable_of_the_target() {
+        let messages = r#"{"reason":"compiler-artifact","target":{"name":"strile"},"executable":null}
+            not json
+            {"reason":"compiler-artifact","target":{"name":"other"},"executable":"/t/other"}
+            {"reason":"compiler-artifact","target":{"name":"strile"},"executable":"/t/strile"}"#;
+        assert_eq!(executable(messages, "strile"), Some(PathBuf::from("/t/strile")));
+        assert_eq!(executable(messages, "third"), None);
+    }
+
+    #[test]
+    fn the_list_names_codec_and_kind() {
+        let manifest = r#"{"files": [{"name": "files/a.tif", "size": 7, "features": {"comp_name": "LZW", "predictor": 2,
+            "tiled": true}}], "hostile": [{"name": "hostile/b.tif", "size": 9}]}"#;
+        let list = list_of(manifest).unwrap();
+        assert_eq!(list.pointer("/0/codec"), Some(&json!("LZW")));
+        assert_eq!(list.pointer("/0/tiled"), Some(&json!(true)));
+        assert_eq!(
+            list.pointer("/1"),
+            Some(&json!({"name": "hostile/b.tif", "size": 9, "codec": null,
+            "predictor": null, "tiled": false, "hostile": true}))
+        );
+    }
+}
