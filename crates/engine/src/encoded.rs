@@ -23,7 +23,8 @@ pub trait ReadAt: Send + Sync {
     }
 }
 
-/// The encoded bytes of a job.
+/// The encoded bytes of a job. Clones share them.
+#[derive(Clone)]
 pub enum Encoded {
     /// Fetched before: spans are offsets into this one arena.
     Staged(Arc<Arena>),

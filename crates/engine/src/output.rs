@@ -134,6 +134,12 @@ impl OutputBox {
         meet(self.bands, other.bands) && meet(self.rows, other.rows) && meet(self.columns, other.columns)
     }
 
+    /// Whether `other` lies in this box.
+    pub fn contains(&self, other: &Self) -> bool {
+        let within = |a: (u32, u32), b: (u32, u32)| a.0 <= b.0 && b.1 <= a.1;
+        within(self.bands, other.bands) && within(self.rows, other.rows) && within(self.columns, other.columns)
+    }
+
     /// The smallest box around both.
     pub fn union(&self, other: &Self) -> Self {
         let join = |a: (u32, u32), b: (u32, u32)| (a.0.min(b.0), a.1.max(b.1));
@@ -157,6 +163,8 @@ struct Shared {
     len: usize,
     owner: Owner,
     claims: Mutex<Vec<OutputBox>>,
+    /// Where only a part of the memory may be claimed.
+    part: Option<OutputBox>,
 }
 
 enum Owner {
@@ -194,6 +202,7 @@ impl Output {
                 len,
                 owner: Owner::Vec(memory),
                 claims: Mutex::default(),
+                part: None,
             }),
         })
     }
@@ -214,7 +223,7 @@ impl Output {
             return Err(OutputError::TooSmall { need: need as u64, have: len as u64 });
         }
         let owner = Owner::Caller { _keep: keep };
-        Ok(Self { shared: Arc::new(Shared { spec, start, len, owner, claims: Mutex::default() }) })
+        Ok(Self { shared: Arc::new(Shared { spec, start, len, owner, claims: Mutex::default(), part: None }) })
     }
 
     /// The shape.
@@ -242,6 +251,7 @@ impl Output {
             len: 0,
             owner: Owner::Device(memory),
             claims: Mutex::default(),
+            part: None,
         };
         Ok(Self { shared: Arc::new(shared) })
     }
@@ -266,7 +276,8 @@ impl Output {
         let inside = |range: (u32, u32), n: u32| range.0 <= range.1 && range.1 <= n;
         let fits = inside(wanted.bands, spec.bands)
             && inside(wanted.rows, spec.rows)
-            && inside(wanted.columns, spec.columns);
+            && inside(wanted.columns, spec.columns)
+            && self.shared.part.as_ref().is_none_or(|part| part.contains(&wanted));
         let mut claims = self.shared.claims.lock().unwrap_or_else(PoisonError::into_inner);
         if !fits || claims.iter().any(|held| held.overlaps(&wanted)) {
             return None;
@@ -314,6 +325,25 @@ impl Claim {
     /// The whole output.
     pub fn output(&self) -> &Output {
         &self.output
+    }
+
+    /// The claimed box as an output of its own, for an engine that does a part of this one's work: nothing outside
+    /// the box can be claimed of it, and the claim is held while it lives.
+    pub fn delegate(self: &Arc<Self>) -> Output {
+        let whole = &self.output.shared;
+        let owner = match &whole.owner {
+            Owner::Device(memory) => Owner::Device(memory.clone()),
+            Owner::Vec(_) | Owner::Caller { .. } => Owner::Caller { _keep: Box::new(Arc::clone(self)) },
+        };
+        let shared = Shared {
+            spec: whole.spec.clone(),
+            start: whole.start,
+            len: whole.len,
+            owner,
+            claims: Mutex::default(),
+            part: Some(self.claimed),
+        };
+        Output { shared: Arc::new(shared) }
     }
 
     /// The bytes from sample (`band`, `row`, `column`) to the end of the `width`-th sample of that row;
@@ -404,6 +434,21 @@ mod tests {
             Output::from_vec(spec(), vec![0; 127]),
             Err(OutputError::TooSmall { need: 128, have: 127 })
         ));
+    }
+
+    #[test]
+    fn a_delegate_is_no_larger_than_its_claim() {
+        let output = Output::new(spec()).unwrap();
+        let left = OutputBox { bands: (0, 2), rows: (0, 4), columns: (0, 4) };
+        let claim = Arc::new(output.claim(left).unwrap());
+        let delegate = claim.delegate();
+        assert!(delegate.claim(OutputBox { columns: (0, 5), ..left }).is_none(), "leaves the claim");
+        let held = delegate.claim(OutputBox { columns: (1, 4), ..left }).unwrap();
+        assert!(delegate.claim(OutputBox { columns: (3, 4), ..left }).is_none(), "is taken");
+        drop((claim, delegate));
+        assert!(output.claim(left).is_none(), "the delegate's claim holds the claim it came from");
+        drop(held);
+        assert!(output.claim(left).is_some());
     }
 
     #[test]
