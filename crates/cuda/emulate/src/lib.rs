@@ -1,1 +1,59 @@
-//! Runs the CUDA kernels on the CPU.
+//! Runs the CUDA kernels on the CPU, for tests.
+//!
+//! The files in `crates/cuda/kernels` are compiled by g++ against the twin of the device in `cpp/` (a fibre per CUDA
+//! thread, warp collectives and barriers as rendezvous, the order of threads random by a seed), each `.cu` on its own
+//! and only when a test asks for it; the result is kept by the hash of its sources. Buffers are ordinary host memory,
+//! whose addresses go into the kernel's arguments.
+//!
+//! ```no_run
+//! use strile_emulate::{Emulator, Poisoned};
+//!
+//! #[derive(Clone, Copy)]
+//! #[repr(C)]
+//! struct DoubleArgs {
+//!     data: u64,
+//!     count: u64,
+//! }
+//!
+//! # fn main() -> Result<(), String> {
+//! let kernels = Emulator::module("double")?; // kernels/double.cu, which has KERNEL(double_words, 128, DoubleArgs)
+//! for seed in Emulator::seeds() {
+//!     let mut data = Poisoned::new(4096, seed); // exactly so long, 256-byte aligned, garbage inside, guarded
+//!     data.fill(1);
+//!     let args = DoubleArgs { data: data.address(), count: 1024 };
+//!     kernels.launch("double_words", (8, 1), 128, &args, seed)?; // grid (x, y), threads a block
+//!     data.check()?; // nothing before or after it was written
+//!     assert_eq!(&data[..4], [2, 2, 2, 2]);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What a launch finds and gives as `Err`, naming kernel, block, thread, seed and line: deadlock, a barrier that lanes of
+//! one warp come to at different lines, a mask that names an exited lane or not the caller, an endless loop (with or
+//! without a rendezvous; `STRILE_EMULATE_SECONDS` of processor time, 120 by default), and undefined behaviour of C++:
+//! misaligned access, shift too far, signed overflow, index out of an array. What it cannot see but makes differ between
+//! seeds: races, uninitialised shared memory (garbage by seed before every block), an order of blocks that is taken for
+//! granted. Compare the results of all seeds.
+//!
+//! Accesses outside buffers and freed memory are found by AddressSanitizer, which has to be in the process from its
+//! start. Run the same tests once more as
+//!
+//! ```text
+//! export CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="env LD_PRELOAD=$(g++ -print-file-name=libasan.so) \
+//!     ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0 STRILE_SANITIZE=1"
+//! cargo test -p strile-cuda --test deflate
+//! ```
+//!
+//! ([`sanitized_runner`] gives that value.) There the heap blocks of Rust (`Vec`, [`Poisoned`]) have red zones as well,
+//! so a kernel that reads one byte past a buffer ends the test with a report.
+
+mod compile;
+mod garbage;
+mod module;
+mod poisoned;
+
+pub use compile::{sanitized, sanitized_runner};
+pub use garbage::Garbage;
+pub use module::{Emulator, Module};
+pub use poisoned::Poisoned;

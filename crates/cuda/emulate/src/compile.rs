@@ -1,0 +1,149 @@
+//! Building a shared library out of a `.cu` file: g++, two flavours, kept by the hash of all sources it includes.
+#![expect(unsafe_code, reason = "asks the process for AddressSanitizer's functions")]
+
+use std::collections::BTreeSet;
+use std::ffi::c_void;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+const RUNTIME: [&str; 5] = ["launch.cpp", "block.cpp", "rendezvous.cpp", "fibre.cpp", "undefined.cpp"];
+const FLAGS: [&str; 12] = [
+    "-std=c++17",
+    "-O1",
+    "-g",
+    "-fPIC",
+    "-shared",
+    "-fvisibility=hidden",
+    "-fno-strict-aliasing",
+    // Several copies of a module live in one process; a unique symbol would be shared between them.
+    "-fno-gnu-unique",
+    "-Wall",
+    "-Wextra",
+    "-Wno-unknown-pragmas",
+    // Reports come to `undefined.cpp` and become errors of the launch. Reading what lies behind a null pointer or another
+    // type is not asked about: kernels get their memory as bytes.
+    "-fsanitize=alignment,bounds,shift,signed-integer-overflow,integer-divide-by-zero,bool,enum,unreachable,return",
+];
+
+/// The folder of this crate's C++ sources.
+pub(crate) fn cpp() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("cpp")
+}
+
+/// The folder of the kernels.
+pub(crate) fn kernels() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels")
+}
+
+pub(crate) struct AddressSanitizer {
+    pub(crate) poison: unsafe extern "C" fn(*const c_void, usize),
+    pub(crate) unpoison: unsafe extern "C" fn(*const c_void, usize),
+}
+
+/// AddressSanitizer's functions, when it is in this process.
+pub(crate) fn address_sanitizer() -> Option<&'static AddressSanitizer> {
+    static FOUND: OnceLock<Option<AddressSanitizer>> = OnceLock::new();
+    FOUND
+        .get_or_init(|| {
+            let process = libloading::os::unix::Library::this();
+            // SAFETY: these are the signatures of AddressSanitizer's public interface.
+            unsafe {
+                Some(AddressSanitizer {
+                    poison: *process.get(b"__asan_poison_memory_region\0").ok()?,
+                    unpoison: *process.get(b"__asan_unpoison_memory_region\0").ok()?,
+                })
+            }
+        })
+        .as_ref()
+}
+
+/// Whether kernels are compiled with AddressSanitizer: the process was started with `STRILE_SANITIZE=1`.
+pub fn sanitized() -> bool {
+    std::env::var_os("STRILE_SANITIZE").is_some_and(|v| v == "1")
+}
+
+/// What to put before a test's command line to run it under AddressSanitizer: the value of
+/// `CARGO_TARGET_<TRIPLE>_RUNNER`.
+pub fn sanitized_runner() -> Result<String, String> {
+    let output = Command::new("g++").arg("-print-file-name=libasan.so").output().map_err(|e| format!("g++: {e}"))?;
+    let library = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    if !library.starts_with('/') {
+        return Err("g++ has no libasan.so".to_owned());
+    }
+    let options = "detect_leaks=0:detect_odr_violation=0";
+    Ok(format!("env LD_PRELOAD={library} ASAN_OPTIONS={options} STRILE_SANITIZE=1"))
+}
+
+/// Where built libraries are kept: beside the running test's own build, or in the temporary folder.
+fn cache() -> Result<PathBuf, String> {
+    let exe = std::env::current_exe().map_err(|e| e.to_string())?;
+    let target = exe.ancestors().find(|a| a.join(".fingerprint").is_dir());
+    let folder = target.map_or_else(|| std::env::temp_dir().join("strile-emulate"), |t| t.join("strile-emulate"));
+    std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    Ok(folder)
+}
+
+/// `file` and all files it includes by `"name"`, found beside it or in the two source folders.
+fn closure(file: &Path, into: &mut BTreeSet<PathBuf>) -> Result<(), String> {
+    if !into.insert(file.to_owned()) {
+        return Ok(());
+    }
+    let text = std::fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
+    for line in text.lines() {
+        let Some(rest) = line.trim_start().strip_prefix("#include \"") else { continue };
+        let Some((name, _)) = rest.split_once('"') else { continue };
+        let beside = file.parent().map(Path::to_owned);
+        let found = [beside, Some(kernels()), Some(cpp())].into_iter().flatten().map(|d| d.join(name));
+        if let Some(found) = found.into_iter().find(|p| p.is_file()) {
+            closure(&found, into)?;
+        }
+    }
+    Ok(())
+}
+
+/// Compiles `main` and the files beside it in `others` into a library, or finds the one made before; gives its path.
+fn library(main: &Path, others: &[PathBuf], extra: &[&str], sanitize: bool) -> Result<PathBuf, String> {
+    let mut sources = BTreeSet::new();
+    for file in others.iter().chain([&main.to_owned()]) {
+        closure(file, &mut sources)?;
+    }
+    let mut hash = DefaultHasher::new();
+    (FLAGS, extra, sanitize).hash(&mut hash);
+    for source in &sources {
+        source.hash(&mut hash);
+        std::fs::read(source).map_err(|e| format!("{}: {e}", source.display()))?.hash(&mut hash);
+    }
+    let stem = main.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let path = cache()?.join(format!("{stem}-{:016x}.so", hash.finish()));
+    if path.is_file() {
+        return Ok(path);
+    }
+    let partial = path.with_extension(format!("{}.partial", std::process::id()));
+    let mut command = Command::new("g++");
+    command.args(FLAGS).args(extra).arg("-I").arg(kernels()).arg("-I").arg(cpp());
+    if sanitize {
+        command.args(["-fsanitize=address", "-fsanitize-sections=strile_shared"]);
+    }
+    command.args(["-x", "c++"]).arg(main).args(others).arg("-o").arg(&partial).arg("-ldl");
+    let output = command.output().map_err(|e| format!("g++: {e}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        return Err(format!("{} does not compile:\n{said}", main.display()));
+    }
+    if !said.trim().is_empty() {
+        eprintln!("{said}");
+    }
+    std::fs::rename(&partial, &path).map_err(|e| format!("{}: {e}", path.display()))?;
+    Ok(path)
+}
+
+/// The library of the kernels in `source`.
+pub(crate) fn module(source: &Path) -> Result<PathBuf, String> {
+    if !source.is_file() {
+        return Err(format!("there is no {}", source.display()));
+    }
+    let runtime: Vec<PathBuf> = RUNTIME.iter().map(|name| cpp().join(name)).collect();
+    library(source, &runtime, &[], sanitized())
+}

@@ -1,0 +1,76 @@
+// What kernels may use of the device, under one roof: fixed-size types, the macros that declare kernels and memory, and
+// every intrinsic and inline PTX. Compiled by NVRTC (compute_70 on) the names are CUDA's own; compiled by g++ they come
+// from `emulate.h`, their C++ twin, which runs a fibre per CUDA thread. No kernel includes any other system header and
+// none writes inline PTX of its own.
+//
+//   KERNEL(name, THREADS, Args) { ... args.count ... }   an entry point; one struct by value, const, named `args`
+//   KERNEL_RESIDENT(name, THREADS, BLOCKS, Args)         the same, with registers for so many blocks at a time on a
+//                                                        multiprocessor
+//   SHARED(Type, name);  SHARED(u32, table[256]);        static shared memory, uninitialised, inside a kernel only:
+//                                                        pass it on to DEVICE functions by pointer or reference
+//   CONSTANT u16 base[29] = {...};                       a read-only table at file scope
+//   DEVICE u32 f(...) {...}                              a function of kernels, always inlined
+//   NOINLINE u32 f(...) {...}                            one that never is
+#pragma once
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef signed char i8;
+typedef short i16;
+typedef int i32;
+typedef long long i64;
+
+static_assert(sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof(void*) == 8, "a 64-bit device");
+
+template <class T>
+struct Same {
+  typedef T type;
+};
+
+#ifdef __CUDACC__
+
+#define KERNEL(name, THREADS, Args) extern "C" __global__ void __launch_bounds__(THREADS) name(const Args args)
+#define KERNEL_RESIDENT(name, THREADS, BLOCKS, Args) \
+  extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) name(const Args args)
+#define SHARED(Type, name) __shared__ typename Same<Type>::type name
+#define CONSTANT static __constant__ const
+#define DEVICE static __device__ __forceinline__
+#define NOINLINE static __device__ __noinline__
+
+// A barrier of `threads` threads (whole warps) among the 16 of a block; 0 is the one of __syncthreads.
+DEVICE void bar_sync(u32 id, u32 threads) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
+
+// Counts the calling threads at that barrier and goes on at once: those who bar_sync wait for them.
+DEVICE void bar_arrive(u32 id, u32 threads) { asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
+
+// The only way to touch memory that another thread touches at the same time with no atomic and no barrier between. The
+// access is one whole word, neither cached nor moved away by the compiler; it orders nothing else.
+template <class T>
+DEVICE T relaxed_load(const T* p) {
+  static_assert(sizeof(T) <= 8, "one word");
+  return *(const volatile T*)p;
+}
+
+template <class T>
+DEVICE void relaxed_store(T* p, typename Same<T>::type v) {
+  static_assert(sizeof(T) <= 8, "one word");
+  *(volatile T*)p = v;
+}
+
+#else
+#include "emulate.h"
+#endif
+
+// IEEE binary16 to binary32, exact; a NaN keeps its payload and becomes quiet. Not the conversion instruction, which may
+// replace a NaN.
+DEVICE float half_to_float(u16 h) {
+  u32 sign = (u32)(h & 0x8000u) << 16, exponent = h >> 10 & 31, fraction = h & 1023u;
+  if (exponent == 31) {
+    return __uint_as_float(sign | 0x7F800000u | fraction << 13 | (fraction != 0 ? 0x400000u : 0));
+  }
+  if (exponent != 0) return __uint_as_float(sign | (exponent + 112) << 23 | fraction << 13);
+  float magnitude = (float)fraction * 5.9604644775390625e-8f;
+  return sign ? -magnitude : magnitude;
+}
