@@ -1,5 +1,7 @@
 //! Twins of `kernels/abi.h`: what is handed to kernels, byte for byte.
 
+#![expect(unsafe_code, reason = "structs as the bytes they are")]
+
 use strile_engine::FaultKind;
 
 /// A device address.
@@ -54,3 +56,30 @@ const _: () = assert!(size_of::<DecodeArgs>() == 56);
 pub const PENDING: u32 = u32::MAX;
 
 const _: () = assert!(FaultKind::InputTruncated as u32 == 1 && FaultKind::Unsupported as u32 == 7);
+
+/// Structs whose bytes are all their own: `#[repr(C)]` without padding.
+///
+/// # Safety
+/// The type must have no padding and no pointers of the host's.
+pub(crate) unsafe trait Plain: Copy {}
+
+// SAFETY: fields of falling size that fill the struct, as the assertions above say.
+unsafe impl Plain for DecodeBlock {}
+// SAFETY: as above; sizes are asserted beside the structs.
+unsafe impl Plain for crate::place::PlaceTask {}
+// SAFETY: as above.
+unsafe impl Plain for crate::place::PlaceLayout {}
+// SAFETY: as above.
+unsafe impl Plain for crate::gather::GatherItem {}
+// SAFETY: numbers.
+unsafe impl Plain for u16 {}
+// SAFETY: numbers.
+unsafe impl Plain for u32 {}
+// SAFETY: numbers.
+unsafe impl Plain for i32 {}
+
+/// The bytes of plain structs.
+pub(crate) fn bytes_of<T: Plain>(items: &[T]) -> &[u8] {
+    // SAFETY: `Plain` has no padding, so all bytes are initialised.
+    unsafe { std::slice::from_raw_parts(items.as_ptr().cast(), size_of_val(items)) }
+}

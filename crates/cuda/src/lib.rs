@@ -5,10 +5,27 @@
 //! pixels in their place; `engine` the whole.
 
 mod abi;
+mod back;
+mod batch;
 mod codec;
 pub mod device;
 pub mod driver;
+mod engine;
+pub mod gather;
+mod host;
+mod landing;
+mod lane;
 pub mod launch;
 pub mod memory;
 pub mod module;
+pub mod place;
+mod plan;
+mod run;
+mod slabs;
+mod stored;
 pub mod stream;
+mod tables;
+
+pub use device::{DeviceFacts, devices};
+pub use driver::Unavailable;
+pub use engine::{CudaEngine, CudaOptions};

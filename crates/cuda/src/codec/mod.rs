@@ -1,7 +1,10 @@
 //! The decoders on the device: one file a codec, the closed set of them one `match`.
 
+mod deflate;
+mod lz4;
 mod lzw;
 mod packbits;
+mod zstd;
 
 use strile_tiff::Compression as C;
 
@@ -32,10 +35,10 @@ pub fn kernel(compression: C) -> Option<&'static Kernel> {
     match compression {
         C::PackBits => Some(&packbits::PACKBITS),
         C::Lzw => Some(&lzw::LZW),
+        C::Deflate => Some(&deflate::DEFLATE),
+        C::Zstd => Some(&zstd::ZSTD),
+        C::Lz4 => Some(&lz4::LZ4),
         C::None
-        | C::Deflate
-        | C::Zstd
-        | C::Lz4
         | C::Lzma
         | C::CcittRle
         | C::CcittRleWord

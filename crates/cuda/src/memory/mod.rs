@@ -2,10 +2,12 @@
 
 mod budget;
 mod device;
+mod lasting;
 mod pinned;
 mod ring;
 
 pub use budget::{Budget, Kind, Lease};
 pub use device::{DeviceBuffer, Pool, copy_in, copy_out, copy_within};
+pub use lasting::lasting;
 pub use pinned::{InFlight, Pinned};
 pub use ring::{Ring, SLAB_LEN, SLAB_TAIL, SLABS, Slab};

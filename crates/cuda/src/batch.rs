@@ -1,0 +1,376 @@
+//! A job cut into batches: which blocks a launch decodes, where their bytes lie in its arenas, and which bytes are read.
+//! Pure arithmetic; every offset is a prefix sum, so an arena is one allocation whatever the number of blocks.
+
+use crate::codec::{Kernel, kernel};
+use crate::place;
+use std::collections::BTreeMap;
+use strile_engine::{BlockLayout, BlockTask, DecodeJob, Span};
+use strile_tiff::Compression;
+
+/// What may be read past the last byte of a block, and what every arena is aligned to; as `abi.h` says.
+const SLACK: u64 = 64;
+pub(crate) const ALIGNMENT: u64 = 256;
+/// Kernels count bytes in 32 bits with room to spare.
+const LARGEST_BLOCK: u64 = 1 << 30;
+/// Blocks this close together in a file are read as one range.
+const MERGE_GAP: u64 = 16 << 10;
+
+/// How much a batch may hold; a single block that is larger makes a batch of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// Encoded bytes.
+    pub(crate) encoded: u64,
+    /// Decoded bytes, scratch and pixels on their way to the host.
+    pub(crate) working: u64,
+}
+
+impl Limits {
+    /// What keeps the device busy without holding much of it.
+    pub(crate) const USUAL: Self = Self { encoded: 64 << 20, working: 256 << 20 };
+
+    /// Half of it; `None` where that would leave launches of a handful of blocks.
+    pub(crate) fn halved(self) -> Option<Self> {
+        let half = Self { encoded: self.encoded / 2, working: self.working / 2 };
+        (half.working >= 4 << 20).then_some(half)
+    }
+}
+
+/// What becomes of a task.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Route {
+    /// A sparse block: filled on the device.
+    Fill,
+    /// Decompressed by this kernel and placed; `None`: placed from where it was read.
+    Device(Option<&'static Kernel>),
+    /// Left to the host engine.
+    Host,
+}
+
+/// Whether blocks of a layout are decoded on the device, or why not.
+pub(crate) fn on_device(layout: &BlockLayout) -> Result<Option<&'static Kernel>, String> {
+    let kernel = match (layout.compression, kernel(layout.compression)) {
+        (Compression::None, _) => None,
+        (_, Some(kernel)) if layout.reverse_bits => {
+            return Err(format!("no kernel for {} with reversed bits", kernel.module));
+        }
+        (_, Some(kernel)) => Some(kernel),
+        (other, None) => return Err(format!("no kernel for {}", other.name())),
+    };
+    place::support(layout)?;
+    Ok(kernel)
+}
+
+/// The route of a task, `how` being the answer of `on_device` for its layout.
+pub(crate) fn route(
+    task: &BlockTask,
+    layout: &BlockLayout,
+    how: &Result<Option<&'static Kernel>, String>,
+) -> Route {
+    let Some(span) = task.span else {
+        return if how.is_ok() { Route::Fill } else { Route::Host };
+    };
+    let decoded = layout.decoded_len(task.placement.rows).map(|len| len as u64);
+    let fits = |len: u64| (1..=LARGEST_BLOCK).contains(&len);
+    match (how, decoded) {
+        (Ok(kernel), Some(decoded))
+            if fits(decoded) && fits(span.len) && span.end().is_some_and(|end| end < u64::MAX / 2) =>
+        {
+            // A stored block that is short of bytes is for the host to judge.
+            if kernel.is_none() && span.len < decoded { Route::Host } else { Route::Device(*kernel) }
+        }
+        _ => Route::Host,
+    }
+}
+
+/// A block of a batch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Item {
+    /// Index of its task in the job.
+    pub(crate) task: usize,
+    pub(crate) kernel: Option<&'static Kernel>,
+    /// `None` for a block that is filled.
+    pub(crate) span: Option<Span>,
+    /// Offset in the arena of encoded bytes.
+    pub(crate) src: u64,
+    /// Offset in the arena of decoded bytes.
+    pub(crate) dst: u64,
+    /// Offset in the arena of scratch.
+    pub(crate) scratch: u64,
+    /// Offset among the pixels that go to the host.
+    pub(crate) pixels: u64,
+    /// Decoded bytes.
+    pub(crate) dst_len: u32,
+    /// Bytes of a packed row.
+    pub(crate) row_len: u32,
+}
+
+/// One range of a source, and where it lies in the arena of encoded bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Read {
+    pub(crate) source: u32,
+    pub(crate) offset: u64,
+    pub(crate) len: u64,
+    pub(crate) at: u64,
+}
+
+/// The blocks of a launch.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Batch {
+    pub(crate) items: Vec<Item>,
+    pub(crate) reads: Vec<Read>,
+    pub(crate) size: Size,
+}
+
+/// Bytes of each arena.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) encoded: u64,
+    pub(crate) decoded: u64,
+    pub(crate) scratch: u64,
+    pub(crate) pixels: u64,
+    pub(crate) items: u64,
+}
+
+impl Size {
+    /// The larger of each.
+    pub(crate) fn max(self, other: Self) -> Self {
+        Self {
+            encoded: self.encoded.max(other.encoded),
+            decoded: self.decoded.max(other.decoded),
+            scratch: self.scratch.max(other.scratch),
+            pixels: self.pixels.max(other.pixels),
+            items: self.items.max(other.items),
+        }
+    }
+
+    fn working(&self) -> u64 {
+        self.decoded.saturating_add(self.scratch).saturating_add(self.pixels)
+    }
+}
+
+/// `len` rounded up to the alignment of arenas.
+pub(crate) fn aligned(len: u64) -> u64 {
+    len.div_ceil(ALIGNMENT).saturating_mul(ALIGNMENT)
+}
+
+/// Cuts the tasks that `routes` sends to the device into batches. `pixels` says how many bytes of a task's pixels go to
+/// the host; `merge` whether ranges of a source are read together (bytes on a device are gathered one by one).
+pub(crate) fn batches(
+    job: &DecodeJob,
+    routes: &[Route],
+    limits: Limits,
+    pixels: impl Fn(&BlockTask) -> u64,
+    merge: bool,
+) -> Vec<Batch> {
+    let mut done = Vec::new();
+    let mut batch = Batch::default();
+    for (index, (task, route)) in job.tasks().iter().zip(routes).enumerate() {
+        let kernel = match route {
+            Route::Host => continue,
+            Route::Fill => None,
+            Route::Device(kernel) => *kernel,
+        };
+        let Some(layout) = job.layouts().get(task.layout as usize) else { continue };
+        let number = |len: Option<usize>| u32::try_from(len.unwrap_or(0)).unwrap_or(0);
+        let span = task.span.filter(|_| !matches!(route, Route::Fill));
+        let item = Item {
+            task: index,
+            kernel,
+            span,
+            src: 0,
+            dst: 0,
+            scratch: 0,
+            pixels: 0,
+            dst_len: number(layout.decoded_len(task.placement.rows)),
+            row_len: number(layout.packed_row_len()),
+        };
+        let mut size = grown(batch.size, &item, pixels(task));
+        let over = size.encoded > limits.encoded || size.working() > limits.working;
+        if over && !batch.items.is_empty() {
+            done.push(finished(std::mem::take(&mut batch), merge, job));
+            size = grown(Size::default(), &item, pixels(task));
+        }
+        let Size { decoded: dst, scratch, pixels, .. } = batch.size;
+        batch.items.push(Item { dst, scratch, pixels, ..item });
+        batch.size = size;
+    }
+    if !batch.items.is_empty() {
+        done.push(finished(batch, merge, job));
+    }
+    done
+}
+
+/// The sizes with one block more; encoded bytes as if each block were read by itself.
+fn grown(size: Size, item: &Item, pixels: u64) -> Size {
+    let encoded = item.span.map_or(0, |span| aligned(span.len.saturating_add(SLACK)));
+    let src_len = item.span.map_or(0, |span| u32::try_from(span.len).unwrap_or(u32::MAX));
+    let decoded = item.kernel.map_or(0, |_| aligned(item.dst_len.into()));
+    let scratch = item.kernel.map_or(0, |kernel| aligned((kernel.scratch)(src_len, item.dst_len)));
+    Size {
+        encoded: size.encoded.saturating_add(encoded),
+        decoded: size.decoded.saturating_add(decoded),
+        scratch: size.scratch.saturating_add(scratch),
+        pixels: size.pixels.saturating_add(aligned(pixels)),
+        items: size.items + 1,
+    }
+}
+
+/// Lays out what is read: ranges one after the other, each with its slack.
+fn finished(mut batch: Batch, merge: bool, job: &DecodeJob) -> Batch {
+    let source_of = |item: &Item| job.tasks().get(item.task).map_or(0, |task| task.source);
+    let mut wanted: BTreeMap<u32, Vec<Span>> = BTreeMap::new();
+    for item in &batch.items {
+        if let Some(span) = item.span {
+            wanted.entry(source_of(item)).or_default().push(span);
+        }
+    }
+    let gap = if merge { MERGE_GAP } else { 0 };
+    let mut at = 0;
+    for (source, mut spans) in wanted {
+        spans.sort_unstable_by_key(|span| span.offset);
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        for span in spans {
+            let (start, end) = (span.offset, span.offset.saturating_add(span.len));
+            match ranges.last_mut() {
+                Some(last) if start <= last.1.saturating_add(gap) => last.1 = last.1.max(end),
+                _ => ranges.push((start, end)),
+            }
+        }
+        for (start, end) in ranges {
+            batch.reads.push(Read { source, offset: start, len: end - start, at });
+            at += aligned(end - start + SLACK);
+        }
+    }
+    batch.size.encoded = at;
+    let reads = std::mem::take(&mut batch.reads);
+    for item in &mut batch.items {
+        let Some(span) = item.span else { continue };
+        let source = source_of(item);
+        let after = reads.partition_point(|read| (read.source, read.offset) <= (source, span.offset));
+        if let Some(read) = after.checked_sub(1).and_then(|index| reads.get(index)) {
+            item.src = read.at + (span.offset - read.offset);
+        }
+    }
+    batch.reads = reads;
+    batch
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use strile_engine::{BlockAddress, CodecExtras, Fill, Placement};
+    use strile_tiff::{
+        ByteOrder, DataType, LercWrapper, Photometric, Predictor, SampleFormat, SampleType,
+    };
+
+    fn layout() -> BlockLayout {
+        BlockLayout {
+            width: 100,
+            height: 10,
+            samples: 1,
+            sample: SampleType { format: SampleFormat::Uint, bits: 8 },
+            mixed_bits: None,
+            data_type: DataType::U8,
+            byte_order: ByteOrder::NATIVE,
+            reverse_bits: false,
+            compression: Compression::Lzw,
+            predictor: Predictor::None,
+            is_strip: true,
+            extras: CodecExtras {
+                photometric: Photometric::MinIsBlack,
+                ycbcr: None,
+                jpeg_tables: None,
+                lerc: LercWrapper::None,
+                fax_options: 0,
+                fill: Fill::default(),
+            },
+        }
+    }
+
+    fn job(spans: &[Option<(u32, u64, u64)>]) -> DecodeJob {
+        let task = |(row, span): (u32, &Option<(u32, u64, u64)>)| BlockTask {
+            source: span.map_or(0, |(source, ..)| source),
+            layout: 0,
+            selection: 0,
+            output: 0,
+            span: span.map(|(_, offset, len)| Span { offset, len }),
+            address: BlockAddress { row, ..BlockAddress::default() },
+            placement: Placement {
+                rows: 10,
+                image_rows: 10,
+                block_x: 0,
+                block_y: 0,
+                width: 100,
+                height: 10,
+                out_x: 0,
+                out_y: row * 10,
+                first_band: 0,
+            },
+        };
+        let tasks = (0..).zip(spans).map(task).collect();
+        DecodeJob::new(vec![Arc::new(layout())], vec![vec![0]], tasks).unwrap()
+    }
+
+    const KERNEL: Kernel = Kernel { module: "lzw", passes: &[], scratch: |_, dst_len| u64::from(dst_len) + 1 };
+
+    #[test]
+    fn near_ranges_are_read_as_one_and_every_block_has_its_slack() {
+        let gap = MERGE_GAP;
+        let spans =
+            [Some((0, 1000, 500)), Some((0, 1500 + gap, 7)), None, Some((1, 10, 300)), Some((0, 90_000, 64))];
+        let job = job(&spans);
+        let routes: Vec<Route> = spans
+            .iter()
+            .map(|span| span.map_or(Route::Fill, |_| Route::Device(Some(&KERNEL))))
+            .collect();
+        let made = batches(&job, &routes, Limits::USUAL, |_| 0, true);
+        let [batch] = made.as_slice() else { panic!("{} batches", made.len()) };
+        let first = 507 + gap;
+        let second = aligned(first + SLACK);
+        let third = second + aligned(64 + SLACK);
+        assert_eq!(
+            batch.reads,
+            [
+                Read { source: 0, offset: 1000, len: first, at: 0 },
+                Read { source: 0, offset: 90_000, len: 64, at: second },
+                Read { source: 1, offset: 10, len: 300, at: third },
+            ]
+        );
+        let places: Vec<u64> = batch.items.iter().map(|item| item.src).collect();
+        assert_eq!(places, [0, 500 + gap, 0, third, second]);
+        assert_eq!(batch.size.encoded, third + 512);
+        let decoded: Vec<u64> = batch.items.iter().map(|item| item.dst).collect();
+        assert_eq!(decoded, [0, 1024, 2048, 2048, 3072], "what is filled has nothing decoded");
+        assert_eq!((batch.size.decoded, batch.size.scratch, batch.size.items), (4096, 4096, 5));
+    }
+
+    #[test]
+    fn batches_hold_no_more_than_they_may_and_lose_no_block() {
+        let spans: Vec<_> = (0..40).map(|i| Some((0, i * 200_000, 100 + i))).collect();
+        let job = job(&spans);
+        let routes = vec![Route::Device(Some(&KERNEL)); 40];
+        // Two blocks: decoded, scratch and pixels of 1024 bytes each.
+        let limits = Limits { encoded: 1 << 20, working: 7 * 1024 };
+        let made = batches(&job, &routes, limits, |_| 1000, true);
+        assert_eq!(made.len(), 20);
+        assert!(made.iter().all(|batch| batch.size.working() == 6 * 1024 && batch.items.len() == 2));
+        let tasks: Vec<usize> = made.iter().flat_map(|batch| &batch.items).map(|item| item.task).collect();
+        assert_eq!(tasks, (0..40).collect::<Vec<_>>());
+        // One block is more than a batch may hold: it is a batch of its own.
+        let small = Limits { encoded: 1, working: 1 };
+        assert_eq!(batches(&job, &routes, small, |_| 0, true).len(), 40);
+    }
+
+    #[test]
+    fn what_is_no_plain_block_is_the_hosts() {
+        let layout = layout();
+        let job = job(&[Some((0, u64::MAX - 3, 3)), Some((0, 0, LARGEST_BLOCK + 1)), Some((0, 5, 5)), None]);
+        let routes = |how: &Result<Option<&'static Kernel>, String>| -> Vec<bool> {
+            job.tasks().iter().map(|task| matches!(route(task, &layout, how), Route::Host)).collect()
+        };
+        assert_eq!(routes(&Ok(Some(&KERNEL))), [true, true, false, false]);
+        assert_eq!(routes(&Ok(None)), [true, false, true, false], "five bytes are no stored block");
+        assert_eq!(routes(&Err("no kernel".into())), [true; 4]);
+    }
+}

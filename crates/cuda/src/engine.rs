@@ -1,0 +1,202 @@
+//! `CudaEngine`: jobs on one device, with the host engine beside it.
+
+use crate::batch;
+use crate::device::Device;
+use crate::driver::Unavailable;
+use crate::lane::Spare;
+use crate::memory::Kind;
+use crate::plan::Plan;
+use crate::run::{Run, Stop};
+use std::sync::Arc;
+use strile_engine::{
+    Arena, BlockLayout, Context, DecodeJob, EncodeJob, EncodeLayout, Encoded, EncodedBlocks, Engine,
+    EngineError, Location, Output, OutputSpec, Pixels, ReduceJob, Reduced, Report, Resampling, Support, Ticket,
+    claim_outputs,
+};
+use strile_tiff::DataType;
+
+/// What can be chosen when a device is opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CudaOptions {
+    /// Device memory that all engines of this process may take; `None` is 90 % of what was free at first.
+    pub memory_limit: Option<u64>,
+}
+
+/// Decodes on a CUDA device. What has no kernel, and what a kernel does not take, is decoded by the host engine.
+pub struct CudaEngine {
+    name: String,
+    device: Arc<Device>,
+    host: Arc<dyn Engine>,
+    spare: Arc<Spare>,
+}
+
+impl CudaEngine {
+    /// The engine of a device, or why it cannot be had.
+    pub fn open(index: u32, host: Arc<dyn Engine>, options: CudaOptions) -> Result<Self, Unavailable> {
+        let device = Device::open(index)?;
+        if let Some(limit) = options.memory_limit {
+            device.budget().set_limit(limit);
+        }
+        Ok(Self { name: format!("cuda:{index}"), device, host, spare: Arc::default() })
+    }
+
+    /// Whether blocks of a layout are decoded by kernels, or why the host decompresses them.
+    pub fn on_device(&self, layout: &BlockLayout) -> Result<(), String> {
+        batch::on_device(layout).map(|_| ())
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Arc<Device> {
+        &self.device
+    }
+
+    fn index(&self) -> u32 {
+        self.device.facts().index
+    }
+
+    fn failed(&self, stop: impl Into<Stop>) -> EngineError {
+        stop.into().on(&self.device)
+    }
+}
+
+impl Engine for CudaEngine {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn support(&self, layout: &BlockLayout) -> Support {
+        match batch::on_device(layout) {
+            Ok(_) => Support::Yes,
+            Err(_) => self.host.support(layout),
+        }
+    }
+
+    fn pulls(&self) -> bool {
+        true
+    }
+
+    fn location(&self) -> Location {
+        Location::Cuda(self.index())
+    }
+
+    fn output(&self, spec: OutputSpec, context: &Context) -> Result<Output, EngineError> {
+        let wrong = |error: strile_engine::OutputError| EngineError::Mismatch {
+            what: "outputs",
+            found: error.to_string(),
+            expected: "a shape that memory can hold".to_owned(),
+        };
+        let len = spec.len().map_err(wrong)? as u64;
+        let budget = self.device.budget();
+        let lease = budget.take(Kind::Output, len, "the decoded image on the device", &context.cancel)?;
+        let lane = self.spare.lane(&self.device).map_err(|error| self.failed(error))?;
+        let buffer = self.device.pool().alloc(&lane.copies, len).map_err(|error| self.failed(error))?;
+        // Whoever gets it may use it on any stream.
+        lane.copies.synchronize().map_err(|error| self.failed(error))?;
+        self.spare.give_lane(lane);
+        let memory = crate::memory::lasting(self.index(), buffer, lease);
+        Output::on_device(spec, memory).map_err(wrong)
+    }
+
+    fn staging(&self, len: usize) -> Result<Arena, EngineError> {
+        // Ordinary memory: readers of the job copy it into pinned slabs, which is faster than pinning more.
+        Ok(Arena::from_vec(vec![0; len]))
+    }
+
+    fn submit(
+        &self,
+        job: DecodeJob,
+        encoded: Encoded,
+        outputs: &[Output],
+        context: &Context,
+    ) -> Result<Ticket<Report>, EngineError> {
+        encoded.check(&job)?;
+        let here = self.location();
+        if let Encoded::Device(bytes) = &encoded
+            && Location::Cuda(bytes.device()) != here
+        {
+            return Err(EngineError::Mismatch {
+                what: "encoded bytes",
+                found: format!("{bytes:?}"),
+                expected: format!("bytes in host memory or in {here}"),
+            });
+        }
+        let claims = claim_outputs(&job, outputs, |location| {
+            if location == Location::Host || location == here {
+                Ok(())
+            } else {
+                Err("host memory or the memory of the engine's device")
+            }
+        })?;
+        let claims = claims.into_iter().map(|(index, claim)| (index, Arc::new(claim))).collect();
+        let budget = self.device.budget();
+        let there = match &encoded {
+            Encoded::Device(bytes) => Some(bytes.len()),
+            Encoded::Staged(_) | Encoded::Pulled(_) => None,
+        };
+        let plan = Plan::new(&job, &claims, there, budget.free());
+        if plan.memory > budget.limit() {
+            // The same refusal as later, and before anything is done.
+            drop(budget.try_take(Kind::Working, plan.memory, "decoding on the device")?);
+        }
+        let landing = plan.landing.saturating_mul(plan.flights as u64);
+        let lease = context.budget.take(landing, "pixels on their way to the host")?;
+        let (completion, ticket) = Ticket::new();
+        let run = Run {
+            device: Arc::clone(&self.device),
+            host: Arc::clone(&self.host),
+            spare: Arc::clone(&self.spare),
+            job,
+            encoded,
+            claims,
+            context: context.clone(),
+            plan,
+        };
+        let work = move || {
+            let result = run.run();
+            drop(lease);
+            completion.complete(result);
+        };
+        let started = std::thread::Builder::new().name("strile-cuda".into()).spawn(work);
+        started.map_err(|error| EngineError::Device {
+            device: self.name.clone(),
+            problem: format!("no thread could be started: {error}"),
+        })?;
+        Ok(ticket)
+    }
+
+    // Writing is the host's: pixels are encoded and reduced where the host engine is.
+
+    fn encoder(&self) -> &str {
+        self.host.encoder()
+    }
+
+    fn prepare(&self, layout: EncodeLayout) -> Result<EncodeLayout, String> {
+        self.host.prepare(layout)
+    }
+
+    fn encoded_bound(&self, layout: &EncodeLayout, rows: u32) -> u64 {
+        self.host.encoded_bound(layout, rows)
+    }
+
+    fn encode(
+        &self,
+        job: EncodeJob,
+        pixels: &[Pixels],
+        context: &Context,
+    ) -> Result<Ticket<EncodedBlocks>, EngineError> {
+        self.host.encode(job, pixels, context)
+    }
+
+    fn reduces(&self, method: Resampling, data_type: DataType) -> Support {
+        self.host.reduces(method, data_type)
+    }
+
+    fn reduce(
+        &self,
+        job: ReduceJob,
+        pixels: &[Pixels],
+        context: &Context,
+    ) -> Result<Ticket<Vec<Reduced>>, EngineError> {
+        self.host.reduce(job, pixels, context)
+    }
+}

@@ -1,0 +1,287 @@
+//! What the host engine does for the device: it places pixels that were asked for in host memory, and decodes blocks
+//! without a kernel and blocks whose kernel found something odd. Its verdict on those counts, so a fault is the same
+//! whatever the device.
+
+#![expect(unsafe_code, reason = "outputs in parts of pinned memory")]
+
+use crate::batch::{Item, aligned};
+use crate::landing::Landing;
+use crate::memory::{DeviceBuffer, Pinned};
+use crate::plan::crop_len;
+use crate::run::{Run, Stop, Tally};
+use crate::stored::stored;
+use crate::stream::Stream;
+use crate::tables::PlaceTables;
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+use strile_engine::{
+    BlockLayout, BlockTask, Context, DecodeJob, Encoded, EngineError, LocatedFault, Location,
+    Output, OutputSpec, Placement, ReadAt, Span,
+};
+use strile_tiff::DataType;
+
+/// Pinned memory as a source: whoever places from it reads it where it is.
+struct Landed(Pinned);
+
+impl ReadAt for Landed {
+    fn read_at<'a>(&'a self, span: Span, _scratch: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
+        let start = usize::try_from(span.offset).ok();
+        let len = usize::try_from(span.len).ok();
+        let bytes = start.zip(len).and_then(|(start, len)| self.0.get(start..)?.get(..len));
+        bytes.ok_or(io::ErrorKind::UnexpectedEof.into())
+    }
+}
+
+/// Whether crops for an output land band by band: where the output's rows of a band are without gaps.
+pub(crate) fn lands_by_band(spec: &OutputSpec) -> bool {
+    spec.strides.column == spec.data_type.size()
+}
+
+impl Run {
+    fn is_host(&self, task: &BlockTask) -> bool {
+        let claim = self.claims.get(&task.output);
+        claim.is_some_and(|claim| claim.output().location() == Location::Host)
+    }
+
+    /// The job's outputs for the host engine: what this job has claimed of each.
+    fn delegates(&self) -> Result<Vec<Output>, EngineError> {
+        let count = self.claims.keys().next_back().map_or(0, |&last| last as usize + 1);
+        let any = self.claims.values().next().ok_or(EngineError::Abandoned)?.delegate();
+        Ok((0..count)
+            .map(|index| {
+                let claim = u32::try_from(index).ok().and_then(|index| self.claims.get(&index));
+                claim.map_or_else(|| any.clone(), |claim| claim.delegate())
+            })
+            .collect())
+    }
+
+    /// A task's wanted pixels as a stored block.
+    fn crop_layout(&self, task: &BlockTask) -> BlockLayout {
+        let data_type = self.job.layouts().get(task.layout as usize).map(|layout| layout.data_type);
+        let bands = self.job.selections().get(task.selection as usize).map_or(0, Vec::len);
+        let Placement { width, height, .. } = task.placement;
+        stored(data_type.unwrap_or(DataType::U8), width, height, u16::try_from(bands).unwrap_or(u16::MAX))
+    }
+
+    /// Context of the host's part of the work; `counts` where it tells the progress of it.
+    fn host_context(&self, counts: bool) -> Context {
+        let progress = self.context.progress.clone().filter(|_| counts);
+        Context { progress, ..self.context.clone() }
+    }
+
+    /// Puts pixels that came back from the device into their host outputs.
+    pub(crate) fn land(&self, pixels: Pinned, items: &[&Item], tally: &mut Tally) -> Result<(), Stop> {
+        let start = Instant::now();
+        let mut layouts: Vec<Arc<BlockLayout>> = Vec::new();
+        let mut selections: Vec<Vec<u16>> = Vec::new();
+        let mut tasks = Vec::new();
+        for item in items {
+            let Some(task) = self.job.tasks().get(item.task).filter(|task| self.is_host(task)) else { continue };
+            let Some(spec) = self.claims.get(&task.output).map(|claim| claim.spec()) else { continue };
+            let bands = self.job.selections().get(task.selection as usize).map_or(0, Vec::len);
+            let Placement { width, height, .. } = task.placement;
+            let by_band = lands_by_band(spec);
+            let samples = if by_band { 1 } else { u16::try_from(bands).unwrap_or(u16::MAX) };
+            let size = spec.data_type.size();
+            let same = |layout: &Arc<BlockLayout>| {
+                (layout.data_type, layout.width, layout.height, layout.samples)
+                    == (spec.data_type, width, height, samples)
+            };
+            // A handful: a whole block, and those that edges and windows cut.
+            let layout = layouts.iter().position(same).unwrap_or_else(|| {
+                layouts.push(Arc::new(stored(spec.data_type, width, height, samples)));
+                selections.push((0..samples).collect());
+                layouts.len() - 1
+            });
+            let layout = u32::try_from(layout).unwrap_or(u32::MAX);
+            let part = u64::from(width) * u64::from(height) * u64::from(samples) * size as u64;
+            for (at, band) in (0u64..).zip((0..bands).step_by(usize::from(samples.max(1)))) {
+                let first_band = task.placement.first_band.saturating_add(u32::try_from(band).unwrap_or(u32::MAX));
+                tasks.push(BlockTask {
+                    source: 0,
+                    layout,
+                    selection: layout,
+                    span: Some(Span { offset: item.pixels + at * part, len: part }),
+                    placement: whole(&task.placement, first_band),
+                    ..task.clone()
+                });
+            }
+        }
+        let source = Arc::new(Landed(pixels));
+        let encoded = Encoded::Pulled(vec![Arc::clone(&source) as Arc<dyn ReadAt>]);
+        let job = DecodeJob::new(layouts, selections, tasks).map_err(|_| EngineError::Abandoned)?;
+        let report = self.host.submit(job, encoded, &self.delegates()?, &self.host_context(false))?.wait()?;
+        if !report.faults.is_empty() {
+            return Err(EngineError::Abandoned.into());
+        }
+        if let Some(Landed(pixels)) = Arc::into_inner(source) {
+            self.spare.give_pinned(pixels);
+        }
+        tally.times.host += start.elapsed();
+        Ok(())
+    }
+}
+
+/// A crop that is a block of its own, at its place.
+fn whole(placement: &Placement, first_band: u32) -> Placement {
+    Placement {
+        rows: placement.height,
+        image_rows: placement.height,
+        block_x: 0,
+        block_y: 0,
+        first_band,
+        ..*placement
+    }
+}
+
+/// Blocks that are decoded by the host.
+pub(crate) struct Leftover<'a> {
+    pub(crate) run: &'a Run,
+    pub(crate) stream: &'a Stream,
+    /// The job's memory, which nothing else uses any more.
+    pub(crate) memory: &'a DeviceBuffer,
+}
+
+impl Leftover<'_> {
+    /// Decodes them into host outputs directly, and for device outputs group by group with one copy each.
+    pub(crate) fn decode(&self, tasks: &[usize], tally: &mut Tally) -> Result<(), Stop> {
+        if tasks.is_empty() {
+            return Ok(());
+        }
+        let start = Instant::now();
+        let run = self.run;
+        let all = run.job.tasks();
+        let wanted: Vec<(usize, BlockTask)> =
+            tasks.iter().filter_map(|&index| Some((index, all.get(index)?.clone()))).collect();
+        let (encoded, wanted) = self.on_host(wanted)?;
+        let (direct, rest): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|(_, task)| run.is_host(task));
+        tally.host_blocks += (direct.len() + rest.len()) as u64;
+        if !direct.is_empty() {
+            self.submit(&direct, encoded.clone(), &run.delegates()?, tally)?;
+        }
+        let mut group: Vec<(usize, BlockTask)> = Vec::new();
+        let mut len = 0;
+        for next in rest {
+            let more = aligned(crop_len(&run.job, &next.1));
+            if !group.is_empty() && len + more > self.room(group.len() + 1) {
+                self.upload(std::mem::take(&mut group), len, encoded.clone(), tally)?;
+                len = 0;
+            }
+            group.push(next);
+            len += more;
+        }
+        if !group.is_empty() {
+            self.upload(group, len, encoded, tally)?;
+        }
+        tally.times.host += start.elapsed();
+        Ok(())
+    }
+
+    /// Bytes of pixels that fit beside the tables of so many blocks.
+    fn room(&self, blocks: usize) -> u64 {
+        self.memory.len().saturating_sub(PlaceTables::most_len(blocks))
+    }
+
+    /// Encoded bytes where the host can read them: those on a device come back by one gather and one copy.
+    fn on_host(&self, mut tasks: Vec<(usize, BlockTask)>) -> Result<(Encoded, Vec<(usize, BlockTask)>), Stop> {
+        let bytes = match &self.run.encoded {
+            Encoded::Device(bytes) => bytes,
+            there => return Ok((there.clone(), tasks)),
+        };
+        let spans: Vec<Span> = tasks.iter().filter_map(|(_, task)| task.span).collect();
+        let (arena, moved) =
+            crate::back::back_to_host(&self.run.device, self.stream, bytes, &spans, &self.run.context)?;
+        let mut moved = moved.into_iter();
+        for (_, task) in &mut tasks {
+            if task.span.is_some() {
+                task.span = moved.next().or(task.span);
+            }
+        }
+        Ok((Encoded::Staged(Arc::new(arena)), tasks))
+    }
+
+    /// One job of the host engine; its faults by the tasks they belong to.
+    fn submit(
+        &self,
+        tasks: &[(usize, BlockTask)],
+        encoded: Encoded,
+        outputs: &[Output],
+        tally: &mut Tally,
+    ) -> Result<(), Stop> {
+        let run = self.run;
+        let layouts = run.job.layouts().to_vec();
+        let plain = tasks.iter().map(|(_, task)| task.clone()).collect();
+        let job = DecodeJob::new(layouts, run.job.selections().to_vec(), plain);
+        let job = job.map_err(|_| EngineError::Abandoned)?;
+        let report = run.host.submit(job, encoded, outputs, &run.host_context(true))?.wait()?;
+        tally.blocks += report.blocks;
+        tally.encoded_bytes += report.encoded_bytes;
+        // Faults come in the order of tasks: each belongs to the next task of its address.
+        let mut tasks = tasks.iter();
+        for fault in report.faults {
+            let LocatedFault { source, address, .. } = fault;
+            let same = |(_, task): &&(usize, BlockTask)| task.source == source && task.address == address;
+            if let Some((index, _)) = tasks.by_ref().find(same) {
+                tally.faults.push((*index, fault));
+            }
+        }
+        Ok(())
+    }
+
+    /// Decodes a group into pinned memory, copies it to the device once, and places it there.
+    fn upload(
+        &self,
+        group: Vec<(usize, BlockTask)>,
+        len: u64,
+        encoded: Encoded,
+        tally: &mut Tally,
+    ) -> Result<(), Stop> {
+        let run = self.run;
+        let bytes = usize::try_from(len).map_err(|_| EngineError::Abandoned)?;
+        let _lease = run.context.budget.take(len, "blocks decoded on the host").map_err(EngineError::from)?;
+        let mut tables = PlaceTables::default();
+        let (mut outputs, mut decoding) = (Vec::new(), Vec::new());
+        let pinned = Landing::new(run.spare.pinned(&run.device, bytes)?);
+        let tables_len = PlaceTables::most_len(group.len());
+        let pixels = self.memory.part(tables_len, len)?;
+        // All of them before the tables, which know a layout by where it lies.
+        let blocks: Vec<BlockLayout> = group.iter().map(|(_, task)| run.crop_layout(task)).collect();
+        let mut at = 0u64;
+        for (slot, (index, task)) in (0u32..).zip(group) {
+            let selection = run.job.selections().get(task.selection as usize);
+            let claim = run.claims.get(&task.output);
+            let (Some(selection), Some(claim)) = (selection, claim) else {
+                return Err(EngineError::Abandoned.into());
+            };
+            let (spec, bands) = (claim.spec(), u16::try_from(selection.len()).unwrap_or(u16::MAX));
+            let Placement { width, height, .. } = task.placement;
+            let crop = OutputSpec::band_last(spec.data_type, bands.into(), height, width);
+            let crop = crop.map_err(|_| EngineError::Abandoned)?;
+            // SAFETY: parts follow each other, each as long as its crop.
+            let part = unsafe { pinned.output(crop, at) };
+            outputs.push(part.ok_or(EngineError::Abandoned)?);
+            let block = blocks.get(slot as usize).ok_or(EngineError::Abandoned)?;
+            let every: Vec<u16> = (0..bands).collect();
+            let moved = BlockTask { placement: whole(&task.placement, task.placement.first_band), ..task.clone() };
+            tables.add(block, &every, &moved, claim.output(), Some(pixels + at), None)?;
+            at += aligned(crop_len(&run.job, &task));
+            let placement = Placement { out_x: 0, out_y: 0, first_band: 0, ..task.placement };
+            decoding.push((index, BlockTask { output: slot, placement, ..task }));
+        }
+        self.submit(&decoding, encoded, &outputs, tally)?;
+        drop(outputs);
+        let pinned = pinned.into_memory().ok_or(EngineError::Abandoned)?;
+        let up = self.memory.upload(self.stream, tables_len, pinned, bytes)?;
+        let table = tables.bytes(self.memory.address());
+        let mut rows = run.spare.pinned(&run.device, table.bytes.len())?;
+        let rows_len = table.bytes.len();
+        rows.get_mut(..rows_len).ok_or(EngineError::Abandoned)?.copy_from_slice(&table.bytes);
+        let rows = self.memory.upload(self.stream, 0, rows, rows_len)?;
+        table.launch(&run.device, self.stream)?;
+        self.stream.synchronize()?;
+        run.spare.give_pinned(up.wait()?);
+        run.spare.give_pinned(rows.wait()?);
+        Ok(())
+    }
+}

@@ -1,0 +1,140 @@
+//! What a job will do and take, known before anything is allocated.
+
+use crate::abi::DecodeBlock;
+use crate::batch::{Batch, Limits, Route, Size, aligned, batches, on_device, route};
+use crate::place::{PlaceLayout, PlaceTask};
+use crate::tables::PlaceTables;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use strile_engine::{BlockTask, Claim, DecodeJob, Location};
+
+/// Batches in flight: one is read and copied while the other is decoded.
+const FLIGHTS: usize = 2;
+/// Pixels that go up or down in one copy where the host decodes.
+const HOST_GROUP: u64 = 64 << 20;
+/// What tables need besides their rows: their alignment, and the tables of chroma.
+pub(crate) const TABLES_EXTRA: u64 = 64 << 10;
+
+/// See the module.
+pub(crate) struct Plan {
+    pub(crate) routes: Vec<Route>,
+    pub(crate) batches: Vec<Batch>,
+    /// The largest of all batches.
+    pub(crate) size: Size,
+    pub(crate) flights: usize,
+    /// Device memory, all of it.
+    pub(crate) memory: u64,
+    /// Pinned memory that pixels land in on their way to the host, of each flight.
+    pub(crate) landing: u64,
+}
+
+/// Offsets of the arenas of one flight in the job's memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arenas {
+    pub(crate) tables: u64,
+    pub(crate) tables_len: u64,
+    pub(crate) encoded: u64,
+    pub(crate) decoded: u64,
+    pub(crate) scratch: u64,
+    pub(crate) pixels: u64,
+}
+
+/// Bytes of a task's wanted pixels.
+pub(crate) fn crop_len(job: &DecodeJob, task: &BlockTask) -> u64 {
+    let bands = job.selections().get(task.selection as usize).map_or(0, |bands| bands.len() as u64);
+    let size = job.layouts().get(task.layout as usize).map_or(0, |layout| layout.data_type.size() as u64);
+    let pixels = u64::from(task.placement.width) * u64::from(task.placement.height);
+    pixels.saturating_mul(bands).saturating_mul(size)
+}
+
+impl Plan {
+    /// The plan with the largest batches that `free` bytes of device memory allow, or the smallest there are.
+    ///
+    /// `there` is the length of encoded bytes that are on the device already.
+    pub(crate) fn new(
+        job: &DecodeJob,
+        claims: &BTreeMap<u32, Arc<Claim>>,
+        there: Option<u64>,
+        free: u64,
+    ) -> Self {
+        let merge = there.is_none();
+        let outside = |task: &BlockTask| {
+            let end = task.span.and_then(|span| span.end());
+            there.zip(end).is_some_and(|(len, end)| end > len)
+        };
+        let how: Vec<_> = job.layouts().iter().map(|layout| on_device(layout)).collect();
+        let mut routes = Vec::with_capacity(job.tasks().len());
+        for task in job.tasks() {
+            let at = task.layout as usize;
+            let found = job.layouts().get(at).zip(how.get(at));
+            let found = found.filter(|_| !outside(task));
+            routes.push(found.map_or(Route::Host, |(layout, how)| route(task, layout, how)));
+        }
+        let mut limits = Limits::USUAL;
+        loop {
+            let plan = Self::with(job, claims, merge, &routes, limits);
+            match limits.halved() {
+                Some(half) if plan.memory > free => limits = half,
+                _ => return plan,
+            }
+        }
+    }
+
+    fn with(
+        job: &DecodeJob,
+        claims: &BTreeMap<u32, Arc<Claim>>,
+        merge: bool,
+        routes: &[Route],
+        limits: Limits,
+    ) -> Self {
+        let to_host = |task: &BlockTask| {
+            claims.get(&task.output).is_some_and(|claim| claim.output().location() == Location::Host)
+        };
+        let landing = |task: &BlockTask| if to_host(task) { crop_len(job, task) } else { 0 };
+        let batches = batches(job, routes, limits, landing, merge);
+        let size = batches.iter().fold(Size::default(), |size, batch| size.max(batch.size));
+        let flights = FLIGHTS.min(batches.len());
+        let mut plan =
+            Self { routes: routes.to_vec(), batches, size, flights, memory: 0, landing: size.pixels };
+        // What the host decodes for the device is uploaded through the same memory: one block of it must fit.
+        let (mut largest, mut all) = (0, 0u64);
+        for (task, route) in job.tasks().iter().zip(routes) {
+            if to_host(task) || matches!(route, Route::Fill) {
+                continue;
+            }
+            largest = largest.max(aligned(crop_len(job, task)));
+            if matches!(route, Route::Host) {
+                all = all.saturating_add(aligned(crop_len(job, task)));
+            }
+        }
+        let upload = match largest {
+            0 => 0,
+            _ => all.min(HOST_GROUP).max(largest).saturating_add(PlaceTables::most_len(1)),
+        };
+        plan.memory = plan.flight_len().saturating_mul(plan.flights as u64).max(upload);
+        plan
+    }
+
+    fn tables_len(&self, items: u64) -> u64 {
+        let row = size_of::<DecodeBlock>() + size_of::<PlaceTask>() + size_of::<PlaceLayout>() + 2 * 4;
+        aligned(items.saturating_mul(row as u64)).saturating_add(TABLES_EXTRA)
+    }
+
+    fn flight_len(&self) -> u64 {
+        let Size { encoded, decoded, scratch, pixels, items } = self.size;
+        [self.tables_len(items), aligned(encoded), decoded, scratch, pixels]
+            .into_iter()
+            .fold(0, u64::saturating_add)
+    }
+
+    /// Where the arenas of a flight are.
+    pub(crate) fn arenas(&self, flight: usize) -> Arenas {
+        let tables_len = self.tables_len(self.size.items);
+        let tables = self.flight_len() * flight as u64;
+        let encoded = tables + tables_len;
+        let decoded = encoded + aligned(self.size.encoded);
+        let scratch = decoded + self.size.decoded;
+        let pixels = scratch + self.size.scratch;
+        Arenas { tables, tables_len, encoded, decoded, scratch, pixels }
+    }
+}

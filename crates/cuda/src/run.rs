@@ -1,0 +1,333 @@
+//! One job on the device, from its first read to its report: what the thread behind a ticket does.
+//!
+//! Batches go through two flights. While one is decoded, reader threads fill the arena of the other; a flight is
+//! finished (its statuses read, its pixels handed to the host where they go there) before it is used again. Blocks that a
+//! kernel did not take, and those without a kernel, are decoded by the host engine at the end.
+
+use crate::back;
+use crate::batch::{Batch, Item, Route};
+use crate::device::Device;
+use crate::driver::DriverError;
+use crate::host::Leftover;
+use crate::lane::{Lane, Spare};
+use crate::memory::{DeviceBuffer, InFlight, Kind, SLAB_LEN};
+use crate::plan::Plan;
+use crate::slabs::{Arrived, Feed, Gap, HostBytes};
+use crate::stream::{Event, Stream};
+use crate::tables::Launches;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use strile_engine::{
+    Claim, Context, DecodeJob, Encoded, Engine, EngineError, LocatedFault, Report, StageTimes,
+};
+
+/// Threads that read for one job: as many as fill the bus from a page cache.
+const READERS: usize = 8;
+
+/// What ends a job.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    Engine(EngineError),
+    Driver(DriverError),
+}
+
+impl From<EngineError> for Stop {
+    fn from(error: EngineError) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl From<DriverError> for Stop {
+    fn from(error: DriverError) -> Self {
+        Self::Driver(error)
+    }
+}
+
+impl Stop {
+    pub(crate) fn on(self, device: &Device) -> EngineError {
+        match self {
+            Self::Engine(error) => error,
+            Self::Driver(error) => EngineError::Device {
+                device: format!("cuda:{}", device.facts().index),
+                problem: error.to_string(),
+            },
+        }
+    }
+}
+
+/// What a job owns while it runs.
+pub(crate) struct Run {
+    pub(crate) device: Arc<Device>,
+    pub(crate) host: Arc<dyn Engine>,
+    pub(crate) spare: Arc<Spare>,
+    pub(crate) job: DecodeJob,
+    pub(crate) encoded: Encoded,
+    pub(crate) claims: BTreeMap<u32, Arc<Claim>>,
+    pub(crate) context: Context,
+    pub(crate) plan: Plan,
+}
+
+/// A batch whose work is queued.
+struct Flying {
+    batch: usize,
+    /// Before and after copying.
+    copied: Option<(Event, Event)>,
+    /// Tasks whose bytes could not be read, sorted.
+    unread: Vec<usize>,
+    /// The table of the gather, where bytes were on the device.
+    gathered: Option<InFlight>,
+    launched: Launched,
+}
+
+/// What its kernels leave.
+struct Launched {
+    tables: InFlight,
+    statuses: Option<InFlight>,
+    landing: Option<InFlight>,
+    /// Before and after decompressing, and after placing.
+    marks: [Event; 3],
+}
+
+/// What is known so far.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub(crate) blocks: u64,
+    pub(crate) encoded_bytes: u64,
+    pub(crate) host_blocks: u64,
+    /// By index of the task.
+    pub(crate) faults: Vec<(usize, LocatedFault)>,
+    pub(crate) times: StageTimes,
+}
+
+impl Run {
+    /// Does all of it.
+    pub(crate) fn run(self) -> Result<Report, EngineError> {
+        let device = Arc::clone(&self.device);
+        self.fly().map_err(|stop| stop.on(&device))
+    }
+
+    fn fly(&self) -> Result<Report, Stop> {
+        let _bound = self.device.bind()?;
+        let cancel = &self.context.cancel;
+        let _lease =
+            self.device.budget().take(Kind::Working, self.plan.memory, "decoding on the device", cancel)?;
+        let lane = self.spare.lane(&self.device)?;
+        let memory = self.device.pool().alloc(&lane.copies, self.plan.memory)?;
+        for stream in &lane.flights {
+            stream.wait_for(&lane.copies)?;
+        }
+        let result = self.fly_with(&lane, &memory);
+        // Whatever happened: nothing may run in the memory that is given back, nor in what the job was lent.
+        for stream in &lane.flights {
+            stream.synchronize()?;
+        }
+        lane.copies.synchronize()?;
+        drop(memory);
+        self.spare.give_lane(lane);
+        result
+    }
+
+    fn fly_with(&self, lane: &Lane, memory: &DeviceBuffer) -> Result<Report, Stop> {
+        let mut tally = Tally::default();
+        let mut left: Vec<usize> = Vec::new();
+        self.on_device(lane, memory, &mut tally, &mut left)?;
+        let host_tasks = self.plan.routes.iter().enumerate();
+        left.extend(host_tasks.filter(|(_, route)| matches!(route, Route::Host)).map(|(task, _)| task));
+        left.sort_unstable();
+        if self.context.cancel.is_cancelled() {
+            return Err(EngineError::Cancelled.into());
+        }
+        Leftover { run: self, stream: &lane.copies, memory }.decode(&left, &mut tally)?;
+        tally.faults.sort_by_key(|&(task, _)| task);
+        Ok(Report {
+            blocks: tally.blocks,
+            encoded_bytes: tally.encoded_bytes,
+            faults: tally.faults.into_iter().map(|(_, fault)| fault).collect(),
+            host_blocks: tally.host_blocks,
+            times: tally.times,
+        })
+    }
+
+    /// Decodes what the device can, and adds to `left` what it would not take.
+    fn on_device(
+        &self,
+        lane: &Lane,
+        memory: &DeviceBuffer,
+        tally: &mut Tally,
+        left: &mut Vec<usize>,
+    ) -> Result<(), Stop> {
+        let bytes = match &self.encoded {
+            Encoded::Staged(arena) => HostBytes::Staged(Arc::clone(arena)),
+            Encoded::Pulled(sources) => HostBytes::Pulled(sources.clone()),
+            Encoded::Device(_) => return self.launch_all(lane, memory, None, tally, left),
+        };
+        let feed = Feed::new(bytes, &self.plan.batches, SLAB_LEN);
+        let readers = READERS.min(feed.len()).min(self.context.threads.get().max(2));
+        std::thread::scope(|scope| {
+            for _ in 0..readers {
+                let started = std::thread::Builder::new().name("strile-cuda-read".into()).spawn_scoped(
+                    scope,
+                    || feed.work(&self.device, memory, &lane.copies, &self.context.cancel),
+                );
+                if started.is_err() {
+                    // Fewer readers are slower; without any this thread would wait for ever.
+                    feed.stop();
+                }
+            }
+            let result = self.launch_all(lane, memory, Some(&feed), tally, left);
+            feed.stop();
+            result
+        })?;
+        tally.times.read += feed.reading() / u32::try_from(readers.max(1)).unwrap_or(1);
+        Ok(())
+    }
+
+    fn launch_all(
+        &self,
+        lane: &Lane,
+        memory: &DeviceBuffer,
+        feed: Option<&Feed>,
+        tally: &mut Tally,
+        left: &mut Vec<usize>,
+    ) -> Result<(), Stop> {
+        let mut flying: VecDeque<Flying> = VecDeque::new();
+        for (index, batch) in self.plan.batches.iter().enumerate() {
+            if self.context.cancel.is_cancelled() {
+                return Err(EngineError::Cancelled.into());
+            }
+            if flying.len() == self.plan.flights
+                && let Some(first) = flying.pop_front()
+            {
+                self.finish(first, tally, left)?;
+            }
+            let flight = index % self.plan.flights.max(1);
+            let Some(stream) = lane.flights.get(flight) else { return Err(EngineError::Abandoned.into()) };
+            let arenas = self.plan.arenas(flight);
+            let arrived = match feed {
+                Some(feed) => {
+                    feed.open(arenas.encoded);
+                    feed.arrived(index)?.ok_or(EngineError::Cancelled)?
+                }
+                None => Arrived { failed: Vec::new(), began: None },
+            };
+            let gathered = match &self.encoded {
+                Encoded::Device(bytes) => {
+                    Some(back::gather_into(self, bytes, batch, &arenas, stream, memory)?)
+                }
+                Encoded::Staged(_) | Encoded::Pulled(_) => None,
+            };
+            let copied = match (feed, arrived.began) {
+                (Some(_), Some(began)) => {
+                    let after = lane.copies.record_timed()?;
+                    stream.wait_on(&after)?;
+                    Some((began, after))
+                }
+                _ => None,
+            };
+            let unread = self.unread(batch, &arrived.failed);
+            let launches = Launches::new(self, batch, &arenas, memory, &unread)?;
+            let launched = self.launch(launches, stream, memory)?;
+            flying.push_back(Flying { batch: index, copied, unread, gathered, launched });
+        }
+        while let Some(next) = flying.pop_front() {
+            self.finish(next, tally, left)?;
+        }
+        Ok(())
+    }
+
+    /// Tasks with bytes in ranges that could not be read.
+    fn unread(&self, batch: &Batch, failed: &[Gap]) -> Vec<usize> {
+        if failed.is_empty() {
+            return Vec::new();
+        }
+        let touched = |item: &&Item| {
+            let Some((span, task)) = item.span.zip(self.job.tasks().get(item.task)) else { return false };
+            let end = span.offset.saturating_add(span.len);
+            failed.iter().any(|gap| gap.source == task.source && gap.start < end && span.offset < gap.end)
+        };
+        batch.items.iter().filter(touched).map(|item| item.task).collect()
+    }
+
+    fn launch(
+        &self,
+        launches: Launches,
+        stream: &Stream,
+        memory: &DeviceBuffer,
+    ) -> Result<Launched, Stop> {
+        let arenas = launches.arenas;
+        let pinned = |len: u64| {
+            let len = usize::try_from(len).unwrap_or(usize::MAX);
+            self.spare.pinned(&self.device, len).map(|memory| (memory, len))
+        };
+        let (mut up, len) = pinned(launches.bytes.len() as u64)?;
+        up.get_mut(..len).ok_or(EngineError::Abandoned)?.copy_from_slice(&launches.bytes);
+        let tables = memory.upload(stream, arenas.tables, up, len)?;
+        let start = stream.record_timed()?;
+        launches.decode(&self.device, stream)?;
+        let decoded = stream.record_timed()?;
+        launches.place(&self.device, stream)?;
+        let placed = stream.record_timed()?;
+        let statuses = match launches.statuses {
+            0 => None,
+            count => {
+                let (down, len) = pinned(u64::from(count) * 4)?;
+                Some(memory.download(stream, arenas.tables, down, len)?)
+            }
+        };
+        let landing = match launches.landing {
+            0 => None,
+            len => {
+                let (down, len) = pinned(len)?;
+                Some(memory.download(stream, arenas.pixels, down, len)?)
+            }
+        };
+        Ok(Launched { tables, statuses, landing, marks: [start, decoded, placed] })
+    }
+
+    /// Waits for a batch, reads what its kernels said, and hands over what goes to the host.
+    fn finish(&self, flying: Flying, tally: &mut Tally, left: &mut Vec<usize>) -> Result<(), Stop> {
+        let Flying { batch, copied, unread, gathered, launched } = flying;
+        let Launched { tables, statuses, landing, marks: [start, decoded, placed] } = launched;
+        let Some(batch) = self.plan.batches.get(batch) else { return Ok(()) };
+        placed.synchronize()?;
+        self.spare.give_pinned(tables.wait()?);
+        if let Some(gathered) = gathered {
+            self.spare.give_pinned(gathered.wait()?);
+        }
+        tally.times.decode += decoded.since(&start)?;
+        tally.times.place += placed.since(&decoded)?;
+        if let Some((before, after)) = copied {
+            tally.times.copy += after.since(&before)?;
+        }
+        let mut refused: Vec<usize> = unread;
+        if let Some(statuses) = statuses {
+            let statuses = statuses.wait()?;
+            let (words, _) = statuses.as_chunks::<4>();
+            let with_kernel = batch.items.iter().filter(|item| item.kernel.is_some() && refused.binary_search(&item.task).is_err());
+            let bad: Vec<usize> = with_kernel
+                .zip(words)
+                .filter(|(_, status)| **status != [0; 4])
+                .map(|(item, _)| item.task)
+                .collect();
+            refused.extend(bad);
+            self.spare.give_pinned(statuses);
+        }
+        refused.sort_unstable();
+        let taken = |item: &&Item| refused.binary_search(&item.task).is_err();
+        let mut done = 0;
+        for item in batch.items.iter().filter(taken) {
+            tally.encoded_bytes += item.span.map_or(0, |span| span.len);
+            done += 1;
+        }
+        tally.blocks += done;
+        if let Some(landing) = landing {
+            let landed: Vec<&Item> = batch.items.iter().filter(taken).collect();
+            self.land(landing.wait()?, &landed, tally)?;
+        }
+        if let Some(progress) = &self.context.progress {
+            progress.advance(done);
+        }
+        left.extend(refused);
+        Ok(())
+    }
+}

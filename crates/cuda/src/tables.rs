@@ -1,0 +1,276 @@
+//! What the kernels of a batch are told: tables of blocks, tasks and layouts in one piece of memory, uploaded by one copy.
+
+#![expect(unsafe_code, reason = "kernels are launched with the addresses of what was made here")]
+
+use crate::abi::{DecodeArgs, DecodeBlock, PENDING, Plain, bytes_of};
+use crate::batch::{Batch, aligned};
+use crate::codec::Kernel;
+use crate::device::Device;
+use crate::driver::DriverError;
+use crate::host::lands_by_band;
+use crate::launch::launch;
+use crate::memory::DeviceBuffer;
+use crate::place::{self, NO_STATUS, PlaceArgs, PlaceLayout, PlaceTask, TaskPlaces};
+use crate::plan::{Arenas, TABLES_EXTRA};
+use crate::run::{Run, Stop};
+use crate::stream::Stream;
+use std::collections::BTreeMap;
+use strile_engine::{
+    BlockLayout, BlockTask, EngineError, Location, Output, OutputSpec, Placement, Strides,
+};
+
+/// Tasks of the kernel `place` and what they name.
+#[derive(Default)]
+pub(crate) struct PlaceTables {
+    tasks: Vec<PlaceTask>,
+    layouts: Vec<PlaceLayout>,
+    selections: Vec<u16>,
+    tables: Vec<i32>,
+    /// Layouts by their block layout's address and the strides of the output, selections by theirs.
+    known_layouts: BTreeMap<(usize, usize, usize, usize), u32>,
+    known_selections: BTreeMap<Vec<u16>, u32>,
+}
+
+/// Tables as bytes, for one address.
+pub(crate) struct PlaceBytes {
+    pub(crate) bytes: Vec<u8>,
+    args: PlaceArgs,
+    grid: Box<dyn Fn(u32) -> (u32, u32)>,
+}
+
+/// Where in a piece of memory the next table goes.
+struct Packer {
+    address: u64,
+    bytes: Vec<u8>,
+}
+
+impl Packer {
+    fn put<T: Plain>(&mut self, items: &[T]) -> u64 {
+        let at = self.bytes.len().next_multiple_of(16);
+        self.bytes.resize(at, 0);
+        self.bytes.extend_from_slice(bytes_of(items));
+        self.address + at as u64
+    }
+}
+
+impl PlaceTables {
+    /// The most bytes that tables of so many tasks take.
+    pub(crate) fn most_len(tasks: usize) -> u64 {
+        let row = size_of::<PlaceTask>() + size_of::<PlaceLayout>();
+        aligned((tasks as u64).saturating_mul(row as u64)).saturating_add(TABLES_EXTRA)
+    }
+
+    /// Adds a task that places a block of `layout` found at `src` (`None`: filled) into `output`.
+    pub(crate) fn add(
+        &mut self,
+        layout: &BlockLayout,
+        selection: &[u16],
+        task: &BlockTask,
+        output: &Output,
+        src: Option<u64>,
+        status: Option<u32>,
+    ) -> Result<(), Stop> {
+        let memory = output.device_bytes().ok_or(EngineError::Abandoned)?;
+        self.add_to(layout, selection, &task.placement, output.spec(), memory.address(), src, status)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what a task is made of")]
+    fn add_to(
+        &mut self,
+        layout: &BlockLayout,
+        selection: &[u16],
+        placement: &Placement,
+        spec: &OutputSpec,
+        output: u64,
+        src: Option<u64>,
+        status: Option<u32>,
+    ) -> Result<(), Stop> {
+        let Strides { band, row, column } = spec.strides;
+        let key = (std::ptr::from_ref(layout).addr(), band, row, column);
+        let known = self.known_layouts.get(&key).copied();
+        let index = match known {
+            Some(index) => index,
+            None => {
+                let made = place::layout(layout, spec, &mut self.tables).map_err(|problem| {
+                    let expected = "a layout the device takes".to_owned();
+                    EngineError::Mismatch { what: "device", found: problem, expected }
+                })?;
+                self.layouts.push(made);
+                let index = u32::try_from(self.layouts.len() - 1).map_err(|_| EngineError::Abandoned)?;
+                self.known_layouts.insert(key, index);
+                index
+            }
+        };
+        let selected = match self.known_selections.get(selection) {
+            Some(&at) => at,
+            None => {
+                let at = u32::try_from(self.selections.len()).map_err(|_| EngineError::Abandoned)?;
+                self.selections.extend_from_slice(selection);
+                self.known_selections.insert(selection.to_vec(), at);
+                at
+            }
+        };
+        let places = TaskPlaces {
+            src,
+            output,
+            layout: index,
+            status: status.unwrap_or(NO_STATUS),
+            selection: selected,
+        };
+        let made = self.layouts.get(index as usize).ok_or(EngineError::Abandoned)?;
+        self.tasks.push(made.task(placement, selection, &places));
+        Ok(())
+    }
+
+    /// All of it as bytes to lie at `address`.
+    pub(crate) fn bytes(self, address: u64) -> PlaceBytes {
+        let mut packer = Packer { address, bytes: Vec::new() };
+        let (args, grid) = self.pack(&mut packer, 0);
+        PlaceBytes { bytes: packer.bytes, args, grid }
+    }
+
+    #[expect(clippy::type_complexity, reason = "a shape that waits for the device")]
+    fn pack(self, packer: &mut Packer, statuses: u64) -> (PlaceArgs, Box<dyn Fn(u32) -> (u32, u32)>) {
+        let args = PlaceArgs {
+            tasks: packer.put(&self.tasks),
+            layouts: packer.put(&self.layouts),
+            selections: packer.put(&self.selections),
+            statuses,
+            tables: packer.put(&self.tables),
+            count: u32::try_from(self.tasks.len()).unwrap_or(0),
+            reserved: 0,
+        };
+        let (tasks, layouts) = (self.tasks, self.layouts);
+        (args, Box::new(move |multiprocessors| place::grid(&tasks, &layouts, multiprocessors)))
+    }
+}
+
+impl PlaceBytes {
+    /// Queues the kernel; the bytes must lie at their address.
+    pub(crate) fn launch(&self, device: &Device, stream: &Stream) -> Result<(), DriverError> {
+        let function = device.function(place::MODULE, place::MODULE)?;
+        let grid = (self.grid)(device.facts().multiprocessors);
+        // SAFETY: the tables name blocks and outputs that the job holds until the stream has been waited for, and crops
+        // that `DecodeJob` and `claim_outputs` found to lie inside them.
+        unsafe { launch(stream, &function, grid, place::THREADS, &self.args) }
+    }
+}
+
+/// Everything a batch launches.
+pub(crate) struct Launches {
+    /// All tables; statuses come first.
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) arenas: Arenas,
+    /// How many statuses there are.
+    pub(crate) statuses: u32,
+    /// Bytes of pixels that go to the host.
+    pub(crate) landing: u64,
+    decode: Vec<(&'static Kernel, DecodeArgs)>,
+    place: PlaceBytes,
+}
+
+impl Launches {
+    /// The tables of a batch without the tasks in `unread`, which is sorted.
+    pub(crate) fn new(
+        run: &Run,
+        batch: &Batch,
+        arenas: &Arenas,
+        memory: &DeviceBuffer,
+        unread: &[usize],
+    ) -> Result<Self, Stop> {
+        let base = memory.address();
+        let mut groups: BTreeMap<&str, (&'static Kernel, Vec<DecodeBlock>)> = BTreeMap::new();
+        let mut place = PlaceTables::default();
+        let mut statuses = 0u32;
+        let mut landing = 0u64;
+        for item in batch.items.iter().filter(|item| unread.binary_search(&item.task).is_err()) {
+            let (Some(task), missing) = (run.job.tasks().get(item.task), EngineError::Abandoned) else {
+                continue;
+            };
+            let layout = run.job.layouts().get(task.layout as usize).ok_or(missing.clone())?;
+            let selection = run.job.selections().get(task.selection as usize).ok_or(missing.clone())?;
+            let claim = run.claims.get(&task.output).ok_or(missing)?;
+            let encoded = base + arenas.encoded + item.src;
+            let (src, status) = match (item.span, item.kernel) {
+                (None, _) => (None, None),
+                (Some(_), None) => (Some(encoded), None),
+                (Some(span), Some(kernel)) => {
+                    let status = statuses;
+                    statuses += 1;
+                    groups.entry(kernel.module).or_insert((kernel, Vec::new())).1.push(DecodeBlock {
+                        src: item.src,
+                        dst: item.dst,
+                        scratch: item.scratch,
+                        src_len: u32::try_from(span.len).unwrap_or(u32::MAX),
+                        dst_len: item.dst_len,
+                        row_len: item.row_len,
+                        status,
+                    });
+                    (Some(base + arenas.decoded + item.dst), Some(status))
+                }
+            };
+            let output = claim.output();
+            if output.location() == Location::Host {
+                let (spec, len) = crop_spec(output.spec(), selection.len(), &task.placement)?;
+                let placement = Placement { out_x: 0, out_y: 0, first_band: 0, ..task.placement };
+                let target = base + arenas.pixels + item.pixels;
+                place.add_to(layout, selection, &placement, &spec, target, src, status)?;
+                landing = landing.max(item.pixels + len);
+            } else {
+                place.add(layout, selection, task, output, src, status)?;
+            }
+        }
+        let mut packer = Packer { address: base + arenas.tables, bytes: Vec::new() };
+        let statuses_at = packer.put(&vec![PENDING; statuses as usize]);
+        let counters = packer.put(&vec![0u32; groups.len()]);
+        let mut decode = Vec::new();
+        for (counter, (kernel, blocks)) in (0u64..).zip(groups.into_values()) {
+            let args = DecodeArgs {
+                encoded: base + arenas.encoded,
+                decoded: base + arenas.decoded,
+                scratch: base + arenas.scratch,
+                blocks: packer.put(&blocks),
+                statuses: statuses_at,
+                counter: counters + 4 * counter,
+                count: u32::try_from(blocks.len()).unwrap_or(0),
+                reserved: 0,
+            };
+            decode.push((kernel, args));
+        }
+        let (args, grid) = place.pack(&mut packer, statuses_at);
+        let place = PlaceBytes { bytes: Vec::new(), args, grid };
+        if packer.bytes.len() as u64 > arenas.tables_len {
+            return Err(EngineError::Abandoned.into());
+        }
+        Ok(Self { bytes: packer.bytes, arenas: *arenas, statuses, landing, decode, place })
+    }
+
+    /// Queues the decompressors.
+    pub(crate) fn decode(&self, device: &Device, stream: &Stream) -> Result<(), DriverError> {
+        for (kernel, args) in &self.decode {
+            for pass in kernel.passes {
+                let function = device.function(kernel.module, pass.entry)?;
+                let grid = (pass.grid)(args.count, device.facts().multiprocessors);
+                // SAFETY: `batch` laid the blocks out inside the arenas of this flight, with the slack that kernels may
+                // read; the job holds the memory until the stream has been waited for.
+                unsafe { launch(stream, &function, (grid, 1), pass.threads, args) }?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Queues the placing.
+    pub(crate) fn place(&self, device: &Device, stream: &Stream) -> Result<(), DriverError> {
+        self.place.launch(device, stream)
+    }
+}
+
+/// How a crop lies on its way to the host, and how long it is.
+fn crop_spec(output: &OutputSpec, bands: usize, placement: &Placement) -> Result<(OutputSpec, u64), EngineError> {
+    let make = if lands_by_band(output) { OutputSpec::band_first } else { OutputSpec::band_last };
+    let bands = u32::try_from(bands).map_err(|_| EngineError::Abandoned)?;
+    let spec = make(output.data_type, bands, placement.height, placement.width);
+    let spec = spec.map_err(|_| EngineError::Abandoned)?;
+    let len = spec.len().map_err(|_| EngineError::Abandoned)? as u64;
+    Ok((spec, len))
+}
