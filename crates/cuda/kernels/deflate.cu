@@ -28,7 +28,9 @@ struct DeflateShared {
   u32 tables[TABLE_ENTRIES];
   alignas(16) u16 lists[2][LISTS + 8];
   alignas(16) u8 ring[RING];
+  alignas(16) Line bits[BATCH_WORDS / 4];
   u8 lengths[320];
+  u8 codes[20];
   Batch batches[2];
   u32 over[2];  // by turns: warp 1 took the last batch, or found a fault
 };
@@ -78,46 +80,66 @@ DEVICE u32 read_stored(Decoder& decoder, Batch& batch, u32 lane) {
 // Makes one batch. All lanes of warp 0; `lists` is free memory for it.
 DEVICE u32 make_batch(Decoder& decoder, DeflateShared& shared, u16* lists, Batch& batch, u32 lane) {
   Stream& in = decoder.in;
+  u32 build = CODE_NONE, root = LITERALS_ROOT;
+  Lengths lengths = {0, 0, 0, LENGTH_UNKNOWN};
   if (!decoder.inside) {
     if (in.bit + 3 > in.end) return FAULT_INPUT_TRUNCATED;
-    u32 header = bits_at(in.words, in.bit);
+    u32 header = bits_at(in.words, in.bit), type = header >> 1 & 3;
     in.bit += 3;
     decoder.final = header & 1;
-    u32 type = header >> 1 & 3;
     if (type == 0) return read_stored(decoder, batch, lane);
-    CodeWork& work = *(CodeWork*)lists;
+    if (type == 3) return FAULT_CORRUPT;
     if (type == 1 && decoder.tables != TABLES_FIXED) {
-      if (!build_fixed(shared.tables, shared.lengths, work, lane)) return FAULT_CORRUPT;
+      fixed_lengths(lengths, shared.lengths, lane);
+      build = CODE_LITERALS;
     } else if (type == 2) {
-      if (!read_dynamic(in, shared.tables, lists + lane * LIST_SLOTS, shared.lengths, work, lane)) return FAULT_CORRUPT;
-    } else if (type == 3) {
-      return FAULT_CORRUPT;
+      if (!read_dynamic(in, lengths, shared.codes, shared.lengths, lane)) return FAULT_CORRUPT;
+      build = CODE_LENGTHS;
     }
     decoder.tables = type == 1 ? TABLES_FIXED : TABLES_DYNAMIC;
     decoder.inside = true;
-    __syncwarp();
   }
-  BitsFrom bits = bits_ahead(in);
-  u32 from = (u32)in.bit & 31;
-  if (from >= bits.end) return FAULT_INPUT_TRUNCATED;
-  Pace pace = decoder.pace;
-  // What is left, in equal parts.
-  pace.span = min(pace.span, max((bits.end - from + 31) / 32, 128u));
+  u16* list = lists + lane * LIST_SLOTS;
+  WalkMemory memory = {shared_address(shared.tables), shared_address(shared.bits), shared_address(list)};
+  Pace pace;
   Walk mine;
-  u32 last = walk_batch(shared.tables, lists + lane * LIST_SLOTS, bits, LITERALS_ROOT, from, pace, lane, mine);
-  u32 stop = __shfl_sync(ALL_LANES, mine.stop, last), end = __shfl_sync(ALL_LANES, mine.end, last);
-  in.bit += end - from;
+  u32 last, end;
+  for (;;) {
+    if (build != CODE_NONE) {
+      bool literals = build == CODE_LITERALS, distances = build == CODE_DISTANCES;
+      const u8* from = literals ? shared.lengths : distances ? shared.lengths + lengths.literals : shared.codes;
+      u32 symbols = literals ? lengths.literals : distances ? lengths.wanted - lengths.literals : 19;
+      if (!build_table(*(CodeWork*)lists, shared.tables, from, symbols, build, lane)) return FAULT_CORRUPT;
+      root = build == CODE_LENGTHS ? LENGTHS_ROOT : LITERALS_ROOT;
+      build = literals ? CODE_DISTANCES : CODE_NONE;
+      if (literals) continue;
+    }
+    if (in.bit >= in.end) return FAULT_INPUT_TRUNCATED;
+    u64 left = in.end - (in.bit & ~(u64)127);
+    end = (u32)min(left, (u64)0x40000000u);
+    pace = decoder.pace;
+    // What is left, in equal parts.
+    pace.span = min(pace.span, max((end - ((u32)in.bit & 127)) / 32 + 1, 128u));
+    if (root == LENGTHS_ROOT) pace = {64, 64};
+    last = walk_batch(in, memory, shared.bits, root, end, pace, lane, mine);
+    if (root == LITERALS_ROOT) break;
+    u32 read = take_lengths(in, lengths, shared.lengths, memory, list, mine, last + 1, lane);
+    if (read == LENGTHS_WRONG) return FAULT_CORRUPT;
+    if (read == LENGTHS_ALL) build = CODE_LITERALS;
+  }
+  u32 stop = __shfl_sync(ALL_LANES, mine.stop, last), reached = __shfl_sync(ALL_LANES, mine.end, last);
+  in.bit += reached - ((u32)in.bit & 127);
   batch.slots[lane] = lane <= last ? (u8)mine.slots : 0;
   if (lane == 0) batch.lists = last + 1;
   if (stop == STOP_INVALID) return FAULT_CORRUPT;
-  if (end > bits.end || (stop != STOP_END && end == bits.end)) return FAULT_INPUT_TRUNCATED;
+  if (reached > end || (stop != STOP_END && reached == end)) return FAULT_INPUT_TRUNCATED;
 
   decoder.pace.run_in = pace.run_in;
-  bool many = __any_sync(ALL_LANES, lane <= last && mine.slots > LIST_SLOTS * 3 / 4);
+  bool many = __any_sync(ALL_LANES, lane <= last && mine.slots > LIST_SLOTS * 7 / 8);
   if (stop == STOP_FULL) {
-    decoder.pace.span = max(decoder.pace.span * 3 / 4, 128u);
+    decoder.pace.span = max(decoder.pace.span * 7 / 8, 128u);
   } else if (!many && pace.span == decoder.pace.span) {
-    decoder.pace.span = min(decoder.pace.span + decoder.pace.span / 8, 2048u);
+    decoder.pace.span = min(decoder.pace.span + decoder.pace.span / 8, MOST_SPAN);
   }
   if (stop == STOP_END) {
     decoder.inside = false;
@@ -161,10 +183,10 @@ KERNEL(deflate_decode, DEFLATE_THREADS, DecodeArgs) {
     if (threadIdx.x == 0) args.statuses[block.status] = fault;
     return;
   }
-  const u8* words = args.encoded + (block.src & ~(u64)3);
-  u64 first = (block.src & 3) * 8;
+  const u8* words = args.encoded + (block.src & ~(u64)15);
+  u64 first = (block.src & 15) * 8;
   Decoder decoder = {{(const u32*)words, first + 16, first + (u64)(block.src_len - 4) * 8},
-                     {768, 192}, TABLES_NONE, false, false, false};
+                     {640, 256}, TABLES_NONE, false, false, false};
   Output out = {args.decoded + block.dst, shared.ring, block.dst_len, 0, 0, {0, 0}};
 
   // In turn k warp 0 makes batch k and warp 1 takes batch k - 1.

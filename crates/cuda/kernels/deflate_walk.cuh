@@ -7,15 +7,21 @@
 // Lanes after the first that stopped (end of block, no code, list full) count for nothing, and the next batch begins
 // at the exact bit where that lane ended. Lane 0 takes at least one code, so every batch makes progress.
 //
-// Reads no further than 64 bytes past the end that it is given: a lane stops at the first token that ends at or past its
-// limit, which is not past the end; a token has less than 64 bits and a lane reads at most three words ahead.
+// The bits of a batch are brought into shared memory first: lanes read words far apart, one every few look-ups, and
+// the loop waits for every one of them.
 #pragma once
 #include "huffman.cuh"
+#include "lines.cuh"
 
 // Slots of a lane's list. Divisible by 4, so that the reader can take four at a time, and a step of the reader, four
 // slots a lane, takes a whole list.
-#define LIST_SLOTS 124u
+#define LIST_SLOTS 116u
 #define ALL_LANES 0xFFFFFFFFu
+
+// The longest sub-sequence, and the words of a batch of them: up to 127 bits before the first, less than 64 bits of a
+// token past the last, and the two words that are read ahead.
+#define MOST_SPAN 768u
+#define BATCH_WORDS (MOST_SPAN + 12)
 
 enum Stop : u32 { STOP_NONE, STOP_FULL, STOP_END, STOP_INVALID };
 
@@ -30,10 +36,11 @@ struct Walk {
 // A value for `begin` that no lane's end equals.
 #define NOWHERE 0xFFFFFFFFu
 
-// Bits of the input, positions relative to a word.
-struct BitsFrom {
+// Where a warp is in a stream. Bits are counted from the first of `words`, which is aligned to 16 bytes.
+struct Stream {
   const u32* words;
-  u32 end;  // no code may take a bit from here on
+  u64 bit;
+  u64 end;  // the first bit that is not of the compressed data
 };
 
 DEVICE u32 bits_at(const u32* words, u64 bit) {
@@ -41,55 +48,79 @@ DEVICE u32 bits_at(const u32* words, u64 bit) {
   return __funnelshift_r(__ldg(at), __ldg(at + 1), (u32)bit & 31);
 }
 
+// The memory that lanes decode from and to.
+struct WalkMemory {
+  SharedAddress tables;
+  SharedAddress bits;  // BATCH_WORDS words
+  SharedAddress list;  // this lane's
+};
+
+// The bit window of a lane: the word that holds the next bit, the one after it and the one after that.
+struct Window {
+  u32 low, high, ahead;
+  SharedAddress next;
+};
+
+DEVICE void open_window(Window& window, const WalkMemory& memory, u32 bit) {
+  SharedAddress at = memory.bits + (bit >> 5) * 4;
+  window.low = shared_load(at);
+  window.high = shared_load(at + 4);
+  window.ahead = shared_load(at + 8);
+  window.next = at + 12;
+}
+
 // Decodes from bit `from` to the first token that ends at or past `until`; stores from the first that begins at or past
-// `begin` on. One look-up an iteration, the same instructions whatever it finds.
-DEVICE void walk(const u32* tables, u16* list, const u32* words, u32 root, u32 from, u32 begin, u32 until, Walk& result) {
-  const u8* entries = (const u8*)tables;
-  u32 bit = from, next = (from >> 5) + 3;
-  u32 low = __ldg(words + next - 3), high = __ldg(words + next - 2), ahead = __ldg(words + next - 1);
-  u32 table = 0, outside = 0xFFFFFFFFu << root;
-  u32 slot = 0, step = from >= begin ? 1 : 0, limit = step ? until : begin;
-  u32 stop = STOP_NONE;
-  result.begin = step ? from : NOWHERE;
-  for (;;) {
-    u32 window = __funnelshift_r(low, high, bit);
-    u32 entry = *(const u32*)(entries + (table + (window & ~outside) * 4));
+// `begin` on. One look-up an iteration, the same instructions whatever it finds: a value that does not count (the
+// offset of a second table) is stored too, and overwritten by the next.
+DEVICE void walk(const WalkMemory& memory, u32 root, u32 from, u32 begin, u32 until, Walk& result) {
+  const SharedAddress distances = memory.tables + LITERALS_ENTRIES * 4;
+  Window window;
+  open_window(window, memory, from);
+  u32 bit = from, outside = 0xFFFFFFFFu << root, entry = 0;
+  SharedAddress table = memory.tables;
+
+  // The run-in: only where codes end.
+#pragma unroll 1
+  while (bit < begin || (entry & (ENTRY_PAIR | ENTRY_CLOSED)) != 0) {
+    u32 bits = __funnelshift_r(window.low, window.high, bit);
+    entry = shared_load(table + (bits & ~outside) * 4);
     u32 taken = bit + (entry & 31);
-    u32 extra = (window & ~__funnelshift_l(0, 0xFFFFFFFFu, entry)) >> (entry >> 5 & 31);
-    u32 value = (entry >> 10 & 0xFFFF) + extra;
-    if ((taken ^ bit) & 32) {
-      low = high;
-      high = ahead;
-      ahead = __ldg(words + next);
-      ++next;
-    }
+    shared_advance(window.low, window.high, window.ahead, window.next, (taken ^ bit) & 32);
     bit = taken;
-    // A value that does not count (before `begin`, or the offset of a second table) is overwritten by the next.
-    list[slot] = (u16)value;
-    outside = 0xFFFFFFFFu << (entry >> 28);
-    if (entry & ENTRY_CLOSED) {
-      if (entry >= ENTRY_STOPS) {
-        stop = (entry >> 10 & 1) ? STOP_INVALID : STOP_END;
-        break;
-      }
-      table = value;
-    } else {
-      slot += step;
-      table = entry & ENTRY_PAIR ? LITERALS_ENTRIES * 4 : 0;
-      if ((entry & ENTRY_PAIR) == 0 && (bit >= limit || slot >= LIST_SLOTS - 1)) {
-        if (step) {
-          if (bit < limit) stop = STOP_FULL;
-          break;
-        }
-        result.begin = bit;
-        limit = until;
-        step = 1;
-      }
+    outside = __funnelshift_l(0, 0xFFFFFFFFu, entry >> 11);
+    table = entry & ENTRY_PAIR ? distances : memory.tables;
+    if (entry & ENTRY_CLOSED) table = memory.tables + (entry >> 16);
+    if (entry & ENTRY_STOP) break;
+  }
+  result.begin = entry & ENTRY_STOP ? NOWHERE : bit;
+  result.end = bit;
+  result.slots = 0;
+  result.stop = STOP_INVALID;
+  if (entry & ENTRY_STOP) return;
+
+  SharedAddress slot = memory.list;
+  const SharedAddress full = memory.list + (LIST_SLOTS - 1) * 2;
+#pragma unroll 1
+  for (;;) {
+    u32 bits = __funnelshift_r(window.low, window.high, bit);
+    entry = shared_load(table + (bits & ~outside) * 4);
+    u32 taken = bit + (entry & 31);
+    shared_advance(window.low, window.high, window.ahead, window.next, (taken ^ bit) & 32);
+    bit = taken;
+    u32 extra = __funnelshift_r(bits & ~__funnelshift_l(0, 0xFFFFFFFFu, entry), 0, entry >> 5);
+    shared_store16(slot, (entry >> 16) + extra);
+    outside = __funnelshift_l(0, 0xFFFFFFFFu, entry >> 11);
+    table = entry & ENTRY_PAIR ? distances : memory.tables;
+    slot += entry & ENTRY_CLOSED ? 0 : 2;
+    if (entry & ENTRY_CLOSED) table = memory.tables + (entry >> 16);
+    if (bit >= until || slot >= full || (entry & ENTRY_STOP)) {
+      if (entry & ENTRY_STOP) break;
+      if ((entry & (ENTRY_PAIR | ENTRY_CLOSED)) == 0) break;
     }
   }
   result.end = bit;
-  result.slots = slot;
-  result.stop = stop;
+  result.slots = (u32)(slot - memory.list) / 2;
+  result.stop = entry & ENTRY_STOP ? (entry >> 16 ? STOP_INVALID : STOP_END) : bit < until ? STOP_FULL : STOP_NONE;
 }
 
 // Sizes of batches, learned on the way.
@@ -98,31 +129,43 @@ struct Pace {
   u32 run_in;  // bits that a lane decodes before its own
 };
 
-// Decodes one batch from bit `from` of `bits`, all lanes of a warp together. Lane i's tokens are in `list` of lane i,
-// for the lanes up to the one returned; `mine` is what this lane did.
-DEVICE u32 walk_batch(const u32* tables, u16* list, BitsFrom bits, u32 root, u32 from, Pace& pace, u32 lane, Walk& mine) {
-  u32 begin = from + lane * pace.span, until = min(begin + pace.span, bits.end);
-  bool active = lane == 0 || begin < bits.end;
-  u32 start = begin >= from + pace.run_in && lane != 0 ? begin - pace.run_in : from;
+// Decodes one batch, all lanes of a warp together: lane i's tokens are in the list of lane i, for the lanes up to the
+// one returned; `mine` is what this lane did. Bits are counted from the 16-byte line that holds the stream's next one,
+// `end` is the end of the stream so counted. `lines` is the memory that `memory.bits` is the address of.
+//
+// Reads less than 64 bytes past the end: a lane stops at the first token that ends at or past its limit, which is not
+// past the end, a token has less than 64 bits, and two words are read ahead.
+DEVICE u32 walk_batch(const Stream& in, const WalkMemory& memory, Line* lines, u32 root, u32 end, Pace& pace, u32 lane,
+                      Walk& mine) {
+  const Line* stored = (const Line*)in.words + (in.bit >> 7);
+  u32 from = (u32)in.bit & 127;
+  u32 need = (min(from + 32 * pace.span, end) + 128 + 127) / 128;
+  for (u32 i = lane; i < need; i += 32) lines[i] = *(stored + i);
+  __syncwarp();
+
+  u32 begin = from + lane * pace.span, until = min(begin + pace.span, end);
+  bool active = lane == 0 || begin < end, again = active;
+  u32 start = begin >= from + pace.run_in ? begin - pace.run_in : from;
+  if (lane == 0) start = from;
+  u32 last_active = 31 - __clz(__ballot_sync(ALL_LANES, active));
   mine.begin = mine.end = NOWHERE;
   mine.slots = 0;
-  mine.stop = STOP_INVALID;
-  if (active) walk(tables, list, bits.words, root, start, begin, until, mine);
+  mine.stop = STOP_NONE;
   u32 failed = 0;
   for (u32 round = 0;; ++round) {
+    if (again) walk(memory, root, start, begin, until, mine);
     __syncwarp();
     u32 before = __shfl_up_sync(ALL_LANES, mine.end, 1);
-    u32 last_active = 31 - __clz(__ballot_sync(ALL_LANES, active));
-    u32 stopped = __ballot_sync(ALL_LANES, active && mine.stop != STOP_NONE) | 1u << last_active;
+    u32 stopped = __ballot_sync(ALL_LANES, mine.stop != STOP_NONE) | 1u << last_active;
     u32 last = __ffs(stopped) - 1;
-    bool again = lane != 0 && lane <= last && mine.begin != before;
+    again = lane != 0 && lane <= last && mine.begin != before;
     u32 wrong = __ballot_sync(ALL_LANES, again);
     if (round == 0) failed = __popc(wrong);
     if (wrong == 0) {
-      // A clean batch tries less, a failed lane costs a whole sub-sequence.
+      // A clean batch tries less; a failed lane costs a whole sub-sequence.
       pace.run_in = failed == 0 ? max(pace.run_in - pace.run_in / 8, 96u) : min(pace.run_in + failed * 128, 1024u);
       return last;
     }
-    if (again) walk(tables, list, bits.words, root, before, before, until, mine);
+    start = begin = before;
   }
 }

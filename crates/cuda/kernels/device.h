@@ -59,8 +59,47 @@ DEVICE void relaxed_store(T* p, typename Same<T>::type v) {
   *(volatile T*)p = v;
 }
 
+// Shared memory by its 32-bit address, for loops in which the compiler would work out addresses anew every time.
+typedef u32 SharedAddress;
+
+DEVICE SharedAddress shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
+
+DEVICE u32 shared_load(SharedAddress at) {
+  u32 v;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(at) : "memory");
+  return v;
+}
+
+// Stores the low 16 bits.
+DEVICE void shared_store16(SharedAddress at, u32 v) {
+  asm volatile("{ .reg .u16 low, high; mov.b32 {low, high}, %1; st.shared.u16 [%0], low; }" ::"r"(at), "r"(v) : "memory");
+}
+
+// Where `moves` is not 0, takes the next word into a window of three: the load is not waited for until it is needed.
+DEVICE void shared_advance(u32& low, u32& high, u32& ahead, SharedAddress& next, u32 moves) {
+  asm volatile(
+      "{ .reg .pred p; setp.ne.u32 p, %4, 0; @p mov.u32 %0, %1; @p mov.u32 %1, %2; @p ld.shared.u32 %2, [%3];"
+      " @p add.u32 %3, %3, 4; }"
+      : "+r"(low), "+r"(high), "+r"(ahead), "+r"(next)
+      : "r"(moves)
+      : "memory");
+}
+
 #else
 #include "emulate.h"
+
+typedef u64 SharedAddress;
+
+DEVICE SharedAddress shared_address(const void* p) { return (SharedAddress)p; }
+DEVICE u32 shared_load(SharedAddress at) { return *(const u32*)at; }
+DEVICE void shared_store16(SharedAddress at, u32 v) { *(u16*)at = (u16)v; }
+DEVICE void shared_advance(u32& low, u32& high, u32& ahead, SharedAddress& next, u32 moves) {
+  if (moves == 0) return;
+  low = high;
+  high = ahead;
+  ahead = shared_load(next);
+  next += 4;
+}
 #endif
 
 // IEEE binary16 to binary32, exact; a NaN keeps its payload and becomes quiet. Not the conversion instruction, which may

@@ -5,10 +5,12 @@
 // distances, so that a step is always: look up, take `total` bits, value = base + extra bits.
 //
 //   bits  0-4   total: bits to take, code and extra
-//   bits  5-9   code: bits of the code among them
-//   bits 10-25  base of the value
-//   bits 26-27  kind
-//   bits 28-31  bits that index the next look-up; 15 for a stop
+//   bits  5-8   code: bits of the code among them
+//   bit   9     closed: no value; the code goes on in a second table, or is a stop
+//   bit  10     pair: a length, a distance code comes next
+//   bits 11-14  bits that index the next look-up
+//   bit  15     a stop: end of block (base 0), or no code (base 1)
+//   bits 16-31  base of the value; for a second table its offset in bytes
 //
 // A table is filled by index: every place finds its own symbol by comparing with the first code of each length
 // (canonical codes are ordered by length), so no two lanes write one place. Lanes walk places in order of code, which
@@ -16,18 +18,11 @@
 #pragma once
 #include "device.h"
 
-enum EntryKind : u32 {
-  ENTRY_VALUE = 0,   // a literal or a distance: a literal/length code comes next
-  ENTRY_LENGTH = 1,  // a distance code comes next
-  ENTRY_LONG = 2,    // the code goes on in a second table: the value is its offset in bytes
-  ENTRY_STOP = 3,    // end of block (base 0), or no code (base 1)
-};
+#define ENTRY_CLOSED 0x200u
+#define ENTRY_PAIR 0x400u
+#define ENTRY_STOP 0x8000u
 
-#define ENTRY_STOPS 0xF0000000u  // entries from here on are stops
-#define ENTRY_CLOSED 0x08000000u // LONG or STOP: not a value
-#define ENTRY_PAIR 0x04000000u   // with CLOSED unset: a length
-
-enum CodeKind : u32 { CODE_LENGTHS, CODE_LITERALS, CODE_DISTANCES };
+enum CodeKind : u32 { CODE_NONE, CODE_LENGTHS, CODE_LITERALS, CODE_DISTANCES };
 
 #define LENGTHS_ROOT 7u
 #define LITERALS_ROOT 10u
@@ -52,33 +47,33 @@ struct CodeWork {
   u32 next[16];
 };
 
-DEVICE u32 make_entry(u32 kind, u32 code, u32 extra, u32 base, u32 next_bits) {
-  return (code + extra) | code << 5 | base << 10 | kind << 26 | next_bits << 28;
+DEVICE u32 make_entry(u32 flags, u32 code, u32 extra, u32 base, u32 next_bits) {
+  return (code + extra) | code << 5 | flags | next_bits << 11 | base << 16;
 }
 
-DEVICE u32 stop_entry(u32 code, u32 invalid) { return make_entry(ENTRY_STOP, code, 0, invalid, 15); }
+DEVICE u32 stop_entry(u32 code, u32 invalid) { return make_entry(ENTRY_STOP | ENTRY_CLOSED, code, 0, invalid, 0); }
 
 DEVICE u32 symbol_entry(u32 kind, u32 symbol, u32 code) {
   if (kind == CODE_LENGTHS) {
-    if (symbol < 16) return make_entry(ENTRY_VALUE, code, 0, symbol, LENGTHS_ROOT);
-    if (symbol == 16) return make_entry(ENTRY_VALUE, code, 2, SLOT_LENGTH + 3, LENGTHS_ROOT);
-    if (symbol == 17) return make_entry(ENTRY_VALUE, code, 3, SLOT_ZEROS + 3, LENGTHS_ROOT);
-    return make_entry(ENTRY_VALUE, code, 7, SLOT_ZEROS + 11, LENGTHS_ROOT);
+    if (symbol < 16) return make_entry(0, code, 0, symbol, LENGTHS_ROOT);
+    if (symbol == 16) return make_entry(0, code, 2, SLOT_LENGTH + 3, LENGTHS_ROOT);
+    if (symbol == 17) return make_entry(0, code, 3, SLOT_ZEROS + 3, LENGTHS_ROOT);
+    return make_entry(0, code, 7, SLOT_ZEROS + 11, LENGTHS_ROOT);
   }
   if (kind == CODE_LITERALS) {
-    if (symbol < 256) return make_entry(ENTRY_VALUE, code, 0, symbol, LITERALS_ROOT);
+    if (symbol < 256) return make_entry(0, code, 0, symbol, LITERALS_ROOT);
     if (symbol == 256) return stop_entry(code, 0);
     if (symbol > 285) return stop_entry(code, 1);
     u32 s = symbol - 257;
-    if (s == 28) return make_entry(ENTRY_LENGTH, code, 0, SLOT_LENGTH + 255, DISTANCES_ROOT);
-    if (s < 8) return make_entry(ENTRY_LENGTH, code, 0, SLOT_LENGTH + s, DISTANCES_ROOT);
+    if (s == 28) return make_entry(ENTRY_PAIR, code, 0, SLOT_LENGTH + 255, DISTANCES_ROOT);
+    if (s < 8) return make_entry(ENTRY_PAIR, code, 0, SLOT_LENGTH + s, DISTANCES_ROOT);
     u32 extra = (s >> 2) - 1;
-    return make_entry(ENTRY_LENGTH, code, extra, SLOT_LENGTH + ((4 + (s & 3)) << extra), DISTANCES_ROOT);
+    return make_entry(ENTRY_PAIR, code, extra, SLOT_LENGTH + ((4 + (s & 3)) << extra), DISTANCES_ROOT);
   }
   if (symbol > 29) return stop_entry(code, 1);
-  if (symbol < 4) return make_entry(ENTRY_VALUE, code, 0, SLOT_DISTANCE + symbol, LITERALS_ROOT);
+  if (symbol < 4) return make_entry(0, code, 0, SLOT_DISTANCE + symbol, LITERALS_ROOT);
   u32 extra = (symbol >> 1) - 1;
-  return make_entry(ENTRY_VALUE, code, extra, SLOT_DISTANCE + ((2 + (symbol & 1)) << extra), LITERALS_ROOT);
+  return make_entry(0, code, extra, SLOT_DISTANCE + ((2 + (symbol & 1)) << extra), LITERALS_ROOT);
 }
 
 // Sorts the symbols' entries by code. False for lengths that ask for too many codes, or that leave codes unused, but
@@ -88,6 +83,7 @@ DEVICE bool rank_symbols(CodeWork& work, const u8* lengths, u32 symbols, u32 kin
   u32 below = (1u << lane) - 1;
   if (lane < 16) work.next[lane] = 0;
   __syncwarp();
+#pragma unroll 1
   for (u32 base = 0; base < symbols; base += 32) {
     u32 length = base + lane < symbols ? lengths[base + lane] : 0;
     u32 same = __match_any_sync(all, length);
@@ -111,6 +107,7 @@ DEVICE bool rank_symbols(CodeWork& work, const u8* lengths, u32 symbols, u32 kin
   u32 space = __shfl_sync(all, limit, 15), lone = __shfl_sync(all, count, 1);
   __syncwarp();
   if (space != 32768 && !(kind == CODE_DISTANCES && (space == 0 || (space == 16384 && lone == 1)))) return false;
+#pragma unroll 1
   for (u32 base = 0; base < symbols; base += 32) {
     u32 length = base + lane < symbols ? lengths[base + lane] : 0;
     u32 same = __match_any_sync(all, length);
@@ -126,6 +123,7 @@ DEVICE bool rank_symbols(CodeWork& work, const u8* lengths, u32 symbols, u32 kin
 // The entry of the code that `code`, 15 bits of which the first is the highest, begins with; `length` is that code's or
 // a shorter one, and left at that code's.
 DEVICE u32 code_entry(const CodeWork& work, u32 code, u32& length) {
+#pragma unroll 1
   while (code >= work.limit[length]) ++length;
   return work.entries[work.first[length] + ((code - work.limit[length - 1]) >> (15 - length))];
 }
@@ -135,6 +133,7 @@ DEVICE bool fill_table(const CodeWork& work, u32* table, u32 offset, u32 root, u
   const u32 all = 0xFFFFFFFFu;
   u32 rest = 15 - root, each = 1u << (root - 5), short_end = work.limit[root], end = work.limit[15];
   u32 length = 1;
+#pragma unroll 1
   for (u32 i = 0; i < each; ++i) {
     u32 index = lane * each + i;
     if (index << rest >= short_end) break;
@@ -142,6 +141,7 @@ DEVICE bool fill_table(const CodeWork& work, u32* table, u32 offset, u32 root, u
   }
   u32 used = 1u << root;
   bool fits = true;
+#pragma unroll 1
   for (u32 base = short_end >> rest; base < 1u << root; base += 32) {
     u32 prefix = base + lane, code = prefix << rest, bits = 0;
     bool is_long = prefix < 1u << root && code < end;
@@ -160,10 +160,11 @@ DEVICE bool fill_table(const CodeWork& work, u32* table, u32 offset, u32 root, u
     fits = fits && used <= capacity;
     if (!fits) break;
     if (prefix < 1u << root) {
-      u32 entry = is_long ? make_entry(ENTRY_LONG, root, 0, offset + at * 4, bits) : stop_entry(1, 1);
+      u32 entry = is_long ? make_entry(ENTRY_CLOSED, root, 0, offset + at * 4, bits) : stop_entry(1, 1);
       table[__brev(prefix) >> (32 - root)] = entry;
     }
     u32 deeper = root + 1;
+#pragma unroll 1
     for (u32 i = 0; i < size; ++i) {
       u32 entry = code_entry(work, code + (i << (rest - bits)), deeper);
       table[at + (__brev(i) >> (32 - bits))] = entry - (root | root << 5);

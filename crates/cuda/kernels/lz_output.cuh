@@ -6,7 +6,7 @@
 #pragma once
 #include "adler.cuh"
 
-#define RING 4096u
+#define RING 2048u
 #define FLUSH 512u  // 32 lanes of 16 bytes
 
 struct Output {
@@ -40,6 +40,7 @@ DEVICE u32 byte_at(const Output& out, u32 low, u32 position) {
 // Writes out the lines that are complete. All lanes, after they put bytes into the ring and `head` counts them.
 DEVICE void flush(Output& out, u32 lane) {
   __syncwarp();
+#pragma unroll 1
   while (out.head - out.flushed >= FLUSH) {
     u32 at = out.flushed + lane * LINE;
     Line line = *(const Line*)&ring_at(out, at);
@@ -73,6 +74,7 @@ DEVICE bool append(Output& out, const u8* from, u32 len, u32 lane) {
   if (len > out.len - out.head) return false;
   while (len != 0) {
     u32 part = min(len, RING - FLUSH);
+#pragma unroll 1
     for (u32 i = lane; i < part; i += 32) ring_at(out, out.head + i) = __ldg(from + i);
     out.head += part;
     from += part;
