@@ -1,0 +1,62 @@
+// ZSTD, two passes. `zstd_entropy`: a CUDA block of four warps a tile finds its blocks, then the warps take the work of
+// decoding literals and sequences, all blocks of the tile at once. `zstd_execute`: a warp a tile writes the output.
+#include "zstd_execute.cuh"
+#include "zstd_huffman.cuh"
+#include "zstd_scan.cuh"
+
+static const u32 ENTROPY_WARPS = 4;
+
+// The work of a tile: the sequences of every block, the longer work, then the literals of every block.
+DEVICE bool decode_entropy(ZstdTables& t, const u8* src, u8* scratch, ZstdBlock* blocks, u32 work, u32 count, u32 lane) {
+  if (work < count) {
+    ZstdBlock* block = blocks + work;
+    if ((block->flags & ZSTD_TYPE) != ZSTD_COMPRESSED || block->count == 0) return true;
+    const ZstdTableSet set = zstd_table_set(t, src, blocks, work, lane);
+    if (!set.good) return false;
+    bool good = true;
+    if (lane == 0) good = zstd_sequences(t.cells, set, src, block, (u64*)(scratch + block->sequences_at));
+    return __all_sync(ZSTD_WARP, good);
+  }
+  const ZstdBlock* block = blocks + (work - count);
+  const u32 kind = (block->flags & ZSTD_LITERALS) >> ZSTD_LITERALS_SHIFT;
+  if ((block->flags & ZSTD_TYPE) != ZSTD_COMPRESSED || kind < ZSTD_COMPRESSED) return true;
+  return zstd_literals(t, src, *block, blocks[block->tree], scratch + block->literals_at, lane);
+}
+
+KERNEL(zstd_entropy, 128, DecodeArgs) {
+  SHARED(ZstdTables, tables[ENTROPY_WARPS]);
+  SHARED(u32, next_work);
+  const u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  const DecodeBlock entry = args.blocks[blockIdx.x];
+  const u8* src = args.encoded + entry.src;
+  u8* scratch = args.scratch + entry.scratch;
+  ZstdTile* tile = (ZstdTile*)scratch;
+  ZstdBlock* blocks = (ZstdBlock*)(tile + 1);
+  if (threadIdx.x == 0) {
+    ZstdScan scan = {src, entry.src_len, entry.dst_len, blocks, 0, zstd_room(entry.dst_len), zstd_room_end(entry.dst_len),
+                     ZSTD_NONE, {ZSTD_NONE, ZSTD_NONE, ZSTD_NONE}};
+    const bool good = zstd_scan_tile(scan);
+    tile->fault = good ? FAULT_NONE : FAULT_CORRUPT;
+    tile->blocks = good ? scan.count : 0;
+    next_work = 0;
+  }
+  __syncthreads();
+  const u32 count = tile->blocks;
+  for (;;) {
+    u32 work = 0;
+    if (lane == 0) work = atomicAdd(&next_work, 1u);
+    work = __shfl_sync(ZSTD_WARP, work, 0);
+    if (work >= 2 * count) break;
+    const bool good = decode_entropy(tables[warp], src, scratch, blocks, work, count, lane);
+    if (!good && lane == 0) atomicMax(&tile->fault, (u32)FAULT_CORRUPT);
+    __syncwarp();
+  }
+}
+
+KERNEL(zstd_execute, 32, DecodeArgs) {
+  SHARED(Sequences, sequences);
+  const DecodeBlock entry = args.blocks[blockIdx.x];
+  const u32 fault = zstd_execute_tile(sequences, args.encoded + entry.src, args.decoded + entry.dst, entry.dst_len,
+                                      args.scratch + entry.scratch, threadIdx.x);
+  if (threadIdx.x == 0) args.statuses[entry.status] = fault;
+}

@@ -1,0 +1,190 @@
+// Huffman-coded literals (RFC 8878, 4.2): the tree from its weights, and the streams, a lane each.
+//
+// An entry of the table holds the symbol (8 bits) and the bits of its code. Codes go by weight, then by symbol, so the
+// table is filled without sorting: a symbol's place follows from counting equal weights before it.
+#pragma once
+#include "zstd_fse.cuh"
+
+static const u32 ZSTD_HUFFMAN_MOST = 11;
+
+struct ZstdTree {
+  u32 used;  // bytes of the description; 0 for a fault
+  u32 log;
+};
+
+// Weights coded by FSE with two states in turn, as one lane; their number, 0 for a fault. The end of the bits ends it:
+// the state that could not be updated gave its symbol, the other one gives the last.
+DEVICE u32 zstd_read_weights(const u8* src, u32 len, const u32* cells, u32 log, u8* weights) {
+  ZstdBits bits;
+  if (!zstd_open(bits, src, len)) return 0;
+  zstd_refill(bits);
+  u32 state = zstd_read(bits, log), other = zstd_read(bits, log);
+  if (bits.left < 0) return 0;
+  for (u32 n = 0; n < 254;) {
+    zstd_refill(bits);
+    const u32 entry = cells[state];
+    weights[n++] = (u8)zstd_entry_symbol(entry);
+    state = zstd_entry_base(entry) + zstd_read(bits, zstd_entry_bits(entry));
+    if (bits.left < 0) {
+      weights[n++] = (u8)zstd_entry_symbol(cells[other]);
+      return n;
+    }
+    const u32 swap = state;
+    state = other;
+    other = swap;
+  }
+  return 0;
+}
+
+// Reads the description at `src` and fills the table of `t`. All lanes call it and get the same answer.
+DEVICE ZstdTree zstd_tree(ZstdTables& t, const u8* src, u32 len, u32 lane) {
+  const ZstdTree fault = {0, 0};
+  const u32 below = (1u << lane) - 1;
+  const u32 head = src[0];
+  u32 number, used;
+  if (head >= 128) {
+    number = head - 127;
+    used = 1 + (number + 1) / 2;
+    if (used > len) return fault;
+    for (u32 i = lane; i < number; i += 32) {
+      const u32 pair = src[1 + i / 2];
+      t.weights[i] = (u8)((i & 1) != 0 ? pair & 15 : pair >> 4);
+    }
+  } else {
+    used = 1 + head;
+    if (used > len) return fault;
+    ZstdCounts counts = {0, 0};
+    if (lane == 0) counts = zstd_read_counts(src + 1, head, ZSTD_WEIGHTS, t.counts);
+    __syncwarp();
+    counts.used = __shfl_sync(ZSTD_WARP, counts.used, 0);
+    counts.log = __shfl_sync(ZSTD_WARP, counts.log, 0);
+    if (counts.used == 0) return fault;
+    u32* cells = t.cells + ZSTD_WEIGHTS_AT;
+    zstd_build(t, cells, counts.log, ZSTD_WEIGHTS, lane);
+    number = 0;
+    if (lane == 0) {
+      number = zstd_read_weights(src + 1 + counts.used, head - counts.used, cells, counts.log, t.weights);
+    }
+    number = __shfl_sync(ZSTD_WARP, number, 0);
+    if (number == 0) return fault;
+  }
+  __syncwarp();
+  // How many symbols have the weight of this lane, and the sum of all.
+  u32 count = 0, total = 0;
+  bool bad = false;
+  for (u32 i = lane; i < 256; i += 32) {
+    const u32 weight = i < number ? t.weights[i] : 0;
+    bad |= weight > ZSTD_HUFFMAN_MOST;
+    for (u32 w = 1; w <= ZSTD_HUFFMAN_MOST; ++w) {
+      const u32 equal = __popc(__ballot_sync(ZSTD_WARP, weight == w));
+      if (lane == w) count += equal;
+      total += equal << (w - 1);
+    }
+  }
+  if (__any_sync(ZSTD_WARP, bad) || total == 0) return fault;
+  const u32 log = zstd_log2(total) + 1;
+  const u32 rest = (1u << log) - total, last = zstd_log2(rest) + 1;
+  if (log > ZSTD_HUFFMAN_MOST || (rest & (rest - 1)) != 0) return fault;
+  if (lane == last) ++count;
+  if (lane == 0) t.weights[number] = (u8)last;
+  const u32 ones = __shfl_sync(ZSTD_WARP, count, 1);
+  if (ones < 2 || (ones & 1) != 0) return fault;
+  // Where the codes of each weight start.
+  const u32 own = lane >= 1 && lane <= ZSTD_HUFFMAN_MOST ? count << (lane - 1) : 0;
+  u32 sum = own;
+  for (u32 d = 1; d < 16; d <<= 1) {
+    const u32 other = __shfl_up_sync(ZSTD_WARP, sum, d);
+    if (lane >= d) sum += other;
+  }
+  if (lane < 16) t.next[lane] = (u16)(sum - own);
+  __syncwarp();
+  u16* entries = (u16*)t.cells;
+  for (u32 i = lane; i < 256; i += 32) {
+    const u32 weight = i <= number ? t.weights[i] : 0;
+    const u32 equal = __match_any_sync(ZSTD_WARP, weight);
+    const u32 before = __popc(equal & below);
+    const u32 length = weight == 0 ? 0 : 1u << (weight - 1);
+    const u32 start = t.next[weight] + before * length;
+    __syncwarp();
+    if (before == 0) t.next[weight] = (u16)(start + __popc(equal) * length);
+    __syncwarp();
+    const u32 entry = i | (log + 1 - weight) << 8;
+    if (length <= 8) {
+      for (u32 j = 0; j < length; ++j) entries[start + j] = (u16)entry;
+    }
+    // Long ones by all lanes.
+    for (u32 mask = __ballot_sync(ZSTD_WARP, length > 8); mask != 0; mask &= mask - 1) {
+      const u32 from = (u32)__ffs((i32)mask) - 1;
+      const u32 whole = __shfl_sync(ZSTD_WARP, entry, from), at = __shfl_sync(ZSTD_WARP, start, from);
+      const u32 cells = __shfl_sync(ZSTD_WARP, length, from);
+      for (u32 j = lane; j < cells; j += 32) entries[at + j] = (u16)whole;
+    }
+  }
+  __syncwarp();
+  return ZstdTree{used, log};
+}
+
+// One stream into `len` bytes, by one lane; false for a fault. A word at a time where it can.
+DEVICE bool zstd_stream(const u16* entries, u32 log, const u8* src, u32 src_len, u8* dst, u32 len) {
+  ZstdBits bits;
+  if (!zstd_open(bits, src, src_len)) return false;
+  const u32 shift = 64 - log;
+  const u32 head = min(len, (u32)(0 - (u64)dst) & 3u);
+  for (u32 i = 0; i < head; ++i) {
+    zstd_refill(bits);
+    const u32 entry = entries[bits.window >> shift];
+    zstd_skip(bits, entry >> 8);
+    dst[i] = (u8)entry;
+  }
+  u32* words = (u32*)(dst + head);
+  const u32 count = (len - head) >> 2;
+  for (u32 i = 0; i < count; ++i) {
+    zstd_refill(bits);
+    const u32 a = entries[bits.window >> shift];
+    zstd_skip(bits, a >> 8);
+    const u32 b = entries[bits.window >> shift];
+    zstd_skip(bits, b >> 8);
+    zstd_refill(bits);
+    const u32 c = entries[bits.window >> shift];
+    zstd_skip(bits, c >> 8);
+    const u32 d = entries[bits.window >> shift];
+    zstd_skip(bits, d >> 8);
+    words[i] = (a & 255) | (b & 255) << 8 | (c & 255) << 16 | d << 24;
+  }
+  for (u32 i = head + 4 * count; i < len; ++i) {
+    zstd_refill(bits);
+    const u32 entry = entries[bits.window >> shift];
+    zstd_skip(bits, entry >> 8);
+    dst[i] = (u8)entry;
+  }
+  return bits.left == 0;
+}
+
+// The literals of a block, by a warp; false for a fault, the same for all lanes. `tree_src` is where the tree is
+// described: at the head of this section, or of an earlier one.
+DEVICE bool zstd_literals(ZstdTables& t, const u8* src, const ZstdBlock& block, const ZstdBlock& described, u8* dst, u32 lane) {
+  const ZstdTree tree = zstd_tree(t, src + described.literals, described.literals_src_len, lane);
+  if (tree.used == 0) return false;
+  const bool own = (block.flags & ZSTD_LITERALS) >> ZSTD_LITERALS_SHIFT == ZSTD_COMPRESSED;
+  const u32 skipped = own ? tree.used : 0;
+  const u8* streams = src + block.literals + skipped;
+  const u32 space = block.literals_src_len - skipped, len = block.literals_len;
+  const u16* entries = (const u16*)t.cells;
+  bool good = true;
+  if ((block.flags & ZSTD_FOUR_STREAMS) == 0) {
+    if (lane == 0) good = zstd_stream(entries, tree.log, streams, space, dst, len);
+  } else {
+    // Three sizes of 16 bits, the fourth is the rest; libzstd wants ten bytes and 6 literals at least.
+    if (space < 10) return false;
+    const u32 a = zstd_u16(streams), b = zstd_u16(streams + 2), c = zstd_u16(streams + 4);
+    const u32 quarter = (len + 3) / 4;
+    if (a + b + c > space - 6 || 3 * quarter > len) return false;
+    if (lane < 4) {
+      const u32 from = lane == 0 ? 0 : lane == 1 ? a : lane == 2 ? a + b : a + b + c;
+      const u32 size = lane == 0 ? a : lane == 1 ? b : lane == 2 ? c : space - 6 - from;
+      const u32 output = lane < 3 ? quarter : len - 3 * quarter;
+      good = zstd_stream(entries, tree.log, streams + 6 + from, size, dst + lane * quarter, output);
+    }
+  }
+  return __all_sync(ZSTD_WARP, good);
+}
