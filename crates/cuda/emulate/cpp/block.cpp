@@ -12,8 +12,6 @@ namespace emulate {
 
 Block block;
 
-static const u64 STEP_LIMIT = 400'000'000;  // switches of a block; the largest honest block needs a hundredth
-
 u64 next_random() {
   u64 z = block.random += 0x9E3779B97F4A7C15ull;
   z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9ull;
@@ -151,7 +149,7 @@ void run_block() {
       describe_threads();
       return;
     }
-    if (++block.steps > STEP_LIMIT || block.expired) {
+    if (++block.steps > block.step_limit || block.expired) {
       fail(block.expired ? "no end in sight: time is up" : "no end in sight: too many steps");
       describe_threads();
       return;

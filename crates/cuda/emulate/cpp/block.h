@@ -40,7 +40,7 @@ struct Block {
   u32 ready_count, count, live, current;
   const Kernel* kernel;
   const void* args;
-  u64 seed, random, steps;
+  u64 seed, random, steps, step_limit;
   bool failed;
   volatile bool in_kernel;  // the running fibre executes kernel code, not ours
   volatile bool expired;    // the watchdog wants an end

@@ -2,7 +2,6 @@
 // with no rendezvous in it. One launch at a time per loaded copy of the module; whoever loads it sees to that.
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,7 +36,7 @@ __attribute__((no_sanitize("address", "undefined"), noinline)) static void fill_
 
 static int watchdog_signal() { return SIGRTMIN + 7; }
 
-static void on_watchdog(int) {
+static void expire() {
   int saved = errno;
   block.expired = true;
   if (block.in_kernel) {
@@ -52,19 +51,23 @@ static void on_watchdog(int) {
   errno = saved;
 }
 
+// The handler is the process's, whichever copy of whichever module set it last: the signal carries whom it is for.
+static void on_watchdog(int, siginfo_t* info, void*) { ((void (*)())info->si_value.sival_ptr)(); }
+
 // Counts the processor time of this thread, so that a busy machine does no harm.
-static bool start_watchdog(timer_t* timer) {
+static bool start_watchdog(timer_t* timer, u32 seconds) {
   struct sigaction action = {};
-  action.sa_handler = on_watchdog;
+  action.sa_sigaction = on_watchdog;
+  action.sa_flags = SA_SIGINFO;
   sigaction(watchdog_signal(), &action, nullptr);
   struct sigevent event = {};
   event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_value.sival_ptr = (void*)expire;
   event.sigev_signo = watchdog_signal();
   event._sigev_un._tid = (int)syscall(SYS_gettid);
   if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, timer) != 0) return false;
-  const char* wish = getenv("STRILE_EMULATE_SECONDS");
   struct itimerspec when = {};
-  when.it_value.tv_sec = wish != nullptr && atol(wish) > 0 ? atol(wish) : 120;
+  when.it_value.tv_sec = seconds;
   return timer_settime(*timer, 0, &when, nullptr) == 0;
 }
 
@@ -96,14 +99,27 @@ EXPORT const char* strile_kernel(u32 i, u32* threads, u32* args_size) {
   return k->name;
 }
 
+// The twin of `Launch` in `module.rs`.
+struct Launch {
+  u64 seed;
+  u64 steps;  // a block may take before it is called endless
+  u32 kernel;
+  u32 grid_x, grid_y, threads;
+  u32 seconds;  // of processor time, for the whole
+  u32 reserved;
+};
+
 // Runs a grid; null, or what went wrong (valid until the next launch).
-EXPORT const char* strile_launch(u32 index, u32 grid_x, u32 grid_y, u32 threads, const void* args, u64 seed) {
+EXPORT const char* strile_launch(const Launch* launch, const void* args) {
+  u32 index = launch->kernel, grid_x = launch->grid_x, grid_y = launch->grid_y, threads = launch->threads;
+  u64 seed = launch->seed;
   const Kernel* k = kernels;
   while (k != nullptr && index-- > 0) k = k->next;
   if (k == nullptr) return "no such kernel";
   block.kernel = k;
   block.args = args;
   block.seed = seed;
+  block.step_limit = launch->steps;
   block.random = (seed + 1) * 0xD1342543DE82EF95ull;
   block.count = threads;
   block.failed = block.expired = block.in_kernel = false;
@@ -119,7 +135,7 @@ EXPORT const char* strile_launch(u32 index, u32 grid_x, u32 grid_y, u32 threads,
     if (block.threads[i].fibre.bottom == nullptr && !make_stack(block.threads[i].fibre)) return "no memory for stacks";
   }
   timer_t timer;
-  if (!start_watchdog(&timer)) return "no timer for the watchdog";
+  if (!start_watchdog(&timer, launch->seconds)) return "no timer for the watchdog";
   run_grid(grid_x, grid_y);
   timer_delete(timer);
   return block.failed ? block.message : nullptr;

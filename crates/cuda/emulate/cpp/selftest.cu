@@ -89,7 +89,7 @@ KERNEL(wrong, 64, Args) {
       }
       break;
     case 9:  // a misaligned word
-      args.data[0] = *(u32*)((u8*)args.data + 1);
+      args.data[0] = *(u32*)((u8*)args.data + args.count);
       break;
     case 10:  // a shift that C++ does not define
       args.data[0] = 1u << (args.count + 32);

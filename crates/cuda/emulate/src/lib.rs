@@ -31,7 +31,7 @@
 //!
 //! What a launch finds and gives as `Err`, naming kernel, block, thread, seed and line: deadlock, a barrier that lanes of
 //! one warp come to at different lines, a mask that names an exited lane or not the caller, an endless loop (with or
-//! without a rendezvous; `STRILE_EMULATE_SECONDS` of processor time, 120 by default), and undefined behaviour of C++:
+//! without a rendezvous; see [`Limits`]), and undefined behaviour of C++:
 //! misaligned access, shift too far, signed overflow, index out of an array. What it cannot see but makes differ between
 //! seeds: races, uninitialised shared memory (garbage by seed before every block), an order of blocks that is taken for
 //! granted. Compare the results of all seeds.
@@ -55,5 +55,5 @@ mod poisoned;
 
 pub use compile::{sanitized, sanitized_runner};
 pub use garbage::Garbage;
-pub use module::{Emulator, Module};
+pub use module::{Emulator, Limits, Module};
 pub use poisoned::Poisoned;

@@ -15,7 +15,34 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use crate::compile;
 
 type KernelFn = unsafe extern "C" fn(u32, *mut u32, *mut u32) -> *const c_char;
-type LaunchFn = unsafe extern "C" fn(u32, u32, u32, u32, *const c_void, u64) -> *const c_char;
+type LaunchFn = unsafe extern "C" fn(*const Launch, *const c_void) -> *const c_char;
+
+/// How far a launch may go before it is called endless.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Times a thread of one block goes on after it waited.
+    pub steps: u64,
+    /// Seconds of processor time of the whole launch.
+    pub seconds: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { steps: 200_000_000, seconds: 120 }
+    }
+}
+
+/// Twin of `Launch` in `launch.cpp`.
+#[repr(C)]
+struct Launch {
+    seed: u64,
+    steps: u64,
+    kernel: u32,
+    grid: (u32, u32),
+    threads: u32,
+    seconds: u32,
+    reserved: u32,
+}
 
 /// The way in to compiled kernels.
 #[derive(Debug)]
@@ -27,7 +54,7 @@ pub struct Module {
     name: String,
     path: PathBuf,
     kernels: Vec<Kernel>,
-    free: Mutex<Vec<Copy>>,
+    free: Mutex<Vec<Loaded>>,
 }
 
 #[derive(Debug)]
@@ -38,7 +65,7 @@ struct Kernel {
 }
 
 #[derive(Debug)]
-struct Copy {
+struct Loaded {
     launch: LaunchFn,
     kernel: KernelFn,
     _library: Library,
@@ -74,7 +101,7 @@ impl Module {
     fn load(source: &Path) -> Result<Self, String> {
         let path = compile::module(source)?;
         let name = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let copy = Copy::load(&path)?;
+        let copy = Loaded::load(&path)?;
         let mut kernels = Vec::new();
         for i in 0.. {
             let (mut threads, mut args_size) = (0, 0);
@@ -105,7 +132,7 @@ impl Module {
     ///
     /// The memory behind those addresses is read and written: it must be alive, large enough, and not in use by anyone
     /// else until this returns. After an error its content means nothing.
-    pub fn launch<T: std::marker::Copy>(
+    pub fn launch<T: Copy>(
         &self,
         kernel: &str,
         grid: (u32, u32),
@@ -113,19 +140,27 @@ impl Module {
         args: &T,
         seed: u64,
     ) -> Result<(), String> {
-        // SAFETY: `args` is as long as it says.
-        let bytes = unsafe { std::slice::from_raw_parts(std::ptr::from_ref(args).cast::<u8>(), size_of::<T>()) };
-        self.launch_bytes(kernel, grid, threads, bytes, seed)
+        self.launch_within(Limits::default(), kernel, grid, threads, args, seed)
     }
 
-    fn launch_bytes(
+    /// As [`launch`](Self::launch), with limits of the caller's.
+    pub fn launch_within<T: Copy>(
         &self,
+        limits: Limits,
         kernel: &str,
         grid: (u32, u32),
         threads: u32,
-        args: &[u8],
+        args: &T,
         seed: u64,
     ) -> Result<(), String> {
+        let Limits { steps, seconds } = limits;
+        let launch = Launch { seed, steps, kernel: 0, grid, threads, seconds, reserved: 0 };
+        // SAFETY: `args` is as long as it says.
+        let bytes = unsafe { std::slice::from_raw_parts(std::ptr::from_ref(args).cast::<u8>(), size_of::<T>()) };
+        self.launch_bytes(kernel, launch, bytes)
+    }
+
+    fn launch_bytes(&self, kernel: &str, mut launch: Launch, args: &[u8]) -> Result<(), String> {
         let Some((index, found)) = (0u32..).zip(&self.kernels).find(|(_, k)| k.name == kernel) else {
             let known: Vec<&str> = self.kernels().collect();
             return Err(format!("{} has no kernel {kernel}, only {}", self.name, known.join(", ")));
@@ -134,15 +169,16 @@ impl Module {
             let (name, want, got) = (&self.name, found.args_size, args.len());
             return Err(format!("{name}: {kernel} takes {want} bytes of arguments, not {got}"));
         }
+        launch.kernel = index;
         // Kernels may expect their arguments as aligned as their struct is; 16 is the most any of them asks for.
         let mut aligned = vec![0u128; args.len().div_ceil(16)];
         // SAFETY: the copy is at least as long, and of another allocation.
         unsafe { std::ptr::copy_nonoverlapping(args.as_ptr(), aligned.as_mut_ptr().cast::<u8>(), args.len()) };
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let copy = free.map_or_else(|| Copy::load_again(&self.path), Ok)?;
+        let copy = free.map_or_else(|| Loaded::load_again(&self.path), Ok)?;
         // SAFETY: nobody else has this copy; the arguments have the size the kernel says. What the addresses in them
         // point to is the caller's care, as documented.
-        let said = unsafe { (copy.launch)(index, grid.0, grid.1, threads, aligned.as_ptr().cast(), seed) };
+        let said = unsafe { (copy.launch)(&raw const launch, aligned.as_ptr().cast()) };
         let result = if said.is_null() {
             Ok(())
         } else {
@@ -154,7 +190,7 @@ impl Module {
     }
 }
 
-impl Copy {
+impl Loaded {
     fn load(path: &Path) -> Result<Self, String> {
         let wrong = |e: libloading::Error| format!("{}: {e}", path.display());
         // SAFETY: the library is ours; loading it only enters its kernels into a list.
