@@ -158,7 +158,8 @@ DEVICE u32 decode_frame(Sequences& s, const u8* src, u32 src_len, u8* dst, u32 d
     } else {
       const u32 limit = dst_len - output < frame.block_most ? dst_len : output + frame.block_most;
       const u32 floor = frame.independent ? output : 0;
-      const u32 after = decode_block(s, src, dst, Walk{src, at, at + size, output, limit, floor, false, false}, lane);
+      const Walk walk = {src, at, at + size, output, limit, floor, false, false};
+      const u32 after = decode_block(s, src, dst, walk, lane);
       if (after <= output) return FAULT_CORRUPT;
       output = after;
     }

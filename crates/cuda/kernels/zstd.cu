@@ -1,13 +1,14 @@
 // ZSTD, two passes. `zstd_entropy`: a CUDA block of four warps a tile finds its blocks, then the warps take the work of
 // decoding literals and sequences, all blocks of the tile at once. `zstd_execute`: a warp a tile writes the output.
 #include "zstd_execute.cuh"
-#include "zstd_huffman.cuh"
+#include "zstd_literals.cuh"
 #include "zstd_scan.cuh"
 
 static const u32 ENTROPY_WARPS = 4;
 
 // The work of a tile: the sequences of every block, the longer work, then the literals of every block.
-DEVICE bool decode_entropy(ZstdTables& t, const u8* src, u8* scratch, ZstdBlock* blocks, u32 work, u32 count, u32 lane) {
+DEVICE bool decode_entropy(ZstdTables& t, const u8* src, u8* scratch, ZstdBlock* blocks, u32 work, u32 count,
+                           u32 lane) {
   if (work < count) {
     ZstdBlock* block = blocks + work;
     if ((block->flags & ZSTD_TYPE) != ZSTD_COMPRESSED || block->count == 0) return true;
@@ -33,8 +34,15 @@ KERNEL(zstd_entropy, 128, DecodeArgs) {
   ZstdTile* tile = (ZstdTile*)scratch;
   ZstdBlock* blocks = (ZstdBlock*)(tile + 1);
   if (threadIdx.x == 0) {
-    ZstdScan scan = {src, entry.src_len, entry.dst_len, blocks, 0, zstd_room(entry.dst_len), zstd_room_end(entry.dst_len),
-                     ZSTD_NONE, {ZSTD_NONE, ZSTD_NONE, ZSTD_NONE}};
+    ZstdScan scan = {src,
+                     entry.src_len,
+                     entry.dst_len,
+                     blocks,
+                     0,
+                     zstd_room(entry.dst_len),
+                     zstd_room_end(entry.dst_len),
+                     ZSTD_NONE,
+                     {ZSTD_NONE, ZSTD_NONE, ZSTD_NONE}};
     const bool good = zstd_scan_tile(scan);
     tile->fault = good ? FAULT_NONE : FAULT_CORRUPT;
     tile->blocks = good ? scan.count : 0;
@@ -56,7 +64,9 @@ KERNEL(zstd_entropy, 128, DecodeArgs) {
 KERNEL(zstd_execute, 32, DecodeArgs) {
   SHARED(Sequences, sequences);
   const DecodeBlock entry = args.blocks[blockIdx.x];
-  const u32 fault = zstd_execute_tile(sequences, args.encoded + entry.src, args.decoded + entry.dst, entry.dst_len,
-                                      args.scratch + entry.scratch, threadIdx.x);
+  const u8* src = args.encoded + entry.src;
+  const u8* scratch = args.scratch + entry.scratch;
+  u8* dst = args.decoded + entry.dst;
+  const u32 fault = zstd_execute_tile(sequences, src, dst, entry.dst_len, scratch, threadIdx.x);
   if (threadIdx.x == 0) args.statuses[entry.status] = fault;
 }

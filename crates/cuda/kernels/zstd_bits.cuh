@@ -15,21 +15,29 @@ struct ZstdBits {
   u32 next;          // fetched before it is needed
 };
 
-// False where the stream has no end mark. Reads whole words that hold a byte of the stream, no others.
-DEVICE bool zstd_open(ZstdBits& bits, const u8* src, u32 len) {
-  if (len == 0) return false;
-  const u32 mark = src[len - 1];
-  if (mark == 0) return false;
-  const u64 first = (u64)src, last = first + len - 1;
-  const u32 top = zstd_log2(mark), held = (u32)(last & 3) * 8 + top;
-  bits.words = (const u32*)(first & ~(u64)3);
-  bits.word = (i32)((last >> 2) - (first >> 2));
-  const u64 word = bits.words[bits.word];
-  bits.window = held == 0 ? 0 : word << (64 - held);
+// The bits of the stream, without the end mark; negative where it has none.
+DEVICE i32 zstd_bit_length(const u8* src, u32 len) {
+  const u32 mark = len != 0 ? src[len - 1] : 0;
+  return mark != 0 ? (i32)((len - 1) * 8 + zstd_log2(mark)) : -1;
+}
+
+// Goes to where `left` bits are not read. Reads whole words that hold a byte of the stream, no others.
+DEVICE void zstd_seek(ZstdBits& bits, const u8* src, u32 left) {
+  const u32 top = (u32)((u64)src & 3) * 8 + left, held = top & 31;
+  bits.words = (const u32*)((u64)src & ~(u64)3);
+  bits.word = (i32)(top >> 5);
+  bits.window = held == 0 ? 0 : (u64)bits.words[bits.word] << (64 - held);
   bits.valid = (i32)held;
-  bits.left = (i32)((len - 1) * 8 + top);
+  bits.left = (i32)left;
   --bits.word;
   bits.next = bits.word >= 0 ? bits.words[bits.word] : 0;
+}
+
+// Goes to the beginning; false where the stream has no end mark.
+DEVICE bool zstd_open(ZstdBits& bits, const u8* src, u32 len) {
+  const i32 length = zstd_bit_length(src, len);
+  if (length < 0) return false;
+  zstd_seek(bits, src, (u32)length);
   return true;
 }
 

@@ -14,7 +14,8 @@ DEVICE u64 xxh_load(const u8* p) {
 }
 
 DEVICE u64 xxh_shuffle(u64 value, u32 from) {
-  const u32 low = __shfl_sync(0xFFFFFFFFu, (u32)value, from), high = __shfl_sync(0xFFFFFFFFu, (u32)(value >> 32), from);
+  const u32 low = __shfl_sync(0xFFFFFFFFu, (u32)value, from);
+  const u32 high = __shfl_sync(0xFFFFFFFFu, (u32)(value >> 32), from);
   return (u64)high << 32 | low;
 }
 

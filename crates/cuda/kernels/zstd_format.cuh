@@ -59,7 +59,9 @@ static_assert(sizeof(ZstdTile) == 64 && sizeof(ZstdBlock) == 96, "twins of src/c
 DEVICE u32 zstd_most_blocks(u32 dst_len) { return dst_len / 768 + 16; }
 
 // Where the room for literals and sequences starts, and where it ends: with eight bytes a block lost by alignment.
-DEVICE u64 zstd_room(u32 dst_len) { return sizeof(ZstdTile) + (u64)zstd_most_blocks(dst_len) * sizeof(ZstdBlock); }
+DEVICE u64 zstd_room(u32 dst_len) {
+  return sizeof(ZstdTile) + (u64)zstd_most_blocks(dst_len) * sizeof(ZstdBlock);
+}
 DEVICE u64 zstd_room_end(u32 dst_len) {
   return zstd_room(dst_len) + (u64)zstd_most_blocks(dst_len) * 16 + ((u64)dst_len * 8 + 2) / 3;
 }

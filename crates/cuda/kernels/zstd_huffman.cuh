@@ -1,4 +1,4 @@
-// Huffman-coded literals (RFC 8878, 4.2): the tree from its weights, and the streams, a lane each.
+// The tree of Huffman-coded literals (RFC 8878, 4.2): from its weights to the table, by a warp.
 //
 // An entry of the table holds the symbol (8 bits) and the bits of its code. Codes go by weight, then by symbol, so the
 // table is filled without sorting: a symbol's place follows from counting equal weights before it.
@@ -122,69 +122,4 @@ DEVICE ZstdTree zstd_tree(ZstdTables& t, const u8* src, u32 len, u32 lane) {
   }
   __syncwarp();
   return ZstdTree{used, log};
-}
-
-// One stream into `len` bytes, by one lane; false for a fault. A word at a time where it can.
-DEVICE bool zstd_stream(const u16* entries, u32 log, const u8* src, u32 src_len, u8* dst, u32 len) {
-  ZstdBits bits;
-  if (!zstd_open(bits, src, src_len)) return false;
-  const u32 shift = 64 - log;
-  const u32 head = min(len, (u32)(0 - (u64)dst) & 3u);
-  for (u32 i = 0; i < head; ++i) {
-    zstd_refill(bits);
-    const u32 entry = entries[bits.window >> shift];
-    zstd_skip(bits, entry >> 8);
-    dst[i] = (u8)entry;
-  }
-  u32* words = (u32*)(dst + head);
-  const u32 count = (len - head) >> 2;
-  for (u32 i = 0; i < count; ++i) {
-    zstd_refill(bits);
-    const u32 a = entries[bits.window >> shift];
-    zstd_skip(bits, a >> 8);
-    const u32 b = entries[bits.window >> shift];
-    zstd_skip(bits, b >> 8);
-    zstd_refill(bits);
-    const u32 c = entries[bits.window >> shift];
-    zstd_skip(bits, c >> 8);
-    const u32 d = entries[bits.window >> shift];
-    zstd_skip(bits, d >> 8);
-    words[i] = (a & 255) | (b & 255) << 8 | (c & 255) << 16 | d << 24;
-  }
-  for (u32 i = head + 4 * count; i < len; ++i) {
-    zstd_refill(bits);
-    const u32 entry = entries[bits.window >> shift];
-    zstd_skip(bits, entry >> 8);
-    dst[i] = (u8)entry;
-  }
-  return bits.left == 0;
-}
-
-// The literals of a block, by a warp; false for a fault, the same for all lanes. `tree_src` is where the tree is
-// described: at the head of this section, or of an earlier one.
-DEVICE bool zstd_literals(ZstdTables& t, const u8* src, const ZstdBlock& block, const ZstdBlock& described, u8* dst, u32 lane) {
-  const ZstdTree tree = zstd_tree(t, src + described.literals, described.literals_src_len, lane);
-  if (tree.used == 0) return false;
-  const bool own = (block.flags & ZSTD_LITERALS) >> ZSTD_LITERALS_SHIFT == ZSTD_COMPRESSED;
-  const u32 skipped = own ? tree.used : 0;
-  const u8* streams = src + block.literals + skipped;
-  const u32 space = block.literals_src_len - skipped, len = block.literals_len;
-  const u16* entries = (const u16*)t.cells;
-  bool good = true;
-  if ((block.flags & ZSTD_FOUR_STREAMS) == 0) {
-    if (lane == 0) good = zstd_stream(entries, tree.log, streams, space, dst, len);
-  } else {
-    // Three sizes of 16 bits, the fourth is the rest; libzstd wants ten bytes and 6 literals at least.
-    if (space < 10) return false;
-    const u32 a = zstd_u16(streams), b = zstd_u16(streams + 2), c = zstd_u16(streams + 4);
-    const u32 quarter = (len + 3) / 4;
-    if (a + b + c > space - 6 || 3 * quarter > len) return false;
-    if (lane < 4) {
-      const u32 from = lane == 0 ? 0 : lane == 1 ? a : lane == 2 ? a + b : a + b + c;
-      const u32 size = lane == 0 ? a : lane == 1 ? b : lane == 2 ? c : space - 6 - from;
-      const u32 output = lane < 3 ? quarter : len - 3 * quarter;
-      good = zstd_stream(entries, tree.log, streams + 6 + from, size, dst + lane * quarter, output);
-    }
-  }
-  return __all_sync(ZSTD_WARP, good);
 }

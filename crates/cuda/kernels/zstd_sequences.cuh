@@ -29,7 +29,8 @@ struct ZstdTableSet {
 
 // The counts or the symbol of one table of a block, without building it: the bytes it takes. As one lane. `symbol` is
 // that of a table with one symbol.
-DEVICE bool zstd_describe(ZstdTables& t, const u8* src, u32 len, u32 mode, u32 table, ZstdCounts& counts, u32& symbol) {
+DEVICE bool zstd_describe(ZstdTables& t, const u8* src, u32 len, u32 mode, u32 table, ZstdCounts& counts,
+                          u32& symbol) {
   counts = ZstdCounts{0, 0};
   if (mode == ZSTD_PREDEFINED) {
     for (u32 s = 0; s < ZSTD_SYMBOLS; ++s) t.counts[s] = s < 53 ? zstd_predefined[table][s] : 0;
@@ -47,7 +48,8 @@ DEVICE bool zstd_describe(ZstdTables& t, const u8* src, u32 len, u32 mode, u32 t
 
 // Builds the tables of a block. A table that is repeated is found by going through the descriptions of the block that
 // defined it, which are before it in the order of tables. All lanes call it and get the same answer.
-DEVICE ZstdTableSet zstd_table_set(ZstdTables& t, const u8* src, const ZstdBlock* blocks, u32 index, u32 lane) {
+DEVICE ZstdTableSet zstd_table_set(ZstdTables& t, const u8* src, const ZstdBlock* blocks, u32 index,
+                                   u32 lane) {
   ZstdTableSet set = {{0, 0, 0}, 0, false};
   const ZstdBlock* block = blocks + index;
   for (u32 table = 0; table < 3; ++table) {
@@ -98,7 +100,8 @@ DEVICE ZstdTableSet zstd_table_set(ZstdTables& t, const u8* src, const ZstdBlock
 }
 
 // Decodes the sequences into `out`, as one lane; false for a fault. Sets the block's size and recent offsets.
-DEVICE bool zstd_sequences(const u32* cells, const ZstdTableSet& set, const u8* src, ZstdBlock* block, u64* out) {
+DEVICE bool zstd_sequences(const u32* cells, const ZstdTableSet& set, const u8* src, ZstdBlock* block,
+                           u64* out) {
   ZstdBits bits;
   if (!zstd_open(bits, src + set.bits, block->src + block->src_len - set.bits)) return false;
   const u32* lengths = cells + zstd_table_at(ZSTD_LENGTHS);
