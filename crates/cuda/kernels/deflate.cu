@@ -26,8 +26,9 @@ struct Batch {
 
 struct DeflateShared {
   u32 tables[TABLE_ENTRIES];
-  alignas(16) u16 lists[2][LISTS + 8];
-  alignas(16) u8 ring[RING];
+  alignas(16) u16 lists[2][LISTS + 4];
+  alignas(16) u8 page[PAGE_MEMORY];
+  QueuedMatch queue[LIST_MATCHES];
   alignas(16) Line bits[BATCH_WORDS / 4];
   u8 lengths[320];
   u8 codes[20];
@@ -130,6 +131,7 @@ DEVICE u32 make_batch(Decoder& decoder, DeflateShared& shared, u16* lists, Batch
   u32 stop = __shfl_sync(ALL_LANES, mine.stop, last), reached = __shfl_sync(ALL_LANES, mine.end, last);
   in.bit += reached - ((u32)in.bit & 127);
   batch.slots[lane] = lane <= last ? (u8)mine.slots : 0;
+  for (u32 i = mine.slots; lane <= last && i % 4 != 0; ++i) list[i] = SLOT_DISTANCE;
   if (lane == 0) batch.lists = last + 1;
   if (stop == STOP_INVALID) return FAULT_CORRUPT;
   if (reached > end || (stop != STOP_END && reached == end)) return FAULT_INPUT_TRUNCATED;
@@ -149,13 +151,14 @@ DEVICE u32 make_batch(Decoder& decoder, DeflateShared& shared, u16* lists, Batch
 }
 
 // Takes one batch; true where it is the last one to take, with the verdict in `fault`. All lanes of warp 1.
-DEVICE bool take_batch(Output& out, const Batch& batch, const u16* lists, const u8* words, u32 lane, u32& fault) {
+DEVICE bool take_batch(Output& out, DeflateShared& shared, u32 side, const u8* words, u32 lane, u32& fault) {
+  const Batch& batch = shared.batches[side];
   if (batch.kind == BATCH_STORED) {
     if (!append(out, words + batch.from, batch.len, lane)) fault = FAULT_OUTPUT_SURPLUS;
   } else {
     u32 count = batch.lists;
     for (u32 i = 0; i < count && fault == FAULT_NONE; ++i) {
-      fault = append_list(out, lists + i * LIST_SLOTS, batch.slots[i], lane);
+      fault = append_list(out, shared.queue, shared.lists[side] + i * LIST_SLOTS, batch.slots[i], lane);
     }
   }
   if (fault == FAULT_NONE) fault = batch.fault;
@@ -187,7 +190,7 @@ KERNEL(deflate_decode, DEFLATE_THREADS, DecodeArgs) {
   u64 first = (block.src & 15) * 8;
   Decoder decoder = {{(const u32*)words, first + 16, first + (u64)(block.src_len - 4) * 8},
                      {640, 256}, TABLES_NONE, false, false, false};
-  Output out = {args.decoded + block.dst, shared.ring, block.dst_len, 0, 0, {0, 0}};
+  Output out = {args.decoded + block.dst, shared.page, block.dst_len, 0, 0, {0, 0}};
 
   // In turn k warp 0 makes batch k and warp 1 takes batch k - 1.
   for (u32 turn = 0;; ++turn) {
@@ -203,7 +206,7 @@ KERNEL(deflate_decode, DEFLATE_THREADS, DecodeArgs) {
       decoder.over = decoder.over || wrong != FAULT_NONE;
       if (lane == 0) batch.fault = wrong;
     } else if (!decodes) {
-      bool over = turn != 0 && take_batch(out, shared.batches[side ^ 1], shared.lists[side ^ 1], words, lane, fault);
+      bool over = turn != 0 && take_batch(out, shared, side ^ 1, words, lane, fault);
       if (lane == 0) {
         shared.over[side] = over;
         if (over) args.statuses[block.status] = fault;
