@@ -8,9 +8,9 @@ DEVICE void copy_bytes(u8* dst, const u8* src, u32 len, u32 lane) {
   const u32 head = min(len, (u32)(0 - (u64)dst) & 3u);
   if (lane < head) dst[lane] = src[lane];
   const u32 words = (len - head) >> 2;
-  const u64 from = (u64)(src + head);
-  const u32* in = (const u32*)(from & ~(u64)3);
-  const u32 shift = (u32)(from & 3) * 8;
+  const u32 lead = (u32)(u64)(src + head) & 3;
+  const u32* in = (const u32*)(src + head - lead);
+  const u32 shift = lead * 8;
   u32* out = (u32*)(dst + head);
   u32 i = lane;
   for (; i + 96 < words; i += 128) {

@@ -51,11 +51,9 @@ DEVICE void walk_tokens(Walk& w, Sequences& s) {
       w.fault = true;
       return;
     }
-    s.literal[k] = w.at - w.output;
+    Sequence sequence = {0, w.output + literals, w.at - w.output, 1};
     w.at += literals;
     w.output += literals;
-    s.match[k] = w.output;
-    u32 offset = 1;
     if (w.at == w.stop) {
       w.ended = true;
     } else {
@@ -63,7 +61,7 @@ DEVICE void walk_tokens(Walk& w, Sequences& s) {
         w.fault = true;
         return;
       }
-      offset = (u32)w.src[w.at] | (u32)w.src[w.at + 1] << 8;
+      const u32 offset = (u32)w.src[w.at] | (u32)w.src[w.at + 1] << 8;
       w.at += 2;
       u32 length = token & 15;
       if (length == 15) length = long_length(w);
@@ -73,10 +71,10 @@ DEVICE void walk_tokens(Walk& w, Sequences& s) {
         return;
       }
       w.output += length;
+      sequence.offset = offset;
     }
-    s.offset[k] = offset;
-    s.end[k] = w.output;
-    ++k;
+    sequence.end = w.output;
+    put_sequence(s, k++, sequence);
   }
   for (u32 i = k; i < 32; ++i) s.end[i] = w.output;
 }

@@ -24,7 +24,7 @@ DEVICE i32 zstd_bit_length(const u8* src, u32 len) {
 // Goes to where `left` bits are not read. Reads whole words that hold a byte of the stream, no others.
 DEVICE void zstd_seek(ZstdBits& bits, const u8* src, u32 left) {
   const u32 top = (u32)((u64)src & 3) * 8 + left, held = top & 31;
-  bits.words = (const u32*)((u64)src & ~(u64)3);
+  bits.words = (const u32*)(src - ((u64)src & 3));
   bits.word = (i32)(top >> 5);
   bits.window = held == 0 ? 0 : (u64)bits.words[bits.word] << (64 - held);
   bits.valid = (i32)held;

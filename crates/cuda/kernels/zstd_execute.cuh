@@ -31,10 +31,7 @@ DEVICE bool zstd_execute_block(Sequences& s, ZstdOutput& out, const ZstdBlock* b
       if (lane >= d) taken += more_taken, size += more_size;
     }
     const u32 start = out.at + size - length - match;
-    s.end[lane] = out.at + size;
-    s.match[lane] = start + length;
-    s.literal[lane] = literal + taken - length - start;
-    s.offset[lane] = offset;
+    put_sequence(s, lane, Sequence{out.at + size, start + length, literal + taken - length - start, offset});
     const bool bad = real && (offset == 0 || offset > start + length - out.frame);
     if (__any_sync(WARP, bad)) return false;
     __syncwarp();
