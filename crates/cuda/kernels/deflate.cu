@@ -28,7 +28,7 @@ struct DeflateShared {
   u32 tables[TABLE_ENTRIES];
   alignas(16) u16 lists[2][LISTS + 4];
   alignas(16) u8 page[PAGE_MEMORY];
-  QueuedMatch queue[LIST_MATCHES];
+  QueuedMatch queue[QUEUE];
   alignas(16) Line bits[BATCH_WORDS / 4];
   u8 lengths[320];
   u8 codes[20];
@@ -157,8 +157,9 @@ DEVICE bool take_batch(Output& out, DeflateShared& shared, u32 side, const u8* w
     if (!append(out, words + batch.from, batch.len, lane)) fault = FAULT_OUTPUT_SURPLUS;
   } else {
     u32 count = batch.lists;
-    for (u32 i = 0; i < count && fault == FAULT_NONE; ++i) {
-      fault = append_list(out, shared.queue, shared.lists[side] + i * LIST_SLOTS, batch.slots[i], lane);
+    for (u32 i = 0; i < count && fault == FAULT_NONE; i += 2) {
+      const u16* lists = shared.lists[side] + i * LIST_SLOTS;
+      fault = append_lists(out, shared.queue, lists, batch.slots[i], batch.slots[i + 1], lane);
     }
   }
   if (fault == FAULT_NONE) fault = batch.fault;

@@ -15,7 +15,7 @@
 
 // Slots of a lane's list. Divisible by 4, so that the reader can take four at a time, and a step of the reader, four
 // slots a lane, takes a whole list.
-#define LIST_SLOTS 116u
+#define LIST_SLOTS 112u
 #define ALL_LANES 0xFFFFFFFFu
 
 // The longest sub-sequence, and the words of a batch of them: up to 127 bits before the first, less than 64 bits of a

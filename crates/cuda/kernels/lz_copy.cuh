@@ -1,4 +1,4 @@
-// Turns lists of literals and matches into output, one warp, one list a step, four slots a lane.
+// Turns lists of literals and matches into output, one warp, two lists a step, four slots of each a lane.
 //
 // A prefix sum of lengths and of matches gives every slot its place. Literals go into the page at once, matches into a
 // queue, from which lanes take one each. They are copied in rounds: a match whose source ends before the first match
@@ -9,8 +9,8 @@
 #include "deflate_walk.cuh"
 #include "lz_output.cuh"
 
-#define LONG_MATCH 32u                // above this, copied by the warp
-#define LIST_MATCHES (LIST_SLOTS / 2) // of a list, at most
+#define LONG_MATCH 24u                 // above this, copied by the warp
+#define QUEUE LIST_SLOTS                // matches of two lists, at most
 
 struct Match {
   u32 at;
@@ -29,46 +29,47 @@ DEVICE u32 slot_size(u32 slot) {
   return slot & SLOT_DISTANCE ? 0 : size;
 }
 
-// Copies one match by one lane, four bytes at a time. Its source is all in the page or all below it.
-DEVICE void copy_alone(const Output& out, Match match) {
+// Stores the first `count` bytes of `word`, at most four, at least one.
+DEVICE void put_bytes(u8* to, u32 word, u32 count) {
+  to[0] = (u8)word;
+  if (count > 1) to[1] = (u8)(word >> 8);
+  if (count > 2) to[2] = (u8)(word >> 16);
+  if (count > 3) to[3] = (u8)(word >> 24);
+}
+
+// Copies one match by one lane, four bytes at a time. Its source is all in the page or all below it; where it overlaps
+// itself, by at least 8, what it reads was written at least one iteration ago.
+DEVICE void copy_far(const Output& out, Match match) {
+  u32 from = match.at - match.distance, word = from & ~3u, phase = from * 8, last = (from + match.len - 1) & ~3u;
+  bool inside = from >= out.origin;
   u8* to = in_page(out, match.at);
-  u32 from = match.at - match.distance, low, high, phase;
-  const u32 *source = nullptr, *last = nullptr;
-  if (match.distance >= 4) {
-    // Overlapping itself by at least 8, what it reads was written at least one iteration ago.
-    const u8* base = from >= out.origin ? in_page(out, from & ~3u) : out.bytes + (from & ~3u);
-    source = (const u32*)base;
-    last = source + ((from & 3) + match.len - 1) / 4;
-    phase = (from & 3) * 8;
-    low = relaxed_load(source);
-    high = 0;
-  } else {
-    // The bytes repeat with a period of one, two or three: 48 bits hold every phase of it.
-    low = bytes_at(out, from);
-    phase = 0;
-    if (match.distance == 3) {
-      high = (low & 0xFFFFFF) >> 8;
-      low = (low & 0xFFFFFF) | low << 24;
-    } else {
-      high = low = match.distance == 1 ? (low & 0xFF) * 0x01010101u : (low & 0xFFFF) * 0x00010001u;
-    }
-  }
-  u32 left = match.len;
+  u32 low = word_of(out, inside, word), left = match.len;
 #pragma unroll 1
   for (;;) {
-    if (source != nullptr) {
-      if (source < last) ++source;
-      high = relaxed_load(source);
-    }
-    u32 word = __funnelshift_r(low, high, phase);
-    to[0] = (u8)word;
-    if (left > 1) to[1] = (u8)(word >> 8);
-    if (left > 2) to[2] = (u8)(word >> 16);
-    if (left > 3) to[3] = (u8)(word >> 24);
+    word = min(word + 4, last);
+    u32 high = word_of(out, inside, word);
+    put_bytes(to, __funnelshift_r(low, high, phase), left);
     if (left <= 4) return;
     left -= 4;
     to += 4;
-    if (source != nullptr) low = high;
+    low = high;
+  }
+}
+
+// The same where the distance is one, two or three: 48 bits hold every phase of what repeats.
+DEVICE void copy_near(const Output& out, Match match) {
+  u32 low = bytes_at(out, match.at - match.distance), high, phase = 0;
+  if (match.distance == 3) {
+    high = (low & 0xFFFFFF) >> 8;
+    low = (low & 0xFFFFFF) | low << 24;
+  } else {
+    high = low = match.distance == 1 ? (low & 0xFF) * 0x01010101u : (low & 0xFFFF) * 0x00010001u;
+  }
+  u8* to = in_page(out, match.at);
+#pragma unroll 1
+  for (u32 left = match.len;; left -= 4, to += 4) {
+    put_bytes(to, __funnelshift_r(low, high, phase), left);
+    if (left <= 4) return;
     if (match.distance == 3) phase = phase == 16 ? 0 : phase + 8;
   }
 }
@@ -125,7 +126,13 @@ DEVICE void copy_matches(const Output& out, Match match, u32 lane) {
     if (pending == 0) return;
     u32 complete = __shfl_sync(ALL_LANES, match.at, __ffs(pending) - 1);
     bool ready = match.len != 0 && need <= complete;
-    if (ready && is_short) copy_alone(out, match);
+    if (ready && is_short) {
+      if (match.distance < 4) {
+        copy_near(out, match);
+      } else {
+        copy_far(out, match);
+      }
+    }
     u32 together = __ballot_sync(ALL_LANES, ready && !is_short);
 #pragma unroll 1
     while (together != 0) {
@@ -139,59 +146,96 @@ DEVICE void copy_matches(const Output& out, Match match, u32 lane) {
   }
 }
 
-// Appends what `list` says, whose `slots` slots are filled up to a multiple of four by distances.
-DEVICE u32 append_list(Output& out, QueuedMatch* queue, const u16* list, u32 slots, u32 lane) {
+// Four slots of a list: their lane's share of a step.
+struct Share {
+  u32 slot[5];   // and the one after them
+  u32 place[5];  // sizes added up, as slot_size gives them, from the step's begin
+};
+
+// A lane's share of a list whose `slots` slots are filled up to a multiple of four by distances.
+DEVICE void load_share(Share& share, const u16* list, u32 slots, u32 lane) {
   u32 pair0 = SLOT_DISTANCE * 0x10001u, pair1 = pair0, after = 0;
   if (lane * 4 < slots) {
     pair0 = ((const u32*)list)[lane * 2];
     pair1 = ((const u32*)list)[lane * 2 + 1];
     after = list[lane * 4 + 4];
   }
-  u32 slot[5] = {pair0 & 0xFFFF, pair0 >> 16, pair1 & 0xFFFF, pair1 >> 16, after};
-  u32 place[5];
-  place[0] = 0;
+  share.slot[0] = pair0 & 0xFFFF;
+  share.slot[1] = pair0 >> 16;
+  share.slot[2] = pair1 & 0xFFFF;
+  share.slot[3] = pair1 >> 16;
+  share.slot[4] = after;
+  share.place[0] = 0;
 #pragma unroll
-  for (u32 i = 0; i < 4; ++i) place[i + 1] = place[i] + slot_size(slot[i]);
-  u32 sum = place[4];
+  for (u32 i = 0; i < 4; ++i) share.place[i + 1] = share.place[i] + slot_size(share.slot[i]);
+}
+
+// Puts literals into the page and matches into the queue. `start` is the step's position, `before` the matches of the
+// step that are done.
+DEVICE void place_share(const Output& out, QueuedMatch* queue, const Share& share, u32 start, u32 before) {
+#pragma unroll
+  for (u32 i = 0; i < 4; ++i) {
+    u32 size = share.place[i + 1] - share.place[i], position = start + (share.place[i] & 0xFFFF);
+    if (size == 1) *in_page(out, position) = (u8)share.slot[i];
+    if (size > 1) {
+      queue[(share.place[i] >> 16) - before] = {position, (size & 0xFFFF) | share.slot[i + 1] << 16};
+    }
+  }
+}
+
+// Appends what two lists say, the second of which may be empty: two, because a step takes the time of the operations
+// that wait for each other, whatever it has to do.
+DEVICE u32 append_lists(Output& out, QueuedMatch* queue, const u16* lists, u32 slots0, u32 slots1, u32 lane) {
+  Share first, second;
+  load_share(first, lists, slots0, lane);
+  load_share(second, lists + LIST_SLOTS, slots1, lane);
+  u32 end0 = first.place[4], end1 = second.place[4];
 #pragma unroll
   for (u32 step = 1; step < 32; step <<= 1) {
-    u32 lower = __shfl_up_sync(ALL_LANES, sum, step);
-    if (lane >= step) sum += lower;
+    u32 lower0 = __shfl_up_sync(ALL_LANES, end0, step), lower1 = __shfl_up_sync(ALL_LANES, end1, step);
+    if (lane >= step) {
+      end0 += lower0;
+      end1 += lower1;
+    }
   }
-  u32 begin = sum - place[4], total = __shfl_sync(ALL_LANES, sum, 31), start = out.head;
+  end1 += __shfl_sync(ALL_LANES, end0, 31);
+  u32 total = __shfl_sync(ALL_LANES, end1, 31), start = out.head;
+  u32 begin0 = end0 - first.place[4], begin1 = end1 - second.place[4];
+#pragma unroll
+  for (u32 i = 0; i < 5; ++i) {
+    first.place[i] += begin0;
+    second.place[i] += begin1;
+  }
   if ((total & 0xFFFF) > out.len - start) return FAULT_OUTPUT_SURPLUS;
 
-  // All lanes at once, but for matches so long that they fill the page: then as many lanes as have room. One always
+  // All at once, but for matches so long that they fill the page: then as much as has room. One lane's share always
   // has: two matches of 258 bytes and what was not flushed are less.
-  u32 left = ALL_LANES, before = 0;
+  u32 done = 0;
 #pragma unroll 1
-  while (left != 0) {
-    bool now = (left >> lane & 1) != 0 && start + (sum & 0xFFFF) - out.origin <= PAGE;
-    u32 lanes = __ballot_sync(ALL_LANES, now);
-    u32 stop = __shfl_sync(ALL_LANES, sum, 31 - __clz(lanes));
-#pragma unroll
-    for (u32 i = 0; i < 4; ++i) {
-      u32 size = place[i + 1] - place[i], at = begin + place[i];
-      u32 position = start + (at & 0xFFFF);
-      if (now && size == 1) *in_page(out, position) = (u8)slot[i];
-      if (now && size > 1) queue[(at >> 16) - before] = {position, (size & 0xFFFF) | slot[i + 1] << 16};
+  while (done != total) {
+    u32 stop = total, room = PAGE - (start - out.origin);
+    if ((total & 0xFFFF) > room) {
+      u32 fits0 = __ballot_sync(ALL_LANES, (end0 & 0xFFFF) <= room), fits1 = __ballot_sync(ALL_LANES, (end1 & 0xFFFF) <= room);
+      u32 stop0 = __shfl_sync(ALL_LANES, end0, 31 - __clz(fits0)), stop1 = __shfl_sync(ALL_LANES, end1, 31 - __clz(fits1 | 1));
+      stop = fits1 != 0 ? stop1 : stop0;
     }
-    u32 matches = (stop >> 16) - before;
+    if (end0 > done && end0 <= stop) place_share(out, queue, first, start, done >> 16);
+    if (end1 > done && end1 <= stop) place_share(out, queue, second, start, done >> 16);
+    u32 matches = (stop >> 16) - (done >> 16);
 #pragma unroll 1
-    for (u32 first = 0; first < matches; first += 32) {
+    for (u32 base = 0; base < matches; base += 32) {
       __syncwarp();
       Match match = {0, 0, 1};
-      if (first + lane < matches) {
-        QueuedMatch queued = queue[first + lane];
+      if (base + lane < matches) {
+        QueuedMatch queued = queue[base + lane];
         match = {queued.at, queued.what & 0xFFFF, (queued.what >> 16 & 0x7FFF) + 1};
       }
       if (__any_sync(ALL_LANES, match.len != 0 && match.distance > match.at)) return FAULT_CORRUPT;
       copy_matches(out, match, lane);
     }
-    before = stop >> 16;
+    done = stop;
     out.head = start + (stop & 0xFFFF);
     flush(out, lane);
-    left &= ~lanes;
   }
   return FAULT_NONE;
 }

@@ -23,10 +23,12 @@ DEVICE u8* in_page(const Output& out, u32 position) { return out.page + (positio
 
 // The four bytes at a multiple of four. Some of them may be written at the same time, or not yet: the caller takes those
 // that are complete.
-DEVICE u32 word_at(const Output& out, u32 position) {
-  if (position >= out.origin) return relaxed_load((const u32*)in_page(out, position));
+DEVICE u32 word_of(const Output& out, bool inside, u32 position) {
+  if (inside) return relaxed_load((const u32*)in_page(out, position));
   return *(const u32*)(out.bytes + position);
 }
+
+DEVICE u32 word_at(const Output& out, u32 position) { return word_of(out, position >= out.origin, position); }
 
 // The four bytes at any position, of which the same holds.
 DEVICE u32 bytes_at(const Output& out, u32 position) {
