@@ -9,6 +9,7 @@ mod failure;
 mod file_size;
 mod gpu_bundle;
 mod gpu_verified;
+mod kernels;
 mod licences;
 mod process;
 mod ran;
@@ -25,10 +26,12 @@ use workspace::Workspace;
 const HELP: &str = "\
 usage: cargo xtask CHORE
 
-  test            everything CI runs: format, lints, licences, file sizes, tests, documents, Python, support table
+  test            everything CI runs: format, lints, licences, file sizes, kernels, tests, documents, Python,
+                  support table
   support-table   check docs/support.md against the tests that the last `test` ran
   licences        check the licence of every dependency against deny.toml
   file-size       list source files that are too long
+  kernels         compile what is stale of crates/cuda/kernels; with --check, compare what is committed
   corpus [ARG…]   compare the release binary with the corpus's manifest; ARGs go to its check.py
   gpu-bundle [PACKAGE:TEST…]
                   build carry/, what a machine with a GPU needs for xtask/gpu/check.py
@@ -56,7 +59,7 @@ fn run(chore: &str, rest: &[String]) -> Result<(), Failure> {
         println!("{HELP}");
         return Ok(());
     }
-    let takes_arguments = matches!(chore, "corpus" | "bench" | "gpu-bundle");
+    let takes_arguments = matches!(chore, "corpus" | "bench" | "kernels" | "gpu-bundle");
     if let (false, Some(surplus)) = (takes_arguments, rest.first()) {
         return Err(Failure::new(format!("`{chore}` takes no argument, found `{surplus}`\n\n{HELP}")));
     }
@@ -66,6 +69,7 @@ fn run(chore: &str, rest: &[String]) -> Result<(), Failure> {
         "support-table" => support_table::run(&workspace),
         "licences" => licences::run(&workspace),
         "file-size" => file_size::run(&workspace),
+        "kernels" => kernels::run(&workspace, rest),
         "corpus" => corpus::run(&workspace, rest),
         "bench" => bench::run(&workspace, rest),
         "gpu-bundle" => gpu_bundle::run(&workspace, rest),

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::process;
 use crate::ran::TestsRan;
 use crate::workspace::Workspace;
-use crate::{file_size, gpu_verified, licences, support_table, venv};
+use crate::{file_size, gpu_verified, kernels, licences, support_table, venv};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,7 @@ pub fn run(workspace: &Workspace) -> Result<(), Failure> {
     steps.step("format", || process::show(&mut cargo(&["fmt", "--all", "--check"])));
     steps.step("file size", || file_size::run(workspace));
     steps.step("licences", || licences::run(workspace));
+    steps.step("kernels", || kernels::check(workspace));
     steps.step("lints", || {
         process::show(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
     });

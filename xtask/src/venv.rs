@@ -24,6 +24,13 @@ pub const BENCH: Environment = Environment {
     oldest: (3, 12),
 };
 
+/// For compiling kernels.
+pub const KERNELS: Environment = Environment {
+    folder: ".venv-kernels",
+    requirements: "xtask/python/requirements-kernels.txt",
+    oldest: (3, 11),
+};
+
 impl Environment {
     /// The environment's Python, after making it, or making it again, where the list has changed.
     pub fn python(&self, workspace: &Workspace) -> Result<PathBuf, Failure> {
@@ -35,7 +42,7 @@ impl Environment {
         if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
             return Ok(python);
         }
-        let base = self.base_python()?;
+        let base = self.machine_python()?;
         process::show(Command::new(base).args(["-m", "venv", "--clear"]).arg(&folder))?;
         process::show(
             Command::new(&python)
@@ -55,7 +62,7 @@ impl Environment {
     }
 
     /// A Python of the machine that is new enough: `STRILE_PYTHON`, else `python3`, else `python3.MINOR` on the path.
-    fn base_python(&self) -> Result<String, Failure> {
+    pub fn machine_python(&self) -> Result<String, Failure> {
         let (major, minor) = self.oldest;
         let test = format!("import sys, venv; sys.exit(sys.version_info < ({major}, {minor}))");
         let named = std::env::var("STRILE_PYTHON").ok();

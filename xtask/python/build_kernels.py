@@ -1,0 +1,336 @@
+"""Compiles crates/cuda/kernels to PTX and cubins, or says what of crates/cuda/built is stale.
+
+usage: build_kernels.py hashes            compare sources and files with the manifest, without a compiler
+       build_kernels.py build             compile what is stale and write it
+       build_kernels.py check             compile into a temporary folder and compare byte for byte
+
+Every kernels/NAME.cu is a module: NVRTC makes PTX for the oldest device, ptxas makes a cubin of it for each newer
+architecture. Sources are given to NVRTC by name and text, so no path gets into what it writes. One that does not
+compile is named and left out, and the others are built. Run from the repository's root by `cargo xtask kernels`, in
+an environment that holds requirements-kernels.txt; `hashes` needs nothing but Python.
+"""
+
+import ctypes
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+KERNELS = Path("crates/cuda/kernels")
+BUILT = Path("crates/cuda/built")
+REQUIREMENTS = Path("xtask/python/requirements-kernels.txt")
+NVRTC_OPTIONS = ["--gpu-architecture=compute_70", "--std=c++17", "-default-device"]
+PTXAS_OPTIONS = ["-O3", "--verbose"]
+# A cubin runs on later devices of its major number, and the driver compiles the PTX for all others: sm_70, of which
+# ptxas warns that it will go, has no cubin, and those of sm_86 and sm_89 differ too little from that of sm_80.
+ARCHITECTURES = [75, 80, 90, 100, 120]
+# The architecture whose registers and shared memory the manifest tells.
+TOLD = 90
+
+HEADER = "# Written by `cargo xtask kernels`; `cargo xtask kernels --check` compares it with the sources.\n"
+
+
+class Failed(Exception):
+    """A module that does not compile: what the compiler said."""
+
+
+def sha256(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def sources_of(module):
+    """Names of the files a module is made of, and their bytes: its .cu first, then what it includes."""
+    found = {}
+    todo = [f"{module}.cu"]
+    while todo:
+        name = todo.pop(0)
+        if name in found:
+            continue
+        path = KERNELS / name
+        if not path.is_file():
+            continue  # the emulator's, which NVRTC never sees; it complains of any other
+        found[name] = path.read_bytes()
+        todo += re.findall(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', found[name].decode(), re.MULTILINE)
+    return found
+
+
+def modules():
+    return sorted(path.stem for path in KERNELS.glob("*.cu"))
+
+
+class Nvrtc:
+    """The run-time compiler as a library."""
+
+    def __init__(self):
+        folder = Path(sysconfig.get_path("purelib")) / "nvidia/cuda_nvrtc/lib"
+        # The first needs the second and does not look for it beside itself.
+        ctypes.CDLL(str(folder / "libnvrtc-builtins.so.12.0"), mode=ctypes.RTLD_GLOBAL)
+        self.library = ctypes.CDLL(str(folder / "libnvrtc.so.12"))
+        self.library.nvrtcGetErrorString.restype = ctypes.c_char_p
+
+    def check(self, code):
+        if code != 0:
+            raise Failed(f"NVRTC: {self.library.nvrtcGetErrorString(code).decode()}")
+
+    def text(self, program, what):
+        size = ctypes.c_size_t()
+        self.check(getattr(self.library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
+        buffer = ctypes.create_string_buffer(size.value)
+        self.check(getattr(self.library, f"nvrtcGet{what}")(program, buffer))
+        return buffer.value
+
+    def ptx(self, module, sources):
+        """PTX of a module, and the compiler's warnings."""
+        (name, source), *headers = sources.items()
+
+        def strings(items):
+            return (ctypes.c_char_p * len(items))(*items)
+
+        program = ctypes.c_void_p()
+        texts = strings([text for _, text in headers])
+        names = strings([header.encode() for header, _ in headers])
+        self.check(
+            self.library.nvrtcCreateProgram(
+                ctypes.byref(program), source, name.encode(), len(headers), texts, names
+            )
+        )
+        try:
+            options = strings([option.encode() for option in NVRTC_OPTIONS])
+            code = self.library.nvrtcCompileProgram(program, len(options), options)
+            log = self.text(program, "ProgramLog").decode().strip()
+            if code != 0:
+                raise Failed(log)
+            return self.text(program, "PTX"), log
+        finally:
+            self.library.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def assemble(ptx, architecture, target):
+    """Makes one cubin; what ptxas says of every entry point."""
+    program = Path(sysconfig.get_path("purelib")) / "nvidia/cuda_nvcc/bin/ptxas"
+    # A file without executable bits is what some installers make of it.
+    program.chmod(program.stat().st_mode | 0o111)
+    command = [program, *PTXAS_OPTIONS, f"--gpu-name=sm_{architecture}", "--output-file", target.name, ptx.name]
+    done = subprocess.run(command, cwd=target.parent, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Failed(f"ptxas for sm_{architecture}: {done.stderr.strip() or done.returncode}")
+    return done.stderr
+
+
+def entries_of(said):
+    """Registers, shared memory, stack and spills of each entry point, from ptxas's words."""
+    entries = []
+    for part in said.split("Compiling entry function '")[1:]:
+
+        def number(pattern, part=part):
+            match = re.search(pattern, part)
+            return int(match.group(1)) if match else 0
+
+        entries.append(
+            {
+                "name": part.split("'", 1)[0],
+                "registers": number(r"Used (\d+) registers"),
+                "shared": number(r"(\d+) bytes smem"),
+                "stack": number(r"(\d+) bytes stack frame"),
+                "spill_stores": number(r"(\d+) bytes spill stores"),
+                "spill_loads": number(r"(\d+) bytes spill loads"),
+            }
+        )
+    return sorted(entries, key=lambda entry: entry["name"])
+
+
+def compile_module(nvrtc, module, folder):
+    """Writes one module's files; its part of the manifest."""
+    sources = sources_of(module)
+    text, warnings = nvrtc.ptx(module, sources)
+    for line in warnings.splitlines():
+        print(f"{module}: {line}")
+    ptx = folder / f"{module}.ptx"
+    ptx.write_bytes(text)
+    cubins = [folder / f"{module}.sm{architecture}.cubin" for architecture in ARCHITECTURES]
+    with ThreadPoolExecutor(2) as threads:
+        said = list(threads.map(assemble, [ptx] * len(cubins), ARCHITECTURES, cubins))
+    entries = entries_of(said[ARCHITECTURES.index(TOLD)])
+    for entry in entries:
+        spills = entry["spill_stores"] + entry["spill_loads"]
+        print(
+            f"{module}: {entry['name']}: {entry['registers']} registers, {entry['shared']} bytes shared"
+            + (f", {spills} bytes spilled" if spills else "")
+        )
+    outputs = [
+        {"file": file.name, "size": file.stat().st_size, "sha256": sha256(file.read_bytes())}
+        for file in [ptx, *cubins]
+    ]
+    return {"name": module, "sources": hashes_of(sources), "output": outputs, f"sm{TOLD}": entries}
+
+
+def hashes_of(sources):
+    return {name: sha256(data) for name, data in sorted(sources.items())}
+
+
+def compiler():
+    """Versions and options, as the manifest has them."""
+    versions = re.findall(r"^nvidia-cuda-(\w+)-cu12==(\S+)$", REQUIREMENTS.read_text(), re.MULTILINE)
+    return {**dict(versions), "nvrtc_options": NVRTC_OPTIONS, "ptxas_options": PTXAS_OPTIONS}
+
+
+def toml(table):
+    """Lines of a flat table."""
+
+    def value(item):
+        if isinstance(item, list):
+            return f"[{', '.join(map(value, item))}]"
+        return str(item) if isinstance(item, int) else f'"{item}"'
+
+    return [f"{key if key.isidentifier() else value(key)} = {value(item)}" for key, item in table.items()]
+
+
+def manifest(built):
+    """What was made of what, as TOML."""
+    lines = [HEADER, "[compiler]", *toml(compiler())]
+    for module in built:
+        lines += ["", "[[module]]", *toml({"name": module["name"]}), "", "[module.sources]"]
+        lines += toml(module["sources"])
+        for part in ("output", f"sm{TOLD}"):
+            for row in module[part]:
+                lines += ["", f"[[module.{part}]]", *toml(row)]
+    return "\n".join(lines) + "\n"
+
+
+def table(built):
+    """The Rust table of what is built in."""
+    lines = [
+        "//! The kernels built in, written by `cargo xtask kernels`.",
+        "",
+        "use crate::module::Image;",
+        "",
+        "/// Every image, a module's after the other.",
+        "#[rustfmt::skip]",
+        "pub(crate) const IMAGES: &[Image] = &[",
+    ]
+    for module in built:
+        for output in module["output"]:
+            architecture = re.search(r"\.sm(\d+)(\d)\.cubin$", output["file"])
+            capability = "Some(({}, {}))".format(*architecture.groups()) if architecture else "None"
+            lines.append(
+                f'    Image {{ module: "{module["name"]}", capability: {capability}, '
+                f'bytes: include_bytes!("{output["file"]}") }},'
+            )
+    return "\n".join([*lines, "];"]) + "\n"
+
+
+def committed():
+    """The manifest as it lies there: compiler, and modules by name."""
+    path = BUILT / "manifest.toml"
+    told = tomllib.loads(path.read_text()) if path.is_file() else {}
+    return told.get("compiler"), {module["name"]: module for module in told.get("module", [])}
+
+
+def complaints_of(module):
+    """Why what is built of a module is not what its sources say."""
+    name, told = module["name"], module["sources"]
+    if not (KERNELS / f"{name}.cu").is_file():
+        return [f"{name} is built and has no source"]
+    now = hashes_of(sources_of(name))
+    changed = sorted(source for source in {*now, *told} if now.get(source) != told.get(source))
+    found = [f"{name} was built of another {', '.join(changed)}"] if changed else []
+    for output in module["output"]:
+        file = BUILT / output["file"]
+        if not file.is_file():
+            found.append(f"{file.name} is not there")
+        elif sha256(file.read_bytes()) != output["sha256"]:
+            found.append(f"{file.name} is not what was built")
+    made = {output["file"] for output in module["output"]}
+    wanted = {f"{name}.ptx", *(f"{name}.sm{architecture}.cubin" for architecture in ARCHITECTURES)}
+    return found + [f"{file} is not built" for file in sorted(wanted - made)]
+
+
+def stale():
+    """What does not fit the manifest, found by hashes alone."""
+    built_by, told = committed()
+    if built_by != compiler():
+        return [f"built by {built_by}, {compiler()} expected"]
+    found = [f"{name}.cu is not built" for name in modules() if name not in told]
+    for module in told.values():
+        found += complaints_of(module)
+    outputs = {output["file"] for module in told.values() for output in module["output"]}
+    here = {file.name for file in BUILT.iterdir()} - {"manifest.toml", "table.rs"}
+    found += [f"{name} is in no module" for name in sorted(here - outputs)]
+    if (BUILT / "table.rs").read_text() != table(told.values()):
+        found.append("table.rs does not list what is built")
+    return found
+
+
+def build(folder, keep):
+    """Compiles all modules that are not in `keep` into a folder; what did not compile."""
+    nvrtc = Nvrtc()
+    built, failed = [], []
+    for name in modules():
+        if name in keep:
+            built.append(keep[name])
+            continue
+        try:
+            built.append(compile_module(nvrtc, name, folder))
+        except Failed as error:
+            failed.append(f"{name}.cu does not compile")
+            print(f"error: {name}.cu does not compile:\n{error}", file=sys.stderr)
+            for file in folder.glob(f"{name}.*"):
+                file.unlink()
+    (folder / "manifest.toml").write_text(manifest(built))
+    (folder / "table.rs").write_text(table(built))
+    return failed
+
+
+def renew(folder):
+    """Compiles what is stale and puts it in its place, the table after the files it names."""
+    built_by, told = committed()
+    same = built_by == compiler()
+    keep = {name: module for name, module in told.items() if same and not complaints_of(module)}
+    failed = build(folder, keep)
+    BUILT.mkdir(exist_ok=True)
+    for file in sorted(folder.iterdir(), key=lambda file: file.name == "table.rs"):
+        shutil.copyfile(file, BUILT / file.name)
+    named = {output["file"] for module in committed()[1].values() for output in module["output"]}
+    for file in BUILT.iterdir():
+        if file.name not in named | {"manifest.toml", "table.rs"}:
+            file.unlink()
+    sizes = [file.stat().st_size for file in BUILT.iterdir()]
+    print(f"{len(sizes)} files, {sum(sizes):,} bytes")
+    return failed
+
+
+def compare(folder):
+    """Files that come out otherwise than those committed."""
+    names = {file.name for file in folder.iterdir()} | {file.name for file in BUILT.iterdir()}
+
+    def differs(name):
+        made, kept = folder / name, BUILT / name
+        return not (made.is_file() and kept.is_file() and made.read_bytes() == kept.read_bytes())
+
+    return [f"{name} comes out otherwise" for name in sorted(filter(differs, names))]
+
+
+def main(chore):
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if chore == "hashes":
+            complaints = stale()
+        elif chore == "build":
+            complaints = renew(folder)
+        elif chore == "check":
+            complaints = build(folder, {}) + compare(folder)
+        else:
+            sys.exit(__doc__)
+    for complaint in complaints:
+        print(f"error: {complaint}", file=sys.stderr)
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1] if len(sys.argv) == 2 else ""))

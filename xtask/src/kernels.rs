@@ -1,0 +1,42 @@
+//! The kernels of `crates/cuda`: compiled ahead, committed, and compared with their sources.
+//!
+//! `xtask/python/build_kernels.py` does the work. Hashes are compared first, so that a stale tree is told without the
+//! compilers; where those cannot be installed a check says so and leaves it at the hashes.
+
+use crate::failure::Failure;
+use crate::process;
+use crate::venv;
+use crate::workspace::Workspace;
+use std::path::Path;
+use std::process::Command;
+
+/// Builds what is stale, or checks with `--check`.
+pub fn run(workspace: &Workspace, args: &[String]) -> Result<(), Failure> {
+    match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [] => process::show(&mut script(workspace, &venv::KERNELS.python(workspace)?, "build")),
+        ["--check"] => check(workspace),
+        other => {
+            Err(Failure::new(format!("`kernels` takes `--check` or nothing, found `{}`", other.join(" "))))
+        }
+    }
+}
+
+/// Compares the committed files with their sources: by hashes, then by compiling again.
+pub fn check(workspace: &Workspace) -> Result<(), Failure> {
+    let stale = |_| Failure::new("crates/cuda/built is stale: run `cargo xtask kernels` and commit it");
+    let machine = venv::KERNELS.machine_python()?;
+    process::show(&mut script(workspace, Path::new(&machine), "hashes")).map_err(stale)?;
+    match venv::KERNELS.python(workspace) {
+        Ok(python) => process::show(&mut script(workspace, &python, "check")).map_err(stale),
+        Err(failure) => {
+            println!("the compilers could not be installed, so hashes alone were compared: {failure}");
+            Ok(())
+        }
+    }
+}
+
+fn script(workspace: &Workspace, python: &Path, chore: &str) -> Command {
+    let mut command = Command::new(python);
+    command.current_dir(&workspace.root).args(["-B", "xtask/python/build_kernels.py", chore]);
+    command
+}
