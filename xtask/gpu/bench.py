@@ -11,6 +11,7 @@ import statistics
 import sys
 from pathlib import Path
 
+import corpus
 import peers
 import table
 from session import Session
@@ -43,7 +44,10 @@ def nvcomp_program(session: Session) -> Path | None:
         return None
     source = Path(__file__).with_name("nvcomp_bench.cu")
     ended = session.run(
-        ["nvcc", "-O3", "-std=c++17", "-arch=sm_90", f"-I{library}/include", source, "-o", built, f"-L{library}/lib64", "-lnvcomp"],
+        [
+            "nvcc", "-O3", "-std=c++17", "-arch=sm_90", f"-I{library}/include", source, "-o", built,
+            f"-L{library}/lib64", "-lnvcomp",
+        ],
         120,
     )
     if not ended.well:
@@ -51,10 +55,25 @@ def nvcomp_program(session: Session) -> Path | None:
     return built if ended.well else None
 
 
+def pixels_agree(session: Session, meta: list[dict]) -> str | None:
+    """Both engines on every raster of the benchmark; why not, where they differ."""
+    program = session.program("device_check")
+    if program is None:
+        return "carry/bin/device_check is missing: pixels not compared"
+    ended = session.run([program, Path(meta[0]["path"]).parent], 120)
+    lines = corpus.records(ended.output)
+    differ = [f"{Path(r['file']).name}: {r.get('cuda')}" for r in lines if not r.get("same")]
+    if len(lines) == len(meta) and not differ and ended.well:
+        return None
+    said = "; ".join(differ)[:300] if lines else ended.tail(2)
+    return f"{len(lines)} of {len(meta)} rasters compared, {len(differ)} differ: {said}"
+
+
 def strile_round(session: Session, program: Path, rows: dict[str, dict], device: str) -> str | None:
     """One process over all files; adds to `rows`; why not, where it fails."""
     paths = list(rows)
-    ended = session.run([program, "bench", "--device", device, "--repeat", REPEAT, "--json", *paths], 120)
+    words = ["bench", "--device", device, "--to", "device", "--repeat", REPEAT, "--json"]
+    ended = session.run([program, *words, *paths], 120)
     start = ended.output.find("{")
     try:
         results = json.loads(ended.output[start:])["results"]
@@ -86,6 +105,9 @@ def run(session: Session, rounds: int = ROUNDS) -> dict:
     readers = {name: peers.Peer(session, name) for name in names}
     rows = {m["path"]: {**m, "strile": [], "stages": [], **{name: [] for name in names}} for m in meta}
     found: dict = {"ok": True, "names": []}
+    if why := pixels_agree(session, meta):
+        found["names"].append(why)
+        session.say(why)
     for number in range(rounds):
         if why := strile_round(session, strile, rows, "cuda:0"):
             found["names"].append(why)
@@ -115,7 +137,8 @@ def run(session: Session, rounds: int = ROUNDS) -> dict:
     found["figures"] = [
         {
             "file": Path(path).stem, "set": row["name"], "codec": row["codec"], "tile": row["tile"],
-            "strile": rate(row["decoded"], row["strile"]), "xarray_spatial": rate(row["decoded"], row.get("xarray-spatial", [])),
+            "strile": rate(row["decoded"], row["strile"]),
+            "xarray_spatial": rate(row["decoded"], row.get("xarray-spatial", [])),
             "gdal_libertiff_upload": rate(row["decoded"], row["gdal"]), "strile_kernel": decode_rate(row),
             "nvcomp_kernel": row.get("nvcomp"), "host_blocks": row.get("host_blocks"), "notes": row.get("notes", []),
         }

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The GPU check: `check.py [PART…] [--limit SECONDS]`, from the repository's root, on a machine with a GPU.
 
-Parts: facts, tests, corpus, sanitize, gather, bench, rasters (makes them and stops), peers (unpacks them and stops).
+Parts: facts, tests, corpus, sanitize, gather, times (kernel_bench), bench, peers (unpacks them),
+rasters (makes them and builds nvcomp_bench); the last two are done by bench where they were not before.
   smoke = facts tests             kernels = facts tests corpus
   all   = everything              (default: smoke)
 `cargo xtask gpu-bundle` makes carry/, which this reads; results go to $OUT, or out/back. A part that fails is recorded
@@ -22,6 +23,7 @@ import facts
 import gather
 import sanitize
 import tests
+import times
 import verified
 from session import Session, State
 from source_hash import source_hash
@@ -29,7 +31,7 @@ from source_hash import source_hash
 
 def rasters(session: Session) -> dict:
     made = bench.prepare(session)
-    return {"ok": bool(made), "files": len(made)}
+    return {"ok": bool(made) and bench.nvcomp_program(session) is not None, "files": len(made)}
 
 
 def peers(session: Session) -> dict:
@@ -40,7 +42,7 @@ def peers(session: Session) -> dict:
 
 PARTS = {
     "facts": facts.run, "tests": tests.run, "corpus": corpus.run, "sanitize": sanitize.run, "gather": gather.run,
-    "peers": peers, "rasters": rasters, "bench": bench.run,
+    "times": times.run, "peers": peers, "rasters": rasters, "bench": bench.run,
 }
 GROUPS = {
     "smoke": ["facts", "tests"],

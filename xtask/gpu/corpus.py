@@ -87,6 +87,8 @@ def run(session: Session) -> dict:
         found |= {"ok": False, "why": f"device_check ended with {codes}"}
     for line in found["differ"][:25]:
         session.say(f"differs: {line}")
-    shares = ", ".join(f"{codec} {b['device']}/{b['device'] + b['host']}" for codec, b in sorted(found["blocks"].items()))
-    session.say(f"corpus: {found['files']}, hostile {found['hostile']}; blocks on the device: {shares}; share {found['share']:.2%}")
+    counts = sorted(found["blocks"].items())
+    shares = ", ".join(f"{codec} {b['device']}/{b['device'] + b['host']}" for codec, b in counts)
+    session.say(f"corpus: {found['files']}, hostile {found['hostile']}, share {found['share']:.2%}")
+    session.say(f"blocks on the device: {shares}")
     return found

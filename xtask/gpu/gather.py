@@ -1,7 +1,8 @@
 """Encoded blocks from the device back to the host: 256 blocks of 40 KiB, one by one against all at once.
 
-In a process with CuPy: the loop of `.get()` per block, and a concatenation with one `.get()`. Ours: carry/bin/gather_bench,
-which prints one JSON line with `loop_us` (a copy a block) and `gather_us` (one gather, one copy), medians.
+In a process with CuPy: the loop of `.get()` per block, and a concatenation with one `.get()`. Ours:
+carry/bin/gather_bench, which prints one JSON line with `loop_us` (a copy a block) and `gather_us` (one gather, one
+copy), medians.
 """
 import json
 import sys

@@ -1,7 +1,7 @@
 // nvCOMP's batched decompressors on the tiles of one TIFF, device to device:
 //   nvcomp_bench FILE.tif CODEC TILE_BYTES [PIXELS_OUT]
-// FILE.tif.idx (make_rasters.py writes it) lists the tiles. Inside the timer (events, median of 9 after 2 warm-ups): the
-// decompression alone; statuses and sizes of all tiles are checked after the last run. One JSON line is printed.
+// FILE.tif.idx (make_rasters.py writes it) lists the tiles. Inside the timer (events, median of 9 after 2 warm-ups):
+// the decompression alone; statuses and sizes of all tiles are checked after the last run. One JSON line is printed.
 // With PIXELS_OUT the decompressed bytes are written there, for a comparison with another decoder's.
 #include <algorithm>
 #include <cstdint>
@@ -90,7 +90,8 @@ Tiles tiles_of(const std::string& path, bool zlib) {
     std::memcpy(entry, index.data() + at, 16);
     // A zlib stream is two bytes of header, raw Deflate, four bytes of Adler-32.
     const uint64_t head = zlib ? 2 : 0, around = zlib ? 6 : 0;
-    if (entry[1] <= around || entry[0] > file.size() || entry[1] > file.size() - entry[0]) fail("a tile outside the file");
+    if (entry[0] > file.size() || entry[1] > file.size() - entry[0]) fail("a tile outside the file");
+    if (entry[1] <= around) fail("a tile without bytes");
     const size_t length = size_t(entry[1] - around);
     tiles.offsets.push_back(tiles.bytes.size());
     tiles.lengths.push_back(length);
@@ -137,7 +138,7 @@ int main(int count, char** values) {
   if (deflate) {
     nvcompBatchedDeflateDecompressOpts_t options = nvcompBatchedDeflateDecompressDefaultOpts;
     options.backend = NVCOMP_DECOMPRESS_BACKEND_CUDA;
-    check(nvcompBatchedDeflateDecompressGetTempSize(n, tile_bytes, options, &scratch_bytes, total, 0), "size of scratch");
+    check(nvcompBatchedDeflateDecompressGetTempSize(n, tile_bytes, options, &scratch_bytes, total, 0), "scratch");
     allocate_scratch();
     ms = median_ms([&] {
       check(nvcompBatchedDeflateDecompressAsync(d_sources, d_lengths, d_room, d_written, n, scratch, scratch_bytes,
@@ -147,7 +148,7 @@ int main(int count, char** values) {
   } else {
     nvcompBatchedZstdDecompressOpts_t options = nvcompBatchedZstdDecompressDefaultOpts;
     options.backend = NVCOMP_DECOMPRESS_BACKEND_CUDA;
-    check(nvcompBatchedZstdDecompressGetTempSize(n, tile_bytes, options, &scratch_bytes, total, 0), "size of scratch");
+    check(nvcompBatchedZstdDecompressGetTempSize(n, tile_bytes, options, &scratch_bytes, total, 0), "scratch");
     allocate_scratch();
     ms = median_ms([&] {
       check(nvcompBatchedZstdDecompressAsync(d_sources, d_lengths, d_room, d_written, n, scratch, scratch_bytes,

@@ -30,9 +30,12 @@ PARTS = [
 
 # What reading and writing TIFFs never touches. Folders by name anywhere, files by the end of their name.
 LEFT_OUT_FOLDERS = {
-    "tests", "test", "bin", "cmake", "benchmarks", "zarr", "datasets", "examples", "native", "gdal_data", "rio", "__pycache__",
+    "tests", "test", "bin", "cmake", "benchmarks", "zarr", "datasets", "examples", "native", "gdal_data", "rio",
+    "__pycache__",
 }
-LEFT_OUT_ENDS = (".pyx", ".pxd", ".pyi", ".a", ".hpp", "_cpu.so.5", "_cpu.so.6", "_cffi.cpython-312-x86_64-linux-gnu.so")
+LEFT_OUT_ENDS = (
+    ".pyx", ".pxd", ".pyi", ".a", ".hpp", "_cpu.so.5", "_cpu.so.6", "_cffi.cpython-312-x86_64-linux-gnu.so",
+)
 
 
 def wanted(path: Path) -> bool:

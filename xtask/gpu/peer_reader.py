@@ -1,6 +1,6 @@
 """A peer that waits for files: `peer_reader.py PEER THREADS`, requests and answers as JSON lines.
 
-Request: {"path": …, "repeat": N, "npy": PATH or null}. Answer: {"seconds": best of N, "first": seconds of the first read,
+Request: {"path": …, "repeat": N, "npy": PATH or null}. Answer: {"seconds": best of N, "first": of the first read,
 "same": whether the pixels equal the array of PATH, or null} or {"error": …}. Inside the timer: opening the file and
 everything up to the array on the device, all work on the device done.
 

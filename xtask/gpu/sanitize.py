@@ -56,7 +56,8 @@ def races_not_allowed(output: str, allowed: list[re.Pattern]) -> list[str]:
 
 
 def run(session: Session) -> dict:
-    sanitizer, program, folder = shutil.which("compute-sanitizer"), session.program("device_check"), corpus.unpack(session)
+    sanitizer, program = shutil.which("compute-sanitizer"), session.program("device_check")
+    folder = corpus.unpack(session)
     if sanitizer is None or program is None or folder is None:
         return {"ok": False, "why": "compute-sanitizer, carry/bin/device_check or carry/corpus is missing"}
     chosen = session.work / "sanitize"

@@ -27,7 +27,8 @@ def missed(figures: list[dict]) -> list[str]:
         if figure["codec"] == "lzw":
             at_least(figure, "LZW kernel GB/s", figure["strile_kernel"], LZW_KERNEL)
         if figure["codec"] == "deflate" and figure["set"] in DEFLATE_SETS:
-            at_least(figure, "times nvCOMP's kernel", ratio(figure["strile_kernel"], figure["nvcomp_kernel"]), DEFLATE_KERNEL)
+            times = ratio(figure["strile_kernel"], figure["nvcomp_kernel"])
+            at_least(figure, "times nvCOMP's kernel", times, DEFLATE_KERNEL)
     return found
 
 
@@ -36,14 +37,15 @@ def markdown(figures: list[dict]) -> str:
         return "–" if value is None else f"{value:.{digits}f}{times}"
 
     lines = [
-        "| file | strile GB/s | xarray-spatial | ratio | GDAL LIBERTIFF + upload | ratio | kernel | nvCOMP 6 kernel | ratio |",
+        "| file | strile GB/s | xarray-spatial | ratio | GDAL + upload | ratio | kernel | nvCOMP 6 kernel | ratio |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for f in figures:
         cells = [
             cell(f["strile"]), cell(f["xarray_spatial"], 2), cell(ratio(f["strile"], f["xarray_spatial"]), 1, "×"),
             cell(f["gdal_libertiff_upload"], 2), cell(ratio(f["strile"], f["gdal_libertiff_upload"]), 1, "×"),
-            cell(f["strile_kernel"]), cell(f["nvcomp_kernel"]), cell(ratio(f["strile_kernel"], f["nvcomp_kernel"]), 1, "×"),
+            cell(f["strile_kernel"]), cell(f["nvcomp_kernel"]),
+            cell(ratio(f["strile_kernel"], f["nvcomp_kernel"]), 1, "×"),
         ]
         lines.append(f"| {f['file']} | " + " | ".join(cells) + " |")
     return "\n".join(lines)

@@ -34,7 +34,8 @@ def text(bundle: dict, parts: dict[str, dict]) -> str:
         shown = {k: v for k, v in figure.items() if k not in ("set", "codec", "tile", "notes") and v is not None}
         figures.append("[[figures]]\n" + "\n".join(f"{key} = {value(item)}" for key, item in shown.items()))
     return "\n\n".join([
-        "# Written by xtask/gpu/check.py on a machine with a GPU; the raw log lies beside it. Rates are GB/s of decoded bytes.",
+        "# Written by xtask/gpu/check.py on a machine with a GPU; the raw log lies beside it.\n"
+        "# Rates are GB/s of decoded bytes.",
         "\n".join(f"{key} = {value(item)}" for key, item in head.items()),
         section("device", {
             "name": facts["name"], "driver": facts["driver"], "compute_capability": facts["compute_capability"],
@@ -55,7 +56,8 @@ def text(bundle: dict, parts: dict[str, dict]) -> str:
 
 
 def lacking(parts: dict[str, dict]) -> list[str]:
-    return [f"{name} {'failed' if name in parts else 'not run'}" for name in NEEDED if not parts.get(name, {}).get("ok")]
+    missing = [name for name in NEEDED if not parts.get(name, {}).get("ok")]
+    return [f"{name} {'failed' if name in parts else 'not run'}" for name in missing]
 
 
 def write(out: Path, bundle: dict, parts: dict[str, dict]) -> str:

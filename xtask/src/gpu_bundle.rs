@@ -23,14 +23,16 @@ const LIMIT: u64 = 60 * MIB;
 const CORPUS_LIMIT: u64 = 21 * MIB;
 
 /// Programs: package, kind of target, name. Built for release.
-const PROGRAMS: [(&str, &str, &str); 3] = [
+const PROGRAMS: [(&str, &str, &str); 4] = [
     ("strile-cli", "bin", "strile"),
     ("strile", "example", "device_check"),
     ("strile-cuda", "example", "gather_bench"),
+    ("strile-cuda", "example", "kernel_bench"),
 ];
 
-/// Tests that use a device where there is one: package, name. More may be named as arguments: `PACKAGE:TEST`.
-const TESTS: [(&str, &str); 1] = [("strile-cuda", "conformance")];
+/// Packages with tests that use a device where they are told to, which such a test's source says by one of the words.
+const TESTED: [&str; 2] = ["strile-cuda", "strile"];
+const ASKS_FOR_A_DEVICE: [&str; 2] = ["STRILE_REQUIRE_GPU", "mod on_any;"];
 
 /// What goes together in one call, in order.
 const CALLS: [&[&str]; 3] = [
@@ -39,8 +41,8 @@ const CALLS: [&[&str]; 3] = [
     &["bundle.toml", "bin", "tests", "peers-2"],
 ];
 
-/// Builds the bundle; arguments are further tests, as `PACKAGE:TEST`.
-pub fn run(workspace: &Workspace, rest: &[String]) -> Result<(), Failure> {
+/// Builds the bundle.
+pub fn run(workspace: &Workspace) -> Result<(), Failure> {
     let carry = workspace.root.join("carry");
     let hash = gpu_verified::source_hash(&workspace.root)?;
     for folder in ["bin", "tests"] {
@@ -51,20 +53,17 @@ pub fn run(workspace: &Workspace, rest: &[String]) -> Result<(), Failure> {
         fs::create_dir_all(&folder).map_err(|e| failed(&folder, &e))?;
     }
     for (package, kind, name) in PROGRAMS {
-        if has_target(workspace, package, kind, name) {
+        if targets(workspace, package, kind).any(|(found, _)| found == name) {
             let built = build(workspace, &["build", "--release"], (package, kind, name))?;
             strip(&built, &carry.join("bin").join(name))?;
         } else {
             println!("left out: {package} has no {kind} `{name}`");
         }
     }
-    let further = rest.iter().filter_map(|test| test.split_once(':'));
-    for (package, name) in TESTS.into_iter().chain(further) {
-        if has_target(workspace, package, "test", name) {
-            let built = build(workspace, &["test", "--no-run"], (package, "test", name))?;
-            strip(&built, &carry.join("tests").join(name))?;
-        } else {
-            println!("left out: {package} has no test `{name}`");
+    for package in TESTED {
+        for name in tests_for_a_device(workspace, package) {
+            let built = build(workspace, &["test", "--no-run"], (package, "test", &name))?;
+            strip(&built, &carry.join("tests").join(format!("{package}-{name}")))?;
         }
     }
     wheel(workspace, &carry)?;
@@ -80,17 +79,33 @@ fn failed(path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(format!("{}: {error}", path.display()))
 }
 
-fn has_target(workspace: &Workspace, package: &str, kind: &str, name: &str) -> bool {
-    let is_it = |target: &Value| {
+/// Name and source of a package's targets of one kind.
+fn targets<'a>(
+    workspace: &'a Workspace,
+    package: &'a str,
+    kind: &'a str,
+) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let words = |value: &'a Value, key: &str| value.get(key).and_then(Value::as_str);
+    let of_kind = move |target: &&Value| {
         let mut kinds = target.get("kind").and_then(Value::as_array).into_iter().flatten();
-        target.get("name").and_then(Value::as_str) == Some(name) && kinds.any(|k| k.as_str() == Some(kind))
+        kinds.any(|found| found.as_str() == Some(kind))
     };
     workspace
         .packages()
-        .filter(|found| found.get("name").and_then(Value::as_str) == Some(package))
+        .filter(move |found| words(found, "name") == Some(package))
         .filter_map(|found| found.get("targets").and_then(Value::as_array))
         .flatten()
-        .any(is_it)
+        .filter(of_kind)
+        .filter_map(move |target| words(target, "name").zip(words(target, "src_path")))
+}
+
+fn tests_for_a_device(workspace: &Workspace, package: &str) -> Vec<String> {
+    let asks = |source: &str| {
+        let text = fs::read_to_string(source).unwrap_or_default();
+        ASKS_FOR_A_DEVICE.iter().any(|words| text.contains(words))
+    };
+    let tests = targets(workspace, package, "test").filter(|(_, source)| asks(source));
+    tests.map(|(name, _)| name.to_owned()).collect()
 }
 
 /// Builds one target and says where cargo put it.

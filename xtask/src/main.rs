@@ -33,8 +33,7 @@ usage: cargo xtask CHORE
   file-size       list source files that are too long
   kernels         compile what is stale of crates/cuda/kernels; with --check, compare what is committed
   corpus [ARG…]   compare the release binary with the corpus's manifest; ARGs go to its check.py
-  gpu-bundle [PACKAGE:TEST…]
-                  build carry/, what a machine with a GPU needs for xtask/gpu/check.py
+  gpu-bundle      build carry/, what a machine with a GPU needs for xtask/gpu/check.py
   bench [ARG…]    measure whole reads beside GDAL and tifffile; ARGs go to docs/bench/cpu_peers.py
 
 The corpus is looked for in the folder STRILE_CORPUS, then in ../shared/corpus.";
@@ -59,7 +58,7 @@ fn run(chore: &str, rest: &[String]) -> Result<(), Failure> {
         println!("{HELP}");
         return Ok(());
     }
-    let takes_arguments = matches!(chore, "corpus" | "bench" | "kernels" | "gpu-bundle");
+    let takes_arguments = matches!(chore, "corpus" | "bench" | "kernels");
     if let (false, Some(surplus)) = (takes_arguments, rest.first()) {
         return Err(Failure::new(format!("`{chore}` takes no argument, found `{surplus}`\n\n{HELP}")));
     }
@@ -72,7 +71,7 @@ fn run(chore: &str, rest: &[String]) -> Result<(), Failure> {
         "kernels" => kernels::run(&workspace, rest),
         "corpus" => corpus::run(&workspace, rest),
         "bench" => bench::run(&workspace, rest),
-        "gpu-bundle" => gpu_bundle::run(&workspace, rest),
+        "gpu-bundle" => gpu_bundle::run(&workspace),
         "" => Err(Failure::new(format!("a chore is needed\n\n{HELP}"))),
         other => Err(Failure::new(format!("no chore is called `{other}`\n\n{HELP}"))),
     }
