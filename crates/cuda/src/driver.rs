@@ -99,7 +99,7 @@ impl Driver {
     }
 
     /// A driver that was used before a fork does not work after it, and may do harm.
-    fn same_process(&self) -> Result<(), DriverError> {
+    pub(crate) fn same_process(&self) -> Result<(), DriverError> {
         if std::process::id() == self.pid { Ok(()) } else { Err(DriverError::Forked) }
     }
 

@@ -8,6 +8,8 @@ mod abi;
 mod back;
 mod batch;
 mod codec;
+#[cfg(unix)]
+pub mod cufile;
 pub mod device;
 pub mod driver;
 mod engine;
