@@ -40,8 +40,8 @@ impl CudaEngine {
         Ok(Self { name: format!("cuda:{index}"), device, host, spare: Arc::default() })
     }
 
-    /// Whether blocks of a layout are decoded by kernels, or why the host decompresses them.
-    pub fn on_device(&self, layout: &BlockLayout) -> Result<(), String> {
+    /// Whether blocks of a layout are decoded by kernels, or why the host decompresses them. Asks no device.
+    pub fn on_device(layout: &BlockLayout) -> Result<(), String> {
         batch::on_device(layout).map(|_| ())
     }
 

@@ -12,6 +12,16 @@ pub(crate) fn changes(image: &Image, options: &ReadOptions) -> bool {
     is_bit_mask(image, options) || is_inverted(image, options) || is_turned(image, options)
 }
 
+/// What `apply` will do, in words.
+pub(crate) fn steps(image: &Image, options: &ReadOptions) -> Vec<String> {
+    let steps = [
+        (is_bit_mask(image, options), "the mask as 0 and 255".to_owned()),
+        (is_inverted(image, options), "white as maximum".to_owned()),
+        (is_turned(image, options), format!("turned by Orientation {}", image.orientation)),
+    ];
+    steps.into_iter().filter(|(done, _)| *done).map(|(_, step)| step).collect()
+}
+
 fn is_bit_mask(image: &Image, options: &ReadOptions) -> bool {
     options.layer == Layer::Mask && image.sample.bits == 1
 }

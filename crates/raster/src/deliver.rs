@@ -1,56 +1,97 @@
-//! Puts a finished raster into memory of another shape: a job of stored blocks, one a band.
+//! Puts finished pixels into other memory, of another shape or on another device: a job of stored blocks, each
+//! some rows.
 
 use crate::error::{Error, Result};
+use crate::options::Interleave;
 use crate::raster::Raster;
 use std::sync::Arc;
 use strile_engine::{
-    Arena, BlockAddress, BlockLayout, BlockTask, CodecExtras, Context, DecodeJob, Encoded, Engine,
-    EngineError, Output, Placement, Report, Span,
+    Arena, BlockAddress, BlockLayout, BlockTask, CodecExtras, Context, DecodeJob, DeviceBytes, Encoded,
+    Engine, EngineError, Output, OutputSpec, Placement, Span,
 };
 use strile_tiff::{
     ByteOrder, Compression, DataType, LercWrapper, Photometric, Predictor, SampleFormat, SampleType,
 };
 
-/// Writes `raster`, band by band in memory, to an output with its type and shape and any strides.
-pub(crate) fn deliver(
-    raster: Raster,
+/// Bytes of a block: small enough for many threads and for any batch.
+const BLOCK_BYTES: u64 = 4 << 20;
+
+/// Writes `raster` to an output with its type and shape and any strides, in memory the engine writes.
+pub(crate) fn deliver(raster: Raster, engine: &dyn Engine, output: &Output, context: &Context) -> Result<()> {
+    let job = stored_job(output.spec(), raster.interleave).ok_or(Error::Engine(EngineError::Abandoned))?;
+    submit(job, Encoded::Staged(Arc::new(Arena::from_vec(raster.pixels))), engine, output, context)
+}
+
+/// Copies contiguous pixels on a device to an output in host memory, with their type and shape.
+pub(crate) fn fetch_back(
+    bytes: &DeviceBytes,
+    interleave: Interleave,
     engine: &dyn Engine,
     output: &Output,
     context: &Context,
-) -> Result<Report> {
-    let wrong = || Error::Engine(EngineError::Abandoned);
-    let (rows, columns) = (raster.rows, raster.columns);
-    let band_len = (raster.pixels.len() as u64).checked_div(u64::from(raster.bands)).ok_or_else(wrong)?;
-    let layout = Arc::new(stored(raster.data_type, columns, rows));
-    let task = |band: u32| BlockTask {
-        source: 0,
-        layout: 0,
-        selection: 0,
-        output: 0,
-        span: Some(Span { offset: u64::from(band) * band_len, len: band_len }),
-        address: BlockAddress { plane: band, ..BlockAddress::default() },
-        placement: Placement {
-            rows,
-            image_rows: rows,
-            block_x: 0,
-            block_y: 0,
-            width: columns,
-            height: rows,
-            out_x: 0,
-            out_y: 0,
-            first_band: band,
-        },
+) -> Result<()> {
+    let job = stored_job(output.spec(), interleave).ok_or(Error::Engine(EngineError::Abandoned))?;
+    submit(job, Encoded::Device(bytes.clone()), engine, output, context)
+}
+
+fn submit(
+    job: DecodeJob,
+    encoded: Encoded,
+    engine: &dyn Engine,
+    output: &Output,
+    context: &Context,
+) -> Result<()> {
+    // The blocks of the file were counted when they were decoded.
+    let context = Context { progress: None, ..context.clone() };
+    let report = engine.submit(job, encoded, std::slice::from_ref(output), &context)?.wait()?;
+    match report.faults.is_empty() {
+        true => Ok(()),
+        // Stored samples of exactly the right length have no faults.
+        false => Err(Error::Engine(EngineError::Abandoned)),
+    }
+}
+
+/// A job over contiguous pixels of that shape, from offset 0 on.
+fn stored_job(shape: &OutputSpec, interleave: Interleave) -> Option<DecodeJob> {
+    let OutputSpec { data_type, bands, rows, columns, .. } = *shape;
+    let (samples, planes) = match interleave {
+        Interleave::BandFirst => (1, bands),
+        Interleave::BandLast => (u16::try_from(bands).ok()?, 1),
     };
-    let tasks = (0..raster.bands).map(task).collect();
-    let job = DecodeJob::new(vec![layout], vec![vec![0]], tasks).map_err(|_| wrong())?;
-    let faults = raster.faults;
-    let encoded = Encoded::Staged(Arc::new(Arena::from_vec(raster.pixels)));
-    let report = engine.submit(job, encoded, std::slice::from_ref(output), context)?.wait()?;
-    Ok(Report { faults, ..report })
+    let row_len = u64::from(columns) * u64::from(samples) * data_type.size() as u64;
+    let height = u32::try_from(BLOCK_BYTES.checked_div(row_len)?).ok()?.clamp(1, rows.max(1));
+    let layout = Arc::new(stored(data_type, (columns, height), samples));
+    let mut tasks = Vec::new();
+    for plane in 0..planes {
+        for (row, top) in (0u32..).zip((0..rows).step_by(height as usize)) {
+            let rows_here = height.min(rows - top);
+            let offset = (u64::from(plane) * u64::from(rows) + u64::from(top)).checked_mul(row_len)?;
+            tasks.push(BlockTask {
+                source: 0,
+                layout: 0,
+                selection: 0,
+                output: 0,
+                span: Some(Span { offset, len: row_len.checked_mul(u64::from(rows_here))? }),
+                address: BlockAddress { row, plane, ..BlockAddress::default() },
+                placement: Placement {
+                    rows: rows_here,
+                    image_rows: rows_here,
+                    block_x: 0,
+                    block_y: 0,
+                    width: columns,
+                    height: rows_here,
+                    out_x: 0,
+                    out_y: top,
+                    first_band: plane,
+                },
+            });
+        }
+    }
+    DecodeJob::new(vec![layout], vec![(0..samples).collect()], tasks).ok()
 }
 
 /// Samples as they are in memory.
-fn stored(data_type: DataType, width: u32, height: u32) -> BlockLayout {
+fn stored(data_type: DataType, (width, height): (u32, u32), samples: u16) -> BlockLayout {
     use DataType as D;
     let format = match data_type {
         D::U8 | D::U16 | D::U32 | D::U64 => SampleFormat::Uint,
@@ -62,7 +103,7 @@ fn stored(data_type: DataType, width: u32, height: u32) -> BlockLayout {
     BlockLayout {
         width,
         height,
-        samples: 1,
+        samples,
         sample: SampleType { format, bits },
         mixed_bits: None,
         data_type,

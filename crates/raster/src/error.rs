@@ -42,7 +42,7 @@ pub enum Error {
         problem: String,
     },
     /// Memory for it would pass the limit.
-    #[error("{error}; raise the limit with `--memory` (`Context::budget`), or read a window")]
+    #[error("{error}; raise the limit with {}, or read a window", limit_of(error))]
     Memory {
         /// Need, limit and purpose.
         #[from]
@@ -70,6 +70,14 @@ impl Error {
     /// An error of the system about a file.
     pub(crate) fn io(path: impl Into<PathBuf>, error: std::io::Error) -> Self {
         Self::Io { path: path.into(), error: Arc::new(error) }
+    }
+}
+
+/// Which limit it was: the purposes of a device's budget say that they are on the device.
+fn limit_of(error: &BudgetError) -> &'static str {
+    match error.purpose.ends_with("on the device") {
+        true => "`--device-memory` (`ReadOptions::device_memory`)",
+        false => "`--memory` (`Context::budget`)",
     }
 }
 

@@ -13,7 +13,7 @@
 //!
 //! The map: `source` where bytes come from; `sink` where those of a new file go, `spool` where they wait; `open`,
 //! `pages`, `dataset` what a file holds; `window`, `options` what is asked for; `plan` what will be done; `locate`
-//! where blocks are; `pipeline` doing it; `pieces` doing it piece by piece; `adjust` what is done to the result;
+//! where blocks are; `read` and `pipeline` doing it; `pieces` doing it piece by piece; `adjust` what is done to the result;
 //! `footprint` where it lies; `device` the engines; `raster` the pixels.
 
 mod adjust;
@@ -38,6 +38,7 @@ mod pieces;
 mod pipeline;
 mod plan;
 mod raster;
+mod read;
 mod sink;
 mod source;
 mod spool;
@@ -49,7 +50,7 @@ pub use cog::{CogChecks, CogReport, Finding, FoundBy, GhostArea, LevelLayout};
 pub use compare::{CompareOptions, Difference, SampleDifference};
 pub use convert::{Conversion, ConvertOptions, TilingScheme, convert};
 pub use dataset::Dataset;
-pub use device::{DeviceInfo, devices};
+pub use device::{Decode, DeviceInfo, GpuInfo, devices};
 pub use error::{Error, Result};
 pub use input::Input;
 pub use mask::MaskSource;
@@ -60,13 +61,14 @@ pub use overview::{OverviewOptions, add_overviews};
 pub use pages::{Level, Page};
 pub use pieces::{PieceLimits, Pieces};
 pub use plan::{Fetch, MemoryNeed, PlanFigures, ReadPlan};
-pub use raster::Raster;
+pub use raster::{DeviceRaster, Raster};
 pub use sink::{FileSink, MemoryFile, MemoryHandle, MemorySink, Sink, StreamSink};
 pub use source::{FileSource, MemorySource, ReadDone, ReadOp, Source, Version};
 pub use spool::Spool;
 pub use strile_engine::{
-    Arena, BlockAddress, BlockFault, Budget, BudgetError, Cancel, Context, FaultKind, Fill, LocatedFault,
-    Output, OutputSpec, Progress, ReadAt, Report, Resampling, Slot, Span, Strides,
+    Arena, BlockAddress, BlockFault, Budget, BudgetError, Cancel, Context, DeviceBytes, FaultKind, Fill,
+    LocatedFault, Location, Output, OutputSpec, Progress, ReadAt, Report, Resampling, Slot, Span, StageTimes,
+    Strides,
 };
 pub use strile_tiff as tiff;
 pub use strile_tiff::{Compression, DataType, Limits, Photometric, Planar, Predictor, Warning};

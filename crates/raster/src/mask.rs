@@ -38,6 +38,15 @@ impl MaskSource {
         }
     }
 
+    /// How the mask comes from what is read, in words.
+    pub(crate) fn step(self) -> Option<String> {
+        match self {
+            Self::Alpha(band) => Some(format!("the mask from the alpha of band {band}")),
+            Self::NoData => Some("the mask where a band differs from nodata".to_owned()),
+            Self::Image | Self::AllValid => None,
+        }
+    }
+
     /// What has to be read to know it; `None` where nothing has to.
     pub(crate) fn pixels(self, options: &ReadOptions) -> Option<ReadOptions> {
         let bands = match self {

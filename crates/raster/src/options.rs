@@ -67,4 +67,7 @@ pub struct ReadOptions {
     pub invert_min_is_white: bool,
     /// Which engine.
     pub device: Device,
+    /// Bytes that strile may take of the GPU's memory, in this process and from now on; `None` leaves the limit as
+    /// it is, at first 90 % of what was free.
+    pub device_memory: Option<u64>,
 }

@@ -2,8 +2,9 @@
 
 use super::read::{Fetch, ReadPlan, fetches};
 use crate::bytes::human;
+use crate::device::Decode;
 use std::fmt;
-use strile_engine::BlockTask;
+use strile_engine::{BlockTask, Location};
 
 /// The figures of a plan, for people and for JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,27 +79,57 @@ impl fmt::Display for ReadPlan {
             human(figures.range_bytes),
         )?;
         let fetch = match self.fetch {
-            Fetch::Pulled => "read by the decoding threads".to_owned(),
+            Fetch::Pulled if self.decode == Decode::Cpu => "read by the decoding threads".to_owned(),
+            Fetch::Pulled => "read by the engine's threads, a batch ahead of decoding".to_owned(),
             Fetch::Staged if figures.batches == 1 => "staged in 1 batch".to_owned(),
             Fetch::Staged => format!("staged in {} batches, two in flight", figures.batches),
         };
         writeln!(f, "fetch    {fetch}")?;
         writeln!(f, "engine   {} ({})", self.engine, self.engine_reason)?;
+        match &self.decode {
+            Decode::Cpu => {}
+            Decode::Kernels => writeln!(
+                f,
+                "decode   on {} by kernels; blocks a kernel refuses are decided by the CPU engine",
+                self.engine
+            )?,
+            Decode::Host(reason) => writeln!(f, "decode   on the host ({reason}), then one copy a batch")?,
+        }
+        if !self.after.is_empty() {
+            writeln!(f, "after    {}", self.after.join(", then "))?;
+        }
         writeln!(
             f,
-            "output   {} bands × {} × {} {}, {}",
+            "output   {} bands × {} × {} {}, {}{}",
             self.output.bands,
             self.output.rows,
             self.output.columns,
             self.output.data_type,
             human(self.memory.output),
+            match self.destination {
+                Location::Host => String::new(),
+                place => format!(", in {place}"),
+            },
         )?;
+        if self.decode == Decode::Cpu {
+            return write!(
+                f,
+                "memory   {} + {} a thread + {} staging",
+                human(self.memory.output),
+                human(self.memory.scratch_per_thread),
+                human(self.memory.staging),
+            );
+        }
+        let host = match self.destination {
+            Location::Host => self.memory.output,
+            Location::Cuda(_) => 0,
+        };
         write!(
             f,
-            "memory   {} + {} a thread + {} staging",
-            human(self.memory.output),
-            human(self.memory.scratch_per_thread),
+            "memory   {} + {} staging on the host, about {} on the device",
+            human(host),
             human(self.memory.staging),
+            human(self.memory.device),
         )
     }
 }

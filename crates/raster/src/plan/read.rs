@@ -1,15 +1,21 @@
 //! The plan of a read.
 
 use super::{batches, coalesce, parts, rows_of_part};
+use crate::device::Decode;
 use crate::options::{Interleave, ReadOptions};
+use crate::source::Source;
 use crate::window::Window;
 use std::ops::Range;
 use std::sync::Arc;
-use strile_engine::{BlockAddress, BlockLayout, BlockTask, OutputError, OutputSpec, Placement, Span};
+use strile_engine::{
+    BlockAddress, BlockLayout, BlockTask, Location, OutputError, OutputSpec, Placement, Span,
+};
 use strile_tiff::{Image, Planar};
 
 /// Encoded bytes of one staged batch.
 const BATCH_BYTES: u64 = 32 << 20;
+/// Decoded bytes of one batch on a device, at most.
+const DEVICE_BATCH_BYTES: u64 = 256 << 20;
 /// Blocks this close together in a file are fetched as one range.
 const MERGE_GAP: u64 = 64 << 10;
 
@@ -31,6 +37,8 @@ pub struct MemoryNeed {
     pub scratch_per_thread: u64,
     /// Staging: two batches in flight.
     pub staging: u64,
+    /// About what is taken of a GPU's memory: the result where it stays there, and two batches in flight.
+    pub device: u64,
 }
 
 /// What a read will do. `Display` tells it in words.
@@ -52,6 +60,12 @@ pub struct ReadPlan {
     pub engine: String,
     /// Why that engine.
     pub engine_reason: String,
+    /// Where blocks are decompressed.
+    pub decode: Decode,
+    /// The memory that the engine decodes into.
+    pub destination: Location,
+    /// What is done to the whole result on the host after decoding, in words.
+    pub after: Vec<String>,
     /// How bytes get to it.
     pub fetch: Fetch,
     /// The shape of the result.
@@ -66,16 +80,23 @@ pub struct ReadPlan {
 
 /// What a plan is made from.
 pub(crate) struct Facts<'a> {
-    pub(crate) file: &'a str,
-    pub(crate) file_len: u64,
+    pub(crate) source: &'a dyn Source,
     pub(crate) image: &'a Image,
     pub(crate) layout: Arc<BlockLayout>,
-    pub(crate) engine: &'a str,
-    pub(crate) engine_reason: &'a str,
-    pub(crate) fetch: Fetch,
     pub(crate) window: Window,
     /// Bands from 1, all there.
     pub(crate) bands: Vec<u16>,
+}
+
+/// What was decided before the plan is made.
+pub(crate) struct Decided {
+    pub(crate) engine: String,
+    pub(crate) engine_reason: String,
+    pub(crate) decode: Decode,
+    pub(crate) fetch: Fetch,
+    pub(crate) destination: Location,
+    pub(crate) after: Vec<String>,
+    pub(crate) output: OutputSpec,
 }
 
 impl Facts<'_> {
@@ -108,6 +129,11 @@ impl Facts<'_> {
         runs
     }
 
+    /// How many blocks those are.
+    pub(crate) fn blocks(&self) -> u64 {
+        self.runs().iter().fold(0u64, |sum, run| sum.saturating_add(run.end - run.start))
+    }
+
     /// The shape of the result.
     pub(crate) fn output(&self, options: &ReadOptions) -> Result<OutputSpec, OutputError> {
         let bands = u32::try_from(self.bands.len()).unwrap_or(u32::MAX);
@@ -122,7 +148,7 @@ impl Facts<'_> {
 /// Makes the plan; `spans` are those of `facts.runs()`.
 pub(crate) fn plan_read(
     facts: Facts<'_>,
-    output: OutputSpec,
+    decided: Decided,
     spans: &[Option<Span>],
     options: &ReadOptions,
 ) -> ReadPlan {
@@ -134,32 +160,45 @@ pub(crate) fn plan_read(
         Some(_) => 0,
         None => facts.layout.decoded_len(facts.layout.height).unwrap_or(usize::MAX),
     };
-    let batches = match facts.fetch {
+    let batches = match decided.fetch {
         Fetch::Pulled => vec![tasks],
         Fetch::Staged => batches(tasks, BATCH_BYTES),
     };
-    let staging = match facts.fetch {
+    let staging = match decided.fetch {
         Fetch::Pulled => 0,
-        Fetch::Staged => {
-            batches.iter().map(|batch| staged_len(batch, facts.file_len)).max().unwrap_or(0).saturating_mul(2)
-        }
+        Fetch::Staged => batches
+            .iter()
+            .map(|batch| staged_len(batch, facts.source.len()))
+            .max()
+            .unwrap_or(0)
+            .saturating_mul(2),
     };
+    let output = decided.output.len().map_or(u64::MAX, |len| len as u64);
     let memory = MemoryNeed {
-        output: output.len().map_or(u64::MAX, |len| len as u64),
+        output,
         scratch_per_thread: (decoded as u64).saturating_add(encoded),
         staging,
+        device: match decided.decode {
+            Decode::Cpu => 0,
+            Decode::Kernels | Decode::Host(_) => {
+                device_need(&facts.layout, &batches, output, decided.destination)
+            }
+        },
     };
     ReadPlan {
-        file: facts.file.to_owned(),
-        file_len: facts.file_len,
+        file: facts.source.name().to_owned(),
+        file_len: facts.source.len(),
         page: options.page,
         overview: options.overview,
         level_size: (facts.image.width, facts.image.height),
         window: facts.window,
-        engine: facts.engine.to_owned(),
-        engine_reason: facts.engine_reason.to_owned(),
-        fetch: facts.fetch,
-        output,
+        engine: decided.engine,
+        engine_reason: decided.engine_reason,
+        decode: decided.decode,
+        destination: decided.destination,
+        after: decided.after,
+        fetch: decided.fetch,
+        output: decided.output,
         memory,
         selection: match facts.image.planar {
             Planar::Chunky => facts.bands.iter().map(|band| band - 1).collect(),
@@ -169,6 +208,22 @@ pub(crate) fn plan_read(
         layout: facts.layout,
         batches,
     }
+}
+
+/// Two batches in flight, decompressed and encoded, and the result or the part of it that they make.
+fn device_need(layout: &BlockLayout, batches: &[Vec<BlockTask>], output: u64, destination: Location) -> u64 {
+    let block = layout.decoded_len(layout.height).map_or(u64::MAX, |len| len as u64);
+    let spans = || batches.iter().flatten().filter_map(|task| task.span);
+    let decoded = block.saturating_mul(spans().count() as u64);
+    let encoded = spans().fold(0u64, |sum, span| sum.saturating_add(span.len));
+    let in_flight = |bytes: u64| bytes.min(2 * DEVICE_BATCH_BYTES.max(block));
+    let result = match destination {
+        Location::Host => in_flight(output),
+        Location::Cuda(_) => output,
+    };
+    let share = u128::from(in_flight(decoded)) * u128::from(encoded) / u128::from(decoded.max(1));
+    let share = u64::try_from(share).unwrap_or(u64::MAX);
+    result.saturating_add(in_flight(decoded)).saturating_add(share)
 }
 
 fn tasks_of(facts: &Facts<'_>, overview: Option<usize>, spans: &[Option<Span>]) -> Vec<BlockTask> {

@@ -235,6 +235,7 @@ impl Opened {
             interleave: Interleave::BandFirst,
             on_fault: call.options.on_fault,
             device: call.options.device,
+            device_memory: call.options.device_memory,
             ..ReadOptions::default()
         };
         let raster = dataset.read(&options, &call.context)?;

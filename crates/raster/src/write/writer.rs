@@ -223,7 +223,7 @@ impl Work {
         full: FullImage,
         context: &Context,
     ) -> Result<Self> {
-        let engine = device::choose(options.device).map_err(refused)?;
+        let engine = device::choose_for_writing(options.device).map_err(refused)?;
         let plan =
             plan_write(&spec, options, full, (engine.engine.as_ref(), &engine.reason)).map_err(refused)?;
         let cost = plan.levels.iter().map(LevelIndex::cost).fold(0u64, u64::saturating_add);

@@ -20,6 +20,7 @@ const FILL: ReadOptions = ReadOptions {
     apply_orientation: false,
     invert_min_is_white: false,
     device: strile::Device::Auto,
+    device_memory: None,
 };
 
 fn noise() -> Pixels {

@@ -39,7 +39,7 @@ fn a_plan_is_told_in_words() {
          blocks   79 tiles of 64 × 64, none, 1 more are sparse and filled\n\
          bytes    1.9 MiB encoded, in 1 range of 1.9 MiB after merging\n\
          fetch    read by the decoding threads\n\
-         engine   cpu (this build of strile has no CUDA engine)\n\
+         engine   cpu (into host memory a GPU is worth it for deflate and lzw, not for none)\n\
          output   3 bands × 600 × 500 uint16, 1.7 MiB\n\
          memory   1.7 MiB + 48.0 KiB a thread + 0 B staging"
     );

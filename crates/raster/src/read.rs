@@ -1,0 +1,290 @@
+//! Reading from a dataset: a request becomes a plan, the plan pixels, in host memory or where the engine has them.
+
+use crate::dataset::{Dataset, Target};
+use crate::deliver::deliver;
+use crate::device::{self, Choice, Destination, Work};
+use crate::error::{Error, Result};
+use crate::locate::locate;
+use crate::options::{Layer, OnFault, ReadOptions};
+use crate::plan::{Decided, Facts, Fetch, ReadPlan, layout_of, plan_read};
+use crate::raster::{DeviceRaster, Raster};
+use crate::window::Window;
+use crate::{adjust, mask, mask::MaskSource, pipeline};
+use std::sync::Arc;
+use strile_engine::{Context, Fill, Location, Output, OutputSpec, Report, Support};
+use strile_tiff::DataType;
+
+/// Offset, size, span and task of a block while a read is planned.
+const PLAN_BYTES_PER_BLOCK: u64 = 160;
+
+impl Dataset {
+    /// Plans `read` without touching a pixel; a mask that has no image is read from what it comes from.
+    pub fn plan(&self, options: &ReadOptions, context: &Context) -> Result<ReadPlan> {
+        let (pixels, after) = self.steps(options)?;
+        Ok(self.prepare(&pixels, Destination::Host, after, context)?.1)
+    }
+
+    /// Plans `read_on_device`.
+    pub fn plan_on_device(&self, options: &ReadOptions, context: &Context) -> Result<ReadPlan> {
+        let (pixels, after) = self.steps(options)?;
+        Ok(self.prepare(&pixels, Destination::Engine, after, context)?.1)
+    }
+
+    /// Reads pixels into new memory.
+    pub fn read(&self, options: &ReadOptions, context: &Context) -> Result<Raster> {
+        self.read_with_report(options, context).map(|(raster, _)| raster)
+    }
+
+    /// Reads pixels into new memory and tells what the engine did for it.
+    pub fn read_with_report(&self, options: &ReadOptions, context: &Context) -> Result<(Raster, Report)> {
+        if let Some(source) = self.derived(options)? {
+            return self.derived_mask(source, options, context);
+        }
+        let (choice, plan) = self.prepare(options, Destination::Host, vec![], context)?;
+        let _lease = context.budget.take(plan.memory.output, "the decoded image")?;
+        let (spec, fill) = (plan.output.clone(), plan.layout.extras.fill);
+        let output = Output::new(spec).map_err(|error| self.refuse(error.to_string()))?;
+        let report = self.run(&choice, plan, &output, options, context)?;
+        let raster = Raster::from_output(output, options.interleave, fill, report.faults.clone())?;
+        let image = self.target(options)?.image;
+        Ok((adjust::apply(raster, image, options, context)?, report))
+    }
+
+    /// Reads pixels and leaves them where the engine has them: on a GPU that decoded them, in host memory
+    /// where the CPU did.
+    pub fn read_on_device(&self, options: &ReadOptions, context: &Context) -> Result<DeviceRaster> {
+        if self.is_adjusted(options)? {
+            // What is done to a whole result is done on the host, and copied to the device after.
+            let Choice { engine, device, .. } = self.choose(options, Destination::Engine)?;
+            let (raster, report) =
+                self.read_with_report(&ReadOptions { device, ..options.clone() }, context)?;
+            let (spec, interleave, fill) = (raster.spec(), raster.interleave, raster.fill);
+            let spec = spec.map_err(|error| self.refuse(error.to_string()))?;
+            let output = match engine.location() {
+                Location::Host => {
+                    Output::from_vec(spec, raster.pixels).map_err(|error| self.refuse(error.to_string()))?
+                }
+                Location::Cuda(_) => {
+                    let output = engine.output(spec, context)?;
+                    deliver(raster, engine.as_ref(), &output, context)?;
+                    output
+                }
+            };
+            return Ok(DeviceRaster { output, interleave, fill, report, engine });
+        }
+        let (choice, plan) = self.prepare(options, Destination::Engine, vec![], context)?;
+        let on_host = choice.engine.location() == Location::Host;
+        let _lease =
+            context.budget.take(if on_host { plan.memory.output } else { 0 }, "the decoded image")?;
+        let (interleave, fill) = (options.interleave, plan.layout.extras.fill);
+        let output = choice.engine.output(plan.output.clone(), context)?;
+        let report = self.run(&choice, plan, &output, options, context)?;
+        Ok(DeviceRaster { output, interleave, fill, report, engine: choice.engine })
+    }
+
+    /// Reads pixels into the caller's output, which must have the type and shape that the read gives. An output on
+    /// a GPU is written by the engine of that GPU.
+    pub fn read_into(&self, output: &Output, options: &ReadOptions, context: &Context) -> Result<Report> {
+        let to = Destination::Output(output.location());
+        if self.is_adjusted(options)? {
+            // What is done to a whole result is done in memory of its own, and put into the output after.
+            let (device, engine) = match output.location() {
+                Location::Host => (options.device, Choice::cpu("a copy in memory").engine),
+                Location::Cuda(_) => {
+                    let choice = self.choose(options, to)?;
+                    (choice.device, choice.engine)
+                }
+            };
+            let (raster, report) =
+                self.read_with_report(&ReadOptions { device, ..options.clone() }, context)?;
+            self.check_shape(output, raster.data_type, (raster.bands, raster.rows, raster.columns))?;
+            deliver(raster, engine.as_ref(), output, context)?;
+            return Ok(report);
+        }
+        let (choice, plan) = self.prepare(options, to, vec![], context)?;
+        let spec = &plan.output;
+        self.check_shape(output, spec.data_type, (spec.bands, spec.rows, spec.columns))?;
+        self.run(&choice, plan, output, options, context)
+    }
+
+    /// What a mask without an image of its own comes from; `None` for all other requests.
+    fn derived(&self, options: &ReadOptions) -> Result<Option<MaskSource>> {
+        if options.layer == Layer::Pixels {
+            return Ok(None);
+        }
+        Ok(Some(self.mask_source(options)?).filter(|source| *source != MaskSource::Image))
+    }
+
+    /// Whether something is done to the whole result after decoding.
+    fn is_adjusted(&self, options: &ReadOptions) -> Result<bool> {
+        Ok(self.derived(options)?.is_some() || adjust::changes(self.target(options)?.image, options))
+    }
+
+    /// What is decoded for a request, and what is done to it after.
+    fn steps(&self, options: &ReadOptions) -> Result<(ReadOptions, Vec<String>)> {
+        let derived = self.derived(options)?;
+        let pixels = derived.and_then(|source| source.pixels(options));
+        let pixels = pixels.unwrap_or_else(|| options.clone());
+        let mut after = adjust::steps(self.target(&pixels)?.image, &pixels);
+        after.extend(derived.and_then(MaskSource::step));
+        Ok((pixels, after))
+    }
+
+    fn derived_mask(
+        &self,
+        source: MaskSource,
+        options: &ReadOptions,
+        context: &Context,
+    ) -> Result<(Raster, Report)> {
+        let Some(pixels) = source.pixels(options) else {
+            let target = self.target(&ReadOptions { layer: Layer::Pixels, ..options.clone() })?;
+            let turned = options.apply_orientation && target.image.orientation >= 5;
+            let Window { width, height, .. } = target.window;
+            let size = if turned { (height, width) } else { (width, height) };
+            return Ok((mask::all_valid(size, context)?, Report::default()));
+        };
+        let (raster, report) = self.read_with_report(&pixels, context)?;
+        let mask = match source {
+            MaskSource::NoData => mask::from_nodata(&raster, raster.fill),
+            _ => mask::from_alpha(raster),
+        };
+        Ok((mask, report))
+    }
+
+    /// What a read of decoded pixels is planned from.
+    fn facts(&self, options: &ReadOptions) -> Result<Facts<'_>> {
+        let Target { file, image, window, bands } = self.target(options)?;
+        let unsupported = |reason: String| Error::Unsupported { file: self.name().to_owned(), reason };
+        let fill = match options.layer {
+            Layer::Pixels => self.fill(image),
+            Layer::Mask => Fill::default(),
+        };
+        let layout =
+            layout_of(image, fill).ok_or_else(|| unsupported(format!("{} samples", image.sample)))?;
+        let too_large = || {
+            let (w, h) = (layout.width, layout.height);
+            unsupported(format!("blocks of {w} × {h} pixels are larger than memory can address"))
+        };
+        layout.decoded_len(layout.height).ok_or_else(too_large)?;
+        layout.samples_len(layout.height).ok_or_else(too_large)?;
+        let layout = Arc::new(layout);
+        Ok(Facts { source: file.source.as_ref(), image, layout, window, bands })
+    }
+
+    /// The engine for a request of any kind.
+    fn choose(&self, options: &ReadOptions, to: Destination) -> Result<Choice> {
+        let source = self.derived(options)?;
+        let pixels = match source {
+            None => options.clone(),
+            Some(source) => source
+                .pixels(options)
+                .unwrap_or_else(|| ReadOptions { layer: Layer::Pixels, ..options.clone() }),
+        };
+        let facts = self.facts(&pixels)?;
+        let blocks = if source == Some(MaskSource::AllValid) { 0 } else { facts.blocks() };
+        let output = facts.output(options).map_err(|error| self.refuse(error.to_string()))?;
+        self.choose_for(&facts, blocks, &output, (options, to))
+    }
+
+    fn choose_for(
+        &self,
+        facts: &Facts<'_>,
+        blocks: u64,
+        output: &OutputSpec,
+        (options, to): (&ReadOptions, Destination),
+    ) -> Result<Choice> {
+        let decoded = output.len().map_or(u64::MAX, |len| len as u64);
+        let work = Work { layout: &facts.layout, blocks, decoded, to };
+        let choice = device::choose(options.device, options.device_memory, &work);
+        let choice = choice.map_err(|reason| self.refuse(reason))?;
+        match choice.engine.support(&facts.layout) {
+            Support::Yes => Ok(choice),
+            Support::No(reason) => Err(Error::Unsupported { file: self.name().to_owned(), reason }),
+        }
+    }
+
+    fn prepare(
+        &self,
+        options: &ReadOptions,
+        to: Destination,
+        mut after: Vec<String>,
+        context: &Context,
+    ) -> Result<(Choice, ReadPlan)> {
+        let facts = self.facts(options)?;
+        let output = facts.output(options).map_err(|error| self.refuse(error.to_string()))?;
+        // Refused here, before a large block table is fetched for pixels that memory cannot hold.
+        let need = output.len().map_or(u64::MAX, |len| len as u64);
+        let fits = || context.budget.take(need, "the decoded image").map(drop);
+        if to == Destination::Host || to == Destination::Output(Location::Host) {
+            fits()?;
+        }
+        let blocks = facts.blocks();
+        let choice = self.choose_for(&facts, blocks, &output, (options, to))?;
+        let wanted = match to {
+            Destination::Host => Location::Host,
+            Destination::Engine => choice.engine.location(),
+            Destination::Output(place) => place,
+        };
+        let destination = match (wanted, after.is_empty()) {
+            (Location::Cuda(_), false) => {
+                after.push(format!("copied to {wanted}"));
+                Location::Host
+            }
+            _ => wanted,
+        };
+        if to == Destination::Engine && destination == Location::Host {
+            fits()?;
+        }
+        let _plan =
+            context.budget.take(blocks.saturating_mul(PLAN_BYTES_PER_BLOCK), "the plan of the read")?;
+        let fetch = match facts.source.local() {
+            Some(_) if choice.engine.pulls() => Fetch::Pulled,
+            _ => Fetch::Staged,
+        };
+        let decoded_len = facts.layout.decoded_len(facts.layout.height).unwrap_or(usize::MAX);
+        let spans = locate(facts.source, facts.image, decoded_len, &facts.runs())?;
+        let decided = Decided {
+            engine: choice.engine.name().to_owned(),
+            engine_reason: choice.reason.clone(),
+            decode: choice.decode.clone(),
+            fetch,
+            destination,
+            after,
+            output,
+        };
+        let plan = plan_read(facts, decided, &spans, options);
+        Ok((choice, plan))
+    }
+
+    fn check_shape(&self, output: &Output, data_type: DataType, shape: (u32, u32, u32)) -> Result<()> {
+        let have = output.spec();
+        if (have.data_type, (have.bands, have.rows, have.columns)) == (data_type, shape) {
+            return Ok(());
+        }
+        let (bands, rows, columns) = shape;
+        Err(self.refuse(format!(
+            "the output is {} × {} × {} {}, the read gives {bands} × {rows} × {columns} {data_type}",
+            have.bands, have.rows, have.columns, have.data_type
+        )))
+    }
+
+    fn run(
+        &self,
+        choice: &Choice,
+        plan: ReadPlan,
+        output: &Output,
+        options: &ReadOptions,
+        context: &Context,
+    ) -> Result<Report> {
+        let source = &self.target(options)?.file.source;
+        let report = pipeline::run(plan, source.as_ref(), choice.engine.as_ref(), output, context)?;
+        match (options.on_fault, report.faults.first()) {
+            (OnFault::Fail, Some(first)) => Err(Error::Blocks {
+                file: source.name().to_owned(),
+                first: first.clone(),
+                count: report.faults.len(),
+            }),
+            _ => Ok(report),
+        }
+    }
+}

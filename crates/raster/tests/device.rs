@@ -1,0 +1,109 @@
+//! Which engine a read gets and what is said about it, on machines with and without a GPU.
+//!
+//! What a GPU decodes is tested in `on_device.rs`; here nothing needs one, and what speaks of its absence is left out
+//! where there is one.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+use strile::tiff::{ByteOrder, SampleFormat, SampleType};
+use strile::{Context, Dataset, Decode, Device, Location, MemorySource, OpenOptions, ReadOptions, Window};
+use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels};
+
+const UINT16: SampleType = SampleType { format: SampleFormat::Uint, bits: 16 };
+
+/// 8 × 8 tiles of 32 × 32.
+fn dataset(codec: Codec) -> (Pixels, Dataset) {
+    let pixels = Pixels::generate(Pattern::LandCover, UINT16, [1, 250, 250], 7);
+    let spec = ImageSpec::new(UINT16).grid(Grid::Tiles(32, 32)).codec(codec);
+    let bytes = spec.build(&pixels, ByteOrder::Little, false).bytes;
+    let source = Arc::new(MemorySource::new("made.tif", bytes));
+    (pixels, Dataset::from_source(source, &OpenOptions::default()).unwrap())
+}
+
+fn deflate() -> Codec {
+    Codec::Deflate
+}
+
+/// Why there is no GPU here; `None` where there is one.
+fn no_gpu() -> Option<String> {
+    let gpus: Vec<_> = strile::devices().into_iter().filter(|device| device.name != "cpu").collect();
+    assert!(!gpus.is_empty(), "the absence of a GPU is told too");
+    if gpus.iter().any(|device| device.usable) {
+        eprintln!("skipped: this machine has a GPU");
+        return None;
+    }
+    Some(gpus[0].description.clone())
+}
+
+#[test]
+fn small_reads_are_the_processors_and_say_why() {
+    let context = Context::default();
+    let (_, deflate) = dataset(deflate());
+    let engine = |plan: strile::ReadPlan| (plan.engine, plan.engine_reason, plan.decode);
+    let cpu = |reason: &str| ("cpu".to_owned(), reason.to_owned(), Decode::Cpu);
+    assert_eq!(
+        engine(deflate.plan(&ReadOptions::default(), &context).unwrap()),
+        cpu("122.1 KiB into host memory: too few for a GPU, worth it from 256.0 MiB on")
+    );
+    let window = Some(Window { x: 10, y: 10, width: 100, height: 60 });
+    assert_eq!(
+        engine(deflate.plan_on_device(&ReadOptions { window, ..Default::default() }, &context).unwrap()),
+        cpu("12 blocks: too few for a GPU, worth it from 32 on")
+    );
+    let asked = ReadOptions { device: Device::Cpu, ..Default::default() };
+    assert_eq!(engine(deflate.plan_on_device(&asked, &context).unwrap()), cpu("asked for"));
+    let (_, lzma) = dataset(Codec::Lzma);
+    let (_, reason, decode) = engine(lzma.plan_on_device(&ReadOptions::default(), &context).unwrap());
+    assert!(reason.contains("lzma") && decode == Decode::Cpu, "{reason}");
+}
+
+#[test]
+fn without_a_gpu_one_sentence_says_why_and_auto_reads() {
+    let Some(why) = no_gpu() else { return };
+    assert!(!why.is_empty() && !why.ends_with('.') && why.lines().count() == 1, "{why}");
+    let (pixels, dataset) = dataset(deflate());
+    let context = Context::default();
+    let plan = dataset.plan_on_device(&ReadOptions::default(), &context).unwrap();
+    assert_eq!((plan.engine.as_str(), plan.engine_reason), ("cpu", format!("no usable GPU: {why}")));
+    assert_eq!((plan.destination, plan.memory.device), (Location::Host, 0));
+    let raster = dataset.read_on_device(&ReadOptions::default(), &context).unwrap();
+    assert_eq!(raster.location(), Location::Host);
+    assert_eq!((raster.report.blocks, raster.report.host_blocks), (64, 0));
+    assert_eq!(raster.into_host(&context).unwrap().pixels, pixels.bytes);
+}
+
+#[test]
+fn a_gpu_that_was_asked_for_is_not_replaced() {
+    let Some(why) = no_gpu() else { return };
+    let (_, dataset) = dataset(deflate());
+    let options = ReadOptions { device: Device::Cuda(0), ..Default::default() };
+    let expected = format!("made.tif: device `cuda:0` cannot be used: {why}");
+    let context = Context::default();
+    assert_eq!(dataset.read(&options, &context).unwrap_err().to_string(), expected);
+    assert_eq!(dataset.plan(&options, &context).unwrap_err().to_string(), expected);
+    assert_eq!(dataset.read_on_device(&options, &context).err().unwrap().to_string(), expected);
+}
+
+#[test]
+fn what_is_done_to_a_whole_result_is_in_the_plan_and_in_the_pixels() {
+    let pixels = Pixels::generate(Pattern::LandCover, UINT16, [2, 30, 40], 7);
+    let spec = ImageSpec::new(UINT16).photometric(0).tag(testkit::Tag::short(274, 6));
+    let source = Arc::new(MemorySource::new("made.tif", spec.build(&pixels, ByteOrder::Little, false).bytes));
+    let dataset = Dataset::from_source(source, &OpenOptions::default()).unwrap();
+    let context = Context::default();
+    for interleave in [strile::Interleave::BandFirst, strile::Interleave::BandLast] {
+        let (apply_orientation, invert_min_is_white) = (true, true);
+        let options =
+            ReadOptions { apply_orientation, invert_min_is_white, interleave, ..Default::default() };
+        let plan = dataset.plan(&options, &context).unwrap();
+        assert_eq!(plan.after, ["white as maximum", "turned by Orientation 6"]);
+        assert!(plan.to_string().contains("\nafter    white as maximum, then turned by Orientation 6\n"));
+        let expected = dataset.read(&options, &context).unwrap();
+        let found = dataset.read_on_device(&options, &context).unwrap().into_host(&context).unwrap();
+        assert_eq!(found, expected);
+        let output = strile::Output::new(expected.spec().unwrap()).unwrap();
+        let report = dataset.read_into(&output, &options, &context).unwrap();
+        assert_eq!(report.blocks, plan.figures().blocks as u64);
+        assert_eq!(output.into_vec().unwrap(), expected.pixels);
+    }
+}
