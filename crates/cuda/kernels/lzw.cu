@@ -22,7 +22,7 @@ DEVICE u32 decode(Segment& segment, const u8* src, u32 src_len, u8* dst, u32 dst
     __syncthreads();
     const u64 bits = 8 * u64(src_len) - bit;
     const u32 skip = u32(u64(src + (bit >> 3)) % LINE * 8 + (bit & 7));
-    fetch(segment, skip, u32(min(bits, u64(0xFFFFFFFFu))));
+    fetch(segment, skip, bits);
     __syncthreads();
     const u32 stop = segment.stop;
     if (segment.invalid < stop) return FAULT_CORRUPT;

@@ -19,50 +19,82 @@ struct Window {
   u32 segment;   // where the output of the segment begins
 };
 
+// Writes the first `len` of the bytes of a word, three at most.
+DEVICE void put_bytes(u8* to, u32 bytes, u32 len) {
+  if (len > 0) to[0] = u8(bytes);
+  if (len > 1) to[1] = u8(bytes >> 8);
+  if (len > 2) to[2] = u8(bytes >> 16);
+}
+
 // Copies `len` bytes at `from` of `src`, which is aligned and of which `limit` bytes (a multiple of 4) can be read.
 DEVICE void copy_string(u8* to, const u8* src, u32 from, u32 len, u32 limit) {
   const u32* words = (const u32*)src;
   const u32 last = limit / 4 - 1;
-  u32 head = min((4 - (u32)(u64)to) & 3, len);
-  len -= head;
-  for (; head > 0; --head) *to++ = src[from++];
-  const u32 shift = 8 * (from & 3);
+  const u32 head = min((0u - u32(u64(to))) & 3, len);
   u32 word = from / 4;
+  put_bytes(to, __funnelshift_r(words[word], words[min(word + 1, last)], 8 * (from & 3)), head);
+  to += head;
+  from += head;
+  len -= head;
+  const u32 shift = 8 * (from & 3);
+  word = from / 4;
   u32 low = words[min(word, last)];
-  for (; len > 0; ) {
+  // Unrolled more, it would take the registers that hold the input of the next segment.
+#pragma unroll 2
+  for (; len >= 4; len -= 4, to += 4) {
     const u32 high = words[min(++word, last)];
-    u32 bytes = __funnelshift_r(low, high, shift);
+    *(u32*)to = __funnelshift_r(low, high, shift);
     low = high;
-    if (len < 4) {
-      for (; len > 0; --len, bytes >>= 8) *to++ = u8(bytes);
-      break;
-    }
-    *(u32*)to = bytes;
-    to += 4;
-    len -= 4;
   }
+  put_bytes(to, __funnelshift_r(low, words[min(word + 1, last)], shift), len);
 }
 
-// Writes the string of code i. `zero` is the place in `out` of offset 0 of the segment, modulo 2^32.
-DEVICE void emit_string(Segment& segment, const Window& window, u32 i, u32 zero) {
+// Writes the strings of every 256th code from `i` up to `end`, while nothing of the segment is in memory. A turn of the
+// loop writes a byte, be it the last of one string or the first of another, so that no lane waits for the long strings
+// of others. `zero` is the place in `out` of offset 0 of the segment, modulo 2^32.
+DEVICE void emit_strings(Segment& segment, u32 i, u32 end, u32 zero) {
+  if (i >= end) return;
+  u32 at = zero + (segment.link[i + 1] >> 8) - 1;
+  u32 code = segment.code[i];
+  u32 next = code - FIRST;
+  bool done = code < CLEAR;
+  if (done) next = i += THREADS;
+  while (!done || next < end) {
+    // The first byte of the code after the parent; or, after the whole string, where the next string ends.
+    const u32 link = segment.link[next + 1];
+    const u32 byte = done ? code : link;
+    // Both loads before the store, which the compiler cannot move them over.
+    code = segment.code[next];
+    segment.out[at] = u8(byte);
+    at = (done ? zero + (link >> 8) : at) - 1;
+    done = code < CLEAR;
+    next = code - FIRST;
+    if (done) next = i += THREADS;
+  }
+  segment.out[at] = u8(code);
+}
+
+// Writes the string of code i when the first `in_memory` bytes of the segment's output, some at least, are in memory.
+DEVICE void emit_string(Segment& segment, const Window& window, u32 i, u32 zero, u32 in_memory) {
   const u32 start = zero + (segment.link[i] >> 8);
   u32 at = zero + (segment.link[i + 1] >> 8);
-  // Offsets of the segment up to here are in memory; in its first window, none.
-  const u32 in_memory = window.flushed > window.segment ? window.flushed - window.segment : 0;
   u32 code = segment.code[i];
-  while (code >= CLEAR) {
+  u32 source = 0;
+  while (at > start + 1) {
     const u32 parent = code - FIRST;
     const u32 after = segment.link[parent + 1];
-    segment.out[--at] = u8(after);
-    const u32 rest = at - start;
-    if (after >> 8 <= in_memory && rest >= LEAST_COPY) {
-      const u32 from = window.segment + (after >> 8) - rest;
-      copy_string(segment.out + start, window.dst, from, rest, window.flushed);
-      return;
-    }
     code = segment.code[parent];
+    segment.out[--at] = u8(after);
+    source = after >> 8;
+    if (source <= in_memory && at - start >= LEAST_COPY) break;
   }
-  segment.out[--at] = u8(code);
+  // Out of the loop, so that lanes copy at the same time.
+  if (at == start + 1) {
+    segment.out[start] = u8(code);
+  } else {
+    const u32 len = at - start;
+    copy_string(segment.out + start, window.dst, window.segment + source - len, len, window.flushed);
+  }
 }
 
 // The first code after `first` whose string would not end within `limit`; at least `first + 1`.
@@ -96,7 +128,12 @@ DEVICE void emit(Segment& segment, Window& window, u32 stop) {
   for (u32 first = 0; first < stop;) {
     const u32 zero = window.segment - window.flushed;
     const u32 end = window_end(segment, first, stop, OUT_BYTES - zero);
-    for (u32 i = first + threadIdx.x; i < end; i += THREADS) emit_string(segment, window, i, zero);
+    if (window.flushed <= window.segment) {
+      emit_strings(segment, first + threadIdx.x, end, zero);
+    } else {
+      const u32 in_memory = window.flushed - window.segment;
+      for (u32 i = first + threadIdx.x; i < end; i += THREADS) emit_string(segment, window, i, zero, in_memory);
+    }
     __syncthreads();
     flush(segment, window, zero + (segment.link[end] >> 8));
     first = end;

@@ -21,8 +21,9 @@ constexpr u32 FIRST = 258;
 // Put where a code would lie after the last that the input holds.
 constexpr u32 OUT_OF_INPUT = 0xFFFF;
 constexpr u32 OVERFULL = 0xFFFE;
-// Bytes of codes and their first 7 bits, from a multiple of 16 on, and the word read with the last.
-constexpr u32 STAGED_LINES = (15 + (7 + 43270 + 7) / 8 + 4 + 15) / LINE;
+constexpr u32 MOST_BITS = 18670 + 12 * (MOST_CODES - 1790);
+// Bytes of codes and their first 7 bits, from a multiple of 16 on, and the word after the last.
+constexpr u32 STAGED_LINES = (15 + (7 + MOST_BITS + 7) / 8 + 4 + 15) / LINE;
 constexpr u32 OUT_BYTES = 16384;
 
 // The memory of a block: of one segment after the other.
@@ -91,51 +92,53 @@ DEVICE void store_input(Segment& segment, const Staged& staged) {
 DEVICE u32 big_endian(u32 word) { return __byte_perm(word, 0, 0x0123); }
 
 // Fetches the codes of this thread: `skip` bits of the staged input come before the segment, which has `bits` bits.
-DEVICE void fetch(Segment& segment, u32 skip, u32 bits) {
+// Codes at and after the first that is no string, or stands for none yet, may have any links.
+DEVICE void fetch(Segment& segment, u32 skip, u64 bits) {
   const u32 first = threadIdx.x * CODES_PER_THREAD;
-  const u32* words = (const u32*)staging(segment);
-  u32 end = bit_of(first);
-  u32 word = (skip + end) >> 5;
-  u32 high = big_endian(words[word]);
-  u32 low = big_endian(words[word + 1]);
-  // Unrolled wholly, the widths of all codes would be kept in registers from segment to segment.
-#pragma unroll 3
+  // Within the codes of a thread the width changes once at most.
+  const u32 wider_at = first < 254 ? 254 : first < 766 ? 766 : first < 1790 ? 1790 : MOST_CODES;
+  u32 width = width_of(first);
+  // Both count from `words` on.
+  u32 end = skip + bit_of(first);
+  i32 left = i32(skip + u32(min(bits, u64(MOST_BITS)))) - i32(end & ~31u);
+  const u32* words = (const u32*)staging(segment) + end / 32;
+  end %= 32;
+  u32 high = big_endian(words[0]);
+  u32 low = big_endian(words[1]);
+  u32 stop = MOST_CODES;
+  u32 invalid = MOST_CODES;
+  // Unrolled wholly, much would be kept in registers from segment to segment.
+#pragma unroll 5
   for (u32 i = first; i < first + CODES_PER_THREAD; ++i) {
-    const u32 width = width_of(i);
-    const u32 bit = skip + end;
-    if (bit >> 5 != word) {
-      word = bit >> 5;
-      high = low;
-      low = big_endian(words[word + 1]);
-    }
+    if (i == wider_at) ++width;
+    u32 code = __funnelshift_l(low, high, end) >> (32 - width);
     end += width;
-    u32 code = __funnelshift_l(low, high, bit & 31) >> (32 - width);
-    u32 link = ROOT;
-    if (end > bits) {
-      code = OUT_OF_INPUT;
-      atomicMin(&segment.stop, i);
-    } else if (code < CLEAR) {
-      link = ROOT | code;
-    } else if (code < FIRST) {
-      atomicMin(&segment.stop, i);
-    } else if (code - FIRST < i) {
-      link = 1u << 16 | (code - FIRST);
-    } else {
-      atomicMin(&segment.invalid, i);
+    if (i32(end) > left) code = OUT_OF_INPUT;
+    if (end >= 32) {
+      end -= 32;
+      left -= 32;
+      high = low;
+      low = big_endian((++words)[1]);
     }
+    if (code - CLEAR < 2 || code == OUT_OF_INPUT) stop = min(stop, i);
+    if (code >= FIRST && code - FIRST >= i) invalid = min(invalid, i);
     segment.code[i] = u16(code);
-    segment.link[i] = link;
+    segment.link[i] = code < CLEAR ? ROOT | code : 1u << 16 | (code - FIRST);
   }
+  if (stop < MOST_CODES) atomicMin(&segment.stop, stop);
+  if (invalid < MOST_CODES) atomicMin(&segment.invalid, invalid);
 }
 
-// Follows the links of this thread's codes to their roots. Every link is right at every moment, the shorter ones that
-// other threads write meanwhile as well, so any order of reads and writes leads to the same end; an index always
-// falls, so there is an end.
-DEVICE void follow(Segment& segment, u32 (&links)[CODES_PER_THREAD]) {
+// Follows the links of this thread's codes before `stop` to their roots. Every link is right at every moment, the
+// shorter ones that other threads write meanwhile as well, so any order of reads and writes leads to the same end; an
+// index always falls, so there is an end.
+DEVICE void follow(Segment& segment, u32 (&links)[CODES_PER_THREAD], u32 stop) {
   constexpr u32 AT_ONCE = 5;
   const u32 first = threadIdx.x * CODES_PER_THREAD;
 #pragma unroll
-  for (u32 k = 0; k < CODES_PER_THREAD; ++k) links[k] = relaxed_load(&segment.link[first + k]);
+  for (u32 k = 0; k < CODES_PER_THREAD; ++k) {
+    links[k] = first + k < stop ? relaxed_load(&segment.link[first + k]) : ROOT;
+  }
   bool pending = true;
   while (pending) {
     pending = false;
@@ -162,7 +165,7 @@ DEVICE void follow(Segment& segment, u32 (&links)[CODES_PER_THREAD]) {
 // Turns links into offsets; the output of the segment has so many bytes.
 DEVICE u32 place_strings(Segment& segment, u32 stop) {
   u32 links[CODES_PER_THREAD];
-  follow(segment, links);
+  follow(segment, links, stop);
   const u32 first = threadIdx.x * CODES_PER_THREAD;
   u32 bytes = 0;
 #pragma unroll
