@@ -29,7 +29,8 @@ enum ZstdMode : u32 { ZSTD_PREDEFINED = 0, ZSTD_ONE_SYMBOL = 1, ZSTD_DESCRIBED =
 struct ZstdTile {
   u32 blocks;
   u32 fault;
-  u32 reserved[14];
+  u32 next;  // work that no warp has taken
+  u32 reserved[13];
 };
 
 // Positions are in the encoded tile, `..._at` in its scratch.

@@ -53,14 +53,14 @@ struct ZstdCounts {
   u32 log;
 };
 
-// 32 bits of the description from a bit on; bits after it are 0, as in libzstd.
+// 32 bits of the description from a bit on; bits after it are 0, as in libzstd. Reads the two words that they lie in.
 DEVICE u32 zstd_forward(const u8* src, u32 len, u32 bit) {
-  u64 bytes = 0;
-  for (u32 i = 0; i < 5; ++i) {
-    const u32 at = (bit >> 3) + i;
-    if (at < len) bytes |= (u64)src[at] << 8 * i;
-  }
-  return (u32)(bytes >> (bit & 7));
+  const i32 left = (i32)(8 * len - bit);
+  if (left <= 0) return 0;
+  const u32 lead = (u32)(u64)src & 3, from = 8 * lead + bit;
+  const u32* words = (const u32*)(src - lead) + (from >> 5);
+  const u32 value = __funnelshift_r(words[0], words[1], from & 31);
+  return left < 32 ? value & ((1u << left) - 1) : value;
 }
 
 // Reads counts as one lane. Symbols that it does not name have 0. -1 is "less than one".

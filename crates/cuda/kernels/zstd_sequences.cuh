@@ -27,75 +27,72 @@ struct ZstdTableSet {
   bool good;
 };
 
-// The counts or the symbol of one table of a block, without building it: the bytes it takes. As one lane. `symbol` is
-// that of a table with one symbol.
-DEVICE bool zstd_describe(ZstdTables& t, const u8* src, u32 len, u32 mode, u32 table, ZstdCounts& counts,
-                          u32& symbol) {
-  counts = ZstdCounts{0, 0};
-  if (mode == ZSTD_PREDEFINED) {
-    for (u32 s = 0; s < ZSTD_SYMBOLS; ++s) t.counts[s] = s < 53 ? zstd_predefined[table][s] : 0;
-    counts.log = table == ZSTD_OFFSETS ? 5 : 6;
-  } else if (mode == ZSTD_ONE_SYMBOL) {
-    if (len == 0 || src[0] > zstd_most_symbol[table]) return false;
-    symbol = src[0];
-    counts.used = 1;
-  } else if (mode == ZSTD_DESCRIBED) {
-    counts = zstd_read_counts(src, len, table, t.counts);
-    return counts.used != 0;
+// What the description of one table says.
+struct ZstdDescription {
+  u32 mode;
+  u32 log;     // where it has counts, which are then in ZstdTables
+  u32 symbol;  // where it has one
+  u32 used;    // bytes
+};
+
+// Reads the description at [at, stop), as one lane; false for a fault.
+DEVICE bool zstd_describe(ZstdTables& t, const u8* src, u32 at, u32 stop, u32 table, ZstdDescription& found) {
+  found.log = table == ZSTD_OFFSETS ? 5 : 6;
+  found.symbol = found.used = 0;
+  if (found.mode == ZSTD_ONE_SYMBOL) {
+    if (at >= stop) return false;
+    found.log = 0;
+    found.symbol = src[at];
+    found.used = 1;
+    return found.symbol <= zstd_most_symbol[table];
   }
-  return true;
+  if (found.mode != ZSTD_DESCRIBED) return true;
+  const ZstdCounts counts = zstd_read_counts(src + at, stop - at, table, t.counts);
+  found.log = counts.log;
+  found.used = counts.used;
+  return counts.used != 0;
 }
 
 // Builds the tables of a block. A table that is repeated is found by going through the descriptions of the block that
-// defined it, which are before it in the order of tables. All lanes call it and get the same answer.
+// defined it, up to its own. All lanes call it and get the same answer.
 DEVICE ZstdTableSet zstd_table_set(ZstdTables& t, const u8* src, const ZstdBlock* blocks, u32 index,
                                    u32 lane) {
-  ZstdTableSet set = {{0, 0, 0}, 0, false};
-  const ZstdBlock* block = blocks + index;
+  ZstdTableSet set = {{0, 0, 0}, blocks[index].sequences, false};
   for (u32 table = 0; table < 3; ++table) {
-    const ZstdBlock* definer = blocks + block->tables[table];
-    const u32 stop = definer->src + definer->src_len;
-    ZstdCounts counts = {0, 0};
-    u32 symbol = 0;
-    u32 good = 1, mode = 0;
+    const u32 definer = blocks[index].tables[table];
+    const ZstdBlock* block = blocks + definer;
+    ZstdDescription found = {0, 0, 0, 0};
+    u32 good = 1;
     if (lane == 0) {
-      u32 at = definer->sequences;
-      for (u32 i = 0; i <= table && good != 0; ++i) {
-        mode = definer->modes >> (6 - 2 * i) & 3;
-        good = zstd_describe(t, src + at, stop - at, mode, i, counts, symbol) && counts.used <= stop - at;
-        at += counts.used;
+      const u32 stop = block->src + block->src_len;
+      u32 at = definer == index ? set.bits : block->sequences;
+      for (u32 i = definer == index ? table : 0; i <= table && good != 0; ++i) {
+        found.mode = block->modes >> (6 - 2 * i) & 3;
+        good = zstd_describe(t, src, at, stop, i, found) ? 1 : 0;
+        at += found.used;
       }
     }
-    __syncwarp();
     good = __shfl_sync(ZSTD_WARP, good, 0);
     if (good == 0) return set;
-    mode = __shfl_sync(ZSTD_WARP, mode, 0);
-    counts.log = __shfl_sync(ZSTD_WARP, counts.log, 0);
+    found.mode = __shfl_sync(ZSTD_WARP, found.mode, 0);
+    found.log = __shfl_sync(ZSTD_WARP, found.log, 0);
+    found.used = __shfl_sync(ZSTD_WARP, found.used, 0);
+    // A block's own descriptions follow one another; a repeated table has none there.
+    if (definer == index) set.bits += found.used;
+    set.log[table] = found.log;
     u32* cells = t.cells + zstd_table_at(table);
-    set.log[table] = counts.log;
-    if (mode == ZSTD_ONE_SYMBOL) {
-      if (lane == 0) cells[0] = zstd_entry(0, 0, table, symbol);
+    if (found.mode == ZSTD_ONE_SYMBOL) {
+      if (lane == 0) cells[0] = zstd_entry(0, 0, table, found.symbol);
       __syncwarp();
-    } else {
-      zstd_build(t, cells, counts.log, table, lane);
+      continue;
     }
-  }
-  // Where this block's own descriptions end.
-  u32 good = 1, at = block->sequences;
-  if (lane == 0) {
-    const u32 stop = block->src + block->src_len;
-    for (u32 i = 0; i < 3 && good != 0; ++i) {
-      ZstdCounts counts;
-      u32 symbol = 0;
-      const u32 mode = block->modes >> (6 - 2 * i) & 3;
-      if (mode == ZSTD_PREDEFINED) continue;
-      good = zstd_describe(t, src + at, stop - at, mode, i, counts, symbol) && counts.used <= stop - at;
-      at += counts.used;
+    if (found.mode == ZSTD_PREDEFINED) {
+      for (u32 s = lane; s < ZSTD_SYMBOLS; s += 32) t.counts[s] = s < 53 ? zstd_predefined[table][s] : 0;
     }
+    __syncwarp();
+    zstd_build(t, cells, found.log, table, lane);
   }
-  __syncwarp();
-  set.good = __shfl_sync(ZSTD_WARP, good, 0) != 0;
-  set.bits = __shfl_sync(ZSTD_WARP, at, 0);
+  set.good = true;
   return set;
 }
 
@@ -122,12 +119,31 @@ DEVICE bool zstd_sequences(const u32* cells, const ZstdTableSet& set, const u8* 
     const u32 length_code = zstd_entry_symbol(length_entry);
     // Larger codes are offsets from 2^29 on.
     if (code > 28) return false;
-    // No more than 28 bits, then 32, then 26.
+    const u32 length_bits = zstd_entry_bits(length_entry), match_bits = zstd_entry_bits(match_entry);
+    const u32 offset_bits = zstd_entry_bits(offset_entry);
+    u32 match = zstd_match_base[zstd_entry_symbol(match_entry)], length = zstd_length_base[length_code];
+    u32 extra, states;
+    ++i;
+    // The three states are the last of a sequence's bits; the last sequence has none.
+    const u32 state_bits = i < count ? length_bits + match_bits + offset_bits : 0;
+    const u32 value_bits = code + match_extra + length_extra;
     zstd_refill(bits);
-    const u32 extra = zstd_read(bits, code);
-    zstd_refill(bits);
-    const u32 match = zstd_match_base[zstd_entry_symbol(match_entry)] + zstd_read(bits, match_extra);
-    const u32 length = zstd_length_base[length_code] + zstd_read(bits, length_extra);
+    if (value_bits + state_bits <= (u32)bits.valid) {
+      // Mostly all of them are there: each is read where it lies, none waits for another.
+      extra = zstd_top(bits.window, code);
+      match += zstd_top(bits.window << code, match_extra);
+      length += zstd_top(bits.window << (code + match_extra), length_extra);
+      states = zstd_top(bits.window << value_bits, state_bits);
+      zstd_skip(bits, value_bits + state_bits);
+    } else {
+      // No more than 28 bits, then 32, then 26.
+      extra = zstd_read(bits, code);
+      zstd_refill(bits);
+      match += zstd_read(bits, match_extra);
+      length += zstd_read(bits, length_extra);
+      zstd_refill(bits);
+      states = zstd_read(bits, state_bits);
+    }
     u32 offset;
     if (code > 1) {
       offset = (1u << code) - 3 + extra;
@@ -144,12 +160,11 @@ DEVICE bool zstd_sequences(const u32* cells, const ZstdTableSet& set, const u8* 
     literals += length;
     output += length + match;
     if (output > ZSTD_BLOCK_MOST) return false;
-    out[i] = zstd_pack(length, match, offset);
-    if (++i == count) break;
-    zstd_refill(bits);
-    length_state = zstd_entry_base(length_entry) + zstd_read(bits, zstd_entry_bits(length_entry));
-    match_state = zstd_entry_base(match_entry) + zstd_read(bits, zstd_entry_bits(match_entry));
-    offset_state = zstd_entry_base(offset_entry) + zstd_read(bits, zstd_entry_bits(offset_entry));
+    out[i - 1] = zstd_pack(length, match, offset);
+    if (i == count) break;
+    length_state = zstd_entry_base(length_entry) + (states >> (match_bits + offset_bits));
+    match_state = zstd_entry_base(match_entry) + (states >> offset_bits & ((1u << match_bits) - 1));
+    offset_state = zstd_entry_base(offset_entry) + (states & ((1u << offset_bits) - 1));
   }
   if (bits.left != 0 || literals > block->literals_len) return false;
   block->size = output + block->literals_len - literals;

@@ -10,7 +10,7 @@ use zstd::zstd_safe::CParameter;
 /// Scratch as in `codec/zstd.rs`.
 const ZSTD: Decoder = Decoder {
     module: "zstd",
-    passes: &["zstd_entropy", "zstd_execute"],
+    passes: &["zstd_scan", "zstd_entropy", "zstd_execute"],
     scratch: |_, dst_len| {
         64 + (u64::from(dst_len) / 768 + 16) * (96 + 16) + (u64::from(dst_len) * 8).div_ceil(3) + 16
     },
@@ -33,7 +33,9 @@ fn stream(src: Vec<u8>, data: &[u8]) -> (Stream, Vec<u8>) {
 fn equal(streams: &[(Stream, Vec<u8>)], seed: u64) {
     let inputs: Vec<Stream> =
         streams.iter().map(|(s, _)| Stream { src: s.src.clone(), dst_len: s.dst_len }).collect();
-    for (i, ((status, found), (_, data))) in ZSTD.decode(&inputs, seed).iter().zip(streams).enumerate() {
+    for (i, ((status, found), (_, data))) in
+        ZSTD.decode_by(&inputs, &[1, 1 + (seed % 3) as u32], seed).iter().zip(streams).enumerate()
+    {
         assert_eq!(*status, 0, "stream {i} of {} bytes, seed {seed}", data.len());
         assert!(found == data, "stream {i} of {} bytes, seed {seed}", data.len());
     }

@@ -56,6 +56,12 @@ const GAP: usize = 48;
 impl Decoder {
     /// The status of every stream and what was written; panics when anything else was touched.
     pub fn decode(&self, streams: &[Stream], seed: u64) -> Vec<(u32, Vec<u8>)> {
+        self.decode_by(streams, &[], seed)
+    }
+
+    /// The same with so many times the CUDA blocks, pass for pass.
+    #[allow(dead_code, reason = "not every codec has such a pass")]
+    pub fn decode_by(&self, streams: &[Stream], times: &[u32], seed: u64) -> Vec<(u32, Vec<u8>)> {
         let (mut src, mut dst, mut scratch) = (0, 0, 0);
         let mut blocks = Vec::new();
         for (i, stream) in streams.iter().enumerate() {
@@ -105,9 +111,10 @@ impl Decoder {
             reserved: 0,
         };
         let module = Emulator::module(self.module).unwrap();
-        for entry in self.passes {
+        for (i, entry) in self.passes.iter().enumerate() {
             let threads = module.threads(entry).unwrap();
-            module.launch(entry, (args.count, 1), threads, &args, seed).unwrap();
+            let times = times.get(i).copied().unwrap_or(1);
+            module.launch(entry, (args.count * times, 1), threads, &args, seed).unwrap();
         }
         for buffer in [&mut encoded, &mut decoded, &mut scratch, &mut list, &mut statuses, &mut counter] {
             buffer.check().unwrap();
