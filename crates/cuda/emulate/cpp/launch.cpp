@@ -71,6 +71,42 @@ static bool start_watchdog(timer_t* timer, u32 seconds) {
   return timer_settime(*timer, 0, &when, nullptr) == 0;
 }
 
+#if !defined(__SANITIZE_ADDRESS__)
+// An access to memory that is not there ends the launch with an error; AddressSanitizer has a better report.
+static struct sigaction previous_fault;
+static volatile int launching_thread;
+
+static void on_fault(int number, siginfo_t* info, void* context) {
+  if (block.in_kernel && (int)syscall(SYS_gettid) == launching_thread) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, number);
+    pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+    fail("memory fault at address %p", info->si_addr);
+  }
+  // Not ours: another copy's, or the process's own.
+  if (previous_fault.sa_flags & SA_SIGINFO) {
+    previous_fault.sa_sigaction(number, info, context);
+  } else {
+    sigaction(number, &previous_fault, nullptr);
+  }
+}
+
+static void watch_faults() {
+  static bool watching = false;
+  launching_thread = (int)syscall(SYS_gettid);
+  if (watching) return;
+  watching = true;
+  struct sigaction action = {};
+  action.sa_sigaction = on_fault;
+  // On the process's signal stack, if it has one: a fibre that ran out of its own could not take the signal.
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  sigaction(SIGSEGV, &action, &previous_fault);
+}
+#else
+static void watch_faults() {}
+#endif
+
 static void run_grid(u32 grid_x, u32 grid_y) {
   u64 blocks = (u64)grid_x * grid_y;
   // Odd seeds start elsewhere in the grid and go backwards: kernels may not count on an order of blocks.
@@ -136,6 +172,7 @@ EXPORT const char* strile_launch(const Launch* launch, const void* args) {
   }
   timer_t timer;
   if (!start_watchdog(&timer, launch->seconds)) return "no timer for the watchdog";
+  watch_faults();
   run_grid(grid_x, grid_y);
   timer_delete(timer);
   return block.failed ? block.message : nullptr;

@@ -94,6 +94,9 @@ KERNEL(wrong, 64, Args) {
     case 10:  // a shift that C++ does not define
       args.data[0] = 1u << (args.count + 32);
       break;
+    case 11:  // memory that is not there
+      args.data[1ull << 40] = t;
+      break;
   }
 }
 

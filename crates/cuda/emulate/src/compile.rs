@@ -9,7 +9,15 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 const RUNTIME: [&str; 5] = ["launch.cpp", "block.cpp", "rendezvous.cpp", "fibre.cpp", "undefined.cpp"];
-const FLAGS: [&str; 12] = [
+const STANDIN: [&str; 6] = [
+    "standin_control.cpp",
+    "standin_device.cpp",
+    "standin_memory.cpp",
+    "standin_stream.cpp",
+    "standin_work.cpp",
+    "standin_module.cpp",
+];
+const FLAGS: [&str; 11] = [
     "-std=c++17",
     "-O1",
     "-g",
@@ -22,10 +30,11 @@ const FLAGS: [&str; 12] = [
     "-Wall",
     "-Wextra",
     "-Wno-unknown-pragmas",
-    // Reports come to `undefined.cpp` and become errors of the launch. Reading what lies behind a null pointer or another
-    // type is not asked about: kernels get their memory as bytes.
-    "-fsanitize=alignment,bounds,shift,signed-integer-overflow,integer-divide-by-zero,bool,enum,unreachable,return",
 ];
+/// Reports come to `undefined.cpp` and become errors of the launch.
+const CHECKS: &str = "-fsanitize=alignment,bounds,shift,signed-integer-overflow,integer-divide-by-zero,bool,enum,unreachable,return";
+/// Shared memory is in a section of its own; its variables have red zones too.
+const SANITIZE: [&str; 2] = ["-fsanitize=address", "-fsanitize-sections=strile_shared"];
 
 /// The folder of this crate's C++ sources.
 pub(crate) fn cpp() -> PathBuf {
@@ -67,7 +76,8 @@ pub fn sanitized() -> bool {
 /// What to put before a test's command line to run it under AddressSanitizer: the value of
 /// `CARGO_TARGET_<TRIPLE>_RUNNER`.
 pub fn sanitized_runner() -> Result<String, String> {
-    let output = Command::new("g++").arg("-print-file-name=libasan.so").output().map_err(|e| format!("g++: {e}"))?;
+    let output =
+        Command::new("g++").arg("-print-file-name=libasan.so").output().map_err(|e| format!("g++: {e}"))?;
     let library = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     if !library.starts_with('/') {
         return Err("g++ has no libasan.so".to_owned());
@@ -77,10 +87,11 @@ pub fn sanitized_runner() -> Result<String, String> {
 }
 
 /// Where built libraries are kept: beside the running test's own build, or in the temporary folder.
-fn cache() -> Result<PathBuf, String> {
+pub(crate) fn cache() -> Result<PathBuf, String> {
     let exe = std::env::current_exe().map_err(|e| e.to_string())?;
     let target = exe.ancestors().find(|a| a.join(".fingerprint").is_dir());
-    let folder = target.map_or_else(|| std::env::temp_dir().join("strile-emulate"), |t| t.join("strile-emulate"));
+    let folder =
+        target.map_or_else(|| std::env::temp_dir().join("strile-emulate"), |t| t.join("strile-emulate"));
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     Ok(folder)
 }
@@ -103,14 +114,14 @@ fn closure(file: &Path, into: &mut BTreeSet<PathBuf>) -> Result<(), String> {
     Ok(())
 }
 
-/// Compiles `main` and the files beside it in `others` into a library, or finds the one made before; gives its path.
-fn library(main: &Path, others: &[PathBuf], extra: &[&str], sanitize: bool) -> Result<PathBuf, String> {
+/// Compiles `main` and `others` into a library, or finds the one made before; gives its path.
+fn library(main: &Path, others: &[PathBuf], extra: &[&str]) -> Result<PathBuf, String> {
     let mut sources = BTreeSet::new();
     for file in others.iter().chain([&main.to_owned()]) {
         closure(file, &mut sources)?;
     }
     let mut hash = DefaultHasher::new();
-    (FLAGS, extra, sanitize).hash(&mut hash);
+    (FLAGS, extra).hash(&mut hash);
     for source in &sources {
         source.hash(&mut hash);
         std::fs::read(source).map_err(|e| format!("{}: {e}", source.display()))?.hash(&mut hash);
@@ -123,9 +134,6 @@ fn library(main: &Path, others: &[PathBuf], extra: &[&str], sanitize: bool) -> R
     let partial = path.with_extension(format!("{}.partial", std::process::id()));
     let mut command = Command::new("g++");
     command.args(FLAGS).args(extra).arg("-I").arg(kernels()).arg("-I").arg(cpp());
-    if sanitize {
-        command.args(["-fsanitize=address", "-fsanitize-sections=strile_shared"]);
-    }
     command.args(["-x", "c++"]).arg(main).args(others).arg("-o").arg(&partial).arg("-ldl");
     let output = command.output().map_err(|e| format!("g++: {e}"))?;
     let said = String::from_utf8_lossy(&output.stderr);
@@ -145,5 +153,21 @@ pub(crate) fn module(source: &Path) -> Result<PathBuf, String> {
         return Err(format!("there is no {}", source.display()));
     }
     let runtime: Vec<PathBuf> = RUNTIME.iter().map(|name| cpp().join(name)).collect();
-    library(source, &runtime, &[], sanitized())
+    let mut extra = vec![CHECKS];
+    if sanitized() {
+        extra.extend(SANITIZE);
+    }
+    library(source, &runtime, &extra)
+}
+
+/// The library that stands in for cuFile; it uses the one for the driver.
+pub(crate) fn standin_cufile() -> Result<PathBuf, String> {
+    library(&cpp().join("standin_cufile.cpp"), &[], &["-Wl,-soname,libcufile.so.0"])
+}
+
+/// The library that stands in for the driver.
+pub(crate) fn standin() -> Result<PathBuf, String> {
+    let mut files: Vec<PathBuf> = STANDIN.iter().map(|name| cpp().join(name)).collect();
+    let main = files.remove(0);
+    library(&main, &files, &["-Wl,-soname,libcuda.so.1"])
 }

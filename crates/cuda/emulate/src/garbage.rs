@@ -11,7 +11,11 @@ pub struct Garbage {
 impl Garbage {
     /// The sequence of `seed`.
     pub fn new(seed: u64) -> Self {
-        Self { state: seed.wrapping_mul(0xD134_2543_DE82_EF95).wrapping_add(0x1234_5678_9ABC_DEF1), word: 0, left: 0 }
+        Self {
+            state: seed.wrapping_mul(0xD134_2543_DE82_EF95).wrapping_add(0x1234_5678_9ABC_DEF1),
+            word: 0,
+            left: 0,
+        }
     }
 
     /// The next 64 bits.

@@ -117,6 +117,10 @@ impl Module {
         Ok(Self { name, path, kernels, free: Mutex::new(vec![copy]) })
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Names of its kernels.
     pub fn kernels(&self) -> impl Iterator<Item = &str> {
         self.kernels.iter().map(|k| k.name.as_str())
@@ -156,7 +160,8 @@ impl Module {
         let Limits { steps, seconds } = limits;
         let launch = Launch { seed, steps, kernel: 0, grid, threads, seconds, reserved: 0 };
         // SAFETY: `args` is as long as it says.
-        let bytes = unsafe { std::slice::from_raw_parts(std::ptr::from_ref(args).cast::<u8>(), size_of::<T>()) };
+        let bytes =
+            unsafe { std::slice::from_raw_parts(std::ptr::from_ref(args).cast::<u8>(), size_of::<T>()) };
         self.launch_bytes(kernel, launch, bytes)
     }
 
@@ -173,7 +178,9 @@ impl Module {
         // Kernels may expect their arguments as aligned as their struct is; 16 is the most any of them asks for.
         let mut aligned = vec![0u128; args.len().div_ceil(16)];
         // SAFETY: the copy is at least as long, and of another allocation.
-        unsafe { std::ptr::copy_nonoverlapping(args.as_ptr(), aligned.as_mut_ptr().cast::<u8>(), args.len()) };
+        unsafe {
+            std::ptr::copy_nonoverlapping(args.as_ptr(), aligned.as_mut_ptr().cast::<u8>(), args.len())
+        };
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let copy = free.map_or_else(|| Loaded::load_again(&self.path), Ok)?;
         // SAFETY: nobody else has this copy; the arguments have the size the kernel says. What the addresses in them

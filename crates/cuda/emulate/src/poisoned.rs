@@ -1,5 +1,8 @@
 //! A buffer for a kernel: exactly as long as asked for, full of garbage, with guards on both sides.
-#![expect(unsafe_code, reason = "an allocation of a chosen alignment, and the reader AddressSanitizer has to allow")]
+#![expect(
+    unsafe_code,
+    reason = "an allocation of a chosen alignment, and the reader AddressSanitizer has to allow"
+)]
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ops::{Deref, DerefMut};

@@ -92,7 +92,10 @@ fn what_cannot_go_on_is_an_error_that_says_where() {
             (7, "no end in sight"),
         ] {
             let said = wrong(which, 0, seed).unwrap_err();
-            assert!(said.contains(expected) && said.contains("kernel wrong, block (0, 0)"), "{which}: {said}");
+            assert!(
+                said.contains(expected) && said.contains("kernel wrong, block (0, 0)"),
+                "{which}: {said}"
+            );
             assert!(which == 7 || said.contains("selftest.cu") || said.contains("lines"), "{which}: {said}");
         }
     }
@@ -125,10 +128,23 @@ fn undefined_behaviour_is_an_error_that_names_the_line() {
 }
 
 #[test]
+fn memory_that_is_not_there() {
+    if strile_emulate::sanitized() {
+        return; // AddressSanitizer ends the process with a report
+    }
+    for seed in Emulator::seeds() {
+        let said = wrong(11, 0, seed).unwrap_err();
+        assert!(said.contains("memory fault") && said.contains("thread"), "{said}");
+    }
+}
+
+#[test]
 fn launches_that_cannot_be() {
     let args = Args { data: 0, count: 0, which: 99 };
     let module = module();
-    assert!(module.launch("nothing", (1, 1), 32, &args, 0).unwrap_err().contains("has no kernel nothing, only"));
+    assert!(
+        module.launch("nothing", (1, 1), 32, &args, 0).unwrap_err().contains("has no kernel nothing, only")
+    );
     assert!(module.launch("wrong", (1, 1), 65, &args, 0).unwrap_err().contains("cannot be launched"));
     assert!(module.launch("wrong", (1, 1), 32, &0u32, 0).unwrap_err().contains("takes 16 bytes"));
     assert!(Emulator::module("no such kernels").unwrap_err().contains("no such kernels.cu"));
