@@ -1,4 +1,5 @@
-// Twins of the intrinsics that need no other thread: bits, vector types, bit casts, rounding. Part of `emulate.h`.
+// Twins of the intrinsics that need no other thread: bits, vector types, bit casts, rounding. Part of
+// `emulate.h`.
 #pragma once
 
 static inline int __popc(u32 v) { return __builtin_popcount(v); }
@@ -26,7 +27,9 @@ static inline u32 __byte_perm(u32 a, u32 b, u32 selector) {
   return out;
 }
 // The shift counts modulo 32; those ending in c stop at 32.
-static inline u32 __funnelshift_l(u32 lo, u32 hi, u32 n) { return (u32)(((u64)hi << 32 | lo) << (n & 31) >> 32); }
+static inline u32 __funnelshift_l(u32 lo, u32 hi, u32 n) {
+  return (u32)(((u64)hi << 32 | lo) << (n & 31) >> 32);
+}
 static inline u32 __funnelshift_r(u32 lo, u32 hi, u32 n) { return (u32)(((u64)hi << 32 | lo) >> (n & 31)); }
 static inline u32 __funnelshift_lc(u32 lo, u32 hi, u32 n) {
   return n >= 32 ? lo : __funnelshift_l(lo, hi, n);
@@ -38,8 +41,8 @@ static inline u32 __umulhi(u32 a, u32 b) { return (u32)((u64)a * b >> 32); }
 static inline u64 __umul64hi(u64 a, u64 b) { return (u64)((unsigned __int128)a * b >> 64); }
 
 // As CUDA overloads them: one signed and one unsigned argument give an unsigned result.
-#define STRILE_MIN_MAX(A, B, R)                                                  \
-  static inline R min(A a, B b) { return (R)a < (R)b ? (R)a : (R)b; }            \
+#define STRILE_MIN_MAX(A, B, R)                                       \
+  static inline R min(A a, B b) { return (R)a < (R)b ? (R)a : (R)b; } \
   static inline R max(A a, B b) { return (R)a > (R)b ? (R)a : (R)b; }
 STRILE_MIN_MAX(int, int, int)
 STRILE_MIN_MAX(unsigned, unsigned, unsigned)
@@ -58,15 +61,15 @@ STRILE_MIN_MAX(double, double, double)
 #undef STRILE_MIN_MAX
 
 // Vector types with CUDA's alignment, so that a misaligned 16-byte access is found here too.
-#define STRILE_VECTOR2(name, T)                    \
-  struct alignas(2 * sizeof(T)) name {             \
-    T x, y;                                        \
-  };                                               \
+#define STRILE_VECTOR2(name, T)        \
+  struct alignas(2 * sizeof(T)) name { \
+    T x, y;                            \
+  };                                   \
   static inline name make_##name(T x, T y) { return name{x, y}; }
-#define STRILE_VECTOR4(name, T)                                              \
-  struct alignas(4 * sizeof(T) > 16 ? 16 : 4 * sizeof(T)) name {             \
-    T x, y, z, w;                                                            \
-  };                                                                         \
+#define STRILE_VECTOR4(name, T)                                  \
+  struct alignas(4 * sizeof(T) > 16 ? 16 : 4 * sizeof(T)) name { \
+    T x, y, z, w;                                                \
+  };                                                             \
   static inline name make_##name(T x, T y, T z, T w) { return name{x, y, z, w}; }
 STRILE_VECTOR2(uchar2, u8)
 STRILE_VECTOR2(ushort2, u16)

@@ -1,6 +1,6 @@
-// The scheduler: starts a fibre per thread and picks, by the seed, which goes on. A thread runs until it waits, so races
-// show as results that differ between seeds; every seed also has a temper (oldest first, newest first, one warp far
-// ahead, no preference) because errors need different orders to show.
+// The scheduler: starts a fibre per thread and picks, by the seed, which goes on. A thread runs until it
+// waits, so races show as results that differ between seeds; every seed also has a temper (oldest first,
+// newest first, one warp far ahead, no preference) because errors need different orders to show.
 #include "block.h"
 
 #include <stdarg.h>
@@ -27,7 +27,8 @@ void make_ready(u32 thread) {
 static u32 pick() {
   u32 n = block.ready_count, i = 0;
   u64 r = next_random();
-  // One pick in eight is random under every temper, so that a thread waiting for a flag cannot keep the others out.
+  // One pick in eight is random under every temper, so that a thread waiting for a flag cannot keep the
+  // others out.
   switch ((r & 7) == 0 ? 3 : block.seed & 3) {
     case 0:
       i = 0;

@@ -1,6 +1,6 @@
-// The state of the running block: its threads, what each waits for, and the error if there is one. One module has one
-// running launch at a time, so this is global; `block.cpp` schedules, `rendezvous.cpp` lets threads wait for each other,
-// `launch.cpp` is the door.
+// The state of the running block: its threads, what each waits for, and the error if there is one. One module
+// has one running launch at a time, so this is global; `block.cpp` schedules, `rendezvous.cpp` lets threads
+// wait for each other, `launch.cpp` is the door.
 #pragma once
 #include "device.h"
 #include "fibre.h"

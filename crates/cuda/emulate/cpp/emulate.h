@@ -1,18 +1,18 @@
-// The C++ twin of everything `device.h` offers to kernels, for g++: builtin variables, barriers, warp collectives,
-// atomics, bit tricks, vector types. What needs the other threads of a block goes to the scheduler in `block.cpp`; the
-// rest is here. Kernels see this file through `device.h` only.
+// The C++ twin of everything `device.h` offers to kernels, for g++: builtin variables, barriers, warp
+// collectives, atomics, bit tricks, vector types. What needs the other threads of a block goes to the
+// scheduler in `block.cpp`; the rest is here. Kernels see this file through `device.h` only.
 #pragma once
 #include <stdio.h>
 #include <string.h>
 
-#define KERNEL(name, THREADS, Args)                                                                          \
-  static void name(const Args& args);                                                                        \
-  static const ::emulate::Kernel name##_kernel(#name, THREADS, sizeof(Args),                                 \
-                                               [](const void* args) { name(*(const Args*)args); });          \
+#define KERNEL(name, THREADS, Args)                                                                 \
+  static void name(const Args& args);                                                               \
+  static const ::emulate::Kernel name##_kernel(#name, THREADS, sizeof(Args),                        \
+                                               [](const void* args) { name(*(const Args*)args); }); \
   static void name([[maybe_unused]] const Args& args)
 #define KERNEL_RESIDENT(name, THREADS, BLOCKS, Args) KERNEL(name, THREADS, Args)
-// Blocks run one after the other, so a static variable is the shared memory of the running block; being in a section of
-// their own, all of them are filled with garbage before every block.
+// Blocks run one after the other, so a static variable is the shared memory of the running block; being in a
+// section of their own, all of them are filled with garbage before every block.
 #define SHARED(Type, name) static typename Same<Type>::type name __attribute__((section("strile_shared")))
 #define CONSTANT [[maybe_unused]] static const
 #define DEVICE [[maybe_unused]] static inline
@@ -55,7 +55,8 @@ enum Op : u8 {
   BAR_ARRIVE,
 };
 
-// Waits for all lanes of `mask`, then gives the calling lane's result. `argument`: lane or distance; `width`: of shuffles.
+// Waits for all lanes of `mask`, then gives the calling lane's result. `argument`: lane or distance; `width`:
+// of shuffles.
 u64 warp(Op op, u32 mask, u64 value, u32 argument, u32 width, const char* file, int line);
 // Waits at barrier `id` for `threads` threads, or for all live threads of the block when 0.
 u32 barrier(Op op, u32 id, u32 threads, bool predicate, const char* file, int line);
@@ -85,7 +86,9 @@ static constexpr int warpSize = 32;
 
 #define WHERE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
-static inline void __syncthreads(WHERE) { ::emulate::barrier(::emulate::SYNCTHREADS, 0, 0, false, file, line); }
+static inline void __syncthreads(WHERE) {
+  ::emulate::barrier(::emulate::SYNCTHREADS, 0, 0, false, file, line);
+}
 static inline int __syncthreads_or(int p, WHERE) {
   return (int)::emulate::barrier(::emulate::SYNCTHREADS_OR, 0, 0, p != 0, file, line);
 }
@@ -105,11 +108,11 @@ static inline void __syncwarp(u32 mask = 0xFFFFFFFFu, WHERE) {
   ::emulate::warp(::emulate::SYNCWARP, mask, 0, 0, 32, file, line);
 }
 
-#define STRILE_SHUFFLE(name, op, Argument)                                                                   \
-  template <class T>                                                                                         \
-  static inline T name(u32 mask, T v, Argument argument, int width = 32, WHERE) {                            \
-    return ::emulate::unpack<T>(                                                                             \
-        ::emulate::warp(::emulate::op, mask, ::emulate::pack(v), (u32)argument, (u32)width, file, line));    \
+#define STRILE_SHUFFLE(name, op, Argument)                                                                \
+  template <class T>                                                                                      \
+  static inline T name(u32 mask, T v, Argument argument, int width = 32, WHERE) {                         \
+    return ::emulate::unpack<T>(                                                                          \
+        ::emulate::warp(::emulate::op, mask, ::emulate::pack(v), (u32)argument, (u32)width, file, line)); \
   }
 STRILE_SHUFFLE(__shfl_sync, SHFL, int)
 STRILE_SHUFFLE(__shfl_up_sync, SHFL_UP, u32)
@@ -133,13 +136,13 @@ static inline u32 __match_any_sync(u32 mask, T v, WHERE) {
 #undef WHERE
 
 // Fibres of one block share one thread of the system: what is between two rendezvous is atomic as it stands.
-#define STRILE_ATOMIC(name, expression)                             \
-  template <class T>                                                \
-  static inline T name(T* p, typename Same<T>::type v) {            \
-    ::emulate::maybe_yield();                                       \
-    T old = *p;                                                     \
-    *p = expression;                                                \
-    return old;                                                     \
+#define STRILE_ATOMIC(name, expression)                  \
+  template <class T>                                     \
+  static inline T name(T* p, typename Same<T>::type v) { \
+    ::emulate::maybe_yield();                            \
+    T old = *p;                                          \
+    *p = expression;                                     \
+    return old;                                          \
   }
 STRILE_ATOMIC(atomicAdd, (T)(old + v))
 STRILE_ATOMIC(atomicMin, (old < v ? old : v))

@@ -15,7 +15,8 @@ static const size_t STACK = 256 << 10;
 static const size_t GUARD = 16 << 10;
 
 bool make_stack(Fibre& fibre) {
-  void* map = mmap(nullptr, STACK + GUARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* map = mmap(nullptr, STACK + GUARD, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (map == MAP_FAILED) return false;
   if (mprotect(map, GUARD, PROT_NONE) != 0) return false;
   fibre.bottom = (char*)map + GUARD;

@@ -1,5 +1,6 @@
-// The door to a module: the list of its kernels, the launch, garbage in shared memory, and the watchdog that ends a loop
-// with no rendezvous in it. One launch at a time per loaded copy of the module; whoever loads it sees to that.
+// The door to a module: the list of its kernels, the launch, garbage in shared memory, and the watchdog that
+// ends a loop with no rendezvous in it. One launch at a time per loaded copy of the module; whoever loads it
+// sees to that.
 #include <errno.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -23,14 +24,15 @@ Kernel::Kernel(const char* name, u32 threads, u32 args_size, void (*run)(const v
 
 // Not instrumented: it fills the red zones between the variables too.
 __attribute__((no_sanitize("address", "undefined"), noinline)) static void fill_shared() {
-  char* end = __stop_strile_shared;
-  u64 word = 0;
-  u32 left = 0;
-  for (char* volatile p = __start_strile_shared; p < end; p = p + 1) {
-    if (left == 0) word = next_random(), left = 8;
-    *p = (char)word;
-    word >>= 8;
-    left--;
+  char *p = __start_strile_shared, *end = __stop_strile_shared;
+  while (p < end) {
+    if ((u64)p % 8 == 0 && end - p >= 8) {
+      *(volatile u64*)p = next_random();
+      p += 8;
+    } else {
+      *(volatile char*)p = (char)next_random();
+      p += 1;
+    }
   }
 }
 
@@ -51,7 +53,8 @@ static void expire() {
   errno = saved;
 }
 
-// The handler is the process's, whichever copy of whichever module set it last: the signal carries whom it is for.
+// The handler is the process's, whichever copy of whichever module set it last: the signal carries whom it is
+// for.
 static void on_watchdog(int, siginfo_t* info, void*) { ((void (*)())info->si_value.sival_ptr)(); }
 
 // Counts the processor time of this thread, so that a busy machine does no harm.
@@ -162,13 +165,15 @@ EXPORT const char* strile_launch(const Launch* launch, const void* args) {
   blockIdx = threadIdx = {0, 0, 0};
   blockDim = {threads, 1, 1};
   gridDim = {grid_x, grid_y, 1};
-  if (grid_x == 0 || grid_y == 0 || grid_y > 65535 || threads == 0 || threads > k->threads || threads > MAX_THREADS) {
-    fail("a grid of (%u, %u) blocks of %u threads cannot be launched, the kernel says at most %u", grid_x, grid_y,
-         threads, k->threads);
+  if (grid_x == 0 || grid_y == 0 || grid_y > 65535 || threads == 0 || threads > k->threads ||
+      threads > MAX_THREADS) {
+    fail("a grid of (%u, %u) blocks of %u threads cannot be launched, the kernel says at most %u", grid_x,
+         grid_y, threads, k->threads);
     return block.message;
   }
   for (u32 i = 0; i < threads; i++) {
-    if (block.threads[i].fibre.bottom == nullptr && !make_stack(block.threads[i].fibre)) return "no memory for stacks";
+    if (block.threads[i].fibre.bottom == nullptr && !make_stack(block.threads[i].fibre))
+      return "no memory for stacks";
   }
   timer_t timer;
   if (!start_watchdog(&timer, launch->seconds)) return "no timer for the watchdog";

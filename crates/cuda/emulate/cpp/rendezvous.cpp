@@ -1,21 +1,21 @@
-// Warp collectives and barriers: a thread says what it came for and waits; the last to come works out everyone's result.
-// As on the device (Volta on), lanes meet by mask and instruction, wherever in the program they are; a lane that a mask
-// names and that has exited, or a lane not named by its own mask, is an error; lanes that never meet are a deadlock,
-// which the scheduler sees.
+// Warp collectives and barriers: a thread says what it came for and waits; the last to come works out
+// everyone's result. As on the device (Volta on), lanes meet by mask and instruction, wherever in the program
+// they are; a lane that a mask names and that has exited, or a lane not named by its own mask, is an error;
+// lanes that never meet are a deadlock, which the scheduler sees.
 #include "block.h"
 
 namespace emulate {
 
 const char* name_of(Op op) {
   static const char* const names[] = {
-      "__syncwarp",    "__shfl_sync",     "__shfl_up_sync",   "__shfl_down_sync",    "__shfl_xor_sync",
-      "__ballot_sync", "__any_sync",      "__all_sync",       "__match_any_sync",    "__syncthreads",
-      "__syncthreads_or", "__syncthreads_and", "__syncthreads_count", "bar_sync",     "bar_arrive"};
+      "__syncwarp",       "__shfl_sync",       "__shfl_up_sync",      "__shfl_down_sync", "__shfl_xor_sync",
+      "__ballot_sync",    "__any_sync",        "__all_sync",          "__match_any_sync", "__syncthreads",
+      "__syncthreads_or", "__syncthreads_and", "__syncthreads_count", "bar_sync",         "bar_arrive"};
   return names[op];
 }
 
-// What lane `lane` gets from a shuffle: the value of another lane of the mask, its own where the source is outside its
-// segment, garbage where the source takes no part (the device says undefined).
+// What lane `lane` gets from a shuffle: the value of another lane of the mask, its own where the source is
+// outside its segment, garbage where the source takes no part (the device says undefined).
 static u64 shuffled(const Thread* lanes, u32 lane, u32 mask) {
   const Thread& t = lanes[lane];
   u32 first = lane & ~(t.width - 1), last = first + t.width - 1, source = lane;
@@ -76,10 +76,11 @@ u64 warp(Op op, u32 mask, u64 value, u32 argument, u32 width, const char* file, 
   u32 self = block.current, warp = self / 32, lane = self % 32;
   const char* slash = strrchr(file, '/');
   const char* name = slash ? slash + 1 : file;
-  if (!(mask >> lane & 1)) fail("%s: mask %08x does not name the calling lane (%s:%d)", name_of(op), mask, name, line);
+  if (!(mask >> lane & 1))
+    fail("%s: mask %08x does not name the calling lane (%s:%d)", name_of(op), mask, name, line);
   if (mask & block.gone[warp]) {
-    fail("%s: mask %08x names lanes that have exited, %08x (%s:%d)", name_of(op), mask, mask & block.gone[warp], name,
-         line);
+    fail("%s: mask %08x names lanes that have exited, %08x (%s:%d)", name_of(op), mask,
+         mask & block.gone[warp], name, line);
   }
   if (width != 1 && width != 2 && width != 4 && width != 8 && width != 16 && width != 32) {
     fail("%s: width %u is no power of two up to 32 (%s:%d)", name_of(op), width, name, line);
@@ -143,11 +144,13 @@ u32 barrier(Op op, u32 id, u32 threads, bool predicate, const char* file, int li
   bool named = op == BAR_SYNC || op == BAR_ARRIVE;
   if (id >= BARRIERS) fail("%s: no barrier %u, a block has 16 (%s:%d)", name_of(op), id, file, line);
   if (named && (threads == 0 || threads % 32 != 0 || threads > block.count)) {
-    fail("%s: %u threads are no number of whole warps of this block (%s:%d)", name_of(op), threads, file, line);
+    fail("%s: %u threads are no number of whole warps of this block (%s:%d)", name_of(op), threads, file,
+         line);
   }
   Barrier& b = block.barriers[id];
   if (b.arrived > 0 && b.expected != threads) {
-    fail("%s: barrier %u waits for %u threads (0: all), not %u (%s:%d)", name_of(op), id, b.expected, threads, file, line);
+    fail("%s: barrier %u waits for %u threads (0: all), not %u (%s:%d)", name_of(op), id, b.expected, threads,
+         file, line);
   }
   block.in_kernel = false;
   b.expected = threads;
@@ -178,8 +181,8 @@ void thread_exited(u32 self) {
   for (u32 i = warp * 32; i < block.count && i < warp * 32 + 32; i++) {
     const Thread& t = block.threads[i];
     if (t.state == AT_WARP && t.mask >> lane & 1) {
-      fail("thread %u exited while lane %u waits for it at %s, mask %08x (%s:%d)", self, i % 32, name_of(t.op), t.mask,
-           t.file, t.line);
+      fail("thread %u exited while lane %u waits for it at %s, mask %08x (%s:%d)", self, i % 32,
+           name_of(t.op), t.mask, t.file, t.line);
       return;
     }
   }

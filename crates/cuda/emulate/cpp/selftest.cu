@@ -1,4 +1,5 @@
-// Kernels that test the emulation itself: right ones, and ones with a planted error each. `tests/emulator.rs` runs them.
+// Kernels that test the emulation itself: right ones, and ones with a planted error each. `tests/emulator.rs`
+// runs them.
 #include "device.h"
 
 struct Args {

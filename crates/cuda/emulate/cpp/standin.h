@@ -1,7 +1,8 @@
-// The state of the stand-in driver, shared by its files. Everything happens under one lock; "device" work is queued per
-// stream and done, by whoever waits, in an order that the seed chooses and the events allow: what was not waited for is
-// not there. `standin_device.cpp`: devices and contexts; `standin_memory.cpp`: allocations; `standin_stream.cpp`: queues
-// and events; `standin_work.cpp`: copies, fills, kernels; `standin_control.cpp`: knobs and the log.
+// The state of the stand-in driver, shared by its files. Everything happens under one lock; "device" work is
+// queued per stream and done, by whoever waits, in an order that the seed chooses and the events allow: what
+// was not waited for is not there. `standin_device.cpp`: devices and contexts; `standin_memory.cpp`:
+// allocations; `standin_stream.cpp`: queues and events; `standin_work.cpp`: copies, fills, kernels;
+// `standin_control.cpp`: knobs and the log.
 #pragma once
 #include <deque>
 #include <functional>
@@ -89,12 +90,12 @@ struct State {
   bool initialised = false;
   CUresult sticky = SUCCESS;
   u64 random = 1, next_id = 16, allocated = 0;
-  std::map<u64, Allocation> memory;                 // by address
-  std::map<u64, std::unique_ptr<Stream>> streams;   // by number; 0 is made for the default stream
+  std::map<u64, Allocation> memory;                // by address
+  std::map<u64, std::unique_ptr<Stream>> streams;  // by number; 0 is made for the default stream
   std::map<u64, std::shared_ptr<Event>> events;
-  std::map<u64, std::string> modules;               // the images' names of entry points, as raw bytes
+  std::map<u64, std::string> modules;  // the images' names of entry points, as raw bytes
   std::map<u64, std::string> functions;
-  std::map<u64, int> pools;                         // device
+  std::map<u64, int> pools;  // device
   int retained[16] = {};
 };
 

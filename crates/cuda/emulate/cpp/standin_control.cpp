@@ -1,5 +1,5 @@
-// The stand-in's knobs and log. Both are text, so that a test in another process can use them through the environment:
-// STRILE_STANDIN holds knobs, STRILE_STANDIN_LOG names a file the log is appended to.
+// The stand-in's knobs and log. Both are text, so that a test in another process can use them through the
+// environment: STRILE_STANDIN holds knobs, STRILE_STANDIN_LOG names a file the log is appended to.
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

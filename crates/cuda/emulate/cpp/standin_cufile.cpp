@@ -1,6 +1,7 @@
-// A stand-in for libcufile: reads files with pread into the stand-in driver's device memory, as cuFile's compatibility
-// mode does. Asynchronous reads wait in the stream's queue and look at their sizes when their turn comes; a batch is done
-// when its status is asked for. Log, planted failures (`fail=cuFileRead:2:5030`: a read gives minus that) and short reads
+// A stand-in for libcufile: reads files with pread into the stand-in driver's device memory, as cuFile's
+// compatibility mode does. Asynchronous reads wait in the stream's queue and look at their sizes when their
+// turn comes; a batch is done when its status is asked for. Log, planted failures (`fail=cuFileRead:2:5030`:
+// a read gives minus that) and short reads
 // (`short=1000`) are the driver stand-in's.
 #include <dlfcn.h>
 #include <stdio.h>
@@ -80,7 +81,7 @@ static const Driver& driver() {
     Driver d;
     d.enter = (int (*)(const char*, const char*))dlsym(library, "strile_standin_enter");
     d.holds = (int (*)(u64, u64))dlsym(library, "strile_standin_holds");
-    d.most_read = (u64(*)())dlsym(library, "strile_standin_most_read");
+    d.most_read = (u64 (*)())dlsym(library, "strile_standin_most_read");
     d.host_function = (int (*)(u64, void (*)(void*), void*))dlsym(library, "cuLaunchHostFunc");
     return d;
   }();
@@ -179,8 +180,8 @@ struct AsyncRead {
   ssize_t* read;
 };
 
-CUFILE Error cuFileReadAsync(File* file, void* base, size_t* size, off_t* file_offset, off_t* base_offset, ssize_t* read,
-                             u64 stream) {
+CUFILE Error cuFileReadAsync(File* file, void* base, size_t* size, off_t* file_offset, off_t* base_offset,
+                             ssize_t* read, u64 stream) {
   int code = enter("cuFileReadAsync", *size, (u64)*file_offset);
   if (code == 0 && !known(file)) code = HANDLE_NOT_REGISTERED;
   if (code != 0) return {code, 0};
@@ -214,7 +215,8 @@ CUFILE Error cuFileBatchIOSubmit(Batch* batch, unsigned count, const Parameters*
 }
 
 // Does at least `least` of the reads, the last submitted first, and no more than there is room for.
-CUFILE Error cuFileBatchIOGetStatus(Batch* batch, unsigned least, unsigned* count, Completion* done, struct timespec*) {
+CUFILE Error cuFileBatchIOGetStatus(Batch* batch, unsigned least, unsigned* count, Completion* done,
+                                    struct timespec*) {
   int code = enter("cuFileBatchIOGetStatus", *count);
   if (code != 0) return {code, 0};
   unsigned room = *count, n = 0;
@@ -244,7 +246,15 @@ CUFILE Error cuFileDriverGetProperties(void* properties) {
   return {enter("cuFileDriverGetProperties"), 0};
 }
 
-CUFILE Error cuFileDriverSetPollMode(bool, size_t size) { return {enter("cuFileDriverSetPollMode", size), 0}; }
-CUFILE Error cuFileDriverSetMaxDirectIOSize(size_t size) { return {enter("cuFileDriverSetMaxDirectIOSize", size), 0}; }
-CUFILE Error cuFileDriverSetMaxCacheSize(size_t size) { return {enter("cuFileDriverSetMaxCacheSize", size), 0}; }
-CUFILE Error cuFileDriverSetMaxPinnedMemSize(size_t size) { return {enter("cuFileDriverSetMaxPinnedMemSize", size), 0}; }
+CUFILE Error cuFileDriverSetPollMode(bool, size_t size) {
+  return {enter("cuFileDriverSetPollMode", size), 0};
+}
+CUFILE Error cuFileDriverSetMaxDirectIOSize(size_t size) {
+  return {enter("cuFileDriverSetMaxDirectIOSize", size), 0};
+}
+CUFILE Error cuFileDriverSetMaxCacheSize(size_t size) {
+  return {enter("cuFileDriverSetMaxCacheSize", size), 0};
+}
+CUFILE Error cuFileDriverSetMaxPinnedMemSize(size_t size) {
+  return {enter("cuFileDriverSetMaxPinnedMemSize", size), 0};
+}

@@ -1,5 +1,5 @@
-// Memory of the stand-in's devices and pinned memory: pages of their own between two that cannot be touched, full of
-// garbage by the seed. What is freed can never be touched again: its addresses are not used twice.
+// Memory of the stand-in's devices and pinned memory: pages of their own between two that cannot be touched,
+// full of garbage by the seed. What is freed can never be touched again: its addresses are not used twice.
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -28,9 +28,11 @@ CUresult allocate(u64 size, int device, u64 stream, u64* address) {
   u64 reusable = 0;
   for (const auto& [at, a] : s.memory) {
     // Memory freed on a stream can be had again on that stream before the free was done.
-    if (a.live && a.device == device && a.free_queued_on != 0 && a.free_queued_on == stream) reusable += a.size;
+    if (a.live && a.device == device && a.free_queued_on != 0 && a.free_queued_on == stream)
+      reusable += a.size;
   }
-  if (device >= 0 && (size > s.knobs.free || s.allocated - reusable > s.knobs.free - size)) return OUT_OF_MEMORY;
+  if (device >= 0 && (size > s.knobs.free || s.allocated - reusable > s.knobs.free - size))
+    return OUT_OF_MEMORY;
   u64 pages = (size + PAGE - 1) / PAGE * PAGE, mapped = pages + 2 * PAGE;
   void* map = mmap(nullptr, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (map == MAP_FAILED) return OUT_OF_MEMORY;

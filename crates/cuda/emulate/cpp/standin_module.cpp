@@ -1,6 +1,6 @@
-// Kernels of the stand-in: the emulated modules named in the list beside this library (`kernels.txt`: name of a kernel,
-// a space, the library it is in), loaded when one of theirs is first asked for. An image given by the caller only says
-// which entry points it has; what runs is the emulation of the same source.
+// Kernels of the stand-in: the emulated modules named in the list beside this library (`kernels.txt`: name of
+// a kernel, a space, the library it is in), loaded when one of theirs is first asked for. An image given by
+// the caller only says which entry points it has; what runs is the emulation of the same source.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -116,7 +116,9 @@ CUDA cuModuleLoadData(u64* module, const void* image) {
   return SUCCESS;
 }
 
-CUDA cuModuleLoadDataEx(u64* module, const void* image, u32, int*, void**) { return cuModuleLoadData(module, image); }
+CUDA cuModuleLoadDataEx(u64* module, const void* image, u32, int*, void**) {
+  return cuModuleLoadData(module, image);
+}
 
 CUDA cuModuleUnload(u64 module) {
   Call call("cuModuleUnload");
@@ -145,7 +147,8 @@ CUDA cuFuncGetAttribute(int* value, int attribute, u64 function) {
   if (call.over()) return call.result;
   auto found = state().functions.find(function);
   u32 threads, args_size;
-  if (found == state().functions.end() || !kernel_facts(found->second, &threads, &args_size)) return call(INVALID_HANDLE);
+  if (found == state().functions.end() || !kernel_facts(found->second, &threads, &args_size))
+    return call(INVALID_HANDLE);
   *value = attribute == 0 ? (int)threads : attribute == 4 ? 32 : 0;
   return SUCCESS;
 }

@@ -1,5 +1,5 @@
-// Streams as queues and events as counters. Nothing is done when it is queued: whoever waits or asks does work, of the
-// stream it waits for and of others by the seed, never past an event that has not completed.
+// Streams as queues and events as counters. Nothing is done when it is queued: whoever waits or asks does
+// work, of the stream it waits for and of others by the seed, never past an event that has not completed.
 #include <string.h>
 #include <time.h>
 
@@ -48,8 +48,10 @@ CUresult run_until(Stream* target, const std::function<bool()>& done) {
       if (can_run(*stream)) ready.push_back(stream.get());
     }
     if (ready.empty()) break;
-    // Even seeds do only what the waiter needs, so that work nobody waits for stays undone; odd ones do anything.
-    Stream* next = target != nullptr && (s.knobs.seed % 2 == 0 || next_random() % 2) ? obstacle(target) : nullptr;
+    // Even seeds do only what the waiter needs, so that work nobody waits for stays undone; odd ones do
+    // anything.
+    Stream* next =
+        target != nullptr && (s.knobs.seed % 2 == 0 || next_random() % 2) ? obstacle(target) : nullptr;
     if (next == nullptr) next = ready[next_random() % ready.size()];
     step(*next);
   }

@@ -1,5 +1,5 @@
-// Work on the device: copies, fills, kernels, calls back to the host. Arguments are checked when the work is done, in
-// the order of the stream: memory freed before it is an illegal address, as on a device.
+// Work on the device: copies, fills, kernels, calls back to the host. Arguments are checked when the work is
+// done, in the order of the stream: memory freed before it is an illegal address, as on a device.
 #include <stdio.h>
 #include <string.h>
 
@@ -122,8 +122,8 @@ CUDA cuMemsetD32Async(CUdeviceptr to, u32 value, size_t count, u64 stream) {
   return queue(call, stream, Work{run, nullptr, 0, nullptr, 0, "cuMemsetD32Async"});
 }
 
-CUDA cuLaunchKernel(u64 function, u32 grid_x, u32 grid_y, u32 grid_z, u32 threads_x, u32 threads_y, u32 threads_z,
-                    u32 shared, u64 stream, void** arguments, void**) {
+CUDA cuLaunchKernel(u64 function, u32 grid_x, u32 grid_y, u32 grid_z, u32 threads_x, u32 threads_y,
+                    u32 threads_z, u32 shared, u64 stream, void** arguments, void**) {
   Call call("cuLaunchKernel");
   auto found = state().functions.find(function);
   std::string name = found == state().functions.end() ? "?" : found->second;
@@ -131,8 +131,8 @@ CUDA cuLaunchKernel(u64 function, u32 grid_x, u32 grid_y, u32 grid_z, u32 thread
   if (call.over()) return call.result;
   u32 most = 0, args_size = 0;
   if (!kernel_facts(name, &most, &args_size)) return call(INVALID_HANDLE);
-  if (grid_x == 0 || grid_y == 0 || grid_y > 65535 || grid_z != 1 || threads_y != 1 || threads_z != 1 || shared != 0 ||
-      threads_x == 0 || arguments == nullptr) {
+  if (grid_x == 0 || grid_y == 0 || grid_y > 65535 || grid_z != 1 || threads_y != 1 || threads_z != 1 ||
+      shared != 0 || threads_x == 0 || arguments == nullptr) {
     return call(INVALID_VALUE);
   }
   if (threads_x > most) return call(LAUNCH_OUT_OF_RESOURCES);

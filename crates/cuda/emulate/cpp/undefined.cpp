@@ -1,5 +1,6 @@
-// Undefined behaviour found by the compiler's checks becomes an error of the launch that names the line. These are the
-// functions that -fsanitize calls, in place of libubsan's; the layouts of their first argument are fixed by the compilers.
+// Undefined behaviour found by the compiler's checks becomes an error of the launch that names the line.
+// These are the functions that -fsanitize calls, in place of libubsan's; the layouts of their first argument
+// are fixed by the compilers.
 #include "block.h"
 
 namespace {
@@ -27,8 +28,8 @@ struct Mismatch {
 }  // namespace
 
 // Each check calls the plain name, or, where it must not go on, the one that ends in _abort.
-#define HANDLER(name, what, ...)                                                            \
-  extern "C" void name(void* data, ##__VA_ARGS__) { report(data, what); }                   \
+#define HANDLER(name, what, ...)                                          \
+  extern "C" void name(void* data, ##__VA_ARGS__) { report(data, what); } \
   extern "C" void name##_abort(void* data, ##__VA_ARGS__) { report(data, what); }
 
 HANDLER(__ubsan_handle_out_of_bounds, "index outside its array", void*)
@@ -39,8 +40,12 @@ HANDLER(__ubsan_handle_mul_overflow, "signed overflow of *", void*, void*)
 HANDLER(__ubsan_handle_negate_overflow, "signed overflow of negation", void*)
 HANDLER(__ubsan_handle_divrem_overflow, "division by zero, or its overflow", void*, void*)
 HANDLER(__ubsan_handle_load_invalid_value, "a value that its type does not have", void*)
-extern "C" void __ubsan_handle_builtin_unreachable(void* data) { report(data, "reached what cannot be reached"); }
-extern "C" void __ubsan_handle_missing_return(void* data) { report(data, "a function ended without its result"); }
+extern "C" void __ubsan_handle_builtin_unreachable(void* data) {
+  report(data, "reached what cannot be reached");
+}
+extern "C" void __ubsan_handle_missing_return(void* data) {
+  report(data, "a function ended without its result");
+}
 
 static void mismatch(void* data, void* pointer) {
   static char what[96];

@@ -1,4 +1,5 @@
 //! The emulation finds what it is for: planted errors of every kind, and right kernels give right results.
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 use strile_emulate::{Emulator, Limits, Module, Poisoned};
 

@@ -1,4 +1,5 @@
 //! The stand-in driver does what it is for: nothing before it is waited for, wrong orders show, misuse is an error.
+#![allow(clippy::unwrap_used, reason = "tests")]
 #![allow(unsafe_code, reason = "calls the driver's functions as a program would")]
 #![allow(non_snake_case, reason = "the driver's names")]
 
