@@ -43,10 +43,7 @@ const _: () = assert!(size_of::<GatherArgs>() == 32);
 
 /// The items that put blocks one after the other, each at a multiple of `align` (a power of two), and the bytes that
 /// takes; `None` past 2^64.
-pub fn items(
-    blocks: impl IntoIterator<Item = (u64, u64)>,
-    align: u64,
-) -> Option<(Vec<GatherItem>, u64)> {
+pub fn items(blocks: impl IntoIterator<Item = (u64, u64)>, align: u64) -> Option<(Vec<GatherItem>, u64)> {
     let mut items = Vec::new();
     let mut end = 0u64;
     for (src, len) in blocks {

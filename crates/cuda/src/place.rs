@@ -29,11 +29,7 @@ pub fn support(block: &BlockLayout) -> Result<(), String> {
 
 /// How blocks of a layout go into an output, or why there is no kernel for it. What the layout needs besides is appended
 /// to `tables`, which all layouts of a launch share.
-pub fn layout(
-    block: &BlockLayout,
-    out: &OutputSpec,
-    tables: &mut Vec<i32>,
-) -> Result<PlaceLayout, String> {
+pub fn layout(block: &BlockLayout, out: &OutputSpec, tables: &mut Vec<i32>) -> Result<PlaceLayout, String> {
     if out.data_type != block.data_type {
         return Err(format!("{} into an output of {}", block.data_type, out.data_type));
     }
@@ -68,7 +64,8 @@ impl PlaceLayout {
         let offset = offset.wrapping_add(u64::from(placement.out_y).wrapping_mul(self.row_stride));
         let offset = offset.wrapping_add(u64::from(placement.out_x).wrapping_mul(self.column_stride));
         let samples = self.samples as usize;
-        let in_order = selection.len() == samples && selection.iter().zip(0..).all(|(&sample, i)| sample == i);
+        let in_order =
+            selection.len() == samples && selection.iter().zip(0..).all(|(&sample, i)| sample == i);
         let pixel = u64::from(self.size) * u64::from(self.samples);
         let adjacent = self.samples == 1 || self.band_stride == u64::from(self.size);
         let interleaved = in_order && adjacent && self.column_stride == pixel;
@@ -225,8 +222,11 @@ fn mixed(
     let sample = block.sample;
     let integers = matches!(sample.format, SampleFormat::Uint | SampleFormat::Int);
     let first = depths.first().copied().unwrap_or(0);
-    let fits = depths.iter().all(|&bits| (1..=64).contains(&bits) && usize::from(bits) <= block.data_type.size() * 8);
-    if block.predictor != Predictor::None || !integers || !fits || depths.len() != usize::from(block.samples) {
+    let fits = depths
+        .iter()
+        .all(|&bits| (1..=64).contains(&bits) && usize::from(bits) <= block.data_type.size() * 8);
+    if block.predictor != Predictor::None || !integers || !fits || depths.len() != usize::from(block.samples)
+    {
         return Err(format!("mixed depths of {sample}, or with a predictor"));
     }
     bits(layout);

@@ -1,0 +1,58 @@
+// Bytes at any alignment, read and written by whole aligned words.
+//
+// Reading touches only words that hold a byte wanted; a word across the end is put together from bytes, so
+// that nothing past the end is read. Leaves to others what the bytes mean.
+#pragma once
+#include "device.h"
+
+struct alignas(16) Quad {
+  u32 word[4];
+};
+
+DEVICE u32 misalignment(const void* at, u32 of) { return (u32)((u64)at & (of - 1)); }
+
+// The aligned word at `at`; bytes from `end` on are 0.
+template <class Word>
+DEVICE Word word_before(const u8* at, const u8* end) {
+  if (at + sizeof(Word) <= end) return *(const Word*)at;
+  Word word = 0;
+#pragma unroll 1
+  for (u32 i = 0; i < sizeof(Word); i++) {
+    if (at + i < end) word |= (Word)at[i] << 8 * i;
+  }
+  return word;
+}
+
+// The N words from `at` on, at any alignment; bytes from `end` on are 0.
+template <class Word, int N>
+DEVICE void load_words(const u8* at, const u8* end, Word (&words)[N]) {
+  const u32 skip = misalignment(at, sizeof(Word)) * 8;
+  const u8* base = at - skip / 8;
+  if (skip == 0) {
+#pragma unroll
+    for (int k = 0; k < N; k++) words[k] = word_before<Word>(base + sizeof(Word) * k, end);
+    return;
+  }
+  Word low = at < end ? word_before<Word>(base, end) : 0;
+#pragma unroll
+  for (int k = 0; k < N; k++) {
+    Word high = word_before<Word>(base + sizeof(Word) * (k + 1), end);
+    words[k] = low >> skip | high << (8 * sizeof(Word) - skip);
+    low = high;
+  }
+}
+
+// Writes `len` bytes from shared memory, where `run` may have any alignment and 4 bytes after the run may be
+// read, to `to` at any alignment. Called by a whole warp, after a __syncwarp.
+DEVICE void write_run(u8* to, const u8* run, u32 len, u32 lane) {
+  const u32 head = min((4 - misalignment(to, 4)) & 3, len);
+  if (lane < head) to[lane] = run[lane];
+  const u32 skip = misalignment(run + head, 4) * 8;
+  const u32* words = (const u32*)(run + head - skip / 8);
+  u32* into = (u32*)(to + head);
+  const u32 count = (len - head) / 4;
+#pragma unroll 1
+  for (u32 i = lane; i < count; i += 32) into[i] = __funnelshift_r(words[i], words[i + 1], skip);
+  const u32 done = head + count * 4;
+  if (lane < len - done) to[done + lane] = run[done + lane];
+}
