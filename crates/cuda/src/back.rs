@@ -3,10 +3,10 @@
 #![expect(unsafe_code, reason = "a kernel is launched")]
 
 use crate::abi::bytes_of;
+use crate::batch::{Batch, Read};
 use crate::device::Device;
 use crate::gather::{self, GatherArgs, GatherItem};
 use crate::launch::launch;
-use crate::batch::{Batch, Read};
 use crate::memory::{DeviceBuffer, InFlight, Kind, Pinned};
 use crate::plan::Arenas;
 use crate::run::{Run, Stop};

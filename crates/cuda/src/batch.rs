@@ -260,9 +260,7 @@ mod tests {
     use super::*;
     use std::sync::Arc;
     use strile_engine::{BlockAddress, CodecExtras, Fill, Placement};
-    use strile_tiff::{
-        ByteOrder, DataType, LercWrapper, Photometric, Predictor, SampleFormat, SampleType,
-    };
+    use strile_tiff::{ByteOrder, DataType, LercWrapper, Photometric, Predictor, SampleFormat, SampleType};
 
     fn layout() -> BlockLayout {
         BlockLayout {
@@ -312,7 +310,8 @@ mod tests {
         DecodeJob::new(vec![Arc::new(layout())], vec![vec![0]], tasks).unwrap()
     }
 
-    const KERNEL: Kernel = Kernel { module: "lzw", passes: &[], scratch: |_, dst_len| u64::from(dst_len) + 1 };
+    const KERNEL: Kernel =
+        Kernel { module: "lzw", passes: &[], scratch: |_, dst_len| u64::from(dst_len) + 1 };
 
     #[test]
     fn near_ranges_are_read_as_one_and_every_block_has_its_slack() {
@@ -320,10 +319,8 @@ mod tests {
         let spans =
             [Some((0, 1000, 500)), Some((0, 1500 + gap, 7)), None, Some((1, 10, 300)), Some((0, 90_000, 64))];
         let job = job(&spans);
-        let routes: Vec<Route> = spans
-            .iter()
-            .map(|span| span.map_or(Route::Fill, |_| Route::Device(Some(&KERNEL))))
-            .collect();
+        let routes: Vec<Route> =
+            spans.iter().map(|span| span.map_or(Route::Fill, |_| Route::Device(Some(&KERNEL)))).collect();
         let made = batches(&job, &routes, Limits::USUAL, |_| 0, true);
         let [batch] = made.as_slice() else { panic!("{} batches", made.len()) };
         let first = 507 + gap;

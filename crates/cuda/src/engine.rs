@@ -10,8 +10,8 @@ use crate::run::{Run, Stop};
 use std::sync::Arc;
 use strile_engine::{
     Arena, BlockLayout, Context, DecodeJob, EncodeJob, EncodeLayout, Encoded, EncodedBlocks, Engine,
-    EngineError, Location, Output, OutputSpec, Pixels, ReduceJob, Reduced, Report, Resampling, Support, Ticket,
-    claim_outputs,
+    EngineError, Location, Output, OutputSpec, Pixels, ReduceJob, Reduced, Report, Resampling, Support,
+    Ticket, claim_outputs,
 };
 use strile_tiff::DataType;
 

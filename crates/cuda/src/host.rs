@@ -16,8 +16,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 use strile_engine::{
-    BlockLayout, BlockTask, Context, DecodeJob, Encoded, EngineError, LocatedFault, Location,
-    Output, OutputSpec, Placement, ReadAt, Span,
+    BlockLayout, BlockTask, Context, DecodeJob, Encoded, EngineError, LocatedFault, Location, Output,
+    OutputSpec, Placement, ReadAt, Span,
 };
 use strile_tiff::DataType;
 
@@ -77,7 +77,9 @@ impl Run {
         let mut selections: Vec<Vec<u16>> = Vec::new();
         let mut tasks = Vec::new();
         for item in items {
-            let Some(task) = self.job.tasks().get(item.task).filter(|task| self.is_host(task)) else { continue };
+            let Some(task) = self.job.tasks().get(item.task).filter(|task| self.is_host(task)) else {
+                continue;
+            };
             let Some(spec) = self.claims.get(&task.output).map(|claim| claim.spec()) else { continue };
             let bands = self.job.selections().get(task.selection as usize).map_or(0, Vec::len);
             let Placement { width, height, .. } = task.placement;
@@ -97,7 +99,8 @@ impl Run {
             let layout = u32::try_from(layout).unwrap_or(u32::MAX);
             let part = u64::from(width) * u64::from(height) * u64::from(samples) * size as u64;
             for (at, band) in (0u64..).zip((0..bands).step_by(usize::from(samples.max(1)))) {
-                let first_band = task.placement.first_band.saturating_add(u32::try_from(band).unwrap_or(u32::MAX));
+                let first_band =
+                    task.placement.first_band.saturating_add(u32::try_from(band).unwrap_or(u32::MAX));
                 tasks.push(BlockTask {
                     source: 0,
                     layout,
@@ -180,11 +183,14 @@ impl Leftover<'_> {
 
     /// Bytes of pixels that fit beside the tables of so many blocks.
     fn room(&self, blocks: usize) -> u64 {
-        self.memory.len().saturating_sub(PlaceTables::most_len(blocks))
+        self.memory.len().saturating_sub(self.run.plan.upload_tables(blocks))
     }
 
     /// Encoded bytes where the host can read them: those on a device come back by one gather and one copy.
-    fn on_host(&self, mut tasks: Vec<(usize, BlockTask)>) -> Result<(Encoded, Vec<(usize, BlockTask)>), Stop> {
+    fn on_host(
+        &self,
+        mut tasks: Vec<(usize, BlockTask)>,
+    ) -> Result<(Encoded, Vec<(usize, BlockTask)>), Stop> {
         let bytes = match &self.run.encoded {
             Encoded::Device(bytes) => bytes,
             there => return Ok((there.clone(), tasks)),
@@ -243,7 +249,7 @@ impl Leftover<'_> {
         let mut tables = PlaceTables::default();
         let (mut outputs, mut decoding) = (Vec::new(), Vec::new());
         let pinned = Landing::new(run.spare.pinned(&run.device, bytes)?);
-        let tables_len = PlaceTables::most_len(group.len());
+        let tables_len = run.plan.upload_tables(group.len());
         let pixels = self.memory.part(tables_len, len)?;
         // All of them before the tables, which know a layout by where it lies.
         let blocks: Vec<BlockLayout> = group.iter().map(|(_, task)| run.crop_layout(task)).collect();
@@ -263,7 +269,8 @@ impl Leftover<'_> {
             outputs.push(part.ok_or(EngineError::Abandoned)?);
             let block = blocks.get(slot as usize).ok_or(EngineError::Abandoned)?;
             let every: Vec<u16> = (0..bands).collect();
-            let moved = BlockTask { placement: whole(&task.placement, task.placement.first_band), ..task.clone() };
+            let moved =
+                BlockTask { placement: whole(&task.placement, task.placement.first_band), ..task.clone() };
             tables.add(block, &every, &moved, claim.output(), Some(pixels + at), None)?;
             at += aligned(crop_len(&run.job, &task));
             let placement = Placement { out_x: 0, out_y: 0, first_band: 0, ..task.placement };

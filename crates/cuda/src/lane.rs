@@ -29,9 +29,7 @@ impl Spare {
         let spare = self.lanes.lock().unwrap_or_else(PoisonError::into_inner).pop();
         match spare {
             Some(lane) => Ok(lane),
-            None => {
-                Ok(Lane { copies: device.stream()?, flights: [device.stream()?, device.stream()?] })
-            }
+            None => Ok(Lane { copies: device.stream()?, flights: [device.stream()?, device.stream()?] }),
         }
     }
 

@@ -3,7 +3,6 @@
 use crate::abi::DecodeBlock;
 use crate::batch::{Batch, Limits, Route, Size, aligned, batches, on_device, route};
 use crate::place::{PlaceLayout, PlaceTask};
-use crate::tables::PlaceTables;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use strile_engine::{BlockTask, Claim, DecodeJob, Location};
@@ -12,8 +11,16 @@ use strile_engine::{BlockTask, Claim, DecodeJob, Location};
 const FLIGHTS: usize = 2;
 /// Pixels that go up or down in one copy where the host decodes.
 const HOST_GROUP: u64 = 64 << 20;
-/// What tables need besides their rows: their alignment, and the tables of chroma.
-pub(crate) const TABLES_EXTRA: u64 = 64 << 10;
+
+/// What tables need besides their rows: their alignment, selections, and the tables of chroma and of mixed depths.
+fn tables_extra(job: &DecodeJob) -> u64 {
+    const ALIGNMENT: u64 = 4096;
+    const CHROMA: u64 = 5 * 256 * 4;
+    // A crop that comes from the host is selected whole: as many numbers again.
+    let selections: u64 = job.selections().iter().map(|bands| bands.len() as u64 * 4).sum();
+    let layouts: u64 = job.layouts().iter().map(|layout| CHROMA + u64::from(layout.samples) * 8).sum();
+    aligned(ALIGNMENT + selections + layouts)
+}
 
 /// See the module.
 pub(crate) struct Plan {
@@ -22,6 +29,8 @@ pub(crate) struct Plan {
     /// The largest of all batches.
     pub(crate) size: Size,
     pub(crate) flights: usize,
+    /// Bytes of tables besides their rows.
+    tables_extra: u64,
     /// Device memory, all of it.
     pub(crate) memory: u64,
     /// Pinned memory that pixels land in on their way to the host, of each flight.
@@ -94,8 +103,15 @@ impl Plan {
         let batches = batches(job, routes, limits, landing, merge);
         let size = batches.iter().fold(Size::default(), |size, batch| size.max(batch.size));
         let flights = FLIGHTS.min(batches.len());
-        let mut plan =
-            Self { routes: routes.to_vec(), batches, size, flights, memory: 0, landing: size.pixels };
+        let mut plan = Self {
+            routes: routes.to_vec(),
+            batches,
+            size,
+            flights,
+            tables_extra: tables_extra(job),
+            memory: 0,
+            landing: size.pixels,
+        };
         // What the host decodes for the device is uploaded through the same memory: one block of it must fit.
         let (mut largest, mut all) = (0, 0u64);
         for (task, route) in job.tasks().iter().zip(routes) {
@@ -109,7 +125,7 @@ impl Plan {
         }
         let upload = match largest {
             0 => 0,
-            _ => all.min(HOST_GROUP).max(largest).saturating_add(PlaceTables::most_len(1)),
+            _ => all.min(HOST_GROUP).max(largest).saturating_add(plan.upload_tables(1)),
         };
         plan.memory = plan.flight_len().saturating_mul(plan.flights as u64).max(upload);
         plan
@@ -117,7 +133,13 @@ impl Plan {
 
     fn tables_len(&self, items: u64) -> u64 {
         let row = size_of::<DecodeBlock>() + size_of::<PlaceTask>() + size_of::<PlaceLayout>() + 2 * 4;
-        aligned(items.saturating_mul(row as u64)).saturating_add(TABLES_EXTRA)
+        aligned(items.saturating_mul(row as u64)).saturating_add(self.tables_extra)
+    }
+
+    /// The most bytes that tables take which place so many blocks from the host.
+    pub(crate) fn upload_tables(&self, blocks: usize) -> u64 {
+        let row = size_of::<PlaceTask>() + size_of::<PlaceLayout>();
+        aligned((blocks as u64).saturating_mul(row as u64)).saturating_add(self.tables_extra)
     }
 
     fn flight_len(&self) -> u64 {

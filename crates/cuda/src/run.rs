@@ -165,10 +165,10 @@ impl Run {
         let readers = READERS.min(feed.len()).min(self.context.threads.get().max(2));
         std::thread::scope(|scope| {
             for _ in 0..readers {
-                let started = std::thread::Builder::new().name("strile-cuda-read".into()).spawn_scoped(
-                    scope,
-                    || feed.work(&self.device, memory, &lane.copies, &self.context.cancel),
-                );
+                let started =
+                    std::thread::Builder::new().name("strile-cuda-read".into()).spawn_scoped(scope, || {
+                        feed.work(&self.device, memory, &lane.copies, &self.context.cancel)
+                    });
                 if started.is_err() {
                     // Fewer readers are slower; without any this thread would wait for ever.
                     feed.stop();
@@ -248,12 +248,7 @@ impl Run {
         batch.items.iter().filter(touched).map(|item| item.task).collect()
     }
 
-    fn launch(
-        &self,
-        launches: Launches,
-        stream: &Stream,
-        memory: &DeviceBuffer,
-    ) -> Result<Launched, Stop> {
+    fn launch(&self, launches: Launches, stream: &Stream, memory: &DeviceBuffer) -> Result<Launched, Stop> {
         let arenas = launches.arenas;
         let pinned = |len: u64| {
             let len = usize::try_from(len).unwrap_or(usize::MAX);
@@ -303,7 +298,10 @@ impl Run {
         if let Some(statuses) = statuses {
             let statuses = statuses.wait()?;
             let (words, _) = statuses.as_chunks::<4>();
-            let with_kernel = batch.items.iter().filter(|item| item.kernel.is_some() && refused.binary_search(&item.task).is_err());
+            let with_kernel = batch
+                .items
+                .iter()
+                .filter(|item| item.kernel.is_some() && refused.binary_search(&item.task).is_err());
             let bad: Vec<usize> = with_kernel
                 .zip(words)
                 .filter(|(_, status)| **status != [0; 4])

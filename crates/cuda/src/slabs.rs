@@ -7,8 +7,8 @@
 
 use crate::batch::{Batch, Read};
 use crate::device::Device;
-use crate::memory::DeviceBuffer;
 use crate::driver::DriverError;
+use crate::memory::DeviceBuffer;
 use crate::stream::{Event, Stream};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "kernels are launched with the addresses of what was made here")]
 
 use crate::abi::{DecodeArgs, DecodeBlock, PENDING, Plain, bytes_of};
-use crate::batch::{Batch, aligned};
+use crate::batch::Batch;
 use crate::codec::Kernel;
 use crate::device::Device;
 use crate::driver::DriverError;
@@ -11,13 +11,11 @@ use crate::host::lands_by_band;
 use crate::launch::launch;
 use crate::memory::DeviceBuffer;
 use crate::place::{self, NO_STATUS, PlaceArgs, PlaceLayout, PlaceTask, TaskPlaces};
-use crate::plan::{Arenas, TABLES_EXTRA};
+use crate::plan::Arenas;
 use crate::run::{Run, Stop};
 use crate::stream::Stream;
 use std::collections::BTreeMap;
-use strile_engine::{
-    BlockLayout, BlockTask, EngineError, Location, Output, OutputSpec, Placement, Strides,
-};
+use strile_engine::{BlockLayout, BlockTask, EngineError, Location, Output, OutputSpec, Placement, Strides};
 
 /// Tasks of the kernel `place` and what they name.
 #[derive(Default)]
@@ -54,12 +52,6 @@ impl Packer {
 }
 
 impl PlaceTables {
-    /// The most bytes that tables of so many tasks take.
-    pub(crate) fn most_len(tasks: usize) -> u64 {
-        let row = size_of::<PlaceTask>() + size_of::<PlaceLayout>();
-        aligned((tasks as u64).saturating_mul(row as u64)).saturating_add(TABLES_EXTRA)
-    }
-
     /// Adds a task that places a block of `layout` found at `src` (`None`: filled) into `output`.
     pub(crate) fn add(
         &mut self,
@@ -266,7 +258,11 @@ impl Launches {
 }
 
 /// How a crop lies on its way to the host, and how long it is.
-fn crop_spec(output: &OutputSpec, bands: usize, placement: &Placement) -> Result<(OutputSpec, u64), EngineError> {
+fn crop_spec(
+    output: &OutputSpec,
+    bands: usize,
+    placement: &Placement,
+) -> Result<(OutputSpec, u64), EngineError> {
     let make = if lands_by_band(output) { OutputSpec::band_first } else { OutputSpec::band_last };
     let bands = u32::try_from(bands).map_err(|_| EngineError::Abandoned)?;
     let spec = make(output.data_type, bands, placement.height, placement.width);
