@@ -9,6 +9,7 @@ import json
 import shutil
 import statistics
 import sys
+import zipfile
 from pathlib import Path
 
 import corpus
@@ -24,6 +25,9 @@ def prepare(session: Session) -> list[dict]:
     """Peers unpacked and rasters made; meta.json."""
     scripts = Path(__file__).parent
     session.run(["bash", scripts / "unpack_peers.sh", session.carry, session.work / "peers"], 60)
+    for wheel in (session.carry / "wheel").glob("*.whl"):
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(session.work / "wheel")
     rasters = session.work / "rasters"
     made = session.run(
         [sys.executable, scripts / "make_rasters.py", rasters], 150, peers.environment(session, "six")
@@ -101,7 +105,8 @@ def run(session: Session, rounds: int = ROUNDS) -> dict:
     meta = prepare(session)
     if strile is None or not meta:
         return {"ok": False, "why": "carry/bin/strile or the rasters are missing"}
-    names = ["gdal", "xarray-spatial"] if (session.work / "peers/base/xrspatial").is_dir() else ["gdal"]
+    here = {"xarray-spatial": "peers/base/xrspatial", "strile-python": "wheel/strile"}
+    names = ["gdal", *(name for name, folder in here.items() if (session.work / folder).is_dir())]
     readers = {name: peers.Peer(session, name) for name in names}
     rows = {m["path"]: {**m, "strile": [], "stages": [], **{name: [] for name in names}} for m in meta}
     found: dict = {"ok": True, "names": []}
@@ -121,6 +126,8 @@ def run(session: Session, rounds: int = ROUNDS) -> dict:
                     row[name].append(reply["seconds"])
                     if reply.get("same") is False:
                         row.setdefault("notes", []).append(f"{name} gives other pixels")
+                        if name == "strile-python":
+                            found["names"].append(f"{Path(path).name}: other pixels than were written")
                 else:
                     row.setdefault("notes", []).append(f"{name}: {reply['error'][:120]}")
         session.say(f"round {number + 1} of {rounds}, {session.left():.0f} s left")
@@ -138,6 +145,7 @@ def run(session: Session, rounds: int = ROUNDS) -> dict:
         {
             "file": Path(path).stem, "set": row["name"], "codec": row["codec"], "tile": row["tile"],
             "strile": rate(row["decoded"], row["strile"]),
+            "strile_python": rate(row["decoded"], row.get("strile-python", [])),
             "xarray_spatial": rate(row["decoded"], row.get("xarray-spatial", [])),
             "gdal_libertiff_upload": rate(row["decoded"], row["gdal"]), "strile_kernel": decode_rate(row),
             "nvcomp_kernel": row.get("nvcomp"), "host_blocks": row.get("host_blocks"), "notes": row.get("notes", []),

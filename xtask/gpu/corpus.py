@@ -75,7 +75,7 @@ def run(session: Session) -> dict:
     lines: dict[str, list[dict]] = {}
     codes = {}
     for name in ("files", "hostile"):
-        ended = session.run([program, folder / name], 240)
+        ended = session.run([program, folder / name], 240, keep=20_000)
         lines[name] = records(ended.output)
         codes[name] = ended.code
         if not ended.well:

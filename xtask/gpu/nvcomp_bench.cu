@@ -85,6 +85,7 @@ struct Tiles {
 Tiles tiles_of(const std::string& path, bool zlib) {
   const std::vector<char> file = bytes_of(path), index = bytes_of(path + ".idx");
   Tiles tiles;
+  tiles.bytes.reserve(file.size() + index.size());
   for (size_t at = 0; at + 16 <= index.size(); at += 16) {
     uint64_t entry[2];
     std::memcpy(entry, index.data() + at, 16);

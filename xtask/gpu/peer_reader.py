@@ -4,7 +4,8 @@ Request: {"path": …, "repeat": N, "npy": PATH or null}. Answer: {"seconds": be
 "same": whether the pixels equal the array of PATH, or null} or {"error": …}. Inside the timer: opening the file and
 everything up to the array on the device, all work on the device done.
 
-PEERs: xarray-spatial (its GPU reader, no silent way to the CPU), gdal (LIBERTIFF driver, then CuPy's upload).
+PEERs: xarray-spatial (its GPU reader, no silent way to the CPU), gdal (LIBERTIFF driver, then CuPy's upload), and our
+own Python package as strile-python, timed as they are.
 """
 import json
 import sys
@@ -36,6 +37,15 @@ def gdal(threads: str):
     return read
 
 
+def strile_python():
+    import strile
+
+    return lambda path: cp.from_dlpack(strile.read(path, device="cuda:0"))
+
+
+READERS = {"xarray-spatial": xarray_spatial, "strile-python": strile_python}
+
+
 def bands_first(array):
     if array.ndim == 3 and array.shape[0] == 1:
         return array[0]
@@ -62,7 +72,7 @@ def answer(read, request: dict) -> dict:
 def main() -> None:
     peer, threads = sys.argv[1], sys.argv[2]
     try:
-        read = xarray_spatial() if peer == "xarray-spatial" else gdal(threads)
+        read = READERS[peer]() if peer in READERS else gdal(threads)
     except Exception as reason:
         print(json.dumps({"error": f"{type(reason).__name__}: {reason}"[:300]}), flush=True)
         return

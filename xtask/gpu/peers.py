@@ -20,7 +20,7 @@ def environment(session: Session, nvcomp: str) -> dict:
     ]
     there = [p for p in os.environ.get("LD_LIBRARY_PATH", "").split(":") if p]
     return {
-        "PYTHONPATH": str(peers / "base"),
+        "PYTHONPATH": f"{peers / 'base'}:{session.work / 'wheel'}",
         "LD_LIBRARY_PATH": ":".join([str(p) for p in libraries] + there),
         "PYTHONUNBUFFERED": "1",
         "CPL_LOG": "/dev/null",

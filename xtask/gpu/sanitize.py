@@ -13,7 +13,8 @@ from session import Session
 
 TOOLS = ("memcheck", "initcheck", "synccheck", "racecheck")
 SUMMARY = re.compile(r"========= (?:ERROR|RACECHECK) SUMMARY: (\d+)")
-PER_CODEC = 5
+PER_KIND = 2
+HOSTILE = 12
 LARGEST = 60_000
 
 
@@ -26,7 +27,7 @@ def choose(folder: Path, target: Path) -> int:
     chosen = []
     for entry in sorted(listed, key=lambda e: -e["size"]):
         kind = f"{entry['codec']} {entry.get('tiled')} {entry.get('predictor')}" if not entry["hostile"] else "hostile"
-        room = 24 if entry["hostile"] else PER_CODEC
+        room = HOSTILE if entry["hostile"] else PER_KIND
         codec = corpus.key(entry["codec"] or "")
         if entry["size"] > LARGEST or (codec not in corpus.WITH_KERNEL and not entry["hostile"]):
             continue
@@ -65,7 +66,7 @@ def run(session: Session) -> dict:
     allowed = allowed_races(session.root)
     for tool in TOOLS:
         ended = session.run(
-            [sanitizer, "--tool", tool, "--print-limit", "200", "--error-exitcode", "77", program, chosen], 150
+            [sanitizer, "--tool", tool, "--print-limit", "200", "--error-exitcode", "77", program, chosen], 100, keep=200_000,
         )
         summary = SUMMARY.search(ended.output)
         lines = corpus.records(ended.output)

@@ -42,8 +42,12 @@ class Session:
         for folder in (self.work, self.out):
             folder.mkdir(parents=True, exist_ok=True)
         self.deadline = time.monotonic() + limit
+        # What earlier calls on this machine logged belongs to the same round.
+        self.kept_log = self.work / "gpu-verified.log"
         self.log_path = self.out / "gpu-verified.log"
-        self.log_size = 0
+        if self.kept_log.exists():
+            self.log_path.write_text(self.kept_log.read_text())
+        self.log_size = self.log_path.stat().st_size if self.log_path.exists() else 0
         self.log(f"# {datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M:%S} UTC")
 
     def left(self) -> float:
@@ -53,8 +57,9 @@ class Session:
         if self.log_size > LOG_LIMIT:
             return
         self.log_size += len(text) + 1
-        with self.log_path.open("a") as log:
-            log.write(text + "\n")
+        for path in (self.log_path, self.kept_log):
+            with path.open("a") as log:
+                log.write(text + "\n")
 
     def say(self, text: str) -> None:
         print(text, flush=True)
