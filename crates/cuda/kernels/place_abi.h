@@ -61,7 +61,7 @@ struct PlaceLayout {
   u8 reserved[7];
 };
 
-// The wanted rectangle of one block.
+// The wanted rectangle of one block, which has at most 2^30 bytes.
 // - The stored rows up to the last wanted one lie at `src`; what is before `src` back to a multiple of 16 may
 //   be read.
 // - `dst` is the first wanted sample of the first band.

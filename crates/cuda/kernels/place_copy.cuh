@@ -13,39 +13,47 @@ struct Share {
   u32 lane;
 };
 
-// One run of bytes.
-struct Run {
+// Four pieces of 32 times 8 bytes, the next piece always a step further: runs of `len` bytes to copy, and the
+// place in them where each piece begins, counted from the last multiple of 8 before the output's first byte.
+struct Pieces {
   u8* to;
   const u8* from;
+  u64 to_step;
+  u32 from_step;
+  u32 begin;
+  u32 begin_step;
   u32 len;
+  u32 count;  // of pieces that there are
 };
 
-// Four pieces of runs at once: piece j is 32 times 8 bytes of `run[j]` from `at[j]` on, counted from the last
-// multiple of 8 before the output's first byte.
-DEVICE void copy_pieces(const Run (&run)[4], const u32 (&at)[4], u32 swap, u32 lane) {
+DEVICE void copy_pieces(const Pieces& pieces, u32 swap, u32 lane) {
   const u32 low = swap == 8 ? 0x4567 : swap == 4 ? 0x0123 : swap == 2 ? 0x2301 : 0x3210;
   const u32 high = swap == 8 ? 0x0123 : swap == 4 ? 0x4567 : swap == 2 ? 0x6745 : 0x7654;
+  const u32 len = pieces.len;
   u64 words[4][1];
-  bool whole[4];
 #pragma unroll
   for (u32 j = 0; j < 4; j++) {
-    const u32 skip = misalignment(run[j].to, 8), begin = at[j] + 8 * lane;
-    whole[j] = begin >= skip && begin + 8 <= run[j].len + skip;
-    if (whole[j]) load_words<u64, 1>(run[j].from + (begin - skip), run[j].from + run[j].len, words[j]);
+    const u8* from = pieces.from + (u64)j * pieces.from_step;
+    const u32 skip = misalignment(pieces.to + j * pieces.to_step, 8);
+    const u32 begin = pieces.begin + j * pieces.begin_step + 8 * lane;
+    const bool whole = begin >= skip && begin + 8 <= len + skip && j < pieces.count;
+    if (whole) load_words<u64, 1>(from + (begin - skip), from + len, words[j]);
   }
 #pragma unroll
   for (u32 j = 0; j < 4; j++) {
-    const u32 skip = misalignment(run[j].to, 8), begin = at[j] + 8 * lane;
-    if (whole[j]) {
+    if (j >= pieces.count) return;
+    u8* to = pieces.to + j * pieces.to_step;
+    const u32 skip = misalignment(to, 8), begin = pieces.begin + j * pieces.begin_step + 8 * lane;
+    if (begin >= skip && begin + 8 <= len + skip) {
       const u32 a = (u32)words[j][0], b = (u32)(words[j][0] >> 32);
-      const u64 word = (u64)__byte_perm(a, b, high) << 32 | __byte_perm(a, b, low);
-      *(u64*)(run[j].to + (begin - skip)) = word;
+      *(u64*)(to + (begin - skip)) = (u64)__byte_perm(a, b, high) << 32 | __byte_perm(a, b, low);
       continue;
     }
+    const u8* from = pieces.from + (u64)j * pieces.from_step;
     const u32 flip = swap != 0 ? swap - 1 : 0;
-    const u32 first = max(begin, skip) - skip, last = min(begin + 8, run[j].len + skip);
+    const u32 first = max(begin, skip) - skip, last = min(begin + 8, len + skip);
 #pragma unroll 1
-    for (u32 i = first; i + skip < last; i++) run[j].to[i] = run[j].from[i ^ flip];
+    for (u32 i = first; i + skip < last; i++) to[i] = from[i ^ flip];
   }
 }
 
@@ -54,34 +62,21 @@ DEVICE void copy_rows(const PlaceLayout& layout, const PlaceTask& task, const Sh
   const u32 pixel = layout.samples * layout.size, len = task.width * pixel;
   const u8* src = (const u8*)task.src + (u64)task.block_y * layout.row_len + (u64)task.block_x * pixel;
   u8* dst = (u8*)task.dst;
-  Run run[4];
-  u32 at[4];
   if (len <= 1024) {  // Four rows at a time, whole.
     for (u32 y = share.warp * 4; y < task.height; y += share.warps * 4) {
-#pragma unroll
-      for (u32 j = 0; j < 4; j++) {
-        const u64 row = y + j;
-        run[j] = {dst + row * layout.row_stride, src + row * layout.row_len, row < task.height ? len : 0};
-      }
-      for (u32 begin = 0; begin < len + 7; begin += 256) {
-#pragma unroll
-        for (u32 j = 0; j < 4; j++) at[j] = begin;
-        copy_pieces(run, at, layout.swap, share.lane);
-      }
+      Pieces pieces = {dst + y * layout.row_stride, src + (u64)y * layout.row_len, layout.row_stride,
+                       layout.row_len, 0, 0, len, task.height - y};
+      for (; pieces.begin < len + 7; pieces.begin += 256) copy_pieces(pieces, layout.swap, share.lane);
     }
     return;
   }
-  const u32 parts = (len + 7 + 1023) / 1024;
-  const u64 items = (u64)task.height * parts;
-  for (u64 item = share.warp; item < items; item += share.warps) {
-    const u64 row = items >> 32 ? item / parts : (u32)item / parts;
-    const u32 part = (u32)(item - row * parts);
-#pragma unroll
-    for (u32 j = 0; j < 4; j++) {
-      run[j] = {dst + row * layout.row_stride, src + row * layout.row_len, len};
-      at[j] = part * 1024 + j * 256;
-    }
-    copy_pieces(run, at, layout.swap, share.lane);
+  // A block has at most 2^30 bytes, so there are not too many items to count.
+  const u32 parts = (len + 7 + 1023) / 1024, items = task.height * parts;
+  for (u32 item = share.warp; item < items; item += share.warps) {
+    const u32 y = item / parts;
+    const Pieces pieces = {dst + y * layout.row_stride, src + (u64)y * layout.row_len, 0, 0,
+                           (item - y * parts) * 1024, 256, len, 4};
+    copy_pieces(pieces, layout.swap, share.lane);
   }
 }
 

@@ -40,14 +40,14 @@ DEVICE void place_each(const PlaceLayout& layout, const PlaceTask& task, const u
   const u32 upto = task.block_x + task.width, lane = share.lane, down = layout.down;
   const u64 mask = layout.load == LOAD_BITS || layout.stored == 3 ? ~0ull >> (64 - layout.bits) : ~0ull;
   const i32* tables = all_tables + layout.table;
-  const u64 rows = (u64)task.height * task.bands;
-  for (u64 item = share.warp; item < rows; item += share.warps) {
-    const u32 y = (u32)(item / task.bands), band = (u32)(item - (u64)y * task.bands);
-    const u32 sample = selection[band];
-    const u32 in_block = task.block_y + y;
+  u32 y = share.warp, band = 0;
+  while (y < task.height) {
+    const u32 sample = selection[band], in_block = task.block_y + y;
     const PackedRow row = {(const u8*)task.src + (u64)(in_block / down) * layout.row_len, in_block % down,
                            (layout.flags & LAYOUT_REVERSE) != 0};
     u8* out = (u8*)task.dst + y * layout.row_stride + band * layout.band_stride;
+    band++;
+    if (band == task.bands) band = 0, y += share.warps;
     u64 carry = planes ? starts_of_planes(row, layout, tables, sample, lane) : 0;
     for (u32 begin = sums ? 0 : task.block_x; begin < upto; begin += 32) {
       const u32 x = begin + lane;
