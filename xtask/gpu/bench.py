@@ -63,7 +63,7 @@ def pixels_agree(session: Session, meta: list[dict]) -> str | None:
     """Both engines on every raster of the benchmark; why not, where they differ."""
     program = session.program("device_check")
     if program is None:
-        return "carry/bin/device_check is missing: pixels not compared"
+        return "the bundle has no device_check: pixels not compared"
     ended = session.run([program, Path(meta[0]["path"]).parent], 120)
     lines = corpus.records(ended.output)
     differ = [f"{Path(r['file']).name}: {r.get('cuda')}" for r in lines if not r.get("same")]

@@ -71,7 +71,7 @@ def judge(records_of: dict[str, list[dict]]) -> dict:
 def run(session: Session) -> dict:
     program, folder = session.program("device_check"), unpack(session)
     if program is None or folder is None:
-        return {"ok": False, "why": "carry/bin/device_check or carry/corpus is missing"}
+        return {"ok": False, "why": "the bundle has no device_check or no corpus"}
     lines: dict[str, list[dict]] = {}
     codes = {}
     for name in ("files", "hostile"):

@@ -31,5 +31,5 @@ def run(session: Session) -> dict:
         if not any(name.startswith("cuda") for name in found["usable"]):
             found |= {"ok": False, "why": "strile devices lists no usable cuda device"}
     else:
-        found |= {"ok": False, "why": "carry/bin/strile is missing"}
+        found |= {"ok": False, "why": "the bundle has no strile"}
     return found

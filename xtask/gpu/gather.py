@@ -58,7 +58,7 @@ def run(session: Session) -> dict:
         session.say(f"CuPy: {cupy.tail(4)}")
     program = session.program("gather_bench")
     if program is None:
-        found |= {"ok": False, "why": "carry/bin/gather_bench is missing"}
+        found |= {"ok": False, "why": "the bundle has no gather_bench"}
     else:
         ended = session.run([program], 60)
         found["strile"] = last_json(ended.output)

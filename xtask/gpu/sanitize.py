@@ -60,7 +60,7 @@ def run(session: Session) -> dict:
     sanitizer, program = shutil.which("compute-sanitizer"), session.program("device_check")
     folder = corpus.unpack(session)
     if sanitizer is None or program is None or folder is None:
-        return {"ok": False, "why": "compute-sanitizer, carry/bin/device_check or carry/corpus is missing"}
+        return {"ok": False, "why": "no compute-sanitizer here, or the bundle has no device_check or no corpus"}
     chosen = session.work / "sanitize"
     found: dict = {"ok": True, "files": choose(folder, chosen), "tools": {}}
     allowed = allowed_races(session.root)

@@ -6,10 +6,13 @@ in the work folder and in $OUT/state.json, so that a round can be done in severa
 carry/state.json to go on from it.
 """
 import datetime
+import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
+import tarfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,9 +68,21 @@ class Session:
         print(text, flush=True)
         self.log(text)
 
+    def programs(self) -> Path:
+        """The folder with `bin` and `tests`: the bundle's archive unpacked, once for each archive."""
+        folder, packed = self.work / "programs", self.carry / "programs.tar.xz"
+        if packed.is_file():
+            stamp, found = folder / "archive.sha256", hashlib.sha256(packed.read_bytes()).hexdigest()
+            if not stamp.exists() or stamp.read_text() != found:
+                shutil.rmtree(folder, ignore_errors=True)
+                with tarfile.open(packed, "r:xz") as archive:
+                    archive.extractall(folder, filter="data")
+                stamp.write_text(found)
+        return folder
+
     def program(self, name: str) -> Path | None:
-        """A program of ours in carry/bin, executable; None where the bundle has none."""
-        path = self.carry / "bin" / name
+        """A program of ours; None where the bundle has none."""
+        path = self.programs() / "bin" / name
         if not path.is_file():
             return None
         path.chmod(0o755)

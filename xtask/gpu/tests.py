@@ -8,10 +8,10 @@ FAILED = re.compile(r"^test (\S+) \.\.\. FAILED", re.MULTILINE)
 
 
 def run(session: Session) -> dict:
-    binaries = sorted((session.carry / "tests").glob("*"))
+    binaries = sorted((session.programs() / "tests").glob("*"))
     found = {"ok": bool(binaries), "passed": 0, "failed": 0, "names": [], "seconds": {}}
     if not binaries:
-        found["why"] = "no test binary in carry/tests"
+        found["why"] = "the bundle has no test binary"
     for binary in binaries:
         binary.chmod(0o755)
         ended = session.run([binary, "--color", "never"], 240, {"STRILE_REQUIRE_GPU": "1", "RUST_BACKTRACE": "1"})
