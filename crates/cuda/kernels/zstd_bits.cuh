@@ -51,8 +51,8 @@ DEVICE void zstd_refill(ZstdBits& bits) {
   }
 }
 
-// The top `count` bits, 0 to 32.
-DEVICE u32 zstd_top(u64 window, u32 count) { return (u32)(window >> 1 >> (63 - count)); }
+// The top `count` bits, 0 to 31.
+DEVICE u32 zstd_top(u64 window, u32 count) { return (u32)(window >> 32) >> 1 >> (31 - count); }
 
 DEVICE void zstd_skip(ZstdBits& bits, u32 count) {
   bits.window <<= count;
@@ -60,7 +60,7 @@ DEVICE void zstd_skip(ZstdBits& bits, u32 count) {
   bits.left -= (i32)count;
 }
 
-// Reads 0 to 32 bits, which are valid.
+// Reads 0 to 31 bits, which are valid.
 DEVICE u32 zstd_read(ZstdBits& bits, u32 count) {
   const u32 value = zstd_top(bits.window, count);
   zstd_skip(bits, count);

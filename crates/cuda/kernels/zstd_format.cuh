@@ -8,6 +8,7 @@
 
 static const u32 ZSTD_MAGIC = 0xFD2FB528u;
 static const u32 ZSTD_BLOCK_MOST = 128 << 10;
+static const u32 ZSTD_PADDING = 8;  // behind literals in scratch, so that they can be copied by words
 static const u32 ZSTD_NONE = 0xFFFFFFFFu;
 
 // Flags of a ZstdBlock.
@@ -59,7 +60,7 @@ static_assert(sizeof(ZstdTile) == 64 && sizeof(ZstdBlock) == 96, "twins of src/c
 // libzstd splits its blocks to pieces of no less than 300 sequences, so of 900 bytes.
 DEVICE u32 zstd_most_blocks(u32 dst_len) { return dst_len / 768 + 16; }
 
-// Where the room for literals and sequences starts, and where it ends: with eight bytes a block lost by alignment.
+// Where the room for literals and sequences starts, and where it ends, with 16 bytes a block for alignment and padding.
 DEVICE u64 zstd_room(u32 dst_len) {
   return sizeof(ZstdTile) + (u64)zstd_most_blocks(dst_len) * sizeof(ZstdBlock);
 }

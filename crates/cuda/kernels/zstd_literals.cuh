@@ -117,6 +117,7 @@ DEVICE bool zstd_literals(ZstdTables& t, const u8* src, const ZstdBlock& block, 
   const u8* streams = src + block.literals + skipped;
   const u32 space = block.literals_src_len - skipped, len = block.literals_len;
   const u16* entries = (const u16*)t.cells;
+  if (lane < ZSTD_PADDING) dst[len + lane] = 0;
   if ((block.flags & ZSTD_FOUR_STREAMS) == 0) {
     return zstd_streams(entries, tree.log, ZstdStream{streams, space, dst, len}, 32, lane);
   }

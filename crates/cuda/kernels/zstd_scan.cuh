@@ -45,7 +45,7 @@ DEVICE u32 zstd_scan_literals(ZstdScan& scan, ZstdBlock& block, u32 at, u32 stop
     if (type == ZSTD_COMPRESSED) scan.tree = scan.count;
     if (scan.tree == ZSTD_NONE) return 0;
     block.tree = scan.tree;
-    if (len > block.most || !zstd_take(scan, len, &block.literals_at)) return 0;
+    if (len > block.most || !zstd_take(scan, len + ZSTD_PADDING, &block.literals_at)) return 0;
   }
   if (len > block.most || encoded > space - header) return 0;
   block.flags |= type << ZSTD_LITERALS_SHIFT;

@@ -136,7 +136,7 @@ DEVICE bool zstd_sequences(const u32* cells, const ZstdTableSet& set, const u8* 
       states = zstd_top(bits.window << value_bits, state_bits);
       zstd_skip(bits, value_bits + state_bits);
     } else {
-      // No more than 28 bits, then 32, then 26.
+      // No more than 28 bits, then 32, then 26, of 32 that are valid at least.
       extra = zstd_read(bits, code);
       zstd_refill(bits);
       match += zstd_read(bits, match_extra);
