@@ -1,6 +1,6 @@
-// Adler-32 (RFC 1950) of output written as lines of 16 bytes: every lane adds up the lines that it writes, the warp
-// adds up its lanes once at the end. 64-bit sums need no reduction on the way: an output has at most 2^30 bytes, so at
-// most 2^26 lines, each adding less than 2^30 * 2^12 + 2^15.
+// Adler-32 (RFC 1950) of output written as lines of 16 bytes: every lane adds up the lines that it writes,
+// the warp adds up its lanes once at the end. 64-bit sums need no reduction on the way: an output has at most
+// 2^30 bytes, so at most 2^26 lines, each adding less than 2^30 * 2^12 + 2^15.
 #pragma once
 #include "lines.cuh"
 

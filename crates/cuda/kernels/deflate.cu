@@ -1,8 +1,9 @@
 // Deflate in a zlib frame (RFC 1950, 1951): one CUDA block of two warps decodes one block of an image.
 //
-// Warp 0 reads block headers and decodes tokens into lists, a batch at a time; warp 1 meanwhile turns the batch before
-// into output. Lists are double-buffered, so there is one barrier a batch. Says FAULT_NONE only where the zlib header,
-// the stream, its length and its Adler-32 are all right; bytes after the checksum are left, as on the host.
+// Warp 0 reads block headers and decodes tokens into lists, a batch at a time; warp 1 meanwhile turns the
+// batch before into output. Lists are double-buffered, so there is one barrier a batch. Says FAULT_NONE only
+// where the zlib header, the stream, its length and its Adler-32 are all right; bytes after the checksum are
+// left, as on the host.
 #include "abi.h"
 #include "deflate_header.cuh"
 #include "lz_copy.cuh"
@@ -37,7 +38,8 @@ struct DeflateShared {
 };
 
 static_assert(sizeof(CodeWork) <= sizeof(u16) * LISTS, "tables are built in the memory of the lists");
-static_assert(sizeof(DeflateShared) <= 28160, "eight of them on a multiprocessor of 228 KiB, 1 KiB each reserved");
+// Eight of them on a multiprocessor of 228 KiB, of which each takes 1 KiB more.
+static_assert(sizeof(DeflateShared) <= 28160, "eight of them on a multiprocessor");
 
 enum Tables : u32 { TABLES_NONE, TABLES_FIXED, TABLES_DYNAMIC };
 
@@ -108,7 +110,8 @@ DEVICE u32 make_batch(Decoder& decoder, DeflateShared& shared, u16* lists, Batch
   for (;;) {
     if (build != CODE_NONE) {
       bool literals = build == CODE_LITERALS, distances = build == CODE_DISTANCES;
-      const u8* from = literals ? shared.lengths : distances ? shared.lengths + lengths.literals : shared.codes;
+      const u8* from = literals ? shared.lengths : shared.codes;
+      if (distances) from = shared.lengths + lengths.literals;
       u32 symbols = literals ? lengths.literals : distances ? lengths.wanted - lengths.literals : 19;
       if (!build_table(*(CodeWork*)lists, shared.tables, from, symbols, build, lane)) return FAULT_CORRUPT;
       root = build == CODE_LENGTHS ? LENGTHS_ROOT : LITERALS_ROOT;
@@ -173,7 +176,8 @@ DEVICE bool take_batch(Output& out, DeflateShared& shared, u32 side, const u8* w
 DEVICE u32 zlib_header(const u8* src, u32 len) {
   if (len < 7) return FAULT_INPUT_TRUNCATED;
   u32 method = __ldg(src), flags = __ldg(src + 1);
-  bool right = (method & 15) == 8 && method >> 4 <= 7 && (method << 8 | flags) % 31 == 0 && (flags & 0x20) == 0;
+  bool right = (method & 15) == 8 && method >> 4 <= 7 && (method << 8 | flags) % 31 == 0;
+  if ((flags & 0x20) != 0) right = false;  // a preset dictionary
   return right ? FAULT_NONE : FAULT_CORRUPT;
 }
 

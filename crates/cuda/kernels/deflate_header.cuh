@@ -1,7 +1,7 @@
 // Block headers of Deflate (RFC 1951, 3.2.3 to 3.2.7), read by one warp: the tables of a block's codes.
 //
-// Stricter than decoders must be, never laxer: what zlib refuses is refused (more than 286 or 30 symbols, no code for
-// the end of a block, incomplete codes), and so is a lone code of anything but distances.
+// Stricter than decoders must be, never laxer: what zlib refuses is refused (more than 286 or 30 symbols, no
+// code for the end of a block, incomplete codes), and so is a lone code of anything but distances.
 #pragma once
 #include "deflate_walk.cuh"
 
@@ -17,8 +17,8 @@ struct Lengths {
 
 enum LengthsRead : u32 { LENGTHS_MORE, LENGTHS_ALL, LENGTHS_WRONG };
 
-// Takes the code lengths of a batch of `lists` lists; `mine` is what this lane decoded of it from `memory`, into
-// `list`. Moves the stream on to behind the batch, or behind the last length.
+// Takes the code lengths of a batch of `lists` lists; `mine` is what this lane decoded of it from `memory`,
+// into `list`. Moves the stream on to behind the batch, or behind the last length.
 DEVICE u32 take_lengths(Stream& in, Lengths& state, u8* lengths, const WalkMemory& memory, const u16* list,
                         const Walk& mine, u32 lists, u32 lane) {
   u32 from = (u32)in.bit & 127, slots = lane < lists ? mine.slots : 0;
@@ -84,13 +84,14 @@ DEVICE u32 take_lengths(Stream& in, Lengths& state, u8* lengths, const WalkMemor
   return LENGTHS_MORE;
 }
 
-// Reads the header of a dynamic block from behind its first three bits up to the code of code lengths, whose lengths it
-// leaves in `codes`, and zeroes `lengths`.
+// Reads the header of a dynamic block from behind its first three bits up to the code of code lengths, whose
+// lengths it leaves in `codes`, and zeroes `lengths`.
 DEVICE bool read_dynamic(Stream& in, Lengths& state, u8* codes, u8* lengths, u32 lane) {
   // The place in the header of the length of each of the 19 codes of code lengths, 5 bits a symbol.
-  const u64 places_low = 3ull | 17ull << 5 | 15ull << 10 | 13ull << 15 | 11ull << 20 | 9ull << 25 | 7ull << 30 |
-                         5ull << 35 | 4ull << 40 | 6ull << 45 | 8ull << 50 | 10ull << 55;
-  const u64 places_high = 12ull | 14ull << 5 | 16ull << 10 | 18ull << 15 | 0ull << 20 | 1ull << 25 | 2ull << 30;
+  const u64 places_low = 3ull | 17ull << 5 | 15ull << 10 | 13ull << 15 | 11ull << 20 | 9ull << 25 |
+                         7ull << 30 | 5ull << 35 | 4ull << 40 | 6ull << 45 | 8ull << 50 | 10ull << 55;
+  const u64 places_high = 12ull | 14ull << 5 | 16ull << 10 | 18ull << 15 | 0ull << 20 | 1ull << 25 |
+                          2ull << 30;
   if (in.bit + 14 > in.end) return false;
   u32 counts = bits_at(in.words, in.bit);
   u32 literals = (counts & 31) + 257, distances = (counts >> 5 & 31) + 1, given = (counts >> 10 & 15) + 4;

@@ -1,27 +1,32 @@
 // Decoding Huffman codes by 32 lanes that start at guessed places.
 //
-// A batch is 32 sub-sequences of `span` bits. Lane 0 starts at the batch's first bit, which is exact. Every other lane
-// starts `run_in` bits before its sub-sequence and decodes without storing until it passes its begin; Deflate codes
-// resynchronise by themselves, so by then it is nearly always on the true path. That is then checked: where lane i - 1
-// ended must be where lane i began to store; lanes for which it is not decode again from there, until all agree.
-// Lanes after the first that stopped (end of block, no code, list full) count for nothing, and the next batch begins
-// at the exact bit where that lane ended. Lane 0 takes at least one code, so every batch makes progress.
+// A batch is 32 sub-sequences of `span` bits. Lane 0 starts at the batch's first bit, which is exact. Every
+// other lane starts `run_in` bits before its sub-sequence and decodes without storing until it passes its
+// begin; Deflate codes resynchronise by themselves, so by then it is nearly always on the true path. That is
+// then checked: where lane i - 1 ended must be where lane i began to store; lanes for which it is not decode
+// again from there, until all agree. Lanes after the first that stopped (end of block, no code, list full)
+// count for nothing, and the next batch begins at the exact bit where that lane ended. Lane 0 takes at least
+// one code, so every batch makes progress.
 //
-// The bits of a batch are brought into shared memory first: lanes read words far apart, one every few look-ups, and
-// the loop waits for every one of them.
+// The bits of a batch are brought into shared memory first: lanes read words far apart, one every few
+// look-ups, and the loop waits for every one of them.
 #pragma once
 #include "huffman.cuh"
 #include "lines.cuh"
 
-// Slots of a lane's list. Divisible by 4, so that the reader can take four at a time, and a step of the reader, four
-// slots a lane, takes a whole list.
+// Slots of a lane's list. Divisible by 4, so that the reader can take four at a time, and a step of the
+// reader, four slots a lane, takes a whole list.
 #define LIST_SLOTS 112u
 #define ALL_LANES 0xFFFFFFFFu
 
-// The longest sub-sequence, and the words of a batch of them: up to 127 bits before the first, less than 64 bits of a
-// token past the last, and the two words that are read ahead.
+// The longest sub-sequence, and the words of a batch of them: up to 127 bits before the first, less than 64
+// bits of a token past the last, and the two words that are read ahead.
 #define MOST_SPAN 768u
 #define BATCH_WORDS (MOST_SPAN + 12)
+
+// Where the first lane that failed is not below this, the batch ends before it: to decode the lanes from
+// there again in the next batch costs less than a whole sub-sequence once more.
+#define CUT_LANES 12u
 
 enum Stop : u32 { STOP_NONE, STOP_FULL, STOP_END, STOP_INVALID };
 
@@ -69,9 +74,9 @@ DEVICE void open_window(Window& window, const WalkMemory& memory, u32 bit) {
   window.next = at + 12;
 }
 
-// Decodes from bit `from` to the first token that ends at or past `until`; stores from the first that begins at or past
-// `begin` on. One look-up an iteration, the same instructions whatever it finds: a value that does not count (the
-// offset of a second table) is stored too, and overwritten by the next.
+// Decodes from bit `from` to the first token that ends at or past `until`; stores from the first that begins
+// at or past `begin` on. One look-up an iteration, the same instructions whatever it finds: a value that does
+// not count (the offset of a second table) is stored too, and overwritten by the next.
 DEVICE void walk(const WalkMemory& memory, u32 root, u32 from, u32 begin, u32 until, Walk& result) {
   const SharedAddress distances = memory.tables + LITERALS_ENTRIES * 4;
   Window window;
@@ -88,8 +93,9 @@ DEVICE void walk(const WalkMemory& memory, u32 root, u32 from, u32 begin, u32 un
     shared_advance(window.low, window.high, window.ahead, window.next, (taken ^ bit) & 32);
     bit = taken;
     outside = __funnelshift_l(0, 0xFFFFFFFFu, entry >> 11);
+    SharedAddress second = memory.tables + (entry >> 16);
     table = entry & ENTRY_PAIR ? distances : memory.tables;
-    if (entry & ENTRY_CLOSED) table = memory.tables + (entry >> 16);
+    table = entry & ENTRY_CLOSED ? second : table;
     if (entry & ENTRY_STOP) break;
   }
   result.begin = entry & ENTRY_STOP ? NOWHERE : bit;
@@ -108,11 +114,13 @@ DEVICE void walk(const WalkMemory& memory, u32 root, u32 from, u32 begin, u32 un
     shared_advance(window.low, window.high, window.ahead, window.next, (taken ^ bit) & 32);
     bit = taken;
     u32 extra = __funnelshift_r(bits & ~__funnelshift_l(0, 0xFFFFFFFFu, entry), 0, entry >> 5);
-    shared_store16(slot, (entry >> 16) + extra);
+    u32 value = (entry >> 16) + extra;
+    shared_store16(slot, value);
     outside = __funnelshift_l(0, 0xFFFFFFFFu, entry >> 11);
+    SharedAddress second = memory.tables + value;
     table = entry & ENTRY_PAIR ? distances : memory.tables;
+    table = entry & ENTRY_CLOSED ? second : table;
     slot += entry & ENTRY_CLOSED ? 0 : 2;
-    if (entry & ENTRY_CLOSED) table = memory.tables + (entry >> 16);
     if (bit >= until || slot >= full || (entry & ENTRY_STOP)) {
       if (entry & ENTRY_STOP) break;
       if ((entry & (ENTRY_PAIR | ENTRY_CLOSED)) == 0) break;
@@ -120,7 +128,8 @@ DEVICE void walk(const WalkMemory& memory, u32 root, u32 from, u32 begin, u32 un
   }
   result.end = bit;
   result.slots = (u32)(slot - memory.list) / 2;
-  result.stop = entry & ENTRY_STOP ? (entry >> 16 ? STOP_INVALID : STOP_END) : bit < until ? STOP_FULL : STOP_NONE;
+  result.stop = bit < until ? STOP_FULL : STOP_NONE;
+  if (entry & ENTRY_STOP) result.stop = entry >> 16 ? STOP_INVALID : STOP_END;
 }
 
 // Sizes of batches, learned on the way.
@@ -129,14 +138,15 @@ struct Pace {
   u32 run_in;  // bits that a lane decodes before its own
 };
 
-// Decodes one batch, all lanes of a warp together: lane i's tokens are in the list of lane i, for the lanes up to the
-// one returned; `mine` is what this lane did. Bits are counted from the 16-byte line that holds the stream's next one,
-// `end` is the end of the stream so counted. `lines` is the memory that `memory.bits` is the address of.
+// Decodes one batch, all lanes of a warp together: lane i's tokens are in the list of lane i, for the lanes
+// up to the one returned; `mine` is what this lane did. Bits are counted from the 16-byte line that holds the
+// stream's next one, `end` is the end of the stream so counted. `lines` is the memory that `memory.bits` is
+// the address of.
 //
-// Reads less than 64 bytes past the end: a lane stops at the first token that ends at or past its limit, which is not
-// past the end, a token has less than 64 bits, and two words are read ahead.
-DEVICE u32 walk_batch(const Stream& in, const WalkMemory& memory, Line* lines, u32 root, u32 end, Pace& pace, u32 lane,
-                      Walk& mine) {
+// Reads less than 64 bytes past the end: a lane stops at the first token that ends at or past its limit,
+// which is not past the end, a token has less than 64 bits, and two words are read ahead.
+DEVICE u32 walk_batch(const Stream& in, const WalkMemory& memory, Line* lines, u32 root, u32 end, Pace& pace,
+                      u32 lane, Walk& mine) {
   const Line* stored = (const Line*)in.words + (in.bit >> 7);
   u32 from = (u32)in.bit & 127;
   u32 need = (min(from + 32 * pace.span, end) + 128 + 127) / 128;
@@ -161,9 +171,14 @@ DEVICE u32 walk_batch(const Stream& in, const WalkMemory& memory, Line* lines, u
     again = lane != 0 && lane <= last && mine.begin != before;
     u32 wrong = __ballot_sync(ALL_LANES, again);
     if (round == 0) failed = __popc(wrong);
+    if (wrong >> CUT_LANES != 0 && wrong << (32 - CUT_LANES) == 0) {
+      last = __ffs(wrong) - 2;
+      wrong = 0;
+    }
     if (wrong == 0) {
-      // A clean batch tries less; a failed lane costs a whole sub-sequence.
-      pace.run_in = failed == 0 ? max(pace.run_in - pace.run_in / 8, 96u) : min(pace.run_in + failed * 128, 1024u);
+      // A clean batch tries less; a failed lane costs a part of a batch.
+      u32 less = max(pace.run_in - pace.run_in / 16, 96u), more = min(pace.run_in + failed * 64, 1024u);
+      pace.run_in = failed == 0 ? less : more;
       return last;
     }
     start = begin = before;

@@ -1,8 +1,9 @@
 // The tables of Deflate's Huffman codes, built by one warp from code lengths.
 //
-// A table has two levels. The root is indexed by the next ROOT bits; a root entry whose codes are longer names a second
-// table and how many bits index it. Every entry says all that a decoder needs, in one form for literals, lengths and
-// distances, so that a step is always: look up, take `total` bits, value = base + extra bits.
+// A table has two levels. The root is indexed by the next ROOT bits; a root entry whose codes are longer
+// names a second table and how many bits index it. Every entry says all that a decoder needs, in one form for
+// literals, lengths and distances, so that a step is always: look up, take `total` bits, value = base + extra
+// bits.
 //
 //   bits  0-4   total: bits to take, code and extra
 //   bits  5-8   code: bits of the code among them
@@ -12,9 +13,9 @@
 //   bit  15     a stop: end of block (base 0), or no code (base 1)
 //   bits 16-31  base of the value; for a second table its offset in bytes
 //
-// A table is filled by index: every place finds its own symbol by comparing with the first code of each length
-// (canonical codes are ordered by length), so no two lanes write one place. Lanes walk places in order of code, which
-// the bit-reversed index spreads over all banks.
+// A table is filled by index: every place finds its own symbol by comparing with the first code of each
+// length (canonical codes are ordered by length), so no two lanes write one place. Lanes walk places in order
+// of code, which the bit-reversed index spreads over all banks.
 #pragma once
 #include "device.h"
 
@@ -27,14 +28,15 @@ enum CodeKind : u32 { CODE_NONE, CODE_LENGTHS, CODE_LITERALS, CODE_DISTANCES };
 #define LENGTHS_ROOT 7u
 #define LITERALS_ROOT 10u
 #define DISTANCES_ROOT 8u
-// The most entries that complete codes of 288 symbols with a root of 10 bits, and of 32 with one of 8, can need: by
-// zlib's examples/enough.c ("enough 288 10 15", "enough 32 8 15").
+// The most entries that complete codes of 288 symbols with a root of 10 bits, and of 32 with one of 8, can
+// need: by zlib's examples/enough.c ("enough 288 10 15", "enough 32 8 15").
 #define LITERALS_ENTRIES 1334u
 #define DISTANCES_ENTRIES 402u
 #define TABLE_ENTRIES (LITERALS_ENTRIES + DISTANCES_ENTRIES)
 
-// A slot of a token list: a literal (below 256), a length - 3 + SLOT_LENGTH followed by its distance - 1 + SLOT_DISTANCE.
-// Of code lengths: a length, SLOT_LENGTH + how often the previous one comes again, SLOT_ZEROS + how many zeros.
+// A slot of a token list: a literal (below 256), a length - 3 + SLOT_LENGTH followed by its distance - 1 +
+// SLOT_DISTANCE. Of code lengths: a length, SLOT_LENGTH + how often the previous one comes again, SLOT_ZEROS
+// + how many zeros.
 #define SLOT_LENGTH 0x100u
 #define SLOT_ZEROS 0x200u
 #define SLOT_DISTANCE 0x8000u
@@ -51,7 +53,9 @@ DEVICE u32 make_entry(u32 flags, u32 code, u32 extra, u32 base, u32 next_bits) {
   return (code + extra) | code << 5 | flags | next_bits << 11 | base << 16;
 }
 
-DEVICE u32 stop_entry(u32 code, u32 invalid) { return make_entry(ENTRY_STOP | ENTRY_CLOSED, code, 0, invalid, 0); }
+DEVICE u32 stop_entry(u32 code, u32 invalid) {
+  return make_entry(ENTRY_STOP | ENTRY_CLOSED, code, 0, invalid, 0);
+}
 
 DEVICE u32 symbol_entry(u32 kind, u32 symbol, u32 code) {
   if (kind == CODE_LENGTHS) {
@@ -76,8 +80,8 @@ DEVICE u32 symbol_entry(u32 kind, u32 symbol, u32 code) {
   return make_entry(0, code, extra, SLOT_DISTANCE + ((2 + (symbol & 1)) << extra), LITERALS_ROOT);
 }
 
-// Sorts the symbols' entries by code. False for lengths that ask for too many codes, or that leave codes unused, but
-// for distances, of which there may be none, or a lone one of one bit.
+// Sorts the symbols' entries by code. False for lengths that ask for too many codes, or that leave codes
+// unused, but for distances, of which there may be none, or a lone one of one bit.
 DEVICE bool rank_symbols(CodeWork& work, const u8* lengths, u32 symbols, u32 kind, u32 lane) {
   const u32 all = 0xFFFFFFFFu;
   u32 below = (1u << lane) - 1;
@@ -106,7 +110,8 @@ DEVICE bool rank_symbols(CodeWork& work, const u8* lengths, u32 symbols, u32 kin
   }
   u32 space = __shfl_sync(all, limit, 15), lone = __shfl_sync(all, count, 1);
   __syncwarp();
-  if (space != 32768 && !(kind == CODE_DISTANCES && (space == 0 || (space == 16384 && lone == 1)))) return false;
+  bool few = space == 0 || (space == 16384 && lone == 1);
+  if (space != 32768 && !(kind == CODE_DISTANCES && few)) return false;
 #pragma unroll 1
   for (u32 base = 0; base < symbols; base += 32) {
     u32 length = base + lane < symbols ? lengths[base + lane] : 0;
@@ -120,15 +125,16 @@ DEVICE bool rank_symbols(CodeWork& work, const u8* lengths, u32 symbols, u32 kin
   return true;
 }
 
-// The entry of the code that `code`, 15 bits of which the first is the highest, begins with; `length` is that code's or
-// a shorter one, and left at that code's.
+// The entry of the code that `code`, 15 bits of which the first is the highest, begins with; `length` is that
+// code's or a shorter one, and left at that code's.
 DEVICE u32 code_entry(const CodeWork& work, u32 code, u32& length) {
 #pragma unroll 1
   while (code >= work.limit[length]) ++length;
   return work.entries[work.first[length] + ((code - work.limit[length - 1]) >> (15 - length))];
 }
 
-// Fills `table`, `capacity` entries at `offset` bytes of all tables. False where the second level has no room.
+// Fills `table`, `capacity` entries at `offset` bytes of all tables. False where the second level has no
+// room.
 DEVICE bool fill_table(const CodeWork& work, u32* table, u32 offset, u32 root, u32 capacity, u32 lane) {
   const u32 all = 0xFFFFFFFFu;
   u32 rest = 15 - root, each = 1u << (root - 5), short_end = work.limit[root], end = work.limit[15];

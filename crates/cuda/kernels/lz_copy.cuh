@@ -1,9 +1,9 @@
 // Turns lists of literals and matches into output, one warp, two lists a step, four slots of each a lane.
 //
-// A prefix sum of lengths and of matches gives every slot its place. Literals go into the page at once, matches into a
-// queue, from which lanes take one each. They are copied in rounds: a match whose source ends before the first match
-// that is not done is ready, and the first one always is. Short ones are copied by their lane, all at the same time;
-// long and odd ones by the whole warp, one after the other.
+// A prefix sum of lengths and of matches gives every slot its place. Literals go into the page at once,
+// matches into a queue, from which lanes take one each. They are copied in rounds: a match whose source ends
+// before the first match that is not done is ready, and the first one always is. Short ones are copied by
+// their lane, all at the same time; long and odd ones by the whole warp, one after the other.
 #pragma once
 #include "abi.h"
 #include "deflate_walk.cuh"
@@ -37,22 +37,35 @@ DEVICE void put_bytes(u8* to, u32 word, u32 count) {
   if (count > 3) to[3] = (u8)(word >> 24);
 }
 
-// Copies one match by one lane, four bytes at a time. Its source is all in the page or all below it; where it overlaps
-// itself, by at least 8, what it reads was written at least one iteration ago.
+// Copies one match by one lane, eight bytes at a time, so that the time of loads is waited for once for all
+// of them. Its source is all in the page or all below it; where it overlaps itself, by at least 16, what is
+// loaded was written.
 DEVICE void copy_far(const Output& out, Match match) {
-  u32 from = match.at - match.distance, word = from & ~3u, phase = from * 8, last = (from + match.len - 1) & ~3u;
+  u32 from = match.at - match.distance, word = from & ~3u, phase = from * 8;
+  u32 last = (from + match.len - 1) & ~3u;
   bool inside = from >= out.origin;
   u8* to = in_page(out, match.at);
-  u32 low = word_of(out, inside, word), left = match.len;
+  u32 left = match.len;
 #pragma unroll 1
   for (;;) {
-    word = min(word + 4, last);
-    u32 high = word_of(out, inside, word);
-    put_bytes(to, __funnelshift_r(low, high, phase), left);
+    u32 next = min(word + 4, last), word0, word1, word2;
+    word += 8;
+    u32 after = min(word, last);
+    if (inside) {
+      word0 = relaxed_load((const u32*)in_page(out, word - 8));
+      word1 = relaxed_load((const u32*)in_page(out, next));
+      word2 = relaxed_load((const u32*)in_page(out, after));
+    } else {
+      word0 = *(const u32*)(out.bytes + (word - 8));
+      word1 = *(const u32*)(out.bytes + next);
+      word2 = *(const u32*)(out.bytes + after);
+    }
+    put_bytes(to, __funnelshift_r(word0, word1, phase), left);
     if (left <= 4) return;
-    left -= 4;
-    to += 4;
-    low = high;
+    put_bytes(to + 4, __funnelshift_r(word1, word2, phase), left - 4);
+    if (left <= 8) return;
+    left -= 8;
+    to += 8;
   }
 }
 
@@ -115,7 +128,7 @@ DEVICE void copy_together(const Output& out, Match match, u32 lane) {
 // Copies the matches of all lanes, in order of lanes; everything else is in place up to the last of them.
 DEVICE void copy_matches(const Output& out, Match match, u32 lane) {
   u32 from = match.at - match.distance;
-  bool whole = match.distance < 4 || ((match.distance >= 8 || match.distance >= match.len) &&
+  bool whole = match.distance < 4 || ((match.distance >= 16 || match.distance >= match.len) &&
                                       (from >= out.origin || from + match.len <= out.origin));
   bool is_short = match.len <= LONG_MATCH && whole;
   u32 need = from + min(match.len, match.distance);
@@ -170,8 +183,8 @@ DEVICE void load_share(Share& share, const u16* list, u32 slots, u32 lane) {
   for (u32 i = 0; i < 4; ++i) share.place[i + 1] = share.place[i] + slot_size(share.slot[i]);
 }
 
-// Puts literals into the page and matches into the queue. `start` is the step's position, `before` the matches of the
-// step that are done.
+// Puts literals into the page and matches into the queue. `start` is the step's position, `before` the
+// matches of the step that are done.
 DEVICE void place_share(const Output& out, QueuedMatch* queue, const Share& share, u32 start, u32 before) {
 #pragma unroll
   for (u32 i = 0; i < 4; ++i) {
@@ -183,8 +196,8 @@ DEVICE void place_share(const Output& out, QueuedMatch* queue, const Share& shar
   }
 }
 
-// Appends what two lists say, the second of which may be empty: two, because a step takes the time of the operations
-// that wait for each other, whatever it has to do.
+// Appends what two lists say, the second of which may be empty: two, because a step takes the time of the
+// operations that wait for each other, whatever it has to do.
 DEVICE u32 append_lists(Output& out, QueuedMatch* queue, const u16* lists, u32 slots0, u32 slots1, u32 lane) {
   Share first, second;
   load_share(first, lists, slots0, lane);
@@ -208,15 +221,17 @@ DEVICE u32 append_lists(Output& out, QueuedMatch* queue, const u16* lists, u32 s
   }
   if ((total & 0xFFFF) > out.len - start) return FAULT_OUTPUT_SURPLUS;
 
-  // All at once, but for matches so long that they fill the page: then as much as has room. One lane's share always
-  // has: two matches of 258 bytes and what was not flushed are less.
+  // All at once, but for matches so long that they fill the page: then as much as has room. One lane's share
+  // always has: two matches of 258 bytes and what was not flushed are less.
   u32 done = 0;
 #pragma unroll 1
   while (done != total) {
     u32 stop = total, room = PAGE - (start - out.origin);
     if ((total & 0xFFFF) > room) {
-      u32 fits0 = __ballot_sync(ALL_LANES, (end0 & 0xFFFF) <= room), fits1 = __ballot_sync(ALL_LANES, (end1 & 0xFFFF) <= room);
-      u32 stop0 = __shfl_sync(ALL_LANES, end0, 31 - __clz(fits0)), stop1 = __shfl_sync(ALL_LANES, end1, 31 - __clz(fits1 | 1));
+      u32 fits0 = __ballot_sync(ALL_LANES, (end0 & 0xFFFF) <= room);
+      u32 fits1 = __ballot_sync(ALL_LANES, (end1 & 0xFFFF) <= room);
+      u32 stop0 = __shfl_sync(ALL_LANES, end0, 31 - __clz(fits0));
+      u32 stop1 = __shfl_sync(ALL_LANES, end1, 31 - __clz(fits1 | 1));
       stop = fits1 != 0 ? stop1 : stop0;
     }
     if (end0 > done && end0 <= stop) place_share(out, queue, first, start, done >> 16);

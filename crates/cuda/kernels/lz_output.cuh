@@ -1,8 +1,9 @@
 // The output of one warp: what is newest in a page of shared memory, everything older in global memory.
 //
-// The page begins at `origin`. Bytes are put into it anywhere ahead of `head`, up to PAGE bytes from `origin` on; whole
-// groups of lines are then written out, 16 bytes a lane, their Adler-32 added up on the way, and the rest moves to the
-// begin of the page. So a position is at the same distance from the page's begin whoever asks, with no wrap to mind.
+// The page begins at `origin`. Bytes are put into it anywhere ahead of `head`, up to PAGE bytes from `origin`
+// on; whole groups of lines are then written out, 16 bytes a lane, their Adler-32 added up on the way, and
+// the rest moves to the begin of the page. So a position is at the same distance from the page's begin
+// whoever asks, with no wrap to mind.
 #pragma once
 #include "adler.cuh"
 
@@ -21,14 +22,12 @@ struct Output {
 
 DEVICE u8* in_page(const Output& out, u32 position) { return out.page + (position - out.origin); }
 
-// The four bytes at a multiple of four. Some of them may be written at the same time, or not yet: the caller takes those
-// that are complete.
-DEVICE u32 word_of(const Output& out, bool inside, u32 position) {
-  if (inside) return relaxed_load((const u32*)in_page(out, position));
+// The four bytes at a multiple of four. Some of them may be written at the same time, or not yet: the caller
+// takes those that are complete.
+DEVICE u32 word_at(const Output& out, u32 position) {
+  if (position >= out.origin) return relaxed_load((const u32*)in_page(out, position));
   return *(const u32*)(out.bytes + position);
 }
-
-DEVICE u32 word_at(const Output& out, u32 position) { return word_of(out, position >= out.origin, position); }
 
 // The four bytes at any position, of which the same holds.
 DEVICE u32 bytes_at(const Output& out, u32 position) {
@@ -40,7 +39,8 @@ DEVICE u32 byte_at(const Output& out, u32 position) {
   return position >= out.origin ? *in_page(out, position) : out.bytes[position];
 }
 
-// Writes out the lines that are complete. All lanes, after they put bytes into the page and `head` counts them.
+// Writes out the lines that are complete. All lanes, after they put bytes into the page and `head` counts
+// them.
 DEVICE void flush(Output& out, u32 lane) {
   __syncwarp();
   u32 groups = (out.head - out.origin) / FLUSH;
