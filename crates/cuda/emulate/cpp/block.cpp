@@ -1,6 +1,6 @@
-// The scheduler: starts a fibre per thread and picks, by the seed, which goes on. A thread runs until it
-// waits, so races show as results that differ between seeds; every seed also has a temper (oldest first,
-// newest first, one warp far ahead, no preference) because errors need different orders to show.
+// The scheduler: starts a fibre per thread and picks, by the seed, which goes on. A thread runs until it waits,
+// so races show as results that differ between seeds; every seed also has a temper (from the front of the ready
+// threads, from their end, one warp far ahead, no preference) because errors need different orders to show.
 #include "block.h"
 
 #include <stdarg.h>

@@ -95,6 +95,11 @@ KERNEL(wrong, 64, Args) {
     case 10:  // a shift that C++ does not define
       args.data[0] = 1u << (args.count + 32);
       break;
+    case 12: {  // one past the end of shared memory, by a pointer
+      u32* p = args.data == nullptr ? args.data : table;
+      args.data[0] = p[args.count + t];
+      break;
+    }
     case 11:  // memory that is not there
       args.data[1ull << 40] = t;
       break;

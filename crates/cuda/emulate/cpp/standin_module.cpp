@@ -135,6 +135,9 @@ CUDA cuModuleGetFunction(u64* function, u64 module, const char* name) {
   // In PTX `.entry name(`, in a cubin a section `.text.name`.
   bool in_image = found->second.find(std::string(".entry ") + name + "(") != std::string::npos ||
                   found->second.find(std::string(".text.") + name + '\0') != std::string::npos;
+  if (!in_image) {
+    fprintf(stderr, "stand-in: the image has no entry point %s; was it built before its source changed?\n", name);
+  }
   u32 threads, args_size;
   if (!in_image || !kernel_facts(name, &threads, &args_size)) return call(NOT_FOUND);
   *function = state().next_id++;

@@ -47,6 +47,12 @@
 //!
 //! ([`sanitized_runner`] gives that value.) There the heap blocks of Rust (`Vec`, [`Poisoned`]) have red zones as well,
 //! so a kernel that reads one byte past a buffer ends the test with a report.
+//!
+//! [`StandIn`] is a driver made of this: `libcuda.so.1` and `libcufile.so.0` whose device memory is host memory and whose
+//! launches run the emulated kernels. `StandIn::load()?.alone()` before anything asks for the driver; then the engine
+//! itself can be tested, and [`StandIn::calls`] tells what it asked of the driver. For a test of another process (the
+//! command line, Python) [`StandIn::build`] gives the folder for its `LD_LIBRARY_PATH`, as does
+//! `cargo run -p strile-emulate --example standin`.
 
 mod compile;
 mod garbage;

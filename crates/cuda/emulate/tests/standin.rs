@@ -204,7 +204,7 @@ fn knobs() {
 }
 
 #[test]
-fn kernels_run_when_their_turn_comes() {
+fn an_image_says_which_kernels_there_are() {
     let (standin, cuda) = Cuda::open();
     let stream = cuda.stream();
     let mut module = 0u64;
