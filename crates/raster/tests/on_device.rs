@@ -1,0 +1,215 @@
+//! Whole reads on a device equal those of the CPU: into host memory and into the device's, pulled and staged, windows,
+//! bands, masks, damaged files.
+//!
+//! The device is the stand-in, which runs the real kernels by emulation; with `STRILE_REQUIRE_GPU=1` it is the first
+//! GPU.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    dead_code,
+    reason = "a test fails by panicking; the sources are those of other tests too"
+)]
+
+#[path = "reader/sources.rs"]
+mod sources;
+
+use sources::{open, open_bucket};
+use std::sync::OnceLock;
+use strile::tiff::{ByteOrder, SampleFormat, SampleType};
+use strile::{Context, Dataset, Decode, Device, Error, Interleave, Layer, Location, MaskSource, OnFault};
+use strile::{Output, Raster, ReadOptions, Report, Window};
+use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels, Tag};
+
+/// Puts the stand-in in the place of the driver, once.
+fn device() -> Device {
+    static READY: OnceLock<()> = OnceLock::new();
+    READY.get_or_init(|| {
+        if std::env::var_os("STRILE_REQUIRE_GPU").is_none_or(|value| value != "1") {
+            strile_emulate::StandIn::load().unwrap();
+        }
+    });
+    Device::Cuda(0)
+}
+
+fn by(device: Device, options: &ReadOptions) -> ReadOptions {
+    ReadOptions { device, ..options.clone() }
+}
+
+/// One request by both engines, three ways; the report where it succeeds.
+fn compare(dataset: &Dataset, options: &ReadOptions) -> Result<Option<Report>, String> {
+    let context = Context::default();
+    let cuda = by(device(), options);
+    let words = |error: Error| error.to_string();
+    let expected = dataset.read(&by(Device::Cpu, options), &context).map_err(words);
+    let (host, report) = match dataset.read_with_report(&cuda, &context) {
+        Ok((raster, report)) => (Ok(raster), Some(report)),
+        Err(error) => (Err(words(error)), None),
+    };
+    let there = dataset.read_on_device(&cuda, &context).and_then(|raster| {
+        assert_eq!(raster.location(), Location::Cuda(0));
+        raster.into_host(&context)
+    });
+    let same = |how: &str, found: &Result<Raster, String>| match (&expected, found) {
+        (Ok(expected), Ok(found)) if expected == found => Ok(()),
+        (Err(expected), Err(found)) if expected == found => Ok(()),
+        (Ok(_), Ok(_)) => Err(format!("{how}: other pixels or faults, {options:?}")),
+        (_, Err(found)) => Err(format!("{how}: `{found}`, {options:?}")),
+        (Err(expected), Ok(_)) => Err(format!("{how}: pixels where `{expected}` is right, {options:?}")),
+    };
+    same("host", &host)?;
+    same("device", &there.map_err(words))?;
+    Ok(report)
+}
+
+/// Every page, level and mask.
+fn compare_all(dataset: &Dataset) -> Result<(u64, u64), String> {
+    let (mut blocks, mut host) = (0, 0);
+    for (page, levels) in dataset.pages().iter().map(|page| page.levels.len()).enumerate() {
+        for level in 0..levels {
+            let options = ReadOptions { page, overview: level.checked_sub(1), ..Default::default() };
+            if let Some(report) = compare(dataset, &options)? {
+                (blocks, host) = (blocks + report.blocks, host + report.host_blocks);
+            }
+            if dataset.mask_source(&options).unwrap() != MaskSource::AllValid {
+                compare(dataset, &ReadOptions { layer: Layer::Mask, ..options })?;
+            }
+        }
+    }
+    Ok((blocks, host))
+}
+
+fn fixtures_of(wanted: impl Fn(&str) -> bool) {
+    let mut wrong = Vec::new();
+    let fixtures: Vec<_> = testkit::fixtures().into_iter().filter(|f| wanted(&f.name)).collect();
+    assert!(!fixtures.is_empty());
+    for fixture in fixtures {
+        if let Err(why) = compare_all(&open(fixture.bytes())) {
+            wrong.push(format!("{}: {why}", fixture.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+macro_rules! fixtures {
+    ($($name:ident: $($word:literal)|+;)+) => {$(
+        #[test]
+        fn $name() {
+            fixtures_of(|name| [$($word),+].iter().any(|word| name.starts_with(word)));
+        }
+    )+};
+}
+
+const UINT16: SampleType = SampleType { format: SampleFormat::Uint, bits: 16 };
+
+fn file(codec: Codec) -> (Pixels, Vec<u8>) {
+    let pixels = Pixels::generate(Pattern::LandCover, UINT16, [3, 200, 150], 3);
+    let spec = ImageSpec::new(UINT16).grid(Grid::Tiles(64, 48)).codec(codec).sparse(&[2]);
+    let bytes = spec.build(&pixels, ByteOrder::Big, false).bytes;
+    (pixels, bytes)
+}
+
+fixtures! {
+    stored_files: "none";
+    packbits_files: "packbits";
+    lzw_files: "lzw";
+    deflate_files: "deflate";
+    zstd_files: "zstd";
+    lz4_files: "lz4";
+    files_without_a_kernel: "lerc" | "png" | "lzma";
+}
+
+#[test]
+fn blocks_with_kernels_are_decoded_there() {
+    for codec in [Codec::None, Codec::PackBits, Codec::Lzw, Codec::Deflate, Codec::Zstd, Codec::Lz4] {
+        let name = format!("{codec:?}");
+        let (_, bytes) = file(codec);
+        let (blocks, host) = compare_all(&open(&bytes)).unwrap();
+        assert_eq!((blocks, host), (15, 0), "{name}");
+    }
+    let (_, bytes) = file(Codec::Lzma);
+    // The sparse block of such a file is filled on the host too.
+    assert_eq!(compare_all(&open(&bytes)).unwrap(), (15, 15));
+}
+
+#[test]
+fn windows_and_bands_from_staged_and_pulled_bytes() {
+    for codec in [Codec::Deflate, Codec::Lzma, Codec::None] {
+        let (_, bytes) = file(codec);
+        for (x, y, width, height) in [(0, 0, 1, 1), (63, 47, 2, 2), (10, 100, 140, 100), (149, 0, 1, 200)] {
+            for interleave in [Interleave::BandFirst, Interleave::BandLast] {
+                let window = Some(Window { x, y, width, height });
+                let options =
+                    ReadOptions { window, bands: Some(vec![3, 1, 1]), interleave, ..Default::default() };
+                compare(&open(&bytes), &options).unwrap();
+                compare(&open_bucket(&bytes).1, &options).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn damaged_blocks_are_the_same_faults() {
+    for codec in [Codec::Deflate, Codec::Lzw, Codec::Zstd] {
+        let (_, mut bytes) = file(codec);
+        let at = bytes.len() / 2;
+        bytes[at..at + 40].fill(0xA5);
+        let dataset = open(&bytes);
+        for on_fault in [OnFault::Fail, OnFault::Fill] {
+            compare(&dataset, &ReadOptions { on_fault, ..Default::default() }).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_is_done_on_the_host_after_decoding_gets_to_the_device() {
+    let pixels = Pixels::generate(Pattern::LandCover, UINT16, [2, 30, 40], 7);
+    let spec = ImageSpec::new(UINT16).codec(Codec::Deflate).photometric(0).tag(Tag::short(274, 6));
+    let dataset = open(&spec.build(&pixels, ByteOrder::Little, false).bytes);
+    let (apply_orientation, invert_min_is_white) = (true, true);
+    let options =
+        ReadOptions { apply_orientation, invert_min_is_white, device: device(), ..Default::default() };
+    let plan = dataset.plan_on_device(&options, &Context::default()).unwrap();
+    assert_eq!(plan.after, ["white as maximum", "turned by Orientation 6", "copied to memory of cuda:0"]);
+    assert_eq!(plan.destination, Location::Host);
+    for interleave in [Interleave::BandFirst, Interleave::BandLast] {
+        compare(&dataset, &ReadOptions { interleave, ..options.clone() }).unwrap();
+    }
+}
+
+#[test]
+fn an_output_on_a_device_is_written_by_its_engine() {
+    let (pixels, bytes) = file(Codec::Deflate);
+    let dataset = open(&bytes);
+    let context = Context::default();
+    let first = dataset.read_on_device(&by(device(), &ReadOptions::default()), &context).unwrap();
+    // The sparse block holds zeros, not what was generated.
+    let expected = dataset.read(&by(Device::Cpu, &ReadOptions::default()), &context).unwrap();
+    assert_eq!(expected.pixels.len(), pixels.bytes.len());
+    let output: Output = first.output.clone();
+    let plan = dataset.read_into(&output, &ReadOptions::default(), &context).unwrap();
+    assert_eq!((plan.blocks, plan.host_blocks), (15, 0), "Auto takes the engine of the memory");
+    let refused =
+        dataset.read_into(&output, &by(Device::Cpu, &ReadOptions::default()), &context).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "made.tif: the output is in memory of cuda:0, where the CPU engine does not write"
+    );
+    drop(output);
+    assert_eq!(first.into_host(&context).unwrap(), expected);
+}
+
+#[test]
+fn the_plan_names_the_device_and_what_the_host_does() {
+    let (_, bytes) = file(Codec::Deflate);
+    let options = by(device(), &ReadOptions::default());
+    let plan = open(&bytes).plan_on_device(&options, &Context::default()).unwrap();
+    assert_eq!((plan.engine.as_str(), &plan.decode), ("cuda:0", &Decode::Kernels));
+    let text = plan.to_string();
+    assert!(text.contains("\nengine   cuda:0 (asked for)\ndecode   on cuda:0 by kernels; blocks"), "{text}");
+    assert!(text.contains(", in memory of cuda:0\nmemory   0 B + 0 B staging on the host, about "), "{text}");
+    let (_, bytes) = file(Codec::Lzma);
+    let text = open(&bytes).plan(&options, &Context::default()).unwrap().to_string();
+    assert!(text.contains("\ndecode   on the host (no kernel for lzma), then one copy a batch\n"), "{text}");
+}
