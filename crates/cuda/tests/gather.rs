@@ -1,5 +1,12 @@
 //! The kernel `gather` copies every byte of every block and no other.
-#![allow(clippy::cast_possible_truncation, reason = "small numbers drawn for tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "code of tests: it fails by panicking, and knows its numbers"
+)]
 
 use strile_cuda::gather::{self, GatherArgs, GatherItem};
 use strile_emulate::{Emulator, Garbage, Poisoned};

@@ -1,6 +1,13 @@
 //! The kernel `place` equals the CPU engine, bit for bit: layouts, crops, selections and strides drawn at random, many
 //! tasks a launch, every output full of garbage that must stay between its strides.
-#![allow(clippy::cast_possible_truncation, reason = "small numbers drawn for tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "code of tests: it fails by panicking, and knows its numbers"
+)]
 
 use std::sync::Arc;
 use strile_cpu::CpuEngine;
@@ -379,6 +386,16 @@ fn rows_wider_than_a_piece_equal_the_cpu() {
             block.byte_order = draw.one(&[ByteOrder::Little, ByteOrder::Big]);
             cases.push(any_case(block, &mut draw));
         }
+    }
+    // So wide that sums of bytes, carried from chunk to chunk, would leave the half of a word they are kept in.
+    let mut colours = layout(6000, 1, 3, F::Uint, 8);
+    colours.predictor = Predictor::Horizontal;
+    let mut floats = layout(1500, 1, 1, F::Float, 32);
+    floats.predictor = Predictor::FloatingPoint;
+    for block in [colours, floats] {
+        let mut case = any_case(block, &mut draw);
+        (case.fill, case.faulty) = (false, false);
+        cases.push(case);
     }
     run(&cases, 0..4, &mut draw);
 }
