@@ -1,4 +1,10 @@
 //! LZ4 on the device equals `lz4_flex`, on streams that it or other writers make, and says nothing else is right.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test; small numbers made here"
+)]
 
 mod decoding;
 
@@ -18,8 +24,8 @@ fn frame(data: &[u8], info: FrameInfo) -> Vec<u8> {
 
 /// A frame in one of several ways, none with checksums.
 fn any_frame(data: &[u8], way: usize) -> Vec<u8> {
-    let mode = if way % 2 == 0 { BlockMode::Independent } else { BlockMode::Linked };
-    let size = if way % 3 == 0 { BlockSize::Max64KB } else { BlockSize::Max256KB };
+    let mode = if way.is_multiple_of(2) { BlockMode::Independent } else { BlockMode::Linked };
+    let size = if way.is_multiple_of(3) { BlockSize::Max64KB } else { BlockSize::Max256KB };
     let stated = (way % 4 < 2).then_some(data.len() as u64);
     frame(data, FrameInfo::new().block_mode(mode).block_size(size).content_size(stated))
 }

@@ -1,4 +1,10 @@
 //! ZSTD on the device equals libzstd, on frames of every level and shape, and says nothing else is right.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test; small numbers made here"
+)]
 
 mod decoding;
 

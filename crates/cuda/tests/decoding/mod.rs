@@ -6,7 +6,9 @@
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
     clippy::cast_sign_loss,
-    reason = "small numbers made here"
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "for tests; small numbers made here"
 )]
 
 use strile_emulate::{Emulator, Garbage, Poisoned};
