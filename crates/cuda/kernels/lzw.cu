@@ -26,19 +26,18 @@ DEVICE u32 decode(Segment& segment, const u8* src, u32 src_len, u8* dst, u32 dst
     __syncthreads();
     const u32 stop = segment.stop;
     if (segment.invalid < stop) return FAULT_CORRUPT;
-    u32 kind = OVERFULL;
-    if (stop < MOST_CODES) kind = segment.code[stop];
-    else if (bit_of(MOST_CODES + 1) > bits) kind = OUT_OF_INPUT;
-    if (kind == OVERFULL) return FAULT_UNSUPPORTED;
+    u32 kind = OUT_OF_INPUT;
+    if (stop < MOST_CODES) kind = u16(segment.parent[stop]);
+    else if (bit_of(MOST_CODES + 1) <= bits) return FAULT_UNSUPPORTED;
     const u32 total = place_strings(segment, stop);
     if (total > dst_len + 1 - window.segment) return FAULT_OUTPUT_SURPLUS;
     const u32 filled = window.segment + total;
-    if (kind != CLEAR && filled < dst_len) return kind == END ? FAULT_OUTPUT_SHORT : FAULT_INPUT_TRUNCATED;
+    if (kind != CLEARED && filled < dst_len) return kind == ENDED ? FAULT_OUTPUT_SHORT : FAULT_INPUT_TRUNCATED;
     bit += bit_of(stop) + width_of(stop);
-    if (kind == CLEAR) staged = load_input(src, src_len, bit);
+    if (kind == CLEARED) staged = load_input(src, src_len, bit);
     emit(segment, window, stop);
     window.segment = filled;
-    if (kind != CLEAR) {
+    if (kind != CLEARED) {
       // What is left fills no line; the surplus byte may be all of it.
       if (threadIdx.x == 0 && window.flushed < dst_len) *(Line*)(dst + window.flushed) = *(Line*)segment.out;
       return FAULT_NONE;

@@ -54,43 +54,40 @@ DEVICE void copy_string(u8* to, const u8* src, u32 from, u32 len, u32 limit) {
 // of others. `zero` is the place in `out` of offset 0 of the segment, modulo 2^32.
 DEVICE void emit_strings(Segment& segment, u32 i, u32 end, u32 zero) {
   if (i >= end) return;
-  u32 at = zero + (segment.link[i + 1] >> 8) - 1;
-  u32 code = segment.code[i];
-  u32 next = code - FIRST;
-  bool done = code < CLEAR;
-  if (done) next = i += THREADS;
-  while (!done || next < end) {
+  const u32* after = segment.link + 1;
+  u8* at = segment.out + (zero + (after[i] >> 8) - 1);
+  i32 parent = segment.parent[i];
+  u32 next = parent < 0 ? i += THREADS : u32(parent);
+  while (parent >= 0 || next < end) {
     // The first byte of the code after the parent; or, after the whole string, where the next string ends.
-    const u32 link = segment.link[next + 1];
-    const u32 byte = done ? code : link;
+    const u32 link = after[next];
+    const u32 byte = parent < 0 ? u32(parent) : link;
+    u8* end_of_string = parent < 0 ? segment.out + (zero + (link >> 8)) : at;
     // Both loads before the store, which the compiler cannot move them over.
-    code = segment.code[next];
-    segment.out[at] = u8(byte);
-    at = (done ? zero + (link >> 8) : at) - 1;
-    done = code < CLEAR;
-    next = code - FIRST;
-    if (done) next = i += THREADS;
+    parent = segment.parent[next];
+    *at = u8(byte);
+    at = end_of_string - 1;
+    next = parent < 0 ? i += THREADS : u32(parent);
   }
-  segment.out[at] = u8(code);
+  *at = u8(parent);
 }
 
 // Writes the string of code i when the first `in_memory` bytes of the segment's output, some at least, are in memory.
 DEVICE void emit_string(Segment& segment, const Window& window, u32 i, u32 zero, u32 in_memory) {
   const u32 start = zero + (segment.link[i] >> 8);
   u32 at = zero + (segment.link[i + 1] >> 8);
-  u32 code = segment.code[i];
+  i32 parent = segment.parent[i];
   u32 source = 0;
   while (at > start + 1) {
-    const u32 parent = code - FIRST;
-    const u32 after = segment.link[parent + 1];
-    code = segment.code[parent];
+    const u32 after = (segment.link + 1)[parent];
+    parent = segment.parent[parent];
     segment.out[--at] = u8(after);
     source = after >> 8;
     if (source <= in_memory && at - start >= LEAST_COPY) break;
   }
   // Out of the loop, so that lanes copy at the same time.
   if (at == start + 1) {
-    segment.out[start] = u8(code);
+    segment.out[start] = u8(parent);
   } else {
     const u32 len = at - start;
     copy_string(segment.out + start, window.dst, window.segment + source - len, len, window.flushed);

@@ -19,8 +19,14 @@ constexpr u32 CLEAR = 256;
 constexpr u32 END = 257;
 constexpr u32 FIRST = 258;
 // Put where a code would lie after the last that the input holds.
-constexpr u32 OUT_OF_INPUT = 0xFFFF;
-constexpr u32 OVERFULL = 0xFFFE;
+constexpr u32 NO_CODE = 0xFFFF;
+// Links, of 16 bits: the index of the parent, or ROOT and the byte the code stands for, or, of codes that are no strings,
+// what is left of them modulo 2^16.
+constexpr u32 ROOT = 0x8000;
+constexpr u32 INDEX = 0xFFF;
+constexpr u32 CLEARED = u16(CLEAR - FIRST);
+constexpr u32 ENDED = u16(END - FIRST);
+constexpr u32 OUT_OF_INPUT = u16(NO_CODE - FIRST);
 constexpr u32 MOST_BITS = 18670 + 12 * (MOST_CODES - 1790);
 // Bytes of codes and their first 7 bits, from a multiple of 16 on, and the word after the last.
 constexpr u32 STAGED_LINES = (15 + (7 + MOST_BITS + 7) / 8 + 4 + 15) / LINE;
@@ -28,19 +34,18 @@ constexpr u32 OUT_BYTES = 16384;
 
 // The memory of a block: of one segment after the other.
 struct Segment {
-  // While chains are followed: bytes that a string has more than the string of the code in the low half, or, with ROOT,
-  // than the byte there. Afterwards: offset of the string, and its first byte in the low 8 bits.
+  // While chains are followed: bytes that a string has more than the one the link in the low half leads to. Afterwards:
+  // offset of the string, and its first byte in the low 8 bits.
   u32 link[MOST_CODES + 1];
-  u16 code[MOST_CODES];
+  // The links to the parents; signed, so that ROOT is the sign.
+  i16 parent[MOST_CODES];
   // Output on its way to memory; between two segments, the input of the next.
   alignas(16) u8 out[OUT_BYTES];
   u32 warp_sums[THREADS / 32];
   u32 stop;     // number of codes: index of the first that is no string
-  u32 invalid;  // index of the first code that stands for no string yet
+  u32 invalid;  // index of the first code that stands for no string, or none yet
 };
 
-constexpr u32 ROOT = 0x8000;
-constexpr u32 INDEX = 0xFFF;
 // The longest segment's output, 3839 strings of up to 3839 bytes, has 23 bits.
 static_assert(u64(MOST_CODES) * (MOST_CODES + 1) / 2 < 1u << 24, "an offset and a byte in one word");
 static_assert(MOST_CODES <= INDEX + 1, "an index and ROOT in one half");
@@ -113,17 +118,22 @@ DEVICE void fetch(Segment& segment, u32 skip, u64 bits) {
     if (i == wider_at) ++width;
     u32 code = __funnelshift_l(low, high, end) >> (32 - width);
     end += width;
-    if (i32(end) > left) code = OUT_OF_INPUT;
+    if (i32(end) > left) code = NO_CODE;
     if (end >= 32) {
       end -= 32;
       left -= 32;
       high = low;
       low = big_endian((++words)[1]);
     }
-    if (code - CLEAR < 2 || code == OUT_OF_INPUT) stop = min(stop, i);
-    if (code >= FIRST && code - FIRST >= i) invalid = min(invalid, i);
-    segment.code[i] = u16(code);
-    segment.link[i] = code < CLEAR ? ROOT | code : 1u << 16 | (code - FIRST);
+    // Modulo 2^32: Clear and the end code become the largest indices.
+    u32 parent = code - FIRST;
+    if (code >= CLEAR && parent >= i) {
+      invalid = min(invalid, i);
+      if (parent >= OUT_OF_INPUT) stop = min(stop, i);
+    }
+    if (code < CLEAR) parent = ROOT | code;
+    segment.parent[i] = i16(parent);
+    segment.link[i] = code < CLEAR ? parent : 1u << 16 | parent;
   }
   if (stop < MOST_CODES) atomicMin(&segment.stop, stop);
   if (invalid < MOST_CODES) atomicMin(&segment.invalid, invalid);
