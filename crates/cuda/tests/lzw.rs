@@ -1,6 +1,11 @@
 //! LZW on the emulated device: what writers write decodes there, every other stream gives what the CPU engine gives or
 //! goes to the host.
-#![allow(clippy::cast_possible_truncation, clippy::unwrap_used, reason = "a test; small numbers made here")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test; small numbers made here"
+)]
 
 mod byte_codecs;
 

@@ -1,6 +1,8 @@
 //! What the tests of LZW and PackBits share: a batch of streams through a kernel on the emulator, the CPU engine's
 //! verdict on the same streams, bytes like those of images, and mutants.
 
+#![allow(dead_code, reason = "each test file takes what it needs")]
+
 use strile_cpu::codec::{self, StoredBlock, Workspace};
 use strile_emulate::{Emulator, Garbage, Poisoned};
 use strile_engine::{BlockFault, BlockLayout, CodecExtras, EncodeParams, Fill};
