@@ -196,12 +196,32 @@ DEVICE void place_share(const Output& out, QueuedMatch* queue, const Share& shar
   }
 }
 
+// Whether a lane's share has matches.
+DEVICE bool has_matches(const Share& share) { return share.place[4] > 0xFFFF; }
+
+// Puts the literals of a list without matches into the page.
+DEVICE void place_literals(const Output& out, const Share& share, u32 position, u32 lane) {
+  u8* to = in_page(out, position + lane * 4);
+#pragma unroll
+  for (u32 i = 0; i < 4; ++i) {
+    if (share.slot[i] < SLOT_LENGTH) to[i] = (u8)share.slot[i];
+  }
+}
+
 // Appends what two lists say, the second of which may be empty: two, because a step takes the time of the
 // operations that wait for each other, whatever it has to do.
 DEVICE u32 append_lists(Output& out, QueuedMatch* queue, const u16* lists, u32 slots0, u32 slots1, u32 lane) {
   Share first, second;
   load_share(first, lists, slots0, lane);
   load_share(second, lists + LIST_SLOTS, slots1, lane);
+  if (!__any_sync(ALL_LANES, has_matches(first) || has_matches(second))) {
+    if (slots0 + slots1 > out.len - out.head) return FAULT_OUTPUT_SURPLUS;
+    place_literals(out, first, out.head, lane);
+    place_literals(out, second, out.head + slots0, lane);
+    out.head += slots0 + slots1;
+    flush(out, lane);
+    return FAULT_NONE;
+  }
   u32 end0 = first.place[4], end1 = second.place[4];
 #pragma unroll
   for (u32 step = 1; step < 32; step <<= 1) {
