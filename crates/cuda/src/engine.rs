@@ -1,17 +1,17 @@
 //! `CudaEngine`: jobs on one device, with the host engine beside it.
 
-use crate::batch;
 use crate::device::Device;
 use crate::driver::Unavailable;
 use crate::lane::Spare;
 use crate::memory::Kind;
 use crate::plan::Plan;
 use crate::run::{Run, Stop};
+use crate::{back, batch};
 use std::sync::Arc;
 use strile_engine::{
-    Arena, BlockLayout, Context, DecodeJob, EncodeJob, EncodeLayout, Encoded, EncodedBlocks, Engine,
-    EngineError, Location, Output, OutputSpec, Pixels, ReduceJob, Reduced, Report, Resampling, Support,
-    Ticket, claim_outputs,
+    Arena, BlockLayout, Context, DecodeJob, DeviceBytes, EncodeJob, EncodeLayout, Encoded, EncodedBlocks,
+    Engine, EngineError, Location, Output, OutputSpec, Pixels, ReduceJob, Reduced, Report, Resampling, Span,
+    Support, Ticket, claim_outputs,
 };
 use strile_tiff::DataType;
 
@@ -48,6 +48,33 @@ impl CudaEngine {
     /// The device.
     pub fn device(&self) -> &Arc<Device> {
         &self.device
+    }
+
+    /// Bytes copied to the device, taken from its budget while they live: what `Encoded::Device` takes.
+    pub fn upload(&self, bytes: &[u8], context: &Context) -> Result<DeviceBytes, EngineError> {
+        let len = bytes.len() as u64;
+        let budget = self.device.budget();
+        let lease = budget.take(Kind::Output, len, "encoded bytes on the device", &context.cancel)?;
+        let lane = self.spare.lane(&self.device).map_err(|error| self.failed(error))?;
+        let buffer = self.device.pool().alloc(&lane.copies, len).map_err(|error| self.failed(error))?;
+        buffer.write(&lane.copies, 0, bytes).map_err(|error| self.failed(error))?;
+        self.spare.give_lane(lane);
+        Ok(crate::memory::lasting(self.index(), buffer, lease))
+    }
+
+    /// Encoded blocks on the device, brought to the host by one gather and one copy, and where each lies there. A span
+    /// that leaves the bytes comes back as one past the arena's end.
+    pub fn back_to_host(
+        &self,
+        bytes: &DeviceBytes,
+        spans: &[Span],
+        context: &Context,
+    ) -> Result<(Arena, Vec<Span>), EngineError> {
+        let lane = self.spare.lane(&self.device).map_err(|error| self.failed(error))?;
+        let result = back::back_to_host(&self.device, &lane.copies, bytes, spans, context);
+        let result = result.map_err(|stop| stop.on(&self.device))?;
+        self.spare.give_lane(lane);
+        Ok(result)
     }
 
     fn index(&self) -> u32 {

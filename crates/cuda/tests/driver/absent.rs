@@ -121,16 +121,16 @@ fn a_driver_too_old_and_one_that_fails() {
     );
     assert_eq!(
         told_by_standin("fail=cuInit:1:801", 0),
-        "the NVIDIA driver does not work here: `cuInit` failed with CUDA_ERROR_NOT_SUPPORTED (801)"
+        "the NVIDIA driver does not work here: `cuInit`: CUDA_ERROR_NOT_SUPPORTED (801); see whether `nvidia-smi` works"
     );
     assert_eq!(
         told_by_standin("fail=cuDevicePrimaryCtxRetain:1:2", 0),
-        "the NVIDIA driver does not work here: `cuDevicePrimaryCtxRetain` failed with CUDA_ERROR_OUT_OF_MEMORY (2)"
+        "the NVIDIA driver does not work here: `cuDevicePrimaryCtxRetain`: CUDA_ERROR_OUT_OF_MEMORY (2); see whether `nvidia-smi` works"
     );
     // A number no binding knows.
     assert_eq!(
         told_by_standin("fail=cuMemPoolCreate:1:987654", 0),
-        "the NVIDIA driver does not work here: `cuMemPoolCreate` failed with an unknown error (987654)"
+        "the NVIDIA driver does not work here: `cuMemPoolCreate`: an unknown error (987654); see whether `nvidia-smi` works"
     );
 }
 
@@ -150,7 +150,7 @@ fn a_driver_without_a_symbol() {
     assert!(done.success());
     assert_eq!(
         told(&folder.0, "", 0, false),
-        "the NVIDIA driver does not work here: `cuDeviceGetCount` failed with the driver library lacks it"
+        "the NVIDIA driver does not work here: `cuDeviceGetCount`: the driver library lacks it; see whether `nvidia-smi` works"
     );
 }
 

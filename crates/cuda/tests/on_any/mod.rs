@@ -1,6 +1,8 @@
 //! The engine that tests run on.
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
+pub mod picture;
+
 use std::sync::Arc;
 use strile_cpu::CpuEngine;
 use strile_cuda::{CudaEngine, CudaOptions};
@@ -15,5 +17,6 @@ pub fn engine() -> Result<CudaEngine, String> {
     if !on_a_device() {
         strile_emulate::StandIn::load().map_err(|error| error.to_string())?;
     }
-    CudaEngine::open(0, Arc::new(CpuEngine::new()), CudaOptions::default()).map_err(|reason| reason.to_string())
+    CudaEngine::open(0, Arc::new(CpuEngine::new()), CudaOptions::default())
+        .map_err(|reason| reason.to_string())
 }

@@ -1,0 +1,132 @@
+//! Small pictures in encoded blocks, and the jobs that decode them.
+
+use std::sync::Arc;
+use strile_cpu::CpuEngine;
+use strile_engine::{
+    Arena, BlockAddress, BlockLayout, BlockTask, CodecExtras, Context, DecodeJob, EncodeJob, EncodeLayout,
+    EncodeParams, EncodeTask, Encoded, Engine, Fill, Output, OutputSpec, Pixels, Placement, ReadAt,
+};
+use strile_tiff::{
+    ByteOrder, Compression, DataType, LercWrapper, Photometric, Predictor, SampleFormat, SampleType,
+};
+
+/// Blocks of `TILE` × `TILE` 16-bit samples, one below the other.
+pub const TILE: u32 = 16;
+
+pub struct Picture {
+    pub layout: Arc<BlockLayout>,
+    pub tasks: Vec<BlockTask>,
+    pub bytes: Vec<u8>,
+    pub pixels: Vec<u8>,
+    pub blocks: u32,
+}
+
+impl Picture {
+    /// So many blocks, encoded by the CPU engine.
+    pub fn new(compression: Compression, blocks: u32) -> Self {
+        let layout = Arc::new(layout(compression));
+        let values = (0..TILE * TILE * blocks).map(|i| ((i % TILE) * (i / 40) % 911) as u16);
+        let pixels: Vec<u8> = values.flat_map(u16::to_ne_bytes).collect();
+        let source = Pixels::new(spec(blocks), Arc::new(pixels.clone())).unwrap();
+        let address = |row: u32| BlockAddress { row, ..BlockAddress::default() };
+        let tasks = (0..blocks).map(|row| EncodeTask {
+            layout: 0,
+            pixels: 0,
+            address: address(row),
+            rows: TILE,
+            x: 0,
+            y: row * TILE,
+            width: TILE,
+            height: TILE,
+            first_band: 0,
+        });
+        let params = EncodeParams { level: 6, quality: 75, lossless: true, max_error: 0.0 };
+        let how = EncodeLayout { block: Arc::clone(&layout), params, nan_to: None, sparse: None };
+        let job = EncodeJob { layouts: vec![how], tasks: tasks.collect() };
+        let encoded = CpuEngine::new().encode(job, &[source], &Context::default()).unwrap().wait().unwrap();
+        let task = |row: u32| BlockTask {
+            source: 0,
+            layout: 0,
+            selection: 0,
+            output: 0,
+            span: encoded.blocks[row as usize].span,
+            address: address(row),
+            placement: Placement {
+                rows: TILE,
+                image_rows: TILE,
+                block_x: 0,
+                block_y: 0,
+                width: TILE,
+                height: TILE,
+                out_x: 0,
+                out_y: row * TILE,
+                first_band: 0,
+            },
+        };
+        let tasks = (0..blocks).map(task).collect();
+        Self { layout, tasks, bytes: encoded.slab, pixels, blocks }
+    }
+
+    /// The job over its tasks as they are now.
+    pub fn job(&self) -> DecodeJob {
+        DecodeJob::new(vec![Arc::clone(&self.layout)], vec![vec![0]], self.tasks.clone()).unwrap()
+    }
+
+    pub fn staged(&self) -> Encoded {
+        Encoded::Staged(Arc::new(Arena::from_vec(self.bytes.clone())))
+    }
+
+    pub fn pulled(&self) -> Encoded {
+        Encoded::Pulled(vec![Arc::new(Memory(self.bytes.clone())) as Arc<dyn ReadAt>])
+    }
+
+    pub fn spec(&self) -> OutputSpec {
+        spec(self.blocks)
+    }
+
+    /// An output on the host with contents that no picture has.
+    pub fn poisoned(&self) -> Output {
+        Output::from_vec(self.spec(), vec![0xA5; self.pixels.len()]).unwrap()
+    }
+}
+
+fn spec(blocks: u32) -> OutputSpec {
+    OutputSpec::band_first(DataType::U16, 1, TILE * blocks, TILE).unwrap()
+}
+
+/// A source that lends its bytes.
+pub struct Memory(pub Vec<u8>);
+
+impl ReadAt for Memory {
+    fn read_at<'a>(&'a self, span: strile_engine::Span, _: &'a mut Vec<u8>) -> std::io::Result<&'a [u8]> {
+        let range = span.offset as usize..span.end().unwrap() as usize;
+        self.0.get(range).ok_or(std::io::ErrorKind::UnexpectedEof.into())
+    }
+}
+
+pub fn layout(compression: Compression) -> BlockLayout {
+    BlockLayout {
+        width: TILE,
+        height: TILE,
+        samples: 1,
+        sample: SampleType { format: SampleFormat::Uint, bits: 16 },
+        mixed_bits: None,
+        data_type: DataType::U16,
+        byte_order: ByteOrder::NATIVE,
+        reverse_bits: false,
+        compression,
+        predictor: match compression {
+            Compression::Lzw | Compression::Deflate | Compression::Zstd => Predictor::Horizontal,
+            _ => Predictor::None,
+        },
+        is_strip: false,
+        extras: CodecExtras {
+            photometric: Photometric::MinIsBlack,
+            ycbcr: None,
+            jpeg_tables: None,
+            lerc: LercWrapper::None,
+            fax_options: 0,
+            fill: Fill([7; 16]),
+        },
+    }
+}

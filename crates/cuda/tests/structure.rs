@@ -1,0 +1,236 @@
+//! How the engine uses the driver, by what the stand-in driver recorded: one allocation a job, the guard before it, one
+//! copy a slab, waits that do not grow with the blocks; and what it makes of failures.
+//!
+//! The recording needs the stand-in; what is only about pixels runs on a device as well.
+#![allow(clippy::cast_possible_truncation, reason = "numbers made here")]
+
+mod on_any;
+
+use on_any::picture::{Memory, Picture};
+use on_any::{engine, on_a_device};
+use std::sync::Arc;
+use strile_cpu::CpuEngine;
+use strile_cuda::{CudaEngine, CudaOptions};
+use strile_emulate::{Alone, Call, StandIn};
+use strile_engine::{Context, Encoded, Engine, EngineError, FaultKind, Output, ReadAt, Report, Span};
+use strile_tiff::Compression as C;
+
+/// The stand-in for one test at a time; `None` on a device.
+fn standin() -> Option<Alone> {
+    if on_a_device() {
+        eprintln!("left out: a device is required, and this looks at the calls of the stand-in");
+        return None;
+    }
+    Some(StandIn::load().unwrap().alone())
+}
+
+fn open(limit: Option<u64>) -> CudaEngine {
+    CudaEngine::open(0, Arc::new(CpuEngine::new()), CudaOptions { memory_limit: limit }).unwrap()
+}
+
+fn count(calls: &[Call], name: &str) -> usize {
+    calls.iter().filter(|call| call.name == name).count()
+}
+
+fn run(engine: &CudaEngine, picture: &Picture, encoded: Encoded, output: &Output) -> Report {
+    let ticket = engine.submit(picture.job(), encoded, std::slice::from_ref(output), &Context::default());
+    ticket.unwrap().wait().unwrap()
+}
+
+/// Calls of one job over so many blocks, after one that loaded what stays.
+fn calls_of(standin: &Alone, engine: &CudaEngine, blocks: u32) -> Vec<Call> {
+    let picture = Picture::new(C::Lzw, blocks);
+    let output = engine.output(picture.spec(), &Context::default()).unwrap();
+    run(engine, &picture, picture.pulled(), &output);
+    standin.calls();
+    let report = run(engine, &picture, picture.pulled(), &output);
+    assert_eq!((report.blocks, report.host_blocks, report.faults.len()), (u64::from(blocks), 0, 0));
+    let calls = standin.calls();
+    assert_eq!(count(&calls, "!"), 0, "misuse");
+    calls
+}
+
+#[test]
+fn what_a_job_asks_of_the_driver_does_not_grow_with_its_blocks() {
+    let Some(standin) = standin() else { return };
+    let engine = open(None);
+    let few = calls_of(&standin, &engine, 3);
+    let many = calls_of(&standin, &engine, 150);
+    for calls in [&few, &many] {
+        assert_eq!(count(calls, "cuMemAllocFromPoolAsync"), 1, "one arena");
+        assert_eq!(count(calls, "cuMemHostAlloc"), 0, "nothing is pinned on the way");
+        assert_eq!(count(calls, "cuMemcpyHtoDAsync_v2"), 2, "a slab and the tables");
+        assert_eq!(count(calls, "cuMemcpyDtoHAsync_v2"), 1, "all statuses at once");
+        assert_eq!(count(calls, "cuLaunchKernel"), 2, "decompress, place");
+        assert_eq!(count(calls, "cuCtxSynchronize"), 0);
+        let allocated = calls.iter().position(|call| call.name == "cuMemAllocFromPoolAsync").unwrap();
+        let copied = calls.iter().position(|call| call.name == "cuMemcpyHtoDAsync_v2").unwrap();
+        assert!(allocated < copied);
+    }
+    for name in ["cuEventSynchronize", "cuStreamWaitEvent", "cuEventCreate"] {
+        assert_eq!(count(&few, name), count(&many, name), "{name}");
+    }
+}
+
+#[test]
+fn a_read_that_does_not_fit_fails_before_the_first_allocation() {
+    let Some(standin) = standin() else { return };
+    let picture = Picture::new(C::Deflate, 40);
+    let engine = open(Some(20_000));
+    standin.calls();
+    let output = picture.poisoned();
+    let refused =
+        engine.submit(picture.job(), picture.staged(), std::slice::from_ref(&output), &Context::default());
+    let Some(EngineError::Budget(error)) = refused.err() else { panic!("not refused") };
+    assert_eq!((error.limit, error.free, error.purpose), (20_000, 20_000, "decoding on the device"));
+    assert!(error.need > 20_000);
+    let calls = standin.calls();
+    assert_eq!(count(&calls, "cuMemAllocFromPoolAsync") + count(&calls, "cuMemHostAlloc"), 0);
+    let too_large = engine.output(Picture::new(C::None, 80).spec(), &Context::default());
+    assert!(matches!(too_large.err(), Some(EngineError::Budget(_))));
+    assert_eq!(count(&standin.calls(), "cuMemAllocFromPoolAsync"), 0);
+    drop(engine);
+    // The same with room.
+    let report = run(&open(Some(64 << 20)), &picture, picture.staged(), &output);
+    assert_eq!(report.faults, []);
+    assert!(output.into_vec().unwrap() == picture.pixels);
+}
+
+#[test]
+fn a_short_read_names_its_block() {
+    let engine = engine().unwrap();
+    let picture = Picture::new(C::Zstd, 6);
+    let cut = picture.bytes.len() - 3;
+    let short: Arc<dyn ReadAt> = Arc::new(Memory(picture.bytes[..cut].to_vec()));
+    let output = picture.poisoned();
+    let report = run(&engine, &picture, Encoded::Pulled(vec![short]), &output);
+    let [fault] = report.faults.as_slice() else { panic!("{:?}", report.faults) };
+    assert_eq!((fault.address.row, fault.fault.kind), (5, FaultKind::Unreadable));
+    let (good, bad) = picture.pixels.split_at(picture.pixels.len() / 6 * 5);
+    let found = output.into_vec().unwrap();
+    assert!(found.starts_with(good));
+    assert_eq!(found[good.len()..], vec![7; bad.len()], "filled");
+}
+
+#[test]
+fn what_a_kernel_refuses_the_host_decides() {
+    let engine = engine().unwrap();
+    for compression in [C::PackBits, C::Lzw, C::Deflate, C::Zstd, C::Lz4] {
+        let mut picture = Picture::new(compression, 8);
+        // A block that is cut off, in the middle of the others.
+        let span = picture.tasks[3].span.as_mut().unwrap();
+        span.len /= 2;
+        let expected = {
+            let output = picture.poisoned();
+            let cpu = CpuEngine::new();
+            let outputs = std::slice::from_ref(&output);
+            let ticket = cpu.submit(picture.job(), picture.staged(), outputs, &Context::default());
+            let report = ticket.unwrap().wait().unwrap();
+            (report.faults, output.into_vec().unwrap())
+        };
+        for encoded in [picture.staged(), picture.pulled()] {
+            let output = picture.poisoned();
+            let report = run(&engine, &picture, encoded, &output);
+            assert_eq!((report.blocks, report.host_blocks), (8, 1), "{compression:?}");
+            assert_eq!((report.faults, output.into_vec().unwrap()), expected, "{compression:?}");
+        }
+    }
+}
+
+#[test]
+fn failures_of_the_driver_are_errors_and_leave_the_output_free() {
+    let Some(standin) = standin() else { return };
+    let engine = open(None);
+    let picture = Picture::new(C::Lzw, 4);
+    let output = picture.poisoned();
+    run(&engine, &picture, picture.staged(), &output);
+    // Out of memory, a copy that is refused, a launch that is.
+    for knob in ["cuMemAllocFromPoolAsync:1:2", "cuMemcpyHtoDAsync_v2:1:1", "cuLaunchKernel:1:701"] {
+        standin.set(&format!("fail={knob}"));
+        let ticket = engine.submit(
+            picture.job(),
+            picture.staged(),
+            std::slice::from_ref(&output),
+            &Context::default(),
+        );
+        let error = ticket.unwrap().wait().unwrap_err();
+        let EngineError::Device { device, problem } = &error else { panic!("{error:?}") };
+        assert_eq!(device, "cuda:0");
+        assert!(problem.contains(knob.split(':').next().unwrap()), "{problem}");
+    }
+    assert_eq!(run(&engine, &picture, picture.staged(), &output).faults, [], "the output is free again");
+    assert!(output.into_vec().unwrap() == picture.pixels);
+}
+
+#[test]
+fn nothing_stays_allocated() {
+    let Some(standin) = standin() else { return };
+    let before = standin.allocated();
+    let engine = open(None);
+    let mut picture = Picture::new(C::Deflate, 20);
+    picture.tasks[7].span.as_mut().unwrap().len -= 1;
+    let output = engine.output(picture.spec(), &Context::default()).unwrap();
+    assert_eq!(run(&engine, &picture, picture.pulled(), &output).faults.len(), 1);
+    drop(output);
+    drop(engine);
+    assert_eq!(standin.allocated(), before);
+}
+
+#[test]
+fn encoded_bytes_on_the_device_decode_there_and_come_back_at_once() {
+    let engine = engine().unwrap();
+    let context = Context::default();
+    for compression in [C::None, C::Lzw, C::Deflate] {
+        let picture = Picture::new(compression, 9);
+        let bytes = engine.upload(&picture.bytes, &context).unwrap();
+        let output = picture.poisoned();
+        let report = run(&engine, &picture, Encoded::Device(bytes), &output);
+        assert_eq!((report.host_blocks, report.faults), (0, vec![]));
+        assert!(output.into_vec().unwrap() == picture.pixels);
+    }
+    // A codec without a kernel goes back to the host, and so does a block that leaves the bytes.
+    let mut picture = Picture::new(C::Lzma, 9);
+    let bytes = engine.upload(&picture.bytes, &context).unwrap();
+    picture.tasks[4].span = Some(Span { offset: picture.bytes.len() as u64 - 2, len: 9 });
+    let output = picture.poisoned();
+    let report = run(&engine, &picture, Encoded::Device(bytes), &output);
+    assert_eq!((report.host_blocks, report.faults.len()), (9, 1));
+    assert_eq!((report.faults[0].address.row, report.faults[0].fault.kind), (4, FaultKind::Unreadable));
+    let found = output.into_vec().unwrap();
+    let block = picture.pixels.len() / 9;
+    assert!(
+        found[..4 * block] == picture.pixels[..4 * block]
+            && found[5 * block..] == picture.pixels[5 * block..]
+    );
+}
+
+#[test]
+fn blocks_come_back_whatever_their_number_and_size() {
+    let engine = engine().unwrap();
+    let context = Context::default();
+    let data: Vec<u8> = (0..40_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let bytes = engine.upload(&data, &context).unwrap();
+    let span = |offset: u64, len: u64| Span { offset, len };
+    let many: Vec<Span> = (0..200).map(|i| span(i * 197 % 39_000, i % 83)).collect();
+    let sets = [vec![], vec![span(5, 1000)], vec![span(3, 70), span(9, 0), span(39_990, 10)], many];
+    for spans in sets {
+        let (arena, moved) = engine.back_to_host(&bytes, &spans, &context).unwrap();
+        assert_eq!(moved.len(), spans.len());
+        for (from, to) in spans.iter().zip(moved) {
+            let (from_at, to_at, len) = (from.offset as usize, to.offset as usize, from.len as usize);
+            assert_eq!(to.len, from.len);
+            assert!(
+                len == 0 || arena.bytes()[to_at..to_at + len] == data[from_at..from_at + len],
+                "{from:?}"
+            );
+        }
+    }
+    let Some(standin) = standin() else { return };
+    engine.back_to_host(&bytes, &[span(0, 9), span(100, 9), span(300, 9)], &context).unwrap();
+    let calls = standin.calls();
+    assert_eq!(count(&calls, "cuMemcpyDtoHAsync_v2"), 1, "one copy");
+    let small = Context { budget: Arc::new(strile_engine::Budget::new(10)), ..Context::default() };
+    let refused = engine.back_to_host(&bytes, &[span(0, 11)], &small).err();
+    let Some(EngineError::Budget(error)) = refused else { panic!("{refused:?}") };
+    assert_eq!((error.need, error.purpose), (11, "encoded blocks back to host"));
+}
