@@ -1,5 +1,7 @@
 //! What can be asked for. Parsing never acts; defaults are those of `strile`.
 
+mod values;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -8,6 +10,10 @@ use strile::tiff::gdal::NoData;
 use strile::tiff::geo::Crs;
 use strile::{CompareOptions, Compression, Device, Interleave, Layer, OnFault, PROFILES, ReadOptions};
 use strile::{Missing, PieceLimits, Resampling, VrtOptions, Window};
+use values::{
+    parse_bbox, parse_compression, parse_device, parse_nodata, parse_pair, parse_resampling, parse_size,
+    parse_tolerance, parse_window,
+};
 
 /// Read and write GeoTIFF and Cloud-Optimized GeoTIFF, fast and safely.
 #[derive(Debug, Parser)]
@@ -113,6 +119,8 @@ pub struct DumpArgs {
     pub invert_white: bool,
     #[command(flatten)]
     pub engine: EngineArgs,
+    #[command(flatten)]
+    pub gpu: GpuArgs,
     /// Tell what would be done and read no pixel (`--explain=json` for programs)
     #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     pub explain: Option<Explain>,
@@ -285,16 +293,18 @@ pub struct ValidateArgs {
 
 /// Measure how fast files are read.
 ///
-/// Gives the seconds of the best of several whole reads of the first image into memory. Inside the timer:
-/// opening the file, planning, taking the memory, reading and decoding all blocks. Outside: starting the
-/// program and giving the memory back. The file is opened anew each time; after the first read it comes from
-/// the system's page cache.
+/// Gives the seconds of the best and of the median of several whole reads of the first image into memory, after
+/// one that is not counted. Inside the timer: opening the file, planning, taking the memory, reading and decoding
+/// all blocks. Outside: starting the program and the device, and giving the memory back. The file is opened anew
+/// each time and comes from the system's page cache. Stages are those of the median read; they overlap, so their
+/// sum is more than the whole.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   strile bench dem.tif
   strile bench --threads 1 --repeat 10 a.tif b.tif
   strile bench --device cpu --json dem.tif
+  strile bench --device cuda:0 --to device dem.tif
   strile bench --explain dem.tif")]
 pub struct BenchArgs {
     /// Files
@@ -302,7 +312,12 @@ pub struct BenchArgs {
     pub files: Vec<PathBuf>,
     #[command(flatten)]
     pub engine: EngineArgs,
-    /// Reads, of which the best counts
+    #[command(flatten)]
+    pub gpu: GpuArgs,
+    /// Where pixels end: in host memory, or where the engine has them
+    #[arg(long, default_value = "host")]
+    pub to: Destination,
+    /// Reads that are counted
     #[arg(long, value_name = "N", default_value = "5")]
     pub repeat: NonZeroU32,
     /// Print JSON: {"results": […]}
@@ -399,6 +414,20 @@ pub struct EngineArgs {
     pub memory: Option<u64>,
 }
 
+/// What may be taken of a GPU.
+#[derive(Debug, Args)]
+pub struct GpuArgs {
+    /// Limit on the memory of the GPU, as 8GiB; 90 % of what is free by default
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub device_memory: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Destination {
+    Host,
+    Device,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     Raw,
@@ -482,6 +511,14 @@ impl PartArgs {
     }
 }
 
+impl BenchArgs {
+    /// The request.
+    pub fn read_options(&self) -> ReadOptions {
+        let device_memory = self.gpu.device_memory;
+        ReadOptions { device: self.engine.device, device_memory, ..ReadOptions::default() }
+    }
+}
+
 impl DumpArgs {
     /// The request; `bbox` is resolved by the caller, who has the file.
     pub fn read_options(&self, interleave: Interleave) -> ReadOptions {
@@ -490,6 +527,7 @@ impl DumpArgs {
             interleave,
             apply_orientation: self.orient,
             invert_min_is_white: self.invert_white,
+            device_memory: self.gpu.device_memory,
             ..self.part.read_options(self.engine.device)
         }
     }
@@ -516,70 +554,6 @@ pub fn with_long_options(given: impl Iterator<Item = OsString>) -> Vec<OsString>
         }
     }
     words
-}
-
-fn numbers<T: std::str::FromStr, const N: usize>(text: &str, form: &str) -> Result<[T; N], String> {
-    let parsed: Option<Vec<T>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
-    let parsed = parsed.and_then(|numbers| <[T; N]>::try_from(numbers).ok());
-    parsed.ok_or_else(|| format!("{N} numbers expected: {form}"))
-}
-
-fn parse_window(text: &str) -> Result<Window, String> {
-    let [x, y, width, height] = numbers(text, "column,row,width,height")?;
-    Ok(Window { x, y, width, height })
-}
-
-fn parse_bbox(text: &str) -> Result<Bbox, String> {
-    let sides: [f64; 4] = numbers(text, "west,south,east,north")?;
-    match sides {
-        [west, south, east, north] if west < east && south < north => Ok(Bbox(sides)),
-        _ => Err("west must be below east, and south below north".into()),
-    }
-}
-
-fn parse_pair(text: &str) -> Result<(String, String), String> {
-    let pair = text.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
-    pair.filter(|(key, _)| !key.is_empty()).ok_or_else(|| "KEY=VALUE expected, as COMPRESS=ZSTD".into())
-}
-
-fn parse_nodata(text: &str) -> Result<Nodata, String> {
-    if text.eq_ignore_ascii_case("none") {
-        return Ok(Nodata(None));
-    }
-    let mut warnings = Vec::new();
-    let value = NoData::parse(text, &mut warnings).filter(|_| warnings.is_empty());
-    value.map(|value| Nodata(Some(value))).ok_or_else(|| "a number or `none` expected".into())
-}
-
-fn parse_resampling(text: &str) -> Result<Resampling, String> {
-    let found = Resampling::ALL.into_iter().find(|method| method.name().eq_ignore_ascii_case(text));
-    found.ok_or_else(|| format!("{} expected", Resampling::ALL.map(Resampling::name).join(", ")))
-}
-
-fn parse_compression(text: &str) -> Result<Compression, String> {
-    let found = Compression::ALL.iter().find(|codec| codec.name().eq_ignore_ascii_case(text));
-    found.copied().ok_or_else(|| "a compression expected, as deflate or zstd".into())
-}
-
-fn parse_device(text: &str) -> Result<Device, String> {
-    match text {
-        "auto" => Ok(Device::Auto),
-        "cpu" => Ok(Device::Cpu),
-        "cuda" => Ok(Device::Cuda(0)),
-        _ => {
-            let index = text.strip_prefix("cuda:").and_then(|index| index.parse().ok());
-            index.map(Device::Cuda).ok_or_else(|| "`auto`, `cpu` or `cuda:N` expected".into())
-        }
-    }
-}
-
-fn parse_tolerance(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number: &f64| *number >= 0.0 && number.is_finite());
-    number.ok_or_else(|| "a number from 0 expected".into())
-}
-
-fn parse_size(text: &str) -> Result<u64, String> {
-    strile::bytes::parse(text).ok_or_else(|| "a number of bytes expected, as 2GiB or 500MB".into())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
-use strile::{Cancel, Fetch, ReadPlan};
+use strile::{Cancel, Decode, Fetch, Location, ReadPlan};
 
 /// A place for bytes. Dropped without `finish`, it leaves nothing behind.
 pub struct Sink {
@@ -143,6 +143,16 @@ pub fn plan_json(plan: &ReadPlan) -> Value {
         "dtype": plan.output.data_type.name(),
         "engine": plan.engine,
         "engine_reason": plan.engine_reason,
+        "decode": match &plan.decode {
+            Decode::Cpu => json!({ "on": "cpu" }),
+            Decode::Kernels => json!({ "on": plan.engine }),
+            Decode::Host(reason) => json!({ "on": "host", "reason": reason }),
+        },
+        "after": plan.after,
+        "destination": match plan.destination {
+            Location::Host => "host".to_owned(),
+            Location::Cuda(index) => format!("cuda:{index}"),
+        },
         "fetch": match plan.fetch { Fetch::Pulled => "pulled", Fetch::Staged => "staged" },
         "blocks": figures.blocks,
         "sparse_blocks": figures.sparse,
@@ -154,6 +164,7 @@ pub fn plan_json(plan: &ReadPlan) -> Value {
             "output": plan.memory.output,
             "scratch_per_thread": plan.memory.scratch_per_thread,
             "staging": plan.memory.staging,
+            "device": plan.memory.device,
         },
     })
 }

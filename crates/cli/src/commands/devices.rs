@@ -10,7 +10,17 @@ pub fn run(args: &DevicesArgs) -> Result<Outcome, Failure> {
     if args.json {
         let list: Vec<_> = devices
             .iter()
-            .map(|device| json!({"name": device.name, "description": device.description, "usable": device.usable}))
+            .map(|device| {
+                json!({
+                    "name": device.name,
+                    "description": device.description,
+                    "usable": device.usable,
+                    "compute_capability": device.gpu.as_ref().map(|gpu| pair(gpu.capability)),
+                    "memory_free": device.gpu.as_ref().and_then(|gpu| gpu.memory_free),
+                    "memory_total": device.gpu.as_ref().map(|gpu| gpu.memory_total),
+                    "driver_cuda": device.gpu.as_ref().map(|gpu| pair(gpu.driver)),
+                })
+            })
             .collect();
         print_json(&json!({ "devices": list }))?;
     } else {
@@ -22,4 +32,8 @@ pub fn run(args: &DevicesArgs) -> Result<Outcome, Failure> {
         print(&lines.collect::<Vec<_>>().join("\n"))?;
     }
     Ok(Outcome::Clean)
+}
+
+fn pair((major, minor): (u32, u32)) -> String {
+    format!("{major}.{minor}")
 }

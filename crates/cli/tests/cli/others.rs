@@ -14,6 +14,17 @@ fn bench_gives_the_best_read() {
     assert!(
         result["seconds"].as_f64().unwrap() > 0.0 && result["gigabytes_per_second"].as_f64().unwrap() > 0.0
     );
+    assert!(result["median_seconds"].as_f64().unwrap() >= result["seconds"].as_f64().unwrap());
+    assert_eq!(
+        (&result["to"], &result["blocks"], &result["host_blocks"]),
+        (&"host".into(), &12.into(), &0.into())
+    );
+    assert!(result["stages"]["decode"].is_number());
+    let there = bench.run("bench dem.tif --device cpu --to device --repeat 1 --json").clean().json();
+    assert_eq!(
+        (&there["results"][0]["to"], &there["results"][0]["bytes"]),
+        (&"device".into(), &14_000.into())
+    );
     let run = bench.run("bench dem.tif").clean();
     assert_eq!(run.text().lines().count(), 2);
     assert!(bench.run("bench --explain dem.tif").clean().text().contains("12 tiles of 32 × 16, deflate"));
@@ -25,6 +36,20 @@ fn devices_lists_the_processor_first() {
     assert!(bench.run("devices").clean().text().starts_with("cpu"));
     let json = bench.run("devices --json").clean().json();
     assert_eq!((&json["devices"][0]["name"], &json["devices"][0]["usable"]), (&"cpu".into(), &true.into()));
+    let gpu = &json["devices"][1];
+    assert!(gpu["name"].as_str().unwrap().starts_with("cuda") && gpu["description"].is_string());
+    assert_eq!(gpu["usable"].as_bool().unwrap(), gpu["memory_free"].is_u64(), "told of one that can be used");
+}
+
+#[test]
+fn plans_say_which_device_and_why() {
+    let bench = Bench::new();
+    bench.file("dem.tif", &dem().1);
+    let text = bench.run("bench --explain --to device dem.tif").clean();
+    assert!(text.text().contains("\nengine   cpu (12 blocks: too few for a GPU, worth it from 32 on)\n"));
+    let json = bench.run("dump --explain=json --device cpu --device-memory 1GiB dem.tif").clean().json();
+    assert_eq!((&json["decode"]["on"], &json["destination"]), (&"cpu".into(), &"host".into()));
+    assert_eq!((&json["memory"]["device"], &json["after"]), (&0.into(), &serde_json::json!([])));
 }
 
 #[test]

@@ -1,0 +1,69 @@
+//! What values on the command line may be.
+
+use super::{Bbox, Nodata};
+use strile::tiff::gdal::NoData;
+use strile::{Compression, Device, Resampling, Window};
+
+fn numbers<T: std::str::FromStr, const N: usize>(text: &str, form: &str) -> Result<[T; N], String> {
+    let parsed: Option<Vec<T>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
+    let parsed = parsed.and_then(|numbers| <[T; N]>::try_from(numbers).ok());
+    parsed.ok_or_else(|| format!("{N} numbers expected: {form}"))
+}
+
+pub(super) fn parse_window(text: &str) -> Result<Window, String> {
+    let [x, y, width, height] = numbers(text, "column,row,width,height")?;
+    Ok(Window { x, y, width, height })
+}
+
+pub(super) fn parse_bbox(text: &str) -> Result<Bbox, String> {
+    let sides: [f64; 4] = numbers(text, "west,south,east,north")?;
+    match sides {
+        [west, south, east, north] if west < east && south < north => Ok(Bbox(sides)),
+        _ => Err("west must be below east, and south below north".into()),
+    }
+}
+
+pub(super) fn parse_pair(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
+    pair.filter(|(key, _)| !key.is_empty()).ok_or_else(|| "KEY=VALUE expected, as COMPRESS=ZSTD".into())
+}
+
+pub(super) fn parse_nodata(text: &str) -> Result<Nodata, String> {
+    if text.eq_ignore_ascii_case("none") {
+        return Ok(Nodata(None));
+    }
+    let mut warnings = Vec::new();
+    let value = NoData::parse(text, &mut warnings).filter(|_| warnings.is_empty());
+    value.map(|value| Nodata(Some(value))).ok_or_else(|| "a number or `none` expected".into())
+}
+
+pub(super) fn parse_resampling(text: &str) -> Result<Resampling, String> {
+    let found = Resampling::ALL.into_iter().find(|method| method.name().eq_ignore_ascii_case(text));
+    found.ok_or_else(|| format!("{} expected", Resampling::ALL.map(Resampling::name).join(", ")))
+}
+
+pub(super) fn parse_compression(text: &str) -> Result<Compression, String> {
+    let found = Compression::ALL.iter().find(|codec| codec.name().eq_ignore_ascii_case(text));
+    found.copied().ok_or_else(|| "a compression expected, as deflate or zstd".into())
+}
+
+pub(super) fn parse_device(text: &str) -> Result<Device, String> {
+    match text {
+        "auto" => Ok(Device::Auto),
+        "cpu" => Ok(Device::Cpu),
+        "cuda" => Ok(Device::Cuda(0)),
+        _ => {
+            let index = text.strip_prefix("cuda:").and_then(|index| index.parse().ok());
+            index.map(Device::Cuda).ok_or_else(|| "`auto`, `cpu` or `cuda:N` expected".into())
+        }
+    }
+}
+
+pub(super) fn parse_tolerance(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| *number >= 0.0 && number.is_finite());
+    number.ok_or_else(|| "a number from 0 expected".into())
+}
+
+pub(super) fn parse_size(text: &str) -> Result<u64, String> {
+    strile::bytes::parse(text).ok_or_else(|| "a number of bytes expected, as 2GiB or 500MB".into())
+}
