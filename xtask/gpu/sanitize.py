@@ -18,12 +18,11 @@ HOSTILE = 12
 LARGEST = 60_000
 
 
-def choose(folder: Path, target: Path) -> int:
+def choose(listed: list[dict], folder: Path, target: Path) -> int:
     """Copies small files of each kind into `target`; how many."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     taken: dict[str, int] = {}
-    listed = json.loads((folder / "list.json").read_text())
     chosen = []
     for entry in sorted(listed, key=lambda e: -e["size"]):
         kind = f"{entry['codec']} {entry.get('tiled')} {entry.get('predictor')}" if not entry["hostile"] else "hostile"
@@ -62,7 +61,8 @@ def run(session: Session) -> dict:
     if sanitizer is None or program is None or folder is None:
         return {"ok": False, "why": "no compute-sanitizer here, or the bundle has no device_check or no corpus"}
     chosen = session.work / "sanitize"
-    found: dict = {"ok": True, "files": choose(folder, chosen), "tools": {}}
+    listed = json.loads((session.carry / "corpus" / "list.json").read_text())
+    found: dict = {"ok": True, "files": choose(listed, folder, chosen), "tools": {}}
     allowed = allowed_races(session.root)
     for tool in TOOLS:
         ended = session.run(

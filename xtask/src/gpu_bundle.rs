@@ -188,21 +188,15 @@ fn corpus(workspace: &Workspace, carry: &Path) -> Result<(), Failure> {
     let manifest = corpus.folder().join("manifest.json");
     let text = fs::read_to_string(&manifest).map_err(|e| failed(&manifest, &e))?;
     let hash: String = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
-    if packed.is_file() && fs::read_to_string(&stamp).is_ok_and(|kept| kept == hash) {
-        return Ok(());
-    }
     fs::create_dir_all(&folder).map_err(|e| failed(&folder, &e))?;
     let list = folder.join("list.json");
     fs::write(&list, list_of(&text)?.to_string()).map_err(|e| failed(&list, &e))?;
+    if packed.is_file() && fs::read_to_string(&stamp).is_ok_and(|kept| kept == hash) {
+        return Ok(());
+    }
     let mut tar = Command::new("tar");
-    tar.env("XZ_OPT", "-6")
-        .arg("-cJf")
-        .arg(&packed)
-        .arg("-C")
-        .arg(corpus.folder())
-        .args(["files", "hostile"]);
-    process::show(tar.arg("-C").arg(&folder).arg("list.json"))?;
-    fs::remove_file(&list).map_err(|e| failed(&list, &e))?;
+    tar.env("XZ_OPT", "-6").arg("-cJf").arg(&packed).arg("-C").arg(corpus.folder());
+    process::show(tar.args(["files", "hostile"]))?;
     let size = size_of(&packed);
     if size > CORPUS_LIMIT {
         return Err(Failure::new(format!(
