@@ -96,7 +96,7 @@ impl Bits {
 
     pub fn put(&mut self, value: u32, count: u32) {
         for i in 0..count {
-            if self.used % 8 == 0 {
+            if self.used.is_multiple_of(8) {
                 self.bytes.push(0);
             }
             *self.bytes.last_mut().unwrap() |= ((value >> i & 1) as u8) << (self.used % 8);
