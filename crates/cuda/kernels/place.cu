@@ -14,7 +14,7 @@ const u32 PLACE_THREADS = 128;
 const u32 STAGE_WORDS = 1024 / 8 + 1;
 // CUDA blocks that must fit a multiprocessor at once: memory is kept busy by many warps, each with few loads
 // under way.
-const u32 PLACE_BLOCKS = 8;
+const u32 PLACE_BLOCKS = 7;
 
 KERNEL_RESIDENT(place, PLACE_THREADS, PLACE_BLOCKS, PlaceArgs) {
   SHARED(u64, stages[PLACE_THREADS / 32 * STAGE_WORDS]);
