@@ -1,5 +1,6 @@
 //! `CudaEngine`: jobs on one device, with the host engine beside it.
 
+use crate::cufile::CuFile;
 use crate::device::Device;
 use crate::driver::Unavailable;
 use crate::lane::Spare;
@@ -20,6 +21,8 @@ use strile_tiff::DataType;
 pub struct CudaOptions {
     /// Device memory that all engines of this process may take; `None` is 90 % of what was free at first.
     pub memory_limit: Option<u64>,
+    /// Local files are read by cuFile straight into device memory, without pinned slabs.
+    pub direct_io: bool,
 }
 
 /// Decodes on a CUDA device. What has no kernel, and what a kernel does not take, is decoded by the host engine.
@@ -28,6 +31,7 @@ pub struct CudaEngine {
     device: Arc<Device>,
     host: Arc<dyn Engine>,
     spare: Arc<Spare>,
+    cufile: Option<&'static CuFile>,
 }
 
 impl CudaEngine {
@@ -37,7 +41,14 @@ impl CudaEngine {
         if let Some(limit) = options.memory_limit {
             device.budget().set_limit(limit);
         }
-        Ok(Self { name: format!("cuda:{index}"), device, host, spare: Arc::default() })
+        let cufile = match options.direct_io {
+            true => Some(
+                CuFile::open(device.context().driver())
+                    .map_err(|error| Unavailable::NoDirectReads { reason: error.to_string() })?,
+            ),
+            false => None,
+        };
+        Ok(Self { name: format!("cuda:{index}"), device, host, spare: Arc::default(), cufile })
     }
 
     /// Whether blocks of a layout are decoded by kernels, or why the host decompresses them. Asks no device.
@@ -177,6 +188,7 @@ impl Engine for CudaEngine {
             claims,
             context: context.clone(),
             plan,
+            cufile: self.cufile,
         };
         let work = move || {
             let result = run.run();

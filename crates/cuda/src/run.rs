@@ -6,6 +6,7 @@
 
 use crate::back;
 use crate::batch::{Batch, Item, Route};
+use crate::cufile::CuFile;
 use crate::device::Device;
 use crate::driver::DriverError;
 use crate::host::Leftover;
@@ -18,7 +19,7 @@ use crate::tables::Launches;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use strile_engine::{
-    Claim, Context, DecodeJob, Encoded, Engine, EngineError, LocatedFault, Report, StageTimes,
+    Claim, Context, DecodeJob, Encoded, Engine, EngineError, LocatedFault, ReadAt, Report, StageTimes,
 };
 
 /// Threads that read for one job: as many as fill the bus from a page cache.
@@ -65,6 +66,8 @@ pub(crate) struct Run {
     pub(crate) claims: BTreeMap<u32, Arc<Claim>>,
     pub(crate) context: Context,
     pub(crate) plan: Plan,
+    /// Reads files by itself, where that was asked for.
+    pub(crate) cufile: Option<&'static CuFile>,
 }
 
 /// A batch whose work is queued.
@@ -148,6 +151,15 @@ impl Run {
         })
     }
 
+    /// Sources that cuFile reads, where it was asked for and all of them are files.
+    fn direct(&self, sources: &[Arc<dyn ReadAt>]) -> Result<Option<HostBytes>, Stop> {
+        let Some(cufile) = self.cufile else { return Ok(None) };
+        HostBytes::direct(cufile, sources).map_err(|error| {
+            let device = format!("cuda:{}", self.device.facts().index);
+            EngineError::Device { device, problem: error.to_string() }.into()
+        })
+    }
+
     /// Decodes what the device can, and adds to `left` what it would not take.
     fn on_device(
         &self,
@@ -158,7 +170,10 @@ impl Run {
     ) -> Result<(), Stop> {
         let bytes = match &self.encoded {
             Encoded::Staged(arena) => HostBytes::Staged(Arc::clone(arena)),
-            Encoded::Pulled(sources) => HostBytes::Pulled(sources.clone()),
+            Encoded::Pulled(sources) => match self.direct(sources)? {
+                Some(direct) => direct,
+                None => HostBytes::Pulled(sources.clone()),
+            },
             Encoded::Device(_) => return self.launch_all(lane, memory, None, tally, left),
         };
         let feed = Feed::new(bytes, &self.plan.batches, SLAB_LEN);
@@ -205,6 +220,11 @@ impl Run {
             let arenas = self.plan.arenas(flight);
             let arrived = match feed {
                 Some(feed) => {
+                    if feed.is_direct() {
+                        // cuFile writes ranges and nothing between them, and knows no streams.
+                        memory.fill(&lane.copies, arenas.encoded, batch.size.encoded, 0)?;
+                        lane.copies.synchronize()?;
+                    }
                     feed.open(arenas.encoded);
                     feed.arrived(index)?.ok_or(EngineError::Cancelled)?
                 }

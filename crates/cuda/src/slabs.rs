@@ -6,10 +6,12 @@
 //! blocks are left to the host, which says what is wrong with each.
 
 use crate::batch::{Batch, Read};
+use crate::cufile::{CuFile, CuFileError, DeviceFile};
 use crate::device::Device;
 use crate::driver::DriverError;
 use crate::memory::DeviceBuffer;
 use crate::stream::{Event, Stream};
+use std::fs::File;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,9 +22,24 @@ use strile_engine::{Arena, Cancel, ReadAt};
 pub(crate) enum HostBytes {
     Staged(Arc<Arena>),
     Pulled(Vec<Arc<dyn ReadAt>>),
+    /// Files that cuFile reads into the arena itself, past the slabs.
+    Direct(Arc<Vec<DeviceFile>>),
 }
 
 impl HostBytes {
+    /// Files that cuFile can read, where all sources are files.
+    pub(crate) fn direct(
+        cufile: &'static CuFile,
+        sources: &[Arc<dyn ReadAt>],
+    ) -> Result<Option<Self>, CuFileError> {
+        let mut files = Vec::with_capacity(sources.len());
+        for source in sources {
+            let Some(Ok(file)) = source.file().map(File::try_clone) else { return Ok(None) };
+            files.push(cufile.register(file)?);
+        }
+        Ok(Some(Self::Direct(Arc::new(files))))
+    }
+
     fn read(&self, source: u32, offset: u64, into: &mut [u8]) -> io::Result<()> {
         match self {
             Self::Staged(arena) => {
@@ -35,6 +52,7 @@ impl HostBytes {
                 let source = sources.get(source as usize).ok_or(io::ErrorKind::NotFound)?;
                 source.read_into(offset, into)
             }
+            Self::Direct(_) => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 }
@@ -148,6 +166,11 @@ impl Feed {
         Self { bytes, pieces: all, state: Mutex::new(state), changed: Condvar::new() }
     }
 
+    /// Whether cuFile reads them.
+    pub(crate) fn is_direct(&self) -> bool {
+        matches!(self.bytes, HostBytes::Direct(_))
+    }
+
     /// How many pieces there are.
     pub(crate) fn len(&self) -> usize {
         self.pieces.len()
@@ -228,6 +251,12 @@ impl Feed {
     ) -> Result<(), DriverError> {
         let _bound = device.bind()?;
         while let Some((piece, arena)) = self.take(cancel) {
+            if let HostBytes::Direct(files) = &self.bytes {
+                let start = Instant::now();
+                let failed = direct(files, piece, memory, arena);
+                self.done(piece, start.elapsed(), failed);
+                continue;
+            }
             let Some(mut slab) = device.ring().take(cancel)? else {
                 self.stop();
                 return Ok(());
@@ -239,18 +268,23 @@ impl Feed {
                 self.note_beginning(piece.batch, copies)?;
                 slab.send(copies, 0..used, memory, arena + piece.at)?;
             }
-            let mut state = self.lock();
-            state.reading += reading;
-            if let Some(of_batch) = state.failed.get_mut(piece.batch) {
-                of_batch.extend(failed);
-            }
-            if let Some(left) = state.left.get_mut(piece.batch) {
-                *left = left.saturating_sub(1);
-            }
-            drop(state);
-            self.changed.notify_all();
+            self.done(piece, reading, failed);
         }
         Ok(())
+    }
+
+    /// A piece is on its way, but for what could not be read.
+    fn done(&self, piece: &Piece, reading: Duration, failed: Vec<Gap>) {
+        let mut state = self.lock();
+        state.reading += reading;
+        if let Some(of_batch) = state.failed.get_mut(piece.batch) {
+            of_batch.extend(failed);
+        }
+        if let Some(left) = state.left.get_mut(piece.batch) {
+            *left = left.saturating_sub(1);
+        }
+        drop(state);
+        self.changed.notify_all();
     }
 
     /// Before the first copy of a batch.
@@ -290,6 +324,21 @@ impl Feed {
         }
         (piece.len, failed)
     }
+}
+
+/// Reads a piece into the arena at `arena` by cuFile; what could not be read. The slack was zeroed before.
+fn direct(files: &[DeviceFile], piece: &Piece, memory: &DeviceBuffer, arena: u64) -> Vec<Gap> {
+    let read = |part: &&Part| {
+        let Some(file) = files.get(part.source as usize) else { return false };
+        let to = arena + piece.at + part.at as u64;
+        file.read(part.offset, memory, to, part.len).is_ok_and(|read| read == part.len)
+    };
+    let gap = |part: &Part| Gap {
+        source: part.source,
+        start: part.offset,
+        end: part.offset.saturating_add(part.len as u64),
+    };
+    piece.parts.iter().filter(|part| !read(part)).map(gap).collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,13 @@
 //! copy a slab, waits that do not grow with the blocks; and what it makes of failures.
 //!
 //! The recording needs the stand-in; what is only about pixels runs on a device as well.
-#![allow(clippy::cast_possible_truncation, reason = "numbers made here")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "code of tests: it fails by panicking, and knows its numbers"
+)]
 
 mod on_any;
 
@@ -16,16 +22,22 @@ use strile_engine::{Context, Encoded, Engine, EngineError, FaultKind, Output, Re
 use strile_tiff::Compression as C;
 
 /// The stand-in for one test at a time; `None` on a device.
+fn alone() -> Option<Alone> {
+    (!on_a_device()).then(|| StandIn::load().unwrap().alone())
+}
+
+/// The same, for tests that are about its records.
 fn standin() -> Option<Alone> {
-    if on_a_device() {
+    let standin = alone();
+    if standin.is_none() {
         eprintln!("left out: a device is required, and this looks at the calls of the stand-in");
-        return None;
     }
-    Some(StandIn::load().unwrap().alone())
+    standin
 }
 
 fn open(limit: Option<u64>) -> CudaEngine {
-    CudaEngine::open(0, Arc::new(CpuEngine::new()), CudaOptions { memory_limit: limit }).unwrap()
+    CudaEngine::open(0, Arc::new(CpuEngine::new()), CudaOptions { memory_limit: limit, direct_io: false })
+        .unwrap()
 }
 
 fn count(calls: &[Call], name: &str) -> usize {
@@ -98,6 +110,7 @@ fn a_read_that_does_not_fit_fails_before_the_first_allocation() {
 
 #[test]
 fn a_short_read_names_its_block() {
+    let _alone = alone();
     let engine = engine().unwrap();
     let picture = Picture::new(C::Zstd, 6);
     let cut = picture.bytes.len() - 3;
@@ -114,6 +127,7 @@ fn a_short_read_names_its_block() {
 
 #[test]
 fn what_a_kernel_refuses_the_host_decides() {
+    let _alone = alone();
     let engine = engine().unwrap();
     for compression in [C::PackBits, C::Lzw, C::Deflate, C::Zstd, C::Lz4] {
         let mut picture = Picture::new(compression, 8);
@@ -163,6 +177,56 @@ fn failures_of_the_driver_are_errors_and_leave_the_output_free() {
 }
 
 #[test]
+fn files_read_by_cufile_give_the_same_pixels() {
+    // On a device only where the library is installed: its compatibility mode needs no more.
+    let host = || Arc::new(CpuEngine::new());
+    let standin = alone();
+    let options = CudaOptions { memory_limit: None, direct_io: true };
+    let engine = match CudaEngine::open(0, host(), options) {
+        Ok(engine) => engine,
+        Err(reason) if standin.is_none() => return eprintln!("left out: {reason}"),
+        Err(reason) => panic!("{reason}"),
+    };
+    let picture = Picture::new(C::Deflate, 12);
+    let path = std::env::temp_dir().join(format!("strile-direct-{}", std::process::id()));
+    std::fs::write(&path, &picture.bytes).unwrap();
+    let file = |len: usize| {
+        std::fs::write(&path, &picture.bytes[..len]).unwrap();
+        let file: Arc<dyn ReadAt> = Arc::new(Disk(std::fs::File::open(&path).unwrap()));
+        Encoded::Pulled(vec![file])
+    };
+    let output = picture.poisoned();
+    assert_eq!(run(&engine, &picture, file(picture.bytes.len()), &output).faults, []);
+    assert!(output.into_vec().unwrap() == picture.pixels);
+    if let Some(standin) = &standin {
+        let calls = standin.calls();
+        assert_eq!(count(&calls, "!"), 0, "misuse");
+        assert!(count(&calls, "cuFileRead") > 0);
+        assert_eq!(count(&calls, "cuMemcpyHtoDAsync_v2"), 1, "the tables alone");
+    }
+    let output = picture.poisoned();
+    let report = run(&engine, &picture, file(picture.bytes.len() - 1), &output);
+    let [fault] = report.faults.as_slice() else { panic!("{:?}", report.faults) };
+    assert_eq!((fault.address.row, fault.fault.kind), (11, FaultKind::Unreadable));
+    std::fs::remove_file(&path).unwrap();
+}
+
+/// A file as a source.
+struct Disk(std::fs::File);
+
+impl ReadAt for Disk {
+    fn read_at<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> std::io::Result<&'a [u8]> {
+        scratch.resize(span.len as usize, 0);
+        std::os::unix::fs::FileExt::read_exact_at(&self.0, scratch, span.offset)?;
+        Ok(scratch)
+    }
+
+    fn file(&self) -> Option<&std::fs::File> {
+        Some(&self.0)
+    }
+}
+
+#[test]
 fn nothing_stays_allocated() {
     let Some(standin) = standin() else { return };
     let before = standin.allocated();
@@ -178,6 +242,7 @@ fn nothing_stays_allocated() {
 
 #[test]
 fn encoded_bytes_on_the_device_decode_there_and_come_back_at_once() {
+    let _alone = alone();
     let engine = engine().unwrap();
     let context = Context::default();
     for compression in [C::None, C::Lzw, C::Deflate] {
@@ -206,6 +271,7 @@ fn encoded_bytes_on_the_device_decode_there_and_come_back_at_once() {
 
 #[test]
 fn blocks_come_back_whatever_their_number_and_size() {
+    let standin = alone();
     let engine = engine().unwrap();
     let context = Context::default();
     let data: Vec<u8> = (0..40_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
@@ -225,7 +291,8 @@ fn blocks_come_back_whatever_their_number_and_size() {
             );
         }
     }
-    let Some(standin) = standin() else { return };
+    let Some(standin) = standin else { return };
+    standin.calls();
     engine.back_to_host(&bytes, &[span(0, 9), span(100, 9), span(300, 9)], &context).unwrap();
     let calls = standin.calls();
     assert_eq!(count(&calls, "cuMemcpyDtoHAsync_v2"), 1, "one copy");

@@ -1,6 +1,7 @@
 //! Where an engine finds the encoded bytes of a job.
 
 use crate::{Arena, DecodeJob, DeviceBytes, EngineError, Span};
+use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
@@ -20,6 +21,11 @@ pub trait ReadAt: Send + Sync {
         }
         into.copy_from_slice(bytes);
         Ok(())
+    }
+
+    /// The file behind it, for engines that read files by themselves; `None` where there is none.
+    fn file(&self) -> Option<&File> {
+        None
     }
 }
 

@@ -47,11 +47,17 @@ pub enum Unavailable {
         /// Its compute capability.
         capability: (u32, u32),
     },
+    /// Files were to be read by cuFile, which cannot.
+    #[error("{reason}; leave direct reads off, or install cuFile (GPUDirect Storage)")]
+    NoDirectReads {
+        /// Why not.
+        reason: String,
+    },
     /// CUDA does not survive a fork.
     #[error("{FORKED}")]
     Forked,
     /// A call failed that works on a sound machine.
-    #[error("the NVIDIA driver does not work here: `{call}` failed with {error}")]
+    #[error("the NVIDIA driver does not work here: `{call}`: {error}; see whether `nvidia-smi` works")]
     Failed {
         /// The driver's function.
         call: &'static str,
@@ -167,7 +173,7 @@ mod tests {
             ),
             (
                 failed.into(),
-                "the NVIDIA driver does not work here: `cuInit` failed with CUDA_ERROR_UNKNOWN (999)",
+                "the NVIDIA driver does not work here: `cuInit`: CUDA_ERROR_UNKNOWN (999); see whether `nvidia-smi` works",
             ),
         ];
         for (unavailable, sentence) in sentences {

@@ -1,4 +1,10 @@
 //! Small pictures in encoded blocks, and the jobs that decode them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "code of tests: it fails by panicking, and knows its numbers"
+)]
 
 use std::sync::Arc;
 use strile_cpu::CpuEngine;

@@ -87,6 +87,10 @@ impl ReadAt for LocalFile {
     fn read_into(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
         self.0.read_exact_at(into, offset)
     }
+
+    fn file(&self) -> Option<&File> {
+        Some(&self.0)
+    }
 }
 
 /// Reading by position, under one name on every system.
