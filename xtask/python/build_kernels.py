@@ -85,7 +85,7 @@ class Nvrtc:
         self.check(getattr(self.library, f"nvrtcGet{what}")(program, buffer))
         return buffer.value
 
-    def ptx(self, module, sources):
+    def ptx(self, sources):
         """PTX of a module, and the compiler's warnings."""
         (name, source), *headers = sources.items()
 
@@ -148,7 +148,7 @@ def entries_of(said):
 def compile_module(nvrtc, module, folder):
     """Writes one module's files; its part of the manifest."""
     sources = sources_of(module)
-    text, warnings = nvrtc.ptx(module, sources)
+    text, warnings = nvrtc.ptx(sources)
     for line in warnings.splitlines():
         print(f"{module}: {line}")
     ptx = folder / f"{module}.ptx"

@@ -2,7 +2,7 @@
 //!
 //! The generated bindings of cudarc give types and signatures only. Its functions are never called: they panic where
 //! a library or a symbol is missing, and they turn the result into an enum that a newer driver's codes do not fit.
-//! [`calls`] holds pointers of our own to the same functions, all looked up before the first is called.
+//! `calls` holds pointers of our own to the same functions, all looked up before the first is called.
 //!
 //! The library is `libcuda.so.1`, which the driver installs, by the dynamic loader's own search (a library of that
 //! name which the process has loaded already is taken), then the other names cudarc knows.
@@ -155,3 +155,18 @@ pub(crate) struct Handle<T>(pub(crate) *mut T);
 unsafe impl<T> Send for Handle<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for Handle<T> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_list_above_is_what_is_called() {
+        let text = include_str!("driver.rs");
+        let list = text.split("```").nth(1).unwrap().trim_start_matches("text");
+        let told: BTreeSet<&str> = list.split_whitespace().filter(|word| *word != "//!").collect();
+        let called = CALLS.iter().copied().chain(["cuDriverGetVersion", "cuGetErrorName"]).collect();
+        assert_eq!(told, called);
+    }
+}
