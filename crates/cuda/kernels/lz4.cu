@@ -4,6 +4,7 @@
 // Left to the host by a fault: frames with checksums of blocks or of the content, with a dictionary, or followed by
 // other bytes; everything that is not plainly right. The checksum of a frame's header is checked.
 #include "abi.h"
+#include "copy.cuh"
 #include "sequences.cuh"
 
 static const u32 FRAME_MAGIC = 0x184D2204u;
@@ -37,7 +38,7 @@ DEVICE u32 long_length(Walk& w) {
 }
 
 // Fills up to 32 sequences; ends early at the end of the LZ4 block or at a fault.
-DEVICE void walk_tokens(Walk& w, Sequences& s) {
+DEVICE void walk_tokens(Walk& w, Sequences<32>& s) {
   u32 k = 0;
   while (k < 32 && !w.ended) {
     if (w.at >= w.stop) {
@@ -122,7 +123,8 @@ DEVICE Frame frame_header(const u8* src, u32 src_len, u32 dst_len) {
 
 // Decodes the LZ4 block [at, stop) behind `output` bytes; the position of the output after it, or 0 for a fault. All
 // lanes call it and all get the same answer.
-DEVICE u32 decode_block(Sequences& s, const u8* src, u8* dst, Walk w, u32 lane) {
+DEVICE u32 decode_block(Sequences<32>& s, const u8* src, u8* dst, Walk w, u32 lane) {
+  u32 turn = 0;
   for (;;) {
     const u32 before = w.output;
     if (lane == 0) walk_tokens(w, s);
@@ -132,12 +134,12 @@ DEVICE u32 decode_block(Sequences& s, const u8* src, u8* dst, Walk w, u32 lane) 
     const bool fault = __shfl_sync(WARP, (u32)w.fault, 0) != 0;
     w.ended = __shfl_sync(WARP, (u32)w.ended, 0) != 0;
     if (fault) return 0;
-    execute_sequences(s, dst, Literals{src, WARP}, before, lane);
+    execute_sequences(s, dst, Literals{src, WARP}, before, turn, lane);
     if (w.ended) return w.output;
   }
 }
 
-DEVICE u32 decode_frame(Sequences& s, const u8* src, u32 src_len, u8* dst, u32 dst_len, u32 lane) {
+DEVICE u32 decode_frame(Sequences<32>& s, const u8* src, u32 src_len, u8* dst, u32 dst_len, u32 lane) {
   const Frame frame = frame_header(src, src_len, dst_len);
   if (!frame.plain) return FAULT_CORRUPT;
   u32 at = frame.body, output = 0;
@@ -150,8 +152,7 @@ DEVICE u32 decode_frame(Sequences& s, const u8* src, u32 src_len, u8* dst, u32 d
     if (size > src_len - at) return FAULT_INPUT_TRUNCATED;
     if (word != size) {
       if (size > dst_len - output) return FAULT_OUTPUT_SURPLUS;
-      for (u32 i = lane; i < size; i += 32) dst[output + i] = src[at + i];
-      __syncwarp();
+      copy_bytes<32>(dst + output, src + at, size, lane);
       output += size;
     } else {
       const u32 limit = dst_len - output < frame.block_most ? dst_len : output + frame.block_most;
@@ -168,7 +169,7 @@ DEVICE u32 decode_frame(Sequences& s, const u8* src, u32 src_len, u8* dst, u32 d
 }
 
 KERNEL(lz4, 32, DecodeArgs) {
-  SHARED(Sequences, sequences);
+  SHARED(Sequences<32>, sequences);
   const u32 lane = threadIdx.x;
   const DecodeBlock block = args.blocks[blockIdx.x];
   const u8* src = args.encoded + block.src;

@@ -1,18 +1,17 @@
-// Executes LZ sequences (literals, then a match) by one warp, 32 at a time: for LZ4 and ZSTD.
+// Executes LZ sequences (literals, then a match) by a group, one a thread: for LZ4 and ZSTD.
 //
-// The output is written in steps of 512 bytes, four words of adjacent bytes a lane. A byte is a literal or a copy of an
-// earlier byte. A copy from before the step is a load; a copy from inside it is chased to what its source is itself a
-// copy of, every lane at once and doubling the distance each round, so that runs cost no more than nine rounds and no
-// byte is read before it was written.
+// The output is written in steps of 16 bytes a thread, four words of adjacent bytes each. A byte is a literal or a copy of
+// an earlier byte. A copy from before the step is a load; a copy from inside it is chased to what its source is itself a
+// copy of, all threads at once and doubling the distance each round, so that the longest run costs as many rounds as the
+// step's size has bits and no byte is read before it was written.
 //
 // The caller guarantees, for every sequence: 1 <= offset <= start of the match, literals inside their buffer, the end of
 // the last one inside the output, three bytes at least in each but the last. Nothing here checks a size.
 #pragma once
-#include "device.h"
+#include "group.cuh"
 
 static const u32 WARP = 0xFFFFFFFFu;
-static const u32 LANE_WORDS = 4;
-static const u32 STEP_BYTES = 128 * LANE_WORDS;
+static const u32 THREAD_WORDS = 4;
 // In the source of a byte: an index of a literal, else a position of the output. Both are below 2^30.
 static const u32 LITERAL = 0x80000000u;
 
@@ -23,11 +22,13 @@ struct alignas(16) Sequence {
   u32 offset;   // distance back of the match
 };
 
-// One for each warp, in shared memory. Entries after the last sequence have the same end as it.
+// In shared memory. Entries after the last sequence have the same end as it.
+template <u32 THREADS>
 struct Sequences {
-  Sequence each[32];
-  u32 end[32];  // those of `each`, ascending, to be searched
-  u32 source[STEP_BYTES];
+  Sequence each[THREADS];
+  u32 end[THREADS];  // those of `each`, ascending, to be searched
+  u32 source[4 * THREAD_WORDS * THREADS];
+  Votes votes;
 };
 
 // Where literals come from: a byte each, or the same byte for all of them (mask 0).
@@ -36,32 +37,35 @@ struct Literals {
   u32 mask;
 };
 
-DEVICE void put_sequence(Sequences& s, u32 k, Sequence sequence) {
+template <u32 THREADS>
+DEVICE void put_sequence(Sequences<THREADS>& s, u32 k, Sequence sequence) {
   s.each[k] = sequence;
   s.end[k] = sequence.end;
 }
 
-// Writes the output from `at` to the end of the last sequence. All 32 lanes call it, after a __syncwarp that follows the
-// filling of `s`; it ends with one.
-DEVICE void execute_sequences(Sequences& s, u8* dst, Literals literals, u32 at, u32 lane) {
-  const u32 end = s.end[31];
-  for (u32 base = at & ~3u; base < end; base += STEP_BYTES) {
+// Writes the output from `at` to the end of the last sequence. All threads call it, after a group_sync that follows the
+// filling of `s`; it ends with one. `turn` counts the votes.
+template <u32 THREADS>
+DEVICE void execute_sequences(Sequences<THREADS>& s, u8* dst, Literals literals, u32 at, u32& turn,
+                              u32 thread) {
+  const u32 end = s.end[THREADS - 1];
+  for (u32 base = at & ~3u; base < end; base += 4 * THREAD_WORDS * THREADS) {
     const u32 unwritten = max(base, at);
     // The first sequence that ends after a word's first byte that counts.
-    u32 k[LANE_WORDS];
-    for (u32 w = 0; w < LANE_WORDS; ++w) k[w] = 0;
-    for (u32 step = 16; step != 0; step >>= 1) {
-      for (u32 w = 0; w < LANE_WORDS; ++w) {
-        const u32 sought = min(max(base + 128 * w + 4 * lane, at), end - 1);
+    u32 k[THREAD_WORDS];
+    for (u32 w = 0; w < THREAD_WORDS; ++w) k[w] = 0;
+    for (u32 step = THREADS / 2; step != 0; step >>= 1) {
+      for (u32 w = 0; w < THREAD_WORDS; ++w) {
+        const u32 sought = min(max(base + 4 * (THREADS * w + thread), at), end - 1);
         if (s.end[k[w] + step - 1] <= sought) k[w] += step;
       }
     }
-    u32 source[LANE_WORDS][4];
+    u32 source[THREAD_WORDS][4];
     bool chase = false;
-    for (u32 w = 0; w < LANE_WORDS; ++w) {
-      const u32 first = base + 128 * w + 4 * lane;
+    for (u32 w = 0; w < THREAD_WORDS; ++w) {
+      const u32 first = base + 4 * (THREADS * w + thread);
       // Four bytes belong to two sequences at most, since the second has three or nothing follows it.
-      const Sequence one = s.each[k[w]], two = s.each[min(k[w] + 1, 31u)];
+      const Sequence one = s.each[k[w]], two = s.each[min(k[w] + 1, THREADS - 1)];
       for (u32 j = 0; j < 4; ++j) {
         const u32 p = first + j;
         const bool other = p >= one.end;
@@ -71,36 +75,35 @@ DEVICE void execute_sequences(Sequences& s, u8* dst, Literals literals, u32 at, 
         chase |= source[w][j] < LITERAL && source[w][j] >= unwritten;
       }
     }
-    if (__any_sync(WARP, chase)) {
+    if (group_any<THREADS>(s.votes, turn, chase, thread)) {
       for (;;) {
-        for (u32 w = 0; w < LANE_WORDS; ++w) {
-          for (u32 j = 0; j < 4; ++j) s.source[128 * w + 4 * lane + j] = source[w][j];
+        for (u32 w = 0; w < THREAD_WORDS; ++w) {
+          for (u32 j = 0; j < 4; ++j) s.source[4 * (THREADS * w + thread) + j] = source[w][j];
         }
-        __syncwarp();
+        group_sync<THREADS>();
         bool more = false;
-        for (u32 w = 0; w < LANE_WORDS; ++w) {
+        for (u32 w = 0; w < THREAD_WORDS; ++w) {
           for (u32 j = 0; j < 4; ++j) {
             u32& from = source[w][j];
             if (from < LITERAL && from >= unwritten) from = s.source[from - base];
             more |= from < LITERAL && from >= unwritten;
           }
         }
-        __syncwarp();
-        if (!__any_sync(WARP, more)) break;
+        if (!group_any<THREADS>(s.votes, turn, more, thread)) break;
       }
     }
-    u32 words[LANE_WORDS];
-    for (u32 w = 0; w < LANE_WORDS; ++w) {
+    u32 words[THREAD_WORDS];
+    for (u32 w = 0; w < THREAD_WORDS; ++w) {
       words[w] = 0;
       for (u32 j = 0; j < 4; ++j) {
-        const u32 p = base + 128 * w + 4 * lane + j, from = source[w][j];
+        const u32 p = base + 4 * (THREADS * w + thread) + j, from = source[w][j];
         if (p < at || p >= end) continue;
         const u8* byte = from >= LITERAL ? literals.bytes + (from & ~LITERAL & literals.mask) : dst + from;
         words[w] |= (u32)*byte << 8 * j;
       }
     }
-    for (u32 w = 0; w < LANE_WORDS; ++w) {
-      const u32 first = base + 128 * w + 4 * lane;
+    for (u32 w = 0; w < THREAD_WORDS; ++w) {
+      const u32 first = base + 4 * (THREADS * w + thread);
       if (first >= at && first + 4 <= end) {
         *(u32*)(dst + first) = words[w];
       } else {
@@ -109,6 +112,6 @@ DEVICE void execute_sequences(Sequences& s, u8* dst, Literals literals, u32 at, 
         }
       }
     }
-    __syncwarp();
+    group_sync<THREADS>();
   }
 }

@@ -1,5 +1,5 @@
 // ZSTD, three passes. `zstd_scan`: a lane a tile finds its blocks. `zstd_entropy`: warps decode literals and sequences,
-// all blocks of a tile at once. `zstd_execute`: a warp a tile writes the output.
+// all blocks of a tile at once. `zstd_execute`: a CUDA block a tile writes the output.
 #include "zstd_execute.cuh"
 #include "zstd_literals.cuh"
 #include "zstd_scan.cuh"
@@ -64,12 +64,12 @@ KERNEL(zstd_entropy, 64, DecodeArgs) {
   }
 }
 
-KERNEL(zstd_execute, 32, DecodeArgs) {
-  SHARED(Sequences, sequences);
+KERNEL(zstd_execute, 128, DecodeArgs) {
+  SHARED(ZstdExecution, execution);
   const DecodeBlock entry = args.blocks[blockIdx.x];
   const u8* src = args.encoded + entry.src;
   const u8* scratch = args.scratch + entry.scratch;
   u8* dst = args.decoded + entry.dst;
-  const u32 fault = zstd_execute_tile(sequences, src, dst, entry.dst_len, scratch, threadIdx.x);
+  const u32 fault = zstd_execute_tile(execution, src, dst, entry.dst_len, scratch, threadIdx.x);
   if (threadIdx.x == 0) args.statuses[entry.status] = fault;
 }
