@@ -23,6 +23,7 @@
 // bits of a token past the last, and the two words that are read ahead.
 #define MOST_SPAN 768u
 #define BATCH_WORDS (MOST_SPAN + 12)
+#define LANE_LINES ((BATCH_WORDS / 4 + 31) / 32)  // of 16 bytes, that a lane brings
 
 // Where the first lane that failed is not below this, the batch ends before it: to decode the lanes from
 // there again in the next batch costs less than a whole sub-sequence once more.
@@ -150,7 +151,16 @@ DEVICE u32 walk_batch(const Stream& in, const WalkMemory& memory, Line* lines, u
   const Line* stored = (const Line*)in.words + (in.bit >> 7);
   u32 from = (u32)in.bit & 127;
   u32 need = (min(from + 32 * pace.span, end) + 128 + 127) / 128;
-  for (u32 i = lane; i < need; i += 32) lines[i] = *(stored + i);
+  // All loads before the first store: they are waited for once.
+  Line loaded[LANE_LINES];
+#pragma unroll
+  for (u32 i = 0; i < LANE_LINES; ++i) {
+    if (i * 32 + lane < need) loaded[i] = stored[i * 32 + lane];
+  }
+#pragma unroll
+  for (u32 i = 0; i < LANE_LINES; ++i) {
+    if (i * 32 + lane < need) lines[i * 32 + lane] = loaded[i];
+  }
   __syncwarp();
 
   u32 begin = from + lane * pace.span, until = min(begin + pace.span, end);
