@@ -72,7 +72,7 @@ pub fn run(workspace: &Workspace) -> Result<(), Failure> {
     }
     let mut tar = Command::new("tar");
     // Programs hold much of the same code: a large window finds it, and the filter makes its jumps alike.
-    tar.arg("-I").arg("xz --x86 --lzma2=preset=4,dict=128MiB").arg("-cf").arg(carry.join("programs.tar.xz"));
+    tar.arg("-I").arg("xz --x86 --lzma2=preset=2,dict=128MiB").arg("-cf").arg(carry.join("programs.tar.xz"));
     process::show(tar.arg("-C").arg(&carry).args(["bin", "tests"]))?;
     wheel(workspace, &carry)?;
     corpus(workspace, &carry)?;
