@@ -108,7 +108,7 @@ fn decodes_what_libtiff_wrote() {
         970f94c1ea755b8db62b69b2d86b817b806eeb699bdb6c365ac056f78fbae270b3fc0e3ef789bae66779410ee7742011f07842212f\
         27942413f47a42614f67b42815f87c42a16fa7d42c17f1787bdddf57a7ccf2be4f8bdcf682f02c0c0b82c808";
     let src = (0..HEX.len() / 2).map(|i| u8::from_str_radix(&HEX[2 * i..2 * i + 2], 16).unwrap()).collect();
-    let data: Vec<u8> = (0..900).map(|i| ((i / 50) ^ (i % 50 / 7)) as u8).collect();
+    let data: Vec<u8> = (0..900_u32).map(|i| ((i / 50) ^ (i % 50 / 7)) as u8).collect();
     LZW.must_give(&[Stream { src, len: data.len() }], &[data]);
 }
 
