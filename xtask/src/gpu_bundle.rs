@@ -23,8 +23,11 @@ const LIMIT: u64 = 60 * MIB;
 /// The most that the packed corpus may take of it.
 const CORPUS_LIMIT: u64 = 21 * MIB;
 
-/// Programs: package, kind of target, name. Built for release.
-const PROGRAMS: [(&str, &str, &str); 4] = [
+/// Package, kind of target, name.
+type Target<'a> = (&'a str, &'a str, &'a str);
+
+/// Programs, built for release.
+const PROGRAMS: [Target<'static>; 4] = [
     ("strile-cli", "bin", "strile"),
     ("strile", "example", "device_check"),
     ("strile-cuda", "example", "gather_bench"),
@@ -56,18 +59,20 @@ pub fn run(workspace: &Workspace) -> Result<(), Failure> {
         }
         fs::create_dir_all(&folder).map_err(|e| failed(&folder, &e))?;
     }
-    for (package, kind, name) in PROGRAMS {
-        if targets(workspace, package, kind).any(|(found, _)| found == name) {
-            let built = build(workspace, &["build", "--release"], (package, kind, name))?;
-            strip(&built, &carry.join("bin").join(name))?;
-        } else {
-            println!("left out: {package} has no {kind} `{name}`");
-        }
+    let (present, absent): (Vec<Target>, Vec<Target>) =
+        PROGRAMS.into_iter().partition(|(p, k, n)| targets(workspace, p, k).any(|(found, _)| found == *n));
+    for (package, kind, name) in absent {
+        println!("left out: {package} has no {kind} `{name}`");
+    }
+    // In one go: what they share is then compiled once, with the same features.
+    for (name, built) in build(workspace, &["build", "--release"], &present)? {
+        strip(&built, &carry.join("bin").join(name))?;
     }
     for package in TESTED {
         for name in tests_for_a_device(workspace, package) {
-            let built = build(workspace, &["test", "--no-run"], (package, "test", &name))?;
-            strip(&built, &carry.join("tests").join(format!("{package}-{name}")))?;
+            for (_, built) in build(workspace, &["test", "--no-run"], &[(package, "test", &name)])? {
+                strip(&built, &carry.join("tests").join(format!("{package}-{name}")))?;
+            }
         }
     }
     let mut tar = Command::new("tar");
@@ -114,22 +119,31 @@ fn tests_for_a_device(workspace: &Workspace, package: &str) -> Vec<String> {
     tests.map(|(name, _)| name.to_owned()).collect()
 }
 
-/// Builds one target and says where cargo put it.
-fn build(workspace: &Workspace, words: &[&str], target: (&str, &str, &str)) -> Result<PathBuf, Failure> {
-    let (package, kind, name) = target;
-    eprintln!("$ cargo {} --package {package} --{kind} {name}", words.join(" "));
+/// Builds targets and says where cargo put each.
+fn build<'a>(
+    workspace: &Workspace,
+    words: &[&str],
+    targets: &[Target<'a>],
+) -> Result<Vec<(&'a str, PathBuf)>, Failure> {
     let mut cargo = process::cargo(&workspace.root);
-    cargo.args(words).args(["--package", package, &format!("--{kind}"), name]);
-    cargo.arg("--message-format=json-render-diagnostics");
-    let output = cargo
-        .stderr(std::process::Stdio::inherit())
-        .output()
-        .map_err(|e| Failure::new(format!("cargo did not start: {e}")))?;
-    if !output.status.success() {
-        return Err(Failure::new(format!("{package}: `{name}` does not build")));
+    cargo.args(words);
+    for (package, kind, name) in targets {
+        cargo.args(["--package", package, &format!("--{kind}"), name]);
     }
-    executable(&String::from_utf8_lossy(&output.stdout), name)
-        .ok_or_else(|| Failure::new(format!("cargo names no executable for `{name}`")))
+    cargo.arg("--message-format=json-render-diagnostics").stderr(std::process::Stdio::inherit());
+    let named = targets.iter().map(|(_, _, name)| *name).collect::<Vec<_>>().join(", ");
+    eprintln!("$ cargo {} for {named}", words.join(" "));
+    let output = cargo.output().map_err(|e| Failure::new(format!("cargo did not start: {e}")))?;
+    if !output.status.success() {
+        return Err(Failure::new(format!("{named}: does not build")));
+    }
+    let messages = String::from_utf8_lossy(&output.stdout);
+    let found = targets.iter().map(|(_, _, name)| {
+        let path = executable(&messages, name);
+        path.map(|path| (*name, path))
+            .ok_or_else(|| Failure::new(format!("cargo names no executable for `{name}`")))
+    });
+    found.collect()
 }
 
 /// The path of a target's executable, out of cargo's messages.
