@@ -9,7 +9,7 @@
 #include "lz_copy.cuh"
 
 #define DEFLATE_THREADS 64
-#define LISTS (32 * LIST_SLOTS)
+#define LISTS (32 * LIST_STRIDE)
 
 enum BatchKind : u32 { BATCH_LISTS, BATCH_STORED };
 
@@ -102,7 +102,7 @@ DEVICE u32 make_batch(Decoder& decoder, DeflateShared& shared, u16* lists, Batch
     decoder.tables = type == 1 ? TABLES_FIXED : TABLES_DYNAMIC;
     decoder.inside = true;
   }
-  u16* list = lists + lane * LIST_SLOTS;
+  u16* list = lists + lane * LIST_STRIDE;
   WalkMemory memory = {shared_address(shared.tables), shared_address(shared.bits), shared_address(list)};
   Pace pace;
   Walk mine;
@@ -161,7 +161,7 @@ DEVICE bool take_batch(Output& out, DeflateShared& shared, u32 side, const u8* w
   } else {
     u32 count = batch.lists;
     for (u32 i = 0; i < count && fault == FAULT_NONE; i += 2) {
-      const u16* lists = shared.lists[side] + i * LIST_SLOTS;
+      const u16* lists = shared.lists[side] + i * LIST_STRIDE;
       fault = append_lists(out, shared.queue, lists, batch.slots[i], batch.slots[i + 1], lane);
     }
   }

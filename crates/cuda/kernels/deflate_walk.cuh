@@ -17,11 +17,15 @@
 // Slots of a lane's list. Divisible by 4, so that the reader can take four at a time, and a step of the
 // reader, four slots a lane, takes a whole list.
 #define LIST_SLOTS 112u
+// Slots from one list to the next: an odd number of words, so that lanes that store at the same place of
+// their lists, as they do where codes are short, do not meet in one bank.
+#define LIST_STRIDE 114u
 #define ALL_LANES 0xFFFFFFFFu
 
-// The longest sub-sequence, and the words of a batch of them: up to 127 bits before the first, less than 64
-// bits of a token past the last, and the two words that are read ahead.
-#define MOST_SPAN 768u
+// The longest sub-sequence, for the same reason an odd number of words, and the words of a batch of them: up
+// to 127 bits before the first, less than 64 bits of a token past the last, and the two words that are read
+// ahead.
+#define MOST_SPAN 736u
 #define BATCH_WORDS (MOST_SPAN + 12)
 #define LANE_LINES ((BATCH_WORDS / 4 + 31) / 32)  // of 16 bytes, that a lane brings
 

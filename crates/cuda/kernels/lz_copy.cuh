@@ -213,7 +213,7 @@ DEVICE void place_literals(const Output& out, const Share& share, u32 position, 
 DEVICE u32 append_lists(Output& out, QueuedMatch* queue, const u16* lists, u32 slots0, u32 slots1, u32 lane) {
   Share first, second;
   load_share(first, lists, slots0, lane);
-  load_share(second, lists + LIST_SLOTS, slots1, lane);
+  load_share(second, lists + LIST_STRIDE, slots1, lane);
   if (!__any_sync(ALL_LANES, has_matches(first) || has_matches(second))) {
     if (slots0 + slots1 > out.len - out.head) return FAULT_OUTPUT_SURPLUS;
     place_literals(out, first, out.head, lane);
