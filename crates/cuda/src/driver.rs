@@ -19,7 +19,7 @@
 //! cuMemPoolCreate cuMemPoolDestroy cuMemPoolSetAttribute cuMemPoolTrimTo cuMemAllocFromPoolAsync cuMemFreeAsync
 //! cuMemHostAlloc cuMemFreeHost
 //! cuMemcpyHtoDAsync_v2 cuMemcpyDtoHAsync_v2 cuMemcpyDtoDAsync_v2 cuMemsetD8Async cuMemsetD32Async
-//! cuModuleLoadData cuModuleUnload cuModuleGetFunction cuFuncGetAttribute cuLaunchKernel
+//! cuModuleLoadData cuModuleUnload cuModuleGetFunction cuFuncGetAttribute cuFuncSetAttribute cuLaunchKernel
 //! ```
 //!
 //! Attributes asked of a device: compute capability major (75) and minor (76), multiprocessors (16). Of a function:

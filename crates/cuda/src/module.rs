@@ -9,7 +9,7 @@
 mod table;
 
 use crate::device::Context;
-use crate::driver::{DriverError, Handle};
+use crate::driver::{Driver, DriverError, Handle};
 use cudarc::driver::sys::{CUfunc_st, CUfunction, CUfunction_attribute as Attribute, CUmod_st, CUmodule};
 use std::collections::HashMap;
 use std::ffi::{CString, c_int};
@@ -107,12 +107,30 @@ impl Module {
                 let driver = self.context.driver();
                 // SAFETY: both live through the call, and the module is loaded.
                 unsafe { driver.cuModuleGetFunction(&raw mut handle, self.handle.0, name.as_ptr()) }?;
+                prefer_shared_memory(driver, handle)?;
                 functions.insert(entry, Handle(handle));
                 Handle(handle)
             }
         };
         Ok(Function { handle, module: Arc::clone(self) })
     }
+}
+
+/// Kernels with much shared memory want as many blocks on a multiprocessor as fit: all of its memory as shared memory
+/// rather than as cache.
+fn prefer_shared_memory(driver: &Driver, function: CUfunction) -> Result<(), DriverError> {
+    const MUCH: c_int = 8 << 10;
+    const ALL: c_int = 100;
+    let mut shared: c_int = 0;
+    let size = Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
+    // SAFETY: `shared` lives through the call, and the function's module is loaded.
+    unsafe { driver.cuFuncGetAttribute(&raw mut shared, size, function) }?;
+    if shared < MUCH {
+        return Ok(());
+    }
+    let carveout = Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+    // SAFETY: as above; the value is a number.
+    unsafe { driver.cuFuncSetAttribute(function, carveout, ALL) }
 }
 
 impl Drop for Module {

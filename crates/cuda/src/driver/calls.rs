@@ -95,6 +95,7 @@ calls! {
     cuModuleUnload(module: CUmodule);
     cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char);
     cuFuncGetAttribute(value: *mut c_int, attribute: CUfunction_attribute, function: CUfunction);
+    cuFuncSetAttribute(function: CUfunction, attribute: CUfunction_attribute, value: c_int);
     cuLaunchKernel(
         function: CUfunction,
         grid_x: c_uint, grid_y: c_uint, grid_z: c_uint,
