@@ -1,5 +1,6 @@
-// Prefix sums over all threads of a CUDA block of WARPS warps. The sums of the warps go through shared memory the
-// caller gives; there is one barrier inside, and the caller puts another before the same memory is used again.
+// Prefix sums over all threads of a CUDA block of WARPS warps. The sums of the warps go through shared memory
+// the caller gives; there is one barrier inside, and the caller puts another before the same memory is used
+// again.
 #pragma once
 #include "abi.h"
 

@@ -1,8 +1,10 @@
-// Compression 5, LZW as TIFF 6.0 writes it (section 13): a CUDA block takes a tile or strip, segment by segment.
+// Compression 5, LZW as TIFF 6.0 writes it (section 13): a CUDA block takes a tile or strip, segment by
+// segment.
 //
-// Status 0: the strings fill the block and then comes the end code or the end of the input, perhaps a Clear before, and
-// perhaps one byte more (Photoshop 7). The form with the other order of bits, a table left full without Clear,
-// input that is mostly Clear codes, and whatever else comes after a full block are left to the host.
+// Status 0: the strings fill the block and then comes the end code or the end of the input, perhaps a Clear
+// before, and perhaps one byte more (Photoshop 7). The form with the other order of bits, a table left full
+// without Clear, input that is mostly Clear codes, and whatever else comes after a full block are left to the
+// host.
 #include "lzw_emit.cuh"
 
 namespace lzw {
@@ -32,7 +34,9 @@ DEVICE u32 decode(Segment& segment, const u8* src, u32 src_len, u8* dst, u32 dst
     const u32 total = place_strings(segment, stop);
     if (total > dst_len + 1 - window.segment) return FAULT_OUTPUT_SURPLUS;
     const u32 filled = window.segment + total;
-    if (kind != CLEARED && filled < dst_len) return kind == ENDED ? FAULT_OUTPUT_SHORT : FAULT_INPUT_TRUNCATED;
+    if (kind != CLEARED && filled < dst_len) {
+      return kind == ENDED ? FAULT_OUTPUT_SHORT : FAULT_INPUT_TRUNCATED;
+    }
     bit += bit_of(stop) + width_of(stop);
     if (kind == CLEARED) staged = load_input(src, src_len, bit);
     emit(segment, window, stop);

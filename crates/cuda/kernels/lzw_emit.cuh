@@ -1,9 +1,10 @@
-// From codes with known offsets to bytes. The output is made in windows that fit into shared memory, each of whole
-// strings; a window goes to memory in coalesced lines of 16 bytes, what does not fill a line waits for the next.
+// From codes with known offsets to bytes. The output is made in windows that fit into shared memory, each of
+// whole strings; a window goes to memory in coalesced lines of 16 bytes, what does not fill a line waits for
+// the next.
 //
-// A thread writes a string from its end on: the last byte is the first of the code after the parent, the rest is the
-// parent's string. No byte depends on another of the window, and where the parent's string is in memory already the
-// rest of a long string is copied from there.
+// A thread writes a string from its end on: the last byte is the first of the code after the parent, the rest
+// is the parent's string. No byte depends on another of the window, and where the parent's string is in
+// memory already the rest of a long string is copied from there.
 #pragma once
 #include "lzw_segment.cuh"
 
@@ -26,7 +27,8 @@ DEVICE void put_bytes(u8* to, u32 bytes, u32 len) {
   if (len > 2) to[2] = u8(bytes >> 16);
 }
 
-// Copies `len` bytes at `from` of `src`, which is aligned and of which `limit` bytes (a multiple of 4) can be read.
+// Copies `len` bytes at `from` of `src`, which is aligned and of which `limit` bytes (a multiple of 4) can be
+// read.
 DEVICE void copy_string(u8* to, const u8* src, u32 from, u32 len, u32 limit) {
   const u32* words = (const u32*)src;
   const u32 last = limit / 4 - 1;
@@ -49,9 +51,9 @@ DEVICE void copy_string(u8* to, const u8* src, u32 from, u32 len, u32 limit) {
   put_bytes(to, __funnelshift_r(low, words[min(word + 1, last)], shift), len);
 }
 
-// Writes the strings of every 256th code from `i` up to `end`, while nothing of the segment is in memory. A turn of the
-// loop writes a byte, be it the last of one string or the first of another, so that no lane waits for the long strings
-// of others. `zero` is the place in `out` of offset 0 of the segment, modulo 2^32.
+// Writes the strings of every 256th code from `i` up to `end`, while nothing of the segment is in memory. A
+// turn of the loop writes a byte, be it the last of one string or the first of another, so that no lane waits
+// for the long strings of others. `zero` is the place in `out` of offset 0 of the segment, modulo 2^32.
 DEVICE void emit_strings(Segment& segment, u32 i, u32 end, u32 zero) {
   if (i >= end) return;
   const u32* after = segment.link + 1;
@@ -72,7 +74,8 @@ DEVICE void emit_strings(Segment& segment, u32 i, u32 end, u32 zero) {
   *at = u8(parent);
 }
 
-// Writes the string of code i when the first `in_memory` bytes of the segment's output, some at least, are in memory.
+// Writes the string of code i when the first `in_memory` bytes of the segment's output, some at least, are in
+// memory.
 DEVICE void emit_string(Segment& segment, const Window& window, u32 i, u32 zero, u32 in_memory) {
   const u32 start = zero + (segment.link[i] >> 8);
   u32 at = zero + (segment.link[i + 1] >> 8);
@@ -107,7 +110,8 @@ DEVICE u32 window_end(const Segment& segment, u32 first, u32 stop, u32 limit) {
   return low;
 }
 
-// Moves the `filled` bytes of `out` to memory, but for those that do not fill a line; these move to its begin.
+// Moves the `filled` bytes of `out` to memory, but for those that do not fill a line; these move to its
+// begin.
 DEVICE void flush(Segment& segment, Window& window, u32 filled) {
   const u32 lines = filled / LINE;
   Line* out = (Line*)segment.out;
@@ -129,7 +133,9 @@ DEVICE void emit(Segment& segment, Window& window, u32 stop) {
       emit_strings(segment, first + threadIdx.x, end, zero);
     } else {
       const u32 in_memory = window.flushed - window.segment;
-      for (u32 i = first + threadIdx.x; i < end; i += THREADS) emit_string(segment, window, i, zero, in_memory);
+      for (u32 i = first + threadIdx.x; i < end; i += THREADS) {
+        emit_string(segment, window, i, zero, in_memory);
+      }
     }
     __syncthreads();
     flush(segment, window, zero + (segment.link[end] >> 8));

@@ -1,9 +1,10 @@
-// A segment of TIFF's LZW: the codes between two Clear codes. Where code i lies depends on i alone, so all codes of a
-// segment are fetched at once; a code's string is the string of an earlier code, its parent, and one byte more, the
-// first of the code after the parent. Chains of parents are followed by all threads at the same time.
+// A segment of TIFF's LZW: the codes between two Clear codes. Where code i lies depends on i alone, so all
+// codes of a segment are fetched at once; a code's string is the string of an earlier code, its parent, and
+// one byte more, the first of the code after the parent. Chains of parents are followed by all threads at the
+// same time.
 //
-// Out of this come, for every code, the offset of its string in the output of the segment and its first byte: all that
-// `lzw_emit.cuh` needs. A segment in which the table stays full without Clear is left to the host.
+// Out of this come, for every code, the offset of its string in the output of the segment and its first byte:
+// all that `lzw_emit.cuh` needs. A segment in which the table stays full without Clear is left to the host.
 #pragma once
 #include "block_scan.cuh"
 #include "lines.cuh"
@@ -20,8 +21,8 @@ constexpr u32 END = 257;
 constexpr u32 FIRST = 258;
 // Put where a code would lie after the last that the input holds.
 constexpr u32 NO_CODE = 0xFFFF;
-// Links, of 16 bits: the index of the parent, or ROOT and the byte the code stands for, or, of codes that are no strings,
-// what is left of them modulo 2^16.
+// Links, of 16 bits: the index of the parent, or ROOT and the byte the code stands for, or, of codes that are
+// no strings, what is left of them modulo 2^16.
 constexpr u32 ROOT = 0x8000;
 constexpr u32 INDEX = 0xFFF;
 constexpr u32 CLEARED = u16(CLEAR - FIRST);
@@ -34,8 +35,8 @@ constexpr u32 OUT_BYTES = 16384;
 
 // The memory of a block: of one segment after the other.
 struct Segment {
-  // While chains are followed: bytes that a string has more than the one the link in the low half leads to. Afterwards:
-  // offset of the string, and its first byte in the low 8 bits.
+  // While chains are followed: bytes that a string has more than the one the link in the low half leads to.
+  // Afterwards: offset of the string, and its first byte in the low 8 bits.
   u32 link[MOST_CODES + 1];
   // The links to the parents; signed, so that ROOT is the sign.
   i16 parent[MOST_CODES];
@@ -55,7 +56,10 @@ DEVICE u32 width_of(u32 i) { return 9 + u32(i >= 254) + u32(i >= 766) + u32(i >=
 
 // Bits before code i.
 DEVICE u32 bit_of(u32 i) {
-  return i < 254 ? 9 * i : i < 766 ? 2286 + 10 * (i - 254) : i < 1790 ? 7406 + 11 * (i - 766) : 18670 + 12 * (i - 1790);
+  return i < 254    ? 9 * i
+         : i < 766  ? 2286 + 10 * (i - 254)
+         : i < 1790 ? 7406 + 11 * (i - 766)
+                    : 18670 + 12 * (i - 1790);
 }
 
 // The lines of input from which a thread puts a segment together.
@@ -96,8 +100,8 @@ DEVICE void store_input(Segment& segment, const Staged& staged) {
 
 DEVICE u32 big_endian(u32 word) { return __byte_perm(word, 0, 0x0123); }
 
-// Fetches the codes of this thread: `skip` bits of the staged input come before the segment, which has `bits` bits.
-// Codes at and after the first that is no string, or stands for none yet, may have any links.
+// Fetches the codes of this thread: `skip` bits of the staged input come before the segment, which has `bits`
+// bits. Codes at and after the first that is no string, or stands for none yet, may have any links.
 DEVICE void fetch(Segment& segment, u32 skip, u64 bits) {
   const u32 first = threadIdx.x * CODES_PER_THREAD;
   // Within the codes of a thread the width changes once at most.
@@ -139,9 +143,9 @@ DEVICE void fetch(Segment& segment, u32 skip, u64 bits) {
   if (invalid < MOST_CODES) atomicMin(&segment.invalid, invalid);
 }
 
-// Follows the links of this thread's codes before `stop` to their roots. Every link is right at every moment, the
-// shorter ones that other threads write meanwhile as well, so any order of reads and writes leads to the same end; an
-// index always falls, so there is an end.
+// Follows the links of this thread's codes before `stop` to their roots. Every link is right at every moment,
+// the shorter ones that other threads write meanwhile as well, so any order of reads and writes leads to the
+// same end; an index always falls, so there is an end.
 DEVICE void follow(Segment& segment, u32 (&links)[CODES_PER_THREAD], u32 stop) {
   constexpr u32 AT_ONCE = 5;
   const u32 first = threadIdx.x * CODES_PER_THREAD;

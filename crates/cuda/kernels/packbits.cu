@@ -1,14 +1,14 @@
-// Compression 32773, PackBits (TIFF 6.0, section 9): a CUDA block takes a tile or strip, window by window of input.
-// Runs may cross rows: nothing here needs the rows that TIFF wants packed apart.
+// Compression 32773, PackBits (TIFF 6.0, section 9): a CUDA block takes a tile or strip, window by window of
+// input. Runs may cross rows: nothing here needs the rows that TIFF wants packed apart.
 //
-// Status 0: a run ends where the block is full; what comes after it is padding. A run that goes on after the end is
-// left to the host, which knows whether the image has more rows.
+// Status 0: a run ends where the block is full; what comes after it is padding. A run that goes on after the
+// end is left to the host, which knows whether the image has more rows.
 #include "packbits_emit.cuh"
 
 namespace packbits {
 
-// Lists the runs of this thread's chunk from `place` on, at most up to `limit`, the end of the input. With `left` bytes
-// of output to make, a run within them must lie within the input and not go beyond them.
+// Lists the runs of this thread's chunk from `place` on, at most up to `limit`, the end of the input. With
+// `left` bytes of output to make, a run within them must lie within the input and not go beyond them.
 DEVICE void list_runs(Shared& shared, u32 place, u32 limit, u32 run, u32 offset, u32 left) {
   const u32 end = min((threadIdx.x + 1) * CHUNK, limit);
   while (place < end) {
@@ -74,7 +74,7 @@ KERNEL(packbits_decode, 256, DecodeArgs) {
   SHARED(packbits::Shared, shared);
   if (blockIdx.x >= args.count) return;
   const DecodeBlock block = args.blocks[blockIdx.x];
-  const u32 fault =
-      packbits::decode(shared, args.encoded + block.src, block.src_len, args.decoded + block.dst, block.dst_len);
+  const u8* src = args.encoded + block.src;
+  const u32 fault = packbits::decode(shared, src, block.src_len, args.decoded + block.dst, block.dst_len);
   if (threadIdx.x == 0) args.statuses[block.status] = fault;
 }

@@ -1,5 +1,6 @@
-// From a list of runs to bytes: every thread makes whole lines of 16 bytes of output, so that writing is coalesced and
-// even, however long the runs are. A line that a window does not fill waits in shared memory for the next.
+// From a list of runs to bytes: every thread makes whole lines of 16 bytes of output, so that writing is
+// coalesced and even, however long the runs are. A line that a window does not fill waits in shared memory
+// for the next.
 #pragma once
 #include "packbits_window.cuh"
 
@@ -71,7 +72,8 @@ DEVICE Line line_of(const Shared& shared, const Runs& runs, u32 at, const Line& 
 }
 
 // Writes the output of `runs`; a last line that is not whole goes to `carry`, or to memory with `last`.
-DEVICE void emit(const Shared& shared, u8* dst, const Runs& runs, const Line& before, Line& carry, bool last) {
+DEVICE void emit(const Shared& shared, u8* dst, const Runs& runs, const Line& before, Line& carry,
+                 bool last) {
   for (u32 at = runs.from / LINE * LINE + threadIdx.x * LINE; at < runs.to; at += THREADS * LINE) {
     const Line line = line_of(shared, runs, at, before);
     if (at + LINE <= runs.to || last) *(Line*)(dst + at) = line;

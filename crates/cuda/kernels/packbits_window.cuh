@@ -1,9 +1,10 @@
 // A window of packed input: which of its bytes are control bytes, and what they stand for.
 //
-// Where a control byte leads is known for every byte taken as one, but which bytes are control bytes only by following
-// them from the first on. So every byte gets an exit: where a chain that comes to it leaves its chunk of 16 bytes
-// (one thread each, from the last byte back), then where it leaves its group of 16 chunks. The chain proper is then
-// 16 steps through the groups, 16 through the chunks of a group, 16 through a chunk, by all threads for themselves.
+// Where a control byte leads is known for every byte taken as one, but which bytes are control bytes only by
+// following them from the first on. So every byte gets an exit: where a chain that comes to it leaves its
+// chunk of 16 bytes (one thread each, from the last byte back), then where it leaves its group of 16 chunks.
+// The chain proper is then 16 steps through the groups, 16 through the chunks of a group, 16 through a chunk,
+// by all threads for themselves.
 #pragma once
 #include "block_scan.cuh"
 #include "lines.cuh"
@@ -20,7 +21,8 @@ constexpr u32 STAGED_LINES = (WINDOW + 1 + 128 + 4 + LINE - 1) / LINE;
 // A token takes at least two bytes, so a chunk has eight at most; one more ends the list.
 constexpr u32 MOST_TOKENS = THREADS * CHUNK / 2;
 
-// A run: offset of its output in that of the window, whether it is one of equal bytes, place of its control byte.
+// A run: offset of its output in that of the window, whether it is one of equal bytes, place of its control
+// byte.
 constexpr u32 OFFSET_SHIFT = 13;
 constexpr u32 EQUAL = 1u << 12;
 constexpr u32 PLACE = EQUAL - 1;

@@ -1,4 +1,5 @@
-//! PackBits on the emulated device: every stream there is gives what the CPU engine gives, or goes to the host.
+//! PackBits on the emulated device: every stream there is gives what the CPU engine gives, or goes to the
+//! host.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::indexing_slicing,

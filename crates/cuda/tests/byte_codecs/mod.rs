@@ -1,5 +1,5 @@
-//! What the tests of LZW and PackBits share: a batch of streams through a kernel on the emulator, the CPU engine's
-//! verdict on the same streams, bytes like those of images, and mutants.
+//! What the tests of LZW and PackBits share: a batch of streams through a kernel on the emulator, the CPU
+//! engine's verdict on the same streams, bytes like those of images, and mutants.
 
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
