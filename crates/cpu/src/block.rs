@@ -4,6 +4,7 @@
 //! is in the first cache, straight into the output where the output holds pixels as the block does. Blocks
 //! that need no conversion are copied from where they are, or decompressed where they belong.
 
+use crate::cast::Cast;
 use crate::codec::{self, StoredBlock, Workspace};
 use crate::place::Target;
 use crate::pool::{RowScratch, Scratch, sized};
@@ -97,6 +98,7 @@ pub(crate) fn decode(
     }
     let block = StoredBlock { layout, rows: placement.rows };
     if conversion.is_nothing()
+        && target.cast().is_none()
         && placement.width == layout.width
         && placement.height == placement.rows
         && let Some(whole) = target.whole()
@@ -154,6 +156,7 @@ fn place(
 ) -> Result<(), BlockFault> {
     let (size, samples) = (layout.data_type.size(), usize::from(layout.samples));
     let placement = *target.placement();
+    let cast = target.cast();
     let row_len = match layout.decoded_form() {
         DecodedForm::Samples => layout.samples_len(1),
         DecodedForm::Packed => layout.packed_row_len(),
@@ -176,6 +179,7 @@ fn place(
         let packed = packed.ok_or_else(|| BlockFault::short(decoded.len(), start.saturating_add(row_len)))?;
         let sub_row = y % rows_per_unit;
         if left == 0
+            && cast.is_none()
             && let Some(pixels) = target.pixels(row)
         {
             convert(packed, sub_row, pixels, conversion, samples, scratch).ok_or_else(no_memory)?;
@@ -192,6 +196,11 @@ fn place(
             &scratch.samples
         };
         let wanted = line.get(left..upto).unwrap_or_default();
+        if let Some(cast) = &cast {
+            let RowScratch { picked, floats, .. } = scratch;
+            put_cast(cast, wanted, row, target, &pickers, (picked, floats)).ok_or_else(no_memory)?;
+            continue;
+        }
         if let Some(pixels) = target.pixels(row) {
             pixels.copy_from_slice(wanted);
             continue;
@@ -201,6 +210,31 @@ fn place(
         }
     }
     Ok(())
+}
+
+/// Makes floats of the wanted pixels of a row and writes them; `None` for want of memory.
+fn put_cast(
+    cast: &Cast,
+    wanted: &[u8],
+    row: u32,
+    target: &mut Target<'_>,
+    pickers: &[Picker],
+    (picked, floats): (&mut Vec<u8>, &mut Vec<u8>),
+) -> Option<()> {
+    if let Some(pixels) = target.pixels(row) {
+        cast.row(wanted, pixels);
+        return Some(());
+    }
+    let width = target.placement().width as usize;
+    let alone = Picker::new(cast.size(), 1, 0);
+    for (band, picker) in (0..).zip(pickers) {
+        let samples = sized(picked, width.checked_mul(picker.size())?)?;
+        picker.pick(wanted, samples);
+        let values = sized(floats, width.checked_mul(cast.size())?)?;
+        cast.row(samples, values);
+        target.put(band, row, values, &alone);
+    }
+    Some(())
 }
 
 /// Converts the first pixels of a packed row, as many as `dst` holds; `None` for want of memory.

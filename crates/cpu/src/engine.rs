@@ -153,7 +153,8 @@ fn scratch_lease(
     let reads = matches!(encoded, Encoded::Pulled(_));
     let need = |task: &strile_engine::BlockTask| {
         let (span, layout) = (task.span?, job.layouts().get(task.layout as usize)?);
-        Some(block::scratch_len(layout, task.placement.rows, span.len, reads))
+        let floats = if slots.casts(task) { u64::from(layout.width) * 16 } else { 0 };
+        Some(block::scratch_len(layout, task.placement.rows, span.len, reads).saturating_add(floats))
     };
     let largest = job.tasks().iter().filter_map(need).max().unwrap_or(0);
     let mut workers = wanted.max(1);

@@ -2,10 +2,11 @@
 //!
 //! `engine` takes jobs and runs them on the threads of `pool`; `block` turns the bytes of one block into
 //! pixels: `codec` decompresses, then row by row, while the row is in the first cache, `predict` undoes the
-//! predictor, `samples` (or `ycbcr`) makes samples of bits, and `place` writes them where they belong, with
-//! the loops of `simd`. `place` and `simd` are the only files with `unsafe`.
+//! predictor, `samples` (or `ycbcr`) makes samples of bits, `cast` makes floats of them where the output
+//! converts, and `place` writes them where they belong, with the loops of `simd`. `place` and `simd` are the only files with `unsafe`.
 
 mod block;
+mod cast;
 pub mod codec;
 mod encode;
 mod engine;

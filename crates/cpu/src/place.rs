@@ -6,6 +6,7 @@
 
 #![expect(unsafe_code, reason = "writes into output memory that many threads share, each its own part")]
 
+use crate::cast::Cast;
 use crate::simd::Picker;
 use std::collections::BTreeMap;
 use std::slice;
@@ -40,6 +41,7 @@ pub(crate) struct Target<'a> {
     placement: &'a Placement,
     selection: &'a [u16],
     fill: Fill,
+    cast: Option<Cast>,
     interleaved: bool,
     /// First row of the first band; the last row of the last band was found to lie in the claim too. The raw
     /// pointer also keeps a target on one thread at a time.
@@ -59,6 +61,11 @@ impl Slots {
     /// The job.
     pub(crate) fn job(&self) -> &DecodeJob {
         &self.job
+    }
+
+    /// Whether what a task decodes is converted.
+    pub(crate) fn casts(&self, task: &BlockTask) -> bool {
+        self.claims.get(&task.output).is_some_and(|claim| claim.output().convert().is_some())
     }
 
     /// The next task, in order; `None` when all were handed out.
@@ -84,7 +91,11 @@ impl Slots {
         let first = unsafe { claim.row(p.first_band, p.out_y, columns) }?;
         // SAFETY: as above; only asked whether it is there.
         unsafe { claim.row(last_band, last_row, columns) }?;
-        let target = Target { claim, placement: p, selection, fill: layout.extras.fill, interleaved, first };
+        let cast =
+            claim.output().convert().map(|convert| Cast::new(convert, layout.data_type, spec.data_type));
+        let fill = layout.extras.fill;
+        let fill = cast.map_or(fill, |cast| cast.fill(&fill));
+        let target = Target { claim, placement: p, selection, fill, cast, interleaved, first };
         Some(Slot { index, task, layout, target })
     }
 }
@@ -98,6 +109,11 @@ impl Target<'_> {
     /// Samples to pick from each pixel, in the order of the bands they go to.
     pub(crate) fn selection(&self) -> &[u16] {
         self.selection
+    }
+
+    /// What is made of samples before they are put.
+    pub(crate) fn cast(&self) -> Option<Cast> {
+        self.cast
     }
 
     /// The wanted pixels of row `row` of the target where the output holds them as the block does, pixel by
@@ -140,7 +156,7 @@ impl Target<'_> {
         }
     }
 
-    /// Writes the layout's fill value to every sample of the target.
+    /// Writes the layout's fill value, converted where the output converts, to every sample of the target.
     pub(crate) fn fill(&mut self) {
         let size = self.claim.spec().data_type.size();
         let fill = self.fill.0;

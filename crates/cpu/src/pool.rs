@@ -36,6 +36,9 @@ pub(crate) struct RowScratch {
     pub packed: Vec<u8>,
     /// A packed row on the way there.
     pub bytes: Vec<u8>,
+    /// Samples of one band, and as floats, where the output converts.
+    pub picked: Vec<u8>,
+    pub floats: Vec<u8>,
 }
 
 thread_local! {
@@ -47,7 +50,8 @@ pub(crate) fn with_scratch<R>(work: impl FnOnce(&mut Scratch) -> R) -> R {
     let mut scratch = SCRATCH.take();
     let result = work(&mut scratch);
     let Scratch { workspace: _, encoded, reversed, decoded, rows } = &mut scratch;
-    for buffer in [encoded, reversed, decoded, &mut rows.samples, &mut rows.packed, &mut rows.bytes] {
+    let RowScratch { samples, packed, bytes, picked, floats } = rows;
+    for buffer in [encoded, reversed, decoded, samples, packed, bytes, picked, floats] {
         if buffer.capacity() > KEPT_BYTES {
             *buffer = Vec::new();
         }

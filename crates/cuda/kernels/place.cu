@@ -1,6 +1,6 @@
 // From decompressed rows to pixels in their place: undoes predictors, byte order and bit depths, picks
-// samples, crops, and writes into an output with any strides; or writes the fill value. One pass, read once
-// and written once.
+// samples, crops, converts to floats where the output does, and writes with any strides; or writes the fill
+// value. One pass, read once and written once.
 //
 // The grid is (tasks, parts): the warps of all parts of a task share its rows. A task whose block has a fault
 // is left alone. Bytes of the output that belong to no sample of the task are never written.
@@ -28,6 +28,9 @@ KERNEL_RESIDENT(place, PLACE_THREADS, PLACE_BLOCKS, PlaceArgs) {
   u8* stage = (u8*)(stages + warp * STAGE_WORDS);
   if (task.flags & TASK_FILL) {
     return fill_rows(layout, args.layouts[task.layout].fill, task, share, stage);
+  }
+  if (layout.number != NUMBER_AS_IS) {
+    return place_converted(args.layouts[task.layout], args.tasks[blockIdx.x], selection, args.tables, share);
   }
   const bool pixels = (task.flags & TASK_INTERLEAVED) != 0;
   const u32 unit = max(layout.swap, 1);
@@ -61,5 +64,5 @@ KERNEL_RESIDENT(place, PLACE_THREADS, PLACE_BLOCKS, PlaceArgs) {
 #undef STRILE_SUMS
     }
   }
-  place_each(layout, task, selection, args.tables, share);
+  place_each<false>(layout, task, selection, args.tables, share);
 }

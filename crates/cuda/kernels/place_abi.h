@@ -28,9 +28,18 @@ enum PlaceFinish : u32 {
   FINISH_DOUBLE = 5,  // two numbers of 8 bytes are the sample
 };
 
+// What samples in memory are, where the output converts them to floats.
+enum PlaceNumber : u32 {
+  NUMBER_AS_IS = 0,  // they are not converted
+  NUMBER_UNSIGNED = 1,
+  NUMBER_SIGNED = 2,
+  NUMBER_FLOAT = 3,
+};
+
 enum PlaceFlag : u32 {
   LAYOUT_SUMS = 1,         // of a layout: add each sample to the one a pixel before
   LAYOUT_REVERSE = 2,      // of a layout: the bits of every stored byte are reversed
+  LAYOUT_NODATA = 4,       // of a layout: the conversion makes one value NaN
   TASK_FILL = 1,           // of a task: write the fill value, read nothing
   TASK_INTERLEAVED = 2,    // of a task: the output holds pixels as the block does, all samples in order
 };
@@ -42,7 +51,7 @@ struct PlaceLayout {
   u64 band_stride;    // bytes of the output from band to band
   u64 row_stride;
   u64 column_stride;
-  u8 fill[16];        // one sample in memory
+  u8 fill[16];        // one sample of the output
   u32 row_len;        // bytes of a packed row, or of a row of chroma units; at most 2^30
   u32 width;          // pixels of a packed row
   u32 samples;        // of a packed pixel
@@ -53,12 +62,15 @@ struct PlaceLayout {
   u8 load;
   u8 finish;
   u8 flags;
-  u8 size;            // bytes of a sample in memory
+  u8 size;            // bytes of a sample of the output
   u8 stored;          // bytes of a stored sample where they are whole: 1, 2, 3, 4 or 8
   u8 swap;            // bytes of the units whose order is reversed, 0 for none
   u8 across;          // pixels of a chroma unit
   u8 down;
-  u8 reserved[7];
+  u8 native;          // bytes of a sample in memory before it is converted
+  u8 number;          // not 0: path is EACH, and samples are converted
+  u8 reserved;
+  u32 constants;      // first of the conversion's six numbers in `tables`: scale, offset, nodata
 };
 
 // The wanted rectangle of one block, which has at most 2^30 bytes.

@@ -1,8 +1,10 @@
 // Any layout into any output, a sample a lane: what the other ways do not take.
 //
 // A warp takes a row of one band at a time; sums of predictors go along the row by shuffles. Predictor 3 sums
-// each byte of the number by itself, which is the same loop with another addition.
+// each byte of the number by itself, which is the same loop with another addition. An output that converts
+// takes this way too, by a loop of its own.
 #pragma once
+#include "place_convert.cuh"
 #include "place_copy.cuh"
 #include "unpack.cuh"
 
@@ -34,12 +36,14 @@ DEVICE u64 starts_of_planes(const PackedRow& row, const PlaceLayout& layout, con
   return starts;
 }
 
+template <bool CONVERTS>
 DEVICE void place_each(const PlaceLayout& layout, const PlaceTask& task, const u16* selection,
                        const i32* all_tables, const Share& share) {
   const bool sums = (layout.flags & LAYOUT_SUMS) != 0, planes = layout.load == LOAD_PLANES;
   const u32 upto = task.block_x + task.width, lane = share.lane, down = layout.down;
   const u64 mask = layout.load == LOAD_BITS || layout.stored == 3 ? ~0ull >> (64 - layout.bits) : ~0ull;
   const i32* tables = all_tables + layout.table;
+  const Conversion conversion = CONVERTS ? conversion_of(layout, all_tables) : Conversion{};
   u32 y = share.warp, band = 0;
   while (y < task.height) {
     const u32 sample = selection[band], in_block = task.block_y + y;
@@ -63,7 +67,14 @@ DEVICE void place_each(const PlaceLayout& layout, const PlaceTask& task, const u
       if (x < task.block_x || x >= upto) continue;
       Sample finish = finished(number, layout, tables, sample);
       if (layout.finish == FINISH_DOUBLE) finish.high = stored_number(row, layout, tables, x, sample, true);
+      if (CONVERTS) finish.low = converted(layout, conversion, finish.low);
       store_sample(out + (x - task.block_x) * layout.column_stride, finish, layout.size);
     }
   }
+}
+
+// Not inlined, and with what it needs read anew: it takes no registers from the other ways.
+NOINLINE void place_converted(const PlaceLayout& layout, const PlaceTask& task, const u16* selection,
+                              const i32* tables, const Share share) {
+  place_each<true>(layout, task, selection, tables, share);
 }

@@ -132,11 +132,11 @@ DEVICE Sample finished(u64 number, const PlaceLayout& layout, const i32* tables,
   switch (layout.finish) {
     case FINISH_SIGN: return {(u64)sign_extended(number, layout.bits), 0};
     case FINISH_FLOAT24: return {float24((u32)number & 0xFFFFFF), 0};
-    case FINISH_WIDEN: return {widened(number, (u32)tables[2 * sample], layout.size * 8u), 0};
+    case FINISH_WIDEN: return {widened(number, (u32)tables[2 * sample], layout.native * 8u), 0};
     case FINISH_PAIR: {
       const u32 half = layout.bits / 2;
       const i32 a = (i32)sign_extended(number, half), b = (i32)sign_extended(number >> half, half);
-      if (layout.size == 8) return {(u64)__float_as_uint((float)b) << 32 | __float_as_uint((float)a), 0};
+      if (layout.native == 8) return {(u64)__float_as_uint((float)b) << 32 | __float_as_uint((float)a), 0};
       return {(u64)__double_as_longlong((double)a), (u64)__double_as_longlong((double)b)};
     }
     default: return {number, 0};

@@ -16,7 +16,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 use strile_engine::{
-    BlockLayout, BlockTask, Context, DecodeJob, Encoded, EngineError, LocatedFault, Location, Output,
+    BlockLayout, BlockTask, Claim, Context, DecodeJob, Encoded, EngineError, LocatedFault, Location, Output,
     OutputSpec, Placement, ReadAt, Span,
 };
 use strile_tiff::DataType;
@@ -44,21 +44,22 @@ impl Run {
         claim.is_some_and(|claim| claim.output().location() == Location::Host)
     }
 
-    /// The job's outputs for the host engine: what this job has claimed of each.
-    fn delegates(&self) -> Result<Vec<Output>, EngineError> {
+    /// The job's outputs for the host engine: what this job has claimed of each, by `Claim::delegate` for blocks, by
+    /// `Claim::delegate_converted` for pixels.
+    fn delegates(&self, delegate: fn(&Arc<Claim>) -> Output) -> Result<Vec<Output>, EngineError> {
         let count = self.claims.keys().next_back().map_or(0, |&last| last as usize + 1);
-        let any = self.claims.values().next().ok_or(EngineError::Abandoned)?.delegate();
+        let any = delegate(self.claims.values().next().ok_or(EngineError::Abandoned)?);
         Ok((0..count)
             .map(|index| {
                 let claim = u32::try_from(index).ok().and_then(|index| self.claims.get(&index));
-                claim.map_or_else(|| any.clone(), |claim| claim.delegate())
+                claim.map_or_else(|| any.clone(), delegate)
             })
             .collect())
     }
 
-    /// A task's wanted pixels as a stored block.
+    /// A task's wanted pixels, as the output has them, as a stored block.
     fn crop_layout(&self, task: &BlockTask) -> BlockLayout {
-        let data_type = self.job.layouts().get(task.layout as usize).map(|layout| layout.data_type);
+        let data_type = self.claims.get(&task.output).map(|claim| claim.spec().data_type);
         let bands = self.job.selections().get(task.selection as usize).map_or(0, Vec::len);
         let Placement { width, height, .. } = task.placement;
         stored(data_type.unwrap_or(DataType::U8), width, height, u16::try_from(bands).unwrap_or(u16::MAX))
@@ -114,7 +115,8 @@ impl Run {
         let source = Arc::new(Landed(pixels));
         let encoded = Encoded::Pulled(vec![Arc::clone(&source) as Arc<dyn ReadAt>]);
         let job = DecodeJob::new(layouts, selections, tasks).map_err(|_| EngineError::Abandoned)?;
-        let report = self.host.submit(job, encoded, &self.delegates()?, &self.host_context(false))?.wait()?;
+        let outputs = self.delegates(Claim::delegate_converted)?;
+        let report = self.host.submit(job, encoded, &outputs, &self.host_context(false))?.wait()?;
         if !report.faults.is_empty() {
             return Err(EngineError::Abandoned.into());
         }
@@ -161,12 +163,12 @@ impl Leftover<'_> {
         let (direct, rest): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|(_, task)| run.is_host(task));
         tally.host_blocks += (direct.len() + rest.len()) as u64;
         if !direct.is_empty() {
-            self.submit(&direct, encoded.clone(), &run.delegates()?, tally)?;
+            self.submit(&direct, encoded.clone(), &run.delegates(Claim::delegate)?, tally)?;
         }
         let mut group: Vec<(usize, BlockTask)> = Vec::new();
         let mut len = 0;
         for next in rest {
-            let more = aligned(crop_len(&run.job, &next.1));
+            let more = aligned(crop_len(&run.job, &run.claims, &next.1));
             if !group.is_empty() && len + more > self.room(group.len() + 1) {
                 self.upload(std::mem::take(&mut group), len, encoded.clone(), tally)?;
                 len = 0;
@@ -266,13 +268,18 @@ impl Leftover<'_> {
             let crop = crop.map_err(|_| EngineError::Abandoned)?;
             // SAFETY: parts follow each other, each as long as its crop.
             let part = unsafe { pinned.output(crop, at) };
-            outputs.push(part.ok_or(EngineError::Abandoned)?);
+            let part = part.ok_or(EngineError::Abandoned)?;
+            // What goes up is what the output will hold.
+            outputs.push(match claim.output().convert() {
+                None => part,
+                Some(convert) => part.converting(*convert).map_err(|_| EngineError::Abandoned)?,
+            });
             let block = blocks.get(slot as usize).ok_or(EngineError::Abandoned)?;
             let every: Vec<u16> = (0..bands).collect();
             let moved =
                 BlockTask { placement: whole(&task.placement, task.placement.first_band), ..task.clone() };
-            tables.add(block, &every, &moved, claim.output(), Some(pixels + at), None)?;
-            at += aligned(crop_len(&run.job, &task));
+            tables.add(block, &every, &moved, claim.output(), None, Some(pixels + at), None)?;
+            at += aligned(crop_len(&run.job, &run.claims, &task));
             let placement = Placement { out_x: 0, out_y: 0, first_band: 0, ..task.placement };
             decoding.push((index, BlockTask { output: slot, placement, ..task }));
         }

@@ -5,8 +5,10 @@
 
 mod abi;
 mod chroma;
+mod convert;
 
 pub use abi::{NO_STATUS, PlaceArgs, PlaceLayout, PlaceTask};
+pub use convert::converting_layout;
 
 use abi::{Finish, LAYOUT_REVERSE, LAYOUT_SUMS, Load, Path, TASK_FILL, TASK_INTERLEAVED};
 use strile_engine::{BlockLayout, DecodedForm, OutputSpec, Placement};
@@ -34,10 +36,14 @@ pub fn layout(block: &BlockLayout, out: &OutputSpec, tables: &mut Vec<i32>) -> R
         return Err(format!("{} into an output of {}", block.data_type, out.data_type));
     }
     let mut layout = stored(block, tables)?;
+    put_strides(&mut layout, out);
+    Ok(layout)
+}
+
+fn put_strides(layout: &mut PlaceLayout, out: &OutputSpec) {
     layout.band_stride = out.strides.band as u64;
     layout.row_stride = out.strides.row as u64;
     layout.column_stride = out.strides.column as u64;
-    Ok(layout)
 }
 
 /// Where a task finds and leaves things, beside what its placement says.
@@ -86,7 +92,7 @@ impl PlaceLayout {
         }
     }
 
-    /// Bytes of a sample in memory.
+    /// Bytes of a sample of the output.
     pub fn sample_len(&self) -> u64 {
         self.size.into()
     }
@@ -125,6 +131,7 @@ fn stored(block: &BlockLayout, tables: &mut Vec<i32>) -> Result<PlaceLayout, Str
         bits: block.sample.bits.into(),
         pixel_bits: u32::try_from(block.pixel_bits()).map_err(|_| "pixels of more than 512 MiB")?,
         size: small(size),
+        native: small(size),
         stored: small(size),
         down: 1,
         across: 1,

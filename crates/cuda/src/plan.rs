@@ -12,6 +12,9 @@ const FLIGHTS: usize = 2;
 /// Pixels that go up or down in one copy where the host decodes.
 const HOST_GROUP: u64 = 64 << 20;
 
+/// Bytes of the numbers of a conversion.
+const CONVERSION: usize = 6 * 4;
+
 /// What tables need besides their rows: their alignment, selections, and the tables of chroma and of mixed depths.
 fn tables_extra(job: &DecodeJob) -> u64 {
     const ALIGNMENT: u64 = 4096;
@@ -48,10 +51,10 @@ pub(crate) struct Arenas {
     pub(crate) pixels: u64,
 }
 
-/// Bytes of a task's wanted pixels.
-pub(crate) fn crop_len(job: &DecodeJob, task: &BlockTask) -> u64 {
+/// Bytes of a task's wanted pixels as the output has them.
+pub(crate) fn crop_len(job: &DecodeJob, claims: &BTreeMap<u32, Arc<Claim>>, task: &BlockTask) -> u64 {
     let bands = job.selections().get(task.selection as usize).map_or(0, |bands| bands.len() as u64);
-    let size = job.layouts().get(task.layout as usize).map_or(0, |layout| layout.data_type.size() as u64);
+    let size = claims.get(&task.output).map_or(0, |claim| claim.spec().data_type.size() as u64);
     let pixels = u64::from(task.placement.width) * u64::from(task.placement.height);
     pixels.saturating_mul(bands).saturating_mul(size)
 }
@@ -99,7 +102,7 @@ impl Plan {
         let to_host = |task: &BlockTask| {
             claims.get(&task.output).is_some_and(|claim| claim.output().location() == Location::Host)
         };
-        let landing = |task: &BlockTask| if to_host(task) { crop_len(job, task) } else { 0 };
+        let landing = |task: &BlockTask| if to_host(task) { crop_len(job, claims, task) } else { 0 };
         let batches = batches(job, routes, limits, landing, merge);
         let size = batches.iter().fold(Size::default(), |size, batch| size.max(batch.size));
         let flights = FLIGHTS.min(batches.len());
@@ -118,9 +121,9 @@ impl Plan {
             if to_host(task) || matches!(route, Route::Fill) {
                 continue;
             }
-            largest = largest.max(aligned(crop_len(job, task)));
+            largest = largest.max(aligned(crop_len(job, claims, task)));
             if matches!(route, Route::Host) {
-                all = all.saturating_add(aligned(crop_len(job, task)));
+                all = all.saturating_add(aligned(crop_len(job, claims, task)));
             }
         }
         let upload = match largest {
@@ -133,6 +136,7 @@ impl Plan {
 
     fn tables_len(&self, items: u64) -> u64 {
         let row = size_of::<DecodeBlock>() + size_of::<PlaceTask>() + size_of::<PlaceLayout>() + 2 * 4;
+        let row = row + CONVERSION;
         aligned(items.saturating_mul(row as u64)).saturating_add(self.tables_extra)
     }
 

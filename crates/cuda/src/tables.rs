@@ -15,7 +15,9 @@ use crate::plan::Arenas;
 use crate::run::{Run, Stop};
 use crate::stream::Stream;
 use std::collections::BTreeMap;
-use strile_engine::{BlockLayout, BlockTask, EngineError, Location, Output, OutputSpec, Placement, Strides};
+use strile_engine::{
+    BlockLayout, BlockTask, Convert, EngineError, Location, Output, OutputSpec, Placement, Strides,
+};
 
 /// Tasks of the kernel `place` and what they name.
 #[derive(Default)]
@@ -24,10 +26,14 @@ pub(crate) struct PlaceTables {
     layouts: Vec<PlaceLayout>,
     selections: Vec<u16>,
     tables: Vec<i32>,
-    /// Layouts by their block layout's address and the strides of the output, selections by theirs.
-    known_layouts: BTreeMap<(usize, usize, usize, usize), u32>,
+    /// Layouts by all that makes them, selections by theirs.
+    known_layouts: BTreeMap<LayoutKey, u32>,
     known_selections: BTreeMap<Vec<u16>, u32>,
 }
+
+/// The block layout's address, the strides of the output, and its conversion as bits: bytes of a float, scale, offset,
+/// nodata.
+type LayoutKey = (usize, [usize; 3], Option<(usize, [u64; 2], Option<[u8; 16]>)>);
 
 /// Tables as bytes, for one address.
 pub(crate) struct PlaceBytes {
@@ -52,38 +58,47 @@ impl Packer {
 }
 
 impl PlaceTables {
-    /// Adds a task that places a block of `layout` found at `src` (`None`: filled) into `output`.
+    /// Adds a task that places a block of `layout` found at `src` (`None`: filled) into `output`, which converts by
+    /// `convert`.
+    #[expect(clippy::too_many_arguments, reason = "what a task is made of")]
     pub(crate) fn add(
         &mut self,
         layout: &BlockLayout,
         selection: &[u16],
         task: &BlockTask,
         output: &Output,
+        convert: Option<&Convert>,
         src: Option<u64>,
         status: Option<u32>,
     ) -> Result<(), Stop> {
         let memory = output.device_bytes().ok_or(EngineError::Abandoned)?;
-        self.add_to(layout, selection, &task.placement, output.spec(), memory.address(), src, status)
+        let to = (output.spec(), convert, memory.address());
+        self.add_to(layout, selection, &task.placement, to, src, status)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what a task is made of")]
     fn add_to(
         &mut self,
         layout: &BlockLayout,
         selection: &[u16],
         placement: &Placement,
-        spec: &OutputSpec,
-        output: u64,
+        (spec, convert, output): (&OutputSpec, Option<&Convert>, u64),
         src: Option<u64>,
         status: Option<u32>,
     ) -> Result<(), Stop> {
         let Strides { band, row, column } = spec.strides;
-        let key = (std::ptr::from_ref(layout).addr(), band, row, column);
+        let converts = convert.map(|Convert { nodata, scale, offset }| {
+            (spec.data_type.size(), [scale.to_bits(), offset.to_bits()], nodata.map(|nodata| nodata.0))
+        });
+        let key = (std::ptr::from_ref(layout).addr(), [band, row, column], converts);
         let known = self.known_layouts.get(&key).copied();
         let index = match known {
             Some(index) => index,
             None => {
-                let made = place::layout(layout, spec, &mut self.tables).map_err(|problem| {
+                let made = match convert {
+                    None => place::layout(layout, spec, &mut self.tables),
+                    Some(convert) => place::converting_layout(layout, spec, convert, &mut self.tables),
+                };
+                let made = made.map_err(|problem| {
                     let expected = "a layout the device takes".to_owned();
                     EngineError::Mismatch { what: "device", found: problem, expected }
                 })?;
@@ -206,10 +221,11 @@ impl Launches {
                 let (spec, len) = crop_spec(output.spec(), selection.len(), &task.placement)?;
                 let placement = Placement { out_x: 0, out_y: 0, first_band: 0, ..task.placement };
                 let target = base + arenas.pixels + item.pixels;
-                place.add_to(layout, selection, &placement, &spec, target, src, status)?;
+                let to = (&spec, output.convert(), target);
+                place.add_to(layout, selection, &placement, to, src, status)?;
                 landing = landing.max(item.pixels + len);
             } else {
-                place.add(layout, selection, task, output, src, status)?;
+                place.add(layout, selection, task, output, output.convert(), src, status)?;
             }
         }
         let mut packer = Packer { address: base + arenas.tables, bytes: Vec::new() };

@@ -14,11 +14,12 @@ use strile_cpu::CpuEngine;
 use strile_cuda::place::{self, NO_STATUS, PlaceArgs, PlaceLayout, PlaceTask, TaskPlaces};
 use strile_emulate::{Emulator, Garbage, Poisoned};
 use strile_engine::{
-    Arena, BlockAddress, BlockLayout, BlockTask, CodecExtras, Context, DecodeJob, Encoded, Engine, Fill,
-    Output, OutputSpec, Placement, Span, Strides, Support,
+    Arena, BlockAddress, BlockLayout, BlockTask, CodecExtras, Context, Convert, DecodeJob, Encoded, Engine,
+    Fill, Output, OutputSpec, Placement, Span, Strides, Support,
 };
 use strile_tiff::{
-    ByteOrder, Compression, LercWrapper, Photometric, Predictor, SampleFormat as F, SampleType, YCbCr,
+    ByteOrder, Compression, DataType, LercWrapper, Photometric, Predictor, SampleFormat as F, SampleType,
+    YCbCr,
 };
 
 /// One block with where it goes.
@@ -34,6 +35,7 @@ struct Case {
     out_skip: usize,
     fill: bool,
     faulty: bool,
+    convert: Option<Convert>,
 }
 
 struct Draw(Garbage);
@@ -116,6 +118,11 @@ fn any_layout(draw: &mut Draw) -> BlockLayout {
 
 /// A crop, bands and strides for a layout.
 fn any_case(block: BlockLayout, draw: &mut Draw) -> Case {
+    let data_type = block.data_type;
+    any_case_of(block, data_type, draw)
+}
+
+fn any_case_of(block: BlockLayout, data_type: DataType, draw: &mut Draw) -> Case {
     let whole = draw.below(2) == 0;
     let block_x = if whole { 0 } else { draw.below(block.width) };
     let block_y = if whole { 0 } else { draw.below(block.height) };
@@ -130,7 +137,7 @@ fn any_case(block: BlockLayout, draw: &mut Draw) -> Case {
     let (out_x, out_y, first_band) = (draw.below(4), draw.below(3), draw.below(2));
     let (columns, rows) = (out_x + width + draw.below(3), out_y + height + draw.below(2));
     let bands = first_band + selection.len() as u32 + draw.below(2);
-    let size = block.data_type.size();
+    let size = data_type.size();
     let gap =
         |draw: &mut Draw, unit: usize| if draw.below(2) == 0 { 0 } else { unit * draw.below(4) as usize };
     let unit = if draw.below(4) == 0 { 1 } else { size };
@@ -151,7 +158,7 @@ fn any_case(block: BlockLayout, draw: &mut Draw) -> Case {
         extent += strides[axis] * (n - 1);
     }
     let spec = OutputSpec {
-        data_type: block.data_type,
+        data_type,
         bands,
         rows,
         columns,
@@ -172,7 +179,8 @@ fn any_case(block: BlockLayout, draw: &mut Draw) -> Case {
     let out_skip = if draw.below(3) == 0 { unit * draw.below(16) as usize } else { 0 };
     let skip = if draw.below(2) == 0 { draw.below(16) as usize } else { 0 };
     let fill = draw.below(12) == 0;
-    Case { layout: block, placement, selection, spec, skip, out_skip, fill, faulty: draw.below(16) == 0 }
+    let faulty = draw.below(16) == 0;
+    Case { layout: block, placement, selection, spec, skip, out_skip, fill, faulty, convert: None }
 }
 
 /// What the CPU engine makes of it, starting from `before`; `None` where it does not decode such blocks.
@@ -182,7 +190,10 @@ fn expected(case: &Case, packed: &[u8], before: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     let (padding, memory) = before.split_at(case.out_skip);
-    let output = Output::from_vec(case.spec.clone(), memory.to_vec()).unwrap();
+    let mut output = Output::from_vec(case.spec.clone(), memory.to_vec()).unwrap();
+    if let Some(convert) = case.convert {
+        output = output.converting(convert).unwrap();
+    }
     let task = BlockTask {
         source: 0,
         layout: 0,
@@ -230,7 +241,11 @@ fn run(cases: &[Case], seeds: std::ops::Range<u64>, draw: &mut Draw) {
             assert!(place::support(&case.layout).is_err(), "the CPU refuses {:?}", case.layout);
             continue;
         };
-        let Ok(layout) = place::layout(&case.layout, &case.spec, &mut tables) else {
+        let layout = match &case.convert {
+            None => place::layout(&case.layout, &case.spec, &mut tables),
+            Some(convert) => place::converting_layout(&case.layout, &case.spec, convert, &mut tables),
+        };
+        let Ok(layout) = layout else {
             // The host decodes these: nothing but what the kernel is known not to take.
             let chroma = case.layout.extras.ycbcr.is_some() && case.layout.predictor != Predictor::None;
             assert!(chroma, "refused: {:?}", case.layout);
@@ -309,6 +324,32 @@ fn any_layout_equals_the_cpu() {
     }
 }
 
+/// The same for outputs that convert: of all that the CPU takes, but complex samples.
+#[test]
+fn any_layout_converts_as_the_cpu() {
+    for round in 100..110 {
+        let mut draw = Draw(Garbage::new(round));
+        let mut cases = Vec::new();
+        while cases.len() < 100 {
+            let block = any_layout(&mut draw);
+            if !Convert::takes(block.data_type) {
+                continue;
+            }
+            let target = draw.one(&[DataType::F32, DataType::F64]);
+            // A byte that any block has many of, so that samples of 8 bits meet it.
+            let nodata = {
+                let few = Fill([draw.below(2) as u8; 16]);
+                draw.one(&[None, Some(few), Some(block.extras.fill)])
+            };
+            let (scale, offset) = draw.one(&[(1.0, -0.0), (0.1, 273.15), (-3e200, 1e-3), (1e-44, 0.0)]);
+            let mut case = any_case_of(block, target, &mut draw);
+            case.convert = Some(Convert { nodata, scale, offset });
+            cases.push(case);
+        }
+        run(&cases, round..round + 1, &mut draw);
+    }
+}
+
 /// The layouts that have a way of their own through the kernel, at widths around their chunks.
 #[test]
 fn common_layouts_equal_the_cpu_at_every_seed() {
@@ -367,6 +408,7 @@ fn aligned_blocks_equal_the_cpu() {
                         out_skip: 0,
                         fill: false,
                         faulty: false,
+                        convert: None,
                     });
                 }
             }

@@ -1,7 +1,8 @@
 //! A job held against what it is given: outputs that are there, of the right type, in memory the engine writes, and free.
 
-use crate::{Claim, DecodeJob, EngineError, Location, Output};
+use crate::{Claim, Convert, DecodeJob, EngineError, Location, Output};
 use std::collections::BTreeMap;
+use strile_tiff::DataType;
 
 /// Claims the boxes a job writes, by index of the output; `writes` says which memory the engine can write.
 pub fn claim_outputs(
@@ -27,13 +28,36 @@ pub fn claim_outputs(
         }
         claims.insert(index, output.claim(*wanted).ok_or(EngineError::Busy { output: index })?);
     }
+    let mut nodata_types: BTreeMap<u32, DataType> = BTreeMap::new();
     for task in job.tasks() {
         let stored = job.layouts().get(task.layout as usize).map(|layout| layout.data_type);
-        let wanted = claims.get(&task.output).map(|claim| claim.spec().data_type);
-        if let (Some(stored), Some(wanted)) = (stored, wanted)
-            && stored != wanted
-        {
-            return Err(mismatch(format!("{wanted} in output {}", task.output), stored.to_string()));
+        let Some((stored, claim)) = stored.zip(claims.get(&task.output)) else { continue };
+        let wanted = claim.spec().data_type;
+        let found = || format!("{wanted} in output {}", task.output);
+        let Some(convert) = claim.output().convert() else {
+            if stored == wanted {
+                continue;
+            }
+            let or = if Convert::takes(stored) {
+                ", or an output of float32 or float64 that converts"
+            } else {
+                ""
+            };
+            return Err(mismatch(found(), format!("{stored}{or}")));
+        };
+        if !Convert::takes(stored) {
+            return Err(mismatch(
+                format!("{} that converts", found()),
+                format!("{stored}, which has no conversion, as it is"),
+            ));
+        }
+        // The nodata value is a sample of the stored type.
+        let first = *nodata_types.entry(task.output).or_insert(stored);
+        if convert.nodata.is_some() && first != stored {
+            return Err(mismatch(
+                format!("{first} and {stored} for output {}, which makes one nodata value NaN", task.output),
+                "blocks of one type".to_owned(),
+            ));
         }
     }
     Ok(claims)

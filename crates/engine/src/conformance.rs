@@ -11,6 +11,7 @@
     reason = "code of tests: it fails by panicking, and knows its numbers"
 )]
 
+mod convert;
 mod encode;
 mod flight;
 mod jobs;
@@ -49,6 +50,8 @@ pub const BEHAVIOURS: &[(&str, Behaviour)] = &[
     ("predictor_2_adds_up_each_sample", samples::predictor_2_adds_up_each_sample),
     ("predictor_3_does_not_depend_on_the_byte_order", samples::predictor_3_does_not_depend_on_the_byte_order),
     ("chroma_units_become_rgb", samples::chroma_units_become_rgb),
+    ("samples_become_floats", convert::samples_become_floats),
+    ("only_real_samples_are_converted", convert::only_real_samples_are_converted),
     ("encoding_keeps_every_sample", encode::encoding_keeps_every_sample),
     ("fax_keeps_every_pixel", encode::fax_keeps_every_pixel),
     ("what_cannot_be_encoded_is_said_before", encode::what_cannot_be_encoded_is_said_before),
@@ -121,6 +124,8 @@ macro_rules! for_each_engine {
                 predictor_2_adds_up_each_sample
                 predictor_3_does_not_depend_on_the_byte_order
                 chroma_units_become_rgb
+                samples_become_floats
+                only_real_samples_are_converted
                 encoding_keeps_every_sample
                 fax_keeps_every_pixel
                 what_cannot_be_encoded_is_said_before

@@ -1,7 +1,7 @@
 //! The contract between strile and its engines.
 //!
 //! `block` how a block is stored and where it goes; `job` what is to be done; `encoded` where the bytes are;
-//! `output` where the pixels go, `location` in which memory, `claims` who may write there; `encode`, `reduce` and `pixels` the way back; `ticket` work in flight and its report; `fault` what is wrong with a block;
+//! `output` where the pixels go, `convert` what it makes of them, `location` in which memory, `claims` who may write there; `encode`, `reduce` and `pixels` the way back; `ticket` work in flight and its report; `fault` what is wrong with a block;
 //! `context` and `budget` what a call may take; `engine` the trait; `conformance` what its engines must do.
 
 mod arena;
@@ -11,6 +11,7 @@ mod claims;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod context;
+mod convert;
 mod encode;
 mod encoded;
 mod engine;
@@ -27,6 +28,7 @@ pub use block::{BlockAddress, BlockLayout, CodecExtras, DecodedForm, Fill, Place
 pub use budget::{Budget, BudgetError, Lease};
 pub use claims::claim_outputs;
 pub use context::{Cancel, Context, Progress};
+pub use convert::Convert;
 pub use encode::{EncodeJob, EncodeLayout, EncodeParams, EncodeTask, EncodedBlock, EncodedBlocks};
 pub use encoded::{Encoded, ReadAt};
 pub use engine::{Engine, EngineError, Support};

@@ -6,7 +6,7 @@
 
 #![expect(unsafe_code, reason = "shared output memory, written in disjoint windows by many threads")]
 
-use crate::{DeviceBytes, Location};
+use crate::{Convert, DeviceBytes, Location};
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_tiff::DataType;
@@ -62,6 +62,17 @@ pub enum OutputError {
     /// Strides that let two samples share bytes.
     #[error("the strides of the output let two samples share bytes")]
     Overlapping,
+    /// A conversion to a type that has none.
+    #[error("an output of {data_type} cannot convert: only float32 and float64 ones do")]
+    NotConverting {
+        /// Type of the output.
+        data_type: DataType,
+    },
+    /// A conversion for an output that is shared already.
+    #[error(
+        "the output is in use already: a conversion is set before the first claim, where nobody else holds it"
+    )]
+    InUse,
 }
 
 impl OutputSpec {
@@ -137,7 +148,9 @@ impl OutputBox {
     /// Whether `other` lies in this box.
     pub fn contains(&self, other: &Self) -> bool {
         let within = |a: (u32, u32), b: (u32, u32)| a.0 <= b.0 && b.1 <= a.1;
-        within(self.bands, other.bands) && within(self.rows, other.rows) && within(self.columns, other.columns)
+        within(self.bands, other.bands)
+            && within(self.rows, other.rows)
+            && within(self.columns, other.columns)
     }
 
     /// The smallest box around both.
@@ -165,6 +178,8 @@ struct Shared {
     claims: Mutex<Vec<OutputBox>>,
     /// Where only a part of the memory may be claimed.
     part: Option<OutputBox>,
+    /// What is made of samples that are written.
+    convert: Option<Convert>,
 }
 
 enum Owner {
@@ -203,6 +218,7 @@ impl Output {
                 owner: Owner::Vec(memory),
                 claims: Mutex::default(),
                 part: None,
+                convert: None,
             }),
         })
     }
@@ -223,7 +239,24 @@ impl Output {
             return Err(OutputError::TooSmall { need: need as u64, have: len as u64 });
         }
         let owner = Owner::Caller { _keep: keep };
-        Ok(Self { shared: Arc::new(Shared { spec, start, len, owner, claims: Mutex::default(), part: None }) })
+        let claims = Mutex::default();
+        Ok(Self { shared: Arc::new(Shared { spec, start, len, owner, claims, part: None, convert: None }) })
+    }
+
+    /// The same output, which from now on converts what is written to it. Blocks of any real type may then be written,
+    /// of one type in a job where there is a nodata value.
+    pub fn converting(mut self, convert: Convert) -> Result<Self, OutputError> {
+        let data_type = self.spec().data_type;
+        if !Convert::gives(data_type) {
+            return Err(OutputError::NotConverting { data_type });
+        }
+        Arc::get_mut(&mut self.shared).ok_or(OutputError::InUse)?.convert = Some(convert);
+        Ok(self)
+    }
+
+    /// What is made of samples that are written; `None` where they are written as they are.
+    pub fn convert(&self) -> Option<&Convert> {
+        self.shared.convert.as_ref()
     }
 
     /// The shape.
@@ -252,6 +285,7 @@ impl Output {
             owner: Owner::Device(memory),
             claims: Mutex::default(),
             part: None,
+            convert: None,
         };
         Ok(Self { shared: Arc::new(shared) })
     }
@@ -328,8 +362,24 @@ impl Claim {
     }
 
     /// The claimed box as an output of its own, for an engine that does a part of this one's work: nothing outside
-    /// the box can be claimed of it, and the claim is held while it lives.
+    /// the box can be claimed of it, and the claim is held while it lives. It converts as the whole output does.
     pub fn delegate(self: &Arc<Self>) -> Output {
+        self.part(self.output.convert().copied())
+    }
+
+    /// The same, but it converts by `convert`: for who was lent an output and knows what its samples shall be.
+    pub fn delegate_converting(self: &Arc<Self>, convert: Convert) -> Result<Output, OutputError> {
+        let data_type = self.spec().data_type;
+        let gives = Convert::gives(data_type);
+        gives.then(|| self.part(Some(convert))).ok_or(OutputError::NotConverting { data_type })
+    }
+
+    /// The same for samples that were converted already: it takes them as they are.
+    pub fn delegate_converted(self: &Arc<Self>) -> Output {
+        self.part(None)
+    }
+
+    fn part(self: &Arc<Self>, convert: Option<Convert>) -> Output {
         let whole = &self.output.shared;
         let owner = match &whole.owner {
             Owner::Device(memory) => Owner::Device(memory.clone()),
@@ -342,6 +392,7 @@ impl Claim {
             owner,
             claims: Mutex::default(),
             part: Some(self.claimed),
+            convert,
         };
         Output { shared: Arc::new(shared) }
     }
@@ -449,6 +500,25 @@ mod tests {
         assert!(output.claim(left).is_none(), "the delegate's claim holds the claim it came from");
         drop(held);
         assert!(output.claim(left).is_some());
+    }
+
+    #[test]
+    fn a_conversion_is_set_once_and_before_all_else() {
+        let convert = Convert::masking(None);
+        let refused = Output::new(spec()).unwrap().converting(convert).err().unwrap();
+        assert_eq!(
+            refused.to_string(),
+            "an output of uint16 cannot convert: only float32 and float64 ones do"
+        );
+        let spec = OutputSpec::band_first(DataType::F32, 1, 1, 2).unwrap();
+        let output = Output::new(spec).unwrap().converting(convert).unwrap();
+        let all = OutputBox { bands: (0, 1), rows: (0, 1), columns: (0, 2) };
+        let claim = Arc::new(output.claim(all).unwrap());
+        assert_eq!(claim.delegate().convert(), Some(&convert));
+        assert_eq!(claim.delegate_converted().convert(), None);
+        let other = Convert { scale: 2.0, ..convert };
+        assert_eq!(claim.delegate_converting(other).unwrap().convert(), Some(&other));
+        assert_eq!(output.converting(convert).err(), Some(OutputError::InUse));
     }
 
     #[test]

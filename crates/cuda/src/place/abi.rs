@@ -32,10 +32,21 @@ pub(super) enum Finish {
     Double = 5,
 }
 
+/// What samples are that the output converts to floats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Number {
+    Unsigned = 1,
+    Signed = 2,
+    Float = 3,
+}
+
 /// Flag of a layout: each sample is added to the one a pixel before.
 pub(super) const LAYOUT_SUMS: u8 = 1;
 /// Flag of a layout: the bits of every stored byte are reversed.
 pub(super) const LAYOUT_REVERSE: u8 = 2;
+/// Flag of a layout: the conversion makes one value NaN.
+pub(super) const LAYOUT_NODATA: u8 = 4;
 /// Flag of a task: the fill value is written, nothing is read.
 pub(super) const TASK_FILL: u32 = 1;
 /// Flag of a task: the output holds pixels as the block does.
@@ -67,7 +78,10 @@ pub struct PlaceLayout {
     pub(super) swap: u8,
     pub(super) across: u8,
     pub(super) down: u8,
-    pub(super) reserved: [u8; 7],
+    pub(super) native: u8,
+    pub(super) number: u8,
+    pub(super) reserved: u8,
+    pub(super) constants: u32,
 }
 
 /// The wanted rectangle of one block: made by [`PlaceLayout::task`].

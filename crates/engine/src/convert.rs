@@ -1,0 +1,152 @@
+//! What an output makes of the samples that are written to it: nodata becomes NaN, the rest is scaled, all is a float.
+//!
+//! The arithmetic is fixed to the last bit, so every engine gives the same: a sample as `f64` (of 64-bit integers the
+//! nearest one), times `scale`, plus `offset`, each of the two rounded by itself, then rounded once to the type of the
+//! output. A NaN is always the canonical one, whatever made it. The fill value of a layout goes the same way.
+
+use crate::Fill;
+use strile_tiff::DataType;
+
+const NAN: f64 = f64::from_bits(0x7FF8_0000_0000_0000);
+const NAN_32: f32 = f32::from_bits(0x7FC0_0000);
+
+/// See the module.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Convert {
+    /// The value that becomes NaN, a sample of the type that blocks are stored in. It is compared as a value: both zeros
+    /// are one, and NaN is every NaN; integers of 64 bits are compared before they are rounded.
+    pub nodata: Option<Fill>,
+    /// Factor.
+    pub scale: f64,
+    /// Added after.
+    pub offset: f64,
+}
+
+impl Convert {
+    /// Nodata to NaN and nothing else. The offset is -0: added to any value it gives that value, to -0 too.
+    pub const fn masking(nodata: Option<Fill>) -> Self {
+        Self { nodata, scale: 1.0, offset: -0.0 }
+    }
+
+    /// Whether samples of a type can be converted: all but complex ones.
+    pub const fn takes(stored: DataType) -> bool {
+        !matches!(stored, DataType::C64 | DataType::C128)
+    }
+
+    /// Whether a type can be converted to.
+    pub const fn gives(target: DataType) -> bool {
+        matches!(target, DataType::F32 | DataType::F64)
+    }
+
+    /// What becomes of a value that is not nodata, before it is rounded to the type of the output.
+    pub fn value(&self, value: f64) -> f64 {
+        value * self.scale + self.offset
+    }
+
+    /// One sample converted; `None` where one of the types has no conversion.
+    pub fn sample(&self, stored: DataType, sample: &Fill, target: DataType) -> Option<Fill> {
+        let value = Self::value_of(stored, sample)?;
+        let masked = self.nodata.is_some_and(|nodata| match stored {
+            DataType::F16 | DataType::F32 | DataType::F64 => Self::value_of(stored, &nodata)
+                .is_some_and(|nodata| nodata == value || (nodata.is_nan() && value.is_nan())),
+            _ => nodata.0.get(..stored.size()) == sample.0.get(..stored.size()),
+        });
+        let value = if masked { NAN } else { self.value(value) };
+        let mut bytes = [0; 16];
+        match target {
+            DataType::F32 => *bytes.first_chunk_mut()? = nearest(value).to_ne_bytes(),
+            DataType::F64 => {
+                *bytes.first_chunk_mut()? = if value.is_nan() { NAN } else { value }.to_ne_bytes()
+            }
+            _ => return None,
+        }
+        Some(Fill(bytes))
+    }
+
+    /// A sample of a type as `f64`; `None` for complex ones.
+    #[expect(clippy::cast_precision_loss, reason = "rounding is what is wanted")]
+    pub fn value_of(stored: DataType, Fill(bytes): &Fill) -> Option<f64> {
+        Some(match stored {
+            DataType::U8 => u8::from_ne_bytes(*bytes.first_chunk()?).into(),
+            DataType::I8 => i8::from_ne_bytes(*bytes.first_chunk()?).into(),
+            DataType::U16 => u16::from_ne_bytes(*bytes.first_chunk()?).into(),
+            DataType::I16 => i16::from_ne_bytes(*bytes.first_chunk()?).into(),
+            DataType::U32 => u32::from_ne_bytes(*bytes.first_chunk()?).into(),
+            DataType::I32 => i32::from_ne_bytes(*bytes.first_chunk()?).into(),
+            DataType::U64 => u64::from_ne_bytes(*bytes.first_chunk()?) as f64,
+            DataType::I64 => i64::from_ne_bytes(*bytes.first_chunk()?) as f64,
+            DataType::F16 => half(u16::from_ne_bytes(*bytes.first_chunk()?)),
+            DataType::F32 => f32::from_ne_bytes(*bytes.first_chunk()?).into(),
+            DataType::F64 => f64::from_ne_bytes(*bytes.first_chunk()?),
+            DataType::C64 | DataType::C128 => return None,
+        })
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "rounding is what is wanted")]
+fn nearest(value: f64) -> f32 {
+    if value.is_nan() { NAN_32 } else { value as f32 }
+}
+
+/// IEEE binary16.
+fn half(bits: u16) -> f64 {
+    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
+    let magnitude = match (exponent, fraction == 0.0) {
+        (31, true) => f64::INFINITY,
+        (31, false) => NAN,
+        (0, _) => fraction * 2f64.powi(-24),
+        _ => (1024.0 + fraction) * 2f64.powi(exponent - 25),
+    };
+    if bits >> 15 == 0 { magnitude } else { -magnitude }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fill(bytes: &[u8]) -> Fill {
+        let mut fill = Fill::default();
+        fill.0[..bytes.len()].copy_from_slice(bytes);
+        fill
+    }
+
+    fn as_f64(Fill(bytes): Fill) -> f64 {
+        f64::from_ne_bytes(*bytes.first_chunk().unwrap())
+    }
+
+    #[test]
+    fn masking_alone_changes_nothing_else() {
+        let convert = Convert::masking(Some(fill(&5f64.to_ne_bytes())));
+        for value in [0.0, -0.0, 1e-310, f64::MAX, f64::NEG_INFINITY] {
+            let out = convert.sample(DataType::F64, &fill(&value.to_ne_bytes()), DataType::F64).unwrap();
+            assert_eq!(as_f64(out).to_bits(), value.to_bits());
+        }
+        let out = convert.sample(DataType::F64, &fill(&5f64.to_ne_bytes()), DataType::F64).unwrap();
+        assert_eq!(as_f64(out).to_bits(), 0x7FF8_0000_0000_0000);
+    }
+
+    #[test]
+    fn integers_of_64_bits_are_compared_before_they_are_rounded() {
+        let nodata = u64::MAX;
+        let convert = Convert::masking(Some(fill(&nodata.to_ne_bytes())));
+        let of =
+            |v: u64| as_f64(convert.sample(DataType::U64, &fill(&v.to_ne_bytes()), DataType::F64).unwrap());
+        assert!(of(nodata).is_nan());
+        assert_eq!(of(nodata - 1), 18_446_744_073_709_551_616.0);
+    }
+
+    #[test]
+    fn halves_are_exact() {
+        for (bits, value) in [
+            (0x3C00, 1.0),
+            (0xC000, -2.0),
+            (0x7BFF, 65504.0),
+            (0x0001, 2f64.powi(-24)),
+            (0x0400, 2f64.powi(-14)),
+        ] {
+            assert_eq!(half(bits), value);
+        }
+        assert!(half(0x7C01).is_nan());
+        assert_eq!(half(0xFC00), f64::NEG_INFINITY);
+    }
+}
