@@ -26,7 +26,7 @@ fn is_bit_mask(image: &Image, options: &ReadOptions) -> bool {
     options.layer == Layer::Mask && image.sample.bits == 1
 }
 
-fn is_inverted(image: &Image, options: &ReadOptions) -> bool {
+pub(crate) fn is_inverted(image: &Image, options: &ReadOptions) -> bool {
     options.invert_min_is_white
         && image.colour.photometric == Photometric::MinIsWhite
         && image.sample.format == SampleFormat::Uint

@@ -42,6 +42,7 @@ mod read;
 mod sink;
 mod source;
 mod spool;
+mod unpack;
 mod vrt;
 mod window;
 mod write;
@@ -66,7 +67,7 @@ pub use sink::{FileSink, MemoryFile, MemoryHandle, MemorySink, Sink, StreamSink}
 pub use source::{FileSource, MemorySource, ReadDone, ReadOp, Source, Version};
 pub use spool::Spool;
 pub use strile_engine::{
-    Arena, BlockAddress, BlockFault, Budget, BudgetError, Cancel, Context, DeviceBytes, FaultKind, Fill,
+    Arena, BlockAddress, BlockFault, Budget, BudgetError, Cancel, Context, Convert, DeviceBytes, FaultKind, Fill,
     LocatedFault, Location, Output, OutputSpec, Progress, ReadAt, Report, Resampling, Slot, Span, StageTimes,
     Strides,
 };

@@ -60,6 +60,8 @@ impl MaskSource {
             layer: Layer::Pixels,
             interleave,
             invert_min_is_white: false,
+            masked: false,
+            unpack: false,
             ..options.clone()
         })
     }

@@ -65,6 +65,12 @@ pub struct ReadOptions {
     pub apply_orientation: bool,
     /// Invert images whose 0 is white; stored values otherwise.
     pub invert_min_is_white: bool,
+    /// Pixels that hold the nodata value become NaN: the result is `float32` where that holds every stored value (up to
+    /// 16 bits, and floats of 32), else `float64`. Without a nodata value nothing changes.
+    pub masked: bool,
+    /// The same, and all others become stored × scale + offset by GDAL's scale and offset, which must be one for all
+    /// bands read. Without any of the three nothing changes.
+    pub unpack: bool,
     /// Which engine.
     pub device: Device,
     /// Bytes that strile may take of the GPU's memory, in this process and from now on; `None` leaves the limit as

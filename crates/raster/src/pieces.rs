@@ -132,7 +132,10 @@ impl Dataset {
         };
         let data_type = match derived {
             true => DataType::U8,
-            false => image.sample.data_type().ok_or_else(unsupported)?,
+            false => match self.unpacking(options)? {
+                Some(unpacking) => unpacking.data_type,
+                None => image.sample.data_type().ok_or_else(unsupported)?,
+            },
         };
         let row = (data_type.size() as u64).saturating_mul(u64::from(window.width));
         let band = row.saturating_mul(u64::from(window.height));

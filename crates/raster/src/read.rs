@@ -11,7 +11,7 @@ use crate::raster::{DeviceRaster, Raster};
 use crate::window::Window;
 use crate::{adjust, mask, mask::MaskSource, pipeline};
 use std::sync::Arc;
-use strile_engine::{Context, Fill, Location, Output, OutputSpec, Report, Support};
+use strile_engine::{Context, EngineError, Fill, Location, Output, OutputBox, OutputSpec, Report, Support};
 use strile_tiff::DataType;
 
 /// Offset, size, span and task of a block while a read is planned.
@@ -42,7 +42,7 @@ impl Dataset {
         }
         let (choice, plan) = self.prepare(options, Destination::Host, vec![], context)?;
         let _lease = context.budget.take(plan.memory.output, "the decoded image")?;
-        let (spec, fill) = (plan.output.clone(), plan.layout.extras.fill);
+        let (spec, fill) = (plan.output.clone(), plan.fill());
         let output = Output::new(spec).map_err(|error| self.refuse(error.to_string()))?;
         let report = self.run(&choice, plan, &output, options, context)?;
         let raster = Raster::from_output(output, options.interleave, fill, report.faults.clone())?;
@@ -76,7 +76,7 @@ impl Dataset {
         let on_host = choice.engine.location() == Location::Host;
         let _lease =
             context.budget.take(if on_host { plan.memory.output } else { 0 }, "the decoded image")?;
-        let (interleave, fill) = (options.interleave, plan.layout.extras.fill);
+        let (interleave, fill) = (options.interleave, plan.fill());
         let output = choice.engine.output(plan.output.clone(), context)?;
         let report = self.run(&choice, plan, &output, options, context)?;
         Ok(DeviceRaster { output, interleave, fill, report, engine: choice.engine })
@@ -168,7 +168,8 @@ impl Dataset {
         layout.decoded_len(layout.height).ok_or_else(too_large)?;
         layout.samples_len(layout.height).ok_or_else(too_large)?;
         let layout = Arc::new(layout);
-        Ok(Facts { source: file.source.as_ref(), image, layout, window, bands })
+        let unpacking = self.unpacking(options)?;
+        Ok(Facts { source: file.source.as_ref(), image, layout, window, bands, unpacking })
     }
 
     /// The engine for a request of any kind.
@@ -176,9 +177,12 @@ impl Dataset {
         let source = self.derived(options)?;
         let pixels = match source {
             None => options.clone(),
-            Some(source) => source
-                .pixels(options)
-                .unwrap_or_else(|| ReadOptions { layer: Layer::Pixels, ..options.clone() }),
+            Some(source) => source.pixels(options).unwrap_or_else(|| ReadOptions {
+                layer: Layer::Pixels,
+                masked: false,
+                unpack: false,
+                ..options.clone()
+            }),
         };
         let facts = self.facts(&pixels)?;
         let blocks = if source == Some(MaskSource::AllValid) { 0 } else { facts.blocks() };
@@ -277,7 +281,20 @@ impl Dataset {
         context: &Context,
     ) -> Result<Report> {
         let source = &self.target(options)?.file.source;
-        let report = pipeline::run(plan, source.as_ref(), choice.engine.as_ref(), output, context)?;
+        let engine = choice.engine.as_ref();
+        let report = match plan.convert {
+            None => pipeline::run(plan, source.as_ref(), engine, output, context)?,
+            Some(convert) => {
+                // The output itself stays as it is: what converts is lent for this read.
+                let spec = output.spec();
+                let (bands, rows, columns) = ((0, spec.bands), (0, spec.rows), (0, spec.columns));
+                let claim = output.claim(OutputBox { bands, rows, columns });
+                let claim = Arc::new(claim.ok_or(EngineError::Busy { output: 0 })?);
+                let lent = claim.delegate_converting(convert);
+                let lent = lent.map_err(|error| self.refuse(error.to_string()))?;
+                pipeline::run(plan, source.as_ref(), engine, &lent, context)?
+            }
+        };
         match (options.on_fault, report.faults.first()) {
             (OnFault::Fail, Some(first)) => Err(Error::Blocks {
                 file: source.name().to_owned(),

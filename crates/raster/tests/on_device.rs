@@ -163,6 +163,39 @@ fn damaged_blocks_are_the_same_faults() {
 }
 
 #[test]
+fn floats_are_the_same_wherever_they_are_made() {
+    let xml = "<GDALMetadata><Item name=\"SCALE\" sample=\"0\" role=\"scale\">0.1</Item></GDALMetadata>";
+    let pixels = Pixels::generate(Pattern::LandCover, UINT16, [1, 200, 150], 3);
+    let nodata = u16::from_ne_bytes(pixels.sample(0, 0, 0).try_into().unwrap());
+    let tags = [testkit::nodata_tag(&nodata.to_string()), testkit::metadata_tag(xml), Tag::short(274, 6)];
+    for codec in [Codec::None, Codec::Deflate, Codec::Lzma] {
+        let spec = ImageSpec::new(UINT16).grid(Grid::Tiles(64, 48)).codec(codec).sparse(&[2]);
+        let spec = tags.iter().fold(spec, |spec, tag| spec.tag(tag.clone()));
+        let mut bytes = spec.build(&pixels, ByteOrder::Big, false).bytes;
+        let (unpack, on_fault) = (true, OnFault::Fill);
+        let window = Some(Window { x: 10, y: 40, width: 130, height: 150 });
+        for damaged in [false, true] {
+            if damaged {
+                let at = bytes.len() / 2;
+                bytes[at..at + 40].fill(0xA5);
+            }
+            for apply_orientation in [false, true] {
+                let options = ReadOptions { unpack, on_fault, apply_orientation, ..Default::default() };
+                compare(&open(&bytes), &options).unwrap();
+                compare(&open_bucket(&bytes).1, &ReadOptions { window, ..options }).unwrap();
+            }
+        }
+        let dataset = open(&bytes);
+        let options = ReadOptions { unpack, on_fault, ..Default::default() };
+        let expected = dataset.read(&by(Device::Cpu, &options), &Context::default()).unwrap();
+        let there = dataset.read_on_device(&by(device(), &options), &Context::default()).unwrap();
+        assert_eq!(there.output.convert(), None);
+        dataset.read_into(&there.output, &options, &Context::default()).unwrap();
+        assert!(there.into_host(&Context::default()).unwrap().pixels == expected.pixels);
+    }
+}
+
+#[test]
 fn what_is_done_on_the_host_after_decoding_gets_to_the_device() {
     let pixels = Pixels::generate(Pattern::LandCover, UINT16, [2, 30, 40], 7);
     let spec = ImageSpec::new(UINT16).codec(Codec::Deflate).photometric(0).tag(Tag::short(274, 6));

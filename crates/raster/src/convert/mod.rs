@@ -72,6 +72,11 @@ impl<'a> Conversion<'a> {
             },
             ..options.read.clone()
         };
+        if read.masked || read.unpack {
+            return Err(refused(
+                "a file is written with the values it was read with: not masked, not unpacked".into(),
+            ));
+        }
         input.pieces(&read, &options.limits, context)?;
         let (mut spec, mut write, cut) = match input {
             Input::Tiff(dataset) => {

@@ -4,7 +4,8 @@ use super::read::{Fetch, ReadPlan, fetches};
 use crate::bytes::human;
 use crate::device::Decode;
 use std::fmt;
-use strile_engine::{BlockTask, Location};
+use strile_engine::{BlockTask, Convert, Location};
+use strile_tiff::DataType;
 
 /// The figures of a plan, for people and for JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +46,27 @@ impl ReadPlan {
             batches: self.batches.len(),
         }
     }
+}
+
+/// A conversion in words.
+fn conversion(convert: &Convert, stored: DataType, target: DataType) -> String {
+    let mut words = Vec::new();
+    if let Some(nodata) = &convert.nodata {
+        let [a, b, c, d, e, f, g, h, ..] = nodata.0;
+        let value = match stored {
+            DataType::U64 => u64::from_ne_bytes([a, b, c, d, e, f, g, h]).to_string(),
+            DataType::I64 => i64::from_ne_bytes([a, b, c, d, e, f, g, h]).to_string(),
+            _ => Convert::value_of(stored, nodata).map(|value| value.to_string()).unwrap_or_default(),
+        };
+        words.push(format!("nodata {value} to NaN"));
+    }
+    let Convert { scale, offset, .. } = *convert;
+    if (scale, offset) != (1.0, 0.0) {
+        let sign = if offset < 0.0 { '-' } else { '+' };
+        words.push(format!("× {scale} {sign} {}", offset.abs()));
+    }
+    words.push(format!("to {target}"));
+    words.join(", ")
 }
 
 impl fmt::Display for ReadPlan {
@@ -94,6 +116,10 @@ impl fmt::Display for ReadPlan {
                 self.engine
             )?,
             Decode::Host(reason) => writeln!(f, "decode   on the host ({reason}), then one copy a batch")?,
+        }
+        if let Some(convert) = &self.convert {
+            let words = conversion(convert, self.layout.data_type, self.output.data_type);
+            writeln!(f, "convert  {words}")?;
         }
         if !self.after.is_empty() {
             writeln!(f, "after    {}", self.after.join(", then "))?;

@@ -4,11 +4,12 @@ use super::{batches, coalesce, parts, rows_of_part};
 use crate::device::Decode;
 use crate::options::{Interleave, ReadOptions};
 use crate::source::Source;
+use crate::unpack::Unpacking;
 use crate::window::Window;
 use std::ops::Range;
 use std::sync::Arc;
 use strile_engine::{
-    BlockAddress, BlockLayout, BlockTask, Location, OutputError, OutputSpec, Placement, Span,
+    BlockAddress, BlockLayout, BlockTask, Convert, Fill, Location, OutputError, OutputSpec, Placement, Span,
 };
 use strile_tiff::{Image, Planar};
 
@@ -66,6 +67,8 @@ pub struct ReadPlan {
     pub destination: Location,
     /// What is done to the whole result on the host after decoding, in words.
     pub after: Vec<String>,
+    /// What is made of samples as they are placed; `None` where they stay as they are.
+    pub convert: Option<Convert>,
     /// How bytes get to it.
     pub fetch: Fetch,
     /// The shape of the result.
@@ -86,6 +89,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) window: Window,
     /// Bands from 1, all there.
     pub(crate) bands: Vec<u16>,
+    pub(crate) unpacking: Option<Unpacking>,
 }
 
 /// What was decided before the plan is made.
@@ -97,6 +101,16 @@ pub(crate) struct Decided {
     pub(crate) destination: Location,
     pub(crate) after: Vec<String>,
     pub(crate) output: OutputSpec,
+}
+
+impl ReadPlan {
+    /// What blocks without pixels get in the result.
+    pub(crate) fn fill(&self) -> Fill {
+        let fill = self.layout.extras.fill;
+        let converted =
+            self.convert.map(|convert| convert.sample(self.layout.data_type, &fill, self.output.data_type));
+        converted.map_or(fill, Option::unwrap_or_default)
+    }
 }
 
 impl Facts<'_> {
@@ -141,7 +155,8 @@ impl Facts<'_> {
             Interleave::BandFirst => OutputSpec::band_first,
             Interleave::BandLast => OutputSpec::band_last,
         };
-        make(self.layout.data_type, bands, self.window.height, self.window.width)
+        let data_type = self.unpacking.map_or(self.layout.data_type, |unpacking| unpacking.data_type);
+        make(data_type, bands, self.window.height, self.window.width)
     }
 }
 
@@ -197,6 +212,7 @@ pub(crate) fn plan_read(
         decode: decided.decode,
         destination: decided.destination,
         after: decided.after,
+        convert: facts.unpacking.map(|unpacking| unpacking.convert),
         fetch: decided.fetch,
         output: decided.output,
         memory,

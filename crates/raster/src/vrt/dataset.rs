@@ -33,6 +33,11 @@ impl Vrt {
                 self.refuse(format!("device `cuda:{index}` cannot be used: a VRT is read by the CPU"))
             );
         }
+        if options.layer == Layer::Pixels && (options.masked || options.unpack) {
+            let problem =
+                "pixels of a VRT are neither masked nor unpacked; read its files, or its values as they are";
+            return Err(self.refuse(problem.into()));
+        }
         let window = options.window.unwrap_or(Window::full(self.width, self.height));
         if !window.is_inside(self.width, self.height) {
             return Err(self.refuse(format!(

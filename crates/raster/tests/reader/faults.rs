@@ -19,6 +19,8 @@ const FILL: ReadOptions = ReadOptions {
     on_fault: OnFault::Fill,
     apply_orientation: false,
     invert_min_is_white: false,
+    masked: false,
+    unpack: false,
     device: strile::Device::Auto,
     device_memory: None,
 };

@@ -2,7 +2,7 @@
 //!
 //! `fixtures` every file equals its pixels; `windows` any part equals that part of the whole; `io` which bytes are
 //! asked for; `faults` damaged files; `plan` what is said before and where pixels go; `options` what can be asked
-//! for; `sidecars` files on disk and beside; `sources` the sources these tests read from.
+//! for; `unpack` samples as floats; `sidecars` files on disk and beside; `sources` the sources these tests read from.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -18,4 +18,5 @@ mod options;
 mod plan;
 mod sidecars;
 mod sources;
+mod unpack;
 mod windows;

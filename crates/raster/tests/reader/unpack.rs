@@ -1,0 +1,211 @@
+//! Samples that become floats: nodata as NaN, values by scale and offset, and what cannot be asked for.
+
+use crate::sources::{open, open_bucket, read, refusal};
+use strile::tiff::{ByteOrder, SampleFormat, SampleType};
+use strile::{Context, DataType, Dataset, Interleave, Layer, Output, PieceLimits, ReadOptions, Window};
+use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels, Tag, metadata_tag, nodata_tag};
+
+const INT_16: SampleType = SampleType { format: SampleFormat::Int, bits: 16 };
+
+fn masked() -> ReadOptions {
+    ReadOptions { masked: true, ..Default::default() }
+}
+
+fn unpack() -> ReadOptions {
+    ReadOptions { unpack: true, ..Default::default() }
+}
+
+/// Scale and offset of each band, as GDAL writes them.
+fn scales(bands: &[(&str, &str)]) -> Tag {
+    let items: String = (0..)
+        .zip(bands)
+        .map(|(at, (scale, offset)): (usize, _)| {
+            format!(
+                "<Item name=\"OFFSET\" sample=\"{at}\" role=\"offset\">{offset}</Item>\
+                 <Item name=\"SCALE\" sample=\"{at}\" role=\"scale\">{scale}</Item>"
+            )
+        })
+        .collect();
+    metadata_tag(&format!("<GDALMetadata>{items}</GDALMetadata>"))
+}
+
+fn bytes_of(spec: &ImageSpec, pixels: &Pixels) -> Vec<u8> {
+    spec.build(pixels, ByteOrder::Little, false).bytes
+}
+
+fn made(spec: &ImageSpec, pixels: &Pixels) -> Dataset {
+    open(&bytes_of(spec, pixels))
+}
+
+fn numbers(samples: &[i16]) -> Pixels {
+    let mut pixels = Pixels::zeroed(DataType::I16, 1, 1, samples.len());
+    pixels.bytes = samples.iter().flat_map(|sample| sample.to_ne_bytes()).collect();
+    pixels
+}
+
+fn floats(pixels: &[u8]) -> Vec<f32> {
+    pixels.chunks(4).map(|bytes| f32::from_ne_bytes(bytes.try_into().unwrap())).collect()
+}
+
+#[test]
+fn nodata_becomes_nan_and_values_what_they_mean() {
+    let pixels = numbers(&[-9999, 0, 5, -7, i16::MAX]);
+    let spec = ImageSpec::new(INT_16).tag(nodata_tag("-9999")).tag(scales(&[("0.1", "-273.15")]));
+    let dataset = made(&spec, &pixels);
+    assert_eq!(read(&dataset, &ReadOptions::default()).pixels, pixels.bytes, "not asked for");
+    let seen = read(&dataset, &masked());
+    assert_eq!(seen.data_type, DataType::F32);
+    let seen = floats(&seen.pixels);
+    assert!(seen[0].is_nan());
+    assert_eq!(seen[1..], [0.0, 5.0, -7.0, 32767.0]);
+    let seen = floats(&read(&dataset, &unpack()).pixels);
+    assert!(seen[0].is_nan());
+    for (value, stored) in seen[1..].iter().zip([0.0f64, 5.0, -7.0, 32767.0]) {
+        assert_eq!(*value, (stored * 0.1 + -273.15) as f32);
+    }
+}
+
+#[test]
+fn the_type_holds_every_stored_value() {
+    use SampleFormat::{Float, Int, Uint};
+    for (format, bits, wide) in [
+        (Uint, 8, false),
+        (Int, 8, false),
+        (Uint, 12, false),
+        (Uint, 16, false),
+        (Int, 16, false),
+        (Uint, 32, true),
+        (Int, 32, true),
+        (Uint, 64, true),
+        (Int, 64, true),
+        (Float, 16, false),
+        (Float, 32, false),
+        (Float, 64, true),
+    ] {
+        let sample = SampleType { format, bits };
+        let pixels = Pixels::generate(Pattern::Bits, sample, [1, 7, 9], 3);
+        let spec = ImageSpec::new(sample);
+        let want = if wide { DataType::F64 } else { DataType::F32 };
+        let seen = read(&made(&spec.clone().tag(nodata_tag("1")), &pixels), &masked());
+        assert_eq!(seen.data_type, want, "{sample}");
+        // Nothing to mask or to scale by: nothing changes.
+        for options in [masked(), unpack()] {
+            assert_eq!(read(&made(&spec, &pixels), &options).pixels, pixels.bytes, "{sample}");
+        }
+    }
+}
+
+/// Compressed tiles at the edges, one of them sparse, two bands: whole, in parts, into memory that was there.
+#[test]
+fn every_way_to_read_gives_the_same_floats() {
+    let pixels = Pixels::generate(Pattern::Bits, INT_16, [2, 100, 150], 9);
+    let spec = ImageSpec::new(INT_16)
+        .grid(Grid::Tiles(64, 64))
+        .codec(Codec::Deflate)
+        .sparse(&[1])
+        .tag(nodata_tag("77"))
+        .tag(scales(&[("0.01", "3"), ("0.01", "3")]));
+    let bytes = bytes_of(&spec, &pixels);
+    let dataset = open(&bytes);
+    let plain = read(&dataset, &ReadOptions::default());
+    let whole = read(&dataset, &unpack());
+    let stored = plain.pixels.chunks(2).map(|b| i16::from_ne_bytes([b[0], b[1]]));
+    let mut nan = 0;
+    for (stored, value) in stored.zip(floats(&whole.pixels)) {
+        match stored {
+            77 => {
+                assert_eq!(value.to_bits(), 0x7FC0_0000);
+                nan += 1;
+            }
+            _ => assert_eq!(value, (f64::from(stored) * 0.01 + 3.0) as f32),
+        }
+    }
+    assert!(nan >= 64 * 64, "the sparse tile is nodata");
+    assert_eq!(whole.fill.0[..4], 0x7FC0_0000u32.to_ne_bytes());
+    assert!(read(&open_bucket(&bytes).1, &unpack()).pixels == whole.pixels, "staged");
+
+    let output = Output::new(whole.spec().unwrap()).unwrap();
+    dataset.read_into(&output, &unpack(), &Context::default()).unwrap();
+    assert_eq!(output.convert(), None, "the caller's output is as it was");
+    assert!(output.into_vec().unwrap() == whole.pixels);
+
+    let limits = PieceLimits { piece: 30_000, ..PieceLimits::default() };
+    let pieces = dataset.pieces(&unpack(), &limits, &Context::default()).unwrap();
+    assert_eq!(pieces.data_type, DataType::F32);
+    let mut joined = Vec::new();
+    let give = |raster: strile::Raster| {
+        joined.extend(raster.pixels);
+        Ok::<_, strile::Error>(())
+    };
+    dataset.read_pieces(&pieces, &Context::default(), give).unwrap();
+    assert!(joined == whole.pixels);
+
+    let window = Some(Window { x: 60, y: 30, width: 10, height: 50 });
+    let options = ReadOptions { window, bands: Some(vec![2]), interleave: Interleave::BandLast, ..unpack() };
+    let part = floats(&read(&dataset, &options).pixels);
+    let all = floats(&whole.pixels);
+    for (row, line) in part.chunks(10).enumerate() {
+        let from = (100 + 30 + row) * 150 + 60;
+        let same = line.iter().zip(&all[from..]).all(|(a, b)| a.to_bits() == b.to_bits());
+        assert!(same, "row {row}");
+    }
+    // The mask is what it was.
+    let mask = |options: ReadOptions| read(&dataset, &ReadOptions { layer: Layer::Mask, ..options }).pixels;
+    assert!(mask(unpack()) == mask(ReadOptions::default()));
+}
+
+#[test]
+fn the_plan_says_what_is_converted() {
+    let line = |spec: &ImageSpec, options: &ReadOptions| {
+        let plan = made(spec, &numbers(&[1, 2])).plan(options, &Context::default()).unwrap().to_string();
+        plan.lines()
+            .filter(|line| line.starts_with("convert") || line.starts_with("output"))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let spec = ImageSpec::new(INT_16).tag(nodata_tag("-9999")).tag(scales(&[("0.1", "0")]));
+    assert_eq!(
+        line(&spec, &unpack()),
+        ["convert  nodata -9999 to NaN, × 0.1 + 0, to float32", "output   1 bands × 1 × 2 float32, 8 B"]
+    );
+    assert_eq!(line(&spec, &masked())[0], "convert  nodata -9999 to NaN, to float32");
+    let spec = ImageSpec::new(INT_16).tag(scales(&[("2", "-1.5")]));
+    assert_eq!(line(&spec, &unpack())[0], "convert  × 2 - 1.5, to float32");
+    assert_eq!(line(&spec, &masked()), ["output   1 bands × 1 × 2 int16, 4 B"]);
+}
+
+#[test]
+fn what_has_no_one_meaning_is_refused() {
+    let pixels = Pixels::generate(Pattern::Bits, INT_16, [2, 3, 4], 1);
+    let dataset = made(&ImageSpec::new(INT_16).tag(scales(&[("0.1", "0"), ("0.2", "0")])), &pixels);
+    assert_eq!(
+        refusal(&dataset, &unpack()),
+        "made.tif: bands 1 and 2 differ in scale and offset (0.1 and 0, 0.2 and 0): read them one at a time"
+    );
+    let second = read(&dataset, &ReadOptions { bands: Some(vec![2]), ..unpack() });
+    let stored = i16::from_ne_bytes(pixels.sample(1, 0, 0).try_into().unwrap());
+    assert_eq!(floats(&second.pixels)[0], (f64::from(stored) * 0.2 + 0.0) as f32);
+
+    let one = Pixels::generate(Pattern::Bits, INT_16, [1, 3, 4], 1);
+    let dataset = made(&ImageSpec::new(INT_16).tag(scales(&[("0", "1")])), &one);
+    assert_eq!(
+        refusal(&dataset, &unpack()),
+        "made.tif: band 1 has scale 0 and offset 1, which give no values: read without"
+    );
+    let complex = SampleType { format: SampleFormat::ComplexFloat, bits: 64 };
+    let dataset = made(
+        &ImageSpec::new(complex).tag(nodata_tag("0")),
+        &Pixels::generate(Pattern::Bits, complex, [1, 2, 2], 1),
+    );
+    assert_eq!(
+        refusal(&dataset, &masked()),
+        "made.tif: samples of complex64 are neither masked nor scaled, read them as they are"
+    );
+    let uint = SampleType { format: SampleFormat::Uint, bits: 8 };
+    let spec = ImageSpec::new(uint).photometric(0).tag(nodata_tag("0"));
+    let dataset = made(&spec, &Pixels::generate(Pattern::Bits, uint, [1, 2, 2], 1));
+    assert_eq!(
+        refusal(&dataset, &ReadOptions { invert_min_is_white: true, ..masked() }),
+        "made.tif: white as maximum is for stored values, it does not go with masked or unpacked ones"
+    );
+}
