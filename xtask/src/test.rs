@@ -28,6 +28,7 @@ pub fn run(workspace: &Workspace) -> Result<(), Failure> {
         process::show(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
     });
     steps.tests("tests", &mut ran, |ran| rust_tests(workspace, ran));
+    steps.step("sanitized", || sanitized(workspace));
     steps.tests("document tests", &mut ran, |ran| document_tests(workspace, ran));
     steps.step("documents", || {
         process::show(cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "--deny warnings"))
@@ -129,6 +130,36 @@ fn rust_tests(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> 
         return success(ended.success, "nextest");
     }
     libtests(workspace, ran, &["--lib", "--bins", "--tests"])
+}
+
+/// Tests that run kernels on the CPU with buffers of their own, and those of the emulation.
+const EMULATED: [&str; 8] = ["deflate", "emulator", "gather", "lz4", "lzw", "packbits", "place", "zstd"];
+
+/// The kernels once more, under AddressSanitizer, which must be in the process from its start.
+fn sanitized(workspace: &Workspace) -> Result<(), Failure> {
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        println!("kernels are run under AddressSanitizer on x86-64 Linux alone: left out");
+        return Ok(());
+    }
+    let library = process::capture(Command::new("g++").arg("-print-file-name=libasan.so"))?;
+    let library = library.trim();
+    if !library.starts_with('/') {
+        return Err(Failure::new("g++ has no libasan.so; install the sanitizers of GCC (Debian: libasan)"));
+    }
+    let options = "detect_leaks=0:detect_odr_violation=0";
+    let runner = format!("env LD_PRELOAD={library} ASAN_OPTIONS={options} STRILE_SANITIZE=1");
+    let mut tests = process::cargo(&workspace.root);
+    let nextest = process::answers(process::cargo(&workspace.root).args(["nextest", "--version"]));
+    tests.args(if nextest {
+        &["nextest", "run", "--status-level", "fail"][..]
+    } else {
+        &["test", "--quiet"]
+    });
+    tests.args(["--package", "strile-cuda", "--package", "strile-emulate"]);
+    for test in EMULATED {
+        tests.args(["--test", test]);
+    }
+    process::show(tests.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", runner))
 }
 
 fn document_tests(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> {

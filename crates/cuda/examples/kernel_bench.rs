@@ -96,7 +96,7 @@ fn sets(megabytes: usize) -> Vec<Set> {
 
 fn layout(set: &Set, compression: Compression, tile: u32) -> BlockLayout {
     let sample = SampleType { format: set.format, bits: set.bits };
-    let stored = compression == Compression::None;
+    let plain = matches!(compression, Compression::None | Compression::PackBits);
     BlockLayout {
         width: tile,
         height: tile,
@@ -107,7 +107,7 @@ fn layout(set: &Set, compression: Compression, tile: u32) -> BlockLayout {
         byte_order: ByteOrder::NATIVE,
         reverse_bits: false,
         compression,
-        predictor: if stored { Predictor::None } else { set.predictor },
+        predictor: if plain { Predictor::None } else { set.predictor },
         is_strip: false,
         extras: CodecExtras {
             photometric: Photometric::MinIsBlack,

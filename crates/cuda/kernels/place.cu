@@ -45,7 +45,8 @@ KERNEL_RESIDENT(place, PLACE_THREADS, PLACE_BLOCKS, PlaceArgs) {
       case 8: return place_planes<8>(layout, task, share, stage);
     }
   }
-  if (layout.path <= PATH_SUMS && runs && whole_order) {
+  // More samples would name another case.
+  if (layout.path <= PATH_SUMS && runs && whole_order && layout.samples <= 4) {
     switch (layout.size * 8 + layout.samples) {
 #define STRILE_SUMS(T, S) \
   case T * 8 + S: return place_sums<T, S>(layout, task, selection, share, stage);

@@ -6,11 +6,13 @@ use crate::abi::bytes_of;
 use crate::batch::{Batch, Read};
 use crate::device::Device;
 use crate::gather::{self, GatherArgs, GatherItem};
+use crate::lane::Spare;
 use crate::launch::launch;
-use crate::memory::{DeviceBuffer, InFlight, Kind, Pinned};
+use crate::memory::{DeviceBuffer, InFlight, Kind};
 use crate::plan::Arenas;
 use crate::run::{Run, Stop};
 use crate::stream::Stream;
+use std::sync::Arc;
 use strile_engine::{Arena, Context, DeviceBytes, EngineError, Span};
 
 const PURPOSE: &str = "encoded blocks back to host";
@@ -19,6 +21,7 @@ const PURPOSE: &str = "encoded blocks back to host";
 /// one past the arena's end.
 pub(crate) fn back_to_host(
     device: &Device,
+    spare: &Arc<Spare>,
     stream: &Stream,
     bytes: &DeviceBytes,
     spans: &[Span],
@@ -54,8 +57,8 @@ pub(crate) fn back_to_host(
     // SAFETY: items lie inside both memories, which live until the copy below is waited for.
     unsafe { launch(stream, &function, gather::grid(&items), gather::THREADS, &args) }?;
     let len = usize::try_from(total).map_err(|_| EngineError::Abandoned)?;
-    let landed = memory.download(stream, 0, Pinned::new(device.context(), len)?, len)?.wait()?;
-    Ok((landed.into(), moved))
+    let landed = memory.download(stream, 0, spare.pinned(device, len)?, len)?.wait()?;
+    Ok((spare.arena(landed, len), moved))
 }
 
 /// Fills the arena of encoded bytes of a batch from bytes that are on the device already: kernels want them aligned, with

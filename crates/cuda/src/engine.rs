@@ -82,7 +82,7 @@ impl CudaEngine {
         context: &Context,
     ) -> Result<(Arena, Vec<Span>), EngineError> {
         let lane = self.spare.lane(&self.device).map_err(|error| self.failed(error))?;
-        let result = back::back_to_host(&self.device, &lane.copies, bytes, spans, context);
+        let result = back::back_to_host(&self.device, &self.spare, &lane.copies, bytes, spans, context);
         let result = result.map_err(|stop| stop.on(&self.device))?;
         self.spare.give_lane(lane);
         Ok(result)

@@ -4,6 +4,7 @@
 
 #![expect(unsafe_code, reason = "outputs in parts of pinned memory")]
 
+use crate::back::back_to_host;
 use crate::batch::{Item, aligned};
 use crate::landing::Landing;
 use crate::memory::{DeviceBuffer, Pinned};
@@ -57,12 +58,38 @@ impl Run {
             .collect())
     }
 
-    /// A task's wanted pixels, as the output has them, as a stored block.
-    fn crop_layout(&self, task: &BlockTask) -> BlockLayout {
-        let data_type = self.claims.get(&task.output).map(|claim| claim.spec().data_type);
+    /// A task's wanted pixels, as the output has them, as stored blocks: one, or several where rows are longer than a
+    /// kernel takes.
+    fn crop_blocks(&self, task: &BlockTask) -> Vec<Crop> {
+        let data_type = self.claims.get(&task.output).map_or(DataType::U8, |claim| claim.spec().data_type);
         let bands = self.job.selections().get(task.selection as usize).map_or(0, Vec::len);
-        let Placement { width, height, .. } = task.placement;
-        stored(data_type.unwrap_or(DataType::U8), width, height, u16::try_from(bands).unwrap_or(u16::MAX))
+        let bands = u16::try_from(bands).unwrap_or(u16::MAX);
+        let Placement { width, height, out_x, out_y, first_band, .. } = task.placement;
+        let pixel = (u64::from(bands) * data_type.size() as u64).max(1);
+        let at_once = u32::try_from(LONGEST_ROW / pixel).unwrap_or(u32::MAX).max(1);
+        if width <= at_once {
+            let layout = stored(data_type, width, height, bands);
+            return vec![Crop { layout, placement: whole(&task.placement, first_band), at: 0 }];
+        }
+        let mut blocks = Vec::new();
+        for row in 0..height {
+            for x in (0..width).step_by(at_once as usize) {
+                let part = at_once.min(width - x);
+                let placement = Placement {
+                    width: part,
+                    height: 1,
+                    out_x: out_x + x,
+                    out_y: out_y + row,
+                    ..task.placement
+                };
+                blocks.push(Crop {
+                    layout: stored(data_type, part, 1, bands),
+                    placement: whole(&placement, first_band),
+                    at: (u64::from(row) * u64::from(width) + u64::from(x)) * pixel,
+                });
+            }
+        }
+        blocks
     }
 
     /// Context of the host's part of the work; `counts` where it tells the progress of it.
@@ -126,6 +153,17 @@ impl Run {
         tally.times.host += start.elapsed();
         Ok(())
     }
+}
+
+/// The longest row of a stored block; kernels take rows of twice as many bytes.
+const LONGEST_ROW: u64 = 512 << 20;
+
+/// A part of a task's wanted pixels as a stored block.
+struct Crop {
+    layout: BlockLayout,
+    placement: Placement,
+    /// Where it begins among the task's pixels.
+    at: u64,
 }
 
 /// A crop that is a block of its own, at its place.
@@ -198,8 +236,8 @@ impl Leftover<'_> {
             there => return Ok((there.clone(), tasks)),
         };
         let spans: Vec<Span> = tasks.iter().filter_map(|(_, task)| task.span).collect();
-        let (arena, moved) =
-            crate::back::back_to_host(&self.run.device, self.stream, bytes, &spans, &self.run.context)?;
+        let run = self.run;
+        let (arena, moved) = back_to_host(&run.device, &run.spare, self.stream, bytes, &spans, &run.context)?;
         let mut moved = moved.into_iter();
         for (_, task) in &mut tasks {
             if task.span.is_some() {
@@ -251,10 +289,10 @@ impl Leftover<'_> {
         let mut tables = PlaceTables::default();
         let (mut outputs, mut decoding) = (Vec::new(), Vec::new());
         let pinned = Landing::new(run.spare.pinned(&run.device, bytes)?);
-        let tables_len = run.plan.upload_tables(group.len());
-        let pixels = self.memory.part(tables_len, len)?;
         // All of them before the tables, which know a layout by where it lies.
-        let blocks: Vec<BlockLayout> = group.iter().map(|(_, task)| run.crop_layout(task)).collect();
+        let blocks: Vec<Vec<Crop>> = group.iter().map(|(_, task)| run.crop_blocks(task)).collect();
+        let tables_len = run.plan.upload_tables(blocks.iter().map(Vec::len).sum());
+        let pixels = self.memory.part(tables_len, len)?;
         let mut at = 0u64;
         for (slot, (index, task)) in (0u32..).zip(group) {
             let selection = run.job.selections().get(task.selection as usize);
@@ -274,11 +312,12 @@ impl Leftover<'_> {
                 None => part,
                 Some(convert) => part.converting(*convert).map_err(|_| EngineError::Abandoned)?,
             });
-            let block = blocks.get(slot as usize).ok_or(EngineError::Abandoned)?;
             let every: Vec<u16> = (0..bands).collect();
-            let moved =
-                BlockTask { placement: whole(&task.placement, task.placement.first_band), ..task.clone() };
-            tables.add(block, &every, &moved, claim.output(), None, Some(pixels + at), None)?;
+            for crop in blocks.get(slot as usize).ok_or(EngineError::Abandoned)? {
+                let moved = BlockTask { placement: crop.placement, ..task.clone() };
+                let src = Some(pixels + at + crop.at);
+                tables.add(&crop.layout, &every, &moved, claim.output(), None, src, None)?;
+            }
             at += aligned(crop_len(&run.job, &run.claims, &task));
             let placement = Placement { out_x: 0, out_y: 0, first_band: 0, ..task.placement };
             decoding.push((index, BlockTask { output: slot, placement, ..task }));

@@ -1,10 +1,13 @@
 //! What jobs need every time and is costly to make: streams, and pinned memory. Kept between jobs.
 
+#![expect(unsafe_code, reason = "pinned memory as an arena")]
+
 use crate::device::Device;
 use crate::driver::DriverError;
 use crate::memory::Pinned;
 use crate::stream::Stream;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use strile_engine::Arena;
 
 /// The streams of one job: one for copies, one for each batch in flight.
 pub(crate) struct Lane {
@@ -22,6 +25,8 @@ pub(crate) struct Spare {
 /// Pieces of pinned memory kept, and the bytes of all together.
 const KEPT_PIECES: usize = 16;
 const KEPT_BYTES: usize = 512 << 20;
+/// From here on no more is pinned than was asked for.
+const LARGE: usize = 16 << 20;
 
 impl Spare {
     /// A lane, new where none is spare.
@@ -46,8 +51,19 @@ impl Spare {
         drop(kept);
         match found {
             Some(memory) => Ok(memory),
-            None => Pinned::new(device.context(), len.max(4096).next_power_of_two()),
+            None => {
+                let round = if len > LARGE { len.next_multiple_of(1 << 20) } else { len.next_power_of_two() };
+                Pinned::new(device.context(), round.max(4096))
+            }
         }
+    }
+
+    /// The first `len` bytes of pinned memory as an arena, which gives the memory back.
+    pub(crate) fn arena(self: &Arc<Self>, mut memory: Pinned, len: usize) -> Arena {
+        let (start, len) = (memory.as_mut_ptr(), len.min(memory.len()));
+        let owner = Borrowed { memory: Some(memory), spare: Arc::clone(self) };
+        // SAFETY: the owner keeps the memory, which is initialised, and touches it only when the arena is gone.
+        unsafe { Arena::from_raw(start, len, Box::new(owner)) }
     }
 
     /// Takes pinned memory back.
@@ -56,6 +72,20 @@ impl Spare {
         kept.push(memory);
         while kept.len() > KEPT_PIECES || kept.iter().map(|memory| memory.len()).sum::<usize>() > KEPT_BYTES {
             kept.remove(0);
+        }
+    }
+}
+
+/// Pinned memory on loan to an arena.
+struct Borrowed {
+    memory: Option<Pinned>,
+    spare: Arc<Spare>,
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        if let Some(memory) = self.memory.take() {
+            self.spare.give_pinned(memory);
         }
     }
 }

@@ -92,6 +92,13 @@ impl PlaceLayout {
         }
     }
 
+    /// The same for an output with other strides.
+    pub fn with_strides(&self, out: &OutputSpec) -> Self {
+        let mut layout = *self;
+        put_strides(&mut layout, out);
+        layout
+    }
+
     /// Bytes of a sample of the output.
     pub fn sample_len(&self) -> u64 {
         self.size.into()

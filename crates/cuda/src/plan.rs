@@ -17,7 +17,7 @@ const CONVERSION: usize = 6 * 4;
 
 /// What tables need besides their rows: their alignment, selections, and the tables of chroma and of mixed depths.
 fn tables_extra(job: &DecodeJob) -> u64 {
-    const ALIGNMENT: u64 = 4096;
+    const ALIGNMENT: u64 = 64 << 10;
     const CHROMA: u64 = 5 * 256 * 4;
     // A crop that comes from the host is selected whole: as many numbers again.
     let selections: u64 = job.selections().iter().map(|bands| bands.len() as u64 * 4).sum();

@@ -28,12 +28,15 @@ pub(crate) struct PlaceTables {
     tables: Vec<i32>,
     /// Layouts by all that makes them, selections by theirs.
     known_layouts: BTreeMap<LayoutKey, u32>,
+    /// The first of those that differ in their strides alone, which share its numbers in `tables`.
+    with_tables: BTreeMap<(usize, Option<ConvertKey>), u32>,
     known_selections: BTreeMap<Vec<u16>, u32>,
 }
 
 /// The block layout's address, the strides of the output, and its conversion as bits: bytes of a float, scale, offset,
 /// nodata.
-type LayoutKey = (usize, [usize; 3], Option<(usize, [u64; 2], Option<[u8; 16]>)>);
+type LayoutKey = (usize, [usize; 3], Option<ConvertKey>);
+type ConvertKey = (usize, [u64; 2], Option<[u8; 16]>);
 
 /// Tables as bytes, for one address.
 pub(crate) struct PlaceBytes {
@@ -94,9 +97,14 @@ impl PlaceTables {
         let index = match known {
             Some(index) => index,
             None => {
-                let made = match convert {
-                    None => place::layout(layout, spec, &mut self.tables),
-                    Some(convert) => place::converting_layout(layout, spec, convert, &mut self.tables),
+                let like = (key.0, converts);
+                let first = self.with_tables.get(&like).and_then(|&first| self.layouts.get(first as usize));
+                let made = match (first, convert) {
+                    (Some(first), _) => Ok(first.with_strides(spec)),
+                    (None, None) => place::layout(layout, spec, &mut self.tables),
+                    (None, Some(convert)) => {
+                        place::converting_layout(layout, spec, convert, &mut self.tables)
+                    }
                 };
                 let made = made.map_err(|problem| {
                     let expected = "a layout the device takes".to_owned();
@@ -105,6 +113,7 @@ impl PlaceTables {
                 self.layouts.push(made);
                 let index = u32::try_from(self.layouts.len() - 1).map_err(|_| EngineError::Abandoned)?;
                 self.known_layouts.insert(key, index);
+                self.with_tables.entry(like).or_insert(index);
                 index
             }
         };

@@ -82,7 +82,9 @@ fn layout(width: u32, height: u32, samples: u16, format: F, bits: u16) -> BlockL
 }
 
 fn any_layout(draw: &mut Draw) -> BlockLayout {
-    let mut samples = 1 + draw.below(5) as u16;
+    // Mostly few; now and then as many as a multispectral scene has.
+    let most = if draw.below(4) == 0 { 20 } else { 5 };
+    let mut samples = 1 + draw.below(most) as u16;
     let width = 1 + draw.below(70);
     let height = 1 + draw.below(6);
     let (format, bits) = match draw.below(8) {

@@ -18,8 +18,10 @@ use std::sync::Arc;
 use strile_cpu::CpuEngine;
 use strile_cuda::{CudaEngine, CudaOptions};
 use strile_emulate::{Alone, Call, StandIn};
-use strile_engine::{Context, Encoded, Engine, EngineError, FaultKind, Output, ReadAt, Report, Span};
-use strile_tiff::Compression as C;
+use strile_engine::{
+    Context, DecodeJob, Encoded, Engine, EngineError, FaultKind, Output, OutputSpec, ReadAt, Report, Span,
+};
+use strile_tiff::{Compression as C, DataType, YCbCr};
 
 /// The stand-in for one test at a time; `None` on a device.
 fn alone() -> Option<Alone> {
@@ -151,6 +153,43 @@ fn what_a_kernel_refuses_the_host_decides() {
     }
 }
 
+/// Chroma units, whose tables are large, in crops that are all of different sizes: tables are there once.
+#[test]
+fn crops_of_many_sizes_share_the_tables_of_their_layout() {
+    let _alone = alone();
+    let engine = engine().unwrap();
+    let mut picture = Picture::new(C::None, 14);
+    let mut layout = (*picture.layout).clone();
+    layout.sample.bits = 8;
+    layout.data_type = DataType::U8;
+    layout.samples = 3;
+    layout.extras.ycbcr = Some(YCbCr {
+        coefficients: [0.299, 0.587, 0.114],
+        subsampling: (2, 1),
+        reference_black_white: [0.0, 255.0, 128.0, 255.0, 128.0, 255.0],
+    });
+    let len = layout.decoded_len(layout.height).unwrap() as u64;
+    picture.bytes = (0..len * 14).map(|i| (i * i / 7) as u8).collect();
+    picture.layout = Arc::new(layout);
+    for (i, task) in (0u32..).zip(&mut picture.tasks) {
+        task.span = Some(Span { offset: u64::from(i) * len, len });
+        task.placement.width = 16 - i;
+        task.placement.block_x = i / 2;
+    }
+    let job = || {
+        DecodeJob::new(vec![Arc::clone(&picture.layout)], vec![vec![2, 0]], picture.tasks.clone()).unwrap()
+    };
+    let spec = OutputSpec::band_first(DataType::U8, 2, 16 * 14, 16).unwrap();
+    let read = |engine: &dyn Engine| {
+        let output = Output::from_vec(spec.clone(), vec![0xA5; 2 * 16 * 14 * 16]).unwrap();
+        let outputs = std::slice::from_ref(&output);
+        let report = engine.submit(job(), picture.staged(), outputs, &Context::default()).unwrap().wait();
+        assert_eq!(report.unwrap().faults, []);
+        output.into_vec().unwrap()
+    };
+    assert!(read(&engine) == read(&CpuEngine::new()));
+}
+
 #[test]
 fn failures_of_the_driver_are_errors_and_leave_the_output_free() {
     let Some(standin) = standin() else { return };
@@ -196,7 +235,16 @@ fn files_read_by_cufile_give_the_same_pixels() {
         Encoded::Pulled(vec![file])
     };
     let output = picture.poisoned();
-    assert_eq!(run(&engine, &picture, file(picture.bytes.len()), &output).faults, []);
+    let outputs = std::slice::from_ref(&output);
+    let ticket = engine.submit(picture.job(), file(picture.bytes.len()), outputs, &Context::default());
+    match ticket.unwrap().wait() {
+        Ok(report) => assert_eq!(report.faults, []),
+        // Not every file system and container lets cuFile register a file.
+        Err(error) if standin.is_none() && error.to_string().contains("cuFileHandleRegister") => {
+            return eprintln!("left out: {error}");
+        }
+        Err(error) => panic!("{error}"),
+    }
     assert!(output.into_vec().unwrap() == picture.pixels);
     if let Some(standin) = &standin {
         let calls = standin.calls();
