@@ -117,6 +117,12 @@ pub struct DumpArgs {
     /// Invert images whose 0 is white
     #[arg(long)]
     pub invert_white: bool,
+    /// Nodata as NaN: floats of 32 bits where these hold every value, else of 64
+    #[arg(long, conflicts_with = "mask")]
+    pub masked: bool,
+    /// The same, and values by the scale and offset of the bands
+    #[arg(long, conflicts_with = "mask")]
+    pub unscale: bool,
     #[command(flatten)]
     pub engine: EngineArgs,
     #[command(flatten)]
@@ -527,6 +533,8 @@ impl DumpArgs {
             interleave,
             apply_orientation: self.orient,
             invert_min_is_white: self.invert_white,
+            masked: self.masked,
+            unpack: self.unscale,
             device_memory: self.gpu.device_memory,
             ..self.part.read_options(self.engine.device)
         }

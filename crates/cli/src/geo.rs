@@ -43,7 +43,7 @@ pub fn geo_of(metadata: &Metadata, transform: Option<GeoTransform>, options: &Re
     let crs = geo.crs.as_ref().filter(|_| first_page);
     let mut told = json!({
         "epsg": crs.and_then(|crs| crs.epsg),
-        "nodata": metadata.nodata.filter(|_| first_page).map(nodata),
+        "nodata": metadata.nodata.filter(|_| first_page && !options.masked && !options.unpack).map(nodata),
         "transform": transform.map(|t| t.coefficients().map(number)),
         "area_or_point": geo.area_or_point.filter(|_| first_page).map(|kind| kind.as_str()),
     });
@@ -55,8 +55,18 @@ pub fn geo_of(metadata: &Metadata, transform: Option<GeoTransform>, options: &Re
     };
     let list = |value: fn(&BandMetadata) -> Value| bands.iter().map(|band| value(band)).collect();
     let any = |has: fn(&BandMetadata) -> bool| bands.iter().any(|band| has(band));
-    tell("scales", any(|b| b.scale.is_some_and(|v| v != 1.0)), list(|b| number(b.scale.unwrap_or(1.0))));
-    tell("offsets", any(|b| b.offset.is_some_and(|v| v != 0.0)), list(|b| number(b.offset.unwrap_or(0.0))));
+    // Values that were scaled are what they mean.
+    let scales = !options.unpack;
+    tell(
+        "scales",
+        scales && any(|b| b.scale.is_some_and(|v| v != 1.0)),
+        list(|b| number(b.scale.unwrap_or(1.0))),
+    );
+    tell(
+        "offsets",
+        scales && any(|b| b.offset.is_some_and(|v| v != 0.0)),
+        list(|b| number(b.offset.unwrap_or(0.0))),
+    );
     tell("units", any(|b| b.unit.is_some()), list(|b| json!(b.unit)));
     tell("descriptions", any(|b| b.description.is_some()), list(|b| json!(b.description)));
     tell("gcps", first_page && !geo.gcps.is_empty(), geo.gcps.len().into());

@@ -67,9 +67,9 @@ pub use sink::{FileSink, MemoryFile, MemoryHandle, MemorySink, Sink, StreamSink}
 pub use source::{FileSource, MemorySource, ReadDone, ReadOp, Source, Version};
 pub use spool::Spool;
 pub use strile_engine::{
-    Arena, BlockAddress, BlockFault, Budget, BudgetError, Cancel, Context, Convert, DeviceBytes, FaultKind, Fill,
-    LocatedFault, Location, Output, OutputSpec, Progress, ReadAt, Report, Resampling, Slot, Span, StageTimes,
-    Strides,
+    Arena, BlockAddress, BlockFault, Budget, BudgetError, Cancel, Context, Convert, DeviceBytes, FaultKind,
+    Fill, LocatedFault, Location, Output, OutputSpec, Progress, ReadAt, Report, Resampling, Slot, Span,
+    StageTimes, Strides,
 };
 pub use strile_tiff as tiff;
 pub use strile_tiff::{Compression, DataType, Limits, Photometric, Planar, Predictor, Warning};

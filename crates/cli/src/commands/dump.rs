@@ -94,7 +94,9 @@ fn write(
             request.write(sink, Csv::new(&request.pieces, &request.options, transform))
         }
         Format::Png => {
-            let mut image = Image::new(&request.pieces, request.dataset.metadata().nodata)?;
+            let nodata = request.dataset.metadata().nodata;
+            let nodata = nodata.filter(|_| !request.options.masked && !request.options.unpack);
+            let mut image = Image::new(&request.pieces, nodata)?;
             if image.needs_range() {
                 // A first pass over all pieces; what is faulty is told by the second.
                 request.dataset.read_pieces(&request.pieces, &request.context, |raster| {

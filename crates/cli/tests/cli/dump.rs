@@ -1,5 +1,7 @@
 use crate::{Bench, Run, dem, rgb};
-use testkit::Pixels;
+use strile::DataType;
+use strile::tiff::{ByteOrder, SampleFormat, SampleType};
+use testkit::{ImageSpec, Pixels, metadata_tag, nodata_tag};
 
 /// Header and samples of the raw protocol.
 fn raw(run: &Run) -> (serde_json::Value, &[u8]) {
@@ -54,6 +56,31 @@ fn window_bands_overview_mask_and_box_choose_what_is_read() {
     assert_eq!(raw(&mask).1, [255; 240], "without a mask all pixels are valid");
     let run = bench.run("dump rgb.tif --band 3,1").clean();
     assert_eq!(raw(&run).1, [band(&colours, 2), band(&colours, 0)].concat());
+}
+
+#[test]
+fn nodata_and_scale_are_applied_where_asked_for() {
+    let bench = Bench::new();
+    let sample = SampleType { format: SampleFormat::Int, bits: 16 };
+    let mut pixels = Pixels::zeroed(DataType::I16, 1, 1, 3);
+    pixels.bytes = [-9999i16, 2, -3].iter().flat_map(|value| value.to_ne_bytes()).collect();
+    let xml = "<GDALMetadata><Item name=\"SCALE\" sample=\"0\" role=\"scale\">0.5</Item></GDALMetadata>";
+    let spec = ImageSpec::new(sample).tag(nodata_tag("-9999")).tag(metadata_tag(xml));
+    bench.file("packed.tif", &spec.build(&pixels, ByteOrder::Little, false).bytes);
+    for (options, scale) in [("--masked", 1.0), ("--unscale", 0.5)] {
+        let run = bench.run(&format!("dump packed.tif {options}")).clean();
+        let (header, samples) = raw(&run);
+        assert_eq!(header["dtype"], "float32");
+        assert_eq!(header["geo"]["nodata"], serde_json::Value::Null);
+        assert_eq!(
+            header["geo"].get("scales").is_some(),
+            scale == 1.0,
+            "values that are scaled need no scale"
+        );
+        let values: Vec<f32> = samples.chunks(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect();
+        assert!(values[0].is_nan());
+        assert_eq!(values[1..], [2.0 * scale, -3.0 * scale]);
+    }
 }
 
 /// A memory limit smaller than the image makes pieces of it; the bytes stay the same.
