@@ -426,6 +426,9 @@ pub struct GpuArgs {
     /// Limit on the memory of the GPU, as 8GiB; 90 % of what is free by default
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub device_memory: Option<u64>,
+    /// The GPU reads local files by cuFile, past the host's memory; an error where that library is not to be had
+    #[arg(long)]
+    pub direct_io: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -521,7 +524,8 @@ impl BenchArgs {
     /// The request.
     pub fn read_options(&self) -> ReadOptions {
         let device_memory = self.gpu.device_memory;
-        ReadOptions { device: self.engine.device, device_memory, ..ReadOptions::default() }
+        let direct_io = self.gpu.direct_io;
+        ReadOptions { device: self.engine.device, device_memory, direct_io, ..ReadOptions::default() }
     }
 }
 
@@ -536,6 +540,7 @@ impl DumpArgs {
             masked: self.masked,
             unpack: self.unscale,
             device_memory: self.gpu.device_memory,
+            direct_io: self.gpu.direct_io,
             ..self.part.read_options(self.engine.device)
         }
     }

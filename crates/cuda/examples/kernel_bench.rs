@@ -18,9 +18,7 @@ use strile_engine::{
     Arena, BlockAddress, BlockLayout, BlockTask, CodecExtras, Context, DecodeJob, EncodeJob, EncodeLayout,
     EncodeParams, EncodeTask, Encoded, Engine, Fill, Output, OutputSpec, Pixels, Placement,
 };
-use strile_tiff::{
-    ByteOrder, Compression, LercWrapper, Photometric, Predictor, SampleFormat, SampleType,
-};
+use strile_tiff::{ByteOrder, Compression, LercWrapper, Photometric, Predictor, SampleFormat, SampleType};
 
 /// Rough terrain by midpoint displacement: each octave adds `roughness` times the one before.
 fn terrain(n: usize, roughness: f32, seed: u32) -> Vec<f32> {
@@ -70,12 +68,15 @@ fn sets(megabytes: usize) -> Vec<Set> {
     let side = |pixel: usize| 1usize << (((megabytes << 20) / pixel).ilog2() / 2);
     let uint = SampleFormat::Uint;
     let (d, s, l, c) = (side(4), side(2), side(1), side(3));
-    let dem = terrain(d, 0.55, 1).into_iter().flat_map(|v| (((v * 400.0 + 900.0) * 64.0).round() / 64.0).to_ne_bytes());
+    let dem = terrain(d, 0.55, 1)
+        .into_iter()
+        .flat_map(|v| (((v * 400.0 + 900.0) * 64.0).round() / 64.0).to_ne_bytes());
     let dem = dem.collect();
     let grain = terrain(s, 0.95, 3);
-    let u16s = terrain(s, 0.8, 2).into_iter().zip(&grain).flat_map(|(v, g)| {
-        ((v * 600.0 + 1800.0 + g * 25.0).clamp(0.0, 10_000.0) as u16).to_ne_bytes()
-    });
+    let u16s = terrain(s, 0.8, 2)
+        .into_iter()
+        .zip(&grain)
+        .flat_map(|(v, g)| ((v * 600.0 + 1800.0 + g * 25.0).clamp(0.0, 10_000.0) as u16).to_ne_bytes());
     let u16s = u16s.collect();
     let cover = terrain(l, 0.62, 4).iter().map(|v| ((v + 2.0) * 2.5).clamp(0.0, 11.0) as u8).collect();
     let (base, other) = (terrain(c, 0.7, 5), [6, 7, 8].map(|seed| terrain(c, 0.88, seed)));
@@ -84,7 +85,13 @@ fn sets(megabytes: usize) -> Vec<Set> {
     };
     let rgb = (0..c * c).flat_map(pixel).collect();
     let set = |name, format, bits, samples, predictor, bytes, side| Set {
-        name, format, bits, samples, predictor, bytes, side,
+        name,
+        format,
+        bits,
+        samples,
+        predictor,
+        bytes,
+        side,
     };
     vec![
         set("dem f32 p3", SampleFormat::Float, 32, 1, Predictor::FloatingPoint, dem, d),
@@ -149,7 +156,9 @@ fn main() {
         Err(reason) => panic!("{reason}"),
     };
     println!("{:?}", cuda.device().facts());
-    println!("set            codec     tile  blocks  ratio   decode GB/s   place GB/s   host blocks  whole GB/s");
+    println!(
+        "set            codec     tile  blocks  ratio   decode GB/s   place GB/s   host blocks  whole GB/s"
+    );
     for set in sets(megabytes) {
         for &tile in &tiles {
             for &codec in &codecs {
@@ -219,7 +228,8 @@ fn measure(cuda: &CudaEngine, cpu: &dyn Engine, set: &Set, codec: Compression, t
     poisoned[0] ^= set.bytes[0];
     let host = Output::from_vec(spec.clone(), poisoned).unwrap();
     let submit = |output: &Output| {
-        let ticket = cuda.submit(job(), Encoded::Staged(Arc::clone(&arena)), std::slice::from_ref(output), &context);
+        let ticket =
+            cuda.submit(job(), Encoded::Staged(Arc::clone(&arena)), std::slice::from_ref(output), &context);
         ticket.unwrap().wait().unwrap()
     };
     let report = submit(&host);

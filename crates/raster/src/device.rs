@@ -65,6 +65,15 @@ pub(crate) struct Work<'a> {
     pub(crate) to: Destination,
 }
 
+/// What is wanted of a GPU.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Gpu {
+    /// A limit of its memory for the whole process from now on.
+    pub(crate) memory: Option<u64>,
+    /// Local files are read by cuFile.
+    pub(crate) direct_io: bool,
+}
+
 /// Where blocks are decompressed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decode {
@@ -91,8 +100,8 @@ impl Choice {
         Self { engine, device: Device::Cpu, reason: reason.into(), decode: Decode::Cpu }
     }
 
-    fn cuda(index: u32, memory: Option<u64>, work: &Work<'_>, reason: String) -> Result<Self, String> {
-        let engine = cuda::open(index, memory)?;
+    fn cuda(index: u32, gpu: Gpu, work: &Work<'_>, reason: String) -> Result<Self, String> {
+        let engine = cuda::open(index, gpu)?;
         let decode = cuda::kernel(work.layout).map_or_else(Decode::Host, |()| Decode::Kernels);
         Ok(Self { engine, device: Device::Cuda(index), reason, decode })
     }
@@ -109,8 +118,8 @@ pub fn devices() -> Vec<DeviceInfo> {
     devices
 }
 
-/// The engine for a read, or why it cannot be had; `memory` limits what is taken on a device.
-pub(crate) fn choose(device: Device, memory: Option<u64>, work: &Work<'_>) -> Result<Choice, String> {
+/// The engine for a read, or why it cannot be had.
+pub(crate) fn choose(device: Device, gpu: Gpu, work: &Work<'_>) -> Result<Choice, String> {
     let unusable =
         |index: u32| move |reason: String| format!("device `cuda:{index}` cannot be used: {reason}");
     let elsewhere =
@@ -124,12 +133,12 @@ pub(crate) fn choose(device: Device, memory: Option<u64>, work: &Work<'_>) -> Re
         }
         (Device::Cpu, _) => Ok(Choice::cpu("asked for")),
         (Device::Cuda(index), _) => {
-            Choice::cuda(index, memory, work, "asked for".into()).map_err(unusable(index))
+            Choice::cuda(index, gpu, work, "asked for".into()).map_err(unusable(index))
         }
         (Device::Auto, Destination::Output(Location::Cuda(index))) => {
-            Choice::cuda(index, memory, work, "the output is in its memory".into()).map_err(unusable(index))
+            Choice::cuda(index, gpu, work, "the output is in its memory".into()).map_err(unusable(index))
         }
-        (Device::Auto, _) => Ok(automatic(memory, work)),
+        (Device::Auto, _) => Ok(automatic(gpu, work)),
     }
 }
 
@@ -145,12 +154,12 @@ pub(crate) fn choose_for_writing(device: Device) -> Result<Choice, String> {
 }
 
 /// The first GPU where it is worth it, else the CPU. What costs nothing to find out is asked first.
-fn automatic(memory: Option<u64>, work: &Work<'_>) -> Choice {
+fn automatic(gpu: Gpu, work: &Work<'_>) -> Choice {
     let reason = match worth_a_gpu(work) {
         Ok(reason) => reason,
         Err(reason) => return Choice::cpu(reason),
     };
-    Choice::cuda(0, memory, work, reason)
+    Choice::cuda(0, gpu, work, reason)
         .unwrap_or_else(|reason| Choice::cpu(format!("no usable GPU: {reason}")))
 }
 

@@ -76,4 +76,7 @@ pub struct ReadOptions {
     /// Bytes that strile may take of the GPU's memory, in this process and from now on; `None` leaves the limit as
     /// it is, at first 90 % of what was free.
     pub device_memory: Option<u64>,
+    /// A GPU reads local files by cuFile (GPUDirect Storage, or its compatibility mode) straight into its memory; an
+    /// error where that library is not to be had.
+    pub direct_io: bool,
 }

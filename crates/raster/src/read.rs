@@ -148,7 +148,8 @@ impl Dataset {
             MaskSource::NoData => mask::from_nodata(&raster, raster.fill),
             _ => mask::from_alpha(raster),
         };
-        Ok((mask, report))
+        // What was filled in the pixels is unknown in the mask.
+        Ok((Raster { faults: report.faults.clone(), ..mask }, report))
     }
 
     /// What a read of decoded pixels is planned from.
@@ -199,7 +200,8 @@ impl Dataset {
     ) -> Result<Choice> {
         let decoded = output.len().map_or(u64::MAX, |len| len as u64);
         let work = Work { layout: &facts.layout, blocks, decoded, to };
-        let choice = device::choose(options.device, options.device_memory, &work);
+        let gpu = device::Gpu { memory: options.device_memory, direct_io: options.direct_io };
+        let choice = device::choose(options.device, gpu, &work);
         let choice = choice.map_err(|reason| self.refuse(reason))?;
         match choice.engine.support(&facts.layout) {
             Support::Yes => Ok(choice),

@@ -1,6 +1,6 @@
 //! Builds without the CUDA engine.
 
-use super::DeviceInfo;
+use super::{DeviceInfo, Gpu};
 use std::sync::Arc;
 use strile_engine::{BlockLayout, Engine};
 
@@ -8,7 +8,7 @@ use strile_engine::{BlockLayout, Engine};
 pub(super) const ABSENT: Option<&str> = Some(NO_CUDA);
 const NO_CUDA: &str = "this build of strile has no CUDA engine";
 
-pub(super) fn open(_index: u32, _memory: Option<u64>) -> Result<Arc<dyn Engine>, String> {
+pub(super) fn open(_index: u32, _gpu: Gpu) -> Result<Arc<dyn Engine>, String> {
     Err(NO_CUDA.to_owned())
 }
 

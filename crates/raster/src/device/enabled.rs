@@ -1,6 +1,6 @@
 //! Builds with the CUDA engine: one handle for each device, shared by all reads of the process.
 
-use super::{DeviceInfo, GpuInfo};
+use super::{DeviceInfo, Gpu, GpuInfo};
 use crate::bytes::human;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use strile_cpu::CpuEngine;
@@ -11,17 +11,17 @@ use strile_engine::{BlockLayout, Engine};
 /// Why there is no CUDA engine, where that is known beforehand.
 pub(super) const ABSENT: Option<&str> = None;
 
-/// The device of an engine, and the process that opened it: a device does not outlive a fork, the child opens its
-/// own and is told that it cannot.
-type Key = (u32, u32);
+/// The device of an engine, the process that opened it (a device does not outlive a fork, the child opens its own and
+/// is told that it cannot), and whether it reads files by cuFile.
+type Key = (u32, u32, bool);
 
 /// Engines stay open: a context costs a tenth of a second.
 static ENGINES: Mutex<Vec<(Key, Arc<CudaEngine>)>> = Mutex::new(Vec::new());
 
-/// The engine of a device; `memory` is a limit for the whole process from now on.
-pub(super) fn open(index: u32, memory: Option<u64>) -> Result<Arc<dyn Engine>, String> {
-    let engine = engine(index)?;
-    if let Some(limit) = memory {
+/// The engine of a device.
+pub(super) fn open(index: u32, gpu: Gpu) -> Result<Arc<dyn Engine>, String> {
+    let engine = engine(index, gpu.direct_io)?;
+    if let Some(limit) = gpu.memory {
         engine.device().budget().set_limit(limit);
     }
     Ok(engine)
@@ -32,13 +32,13 @@ pub(super) fn kernel(layout: &BlockLayout) -> Result<(), String> {
     CudaEngine::on_device(layout)
 }
 
-fn engine(index: u32) -> Result<Arc<CudaEngine>, String> {
-    let key = (index, std::process::id());
+fn engine(index: u32, direct_io: bool) -> Result<Arc<CudaEngine>, String> {
+    let key = (index, std::process::id(), direct_io);
     if let Some(engine) = opened(&engines(), key) {
         return Ok(engine);
     }
     // Not under the lock: a thread that forks meanwhile would leave it locked in its child.
-    let engine = CudaEngine::open(index, Arc::new(CpuEngine), CudaOptions::default());
+    let engine = CudaEngine::open(index, Arc::new(CpuEngine), CudaOptions { memory_limit: None, direct_io });
     let engine = Arc::new(engine.map_err(|reason| reason.to_string())?);
     let mut engines = engines();
     if let Some(sooner) = opened(&engines, key) {

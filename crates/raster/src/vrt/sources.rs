@@ -236,6 +236,7 @@ impl Opened {
             on_fault: call.options.on_fault,
             device: call.options.device,
             device_memory: call.options.device_memory,
+            direct_io: call.options.direct_io,
             ..ReadOptions::default()
         };
         let raster = dataset.read(&options, &call.context)?;

@@ -23,6 +23,7 @@ const FILL: ReadOptions = ReadOptions {
     unpack: false,
     device: strile::Device::Auto,
     device_memory: None,
+    direct_io: false,
 };
 
 fn noise() -> Pixels {
