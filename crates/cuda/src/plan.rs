@@ -12,6 +12,9 @@ const FLIGHTS: usize = 2;
 /// Pixels that go up or down in one copy where the host decodes.
 const HOST_GROUP: u64 = 64 << 20;
 
+/// Parts that a block with very long rows may be cut into: its tables have room for as many.
+const PARTS: usize = 512;
+
 /// Bytes of the numbers of a conversion.
 const CONVERSION: usize = 6 * 4;
 
@@ -128,7 +131,7 @@ impl Plan {
         }
         let upload = match largest {
             0 => 0,
-            _ => all.min(HOST_GROUP).max(largest).saturating_add(plan.upload_tables(1)),
+            _ => all.min(HOST_GROUP).max(largest).saturating_add(plan.upload_tables(PARTS)),
         };
         plan.memory = plan.flight_len().saturating_mul(plan.flights as u64).max(upload);
         plan
