@@ -3,6 +3,7 @@
 usage: build_kernels.py hashes            compare sources and files with the manifest, without a compiler
        build_kernels.py build             compile what is stale and write it
        build_kernels.py check             compile into a temporary folder and compare byte for byte
+       build_kernels.py lines FOLDER      compile with line tables, for one architecture, for STRILE_KERNELS
 
 Every kernels/NAME.cu is a module: NVRTC makes PTX for the oldest device, ptxas makes a cubin of it for each newer
 architecture. Sources are given to NVRTC by name and text, so no path gets into what it writes. One that does not
@@ -85,7 +86,7 @@ class Nvrtc:
         self.check(getattr(self.library, f"nvrtcGet{what}")(program, buffer))
         return buffer.value
 
-    def ptx(self, sources):
+    def ptx(self, sources, more=()):
         """PTX of a module, and the compiler's warnings."""
         (name, source), *headers = sources.items()
 
@@ -101,7 +102,7 @@ class Nvrtc:
             )
         )
         try:
-            options = strings([option.encode() for option in NVRTC_OPTIONS])
+            options = strings([option.encode() for option in [*NVRTC_OPTIONS, *more]])
             code = self.library.nvrtcCompileProgram(program, len(options), options)
             log = self.text(program, "ProgramLog").decode().strip()
             if code != 0:
@@ -111,12 +112,12 @@ class Nvrtc:
             self.library.nvrtcDestroyProgram(ctypes.byref(program))
 
 
-def assemble(ptx, architecture, target):
+def assemble(ptx, architecture, target, more=()):
     """Makes one cubin; what ptxas says of every entry point."""
     program = Path(sysconfig.get_path("purelib")) / "nvidia/cuda_nvcc/bin/ptxas"
     # A file without executable bits is what some installers make of it.
     program.chmod(program.stat().st_mode | 0o111)
-    command = [program, *PTXAS_OPTIONS, f"--gpu-name=sm_{architecture}", "--output-file", target.name, ptx.name]
+    command = [program, *PTXAS_OPTIONS, *more, f"--gpu-name=sm_{architecture}", "--output-file", target.name, ptx.name]
     done = subprocess.run(command, cwd=target.parent, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise Failed(f"ptxas for sm_{architecture}: {done.stderr.strip() or done.returncode}")
@@ -316,7 +317,24 @@ def compare(folder):
     return [f"{name} comes out otherwise" for name in sorted(filter(differs, names))]
 
 
-def main(chore):
+def with_lines(folder):
+    """Cubins of the told architecture with line tables: what a sanitizer or a profiler says then names lines."""
+    folder.mkdir(parents=True, exist_ok=True)
+    nvrtc = Nvrtc()
+    for module in modules():
+        text, _ = nvrtc.ptx(sources_of(module), ["--generate-line-info"])
+        ptx = folder / f"{module}.ptx"
+        ptx.write_bytes(text)
+        assemble(ptx, TOLD, folder / f"{module}.sm{TOLD}.cubin", ["--generate-line-info"])
+        ptx.unlink()
+    return []
+
+
+def main(chore, *rest):
+    if chore == "lines" and len(rest) == 1:
+        return 1 if with_lines(Path(rest[0])) else 0
+    if rest:
+        sys.exit(__doc__)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if chore == "hashes":
@@ -333,4 +351,4 @@ def main(chore):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1] if len(sys.argv) == 2 else ""))
+    sys.exit(main(*(sys.argv[1:] or [""])))

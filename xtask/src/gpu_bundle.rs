@@ -1,7 +1,7 @@
 //! What a machine with a GPU and no Rust needs for the GPU check: `carry/`, built here, run there by
 //! `xtask/gpu/check.py`.
 //!
-//! `programs.tar.xz` our programs (`bin`) and test binaries (`tests`), `corpus` the corpus without its references,
+//! `programs.tar.xz` our programs (`bin`), test binaries (`tests`) and kernels with line tables (`lines`), `corpus` the corpus without its references,
 //! `wheel` the Python package, `bundle.toml` which sources they are of. Peers are packed apart, by
 //! `xtask/gpu/pack_peers.py`. What travels is limited in size, so the bundle is made of parts that travel in a few
 //! calls; each call's size is checked here.
@@ -9,6 +9,7 @@
 use crate::corpus::Corpus;
 use crate::failure::Failure;
 use crate::gpu_verified;
+use crate::kernels;
 use crate::process;
 use crate::workspace::Workspace;
 use serde_json::{Value, json};
@@ -75,10 +76,12 @@ pub fn run(workspace: &Workspace) -> Result<(), Failure> {
             }
         }
     }
+    // Races are told by line, so the sanitizer gets kernels with line tables.
+    kernels::with_lines(workspace, &carry.join("lines"))?;
     let mut tar = Command::new("tar");
     // Programs hold much of the same code: a large window finds it, and the filter makes its jumps alike.
     tar.arg("-I").arg("xz --x86 --lzma2=preset=2,dict=128MiB").arg("-cf").arg(carry.join("programs.tar.xz"));
-    process::show(tar.arg("-C").arg(&carry).args(["bin", "tests"]))?;
+    process::show(tar.arg("-C").arg(&carry).args(["bin", "tests", "lines"]))?;
     wheel(workspace, &carry)?;
     corpus(workspace, &carry)?;
     let same = gpu_verified::source_hash(&workspace.root)? == hash;

@@ -35,6 +35,12 @@ pub fn check(workspace: &Workspace) -> Result<(), Failure> {
     }
 }
 
+/// Cubins with line tables in a folder, for `STRILE_KERNELS`.
+pub fn with_lines(workspace: &Workspace, folder: &Path) -> Result<(), Failure> {
+    let python = venv::KERNELS.python(workspace)?;
+    process::show(script(workspace, &python, "lines").arg(folder))
+}
+
 fn script(workspace: &Workspace, python: &Path, chore: &str) -> Command {
     let mut command = Command::new(python);
     command.current_dir(&workspace.root).args(["-B", "xtask/python/build_kernels.py", chore]);

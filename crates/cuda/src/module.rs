@@ -40,6 +40,13 @@ fn choose<'a>(images: &'a [Image], module: &str, device: (u32, u32)) -> Option<&
     images.iter().filter(|image| image.module == module).filter(runs).max_by_key(|image| image.capability)
 }
 
+/// A cubin out of the folder that `STRILE_KERNELS` names, taken before what is built in: those with line tables, which
+/// sanitizers and profilers read (`xtask/python/build_kernels.py lines`).
+fn for_developers(module: &str, (major, minor): (u32, u32)) -> Option<Vec<u8>> {
+    let folder = std::env::var_os("STRILE_KERNELS")?;
+    std::fs::read(std::path::Path::new(&folder).join(format!("{module}.sm{major}{minor}.cubin"))).ok()
+}
+
 /// The modules of a device, as far as they are loaded.
 #[derive(Debug)]
 pub(crate) struct Modules {
@@ -63,9 +70,14 @@ impl Modules {
         let module = match loaded.get(module) {
             Some(module) => Arc::clone(module),
             None => {
-                let image = choose(table::IMAGES, module, self.capability);
-                let image = image.ok_or(DriverError::NoImage { module })?;
-                let new = Arc::new(Module::load(&self.context, image)?);
+                let new = match for_developers(module, self.capability) {
+                    Some(bytes) => Module::load(&self.context, &bytes)?,
+                    None => {
+                        let image = choose(table::IMAGES, module, self.capability);
+                        Module::load(&self.context, image.ok_or(DriverError::NoImage { module })?.bytes)?
+                    }
+                };
+                let new = Arc::new(new);
                 loaded.insert(module, Arc::clone(&new));
                 new
             }
@@ -84,10 +96,10 @@ struct Module {
 
 impl Module {
     /// Loads an image; the context is bound.
-    fn load(context: &Arc<Context>, image: &Image) -> Result<Self, DriverError> {
+    fn load(context: &Arc<Context>, image: &[u8]) -> Result<Self, DriverError> {
         // Aligned as allocations are, and PTX is text that ends with 0.
-        let mut bytes = Vec::with_capacity(image.bytes.len().saturating_add(1));
-        bytes.extend_from_slice(image.bytes);
+        let mut bytes = Vec::with_capacity(image.len().saturating_add(1));
+        bytes.extend_from_slice(image);
         bytes.push(0);
         let mut handle: CUmodule = std::ptr::null_mut();
         // SAFETY: both live through the call, and the driver keeps a copy of the image.
