@@ -277,6 +277,10 @@ impl Run {
         let (mut up, len) = pinned(launches.bytes.len() as u64)?;
         up.get_mut(..len).ok_or(EngineError::Abandoned)?.copy_from_slice(&launches.bytes);
         let tables = memory.upload(stream, arenas.tables, up, len)?;
+        if launches.landing > 0 {
+            // What lies between crops, and crops that are left alone, go to the host with the rest.
+            memory.fill(stream, arenas.pixels, launches.landing, 0)?;
+        }
         let start = stream.record_timed()?;
         launches.decode(&self.device, stream)?;
         let decoded = stream.record_timed()?;
