@@ -40,9 +40,9 @@ LEFT_OUT_ENDS = (
 
 def wanted(path: Path) -> bool:
     parts = path.parts
+    if "include" in parts:
+        return "libnvcomp" in parts  # what nvcomp_bench is compiled with
     if any(folder in parts for folder in LEFT_OUT_FOLDERS):
-        return False
-    if "include" in parts and "libnvcomp" not in parts:
         return False
     return not path.name.endswith(LEFT_OUT_ENDS)
 
