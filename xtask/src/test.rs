@@ -155,7 +155,8 @@ fn sanitized(workspace: &Workspace) -> Result<(), Failure> {
     } else {
         &["test", "--quiet"]
     });
-    tests.args(["--package", "strile-cuda", "--package", "strile-emulate"]);
+    // The whole workspace, as above: a part of it would have other features, and be compiled anew.
+    tests.arg("--workspace");
     for test in EMULATED {
         tests.args(["--test", test]);
     }
