@@ -149,6 +149,30 @@ fn windows_and_bands_from_staged_and_pulled_bytes() {
     }
 }
 
+/// 16 MiB of stored tiles into host memory where 12 MiB may be taken on the device: smaller batches do it. Its own
+/// result does not fit there, which is said before anything is taken.
+#[test]
+fn a_read_larger_than_the_devices_memory_goes_in_batches() {
+    let pixels = Pixels::generate(Pattern::LandCover, UINT16, [1, 4096, 2048], 4);
+    let spec = ImageSpec::new(UINT16).grid(Grid::Tiles(512, 512));
+    let dataset = open(&spec.build(&pixels, ByteOrder::Little, false).bytes);
+    let context = Context::default();
+    let options = ReadOptions { device_memory: Some(12 << 20), ..by(device(), &ReadOptions::default()) };
+    let (found, report) = dataset.read_with_report(&options, &context).unwrap();
+    let expected = dataset.read(&by(Device::Cpu, &options), &context).unwrap();
+    assert!(found == expected);
+    assert_eq!((report.host_blocks, report.faults.len()), (0, 0));
+    let refused = dataset.read_on_device(&options, &context).err().unwrap().to_string();
+    assert!(refused.contains("16777216") || refused.contains("16.0 MiB"), "{refused}");
+    // For other tests of the process.
+    let all = ReadOptions {
+        device_memory: Some(1 << 40),
+        window: Some(Window { x: 0, y: 0, width: 1, height: 1 }),
+        ..options
+    };
+    dataset.read(&all, &context).unwrap();
+}
+
 #[test]
 fn damaged_blocks_are_the_same_faults() {
     for codec in [Codec::Deflate, Codec::Lzw, Codec::Zstd] {
