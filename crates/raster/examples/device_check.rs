@@ -151,7 +151,8 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) {
         return;
     }
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
-    if matches!(ending.as_deref(), Some("tif" | "tiff")) {
+    // Found by a fuzzer a file has no ending, or another's; sidecars have theirs and are opened with their image.
+    if ending.as_deref().is_none_or(|ending| matches!(ending, "tif" | "tiff" | "dng" | "jpg")) {
         files.push(path.to_owned());
     }
 }
