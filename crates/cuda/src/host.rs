@@ -10,7 +10,6 @@ use crate::landing::Landing;
 use crate::memory::{DeviceBuffer, Pinned};
 use crate::plan::crop_len;
 use crate::run::{Run, Stop, Tally};
-use crate::stored::stored;
 use crate::stream::Stream;
 use crate::tables::PlaceTables;
 use std::io;
@@ -68,7 +67,7 @@ impl Run {
         let pixel = (u64::from(bands) * data_type.size() as u64).max(1);
         let at_once = u32::try_from(LONGEST_ROW / pixel).unwrap_or(u32::MAX).max(1);
         if width <= at_once {
-            let layout = stored(data_type, width, height, bands);
+            let layout = BlockLayout::stored(data_type, (width, height), bands);
             return vec![Crop { layout, placement: whole(&task.placement, first_band), at: 0 }];
         }
         let mut blocks = Vec::new();
@@ -83,7 +82,7 @@ impl Run {
                     ..task.placement
                 };
                 blocks.push(Crop {
-                    layout: stored(data_type, part, 1, bands),
+                    layout: BlockLayout::stored(data_type, (part, 1), bands),
                     placement: whole(&placement, first_band),
                     at: (u64::from(row) * u64::from(width) + u64::from(x)) * pixel,
                 });
@@ -120,7 +119,7 @@ impl Run {
             };
             // A handful: a whole block, and those that edges and windows cut.
             let layout = layouts.iter().position(same).unwrap_or_else(|| {
-                layouts.push(Arc::new(stored(spec.data_type, width, height, samples)));
+                layouts.push(Arc::new(BlockLayout::stored(spec.data_type, (width, height), samples)));
                 selections.push((0..samples).collect());
                 layouts.len() - 1
             });

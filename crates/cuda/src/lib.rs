@@ -24,7 +24,6 @@ pub mod place;
 mod plan;
 mod run;
 mod slabs;
-mod stored;
 pub mod stream;
 mod tables;
 

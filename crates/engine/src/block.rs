@@ -4,7 +4,9 @@
 //! here are checked, because a layout can describe blocks larger than any memory.
 
 use std::sync::Arc;
-use strile_tiff::{ByteOrder, Compression, DataType, LercWrapper, Photometric, Predictor, SampleType, YCbCr};
+use strile_tiff::{
+    ByteOrder, Compression, DataType, LercWrapper, Photometric, Predictor, SampleFormat, SampleType, YCbCr,
+};
 
 /// Everything needed to turn the bytes of a block of one image into samples.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,6 +68,40 @@ pub enum DecodedForm {
 }
 
 impl BlockLayout {
+    /// Blocks of samples as they are in memory, pixel by pixel: with them decoded pixels are a job like any other, and
+    /// whoever takes them places them as it places any block.
+    pub fn stored(data_type: DataType, (width, height): (u32, u32), samples: u16) -> Self {
+        use DataType as D;
+        let format = match data_type {
+            D::U8 | D::U16 | D::U32 | D::U64 => SampleFormat::Uint,
+            D::I8 | D::I16 | D::I32 | D::I64 => SampleFormat::Int,
+            D::F16 | D::F32 | D::F64 => SampleFormat::Float,
+            D::C64 | D::C128 => SampleFormat::ComplexFloat,
+        };
+        let bits = u16::try_from(data_type.size() * 8).unwrap_or(u16::MAX);
+        Self {
+            width,
+            height,
+            samples,
+            sample: SampleType { format, bits },
+            mixed_bits: None,
+            data_type,
+            byte_order: ByteOrder::NATIVE,
+            reverse_bits: false,
+            compression: Compression::None,
+            predictor: Predictor::None,
+            is_strip: true,
+            extras: CodecExtras {
+                photometric: Photometric::MinIsBlack,
+                ycbcr: None,
+                jpeg_tables: None,
+                lerc: LercWrapper::None,
+                fax_options: 0,
+                fill: Fill::default(),
+            },
+        }
+    }
+
     /// What the layout's codec leaves in its output.
     pub fn decoded_form(&self) -> DecodedForm {
         use Compression as C;

@@ -6,11 +6,8 @@ use crate::options::Interleave;
 use crate::raster::Raster;
 use std::sync::Arc;
 use strile_engine::{
-    Arena, BlockAddress, BlockLayout, BlockTask, CodecExtras, Context, DecodeJob, DeviceBytes, Encoded,
-    Engine, EngineError, Output, OutputSpec, Placement, Span,
-};
-use strile_tiff::{
-    ByteOrder, Compression, DataType, LercWrapper, Photometric, Predictor, SampleFormat, SampleType,
+    Arena, BlockAddress, BlockLayout, BlockTask, Context, DecodeJob, DeviceBytes, Encoded, Engine,
+    EngineError, Output, OutputSpec, Placement, Span,
 };
 
 /// Bytes of a block: small enough for many threads and for any batch.
@@ -60,7 +57,7 @@ fn stored_job(shape: &OutputSpec, interleave: Interleave) -> Option<DecodeJob> {
     };
     let row_len = u64::from(columns) * u64::from(samples) * data_type.size() as u64;
     let height = u32::try_from(BLOCK_BYTES.checked_div(row_len)?).ok()?.clamp(1, rows.max(1));
-    let layout = Arc::new(stored(data_type, (columns, height), samples));
+    let layout = Arc::new(BlockLayout::stored(data_type, (columns, height), samples));
     let mut tasks = Vec::new();
     for plane in 0..planes {
         for (row, top) in (0u32..).zip((0..rows).step_by(height as usize)) {
@@ -88,37 +85,4 @@ fn stored_job(shape: &OutputSpec, interleave: Interleave) -> Option<DecodeJob> {
         }
     }
     DecodeJob::new(vec![layout], vec![(0..samples).collect()], tasks).ok()
-}
-
-/// Samples as they are in memory.
-fn stored(data_type: DataType, (width, height): (u32, u32), samples: u16) -> BlockLayout {
-    use DataType as D;
-    let format = match data_type {
-        D::U8 | D::U16 | D::U32 | D::U64 => SampleFormat::Uint,
-        D::I8 | D::I16 | D::I32 | D::I64 => SampleFormat::Int,
-        D::F16 | D::F32 | D::F64 => SampleFormat::Float,
-        D::C64 | D::C128 => SampleFormat::ComplexFloat,
-    };
-    let bits = u16::try_from(data_type.size() * 8).unwrap_or(u16::MAX);
-    BlockLayout {
-        width,
-        height,
-        samples,
-        sample: SampleType { format, bits },
-        mixed_bits: None,
-        data_type,
-        byte_order: ByteOrder::NATIVE,
-        reverse_bits: false,
-        compression: Compression::None,
-        predictor: Predictor::None,
-        is_strip: true,
-        extras: CodecExtras {
-            photometric: Photometric::MinIsBlack,
-            ycbcr: None,
-            jpeg_tables: None,
-            lerc: LercWrapper::None,
-            fax_options: 0,
-            fill: Default::default(),
-        },
-    }
 }
