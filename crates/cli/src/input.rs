@@ -39,6 +39,7 @@ impl Session {
             progress: None,
             budget: engine.memory.map_or(default.budget, |bytes| Arc::new(Budget::new(bytes))),
             threads: engine.threads.unwrap_or(default.threads),
+            trace: None,
         }
     }
 

@@ -25,8 +25,9 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// What keeps the device busy without holding much of it.
-    pub(crate) const USUAL: Self = Self { encoded: 64 << 20, working: 256 << 20 };
+    /// Small enough that the first kernels start soon after the first read, large enough that a launch is a small part
+    /// of it; several are under way at once, so that one alone need not fill the device.
+    pub(crate) const USUAL: Self = Self { encoded: 32 << 20, working: 64 << 20 };
 
     /// Half of it; `None` where that would leave launches of a handful of blocks.
     pub(crate) fn halved(self) -> Option<Self> {

@@ -78,6 +78,10 @@ pub fn devices() -> Result<Vec<DeviceFacts>, Unavailable> {
     (0..driver.device_count()?).map(|index| DeviceFacts::of(driver, index).map(|(facts, _)| facts)).collect()
 }
 
+/// Device memory that stays with this process between reads, at most: what is given back to the driver takes longer to
+/// come again than to be decoded into.
+const KEPT: u64 = 2 << 30;
+
 /// An open device.
 #[derive(Debug)]
 pub struct Device {
@@ -112,7 +116,8 @@ impl Device {
         facts.usable()?;
         let context = Arc::new(Context::retain(driver, device)?);
         let pool = Pool::new(&context)?;
-        let (free, _) = context.memory()?;
+        let (free, total) = context.memory()?;
+        pool.keep((total / 32).min(KEPT))?;
         Ok(Self {
             pool: Arc::new(pool),
             budget: Arc::new(Budget::new(free / 10 * 9)),

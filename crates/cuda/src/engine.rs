@@ -1,5 +1,6 @@
 //! `CudaEngine`: jobs on one device, with the host engine beside it.
 
+use crate::batch::Limits;
 use crate::cufile::CuFile;
 use crate::device::Device;
 use crate::driver::Unavailable;
@@ -23,6 +24,8 @@ pub struct CudaOptions {
     pub memory_limit: Option<u64>,
     /// Local files are read by cuFile straight into device memory, without pinned slabs.
     pub direct_io: bool,
+    /// Bytes that a launch may decode; `None` is what keeps reading and decoding overlapped.
+    pub launch_bytes: Option<u64>,
 }
 
 /// Decodes on a CUDA device. What has no kernel, and what a kernel does not take, is decoded by the host engine.
@@ -32,6 +35,7 @@ pub struct CudaEngine {
     host: Arc<dyn Engine>,
     spare: Arc<Spare>,
     cufile: Option<&'static CuFile>,
+    limits: Limits,
 }
 
 impl CudaEngine {
@@ -48,7 +52,9 @@ impl CudaEngine {
             ),
             false => None,
         };
-        Ok(Self { name: format!("cuda:{index}"), device, host, spare: Arc::default(), cufile })
+        let one = |bytes| Limits { encoded: bytes, working: bytes };
+        let limits = options.launch_bytes.map_or(Limits::USUAL, one);
+        Ok(Self { name: format!("cuda:{index}"), device, host, spare: Arc::default(), cufile, limits })
     }
 
     /// Whether blocks of a layout are decoded by kernels, or why the host decompresses them. Asks no device.
@@ -171,7 +177,7 @@ impl Engine for CudaEngine {
             Encoded::Device(bytes) => Some(bytes.len()),
             Encoded::Staged(_) | Encoded::Pulled(_) => None,
         };
-        let plan = Plan::new(&job, &claims, there, budget.free());
+        let plan = Plan::new(&job, &claims, there, self.limits, budget.free());
         if plan.memory > budget.limit() {
             // The same refusal as later, and before anything is done.
             drop(budget.try_take(Kind::Working, plan.memory, "decoding on the device")?);

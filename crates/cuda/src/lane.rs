@@ -5,6 +5,7 @@
 use crate::device::Device;
 use crate::driver::DriverError;
 use crate::memory::Pinned;
+use crate::plan::FLIGHTS;
 use crate::stream::Stream;
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::Arena;
@@ -12,7 +13,7 @@ use strile_engine::Arena;
 /// The streams of one job: one for copies, one for each batch in flight.
 pub(crate) struct Lane {
     pub(crate) copies: Stream,
-    pub(crate) flights: [Stream; 2],
+    pub(crate) flights: Vec<Stream>,
 }
 
 /// Lanes and pinned memory that no job has.
@@ -34,7 +35,10 @@ impl Spare {
         let spare = self.lanes.lock().unwrap_or_else(PoisonError::into_inner).pop();
         match spare {
             Some(lane) => Ok(lane),
-            None => Ok(Lane { copies: device.stream()?, flights: [device.stream()?, device.stream()?] }),
+            None => Ok(Lane {
+                copies: device.stream()?,
+                flights: (0..FLIGHTS).map(|_| device.stream()).collect::<Result<_, _>>()?,
+            }),
         }
     }
 

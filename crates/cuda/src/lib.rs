@@ -7,6 +7,7 @@
 mod abi;
 mod back;
 mod batch;
+mod clock;
 mod codec;
 #[cfg(unix)]
 pub mod cufile;

@@ -7,8 +7,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use strile_engine::{BlockTask, Claim, DecodeJob, Location};
 
-/// Batches in flight: one is read and copied while the other is decoded.
-const FLIGHTS: usize = 2;
+/// Batches under way at most: some are read and copied while others are decoded, and kernels of several fill the device
+/// together.
+pub(crate) const FLIGHTS: usize = 8;
+/// Device memory up to which there are more than two of them.
+const ALL_FLIGHTS: u64 = 768 << 20;
 /// Pixels that go up or down in one copy where the host decodes.
 const HOST_GROUP: u64 = 64 << 20;
 
@@ -63,13 +66,14 @@ pub(crate) fn crop_len(job: &DecodeJob, claims: &BTreeMap<u32, Arc<Claim>>, task
 }
 
 impl Plan {
-    /// The plan with the largest batches that `free` bytes of device memory allow, or the smallest there are.
+    /// The plan with the most and largest batches that `free` bytes of device memory allow, or the smallest there are.
     ///
     /// `there` is the length of encoded bytes that are on the device already.
     pub(crate) fn new(
         job: &DecodeJob,
         claims: &BTreeMap<u32, Arc<Claim>>,
         there: Option<u64>,
+        limits: Limits,
         free: u64,
     ) -> Self {
         let merge = there.is_none();
@@ -85,12 +89,18 @@ impl Plan {
             let found = found.filter(|_| !outside(task));
             routes.push(found.map_or(Route::Host, |(layout, how)| route(task, layout, how)));
         }
-        let mut limits = Limits::USUAL;
+        let mut limits = limits;
+        let mut most = FLIGHTS;
         loop {
-            let plan = Self::with(job, claims, merge, &routes, limits);
+            let plan = Self::with(job, claims, merge, &routes, limits, most);
+            if plan.memory <= free {
+                return plan;
+            }
+            // Fewer at once before smaller ones, which leave the device idle.
             match limits.halved() {
-                Some(half) if plan.memory > free => limits = half,
-                _ => return plan,
+                _ if most > 2 => most /= 2,
+                Some(half) => limits = half,
+                None => return plan,
             }
         }
     }
@@ -101,6 +111,7 @@ impl Plan {
         merge: bool,
         routes: &[Route],
         limits: Limits,
+        most: usize,
     ) -> Self {
         let to_host = |task: &BlockTask| {
             claims.get(&task.output).is_some_and(|claim| claim.output().location() == Location::Host)
@@ -108,7 +119,7 @@ impl Plan {
         let landing = |task: &BlockTask| if to_host(task) { crop_len(job, claims, task) } else { 0 };
         let batches = batches(job, routes, limits, landing, merge);
         let size = batches.iter().fold(Size::default(), |size, batch| size.max(batch.size));
-        let flights = FLIGHTS.min(batches.len());
+        let flights = batches.len().min(most);
         let mut plan = Self {
             routes: routes.to_vec(),
             batches,
@@ -133,6 +144,8 @@ impl Plan {
             0 => 0,
             _ => all.min(HOST_GROUP).max(largest).saturating_add(plan.upload_tables(PARTS)),
         };
+        let fit = usize::try_from(ALL_FLIGHTS / plan.flight_len().max(1)).unwrap_or(usize::MAX);
+        plan.flights = plan.flights.min(fit.max(2));
         plan.memory = plan.flight_len().saturating_mul(plan.flights as u64).max(upload);
         plan
     }

@@ -1,11 +1,12 @@
 //! One job on the device, from its first read to its report: what the thread behind a ticket does.
 //!
-//! Batches go through two flights. While one is decoded, reader threads fill the arena of the other; a flight is
-//! finished (its statuses read, its pixels handed to the host where they go there) before it is used again. Blocks that a
-//! kernel did not take, and those without a kernel, are decoded by the host engine at the end.
+//! Batches go through flights. While some are decoded, reader threads fill the arenas of others; a flight is finished (its
+//! statuses read, its pixels handed to the host where they go there) before it is used again. Blocks that a kernel did not
+//! take, and those without a kernel, are decoded by the host engine at the end.
 
 use crate::back;
 use crate::batch::{Batch, Item, Route};
+use crate::clock::Clock;
 use crate::cufile::CuFile;
 use crate::device::Device;
 use crate::driver::DriverError;
@@ -100,6 +101,8 @@ pub(crate) struct Tally {
     /// By index of the task.
     pub(crate) faults: Vec<(usize, LocatedFault)>,
     pub(crate) times: StageTimes,
+    /// Where a trace is kept.
+    clock: Option<Clock>,
 }
 
 impl Run {
@@ -131,7 +134,8 @@ impl Run {
     }
 
     fn fly_with(&self, lane: &Lane, memory: &DeviceBuffer) -> Result<Report, Stop> {
-        let mut tally = Tally::default();
+        let clock = self.context.trace.as_ref().map(|trace| Clock::new(trace, &lane.copies)).transpose()?;
+        let mut tally = Tally { clock, ..Tally::default() };
         let mut left: Vec<usize> = Vec::new();
         self.on_device(lane, memory, &mut tally, &mut left)?;
         let host_tasks = self.plan.routes.iter().enumerate();
@@ -179,11 +183,14 @@ impl Run {
         let feed = Feed::new(bytes, &self.plan.batches, SLAB_LEN);
         let readers = READERS.min(feed.len()).min(self.context.threads.get().max(2));
         std::thread::scope(|scope| {
-            for _ in 0..readers {
-                let started =
-                    std::thread::Builder::new().name("strile-cuda-read".into()).spawn_scoped(scope, || {
-                        feed.work(&self.device, memory, &lane.copies, &self.context.cancel)
-                    });
+            for reader in 0..readers {
+                let feed = &feed;
+                let started = std::thread::Builder::new().name("strile-cuda-read".into()).spawn_scoped(
+                    scope,
+                    move || {
+                        feed.work(reader, &self.device, memory, &lane.copies, &self.context);
+                    },
+                );
                 if started.is_err() {
                     // Fewer readers are slower; without any this thread would wait for ever.
                     feed.stop();
@@ -206,29 +213,35 @@ impl Run {
         left: &mut Vec<usize>,
     ) -> Result<(), Stop> {
         let mut flying: VecDeque<Flying> = VecDeque::new();
+        let mut opened = 0;
         for (index, batch) in self.plan.batches.iter().enumerate() {
             if self.context.cancel.is_cancelled() {
                 return Err(EngineError::Cancelled.into());
             }
-            if flying.len() == self.plan.flights
-                && let Some(first) = flying.pop_front()
-            {
-                self.finish(first, tally, left)?;
+            // What has landed makes room for reading further ahead; where all flights are under way, one has to.
+            while let Some(first) = flying.front() {
+                if flying.len() < self.plan.flights && !first.launched.marks[2].happened()? {
+                    break;
+                }
+                if let Some(first) = flying.pop_front() {
+                    self.finish(first, tally, left)?;
+                }
             }
-            let flight = index % self.plan.flights.max(1);
+            if let Some(feed) = feed {
+                let room = index - flying.len() + self.plan.flights;
+                while opened < room.min(self.plan.batches.len()) {
+                    self.open(feed, opened, lane, memory)?;
+                    opened += 1;
+                }
+            }
+            let flight = self.flight(index);
             let Some(stream) = lane.flights.get(flight) else { return Err(EngineError::Abandoned.into()) };
             let arenas = self.plan.arenas(flight);
+            // Made while bytes are on their way; mostly all of them arrive.
+            let mut launches = Launches::new(self, batch, &arenas, memory, &[])?;
             let arrived = match feed {
-                Some(feed) => {
-                    if feed.is_direct() {
-                        // cuFile writes ranges and nothing between them, and knows no streams.
-                        memory.fill(&lane.copies, arenas.encoded, batch.size.encoded, 0)?;
-                        lane.copies.synchronize()?;
-                    }
-                    feed.open(arenas.encoded);
-                    feed.arrived(index)?.ok_or(EngineError::Cancelled)?
-                }
-                None => Arrived { failed: Vec::new(), began: None },
+                Some(feed) => feed.arrived(index)?.ok_or(EngineError::Cancelled)?,
+                None => Arrived { failed: Vec::new(), copied: None },
             };
             let gathered = match &self.encoded {
                 Encoded::Device(bytes) => {
@@ -236,22 +249,38 @@ impl Run {
                 }
                 Encoded::Staged(_) | Encoded::Pulled(_) => None,
             };
-            let copied = match (feed, arrived.began) {
-                (Some(_), Some(began)) => {
-                    let after = lane.copies.record_timed()?;
-                    stream.wait_on(&after)?;
-                    Some((began, after))
-                }
-                _ => None,
-            };
+            let copied = arrived.copied;
+            if let Some((_, after)) = &copied {
+                stream.wait_on(after)?;
+            }
             let unread = self.unread(batch, &arrived.failed);
-            let launches = Launches::new(self, batch, &arenas, memory, &unread)?;
+            if !unread.is_empty() {
+                launches = Launches::new(self, batch, &arenas, memory, &unread)?;
+            }
             let launched = self.launch(launches, stream, memory)?;
             flying.push_back(Flying { batch: index, copied, unread, gathered, launched });
         }
         while let Some(next) = flying.pop_front() {
             self.finish(next, tally, left)?;
         }
+        Ok(())
+    }
+
+    /// The flight of a batch.
+    fn flight(&self, batch: usize) -> usize {
+        batch % self.plan.flights.max(1)
+    }
+
+    /// Lets a batch be read into the arena of its flight, which nothing uses any more.
+    fn open(&self, feed: &Feed, batch: usize, lane: &Lane, memory: &DeviceBuffer) -> Result<(), Stop> {
+        let arena = self.plan.arenas(self.flight(batch)).encoded;
+        if feed.is_direct() {
+            // cuFile writes ranges and nothing between them, and knows no streams.
+            let len = self.plan.batches.get(batch).map_or(0, |batch| batch.size.encoded);
+            memory.fill(&lane.copies, arena, len, 0)?;
+            lane.copies.synchronize()?;
+        }
+        feed.open(arena);
         Ok(())
     }
 
@@ -305,9 +334,9 @@ impl Run {
 
     /// Waits for a batch, reads what its kernels said, and hands over what goes to the host.
     fn finish(&self, flying: Flying, tally: &mut Tally, left: &mut Vec<usize>) -> Result<(), Stop> {
-        let Flying { batch, copied, unread, gathered, launched } = flying;
+        let Flying { batch: index, copied, unread, gathered, launched } = flying;
         let Launched { tables, statuses, landing, marks: [start, decoded, placed] } = launched;
-        let Some(batch) = self.plan.batches.get(batch) else { return Ok(()) };
+        let Some(batch) = self.plan.batches.get(index) else { return Ok(()) };
         placed.synchronize()?;
         self.spare.give_pinned(tables.wait()?);
         if let Some(gathered) = gathered {
@@ -315,8 +344,16 @@ impl Run {
         }
         tally.times.decode += decoded.since(&start)?;
         tally.times.place += placed.since(&decoded)?;
-        if let Some((before, after)) = copied {
-            tally.times.copy += after.since(&before)?;
+        if let Some((before, after)) = &copied {
+            tally.times.copy += after.since(before)?;
+        }
+        if let Some(clock) = &tally.clock {
+            let flight = || format!("flight {}", self.flight(index));
+            clock.add((flight(), "decode"), index, (&start, &decoded))?;
+            clock.add((flight(), "place"), index, (&decoded, &placed))?;
+            if let Some((before, after)) = &copied {
+                clock.add(("copies".to_owned(), "copy"), index, (before, after))?;
+            }
         }
         let mut refused: Vec<usize> = unread;
         if let Some(statuses) = statuses {

@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use strile_engine::{Arena, Cancel, ReadAt};
+use strile_engine::{Arena, Cancel, Context, ReadAt, Slice};
 
 /// Where encoded bytes are on the host.
 #[derive(Clone)]
@@ -130,8 +130,9 @@ struct State {
     failed: Vec<Vec<Gap>>,
     error: Option<DriverError>,
     stop: bool,
-    /// Recorded before the first copy of each batch.
+    /// Recorded before the first and after the last copy of each batch.
     began: Vec<Option<Event>>,
+    ended: Vec<Option<Event>>,
     reading: Duration,
 }
 
@@ -139,8 +140,8 @@ struct State {
 pub(crate) struct Arrived {
     /// What could not be read.
     pub(crate) failed: Vec<Gap>,
-    /// Recorded before the first copy, where there was one.
-    pub(crate) began: Option<Event>,
+    /// Recorded before the first and after the last copy, where there was one.
+    pub(crate) copied: Option<(Event, Event)>,
 }
 
 impl Feed {
@@ -161,6 +162,7 @@ impl Feed {
             error: None,
             stop: false,
             began: batches.iter().map(|_| None).collect(),
+            ended: batches.iter().map(|_| None).collect(),
             reading: Duration::ZERO,
         };
         Self { bytes, pieces: all, state: Mutex::new(state), changed: Condvar::new() }
@@ -206,7 +208,8 @@ impl Feed {
             if state.left.get(batch).is_none_or(|&left| left == 0) {
                 let failed = state.failed.get_mut(batch).map(std::mem::take).unwrap_or_default();
                 let began = state.began.get_mut(batch).and_then(Option::take);
-                return Ok(Some(Arrived { failed, began }));
+                let ended = state.ended.get_mut(batch).and_then(Option::take);
+                return Ok(Some(Arrived { failed, copied: began.zip(ended) }));
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -235,8 +238,15 @@ impl Feed {
     }
 
     /// Reads and copies pieces until none is left: what each reader thread does.
-    pub(crate) fn work(&self, device: &Device, memory: &DeviceBuffer, copies: &Stream, cancel: &Cancel) {
-        if let Err(error) = self.read_all(device, memory, copies, cancel) {
+    pub(crate) fn work(
+        &self,
+        reader: usize,
+        device: &Device,
+        memory: &DeviceBuffer,
+        copies: &Stream,
+        context: &Context,
+    ) {
+        if let Err(error) = self.read_all(reader, device, memory, copies, context) {
             self.lock().error.get_or_insert(error);
             self.changed.notify_all();
         }
@@ -244,17 +254,19 @@ impl Feed {
 
     fn read_all(
         &self,
+        reader: usize,
         device: &Device,
         memory: &DeviceBuffer,
         copies: &Stream,
-        cancel: &Cancel,
+        context: &Context,
     ) -> Result<(), DriverError> {
         let _bound = device.bind()?;
+        let cancel = &context.cancel;
         while let Some((piece, arena)) = self.take(cancel) {
             if let HostBytes::Direct(files) = &self.bytes {
                 let start = Instant::now();
                 let failed = direct(files, piece, memory, arena);
-                self.done(piece, start.elapsed(), failed);
+                self.done(piece, start.elapsed(), failed, copies)?;
                 continue;
             }
             let Some(mut slab) = device.ring().take(cancel)? else {
@@ -264,27 +276,49 @@ impl Feed {
             let start = Instant::now();
             let (used, failed) = self.fill(piece, &mut slab);
             let reading = start.elapsed();
+            if let Some(trace) = &context.trace {
+                let start = trace.at(start);
+                let (track, end) = (format!("reader {reader}"), start + reading);
+                trace.add(Slice { track, name: "read", batch: piece.batch, start, end });
+            }
             if used > 0 {
                 self.note_beginning(piece.batch, copies)?;
                 slab.send(copies, 0..used, memory, arena + piece.at)?;
             }
-            self.done(piece, reading, failed);
+            self.done(piece, reading, failed, copies)?;
         }
         Ok(())
     }
 
     /// A piece is on its way, but for what could not be read.
-    fn done(&self, piece: &Piece, reading: Duration, failed: Vec<Gap>) {
+    fn done(
+        &self,
+        piece: &Piece,
+        reading: Duration,
+        failed: Vec<Gap>,
+        copies: &Stream,
+    ) -> Result<(), DriverError> {
         let mut state = self.lock();
         state.reading += reading;
         if let Some(of_batch) = state.failed.get_mut(piece.batch) {
             of_batch.extend(failed);
         }
-        if let Some(left) = state.left.get_mut(piece.batch) {
-            *left = left.saturating_sub(1);
+        let left = state.left.get(piece.batch).map_or(0, |left| left.saturating_sub(1));
+        // By whoever sends the last one: copies of later batches are queued behind it.
+        if left == 0
+            && state.began.get(piece.batch).is_some_and(Option::is_some)
+            && let Some(ended) = state.ended.get_mut(piece.batch)
+        {
+            *ended = Some(copies.record_timed()?);
+        }
+        if let Some(of_batch) = state.left.get_mut(piece.batch) {
+            *of_batch = left;
         }
         drop(state);
-        self.changed.notify_all();
+        if left == 0 {
+            self.changed.notify_all();
+        }
+        Ok(())
     }
 
     /// Before the first copy of a batch.

@@ -38,8 +38,12 @@ fn standin() -> Option<Alone> {
 }
 
 fn open(limit: Option<u64>) -> CudaEngine {
-    CudaEngine::open(0, Arc::new(CpuEngine::new()), CudaOptions { memory_limit: limit, direct_io: false })
-        .unwrap()
+    CudaEngine::open(
+        0,
+        Arc::new(CpuEngine::new()),
+        CudaOptions { memory_limit: limit, ..CudaOptions::default() },
+    )
+    .unwrap()
 }
 
 fn count(calls: &[Call], name: &str) -> usize {
@@ -220,7 +224,7 @@ fn files_read_by_cufile_give_the_same_pixels() {
     // On a device only where the library is installed: its compatibility mode needs no more.
     let host = || Arc::new(CpuEngine::new());
     let standin = alone();
-    let options = CudaOptions { memory_limit: None, direct_io: true };
+    let options = CudaOptions { direct_io: true, ..CudaOptions::default() };
     let engine = match CudaEngine::open(0, host(), options) {
         Ok(engine) => engine,
         Err(reason) if standin.is_none() => return eprintln!("left out: {reason}"),

@@ -1,6 +1,6 @@
 //! What every long call is given: a way to stop it, to watch it, and what it may take.
 
-use crate::Budget;
+use crate::{Budget, Trace};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,6 +45,8 @@ pub struct Context {
     pub progress: Option<Arc<dyn Progress>>,
     /// What memory the call may take.
     pub budget: Arc<Budget>,
+    /// Where what happens when is kept, where someone asks.
+    pub trace: Option<Arc<Trace>>,
     /// How many threads of the process-wide pool the call may use at once.
     pub threads: NonZeroUsize,
 }
@@ -55,6 +57,7 @@ impl Default for Context {
             cancel: Cancel::default(),
             progress: None,
             budget: Arc::new(Budget::for_this_machine()),
+            trace: None,
             threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
         }
     }

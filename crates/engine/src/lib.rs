@@ -2,7 +2,7 @@
 //!
 //! `block` how a block is stored and where it goes; `job` what is to be done; `encoded` where the bytes are;
 //! `output` where the pixels go, `convert` what it makes of them, `location` in which memory, `claims` who may write there; `encode`, `reduce` and `pixels` the way back; `ticket` work in flight and its report; `fault` what is wrong with a block;
-//! `context` and `budget` what a call may take; `engine` the trait; `conformance` what its engines must do.
+//! `context` and `budget` what a call may take, `trace` what happened when; `engine` the trait; `conformance` what its engines must do.
 
 mod arena;
 mod block;
@@ -22,6 +22,7 @@ mod output;
 mod pixels;
 mod reduce;
 mod ticket;
+mod trace;
 
 pub use arena::{Arena, ArenaParts, Slot};
 pub use block::{BlockAddress, BlockLayout, CodecExtras, DecodedForm, Fill, Placement, Span};
@@ -39,3 +40,4 @@ pub use output::{Claim, Output, OutputBox, OutputError, OutputRow, OutputSpec, S
 pub use pixels::Pixels;
 pub use reduce::{ReduceJob, ReduceTask, Reduced, Resampling};
 pub use ticket::{Completion, Report, StageTimes, Ticket};
+pub use trace::{Slice, Trace};

@@ -68,8 +68,8 @@ pub use source::{FileSource, MemorySource, ReadDone, ReadOp, Source, Version};
 pub use spool::Spool;
 pub use strile_engine::{
     Arena, BlockAddress, BlockFault, Budget, BudgetError, Cancel, Context, Convert, DeviceBytes, FaultKind,
-    Fill, LocatedFault, Location, Output, OutputSpec, Progress, ReadAt, Report, Resampling, Slot, Span,
-    StageTimes, Strides,
+    Fill, LocatedFault, Location, Output, OutputSpec, Progress, ReadAt, Report, Resampling, Slice, Slot,
+    Span, StageTimes, Strides, Trace,
 };
 pub use strile_tiff as tiff;
 pub use strile_tiff::{Compression, DataType, Limits, Photometric, Planar, Predictor, Warning};

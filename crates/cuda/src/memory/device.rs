@@ -17,7 +17,8 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Where device memory comes from. What is freed goes back to the driver at the next wait unless it is told to keep.
+/// Where device memory comes from. What is freed stays with the pool up to `keep` bytes; the rest goes back to the driver
+/// at the next wait.
 #[derive(Debug)]
 pub struct Pool {
     handle: Handle<CUmemPoolHandle_st>,
@@ -56,6 +57,7 @@ impl Pool {
 
     /// Bytes that stay with the pool when they are free; the rest goes back to the driver at the next wait.
     pub fn keep(&self, bytes: u64) -> Result<(), DriverError> {
+        let _bound = self.context.bind()?;
         let mut bytes = bytes;
         let value = (&raw mut bytes).cast::<c_void>();
         let attribute = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;

@@ -38,7 +38,7 @@ fn engine(index: u32, direct_io: bool) -> Result<Arc<CudaEngine>, String> {
         return Ok(engine);
     }
     // Not under the lock: a thread that forks meanwhile would leave it locked in its child.
-    let engine = CudaEngine::open(index, Arc::new(CpuEngine), CudaOptions { memory_limit: None, direct_io });
+    let engine = CudaEngine::open(index, Arc::new(CpuEngine), CudaOptions { direct_io, ..CudaOptions::default() });
     let engine = Arc::new(engine.map_err(|reason| reason.to_string())?);
     let mut engines = engines();
     if let Some(sooner) = opened(&engines, key) {
