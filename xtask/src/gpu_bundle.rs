@@ -28,9 +28,10 @@ const CORPUS_LIMIT: u64 = 21 * MIB;
 type Target<'a> = (&'a str, &'a str, &'a str);
 
 /// Programs, built for release.
-const PROGRAMS: [Target<'static>; 4] = [
+const PROGRAMS: [Target<'static>; 5] = [
     ("strile-cli", "bin", "strile"),
     ("strile", "example", "device_check"),
+    ("strile", "example", "device_bench"),
     ("strile-cuda", "example", "gather_bench"),
     ("strile-cuda", "example", "kernel_bench"),
 ];
