@@ -165,6 +165,14 @@ pub(crate) fn standin_cufile() -> Result<PathBuf, String> {
     library(&cpp().join("standin_cufile.cpp"), &[], &["-Wl,-soname,libcufile.so.0"])
 }
 
+/// The library that stands in for nvCOMP of a version, with the functions of another or the same; it uses the driver's.
+pub(crate) fn standin_nvcomp(version: u32, symbols: u32) -> Result<PathBuf, String> {
+    let soname = format!("-Wl,-soname,libnvcomp.so.{}", version / 1000);
+    let defines = [format!("-DVERSION={version}"), format!("-DSYMBOLS={symbols}")];
+    let [version, symbols] = &defines;
+    library(&cpp().join("standin_nvcomp.cpp"), &[], &[&soname, version, symbols])
+}
+
 /// The library that stands in for the driver.
 pub(crate) fn standin() -> Result<PathBuf, String> {
     let mut files: Vec<PathBuf> = STANDIN.iter().map(|name| cpp().join(name)).collect();

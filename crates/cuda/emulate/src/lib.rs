@@ -57,11 +57,13 @@
 mod compile;
 mod garbage;
 mod module;
+mod nvcomp;
 mod poisoned;
 mod standin;
 
 pub use compile::{sanitized, sanitized_runner};
 pub use garbage::Garbage;
 pub use module::{Emulator, Limits, Module};
+pub use nvcomp::{NvcompDecoder, load_nvcomp, nvcomp};
 pub use poisoned::Poisoned;
 pub use standin::{Alone, Call, StandIn};

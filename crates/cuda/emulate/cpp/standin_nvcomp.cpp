@@ -1,0 +1,170 @@
+// A stand-in for libnvcomp: takes the calls of its batched decompressors for Deflate and ZSTD, and lets a function of the
+// test decode each chunk when the stream comes to it. Built once for each version it plays (-DVERSION=6000, what it says
+// it is; -DSYMBOLS=6, whose functions it has). It checks what nvCOMP asks of its callers: alignment, memory that is
+// there, options whose spare bytes are 0. Log and planted failures are the driver stand-in's.
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef unsigned long long u64;
+
+enum { INVALID_VALUE = 10, CANNOT_DECOMPRESS = 12, ALIGNMENT = 17, INTERNAL = 10000 };
+
+struct Properties {
+  uint32_t version, cudart_version;
+};
+
+struct Options {
+  int backend;
+  char zero[60];
+};
+
+struct Alignments {
+  size_t input, output, temp;
+};
+
+// Decodes a chunk, gives a status and how many bytes there were. codec 0: raw Deflate; 1: ZSTD.
+typedef int (*Decoder)(int codec, const void* src, size_t src_len, void* dst, size_t room, size_t* written);
+
+static Decoder decoder = nullptr;
+
+// What the stand-in driver offers.
+struct Driver {
+  int (*enter)(const char*, const char*);
+  int (*holds)(u64, u64);
+  int (*host_function)(u64, void (*)(void*), void*);
+};
+
+static const Driver& driver() {
+  static const Driver found = [] {
+    void* library = dlopen("libcuda.so.1", RTLD_NOW);
+    Driver d;
+    d.enter = (int (*)(const char*, const char*))dlsym(library, "strile_standin_enter");
+    d.holds = (int (*)(u64, u64))dlsym(library, "strile_standin_holds");
+    d.host_function = (int (*)(u64, void (*)(void*), void*))dlsym(library, "cuLaunchHostFunc");
+    return d;
+  }();
+  return found;
+}
+
+struct Batch {
+  int codec;
+  const void* const* sources;
+  const size_t* lengths;
+  const size_t* rooms;
+  size_t* written;
+  size_t count;
+  void* temporary;
+  size_t temporary_len;
+  void* const* targets;
+  int* statuses;
+};
+
+static const size_t ALIGNED[2] = {4, 8};
+
+// More than the lists and less than a tile, so that a plan that forgets it is too small.
+static size_t temporary_for(size_t count, size_t most) { return 1000 + count * 24 + most; }
+
+static bool holds(const void* at, size_t size) { return driver().holds((u64)at, size) != 0; }
+
+static int one(const Batch& b, size_t i, size_t* written) {
+  const size_t aligned = ALIGNED[b.codec];
+  if ((u64)b.sources[i] % aligned != 0 || (u64)b.targets[i] % aligned != 0) return ALIGNMENT;
+  if (!holds(b.sources[i], b.lengths[i]) || !holds(b.targets[i], b.rooms[i])) return INVALID_VALUE;
+  if (decoder == nullptr) return INTERNAL;
+  // A failure planted for one chunk: fail=nvcompChunk:3:12; 1 is a chunk that is short of a byte, and says nothing.
+  const int planted = driver().enter("nvcompChunk", b.codec == 0 ? "codec=deflate" : "codec=zstd");
+  const int status = decoder(b.codec, b.sources[i], b.lengths[i], b.targets[i], b.rooms[i], written);
+  if (planted == 1) *written -= 1;
+  // 2: a byte of the output is another, and nothing says so.
+  if (planted == 2) *(unsigned char*)b.targets[i] ^= 1;
+  return planted > 2 ? planted : status;
+}
+
+static void run(void* data) {
+  Batch* b = (Batch*)data;
+  const bool there = holds(b->sources, 8 * b->count) && holds(b->lengths, 8 * b->count) &&
+                     holds(b->rooms, 8 * b->count) && holds(b->written, 8 * b->count) &&
+                     holds(b->targets, 8 * b->count) && holds(b->statuses, 4 * b->count) &&
+                     holds(b->temporary, b->temporary_len);
+  if (!there) {
+    driver().enter("!", "nvCOMP was given lists or temporary memory that is not there");
+  } else {
+    // It is nvCOMP's to scribble on.
+    memset(b->temporary, 0xC7, b->temporary_len);
+    for (size_t i = 0; i < b->count; i++) {
+      size_t written = 0;
+      b->statuses[i] = one(*b, i, &written);
+      b->written[i] = written;
+    }
+  }
+  delete b;
+}
+
+static int queue(const char* name, Batch batch, const Options& options, u64 stream) {
+  char facts[160];
+  snprintf(facts, sizeof facts, "count=%zu size=%zu backend=%d", batch.count, batch.temporary_len,
+           options.backend);
+  int status = driver().enter(name, facts);
+  if (status != 0) return status;
+  for (char byte : options.zero) {
+    if (byte != 0) return INVALID_VALUE;
+  }
+  if (batch.count == 0 || batch.statuses == nullptr || batch.written == nullptr) return INVALID_VALUE;
+  if ((u64)batch.temporary % ALIGNED[batch.codec] != 0) return ALIGNMENT;
+  Batch* queued = new Batch(batch);
+  if (driver().host_function(stream, run, queued) == 0) return 0;
+  delete queued;
+  return INTERNAL;
+}
+
+#define NVCOMP extern "C" __attribute__((visibility("default")))
+
+NVCOMP void strile_standin_nvcomp_decoder(Decoder given) { decoder = given; }
+
+NVCOMP int nvcompGetProperties(Properties* properties) {
+  *properties = {VERSION, 13000};
+  return driver().enter("nvcompGetProperties", "");
+}
+
+#define ALIGNMENTS(Name, codec)                                                                              \
+  NVCOMP int nvcompBatched##Name##DecompressGetRequiredAlignments(Options, Alignments* wanted) {             \
+    *wanted = {ALIGNED[codec], ALIGNED[codec], ALIGNED[codec]};                                              \
+    int odd = driver().enter("nvcompBatched" #Name "DecompressGetRequiredAlignments", "");                   \
+    if (odd >= 512) wanted->input = (size_t)odd;                                                             \
+    return odd >= 512 ? 0 : odd;                                                                             \
+  }
+
+#define DECOMPRESS(Name, codec)                                                                              \
+  NVCOMP int nvcompBatched##Name##DecompressAsync(                                                           \
+      const void* const* sources, const size_t* lengths, const size_t* rooms, size_t* written, size_t count, \
+      void* temporary, size_t temporary_len, void* const* targets, Options options, int* statuses, u64 s) {  \
+    Batch batch = {codec,     sources,       lengths, rooms,   written, count,                               \
+                   temporary, temporary_len, targets, statuses};                                             \
+    return queue("nvcompBatched" #Name "DecompressAsync", batch, options, s);                                \
+  }
+
+#if SYMBOLS == 5
+#define TEMPORARY(Name)                                                                                      \
+  NVCOMP int nvcompBatched##Name##DecompressGetTempSizeAsync(size_t count, size_t most, Options,             \
+                                                             size_t* bytes, size_t) {                        \
+    *bytes = temporary_for(count, most);                                                                     \
+    return driver().enter("nvcompBatched" #Name "DecompressGetTempSize", "");                                \
+  }
+#else
+#define TEMPORARY(Name)                                                                                      \
+  NVCOMP int nvcompBatched##Name##DecompressGetTempSize(size_t count, size_t most, Options, size_t* bytes,   \
+                                                        size_t, u64) {                                       \
+    *bytes = temporary_for(count, most);                                                                     \
+    return driver().enter("nvcompBatched" #Name "DecompressGetTempSize", "");                                \
+  }
+#endif
+
+ALIGNMENTS(Deflate, 0)
+ALIGNMENTS(Zstd, 1)
+TEMPORARY(Deflate)
+TEMPORARY(Zstd)
+DECOMPRESS(Deflate, 0)
+DECOMPRESS(Zstd, 1)
