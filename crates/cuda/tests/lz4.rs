@@ -14,7 +14,12 @@ use lz4_flex::frame::{BlockMode, BlockSize, FrameDecoder, FrameEncoder, FrameInf
 use std::io::{Read, Write};
 use strile_emulate::Emulator;
 
-const LZ4: Decoder = Decoder { module: "lz4", passes: &["lz4"], scratch: |_, _| 0 };
+const fn entry(passes: &'static [&'static str]) -> Decoder {
+    Decoder { module: "lz4", passes, scratch: |_, _| 0 }
+}
+
+/// The entry points, which differ in the threads of a CUDA block and so in the window they see.
+const ENTRIES: [Decoder; 3] = [entry(&["lz4_128"]), entry(&["lz4_256"]), entry(&["lz4_512"])];
 
 fn frame(data: &[u8], info: FrameInfo) -> Vec<u8> {
     let mut encoder = FrameEncoder::with_frame_info(info, Vec::new());
@@ -45,9 +50,12 @@ fn oracle(src: &[u8], len: usize) -> Option<Vec<u8>> {
 fn equal(streams: &[(Stream, Vec<u8>)], seed: u64) {
     let inputs: Vec<Stream> =
         streams.iter().map(|(s, _)| Stream { src: s.src.clone(), dst_len: s.dst_len }).collect();
-    for (i, ((status, found), (_, data))) in LZ4.decode(&inputs, seed).iter().zip(streams).enumerate() {
-        assert_eq!(*status, 0, "stream {i} of {} bytes, seed {seed}", data.len());
-        assert!(found == data, "stream {i} of {} bytes, seed {seed}", data.len());
+    for entry in &ENTRIES {
+        for (i, ((status, found), (_, data))) in entry.decode(&inputs, seed).iter().zip(streams).enumerate() {
+            let which = format!("{:?}: stream {i} of {} bytes, seed {seed}", entry.passes, data.len());
+            assert_eq!(*status, 0, "{which}");
+            assert!(found == data, "{which}");
+        }
     }
 }
 
@@ -99,13 +107,67 @@ fn long_runs_and_distances() {
     }
 }
 
+/// A length's bytes after the four bits of the token.
+fn more_length(out: &mut Vec<u8>, length: usize) {
+    if length >= 15 {
+        out.extend(std::iter::repeat_n(255, (length - 15) / 255));
+        out.push(((length - 15) % 255) as u8);
+    }
+}
+
+/// A block of any tokens, such as no writer makes: literals and matches of all lengths, any distances.
+fn any_tokens(random: &mut Random, tokens: usize, longest: usize) -> Vec<u8> {
+    let (mut out, mut made) = (Vec::new(), 0);
+    for i in 0..tokens {
+        let mut length = |least| match random.below(20) {
+            0 => random.below(longest),
+            1..4 => random.below(300),
+            4..12 => least + random.below(9),
+            _ => least,
+        };
+        let (literals, matched) = (length(usize::from(i == 0)), length(0));
+        let last = i + 1 == tokens;
+        out.push((literals.min(15) << 4 | if last { 0 } else { matched.min(15) }) as u8);
+        more_length(&mut out, literals);
+        out.extend((0..literals).map(|_| if random.below(3) == 0 { 255 } else { random.below(256) as u8 }));
+        made += literals;
+        if !last {
+            let far = made.min(65_535);
+            let offset =
+                if random.below(2) == 0 { far.min(1 + random.below(6)) } else { 1 + random.below(far) };
+            out.extend((offset as u16).to_le_bytes());
+            more_length(&mut out, matched);
+            made += matched + 4;
+        }
+    }
+    out
+}
+
+#[test]
+fn blocks_of_any_tokens() {
+    let mut random = Random::new(7);
+    for seed in 0..4 {
+        let streams: Vec<_> = (0..12)
+            .map(|i| {
+                let src = any_tokens(&mut random, 1 + i * i * 4, 10 << i);
+                let mut data = vec![0; 4 << 20];
+                let len = decompress_into(&src, &mut data).unwrap();
+                stream(src, &data[..len])
+            })
+            .collect();
+        equal(&streams, seed);
+    }
+}
+
 #[test]
 fn checksums_are_left_to_the_host() {
     let data = Random::new(4).raster(4, 900);
     let info = FrameInfo::new;
     for frame in [frame(&data, info().content_checksum(true)), frame(&data, info().block_checksums(true))] {
-        let found = LZ4.decode(&[Stream { src: frame, dst_len: data.len() }], 0);
-        assert_ne!(found[0].0, 0);
+        let streams = [Stream { src: frame, dst_len: data.len() }];
+        for entry in &ENTRIES {
+            assert_ne!(entry.decode(&streams, 0)[0].0, 0);
+        }
     }
 }
 
@@ -116,7 +178,7 @@ fn truncated_streams_are_never_right() {
         let streams: Vec<Stream> =
             (1..whole.len()).map(|cut| Stream { src: whole[..cut].to_vec(), dst_len: data.len() }).collect();
         for seed in Emulator::seeds() {
-            for (cut, (status, _)) in LZ4.decode(&streams, seed).iter().enumerate() {
+            for (cut, (status, _)) in ENTRIES[seed as usize % 3].decode(&streams, seed).iter().enumerate() {
                 assert_ne!(*status, 0, "cut after {} bytes, seed {seed}", cut + 1);
             }
         }
@@ -130,16 +192,19 @@ fn mutants_are_right_only_if_lz4_flex_says_so() {
     for seed in Emulator::seeds() {
         let streams: Vec<Stream> = (0..150)
             .map(|i| {
-                let len = 1 + random.below(600);
+                // Some longer than a window.
+                let len = if i % 25 == 0 { 3000 + random.below(9000) } else { 1 + random.below(600) };
                 let data = random.raster(i, len);
                 let good = if i % 3 == 0 { any_frame(&data, i) } else { compress(&data) };
                 Stream { src: random.mutant(&good), dst_len: data.len() }
             })
             .collect();
-        for ((status, found), stream) in LZ4.decode(&streams, seed).into_iter().zip(&streams) {
+        let made = ENTRIES[seed as usize % 3].decode(&streams, seed);
+        for ((status, found), stream) in made.into_iter().zip(&streams) {
             if status == 0 {
                 accepted += 1;
-                assert_eq!(Some(found), oracle(&stream.src, stream.dst_len), "seed {seed}: {:?}", stream.src);
+                let right = oracle(&stream.src, stream.dst_len) == Some(found);
+                assert!(right, "seed {seed}: {:02x?}", stream.src);
             }
         }
     }
