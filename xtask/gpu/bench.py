@@ -2,23 +2,26 @@
 
 A round reads every file with strile (one process, `strile bench`), then with each peer; rounds alternate. For all the
 same: a file's figure is the median over the rounds of the best of REPEAT reads, in GB/s of decoded bytes, from the
-page cache to an array on the device. Kernels: strile's own decode time of the same reads (events on the device)
-against nvCOMP 6's batched decompression of the same tiles (nvcomp_bench.cu).
+page cache to an array on the device. The floor of a row is its compressed bytes over LINK. Kernels: strile's
+decompression of all tiles in one launch (`kernel_bench FILE…`, events on the device, before and after nvCOMP's turn)
+against nvCOMP 6's batched decompression of the same tiles (nvcomp_bench.cu); placing against a copy within the device,
+measured by the same program.
 """
 import json
-import shutil
 import statistics
 import sys
 import zipfile
 from pathlib import Path
 
 import corpus
+import peer_programs
 import peers
 import table
 from session import Session
 
 ROUNDS = 3
 REPEAT = 3
+LINK = 55.0  # GB/s, stated: what pinned copies reach on PCIe 5; kernel_bench prints what they do here
 
 
 def prepare(session: Session) -> list[dict]:
@@ -39,26 +42,6 @@ def prepare(session: Session) -> list[dict]:
         return []
 
 
-def nvcomp_program(session: Session) -> Path | None:
-    library = session.work / "peers/six/nvidia/libnvcomp"
-    built = session.work / "nvcomp_bench"
-    if built.exists():
-        return built
-    if not library.is_dir() or shutil.which("nvcc") is None:
-        return None
-    source = Path(__file__).with_name("nvcomp_bench.cu")
-    ended = session.run(
-        [
-            "nvcc", "-O3", "-std=c++17", "-arch=sm_90", f"-I{library}/include", source, "-o", built,
-            f"-L{library}/lib64", "-lnvcomp",
-        ],
-        120,
-    )
-    if not ended.well:
-        session.say(f"nvcc: {ended.tail()}")
-    return built if ended.well else None
-
-
 def pixels_agree(session: Session, meta: list[dict]) -> str | None:
     """Both engines on every raster of the benchmark; why not, where they differ."""
     program = session.program("device_check")
@@ -73,11 +56,10 @@ def pixels_agree(session: Session, meta: list[dict]) -> str | None:
     return f"{len(lines)} of {len(meta)} rasters compared, {len(differ)} differ: {said}"
 
 
-def strile_round(session: Session, program: Path, rows: dict[str, dict], device: str) -> str | None:
+def strile_round(session: Session, program: Path, rows: dict[str, dict]) -> str | None:
     """One process over all files; adds to `rows`; why not, where it fails."""
-    paths = list(rows)
-    words = ["bench", "--device", device, "--to", "device", "--repeat", REPEAT, "--json"]
-    ended = session.run([program, *words, *paths], 120)
+    words = ["bench", "--device", "cuda:0", "--to", "device", "--repeat", REPEAT, "--link", LINK, "--json"]
+    ended = session.run([program, *words, *rows], 120)
     start = ended.output.find("{")
     try:
         results = json.loads(ended.output[start:])["results"]
@@ -91,13 +73,94 @@ def strile_round(session: Session, program: Path, rows: dict[str, dict], device:
     return None
 
 
+def kernel_round(session: Session, rows: dict[str, dict], found: dict) -> None:
+    """strile's kernels on all files, one launch each; adds to `rows`."""
+    program = session.program("kernel_bench")
+    if program is None or session.left() < 40:
+        found["names"].append("kernels not measured: no kernel_bench, or no time left")
+        return
+    ended = session.run([program, "--json", *rows], 90)
+    by_name = {Path(path).stem: row for path, row in rows.items()}
+    for record in peer_programs.records(ended):
+        if "up_gb_s" in record:
+            found["copies"] = record
+        elif row := by_name.get(record.get("name")):
+            row["kernel"].append(record)
+            if record["launches"] != 1:
+                row["notes"].append(f"{record['launches']} launches")
+    if not ended.well:
+        found["names"].append(f"kernel_bench: {ended.tail(3)}")
+
+
+def nvcomp_round(session: Session, program: Path | None, rows: dict[str, dict]) -> None:
+    for row in rows.values():
+        if program and row["codec"] in ("deflate", "zstd") and session.left() > 15:
+            answer = peer_programs.nvcomp(session, program, row)
+            row["nvcomp"] = answer.get("gb_s")
+            if "error" in answer:
+                row["notes"].append(f"nvCOMP: {answer['error'][:120]}")
+
+
+def nvtiff_round(session: Session, program: Path | None, rows: dict[str, dict], first: bool) -> None:
+    asked = [row for row in rows.values() if row["tile"] == 256 and not row.get("no_nvtiff")]
+    if program is None or not asked or session.left() < 30:
+        return
+    for path, answer in peer_programs.nvtiff(session, program, asked, REPEAT, first).items():
+        row = rows[path]
+        if "seconds" in answer:
+            row["nvtiff"].append(answer["seconds"])
+            if answer["same"] is False:
+                row["notes"].append("nvTIFF gives other pixels")
+        else:
+            row["no_nvtiff"] = True
+            row["notes"].append(f"nvTIFF: {answer.get('error')}")
+
+
+def python_round(session: Session, readers: dict, rows: dict[str, dict], first: bool, found: dict) -> None:
+    for name, reader in readers.items():
+        for path, row in rows.items():
+            if row["tile"] != 256 or session.left() < 30:
+                continue
+            npy = str(Path(path).parent / f"{row['name']}.npy") if first else None
+            reply = reader.ask(path, REPEAT, npy)
+            if "seconds" in reply:
+                row[name].append(reply["seconds"])
+                if reply.get("same") is False:
+                    row["notes"].append(f"{name} gives other pixels")
+                    if name == "strile-python":
+                        found["names"].append(f"{Path(path).name}: other pixels than were written")
+            elif reply["error"][:120] not in str(row["notes"]):
+                row["notes"].append(f"{name}: {reply['error'][:120]}")
+
+
 def rate(decoded: int, seconds: list[float]) -> float | None:
     return round(decoded / statistics.median(seconds) / 1e9, 2) if seconds else None
 
 
-def decode_rate(row: dict) -> float | None:
-    times = [stages["decode"] for stages in row["stages"] if stages.get("decode")]
-    return round(row["decoded"] / statistics.median(times) / 1e9, 1) if times else None
+def middle(records: list[dict], key: str, digits: int = 1) -> float | None:
+    values = [record[key] for record in records if record.get(key)]
+    return round(statistics.median(values), digits) if values else None
+
+
+def figure(path: str, row: dict) -> dict:
+    whole = statistics.median(row["strile"]) if row["strile"] else None
+    floor = row["encoded"] / (LINK * 1e9)
+    copy, place = middle(row["kernel"], "copy_gb_s"), middle(row["kernel"], "place_gb_s")
+    stages = {key: [s[key] for s in row["stages"] if s.get(key)] for key in ("open", "read", "copy", "decode", "place")}
+    return {
+        "file": Path(path).stem, "set": row["name"], "codec": row["codec"], "tile": row["tile"],
+        "strile": rate(row["decoded"], row["strile"]),
+        "floor_percent": round(floor / whole * 100, 1) if whole else None,
+        "strile_python": rate(row["decoded"], row["strile-python"]),
+        "xarray_spatial": rate(row["decoded"], row["xarray-spatial"]),
+        "gdal_libertiff_upload": rate(row["decoded"], row["gdal"]),
+        "nvtiff": rate(row["decoded"], row["nvtiff"]),
+        "strile_kernel": middle(row["kernel"], "decode_gb_s") if row["codec"] != "none" else None,
+        "nvcomp_kernel": row.get("nvcomp"),
+        "place_kernel": place, "place_percent_of_copy": round(place / copy * 100, 1) if place and copy else None,
+        "stage_ms": {key: round(statistics.median(times) * 1e3, 2) for key, times in stages.items() if times},
+        "host_blocks": row.get("host_blocks"), "notes": row["notes"],
+    }
 
 
 def run(session: Session, rounds: int = ROUNDS) -> dict:
@@ -105,57 +168,34 @@ def run(session: Session, rounds: int = ROUNDS) -> dict:
     meta = prepare(session)
     if strile is None or not meta:
         return {"ok": False, "why": "carry/bin/strile or the rasters are missing"}
+    programs = peer_programs.build_all(session)
     here = {"xarray-spatial": "peers/base/xrspatial", "strile-python": "wheel/strile"}
     names = ["gdal", *(name for name, folder in here.items() if (session.work / folder).is_dir())]
     readers = {name: peers.Peer(session, name) for name in names}
-    rows = {m["path"]: {**m, "strile": [], "stages": [], **{name: [] for name in names}} for m in meta}
-    found: dict = {"ok": True, "names": []}
+    empty = ("strile", "stages", "gdal", "xarray-spatial", "strile-python", "nvtiff", "kernel", "notes")
+    rows = {m["path"]: {**m, **{key: [] for key in empty}} for m in meta}
+    found: dict = {"ok": True, "names": [], "link": LINK}
     if why := pixels_agree(session, meta):
         found["names"].append(why)
         session.say(why)
+    kernel_round(session, rows, found)
     for number in range(rounds):
-        if why := strile_round(session, strile, rows, "cuda:0"):
+        if why := strile_round(session, strile, rows):
             found["names"].append(why)
-        for name, reader in readers.items():
-            for path, row in rows.items():
-                if row["tile"] != 256 or session.left() < 30:
-                    continue
-                npy = str(Path(path).parent / f"{row['name']}.npy") if number == 0 else None
-                reply = reader.ask(path, REPEAT, npy)
-                if "seconds" in reply:
-                    row[name].append(reply["seconds"])
-                    if reply.get("same") is False:
-                        row.setdefault("notes", []).append(f"{name} gives other pixels")
-                        if name == "strile-python":
-                            found["names"].append(f"{Path(path).name}: other pixels than were written")
-                else:
-                    row.setdefault("notes", []).append(f"{name}: {reply['error'][:120]}")
+        nvtiff_round(session, programs["nvtiff"], rows, number == 0)
+        python_round(session, readers, rows, number == 0, found)
         session.say(f"round {number + 1} of {rounds}, {session.left():.0f} s left")
+        if number == 0:
+            nvcomp_round(session, programs["nvcomp"], rows)
+            kernel_round(session, rows, found)
     for reader in readers.values():
         reader.close()
-    program = nvcomp_program(session)
-    for path, row in rows.items():
-        if program and row["codec"] in ("deflate", "zstd") and session.left() > 15:
-            ended = session.run([program, path, row["codec"], row["tile_bytes"]], 30, peers.environment(session, "six"))
-            try:
-                row["nvcomp"] = json.loads(ended.output.strip().splitlines()[-1]).get("gb_s")
-            except (ValueError, IndexError):
-                row["nvcomp"] = None
-    found["figures"] = [
-        {
-            "file": Path(path).stem, "set": row["name"], "codec": row["codec"], "tile": row["tile"],
-            "strile": rate(row["decoded"], row["strile"]),
-            "strile_python": rate(row["decoded"], row.get("strile-python", [])),
-            "xarray_spatial": rate(row["decoded"], row.get("xarray-spatial", [])),
-            "gdal_libertiff_upload": rate(row["decoded"], row["gdal"]), "strile_kernel": decode_rate(row),
-            "nvcomp_kernel": row.get("nvcomp"), "host_blocks": row.get("host_blocks"), "notes": row.get("notes", []),
-        }
-        for path, row in rows.items()
-    ]
+    found["figures"] = [figure(path, row) for path, row in rows.items()]
     (session.out / "bench.json").write_text(json.dumps(list(rows.values()), indent=1))
     found["missed"] = table.missed(found["figures"])
     found["ok"] = not found["names"] and all(figure["strile"] for figure in found["figures"])
     session.say(table.markdown(found["figures"]))
+    session.say(f"copies: {found.get('copies')}; floor by {LINK} GB/s")
     for line in found["missed"]:
         session.say(f"missed: {line}")
     return found

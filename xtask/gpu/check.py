@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The GPU check: `check.py [PART…] [--limit SECONDS]`, from the repository's root, on a machine with a GPU.
 
-Parts: facts, tests, corpus, sanitize, gather, times (kernel_bench), bench, peers (unpacks them),
-rasters (makes them and builds nvcomp_bench); the last two are done by bench where they were not before.
+Parts: facts, tests, corpus, sanitize, gather, times (kernel_bench on rasters of its own), bench, growth (with tiles and
+windows, device memory, first reads), peers (unpacks them), rasters (makes them and builds the peers' programs); the
+last two are done by bench where they were not before.
   smoke = facts tests             kernels = facts tests corpus
   all   = everything              (default: smoke)
 `cargo xtask gpu-bundle` makes carry/, which this reads; results go to $OUT, or out/back. A part that fails is recorded
@@ -21,6 +22,8 @@ import bench
 import corpus
 import facts
 import gather
+import growth
+import peer_programs
 import sanitize
 import tests
 import times
@@ -31,7 +34,10 @@ from source_hash import source_hash
 
 def rasters(session: Session) -> dict:
     made = bench.prepare(session)
-    return {"ok": bool(made) and bench.nvcomp_program(session) is not None, "files": len(made)}
+    built = peer_programs.build_all(session)
+    missing = [name for name, program in built.items() if program is None]
+    names = [f"{name}_bench not built" for name in missing]
+    return {"ok": bool(made) and not missing, "files": len(made), "names": names}
 
 
 def peers(session: Session) -> dict:
@@ -42,12 +48,12 @@ def peers(session: Session) -> dict:
 
 PARTS = {
     "facts": facts.run, "tests": tests.run, "corpus": corpus.run, "sanitize": sanitize.run, "gather": gather.run,
-    "times": times.run, "peers": peers, "rasters": rasters, "bench": bench.run,
+    "times": times.run, "peers": peers, "rasters": rasters, "bench": bench.run, "growth": growth.run,
 }
 GROUPS = {
     "smoke": ["facts", "tests"],
     "kernels": ["facts", "tests", "corpus"],
-    "all": ["facts", "tests", "corpus", "sanitize", "gather", "bench"],
+    "all": ["facts", "tests", "corpus", "sanitize", "gather", "bench", "growth"],
 }
 
 

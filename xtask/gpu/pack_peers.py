@@ -1,8 +1,10 @@
-"""Packs the peers for a machine with a GPU and no registry: `python3 pack_peers.py WORK CARRY`.
+"""Packs the peers for a machine with a GPU and no registry: `python3 pack_peers.py [WORK [CARRY]]`.
 
-Downloads the wheels below into WORK/wheels, leaves out what no measurement needs, strips symbols, and writes
-CARRY/peers-1 and CARRY/peers-2, each one archive of at most 45 MiB, to be taken along in two calls. `unpack_peers.sh`
-beside this file is the other half. Needs pip and, for smaller archives, binutils' strip.
+Downloads the wheels below into WORK/wheels (WORK is target/peers, CARRY is carry, of the repository), leaves out what
+no measurement needs, strips symbols, and writes CARRY/peers-1 and CARRY/peers-2, each one archive of at most 45 MiB, to be
+taken along in two calls. Versions are fixed and archives hold no times, so that the same wheels and the same `strip`
+give the same bytes. `unpack_peers.sh` beside this file is the other half. Needs pip and, for smaller archives,
+binutils' strip.
 """
 import lzma
 import shutil
@@ -19,11 +21,12 @@ LIMIT = 45 * MIB
 PARTS = [
     ("peers-1", "six", ["nvidia-libnvcomp-cu13==6.0.0.12"]),
     ("peers-1", "base", [
-        "rasterio==1.5.2", "affine==3.0.1", "attrs==26.1.0", "certifi", "click", "cligj", "click-plugins", "pyparsing",
+        "rasterio==1.5.2", "affine==3.0.1", "attrs==26.1.0", "certifi==2026.10.18",
+        "click==8.5.1", "cligj==0.7.2", "click-plugins==1.1.1.2", "pyparsing==3.3.3",
     ]),
-    ("peers-2", "five", ["nvidia-libnvcomp-cu13==5.3.0.16"]),
+    ("peers-2", "five", ["nvidia-libnvcomp-cu13==5.3.0.16", "nvidia-nvtiff-cu13==0.8.0.82"]),
     ("peers-2", "base", [
-        "xarray-spatial==0.10.20", "urllib3", "zstandard==0.25.0", "deflate==0.9.0",
+        "xarray-spatial==0.10.20", "urllib3==2.8.0", "zstandard==0.25.0", "deflate==0.9.0",
         "kvikio-cu13==26.10.0", "libkvikio-cu13==26.10.0", "rapids-logger==0.3.0",
     ]),
 ]
@@ -41,7 +44,7 @@ LEFT_OUT_ENDS = (
 def wanted(path: Path) -> bool:
     parts = path.parts
     if "include" in parts:
-        return "libnvcomp" in parts  # what nvcomp_bench is compiled with
+        return "libnvcomp" in parts or "nvtiff" in parts  # what nvcomp_bench and nvtiff_bench are compiled with
     if any(folder in parts for folder in LEFT_OUT_FOLDERS):
         return False
     return not path.name.endswith(LEFT_OUT_ENDS)
@@ -83,10 +86,19 @@ def strip(target: Path) -> None:
             subprocess.run([tool, "--strip-unneeded", str(path)], stderr=subprocess.DEVNULL, check=False)
 
 
+def without_times(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    entry.mtime = entry.uid = entry.gid = 0
+    entry.uname = entry.gname = ""
+    entry.mode = 0o755 if entry.isdir() or ".so" in entry.name else 0o644
+    return entry
+
+
 def main() -> int:
-    if len(sys.argv) != 3:
+    if len(sys.argv) > 3 or any(word.startswith("-") for word in sys.argv[1:]):
         sys.exit(__doc__)
-    work, carry = Path(sys.argv[1]), Path(sys.argv[2])
+    root = Path(__file__).resolve().parents[2]
+    given = [Path(word) for word in sys.argv[1:]]
+    work, carry = (given + [root / "target/peers", root / "carry"][len(given):])
     unpacked = work / "unpacked"
     shutil.rmtree(unpacked, ignore_errors=True)
     for part, target, names in PARTS:
@@ -101,7 +113,7 @@ def main() -> int:
         packed = folder / "peers.tar.xz"
         with lzma.open(packed, "wb", preset=6) as out, tarfile.open(fileobj=out, mode="w|") as archive:
             for target in sorted((unpacked / part).iterdir()):
-                archive.add(target, arcname=target.name)
+                archive.add(target, arcname=target.name, filter=without_times)
         size = packed.stat().st_size
         failed |= size > LIMIT
         print(f"{part}: {size / MIB:.1f} MiB" + (f", more than {LIMIT // MIB}" if size > LIMIT else ""))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # unpack_peers.sh CARRY TARGET: unpacks every CARRY/peers-N that is here and not yet unpacked; peers then lie in
-# TARGET/base (Python packages), TARGET/six and TARGET/five (nvCOMP 6 and 5).
+# TARGET/base (Python packages), TARGET/six and TARGET/five (nvCOMP 6; nvCOMP 5 and nvTIFF, which calls it).
 set -euo pipefail
 carry=$1 target=$2
 mkdir -p "$target"
@@ -21,4 +21,6 @@ for version in "six 6" "five 5"; do
   libraries=$target/$folder/nvidia/libnvcomp/lib64
   [ -d "$libraries" ] && ln -sf "libnvcomp.so.$number" "$libraries/libnvcomp.so"
 done
+nvtiff=$target/five/nvidia/nvtiff/lib
+[ -d "$nvtiff" ] && ln -sf libnvtiff.so.0 "$nvtiff/libnvtiff.so"
 ls "$target"

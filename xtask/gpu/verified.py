@@ -5,7 +5,7 @@ It is written only when every part of a round passed for the same sources as tho
 import json
 from pathlib import Path
 
-NEEDED = ("facts", "tests", "corpus", "sanitize", "gather", "bench")
+NEEDED = ("facts", "tests", "corpus", "sanitize", "gather", "bench", "growth")
 
 
 def value(item) -> str:
@@ -31,7 +31,8 @@ def text(bundle: dict, parts: dict[str, dict]) -> str:
     gather = parts["gather"]
     figures = []
     for figure in parts["bench"]["figures"]:
-        shown = {k: v for k, v in figure.items() if k not in ("set", "codec", "tile", "notes") and v is not None}
+        left_out = ("set", "codec", "tile", "notes", "stage_ms")
+        shown = {k: v for k, v in figure.items() if k not in left_out and v is not None}
         figures.append("[[figures]]\n" + "\n".join(f"{key} = {value(item)}" for key, item in shown.items()))
     return "\n\n".join([
         "# Written by xtask/gpu/check.py on a machine with a GPU; the raw log lies beside it.\n"
@@ -51,6 +52,8 @@ def text(bundle: dict, parts: dict[str, dict]) -> str:
         section("gather", {
             "times_own_loop": gather.get("times_own_loop"), "times_cupy_loop": gather.get("times_cupy_loop"),
         }),
+        section("growth", parts["growth"]["figures"]),
+        section("copies", parts["bench"].get("copies", {})),
         *figures,
     ]) + "\n"
 

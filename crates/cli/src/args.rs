@@ -11,8 +11,8 @@ use strile::tiff::geo::Crs;
 use strile::{CompareOptions, Compression, Device, Interleave, Layer, OnFault, PROFILES, ReadOptions};
 use strile::{Missing, PieceLimits, Resampling, VrtOptions, Window};
 use values::{
-    parse_bbox, parse_compression, parse_device, parse_nodata, parse_pair, parse_resampling, parse_size,
-    parse_tolerance, parse_window,
+    parse_bbox, parse_compression, parse_device, parse_nodata, parse_pair, parse_rate, parse_resampling,
+    parse_size, parse_tolerance, parse_window,
 };
 
 /// Read and write GeoTIFF and Cloud-Optimized GeoTIFF, fast and safely.
@@ -297,20 +297,23 @@ pub struct ValidateArgs {
     pub json: bool,
 }
 
-/// Measure how fast files are read.
+/// Measure how fast files are read, and where the time goes.
 ///
 /// Gives the seconds of the best and of the median of several whole reads of the first image into memory, after
 /// one that is not counted. Inside the timer: opening the file, planning, taking the memory, reading and decoding
 /// all blocks. Outside: starting the program and the device, and giving the memory back. The file is opened anew
 /// each time and comes from the system's page cache. Stages are those of the median read; they overlap, so their
-/// sum is more than the whole.
+/// sum is more than the whole. The floor of a read on a GPU is the time its bytes need on the bus, the busier way; the
+/// best read is told in percent of it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   strile bench dem.tif
   strile bench --threads 1 --repeat 10 a.tif b.tif
   strile bench --device cpu --json dem.tif
-  strile bench --device cuda:0 --to device dem.tif
+  strile bench --device cuda:0 --to device --trace trace.json dem.tif
+  strile bench --growth --svg growth.svg dem.tif
+  strile bench --peers dem.tif
   strile bench --explain dem.tif")]
 pub struct BenchArgs {
     /// Files
@@ -326,6 +329,21 @@ pub struct BenchArgs {
     /// Reads that are counted
     #[arg(long, value_name = "N", default_value = "5")]
     pub repeat: NonZeroU32,
+    /// GB/s of the bus to a GPU, for the floor; measured by a pinned copy otherwise
+    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    pub link: Option<f64>,
+    /// Read once more and write what happened when, for Perfetto or chrome://tracing
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// Read by other programs too, where they are installed: GDAL by Python's rasterio
+    #[arg(long)]
+    pub peers: bool,
+    /// Read windows of 1, 4, 16, … blocks, and of 1, 10 and 100 % of the image
+    #[arg(long)]
+    pub growth: bool,
+    /// Draw how the time grows
+    #[arg(long, value_name = "FILE", requires = "growth")]
+    pub svg: Option<PathBuf>,
     /// Print JSON: {"results": […]}
     #[arg(long)]
     pub json: bool,

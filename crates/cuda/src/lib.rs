@@ -23,6 +23,7 @@ pub mod memory;
 pub mod module;
 pub mod place;
 mod plan;
+pub mod rates;
 mod run;
 mod slabs;
 pub mod stream;

@@ -28,6 +28,11 @@ pub(super) fn parse_pair(text: &str) -> Result<(String, String), String> {
     pair.filter(|(key, _)| !key.is_empty()).ok_or_else(|| "KEY=VALUE expected, as COMPRESS=ZSTD".into())
 }
 
+pub(super) fn parse_rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
+    rate.ok_or_else(|| "GB/s expected, as 55".into())
+}
+
 pub(super) fn parse_nodata(text: &str) -> Result<Nodata, String> {
     if text.eq_ignore_ascii_case("none") {
         return Ok(Nodata(None));

@@ -8,6 +8,7 @@
     reason = "tests"
 )]
 
+mod bench;
 mod cog;
 mod compare;
 mod convert;

@@ -1,36 +1,6 @@
 use crate::{Bench, dem, rgb};
 
 #[test]
-fn bench_gives_the_best_read() {
-    let bench = Bench::new();
-    bench.file("dem.tif", &dem().1);
-    let json = bench.run("bench dem.tif --device cpu --threads 2 --repeat 2 --json").clean().json();
-    let result = &json["results"][0];
-    assert_eq!((&result["file"], &result["device"]), (&"dem.tif".into(), &"cpu".into()));
-    assert_eq!(
-        (&result["threads"], &result["bytes"], &result["repeat"]),
-        (&2.into(), &14_000.into(), &2.into())
-    );
-    assert!(
-        result["seconds"].as_f64().unwrap() > 0.0 && result["gigabytes_per_second"].as_f64().unwrap() > 0.0
-    );
-    assert!(result["median_seconds"].as_f64().unwrap() >= result["seconds"].as_f64().unwrap());
-    assert_eq!(
-        (&result["to"], &result["blocks"], &result["host_blocks"]),
-        (&"host".into(), &12.into(), &0.into())
-    );
-    assert!(result["stages"]["decode"].is_number());
-    let there = bench.run("bench dem.tif --device cpu --to device --repeat 1 --json").clean().json();
-    assert_eq!(
-        (&there["results"][0]["to"], &there["results"][0]["bytes"]),
-        (&"device".into(), &14_000.into())
-    );
-    let run = bench.run("bench dem.tif").clean();
-    assert_eq!(run.text().lines().count(), 2);
-    assert!(bench.run("bench --explain dem.tif").clean().text().contains("12 tiles of 32 × 16, deflate"));
-}
-
-#[test]
 fn devices_lists_the_processor_first() {
     let bench = Bench::new();
     assert!(bench.run("devices").clean().text().starts_with("cpu"));

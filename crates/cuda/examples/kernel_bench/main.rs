@@ -14,7 +14,6 @@
 )]
 
 mod blocks;
-mod copies;
 mod file;
 mod rasters;
 
@@ -23,6 +22,7 @@ use rasters::SETS;
 use std::path::PathBuf;
 use std::sync::Arc;
 use strile_cpu::CpuEngine;
+use strile_cuda::rates::Rates;
 use strile_cuda::{CudaEngine, CudaOptions};
 use strile_engine::Engine;
 use strile_tiff::Compression;
@@ -94,8 +94,8 @@ fn main() {
         Err(reason) => panic!("{reason}"),
     };
     let device = cuda.device();
-    let copy = copies::within(device, (arguments.megabytes as u64) << 20, arguments.runs);
-    let (up, down) = copies::over_the_bus(device, arguments.megabytes << 20, arguments.runs);
+    let Rates { within, up, down } = Rates::measure(device, arguments.megabytes << 20).unwrap();
+    let [copy, up, down] = [within, up, down].map(|rate| rate / 1e9);
     if arguments.json {
         println!("{{\"copy_gb_s\": {copy:.2}, \"up_gb_s\": {up:.2}, \"down_gb_s\": {down:.2}}}");
     } else {

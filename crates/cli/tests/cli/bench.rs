@@ -1,0 +1,117 @@
+//! `strile bench`: what it measures, draws and traces, on the CPU engine.
+
+use super::{Bench, dem, rgb};
+use serde_json::Value;
+
+#[test]
+fn bench_gives_the_best_read() {
+    let bench = Bench::new();
+    bench.file("dem.tif", &dem().1);
+    let json = bench.run("bench dem.tif --device cpu --threads 2 --repeat 2 --json").clean().json();
+    let result = &json["results"][0];
+    assert_eq!((&result["file"], &result["device"]), (&"dem.tif".into(), &"cpu".into()));
+    assert_eq!(
+        (&result["threads"], &result["bytes"], &result["repeat"]),
+        (&2.into(), &14_000.into(), &2.into())
+    );
+    assert!(
+        result["seconds"].as_f64().unwrap() > 0.0 && result["gigabytes_per_second"].as_f64().unwrap() > 0.0
+    );
+    assert!(result["median_seconds"].as_f64().unwrap() >= result["seconds"].as_f64().unwrap());
+    assert_eq!(
+        (&result["to"], &result["blocks"], &result["host_blocks"]),
+        (&"host".into(), &12.into(), &0.into())
+    );
+    assert!(result["stages"]["decode"].is_number());
+    let there = bench.run("bench dem.tif --device cpu --to device --repeat 1 --json").clean().json();
+    assert_eq!(
+        (&there["results"][0]["to"], &there["results"][0]["bytes"]),
+        (&"device".into(), &14_000.into())
+    );
+    let run = bench.run("bench dem.tif").clean();
+    assert_eq!(run.text().lines().count(), 2);
+    assert!(bench.run("bench --explain dem.tif").clean().text().contains("12 tiles of 32 × 16, deflate"));
+}
+
+#[test]
+fn a_stage_for_everything_and_no_floor_without_a_bus() {
+    let bench = Bench::new();
+    bench.file("dem.tif", &dem().1);
+    let json = bench.run("bench dem.tif --device cpu --repeat 1 --json").clean().json();
+    let result = &json["results"][0];
+    for stage in ["open", "plan", "read", "copy", "decode", "place", "host", "whole"] {
+        assert!(result["stages"][stage].as_f64().unwrap() >= 0.0, "{stage}");
+    }
+    assert_eq!(result["floor"], Value::Null);
+    let whole = result["stages"]["whole"].as_f64().unwrap();
+    assert!(
+        result["stages"]["open"].as_f64().unwrap() <= whole && whole == result["seconds"].as_f64().unwrap()
+    );
+}
+
+#[test]
+fn growth_counts_blocks_and_draws_them() {
+    let bench = Bench::new();
+    bench.file("a&b.tif", &dem().1);
+    bench.file("rgb.tif", &rgb().1);
+    let run = bench.run("bench a&b.tif rgb.tif --device cpu --repeat 1 --growth --svg g.svg --json").clean();
+    let growth = &run.json()["growth"];
+    let blocks = |curve: usize, of: &str| {
+        let points = growth[curve][of].as_array().unwrap().iter();
+        points.map(|point| point["blocks"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    // Tiles of 32 × 16 in 70 × 50: 3 across, 4 down. Windows: 7 × 5 from (31, 22), 22 × 16 from (24, 17), all.
+    assert_eq!(blocks(0, "blocks"), [1, 4, 12]);
+    assert_eq!(blocks(0, "windows"), [2, 4, 12]);
+    // Three strips, one across.
+    assert_eq!(blocks(1, "blocks"), [1, 3]);
+    let percents = growth[1]["windows"].as_array().unwrap().iter().map(|w| w["percent"].as_u64().unwrap());
+    assert_eq!(percents.collect::<Vec<_>>(), [1, 10, 100]);
+    let svg = std::fs::read_to_string(bench.path("g.svg")).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+    assert_eq!((svg.matches("<polyline ").count(), svg.matches("<circle ").count()), (2, 5));
+    assert!(svg.contains("a&amp;b.tif, cpu") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    let text = bench.run("bench rgb.tif --device cpu --repeat 1 --growth").clean();
+    assert!(text.text().contains("µs a block") && text.text().contains("10 %"), "{}", text.text());
+    assert_eq!(bench.run("bench rgb.tif --svg g.svg").code, 2);
+}
+
+#[test]
+fn a_trace_has_a_process_for_each_file() {
+    let bench = Bench::new();
+    bench.file("dem.tif", &dem().1);
+    bench.file("rgb.tif", &rgb().1);
+    bench.run("bench dem.tif rgb.tif --device cpu --repeat 1 --trace t.json").clean();
+    let trace: Value = serde_json::from_slice(&std::fs::read(bench.path("t.json")).unwrap()).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let named = |name: &str| events.iter().filter(|e| e["name"] == name).collect::<Vec<_>>();
+    let files: Vec<&Value> = named("process_name").iter().map(|e| &e["args"]["name"]).collect();
+    assert_eq!(files, ["dem.tif", "rgb.tif"]);
+    let (open, read) = (named("open"), named("plan and read"));
+    assert_eq!((open.len(), read.len()), (2, 2));
+    for (open, read) in open.iter().zip(&read) {
+        assert_eq!((&open["ph"], &open["tid"]), (&"X".into(), &read["tid"]));
+        let end = open["ts"].as_f64().unwrap() + open["dur"].as_f64().unwrap();
+        assert!(end <= read["ts"].as_f64().unwrap() + 1e-3 && read["dur"].as_f64().unwrap() > 0.0);
+    }
+}
+
+#[test]
+fn peers_that_are_not_there_are_named() {
+    let bench = Bench::new();
+    bench.file("dem.tif", &dem().1);
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_strile"));
+    command.args(["bench", "dem.tif", "--device", "cpu", "--repeat", "1", "--peers"]);
+    let output = command.current_dir(bench.folder()).env("PATH", bench.folder()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && text.contains("not measured: python3 did not start"), "{text}");
+}
+
+#[test]
+fn a_link_is_a_rate() {
+    let bench = Bench::new();
+    for wrong in ["0", "-1", "inf", "fast"] {
+        let run = bench.run(&format!("bench x.tif --link={wrong}"));
+        assert!(run.code == 2 && run.stderr.contains("GB/s expected, as 55"), "{wrong}: {}", run.stderr);
+    }
+}
