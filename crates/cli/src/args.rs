@@ -1,6 +1,9 @@
 //! What can be asked for. Parsing never acts; defaults are those of `strile`.
 
+mod gpu;
 mod values;
+
+pub use gpu::GpuArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -357,8 +360,13 @@ pub struct BenchArgs {
 #[command(after_help = "\
 Examples:
   strile devices
-  strile devices --json")]
+  strile devices --json
+  strile devices --calibrate")]
 pub struct DevicesArgs {
+    /// Measure what reads cost on the CPU and on the first GPU, in some seconds, and keep it in the user's cache folder:
+    /// `--device auto` then chooses by it
+    #[arg(long)]
+    pub calibrate: bool,
     /// Print JSON: {"devices": […]}
     #[arg(long)]
     pub json: bool,
@@ -436,17 +444,6 @@ pub struct EngineArgs {
     /// Limit on memory, as 2GiB; three quarters of the machine's by default
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub memory: Option<u64>,
-}
-
-/// What may be taken of a GPU.
-#[derive(Debug, Args)]
-pub struct GpuArgs {
-    /// Limit on the memory of the GPU, as 8GiB; 90 % of what is free by default
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub device_memory: Option<u64>,
-    /// The GPU reads local files by cuFile, past the host's memory; an error where that library is not to be had
-    #[arg(long)]
-    pub direct_io: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -542,8 +539,8 @@ impl BenchArgs {
     /// The request.
     pub fn read_options(&self) -> ReadOptions {
         let device_memory = self.gpu.device_memory;
-        let direct_io = self.gpu.direct_io;
-        ReadOptions { device: self.engine.device, device_memory, direct_io, ..ReadOptions::default() }
+        let (direct_io, nvcomp) = (self.gpu.direct_io, self.gpu.nvcomp);
+        ReadOptions { device: self.engine.device, device_memory, direct_io, nvcomp, ..ReadOptions::default() }
     }
 }
 
@@ -559,6 +556,7 @@ impl DumpArgs {
             unpack: self.unscale,
             device_memory: self.gpu.device_memory,
             direct_io: self.gpu.direct_io,
+            nvcomp: self.gpu.nvcomp,
             ..self.part.read_options(self.engine.device)
         }
     }

@@ -1,18 +1,29 @@
 //! The engines of this machine, and how one is chosen for a read.
 //!
-//! The choice is made from figures, before any pixel is touched, and says why. A device is opened only where
-//! nothing else has decided: its context costs more than a small read.
+//! The choice is made from figures, before any pixel is touched, and says why: where it is free, both engines are
+//! estimated (`cost`) by what they cost on this machine (`constants`, measured by `calibrate`). A device is opened only
+//! where the estimate is for it: its context costs more than a small read.
+
+mod calibrate;
+mod constants;
+mod cost;
 
 #[cfg_attr(feature = "cuda", path = "device/enabled.rs")]
 #[cfg_attr(not(feature = "cuda"), path = "device/disabled.rs")]
 mod cuda;
 
-use crate::bytes::human;
-use crate::options::Device;
-use std::sync::Arc;
+pub use cost::{Both, Estimate};
+
+use crate::error::{Error, Result};
+use crate::options::{Device, DirectIo, Nvcomp};
+use constants::{Known, Machine};
+use cost::Load;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use strile_cpu::CpuEngine;
-use strile_engine::{BlockLayout, Engine, Location};
-use strile_tiff::Compression;
+use strile_engine::{BlockLayout, Context, Engine, Location, ReadAt, Span};
 
 /// One device, or why there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,11 +51,6 @@ pub struct GpuInfo {
     pub driver: (u32, u32),
 }
 
-/// Blocks from which a GPU is worth it where pixels stay on it: fewer leave most of it idle.
-const BLOCKS_FOR_A_GPU: u64 = 32;
-/// Decoded bytes from which it is worth it where they come back to the host.
-const BYTES_FOR_A_GPU: u64 = 256 << 20;
-
 /// Where decoded pixels are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Destination {
@@ -59,10 +65,34 @@ pub(crate) enum Destination {
 /// What a choice is made from.
 pub(crate) struct Work<'a> {
     pub(crate) layout: &'a BlockLayout,
-    pub(crate) blocks: u64,
+    /// Where its blocks lie; `None` for those that are filled.
+    pub(crate) spans: &'a [Option<Span>],
     /// Bytes of the result.
-    pub(crate) decoded: u64,
+    pub(crate) output: u64,
     pub(crate) to: Destination,
+    /// Where the bytes are; `None` for those that come from afar.
+    pub(crate) local: Option<Arc<dyn ReadAt>>,
+    /// Threads that may decode.
+    pub(crate) threads: usize,
+}
+
+impl Work<'_> {
+    fn load(&self, opening: f64) -> Load {
+        let spans = || self.spans.iter().flatten();
+        let block = self.layout.decoded_len(self.layout.height).map_or(u64::MAX, |len| len as u64);
+        let blocks = spans().count() as u64;
+        Load {
+            codec: self.layout.compression,
+            blocks,
+            encoded: spans().fold(0, |sum, span| sum.saturating_add(span.len)),
+            decoded: block.saturating_mul(blocks),
+            output: self.output,
+            on_device: self.to == Destination::Engine,
+            remote: self.local.is_none(),
+            threads: self.threads,
+            opening,
+        }
+    }
 }
 
 /// What is wanted of a GPU.
@@ -70,8 +100,17 @@ pub(crate) struct Work<'a> {
 pub(crate) struct Gpu {
     /// A limit of its memory for the whole process from now on.
     pub(crate) memory: Option<u64>,
-    /// Local files are read by cuFile.
-    pub(crate) direct_io: bool,
+    pub(crate) direct_io: DirectIo,
+    pub(crate) nvcomp: Nvcomp,
+}
+
+/// An engine on a GPU, and what becomes of what was asked of it: `None` where it was not.
+pub(crate) struct Opened {
+    engine: Arc<dyn Engine>,
+    /// By which nvCOMP blocks are decoded and why, or why not.
+    nvcomp: Option<Reasoned<String>>,
+    /// Whether cuFile reads the file, or why not.
+    direct: Option<Reasoned<()>>,
 }
 
 /// Where blocks are decompressed.
@@ -81,6 +120,8 @@ pub enum Decode {
     Cpu,
     /// By kernels on the device; blocks that a kernel does not take are decided by the CPU engine.
     Kernels,
+    /// By nvCOMP, of this version and for this reason; what it does not take is decided by the CPU engine.
+    Nvcomp(String),
     /// By the CPU engine for the device, which has no kernel, for this reason.
     Host(String),
 }
@@ -92,20 +133,54 @@ pub(crate) struct Choice {
     pub(crate) device: Device,
     pub(crate) reason: String,
     pub(crate) decode: Decode,
+    /// What it was chosen by, where it was free.
+    pub(crate) judged: Option<Judged>,
+    /// The part of the blocks that the CPU decodes at the same time, below 1.
+    pub(crate) share: f64,
+    /// Whether cuFile reads the file.
+    pub(crate) direct: bool,
+    /// Why not what was asked for.
+    pub(crate) notes: Vec<String>,
+}
+
+/// An estimate, and what is to be said of the constants behind it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// Both engines.
+    pub estimate: Estimate,
+    /// Where the constants are from, in words.
+    pub constants: String,
 }
 
 impl Choice {
     pub(crate) fn cpu(reason: impl Into<String>) -> Self {
         let engine = Arc::new(CpuEngine);
-        Self { engine, device: Device::Cpu, reason: reason.into(), decode: Decode::Cpu }
+        let (device, decode) = (Device::Cpu, Decode::Cpu);
+        let (direct, notes) = (false, Vec::new());
+        Self { engine, device, reason: reason.into(), decode, judged: None, share: 0.0, direct, notes }
     }
 
-    fn cuda(index: u32, gpu: Gpu, work: &Work<'_>, reason: String) -> Result<Self, String> {
-        let engine = cuda::open(index, gpu)?;
-        let decode = cuda::kernel(work.layout).map_or_else(Decode::Host, |()| Decode::Kernels);
-        Ok(Self { engine, device: Device::Cuda(index), reason, decode })
+    fn cuda(index: u32, gpu: Gpu, work: &Work<'_>, reason: String) -> Reasoned<Self> {
+        let Opened { engine, nvcomp, direct } = cuda::open(index, gpu, work)?;
+        let mut notes = Vec::new();
+        let decode = match (cuda::kernel(work.layout), nvcomp) {
+            (Err(reason), _) => Decode::Host(reason),
+            (Ok(()), Some(Ok(reason))) => Decode::Nvcomp(reason),
+            (Ok(()), Some(Err(reason))) => {
+                notes.push(reason);
+                Decode::Kernels
+            }
+            (Ok(()), None) => Decode::Kernels,
+        };
+        let device = Device::Cuda(index);
+        let is_direct = matches!(direct, Some(Ok(())));
+        notes.extend(direct.and_then(Reasoned::err).map(|reason| format!("not read by cuFile: {reason}")));
+        Ok(Self { engine, device, reason, decode, judged: None, share: 0.0, direct: is_direct, notes })
     }
 }
+
+/// Something, or in words why not.
+type Reasoned<T> = std::result::Result<T, String>;
 
 /// The devices of this machine.
 pub fn devices() -> Vec<DeviceInfo> {
@@ -119,7 +194,7 @@ pub fn devices() -> Vec<DeviceInfo> {
 }
 
 /// The engine for a read, or why it cannot be had.
-pub(crate) fn choose(device: Device, gpu: Gpu, work: &Work<'_>) -> Result<Choice, String> {
+pub(crate) fn choose(device: Device, gpu: Gpu, work: &Work<'_>) -> Reasoned<Choice> {
     let unusable =
         |index: u32| move |reason: String| format!("device `cuda:{index}` cannot be used: {reason}");
     let elsewhere =
@@ -143,7 +218,7 @@ pub(crate) fn choose(device: Device, gpu: Gpu, work: &Work<'_>) -> Result<Choice
 }
 
 /// The engine that encodes and reduces: there is one.
-pub(crate) fn choose_for_writing(device: Device) -> Result<Choice, String> {
+pub(crate) fn choose_for_writing(device: Device) -> Reasoned<Choice> {
     match device {
         Device::Cpu => Ok(Choice::cpu("asked for")),
         Device::Auto => Ok(Choice::cpu("encoding is done by the CPU")),
@@ -153,39 +228,92 @@ pub(crate) fn choose_for_writing(device: Device) -> Result<Choice, String> {
     }
 }
 
-/// The first GPU where it is worth it, else the CPU. What costs nothing to find out is asked first.
-fn automatic(gpu: Gpu, work: &Work<'_>) -> Choice {
-    let reason = match worth_a_gpu(work) {
-        Ok(reason) => reason,
-        Err(reason) => return Choice::cpu(reason),
-    };
-    Choice::cuda(0, gpu, work, reason)
-        .unwrap_or_else(|reason| Choice::cpu(format!("no usable GPU: {reason}")))
+/// What is known of this machine, read once.
+static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
+
+fn known() -> Known {
+    let kept = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = kept().clone() {
+        return known;
+    }
+    // Not under the lock: a thread that forks meanwhile would leave it locked in its child.
+    let known = constants::load(constants::path().as_deref(), &Machine::this());
+    kept().get_or_insert(known).clone()
 }
 
-/// Whether work of that size gains from a GPU that there may be, and why.
-fn worth_a_gpu(work: &Work<'_>) -> Result<String, String> {
-    let Work { blocks, decoded, .. } = *work;
-    if let Some(reason) = cuda::ABSENT {
-        return Err(reason.to_owned());
+/// Microseconds that reads of this process would have saved on a GPU that was not opened for them.
+static MISSED: AtomicU64 = AtomicU64::new(0);
+
+/// The engine with the lower estimate. What costs nothing to find out is asked first.
+///
+/// Opening the device is paid by the read that opens it, less what earlier reads have missed: many small reads
+/// open it in the end, a single one does not.
+fn automatic(gpu: Gpu, work: &Work<'_>) -> Choice {
+    if let Err(reason) =
+        cuda::ABSENT.map_or_else(|| cuda::kernel(work.layout), |reason| Err(reason.to_owned()))
+    {
+        return Choice::cpu(reason);
     }
-    cuda::kernel(work.layout)?;
-    if work.to == Destination::Engine {
-        let counted = format!("{blocks} block{}", if blocks == 1 { "" } else { "s" });
-        return match blocks >= BLOCKS_FOR_A_GPU {
-            true => Ok(format!("{counted}, and the pixels stay there")),
-            false => Err(format!("{counted}: too few for a GPU, worth it from {BLOCKS_FOR_A_GPU} on")),
-        };
-    }
-    let (size, codec) = (human(decoded), work.layout.compression.name());
-    if !matches!(work.layout.compression, Compression::Deflate | Compression::Lzw) {
-        return Err(format!("into host memory a GPU is worth it for deflate and lzw, not for {codec}"));
-    }
-    match decoded >= BYTES_FOR_A_GPU {
-        true => Ok(format!("{size} of {codec} into host memory")),
+    let known = known();
+    let opening = match cuda::is_open(FIRST) {
+        true => 0.0,
         false => {
-            let enough = human(BYTES_FOR_A_GPU);
-            Err(format!("{size} into host memory: too few for a GPU, worth it from {enough} on"))
+            let missed = Duration::from_micros(MISSED.load(Ordering::Relaxed));
+            (known.constants.opening - missed.as_secs_f64()).max(0.0)
         }
+    };
+    let judge = |known: &Known, opening: f64| {
+        let estimate = cost::estimate(&work.load(opening), &known.constants)?;
+        Some(Judged { estimate, constants: known.words.clone() })
+    };
+    let by = |choice: Choice, judged: Judged| Choice {
+        reason: judged.estimate.to_string(),
+        judged: Some(judged),
+        ..choice
+    };
+    let cpu = || Choice::cpu(String::new());
+    let Some(judged) = judge(&known, opening) else {
+        return Choice::cpu(format!("no figures for {}", work.layout.compression.name()));
+    };
+    if !judged.estimate.prefers_gpu() {
+        let Estimate { cpu: host, cuda: device, .. } = judged.estimate;
+        let missed = Duration::try_from_secs_f64(host - (device - opening)).unwrap_or_default();
+        MISSED.fetch_add(u64::try_from(missed.as_micros()).unwrap_or(0), Ordering::Relaxed);
+        return by(cpu(), judged);
     }
+    let choice = match Choice::cuda(FIRST, gpu, work, String::new()) {
+        Ok(choice) => choice,
+        Err(reason) => return Choice::cpu(format!("no usable GPU: {reason}")),
+    };
+    // Only now is it known which device it is: a calibration of another one does not count.
+    let known = match cuda::identity(FIRST) {
+        Ok(identity) => known.of(&identity),
+        Err(_) => known,
+    };
+    match judge(&known, opening) {
+        Some(judged) if judged.estimate.prefers_gpu() => {
+            let share = judged.estimate.both.map_or(0.0, |both| both.share);
+            Choice { share, ..by(choice, judged) }
+        }
+        Some(judged) => by(cpu(), judged),
+        None => choice,
+    }
+}
+
+/// The device that `Auto` takes.
+const FIRST: u32 = 0;
+
+/// Measures what reads cost on the CPU and on the first GPU, and keeps it for all later reads of this user on this
+/// machine; the file it is kept in. Takes some seconds, most of the processor and some hundred MiB.
+pub fn calibrate(context: &Context) -> Result<PathBuf> {
+    let refused = |problem: String| Error::Request { file: "calibration".to_owned(), problem };
+    let path =
+        constants::path().ok_or_else(|| refused("neither XDG_CACHE_HOME nor HOME is a folder".into()))?;
+    let unusable = |reason: String| refused(format!("there is no usable GPU to choose: {reason}"));
+    let (engine, besides) = cuda::to_measure(FIRST, context).map_err(unusable)?;
+    let identity = cuda::identity(FIRST).map_err(unusable)?;
+    let measured = calibrate::measure(&CpuEngine, engine.as_ref(), &besides, context)?;
+    constants::store(&path, &measured, &Machine::this(), &identity)?;
+    *KNOWN.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    Ok(path)
 }

@@ -11,11 +11,21 @@ use crate::raster::{DeviceRaster, Raster};
 use crate::window::Window;
 use crate::{adjust, mask, mask::MaskSource, pipeline};
 use std::sync::Arc;
-use strile_engine::{Context, EngineError, Fill, Location, Output, OutputBox, OutputSpec, Report, Support};
+use strile_engine::{
+    Context, EngineError, Fill, Lease, Location, Output, OutputBox, OutputSpec, Report, Span, Support, Trace,
+};
 use strile_tiff::DataType;
 
 /// Offset, size, span and task of a block while a read is planned.
 const PLAN_BYTES_PER_BLOCK: u64 = 160;
+
+/// Where the blocks of a read lie, and the memory that its plan takes.
+fn spans(facts: &Facts<'_>, context: &Context) -> Result<(Lease, Vec<Option<Span>>)> {
+    let need = facts.blocks().saturating_mul(PLAN_BYTES_PER_BLOCK);
+    let lease = context.budget.take(need, "the plan of the read")?;
+    let decoded_len = facts.layout.decoded_len(facts.layout.height).unwrap_or(usize::MAX);
+    Ok((lease, locate(facts.source, facts.image, decoded_len, &facts.runs())?))
+}
 
 impl Dataset {
     /// Plans `read` without touching a pixel; a mask that has no image is read from what it comes from.
@@ -55,7 +65,7 @@ impl Dataset {
     pub fn read_on_device(&self, options: &ReadOptions, context: &Context) -> Result<DeviceRaster> {
         if self.is_adjusted(options)? {
             // What is done to a whole result is done on the host, and copied to the device after.
-            let Choice { engine, device, .. } = self.choose(options, Destination::Engine)?;
+            let Choice { engine, device, .. } = self.choose(options, Destination::Engine, context)?;
             let (raster, report) =
                 self.read_with_report(&ReadOptions { device, ..options.clone() }, context)?;
             let (spec, interleave, fill) = (raster.spec(), raster.interleave, raster.fill);
@@ -72,12 +82,16 @@ impl Dataset {
             };
             return Ok(DeviceRaster { output, interleave, fill, report, engine });
         }
-        let (choice, plan) = self.prepare(options, Destination::Engine, vec![], context)?;
+        let trace = context.trace.as_deref();
+        let (choice, plan) = Trace::time(trace, ("read", "plan"), || {
+            self.prepare(options, Destination::Engine, vec![], context)
+        })?;
         let on_host = choice.engine.location() == Location::Host;
         let _lease =
             context.budget.take(if on_host { plan.memory.output } else { 0 }, "the decoded image")?;
         let (interleave, fill) = (options.interleave, plan.fill());
-        let output = choice.engine.output(plan.output.clone(), context)?;
+        let output =
+            Trace::time(trace, ("read", "output"), || choice.engine.output(plan.output.clone(), context))?;
         let report = self.run(&choice, plan, &output, options, context)?;
         Ok(DeviceRaster { output, interleave, fill, report, engine: choice.engine })
     }
@@ -91,7 +105,7 @@ impl Dataset {
             let (device, engine) = match output.location() {
                 Location::Host => (options.device, Choice::cpu("a copy in memory").engine),
                 Location::Cuda(_) => {
-                    let choice = self.choose(options, to)?;
+                    let choice = self.choose(options, to, context)?;
                     (choice.device, choice.engine)
                 }
             };
@@ -174,7 +188,7 @@ impl Dataset {
     }
 
     /// The engine for a request of any kind.
-    fn choose(&self, options: &ReadOptions, to: Destination) -> Result<Choice> {
+    fn choose(&self, options: &ReadOptions, to: Destination, context: &Context) -> Result<Choice> {
         let source = self.derived(options)?;
         let pixels = match source {
             None => options.clone(),
@@ -186,21 +200,31 @@ impl Dataset {
             }),
         };
         let facts = self.facts(&pixels)?;
-        let blocks = if source == Some(MaskSource::AllValid) { 0 } else { facts.blocks() };
         let output = facts.output(options).map_err(|error| self.refuse(error.to_string()))?;
-        self.choose_for(&facts, blocks, &output, (options, to))
+        let spans = match source {
+            Some(MaskSource::AllValid) => Vec::new(),
+            _ => spans(&facts, context)?.1,
+        };
+        self.choose_for(&facts, &spans, &output, (options, to, context))
     }
 
     fn choose_for(
         &self,
         facts: &Facts<'_>,
-        blocks: u64,
+        spans: &[Option<Span>],
         output: &OutputSpec,
-        (options, to): (&ReadOptions, Destination),
+        (options, to, context): (&ReadOptions, Destination, &Context),
     ) -> Result<Choice> {
-        let decoded = output.len().map_or(u64::MAX, |len| len as u64);
-        let work = Work { layout: &facts.layout, blocks, decoded, to };
-        let gpu = device::Gpu { memory: options.device_memory, direct_io: options.direct_io };
+        let work = Work {
+            layout: &facts.layout,
+            spans,
+            output: output.len().map_or(u64::MAX, |len| len as u64),
+            to,
+            local: facts.source.local(),
+            threads: context.threads.get(),
+        };
+        let ReadOptions { device_memory: memory, direct_io, nvcomp, .. } = *options;
+        let gpu = device::Gpu { memory, direct_io, nvcomp };
         let choice = device::choose(options.device, gpu, &work);
         let choice = choice.map_err(|reason| self.refuse(reason))?;
         match choice.engine.support(&facts.layout) {
@@ -224,8 +248,8 @@ impl Dataset {
         if to == Destination::Host || to == Destination::Output(Location::Host) {
             fits()?;
         }
-        let blocks = facts.blocks();
-        let choice = self.choose_for(&facts, blocks, &output, (options, to))?;
+        let (_lease, spans) = spans(&facts, context)?;
+        let choice = self.choose_for(&facts, &spans, &output, (options, to, context))?;
         let wanted = match to {
             Destination::Host => Location::Host,
             Destination::Engine => choice.engine.location(),
@@ -241,17 +265,17 @@ impl Dataset {
         if to == Destination::Engine && destination == Location::Host {
             fits()?;
         }
-        let _plan =
-            context.budget.take(blocks.saturating_mul(PLAN_BYTES_PER_BLOCK), "the plan of the read")?;
         let fetch = match facts.source.local() {
+            Some(_) if choice.direct => Fetch::Direct,
             Some(_) if choice.engine.pulls() => Fetch::Pulled,
             _ => Fetch::Staged,
         };
-        let decoded_len = facts.layout.decoded_len(facts.layout.height).unwrap_or(usize::MAX);
-        let spans = locate(facts.source, facts.image, decoded_len, &facts.runs())?;
         let decided = Decided {
             engine: choice.engine.name().to_owned(),
             engine_reason: choice.reason.clone(),
+            judged: choice.judged.clone(),
+            share: choice.share,
+            notes: choice.notes.clone(),
             decode: choice.decode.clone(),
             fetch,
             destination,

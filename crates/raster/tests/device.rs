@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{Context, Dataset, Decode, Device, Location, MemorySource, OpenOptions, ReadOptions, Window};
+use strile::{Context, Dataset, Decode, Device, Location, MemorySource, OpenOptions, ReadOptions};
 use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels};
 
 const UINT16: SampleType = SampleType { format: SampleFormat::Uint, bits: 16 };
@@ -39,22 +39,23 @@ fn no_gpu() -> Option<String> {
 fn small_reads_are_the_processors_and_say_why() {
     let context = Context::default();
     let (_, deflate) = dataset(deflate());
-    let engine = |plan: strile::ReadPlan| (plan.engine, plan.engine_reason, plan.decode);
-    let cpu = |reason: &str| ("cpu".to_owned(), reason.to_owned(), Decode::Cpu);
-    assert_eq!(
-        engine(deflate.plan(&ReadOptions::default(), &context).unwrap()),
-        cpu("122.1 KiB into host memory: too few for a GPU, worth it from 256.0 MiB on")
-    );
-    let window = Some(Window { x: 10, y: 10, width: 100, height: 60 });
-    assert_eq!(
-        engine(deflate.plan_on_device(&ReadOptions { window, ..Default::default() }, &context).unwrap()),
-        cpu("12 blocks: too few for a GPU, worth it from 32 on")
-    );
+    let options = ReadOptions::default();
+    for plan in [deflate.plan(&options, &context), deflate.plan_on_device(&options, &context)] {
+        let plan = plan.unwrap();
+        let judged = plan.judged.clone().unwrap();
+        assert_eq!((plan.engine.as_str(), &plan.decode), ("cpu", &Decode::Cpu));
+        assert!(judged.estimate.cpu < judged.estimate.cuda && judged.estimate.both.is_none(), "{judged:?}");
+        assert_eq!(plan.engine_reason, judged.estimate.to_string());
+        let words = plan.to_string();
+        assert!(words.contains("engine   cpu (estimated cpu 0."), "{words}");
+        assert!(words.contains(&format!("\ncosts    constants: {}\n", judged.constants)), "{words}");
+    }
     let asked = ReadOptions { device: Device::Cpu, ..Default::default() };
-    assert_eq!(engine(deflate.plan_on_device(&asked, &context).unwrap()), cpu("asked for"));
+    let plan = deflate.plan_on_device(&asked, &context).unwrap();
+    assert_eq!((plan.engine_reason.as_str(), plan.judged), ("asked for", None));
     let (_, lzma) = dataset(Codec::Lzma);
-    let (_, reason, decode) = engine(lzma.plan_on_device(&ReadOptions::default(), &context).unwrap());
-    assert!(reason.contains("lzma") && decode == Decode::Cpu, "{reason}");
+    let plan = lzma.plan_on_device(&options, &context).unwrap();
+    assert!(plan.engine_reason.contains("lzma") && plan.decode == Decode::Cpu, "{}", plan.engine_reason);
 }
 
 #[test]
@@ -64,7 +65,6 @@ fn without_a_gpu_one_sentence_says_why_and_auto_reads() {
     let (pixels, dataset) = dataset(deflate());
     let context = Context::default();
     let plan = dataset.plan_on_device(&ReadOptions::default(), &context).unwrap();
-    assert_eq!((plan.engine.as_str(), plan.engine_reason), ("cpu", format!("no usable GPU: {why}")));
     assert_eq!((plan.destination, plan.memory.device), (Location::Host, 0));
     let raster = dataset.read_on_device(&ReadOptions::default(), &context).unwrap();
     assert_eq!(raster.location(), Location::Host);

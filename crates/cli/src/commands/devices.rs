@@ -4,8 +4,17 @@ use crate::args::DevicesArgs;
 use crate::failure::{Failure, Outcome};
 use crate::output::{print, print_json};
 use serde_json::json;
+use strile::Context;
 
 pub fn run(args: &DevicesArgs) -> Result<Outcome, Failure> {
+    if args.calibrate {
+        let path = strile::calibrate(&Context::default())?;
+        match args.json {
+            true => print_json(&json!({ "constants": path.display().to_string() }))?,
+            false => print(&format!("constants of this machine are in {}", path.display()))?,
+        }
+        return Ok(Outcome::Clean);
+    }
     let devices = strile::devices();
     if args.json {
         let list: Vec<_> = devices

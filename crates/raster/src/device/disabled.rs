@@ -1,14 +1,16 @@
 //! Builds without the CUDA engine.
 
-use super::{DeviceInfo, Gpu};
+use super::calibrate::Besides;
+use super::constants::Gpu as Identity;
+use super::{DeviceInfo, Gpu, Opened, Work};
 use std::sync::Arc;
-use strile_engine::{BlockLayout, Engine};
+use strile_engine::{BlockLayout, Context, Engine};
 
 /// Why there is no CUDA engine, where that is known beforehand.
 pub(super) const ABSENT: Option<&str> = Some(NO_CUDA);
 const NO_CUDA: &str = "this build of strile has no CUDA engine";
 
-pub(super) fn open(_index: u32, _gpu: Gpu) -> Result<Arc<dyn Engine>, String> {
+pub(super) fn open(_index: u32, _gpu: Gpu, _work: &Work<'_>) -> Result<Opened, String> {
     Err(NO_CUDA.to_owned())
 }
 
@@ -17,5 +19,17 @@ pub(super) fn kernel(_layout: &BlockLayout) -> Result<(), String> {
 }
 
 pub(super) fn devices() -> Result<Vec<DeviceInfo>, String> {
+    Err(NO_CUDA.to_owned())
+}
+
+pub(super) fn is_open(_index: u32) -> bool {
+    false
+}
+
+pub(super) fn identity(_index: u32) -> Result<Identity, String> {
+    Err(NO_CUDA.to_owned())
+}
+
+pub(super) fn to_measure(_index: u32, _context: &Context) -> Result<(Arc<dyn Engine>, Besides), String> {
     Err(NO_CUDA.to_owned())
 }

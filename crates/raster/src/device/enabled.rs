@@ -1,30 +1,41 @@
 //! Builds with the CUDA engine: one handle for each device, shared by all reads of the process.
 
-use super::{DeviceInfo, Gpu, GpuInfo};
+use super::calibrate::Besides;
+use super::constants::Gpu as Identity;
+use super::{DeviceInfo, Gpu, GpuInfo, Opened, Work};
 use crate::bytes::human;
+use crate::options::{DirectIo, Nvcomp};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 use strile_cpu::CpuEngine;
 use strile_cuda::device::Device;
 use strile_cuda::{CudaEngine, CudaOptions, DeviceFacts};
-use strile_engine::{BlockLayout, Engine};
+use strile_engine::{BlockLayout, Context, Engine};
 
 /// Why there is no CUDA engine, where that is known beforehand.
 pub(super) const ABSENT: Option<&str> = None;
 
 /// The device of an engine, the process that opened it (a device does not outlive a fork, the child opens its own and
-/// is told that it cannot), and whether it reads files by cuFile.
-type Key = (u32, u32, bool);
+/// is told that it cannot), and which libraries it may use.
+type Key = (u32, u32, strile_cuda::DirectIo, strile_cuda::Nvcomp);
 
 /// Engines stay open: a context costs a tenth of a second.
 static ENGINES: Mutex<Vec<(Key, Arc<CudaEngine>)>> = Mutex::new(Vec::new());
 
 /// The engine of a device.
-pub(super) fn open(index: u32, gpu: Gpu) -> Result<Arc<dyn Engine>, String> {
-    let engine = engine(index, gpu.direct_io)?;
+pub(super) fn open(index: u32, gpu: Gpu, work: &Work<'_>) -> Result<Opened, String> {
+    let engine = engine(index, gpu)?;
     if let Some(limit) = gpu.memory {
         engine.device().budget().set_limit(limit);
     }
-    Ok(engine)
+    let file = work.local.as_ref().and_then(|local| local.file());
+    let direct = match gpu.direct_io {
+        DirectIo::Off => None,
+        // Asked for and impossible is an error; what lies in no file is read as ever.
+        DirectIo::On => file.map(|file| engine.reads_directly(file)).transpose()?.map(Ok),
+        DirectIo::Auto => file.map(|file| engine.reads_directly(file)),
+    };
+    Ok(Opened { nvcomp: engine.nvcomp(work.layout), direct, engine })
 }
 
 /// Whether blocks of a layout are decoded by kernels, or why not; asks no device.
@@ -32,13 +43,55 @@ pub(super) fn kernel(layout: &BlockLayout) -> Result<(), String> {
     CudaEngine::on_device(layout)
 }
 
-fn engine(index: u32, direct_io: bool) -> Result<Arc<CudaEngine>, String> {
-    let key = (index, std::process::id(), direct_io);
+/// Whether this process has a device open.
+pub(super) fn is_open(index: u32) -> bool {
+    let process = std::process::id();
+    engines().iter().any(|((other, opened_by, ..), _)| (*other, *opened_by) == (index, process))
+}
+
+/// What tells a device from others; opens none.
+pub(super) fn identity(index: u32) -> Result<Identity, String> {
+    let facts = strile_cuda::devices().map_err(|reason| reason.to_string())?;
+    let facts = facts.into_iter().find(|facts| facts.index == index).ok_or("there is no such device")?;
+    Ok(Identity { uuid: facts.uuid, driver: facts.driver })
+}
+
+/// The engine of a device, how long it took to open, and how fast ordinary memory is copied to it.
+pub(super) fn to_measure(index: u32, context: &Context) -> Result<(Arc<dyn Engine>, Besides), String> {
+    const COPIED: usize = 64 << 20;
+    let start = Instant::now();
+    let engine = engine(index, Gpu::default())?;
+    let opening = start.elapsed().as_secs_f64();
+    let bytes = vec![1u8; COPIED];
+    let mut copying = f64::INFINITY;
+    for _ in 0..3 {
+        let start = Instant::now();
+        drop(engine.upload(&bytes, context).map_err(|error| error.to_string())?);
+        copying = copying.min(start.elapsed().as_secs_f64());
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a measurement")]
+    let upload = copying / COPIED as f64;
+    Ok((engine, Besides { opening, upload }))
+}
+
+fn engine(index: u32, gpu: Gpu) -> Result<Arc<CudaEngine>, String> {
+    let direct_io = match gpu.direct_io {
+        DirectIo::Off => strile_cuda::DirectIo::Off,
+        DirectIo::Auto => strile_cuda::DirectIo::Auto,
+        DirectIo::On => strile_cuda::DirectIo::On,
+    };
+    let nvcomp = match gpu.nvcomp {
+        Nvcomp::Off => strile_cuda::Nvcomp::Off,
+        Nvcomp::Trusted => strile_cuda::Nvcomp::Trusted,
+        Nvcomp::TrustedAlways => strile_cuda::Nvcomp::TrustedAlways,
+    };
+    let key = (index, std::process::id(), direct_io, nvcomp);
     if let Some(engine) = opened(&engines(), key) {
         return Ok(engine);
     }
     // Not under the lock: a thread that forks meanwhile would leave it locked in its child.
-    let engine = CudaEngine::open(index, Arc::new(CpuEngine), CudaOptions { direct_io, ..CudaOptions::default() });
+    let options = CudaOptions { direct_io, nvcomp, ..CudaOptions::default() };
+    let engine = CudaEngine::open(index, Arc::new(CpuEngine), options);
     let engine = Arc::new(engine.map_err(|reason| reason.to_string())?);
     let mut engines = engines();
     if let Some(sooner) = opened(&engines, key) {

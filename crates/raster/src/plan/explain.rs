@@ -12,6 +12,8 @@ use strile_tiff::DataType;
 pub struct PlanFigures {
     /// Blocks decoded.
     pub blocks: usize,
+    /// Blocks among them that the CPU decodes while the engine decodes the others.
+    pub beside: usize,
     /// Blocks not stored, filled.
     pub sparse: usize,
     /// Encoded bytes of all blocks.
@@ -33,10 +35,13 @@ fn blocks(tasks: &mut dyn Iterator<Item = &BlockTask>) -> usize {
 impl ReadPlan {
     /// Counts what the plan will do.
     pub fn figures(&self) -> PlanFigures {
-        let tasks = || self.batches.iter().flatten();
-        let merged: Vec<_> = self.batches.iter().flat_map(|batch| fetches(batch, self.file_len)).collect();
+        let tasks = || self.batches.iter().flatten().chain(&self.beside);
+        let jobs = self.batches.iter().chain(std::iter::once(&self.beside));
+        let merged: Vec<_> = jobs.flat_map(|batch| fetches(batch, self.file_len)).collect();
+        let stored = |task: &&BlockTask| task.span.is_some();
         PlanFigures {
-            blocks: blocks(&mut tasks().filter(|task| task.span.is_some())),
+            blocks: blocks(&mut tasks().filter(stored)),
+            beside: blocks(&mut self.beside.iter().filter(stored)),
             sparse: blocks(&mut tasks().filter(|task| task.span.is_none())),
             encoded_bytes: tasks()
                 .filter_map(|task| task.span)
@@ -103,11 +108,15 @@ impl fmt::Display for ReadPlan {
         let fetch = match self.fetch {
             Fetch::Pulled if self.decode == Decode::Cpu => "read by the decoding threads".to_owned(),
             Fetch::Pulled => "read by the engine's threads, a batch ahead of decoding".to_owned(),
+            Fetch::Direct => format!("read by cuFile into the memory of {}", self.engine),
             Fetch::Staged if figures.batches == 1 => "staged in 1 batch".to_owned(),
             Fetch::Staged => format!("staged in {} batches, two in flight", figures.batches),
         };
         writeln!(f, "fetch    {fetch}")?;
         writeln!(f, "engine   {} ({})", self.engine, self.engine_reason)?;
+        if let Some(judged) = &self.judged {
+            writeln!(f, "costs    constants: {}", judged.constants)?;
+        }
         match &self.decode {
             Decode::Cpu => {}
             Decode::Kernels => writeln!(
@@ -115,7 +124,22 @@ impl fmt::Display for ReadPlan {
                 "decode   on {} by kernels; blocks a kernel refuses are decided by the CPU engine",
                 self.engine
             )?,
+            Decode::Nvcomp(reason) => writeln!(
+                f,
+                "decode   on {} by {reason}; blocks it does not take are decided by the CPU engine",
+                self.engine
+            )?,
             Decode::Host(reason) => writeln!(f, "decode   on the host ({reason}), then one copy a batch")?,
+        }
+        for note in &self.notes {
+            writeln!(f, "note     {note}")?;
+        }
+        if figures.beside > 0 {
+            writeln!(
+                f,
+                "beside   the last {} of them by the CPU at the same time",
+                count(figures.beside, kind)
+            )?;
         }
         if let Some(convert) = &self.convert {
             let words = conversion(convert, self.layout.data_type, self.output.data_type);

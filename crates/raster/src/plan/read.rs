@@ -1,7 +1,7 @@
 //! The plan of a read.
 
 use super::{batches, coalesce, parts, rows_of_part};
-use crate::device::Decode;
+use crate::device::{Decode, Judged};
 use crate::options::{Interleave, ReadOptions};
 use crate::source::Source;
 use crate::unpack::Unpacking;
@@ -25,6 +25,8 @@ const MERGE_GAP: u64 = 64 << 10;
 pub enum Fetch {
     /// The decoding threads read them from the local source.
     Pulled,
+    /// cuFile reads them from the file into the device's memory.
+    Direct,
     /// They are read into staging memory, a batch ahead of decoding.
     Staged,
 }
@@ -61,8 +63,12 @@ pub struct ReadPlan {
     pub engine: String,
     /// Why that engine.
     pub engine_reason: String,
+    /// The estimates it was chosen by, where the choice was free.
+    pub judged: Option<Judged>,
     /// Where blocks are decompressed.
     pub decode: Decode,
+    /// What was asked of a GPU and is not done, and why.
+    pub notes: Vec<String>,
     /// The memory that the engine decodes into.
     pub destination: Location,
     /// What is done to the whole result on the host after decoding, in words.
@@ -79,6 +85,8 @@ pub struct ReadPlan {
     pub(crate) layout: Arc<BlockLayout>,
     pub(crate) selection: Vec<u16>,
     pub(crate) batches: Vec<Vec<BlockTask>>,
+    /// What the CPU decodes at the same time; the last rows of blocks, so that no box overlaps another.
+    pub(crate) beside: Vec<BlockTask>,
 }
 
 /// What a plan is made from.
@@ -96,7 +104,11 @@ pub(crate) struct Facts<'a> {
 pub(crate) struct Decided {
     pub(crate) engine: String,
     pub(crate) engine_reason: String,
+    pub(crate) judged: Option<Judged>,
+    /// The part of the blocks that the CPU decodes beside the engine.
+    pub(crate) share: f64,
     pub(crate) decode: Decode,
+    pub(crate) notes: Vec<String>,
     pub(crate) fetch: Fetch,
     pub(crate) destination: Location,
     pub(crate) after: Vec<String>,
@@ -175,12 +187,16 @@ pub(crate) fn plan_read(
         Some(_) => 0,
         None => facts.layout.decoded_len(facts.layout.height).unwrap_or(usize::MAX),
     };
+    let beside = match decided.fetch {
+        Fetch::Pulled | Fetch::Direct => last_rows(&mut tasks, decided.share),
+        Fetch::Staged => Vec::new(),
+    };
     let batches = match decided.fetch {
-        Fetch::Pulled => vec![tasks],
+        Fetch::Pulled | Fetch::Direct => vec![tasks],
         Fetch::Staged => batches(tasks, BATCH_BYTES),
     };
     let staging = match decided.fetch {
-        Fetch::Pulled => 0,
+        Fetch::Pulled | Fetch::Direct => 0,
         Fetch::Staged => batches
             .iter()
             .map(|batch| staged_len(batch, facts.source.len()))
@@ -195,7 +211,7 @@ pub(crate) fn plan_read(
         staging,
         device: match decided.decode {
             Decode::Cpu => 0,
-            Decode::Kernels | Decode::Host(_) => {
+            Decode::Kernels | Decode::Nvcomp(_) | Decode::Host(_) => {
                 device_need(&facts.layout, &batches, output, decided.destination)
             }
         },
@@ -209,7 +225,9 @@ pub(crate) fn plan_read(
         window: facts.window,
         engine: decided.engine,
         engine_reason: decided.engine_reason,
+        judged: decided.judged,
         decode: decided.decode,
+        notes: decided.notes,
         destination: decided.destination,
         after: decided.after,
         convert: facts.unpacking.map(|unpacking| unpacking.convert),
@@ -223,7 +241,26 @@ pub(crate) fn plan_read(
         bands: facts.bands,
         layout: facts.layout,
         batches,
+        beside,
     }
+}
+
+/// Takes about that part of the tasks, whole rows of blocks from the end; never all.
+fn last_rows(tasks: &mut Vec<BlockTask>, share: f64) -> Vec<BlockTask> {
+    let rows: Vec<usize> = tasks.chunk_by(|a, b| a.address.row == b.address.row).map(<[_]>::len).collect();
+    #[expect(clippy::cast_precision_loss, reason = "a part of a number of blocks")]
+    let wanted = tasks.len() as f64 * share;
+    let mut taken = 0usize;
+    for row in rows.iter().skip(1).rev() {
+        #[expect(clippy::cast_precision_loss, reason = "a part of a number of blocks")]
+        let half_in = taken as f64 + *row as f64 / 2.0;
+        // No number asks for nothing.
+        if wanted.is_nan() || half_in > wanted {
+            break;
+        }
+        taken += row;
+    }
+    tasks.split_off(tasks.len() - taken)
 }
 
 /// Two batches in flight, decompressed and encoded, and the result or the part of it that they make.
@@ -295,4 +332,41 @@ pub(crate) fn fetches(tasks: &[BlockTask], file_len: u64) -> Vec<Range<u64>> {
 
 fn staged_len(tasks: &[BlockTask], file_len: u64) -> u64 {
     fetches(tasks, file_len).iter().map(|range| range.end - range.start).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(row: u32) -> BlockTask {
+        let placement = Placement {
+            rows: 1,
+            image_rows: 1,
+            block_x: 0,
+            block_y: 0,
+            width: 1,
+            height: 1,
+            out_x: 0,
+            out_y: row,
+            first_band: 0,
+        };
+        let address = BlockAddress { row, ..BlockAddress::default() };
+        BlockTask { source: 0, layout: 0, selection: 0, output: 0, span: None, address, placement }
+    }
+
+    #[test]
+    fn a_share_is_whole_rows_from_the_end_and_never_all() {
+        let tasks = || (0..12).map(|index| task(index / 3)).collect::<Vec<_>>();
+        for (share, expected) in
+            [(0.0, 0), (0.1, 0), (0.13, 3), (0.3, 3), (0.5, 6), (0.99, 9), (7.0, 9), (f64::NAN, 0)]
+        {
+            let mut first = tasks();
+            let last = last_rows(&mut first, share);
+            assert_eq!(last.len(), expected, "{share}");
+            first.extend(last);
+            assert_eq!(first, tasks());
+        }
+        assert!(last_rows(&mut Vec::new(), 0.5).is_empty());
+        assert!(last_rows(&mut vec![task(0), task(0)], 0.5).is_empty());
+    }
 }

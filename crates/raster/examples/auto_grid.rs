@@ -1,0 +1,238 @@
+//! Whether `Device::Auto` takes the right engine: `auto_grid [--folder F] [--tile N] [CODEC…] [RASTER…]`. `auto_grid
+//! --calibrate` measures this machine first, as `strile devices --calibrate` does.
+//!
+//! Four rasters (elevation, reflectance, land cover, colours) are made and written by strile for each codec, 1024 tiles
+//! each; windows of 1 to 1024 tiles are read from the page cache by the CPU, by the GPU and by whichever `Auto` takes, into
+//! host memory and into the device's, by turns. Into the device's, what the CPU decoded is copied there, inside the timer. A
+//! line a read: milliseconds of the best, what `Auto` took, its time over the better engine's, its estimates; at the end
+//! the worst of these.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "a program for developers: it stops where something is wrong"
+)]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+use strile::{
+    BlockChoice, Compression, Context, DataType, Dataset, Device, FileSink, Interleave, Location, Piece,
+    RasterSpec, ReadOptions, Window, WriteOptions, Writer,
+};
+use strile_cuda::{CudaEngine, CudaOptions};
+
+/// Tiles across and down of a file.
+const ACROSS: u32 = 32;
+/// Tiles across and down of the windows.
+const WINDOWS: [u32; 5] = [1, 4, 8, 16, 32];
+/// Pixels across and down of what is repeated over a raster.
+const PATTERN: usize = 2048;
+/// Tiles down that are written at once.
+const AT_ONCE: u32 = 8;
+/// Turns of all three, at least and at most, and milliseconds after which there are no more.
+const TURNS: (usize, usize) = (2, 12);
+const ENOUGH: f64 = 80.0;
+
+const RASTERS: [(&str, DataType, u16); 4] = [
+    ("dem", DataType::F32, 1),
+    ("u16", DataType::U16, 1),
+    ("cover", DataType::U8, 1),
+    ("rgb", DataType::U8, 3),
+];
+const CODECS: [Compression; 5] =
+    [Compression::Deflate, Compression::Zstd, Compression::Lzw, Compression::Lz4, Compression::None];
+
+struct Arguments {
+    folder: PathBuf,
+    calibrate: bool,
+    tile: u32,
+    words: Vec<String>,
+}
+
+fn arguments() -> Arguments {
+    let folder = std::env::temp_dir().join("auto_grid");
+    let mut found = Arguments { folder, calibrate: false, tile: 256, words: Vec::new() };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--folder" => found.folder = words.next().unwrap().into(),
+            "--calibrate" => found.calibrate = true,
+            "--tile" => found.tile = words.next().unwrap().parse().unwrap(),
+            _ => found.words.push(word),
+        }
+    }
+    found
+}
+
+/// Rough terrain by midpoint displacement: each octave adds `roughness` times the one before.
+fn terrain(roughness: f32, seed: u32) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
+    let mut noise = move || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state as f32 / u32::MAX as f32 - 0.5
+    };
+    let mut size = 4;
+    let mut field: Vec<f32> = (0..size * size).map(|_| noise()).collect();
+    let mut height = 1.0;
+    while size < PATTERN {
+        let next = size * 2;
+        height *= roughness;
+        let at = |y: usize, x: usize| field[(y % size) * size + x % size];
+        let mut fine = vec![0.0; next * next];
+        for (place, value) in fine.iter_mut().enumerate() {
+            let (y, x) = (place / next, place % next);
+            let (wy, wx) = ((y % 2) as f32 / 2.0, (x % 2) as f32 / 2.0);
+            let row = |y: usize| at(y, x / 2) * (1.0 - wx) + at(y, x / 2 + 1) * wx;
+            *value = row(y / 2) * (1.0 - wy) + row(y / 2 + 1) * wy + height * noise();
+        }
+        (field, size) = (fine, next);
+    }
+    let mean = field.iter().sum::<f32>() / field.len() as f32;
+    let deviation = (field.iter().map(|v| (v - mean).powi(2)).sum::<f32>() / field.len() as f32).sqrt();
+    field.iter().map(|v| (v - mean) / deviation).collect()
+}
+
+/// The pattern of a raster, pixel by pixel.
+fn pattern(name: &str) -> Vec<u8> {
+    match name {
+        "dem" => terrain(0.55, 1)
+            .into_iter()
+            .flat_map(|v| (((v * 400.0 + 900.0) * 64.0).round() / 64.0).to_ne_bytes())
+            .collect(),
+        "u16" => {
+            let value = |(v, g): (f32, f32)| (v * 600.0 + 1800.0 + g * 25.0).clamp(0.0, 10_000.0) as u16;
+            terrain(0.8, 2).into_iter().zip(terrain(0.95, 3)).flat_map(|v| value(v).to_ne_bytes()).collect()
+        }
+        "cover" => terrain(0.62, 4).into_iter().map(|v| ((v + 2.0) * 2.5).clamp(0.0, 11.0) as u8).collect(),
+        _ => {
+            let (base, other) = (terrain(0.7, 5), [6, 7, 8].map(|seed| terrain(0.88, seed)));
+            let sample = |i: usize, k: usize| (base[i] * 0.8 + other[k][i] * 0.3) * 45.0 + 120.0;
+            (0..base.len()).flat_map(|i| [0, 1, 2].map(|k| sample(i, k).clamp(0.0, 255.0) as u8)).collect()
+        }
+    }
+}
+
+fn write(path: &Path, raster: (&str, DataType, u16), codec: Compression, tile: u32, pattern: &[u8]) {
+    let (_, data_type, bands) = raster;
+    let side = ACROSS * tile;
+    let options = WriteOptions {
+        compression: codec,
+        blocks: BlockChoice::Tiles { width: tile, height: tile },
+        ..WriteOptions::default()
+    };
+    let spec = RasterSpec::new(side, side, bands, data_type);
+    let sink = Box::new(FileSink::create(path, true).unwrap());
+    let mut writer = Writer::create(sink, spec, &options, &Context::default()).unwrap();
+    let row = pattern.len() / PATTERN;
+    let repeats = (side as usize).div_ceil(PATTERN);
+    let height = AT_ONCE * tile;
+    for y in (0..side).step_by(height as usize) {
+        let rows = (0..height as usize).map(|down| (y as usize + down) % PATTERN * row);
+        let width = side as usize * row / PATTERN;
+        let pixels: Vec<u8> = rows
+            .flat_map(|at| pattern[at..at + row].repeat(repeats).into_iter().take(width).collect::<Vec<u8>>())
+            .collect();
+        let window = Window { x: 0, y, width: side, height };
+        let piece = Piece::contiguous(window, bands, data_type, Interleave::BandLast, &pixels).unwrap();
+        writer.write(&piece).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+/// The best of each read, by turns, in milliseconds.
+fn best(reads: [&dyn Fn(); 3]) -> [f64; 3] {
+    let (mut best, all) = ([f64::INFINITY; 3], Instant::now());
+    for turn in 0..TURNS.1 {
+        for (read, best) in reads.into_iter().zip(&mut best) {
+            let start = Instant::now();
+            read();
+            *best = best.min(start.elapsed().as_secs_f64() * 1e3);
+        }
+        if turn + 1 >= TURNS.0 && all.elapsed().as_secs_f64() * 1e3 > ENOUGH {
+            break;
+        }
+    }
+    best
+}
+
+fn main() {
+    let Arguments { folder, calibrate, tile, words } = arguments();
+    std::fs::create_dir_all(&folder).unwrap();
+    let engine = CudaEngine::open(0, Arc::new(strile_cpu::CpuEngine), CudaOptions::default()).unwrap();
+    let context = Context::default();
+    if calibrate {
+        let start = Instant::now();
+        let path = strile::calibrate(&context).unwrap();
+        println!("calibrated in {:.1} s", start.elapsed().as_secs_f64());
+        print!("{}", std::fs::read_to_string(path).unwrap());
+    }
+    let chosen = |name: &str, all: &[&str]| {
+        let some = words.iter().any(|word| all.contains(&word.as_str()));
+        !some || words.iter().any(|word| word == name)
+    };
+    println!("raster codec tiles to encoded decoded cpu cuda auto took ratio reason");
+    let (mut worst, mut over) = ((0.0, String::new()), 0usize);
+    let (mut reads, start) = (0usize, Instant::now());
+    for raster in RASTERS.into_iter().filter(|raster| chosen(raster.0, &RASTERS.map(|raster| raster.0))) {
+        let pattern = pattern(raster.0);
+        for codec in CODECS.into_iter().filter(|codec| chosen(codec.name(), &CODECS.map(Compression::name))) {
+            let path = folder.join("grid.tif");
+            write(&path, raster, codec, tile, &pattern);
+            for across in WINDOWS {
+                let window = Window { x: 0, y: 0, width: across * tile, height: across * tile };
+                for on_device in [false, true] {
+                    let options = |device| ReadOptions { window: Some(window), device, ..Default::default() };
+                    let read = |device: Device| {
+                        let dataset = Dataset::open(&path).unwrap();
+                        if !on_device {
+                            drop(dataset.read(&options(device), &context).unwrap());
+                            return;
+                        }
+                        let there = dataset.read_on_device(&options(device), &context).unwrap();
+                        if there.location() == Location::Host {
+                            let there = there.into_host(&context).unwrap();
+                            drop(engine.upload(&there.pixels, &context).unwrap());
+                        }
+                    };
+                    let [cpu, cuda, auto] =
+                        best([&|| read(Device::Cpu), &|| read(Device::Cuda(0)), &|| read(Device::Auto)]);
+                    let dataset = Dataset::open(&path).unwrap();
+                    let plan = match on_device {
+                        false => dataset.plan(&options(Device::Auto), &context).unwrap(),
+                        true => dataset.plan_on_device(&options(Device::Auto), &context).unwrap(),
+                    };
+                    let ratio = auto / cpu.min(cuda);
+                    let line = format!(
+                        "{} {} {} {} {} {} {cpu:.3} {cuda:.3} {auto:.3} {} {ratio:.2} {}",
+                        raster.0,
+                        codec.name(),
+                        across * across,
+                        if on_device { "device" } else { "host" },
+                        plan.figures().encoded_bytes,
+                        plan.memory.output,
+                        if plan.figures().beside > 0 { "both" } else { &plan.engine },
+                        plan.engine_reason,
+                    );
+                    println!("{line}");
+                    reads += 1;
+                    over += usize::from(ratio > 1.2);
+                    if ratio > worst.0 {
+                        worst = (ratio, line);
+                    }
+                }
+            }
+            let _ = std::fs::remove_file(&path);
+        }
+    }
+    println!(
+        "{reads} reads in {:.1} s, {over} more than 20 % over the better engine",
+        start.elapsed().as_secs_f64()
+    );
+    println!("worst: {:.2} ({})", worst.0, worst.1);
+}

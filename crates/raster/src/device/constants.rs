@@ -1,0 +1,340 @@
+//! What the engines of a machine cost: built in, or measured there once and kept in a small file.
+//!
+//! The file is TOML of a few lines in the user's cache folder. It counts where it was measured by this version of strile on
+//! this processor and this GPU; one that is anything else is left alone and said so, and the built-in constants are
+//! taken. Nothing in it is trusted: a number is finite and in a range, or the file is no calibration.
+
+use super::cost::PerByte;
+use crate::error::{Error, Result};
+use crate::sink::{FileSink, Sink};
+use std::fmt::Write;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use strile_tiff::Compression;
+
+/// Codecs with kernels, in the order of `Constants::codecs`.
+pub(crate) const CODECS: [Compression; 6] = [
+    Compression::None,
+    Compression::PackBits,
+    Compression::Lzw,
+    Compression::Deflate,
+    Compression::Zstd,
+    Compression::Lz4,
+];
+
+/// What blocks of one codec cost.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct CodecCosts {
+    /// On one core while all are at work, writing to fresh memory.
+    pub(crate) core: PerByte,
+    /// On a device that is full of blocks.
+    pub(crate) device: PerByte,
+    /// One block alone on a device.
+    pub(crate) alone: PerByte,
+}
+
+/// What reads cost on a machine; seconds, and seconds for each byte.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Constants {
+    /// A read on the CPU besides its blocks.
+    pub(crate) cpu_start: f64,
+    /// A read on the device besides its blocks.
+    pub(crate) cuda_start: f64,
+    /// Opening the device: driver, context, kernels.
+    pub(crate) opening: f64,
+    /// Its reader threads, until all of them read.
+    pub(crate) readers: f64,
+    /// Encoded bytes to the device.
+    pub(crate) link: f64,
+    /// Pixels from the device into host memory, in their places.
+    pub(crate) back: f64,
+    /// Pixels out of host memory to the device, by whoever wants them there.
+    pub(crate) upload: f64,
+    /// Encoded bytes over a network.
+    pub(crate) network: f64,
+    pub(crate) codecs: [CodecCosts; CODECS.len()],
+}
+
+const fn costs(core: [f64; 2], device: [f64; 2], alone: [f64; 2]) -> CodecCosts {
+    const fn nanoseconds([read, made]: [f64; 2]) -> PerByte {
+        PerByte { read: read * 1e-9, made: made * 1e-9 }
+    }
+    CodecCosts { core: nanoseconds(core), device: nanoseconds(device), alone: nanoseconds(alone) }
+}
+
+/// One H200 (driver 580) with 16 cores beside it, 2026-11-15; a network of 1 GB/s.
+pub(crate) const BUILT_IN: Constants = Constants {
+    cpu_start: 0.2e-3,
+    cuda_start: 0.8e-3,
+    opening: 0.3,
+    readers: 0.5e-3,
+    link: 0.03e-9,
+    back: 0.17e-9,
+    upload: 0.14e-9,
+    network: 1e-9,
+    codecs: [
+        costs([1.88, 0.0], [0.0, 0.0], [0.0, 0.0]),
+        costs([1.9, 2.0], [0.02, 0.01], [0.1, 2.0]),
+        costs([9.2, 2.97], [0.025, 0.017], [0.07, 0.17]),
+        costs([9.9, 2.1], [0.022, 0.032], [0.5, 7.4]),
+        costs([3.3, 3.5], [0.044, 0.036], [1.9, 10.2]),
+        costs([2.3, 3.9], [0.036, 0.058], [0.1, 37.0]),
+    ],
+};
+
+/// The machine that constants were measured on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Machine {
+    pub(crate) cpu: String,
+    pub(crate) threads: usize,
+}
+
+/// The device of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Gpu {
+    pub(crate) uuid: String,
+    pub(crate) driver: u32,
+}
+
+/// Constants, and what a plan says of them.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    pub(crate) constants: Arc<Constants>,
+    pub(crate) words: String,
+    /// The device they are of; `None` for those built in, which are taken for any.
+    pub(crate) gpu: Option<Gpu>,
+}
+
+const NOT_MEASURED: &str = "built in, not measured on this machine; run strile devices --calibrate";
+
+impl Known {
+    fn built_in(words: String) -> Self {
+        Self { constants: Arc::new(BUILT_IN), words, gpu: None }
+    }
+
+    /// The same where they are of this device, else those built in.
+    pub(crate) fn of(self, gpu: &Gpu) -> Self {
+        match &self.gpu {
+            Some(other) if other != gpu => Self::built_in(
+                "built in; those measured are of another GPU or driver, run strile devices --calibrate"
+                    .into(),
+            ),
+            _ => self,
+        }
+    }
+}
+
+impl Machine {
+    /// This one.
+    pub(crate) fn this() -> Self {
+        let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+        let cpu = model.map_or(std::env::consts::ARCH, |(_, name)| name.trim());
+        // As it is written, so that it compares equal when it is read.
+        let cpu = cpu.chars().filter(|c| !matches!(c, '"' | '\\') && !c.is_control()).collect();
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+        Self { cpu, threads }
+    }
+}
+
+/// `$XDG_CACHE_HOME/strile/constants.toml`, else in `~/.cache`; `None` where there is no home either.
+pub(crate) fn path() -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")))?;
+    Some(cache.join("strile").join("constants.toml"))
+}
+
+/// What is known of this machine.
+pub(crate) fn load(path: Option<&Path>, machine: &Machine) -> Known {
+    let Some(path) = path else { return Known::built_in(NOT_MEASURED.to_owned()) };
+    let mut text = String::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(LONGEST_FILE).read_to_string(&mut text));
+    let ignored = |why: &str| Known::built_in(format!("built in; {} is ignored: {why}", path.display()));
+    match read {
+        Err(error) if error.kind() == ErrorKind::NotFound => Known::built_in(NOT_MEASURED.to_owned()),
+        Err(error) => ignored(&error.to_string()),
+        Ok(_) => match parse(&text, machine) {
+            Ok((constants, gpu)) => Known {
+                constants: Arc::new(constants),
+                words: "measured on this machine".to_owned(),
+                gpu: Some(gpu),
+            },
+            Err(why) => ignored(why),
+        },
+    }
+}
+
+const LONGEST_FILE: u64 = 16 << 10;
+
+/// Keeps them, in the place of what was there.
+pub(crate) fn store(path: &Path, constants: &Constants, machine: &Machine, gpu: &Gpu) -> Result<()> {
+    let failed = |error| Error::Io { path: path.to_owned(), error: Arc::new(error) };
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(failed)?;
+    }
+    let mut sink = Box::new(FileSink::create(path, true)?);
+    sink.append(text(constants, machine, gpu).as_bytes()).map_err(failed)?;
+    sink.commit().map_err(failed)
+}
+
+/// Names in the file, with what they stand for.
+fn numbers(constants: &Constants) -> Vec<(&'static str, Vec<f64>)> {
+    let Constants { cpu_start, cuda_start, opening, readers, link, back, upload, network, codecs } =
+        constants;
+    let singles = [
+        ("cpu_start", cpu_start),
+        ("cuda_start", cuda_start),
+        ("opening", opening),
+        ("readers", readers),
+        ("link", link),
+        ("back", back),
+        ("upload", upload),
+        ("network", network),
+    ];
+    let singles = singles.into_iter().map(|(name, value)| (name, vec![*value]));
+    let codecs = CODECS.into_iter().zip(codecs).map(|(codec, costs)| {
+        let CodecCosts { core, device, alone } = costs;
+        let all = [core, device, alone].into_iter().flat_map(|per| [per.read, per.made]);
+        (codec.name(), all.collect())
+    });
+    singles.chain(codecs).collect()
+}
+
+fn text(constants: &Constants, machine: &Machine, gpu: &Gpu) -> String {
+    let mut text = String::from(
+        "# Measured by `strile devices --calibrate`. Seconds, and seconds for each byte; of a codec: a byte that is read and a\n\
+         # byte more that is made, on a core, on the device, and of one block alone on the device.\n",
+    );
+    let Machine { cpu, threads } = machine;
+    let Gpu { uuid, driver } = gpu;
+    // Writing to a string does not fail.
+    let _ = writeln!(text, "strile = \"{VERSION}\"\ncpu = \"{cpu}\"\nthreads = {threads}");
+    let _ = writeln!(text, "gpu = \"{uuid}\"\ndriver = {driver}");
+    for (name, values) in numbers(constants) {
+        let values: Vec<String> = values.iter().map(|value| format!("{value:e}")).collect();
+        let _ = writeln!(text, "{name} = [{}]", values.join(", "));
+    }
+    text
+}
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Constants of this machine and the device they are of, or why the text is none.
+fn parse(text: &str, machine: &Machine) -> std::result::Result<(Constants, Gpu), &'static str> {
+    const BROKEN: &str = "it is no calibration";
+    let entries = text.lines().filter(|line| !line.starts_with('#'));
+    let entries: Option<Vec<(&str, &str)>> = entries.map(|line| line.split_once(" = ")).collect();
+    let entries = entries.ok_or(BROKEN)?;
+    let value =
+        |name: &str| entries.iter().find(|(key, _)| *key == name).map(|(_, value)| *value).ok_or(BROKEN);
+    let word =
+        |name: &str| value(name)?.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).ok_or(BROKEN);
+    if word("strile")? != VERSION {
+        return Err("it is of another version of strile");
+    }
+    if word("cpu")? != machine.cpu || value("threads")?.parse() != Ok(machine.threads) {
+        return Err("it is of another machine");
+    }
+    let gpu = Gpu { uuid: word("gpu")?.to_owned(), driver: value("driver")?.parse().map_err(|_| BROKEN)? };
+    let list = |name: &str, count: usize| -> std::result::Result<Vec<f64>, &'static str> {
+        let inner = value(name)?.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).ok_or(BROKEN)?;
+        let all: Option<Vec<f64>> = inner.split(", ").map(number).collect();
+        all.filter(|all| all.len() == count).ok_or(BROKEN)
+    };
+    let one = |name: &str| list(name, 1)?.first().copied().ok_or(BROKEN);
+    let mut codecs = [CodecCosts::default(); CODECS.len()];
+    for (codec, costs) in CODECS.into_iter().zip(&mut codecs) {
+        let all = list(codec.name(), 6)?;
+        let [a, b, c, d, e, f] = *all.as_slice() else { return Err(BROKEN) };
+        let per = |read, made| PerByte { read, made };
+        *costs = CodecCosts { core: per(a, b), device: per(c, d), alone: per(e, f) };
+    }
+    let constants = Constants {
+        cpu_start: one("cpu_start")?,
+        cuda_start: one("cuda_start")?,
+        opening: one("opening")?,
+        readers: one("readers")?,
+        link: one("link")?,
+        back: one("back")?,
+        upload: one("upload")?,
+        network: one("network")?,
+        codecs,
+    };
+    Ok((constants, gpu))
+}
+
+/// A number of seconds that some machine could need.
+fn number(text: &str) -> Option<f64> {
+    text.parse::<f64>().ok().filter(|value| (0.0..=100.0).contains(value))
+}
+
+impl Constants {
+    /// What blocks of a codec cost; `None` where it has no kernel.
+    pub(crate) fn of(&self, codec: Compression) -> Option<&CodecCosts> {
+        CODECS.iter().position(|&other| other == codec).and_then(|at| self.codecs.get(at))
+    }
+
+    /// A byte of pixels put into its place by one core: what a stored one costs.
+    pub(crate) fn placing(&self) -> f64 {
+        self.of(Compression::None).map_or(0.0, |costs| costs.core.read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine() -> Machine {
+        Machine { cpu: "some processor".to_owned(), threads: 16 }
+    }
+
+    fn gpu() -> Gpu {
+        Gpu { uuid: "GPU-1".to_owned(), driver: 13_000 }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let text = text(&BUILT_IN, &machine(), &gpu());
+        assert_eq!(parse(&text, &machine()), Ok((BUILT_IN, gpu())));
+    }
+
+    #[test]
+    fn what_is_foreign_old_or_broken_is_ignored_and_named() {
+        let good = text(&BUILT_IN, &machine(), &gpu());
+        let other = Machine { threads: 17, ..machine() };
+        assert_eq!(parse(&good, &other), Err("it is of another machine"));
+        let old = good.replace(VERSION, "0.0.1");
+        assert_eq!(parse(&old, &machine()), Err("it is of another version of strile"));
+        let value = format!("{:e}", BUILT_IN.link);
+        for bad in ["inf", "NaN", "-1", "1e3", "", "x", "1, 2"] {
+            let broken = good.replace(&format!("link = [{value}]"), &format!("link = [{bad}]"));
+            assert_ne!(broken, good);
+            assert_eq!(parse(&broken, &machine()), Err("it is no calibration"), "{bad}");
+        }
+        for end in 0..good.len() {
+            let cut = good.get(..end).map(|cut| parse(cut, &machine()).is_ok());
+            assert!(cut != Some(true) || end + 1 == good.len(), "cut at {end}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("constants.toml");
+        assert_eq!(load(Some(&path), &machine()).words, NOT_MEASURED);
+        std::fs::write(&path, [0xFF; 100_000]).unwrap();
+        let known = load(Some(&path), &machine());
+        assert!(known.words.starts_with("built in; ") && *known.constants == BUILT_IN, "{}", known.words);
+    }
+
+    #[test]
+    fn a_calibration_of_another_gpu_does_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cache").join("constants.toml");
+        let mine = Constants { opening: 0.5, ..BUILT_IN };
+        store(&path, &mine, &machine(), &gpu()).unwrap();
+        let known = load(Some(&path), &machine());
+        assert_eq!((&*known.constants, known.words.as_str()), (&mine, "measured on this machine"));
+        assert_eq!(*known.clone().of(&gpu()).constants, mine);
+        let other = known.of(&Gpu { driver: 12_080, ..gpu() });
+        assert_eq!(*other.constants, BUILT_IN);
+        assert!(other.words.starts_with("built in"), "{}", other.words);
+    }
+}

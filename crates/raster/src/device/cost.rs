@@ -1,0 +1,290 @@
+//! What a read costs on either engine: seconds, from its figures and from constants of the machine.
+//!
+//! Pure arithmetic. An estimate decides which engine decodes and nothing else: no size is derived from it, so wrong
+//! constants make a read slow at worst. Where constants come from is `constants`; reading the file itself is left out where
+//! it is in the page cache, because both engines read it as fast as they decode.
+
+use super::constants::{CodecCosts, Constants};
+use std::fmt;
+use strile_tiff::Compression;
+
+/// Seconds that blocks cost for each byte of them that stands in the file, and for each byte more that is made of these.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct PerByte {
+    pub(crate) read: f64,
+    pub(crate) made: f64,
+}
+
+impl PerByte {
+    /// Of blocks of so many bytes, encoded and decoded.
+    fn seconds(self, encoded: f64, decoded: f64) -> f64 {
+        self.read * encoded + self.made * (decoded - encoded).max(0.0)
+    }
+}
+
+/// The figures of a read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Load {
+    pub(crate) codec: Compression,
+    /// Blocks that are stored.
+    pub(crate) blocks: u64,
+    /// Their bytes in the file.
+    pub(crate) encoded: u64,
+    /// Their bytes decompressed.
+    pub(crate) decoded: u64,
+    /// Bytes of the result.
+    pub(crate) output: u64,
+    /// Whether the result is wanted in the device's memory.
+    pub(crate) on_device: bool,
+    /// Whether the bytes come over a network, and not out of a page cache.
+    pub(crate) remote: bool,
+    /// Threads that may decode.
+    pub(crate) threads: usize,
+    /// Seconds that remain to be paid for opening the device.
+    pub(crate) opening: f64,
+}
+
+/// Seconds of a read on either engine.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// Decoded by the CPU; where the result is wanted on a device, copied there by whoever wants it.
+    pub cpu: f64,
+    /// Decoded by the first GPU.
+    pub cuda: f64,
+    /// By both at once, where that is much better than either.
+    pub both: Option<Both>,
+}
+
+/// A read that both engines share.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Both {
+    /// The part of the blocks that the CPU decodes, above 0 and below 1.
+    pub share: f64,
+    /// Seconds of the whole.
+    pub seconds: f64,
+}
+
+impl Estimate {
+    /// Whether the GPU takes part.
+    pub fn prefers_gpu(&self) -> bool {
+        self.cuda < self.cpu || self.both.is_some()
+    }
+}
+
+impl fmt::Display for Estimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let milliseconds = |seconds: f64| match seconds * 1e3 {
+            small if small < 10.0 => format!("{small:.2} ms"),
+            large => format!("{large:.0} ms"),
+        };
+        write!(f, "estimated cpu {}, cuda {}", milliseconds(self.cpu), milliseconds(self.cuda))?;
+        match self.both {
+            Some(both) => write!(f, ", both {}", milliseconds(both.seconds)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Threads end half a block apart.
+const LAST_BLOCK: f64 = 0.5;
+/// Encoded bytes from which all reader threads of a device have something to read.
+const ALL_READERS: f64 = 4e6;
+/// How much better both engines have to be than the better one: what one estimate is off by is no gain.
+const WORTH_BOTH: f64 = 1.15;
+/// Blocks for each thread from which they can be shared out as finely as an estimate says.
+const BLOCKS_TO_SHARE: u64 = 4;
+
+/// The estimates of a read; `None` where its codec has no kernel.
+pub(crate) fn estimate(load: &Load, constants: &Constants) -> Option<Estimate> {
+    let costs = constants.of(load.codec)?;
+    let arrival = match load.remote {
+        true => bytes(load.encoded) * constants.network,
+        false => 0.0,
+    };
+    let (host, device) = (on_cpu(load, costs), on_device(load, costs, constants));
+    let (opening, output) = (load.opening + constants.cuda_start, bytes(load.output));
+    let cpu = constants.cpu_start + host.max(arrival);
+    if load.on_device {
+        let cpu = cpu + output * constants.upload;
+        return Some(Estimate { cpu, cuda: opening + device.max(arrival), both: None });
+    }
+    let back = output * constants.back;
+    let cuda = opening + device.max(arrival) + back;
+    let parts = Parts {
+        cpu_start: constants.cpu_start,
+        cpu: host,
+        cuda_start: opening,
+        cuda: device + back,
+        // Whoever decodes: the cores put pixels into their places.
+        placing: bytes(load.output) * constants.placing() / threads(load),
+    };
+    let fine = load.blocks / BLOCKS_TO_SHARE >= u64::try_from(load.threads).unwrap_or(u64::MAX);
+    let worth = |both: &Both| fine && !load.remote && both.seconds * WORTH_BOTH < cpu.min(cuda);
+    let both = parts.shared().filter(worth);
+    Some(Estimate { cpu, cuda, both })
+}
+
+/// Blocks are shared out to threads whole.
+fn on_cpu(load: &Load, costs: &CodecCosts) -> f64 {
+    let blocks = bytes(load.blocks.max(1));
+    let each = costs.core.seconds(bytes(load.encoded), bytes(load.decoded)) / blocks;
+    let last = if load.blocks > 1 { LAST_BLOCK } else { 0.0 };
+    each * (blocks / threads(load) + last)
+}
+
+/// The slowest of three that overlap, after the readers are under way: the link, one block alone, all together.
+fn on_device(load: &Load, costs: &CodecCosts, constants: &Constants) -> f64 {
+    let (encoded, decoded, blocks) = (bytes(load.encoded), bytes(load.decoded), bytes(load.blocks.max(1)));
+    let readers = constants.readers * (encoded / ALL_READERS).min(1.0);
+    let link = encoded * constants.link;
+    let alone = costs.alone.seconds(encoded / blocks, decoded / blocks);
+    let together = costs.device.seconds(encoded, decoded);
+    readers + link.max(alone).max(together)
+}
+
+/// Threads that have a block to decode.
+fn threads(load: &Load) -> f64 {
+    bytes(u64::try_from(load.threads).unwrap_or(u64::MAX).clamp(1, load.blocks.max(1)))
+}
+
+/// What a read into host memory takes, by whom.
+struct Parts {
+    cpu_start: f64,
+    /// All blocks on the CPU.
+    cpu: f64,
+    cuda_start: f64,
+    /// All blocks on the device, and their pixels back.
+    cuda: f64,
+    /// What of the latter the cores do.
+    placing: f64,
+}
+
+impl Parts {
+    /// Both engines at once, ending together; `None` where one of them has nothing to do.
+    ///
+    /// With a share s the cores are busy for start + s × cpu + (1 − s) × placing, the device's way takes
+    /// start + (1 − s) × cuda.
+    fn shared(&self) -> Option<Both> {
+        let Self { cpu_start, cpu, cuda_start, cuda, placing } = *self;
+        let share = (cuda_start + cuda - cpu_start - placing) / (cpu - placing + cuda);
+        let seconds = cuda_start + (1.0 - share) * cuda;
+        (share > 0.0 && share < 1.0 && cpu > placing).then_some(Both { share, seconds })
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+fn bytes(count: u64) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::constants::BUILT_IN;
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    /// Tiles of 256² of a raster, so many bytes of each in the file.
+    fn load(codec: Compression, blocks: u64, encoded: u64, decoded: u64, on_device: bool) -> Load {
+        Load {
+            codec,
+            blocks,
+            encoded: blocks * encoded,
+            decoded: blocks * decoded,
+            output: blocks * decoded,
+            on_device,
+            remote: false,
+            threads: 16,
+            opening: 0.0,
+        }
+    }
+
+    /// An elevation model of float32 in deflate, as in `docs/bench/gpu.md`.
+    fn dem(blocks: u64, on_device: bool) -> Load {
+        load(Compression::Deflate, blocks, 110_000, 262_144, on_device)
+    }
+
+    fn judged(load: &Load) -> Estimate {
+        estimate(load, &BUILT_IN).unwrap()
+    }
+
+    #[test]
+    fn one_tile_is_the_processors_and_a_thousand_are_the_devices() {
+        for on_device in [false, true] {
+            assert!(!judged(&dem(1, on_device)).prefers_gpu(), "{on_device}");
+            assert!(judged(&dem(1024, on_device)).prefers_gpu(), "{on_device}");
+        }
+        // What is not compressed comes into host memory no faster by way of a device.
+        assert!(!judged(&load(Compression::None, 1024, 262_144, 262_144, false)).prefers_gpu());
+        assert!(judged(&load(Compression::None, 1024, 262_144, 262_144, true)).prefers_gpu());
+    }
+
+    /// Whole reads on the machine that the built-in constants are of, in milliseconds: a choice by these estimates is
+    /// right as long as they are off by less than engines differ.
+    #[test]
+    fn estimates_are_near_what_was_measured() {
+        use Compression as C;
+        let rows = [
+            (dem(1024, true), None, 7.5),
+            (dem(1024, false), Some(60.0), 45.8),
+            (load(C::Lzw, 1024, 134_800, 262_144, true), None, 5.4),
+            (load(C::Lzw, 1024, 106_000, 131_072, false), Some(68.0), 25.3),
+            (load(C::Zstd, 1024, 91_900, 131_072, false), Some(24.8), 37.2),
+            (load(C::Deflate, 1024, 115_800, 196_608, false), Some(97.7), 37.0),
+            (load(C::Deflate, 256, 5_404, 65_536, false), Some(3.6), 3.7),
+            (load(C::None, 1024, 262_144, 262_144, true), None, 8.9),
+            (load(C::None, 1024, 262_144, 262_144, false), Some(24.7), 40.6),
+        ];
+        for (load, cpu, cuda) in rows {
+            let found = judged(&load);
+            let near = |found: f64, measured: f64| (0.6..1.6).contains(&(found * 1e3 / measured));
+            assert!(near(found.cuda, cuda), "{load:?}: {found}, measured {cuda}");
+            assert!(cpu.is_none_or(|cpu| near(found.cpu, cpu)), "{load:?}: {found}, measured {cpu:?}");
+        }
+    }
+
+    #[test]
+    fn opening_the_device_counts_and_more_threads_are_faster() {
+        let first = judged(&Load { opening: 0.3, ..dem(1024, true) });
+        assert!(!first.prefers_gpu() && first.cuda > 0.3, "{first}");
+        let alone = judged(&Load { threads: 1, ..dem(1024, false) });
+        assert!(alone.cpu > 8.0 * judged(&dem(1024, false)).cpu && alone.prefers_gpu(), "{alone}");
+        let many = judged(&Load { threads: usize::MAX, ..dem(16, false) });
+        assert!(many.cpu > BUILT_IN.cpu_start, "{many}");
+    }
+
+    #[test]
+    fn what_comes_over_a_network_is_no_faster_on_any_engine() {
+        let afar = judged(&Load { remote: true, ..dem(1024, false) });
+        assert!(afar.cpu >= 0.112 && afar.cuda >= 0.112 && afar.both.is_none(), "{afar}");
+    }
+
+    #[test]
+    fn a_share_makes_both_end_together_and_is_taken_where_it_is_a_gain() {
+        let even = Parts { cpu_start: 0.0, cpu: 2.0, cuda_start: 0.0, cuda: 2.0, placing: 0.0 };
+        assert_eq!(even.shared(), Some(Both { share: 0.5, seconds: 1.0 }));
+        // Cores that are busy placing what the device decodes have no time to decode.
+        let busy = Parts { placing: 2.0, ..even };
+        assert_eq!(busy.shared(), None);
+        let slow = Parts { cuda_start: 3.0, ..even };
+        assert_eq!(slow.shared(), None);
+        assert_eq!(judged(&dem(1024, true)).both, None);
+    }
+
+    #[test]
+    fn nothing_and_more_than_there_is_make_finite_estimates() {
+        let none = Load { blocks: 0, encoded: 0, decoded: 0, output: 0, threads: 0, ..dem(1, false) };
+        let all = Load {
+            blocks: u64::MAX,
+            encoded: u64::MAX,
+            decoded: u64::MAX,
+            output: u64::MAX,
+            ..dem(1, false)
+        };
+        for load in [none, all, Load { encoded: 900 * MIB, ..dem(1, false) }] {
+            let found = judged(&load);
+            assert!(found.cpu.is_finite() && found.cuda.is_finite() && found.cpu >= 0.0, "{found}");
+        }
+        assert_eq!(estimate(&Load { codec: Compression::Lzma, ..none }, &BUILT_IN), None);
+    }
+}
