@@ -11,7 +11,7 @@
 namespace lzw {
 
 // Where a copy costs less than following the chain to its end.
-constexpr u32 LEAST_COPY = 12;
+constexpr u32 LEAST_COPY = 8;
 
 // Where the output of a segment goes.
 struct Window {

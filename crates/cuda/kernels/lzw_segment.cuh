@@ -147,7 +147,7 @@ DEVICE void fetch(Segment& segment, u32 skip, u64 bits) {
 // the shorter ones that other threads write meanwhile as well, so any order of reads and writes leads to the
 // same end; an index always falls, so there is an end.
 DEVICE void follow(Segment& segment, u32 (&links)[CODES_PER_THREAD], u32 stop) {
-  constexpr u32 AT_ONCE = 5;
+  constexpr u32 AT_ONCE = 3;
   const u32 first = threadIdx.x * CODES_PER_THREAD;
 #pragma unroll
   for (u32 k = 0; k < CODES_PER_THREAD; ++k) {

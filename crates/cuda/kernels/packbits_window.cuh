@@ -4,7 +4,7 @@
 // following them from the first on. So every byte gets an exit: where a chain that comes to it leaves its
 // chunk of 16 bytes (one thread each, from the last byte back), then where it leaves its group of 16 chunks.
 // The chain proper is then 16 steps through the groups, 16 through the chunks of a group, 16 through a chunk,
-// by all threads for themselves.
+// by all threads for themselves. Where runs are long, one warp that follows them from the first on is enough.
 #pragma once
 #include "block_scan.cuh"
 #include "lines.cuh"
@@ -16,6 +16,8 @@ constexpr u32 CHUNK = 16;
 constexpr u32 GROUP = 16 * CHUNK;
 constexpr u32 WINDOW = THREADS * CHUNK;
 constexpr u32 NO_OPERATION = 128;
+// Runs of a window that are followed one after the other in less time than exits take.
+constexpr u32 DIRECT = 64;
 // The literal bytes of a run that begins with the last byte, and the word after.
 constexpr u32 STAGED_LINES = (WINDOW + 1 + 128 + 4 + LINE - 1) / LINE;
 // A token takes at least two bytes, so a chunk has eight at most; one more ends the list.
@@ -42,6 +44,8 @@ struct Shared {
   Line carry[2];
   u32 warp_sums[THREADS / 32];
   u32 fault;
+  u32 end;           // of the chain, and
+  u16 own[THREADS];  // its first places in chunks, where it is followed directly
 };
 
 DEVICE u8 byte_at(const Shared& shared, u32 place) { return ((const u8*)shared.lines)[place]; }
@@ -61,6 +65,7 @@ DEVICE void stage(Shared& shared, const u8* src, u32 len) {
     if (line * LINE < len) bytes = ((const Line*)src)[line];
     shared.lines[line] = bytes;
   }
+  shared.own[threadIdx.x] = u16(WINDOW);
   if (threadIdx.x == 0) shared.fault = FAULT_NONE;
   __syncthreads();
 }
@@ -107,6 +112,26 @@ DEVICE Chain follow(const Shared& shared, u32 start, u32 limit) {
     place = shared.chunk_exit[padded(place)];
   }
   return chain;
+}
+
+// The same without exits, one run after the other by one warp, while the others wait and cost nothing; false: there
+// are more than DIRECT runs. Needs `own` filled with WINDOW and a barrier after that.
+DEVICE bool follow_directly(Shared& shared, u32 start, u32 limit, Chain& chain) {
+  const u32 end = min(WINDOW, limit);
+  if (threadIdx.x < 32) {
+    u32 place = start;
+    u32 chunk = WINDOW;
+#pragma unroll 1
+    for (u32 i = 0; i < DIRECT && place < end; ++i) {
+      if (threadIdx.x == 0 && place / CHUNK != chunk) shared.own[place / CHUNK] = u16(place);
+      chunk = place / CHUNK;
+      place = after(place, byte_at(shared, place));
+    }
+    if (threadIdx.x == 0) shared.end = place;
+  }
+  __syncthreads();
+  chain = {shared.own[threadIdx.x], shared.end};
+  return chain.end >= end;
 }
 
 }  // namespace packbits
