@@ -2,8 +2,8 @@
 """The GPU check: `check.py [PART…] [--limit SECONDS]`, from the repository's root, on a machine with a GPU.
 
 Parts: facts, tests, corpus, sanitize, gather, times (kernel_bench on rasters of its own), bench, growth (with tiles and
-windows, device memory, first reads), peers (unpacks them), rasters (makes them and builds the peers' programs); the
-last two are done by bench where they were not before.
+windows, device memory, first reads), peers (unpacks them), rasters (makes them and builds the peers' programs),
+nvcomp (trusted files by nvCOMP); peers and rasters are done by bench where they were not before.
   smoke = facts tests             kernels = facts tests corpus
   all   = everything              (default: smoke)
 `cargo xtask gpu-bundle` makes carry/, which this reads; results go to $OUT, or out/back. A part that fails is recorded
@@ -23,6 +23,7 @@ import corpus
 import facts
 import gather
 import growth
+import nvcomp
 import peer_programs
 import sanitize
 import tests
@@ -49,11 +50,12 @@ def peers(session: Session) -> dict:
 PARTS = {
     "facts": facts.run, "tests": tests.run, "corpus": corpus.run, "sanitize": sanitize.run, "gather": gather.run,
     "times": times.run, "peers": peers, "rasters": rasters, "bench": bench.run, "growth": growth.run,
+    "nvcomp": nvcomp.run,
 }
 GROUPS = {
     "smoke": ["facts", "tests"],
     "kernels": ["facts", "tests", "corpus"],
-    "all": ["facts", "tests", "corpus", "sanitize", "gather", "bench", "growth"],
+    "all": ["facts", "tests", "corpus", "sanitize", "gather", "bench", "growth", "nvcomp"],
 }
 
 

@@ -1,9 +1,10 @@
 //! NVIDIA's cuFile: reads from a file straight into device memory, where its library is installed.
 //!
 //! With the kernel module `nvidia-fs` the bytes do not pass through host memory; without it the library copies them
-//! through buffers of its own ("compatibility mode"). It is optional and opened at run time (`libcufile.so.0`, by the
-//! dynamic loader's own search); its absence is a value. Called are `cuFileDriverOpen`, `cuFileHandleRegister`,
-//! `cuFileRead` and `cuFileHandleDeregister`, all looked up before the first is called.
+//! through buffers of its own ("compatibility mode"), where the system lets it. It is optional and opened at run time
+//! (`libcufile.so.0`, by the dynamic loader's own search); its absence is a value. Called are `cuFileDriverOpen`,
+//! `cuFileDriverGetProperties`, `cuFileHandleRegister`, `cuFileRead` and `cuFileHandleDeregister`, all looked up before
+//! the first is called.
 
 #![expect(unsafe_code, reason = "calls into a library opened at run time")]
 
@@ -19,6 +20,18 @@ use std::os::fd::AsRawFd;
 use std::sync::OnceLock;
 use thiserror::Error;
 
+/// Whether cuFile reads local files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum DirectIo {
+    /// Never: pinned memory, which from a page cache is as fast as the bus.
+    #[default]
+    Off,
+    /// Where the kernel module `nvidia-fs` is loaded and takes the file; pinned memory otherwise.
+    Auto,
+    /// Always; an error where it cannot.
+    On,
+}
+
 /// What cuFile cannot do here.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -32,8 +45,28 @@ pub enum CuFileError {
         /// What it lacks.
         call: &'static str,
     },
+    /// The kernel module is not there, without which nothing is gained.
+    #[error("the kernel module `nvidia-fs` is not loaded{}", if *.half { ": cuFile says so" } else { "" })]
+    NoModule {
+        /// The system shows one, and the library does not find it.
+        half: bool,
+    },
+    /// The library does not take a file.
+    #[error(
+        "`cuFileHandleRegister` failed with cuFile's error {code}{}: {}", words(*.code),
+        if *.module { "`nvidia-fs` does not take files of this file system" } else {
+            "the kernel module `nvidia-fs` is not loaded, and without it cuFile does not take this file; leave direct \
+             reads off, or let them be automatic"
+        }
+    )]
+    Refused {
+        /// Its number, of `CUfileOpError`.
+        code: u32,
+        /// Whether the kernel module is there.
+        module: bool,
+    },
     /// The library says no.
-    #[error("`{call}` failed with cuFile's error {code} (the driver's: {driver})")]
+    #[error("`{call}` failed with cuFile's error {code}{} (the driver's: {driver})", words(*.code))]
     Call {
         /// Its function.
         call: &'static str,
@@ -53,6 +86,30 @@ pub enum CuFileError {
     Driver(#[from] DriverError),
 }
 
+/// An error of `CUfileOpError` in words, those that a reader can meet.
+fn words(code: u32) -> &'static str {
+    match code {
+        5001 => " (its driver is not initialised)",
+        5004 => " (`nvidia-fs` is of another version)",
+        5007 => " (the platform is not supported)",
+        5008 => " (the file system is not supported)",
+        5009 => " (the GPU is not supported)",
+        5010 | 5033 | 5048 => " (`nvidia-fs` failed)",
+        5011 => " (the CUDA driver failed)",
+        5014 => " (outside of device memory)",
+        5018 => " (not a regular file)",
+        5019 | 5020 => " (the file is not opened with O_DIRECT)",
+        5025 => " (permission denied)",
+        5027 => " (the file could not be registered)",
+        5028 => " (the file is registered already)",
+        5029 => " (the block device was not found)",
+        5030 => " (an internal error)",
+        5034 => " (reading is disabled)",
+        5036 => " (device memory could not be pinned)",
+        _ => "",
+    }
+}
+
 /// What cuFile's functions return: an enum by its number, and a driver's result.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
@@ -68,9 +125,72 @@ impl Status {
     }
 }
 
+/// `CUfileDrvProps_t` as far as it is read, with room for what newer libraries add.
+#[repr(C)]
+#[derive(Default)]
+struct Properties {
+    /// The version of `nvidia-fs`, 0 without it.
+    major: c_uint,
+    minor: c_uint,
+    rest: [u64; 31],
+}
+
+/// Where a loaded `nvidia-fs` shows itself.
+const MODULE: &str = "/proc/driver/nvidia-fs";
+
+/// cuFile for the jobs of an engine.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Direct {
+    pub(crate) library: &'static CuFile,
+    /// What it does not take is an error rather than read through pinned memory.
+    pub(crate) required: bool,
+}
+
+impl Direct {
+    /// cuFile where it is wanted and can be had; otherwise why not, which is no error unless it is required.
+    pub(crate) fn open(
+        driver: &'static Driver,
+        wanted: DirectIo,
+    ) -> Result<Result<Self, String>, CuFileError> {
+        match wanted {
+            DirectIo::Off => Ok(Err("direct reads are off".to_owned())),
+            DirectIo::On => Ok(Ok(Self { library: CuFile::open(driver)?, required: true })),
+            DirectIo::Auto => {
+                let found = really_there(std::path::Path::new(MODULE).exists(), || CuFile::open(driver));
+                Ok(found.map(|library| Self { library, required: false }).map_err(|error| error.to_string()))
+            }
+        }
+    }
+
+    /// Whether it takes a file, or why not.
+    pub(crate) fn takes(&self, file: &File) -> Result<(), CuFileError> {
+        let file = file
+            .try_clone()
+            .map_err(|error| CuFileError::System { errno: error.raw_os_error().unwrap_or(0) })?;
+        self.library.register(file).map(drop)
+    }
+}
+
+/// The library where `nvidia-fs` is loaded, by what the system shows and by what the library says.
+fn really_there(
+    shown: bool,
+    open: impl FnOnce() -> Result<&'static CuFile, CuFileError>,
+) -> Result<&'static CuFile, CuFileError> {
+    if !shown {
+        return Err(CuFileError::NoModule { half: false });
+    }
+    let library = open()?;
+    match library.module {
+        0 => Err(CuFileError::NoModule { half: true }),
+        _ => Ok(library),
+    }
+}
+
 /// The library, opened once a process and never closed.
 #[derive(Debug)]
 pub struct CuFile {
+    /// The major version of `nvidia-fs` that it found, 0 where it found none.
+    module: c_uint,
     register: unsafe extern "C" fn(*mut CUfileHandle_t, *mut CUfileDescr_t) -> Status,
     deregister: unsafe extern "C" fn(CUfileHandle_t),
     read: unsafe extern "C" fn(CUfileHandle_t, *mut c_void, usize, off_t, off_t) -> isize,
@@ -95,7 +215,12 @@ impl CuFile {
         let library = library.ok_or(CuFileError::NoLibrary)?;
         // SAFETY: the signatures here and below are cuFile's, with its enums as their numbers.
         let open: unsafe extern "C" fn() -> Status = unsafe { symbol(&library, "cuFileDriverOpen") }?;
-        let this = Self {
+        const PROPERTIES: &str = "cuFileDriverGetProperties";
+        // SAFETY: as above.
+        let properties: unsafe extern "C" fn(*mut Properties) -> Status =
+            unsafe { symbol(&library, PROPERTIES) }?;
+        let mut this = Self {
+            module: 0,
             // SAFETY: as above.
             register: unsafe { symbol(&library, "cuFileHandleRegister") }?,
             // SAFETY: as above.
@@ -107,6 +232,10 @@ impl CuFile {
         };
         // SAFETY: no pointer is passed.
         unsafe { open() }.check("cuFileDriverOpen")?;
+        let mut told = Properties::default();
+        // SAFETY: `told` lives through the call, and is larger than what any version writes.
+        unsafe { properties(&raw mut told) }.check(PROPERTIES)?;
+        this.module = told.major;
         Ok(this)
     }
 
@@ -120,7 +249,11 @@ impl CuFile {
         };
         let mut handle: CUfileHandle_t = std::ptr::null_mut();
         // SAFETY: both live through the call, and the file lives as long as the handle.
-        unsafe { (self.register)(&raw mut handle, &raw mut descriptor) }.check("cuFileHandleRegister")?;
+        let answer = unsafe { (self.register)(&raw mut handle, &raw mut descriptor) };
+        if answer.code != 0 {
+            let module = self.module != 0;
+            return Err(CuFileError::Refused { code: answer.code, module });
+        }
         Ok(DeviceFile { handle: Handle(handle), library: self, _file: file })
     }
 }
@@ -198,6 +331,38 @@ fn outcome(answer: isize, len: usize) -> Result<usize, CuFileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_opened_where_the_module_is_not_shown() {
+        let opened = std::cell::Cell::new(false);
+        let open = || {
+            opened.set(true);
+            Err(CuFileError::NoLibrary)
+        };
+        assert_eq!(really_there(false, open).err(), Some(CuFileError::NoModule { half: false }));
+        assert!(!opened.get());
+        assert_eq!(really_there(true, open).err(), Some(CuFileError::NoLibrary));
+        assert!(opened.get());
+    }
+
+    #[test]
+    fn a_number_comes_with_what_it_means() {
+        assert_eq!(
+            CuFileError::Refused { code: 5027, module: false }.to_string(),
+            "`cuFileHandleRegister` failed with cuFile's error 5027 (the file could not be registered): the kernel \
+             module `nvidia-fs` is not loaded, and without it cuFile does not take this file; leave direct reads off, \
+             or let them be automatic"
+        );
+        assert_eq!(
+            CuFileError::Refused { code: 5008, module: true }.to_string(),
+            "`cuFileHandleRegister` failed with cuFile's error 5008 (the file system is not supported): `nvidia-fs` \
+             does not take files of this file system"
+        );
+        assert_eq!(
+            CuFileError::Call { call: "cuFileRead", code: 5999, driver: 2 }.to_string(),
+            "`cuFileRead` failed with cuFile's error 5999 (the driver's: 2)"
+        );
+    }
 
     #[test]
     fn an_answer_is_a_count_or_an_error() {

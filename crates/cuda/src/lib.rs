@@ -1,8 +1,8 @@
 //! The CUDA engine: blocks from file to pixels on the device, by kernels of our own.
 //!
 //! `driver` and `device` find the driver and a device, or say why not; `stream`, `memory`, `module` and `launch` are
-//! owners around it, `cufile` an optional library beside it; `abi` and `codec` what kernels are called with; `place`
-//! the pass that turns decompressed rows into pixels in their place; `engine` the whole.
+//! owners around it, `cufile` and `nvcomp` optional libraries beside it; `abi` and `codec` what kernels are called with;
+//! `place` the pass that turns decompressed rows into pixels in their place; `engine` the whole.
 
 mod abi;
 mod back;
@@ -21,6 +21,7 @@ mod lane;
 pub mod launch;
 pub mod memory;
 pub mod module;
+pub mod nvcomp;
 pub mod place;
 mod plan;
 pub mod rates;
@@ -29,6 +30,8 @@ mod slabs;
 pub mod stream;
 mod tables;
 
+pub use cufile::DirectIo;
 pub use device::{DeviceFacts, devices};
 pub use driver::Unavailable;
 pub use engine::{CudaEngine, CudaOptions};
+pub use nvcomp::Nvcomp;

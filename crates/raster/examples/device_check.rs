@@ -1,6 +1,6 @@
 //! Holds the CUDA engine against the CPU engine over whole folders of files, in one process.
 //!
-//! `device_check [--device N] [--limit FILES] [--seconds S] [--memory BYTES] [--seed N] PATH…`
+//! `device_check [--device N] [--limit FILES] [--seconds S] [--memory BYTES] [--seed N] [--nvcomp 1] PATH…`
 //!
 //! Every page, overview and mask of every TIFF is read by the CPU engine, by the CUDA engine into host memory, and by
 //! the CUDA engine into its own memory and copied back; then two windows with bands drawn at random. Pixels must be
@@ -15,8 +15,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use strile::{
-    Budget, Compression, Context, Dataset, Device, Error, Interleave, Layer, MaskSource, OnFault, Raster,
-    ReadOptions, Report, Result, Window,
+    Budget, Compression, Context, Dataset, Device, Error, Interleave, Layer, MaskSource, Nvcomp, OnFault,
+    Raster, ReadOptions, Report, Result, Window,
 };
 
 /// Codecs whose blocks are to be decoded on the device.
@@ -32,6 +32,8 @@ struct Arguments {
     seconds: u64,
     memory: u64,
     seed: u64,
+    /// All that nvCOMP decodes is decoded by it: for files that are trusted.
+    nvcomp: Nvcomp,
     paths: Vec<PathBuf>,
 }
 
@@ -123,6 +125,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> std::result::Result<Argumen
         seconds: u64::MAX,
         memory: 2 << 30,
         seed: 1,
+        nvcomp: Nvcomp::Off,
         paths: vec![],
     };
     while let Some(word) = words.next() {
@@ -138,6 +141,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> std::result::Result<Argumen
             "--seconds" => arguments.seconds = value,
             "--memory" => arguments.memory = value,
             "--seed" => arguments.seed = value,
+            "--nvcomp" => arguments.nvcomp = if value == 1 { Nvcomp::TrustedAlways } else { Nvcomp::Off },
             _ => return Err(format!("no option {word}")),
         }
     }
@@ -181,6 +185,7 @@ impl Verdict {
 
 struct Check {
     cuda: Device,
+    nvcomp: Nvcomp,
     seed: u64,
     /// Bounded, so that a small file which claims to be huge is refused at once.
     cpu_context: Context,
@@ -191,7 +196,8 @@ impl Check {
     fn new(arguments: &Arguments) -> Self {
         let cpu_context = Context { budget: Arc::new(Budget::new(arguments.memory)), ..Context::default() };
         let (cuda, seed) = (Device::Cuda(arguments.device), arguments.seed);
-        Self { cuda, seed, cpu_context, cuda_context: Context::default() }
+        let nvcomp = arguments.nvcomp;
+        Self { cuda, nvcomp, seed, cpu_context, cuda_context: Context::default() }
     }
 
     fn file(&self, path: &Path) -> Verdict {
@@ -271,7 +277,7 @@ impl Check {
         options: &ReadOptions,
         verdict: &mut Verdict,
     ) -> Option<Report> {
-        let options = ReadOptions { device: self.cuda, ..options.clone() };
+        let options = ReadOptions { device: self.cuda, nvcomp: self.nvcomp, ..options.clone() };
         let (raster, report) = match dataset.read_with_report(&options, &self.cuda_context) {
             Ok((raster, report)) => (Ok(raster), Some(report)),
             Err(error) => (Err(error), None),

@@ -76,7 +76,33 @@ pub struct ReadOptions {
     /// Bytes that strile may take of the GPU's memory, in this process and from now on; `None` leaves the limit as
     /// it is, at first 90 % of what was free.
     pub device_memory: Option<u64>,
-    /// A GPU reads local files by cuFile (GPUDirect Storage, or its compatibility mode) straight into its memory; an
-    /// error where that library is not to be had.
-    pub direct_io: bool,
+    /// Whether a GPU reads local files by cuFile straight into its memory.
+    pub direct_io: DirectIo,
+    /// Whether a GPU decodes by nvCOMP, which takes trust in the file.
+    pub nvcomp: Nvcomp,
+}
+
+/// Whether a GPU reads local files by cuFile (GPUDirect Storage).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum DirectIo {
+    /// Never: through pinned memory, which from a page cache is as fast as the bus.
+    #[default]
+    Off,
+    /// Where the kernel module `nvidia-fs` is loaded and takes the file; the plan says why not.
+    Auto,
+    /// Always, in cuFile's compatibility mode too; an error where it cannot.
+    On,
+}
+
+/// Whether a GPU decodes Deflate and ZSTD by nvCOMP. What that does on corrupt input is undefined, reading and writing
+/// memory that is not its own included, so anything but `Off` says that the file is trusted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Nvcomp {
+    /// Never: kernels of strile's own, which take any bytes.
+    #[default]
+    Off,
+    /// A trusted file, where nvCOMP measured faster; an error where its library is not to be had.
+    Trusted,
+    /// A trusted file, all of it.
+    TrustedAlways,
 }

@@ -16,10 +16,13 @@
 mod sources;
 
 use sources::{open, open_bucket};
+use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{Context, Dataset, Decode, Device, Error, Interleave, Layer, Location, MaskSource, OnFault};
-use strile::{Output, Raster, ReadOptions, Report, Window};
+use strile::{
+    Context, Dataset, Decode, Device, DirectIo, Error, Fetch, Interleave, Layer, Location, MaskSource, Nvcomp,
+};
+use strile::{OnFault, Output, Raster, ReadOptions, Report, Window};
 use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels, Tag};
 
 /// Puts the stand-in in the place of the driver, once.
@@ -269,4 +272,63 @@ fn the_plan_names_the_device_and_what_the_host_does() {
     let (_, bytes) = file(Codec::Lzma);
     let text = open(&bytes).plan(&options, &Context::default()).unwrap().to_string();
     assert!(text.contains("\ndecode   on the host (no kernel for lzma), then one copy a batch\n"), "{text}");
+}
+
+/// nvCOMP that decodes nothing.
+extern "C" fn refuses(
+    _codec: c_int,
+    _src: *const c_void,
+    _src_len: usize,
+    _dst: *mut c_void,
+    _room: usize,
+    _written: *mut usize,
+) -> c_int {
+    12
+}
+
+#[test]
+fn the_plan_says_what_optional_libraries_do() {
+    let device = device();
+    if std::env::var_os("STRILE_REQUIRE_GPU").is_some_and(|value| value == "1") {
+        return eprintln!("left out: a device is required, and this is about the stand-ins");
+    }
+    strile_emulate::load_nvcomp(6000, refuses).unwrap();
+    let (_, bytes) = file(Codec::Deflate);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("made.tif");
+    std::fs::write(&path, &bytes).unwrap();
+    let dataset = Dataset::open(&path).unwrap();
+    let context = Context::default();
+    let plan = |nvcomp: Nvcomp, direct_io: DirectIo| {
+        let options = ReadOptions { nvcomp, direct_io, ..by(device, &ReadOptions::default()) };
+        dataset.plan_on_device(&options, &context).unwrap()
+    };
+    let text = plan(Nvcomp::TrustedAlways, DirectIo::Off).to_string();
+    let by_nvcomp =
+        "\ndecode   on cuda:0 by nvCOMP 6.0.0, asked for; the file is trusted; blocks it does not take are";
+    assert!(text.contains(by_nvcomp), "{text}");
+    let text = plan(Nvcomp::Trusted, DirectIo::Off).to_string();
+    assert!(text.contains("\nnote     not by nvCOMP 6.0.0: "), "{text}");
+    assert!(text.contains("\ndecode   on cuda:0 by kernels; "), "{text}");
+    let direct = plan(Nvcomp::Off, DirectIo::On);
+    assert_eq!(direct.fetch, Fetch::Direct);
+    assert!(direct.to_string().contains("\nfetch    read by cuFile into the memory of cuda:0\n"), "{direct}");
+    if !std::path::Path::new("/proc/driver/nvidia-fs").exists() {
+        let automatic = plan(Nvcomp::Off, DirectIo::Auto);
+        assert_eq!(automatic.fetch, Fetch::Pulled);
+        assert_eq!(automatic.notes, ["not read by cuFile: the kernel module `nvidia-fs` is not loaded"]);
+    }
+    // What nvCOMP does not decode, the host does; and a file that cuFile does not take is an error that says why.
+    let options = ReadOptions { nvcomp: Nvcomp::TrustedAlways, ..by(device, &ReadOptions::default()) };
+    let (raster, report) = dataset.read_with_report(&options, &context).unwrap();
+    assert_eq!(report.host_blocks, direct.figures().blocks as u64);
+    assert_eq!(raster, dataset.read(&by(Device::Cpu, &ReadOptions::default()), &context).unwrap());
+    let standin = strile_emulate::StandIn::load().unwrap();
+    standin.set("fail=cuFileHandleRegister:1:5027");
+    let options = ReadOptions { direct_io: DirectIo::On, ..by(device, &ReadOptions::default()) };
+    let error = dataset.read(&options, &context).unwrap_err().to_string();
+    assert!(
+        error.contains("5027 (the file could not be registered): the kernel module `nvidia-fs` is not"),
+        "{error}"
+    );
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use clap::CommandFactory as _;
+use strile::{DirectIo, Nvcomp};
 
 #[test]
 fn the_definition_is_consistent() {
@@ -70,4 +71,24 @@ fn windows_boxes_and_devices_are_checked() {
     assert!(parse_bbox("5,0,1,1").unwrap_err().contains("west"));
     assert_eq!(parse_device("cuda:2"), Ok(Device::Cuda(2)));
     assert!(parse_device("gpu").is_err());
+}
+
+#[test]
+fn what_a_gpu_may_use_is_said_in_words() {
+    let gpu = |words: &str| {
+        let parsed = Arguments::try_parse_from(words.split(' ').map(OsString::from));
+        parsed.map(|arguments| match arguments.command {
+            Command::Dump(dump) => (dump.gpu.direct_io, dump.gpu.nvcomp),
+            _ => panic!("not dump"),
+        })
+    };
+    assert_eq!(gpu("strile dump a.tif").unwrap(), (DirectIo::Off, Nvcomp::Off));
+    assert_eq!(
+        gpu("strile dump --direct-io auto --nvcomp trusted a.tif").unwrap(),
+        (DirectIo::Auto, Nvcomp::Trusted)
+    );
+    assert_eq!(gpu("strile dump --nvcomp trusted-always a.tif").unwrap().1, Nvcomp::TrustedAlways);
+    let refused = gpu("strile dump --nvcomp on a.tif").unwrap_err().to_string();
+    assert!(refused.contains("on corrupt input is undefined"), "{refused}");
+    assert!(gpu("strile dump --direct-io a.tif").is_err());
 }

@@ -2,7 +2,7 @@
 
 use super::{Bbox, Nodata};
 use strile::tiff::gdal::NoData;
-use strile::{Compression, Device, Resampling, Window};
+use strile::{Compression, Device, DirectIo, Nvcomp, Resampling, Window};
 
 fn numbers<T: std::str::FromStr, const N: usize>(text: &str, form: &str) -> Result<[T; N], String> {
     let parsed: Option<Vec<T>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
@@ -71,4 +71,27 @@ pub(super) fn parse_tolerance(text: &str) -> Result<f64, String> {
 
 pub(super) fn parse_size(text: &str) -> Result<u64, String> {
     strile::bytes::parse(text).ok_or_else(|| "a number of bytes expected, as 2GiB or 500MB".into())
+}
+
+pub(super) fn parse_direct_io(text: &str) -> Result<DirectIo, String> {
+    match text {
+        "off" => Ok(DirectIo::Off),
+        "auto" => Ok(DirectIo::Auto),
+        "on" => Ok(DirectIo::On),
+        _ => Err("`auto`, `on` or `off` expected".to_owned()),
+    }
+}
+
+/// A use of nvCOMP; the words say that the file is trusted, because its use on others is refused.
+pub(super) fn parse_nvcomp(text: &str) -> Result<Nvcomp, String> {
+    match text {
+        "off" => Ok(Nvcomp::Off),
+        "trusted" => Ok(Nvcomp::Trusted),
+        "trusted-always" => Ok(Nvcomp::TrustedAlways),
+        _ => Err(
+            "what nvCOMP does on corrupt input is undefined, so it decodes only files you say you trust: \
+                  `trusted`, `trusted-always` or `off`"
+                .to_owned(),
+        ),
+    }
 }

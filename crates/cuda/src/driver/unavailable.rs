@@ -53,6 +53,9 @@ pub enum Unavailable {
         /// Why not.
         reason: String,
     },
+    /// Blocks were to be decoded by nvCOMP, which cannot.
+    #[error(transparent)]
+    NoNvcomp(#[from] crate::nvcomp::NvcompError),
     /// CUDA does not survive a fork.
     #[error("{FORKED}")]
     Forked,

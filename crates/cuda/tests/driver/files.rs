@@ -34,6 +34,9 @@ fn a_file_is_read_into_device_memory() {
     assert_eq!(file.read(3000, &buffer, 0, 4500), Ok(4500));
     buffer.read(&stream, 0, &mut got).unwrap();
     assert_eq!(got[..4500], bytes[3000..7500]);
+    standin.set("fail=cuFileHandleRegister:1:5027");
+    let refused = library.register(File::open(std::env::current_exe().unwrap()).unwrap());
+    assert_eq!(refused.err(), Some(CuFileError::Refused { code: 5027, module: false }));
     drop((file, buffer, stream, device));
     assert_eq!(misuses(&standin.calls()), [""; 0]);
 }

@@ -237,6 +237,7 @@ impl Opened {
             device: call.options.device,
             device_memory: call.options.device_memory,
             direct_io: call.options.direct_io,
+            nvcomp: call.options.nvcomp,
             ..ReadOptions::default()
         };
         let raster = dataset.read(&options, &call.context)?;

@@ -3,7 +3,7 @@
 use crate::sources::{open, open_bucket, read, refusal};
 use std::path::PathBuf;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{Context, Dataset, FaultKind, OnFault, ReadOptions, Window};
+use strile::{Context, Dataset, DirectIo, FaultKind, Nvcomp, OnFault, ReadOptions, Window};
 use testkit::{
     Built, Codec, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels, Tag, TiffBuilder, Value, nodata_tag,
 };
@@ -23,7 +23,8 @@ const FILL: ReadOptions = ReadOptions {
     unpack: false,
     device: strile::Device::Auto,
     device_memory: None,
-    direct_io: false,
+    direct_io: DirectIo::Off,
+    nvcomp: Nvcomp::Off,
 };
 
 fn noise() -> Pixels {

@@ -1,0 +1,20 @@
+//! What a GPU may take and use.
+
+use super::values::{parse_direct_io, parse_nvcomp, parse_size};
+use clap::Args;
+use strile::{DirectIo, Nvcomp};
+
+/// What may be taken of a GPU.
+#[derive(Debug, Args)]
+pub struct GpuArgs {
+    /// Limit on the memory of the GPU, as 8GiB; 90 % of what is free by default
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub device_memory: Option<u64>,
+    /// Whether the GPU reads local files by cuFile, past the host's memory: `off`, `auto` (where the kernel module
+    /// nvidia-fs is loaded and takes the file) or `on` (or fail)
+    #[arg(long, value_name = "WHEN", value_parser = parse_direct_io, default_value = "off")]
+    pub direct_io: DirectIo,
+    /// Whether nvCOMP decodes for the GPU: `off`, `trusted` (files you trust, where it is faster) or `trusted-always`
+    #[arg(long, value_name = "HOW", value_parser = parse_nvcomp, default_value = "off")]
+    pub nvcomp: Nvcomp,
+}

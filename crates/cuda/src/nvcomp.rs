@@ -1,0 +1,118 @@
+//! NVIDIA's nvCOMP for Deflate and ZSTD, where its library is installed and files are trusted.
+//!
+//! By its own header "a corrupt buffer … will result in undefined behavior" of the decompressors, memory outside their
+//! buffers included; so it decodes nothing unless the caller says that the file is trusted, and even then only what
+//! measures faster than the kernels of our own. What it decodes is held to the same rule as they are (decision 009):
+//! header, exact length and checksum are checked by kernels before and after it, and a block that is not plainly right
+//! is the host's.
+//!
+//! `library` opens it and calls it, `choice` knows which of the two was faster, `queue` makes a batch one call.
+
+mod choice;
+mod library;
+mod queue;
+
+pub use library::{Library, NvcompError};
+pub(crate) use queue::Batched;
+
+use crate::batch::{Item, aligned};
+use crate::codec::Kernel;
+use crate::device::Device;
+use crate::run::Stop;
+use std::sync::Arc;
+use strile_engine::{BlockLayout, EngineError};
+use strile_tiff::Compression;
+
+/// Whether nvCOMP decodes. Anything but `Off` says that the files read are trusted: a corrupt or hostile one may then
+/// make it read and write memory that is not its own, on the device.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Nvcomp {
+    /// Never: kernels of our own, which take any bytes.
+    #[default]
+    Off,
+    /// Trusted files, where it measured faster than kernels of our own.
+    Trusted,
+    /// Trusted files, all of their Deflate and ZSTD.
+    TrustedAlways,
+}
+
+/// What nvCOMP decodes for us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Codec {
+    /// Raw Deflate; we take off what zlib puts around it.
+    Deflate,
+    /// One frame of ZSTD.
+    Zstd,
+}
+
+impl Codec {
+    /// The codec of a compression, where it is one of these.
+    pub fn of(compression: Compression) -> Option<Self> {
+        match compression {
+            Compression::Deflate => Some(Self::Deflate),
+            Compression::Zstd => Some(Self::Zstd),
+            _ => None,
+        }
+    }
+
+    /// The codec that a kernel of ours stands for, where nvCOMP does its work.
+    pub(crate) fn by(kernel: &Kernel) -> Option<Self> {
+        [Self::Deflate, Self::Zstd].into_iter().find(|codec| codec.kernel().module == kernel.module)
+    }
+}
+
+/// nvCOMP for the jobs of an engine.
+#[derive(Debug, Clone)]
+pub(crate) struct Optional {
+    library: Arc<Library>,
+    always: bool,
+}
+
+impl Optional {
+    /// Opens the library where it is wanted; not to find it is an error, because it was asked for.
+    pub(crate) fn open(wanted: Nvcomp) -> Result<Option<Self>, NvcompError> {
+        let always = match wanted {
+            Nvcomp::Off => return Ok(None),
+            Nvcomp::Trusted => false,
+            Nvcomp::TrustedAlways => true,
+        };
+        Ok(Some(Self { library: Arc::new(Library::open()?), always }))
+    }
+
+    /// The kernel that stands for it, where it decodes blocks of a layout, and why it does; else why not.
+    pub(crate) fn takes(&self, layout: &BlockLayout) -> Result<(&'static Kernel, String), String> {
+        let codec = Codec::of(layout.compression).filter(|_| !layout.reverse_bits);
+        let codec = codec.ok_or_else(|| format!("nvCOMP is not used for {}", layout.compression.name()))?;
+        let by = format!("nvCOMP {}", self.library.version());
+        let measured = choice::measured(codec, layout);
+        match (self.always, measured.faster()) {
+            (true, _) => Ok((codec.kernel(), format!("{by}, asked for; the file is trusted"))),
+            (false, true) => Ok((codec.kernel(), format!("{by}, {measured}; the file is trusted"))),
+            (false, false) => Err(format!("not by {by}: {measured}")),
+        }
+    }
+
+    /// Bytes that a batch needs besides its arenas: lists and temporary memory, of each codec it has.
+    pub(crate) fn room(&self, device: &Device, items: &[Item]) -> Result<u64, Stop> {
+        let mut room = 0u64;
+        for codec in [Codec::Deflate, Codec::Zstd] {
+            let of_codec = items.iter().filter(|item| item.kernel.and_then(Codec::by) == Some(codec));
+            let shape = queue::Shape::of(of_codec.map(|item| item.dst_len));
+            if shape.count > 0 {
+                let temporary = self.temporary(device, codec, shape)?;
+                room = room.saturating_add(queue::lists_len(shape.count)).saturating_add(aligned(temporary));
+            }
+        }
+        Ok(room)
+    }
+
+    fn temporary(&self, device: &Device, codec: Codec, shape: queue::Shape) -> Result<u64, Stop> {
+        let _bound = device.bind()?;
+        self.library.temporary(codec, shape).map_err(|error| failed(device, &error))
+    }
+}
+
+fn failed(device: &Device, error: &NvcompError) -> Stop {
+    let device = format!("cuda:{}", device.facts().index);
+    Stop::Engine(EngineError::Device { device, problem: error.to_string() })
+}
