@@ -45,6 +45,13 @@ DEVICE void bar_sync(u32 id, u32 threads) { asm volatile("bar.sync %0, %1;" ::"r
 // Counts the calling threads at that barrier and goes on at once: those who bar_sync wait for them.
 DEVICE void bar_arrive(u32 id, u32 threads) { asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
 
+// The sum of the products of the bytes of two words, and `more`.
+DEVICE u32 dot_bytes(u32 a, u32 b, u32 more) {
+  u32 sum;
+  asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(more));
+  return sum;
+}
+
 // The only way to touch memory that another thread touches at the same time with no atomic and no barrier between. The
 // access is one whole word, neither cached nor moved away by the compiler; it orders nothing else.
 template <class T>
@@ -70,6 +77,10 @@ DEVICE u32 shared_load(SharedAddress at) {
   return v;
 }
 
+DEVICE void shared_store(SharedAddress at, u32 v) {
+  asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(v) : "memory");
+}
+
 // Stores the low 16 bits.
 DEVICE void shared_store16(SharedAddress at, u32 v) {
   asm volatile("{ .reg .u16 low, high; mov.b32 {low, high}, %1; st.shared.u16 [%0], low; }" ::"r"(at), "r"(v) : "memory");
@@ -85,13 +96,27 @@ DEVICE void shared_advance(u32& low, u32& high, u32& ahead, SharedAddress& next,
       : "memory");
 }
 
+// Adds `v` where `flag` is not 0, or where it is, by a predicated instruction instead of arithmetic.
+DEVICE void add_where(u32& sum, u32 v, u32 flag) {
+  asm("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p add.u32 %0, %0, %1; }" : "+r"(sum) : "r"(v), "r"(flag));
+}
+DEVICE void add_unless(u32& sum, u32 v, u32 flag) {
+  asm("{ .reg .pred p; setp.eq.u32 p, %2, 0; @p add.u32 %0, %0, %1; }" : "+r"(sum) : "r"(v), "r"(flag));
+}
+
 #else
 #include "emulate.h"
+
+DEVICE u32 dot_bytes(u32 a, u32 b, u32 more) {
+  for (u32 shift = 0; shift < 32; shift += 8) more += (a >> shift & 0xFF) * (b >> shift & 0xFF);
+  return more;
+}
 
 typedef u64 SharedAddress;
 
 DEVICE SharedAddress shared_address(const void* p) { return (SharedAddress)p; }
 DEVICE u32 shared_load(SharedAddress at) { return *(const u32*)at; }
+DEVICE void shared_store(SharedAddress at, u32 v) { *(u32*)at = v; }
 DEVICE void shared_store16(SharedAddress at, u32 v) { *(u16*)at = (u16)v; }
 DEVICE void shared_advance(u32& low, u32& high, u32& ahead, SharedAddress& next, u32 moves) {
   if (moves == 0) return;
@@ -99,6 +124,11 @@ DEVICE void shared_advance(u32& low, u32& high, u32& ahead, SharedAddress& next,
   high = ahead;
   ahead = shared_load(next);
   next += 4;
+}
+DEVICE void add_where(u32& sum, u32 v, u32 flag) { sum += flag != 0 ? v : 0; }
+template <class T>
+DEVICE void add_unless(T& sum, u32 v, u32 flag) {
+  if (flag == 0) sum += v;
 }
 #endif
 

@@ -1,11 +1,12 @@
 // ZSTD (RFC 8878) on the device: the words of the format, and what its passes leave for each other in the scratch of a
 // block of the image. "Tile" here is a block of the image, to tell it from ZSTD's own blocks.
 //
-// Scratch of a tile: ZstdTile, an array of ZstdBlock, then the room for decoded literals and sequences. A sequence takes
-// 8 bytes and makes at least 3 bytes of output, a literal takes 1 and makes 1: 8/3 of the output is room for both.
+// Scratch of a tile: ZstdTile, an array of ZstdBlock, then the room for decoded literals, a byte each, and sequences, 8
+// bytes each.
 #pragma once
 #include "abi.h"
 
+static const u32 ZSTD_WARP = 0xFFFFFFFFu;  // all lanes
 static const u32 ZSTD_MAGIC = 0xFD2FB528u;
 static const u32 ZSTD_BLOCK_MOST = 128 << 10;
 static const u32 ZSTD_PADDING = 8;  // behind literals in scratch, so that they can be copied by words
@@ -57,15 +58,19 @@ struct ZstdBlock {
 
 static_assert(sizeof(ZstdTile) == 64 && sizeof(ZstdBlock) == 96, "twins of src/codec/zstd.rs");
 
-// libzstd splits its blocks to pieces of no less than 300 sequences, so of 900 bytes.
-DEVICE u32 zstd_most_blocks(u32 dst_len) { return dst_len / 768 + 16; }
+// Tiles of more blocks are left to the host: blocks have 128 KiB, where an encoder splits them some, and 1 KiB at least
+// where the window is so small.
+DEVICE u32 zstd_most_blocks(u32 dst_len) { return dst_len / 2048 + 32; }
 
 // Where the room for literals and sequences starts, and where it ends, with 16 bytes a block for alignment and padding.
+// No sequence makes less than 3 bytes, but encoders of images make more than 5 a sequence, of 10 bits: so there is room
+// for one in 4 bytes of output and in 4 bits of input, and tiles that need more are left to the host.
 DEVICE u64 zstd_room(u32 dst_len) {
   return sizeof(ZstdTile) + (u64)zstd_most_blocks(dst_len) * sizeof(ZstdBlock);
 }
-DEVICE u64 zstd_room_end(u32 dst_len) {
-  return zstd_room(dst_len) + (u64)zstd_most_blocks(dst_len) * 16 + ((u64)dst_len * 8 + 2) / 3;
+DEVICE u64 zstd_room_end(u32 src_len, u32 dst_len) {
+  const u64 by_output = ((u64)dst_len * 9 + 3) / 4, by_input = (u64)dst_len + (u64)src_len * 16;
+  return zstd_room(dst_len) + (u64)zstd_most_blocks(dst_len) * 16 + (by_output < by_input ? by_output : by_input);
 }
 
 // A sequence: literals (17 bits), length of the match less 3 (17 bits), offset (30 bits).

@@ -1,26 +1,24 @@
 // FSE tables (RFC 8878, 4.1): counts from their description, by one lane, and the decoding table from counts, by a warp.
 //
-// An entry holds the base of the next state (9 bits), the bits to add to it (4), the extra bits of the symbol (5) and the
-// symbol (6). Which symbol a cell has follows from the order of cells alone, so every lane finds its own; which of a
+// An entry holds the bits of the next state (5 bits), its base in words (13), the symbol (7) and on top all its bits, those
+// of the next state and the extra bits of the symbol: the sum of three entries has the bits of a sequence. Which symbol a cell has follows from the order of cells alone, so every lane finds its own; which of a
 // symbol's cells it is, from counting equal symbols in 32 cells at once.
 #pragma once
-#include "zstd_bits.cuh"
+#include "zstd_format.cuh"
 
-static const u32 ZSTD_WARP = 0xFFFFFFFFu;
 static const u32 ZSTD_SYMBOLS = 64;  // room for the 53 that matches have
 
-// What a warp builds tables with and in, in shared memory. Sequences have three tables in `cells`, Huffman one of 2048
-// entries of 16 bits in the first 1024 words and that of its weights behind it.
-struct ZstdTables {
-  u32 cells[512 + 256 + 512];
+// What a warp builds tables with, in shared memory: forgotten when they are built.
+struct ZstdBuild {
   i16 counts[ZSTD_SYMBOLS];
   u16 before[ZSTD_SYMBOLS];  // cells of smaller symbols
   u16 next[ZSTD_SYMBOLS];
   u8 weights[256];
+  u32 text[36];  // a description, as far as it can go
 };
 
 DEVICE u32 zstd_table_at(u32 table) { return table == ZSTD_LENGTHS ? 0 : table == ZSTD_OFFSETS ? 512 : 768; }
-static const u32 ZSTD_WEIGHTS_AT = 1024;
+static const u32 ZSTD_CELLS = 512 + 256 + 512;  // all three tables
 
 CONSTANT u8 zstd_most_symbol[4] = {35, 31, 52, 15};
 CONSTANT u8 zstd_most_log[4] = {9, 8, 9, 6};
@@ -28,16 +26,14 @@ CONSTANT u8 zstd_most_log[4] = {9, 8, 9, 6};
 CONSTANT u8 zstd_length_bits[36] = {
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13,
     14, 15, 16};
-CONSTANT u32 zstd_length_base[36] = {
-    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 28, 32, 40, 48, 64, 128,
-    256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536};
+CONSTANT u8 zstd_length_base[25] = {
+    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 28, 32, 40, 48};
 CONSTANT u8 zstd_match_bits[53] = {
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1,
     1, 1, 2, 2, 3, 3, 4, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
-CONSTANT u32 zstd_match_base[53] = {
-    3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29,
-    30, 31, 32, 33, 34, 35, 37, 39, 41, 43, 47, 51, 59, 67, 83, 99, 131, 259, 515, 1027, 2051, 4099, 8195,
-    16387, 32771, 65539};
+CONSTANT u8 zstd_match_base[43] = {
+    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27,
+    28, 29, 30, 31, 32, 34, 36, 38, 40, 44, 48, 56, 64, 80, 96};
 
 // The predefined distributions (RFC 8878, 3.1.1.3.2.2), and their logs: 6, 5, 6.
 CONSTANT i8 zstd_predefined[3][53] = {
@@ -48,24 +44,52 @@ CONSTANT i8 zstd_predefined[3][53] = {
      1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1},
 };
 
+// The bits of a stream that is read from its end, without the end mark; negative where it has none.
+DEVICE i32 zstd_bit_length(const u8* src, u32 len) {
+  const u32 mark = len != 0 ? src[len - 1] : 0;
+  return mark != 0 ? (i32)((len - 1) * 8 + zstd_log2(mark)) : -1;
+}
+
+DEVICE u32 zstd_low_bits(u32 value, u32 count) { return value & ((1u << count) - 1); }
+
 struct ZstdCounts {
   u32 used;  // bytes of the description; 0 for a fault
   u32 log;
 };
 
-// 32 bits of the description from a bit on; bits after it are 0, as in libzstd. Reads the two words that they lie in.
-DEVICE u32 zstd_forward(const u8* src, u32 len, u32 bit) {
+// No description of counts is longer: 53 of 10 bits, and 2 bits for those that follow a 0.
+static const u32 ZSTD_TEXT = 128;
+
+// Brings a description into shared memory. All lanes call it; it starts and ends with a __syncwarp.
+DEVICE void zstd_take_text(ZstdBuild& b, const u8* src, u32 len, u32 lane) {
+  __syncwarp();
+  const u32 lead = (u32)(u64)src & 3;
+  const u32* words = (const u32*)(src - lead) + lane;
+  b.text[lane] = 4 * lane < len ? __funnelshift_r(words[0], words[1], 8 * lead) : 0;
+  if (lane < 4) b.text[32 + lane] = 0;
+  __syncwarp();
+}
+
+DEVICE u32 zstd_text_at(const u32* text, u32 bit) {
+  const u32* words = text + (bit >> 5);
+  return __funnelshift_r(words[0], words[1], bit);
+}
+
+// 32 bits from a bit on; those after the description are 0, as in libzstd.
+DEVICE u32 zstd_forward(const u32* text, u32 len, u32 bit) {
   const i32 left = (i32)(8 * len - bit);
   if (left <= 0) return 0;
-  const u32 lead = (u32)(u64)src & 3, from = 8 * lead + bit;
-  const u32* words = (const u32*)(src - lead) + (from >> 5);
-  const u32 value = __funnelshift_r(words[0], words[1], from & 31);
+  const u32 value = zstd_text_at(text, bit);
   return left < 32 ? value & ((1u << left) - 1) : value;
 }
 
-// Reads counts as one lane. Symbols that it does not name have 0. -1 is "less than one".
-DEVICE ZstdCounts zstd_read_counts(const u8* src, u32 len, u32 table, i16* counts) {
+// Reads counts as one lane, of a description of `len` bytes or more than it can have. Symbols that it does not name have
+// 0. -1 is "less than one".
+DEVICE ZstdCounts zstd_read_counts(ZstdBuild& b, u32 len, u32 table) {
   const ZstdCounts fault = {0, 0};
+  const u32* src = b.text;
+  i16* counts = b.counts;
+  len = min(len, ZSTD_TEXT);
   const u32 most = zstd_most_symbol[table];
   for (u32 s = 0; s < ZSTD_SYMBOLS; ++s) counts[s] = 0;
   const u32 log = (zstd_forward(src, len, 0) & 15) + 5;
@@ -110,16 +134,17 @@ DEVICE u32 zstd_extra_bits(u32 table, u32 symbol) {
 }
 
 DEVICE u32 zstd_entry(u32 base, u32 bits, u32 table, u32 symbol) {
-  return base | bits << 9 | zstd_extra_bits(table, symbol) << 13 | symbol << 18;
+  return bits | base << 7 | symbol << 18 | (bits + zstd_extra_bits(table, symbol)) << 25;
 }
-DEVICE u32 zstd_entry_base(u32 entry) { return entry & 511; }
-DEVICE u32 zstd_entry_bits(u32 entry) { return entry >> 9 & 15; }
-DEVICE u32 zstd_entry_extra(u32 entry) { return entry >> 13 & 31; }
-DEVICE u32 zstd_entry_symbol(u32 entry) { return entry >> 18; }
+DEVICE u32 zstd_entry_bits(u32 entry) { return entry & 31; }
+DEVICE u32 zstd_entry_base(u32 entry) { return entry >> 7 & 511; }
+DEVICE u32 zstd_entry_offset(u32 entry) { return entry >> 5 & 0x7FC; }  // the base, in bytes
+DEVICE u32 zstd_entry_symbol(u32 entry) { return entry >> 18 & 127; }
+DEVICE u32 zstd_entry_both(u32 entry) { return entry >> 25; }
 
 // Fills the table of 2^log cells, 5 <= log <= 9, from `t.counts`, whose sum with each -1 as 1 is 2^log. All lanes call it
 // after a __syncwarp; it ends with one.
-DEVICE void zstd_build(ZstdTables& t, u32* cells, u32 log, u32 table, u32 lane) {
+DEVICE void zstd_build(ZstdBuild& t, u32* cells, u32 log, u32 table, u32 lane) {
   const u32 size = 1u << log, below = (1u << lane) - 1;
   u32 total = 0, low = 0;
   for (u32 s = lane; s < ZSTD_SYMBOLS; s += 32) {

@@ -6,38 +6,40 @@
 #include "zstd_fse.cuh"
 
 static const u32 ZSTD_HUFFMAN_MOST = 11;
+static const u32 ZSTD_HUFFMAN_WORDS = 1024;  // 2^11 entries of 16 bits
 
 struct ZstdTree {
   u32 used;  // bytes of the description; 0 for a fault
   u32 log;
 };
 
-// Weights coded by FSE with two states in turn, as one lane; their number, 0 for a fault. The end of the bits ends it:
-// the state that could not be updated gave its symbol, the other one gives the last.
-DEVICE u32 zstd_read_weights(const u8* src, u32 len, const u32* cells, u32 log, u8* weights) {
-  ZstdBits bits;
-  if (!zstd_open(bits, src, len)) return 0;
-  zstd_refill(bits);
-  u32 state = zstd_read(bits, log), other = zstd_read(bits, log);
-  if (bits.left < 0) return 0;
+// Weights coded by FSE with two states in turn, as one lane, from the `stop - start` bytes of the text; their number, 0
+// for a fault. The end of the bits ends it: the state that could not be updated gave its symbol, the other one gives the
+// last.
+DEVICE u32 zstd_read_weights(ZstdBuild& b, const u32* cells, u32 start, u32 stop, u32 log) {
+  const i32 length = zstd_bit_length((const u8*)b.text + start, stop - start);
+  if (length < (i32)(2 * log)) return 0;
+  u32 bit = 8 * start + (u32)length - log;
+  u32 state = zstd_low_bits(zstd_text_at(b.text, bit), log);
+  bit -= log;
+  u32 other = zstd_low_bits(zstd_text_at(b.text, bit), log);
   for (u32 n = 0; n < 254;) {
-    zstd_refill(bits);
-    const u32 entry = cells[state];
-    weights[n++] = (u8)zstd_entry_symbol(entry);
-    state = zstd_entry_base(entry) + zstd_read(bits, zstd_entry_bits(entry));
-    if (bits.left < 0) {
-      weights[n++] = (u8)zstd_entry_symbol(cells[other]);
+    const u32 entry = cells[state], bits = zstd_entry_bits(entry);
+    b.weights[n++] = (u8)zstd_entry_symbol(entry);
+    if (bit < 8 * start + bits) {
+      b.weights[n++] = (u8)zstd_entry_symbol(cells[other]);
       return n;
     }
-    const u32 swap = state;
+    bit -= bits;
     state = other;
-    other = swap;
+    other = zstd_entry_base(entry) + zstd_low_bits(zstd_text_at(b.text, bit), bits);
   }
   return 0;
 }
 
-// Reads the description at `src` and fills the table of `t`. All lanes call it and get the same answer.
-DEVICE ZstdTree zstd_tree(ZstdTables& t, const u8* src, u32 len, u32 lane) {
+// Reads the description at `src` and fills the table: ZSTD_HUFFMAN_WORDS, and as many cells as the
+// weights need behind them. All lanes call it and get the same answer.
+DEVICE ZstdTree zstd_tree(ZstdBuild& t, u32* table, const u8* src, u32 len, u32 lane) {
   const ZstdTree fault = {0, 0};
   const u32 below = (1u << lane) - 1;
   const u32 head = src[0];
@@ -54,17 +56,16 @@ DEVICE ZstdTree zstd_tree(ZstdTables& t, const u8* src, u32 len, u32 lane) {
     used = 1 + head;
     if (used > len) return fault;
     ZstdCounts counts = {0, 0};
-    if (lane == 0) counts = zstd_read_counts(src + 1, head, ZSTD_WEIGHTS, t.counts);
+    zstd_take_text(t, src + 1, head, lane);
+    if (lane == 0) counts = zstd_read_counts(t, head, ZSTD_WEIGHTS);
     __syncwarp();
     counts.used = __shfl_sync(ZSTD_WARP, counts.used, 0);
     counts.log = __shfl_sync(ZSTD_WARP, counts.log, 0);
     if (counts.used == 0) return fault;
-    u32* cells = t.cells + ZSTD_WEIGHTS_AT;
+    u32* cells = table + ZSTD_HUFFMAN_WORDS;
     zstd_build(t, cells, counts.log, ZSTD_WEIGHTS, lane);
     number = 0;
-    if (lane == 0) {
-      number = zstd_read_weights(src + 1 + counts.used, head - counts.used, cells, counts.log, t.weights);
-    }
+    if (lane == 0) number = zstd_read_weights(t, cells, counts.used, head, counts.log);
     number = __shfl_sync(ZSTD_WARP, number, 0);
     if (number == 0) return fault;
   }
@@ -98,7 +99,7 @@ DEVICE ZstdTree zstd_tree(ZstdTables& t, const u8* src, u32 len, u32 lane) {
   }
   if (lane < 16) t.next[lane] = (u16)(sum - own);
   __syncwarp();
-  u16* entries = (u16*)t.cells;
+  u16* entries = (u16*)table;
   for (u32 i = lane; i < 256; i += 32) {
     const u32 weight = i <= number ? t.weights[i] : 0;
     const u32 equal = __match_any_sync(ZSTD_WARP, weight);

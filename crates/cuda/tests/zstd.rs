@@ -17,8 +17,9 @@ use zstd::zstd_safe::CParameter;
 const ZSTD: Decoder = Decoder {
     module: "zstd",
     passes: &["zstd_scan", "zstd_entropy", "zstd_execute"],
-    scratch: |_, dst_len| {
-        64 + (u64::from(dst_len) / 768 + 16) * (96 + 16) + (u64::from(dst_len) * 8).div_ceil(3) + 16
+    scratch: |src_len, dst_len| {
+        let (src, dst) = (u64::from(src_len), u64::from(dst_len));
+        64 + (dst / 2048 + 32) * (96 + 16) + (dst * 9).div_ceil(4).min(dst + src * 16) + 16
     },
 };
 
@@ -116,6 +117,67 @@ fn codes_that_never_fall_into_step() {
     }
     for seed in Emulator::seeds() {
         equal(&streams, seed);
+    }
+}
+
+/// Noise, copies from far back and short periods, each of any length: literals and matches longer than what is held of
+/// them at once, and matches that repeat themselves at every distance.
+#[test]
+fn long_literals_and_matches() {
+    let mut random = Random::new(8);
+    let mut streams = Vec::new();
+    for (i, level) in [1, 5, 12, 19].into_iter().enumerate() {
+        let mut data: Vec<u8> = Vec::new();
+        while data.len() < 30_000 {
+            let most = [40, 700, 7000][random.below(3)];
+            let len = 1 + random.below(most);
+            match random.below(3) {
+                0 => data.extend((0..len / 2).map(|_| random.below(256) as u8)),
+                1 if !data.is_empty() => {
+                    let from = random.below(data.len());
+                    (0..len).for_each(|k| data.push(data[from + k]));
+                }
+                _ => {
+                    let period: Vec<u8> =
+                        (0..1 + random.below(200)).map(|_| random.below(256) as u8).collect();
+                    data.extend(period.iter().cycle().take(len));
+                }
+            }
+        }
+        streams.push(stream(frame(&data, level, i), &data));
+    }
+    for seed in Emulator::seeds() {
+        equal(&streams, seed);
+    }
+}
+
+/// Sequences of no bits at all, each a match of three bytes of recent offsets in turn: a block of them after a raw one.
+fn sequences_of_no_bits(count: usize) -> (Vec<u8>, usize) {
+    let raw: Vec<u8> = (1..=16).collect();
+    let len = raw.len() + 3 * count;
+    let mut src = vec![0x28, 0xB5, 0x2F, 0xFD, 0x60];
+    src.extend(((len - 256) as u16).to_le_bytes());
+    let mut block = |kind: u32, last: u32, content: &[u8]| {
+        let head = last | kind << 1 | (content.len() as u32) << 3;
+        src.extend(&head.to_le_bytes()[..3]);
+        src.extend(content);
+    };
+    block(0, 0, &raw);
+    // No literals, the number of sequences, three tables of one symbol each, which is 0, and the end mark.
+    block(2, 1, &[0, 128 + (count >> 8) as u8, count as u8, 0x54, 0, 0, 0, 1]);
+    (src, len)
+}
+
+#[test]
+fn more_sequences_than_there_is_room_for_are_left_to_the_host() {
+    let (src, dst_len) = sequences_of_no_bits(90);
+    let data = decompress(&src, dst_len).unwrap();
+    let (many, many_len) = sequences_of_no_bits(20_000);
+    assert!(decompress(&many, many_len).is_ok());
+    for seed in Emulator::seeds() {
+        equal(&[stream(src.clone(), &data)], seed);
+        let found = ZSTD.decode(&[Stream { src: many.clone(), dst_len: many_len }], seed);
+        assert_ne!(found[0].0, 0);
     }
 }
 

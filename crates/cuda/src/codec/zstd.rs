@@ -7,7 +7,7 @@ pub(super) const ZSTD: Kernel = Kernel {
     passes: &[
         Pass { entry: "zstd_scan", threads: 32, grid: |count, _| count },
         Pass { entry: "zstd_entropy", threads: 64, grid: entropy_grid },
-        Pass { entry: "zstd_execute", threads: 128, grid: |count, _| count },
+        Pass { entry: "zstd_execute", threads: 32, grid: |count, _| count },
     ],
     scratch,
 };
@@ -20,9 +20,10 @@ fn entropy_grid(count: u32, multiprocessors: u32) -> u32 {
     count.saturating_mul(times.clamp(1, 8))
 }
 
-/// As `zstd_format.cuh` lays it out: a head, entries of blocks with what their alignment loses, and 8/3 of the output,
-/// because a sequence takes 8 bytes and makes 3 at least. The last bytes let words be read beyond literals.
-fn scratch(_src_len: u32, dst_len: u32) -> u64 {
-    let blocks = u64::from(dst_len) / 768 + 16;
-    64 + blocks * (96 + 16) + (u64::from(dst_len) * 8).div_ceil(3) + 16
+/// As `zstd_format.cuh` lays it out: a head, entries of blocks with what their alignment loses, and room for literals
+/// and sequences: a byte each and 8 bytes each, no more than one for 4 bytes of output and one for 4 bits of input. The
+/// last bytes let words be read beyond literals.
+fn scratch(src_len: u32, dst_len: u32) -> u64 {
+    let (src, dst) = (u64::from(src_len), u64::from(dst_len));
+    64 + (dst / 2048 + 32) * (96 + 16) + (dst * 9).div_ceil(4).min(dst + src * 16) + 16
 }
