@@ -2,68 +2,79 @@
 // samples, crops, converts to floats where the output does, and writes with any strides; or writes the fill
 // value. One pass, read once and written once.
 //
-// The grid is (tasks, parts): the warps of all parts of a task share its rows. A task whose block has a fault
-// is left alone. Bytes of the output that belong to no sample of the task are never written.
+// Every way has an entry point of its own, so that each has the registers it needs and no more; the host
+// says which one takes a task. The grid is (tasks, parts): the warps of all parts of a task share its rows. A
+// task whose block has a fault is left alone. Bytes of the output that belong to no sample of the task are
+// never written.
 #include "place_abi.h"
-#include "place_copy.cuh"
 #include "place_each.cuh"
+#include "place_fill.cuh"
 #include "place_planes.cuh"
-#include "place_sums.cuh"
+#include "place_rows.cuh"
 
 const u32 PLACE_THREADS = 128;
-const u32 STAGE_WORDS = 1024 / 8 + 1;
-// CUDA blocks that must fit a multiprocessor at once: memory is kept busy by many warps, each with few loads
-// under way.
-const u32 PLACE_BLOCKS = 7;
+const u32 PLACE_WARPS = PLACE_THREADS / 32;
 
-KERNEL_RESIDENT(place, PLACE_THREADS, PLACE_BLOCKS, PlaceArgs) {
-  SHARED(u64, stages[PLACE_THREADS / 32 * STAGE_WORDS]);
-  if (blockIdx.x >= args.count) return;
-  const PlaceTask task = args.tasks[blockIdx.x];
-  if (task.status != NO_STATUS && args.statuses[task.status] != FAULT_NONE) return;
-  const PlaceLayout layout = args.layouts[task.layout];
-  const u16* selection = args.selections + task.selection;
-  const u32 warp = threadIdx.x / 32, warps = PLACE_THREADS / 32;
-  const Share share = {blockIdx.y * warps + warp, gridDim.y * warps, threadIdx.x % 32};
-  u8* stage = (u8*)(stages + warp * STAGE_WORDS);
+// Whether this CUDA block has work; then `task` is what it works on.
+DEVICE bool place_begins(const PlaceArgs& args, PlaceTask& task) {
+  if (blockIdx.x >= args.count) return false;
+  task = args.tasks[blockIdx.x];
+  return task.status == NO_STATUS || args.statuses[task.status] == FAULT_NONE;
+}
+
+DEVICE Share place_share() {
+  return {blockIdx.y * PLACE_WARPS + threadIdx.x / 32, gridDim.y * PLACE_WARPS, threadIdx.x % 32};
+}
+
+// An entry point whose warps have QUADS times 16 bytes of shared memory each, at `stage`. BLOCKS is how many
+// CUDA blocks must fit a multiprocessor at once.
+#define PLACE_ENTRY(name, BLOCKS, QUADS, WORK)              \
+  KERNEL_RESIDENT(name, PLACE_THREADS, BLOCKS, PlaceArgs) { \
+    SHARED(Quad, stages[PLACE_WARPS * (QUADS)]);            \
+    PlaceTask task;                                         \
+    if (!place_begins(args, task)) return;                  \
+    const PlaceLayout layout = args.layouts[task.layout];   \
+    Quad* stage = stages + threadIdx.x / 32 * (QUADS);      \
+    WORK;                                                   \
+  }
+#define PLACE_ROWS(name, T, S, FLOATS, BLOCKS)        \
+  PLACE_ENTRY(name, BLOCKS, StageQuads<S>::COUNT,     \
+              (place_rows<T, S, FLOATS>(layout, task, args.selections + task.selection, args.tables, \
+                                        place_share(), stage)))
+#define PLACE_PLANES(name, N, FLOATS)    \
+  PLACE_ENTRY(name, 7, PLANE_QUADS,      \
+              (place_planes<N, FLOATS>(layout, task, args.tables, place_share(), stage)))
+
+PLACE_ROWS(place_rows_1_1, 1, 1, false, 6)
+PLACE_ROWS(place_rows_1_2, 1, 2, false, 8)
+PLACE_ROWS(place_rows_1_3, 1, 3, false, 8)
+PLACE_ROWS(place_rows_1_4, 1, 4, false, 6)
+PLACE_ROWS(place_rows_2_1, 2, 1, false, 6)
+PLACE_ROWS(place_rows_2_2, 2, 2, false, 8)
+PLACE_ROWS(place_rows_2_3, 2, 3, false, 6)
+PLACE_ROWS(place_rows_2_4, 2, 4, false, 6)
+PLACE_ROWS(place_rows_4_1, 4, 1, false, 6)
+PLACE_ROWS(place_rows_4_2, 4, 2, false, 8)
+PLACE_ROWS(place_rows_4_3, 4, 3, false, 7)
+PLACE_ROWS(place_rows_4_4, 4, 4, false, 6)
+PLACE_ROWS(place_floats_1_1, 1, 1, true, 8)
+PLACE_ROWS(place_floats_1_3, 1, 3, true, 8)
+PLACE_ROWS(place_floats_1_4, 1, 4, true, 8)
+PLACE_ROWS(place_floats_2_1, 2, 1, true, 8)
+PLACE_ROWS(place_floats_4_1, 4, 1, true, 8)
+PLACE_PLANES(place_planes_2, 2, false)
+PLACE_PLANES(place_planes_4, 4, false)
+PLACE_PLANES(place_planes_8, 8, false)
+PLACE_PLANES(place_floats_planes_4, 4, true)
+
+KERNEL(place_each, PLACE_THREADS, PlaceArgs) {
+  SHARED(Quad, stages[PLACE_WARPS * FILL_QUADS]);
+  PlaceTask task;
+  if (!place_begins(args, task)) return;
+  const PlaceLayout& layout = args.layouts[task.layout];
   if (task.flags & TASK_FILL) {
-    return fill_rows(layout, args.layouts[task.layout].fill, task, share, stage);
+    u8* stage = (u8*)(stages + threadIdx.x / 32 * FILL_QUADS);
+    return fill_rows(layout, layout.fill, task, place_share(), stage);
   }
-  if (layout.number != NUMBER_AS_IS) {
-    return place_converted(args.layouts[task.layout], args.tasks[blockIdx.x], selection, args.tables, share);
-  }
-  const bool pixels = (task.flags & TASK_INTERLEAVED) != 0;
-  const u32 unit = max(layout.swap, 1);
-  const bool in_units = ((task.dst | layout.row_stride) & (unit - 1)) == 0;
-  if (layout.path == PATH_COPY && pixels && in_units) return copy_rows(layout, task, share);
-  const bool runs = pixels || layout.column_stride == layout.size;
-  const bool whole_order = layout.swap == 0 || layout.swap == layout.size;
-  if (layout.path == PATH_PLANES && runs) {
-    switch (layout.size) {
-      case 2: return place_planes<2>(layout, task, share, stage);
-      case 4: return place_planes<4>(layout, task, share, stage);
-      case 8: return place_planes<8>(layout, task, share, stage);
-    }
-  }
-  // More samples would name another case.
-  if (layout.path <= PATH_SUMS && runs && whole_order && layout.samples <= 4) {
-    switch (layout.size * 8 + layout.samples) {
-#define STRILE_SUMS(T, S) \
-  case T * 8 + S: return place_sums<T, S>(layout, task, selection, share, stage);
-      STRILE_SUMS(1, 1)
-      STRILE_SUMS(1, 2)
-      STRILE_SUMS(1, 3)
-      STRILE_SUMS(1, 4)
-      STRILE_SUMS(2, 1)
-      STRILE_SUMS(2, 2)
-      STRILE_SUMS(2, 3)
-      STRILE_SUMS(2, 4)
-      STRILE_SUMS(4, 1)
-      STRILE_SUMS(4, 2)
-      STRILE_SUMS(4, 3)
-      STRILE_SUMS(4, 4)
-#undef STRILE_SUMS
-    }
-  }
-  place_each<false>(layout, task, selection, args.tables, share);
+  place_each(layout, task, args.selections + task.selection, args.tables, place_share());
 }

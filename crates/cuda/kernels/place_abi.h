@@ -1,8 +1,9 @@
-// What the host and `place.cu` agree on: twins of `src/place/abi.rs`.
+// What the host and `place.cu` agree on: twins of `src/place/abi.rs`. Which entry point takes a task is said
+// by `src/place/ways.rs`.
 #pragma once
 #include "abi.h"
 
-// Which of the ways through the kernel a layout takes; all but EACH need whole samples, two or more a lane.
+// Which of the ways through the kernels blocks of a layout may take; all can be taken by EACH.
 enum PlacePath : u32 {
   PATH_COPY = 0,    // stored bytes are those of memory, but for their order in units of `swap` bytes
   PATH_SUMS = 1,    // predictor 2 on samples of 1, 2 or 4 bytes, at most four interleaved
@@ -68,7 +69,7 @@ struct PlaceLayout {
   u8 across;          // pixels of a chroma unit
   u8 down;
   u8 native;          // bytes of a sample in memory before it is converted
-  u8 number;          // not 0: path is EACH, and samples are converted
+  u8 number;          // not 0: samples are converted
   u8 reserved;
   u32 constants;      // first of the conversion's six numbers in `tables`: scale, offset, nodata
 };

@@ -7,61 +7,62 @@
 #include "device.h"
 
 const u32 EVEN_BYTES = 0x00FF00FFu;
+const u32 ONES = 0x01010101u;
 
-// The sum of the four bytes of a word, modulo 256.
-DEVICE u32 byte_total(u32 word) {
-  const u32 pairs = (word & EVEN_BYTES) + (word >> 8 & EVEN_BYTES);
-  return (pairs + (pairs >> 16)) & 0xFF;
-}
+// Two bytes of `sums`, the low ones of its halves, by `half`: that one in both halves.
+DEVICE u32 in_both(u32 sums, u32 half) { return __byte_perm(sums, 0, half == 0 ? 0x4040 : 0x4242); }
 
 // The running sums of the four bytes of a word after `before`, which has a byte in each half; then `before`
 // is the last sum in both halves.
 DEVICE u32 byte_sums(u32 word, u32& before) {
-  const u32 odd = word >> 8 & EVEN_BYTES, pairs = (word & EVEN_BYTES) + odd;
+  const u32 odd = __byte_perm(word, 0, 0x4341), pairs = (word & EVEN_BYTES) + odd;
   const u32 odd_sums = pairs * 0x10001u + before;  // bytes 0 + 1 in the low half, all four in the high one
-  before = __byte_perm(odd_sums, 0, 0x4242);
+  before = in_both(odd_sums, 1);
   return __byte_perm(odd_sums - odd, odd_sums, 0x6240);
 }
 
-// Sum of the samples of T bytes in two words; what is above T bytes means nothing, but for bytes, where it is
-// 0.
+// Sum of the samples of T bytes in four words; what is above T bytes means nothing, but for bytes, where it
+// is the sum's and less than 2^12.
 template <u32 T>
-DEVICE u32 lane_total(u32 low, u32 high) {
-  if (T == 1) {
-    const u32 even = (low & EVEN_BYTES) + (high & EVEN_BYTES);
-    const u32 pairs = even + (low >> 8 & EVEN_BYTES) + (high >> 8 & EVEN_BYTES);
-    return (pairs + (pairs >> 16)) & 0xFF;
+DEVICE u32 lane_total(const u32 (&words)[4]) {
+  u32 total = 0;
+#pragma unroll
+  for (int k = 0; k < 4; k++) {
+    if (T == 1) total = dot_bytes(words[k], ONES, total);
+    if (T == 2) total += words[k] + (words[k] >> 16);
+    if (T == 4) total += words[k];
   }
-  if (T == 2) return low + (low >> 16) + high + (high >> 16);
-  return low + high;
+  return total;
 }
 
-// Running sums of the samples of T bytes in two words, after `before`.
+// Running sums of the samples of T bytes in four words, after `before`, of bytes one in each half.
 template <u32 T>
-DEVICE void lane_sums(u32& low, u32& high, u32 before) {
-  if (T == 1) {
-    before = (before & 0xFF) * 0x10001u;
-    low = byte_sums(low, before);
-    high = byte_sums(high, before);
-  } else if (T == 2) {
-    const u32 a = before + low, b = a + (low >> 16), c = b + high, d = c + (high >> 16);
-    low = __byte_perm(a, b, 0x5410);
-    high = __byte_perm(c, d, 0x5410);
-  } else {
-    low += before;
-    high += low;
+DEVICE void lane_sums(u32 (&words)[4], u32 before) {
+#pragma unroll
+  for (int k = 0; k < 4; k++) {
+    if (T == 1) {
+      words[k] = byte_sums(words[k], before);
+    } else if (T == 2) {
+      const u32 first = before + words[k];
+      before = first + (words[k] >> 16);
+      words[k] = __byte_perm(first, before, 0x5410);
+    } else {
+      before += words[k];
+      words[k] = before;
+    }
   }
 }
 
-// Inclusive sums over the lanes of a warp, of N numbers at once.
+// Inclusive sums over the lanes of a warp, or of each of its segments of `lanes`, of N numbers at once.
 template <class Number, int N>
-DEVICE void warp_sums(Number (&numbers)[N], u32 lane) {
+DEVICE void warp_sums(Number (&numbers)[N], u32 lane, u32 lanes = 32) {
+  const u32 within = lane & (lanes - 1);
 #pragma unroll
   for (u32 step = 1; step < 32; step *= 2) {
 #pragma unroll
     for (int k = 0; k < N; k++) {
-      const Number before = __shfl_up_sync(0xFFFFFFFFu, numbers[k], step);
-      if (lane >= step) numbers[k] += before;
+      const Number before = __shfl_up_sync(0xFFFFFFFFu, numbers[k], step, (int)lanes);
+      if (within >= step) numbers[k] += before;
     }
   }
 }

@@ -31,6 +31,7 @@ DEVICE u64 number_of(const PackedRow& row, u64 at, u32 bytes) {
     }
   }
   u64 number = 0;
+#pragma unroll 1
   for (u32 i = 0; i < bytes; i++) number |= (u64)byte_of(row, at + i) << 8 * i;
   return number;
 }
@@ -58,6 +59,7 @@ DEVICE u64 bits_of(const PackedRow& row, u64 at, u32 bits) {
   if (bits <= there) return first >> (there - bits);
   u64 number = first;
   u32 left = bits - there;
+#pragma unroll 1
   for (; left >= 8; left -= 8) number = number << 8 | byte_of(row, ++byte);
   return left == 0 ? number : number << left | byte_of(row, ++byte) >> (8 - left);
 }
@@ -93,6 +95,7 @@ DEVICE u64 stored_number(const PackedRow& row, const PlaceLayout& layout, const 
   if (layout.load == LOAD_CHROMA) return chroma_of(row, layout, tables, x, sample);
   const u64 plane = layout.row_len / bytes;
   u64 number = 0;
+#pragma unroll 1
   for (u32 p = 0; p < bytes; p++) number = number << 8 | byte_of(row, p * plane + index);
   return number;
 }
@@ -100,6 +103,7 @@ DEVICE u64 stored_number(const PackedRow& row, const PlaceLayout& layout, const 
 // A number of `bits` bits with its bits repeated to fill `width`.
 DEVICE u64 widened(u64 number, u32 bits, u32 width) {
   u64 out = 0;
+#pragma unroll 1
   for (u32 filled = 0; filled < width;) {
     const u32 take = min(bits, width - filled);
     out = (take < 64 ? out << take : 0) | number >> (bits - take);
@@ -157,5 +161,6 @@ DEVICE void store_sample(u8* to, const Sample& sample, u32 size) {
         return;
     }
   }
+#pragma unroll 1
   for (u32 i = 0; i < size; i++) to[i] = (u8)((i < 8 ? sample.low : sample.high) >> 8 * (i % 8));
 }

@@ -42,6 +42,37 @@ DEVICE void load_words(const u8* at, const u8* end, Word (&words)[N]) {
   }
 }
 
+// The five aligned words that hold the 16 bytes from `at` on; bytes from `end` on are 0.
+DEVICE void load_raw(const u8* at, const u8* end, u32 (&raw)[5]) {
+  const u8* words = at - misalignment(at, 4);
+  if (words + 20 <= end) {
+#pragma unroll
+    for (int k = 0; k < 5; k++) raw[k] = ((const u32*)words)[k];
+    return;
+  }
+  // One of them at most is across the end.
+  const u8* last = end - misalignment(end, 4);
+  u32 across = 0;
+#pragma unroll 1
+  for (u32 i = 0; last + i < end && last >= words; i++) across |= (u32)last[i] << 8 * i;
+#pragma unroll
+  for (int k = 0; k < 5; k++) {
+    const u8* word = words + 4 * k;
+    raw[k] = word < last ? *(const u32*)word : word == last ? across : 0;
+  }
+}
+
+// The 16 bytes from `at` on, at any alignment; bytes from `end` on are 0.
+DEVICE Quad load_quad(const u8* at, const u8* end) {
+  if (misalignment(at, 16) == 0 && at + 16 <= end) return *(const Quad*)at;
+  u32 raw[5];
+  load_raw(at, end, raw);
+  Quad quad;
+#pragma unroll
+  for (int k = 0; k < 4; k++) quad.word[k] = __funnelshift_r(raw[k], raw[k + 1], 8 * misalignment(at, 4));
+  return quad;
+}
+
 // Writes `len` bytes from shared memory, where `run` may have any alignment and 4 bytes after the run may be
 // read, to `to` at any alignment. Called by a whole warp, after a __syncwarp.
 DEVICE void write_run(u8* to, const u8* run, u32 len, u32 lane) {

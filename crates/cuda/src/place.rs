@@ -1,4 +1,4 @@
-//! The pass after decompression: which layouts it takes, and what the kernel `place` is launched with.
+//! The pass after decompression: which layouts it takes, and what the kernels of `place.cu` are launched with.
 //!
 //! The meaning of every layout is the CPU engine's; what it takes and this pass does not is refused here with the reason,
 //! and such blocks are decoded by the host. Blocks stored without compression are placed from where they were read.
@@ -6,21 +6,21 @@
 mod abi;
 mod chroma;
 mod convert;
+mod ways;
 
 pub use abi::{NO_STATUS, PlaceArgs, PlaceLayout, PlaceTask};
 pub use convert::converting_layout;
+pub use ways::{Launch, launches};
 
 use abi::{Finish, LAYOUT_REVERSE, LAYOUT_SUMS, Load, Path, TASK_FILL, TASK_INTERLEAVED};
 use strile_engine::{BlockLayout, DecodedForm, OutputSpec, Placement};
 use strile_tiff::{ByteOrder, Compression, Predictor, SampleFormat};
 
-/// The `.cu` file without its ending, and the entry point in it.
+/// The `.cu` file without its ending.
 pub const MODULE: &str = "place";
 /// Threads of a CUDA block, as the kernel says.
 pub const THREADS: u32 = 128;
 
-/// Bytes of pixels that a CUDA block should have to write.
-const PART: u64 = 32 << 10;
 /// The longest packed row.
 const MAX_ROW: usize = 1 << 30;
 
@@ -103,22 +103,6 @@ impl PlaceLayout {
     pub fn sample_len(&self) -> u64 {
         self.size.into()
     }
-}
-
-/// The grid for a launch over `tasks` on a device with so many multiprocessors. The largest task decides how many CUDA
-/// blocks share one, and few tasks are cut finer.
-pub fn grid(tasks: &[PlaceTask], layouts: &[PlaceLayout], multiprocessors: u32) -> (u32, u32) {
-    let size = |task: &PlaceTask| {
-        let sample = layouts.get(task.layout as usize).map_or(1, PlaceLayout::sample_len);
-        let samples = u64::from(task.width) * u64::from(task.height);
-        samples.saturating_mul(u64::from(task.bands)).saturating_mul(sample)
-    };
-    let largest = tasks.iter().map(size).max().unwrap_or(0);
-    let count = u32::try_from(tasks.len()).unwrap_or(u32::MAX);
-    let filling = (16 * u64::from(multiprocessors)).div_ceil(u64::from(count.max(1)));
-    // A part of less than a sixteenth of the usual is not worth a CUDA block.
-    let parts = largest.div_ceil(PART).max(filling.min(largest.div_ceil(PART / 16)));
-    (count, u32::try_from(parts.clamp(1, 65_535)).unwrap_or(1))
 }
 
 /// The layout of the stored side.

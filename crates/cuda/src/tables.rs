@@ -19,7 +19,7 @@ use strile_engine::{
     BlockLayout, BlockTask, Convert, EngineError, Location, Output, OutputSpec, Placement, Strides,
 };
 
-/// Tasks of the kernel `place` and what they name.
+/// Tasks that place blocks, and what they name.
 #[derive(Default)]
 pub(crate) struct PlaceTables {
     tasks: Vec<PlaceTask>,
@@ -41,8 +41,7 @@ type ConvertKey = (usize, [u64; 2], Option<[u8; 16]>);
 /// Tables as bytes, for one address.
 pub(crate) struct PlaceBytes {
     pub(crate) bytes: Vec<u8>,
-    args: PlaceArgs,
-    grid: Box<dyn Fn(u32) -> (u32, u32)>,
+    launches: Vec<(place::Launch, PlaceArgs)>,
 }
 
 /// Where in a piece of memory the next table goes.
@@ -141,34 +140,41 @@ impl PlaceTables {
     /// All of it as bytes to lie at `address`.
     pub(crate) fn bytes(self, address: u64) -> PlaceBytes {
         let mut packer = Packer { address, bytes: Vec::new() };
-        let (args, grid) = self.pack(&mut packer, 0);
-        PlaceBytes { bytes: packer.bytes, args, grid }
+        let launches = self.pack(&mut packer, 0);
+        PlaceBytes { bytes: packer.bytes, launches }
     }
 
-    #[expect(clippy::type_complexity, reason = "a shape that waits for the device")]
-    fn pack(self, packer: &mut Packer, statuses: u64) -> (PlaceArgs, Box<dyn Fn(u32) -> (u32, u32)>) {
-        let args = PlaceArgs {
+    fn pack(mut self, packer: &mut Packer, statuses: u64) -> Vec<(place::Launch, PlaceArgs)> {
+        let launches = place::launches(&mut self.tasks, &self.layouts);
+        let all = PlaceArgs {
             tasks: packer.put(&self.tasks),
             layouts: packer.put(&self.layouts),
             selections: packer.put(&self.selections),
             statuses,
             tables: packer.put(&self.tables),
-            count: u32::try_from(self.tasks.len()).unwrap_or(0),
+            count: 0,
             reserved: 0,
         };
-        let (tasks, layouts) = (self.tasks, self.layouts);
-        (args, Box::new(move |multiprocessors| place::grid(&tasks, &layouts, multiprocessors)))
+        let args = |launch: &place::Launch| PlaceArgs {
+            tasks: all.tasks + (launch.tasks.start * size_of::<PlaceTask>()) as u64,
+            count: u32::try_from(launch.tasks.len()).unwrap_or(0),
+            ..all
+        };
+        launches.into_iter().map(|launch| (launch.clone(), args(&launch))).collect()
     }
 }
 
 impl PlaceBytes {
-    /// Queues the kernel; the bytes must lie at their address.
+    /// Queues the kernels; the bytes must lie at their address.
     pub(crate) fn launch(&self, device: &Device, stream: &Stream) -> Result<(), DriverError> {
-        let function = device.function(place::MODULE, place::MODULE)?;
-        let grid = (self.grid)(device.facts().multiprocessors);
-        // SAFETY: the tables name blocks and outputs that the job holds until the stream has been waited for, and crops
-        // that `DecodeJob` and `claim_outputs` found to lie inside them.
-        unsafe { launch(stream, &function, grid, place::THREADS, &self.args) }
+        for (launched, args) in &self.launches {
+            let function = device.function(place::MODULE, launched.entry)?;
+            let grid = launched.grid(device.facts().multiprocessors);
+            // SAFETY: the tables name blocks and outputs that the job holds until the stream has been waited for, and
+            // crops that `DecodeJob` and `claim_outputs` found to lie inside them.
+            unsafe { launch(stream, &function, grid, place::THREADS, args) }?;
+        }
+        Ok(())
     }
 }
 
@@ -254,8 +260,8 @@ impl Launches {
             };
             decode.push((kernel, args));
         }
-        let (args, grid) = place.pack(&mut packer, statuses_at);
-        let place = PlaceBytes { bytes: Vec::new(), args, grid };
+        let launches = place.pack(&mut packer, statuses_at);
+        let place = PlaceBytes { bytes: Vec::new(), launches };
         if packer.bytes.len() as u64 > arenas.tables_len {
             return Err(EngineError::Abandoned.into());
         }

@@ -1,4 +1,4 @@
-//! The kernel `place` equals the CPU engine, bit for bit: layouts, crops, selections and strides drawn at random, many
+//! The kernels of `place.cu` equal the CPU engine, bit for bit: layouts, crops, selections and strides drawn at random, many
 //! tasks a launch, every output full of garbage that must stay between its strides.
 #![allow(
     clippy::unwrap_used,
@@ -261,14 +261,13 @@ fn run(cases: &[Case], seeds: std::ops::Range<u64>, draw: &mut Draw) {
     assert!(prepared.len() * 2 > cases.len(), "{} of {} cases are left", prepared.len(), cases.len());
     let statuses: Vec<u32> = prepared.iter().map(|p| if p.case.faulty { 5 } else { 0 }).collect();
     let kernels = Emulator::module("place").unwrap();
-    assert_eq!(kernels.threads("place"), Some(place::THREADS));
     for seed in seeds {
         let buffers: Vec<(Poisoned, Poisoned)> = prepared
             .iter()
             .map(|p| (Poisoned::from_bytes(&p.arena, seed), Poisoned::from_bytes(&p.before, seed)))
             .collect();
         let layouts: Vec<PlaceLayout> = prepared.iter().map(|p| p.layout).collect();
-        let tasks: Vec<PlaceTask> = prepared
+        let mut tasks: Vec<PlaceTask> = prepared
             .iter()
             .zip(&buffers)
             .zip(0..)
@@ -283,25 +282,29 @@ fn run(cases: &[Case], seeds: std::ops::Range<u64>, draw: &mut Draw) {
                 p.layout.task(&p.case.placement, &p.case.selection, &places)
             })
             .collect();
+        let launches = place::launches(&mut tasks, &layouts);
         let on_device = |bytes: Vec<u8>| Poisoned::from_bytes(&bytes, seed);
         let (task_bytes, layout_bytes) =
             (on_device(bytes_of(&tasks, raw)), on_device(bytes_of(&layouts, raw)));
         let selection_bytes = on_device(bytes_of(&selections, raw));
         let status_bytes = on_device(bytes_of(&statuses, raw));
         let table_bytes = on_device(bytes_of(&tables, raw));
-        let args = PlaceArgs {
-            tasks: task_bytes.address(),
-            layouts: layout_bytes.address(),
-            selections: selection_bytes.address(),
-            statuses: status_bytes.address(),
-            tables: table_bytes.address(),
-            count: tasks.len() as u32,
-            reserved: 0,
-        };
-        let (count, parts) = place::grid(&tasks, &layouts, 1);
-        // Few parts: rows of a task are then taken one after the other by the same warps.
-        let parts = if seed % 2 == 0 { 1 } else { parts.min(3) };
-        kernels.launch("place", (count, parts), place::THREADS, &args, seed).unwrap();
+        for launch in launches {
+            let args = PlaceArgs {
+                tasks: task_bytes.address() + (launch.tasks.start * size_of::<PlaceTask>()) as u64,
+                layouts: layout_bytes.address(),
+                selections: selection_bytes.address(),
+                statuses: status_bytes.address(),
+                tables: table_bytes.address(),
+                count: launch.tasks.len() as u32,
+                reserved: 0,
+            };
+            assert_eq!(kernels.threads(launch.entry), Some(place::THREADS));
+            let (count, parts) = launch.grid(1);
+            // Few parts: rows of a task are then taken one after the other by the same warps.
+            let parts = if seed % 2 == 0 { 1 } else { parts.min(3) };
+            kernels.launch(launch.entry, (count, parts), place::THREADS, &args, seed).unwrap();
+        }
         for (p, (_, mut out)) in prepared.iter().zip(buffers) {
             out.check().unwrap();
             if let Some(at) = out.iter().zip(&p.after).position(|(a, b)| a != b) {
@@ -374,49 +377,88 @@ fn common_layouts_equal_the_cpu_at_every_seed() {
     run(&cases, Emulator::seeds(), &mut draw);
 }
 
-/// Whole blocks into outputs without gaps: what is stored without passing through shared memory.
+/// A whole block into an output without gaps.
+fn whole(block: BlockLayout, data_type: DataType, band_last: bool) -> Case {
+    let spec = if band_last { OutputSpec::band_last } else { OutputSpec::band_first };
+    let (width, height, samples) = (block.width, block.height, block.samples);
+    Case {
+        placement: Placement {
+            rows: height,
+            image_rows: height,
+            block_x: 0,
+            block_y: 0,
+            width,
+            height,
+            out_x: 0,
+            out_y: 0,
+            first_band: 0,
+        },
+        selection: (0..samples).collect(),
+        spec: spec(data_type, samples.into(), height, width).unwrap(),
+        layout: block,
+        skip: 0,
+        out_skip: 0,
+        fill: false,
+        faulty: false,
+        convert: None,
+    }
+}
+
+const KINDS: [(F, u16); 6] =
+    [(F::Uint, 8), (F::Uint, 16), (F::Uint, 32), (F::Float, 16), (F::Float, 32), (F::Float, 64)];
+const PREDICTORS: [Predictor; 3] = [Predictor::None, Predictor::Horizontal, Predictor::FloatingPoint];
+
+/// Blocks whose rows lie at multiples of 16 bytes, of which several are taken at once where they are short.
 #[test]
 fn aligned_blocks_equal_the_cpu() {
     let mut draw = Draw(Garbage::new(5));
     let mut cases = Vec::new();
-    for (format, bits) in
-        [(F::Uint, 8), (F::Uint, 16), (F::Uint, 32), (F::Float, 16), (F::Float, 32), (F::Float, 64)]
-    {
-        for samples in [1, 3, 4] {
-            for predictor in [Predictor::None, Predictor::Horizontal, Predictor::FloatingPoint] {
-                for band_last in [false, true] {
-                    let mut block = layout(256, 5, samples, format, bits);
+    for (format, bits) in KINDS {
+        for samples in [1, 2, 3, 4] {
+            for predictor in PREDICTORS {
+                for width in [64, 256, draw.one(&[16, 128, 192, 320, 512, 528, 640, 1040])] {
+                    let mut block = layout(width, 1 + draw.below(40), samples, format, bits);
                     block.predictor = predictor;
-                    let spec = if band_last { OutputSpec::band_last } else { OutputSpec::band_first };
-                    let spec = spec(block.data_type, samples.into(), 5, 256).unwrap();
-                    let placement = Placement {
-                        rows: 5,
-                        image_rows: 5,
-                        block_x: 0,
-                        block_y: 0,
-                        width: 256,
-                        height: 5,
-                        out_x: 0,
-                        out_y: 0,
-                        first_band: 0,
-                    };
-                    let selection = (0..samples).collect();
-                    cases.push(Case {
-                        layout: block,
-                        placement,
-                        selection,
-                        spec,
-                        skip: 0,
-                        out_skip: 0,
-                        fill: false,
-                        faulty: false,
-                        convert: None,
-                    });
+                    block.byte_order = draw.one(&[ByteOrder::Little, ByteOrder::Big]);
+                    let data_type = block.data_type;
+                    let mut case = whole(block, data_type, draw.below(2) == 0);
+                    if draw.below(4) == 0 {
+                        // Fewer columns than the block has, as at the right edge of a picture.
+                        case.placement.width = width / 2;
+                    }
+                    cases.push(case);
                 }
             }
         }
     }
     run(&cases, 0..4, &mut draw);
+}
+
+/// The same where the output converts.
+#[test]
+fn aligned_blocks_convert_as_the_cpu() {
+    let mut draw = Draw(Garbage::new(8));
+    let mut cases = Vec::new();
+    let signed = [(F::Int, 8), (F::Int, 16), (F::Int, 32)];
+    for (format, bits) in KINDS.into_iter().chain(signed) {
+        for samples in [1, 3, 4] {
+            for predictor in PREDICTORS {
+                for target in [DataType::F32, DataType::F64] {
+                    let width = draw.one(&[64, 128, 256, 512, 640]);
+                    let mut block = layout(width, 1 + draw.below(20), samples, format, bits);
+                    block.predictor = predictor;
+                    block.byte_order = draw.one(&[ByteOrder::Little, ByteOrder::Big]);
+                    draw.0.fill(&mut block.extras.fill.0);
+                    let nodata = draw.one(&[None, Some(Fill([1; 16])), Some(block.extras.fill)]);
+                    let (scale, offset) = draw.one(&[(1.0, -0.0), (1.0, 0.0), (0.1, 273.15), (-3e200, 1e-3)]);
+                    let mut case = whole(block, target, draw.below(2) == 0);
+                    case.convert = Some(Convert { nodata, scale, offset });
+                    cases.push(case);
+                }
+            }
+        }
+    }
+    run(&cases, 0..2, &mut draw);
 }
 
 #[test]
@@ -468,7 +510,11 @@ fn few_tasks_are_cut_finer() {
     let layout = place::layout(&block, &spec, &mut Vec::new()).unwrap();
     let mut task = PlaceTask::default();
     (task.width, task.height, task.bands) = (256, 256, 1);
-    assert_eq!(place::grid(&[], &[layout], 132), (0, 1));
-    assert_eq!(place::grid(&[task], &[layout], 132), (1, 128));
-    assert_eq!(place::grid(&[task; 4096], &[layout], 132), (4096, 8));
+    let grid = |tasks: &mut [PlaceTask]| {
+        let launches = place::launches(tasks, &[layout]);
+        launches.iter().map(|launch| launch.grid(132)).collect::<Vec<_>>()
+    };
+    assert_eq!(grid(&mut []), []);
+    assert_eq!(grid(&mut [task]), [(1, 128)]);
+    assert_eq!(grid(&mut [task; 4096]), [(4096, 8)]);
 }

@@ -32,10 +32,11 @@ pub(super) enum Finish {
     Double = 5,
 }
 
-/// What samples are that the output converts to floats.
+/// What samples are that the output converts to floats; `AsIs` where it does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Number {
+    AsIs = 0,
     Unsigned = 1,
     Signed = 2,
     Float = 3,
@@ -112,7 +113,7 @@ pub struct PlaceTask {
     pub(super) reserved: u32,
 }
 
-/// Arguments of the kernel `place`.
+/// Arguments of the kernels of `place.cu`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct PlaceArgs {

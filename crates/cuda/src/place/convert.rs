@@ -1,6 +1,6 @@
 //! Layouts for an output that converts: the same stored side, and the numbers of the conversion beside it.
 
-use super::abi::{LAYOUT_NODATA, Number, Path, PlaceLayout};
+use super::abi::{LAYOUT_NODATA, Number, PlaceLayout};
 use super::{put_strides, small, stored};
 use strile_engine::{BlockLayout, Convert, Fill, OutputSpec};
 use strile_tiff::DataType;
@@ -24,7 +24,6 @@ pub fn converting_layout(
     let fill = fill.ok_or_else(|| format!("{} into an output of {}", block.data_type, out.data_type))?;
     let mut layout = stored(block, tables)?;
     put_strides(&mut layout, out);
-    layout.path = Path::Each as u8;
     layout.size = small(out.data_type.size());
     layout.number = number as u8;
     layout.fill = fill.0;
