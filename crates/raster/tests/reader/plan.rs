@@ -81,7 +81,8 @@ fn a_plan_counts_what_will_be_done() {
             encoded_bytes,
             ranges: 1,
             range_bytes: encoded_bytes,
-            batches: 1
+            beside: 0,
+            batches: 1,
         }
     );
     assert_eq!((plan.bands, plan.level_size), (vec![1, 2, 3], (500, 600)));
