@@ -9,8 +9,9 @@
 #include "place_abi.h"
 #include "place_each.cuh"
 #include "place_fill.cuh"
+#include "place_pixels.cuh"
 #include "place_planes.cuh"
-#include "place_rows.cuh"
+#include "place_runs.cuh"
 
 const u32 PLACE_THREADS = 128;
 const u32 PLACE_WARPS = PLACE_THREADS / 32;
@@ -24,6 +25,18 @@ DEVICE bool place_begins(const PlaceArgs& args, PlaceTask& task) {
 
 DEVICE Share place_share() {
   return {blockIdx.y * PLACE_WARPS + threadIdx.x / 32, gridDim.y * PLACE_WARPS, threadIdx.x % 32};
+}
+
+// Rows of whole pixels of T times S bytes, or, where S is 1, of numbers of T bytes, or, where both are, of
+// any bytes; converted to floats where FLOATS says so.
+template <u32 T, int S, bool FLOATS>
+DEVICE void place_rows(const PlaceLayout& layout, const PlaceTask& task, const u16* selection,
+                       const i32* tables, const Share& share, Quad* stage) {
+  if constexpr (S == 1) {
+    place_runs<T, FLOATS>(layout, task, tables, share, stage);
+  } else {
+    place_pixels<T, S, FLOATS>(layout, task, selection, tables, share, stage);
+  }
 }
 
 // An entry point whose warps have QUADS times 16 bytes of shared memory each, at `stage`. BLOCKS is how many
