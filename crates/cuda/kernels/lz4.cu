@@ -1,7 +1,7 @@
 // LZ4, as a bare block or as a frame: a CUDA block a block of the image, window by window of its input.
 //
-// Left to the host by a fault: frames with checksums of blocks or of the content, with a dictionary, or followed by
-// other bytes; everything that is not plainly right.
+// Left to the host by a fault: frames with checksums of blocks or of the content, with a dictionary, or
+// followed by other bytes; everything that is not plainly right.
 #include "lz4_alone.cuh"
 #include "lz4_emit.cuh"
 #include "lz4_frame.cuh"

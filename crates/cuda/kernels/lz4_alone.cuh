@@ -1,5 +1,6 @@
-// A token on its own: one too long for a window, or wrong. All warps read it, each for itself and with the same result;
-// what it says is copied by the whole CUDA block, so that data that does not compress goes at the speed of memory.
+// A token on its own: one too long for a window, or wrong. All warps read it, each for itself and with the
+// same result; what it says is copied by the whole CUDA block, so that data that does not compress goes at
+// the speed of memory.
 #pragma once
 #include "copy.cuh"
 #include "lz4_list.cuh"
@@ -22,7 +23,8 @@ DEVICE bool rest_of_length(const Walk& walk, u32& at, u32& length) {
   return false;
 }
 
-// Copies a match that starts at `at`, a word a thread. It is made of whole periods before it, so that nothing waits.
+// Copies a match that starts at `at`, a word a thread. It is made of whole periods before it, so that nothing
+// waits.
 template <u32 THREADS>
 DEVICE void copy_match(u8* dst, u32 at, u32 length, u32 offset) {
   const u32 end = at + length, period = at - offset;

@@ -1,5 +1,5 @@
-// The header of an LZ4 frame. Frames with checksums of blocks or of the content and those with a dictionary are left to
-// the host; the checksum of the header is checked.
+// The header of an LZ4 frame. Frames with checksums of blocks or of the content and those with a dictionary
+// are left to the host; the checksum of the header is checked.
 #pragma once
 #include "abi.h"
 

@@ -20,13 +20,14 @@ struct Totals {
   u32 bytes;
 };
 
-// Lists the tokens from `own` on in this thread's chunk. All threads call it, when all have followed the chain once
-// they are at its barrier; a barrier is needed before the list is read. Where the output is more than there may be,
-// nothing is listed.
+// Lists the tokens from `own` on in this thread's chunk. All threads call it, when all have followed the
+// chain once they are at its barrier; a barrier is needed before the list is read. Where the output is more
+// than there may be, nothing is listed.
 template <u32 THREADS>
 DEVICE Totals list_tokens(Shared<THREADS>& shared, const Walk& walk, u32 own, u32 limit, u32 stop) {
   const u8* input = (const u8*)shared.lines;
-  const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, end = (threadIdx.x + 1) * Shared<THREADS>::CHUNK;
+  const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const u32 end = (threadIdx.x + 1) * Shared<THREADS>::CHUNK;
   u32 tokens = 0, bytes = 0;
 #pragma unroll 1
   for (u32 place = own; place < end;) {

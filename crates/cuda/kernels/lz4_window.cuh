@@ -1,12 +1,13 @@
 // A window of an LZ4 block: which of its bytes are tokens.
 //
-// Where the token after a token lies is known for every byte taken as one, but which bytes are tokens only by following
-// them from the first on. So every byte gets an exit: where a chain that comes to it leaves its chunk (one
-// thread each, from the last byte back), then where it leaves its group of 16 chunks. The chain proper is then a step a
-// group, 16 through the chunks of a group, and the tokens of a chunk, by all threads for themselves.
+// Where the token after a token lies is known for every byte taken as one, but which bytes are tokens only by
+// following them from the first on. So every byte gets an exit: where a chain that comes to it leaves its
+// chunk (one thread each, from the last byte back), then where it leaves its group of 16 chunks. The chain
+// proper is then a step a group, 16 through the chunks of a group, and the tokens of a chunk, by all threads
+// for themselves.
 //
-// A token that is not whole in the window, whose lengths have too many bytes or that is wrong leads to itself: there the
-// chain stops. Where it is the first of a window, `lz4_alone.cuh` takes it.
+// A token that is not whole in the window, whose lengths have too many bytes or that is wrong leads to
+// itself: there the chain stops. Where it is the first of a window, `lz4_alone.cuh` takes it.
 #pragma once
 #include "abi.h"
 #include "lines.cuh"
@@ -38,13 +39,14 @@ struct alignas(8) Sequence {
 
 template <u32 THREADS>
 struct Shared {
-  // Bytes of the window of a thread, and words of the output that it makes in a step: as many as shared memory holds.
+  // Bytes of the window of a thread, and words of the output that it makes in a step: as many as shared
+  // memory holds.
   static constexpr u32 CHUNK = THREADS < 512 ? 16 : 8;
   static constexpr u32 WORDS = THREADS < 512 ? 4 : 2;
   static constexpr u32 GROUP = CHUNKS * CHUNK;
   static constexpr u32 WINDOW = THREADS * CHUNK;
   static constexpr u32 STAGED = WINDOW + MARGIN;
-  static_assert(WINDOW - 1 + 1 + 15 + 1 + 255 + 2 + 1 <= STAGED && STAGED % LINE == 0, "a token of the last byte");
+  static_assert(15 + 1 + 255 + 2 + 1 <= MARGIN && STAGED % LINE == 0, "a token of the last byte");
   // Two entries of 16 bits after every chunk keep the threads of a warp in different banks.
   static constexpr u32 PADDED = WINDOW / CHUNK * (CHUNK + 2);
   // A token with its match takes three bytes, and one without is the last.
@@ -118,9 +120,9 @@ DEVICE void stage(Shared<THREADS>& shared, const u8* src, u32 len) {
   __syncthreads();
 }
 
-// Where the tokens at all places of this thread's chunk lead, were they tokens. One more byte of each length is what
-// nearly all have: those are looked at without a branch, so that no load waits for another. WHOLE: there is more input
-// than the window and its margin, and such a token never needs more.
+// Where the tokens at all places of this thread's chunk lead, were they tokens. One more byte of each length
+// is what nearly all have: those are looked at without a branch, so that no load waits for another. WHOLE:
+// there is more input than the window and its margin, and such a token never needs more.
 template <bool WHOLE, u32 THREADS>
 DEVICE void find_next(Shared<THREADS>& shared, u32 limit, u32 stop) {
   constexpr u32 CHUNK = Shared<THREADS>::CHUNK;
@@ -148,8 +150,8 @@ DEVICE void find_next(Shared<THREADS>& shared, u32 limit, u32 stop) {
   }
 }
 
-// Makes exits of what find_next left. Three places at a time, which do not lead to each other: a token takes three bytes,
-// but for the one before the end.
+// Makes exits of what find_next left. Three places at a time, which do not lead to each other: a token takes
+// three bytes, but for the one before the end.
 template <u32 THREADS>
 DEVICE void find_exits(Shared<THREADS>& shared, u32 stop) {
   constexpr u32 CHUNK = Shared<THREADS>::CHUNK, GROUP = Shared<THREADS>::GROUP;
@@ -163,8 +165,9 @@ DEVICE void find_exits(Shared<THREADS>& shared, u32 stop) {
     for (u32 k = 0; k < 3; ++k) exit[k] = i + k < CHUNK ? chunk[padded<THREADS>(first + i + k)] : 0;
 #pragma unroll
     for (u32 k = 0; k < 3; ++k) {
-      const u32 place = first + i + k;
-      if (exit[k] > place && exit[k] < first + CHUNK && exit[k] != stop) exit[k] = chunk[padded<THREADS>(exit[k])];
+      u32& its = exit[k];
+      const bool goes_on = its > first + i + k && its < first + CHUNK && its != stop;
+      if (goes_on) its = chunk[padded<THREADS>(its)];
     }
 #pragma unroll
     for (u32 k = 0; k < 3; ++k) {
@@ -172,8 +175,7 @@ DEVICE void find_exits(Shared<THREADS>& shared, u32 stop) {
     }
   }
   __syncwarp();
-  // A lane takes the same place in all chunks of its group, the last first. Where lanes are more than places, some are
-  // taken twice.
+  // A lane takes the same place in all chunks of its group, the last first; lanes may be more than places.
   const u32 group_end = (threadIdx.x / CHUNKS + 1) * GROUP, place = group_end - GROUP + threadIdx.x % CHUNK;
   u32 exits[CHUNKS];
 #pragma unroll
@@ -182,7 +184,7 @@ DEVICE void find_exits(Shared<THREADS>& shared, u32 stop) {
   for (u32 i = CHUNKS; i-- > 0;) {
     u32 exit = exits[i];
     if (exit / CHUNK != place / CHUNK + i && exit < group_end) exit = group[padded<THREADS>(exit)];
-    group[padded<THREADS>(place + i * CHUNK)] = (u16)exit;
+    if (threadIdx.x % CHUNKS < CHUNK) group[padded<THREADS>(place + i * CHUNK)] = (u16)exit;
     __syncwarp();
   }
   __syncthreads();
@@ -196,7 +198,8 @@ struct Chain {
 // The chain from `start` on.
 template <u32 THREADS>
 DEVICE Chain follow(const Shared<THREADS>& shared, u32 start) {
-  constexpr u32 WINDOW = Shared<THREADS>::WINDOW, CHUNK = Shared<THREADS>::CHUNK, GROUP = Shared<THREADS>::GROUP;
+  constexpr u32 CHUNK = Shared<THREADS>::CHUNK, GROUP = Shared<THREADS>::GROUP;
+  constexpr u32 WINDOW = Shared<THREADS>::WINDOW;
   const u32 first = threadIdx.x * CHUNK;
   Chain chain = {WINDOW, start};
   u32 place = WINDOW;

@@ -114,8 +114,8 @@ DEVICE Chain follow(const Shared& shared, u32 start, u32 limit) {
   return chain;
 }
 
-// The same without exits, one run after the other by one warp, while the others wait and cost nothing; false: there
-// are more than DIRECT runs. Needs `own` filled with WINDOW and a barrier after that.
+// The same without exits, one run after the other by one warp, while the others wait and cost nothing; false:
+// there are more than DIRECT runs. Needs `own` filled with WINDOW and a barrier after that.
 DEVICE bool follow_directly(Shared& shared, u32 start, u32 limit, Chain& chain) {
   const u32 end = min(WINDOW, limit);
   if (threadIdx.x < 32) {
