@@ -22,16 +22,24 @@ pub(crate) struct Limits {
     pub(crate) encoded: u64,
     /// Decoded bytes, scratch and pixels on their way to the host.
     pub(crate) working: u64,
+    /// Whether the first batches are smaller, so that the first kernels start soon after the first read.
+    pub(crate) ramp: bool,
 }
 
 impl Limits {
-    /// Small enough that the first kernels start soon after the first read, large enough that a launch is a small part
-    /// of it; several are under way at once, so that one alone need not fill the device.
-    pub(crate) const USUAL: Self = Self { encoded: 32 << 20, working: 64 << 20 };
+    /// Several are under way at once, so that one alone need not fill the device. Measured over rasters of 256 to 512 MiB
+    /// in docs/bench/gpu.md: halves of it cost up to a fifth in launches, twice as much gains nothing.
+    pub(crate) const USUAL: Self = Self { encoded: 64 << 20, working: 128 << 20, ramp: true };
+
+    /// Those of a batch by its number.
+    fn of(self, batch: usize) -> Self {
+        let shift = if self.ramp { 2usize.saturating_sub(batch) } else { 0 };
+        Self { encoded: self.encoded >> shift, working: self.working >> shift, ..self }
+    }
 
     /// Half of it; `None` where that would leave launches of a handful of blocks.
     pub(crate) fn halved(self) -> Option<Self> {
-        let half = Self { encoded: self.encoded / 2, working: self.working / 2 };
+        let half = Self { encoded: self.encoded / 2, working: self.working / 2, ..self };
         (half.working >= 4 << 20).then_some(half)
     }
 }
@@ -186,7 +194,8 @@ pub(crate) fn batches(
             row_len: number(layout.packed_row_len()),
         };
         let mut size = grown(batch.size, &item, pixels(task));
-        let over = size.encoded > limits.encoded || size.working() > limits.working;
+        let Limits { encoded, working, .. } = limits.of(done.len());
+        let over = size.encoded > encoded || size.working() > working;
         if over && !batch.items.is_empty() {
             done.push(finished(std::mem::take(&mut batch), merge, job));
             size = grown(Size::default(), &item, pixels(task));
@@ -349,14 +358,14 @@ mod tests {
         let job = job(&spans);
         let routes = vec![Route::Device(Some(&KERNEL)); 40];
         // Two blocks: decoded, scratch and pixels of 1024 bytes each.
-        let limits = Limits { encoded: 1 << 20, working: 7 * 1024 };
+        let limits = Limits { encoded: 1 << 20, working: 7 * 1024, ramp: false };
         let made = batches(&job, &routes, limits, |_| 1000, true);
         assert_eq!(made.len(), 20);
         assert!(made.iter().all(|batch| batch.size.working() == 6 * 1024 && batch.items.len() == 2));
         let tasks: Vec<usize> = made.iter().flat_map(|batch| &batch.items).map(|item| item.task).collect();
         assert_eq!(tasks, (0..40).collect::<Vec<_>>());
         // One block is more than a batch may hold: it is a batch of its own.
-        let small = Limits { encoded: 1, working: 1 };
+        let small = Limits { encoded: 1, working: 1, ramp: false };
         assert_eq!(batches(&job, &routes, small, |_| 0, true).len(), 40);
     }
 

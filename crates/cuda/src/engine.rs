@@ -1,19 +1,21 @@
 //! `CudaEngine`: jobs on one device, with the host engine beside it.
 
 use crate::batch::Limits;
-use crate::cufile::CuFile;
+use crate::cufile::{Direct, DirectIo};
 use crate::device::Device;
 use crate::driver::Unavailable;
 use crate::lane::Spare;
 use crate::memory::Kind;
+use crate::nvcomp::{Nvcomp, Optional};
 use crate::plan::Plan;
 use crate::run::{Run, Stop};
 use crate::{back, batch};
+use std::fs::File;
 use std::sync::Arc;
 use strile_engine::{
     Arena, BlockLayout, Context, DecodeJob, DeviceBytes, EncodeJob, EncodeLayout, Encoded, EncodedBlocks,
     Engine, EngineError, Location, Output, OutputSpec, Pixels, ReduceJob, Reduced, Report, Resampling, Span,
-    Support, Ticket, claim_outputs,
+    Support, Ticket, Trace, claim_outputs,
 };
 use strile_tiff::DataType;
 
@@ -22,8 +24,10 @@ use strile_tiff::DataType;
 pub struct CudaOptions {
     /// Device memory that all engines of this process may take; `None` is 90 % of what was free at first.
     pub memory_limit: Option<u64>,
-    /// Local files are read by cuFile straight into device memory, without pinned slabs.
-    pub direct_io: bool,
+    /// Whether local files are read by cuFile straight into device memory, without pinned slabs.
+    pub direct_io: DirectIo,
+    /// Whether blocks of trusted files are decoded by nvCOMP.
+    pub nvcomp: Nvcomp,
     /// Bytes that a launch may decode; `None` is what keeps reading and decoding overlapped.
     pub launch_bytes: Option<u64>,
 }
@@ -34,7 +38,9 @@ pub struct CudaEngine {
     device: Arc<Device>,
     host: Arc<dyn Engine>,
     spare: Arc<Spare>,
-    cufile: Option<&'static CuFile>,
+    /// Or why files are read through pinned memory.
+    direct: Result<Direct, String>,
+    nvcomp: Option<Optional>,
     limits: Limits,
 }
 
@@ -45,21 +51,36 @@ impl CudaEngine {
         if let Some(limit) = options.memory_limit {
             device.budget().set_limit(limit);
         }
-        let cufile = match options.direct_io {
-            true => Some(
-                CuFile::open(device.context().driver())
-                    .map_err(|error| Unavailable::NoDirectReads { reason: error.to_string() })?,
-            ),
-            false => None,
-        };
-        let one = |bytes| Limits { encoded: bytes, working: bytes };
+        let direct = Direct::open(device.context().driver(), options.direct_io)
+            .map_err(|error| Unavailable::NoDirectReads { reason: error.to_string() })?;
+        let nvcomp = Optional::open(options.nvcomp)?;
+        let one = |bytes| Limits { encoded: bytes, working: bytes, ramp: false };
         let limits = options.launch_bytes.map_or(Limits::USUAL, one);
-        Ok(Self { name: format!("cuda:{index}"), device, host, spare: Arc::default(), cufile, limits })
+        Ok(Self {
+            name: format!("cuda:{index}"),
+            device,
+            host,
+            spare: Arc::default(),
+            direct,
+            nvcomp,
+            limits,
+        })
     }
 
     /// Whether blocks of a layout are decoded by kernels, or why the host decompresses them. Asks no device.
     pub fn on_device(layout: &BlockLayout) -> Result<(), String> {
         batch::on_device(layout).map(|_| ())
+    }
+
+    /// By which version of nvCOMP blocks of a layout are decoded and why, or why by kernels of our own; `None` where it
+    /// was not asked for.
+    pub fn nvcomp(&self, layout: &BlockLayout) -> Option<Result<String, String>> {
+        self.nvcomp.as_ref().map(|nvcomp| nvcomp.takes(layout).map(|(_, reason)| reason))
+    }
+
+    /// Whether a file is read by cuFile, or why through pinned memory.
+    pub fn reads_directly(&self, file: &File) -> Result<(), String> {
+        self.direct.as_ref().map_err(Clone::clone)?.takes(file).map_err(|error| error.to_string())
     }
 
     /// The device.
@@ -177,7 +198,11 @@ impl Engine for CudaEngine {
             Encoded::Device(bytes) => Some(bytes.len()),
             Encoded::Staged(_) | Encoded::Pulled(_) => None,
         };
-        let plan = Plan::new(&job, &claims, there, self.limits, budget.free());
+        let nvcomp = self.nvcomp.as_ref().map(|nvcomp| (nvcomp, &*self.device));
+        let plan = Trace::time(context.trace.as_deref(), ("job", "batches"), || {
+            Plan::new(&job, &claims, there, self.limits, budget.free(), nvcomp)
+        });
+        let plan = plan.map_err(|stop| self.failed(stop))?;
         if plan.memory > budget.limit() {
             // The same refusal as later, and before anything is done.
             drop(budget.try_take(Kind::Working, plan.memory, "decoding on the device")?);
@@ -194,7 +219,8 @@ impl Engine for CudaEngine {
             claims,
             context: context.clone(),
             plan,
-            cufile: self.cufile,
+            direct: self.direct.as_ref().ok().copied(),
+            nvcomp: self.nvcomp.clone(),
         };
         let work = move || {
             let result = run.run();

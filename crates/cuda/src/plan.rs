@@ -2,16 +2,19 @@
 
 use crate::abi::DecodeBlock;
 use crate::batch::{Batch, Limits, Route, Size, aligned, batches, on_device, route};
+use crate::device::Device;
+use crate::nvcomp::Optional;
 use crate::place::{PlaceLayout, PlaceTask};
+use crate::run::Stop;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use strile_engine::{BlockTask, Claim, DecodeJob, Location};
+use strile_engine::{BlockLayout, BlockTask, Claim, DecodeJob, Location};
 
 /// Batches under way at most: some are read and copied while others are decoded, and kernels of several fill the device
 /// together.
-pub(crate) const FLIGHTS: usize = 8;
+pub(crate) const FLIGHTS: usize = 4;
 /// Device memory up to which there are more than two of them.
-const ALL_FLIGHTS: u64 = 768 << 20;
+const ALL_FLIGHTS: u64 = 800 << 20;
 /// Pixels that go up or down in one copy where the host decodes.
 const HOST_GROUP: u64 = 64 << 20;
 
@@ -40,6 +43,8 @@ pub(crate) struct Plan {
     pub(crate) flights: usize,
     /// Bytes of tables besides their rows.
     tables_extra: u64,
+    /// Bytes that nvCOMP takes of each flight.
+    room: u64,
     /// Device memory, all of it.
     pub(crate) memory: u64,
     /// Pinned memory that pixels land in on their way to the host, of each flight.
@@ -55,6 +60,8 @@ pub(crate) struct Arenas {
     pub(crate) decoded: u64,
     pub(crate) scratch: u64,
     pub(crate) pixels: u64,
+    pub(crate) room: u64,
+    pub(crate) room_end: u64,
 }
 
 /// Bytes of a task's wanted pixels as the output has them.
@@ -75,13 +82,18 @@ impl Plan {
         there: Option<u64>,
         limits: Limits,
         free: u64,
-    ) -> Self {
+        nvcomp: Option<(&Optional, &Device)>,
+    ) -> Result<Self, Stop> {
         let merge = there.is_none();
         let outside = |task: &BlockTask| {
             let end = task.span.and_then(|span| span.end());
             there.zip(end).is_some_and(|(len, end)| end > len)
         };
-        let how: Vec<_> = job.layouts().iter().map(|layout| on_device(layout)).collect();
+        let by_nvcomp = |layout: &BlockLayout| nvcomp.and_then(|(nvcomp, _)| nvcomp.takes(layout).ok());
+        let how = |layout: &Arc<BlockLayout>| {
+            on_device(layout).map(|kernel| by_nvcomp(layout).map_or(kernel, |(kernel, _)| Some(kernel)))
+        };
+        let how: Vec<_> = job.layouts().iter().map(how).collect();
         let mut routes = Vec::with_capacity(job.tasks().len());
         for task in job.tasks() {
             let at = task.layout as usize;
@@ -92,15 +104,15 @@ impl Plan {
         let mut limits = limits;
         let mut most = FLIGHTS;
         loop {
-            let plan = Self::with(job, claims, merge, &routes, limits, most);
+            let plan = Self::with(job, claims, merge, &routes, limits, most, nvcomp)?;
             if plan.memory <= free {
-                return plan;
+                return Ok(plan);
             }
             // Fewer at once before smaller ones, which leave the device idle.
             match limits.halved() {
                 _ if most > 2 => most /= 2,
                 Some(half) => limits = half,
-                None => return plan,
+                None => return Ok(plan),
             }
         }
     }
@@ -112,7 +124,8 @@ impl Plan {
         routes: &[Route],
         limits: Limits,
         most: usize,
-    ) -> Self {
+        nvcomp: Option<(&Optional, &Device)>,
+    ) -> Result<Self, Stop> {
         let to_host = |task: &BlockTask| {
             claims.get(&task.output).is_some_and(|claim| claim.output().location() == Location::Host)
         };
@@ -120,12 +133,19 @@ impl Plan {
         let batches = batches(job, routes, limits, landing, merge);
         let size = batches.iter().fold(Size::default(), |size, batch| size.max(batch.size));
         let flights = batches.len().min(most);
+        let mut room = 0;
+        for batch in &batches {
+            if let Some((nvcomp, device)) = nvcomp {
+                room = room.max(nvcomp.room(device, &batch.items)?);
+            }
+        }
         let mut plan = Self {
             routes: routes.to_vec(),
             batches,
             size,
             flights,
             tables_extra: tables_extra(job),
+            room,
             memory: 0,
             landing: size.pixels,
         };
@@ -147,7 +167,7 @@ impl Plan {
         let fit = usize::try_from(ALL_FLIGHTS / plan.flight_len().max(1)).unwrap_or(usize::MAX);
         plan.flights = plan.flights.min(fit.max(2));
         plan.memory = plan.flight_len().saturating_mul(plan.flights as u64).max(upload);
-        plan
+        Ok(plan)
     }
 
     fn tables_len(&self, items: u64) -> u64 {
@@ -164,7 +184,7 @@ impl Plan {
 
     fn flight_len(&self) -> u64 {
         let Size { encoded, decoded, scratch, pixels, items } = self.size;
-        [self.tables_len(items), aligned(encoded), decoded, scratch, pixels]
+        [self.tables_len(items), aligned(encoded), decoded, scratch, pixels, self.room]
             .into_iter()
             .fold(0, u64::saturating_add)
     }
@@ -177,6 +197,8 @@ impl Plan {
         let decoded = encoded + aligned(self.size.encoded);
         let scratch = decoded + self.size.decoded;
         let pixels = scratch + self.size.scratch;
-        Arenas { tables, tables_len, encoded, decoded, scratch, pixels }
+        let room = pixels + self.size.pixels;
+        let room_end = room + self.room;
+        Arenas { tables, tables_len, encoded, decoded, scratch, pixels, room, room_end }
     }
 }

@@ -7,24 +7,25 @@
 use crate::back;
 use crate::batch::{Batch, Item, Route};
 use crate::clock::Clock;
-use crate::cufile::CuFile;
+use crate::cufile::Direct;
 use crate::device::Device;
 use crate::driver::DriverError;
 use crate::host::Leftover;
 use crate::lane::{Lane, Spare};
 use crate::memory::{DeviceBuffer, InFlight, Kind, SLAB_LEN};
+use crate::nvcomp::Optional;
 use crate::plan::Plan;
 use crate::slabs::{Arrived, Feed, Gap, HostBytes};
 use crate::stream::{Event, Stream};
 use crate::tables::Launches;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use strile_engine::{
-    Claim, Context, DecodeJob, Encoded, Engine, EngineError, LocatedFault, ReadAt, Report, StageTimes,
+    Claim, Context, DecodeJob, Encoded, Engine, EngineError, LocatedFault, ReadAt, Report, StageTimes, Trace,
 };
 
 /// Threads that read for one job: as many as fill the bus from a page cache.
-const READERS: usize = 8;
+const READERS: usize = 10;
 
 /// What ends a job.
 #[derive(Debug)]
@@ -68,7 +69,9 @@ pub(crate) struct Run {
     pub(crate) context: Context,
     pub(crate) plan: Plan,
     /// Reads files by itself, where that was asked for.
-    pub(crate) cufile: Option<&'static CuFile>,
+    pub(crate) direct: Option<Direct>,
+    /// Decodes what the plan gives it, where that was asked for.
+    pub(crate) nvcomp: Option<Optional>,
 }
 
 /// A batch whose work is queued.
@@ -117,8 +120,11 @@ impl Run {
         let cancel = &self.context.cancel;
         let _lease =
             self.device.budget().take(Kind::Working, self.plan.memory, "decoding on the device", cancel)?;
-        let lane = self.spare.lane(&self.device)?;
-        let memory = self.device.pool().alloc(&lane.copies, self.plan.memory)?;
+        let trace = self.context.trace.as_deref();
+        let lane = Trace::time(trace, ("job", "streams"), || self.spare.lane(&self.device))?;
+        let memory = Trace::time(trace, ("job", "memory"), || {
+            self.device.pool().alloc(&lane.copies, self.plan.memory)
+        })?;
         for stream in &lane.flights {
             stream.wait_for(&lane.copies)?;
         }
@@ -157,11 +163,28 @@ impl Run {
 
     /// Sources that cuFile reads, where it was asked for and all of them are files.
     fn direct(&self, sources: &[Arc<dyn ReadAt>]) -> Result<Option<HostBytes>, Stop> {
-        let Some(cufile) = self.cufile else { return Ok(None) };
-        HostBytes::direct(cufile, sources).map_err(|error| {
-            let device = format!("cuda:{}", self.device.facts().index);
-            EngineError::Device { device, problem: error.to_string() }.into()
-        })
+        let Some(Direct { library, required }) = self.direct else { return Ok(None) };
+        match HostBytes::direct(library, sources) {
+            // `CudaEngine::reads_directly` said so before.
+            Err(_) if !required => Ok(None),
+            other => other.map_err(|error| {
+                let device = format!("cuda:{}", self.device.facts().index);
+                EngineError::Device { device, problem: error.to_string() }.into()
+            }),
+        }
+    }
+
+    /// How much a thread reads at a time: a slab, or less where that would leave threads without work.
+    fn piece_len(&self, readers: usize) -> usize {
+        const LEAST: usize = 256 << 10;
+        let all: u64 = self.plan.batches.iter().map(|batch| batch.size.encoded).sum();
+        let share = usize::try_from(all).unwrap_or(usize::MAX) / (2 * readers.max(1));
+        share.next_multiple_of(LEAST).clamp(LEAST, SLAB_LEN)
+    }
+
+    fn no_thread(&self, error: &std::io::Error) -> Stop {
+        let device = format!("cuda:{}", self.device.facts().index);
+        EngineError::Device { device, problem: format!("no thread could be started: {error}") }.into()
     }
 
     /// Decodes what the device can, and adds to `left` what it would not take.
@@ -180,22 +203,26 @@ impl Run {
             },
             Encoded::Device(_) => return self.launch_all(lane, memory, None, tally, left),
         };
-        let feed = Feed::new(bytes, &self.plan.batches, SLAB_LEN);
-        let readers = READERS.min(feed.len()).min(self.context.threads.get().max(2));
+        let readers = READERS.min(self.context.threads.get().max(2));
+        let feed = Feed::new(bytes, &self.plan.batches, self.piece_len(readers));
+        let readers = readers.min(feed.len());
         std::thread::scope(|scope| {
+            let (filled, taken) = mpsc::channel();
+            let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
+            thread("strile-cuda-send")
+                .spawn_scoped(scope, || feed.send(&{ taken }, memory, &lane.copies))
+                .map_err(|error| self.no_thread(&error))?;
             for reader in 0..readers {
-                let feed = &feed;
-                let started = std::thread::Builder::new().name("strile-cuda-read".into()).spawn_scoped(
-                    scope,
-                    move || {
-                        feed.work(reader, &self.device, memory, &lane.copies, &self.context);
-                    },
-                );
-                if started.is_err() {
-                    // Fewer readers are slower; without any this thread would wait for ever.
-                    feed.stop();
+                let (feed, filled) = (&feed, filled.clone());
+                let read = move || feed.read(reader, &self.device, memory, &self.context, &filled);
+                match thread("strile-cuda-read").spawn_scoped(scope, read) {
+                    Ok(_) => {}
+                    // Fewer are slower; without any this thread would wait for ever.
+                    Err(error) if reader == 0 => return Err(self.no_thread(&error)),
+                    Err(_) => break,
                 }
             }
+            drop(filled);
             let result = self.launch_all(lane, memory, Some(&feed), tally, left);
             feed.stop();
             result
@@ -214,6 +241,7 @@ impl Run {
     ) -> Result<(), Stop> {
         let mut flying: VecDeque<Flying> = VecDeque::new();
         let mut opened = 0;
+        let mut ahead = None;
         for (index, batch) in self.plan.batches.iter().enumerate() {
             if self.context.cancel.is_cancelled() {
                 return Err(EngineError::Cancelled.into());
@@ -227,37 +255,43 @@ impl Run {
                     self.finish(first, tally, left)?;
                 }
             }
-            if let Some(feed) = feed {
-                let room = index - flying.len() + self.plan.flights;
-                while opened < room.min(self.plan.batches.len()) {
+            let room = (index - flying.len() + self.plan.flights).min(self.plan.batches.len());
+            while opened < room {
+                if let Some(feed) = feed {
                     self.open(feed, opened, lane, memory)?;
-                    opened += 1;
                 }
+                opened += 1;
+            }
+            let mut tables = match ahead.take() {
+                Some(tables) => tables,
+                None => self.tables(index, &[], lane, memory)?,
+            };
+            if index + 1 < room {
+                ahead = Some(self.tables(index + 1, &[], lane, memory)?);
             }
             let flight = self.flight(index);
             let Some(stream) = lane.flights.get(flight) else { return Err(EngineError::Abandoned.into()) };
-            let arenas = self.plan.arenas(flight);
-            // Made while bytes are on their way; mostly all of them arrive.
-            let mut launches = Launches::new(self, batch, &arenas, memory, &[])?;
-            let arrived = match feed {
+            let Arrived { failed, copied } = match feed {
                 Some(feed) => feed.arrived(index)?.ok_or(EngineError::Cancelled)?,
-                None => Arrived { failed: Vec::new(), copied: None },
+                None => Arrived::default(),
             };
             let gathered = match &self.encoded {
                 Encoded::Device(bytes) => {
+                    let arenas = self.plan.arenas(flight);
                     Some(back::gather_into(self, bytes, batch, &arenas, stream, memory)?)
                 }
                 Encoded::Staged(_) | Encoded::Pulled(_) => None,
             };
-            let copied = arrived.copied;
             if let Some((_, after)) = &copied {
                 stream.wait_on(after)?;
             }
-            let unread = self.unread(batch, &arrived.failed);
+            let unread = self.unread(batch, &failed);
             if !unread.is_empty() {
-                launches = Launches::new(self, batch, &arenas, memory, &unread)?;
+                tables = self.tables(index, &unread, lane, memory)?;
             }
-            let launched = self.launch(launches, stream, memory)?;
+            let blocks = |flying: &Flying| self.plan.batches.get(flying.batch).map_or(0, |b| b.items.len());
+            let load = batch.items.len() + flying.iter().map(blocks).sum::<usize>();
+            let launched = self.launch(tables, stream, memory, load)?;
             flying.push_back(Flying { batch: index, copied, unread, gathered, launched });
         }
         while let Some(next) = flying.pop_front() {
@@ -297,21 +331,46 @@ impl Run {
         batch.items.iter().filter(touched).map(|item| item.task).collect()
     }
 
-    fn launch(&self, launches: Launches, stream: &Stream, memory: &DeviceBuffer) -> Result<Launched, Stop> {
+    /// The tables of a batch, on their way to its flight: on the stream of copies, because one for which another stream
+    /// has to wait would be sent behind all slabs that are queued. So they go ahead of the batch's own slabs.
+    fn tables(
+        &self,
+        batch: usize,
+        unread: &[usize],
+        lane: &Lane,
+        memory: &DeviceBuffer,
+    ) -> Result<(Launches, InFlight), Stop> {
+        let arenas = self.plan.arenas(self.flight(batch));
+        let batch = self.plan.batches.get(batch).ok_or(EngineError::Abandoned)?;
+        let launches = Trace::time(self.context.trace.as_deref(), ("job", "tables"), || {
+            Launches::new(self, batch, &arenas, memory, unread)
+        })?;
+        let len = launches.bytes.len();
+        let mut up = self.spare.pinned(&self.device, len)?;
+        up.get_mut(..len).ok_or(EngineError::Abandoned)?.copy_from_slice(&launches.bytes);
+        let tables = memory.upload(&lane.copies, arenas.tables, up, len)?;
+        Ok((launches, tables))
+    }
+
+    fn launch(
+        &self,
+        (launches, tables): (Launches, InFlight),
+        stream: &Stream,
+        memory: &DeviceBuffer,
+        load: usize,
+    ) -> Result<Launched, Stop> {
         let arenas = launches.arenas;
         let pinned = |len: u64| {
             let len = usize::try_from(len).unwrap_or(usize::MAX);
             self.spare.pinned(&self.device, len).map(|memory| (memory, len))
         };
-        let (mut up, len) = pinned(launches.bytes.len() as u64)?;
-        up.get_mut(..len).ok_or(EngineError::Abandoned)?.copy_from_slice(&launches.bytes);
-        let tables = memory.upload(stream, arenas.tables, up, len)?;
+        tables.hold(stream)?;
         if launches.landing > 0 {
             // What lies between crops, and crops that are left alone, go to the host with the rest.
             memory.fill(stream, arenas.pixels, launches.landing, 0)?;
         }
         let start = stream.record_timed()?;
-        launches.decode(&self.device, stream)?;
+        launches.decode(self, stream, load)?;
         let decoded = stream.record_timed()?;
         launches.place(&self.device, stream)?;
         let placed = stream.record_timed()?;

@@ -1,18 +1,19 @@
-//! Encoded bytes on their way to the device: pieces of a batch's arena are read into pinned slabs by several threads,
-//! and each slab is copied once.
+//! Encoded bytes on their way to the device: pieces of a batch's arena are read into pinned slabs by several threads, and
+//! one more thread sends each slab by one copy.
 //!
-//! Slabs come back by themselves when they are copied, so a thread fills one while others are on their way. Pieces are
-//! taken in order; those of a batch wait until the arena of that batch is free (`open`). What cannot be read is noted: its
-//! blocks are left to the host, which says what is wrong with each.
+//! Pieces are taken in order; those of a batch wait until the arena of that batch is free (`open`). What cannot be read is
+//! noted: its blocks are left to the host, which says what is wrong with each.
 
 use crate::batch::{Batch, Read};
 use crate::cufile::{CuFile, CuFileError, DeviceFile};
 use crate::device::Device;
 use crate::driver::DriverError;
-use crate::memory::DeviceBuffer;
+use crate::memory::{DeviceBuffer, SentSlab, Slab};
 use crate::stream::{Event, Stream};
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use strile_engine::{Arena, Cancel, Context, ReadAt, Slice};
@@ -112,7 +113,7 @@ pub(crate) struct Gap {
     pub(crate) end: u64,
 }
 
-/// What the readers share.
+/// What readers, sender and coordinator share.
 pub(crate) struct Feed {
     bytes: HostBytes,
     pieces: Vec<Piece>,
@@ -124,19 +125,15 @@ struct State {
     next: usize,
     /// Batches whose arena may be written: those below; and at which offset each begins.
     open: Vec<u64>,
-    /// Pieces of each batch that are not on their way yet.
-    left: Vec<usize>,
-    /// What of each batch could not be read.
-    failed: Vec<Vec<Gap>>,
+    /// What became of each batch whose copies are all queued.
+    arrived: Vec<Option<Arrived>>,
     error: Option<DriverError>,
     stop: bool,
-    /// Recorded before the first and after the last copy of each batch.
-    began: Vec<Option<Event>>,
-    ended: Vec<Option<Event>>,
     reading: Duration,
 }
 
 /// What became of the reads of a batch.
+#[derive(Default)]
 pub(crate) struct Arrived {
     /// What could not be read.
     pub(crate) failed: Vec<Gap>,
@@ -144,27 +141,38 @@ pub(crate) struct Arrived {
     pub(crate) copied: Option<(Event, Event)>,
 }
 
+/// A piece that was read, in a slab unless cuFile brought it.
+pub(crate) struct Filled<'a> {
+    piece: &'a Piece,
+    arena: u64,
+    /// And how much of it counts.
+    slab: Option<(Slab, usize)>,
+    failed: Vec<Gap>,
+}
+
+/// A batch whose copies are not all queued.
+#[derive(Default)]
+struct Coming {
+    left: usize,
+    failed: Vec<Gap>,
+    began: Option<Event>,
+}
+
+/// How long the sender waits for the next slab before it looks which copies are done.
+const LOOKS_EVERY: Duration = Duration::from_micros(20);
+
 impl Feed {
     pub(crate) fn new(bytes: HostBytes, batches: &[Batch], slab: usize) -> Self {
         let all: Vec<Piece> =
             batches.iter().enumerate().flat_map(|(index, batch)| pieces(index, batch, slab)).collect();
-        let mut left = vec![0; batches.len()];
+        let mut arrived: Vec<_> = batches.iter().map(|_| Some(Arrived::default())).collect();
         for piece in &all {
-            if let Some(left) = left.get_mut(piece.batch) {
-                *left += 1;
+            if let Some(arrived) = arrived.get_mut(piece.batch) {
+                *arrived = None;
             }
         }
-        let state = State {
-            next: 0,
-            open: Vec::new(),
-            left,
-            failed: vec![Vec::new(); batches.len()],
-            error: None,
-            stop: false,
-            began: batches.iter().map(|_| None).collect(),
-            ended: batches.iter().map(|_| None).collect(),
-            reading: Duration::ZERO,
-        };
+        let state =
+            State { next: 0, open: Vec::new(), arrived, error: None, stop: false, reading: Duration::ZERO };
         Self { bytes, pieces: all, state: Mutex::new(state), changed: Condvar::new() }
     }
 
@@ -194,7 +202,13 @@ impl Feed {
         self.changed.notify_all();
     }
 
-    /// Waits until all copies of a batch are queued; `None` where reading was ended or a copy failed.
+    /// Ends all reading because of an error.
+    fn fail(&self, error: DriverError) {
+        self.lock().error.get_or_insert(error);
+        self.changed.notify_all();
+    }
+
+    /// Waits until all copies of a batch are queued; `None` where reading was ended.
     pub(crate) fn arrived(&self, batch: usize) -> Result<Option<Arrived>, DriverError> {
         let mut state = self.lock();
         loop {
@@ -202,14 +216,11 @@ impl Feed {
                 state.stop = true;
                 return Err(error);
             }
+            if let Some(arrived) = state.arrived.get_mut(batch).and_then(Option::take) {
+                return Ok(Some(arrived));
+            }
             if state.stop {
                 return Ok(None);
-            }
-            if state.left.get(batch).is_none_or(|&left| left == 0) {
-                let failed = state.failed.get_mut(batch).map(std::mem::take).unwrap_or_default();
-                let began = state.began.get_mut(batch).and_then(Option::take);
-                let ended = state.ended.get_mut(batch).and_then(Option::take);
-                return Ok(Some(Arrived { failed, copied: began.zip(ended) }));
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -228,7 +239,8 @@ impl Feed {
                 state.stop = true;
                 self.changed.notify_all();
             }
-            let piece = self.pieces.get(state.next).filter(|_| !state.stop)?;
+            let ended = state.stop || state.error.is_some();
+            let piece = self.pieces.get(state.next).filter(|_| !ended)?;
             if let Some(&arena) = state.open.get(piece.batch) {
                 state.next += 1;
                 return Some((piece, arena));
@@ -237,97 +249,99 @@ impl Feed {
         }
     }
 
-    /// Reads and copies pieces until none is left: what each reader thread does.
-    pub(crate) fn work(
-        &self,
+    /// Reads pieces until none is left: what each reader thread does.
+    pub(crate) fn read<'a>(
+        &'a self,
         reader: usize,
         device: &Device,
         memory: &DeviceBuffer,
-        copies: &Stream,
         context: &Context,
+        filled: &Sender<Filled<'a>>,
     ) {
-        if let Err(error) = self.read_all(reader, device, memory, copies, context) {
-            self.lock().error.get_or_insert(error);
-            self.changed.notify_all();
-        }
-    }
-
-    fn read_all(
-        &self,
-        reader: usize,
-        device: &Device,
-        memory: &DeviceBuffer,
-        copies: &Stream,
-        context: &Context,
-    ) -> Result<(), DriverError> {
-        let _bound = device.bind()?;
-        let cancel = &context.cancel;
-        while let Some((piece, arena)) = self.take(cancel) {
-            if let HostBytes::Direct(files) = &self.bytes {
-                let start = Instant::now();
-                let failed = direct(files, piece, memory, arena);
-                self.done(piece, start.elapsed(), failed, copies)?;
-                continue;
-            }
-            let Some(mut slab) = device.ring().take(cancel)? else {
-                self.stop();
-                return Ok(());
+        while let Some((piece, arena)) = self.take(&context.cancel) {
+            let mut slab = match &self.bytes {
+                HostBytes::Direct(_) => None,
+                HostBytes::Staged(_) | HostBytes::Pulled(_) => match device.ring().take(&context.cancel) {
+                    Ok(Some(slab)) => Some(slab),
+                    Ok(None) => return self.stop(),
+                    Err(error) => return self.fail(error),
+                },
             };
             let start = Instant::now();
-            let (used, failed) = self.fill(piece, &mut slab);
+            let (used, failed) = match (&self.bytes, &mut slab) {
+                (HostBytes::Direct(files), _) => (0, direct(files, piece, memory, arena)),
+                (_, Some(slab)) => self.fill(piece, slab),
+                (_, None) => (0, Vec::new()),
+            };
             let reading = start.elapsed();
             if let Some(trace) = &context.trace {
                 let start = trace.at(start);
                 let (track, end) = (format!("reader {reader}"), start + reading);
                 trace.add(Slice { track, name: "read", batch: piece.batch, start, end });
             }
-            if used > 0 {
-                self.note_beginning(piece.batch, copies)?;
-                slab.send(copies, 0..used, memory, arena + piece.at)?;
+            self.lock().reading += reading;
+            // Where the sender is gone, something went wrong, and it said so.
+            if filled.send(Filled { piece, arena, slab: slab.map(|slab| (slab, used)), failed }).is_err() {
+                return;
             }
-            self.done(piece, reading, failed, copies)?;
         }
-        Ok(())
     }
 
-    /// A piece is on its way, but for what could not be read.
-    fn done(
+    /// Sends what the readers fill until all of them are gone: what one thread does.
+    pub(crate) fn send(&self, filled: &Receiver<Filled<'_>>, memory: &DeviceBuffer, copies: &Stream) {
+        if let Err(error) = self.send_all(filled, memory, copies) {
+            self.fail(error);
+        }
+    }
+
+    fn send_all(
         &self,
-        piece: &Piece,
-        reading: Duration,
-        failed: Vec<Gap>,
+        filled: &Receiver<Filled<'_>>,
+        memory: &DeviceBuffer,
         copies: &Stream,
     ) -> Result<(), DriverError> {
-        let mut state = self.lock();
-        state.reading += reading;
-        if let Some(of_batch) = state.failed.get_mut(piece.batch) {
-            of_batch.extend(failed);
+        let _bound = copies.context().bind()?;
+        let mut coming: Vec<Coming> = self.lock().arrived.iter().map(|_| Coming::default()).collect();
+        for piece in &self.pieces {
+            if let Some(batch) = coming.get_mut(piece.batch) {
+                batch.left += 1;
+            }
         }
-        let left = state.left.get(piece.batch).map_or(0, |left| left.saturating_sub(1));
-        // By whoever sends the last one: copies of later batches are queued behind it.
-        if left == 0
-            && state.began.get(piece.batch).is_some_and(Option::is_some)
-            && let Some(ended) = state.ended.get_mut(piece.batch)
-        {
-            *ended = Some(copies.record_timed()?);
+        // Copies end in the order they were sent.
+        let mut sent: VecDeque<SentSlab> = VecDeque::new();
+        loop {
+            while let Some(first) = sent.front()
+                && first.is_done()?
+            {
+                sent.pop_front();
+            }
+            let next = match sent.is_empty() {
+                true => filled.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                false => filled.recv_timeout(LOOKS_EVERY),
+            };
+            let Filled { piece, arena, slab, failed } = match next {
+                Ok(filled) => filled,
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            };
+            let Some(batch) = coming.get_mut(piece.batch) else { continue };
+            if let Some((slab, used)) = slab.filter(|(_, used)| *used > 0) {
+                if batch.began.is_none() {
+                    batch.began = Some(copies.record_timed()?);
+                }
+                sent.push_back(slab.send(copies, 0..used, memory, arena + piece.at)?);
+            }
+            batch.failed.extend(failed);
+            batch.left = batch.left.saturating_sub(1);
+            if batch.left == 0 {
+                let Coming { failed, began, .. } = std::mem::take(batch);
+                let copied = began.map(|began| Ok((began, copies.record_timed()?))).transpose()?;
+                if let Some(arrived) = self.lock().arrived.get_mut(piece.batch) {
+                    *arrived = Some(Arrived { failed, copied });
+                }
+                self.changed.notify_all();
+            }
         }
-        if let Some(of_batch) = state.left.get_mut(piece.batch) {
-            *of_batch = left;
-        }
-        drop(state);
-        if left == 0 {
-            self.changed.notify_all();
-        }
-        Ok(())
-    }
-
-    /// Before the first copy of a batch.
-    fn note_beginning(&self, batch: usize, copies: &Stream) -> Result<(), DriverError> {
-        let mut state = self.lock();
-        if let Some(began @ None) = state.began.get_mut(batch) {
-            *began = Some(copies.record_timed()?);
-        }
-        Ok(())
     }
 
     /// Fills a slab with a piece; how many bytes are to be copied, and which ranges failed.

@@ -10,6 +10,7 @@ use crate::driver::DriverError;
 use crate::host::lands_by_band;
 use crate::launch::launch;
 use crate::memory::DeviceBuffer;
+use crate::nvcomp::{Batched, Codec};
 use crate::place::{self, NO_STATUS, PlaceArgs, PlaceLayout, PlaceTask, TaskPlaces};
 use crate::plan::Arenas;
 use crate::run::{Run, Stop};
@@ -188,6 +189,8 @@ pub(crate) struct Launches {
     /// Bytes of pixels that go to the host.
     pub(crate) landing: u64,
     decode: Vec<(&'static Kernel, DecodeArgs)>,
+    /// Those that nvCOMP decompresses.
+    nvcomp: Vec<Batched>,
     place: PlaceBytes,
 }
 
@@ -246,7 +249,8 @@ impl Launches {
         let mut packer = Packer { address: base + arenas.tables, bytes: Vec::new() };
         let statuses_at = packer.put(&vec![PENDING; statuses as usize]);
         let counters = packer.put(&vec![0u32; groups.len()]);
-        let mut decode = Vec::new();
+        let (mut decode, mut nvcomp) = (Vec::new(), Vec::new());
+        let mut room = base + arenas.room;
         for (counter, (kernel, blocks)) in (0u64..).zip(groups.into_values()) {
             let args = DecodeArgs {
                 encoded: base + arenas.encoded,
@@ -258,22 +262,39 @@ impl Launches {
                 count: u32::try_from(blocks.len()).unwrap_or(0),
                 reserved: 0,
             };
-            decode.push((kernel, args));
+            match run.nvcomp.as_ref().zip(Codec::by(kernel)) {
+                None => decode.push((kernel, args)),
+                Some((optional, codec)) => {
+                    let memory = (room, base + arenas.room_end);
+                    let (batched, next) =
+                        Batched::new(optional, &run.device, (codec, args, &blocks), memory)?;
+                    nvcomp.push(batched);
+                    room = next;
+                }
+            }
         }
         let launches = place.pack(&mut packer, statuses_at);
         let place = PlaceBytes { bytes: Vec::new(), launches };
         if packer.bytes.len() as u64 > arenas.tables_len {
             return Err(EngineError::Abandoned.into());
         }
-        Ok(Self { bytes: packer.bytes, arenas: *arenas, statuses, landing, decode, place })
+        Ok(Self { bytes: packer.bytes, arenas: *arenas, statuses, landing, decode, nvcomp, place })
     }
 
-    /// Queues the decompressors.
-    pub(crate) fn decode(&self, device: &Device, stream: &Stream) -> Result<(), DriverError> {
+    /// Queues the decompressors. `load` is how many blocks are under way with these: each launch has its share of the
+    /// device, and is shaped for that.
+    pub(crate) fn decode(&self, run: &Run, stream: &Stream, load: usize) -> Result<(), Stop> {
+        let device = &run.device;
+        for batched in &self.nvcomp {
+            let optional = run.nvcomp.as_ref().ok_or(EngineError::Abandoned)?;
+            batched.queue(optional, device, stream)?;
+        }
         for (kernel, args) in &self.decode {
             for pass in kernel.passes {
                 let function = device.function(kernel.module, pass.entry)?;
-                let grid = (pass.grid)(args.count, device.facts().multiprocessors);
+                let share =
+                    u64::from(device.facts().multiprocessors) * u64::from(args.count) / load.max(1) as u64;
+                let grid = (pass.grid)(args.count, u32::try_from(share).unwrap_or(u32::MAX).max(1));
                 // SAFETY: `batch` laid the blocks out inside the arenas of this flight, with the slack that kernels may
                 // read; the job holds the memory until the stream has been waited for.
                 unsafe { launch(stream, &function, (grid, 1), pass.threads, args) }?;

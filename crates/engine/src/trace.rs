@@ -37,6 +37,16 @@ impl Trace {
         instant.saturating_duration_since(self.began)
     }
 
+    /// Does some work, and keeps when.
+    pub fn time<T>(trace: Option<&Self>, (track, name): (&str, &'static str), work: impl FnOnce() -> T) -> T {
+        let Some(trace) = trace else { return work() };
+        let start = trace.at(Instant::now());
+        let done = work();
+        let end = trace.at(Instant::now());
+        trace.add(Slice { track: track.to_owned(), name, batch: 0, start, end });
+        done
+    }
+
     /// Keeps a slice.
     pub fn add(&self, slice: Slice) {
         self.slices.lock().unwrap_or_else(PoisonError::into_inner).push(slice);

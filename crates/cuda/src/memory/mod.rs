@@ -10,4 +10,4 @@ pub use budget::{Budget, Kind, Lease};
 pub use device::{DeviceBuffer, Pool, copy_in, copy_out, copy_within};
 pub use lasting::lasting;
 pub use pinned::{InFlight, Pinned};
-pub use ring::{Ring, SLAB_LEN, SLAB_TAIL, SLABS, Slab};
+pub use ring::{Ring, SLAB_LEN, SLAB_TAIL, SLABS, SentSlab, Slab};

@@ -108,6 +108,11 @@ impl InFlight {
         Ok(Self { memory, event })
     }
 
+    /// What is queued on a stream from now on waits for the copy.
+    pub fn hold(&self, stream: &Stream) -> Result<(), DriverError> {
+        stream.wait_on(&self.event)
+    }
+
     /// Whether the copy is done.
     pub fn is_done(&self) -> Result<bool, DriverError> {
         self.event.happened()

@@ -1,7 +1,8 @@
 //! The ring: pinned slabs that reader threads fill and that are copied to the device, one copy a slab.
 //!
-//! Pinning is slow, so slabs are made when first needed and kept while the device is open. A slab that was sent comes
-//! back by itself when its copy is done: whoever takes it next waits for that, so nobody else has to.
+//! Pinning is slow, so slabs are made when first needed and kept while the device is open. Those who fill slabs call the
+//! driver for nothing else: its locks are not fair, and a dozen threads that ask it whether a copy is done keep the one
+//! waiting that has the next to send. Whoever sends a slab holds it until its copy is done.
 
 #![expect(unsafe_code, reason = "copies that outlive the call")]
 
@@ -10,20 +11,19 @@ use super::pinned::Pinned;
 use crate::device::Context;
 use crate::driver::DriverError;
 use crate::stream::{Event, Stream};
-use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use strile_engine::Cancel;
 
 /// Bytes of a slab for encoded blocks.
-pub const SLAB_LEN: usize = 4 << 20;
+pub const SLAB_LEN: usize = 2 << 20;
 
 /// Bytes behind them, so that what kernels may read past a block can be copied with it.
 pub const SLAB_TAIL: usize = 64;
 
 /// How many slabs a device has at most.
-pub const SLABS: usize = 32;
+pub const SLABS: usize = 40;
 
 /// How often a thread that waits for a slab looks whether it was cancelled.
 const LOOKS_EVERY: Duration = Duration::from_millis(10);
@@ -44,8 +44,8 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Slabs nobody holds, the one that came back first in front.
-    free: VecDeque<Memory>,
+    /// Slabs that nobody holds and no copy reads.
+    free: Vec<Memory>,
     made: usize,
 }
 
@@ -54,8 +54,6 @@ struct Memory {
     pinned: Pinned,
     /// After the last copy.
     sent: Event,
-    /// Whether that copy may still be on its way.
-    in_flight: bool,
 }
 
 impl Ring {
@@ -72,26 +70,17 @@ impl Ring {
     /// A slab, after waiting where all are in use; `None` when cancelled.
     pub fn take(&self, cancel: &Cancel) -> Result<Option<Slab>, DriverError> {
         let shared = &self.shared;
-        // Also what makes a forked process fail here and not wait for ever.
+        // What makes a forked process fail here and not wait for ever.
         let _bound = shared.context.bind()?;
         let mut state = shared.lock();
         while !cancel.is_cancelled() {
-            if let Some(memory) = state.take_ready()? {
-                return Ok(Some(shared.lend(memory)));
+            if let Some(memory) = state.free.pop() {
+                return Ok(Some(Slab { memory: Some(memory), shared: Arc::clone(shared) }));
             }
             if state.made < shared.most {
                 state.made += 1;
                 drop(state);
                 return shared.make().map(Some);
-            }
-            if let Some(memory) = state.free.pop_front() {
-                drop(state);
-                // Lent before the wait, so that it comes back where the wait fails.
-                let mut slab = shared.lend(memory);
-                if let Some(memory) = &mut slab.memory {
-                    memory.arrive()?;
-                }
-                return Ok(Some(slab));
             }
             let waited = shared.returned.wait_timeout(state, LOOKS_EVERY);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -110,18 +99,14 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lend(self: &Arc<Self>, memory: Memory) -> Slab {
-        Slab { memory: Some(memory), shared: Arc::clone(self) }
-    }
-
     /// One more slab, counted before.
     fn make(self: &Arc<Self>) -> Result<Slab, DriverError> {
         let made = Pinned::new(&self.context, SLAB_LEN + SLAB_TAIL)
-            .and_then(|pinned| Ok(Memory { pinned, sent: Event::new(&self.context)?, in_flight: false }));
+            .and_then(|pinned| Ok(Memory { pinned, sent: Event::new(&self.context)? }));
         if made.is_err() {
             self.unmake();
         }
-        made.map(|memory| self.lend(memory))
+        made.map(|memory| Slab { memory: Some(memory), shared: Arc::clone(self) })
     }
 
     /// Another may be made for one that is not there any more.
@@ -131,35 +116,7 @@ impl Shared {
     }
 }
 
-impl State {
-    /// A slab that can be written at once.
-    fn take_ready(&mut self) -> Result<Option<Memory>, DriverError> {
-        // Copies end about in the order the slabs came back: where the first is not done, none is.
-        let Some(first) = self.free.front_mut() else { return Ok(None) };
-        first.in_flight = first.in_flight && !first.sent.happened()?;
-        Ok(if first.in_flight { None } else { self.free.pop_front() })
-    }
-}
-
-impl Memory {
-    /// Waits until no copy reads it.
-    fn arrive(&mut self) -> Result<(), DriverError> {
-        if self.in_flight {
-            self.sent.synchronize()?;
-            self.in_flight = false;
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        // Before the memory is freed. An error means that the context is lost: nothing in it runs any more.
-        let _ = self.arrive();
-    }
-}
-
-/// A slab that this holder alone reads and writes; back in the ring when sent or dropped.
+/// A slab that this holder alone reads and writes; back in the ring when dropped.
 #[derive(Debug)]
 pub struct Slab {
     /// `None` once it has left this slab for the ring.
@@ -168,16 +125,15 @@ pub struct Slab {
 }
 
 impl Slab {
-    /// Queues a copy of a part of it to `offset` of a buffer and gives the slab back to the ring, which knows when the
-    /// copy is done.
+    /// Queues a copy of a part of it to `offset` of a buffer.
     pub fn send(
         mut self,
         stream: &Stream,
         part: Range<usize>,
         to: &DeviceBuffer,
         offset: u64,
-    ) -> Result<(), DriverError> {
-        let Some(memory) = &mut self.memory else { return Ok(()) };
+    ) -> Result<SentSlab, DriverError> {
+        let Some(memory) = &mut self.memory else { return Ok(SentSlab(self)) };
         let out_of_bounds = DriverError::OutOfBounds {
             offset: part.start as u64,
             len: part.len() as u64,
@@ -185,18 +141,17 @@ impl Slab {
         };
         let from = memory.pinned.get(part).ok_or(out_of_bounds)?;
         if from.is_empty() {
-            return Ok(());
+            return Ok(SentSlab(self));
         }
-        // SAFETY: the slab is in the ring as one in flight, or forgotten, until the copy is done.
+        // SAFETY: the slab is held until the copy is done, or its memory is forgotten.
         unsafe { to.copy_from(stream, offset, from) }?;
-        memory.in_flight = true;
         if let Err(error) = memory.sent.record(stream) {
             // Nobody can tell when the copy is done, so this memory is never used again, nor freed.
             std::mem::forget(self.memory.take());
             self.shared.unmake();
             return Err(error);
         }
-        Ok(())
+        Ok(SentSlab(self))
     }
 }
 
@@ -217,8 +172,28 @@ impl DerefMut for Slab {
 impl Drop for Slab {
     fn drop(&mut self) {
         if let Some(memory) = self.memory.take() {
-            self.shared.lock().free.push_back(memory);
+            self.shared.lock().free.push(memory);
             self.shared.returned.notify_one();
+        }
+    }
+}
+
+/// A slab whose copy is on its way. Dropping it waits for that and gives it back to the ring.
+#[derive(Debug)]
+pub struct SentSlab(Slab);
+
+impl SentSlab {
+    /// Whether the copy is done.
+    pub fn is_done(&self) -> Result<bool, DriverError> {
+        self.0.memory.as_ref().map_or(Ok(true), |memory| memory.sent.happened())
+    }
+}
+
+impl Drop for SentSlab {
+    fn drop(&mut self) {
+        if let Some(memory) = &self.0.memory {
+            // An error means that the context is lost: nothing in it runs any more.
+            let _ = memory.sent.synchronize();
         }
     }
 }
