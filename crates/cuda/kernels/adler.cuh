@@ -11,24 +11,22 @@ struct AdlerSum {
 
 // Adds the 16 bytes at offset `at` of the output.
 DEVICE void adler_add(AdlerSum& sum, const Line& line, u32 at) {
-  // Two 16-bit sums a register: bytes 0 and 2 of a word, bytes 1 and 3.
-  u32 pairs = 0, odd = 0, by_word = 0;
+  u32 all = 0, inner = 0;
 #pragma unroll
   for (u32 k = 0; k < 4; ++k) {
-    u32 high = line.words[k] >> 8 & 0x00FF00FFu;
-    u32 both = (line.words[k] & 0x00FF00FFu) + high;
-    pairs += both;
-    odd += high;
-    by_word += k * both;
+    all = dot_bytes(line.words[k], 0x01010101u, all);
+    inner = dot_bytes(line.words[k], 0x03020100u + k * 0x04040404u, inner);
   }
-  u32 all = (pairs & 0xFFFF) + (pairs >> 16);
-  u32 inner = 4 * ((by_word & 0xFFFF) + (by_word >> 16)) + (odd & 0xFFFF) + (odd >> 16) + 2 * (pairs >> 16);
   sum.bytes += all;
   sum.weighted += (u64)at * all + inner;
 }
 
-// The checksum of `len` bytes from the sums of all lanes of a warp.
-DEVICE u32 adler_value(const AdlerSum& sum, u32 len) {
+// What the lanes of a warp have, together.
+struct AdlerPart {
+  u32 bytes, weighted;
+};
+
+DEVICE AdlerPart adler_part(const AdlerSum& sum) {
   const u32 base = 65521;
   u32 bytes = (u32)(sum.bytes % base), weighted = (u32)(sum.weighted % base);
 #pragma unroll
@@ -36,8 +34,17 @@ DEVICE u32 adler_value(const AdlerSum& sum, u32 len) {
     bytes += __shfl_xor_sync(0xFFFFFFFFu, bytes, step);
     weighted += __shfl_xor_sync(0xFFFFFFFFu, weighted, step);
   }
-  u32 a = (1 + bytes) % base;
+  return {bytes, weighted};
+}
+
+// The checksum of `len` bytes from the parts of all warps, at most 16, added up.
+DEVICE u32 adler_join(AdlerPart all, u32 len) {
+  const u32 base = 65521;
+  u32 a = (1 + all.bytes) % base;
   // b = len + sum of (len - i) * d[i]
-  u32 b = (u32)(((u64)len * a + base - weighted % base) % base);
+  u32 b = (u32)(((u64)len * a + base - all.weighted % base) % base);
   return b << 16 | a;
 }
+
+// The checksum of `len` bytes from the sums of all lanes of a warp.
+DEVICE u32 adler_value(const AdlerSum& sum, u32 len) { return adler_join(adler_part(sum), len); }

@@ -1,176 +1,187 @@
-// Deflate in a zlib frame (RFC 1950, 1951): one CUDA block of two warps decodes one block of an image.
+// Deflate in a zlib frame (RFC 1950, 1951): one CUDA block of one or more warps decodes one block of an
+// image.
 //
-// Warp 0 reads block headers and decodes tokens into lists, a batch at a time; warp 1 meanwhile turns the
-// batch before into output. Lists are double-buffered, so there is one barrier a batch. Says FAULT_NONE only
-// where the zlib header, the stream, its length and its Adler-32 are all right; bytes after the checksum are
-// left, as on the host.
+// The first warp reads block headers. All warps together then decode a batch of tokens into lists and turn
+// the lists into output, again and again; the memory that holds the bits of a batch is that of the page of
+// output afterwards. Says FAULT_NONE only where the zlib header, the stream, its length and its Adler-32 are
+// all right; bytes after the checksum are left, as on the host.
 #include "abi.h"
 #include "deflate_header.cuh"
-#include "lz_copy.cuh"
+#include "lz_lists.cuh"
 
-#define DEFLATE_THREADS 64
-#define LISTS (32 * LIST_STRIDE)
-
-enum BatchKind : u32 { BATCH_LISTS, BATCH_STORED };
-
-// What warp 0 hands to warp 1.
-struct Batch {
-  u32 kind;
-  u32 lists;      // LISTS: how many
-  u32 fault;      // decoding ended with it; what else is said here counts all the same
-  u32 last;       // nothing comes after
-  u32 adler;      // of the last: the checksum that the stream has
-  u32 len;        // STORED: bytes
-  u64 from;       // STORED: offset of the first
-  u8 slots[32];   // LISTS: slots of each
+// Of memory that is used by turns: the begin of the page, and behind it the bits of a batch, or the rest of
+// the page and the queue, or the lengths that a header has.
+template <u32 WARPS>
+struct Work {
+  static constexpr u32 bits = FLUSH;
+  static constexpr u32 queue = page_memory(WARPS);
+  static constexpr u32 lengths = bits + batch_words(1) * 4;
+  static constexpr u32 codes = lengths + 320;
+  static constexpr u32 decoding = bits + batch_words(WARPS) * 4;
+  static constexpr u32 copying = queue + queue_len(WARPS) * sizeof(QueuedMatch);
+  static constexpr u32 header = codes + 32;
+  static constexpr u32 most = decoding > copying ? decoding : copying;
+  static constexpr u32 len = most > header ? most : header;
 };
 
+enum BlockKind : u32 { BLOCK_STORED, BLOCK_FIXED, BLOCK_DYNAMIC };
+
+// What the first warp read of a header.
+struct Header {
+  u64 bit;  // the one behind it
+  u32 kind;
+  u32 final;
+  u32 len;  // of a stored block
+  u32 fault;
+};
+
+template <u32 WARPS>
 struct DeflateShared {
   u32 tables[TABLE_ENTRIES];
-  alignas(16) u16 lists[2][LISTS + 4];
-  alignas(16) u8 page[PAGE_MEMORY];
-  QueuedMatch queue[QUEUE];
-  alignas(16) Line bits[BATCH_WORDS / 4];
-  u8 lengths[320];
-  u8 codes[20];
-  Batch batches[2];
-  u32 over[2];  // by turns: warp 1 took the last batch, or found a fault
+  alignas(16) u16 lists[32 * WARPS * LIST_STRIDE];
+  alignas(16) u8 work[Work<WARPS>::len];
+  Header header;
+  WalkNotes<WARPS> walks;
+  WindowNotes<WARPS> windows;
+  u32 bytes[WARPS];    // of a batch's lists
+  u32 matches[WARPS];
+  u32 reached, stop;   // where the last list ends, and why
+  u32 used;            // bits of it
+  AdlerPart parts[WARPS];
 };
 
-static_assert(sizeof(CodeWork) <= sizeof(u16) * LISTS, "tables are built in the memory of the lists");
+static_assert(sizeof(CodeWork) <= 2 * 32 * LIST_STRIDE, "tables are built in the memory of the lists");
 // Eight of them on a multiprocessor of 228 KiB, of which each takes 1 KiB more.
-static_assert(sizeof(DeflateShared) <= 28160, "eight of them on a multiprocessor");
+static_assert(sizeof(DeflateShared<2>) <= 28160, "eight of them on a multiprocessor");
+static_assert(sizeof(DeflateShared<4>) <= 49152, "static memory of a CUDA block");
 
-enum Tables : u32 { TABLES_NONE, TABLES_FIXED, TABLES_DYNAMIC };
-
-// Warp 0's state between batches; the same in all lanes.
-struct Decoder {
-  Stream in;
-  Pace pace;
-  u32 tables;    // which ones are built
-  bool inside;   // a block of codes
-  bool final;    // it is the last
-  bool over;     // the last batch is made
-};
-
-DEVICE u32 end_of_stream(Decoder& decoder, Batch& batch, u32 lane) {
-  const u8* at = (const u8*)decoder.in.words + (decoder.in.bit + 7) / 8;
-  decoder.over = true;
-  if (lane == 0) {
-    batch.last = 1;
-    batch.adler = (u32)__ldg(at) << 24 | (u32)__ldg(at + 1) << 16 | (u32)__ldg(at + 2) << 8 | __ldg(at + 3);
-  }
-  return FAULT_NONE;
-}
-
-DEVICE u32 read_stored(Decoder& decoder, Batch& batch, u32 lane) {
-  Stream& in = decoder.in;
+DEVICE u32 read_stored(Stream& in, Header& header, u32 lane) {
   in.bit = (in.bit + 7) & ~(u64)7;
   if (in.bit + 32 > in.end) return FAULT_INPUT_TRUNCATED;
   u32 both = bits_at(in.words, in.bit), len = both & 0xFFFF;
   if ((both >> 16 ^ len) != 0xFFFF) return FAULT_CORRUPT;
   in.bit += 32;
   if (in.bit + len * 8 > in.end) return FAULT_INPUT_TRUNCATED;
-  if (lane == 0) {
-    batch.kind = BATCH_STORED;
-    batch.from = in.bit / 8;
-    batch.len = len;
-  }
-  in.bit += len * 8;
-  return decoder.final ? end_of_stream(decoder, batch, lane) : FAULT_NONE;
-}
-
-// Makes one batch. All lanes of warp 0; `lists` is free memory for it.
-DEVICE u32 make_batch(Decoder& decoder, DeflateShared& shared, u16* lists, Batch& batch, u32 lane) {
-  Stream& in = decoder.in;
-  u32 build = CODE_NONE, root = LITERALS_ROOT;
-  Lengths lengths = {0, 0, 0, LENGTH_UNKNOWN};
-  if (!decoder.inside) {
-    if (in.bit + 3 > in.end) return FAULT_INPUT_TRUNCATED;
-    u32 header = bits_at(in.words, in.bit), type = header >> 1 & 3;
-    in.bit += 3;
-    decoder.final = header & 1;
-    if (type == 0) return read_stored(decoder, batch, lane);
-    if (type == 3) return FAULT_CORRUPT;
-    if (type == 1 && decoder.tables != TABLES_FIXED) {
-      fixed_lengths(lengths, shared.lengths, lane);
-      build = CODE_LITERALS;
-    } else if (type == 2) {
-      if (!read_dynamic(in, lengths, shared.codes, shared.lengths, lane)) return FAULT_CORRUPT;
-      build = CODE_LENGTHS;
-    }
-    decoder.tables = type == 1 ? TABLES_FIXED : TABLES_DYNAMIC;
-    decoder.inside = true;
-  }
-  u16* list = lists + lane * LIST_STRIDE;
-  WalkMemory memory = {shared_address(shared.tables), shared_address(shared.bits), shared_address(list)};
-  Pace pace;
-  Walk mine;
-  u32 last, end;
-  for (;;) {
-    if (build != CODE_NONE) {
-      bool literals = build == CODE_LITERALS, distances = build == CODE_DISTANCES;
-      const u8* from = literals ? shared.lengths : shared.codes;
-      if (distances) from = shared.lengths + lengths.literals;
-      u32 symbols = literals ? lengths.literals : distances ? lengths.wanted - lengths.literals : 19;
-      if (!build_table(*(CodeWork*)lists, shared.tables, from, symbols, build, lane)) return FAULT_CORRUPT;
-      root = build == CODE_LENGTHS ? LENGTHS_ROOT : LITERALS_ROOT;
-      build = literals ? CODE_DISTANCES : CODE_NONE;
-      if (literals) continue;
-    }
-    if (in.bit >= in.end) return FAULT_INPUT_TRUNCATED;
-    u64 left = in.end - (in.bit & ~(u64)127);
-    end = (u32)min(left, (u64)0x40000000u);
-    pace = decoder.pace;
-    // What is left, in equal parts.
-    pace.span = min(pace.span, max((end - ((u32)in.bit & 127)) / 32 + 1, 128u));
-    if (root == LENGTHS_ROOT) pace = {64, 64};
-    last = walk_batch(in, memory, shared.bits, root, end, pace, lane, mine);
-    if (root == LITERALS_ROOT) break;
-    u32 read = take_lengths(in, lengths, shared.lengths, memory, list, mine, last + 1, lane);
-    if (read == LENGTHS_WRONG) return FAULT_CORRUPT;
-    if (read == LENGTHS_ALL) build = CODE_LITERALS;
-  }
-  u32 stop = __shfl_sync(ALL_LANES, mine.stop, last), reached = __shfl_sync(ALL_LANES, mine.end, last);
-  in.bit += reached - ((u32)in.bit & 127);
-  batch.slots[lane] = lane <= last ? (u8)mine.slots : 0;
-  for (u32 i = mine.slots; lane <= last && i % 4 != 0; ++i) list[i] = SLOT_DISTANCE;
-  if (lane == 0) batch.lists = last + 1;
-  if (stop == STOP_INVALID) return FAULT_CORRUPT;
-  if (reached > end || (stop != STOP_END && reached == end)) return FAULT_INPUT_TRUNCATED;
-
-  decoder.pace.run_in = pace.run_in;
-  bool many = __any_sync(ALL_LANES, lane <= last && mine.slots > LIST_SLOTS * 7 / 8);
-  if (stop == STOP_FULL) {
-    decoder.pace.span = max(decoder.pace.span * 7 / 8, 128u);
-  } else if (!many && pace.span == decoder.pace.span) {
-    decoder.pace.span = min(decoder.pace.span + decoder.pace.span / 8, MOST_SPAN);
-  }
-  if (stop == STOP_END) {
-    decoder.inside = false;
-    if (decoder.final) return end_of_stream(decoder, batch, lane);
-  }
+  if (lane == 0) header.len = len;
   return FAULT_NONE;
 }
 
-// Takes one batch; true where it is the last one to take, with the verdict in `fault`. All lanes of warp 1.
-DEVICE bool take_batch(Output& out, DeflateShared& shared, u32 side, const u8* words, u32 lane, u32& fault) {
-  const Batch& batch = shared.batches[side];
-  if (batch.kind == BATCH_STORED) {
-    if (!append(out, words + batch.from, batch.len, lane)) fault = FAULT_OUTPUT_SURPLUS;
-  } else {
-    u32 count = batch.lists;
-    for (u32 i = 0; i < count && fault == FAULT_NONE; i += 2) {
-      const u16* lists = shared.lists[side] + i * LIST_STRIDE;
-      fault = append_lists(out, shared.queue, lists, batch.slots[i], batch.slots[i + 1], lane);
+// Reads a header and builds the tables of its block; `built` says which ones there are. All lanes of the
+// first warp; what it found is in `header`.
+template <u32 WARPS>
+DEVICE u32 read_header(Stream in, u32 built, DeflateShared<WARPS>& shared, u32 lane) {
+  Header& header = shared.header;
+  if (in.bit + 3 > in.end) return FAULT_INPUT_TRUNCATED;
+  u32 begin = bits_at(in.words, in.bit), kind = begin >> 1 & 3;
+  in.bit += 3;
+  if (lane == 0) {
+    header.kind = kind;
+    header.final = begin & 1;
+  }
+  u32 fault = FAULT_NONE, build = CODE_NONE;
+  u8 *found = shared.work + Work<WARPS>::lengths, *codes = shared.work + Work<WARPS>::codes;
+  Lengths lengths = {0, 0, 0, LENGTH_UNKNOWN};
+  if (kind == BLOCK_STORED) fault = read_stored(in, header, lane);
+  if (kind > BLOCK_DYNAMIC) return FAULT_CORRUPT;
+  if (kind == BLOCK_FIXED && built != BLOCK_FIXED) {
+    fixed_lengths(lengths, found, lane);
+    build = CODE_LITERALS;
+  } else if (kind == BLOCK_DYNAMIC) {
+    if (!read_dynamic(in, lengths, codes, found, lane)) return FAULT_CORRUPT;
+    build = CODE_LENGTHS;
+  }
+  while (build != CODE_NONE) {
+    bool literals = build == CODE_LITERALS, distances = build == CODE_DISTANCES;
+    const u8* from = literals ? found : distances ? found + lengths.literals : codes;
+    u32 symbols = literals ? lengths.literals : distances ? lengths.wanted - lengths.literals : 19;
+    CodeWork& work = *(CodeWork*)shared.lists;
+    if (!build_table(work, shared.tables, from, symbols, build, lane)) return FAULT_CORRUPT;
+    if (build == CODE_LENGTHS) {
+      Line* bits = (Line*)(shared.work + Work<WARPS>::bits);
+      WalkNotes<1>& notes = (WalkNotes<1>&)shared.walks;
+      u32 read = read_lengths(in, lengths, found, shared.tables, shared.lists, bits, notes, lane);
+      if (read != LENGTHS_ALL) return FAULT_CORRUPT;
+    }
+    build = build == CODE_LENGTHS ? CODE_LITERALS : literals ? CODE_DISTANCES : CODE_NONE;
+  }
+  if (lane == 0) header.bit = in.bit;
+  return fault;
+}
+
+// Decodes a batch of tokens into lists, and says at each where its output ends; `count` of them, to make
+// `bytes` bytes. All threads. A fault that ends decoding counts after what is in the lists.
+template <u32 WARPS>
+DEVICE u32 make_lists(Stream& in, Pace& learned, DeflateShared<WARPS>& shared, u32 head, u32& count,
+                      u32& bytes, bool& ended, u32 thread) {
+  const u32 threads = 32 * WARPS, lane = thread & 31, warp = thread / 32;
+  count = bytes = 0;
+  if (in.bit >= in.end) return FAULT_INPUT_TRUNCATED;
+  u16* list = shared.lists + thread * LIST_STRIDE;
+  Line* lines = (Line*)(shared.work + Work<WARPS>::bits);
+  WalkMemory memory = {shared_address(shared.tables), shared_address(lines), shared_address(list)};
+  u64 left = in.end - (in.bit & ~(u64)127);
+  u32 end = (u32)min(left, (u64)0x40000000u), from = (u32)in.bit & 127;
+  Pace pace = learned;
+  // What is left, in equal parts.
+  pace.span = min(pace.span, max((end - from) / threads + 1, LEAST_SPAN));
+  Walk mine;
+  u32 last = walk_batch<WARPS>(in, memory, lines, shared.walks, LITERALS_ROOT, end, pace, thread, mine);
+
+  // A length's slot is 253 more than its bytes.
+  u32 matches = thread <= last ? mine.pairs >> 16 : 0;
+  u32 size = thread <= last ? mine.slots + (mine.pairs & 0xFFFF) - matches * 255 : 0;
+  u32 position = size, index = matches;
+#pragma unroll
+  for (u32 step = 1; step < 32; step <<= 1) {
+    u32 lower = __shfl_up_sync(ALL_LANES, position, step), fewer = __shfl_up_sync(ALL_LANES, index, step);
+    if (lane >= step) {
+      position += lower;
+      index += fewer;
     }
   }
-  if (fault == FAULT_NONE) fault = batch.fault;
-  if (fault != FAULT_NONE) return true;
-  if (!batch.last) return false;
-  u32 adler = finish(out, lane);
-  fault = out.head != out.len ? FAULT_OUTPUT_SHORT : adler != batch.adler ? FAULT_CHECKSUM : FAULT_NONE;
-  return true;
+  if (lane == 31) {
+    shared.bytes[warp] = position;
+    shared.matches[warp] = index;
+  }
+  if (thread == last) {
+    shared.reached = mine.end;
+    shared.used = mine.end - mine.begin;
+    shared.stop = mine.stop;
+  }
+  bool many = thread <= last && mine.slots > LIST_SLOTS * 7 / 8;
+  if (WARPS == 1) {
+    __syncwarp();
+    many = __any_sync(ALL_LANES, many);
+  } else {
+    many = __syncthreads_or(many);
+  }
+#pragma unroll
+  for (u32 w = 0; w < WARPS; ++w) {
+    if (w < warp) {
+      position += shared.bytes[w];
+      index += shared.matches[w];
+    }
+    bytes += shared.bytes[w];
+  }
+  if (thread <= last) {
+    *(ListEnd*)(list + LIST_SLOTS) = {head + position, index, mine.slots};
+    for (u32 i = mine.slots; i % 4 != 0; ++i) list[i] = SLOT_DISTANCE;
+  }
+  u32 stop = shared.stop, reached = shared.reached, used = shared.used;
+  group_sync<threads>();
+  count = last + 1;
+  in.bit += reached - from;
+  if (stop == STOP_INVALID) return FAULT_CORRUPT;
+  if (reached > end || (stop != STOP_END && reached == end)) return FAULT_INPUT_TRUNCATED;
+
+  learned.run_in = pace.run_in;
+  if (stop == STOP_FULL) {
+    learned.span = max(min(used, pace.span) * 7 / 8, LEAST_SPAN);
+  } else if (!many && pace.span == learned.span) {
+    learned.span = min(learned.span + learned.span / 8, MOST_SPAN);
+  }
+  ended = stop == STOP_END;
+  return FAULT_NONE;
 }
 
 DEVICE u32 zlib_header(const u8* src, u32 len) {
@@ -181,43 +192,73 @@ DEVICE u32 zlib_header(const u8* src, u32 len) {
   return right ? FAULT_NONE : FAULT_CORRUPT;
 }
 
-KERNEL(deflate_decode, DEFLATE_THREADS, DecodeArgs) {
-  SHARED(DeflateShared, shared);
-  const DecodeBlock block = args.blocks[blockIdx.x];
-  u32 lane = threadIdx.x & 31;
-  bool decodes = threadIdx.x < 32;
-  u32 fault = zlib_header(args.encoded + block.src, block.src_len);
-  if (fault != FAULT_NONE) {
-    if (threadIdx.x == 0) args.statuses[block.status] = fault;
-    return;
-  }
-  const u8* words = args.encoded + (block.src & ~(u64)15);
+// Decodes one block of an image; the same fault for all threads.
+template <u32 WARPS>
+DEVICE u32 decode_stream(const u8* encoded, u8* decoded, const DecodeBlock& block,
+                         DeflateShared<WARPS>& shared, u32 thread) {
+  const u32 threads = 32 * WARPS;
+  u32 fault = zlib_header(encoded + block.src, block.src_len);
+  if (fault != FAULT_NONE) return fault;
+  const u8* words = encoded + (block.src & ~(u64)15);
   u64 first = (block.src & 15) * 8;
-  Decoder decoder = {{(const u32*)words, first + 16, first + (u64)(block.src_len - 4) * 8},
-                     {640, 256}, TABLES_NONE, false, false, false};
-  Output out = {args.decoded + block.dst, shared.page, block.dst_len, 0, 0, {0, 0}};
-
-  // In turn k warp 0 makes batch k and warp 1 takes batch k - 1.
-  for (u32 turn = 0;; ++turn) {
-    u32 side = turn & 1;
-    if (decodes && !decoder.over) {
-      Batch& batch = shared.batches[side];
-      if (lane == 0) {
-        batch.kind = BATCH_LISTS;
-        batch.lists = batch.last = batch.adler = 0;
+  Stream in = {(const u32*)words, first + 16, first + (u64)(block.src_len - 4) * 8};
+  Pace pace = {640, 256};
+  Output out = {decoded + block.dst, shared.work, block.dst_len, 0, 0, {0, 0}};
+  QueuedMatch* queue = (QueuedMatch*)(shared.work + Work<WARPS>::queue);
+  WindowMemory<WARPS> memory = {shared.lists, queue, shared.windows};
+  if (thread == 0) shared.windows.wrong = 0;
+  u32 built = BLOCK_STORED, side = 0;
+  bool inside = false, final = false;
+  while (inside || !final) {
+    if (!inside) {
+      if (thread < 32) {
+        u32 wrong = read_header<WARPS>(in, built, shared, thread);
+        if (thread == 0) shared.header.fault = wrong;
       }
-      __syncwarp();
-      u32 wrong = make_batch(decoder, shared, shared.lists[side], batch, lane);
-      decoder.over = decoder.over || wrong != FAULT_NONE;
-      if (lane == 0) batch.fault = wrong;
-    } else if (!decodes) {
-      bool over = turn != 0 && take_batch(out, shared, side ^ 1, words, lane, fault);
-      if (lane == 0) {
-        shared.over[side] = over;
-        if (over) args.statuses[block.status] = fault;
+      group_sync<threads>();
+      const Header header = shared.header;
+      if (header.fault != FAULT_NONE) return header.fault;
+      final = header.final != 0;
+      in.bit = header.bit;
+      if (header.kind == BLOCK_STORED) {
+        if (!append<WARPS>(out, words + in.bit / 8, header.len, thread)) return FAULT_OUTPUT_SURPLUS;
+        in.bit += header.len * 8;
+        group_sync<threads>();
+        continue;
       }
+      built = header.kind;
+      inside = true;
     }
-    __syncthreads();
-    if (shared.over[side]) return;
+    u32 count, bytes;
+    bool ended = false;
+    fault = make_lists<WARPS>(in, pace, shared, out.head, count, bytes, ended, thread);
+    if (bytes > out.len - out.head) return FAULT_OUTPUT_SURPLUS;
+    if (fault != FAULT_NONE) return fault;
+    if (!append_lists<WARPS>(out, memory, count, side, thread)) return FAULT_CORRUPT;
+    inside = !ended;
   }
+  u32 adler = finish<WARPS>(out, shared.parts, thread);
+  if (out.head != out.len) return FAULT_OUTPUT_SHORT;
+  const u8* at = words + (in.bit + 7) / 8;
+  u32 stored = (u32)__ldg(at) << 24 | (u32)__ldg(at + 1) << 16 | (u32)__ldg(at + 2) << 8 | __ldg(at + 3);
+  return adler == stored ? FAULT_NONE : FAULT_CHECKSUM;
+}
+
+template <u32 WARPS>
+DEVICE void decode_block(const DecodeArgs& args, DeflateShared<WARPS>& shared) {
+  const DecodeBlock block = args.blocks[blockIdx.x];
+  u32 fault = decode_stream<WARPS>(args.encoded, args.decoded, block, shared, threadIdx.x);
+  if (threadIdx.x == 0) args.statuses[block.status] = fault;
+}
+
+// For many blocks: eight at a time on a multiprocessor.
+KERNEL_RESIDENT(deflate_decode, 64, 8, DecodeArgs) {
+  SHARED(DeflateShared<2>, shared);
+  decode_block<2>(args, shared);
+}
+
+// For few: four at a time.
+KERNEL_RESIDENT(deflate_decode_wide, 128, 4, DecodeArgs) {
+  SHARED(DeflateShared<4>, shared);
+  decode_block<4>(args, shared);
 }

@@ -84,6 +84,25 @@ DEVICE u32 take_lengths(Stream& in, Lengths& state, u8* lengths, const WalkMemor
   return LENGTHS_MORE;
 }
 
+// Reads the code lengths of a dynamic block, whose code is in `tables`, into `lengths`. All lanes of one
+// warp; `lists` is free memory for it, and `bits`.
+DEVICE u32 read_lengths(Stream& in, Lengths& state, u8* lengths, const u32* tables, u16* lists, Line* bits,
+                        WalkNotes<1>& notes, u32 lane) {
+  u16* list = lists + lane * LIST_STRIDE;
+  WalkMemory memory = {shared_address(tables), shared_address(bits), shared_address(list)};
+  u32 read = LENGTHS_MORE;
+  while (read == LENGTHS_MORE) {
+    if (in.bit >= in.end) return LENGTHS_WRONG;
+    u64 left = in.end - (in.bit & ~(u64)127);
+    Pace pace = {64, 64};
+    Walk mine;
+    u32 end = (u32)min(left, (u64)0x40000000u);
+    u32 last = walk_batch<1>(in, memory, bits, notes, LENGTHS_ROOT, end, pace, lane, mine);
+    read = take_lengths(in, state, lengths, memory, list, mine, last + 1, lane);
+  }
+  return read;
+}
+
 // Reads the header of a dynamic block from behind its first three bits up to the code of code lengths, whose
 // lengths it leaves in `codes`, and zeroes `lengths`.
 DEVICE bool read_dynamic(Stream& in, Lengths& state, u8* codes, u8* lengths, u32 lane) {

@@ -1,36 +1,41 @@
-// Decoding Huffman codes by 32 lanes that start at guessed places.
+// Decoding Huffman codes by the lanes of one or more warps, which start at guessed places.
 //
-// A batch is 32 sub-sequences of `span` bits. Lane 0 starts at the batch's first bit, which is exact. Every
-// other lane starts `run_in` bits before its sub-sequence and decodes without storing until it passes its
-// begin; Deflate codes resynchronise by themselves, so by then it is nearly always on the true path. That is
-// then checked: where lane i - 1 ended must be where lane i began to store; lanes for which it is not decode
-// again from there, until all agree. Lanes after the first that stopped (end of block, no code, list full)
-// count for nothing, and the next batch begins at the exact bit where that lane ended. Lane 0 takes at least
-// one code, so every batch makes progress.
+// A batch is 32 sub-sequences of `span` bits for each warp. Lane 0 starts at the batch's first bit, which is
+// exact. Every other lane starts `run_in` bits before its sub-sequence and decodes without storing until it
+// passes its begin; Deflate codes resynchronise by themselves, so by then it is nearly always on the true
+// path. That is then checked: where lane i - 1 ended must be where lane i began to store; lanes for which it
+// is not decode again from there, until all agree. Lanes after the first that stopped (end of block, no code,
+// list full) count for nothing, and the next batch begins at the exact bit where that lane ended. Lane 0
+// takes at least one code, so every batch makes progress. Lanes are counted through all warps.
 //
 // The bits of a batch are brought into shared memory first: lanes read words far apart, one every few
 // look-ups, and the loop waits for every one of them.
 #pragma once
+#include "group.cuh"
 #include "huffman.cuh"
 #include "lines.cuh"
 
 // Slots of a lane's list. Divisible by 4, so that the reader can take four at a time, and a step of the
 // reader, four slots a lane, takes a whole list.
-#define LIST_SLOTS 112u
-// Slots from one list to the next: an odd number of words, so that lanes that store at the same place of
-// their lists, as they do where codes are short, do not meet in one bank.
-#define LIST_STRIDE 114u
+#define LIST_SLOTS 104u
+// Slots from one list to the next: a ListEnd behind the list, and an odd number of words, so that lanes that
+// store at the same place of their lists, as they do where codes are short, do not meet in one bank.
+#define LIST_STRIDE 110u
 #define ALL_LANES 0xFFFFFFFFu
 
 // The longest sub-sequence, for the same reason an odd number of words, and the words of a batch of them: up
 // to 127 bits before the first, less than 64 bits of a token past the last, and the two words that are read
 // ahead.
-#define MOST_SPAN 736u
-#define BATCH_WORDS (MOST_SPAN + 12)
-#define LANE_LINES ((BATCH_WORDS / 4 + 31) / 32)  // of 16 bytes, that a lane brings
+#define MOST_SPAN 672u
+// The shortest: a list has room for it even where every code has one bit. Not shorter than the longest token,
+// 48 bits, so that no lane ends behind the sub-sequence of the next.
+#define LEAST_SPAN 96u
+constexpr u32 batch_words(u32 warps) { return warps * MOST_SPAN + 12; }
+// Lines of 16 bytes that a lane brings.
+#define LANE_LINES ((batch_words(1) / 4 + 31) / 32)
 
-// Where the first lane that failed is not below this, the batch ends before it: to decode the lanes from
-// there again in the next batch costs less than a whole sub-sequence once more.
+// Where the first lane that failed is not below this share of a batch, in 32nds, the batch ends before it: to
+// decode the lanes from there again in the next batch costs less than a whole sub-sequence once more.
 #define CUT_LANES 12u
 
 enum Stop : u32 { STOP_NONE, STOP_FULL, STOP_END, STOP_INVALID };
@@ -41,6 +46,22 @@ struct Walk {
   u32 end;
   u32 slots;
   u32 stop;
+  u32 pairs;  // the slots of lengths added up, and above 16 bits how many
+};
+
+// What a list gives, left behind its slots for those who read it.
+struct ListEnd {
+  u32 position;  // of the output, where it ends
+  u32 matches;   // of the batch up to there
+  u32 slots;
+};
+
+// What the warps of a group tell each other about a batch, by turns.
+template <u32 WARPS>
+struct WalkNotes {
+  u32 ends[2][WARPS];     // of the last lane
+  u32 stopped[2][WARPS];  // lanes
+  u32 wrong[2][WARPS];
 };
 
 // A value for `begin` that no lane's end equals.
@@ -107,8 +128,10 @@ DEVICE void walk(const WalkMemory& memory, u32 root, u32 from, u32 begin, u32 un
   result.end = bit;
   result.slots = 0;
   result.stop = STOP_INVALID;
+  result.pairs = 0;
   if (entry & ENTRY_STOP) return;
 
+  u32 pairs = 0;
   SharedAddress slot = memory.list;
   const SharedAddress full = memory.list + (LIST_SLOTS - 1) * 2;
 #pragma unroll 1
@@ -121,11 +144,12 @@ DEVICE void walk(const WalkMemory& memory, u32 root, u32 from, u32 begin, u32 un
     u32 extra = __funnelshift_r(bits & ~__funnelshift_l(0, 0xFFFFFFFFu, entry), 0, entry >> 5);
     u32 value = (entry >> 16) + extra;
     shared_store16(slot, value);
+    add_where(pairs, value + 0x10000, entry & ENTRY_PAIR);
     outside = __funnelshift_l(0, 0xFFFFFFFFu, entry >> 11);
     SharedAddress second = memory.tables + value;
     table = entry & ENTRY_PAIR ? distances : memory.tables;
     table = entry & ENTRY_CLOSED ? second : table;
-    slot += entry & ENTRY_CLOSED ? 0 : 2;
+    add_unless(slot, 2, entry & ENTRY_CLOSED);
     if (bit >= until || slot >= full || (entry & ENTRY_STOP)) {
       if (entry & ENTRY_STOP) break;
       if ((entry & (ENTRY_PAIR | ENTRY_CLOSED)) == 0) break;
@@ -133,6 +157,7 @@ DEVICE void walk(const WalkMemory& memory, u32 root, u32 from, u32 begin, u32 un
   }
   result.end = bit;
   result.slots = (u32)(slot - memory.list) / 2;
+  result.pairs = pairs;
   result.stop = bit < until ? STOP_FULL : STOP_NONE;
   if (entry & ENTRY_STOP) result.stop = entry >> 16 ? STOP_INVALID : STOP_END;
 }
@@ -143,50 +168,73 @@ struct Pace {
   u32 run_in;  // bits that a lane decodes before its own
 };
 
-// Decodes one batch, all lanes of a warp together: lane i's tokens are in the list of lane i, for the lanes
+// Decodes one batch, all lanes of a group together: lane i's tokens are in the list of lane i, for the lanes
 // up to the one returned; `mine` is what this lane did. Bits are counted from the 16-byte line that holds the
 // stream's next one, `end` is the end of the stream so counted. `lines` is the memory that `memory.bits` is
 // the address of.
 //
 // Reads less than 64 bytes past the end: a lane stops at the first token that ends at or past its limit,
 // which is not past the end, a token has less than 64 bits, and two words are read ahead.
-DEVICE u32 walk_batch(const Stream& in, const WalkMemory& memory, Line* lines, u32 root, u32 end, Pace& pace,
-                      u32 lane, Walk& mine) {
+template <u32 WARPS>
+DEVICE u32 walk_batch(const Stream& in, const WalkMemory& memory, Line* lines, WalkNotes<WARPS>& notes,
+                      u32 root, u32 end, Pace& pace, u32 thread, Walk& mine) {
+  const u32 lanes = 32 * WARPS, lane = thread & 31, warp = thread / 32;
   const Line* stored = (const Line*)in.words + (in.bit >> 7);
   u32 from = (u32)in.bit & 127;
-  u32 need = (min(from + 32 * pace.span, end) + 128 + 127) / 128;
+  u32 need = (min(from + lanes * pace.span, end) + 128 + 127) / 128;
   // All loads before the first store: they are waited for once.
   Line loaded[LANE_LINES];
 #pragma unroll
   for (u32 i = 0; i < LANE_LINES; ++i) {
-    if (i * 32 + lane < need) loaded[i] = stored[i * 32 + lane];
+    if (i * lanes + thread < need) loaded[i] = stored[i * lanes + thread];
   }
 #pragma unroll
   for (u32 i = 0; i < LANE_LINES; ++i) {
-    if (i * 32 + lane < need) lines[i * 32 + lane] = loaded[i];
+    if (i * lanes + thread < need) lines[i * lanes + thread] = loaded[i];
   }
-  __syncwarp();
+  group_sync<lanes>();
 
-  u32 begin = from + lane * pace.span, until = min(begin + pace.span, end);
-  bool active = lane == 0 || begin < end, again = active;
+  u32 begin = from + thread * pace.span, until = min(begin + pace.span, end);
+  bool active = thread == 0 || begin < end, again = active;
   u32 start = begin >= from + pace.run_in ? begin - pace.run_in : from;
-  if (lane == 0) start = from;
-  u32 last_active = 31 - __clz(__ballot_sync(ALL_LANES, active));
+  if (thread == 0) start = from;
+  bool last_active = active && (thread == lanes - 1 || begin + pace.span >= end);
   mine.begin = mine.end = NOWHERE;
-  mine.slots = 0;
+  mine.slots = mine.pairs = 0;
   mine.stop = STOP_NONE;
   u32 failed = 0;
   for (u32 round = 0;; ++round) {
+    u32 side = round & 1;
     if (again) walk(memory, root, start, begin, until, mine);
     __syncwarp();
+    u32 stopped = __ballot_sync(ALL_LANES, mine.stop != STOP_NONE || last_active);
+    if (lane == 31) {
+      notes.ends[side][warp] = mine.end;
+      notes.stopped[side][warp] = stopped;
+    }
     u32 before = __shfl_up_sync(ALL_LANES, mine.end, 1);
-    u32 stopped = __ballot_sync(ALL_LANES, mine.stop != STOP_NONE) | 1u << last_active;
-    u32 last = __ffs(stopped) - 1;
-    again = lane != 0 && lane <= last && mine.begin != before;
-    u32 wrong = __ballot_sync(ALL_LANES, again);
-    if (round == 0) failed = __popc(wrong);
-    if (wrong >> CUT_LANES != 0 && wrong << (32 - CUT_LANES) == 0) {
-      last = __ffs(wrong) - 2;
+    group_sync<lanes>();
+    if (lane == 0 && warp != 0) before = notes.ends[side][warp - 1];
+    u32 last = 0;
+#pragma unroll
+    for (u32 w = WARPS; w-- > 0;) {
+      u32 word = notes.stopped[side][w];
+      if (word != 0) last = w * 32 + __ffs(word) - 1;
+    }
+    again = thread != 0 && thread <= last && mine.begin != before;
+    u32 mask = __ballot_sync(ALL_LANES, again);
+    if (lane == 0) notes.wrong[side][warp] = mask;
+    group_sync<lanes>();
+    u32 wrong = 0, first = NOWHERE;
+#pragma unroll
+    for (u32 w = WARPS; w-- > 0;) {
+      u32 word = notes.wrong[side][w];
+      wrong += __popc(word);
+      if (word != 0) first = w * 32 + __ffs(word) - 1;
+    }
+    if (round == 0) failed = wrong;
+    if (wrong != 0 && first >= CUT_LANES * WARPS) {
+      last = first - 1;
       wrong = 0;
     }
     if (wrong == 0) {
@@ -195,6 +243,6 @@ DEVICE u32 walk_batch(const Stream& in, const WalkMemory& memory, Line* lines, u
       pace.run_in = failed == 0 ? less : more;
       return last;
     }
-    start = begin = before;
+    if (again) start = begin = before;
   }
 }

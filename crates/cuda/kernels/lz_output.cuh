@@ -1,15 +1,20 @@
-// The output of one warp: what is newest in a page of shared memory, everything older in global memory.
+// The output of a group of warps: what is newest in a page of shared memory, everything older in global
+// memory.
 //
-// The page begins at `origin`. Bytes are put into it anywhere ahead of `head`, up to PAGE bytes from `origin`
-// on; whole groups of lines are then written out, 16 bytes a lane, their Adler-32 added up on the way, and
-// the rest moves to the begin of the page. So a position is at the same distance from the page's begin
-// whoever asks, with no wrap to mind.
+// The page begins at `origin`. Bytes are put into it anywhere ahead of `head`, up to page_len bytes from
+// `origin` on; whole groups of lines are then written out, 16 bytes a lane, their Adler-32 added up on the
+// way, and the rest, less than FLUSH bytes, moves to the begin of the page. So a position is at the same
+// distance from the page's begin whoever asks, with no wrap to mind; and after a flush all of the page's
+// memory but the first FLUSH bytes is free for others.
 #pragma once
 #include "adler.cuh"
+#include "group.cuh"
 
-#define PAGE 2047u          // less than four FLUSH: what a flush moves is then in the page
-#define PAGE_MEMORY 2064u   // and a word may be read behind it
 #define FLUSH 512u  // 32 lanes of 16 bytes
+
+// Less than a multiple of FLUSH: what a flush moves is then in the page.
+constexpr u32 page_len(u32 warps) { return warps * 1792 - 1; }
+constexpr u32 page_memory(u32 warps) { return page_len(warps) + 17; }  // and a word may be read behind it
 
 struct Output {
   u8* bytes;   // in global memory, 16-byte aligned
@@ -39,31 +44,38 @@ DEVICE u32 byte_at(const Output& out, u32 position) {
   return position >= out.origin ? *in_page(out, position) : out.bytes[position];
 }
 
-// Writes out the lines that are complete. All lanes, after they put bytes into the page and `head` counts
-// them.
-DEVICE void flush(Output& out, u32 lane) {
-  __syncwarp();
+// Writes out the lines that are complete. All threads, after a group_sync behind the last write into the
+// page; ends with one.
+template <u32 WARPS>
+DEVICE void flush(Output& out, u32 thread) {
+  const u32 lane = thread & 31, warp = thread / 32;
   u32 groups = (out.head - out.origin) / FLUSH;
   if (groups == 0) return;
 #pragma unroll 1
-  for (u32 i = 0; i < groups; ++i) {
+  for (u32 i = warp; i < groups; i += WARPS) {
     u32 at = out.origin + i * FLUSH + lane * LINE;
     Line line = *(const Line*)in_page(out, at);
     *(Line*)(out.bytes + at) = line;
     adler_add(out.sum, line, at);
   }
-  Line rest = ((const Line*)(out.page + groups * FLUSH))[lane];
-  __syncwarp();
-  ((Line*)out.page)[lane] = rest;
+  // The first group is the first warp's: nobody else reads where the rest goes.
+  if (warp == 0) {
+    Line rest = ((const Line*)(out.page + groups * FLUSH))[lane];
+    __syncwarp();
+    ((Line*)out.page)[lane] = rest;
+  }
   out.origin += groups * FLUSH;
-  __syncwarp();
+  group_sync<32 * WARPS>();
 }
 
-// Writes out the rest, the last line filled up with zeros, and gives the Adler-32 of all.
-DEVICE u32 finish(Output& out, u32 lane) {
-  flush(out, lane);
+// Writes out the rest, the last line filled up with zeros, and gives the Adler-32 of all; `parts` is memory
+// for it.
+template <u32 WARPS>
+DEVICE u32 finish(Output& out, AdlerPart* parts, u32 thread) {
+  const u32 lane = thread & 31, warp = thread / 32;
+  flush<WARPS>(out, thread);
   u32 at = out.origin + lane * LINE;
-  if (at < out.head) {
+  if (warp == 0 && at < out.head) {
     Line line = *(const Line*)in_page(out, at);
     u32 left = out.head - at;
 #pragma unroll
@@ -74,21 +86,31 @@ DEVICE u32 finish(Output& out, u32 lane) {
     *(Line*)(out.bytes + at) = line;
     adler_add(out.sum, line, at);
   }
-  return adler_value(out.sum, out.head);
+  AdlerPart part = adler_part(out.sum), all = {0, 0};
+  if (lane == 0) parts[warp] = part;
+  group_sync<32 * WARPS>();
+#pragma unroll
+  for (u32 w = 0; w < WARPS; ++w) {
+    all.bytes += parts[w].bytes;
+    all.weighted += parts[w].weighted;
+  }
+  return adler_join(all, out.head);
 }
 
 // Appends `len` bytes of the input. False where there is no room.
-DEVICE bool append(Output& out, const u8* from, u32 len, u32 lane) {
+template <u32 WARPS>
+DEVICE bool append(Output& out, const u8* from, u32 len, u32 thread) {
   if (len > out.len - out.head) return false;
 #pragma unroll 1
   while (len != 0) {
-    u32 part = min(len, PAGE - FLUSH);
+    u32 part = min(len, page_len(WARPS) - FLUSH);
 #pragma unroll 1
-    for (u32 i = lane; i < part; i += 32) *in_page(out, out.head + i) = __ldg(from + i);
+    for (u32 i = thread; i < part; i += 32 * WARPS) *in_page(out, out.head + i) = __ldg(from + i);
     out.head += part;
     from += part;
     len -= part;
-    flush(out, lane);
+    group_sync<32 * WARPS>();
+    flush<WARPS>(out, thread);
   }
   return true;
 }

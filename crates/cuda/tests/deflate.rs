@@ -19,7 +19,12 @@ use deflate_blocks::{Bits, Codes, Token, apply};
 use libdeflater::{CompressionLvl, Compressor, Decompressor};
 use strile_emulate::Emulator;
 
-const DEFLATE: Decoder = Decoder { module: "deflate", passes: &["deflate_decode"], scratch: |_, _| 0 };
+const fn decoder(passes: &'static [&'static str]) -> Decoder {
+    Decoder { module: "deflate", passes, scratch: |_, _| 0 }
+}
+
+/// For many blocks, and for few.
+const SHAPES: [Decoder; 2] = [decoder(&["deflate_decode"]), decoder(&["deflate_decode_wide"])];
 
 fn pack(data: &[u8], level: i32) -> Vec<u8> {
     let mut compressor = Compressor::new(CompressionLvl::new(level).unwrap());
@@ -43,26 +48,31 @@ fn stream(src: Vec<u8>, data: &[u8]) -> (Stream, Vec<u8>) {
 /// Every stream decodes, under every seed.
 fn decodes(made: Vec<(Stream, Vec<u8>)>, seeds: impl IntoIterator<Item = u64>) {
     let (streams, expected): (Vec<_>, Vec<_>) = made.into_iter().unzip();
-    for seed in seeds {
-        for (i, ((status, found), data)) in DEFLATE.decode(&streams, seed).iter().zip(&expected).enumerate() {
-            assert_eq!(*status, 0, "stream {i} of {} bytes, seed {seed}", data.len());
-            assert!(found == data, "stream {i} of {} bytes, seed {seed}", data.len());
+    for (seed, shape) in seeds.into_iter().flat_map(|seed| SHAPES.each_ref().map(|shape| (seed, shape))) {
+        for (i, ((status, found), data)) in shape.decode(&streams, seed).iter().zip(&expected).enumerate() {
+            let what = format!("{:?}, stream {i} of {} bytes, seed {seed}", shape.passes, data.len());
+            assert_eq!(*status, 0, "{what}");
+            assert!(found == data, "{what}");
         }
     }
 }
 
 /// Nothing is called right that libdeflate does not give the same bytes for; how many were right.
 fn agrees(streams: &[Stream], seed: u64) -> usize {
-    let mut right = 0;
-    for (i, ((status, found), stream)) in DEFLATE.decode(streams, seed).iter().zip(streams).enumerate() {
-        assert!(*status <= 7, "stream {i}, seed {seed}: status {status}");
-        if *status == 0 {
-            let expected = unpack(&stream.src, stream.dst_len);
-            assert_eq!(expected.as_ref(), Some(found), "stream {i}, seed {seed}: {:02x?}", stream.src);
-            right += 1;
+    let right = SHAPES.map(|shape| {
+        let mut right = 0;
+        for (i, ((status, found), stream)) in shape.decode(streams, seed).iter().zip(streams).enumerate() {
+            assert!(*status <= 7, "stream {i}, seed {seed}: status {status}");
+            if *status == 0 {
+                let expected = unpack(&stream.src, stream.dst_len);
+                assert_eq!(expected.as_ref(), Some(found), "stream {i}, seed {seed}: {:02x?}", stream.src);
+                right += 1;
+            }
         }
-    }
-    right
+        right
+    });
+    assert_eq!(right[0], right[1], "as many by either shape, seed {seed}");
+    right[0]
 }
 
 #[test]
@@ -98,6 +108,27 @@ fn tiles() {
         stream(pack(&data, 6), &data)
     });
     decodes(made.into(), [0, 5]);
+}
+
+/// What repeats at every distance that is copied in a way of its own, in matches that fill pages by themselves.
+#[test]
+fn long_runs() {
+    let mut random = Random::new(9);
+    let mut made = Vec::new();
+    for period in
+        [1, 2, 3, 4, 5, 7, 15, 16, 17, 100, 127, 128, 129, 255, 256, 257, 258, 259, 1000, 4000, 32_768]
+    {
+        let mut data: Vec<u8> = (0..period).map(|_| random.below(256) as u8).collect();
+        while data.len() < 40_000 {
+            data.extend_from_within(data.len() - period..data.len() - period + period.min(3000));
+            // A byte of its own now and then, so that matches begin and end everywhere.
+            data.push(random.below(256) as u8);
+        }
+        for level in [6, 12] {
+            made.push(stream(pack(&data, level), &data));
+        }
+    }
+    decodes(made, [0, 3]);
 }
 
 /// 900 bytes `(i / 50) ^ (i % 50 / 7)`, by zlib: the default, only literals, only runs, fixed codes, a full flush every
@@ -360,8 +391,11 @@ fn what_is_wrong() {
 
     let streams: Vec<Stream> = wrong.iter().map(|w| Stream { src: w.1.clone(), dst_len: w.2 }).collect();
     for seed in Emulator::seeds() {
-        for ((status, _), (what, ..)) in DEFLATE.decode(&streams, seed).iter().zip(&wrong) {
-            assert!((1..=7).contains(status), "{what}: status {status}, seed {seed}");
+        let again = wrong.iter().cycle();
+        for ((status, _), (what, ..)) in
+            SHAPES.iter().flat_map(|shape| shape.decode(&streams, seed)).zip(again)
+        {
+            assert!((1..=7).contains(&status), "{what}: status {status}, seed {seed}");
         }
     }
 }
