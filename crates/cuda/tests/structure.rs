@@ -16,7 +16,7 @@ use on_any::picture::{Memory, Picture};
 use on_any::{engine, on_a_device};
 use std::sync::Arc;
 use strile_cpu::CpuEngine;
-use strile_cuda::{CudaEngine, CudaOptions};
+use strile_cuda::{CudaEngine, CudaOptions, DirectIo};
 use strile_emulate::{Alone, Call, StandIn};
 use strile_engine::{
     Context, DecodeJob, Encoded, Engine, EngineError, FaultKind, Output, OutputSpec, ReadAt, Report, Span,
@@ -224,7 +224,7 @@ fn files_read_by_cufile_give_the_same_pixels() {
     // On a device only where the library is installed: its compatibility mode needs no more.
     let host = || Arc::new(CpuEngine::new());
     let standin = alone();
-    let options = CudaOptions { direct_io: true, ..CudaOptions::default() };
+    let options = CudaOptions { direct_io: DirectIo::On, ..CudaOptions::default() };
     let engine = match CudaEngine::open(0, host(), options) {
         Ok(engine) => engine,
         Err(reason) if standin.is_none() => return eprintln!("left out: {reason}"),
