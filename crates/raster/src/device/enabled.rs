@@ -45,15 +45,21 @@ pub(super) fn kernel(layout: &BlockLayout) -> Result<(), String> {
 
 /// Whether this process has a device open.
 pub(super) fn is_open(index: u32) -> bool {
-    let process = std::process::id();
-    engines().iter().any(|((other, opened_by, ..), _)| (*other, *opened_by) == (index, process))
+    any_of(index).is_some()
 }
 
-/// What tells a device from others; opens none.
+/// What tells an open device from others.
 pub(super) fn identity(index: u32) -> Result<Identity, String> {
-    let facts = strile_cuda::devices().map_err(|reason| reason.to_string())?;
-    let facts = facts.into_iter().find(|facts| facts.index == index).ok_or("there is no such device")?;
-    Ok(Identity { uuid: facts.uuid, driver: facts.driver })
+    let engine = any_of(index).ok_or("it is not open")?;
+    let facts = engine.device().facts();
+    Ok(Identity { uuid: facts.uuid.clone(), driver: facts.driver })
+}
+
+/// An engine of a device that this process has open.
+fn any_of(index: u32) -> Option<Arc<CudaEngine>> {
+    let process = std::process::id();
+    let of_it = |key: &Key| (key.0, key.1) == (index, process);
+    engines().iter().find(|(key, _)| of_it(key)).map(|(_, engine)| Arc::clone(engine))
 }
 
 /// The engine of a device, how long it took to open, and how fast ordinary memory is copied to it.
