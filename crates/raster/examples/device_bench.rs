@@ -4,9 +4,9 @@
 //!   the begin of `main`, `second_ms` the same read again.
 //! - `device_bench start FILE`: the same taken apart: the driver, what it tells of devices, the context with its pool, a
 //!   pinned slab, the first memory; `first_ms` is then the rest (streams, kernels, more slabs, the read).
-//! - `device_bench memory FILE…`: for each file, after a read that is not counted and with the pool emptied, the most
-//!   device memory our pool counted during reads, the most that the driver says was taken meanwhile, looked at by a thread
-//!   again and again, and what is still taken after them (`kept`, by the pool for the next read).
+//! - `device_bench memory FILE`: after a read of one pixel, which loads the kernels, the most device memory our pool
+//!   counted during reads, the most that the driver says was taken meanwhile, looked at by a thread again and again, and
+//!   what is still taken after them (`kept`, by the pool for the next read).
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -17,7 +17,7 @@ use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
-use strile::{Cancel, Context, Dataset, Device, ReadOptions};
+use strile::{Cancel, Context, Dataset, Device, ReadOptions, Window};
 use strile_cuda::device::Device as CudaDevice;
 use strile_cuda::driver::Driver;
 
@@ -27,14 +27,18 @@ fn main() {
     match words.split_first() {
         Some((what, [file])) if what == "first" => first(file, began),
         Some((what, [file])) if what == "start" => start(file, began),
-        Some((what, files)) if what == "memory" => files.iter().for_each(|file| memory(file)),
-        _ => panic!("device_bench first FILE | start FILE | memory FILE…"),
+        Some((what, [file])) if what == "memory" => memory(file),
+        _ => panic!("device_bench first|start|memory FILE"),
     }
 }
 
 /// Opens and reads a file into device memory; bytes of the pixels and encoded ones.
 fn read(file: &str) -> (u64, u64) {
-    let options = ReadOptions { device: Device::Cuda(0), ..ReadOptions::default() };
+    part(file, None)
+}
+
+fn part(file: &str, window: Option<Window>) -> (u64, u64) {
+    let options = ReadOptions { device: Device::Cuda(0), window, ..ReadOptions::default() };
     let raster = Dataset::open(file).unwrap().read_on_device(&options, &Context::default()).unwrap();
     let spec = raster.output.spec();
     (spec.len().unwrap() as u64, raster.report.encoded_bytes)
@@ -84,9 +88,8 @@ fn start(file: &str, began: Instant) {
 }
 
 fn memory(file: &str) {
-    read(file);
+    part(file, Some(Window { x: 0, y: 0, width: 1, height: 1 }));
     let device = CudaDevice::open(0).unwrap();
-    device.pool().trim(0).unwrap();
     let free = |device: &CudaDevice| device.context().memory().unwrap().0;
     let before = free(&device);
     device.pool().reset_peak();
