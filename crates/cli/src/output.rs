@@ -146,7 +146,6 @@ pub fn plan_json(plan: &ReadPlan) -> Value {
         "estimate": plan.judged.as_ref().map(|judged| json!({
             "cpu": judged.estimate.cpu,
             "cuda": judged.estimate.cuda,
-            "both": judged.estimate.both.map(|both| both.seconds),
             "constants": judged.constants,
         })),
         "decode": match &plan.decode {
@@ -167,7 +166,6 @@ pub fn plan_json(plan: &ReadPlan) -> Value {
             Fetch::Staged => "staged",
         },
         "blocks": figures.blocks,
-        "blocks_beside": figures.beside,
         "sparse_blocks": figures.sparse,
         "encoded_bytes": figures.encoded_bytes,
         "ranges": figures.ranges,

@@ -216,7 +216,7 @@ fn main() {
                         if on_device { "device" } else { "host" },
                         plan.figures().encoded_bytes,
                         plan.memory.output,
-                        if plan.figures().beside > 0 { "both" } else { &plan.engine },
+                        plan.engine,
                         plan.engine_reason,
                     );
                     println!("{line}");

@@ -12,7 +12,7 @@ mod cost;
 #[cfg_attr(not(feature = "cuda"), path = "device/disabled.rs")]
 mod cuda;
 
-pub use cost::{Both, Estimate};
+pub use cost::Estimate;
 
 use crate::error::{Error, Result};
 use crate::options::{Device, DirectIo, Nvcomp};
@@ -135,8 +135,6 @@ pub(crate) struct Choice {
     pub(crate) decode: Decode,
     /// What it was chosen by, where it was free.
     pub(crate) judged: Option<Judged>,
-    /// The part of the blocks that the CPU decodes at the same time, below 1.
-    pub(crate) share: f64,
     /// Whether cuFile reads the file.
     pub(crate) direct: bool,
     /// Why not what was asked for.
@@ -157,7 +155,7 @@ impl Choice {
         let engine = Arc::new(CpuEngine);
         let (device, decode) = (Device::Cpu, Decode::Cpu);
         let (direct, notes) = (false, Vec::new());
-        Self { engine, device, reason: reason.into(), decode, judged: None, share: 0.0, direct, notes }
+        Self { engine, device, reason: reason.into(), decode, judged: None, direct, notes }
     }
 
     fn cuda(index: u32, gpu: Gpu, work: &Work<'_>, reason: String) -> Reasoned<Self> {
@@ -175,7 +173,7 @@ impl Choice {
         let device = Device::Cuda(index);
         let is_direct = matches!(direct, Some(Ok(())));
         notes.extend(direct.and_then(Reasoned::err).map(|reason| format!("not read by cuFile: {reason}")));
-        Ok(Self { engine, device, reason, decode, judged: None, share: 0.0, direct: is_direct, notes })
+        Ok(Self { engine, device, reason, decode, judged: None, direct: is_direct, notes })
     }
 }
 
@@ -276,7 +274,7 @@ fn automatic(gpu: Gpu, work: &Work<'_>) -> Choice {
         return Choice::cpu(format!("no figures for {}", work.layout.compression.name()));
     };
     if !judged.estimate.prefers_gpu() {
-        let Estimate { cpu: host, cuda: device, .. } = judged.estimate;
+        let Estimate { cpu: host, cuda: device } = judged.estimate;
         let missed = Duration::try_from_secs_f64(host - (device - opening)).unwrap_or_default();
         MISSED.fetch_add(u64::try_from(missed.as_micros()).unwrap_or(0), Ordering::Relaxed);
         return by(cpu(), judged);
@@ -291,10 +289,7 @@ fn automatic(gpu: Gpu, work: &Work<'_>) -> Choice {
         Err(_) => known,
     };
     match judge(&known, opening) {
-        Some(judged) if judged.estimate.prefers_gpu() => {
-            let share = judged.estimate.both.map_or(0.0, |both| both.share);
-            Choice { share, ..by(choice, judged) }
-        }
+        Some(judged) if judged.estimate.prefers_gpu() => by(choice, judged),
         Some(judged) => by(cpu(), judged),
         None => choice,
     }

@@ -52,7 +52,7 @@ pub use cog::{CogChecks, CogReport, Finding, FoundBy, GhostArea, LevelLayout};
 pub use compare::{CompareOptions, Difference, SampleDifference};
 pub use convert::{Conversion, ConvertOptions, TilingScheme, convert};
 pub use dataset::Dataset;
-pub use device::{Both, Decode, DeviceInfo, Estimate, GpuInfo, Judged, calibrate, devices};
+pub use device::{Decode, DeviceInfo, Estimate, GpuInfo, Judged, calibrate, devices};
 pub use error::{Error, Result};
 pub use input::Input;
 pub use link::link_rate;

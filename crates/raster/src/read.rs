@@ -274,7 +274,6 @@ impl Dataset {
             engine: choice.engine.name().to_owned(),
             engine_reason: choice.reason.clone(),
             judged: choice.judged.clone(),
-            share: choice.share,
             notes: choice.notes.clone(),
             decode: choice.decode.clone(),
             fetch,

@@ -44,7 +44,7 @@ fn small_reads_are_the_processors_and_say_why() {
         let plan = plan.unwrap();
         let judged = plan.judged.clone().unwrap();
         assert_eq!((plan.engine.as_str(), &plan.decode), ("cpu", &Decode::Cpu));
-        assert!(judged.estimate.cpu < judged.estimate.cuda && judged.estimate.both.is_none(), "{judged:?}");
+        assert!(judged.estimate.cpu < judged.estimate.cuda, "{judged:?}");
         assert_eq!(plan.engine_reason, judged.estimate.to_string());
         let words = plan.to_string();
         assert!(words.contains("engine   cpu (estimated cpu 0."), "{words}");

@@ -16,7 +16,8 @@ fn plans_say_which_device_and_why() {
     let bench = Bench::new();
     bench.file("dem.tif", &dem().1);
     let text = bench.run("bench --explain --to device dem.tif").clean();
-    assert!(text.text().contains("\nengine   cpu (12 blocks: too few for a GPU, worth it from 32 on)\n"));
+    assert!(text.text().contains("\nengine   cpu (estimated cpu 0."), "{}", text.text());
+    assert!(text.text().contains("\ncosts    constants: "), "{}", text.text());
     let json = bench.run("dump --explain=json --device cpu --device-memory 1GiB dem.tif").clean().json();
     assert_eq!((&json["decode"]["on"], &json["destination"]), (&"cpu".into(), &"host".into()));
     assert_eq!((&json["memory"]["device"], &json["after"]), (&0.into(), &serde_json::json!([])));

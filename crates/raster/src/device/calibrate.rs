@@ -28,6 +28,8 @@ const MANY: u32 = 32;
 const SOME: u32 = 16;
 /// Blocks of a job whose encoded bytes are just enough for all readers, across and down.
 const FEW: u32 = 4;
+/// No context is made in so few seconds.
+const OPEN_ALREADY: f64 = 0.01;
 /// Jobs of which the best counts.
 const RUNS: usize = 3;
 
@@ -120,7 +122,9 @@ pub(crate) fn measure(
     besides: &Besides,
     context: &Context,
 ) -> Result<Constants> {
-    let mut constants = Constants { opening: besides.opening, upload: besides.upload, ..BUILT_IN };
+    // One that was open already tells nothing of opening it.
+    let opening = if besides.opening > OPEN_ALREADY { besides.opening } else { BUILT_IN.opening };
+    let mut constants = Constants { opening, upload: besides.upload, ..BUILT_IN };
     let stored = KINDS.map(|kind| (kind, kind.pixels()));
     let threads = f64::from(u32::try_from(context.threads.get()).unwrap_or(u32::MAX));
     for (at, codec) in CODECS.into_iter().enumerate() {

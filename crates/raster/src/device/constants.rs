@@ -65,21 +65,21 @@ const fn costs(core: [f64; 2], device: [f64; 2], alone: [f64; 2]) -> CodecCosts 
 
 /// One H200 (driver 580) with 16 cores beside it, 2026-11-15; a network of 1 GB/s.
 pub(crate) const BUILT_IN: Constants = Constants {
-    cpu_start: 0.2e-3,
-    cuda_start: 0.8e-3,
+    cpu_start: 0.017e-3,
+    cuda_start: 0.39e-3,
     opening: 0.3,
-    readers: 0.5e-3,
-    link: 0.03e-9,
-    back: 0.17e-9,
-    upload: 0.14e-9,
+    readers: 0.28e-3,
+    link: 0.0253e-9,
+    back: 0.0756e-9,
+    upload: 0.0901e-9,
     network: 1e-9,
     codecs: [
-        costs([1.88, 0.0], [0.0, 0.0], [0.0, 0.0]),
-        costs([1.9, 2.0], [0.02, 0.01], [0.1, 2.0]),
-        costs([9.2, 2.97], [0.025, 0.017], [0.07, 0.17]),
-        costs([9.9, 2.1], [0.022, 0.032], [0.5, 7.4]),
-        costs([3.3, 3.5], [0.044, 0.036], [1.9, 10.2]),
-        costs([2.3, 3.9], [0.036, 0.058], [0.1, 37.0]),
+        costs([1.25, 0.0], [0.0, 0.0], [0.0, 0.0]),
+        costs([1.55, 1.599], [0.0238, 0.0074], [0.224, 0.0]),
+        costs([5.136, 1.807], [0.0238, 0.0064], [0.323, 0.0]),
+        costs([5.565, 1.365], [0.0255, 0.0135], [0.585, 4.244]),
+        costs([2.553, 1.678], [0.0284, 0.0224], [3.154, 12.591]),
+        costs([1.936, 2.154], [0.0242, 0.0069], [0.008, 0.017]),
     ],
 };
 
@@ -273,11 +273,6 @@ impl Constants {
     /// What blocks of a codec cost; `None` where it has no kernel.
     pub(crate) fn of(&self, codec: Compression) -> Option<&CodecCosts> {
         CODECS.iter().position(|&other| other == codec).and_then(|at| self.codecs.get(at))
-    }
-
-    /// A byte of pixels put into its place by one core: what a stored one costs.
-    pub(crate) fn placing(&self) -> f64 {
-        self.of(Compression::None).map_or(0.0, |costs| costs.core.read)
     }
 }
 

@@ -51,23 +51,12 @@ pub struct Estimate {
     pub cpu: f64,
     /// Decoded by the first GPU.
     pub cuda: f64,
-    /// By both at once, where that is much better than either.
-    pub both: Option<Both>,
-}
-
-/// A read that both engines share.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Both {
-    /// The part of the blocks that the CPU decodes, above 0 and below 1.
-    pub share: f64,
-    /// Seconds of the whole.
-    pub seconds: f64,
 }
 
 impl Estimate {
-    /// Whether the GPU takes part.
+    /// Whether the GPU is clearly the faster one: a near thing is the CPU's, which needs no memory of a device.
     pub fn prefers_gpu(&self) -> bool {
-        self.cuda < self.cpu || self.both.is_some()
+        self.cuda * CLEARLY < self.cpu
     }
 }
 
@@ -77,23 +66,18 @@ impl fmt::Display for Estimate {
             small if small < 10.0 => format!("{small:.2} ms"),
             large => format!("{large:.0} ms"),
         };
-        write!(f, "estimated cpu {}, cuda {}", milliseconds(self.cpu), milliseconds(self.cuda))?;
-        match self.both {
-            Some(both) => write!(f, ", both {}", milliseconds(both.seconds)),
-            None => Ok(()),
-        }
+        write!(f, "estimated cpu {}, cuda {}", milliseconds(self.cpu), milliseconds(self.cuda))
     }
 }
 
+/// How much faster a GPU has to be to be taken.
+const CLEARLY: f64 = 1.15;
+/// What a block costs a core that works alone, of what it costs one among all.
+const LONE_CORE: f64 = 0.8;
 /// Threads end half a block apart.
 const LAST_BLOCK: f64 = 0.5;
 /// Encoded bytes from which all reader threads of a device have something to read.
 const ALL_READERS: f64 = 4e6;
-/// How much better both engines have to be than the better one: what one estimate is off by is no gain.
-const WORTH_BOTH: f64 = 1.15;
-/// Blocks for each thread from which they can be shared out as finely as an estimate says.
-const BLOCKS_TO_SHARE: u64 = 4;
-
 /// The estimates of a read; `None` where its codec has no kernel.
 pub(crate) fn estimate(load: &Load, constants: &Constants) -> Option<Estimate> {
     let costs = constants.of(load.codec)?;
@@ -102,34 +86,23 @@ pub(crate) fn estimate(load: &Load, constants: &Constants) -> Option<Estimate> {
         false => 0.0,
     };
     let (host, device) = (on_cpu(load, costs), on_device(load, costs, constants));
-    let (opening, output) = (load.opening + constants.cuda_start, bytes(load.output));
     let cpu = constants.cpu_start + host.max(arrival);
-    if load.on_device {
-        let cpu = cpu + output * constants.upload;
-        return Some(Estimate { cpu, cuda: opening + device.max(arrival), both: None });
-    }
-    let back = output * constants.back;
-    let cuda = opening + device.max(arrival) + back;
-    let parts = Parts {
-        cpu_start: constants.cpu_start,
-        cpu: host,
-        cuda_start: opening,
-        cuda: device + back,
-        // Whoever decodes: the cores put pixels into their places.
-        placing: bytes(load.output) * constants.placing() / threads(load),
-    };
-    let fine = load.blocks / BLOCKS_TO_SHARE >= u64::try_from(load.threads).unwrap_or(u64::MAX);
-    let worth = |both: &Both| fine && !load.remote && both.seconds * WORTH_BOTH < cpu.min(cuda);
-    let both = parts.shared().filter(worth);
-    Some(Estimate { cpu, cuda, both })
+    let cuda = load.opening + constants.cuda_start + device.max(arrival);
+    let output = bytes(load.output);
+    Some(match load.on_device {
+        true => Estimate { cpu: cpu + output * constants.upload, cuda },
+        false => Estimate { cpu, cuda: cuda + output * constants.back },
+    })
 }
 
 /// Blocks are shared out to threads whole.
 fn on_cpu(load: &Load, costs: &CodecCosts) -> f64 {
     let blocks = bytes(load.blocks.max(1));
     let each = costs.core.seconds(bytes(load.encoded), bytes(load.decoded)) / blocks;
-    let last = if load.blocks > 1 { LAST_BLOCK } else { 0.0 };
-    each * (blocks / threads(load) + last)
+    match load.blocks {
+        0 | 1 => each * LONE_CORE,
+        _ => each * (blocks / threads(load) + LAST_BLOCK),
+    }
 }
 
 /// The slowest of three that overlap, after the readers are under way: the link, one block alone, all together.
@@ -145,31 +118,6 @@ fn on_device(load: &Load, costs: &CodecCosts, constants: &Constants) -> f64 {
 /// Threads that have a block to decode.
 fn threads(load: &Load) -> f64 {
     bytes(u64::try_from(load.threads).unwrap_or(u64::MAX).clamp(1, load.blocks.max(1)))
-}
-
-/// What a read into host memory takes, by whom.
-struct Parts {
-    cpu_start: f64,
-    /// All blocks on the CPU.
-    cpu: f64,
-    cuda_start: f64,
-    /// All blocks on the device, and their pixels back.
-    cuda: f64,
-    /// What of the latter the cores do.
-    placing: f64,
-}
-
-impl Parts {
-    /// Both engines at once, ending together; `None` where one of them has nothing to do.
-    ///
-    /// With a share s the cores are busy for start + s × cpu + (1 − s) × placing, the device's way takes
-    /// start + (1 − s) × cuda.
-    fn shared(&self) -> Option<Both> {
-        let Self { cpu_start, cpu, cuda_start, cuda, placing } = *self;
-        let share = (cuda_start + cuda - cpu_start - placing) / (cpu - placing + cuda);
-        let seconds = cuda_start + (1.0 - share) * cuda;
-        (share > 0.0 && share < 1.0 && cpu > placing).then_some(Both { share, seconds })
-    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
@@ -225,15 +173,14 @@ mod tests {
     fn estimates_are_near_what_was_measured() {
         use Compression as C;
         let rows = [
-            (dem(1024, true), None, 7.5),
-            (dem(1024, false), Some(60.0), 45.8),
-            (load(C::Lzw, 1024, 134_800, 262_144, true), None, 5.4),
-            (load(C::Lzw, 1024, 106_000, 131_072, false), Some(68.0), 25.3),
-            (load(C::Zstd, 1024, 91_900, 131_072, false), Some(24.8), 37.2),
-            (load(C::Deflate, 1024, 115_800, 196_608, false), Some(97.7), 37.0),
-            (load(C::Deflate, 256, 5_404, 65_536, false), Some(3.6), 3.7),
-            (load(C::None, 1024, 262_144, 262_144, true), None, 8.9),
-            (load(C::None, 1024, 262_144, 262_144, false), Some(24.7), 40.6),
+            (load(C::Deflate, 1024, 110_259, 262_144, true), None, 7.2),
+            (load(C::Deflate, 1024, 110_259, 262_144, false), Some(40.4), 25.0),
+            (load(C::Lzw, 1024, 134_871, 262_144, true), None, 5.9),
+            (load(C::Lzw, 1024, 106_282, 131_072, false), Some(38.1), 18.3),
+            (load(C::Zstd, 1024, 91_874, 131_072, false), Some(17.5), 18.9),
+            (load(C::Deflate, 1024, 115_813, 196_608, false), Some(69.3), 22.1),
+            (load(C::None, 1024, 262_144, 262_144, true), None, 7.7),
+            (load(C::None, 1024, 262_144, 262_144, false), Some(16.2), 27.2),
         ];
         for (load, cpu, cuda) in rows {
             let found = judged(&load);
@@ -256,19 +203,7 @@ mod tests {
     #[test]
     fn what_comes_over_a_network_is_no_faster_on_any_engine() {
         let afar = judged(&Load { remote: true, ..dem(1024, false) });
-        assert!(afar.cpu >= 0.112 && afar.cuda >= 0.112 && afar.both.is_none(), "{afar}");
-    }
-
-    #[test]
-    fn a_share_makes_both_end_together_and_is_taken_where_it_is_a_gain() {
-        let even = Parts { cpu_start: 0.0, cpu: 2.0, cuda_start: 0.0, cuda: 2.0, placing: 0.0 };
-        assert_eq!(even.shared(), Some(Both { share: 0.5, seconds: 1.0 }));
-        // Cores that are busy placing what the device decodes have no time to decode.
-        let busy = Parts { placing: 2.0, ..even };
-        assert_eq!(busy.shared(), None);
-        let slow = Parts { cuda_start: 3.0, ..even };
-        assert_eq!(slow.shared(), None);
-        assert_eq!(judged(&dem(1024, true)).both, None);
+        assert!(afar.cpu >= 0.112 && afar.cuda >= 0.112, "{afar}");
     }
 
     #[test]

@@ -7,7 +7,6 @@ use crate::source::{ReadDone, ReadOp, Source};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, mpsc};
-use strile_cpu::CpuEngine;
 use strile_engine::{
     Arena, BlockFault, BlockTask, Context, DecodeJob, Encoded, Engine, EngineError, JobError, LocatedFault,
     Output, Report, Span, Ticket,
@@ -26,8 +25,8 @@ pub(crate) fn run(
     context: &Context,
 ) -> Result<Report> {
     let _staging = context.budget.take(plan.memory.staging, "staging of encoded blocks")?;
-    let (tickets, report) = (VecDeque::new(), Report::default());
-    let flight = Flight { source, engine, output, context, tickets, beside: None, report };
+    let flight =
+        Flight { source, engine, output, context, tickets: VecDeque::new(), report: Report::default() };
     flight.fly(plan)
 }
 
@@ -38,8 +37,6 @@ struct Flight<'a> {
     output: &'a Output,
     context: &'a Context,
     tickets: VecDeque<Ticket>,
-    /// The job of the CPU beside the engine.
-    beside: Option<Ticket>,
     report: Report,
 }
 
@@ -50,12 +47,6 @@ impl Flight<'_> {
         while !self.tickets.is_empty() {
             let landed = self.land();
             result = result.and(landed);
-        }
-        if let Some(beside) = self.beside.take() {
-            let landed = beside.wait().map(|part| {
-                add(&mut self.report, Report { host_blocks: part.blocks, ..part });
-            });
-            result = result.and(landed.map_err(Error::from));
         }
         result.map(|()| self.report)
     }
@@ -69,13 +60,7 @@ impl Flight<'_> {
     }
 
     fn submit_all(&mut self, plan: ReadPlan) -> Result<()> {
-        let ReadPlan { batches, beside, fetch, layout, selection, .. } = plan;
-        let outputs = std::slice::from_ref(self.output);
-        if let (false, Some(local)) = (beside.is_empty(), self.source.local()) {
-            let job = DecodeJob::new(vec![layout.clone()], vec![selection.clone()], beside);
-            let job = job.map_err(inconsistent)?;
-            self.beside = Some(CpuEngine.submit(job, Encoded::Pulled(vec![local]), outputs, self.context)?);
-        }
+        let ReadPlan { batches, fetch, layout, selection, .. } = plan;
         for mut batch in batches {
             if self.context.cancel.is_cancelled() {
                 return Err(Error::Cancelled);
@@ -93,6 +78,7 @@ impl Flight<'_> {
             if self.tickets.len() == IN_FLIGHT {
                 self.land()?;
             }
+            let outputs = std::slice::from_ref(self.output);
             self.tickets.push_back(self.engine.submit(job, encoded, outputs, self.context)?);
         }
         Ok(())
@@ -170,46 +156,4 @@ fn inconsistent(error: JobError) -> Error {
         found: error.to_string(),
         expected: "a consistent plan".into(),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Dataset, MemorySource, OnFault, OpenOptions, ReadOptions};
-    use strile_tiff::{ByteOrder, SampleFormat, SampleType};
-    use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels};
-
-    /// Two engines at once give what one gives, damaged blocks included, wherever the rows of blocks are parted.
-    #[test]
-    fn what_is_decoded_beside_is_part_of_the_whole() {
-        let sample = SampleType { format: SampleFormat::Uint, bits: 16 };
-        let pixels = Pixels::generate(Pattern::LandCover, sample, [3, 200, 150], 3);
-        let spec = ImageSpec::new(sample).grid(Grid::Tiles(64, 48)).codec(Codec::Deflate).sparse(&[2]);
-        let mut bytes = spec.build(&pixels, ByteOrder::Big, false).bytes;
-        let at = bytes.len() / 2;
-        bytes[at..at + 40].fill(0xA5);
-        let source = Arc::new(MemorySource::new("made.tif", bytes));
-        let dataset = Dataset::from_source(Arc::clone(&source) as _, &OpenOptions::default()).unwrap();
-        let (options, context) = (
-            ReadOptions { on_fault: OnFault::Fill, device: crate::Device::Cpu, ..Default::default() },
-            Context::default(),
-        );
-        let expected = dataset.read(&options, &context).unwrap();
-        assert!(!expected.faults.is_empty());
-        let rows = 5;
-        for first in 0..=rows {
-            let mut plan = dataset.plan(&options, &context).unwrap();
-            let (figures, tasks) = (plan.figures(), plan.batches.first_mut().unwrap());
-            let cut = tasks.iter().position(|task| task.address.row >= first).unwrap_or(tasks.len());
-            plan.beside = tasks.split_off(cut);
-            let beside = plan.beside.len();
-            let parted = plan.figures();
-            assert_eq!((parted.blocks, parted.sparse), (figures.blocks, figures.sparse));
-            let output = Output::new(plan.output.clone()).unwrap();
-            let report = run(plan, source.as_ref(), &CpuEngine, &output, &context).unwrap();
-            assert_eq!(report.faults, expected.faults, "from row {first}");
-            assert_eq!((report.blocks, report.host_blocks), (15, beside as u64));
-            assert!(output.into_vec().unwrap() == expected.pixels, "from row {first}");
-        }
-    }
 }

@@ -12,8 +12,6 @@ use strile_tiff::DataType;
 pub struct PlanFigures {
     /// Blocks decoded.
     pub blocks: usize,
-    /// Blocks among them that the CPU decodes while the engine decodes the others.
-    pub beside: usize,
     /// Blocks not stored, filled.
     pub sparse: usize,
     /// Encoded bytes of all blocks.
@@ -35,13 +33,10 @@ fn blocks(tasks: &mut dyn Iterator<Item = &BlockTask>) -> usize {
 impl ReadPlan {
     /// Counts what the plan will do.
     pub fn figures(&self) -> PlanFigures {
-        let tasks = || self.batches.iter().flatten().chain(&self.beside);
-        let jobs = self.batches.iter().chain(std::iter::once(&self.beside));
-        let merged: Vec<_> = jobs.flat_map(|batch| fetches(batch, self.file_len)).collect();
-        let stored = |task: &&BlockTask| task.span.is_some();
+        let tasks = || self.batches.iter().flatten();
+        let merged: Vec<_> = self.batches.iter().flat_map(|batch| fetches(batch, self.file_len)).collect();
         PlanFigures {
-            blocks: blocks(&mut tasks().filter(stored)),
-            beside: blocks(&mut self.beside.iter().filter(stored)),
+            blocks: blocks(&mut tasks().filter(|task| task.span.is_some())),
             sparse: blocks(&mut tasks().filter(|task| task.span.is_none())),
             encoded_bytes: tasks()
                 .filter_map(|task| task.span)
@@ -133,13 +128,6 @@ impl fmt::Display for ReadPlan {
         }
         for note in &self.notes {
             writeln!(f, "note     {note}")?;
-        }
-        if figures.beside > 0 {
-            writeln!(
-                f,
-                "beside   the last {} of them by the CPU at the same time",
-                count(figures.beside, kind)
-            )?;
         }
         if let Some(convert) = &self.convert {
             let words = conversion(convert, self.layout.data_type, self.output.data_type);

@@ -85,8 +85,6 @@ pub struct ReadPlan {
     pub(crate) layout: Arc<BlockLayout>,
     pub(crate) selection: Vec<u16>,
     pub(crate) batches: Vec<Vec<BlockTask>>,
-    /// What the CPU decodes at the same time; the last rows of blocks, so that no box overlaps another.
-    pub(crate) beside: Vec<BlockTask>,
 }
 
 /// What a plan is made from.
@@ -105,8 +103,6 @@ pub(crate) struct Decided {
     pub(crate) engine: String,
     pub(crate) engine_reason: String,
     pub(crate) judged: Option<Judged>,
-    /// The part of the blocks that the CPU decodes beside the engine.
-    pub(crate) share: f64,
     pub(crate) decode: Decode,
     pub(crate) notes: Vec<String>,
     pub(crate) fetch: Fetch,
@@ -187,10 +183,6 @@ pub(crate) fn plan_read(
         Some(_) => 0,
         None => facts.layout.decoded_len(facts.layout.height).unwrap_or(usize::MAX),
     };
-    let beside = match decided.fetch {
-        Fetch::Pulled | Fetch::Direct => last_rows(&mut tasks, decided.share),
-        Fetch::Staged => Vec::new(),
-    };
     let batches = match decided.fetch {
         Fetch::Pulled | Fetch::Direct => vec![tasks],
         Fetch::Staged => batches(tasks, BATCH_BYTES),
@@ -241,26 +233,7 @@ pub(crate) fn plan_read(
         bands: facts.bands,
         layout: facts.layout,
         batches,
-        beside,
     }
-}
-
-/// Takes about that part of the tasks, whole rows of blocks from the end; never all.
-fn last_rows(tasks: &mut Vec<BlockTask>, share: f64) -> Vec<BlockTask> {
-    let rows: Vec<usize> = tasks.chunk_by(|a, b| a.address.row == b.address.row).map(<[_]>::len).collect();
-    #[expect(clippy::cast_precision_loss, reason = "a part of a number of blocks")]
-    let wanted = tasks.len() as f64 * share;
-    let mut taken = 0usize;
-    for row in rows.iter().skip(1).rev() {
-        #[expect(clippy::cast_precision_loss, reason = "a part of a number of blocks")]
-        let half_in = taken as f64 + *row as f64 / 2.0;
-        // No number asks for nothing.
-        if wanted.is_nan() || half_in > wanted {
-            break;
-        }
-        taken += row;
-    }
-    tasks.split_off(tasks.len() - taken)
 }
 
 /// Two batches in flight, decompressed and encoded, and the result or the part of it that they make.
@@ -332,41 +305,4 @@ pub(crate) fn fetches(tasks: &[BlockTask], file_len: u64) -> Vec<Range<u64>> {
 
 fn staged_len(tasks: &[BlockTask], file_len: u64) -> u64 {
     fetches(tasks, file_len).iter().map(|range| range.end - range.start).sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn task(row: u32) -> BlockTask {
-        let placement = Placement {
-            rows: 1,
-            image_rows: 1,
-            block_x: 0,
-            block_y: 0,
-            width: 1,
-            height: 1,
-            out_x: 0,
-            out_y: row,
-            first_band: 0,
-        };
-        let address = BlockAddress { row, ..BlockAddress::default() };
-        BlockTask { source: 0, layout: 0, selection: 0, output: 0, span: None, address, placement }
-    }
-
-    #[test]
-    fn a_share_is_whole_rows_from_the_end_and_never_all() {
-        let tasks = || (0..12).map(|index| task(index / 3)).collect::<Vec<_>>();
-        for (share, expected) in
-            [(0.0, 0), (0.1, 0), (0.13, 3), (0.3, 3), (0.5, 6), (0.99, 9), (7.0, 9), (f64::NAN, 0)]
-        {
-            let mut first = tasks();
-            let last = last_rows(&mut first, share);
-            assert_eq!(last.len(), expected, "{share}");
-            first.extend(last);
-            assert_eq!(first, tasks());
-        }
-        assert!(last_rows(&mut Vec::new(), 0.5).is_empty());
-        assert!(last_rows(&mut vec![task(0), task(0)], 0.5).is_empty());
-    }
 }

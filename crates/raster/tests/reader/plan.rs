@@ -33,19 +33,19 @@ fn a_plan_is_told_in_words() {
     let (_, staged) = open_bucket(&file());
     let here = open(&file());
     let context = Context::default();
+    let device = strile::Device::Cpu;
     assert_eq!(
-        here.plan(&ReadOptions::default(), &context).unwrap().to_string(),
+        here.plan(&ReadOptions { device, ..Default::default() }, &context).unwrap().to_string(),
         "read     page 0, full size, 500 × 600 pixels, window 0,0,500,600\n\
          blocks   79 tiles of 64 × 64, none, 1 more are sparse and filled\n\
          bytes    1.9 MiB encoded, in 1 range of 1.9 MiB after merging\n\
          fetch    read by the decoding threads\n\
-         engine   cpu (into host memory a GPU is worth it for deflate and lzw, not for none)\n\
+         engine   cpu (asked for)\n\
          output   3 bands × 600 × 500 uint16, 1.7 MiB\n\
          memory   1.7 MiB + 48.0 KiB a thread + 0 B staging"
     );
     let window = Some(Window { x: 60, y: 60, width: 100, height: 10 });
     let bands = Some(vec![2]);
-    let device = strile::Device::Cpu;
     assert_eq!(
         staged
             .plan(&ReadOptions { window, bands, device, ..Default::default() }, &context)
@@ -81,7 +81,6 @@ fn a_plan_counts_what_will_be_done() {
             encoded_bytes,
             ranges: 1,
             range_bytes: encoded_bytes,
-            beside: 0,
             batches: 1,
         }
     );
