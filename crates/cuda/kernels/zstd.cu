@@ -1,5 +1,5 @@
 // ZSTD, three passes. `zstd_scan`: a lane a tile finds its blocks. `zstd_entropy`: warps decode literals and sequences,
-// all blocks of a tile at once. `zstd_execute`: a warp a tile writes the output.
+// all blocks of a tile at once. `zstd_execute`: a CUDA block a tile writes the output.
 #include "zstd_execute.cuh"
 #include "zstd_literals.cuh"
 #include "zstd_scan.cuh"
@@ -85,7 +85,7 @@ KERNEL_RESIDENT(zstd_entropy, 64, 16, DecodeArgs) {
   }
 }
 
-KERNEL(zstd_execute, 32, DecodeArgs) {
+KERNEL_RESIDENT(zstd_execute, 128, 8, DecodeArgs) {
   SHARED(ZstdExecution, execution);
   const DecodeBlock entry = args.blocks[blockIdx.x];
   const u8* src = args.encoded + entry.src;

@@ -1,7 +1,8 @@
 // Copies into the page of a tile: literals, and matches in an order that has every source written before it is read.
 //
-// Short ones are copied by a lane each, all at the same time; long and odd ones by the whole warp, one after the other.
+// Short ones are copied by a thread each, all at the same time; long and odd ones by its whole warp, one after the other.
 // Matches go in rounds: one whose source ends before the first match that is not done is ready, and the first always is.
+// A warp makes as many rounds as it can by itself before it waits for those that have the matches before its own.
 #pragma once
 #include "zstd_page.cuh"
 #include "zstd_supply.cuh"
@@ -61,18 +62,18 @@ DEVICE void zstd_copy_literals(const ZstdOutput& out, const ZstdSupply& supply, 
   }
 }
 
-// Any number of literals out of global memory by all lanes, a word of the page each, some at once. Reads up to seven
+// Any number of literals out of global memory by all threads, a word of the page each, some at once. Reads up to seven
 // bytes around them.
 DEVICE void zstd_many_literals(const ZstdOutput& out, const ZstdLiterals& literals, const ZstdPiece& piece,
-                               u32 lane) {
+                               u32 thread) {
   const u32 end = piece.at + piece.len;
   const u8* from = literals.bytes + piece.from;
 #pragma unroll 1
-  for (u32 base = (piece.at & ~3u) + lane * 4; base < end; base += 128 * ZSTD_STEPS) {
+  for (u32 base = (piece.at & ~3u) + thread * 4; base < end; base += 4 * ZSTD_THREADS * ZSTD_STEPS) {
     u32 word[ZSTD_STEPS];
 #pragma unroll
     for (u32 i = 0; i < ZSTD_STEPS; ++i) {
-      const u32 at = base + 128 * i, first = at < piece.at ? piece.at - at : 0;
+      const u32 at = base + 4 * ZSTD_THREADS * i, first = at < piece.at ? piece.at - at : 0;
       word[i] = 0;
       if (at >= end) continue;
       if (literals.one) {
@@ -86,7 +87,7 @@ DEVICE void zstd_many_literals(const ZstdOutput& out, const ZstdLiterals& litera
     }
 #pragma unroll
     for (u32 i = 0; i < ZSTD_STEPS; ++i) {
-      const u32 at = base + 128 * i, first = at < piece.at ? piece.at - at : 0;
+      const u32 at = base + 4 * ZSTD_THREADS * i, first = at < piece.at ? piece.at - at : 0;
       if (at < end) zstd_put_word(zstd_in_page(out, at), word[i], first, min(end - at, 4u));
     }
   }
@@ -216,8 +217,21 @@ DEVICE void zstd_together(const ZstdOutput& out, const ZstdPiece& match, u32 lan
   }
 }
 
-// Copies the matches of all lanes, in order of lanes; everything else is in place up to the last of them.
-DEVICE void zstd_copy_matches(const ZstdOutput& out, ZstdPiece match, const ZstdEarly& early, u32 lane) {
+// Where the first match of each warp that is not done starts, for two rounds in turn; in shared memory.
+struct ZstdRounds {
+  u32 first[2][ZSTD_WARPS];
+};
+
+DEVICE void zstd_tell_first(ZstdRounds& rounds, u32 turn, const ZstdPiece& match, u32 thread) {
+  const u32 pending = __ballot_sync(ZSTD_WARP, match.len != 0);
+  const u32 at = __shfl_sync(ZSTD_WARP, match.at, pending != 0 ? (u32)__ffs((i32)pending) - 1 : 0);
+  if ((thread & 31) == 0) rounds.first[turn][thread >> 5] = pending != 0 ? at : ZSTD_NONE;
+}
+
+// Copies the matches of all threads, which are in order; literals may still be on their way into the page. Ends with a
+// barrier after the last.
+DEVICE void zstd_copy_matches(ZstdRounds& rounds, const ZstdOutput& out, ZstdPiece match, const ZstdEarly& early,
+                              u32 thread) {
   if (early.loaded && match.len != 0) {
     zstd_put_early(out, early, match);
     match.len = 0;
@@ -227,50 +241,64 @@ DEVICE void zstd_copy_matches(const ZstdOutput& out, ZstdPiece match, const Zstd
                                         (from >= out.origin || from + match.len <= out.origin));
   const bool alone = match.len <= ZSTD_LONG_MATCH && whole;
   const u32 need = from + min(match.len, match.from);
+  zstd_tell_first(rounds, 0, match, thread);
 #pragma unroll 1
-  for (;;) {
-    __syncwarp();
-    const u32 pending = __ballot_sync(ZSTD_WARP, match.len != 0);
-    if (pending == 0) return;
-    const u32 complete = __shfl_sync(ZSTD_WARP, match.at, (u32)__ffs((i32)pending) - 1);
-    const bool ready = match.len != 0 && need <= complete;
-    if (ready && alone) {
-      if (match.from < 4) {
-        zstd_near(out, match);
-      } else {
-        zstd_far(out, match);
+  for (u32 turn = 0;; turn ^= 1) {
+    __syncthreads();
+    u32 before = ZSTD_NONE, all = ZSTD_NONE;
+#pragma unroll
+    for (u32 w = 0; w < ZSTD_WARPS; ++w) {
+      all = min(all, rounds.first[turn][w]);
+      if (w < thread >> 5) before = all;
+    }
+    if (all == ZSTD_NONE) return;
+    // As far as the warp gets by itself.
+#pragma unroll 1
+    for (;;) {
+      const u32 pending = __ballot_sync(ZSTD_WARP, match.len != 0);
+      if (pending == 0) break;
+      const u32 complete = min(before, __shfl_sync(ZSTD_WARP, match.at, (u32)__ffs((i32)pending) - 1));
+      const bool ready = match.len != 0 && need <= complete;
+      if (!__any_sync(ZSTD_WARP, ready)) break;
+      if (ready && alone) {
+        if (match.from < 4) {
+          zstd_near(out, match);
+        } else {
+          zstd_far(out, match);
+        }
       }
-    }
-    u32 together = __ballot_sync(ZSTD_WARP, ready && !alone);
 #pragma unroll 1
-    for (; together != 0; together &= together - 1) {
-      zstd_together(out, zstd_piece_of(match, (u32)__ffs((i32)together) - 1), lane);
+      for (u32 together = __ballot_sync(ZSTD_WARP, ready && !alone); together != 0; together &= together - 1) {
+        zstd_together(out, zstd_piece_of(match, (u32)__ffs((i32)together) - 1), thread & 31);
+      }
+      if (ready) match.len = 0;
+      __syncwarp();
     }
-    if (ready) match.len = 0;
+    zstd_tell_first(rounds, turn ^ 1, match, thread);
   }
 }
 
 // Appends any number of literals, or the same byte.
-DEVICE void zstd_append(ZstdOutput& out, const ZstdLiterals& literals, u32 from, u32 len, u32 lane) {
+DEVICE void zstd_append(ZstdOutput& out, const ZstdLiterals& literals, u32 from, u32 len, u32 thread) {
 #pragma unroll 1
   while (len != 0) {
     const u32 part = min(len, ZSTD_PAGE - (out.head - out.origin));
-    zstd_many_literals(out, literals, ZstdPiece{out.head, part, from}, lane);
+    zstd_many_literals(out, literals, ZstdPiece{out.head, part, from}, thread);
     out.head += part;
     from += part;
     len -= part;
-    zstd_flush(out, lane);
+    zstd_flush(out, thread);
   }
 }
 
-// Appends a match of any length.
-DEVICE void zstd_append_match(ZstdOutput& out, u32 offset, u32 len, u32 lane) {
+// Appends a match of any length, by one warp.
+DEVICE void zstd_append_match(ZstdOutput& out, u32 offset, u32 len, u32 thread) {
 #pragma unroll 1
   while (len != 0) {
     const u32 part = min(len, ZSTD_PAGE - (out.head - out.origin));
-    zstd_together(out, ZstdPiece{out.head, part, offset}, lane);
+    if (thread < 32) zstd_together(out, ZstdPiece{out.head, part, offset}, thread);
     out.head += part;
     len -= part;
-    zstd_flush(out, lane);
+    zstd_flush(out, thread);
   }
 }

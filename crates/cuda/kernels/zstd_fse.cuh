@@ -1,8 +1,10 @@
 // FSE tables (RFC 8878, 4.1): counts from their description, by one lane, and the decoding table from counts, by a warp.
 //
 // An entry holds the bits of the next state (5 bits), its base in words (13), the symbol (7) and on top all its bits, those
-// of the next state and the extra bits of the symbol: the sum of three entries has the bits of a sequence. Which symbol a cell has follows from the order of cells alone, so every lane finds its own; which of a
-// symbol's cells it is, from counting equal symbols in 32 cells at once.
+// of the next state and the extra bits of the symbol: the sum of three entries has the bits of a sequence.
+//
+// Which symbol a cell has follows from the order of cells alone, so every lane finds its own; which of a symbol's cells it
+// is, from counting equal symbols in 32 cells at once.
 #pragma once
 #include "zstd_format.cuh"
 

@@ -3,8 +3,9 @@
 // A stream is cut into parts, a lane each. A lane does not know where the first code of its part begins: it starts some
 // bits early, since a decoder that starts anywhere soon falls into step with the right one, and counts the symbols of
 // its part. Then the end of each part must be the start of the next; where it is not, that lane counts again from the
-// right start, until all agree: up to where it comes to a place where it was before. The counts say where each lane's literals go, and they are decoded once more to be
-// written. Lane 0 of a stream starts right, so no more rounds than parts are needed.
+// right start, up to where it comes to a place where it was before, until all agree. The counts say where each lane's
+// literals go, and they are decoded once more to be written. Lane 0 of a stream starts right, so no more rounds than
+// parts are needed.
 #pragma once
 #include "zstd_huffman.cuh"
 #include "zstd_lane.cuh"

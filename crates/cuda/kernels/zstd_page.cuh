@@ -1,13 +1,16 @@
-// The output of a tile, by one warp: what is newest in a page of shared memory, everything older in global memory.
+// The output of a tile, by the threads of a CUDA block: what is newest in a page of shared memory, everything older in
+// global memory.
 //
 // The page begins at `origin`. Bytes are put into it anywhere ahead of `head`, up to ZSTD_PAGE bytes from `origin` on;
-// whole groups of lines are then written out, a line a lane, and the rest moves to the begin of the page.
+// whole groups of lines are then written out, a line a thread, and the rest moves to the begin of the page.
 #pragma once
 #include "lines.cuh"
 #include "zstd_format.cuh"
 
-static const u32 ZSTD_GROUP = 32 * LINE;
-static const u32 ZSTD_GROUPS = 12;
+static const u32 ZSTD_THREADS = 128;
+static const u32 ZSTD_WARPS = ZSTD_THREADS / 32;
+static const u32 ZSTD_GROUP = ZSTD_THREADS * LINE;
+static const u32 ZSTD_GROUPS = 4;
 static const u32 ZSTD_PAGE = ZSTD_GROUPS * ZSTD_GROUP - 1;  // what a flush moves is then in the page
 
 // In shared memory. A word may be read behind the page.
@@ -61,27 +64,27 @@ DEVICE void zstd_put_word(u8* to, u32 word, u32 first, u32 stop) {
   }
 }
 
-// Writes out the lines that are complete. All lanes, after they put bytes into the page and `head` counts them.
-DEVICE void zstd_flush(ZstdOutput& out, u32 lane) {
-  __syncwarp();
+// Writes out the lines that are complete. All threads, after they put bytes into the page and `head` counts them.
+DEVICE void zstd_flush(ZstdOutput& out, u32 thread) {
+  __syncthreads();
   const u32 groups = (out.head - out.origin) / ZSTD_GROUP;
   if (groups == 0) return;
 #pragma unroll 1
   for (u32 i = 0; i < groups; ++i) {
-    const u32 at = i * ZSTD_GROUP + lane * LINE;
+    const u32 at = i * ZSTD_GROUP + thread * LINE;
     *(Line*)(out.dst + out.origin + at) = *(const Line*)(out.page + at);
   }
-  const Line rest = ((const Line*)(out.page + groups * ZSTD_GROUP))[lane];
-  __syncwarp();
-  ((Line*)out.page)[lane] = rest;
+  const Line rest = ((const Line*)(out.page + groups * ZSTD_GROUP))[thread];
+  __syncthreads();
+  ((Line*)out.page)[thread] = rest;
   out.origin += groups * ZSTD_GROUP;
-  __syncwarp();
+  __syncthreads();
 }
 
 // Writes out the rest as well, which stays in the page; zeros behind it up to a whole line.
-DEVICE void zstd_settle(ZstdOutput& out, u32 lane) {
-  zstd_flush(out, lane);
-  const u32 at = out.origin + lane * LINE;
+DEVICE void zstd_settle(ZstdOutput& out, u32 thread) {
+  zstd_flush(out, thread);
+  const u32 at = out.origin + thread * LINE;
   if (at < out.head) {
     Line line = *(const Line*)zstd_in_page(out, at);
     const u32 left = out.head - at;
@@ -92,5 +95,5 @@ DEVICE void zstd_settle(ZstdOutput& out, u32 lane) {
     }
     *(Line*)(out.dst + at) = line;
   }
-  __syncwarp();
+  __syncthreads();
 }

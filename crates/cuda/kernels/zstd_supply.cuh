@@ -1,13 +1,14 @@
-// The literals of a block in shared memory, as far as they are needed next, by a warp: they come one after the other, and
-// global memory takes far longer to answer than a batch of sequences to be copied.
+// The literals of a block in shared memory, as far as they are needed next, by the threads of a CUDA block: they come one
+// after the other, and global memory takes far longer to answer than a batch of sequences to be copied.
 //
-// Invariant: of pieces of 1 KiB, from an aligned address on, the ring holds the one where reading is and the one after
+// Invariant: of pieces of 4 KiB, from an aligned address on, the ring holds the one where reading is and the one after
 // it; the piece after those is on its way in registers.
 #pragma once
-#include "lines.cuh"
-#include "zstd_format.cuh"
+#include "zstd_page.cuh"
 
-static const u32 ZSTD_SUPPLY = 512;  // words; a power of two
+static const u32 ZSTD_SUPPLY = 2048;  // words; a power of two
+static const u32 ZSTD_PIECE = 2 * ZSTD_SUPPLY;  // bytes: two lines a thread
+static_assert(ZSTD_PIECE == 2 * ZSTD_THREADS * LINE, "two lines a thread");
 
 struct ZstdSupply {
   alignas(16) u32 words[ZSTD_SUPPLY + 4];  // the last ones repeat the first, so that two words can be read anywhere
@@ -18,7 +19,7 @@ struct ZstdSupplySource {
   u32 lead;        // bytes from there to the literals
   u32 stop;        // and to their end
   u32 piece;       // the lower one in the ring
-  Line ahead[2];   // this lane's share of the one after the next
+  Line ahead[2];   // this thread's share of the one after the next
 };
 
 DEVICE Line zstd_supply_line(const ZstdSupplySource& source, u32 at) {
@@ -26,47 +27,47 @@ DEVICE Line zstd_supply_line(const ZstdSupplySource& source, u32 at) {
   return *(const Line*)(source.base + at);
 }
 
-DEVICE void zstd_supply_load(ZstdSupplySource& source, u32 piece, u32 lane) {
-  source.ahead[0] = zstd_supply_line(source, piece * 1024 + lane * LINE);
-  source.ahead[1] = zstd_supply_line(source, piece * 1024 + 512 + lane * LINE);
+DEVICE void zstd_supply_load(ZstdSupplySource& source, u32 piece, u32 thread) {
+  source.ahead[0] = zstd_supply_line(source, piece * ZSTD_PIECE + thread * LINE);
+  source.ahead[1] = zstd_supply_line(source, piece * ZSTD_PIECE + ZSTD_PIECE / 2 + thread * LINE);
 }
 
-DEVICE void zstd_supply_put(ZstdSupply& supply, const ZstdSupplySource& source, u32 piece, u32 lane) {
-  u32* to = supply.words + (piece & 1) * 256 + lane * 4;
+DEVICE void zstd_supply_put(ZstdSupply& supply, const ZstdSupplySource& source, u32 piece, u32 thread) {
+  u32* to = supply.words + (piece & 1) * (ZSTD_SUPPLY / 2) + thread * 4;
   *(Line*)to = source.ahead[0];
-  *(Line*)(to + 128) = source.ahead[1];
+  *(Line*)(to + ZSTD_SUPPLY / 4) = source.ahead[1];
   if (to == supply.words) *(Line*)(supply.words + ZSTD_SUPPLY) = source.ahead[0];
 }
 
 // Where the literal of an index stands in the pieces.
 DEVICE u32 zstd_supply_at(const ZstdSupplySource& source, u32 literal) { return source.lead + literal; }
 
-// Fills the ring from a literal on. All lanes call it, when nobody reads any more; it ends with a __syncwarp.
-DEVICE void zstd_supply_open(ZstdSupply& supply, ZstdSupplySource& source, u32 literal, u32 lane) {
-  source.piece = zstd_supply_at(source, literal) >> 10;
+// Fills the ring from a literal on. All threads call it, when nobody reads any more; it ends with a __syncthreads.
+DEVICE void zstd_supply_open(ZstdSupply& supply, ZstdSupplySource& source, u32 literal, u32 thread) {
+  source.piece = zstd_supply_at(source, literal) / ZSTD_PIECE;
 #pragma unroll 1
   for (u32 i = 0; i < 2; ++i) {
-    zstd_supply_load(source, source.piece + i, lane);
-    zstd_supply_put(supply, source, source.piece + i, lane);
+    zstd_supply_load(source, source.piece + i, thread);
+    zstd_supply_put(supply, source, source.piece + i, thread);
   }
-  zstd_supply_load(source, source.piece + 2, lane);
-  __syncwarp();
+  zstd_supply_load(source, source.piece + 2, thread);
+  __syncthreads();
 }
 
 // Goes on to a literal. As the one before.
-DEVICE void zstd_supply_advance(ZstdSupply& supply, ZstdSupplySource& source, u32 literal, u32 lane) {
+DEVICE void zstd_supply_advance(ZstdSupply& supply, ZstdSupplySource& source, u32 literal, u32 thread) {
 #pragma unroll 1
-  while (source.piece != zstd_supply_at(source, literal) >> 10) {
-    zstd_supply_put(supply, source, source.piece + 2, lane);
+  while (source.piece != zstd_supply_at(source, literal) / ZSTD_PIECE) {
+    zstd_supply_put(supply, source, source.piece + 2, thread);
     ++source.piece;
-    zstd_supply_load(source, source.piece + 2, lane);
+    zstd_supply_load(source, source.piece + 2, thread);
   }
-  __syncwarp();
+  __syncthreads();
 }
 
-// How many literals from there on are in the ring: more than 1024, or all.
+// How many literals from there on are in the ring: more than ZSTD_PIECE, or all.
 DEVICE u32 zstd_supply_left(const ZstdSupplySource& source, u32 literal) {
-  return (source.piece + 2) * 1024 - zstd_supply_at(source, literal);
+  return (source.piece + 2) * ZSTD_PIECE - zstd_supply_at(source, literal);
 }
 
 // Four bytes from a place in the pieces on.
