@@ -8,9 +8,7 @@
 #include "deflate_walk.cuh"
 #include "lz_output.cuh"
 
-#define LONG_MATCH 24u  // above this, copied by GROUP lanes together
-
-#define GROUP 32u
+#define LONG_MATCH 24u  // above this, copied by the warp
 
 struct Match {
   u32 at;
@@ -87,25 +85,27 @@ DEVICE void copy_near(const Output& out, Match match) {
   }
 }
 
-// Copies one match by GROUP lanes: whole words of the page, and the bytes before and after them. What it
-// repeats of itself is taken from the first time it comes, which was there before.
+// Copies one match by all lanes of a warp: whole words of the page, and the bytes before and after them. What
+// it repeats of itself is taken from the first time it comes, which was there before.
 DEVICE void copy_together(const Output& out, Match match, u32 lane) {
   u32 end = match.at + match.len, source = match.at - match.distance;
   u32 first = (match.at + 3) & ~3u, behind = max(end & ~3u, first);
-  bool apart = match.distance >= match.len, inside = source >= out.origin;
+  bool apart = match.distance >= match.len, inside = source >= out.origin, same = match.distance == 1;
+  u32 value = same ? byte_at(out, source) * 0x01010101u : 0;
   // Up to three bytes before the words, up to three after them: a match of less than four may have both.
   u32 odd = lane < 4 ? match.at + lane : behind + lane - 4;
   bool has_odd = lane < 4 ? odd < min(first, end) : lane < 8 && odd < end && odd >= first;
-  u32 value = 0;
-  if (has_odd) {
+  if (has_odd && !same) {
     u32 offset = odd - match.at;
     value = byte_at(out, source + (apart ? offset : offset % match.distance));
   }
 #pragma unroll 1
-  for (u32 at = first + lane * 4; at < behind; at += GROUP * 4) {
+  for (u32 at = first + lane * 4; at < behind; at += 128) {
     u32 offset = at - match.at, word = 0;
-    if (!apart) offset %= match.distance;
-    if (offset + 4 <= match.distance) {
+    if (!apart && !same) offset %= match.distance;
+    if (same) {
+      word = value;
+    } else if (offset + 4 <= match.distance) {
       u32 from = source + offset;
       if (inside) {
         const u32* words = (const u32*)in_page(out, from & ~3u);
@@ -125,10 +125,10 @@ DEVICE void copy_together(const Output& out, Match match, u32 lane) {
   if (has_odd) *in_page(out, odd) = (u8)value;
 }
 
-// Bits `from` to `to` - 1 of a row of bits, of its word `word`.
-DEVICE u32 bits_between(u32 from, u32 to, u32 word) {
-  u32 base = word * 32;
-  u32 low = from > base ? min(from - base, 32u) : 0, high = to > base ? min(to - base, 32u) : 0;
+// The lanes of warp `warp` whose matches are among those from `from` to `to` - 1.
+template <u32 WARPS>
+DEVICE u32 lanes_between(u32 from, u32 to, u32 warp) {
+  u32 low = (from + WARPS - 1 - warp) / WARPS, high = (to + WARPS - 1 - warp) / WARPS;
   u32 below_low = low < 32 ? (1u << low) - 1 : 0xFFFFFFFFu;
   u32 below_high = high < 32 ? (1u << high) - 1 : 0xFFFFFFFFu;
   return below_high & ~below_low;
@@ -140,10 +140,11 @@ DEVICE u32 bits_between(u32 from, u32 to, u32 word) {
 template <u32 WARPS>
 DEVICE void copy_matches(const Output& out, const QueuedMatch* queue, u32 count, Pending<WARPS>& pending,
                          u32& wrong, u32& side, u32 thread) {
-  const u32 threads = 32 * WARPS, lane = thread & 31, warp = thread / 32;
+  // Warps take matches by turns: those that are ready together are mostly near each other.
+  const u32 threads = 32 * WARPS, lane = thread & 31, warp = thread / 32, index = lane * WARPS + warp;
   Match match = {0, 0, 1};
-  if (thread < count) {
-    QueuedMatch queued = queue[thread];
+  if (index < count) {
+    QueuedMatch queued = queue[index];
     match = {queued.at, queued.what & 0xFFFF, (queued.what >> 16 & 0x7FFF) + 1};
     if (match.distance > match.at) {
       relaxed_store(&wrong, 1u);
@@ -161,14 +162,14 @@ DEVICE void copy_matches(const Output& out, const QueuedMatch* queue, u32 count,
   for (u32 step = threads / 2; step > 0; step >>= 1) {
     // What lies behind `count` is read, and not used.
     QueuedMatch before = queue[low + step - 1], after = queue[high + step - 1];
-    if (low + step <= thread && before.at + (before.what & 0xFFFF) <= from) low += step;
-    if (high + step <= thread && after.at < need) high += step;
+    if (low + step <= index && before.at + (before.what & 0xFFFF) <= from) low += step;
+    if (high + step <= index && after.at < need) high += step;
   }
   u32 waits[WARPS], left[WARPS];
 #pragma unroll
   for (u32 w = 0; w < WARPS; ++w) {
-    waits[w] = bits_between(low, high, w);
-    left[w] = bits_between(0, count, w);
+    waits[w] = lanes_between<WARPS>(low, high, w);
+    left[w] = lanes_between<WARPS>(0, count, w);
   }
 #pragma unroll 1
   for (;;) {
@@ -186,17 +187,11 @@ DEVICE void copy_matches(const Output& out, const QueuedMatch* queue, u32 count,
     u32 together = __ballot_sync(ALL_LANES, ready && !is_short);
 #pragma unroll 1
     while (together != 0) {
-      // The first of them to the first group of lanes, the next to the next.
-      u32 its = 0;
-#pragma unroll
-      for (u32 i = 0; i < 32 / GROUP; ++i) {
-        if (i == lane / GROUP) its = together;
-        together &= together - 1;
-      }
-      u32 owner = (__ffs(its) - 1) & 31;
-      Match one = {__shfl_sync(ALL_LANES, match.at, owner), __shfl_sync(ALL_LANES, match.len, owner),
+      u32 owner = __ffs(together) - 1;
+      Match its = {__shfl_sync(ALL_LANES, match.at, owner), __shfl_sync(ALL_LANES, match.len, owner),
                    __shfl_sync(ALL_LANES, match.distance, owner)};
-      if (its != 0) copy_together(out, one, lane % GROUP);
+      copy_together(out, its, lane);
+      together &= together - 1;
     }
     if (ready) match.len = 0;
     u32 mine = __ballot_sync(ALL_LANES, match.len != 0);

@@ -12,8 +12,8 @@ pub(super) const DEFLATE: Kernel = Kernel {
 };
 
 /// Up to how many blocks a multiprocessor there are so many warps each. GB/s of output on an H200 with two and four
-/// warps: 2 blocks a multiprocessor (512 x 512) 41 and 58 (DEM), 30 and 54 (16-bit), 51 and 88 (RGB); 8 (256 x 256) 148
-/// and 118 (DEM). Four warps have memory for four blocks at a time, two for eight.
+/// warps: 2 blocks a multiprocessor (512 x 512) 41 and 57 (DEM), 30 and 52 (16-bit), 51 and 84 (RGB); 8 (256 x 256) 140
+/// and 118 (DEM), 155 and 109 (land cover). Four warps have memory for four blocks at a time, two for eight.
 const SHAPES: [(u32, u32); 2] = [(4, 4), (u32::MAX, 2)];
 
 /// A CUDA block for each block where these warps are the ones for so many, otherwise none.
