@@ -81,14 +81,21 @@ struct Flying {
     copied: Option<(Event, Event)>,
     /// Tasks whose bytes could not be read, sorted.
     unread: Vec<usize>,
-    /// The table of the gather, where bytes were on the device.
-    gathered: Option<InFlight>,
     launched: Launched,
+}
+
+/// What a batch launches, and its tables under way.
+struct Tables {
+    launches: Launches,
+    sent: InFlight,
+    /// The table of the gather, where bytes are on the device.
+    gathered: Option<InFlight>,
 }
 
 /// What its kernels leave.
 struct Launched {
     tables: InFlight,
+    gathered: Option<InFlight>,
     statuses: Option<InFlight>,
     landing: Option<InFlight>,
     /// Before and after decompressing, and after placing.
@@ -275,13 +282,6 @@ impl Run {
                 Some(feed) => feed.arrived(index)?.ok_or(EngineError::Cancelled)?,
                 None => Arrived::default(),
             };
-            let gathered = match &self.encoded {
-                Encoded::Device(bytes) => {
-                    let arenas = self.plan.arenas(flight);
-                    Some(back::gather_into(self, bytes, batch, &arenas, stream, memory)?)
-                }
-                Encoded::Staged(_) | Encoded::Pulled(_) => None,
-            };
             if let Some((_, after)) = &copied {
                 stream.wait_on(after)?;
             }
@@ -292,7 +292,7 @@ impl Run {
             let blocks = |flying: &Flying| self.plan.batches.get(flying.batch).map_or(0, |b| b.items.len());
             let load = batch.items.len() + flying.iter().map(blocks).sum::<usize>();
             let launched = self.launch(tables, stream, memory, load)?;
-            flying.push_back(Flying { batch: index, copied, unread, gathered, launched });
+            flying.push_back(Flying { batch: index, copied, unread, launched });
         }
         while let Some(next) = flying.pop_front() {
             self.finish(next, tally, left)?;
@@ -332,29 +332,36 @@ impl Run {
     }
 
     /// The tables of a batch, on their way to its flight: on the stream of copies, because one for which another stream
-    /// has to wait would be sent behind all slabs that are queued. So they go ahead of the batch's own slabs.
+    /// has to wait would be sent behind all slabs that are queued. So they go ahead of the batch's own slabs; where encoded
+    /// bytes are on the device, behind the gather of them, whose table lies in the same place.
     fn tables(
         &self,
         batch: usize,
         unread: &[usize],
         lane: &Lane,
         memory: &DeviceBuffer,
-    ) -> Result<(Launches, InFlight), Stop> {
+    ) -> Result<Tables, Stop> {
         let arenas = self.plan.arenas(self.flight(batch));
         let batch = self.plan.batches.get(batch).ok_or(EngineError::Abandoned)?;
+        let gathered = match &self.encoded {
+            Encoded::Device(bytes) => {
+                Some(back::gather_into(self, bytes, batch, &arenas, &lane.copies, memory)?)
+            }
+            Encoded::Staged(_) | Encoded::Pulled(_) => None,
+        };
         let launches = Trace::time(self.context.trace.as_deref(), ("job", "tables"), || {
             Launches::new(self, batch, &arenas, memory, unread)
         })?;
         let len = launches.bytes.len();
         let mut up = self.spare.pinned(&self.device, len)?;
         up.get_mut(..len).ok_or(EngineError::Abandoned)?.copy_from_slice(&launches.bytes);
-        let tables = memory.upload(&lane.copies, arenas.tables, up, len)?;
-        Ok((launches, tables))
+        let sent = memory.upload(&lane.copies, arenas.tables, up, len)?;
+        Ok(Tables { launches, sent, gathered })
     }
 
     fn launch(
         &self,
-        (launches, tables): (Launches, InFlight),
+        Tables { launches, sent: tables, gathered }: Tables,
         stream: &Stream,
         memory: &DeviceBuffer,
         load: usize,
@@ -388,13 +395,13 @@ impl Run {
                 Some(memory.download(stream, arenas.pixels, down, len)?)
             }
         };
-        Ok(Launched { tables, statuses, landing, marks: [start, decoded, placed] })
+        Ok(Launched { tables, gathered, statuses, landing, marks: [start, decoded, placed] })
     }
 
     /// Waits for a batch, reads what its kernels said, and hands over what goes to the host.
     fn finish(&self, flying: Flying, tally: &mut Tally, left: &mut Vec<usize>) -> Result<(), Stop> {
-        let Flying { batch: index, copied, unread, gathered, launched } = flying;
-        let Launched { tables, statuses, landing, marks: [start, decoded, placed] } = launched;
+        let Flying { batch: index, copied, unread, launched } = flying;
+        let Launched { tables, gathered, statuses, landing, marks: [start, decoded, placed] } = launched;
         let Some(batch) = self.plan.batches.get(index) else { return Ok(()) };
         placed.synchronize()?;
         self.spare.give_pinned(tables.wait()?);
