@@ -66,10 +66,10 @@ def run(session: Session) -> dict:
     allowed = allowed_races(session.root)
     lines = program.parent.parent / "lines"
     for tool in TOOLS:
-        command = [sanitizer, "--tool", tool, "--print-limit", "200", "--error-exitcode", "77", program, chosen]
+        command = [sanitizer, "--tool", tool, "--print-limit", "2000", "--error-exitcode", "77", program, chosen]
         # Races are allowed by line, so there the kernels have line tables; elsewhere they are those that are shipped.
         env = {"STRILE_KERNELS": str(lines)} if tool == "racecheck" else None
-        ended = session.run(command, 100, env, keep=200_000)
+        ended = session.run(command, 100, env, keep=2_000_000)
         summary = SUMMARY.search(ended.output)
         records = corpus.records(ended.output)
         entry = {"files": len(records), "seconds": round(ended.seconds, 1)}

@@ -22,8 +22,20 @@ struct ZstdSupplySource {
   Line ahead[2];   // this thread's share of the one after the next
 };
 
+// The first or last line of the literals, of which other bytes than theirs may never have been written: zeros there.
+NOINLINE Line zstd_supply_edge(const u8* from, u32 begin, u32 end) {
+  Line line = {{0, 0, 0, 0}};
+#pragma unroll
+  for (u32 i = 0; i < LINE; ++i) {
+    if (i >= begin && i < end) line.words[i / 4] |= (u32)from[i] << i % 4 * 8;
+  }
+  return line;
+}
+
 DEVICE Line zstd_supply_line(const ZstdSupplySource& source, u32 at) {
   if (at >= source.stop) return Line{{0, 0, 0, 0}};
+  const u32 begin = source.lead > at ? source.lead - at : 0, end = source.stop - at;
+  if (begin != 0 || end < LINE) return zstd_supply_edge(source.base + at, begin, end);
   return *(const Line*)(source.base + at);
 }
 

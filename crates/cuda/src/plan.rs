@@ -38,9 +38,9 @@ fn tables_extra(job: &DecodeJob) -> u64 {
 pub(crate) struct Plan {
     pub(crate) routes: Vec<Route>,
     pub(crate) batches: Vec<Batch>,
-    /// The largest of all batches.
-    pub(crate) size: Size,
     pub(crate) flights: usize,
+    /// Of each flight, the largest of its batches.
+    sizes: Vec<Size>,
     /// Bytes of tables besides their rows.
     tables_extra: u64,
     /// Bytes that nvCOMP takes of each flight.
@@ -142,8 +142,8 @@ impl Plan {
         let mut plan = Self {
             routes: routes.to_vec(),
             batches,
-            size,
             flights,
+            sizes: Vec::new(),
             tables_extra: tables_extra(job),
             room,
             memory: 0,
@@ -164,9 +164,16 @@ impl Plan {
             0 => 0,
             _ => all.min(HOST_GROUP).max(largest).saturating_add(plan.upload_tables(PARTS)),
         };
-        let fit = usize::try_from(ALL_FLIGHTS / plan.flight_len().max(1)).unwrap_or(usize::MAX);
+        let fit = usize::try_from(ALL_FLIGHTS / plan.flight_len(size).max(1)).unwrap_or(usize::MAX);
         plan.flights = plan.flights.min(fit.max(2));
-        plan.memory = plan.flight_len().saturating_mul(plan.flights as u64).max(upload);
+        plan.sizes = vec![Size::default(); plan.flights];
+        for (index, batch) in plan.batches.iter().enumerate() {
+            if let Some(size) = plan.sizes.get_mut(index % plan.flights) {
+                *size = size.max(batch.size);
+            }
+        }
+        let lens = plan.sizes.iter().map(|&size| plan.flight_len(size));
+        plan.memory = lens.fold(0, u64::saturating_add).max(upload);
         Ok(plan)
     }
 
@@ -182,8 +189,8 @@ impl Plan {
         aligned((blocks as u64).saturating_mul(row as u64)).saturating_add(self.tables_extra)
     }
 
-    fn flight_len(&self) -> u64 {
-        let Size { encoded, decoded, scratch, pixels, items } = self.size;
+    fn flight_len(&self, size: Size) -> u64 {
+        let Size { encoded, decoded, scratch, pixels, items } = size;
         [self.tables_len(items), aligned(encoded), decoded, scratch, pixels, self.room]
             .into_iter()
             .fold(0, u64::saturating_add)
@@ -191,13 +198,14 @@ impl Plan {
 
     /// Where the arenas of a flight are.
     pub(crate) fn arenas(&self, flight: usize) -> Arenas {
-        let tables_len = self.tables_len(self.size.items);
-        let tables = self.flight_len() * flight as u64;
+        let size = self.sizes.get(flight).copied().unwrap_or_default();
+        let tables_len = self.tables_len(size.items);
+        let tables: u64 = self.sizes.iter().take(flight).map(|&size| self.flight_len(size)).sum();
         let encoded = tables + tables_len;
-        let decoded = encoded + aligned(self.size.encoded);
-        let scratch = decoded + self.size.decoded;
-        let pixels = scratch + self.size.scratch;
-        let room = pixels + self.size.pixels;
+        let decoded = encoded + aligned(size.encoded);
+        let scratch = decoded + size.decoded;
+        let pixels = scratch + size.scratch;
+        let room = pixels + size.pixels;
         let room_end = room + self.room;
         Arenas { tables, tables_len, encoded, decoded, scratch, pixels, room, room_end }
     }
