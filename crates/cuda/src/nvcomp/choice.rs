@@ -4,7 +4,7 @@ use super::Codec;
 use std::fmt;
 use strile_engine::BlockLayout;
 
-/// One measurement on an H200: GB/s of output, device to device, of 256 MiB in one launch.
+/// One measurement on an H200: GB/s of output, device to device, of a raster in one launch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Measured {
     codec: Codec,
@@ -20,21 +20,22 @@ const fn row(codec: Codec, sample: u32, side: u32, ours: f32, nvcomp: f32) -> Me
     Measured { codec, sample, pixels: side * side, ours, nvcomp }
 }
 
-/// Both through this engine, by `kernel_bench` and `xtask/gpu/nvcomp.py` with nvCOMP 6.0. Of the two sets of one byte it is
-/// the one on which nvCOMP does worse, by which it is chosen only where it wins on both.
+/// Both on the same tiles of files in one run, nvCOMP 6.0 without the passes before and after it: the table of
+/// docs/bench/gpu.md. Of the two sets of one byte it is the one on which nvCOMP does worse (RGB), by which it is chosen only
+/// where it wins on both; on land cover in ZSTD it wins in tiles of 256 x 256, 133 against 89.
 const TABLE: [Measured; 12] = [
-    row(Codec::Deflate, 1, 256, 136.0, 9.3),
-    row(Codec::Deflate, 1, 512, 43.0, 2.8),
-    row(Codec::Deflate, 2, 256, 101.0, 9.3),
-    row(Codec::Deflate, 2, 512, 31.0, 2.8),
-    row(Codec::Deflate, 4, 256, 118.0, 18.4),
-    row(Codec::Deflate, 4, 512, 39.0, 5.1),
-    row(Codec::Zstd, 1, 256, 53.0, 20.6),
-    row(Codec::Zstd, 1, 512, 77.0, 67.0),
-    row(Codec::Zstd, 2, 256, 41.4, 13.4),
-    row(Codec::Zstd, 2, 512, 16.0, 10.5),
-    row(Codec::Zstd, 4, 256, 53.0, 39.4),
-    row(Codec::Zstd, 4, 512, 36.0, 16.8),
+    row(Codec::Deflate, 1, 256, 170.8, 9.3),
+    row(Codec::Deflate, 1, 512, 104.7, 2.8),
+    row(Codec::Deflate, 2, 256, 104.7, 14.8),
+    row(Codec::Deflate, 2, 512, 100.9, 10.8),
+    row(Codec::Deflate, 4, 256, 171.6, 20.2),
+    row(Codec::Deflate, 4, 512, 75.3, 5.5),
+    row(Codec::Zstd, 1, 256, 144.3, 20.6),
+    row(Codec::Zstd, 1, 512, 97.8, 19.2),
+    row(Codec::Zstd, 2, 256, 199.8, 50.2),
+    row(Codec::Zstd, 2, 512, 163.5, 42.9),
+    row(Codec::Zstd, 4, 256, 90.0, 37.6),
+    row(Codec::Zstd, 4, 512, 36.7, 15.7),
 ];
 
 /// The measurement nearest to blocks of a layout.

@@ -2,7 +2,9 @@
 
 use super::growth::{Curve, Point};
 use super::measure::float;
+use std::ffi::OsStr;
 use std::fmt::Write as _;
+use std::path::Path;
 
 const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 520.0;
@@ -114,7 +116,10 @@ impl Chart {
         }
         let y = MARGIN[1] + 14.0 + 18.0 * float(index as u64);
         self.line((MARGIN[0] + 14.0, y), (MARGIN[0] + 40.0, y), colour);
-        self.words((MARGIN[0] + 46.0, y + 4.0), "start", &format!("{}, {}", curve.file, curve.device));
+        let name = Path::new(&curve.file)
+            .file_name()
+            .map_or_else(|| curve.file.clone().into(), OsStr::to_string_lossy);
+        self.words((MARGIN[0] + 46.0, y + 4.0), "start", &format!("{name}, {}", curve.device));
     }
 }
 
