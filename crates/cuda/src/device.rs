@@ -88,6 +88,8 @@ pub struct Device {
     facts: DeviceFacts,
     pool: Arc<Pool>,
     budget: Arc<Budget>,
+    /// Bytes that the pool keeps at most.
+    kept: u64,
     ring: Ring,
     modules: Modules,
     /// Last: what is above lies in it.
@@ -116,11 +118,13 @@ impl Device {
         facts.usable()?;
         let context = Arc::new(Context::retain(driver, device)?);
         let pool = Pool::new(&context)?;
-        let (free, total) = context.memory()?;
-        pool.keep((total / 32).min(KEPT))?;
+        let (free, _) = context.memory()?;
+        let kept = (free / 32).min(KEPT);
+        pool.keep(kept)?;
         Ok(Self {
             pool: Arc::new(pool),
             budget: Arc::new(Budget::new(free / 10 * 9)),
+            kept,
             ring: Ring::new(&context),
             modules: Modules::new(&context, facts.capability),
             facts,
@@ -156,6 +160,14 @@ impl Device {
     /// What may be taken from the pool; 90 % of what was free when the device was opened.
     pub fn budget(&self) -> &Arc<Budget> {
         &self.budget
+    }
+
+    /// Another limit of what may be taken from now on; what the pool keeps above it goes back to the driver.
+    pub fn set_memory_limit(&self, bytes: u64) -> Result<(), DriverError> {
+        self.budget.set_limit(bytes);
+        let kept = bytes.min(self.kept);
+        self.pool.keep(kept)?;
+        self.pool.trim(usize::try_from(kept).unwrap_or(usize::MAX))
     }
 
     /// Pinned slabs for encoded bytes on their way to the device.

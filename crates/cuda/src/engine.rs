@@ -49,7 +49,7 @@ impl CudaEngine {
     pub fn open(index: u32, host: Arc<dyn Engine>, options: CudaOptions) -> Result<Self, Unavailable> {
         let device = Device::open(index)?;
         if let Some(limit) = options.memory_limit {
-            device.budget().set_limit(limit);
+            device.set_memory_limit(limit)?;
         }
         let direct = Direct::open(device.context().driver(), options.direct_io)
             .map_err(|error| Unavailable::NoDirectReads { reason: error.to_string() })?;

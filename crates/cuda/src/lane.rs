@@ -16,6 +16,18 @@ pub(crate) struct Lane {
     pub(crate) flights: Vec<Stream>,
 }
 
+impl Lane {
+    /// Waits for all that is queued on any of its streams; the first error of them.
+    pub(crate) fn synchronize(&self) -> Result<(), DriverError> {
+        let mut ended = Ok(());
+        for stream in self.flights.iter().chain([&self.copies]) {
+            let this = stream.synchronize();
+            ended = ended.and(this);
+        }
+        ended
+    }
+}
+
 /// Lanes and pinned memory that no job has.
 #[derive(Default)]
 pub(crate) struct Spare {

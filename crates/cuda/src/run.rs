@@ -15,10 +15,11 @@ use crate::lane::{Lane, Spare};
 use crate::memory::{DeviceBuffer, InFlight, Kind, SLAB_LEN};
 use crate::nvcomp::Optional;
 use crate::plan::Plan;
-use crate::slabs::{Arrived, Feed, Gap, HostBytes};
+use crate::slabs::{Arrived, Ends, Feed, Gap, HostBytes};
 use crate::stream::{Event, Stream};
 use crate::tables::Launches;
 use std::collections::{BTreeMap, VecDeque};
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, mpsc};
 use strile_engine::{
     Claim, Context, DecodeJob, Encoded, Engine, EngineError, LocatedFault, ReadAt, Report, StageTimes, Trace,
@@ -135,12 +136,11 @@ impl Run {
         for stream in &lane.flights {
             stream.wait_for(&lane.copies)?;
         }
-        let result = self.fly_with(&lane, &memory);
-        // Whatever happened: nothing may run in the memory that is given back, nor in what the job was lent.
-        for stream in &lane.flights {
-            stream.synchronize()?;
-        }
-        lane.copies.synchronize()?;
+        // Whatever happens, a panic too: nothing may run in the memory that is given back, nor in what the job was lent.
+        let result = std::panic::catch_unwind(AssertUnwindSafe(|| self.fly_with(&lane, &memory)));
+        let ended = lane.synchronize();
+        let result = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        ended?;
         drop(memory);
         self.spare.give_lane(lane);
         result
@@ -230,9 +230,9 @@ impl Run {
                 }
             }
             drop(filled);
-            let result = self.launch_all(lane, memory, Some(&feed), tally, left);
-            feed.stop();
-            result
+            // At the end of this in any way, so that no thread waits for what does not come any more.
+            let _ends = Ends { feed: &feed, always: true };
+            self.launch_all(lane, memory, Some(&feed), tally, left)
         })?;
         tally.times.read += feed.reading() / u32::try_from(readers.max(1)).unwrap_or(1);
         Ok(())

@@ -158,6 +158,20 @@ struct Coming {
     began: Option<Event>,
 }
 
+/// Ends all reading when it is dropped: always, or when its thread panics. A thread that is gone would be waited for.
+pub(crate) struct Ends<'a> {
+    pub(crate) feed: &'a Feed,
+    pub(crate) always: bool,
+}
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        if self.always || std::thread::panicking() {
+            self.feed.stop();
+        }
+    }
+}
+
 /// How long the sender waits for the next slab before it looks which copies are done.
 const LOOKS_EVERY: Duration = Duration::from_micros(20);
 
@@ -258,6 +272,7 @@ impl Feed {
         context: &Context,
         filled: &Sender<Filled<'a>>,
     ) {
+        let _ends = Ends { feed: self, always: false };
         while let Some((piece, arena)) = self.take(&context.cancel) {
             let mut slab = match &self.bytes {
                 HostBytes::Direct(_) => None,
@@ -289,6 +304,7 @@ impl Feed {
 
     /// Sends what the readers fill until all of them are gone: what one thread does.
     pub(crate) fn send(&self, filled: &Receiver<Filled<'_>>, memory: &DeviceBuffer, copies: &Stream) {
+        let _ends = Ends { feed: self, always: false };
         if let Err(error) = self.send_all(filled, memory, copies) {
             self.fail(error);
         }
@@ -363,9 +379,6 @@ impl Feed {
                 failed.push(gap);
             }
             end = part.at + part.len;
-        }
-        if end == 0 {
-            return (0, failed);
         }
         if let Some(slack) = slab.get_mut(end..piece.len) {
             slack.fill(0);

@@ -135,6 +135,30 @@ fn a_short_read_names_its_block() {
     assert_eq!(found[good.len()..], vec![7; bad.len()], "filled");
 }
 
+/// A source of someone else's that panics when it is read.
+struct Panics;
+
+impl ReadAt for Panics {
+    fn read_at<'a>(&'a self, _span: Span, _scratch: &'a mut Vec<u8>) -> std::io::Result<&'a [u8]> {
+        panic!("as the test wants it")
+    }
+}
+
+#[test]
+fn a_source_that_panics_ends_the_job() {
+    let _alone = alone();
+    let engine = engine().unwrap();
+    let picture = Picture::new(C::Lzw, 40);
+    let output = picture.poisoned();
+    let encoded = Encoded::Pulled(vec![Arc::new(Panics)]);
+    let ticket =
+        engine.submit(picture.job(), encoded, std::slice::from_ref(&output), &Context::default()).unwrap();
+    assert_eq!(ticket.wait(), Err(EngineError::Abandoned));
+    // And the next one goes on as if nothing had been.
+    assert_eq!(run(&engine, &picture, picture.pulled(), &output).faults, []);
+    assert!(output.into_vec().unwrap() == picture.pixels);
+}
+
 #[test]
 fn what_a_kernel_refuses_the_host_decides() {
     let _alone = alone();

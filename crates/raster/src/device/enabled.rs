@@ -26,7 +26,7 @@ static ENGINES: Mutex<Vec<(Key, Arc<CudaEngine>)>> = Mutex::new(Vec::new());
 pub(super) fn open(index: u32, gpu: Gpu, work: &Work<'_>) -> Result<Opened, String> {
     let engine = engine(index, gpu)?;
     if let Some(limit) = gpu.memory {
-        engine.device().budget().set_limit(limit);
+        engine.device().set_memory_limit(limit).map_err(|error| error.to_string())?;
     }
     let file = work.local.as_ref().and_then(|local| local.file());
     let direct = match gpu.direct_io {
