@@ -158,6 +158,24 @@ impl Choice {
         Self { engine, device, reason: reason.into(), decode, judged: None, direct, notes }
     }
 
+    /// What was asked of a GPU and a choice of the CPU does not do: an error or a note, never silence.
+    fn without(mut self, gpu: Gpu) -> Reasoned<Self> {
+        if self.device != Device::Cpu {
+            return Ok(self);
+        }
+        if gpu.direct_io == DirectIo::On {
+            return Err(
+                "reads by cuFile were asked for, which a GPU does, and the CPU reads here: choose a GPU, \
+                        `cuda:0`, or cuFile `auto`"
+                    .to_owned(),
+            );
+        }
+        if gpu.nvcomp != Nvcomp::Off {
+            self.notes.push("not decoded by nvCOMP: the CPU decodes".to_owned());
+        }
+        Ok(self)
+    }
+
     fn cuda(index: u32, gpu: Gpu, work: &Work<'_>, reason: String) -> Reasoned<Self> {
         let Opened { engine, nvcomp, direct } = cuda::open(index, gpu, work)?;
         let mut notes = Vec::new();
@@ -204,14 +222,14 @@ pub(crate) fn choose(device: Device, gpu: Gpu, work: &Work<'_>) -> Reasoned<Choi
         (Device::Cuda(asked), Destination::Output(place @ Location::Cuda(index))) if asked != index => {
             Err(elsewhere(&format!("cuda:{asked}"), place))
         }
-        (Device::Cpu, _) => Ok(Choice::cpu("asked for")),
+        (Device::Cpu, _) => Choice::cpu("asked for").without(gpu),
         (Device::Cuda(index), _) => {
             Choice::cuda(index, gpu, work, "asked for".into()).map_err(unusable(index))
         }
         (Device::Auto, Destination::Output(Location::Cuda(index))) => {
             Choice::cuda(index, gpu, work, "the output is in its memory".into()).map_err(unusable(index))
         }
-        (Device::Auto, _) => Ok(automatic(gpu, work)),
+        (Device::Auto, _) => automatic(gpu, work).without(gpu),
     }
 }
 

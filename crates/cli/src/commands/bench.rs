@@ -13,7 +13,7 @@ use crate::input::Session;
 use crate::output::{plan_json, print, print_json};
 use measure::{Bench, Link};
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use strile::Device;
 
 pub fn run(args: &BenchArgs, session: &Session) -> Result<Outcome, Failure> {
@@ -21,6 +21,15 @@ pub fn run(args: &BenchArgs, session: &Session) -> Result<Outcome, Failure> {
     let bench = Bench { options: args.read_options(), to: args.to, repeat: args.repeat.get(), context };
     if args.explain {
         return explain(args, &bench);
+    }
+    for path in [&args.svg, &args.trace].into_iter().flatten() {
+        let same = |file: &PathBuf| {
+            file.canonicalize().is_ok_and(|file| path.canonicalize().is_ok_and(|path| path == file))
+        };
+        if args.files.iter().any(same) {
+            let problem = format!("{} is one of the files to read: it would be replaced", path.display());
+            return Err(Failure::Request(problem, None));
+        }
     }
     let mut measured = Vec::new();
     for file in &args.files {

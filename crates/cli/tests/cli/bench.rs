@@ -115,3 +115,18 @@ fn a_link_is_a_rate() {
         assert!(run.code == 2 && run.stderr.contains("GB/s expected, as 55"), "{wrong}: {}", run.stderr);
     }
 }
+
+#[test]
+fn what_is_read_is_not_replaced_and_what_is_asked_of_a_gpu_is_not_dropped() {
+    let bench = Bench::new();
+    bench.file("dem.tif", &dem().1);
+    for words in ["--growth --svg dem.tif", "--trace dem.tif"] {
+        let run = bench.run(&format!("bench dem.tif --device cpu --repeat 1 {words}"));
+        assert!(run.stderr.contains("it would be replaced"), "{}", run.stderr);
+    }
+    assert!(std::fs::read(bench.path("dem.tif")).unwrap() == dem().1);
+    let run = bench.run("bench dem.tif --device cpu --direct-io on");
+    assert!(run.stderr.contains("the CPU reads here"), "{}", run.stderr);
+    let run = bench.run("bench dem.tif --device cpu --nvcomp trusted --explain").clean();
+    assert!(run.text().contains("not decoded by nvCOMP: the CPU decodes"), "{}", run.text());
+}

@@ -25,8 +25,8 @@ impl FileSource {
     /// Opens a file for reading.
     pub fn open(path: &Path) -> Result<Self> {
         let fail = |error: io::Error| Error::Io { path: path.to_owned(), error: Arc::new(error) };
-        let file = File::open(path).map_err(fail)?;
-        let metadata = file.metadata().map_err(fail)?;
+        // Before it is opened: a pipe would be waited for.
+        let metadata = std::fs::metadata(path).map_err(fail)?;
         if metadata.is_dir() {
             return Err(fail(io::Error::new(io::ErrorKind::IsADirectory, "is a directory, a file expected")));
         }
@@ -34,6 +34,8 @@ impl FileSource {
             let problem = "is not a regular file; `-` reads from standard input";
             return Err(fail(io::Error::new(io::ErrorKind::InvalidInput, problem)));
         }
+        let file = File::open(path).map_err(fail)?;
+        let metadata = file.metadata().map_err(fail)?;
         let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         Ok(Self {
             name: path.display().to_string(),
