@@ -20,7 +20,7 @@ use std::time::Instant;
 use strile_cpu::CpuEngine;
 use strile_engine::{
     BlockAddress, BlockLayout, CodecExtras, Context, EncodeJob, EncodeLayout, EncodeParams, EncodeTask,
-    Engine, Fill, OutputSpec, Pixels,
+    Encoder, Engine, Fill, OutputSpec, Pixels,
 };
 use strile_tiff::{
     ByteOrder, Compression, DataType, LercWrapper, Photometric, Predictor, SampleFormat, SampleType,
@@ -94,7 +94,7 @@ fn measure(image: &Image, compression: Compression, level: i32, threads: usize) 
         best = best.min(start.elapsed().as_secs_f64());
         least = least.min(seconds_on_a_core() - core);
         assert!(blocks.faults.is_empty());
-        len = blocks.slab.len();
+        len = blocks.slab.bytes().len();
     }
     let megabytes = image.pixels.bytes().len() as f64 / 1e6;
     (len, megabytes / best, megabytes / least.max(0.01))
@@ -135,7 +135,7 @@ fn layout(image: &Image, compression: Compression, level: i32) -> EncodeLayout {
             fill: Fill::default(),
         },
     };
-    let params = EncodeParams { level, quality: 75, lossless: true, max_error: 0.0 };
+    let params = EncodeParams { encoder: Encoder::Fast, level, quality: 75, lossless: true, max_error: 0.0 };
     EncodeLayout { block: Arc::new(block), params, nan_to: None, sparse: None }
 }
 

@@ -6,14 +6,14 @@
 
 use crate::place::{Slot, Slots};
 use crate::pool::{self, Scratch};
-use crate::{block, block::Conversion, codec, encode, reduce};
+use crate::{assemble, block, block::Conversion, codec, encode, reduce};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::{
-    Arena, BlockFault, BlockLayout, Completion, Context, DecodeJob, EncodeJob, EncodeLayout, Encoded,
-    EncodedBlocks, Engine, EngineError, Lease, LocatedFault, Location, Output, OutputSpec, Pixels, ReduceJob,
-    Reduced, Report, Resampling, Span, Support, Ticket,
+    Arena, Assembly, BlockFault, BlockLayout, Completion, Context, DecodeJob, EncodeJob, EncodeLayout,
+    Encoded, EncodedBlocks, Encoder, Engine, EngineError, Lease, LocatedFault, Location, Output, OutputSpec,
+    Pixels, ReduceJob, Reduced, Report, Resampling, Span, Support, Ticket,
 };
 use strile_tiff::{Compression, DataType};
 
@@ -106,8 +106,23 @@ impl Engine for CpuEngine {
         Ok(ticket)
     }
 
-    fn encoder(&self) -> &str {
-        "fast-cpu-1"
+    fn assemble(&self, wanted: &[Assembly<'_>], _context: &Context) -> Result<Vec<Pixels>, EngineError> {
+        assemble::assemble(wanted)
+    }
+
+    fn fetch(&self, pixels: &Pixels, _context: &Context) -> Result<Arena, EngineError> {
+        assemble::fetch(pixels)
+    }
+
+    fn encoder(&self, which: Encoder) -> &str {
+        match which {
+            Encoder::Fast => "fast-cpu-1",
+            Encoder::Portable => Encoder::PORTABLE,
+        }
+    }
+
+    fn encode_memory(&self, _layout: &EncodeLayout, _rows: u32) -> u64 {
+        0
     }
 
     fn prepare(&self, layout: EncodeLayout) -> Result<EncodeLayout, String> {

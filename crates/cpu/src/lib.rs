@@ -5,6 +5,7 @@
 //! predictor, `samples` (or `ycbcr`) makes samples of bits, `cast` makes floats of them where the output
 //! converts, and `place` writes them where they belong, with the loops of `simd`. `place` and `simd` are the only files with `unsafe`.
 
+mod assemble;
 mod block;
 mod cast;
 pub mod codec;

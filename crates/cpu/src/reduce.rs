@@ -14,7 +14,7 @@ mod sample;
 use half::f16;
 use part::Part;
 use std::ops::Range;
-use strile_engine::{EngineError, Fill, Reduced, Resampling, Support};
+use strile_engine::{EngineError, Fill, Resampling, Support};
 use strile_tiff::DataType;
 
 pub(crate) use running::submit;
@@ -40,7 +40,13 @@ struct Manner {
 }
 
 /// Rows of a part of a reduced image, band by band where the pixels are so, and their mask.
-fn rows(manner: Manner, part: &Part<'_>, rows: Range<u32>) -> Reduced {
+struct Rows {
+    pixels: Vec<u8>,
+    mask: Option<Vec<u8>>,
+}
+
+/// Computes them.
+fn rows(manner: Manner, part: &Part<'_>, rows: Range<u32>) -> Rows {
     use DataType as D;
     if manner.method == Resampling::Nearest {
         return nearest::rows(part, rows);
@@ -63,7 +69,7 @@ fn rows(manner: Manner, part: &Part<'_>, rows: Range<u32>) -> Reduced {
     }
 }
 
-fn real<T: sample::Sample>(manner: Manner, part: &Part<'_>, rows: Range<u32>) -> Reduced {
+fn real<T: sample::Sample>(manner: Manner, part: &Part<'_>, rows: Range<u32>) -> Rows {
     match filter::Kernel::of(manner.method) {
         Some(kernel) => filter::rows::<T>(&kernel, manner, part, rows),
         None => four::rows::<T>(manner, part, rows),

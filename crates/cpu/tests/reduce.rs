@@ -12,7 +12,7 @@ mod gdal;
 use std::sync::Arc;
 use strile_cpu::CpuEngine;
 use strile_engine::{
-    Context, Engine, Fill, OutputSpec, Pixels, ReduceJob, ReduceTask, Reduced, Resampling, Strides, Support,
+    Context, Engine, Fill, OutputSpec, Pixels, ReduceJob, ReduceTask, Resampling, Strides, Support,
 };
 use strile_tiff::DataType;
 
@@ -22,13 +22,18 @@ fn fill(bytes: &[u8]) -> Option<Fill> {
     Some(fill)
 }
 
+struct Bytes {
+    pixels: Vec<u8>,
+    mask: Option<Vec<u8>>,
+}
+
 fn reduce(
     method: Resampling,
     spec: OutputSpec,
     bytes: Vec<u8>,
     nodata: Option<Fill>,
     mask: Option<&[u8]>,
-) -> Reduced {
+) -> Bytes {
     let (columns, rows) = (spec.columns, spec.rows);
     let mut pixels = vec![Pixels::new(spec, Arc::new(bytes)).unwrap()];
     if let Some(mask) = mask {
@@ -44,7 +49,9 @@ fn reduce(
         size: (columns.div_ceil(2), rows.div_ceil(2)),
     };
     let job = ReduceJob { method, nodata, tasks: vec![task] };
-    CpuEngine::new().reduce(job, &pixels, &Context::default()).unwrap().wait().unwrap().remove(0)
+    let reduced =
+        CpuEngine::new().reduce(job, &pixels, &Context::default()).unwrap().wait().unwrap().remove(0);
+    Bytes { pixels: reduced.pixels.bytes().to_vec(), mask: reduced.mask.map(|mask| mask.bytes().to_vec()) }
 }
 
 /// Helper of one type: one band, band first.

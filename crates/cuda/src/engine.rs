@@ -13,9 +13,9 @@ use crate::{back, batch};
 use std::fs::File;
 use std::sync::Arc;
 use strile_engine::{
-    Arena, BlockLayout, Context, DecodeJob, DeviceBytes, EncodeJob, EncodeLayout, Encoded, EncodedBlocks,
-    Engine, EngineError, Location, Output, OutputSpec, Pixels, ReduceJob, Reduced, Report, Resampling, Span,
-    Support, Ticket, Trace, claim_outputs,
+    Arena, Assembly, BlockLayout, Context, DecodeJob, DeviceBytes, EncodeJob, EncodeLayout, Encoded,
+    EncodedBlocks, Encoder, Engine, EngineError, Location, Output, OutputSpec, Pixels, ReduceJob, Reduced,
+    Report, Resampling, Span, Support, Ticket, Trace, claim_outputs,
 };
 use strile_tiff::DataType;
 
@@ -237,8 +237,20 @@ impl Engine for CudaEngine {
 
     // Writing is the host's: pixels are encoded and reduced where the host engine is.
 
-    fn encoder(&self) -> &str {
-        self.host.encoder()
+    fn assemble(&self, wanted: &[Assembly<'_>], context: &Context) -> Result<Vec<Pixels>, EngineError> {
+        self.host.assemble(wanted, context)
+    }
+
+    fn fetch(&self, pixels: &Pixels, context: &Context) -> Result<Arena, EngineError> {
+        self.host.fetch(pixels, context)
+    }
+
+    fn encoder(&self, which: Encoder) -> &str {
+        self.host.encoder(which)
+    }
+
+    fn encode_memory(&self, layout: &EncodeLayout, rows: u32) -> u64 {
+        self.host.encode_memory(layout, rows)
     }
 
     fn prepare(&self, layout: EncodeLayout) -> Result<EncodeLayout, String> {

@@ -6,6 +6,7 @@
 #![expect(unsafe_code, reason = "disjoint windows of one allocation, filled by many threads")]
 
 use std::any::Any;
+use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -37,6 +38,18 @@ struct Memory {
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
+
+impl Default for Arena {
+    fn default() -> Self {
+        Self::from_vec(Vec::new())
+    }
+}
+
+impl fmt::Debug for Arena {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.memory.len)
+    }
+}
 
 impl Arena {
     /// An arena in ordinary memory.

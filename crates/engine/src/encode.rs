@@ -5,12 +5,29 @@
 //! (`DecodedForm::Samples`) columns further right, all the last pixel of the last row); NaN to the sentinel; leave the block out where it is sparse; pack, predictor, byte
 //! order; compress. The steps and their order are the same on every engine.
 
-use crate::{BlockAddress, BlockLayout, Fill, LocatedFault, Span};
+use crate::{Arena, BlockAddress, BlockLayout, Fill, LocatedFault, Span};
 use std::sync::Arc;
+
+/// Which encoders make the bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Encoder {
+    /// The fastest that the engine has.
+    #[default]
+    Fast,
+    /// Those of `portable/spec.md`, whose bytes do not tell which engine made them.
+    Portable,
+}
+
+impl Encoder {
+    /// Name and version of the portable encoders.
+    pub const PORTABLE: &str = "portable-1";
+}
 
 /// How hard and how exactly to compress. Fixed for a whole file when its writing is planned.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EncodeParams {
+    /// Whose bytes.
+    pub encoder: Encoder,
     /// Effort, in the numbers of the codec: Deflate 1 to 12, ZSTD 1 to 22, LZMA 0 to 9; others ignore it.
     pub level: i32,
     /// JPEG, WebP and JPEG 2000: 1 to 100, where they lose.
@@ -78,12 +95,23 @@ pub struct EncodedBlock {
 }
 
 /// What a job gives: one slab with all bytes, in the order of its tasks.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct EncodedBlocks {
-    /// The bytes of all blocks, one after the other.
-    pub slab: Vec<u8>,
+    /// The bytes of all blocks, one after the other, in host memory.
+    pub slab: Arena,
     /// One for each task, in order.
     pub blocks: Vec<EncodedBlock>,
     /// Blocks that could not be encoded, in order; they have no span.
     pub faults: Vec<LocatedFault>,
+}
+
+impl EncodedBlocks {
+    /// The bytes of a block; none of a sparse one.
+    pub fn bytes(&self, block: &EncodedBlock) -> &[u8] {
+        let range = block.span.and_then(|span| {
+            let start = usize::try_from(span.offset).ok()?;
+            Some(start..start.checked_add(usize::try_from(span.len).ok()?)?)
+        });
+        range.and_then(|range| self.slab.bytes().get(range)).unwrap_or_default()
+    }
 }

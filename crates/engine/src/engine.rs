@@ -1,8 +1,9 @@
 //! The trait every engine implements, and its errors.
 
 use crate::{
-    Arena, BlockLayout, BudgetError, Context, DecodeJob, EncodeJob, EncodeLayout, Encoded, EncodedBlocks,
-    Location, Output, OutputSpec, Pixels, ReduceJob, Reduced, Report, Resampling, Ticket,
+    Arena, Assembly, BlockLayout, BudgetError, Context, DecodeJob, EncodeJob, EncodeLayout, Encoded,
+    EncodedBlocks, Encoder, Location, Output, OutputSpec, Pixels, ReduceJob, Reduced, Report, Resampling,
+    Ticket,
 };
 use strile_tiff::DataType;
 use thiserror::Error;
@@ -92,8 +93,15 @@ pub trait Engine: Send + Sync {
         context: &Context,
     ) -> Result<Ticket<Report>, EngineError>;
 
+    /// Puts pixels together in the memory of this engine and waits for them. Parts may lie on the host or where the
+    /// engine has them. A device's memory is taken from the device's budget while the pixels live.
+    fn assemble(&self, wanted: &[Assembly<'_>], context: &Context) -> Result<Vec<Pixels>, EngineError>;
+
+    /// The bytes that the shape of pixels spans, in host memory. What lies between their samples is not specified.
+    fn fetch(&self, pixels: &Pixels, context: &Context) -> Result<Arena, EngineError>;
+
     /// Name and version of the encoders: equal names give equal bytes.
-    fn encoder(&self) -> &str;
+    fn encoder(&self, which: Encoder) -> &str;
 
     /// Checks that blocks of this layout can be encoded and completes it with what all of them share (JPEG
     /// tables), or says in words why not.
@@ -102,7 +110,11 @@ pub trait Engine: Send + Sync {
     /// The most bytes that a block of `rows` rows can take when encoded.
     fn encoded_bound(&self, layout: &EncodeLayout, rows: u32) -> u64;
 
-    /// Starts encoding blocks out of `pixels` and returns at once. The bytes depend on the pixels, the layout and
+    /// Bytes of this engine's own memory that a block of `rows` rows takes while it is encoded, its pixels not counted; 0
+    /// where that is the host's, which the budget of the context lends.
+    fn encode_memory(&self, layout: &EncodeLayout, rows: u32) -> u64;
+
+    /// Starts encoding blocks out of `pixels`, on the host or in the engine's memory, and returns at once. The bytes depend on the pixels, the layout and
     /// `encoder` alone, not on threads, on other blocks or on how blocks are spread over jobs.
     fn encode(
         &self,

@@ -5,6 +5,7 @@
 //! `context` and `budget` what a call may take, `trace` what happened when; `engine` the trait; `conformance` what its engines must do.
 
 mod arena;
+mod assemble;
 mod block;
 mod budget;
 mod claims;
@@ -25,12 +26,13 @@ mod ticket;
 mod trace;
 
 pub use arena::{Arena, ArenaParts, Slot};
+pub use assemble::{Assembly, Given, Patch};
 pub use block::{BlockAddress, BlockLayout, CodecExtras, DecodedForm, Fill, Placement, Span};
 pub use budget::{Budget, BudgetError, Lease};
 pub use claims::claim_outputs;
 pub use context::{Cancel, Context, Progress};
 pub use convert::Convert;
-pub use encode::{EncodeJob, EncodeLayout, EncodeParams, EncodeTask, EncodedBlock, EncodedBlocks};
+pub use encode::{EncodeJob, EncodeLayout, EncodeParams, EncodeTask, EncodedBlock, EncodedBlocks, Encoder};
 pub use encoded::{Encoded, ReadAt};
 pub use engine::{Engine, EngineError, Support};
 pub use fault::{BlockFault, FaultKind, LocatedFault};

@@ -1,23 +1,43 @@
-//! Pixels to be encoded or reduced: memory with a shape, shared and never written.
+//! Pixels to be encoded or reduced: memory with a shape, on the host or on a device, shared and never written.
 
-use crate::{OutputError, OutputSpec};
+use crate::{DeviceBytes, Location, OutputError, OutputSpec};
 use std::sync::Arc;
 
 /// Pixels that jobs read. Clones share the memory.
 #[derive(Debug, Clone)]
 pub struct Pixels {
     spec: OutputSpec,
-    bytes: Arc<Vec<u8>>,
+    memory: Memory,
+    /// Where the first sample lies in the memory.
+    offset: usize,
+}
+
+#[derive(Debug, Clone)]
+enum Memory {
+    Host(Arc<Vec<u8>>),
+    Device(DeviceBytes),
 }
 
 impl Pixels {
     /// Pixels in `bytes`, which hold at least what `spec` spans.
     pub fn new(spec: OutputSpec, bytes: Arc<Vec<u8>>) -> Result<Self, OutputError> {
-        let need = spec.len()?;
-        if need > bytes.len() {
-            return Err(OutputError::TooSmall { need: need as u64, have: bytes.len() as u64 });
+        let have = bytes.len() as u64;
+        Self::checked(spec, Memory::Host(bytes), have)
+    }
+
+    /// Pixels in the memory of a device, which holds at least what `spec` spans and must not be written to while
+    /// any clone lives.
+    pub fn on_device(spec: OutputSpec, memory: DeviceBytes) -> Result<Self, OutputError> {
+        let have = memory.len();
+        Self::checked(spec, Memory::Device(memory), have)
+    }
+
+    fn checked(spec: OutputSpec, memory: Memory, have: u64) -> Result<Self, OutputError> {
+        let need = spec.len()? as u64;
+        if need > have {
+            return Err(OutputError::TooSmall { need, have });
         }
-        Ok(Self { spec, bytes })
+        Ok(Self { spec, memory, offset: 0 })
     }
 
     /// The shape.
@@ -25,13 +45,54 @@ impl Pixels {
         &self.spec
     }
 
-    /// The bytes; sample (band, row, column) begins at the sum of its strides.
+    /// Where they lie.
+    pub fn location(&self) -> Location {
+        match &self.memory {
+            Memory::Host(_) => Location::Host,
+            Memory::Device(bytes) => Location::Cuda(bytes.device()),
+        }
+    }
+
+    /// The bytes from the first sample on, where they are on the host; sample (band, row, column) begins at the sum
+    /// of its strides. Of pixels on a device none.
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        match &self.memory {
+            Memory::Host(bytes) => bytes.get(self.offset..).unwrap_or_default(),
+            Memory::Device(_) => &[],
+        }
+    }
+
+    /// The address of the first sample on the device where they lie.
+    pub fn address(&self) -> Option<u64> {
+        match &self.memory {
+            Memory::Host(_) => None,
+            Memory::Device(bytes) => bytes.address().checked_add(self.offset as u64),
+        }
+    }
+
+    /// A rectangle of them, all bands, in the same memory; `None` where it leaves them.
+    pub fn part(&self, (x, y): (u32, u32), (columns, rows): (u32, u32)) -> Option<Self> {
+        let fits = |from: u32, n: u32, all: u32| from.checked_add(n).is_some_and(|end| end <= all);
+        let mut part = self.clone();
+        if !fits(x, columns, self.spec.columns) || !fits(y, rows, self.spec.rows) {
+            return None;
+        }
+        (part.spec.columns, part.spec.rows) = (columns, rows);
+        let strides = self.spec.strides;
+        part.offset += x as usize * strides.column + y as usize * strides.row;
+        Some(part)
+    }
+
+    /// One band of them, in the same memory; `None` where there is none.
+    pub fn band(&self, band: u32) -> Option<Self> {
+        let mut one = self.clone();
+        one.spec.bands = (band < self.spec.bands).then_some(1)?;
+        one.offset += band as usize * self.spec.strides.band;
+        Some(one)
     }
 
     /// The bytes from sample (`band`, `row`, `column`) to the end of the `width`-th sample of that row, a
-    /// sample every `spec().strides.column` bytes; `None` where that leaves the pixels.
+    /// sample every `spec().strides.column` bytes; `None` where that leaves the pixels, or they the host.
     pub fn row(&self, band: u32, row: u32, columns: (u32, u32)) -> Option<&[u8]> {
         let OutputSpec { data_type, bands, rows, columns: across, strides } = &self.spec;
         if band >= *bands || row >= *rows || columns.0 >= columns.1 || columns.1 > *across {
@@ -40,7 +101,7 @@ impl Pixels {
         let start =
             band as usize * strides.band + row as usize * strides.row + columns.0 as usize * strides.column;
         let len = (columns.1 - columns.0 - 1) as usize * strides.column + data_type.size();
-        self.bytes.get(start..start.checked_add(len)?)
+        self.bytes().get(start..start.checked_add(len)?)
     }
 }
 
@@ -49,14 +110,29 @@ mod tests {
     use super::*;
     use strile_tiff::DataType;
 
-    #[test]
-    fn rows_are_found_by_strides_and_never_outside() {
+    fn pixels() -> Pixels {
         let spec = OutputSpec::band_last(DataType::U8, 2, 2, 3).unwrap();
         assert!(Pixels::new(spec.clone(), Arc::new(vec![0; 11])).is_err());
-        let pixels = Pixels::new(spec, Arc::new((0..12).collect())).unwrap();
+        Pixels::new(spec, Arc::new((0..12).collect())).unwrap()
+    }
+
+    #[test]
+    fn rows_are_found_by_strides_and_never_outside() {
+        let pixels = pixels();
         assert_eq!(pixels.row(1, 1, (1, 3)), Some(&[9, 10, 11][..]));
         assert_eq!(pixels.row(0, 2, (0, 1)), None);
         assert_eq!(pixels.row(0, 0, (2, 4)), None);
         assert_eq!(pixels.row(2, 0, (0, 1)), None);
+    }
+
+    #[test]
+    fn parts_and_bands_lie_in_the_same_memory() {
+        let part = pixels().part((1, 1), (2, 1)).unwrap();
+        assert_eq!(part.row(0, 0, (0, 2)), Some(&[8, 9, 10][..]));
+        assert_eq!(part.row(0, 1, (0, 1)), None);
+        let band = part.band(1).unwrap();
+        assert_eq!((band.spec().bands, band.row(0, 0, (0, 2))), (1, Some(&[9, 10, 11][..])));
+        assert!(pixels().part((2, 0), (2, 1)).is_none() && pixels().band(2).is_none());
+        assert!(pixels().part((u32::MAX, 0), (2, 1)).is_none());
     }
 }

@@ -1,6 +1,6 @@
 //! Halving an image: what is to be reduced, plain data. The arithmetic is in `reduce.md`.
 
-use crate::Fill;
+use crate::{Fill, Pixels};
 
 /// How a pixel of a reduced image comes of those of the image above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -104,10 +104,10 @@ pub struct ReduceJob {
 }
 
 /// A part of a reduced image.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Reduced {
-    /// Contiguous pixels, bands first or last as in what it was computed from.
-    pub pixels: Vec<u8>,
+    /// Contiguous pixels, bands first or last as in what it was computed from, in the memory of the engine.
+    pub pixels: Pixels,
     /// The mask, 0 or 255, where the task has one.
-    pub mask: Option<Vec<u8>>,
+    pub mask: Option<Pixels>,
 }

@@ -4,7 +4,7 @@
 
 use super::byte_testing::{Random, fills_or_faults};
 use super::{StoredBlock, Workspace, decode, encode, prepare};
-use strile_engine::{BlockFault, BlockLayout, CodecExtras, EncodeLayout, EncodeParams, Fill};
+use strile_engine::{BlockFault, BlockLayout, CodecExtras, EncodeLayout, EncodeParams, Encoder, Fill};
 use strile_tiff::{ByteOrder, Compression, LercWrapper, Photometric, Predictor, SampleFormat, SampleType};
 
 /// Strips of `width` by `height` pixels of `samples` unsigned samples of `bits`.
@@ -50,7 +50,7 @@ pub(super) fn decode_rows(src: &[u8], layout: &BlockLayout, rows: u32) -> Result
 
 /// Lossless, and quality 75 where a codec loses anyway.
 pub(super) fn params() -> EncodeParams {
-    EncodeParams { level: 6, quality: 75, lossless: true, max_error: 0.0 }
+    EncodeParams { encoder: Encoder::Fast, level: 6, quality: 75, lossless: true, max_error: 0.0 }
 }
 
 /// A layout to encode by, checked.

@@ -182,7 +182,13 @@ mod tests {
     #[test]
     fn a_frame_states_its_size_and_a_used_context_changes_nothing() {
         let mut random = Random::new(7);
-        let params = |level| EncodeParams { level, quality: 0, lossless: true, max_error: 0.0 };
+        let params = |level| EncodeParams {
+            encoder: strile_engine::Encoder::Fast,
+            level,
+            quality: 0,
+            lossless: true,
+            max_error: 0.0,
+        };
         let mut used = Workspace::default();
         for level in [1, 9, 3, 9, 22, 9] {
             for len in [1, 700, 40_000] {

@@ -2,7 +2,7 @@
 
 use super::block::Recipe;
 use crate::codec;
-use strile_engine::{BlockLayout, EncodeJob, EncodeLayout, EncodeTask, EngineError, Pixels};
+use strile_engine::{BlockLayout, EncodeJob, EncodeLayout, EncodeTask, EngineError, Location, Pixels};
 
 /// Checks every layout and every task, and says how the blocks of each layout are made.
 pub(super) fn check(job: &EncodeJob, pixels: &[Pixels]) -> Result<Vec<Recipe>, EngineError> {
@@ -54,6 +54,13 @@ fn check_block(number: usize, task: &EncodeTask, block: &BlockLayout) -> Result<
 /// The pixels have the task's type, bands, rows and columns.
 fn check_pixels(task: &EncodeTask, block: &BlockLayout, pixels: &Pixels) -> Result<(), EngineError> {
     let spec = pixels.spec();
+    if pixels.location() != Location::Host {
+        return Err(EngineError::Mismatch {
+            what: "pixels",
+            found: format!("image {} in {}", task.pixels, pixels.location()),
+            expected: "pixels on the host".to_owned(),
+        });
+    }
     if spec.data_type != block.data_type {
         return Err(EngineError::Mismatch {
             what: "pixels",

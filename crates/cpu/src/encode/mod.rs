@@ -17,8 +17,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::{
-    BlockFault, BudgetError, Completion, Context, EncodeJob, EncodedBlock, EncodedBlocks, EngineError, Lease,
-    LocatedFault, Pixels, Span, Ticket,
+    Arena, BlockFault, BudgetError, Completion, Context, EncodeJob, EncodedBlock, EncodedBlocks, EngineError,
+    Lease, LocatedFault, Pixels, Span, Ticket,
 };
 
 /// Starts encoding. The budget lends the workers' scratch; the slab belongs to who waits for it.
@@ -197,5 +197,5 @@ fn join(job: &EncodeJob, mut shares: Vec<Share>) -> Option<EncodedBlocks> {
         blocks.push(EncodedBlock { layout: task.layout, address: task.address, span });
     }
     slab.shrink_to_fit();
-    Some(EncodedBlocks { slab, blocks, faults })
+    Some(EncodedBlocks { slab: Arena::from_vec(slab), blocks, faults })
 }

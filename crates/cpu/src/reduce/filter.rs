@@ -4,13 +4,13 @@
 //! out and the rest is divided by its own weights. A row of the image above is filtered once and kept while rows
 //! of the reduced one need it; one whose samples all count takes the loop that asks nothing.
 
-use super::Manner;
 use super::four::unmask;
 use super::part::{Group, Part};
 use super::sample::Sample;
+use super::{Manner, Rows};
 use std::collections::VecDeque;
 use std::ops::Range;
-use strile_engine::{Reduced, Resampling};
+use strile_engine::Resampling;
 
 /// Weights along one axis.
 #[derive(Debug, Clone, Copy)]
@@ -74,7 +74,7 @@ const LANCZOS: [f64; 12] = [
 ];
 
 /// Rows of a part.
-pub(super) fn rows<T: Sample>(kernel: &Kernel, manner: Manner, part: &Part<'_>, rows: Range<u32>) -> Reduced {
+pub(super) fn rows<T: Sample>(kernel: &Kernel, manner: Manner, part: &Part<'_>, rows: Range<u32>) -> Rows {
     let nodata = manner.nodata.map(|fill| T::of_fill(&fill, 0));
     let pixels = filtered::<T>(kernel, nodata, part, rows.clone());
     // A mask is where a value comes of it alone.
@@ -83,7 +83,7 @@ pub(super) fn rows<T: Sample>(kernel: &Kernel, manner: Manner, part: &Part<'_>, 
         mask.iter_mut().for_each(|sample| *sample = if *sample == 0 { 0 } else { 255 });
         mask
     });
-    Reduced { pixels, mask }
+    Rows { pixels, mask }
 }
 
 /// Filters one kind of samples.

@@ -4,14 +4,14 @@
 //! is the same as leaving it out. Where nothing can be invalid (no nodata, no mask, integers) the loops ask
 //! nothing; floats are averaged so too, and the few pixels that came out as NaN computed again.
 
-use super::Manner;
 use super::part::{Group, Part};
 use super::sample::{Sample, count};
+use super::{Manner, Rows};
 use std::ops::Range;
-use strile_engine::{Reduced, Resampling};
+use strile_engine::Resampling;
 
 /// Rows of a part, real samples.
-pub(super) fn rows<T: Sample>(manner: Manner, part: &Part<'_>, rows: Range<u32>) -> Reduced {
+pub(super) fn rows<T: Sample>(manner: Manner, part: &Part<'_>, rows: Range<u32>) -> Rows {
     let valid = Validity { nodata: manner.nodata.map(|fill| T::of_fill(&fill, 0)), mask: part.mask() };
     let plain = valid.nodata.is_none() && valid.mask.is_none();
     let asks = !plain || (T::FLOAT && manner.method != Resampling::Average);
@@ -35,11 +35,11 @@ pub(super) fn rows<T: Sample>(manner: Manner, part: &Part<'_>, rows: Range<u32>)
             T::store(&reduced, &mut pixels);
         }
     }
-    Reduced { pixels, mask: part.mask().map(|mask| any_of_four(&mask, rows)) }
+    Rows { pixels, mask: part.mask().map(|mask| any_of_four(&mask, rows)) }
 }
 
 /// The average of complex samples, their parts apart; a pair is valid as a whole.
-pub(super) fn complex<T: Sample>(manner: Manner, part: &Part<'_>, rows: Range<u32>) -> Reduced {
+pub(super) fn complex<T: Sample>(manner: Manner, part: &Part<'_>, rows: Range<u32>) -> Rows {
     let nodata = manner.nodata.map(|fill| (T::of_fill(&fill, 0), T::of_fill(&fill, 1)));
     let (nothing, mask) = (nodata.unwrap_or((T::VOID, T::VOID)), part.mask());
     let mut pixels = Vec::with_capacity(part.row_len() * rows.len());
@@ -74,7 +74,7 @@ pub(super) fn complex<T: Sample>(manner: Manner, part: &Part<'_>, rows: Range<u3
             T::store(&reduced, &mut pixels);
         }
     }
-    Reduced { pixels, mask: mask.map(|mask| any_of_four(&mask, rows)) }
+    Rows { pixels, mask: mask.map(|mask| any_of_four(&mask, rows)) }
 }
 
 /// The two rows under one of the reduced image, of an even number of pixels.

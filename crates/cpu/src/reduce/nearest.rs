@@ -1,11 +1,11 @@
 //! Nearest: of two by two pixels the one at the top left, whatever its type, and its mask.
 
+use super::Rows;
 use super::part::{Group, Part};
 use std::ops::Range;
-use strile_engine::Reduced;
 
 /// Rows of a part.
-pub(super) fn rows(part: &Part<'_>, rows: Range<u32>) -> Reduced {
+pub(super) fn rows(part: &Part<'_>, rows: Range<u32>) -> Rows {
     let mask = part.mask().map(|mask| {
         let mut picked = picked_rows(&mask, rows.clone());
         for sample in &mut picked {
@@ -13,7 +13,7 @@ pub(super) fn rows(part: &Part<'_>, rows: Range<u32>) -> Reduced {
         }
         picked
     });
-    Reduced { pixels: picked_rows(part, rows), mask }
+    Rows { pixels: picked_rows(part, rows), mask }
 }
 
 fn picked_rows(part: &Part<'_>, rows: Range<u32>) -> Vec<u8> {

@@ -4,7 +4,9 @@
 
 use super::{mismatch, support};
 use std::ops::Range;
-use strile_engine::{EngineError, Pixels, ReduceTask, Resampling, Support};
+use strile_engine::{
+    EngineError, Location, OutputError, OutputSpec, Pixels, ReduceTask, Resampling, Support,
+};
 use strile_tiff::DataType;
 
 /// A part of a reduced image to be computed out of pixels.
@@ -36,6 +38,11 @@ impl<'a> Part<'a> {
             found.ok_or_else(|| mismatch(format!("{} of them", pixels.len()), format!("number {index}")))
         };
         let (source, mask) = (find(task.pixels)?, task.mask.map(find).transpose()?);
+        if let Some(away) =
+            [Some(source), mask].into_iter().flatten().find(|p| p.location() != Location::Host)
+        {
+            return Err(mismatch(format!("pixels in {}", away.location()), "pixels on the host".to_owned()));
+        }
         let spec = source.spec();
         if let Support::No(reason) = support(method, spec.data_type) {
             return Err(mismatch(format!("{}", spec.data_type), reason));
@@ -121,6 +128,16 @@ impl<'a> Part<'a> {
         let bands = self.pixels.spec().bands;
         let (groups, count) = if self.band_last() { (1, bands as usize) } else { (bands, 1) };
         (0..groups).map(move |first| Group { first, count })
+    }
+
+    /// The shapes of the result and of its mask.
+    pub(super) fn reduced_specs(&self) -> Result<(OutputSpec, OutputSpec), OutputError> {
+        let (spec, (columns, rows)) = (self.pixels.spec(), self.task.size);
+        let pixels = match self.band_last() {
+            true => OutputSpec::band_last(spec.data_type, spec.bands, rows, columns),
+            false => OutputSpec::band_first(spec.data_type, spec.bands, rows, columns),
+        }?;
+        Ok((pixels, OutputSpec::band_first(DataType::U8, 1, rows, columns)?))
     }
 
     /// Bytes of one row of the part, all bands.

@@ -3,7 +3,7 @@
 //! Pixels depend on what lies under them alone, so neither the cut nor the number of workers shows.
 
 use super::part::Part;
-use super::{Manner, rows};
+use super::{Manner, Rows, rows};
 use crate::pool;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ struct Running {
     runs: Vec<Run>,
     next: AtomicUsize,
     cancelled: AtomicBool,
-    done: Mutex<Vec<Option<Reduced>>>,
+    done: Mutex<Vec<Option<Rows>>>,
     completion: Completion<Vec<Reduced>>,
 }
 
@@ -119,12 +119,7 @@ impl Running {
 }
 
 /// Puts the runs of each task together.
-fn join(
-    job: &ReduceJob,
-    pixels: &[Pixels],
-    runs: &[Run],
-    done: Vec<Option<Reduced>>,
-) -> Option<Vec<Reduced>> {
+fn join(job: &ReduceJob, pixels: &[Pixels], runs: &[Run], done: Vec<Option<Rows>>) -> Option<Vec<Reduced>> {
     let mut done = runs.iter().zip(done).peekable();
     let mut joined = Vec::with_capacity(job.tasks.len());
     for (task, wanted) in job.tasks.iter().enumerate() {
@@ -132,16 +127,18 @@ fn join(
         while let Some((_, reduced)) = done.next_if(|(run, _)| run.task == task) {
             of_task.push(reduced?);
         }
-        joined.push(match of_task.len() {
+        let part = Part::new(job.method, wanted, pixels).ok()?;
+        let rows = match of_task.len() {
             1 => of_task.pop()?,
-            _ => stacked(&Part::new(job.method, wanted, pixels).ok()?, of_task),
-        });
+            _ => stacked(&part, of_task),
+        };
+        joined.push(reduced(&part, rows)?);
     }
     Some(joined)
 }
 
 /// Runs of rows one below the other, in every group of bands.
-fn stacked(part: &Part<'_>, runs: Vec<Reduced>) -> Reduced {
+fn stacked(part: &Part<'_>, runs: Vec<Rows>) -> Rows {
     let groups = part.groups().count();
     let mut pixels = Vec::with_capacity(runs.iter().map(|run| run.pixels.len()).sum());
     for group in 0..groups {
@@ -151,5 +148,12 @@ fn stacked(part: &Part<'_>, runs: Vec<Reduced>) -> Reduced {
         }
     }
     let mask = part.mask().map(|_| runs.iter().flat_map(|run| run.mask.iter().flatten()).copied().collect());
-    Reduced { pixels, mask }
+    Rows { pixels, mask }
+}
+
+/// The rows of a whole part as pixels.
+fn reduced(part: &Part<'_>, rows: Rows) -> Option<Reduced> {
+    let (spec, mask_spec) = part.reduced_specs().ok()?;
+    let mask = rows.mask.map(|mask| Pixels::new(mask_spec, Arc::new(mask))).transpose().ok()?;
+    Some(Reduced { pixels: Pixels::new(spec, Arc::new(rows.pixels)).ok()?, mask })
 }

@@ -4,7 +4,7 @@ use crate::blocks::Blocks;
 use std::sync::Arc;
 use strile_engine::{
     Arena, BlockAddress, BlockLayout, BlockTask, CodecExtras, Context, EncodeJob, EncodeLayout, EncodeParams,
-    EncodeTask, Engine, Fill, OutputSpec, Pixels, Placement,
+    EncodeTask, Encoder, Engine, Fill, OutputSpec, Pixels, Placement,
 };
 use strile_tiff::{ByteOrder, Compression, LercWrapper, Photometric, Predictor, SampleFormat, SampleType};
 
@@ -149,7 +149,7 @@ pub fn blocks(cpu: &dyn Engine, set: &Set, codec: Compression, tile: u32) -> Blo
         Compression::Zstd => 9,
         _ => 6,
     };
-    let params = EncodeParams { level, quality: 75, lossless: true, max_error: 0.0 };
+    let params = EncodeParams { encoder: Encoder::Fast, level, quality: 75, lossless: true, max_error: 0.0 };
     let how = EncodeLayout { block: Arc::clone(&block), params, nan_to: None, sparse: None };
     let how = cpu.prepare(how).unwrap();
     let job = EncodeJob { layouts: vec![how], tasks: tasks.collect() };
@@ -177,7 +177,7 @@ pub fn blocks(cpu: &dyn Engine, set: &Set, codec: Compression, tile: u32) -> Blo
         name: set.name.to_owned(),
         tasks: tasks.collect(),
         spec: spec(),
-        arena: Arc::new(Arena::from_vec(encoded.slab)),
+        arena: Arc::new(encoded.slab),
         expected: Arc::new(set.bytes.clone()),
         layout: Arc::clone(&block),
     }

@@ -5,7 +5,7 @@
 
 use strile_cpu::codec::{self, StoredBlock, Workspace};
 use strile_emulate::{Emulator, Garbage, Poisoned};
-use strile_engine::{BlockFault, BlockLayout, CodecExtras, EncodeParams, Fill};
+use strile_engine::{BlockFault, BlockLayout, CodecExtras, EncodeParams, Encoder, Fill};
 use strile_tiff::{
     ByteOrder, Compression, DataType, LercWrapper, Photometric, Predictor, SampleFormat, SampleType,
 };
@@ -159,7 +159,8 @@ impl Codec {
     /// Rows of `row_len` bytes, packed by the CPU engine.
     pub fn encode(self, data: &[u8], row_len: usize) -> Stream {
         let layout = self.layout(row_len, data.len() / row_len);
-        let params = EncodeParams { level: 0, quality: 0, lossless: true, max_error: 0.0 };
+        let params =
+            EncodeParams { encoder: Encoder::Fast, level: 0, quality: 0, lossless: true, max_error: 0.0 };
         let block = StoredBlock { layout: &layout, rows: layout.height };
         let mut src = Vec::new();
         codec::encode(data, &mut src, block, &params, &mut Workspace::default()).unwrap();

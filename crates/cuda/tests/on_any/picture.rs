@@ -10,7 +10,7 @@ use std::sync::Arc;
 use strile_cpu::CpuEngine;
 use strile_engine::{
     Arena, BlockAddress, BlockLayout, BlockTask, CodecExtras, Context, DecodeJob, EncodeJob, EncodeLayout,
-    EncodeParams, EncodeTask, Encoded, Engine, Fill, Output, OutputSpec, Pixels, Placement, ReadAt,
+    EncodeParams, EncodeTask, Encoded, Encoder, Engine, Fill, Output, OutputSpec, Pixels, Placement, ReadAt,
 };
 use strile_tiff::{
     ByteOrder, Compression, DataType, LercWrapper, Photometric, Predictor, SampleFormat, SampleType,
@@ -46,7 +46,8 @@ impl Picture {
             height: TILE,
             first_band: 0,
         });
-        let params = EncodeParams { level: 6, quality: 75, lossless: true, max_error: 0.0 };
+        let params =
+            EncodeParams { encoder: Encoder::Fast, level: 6, quality: 75, lossless: true, max_error: 0.0 };
         let how = EncodeLayout { block: Arc::clone(&layout), params, nan_to: None, sparse: None };
         let job = EncodeJob { layouts: vec![how], tasks: tasks.collect() };
         let encoded = CpuEngine::new().encode(job, &[source], &Context::default()).unwrap().wait().unwrap();
@@ -70,7 +71,7 @@ impl Picture {
             },
         };
         let tasks = (0..blocks).map(task).collect();
-        Self { layout, tasks, bytes: encoded.slab, pixels, blocks }
+        Self { layout, tasks, bytes: encoded.slab.bytes().to_vec(), pixels, blocks }
     }
 
     /// The job over its tasks as they are now.

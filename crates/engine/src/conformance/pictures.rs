@@ -2,8 +2,8 @@
 
 use super::jobs;
 use crate::{
-    BlockAddress, BlockLayout, Context, EncodeJob, EncodeLayout, EncodeParams, EncodeTask, EncodedBlocks,
-    Engine, Output, OutputSpec, Pixels, Placement,
+    Assembly, BlockAddress, BlockLayout, Context, EncodeJob, EncodeLayout, EncodeParams, EncodeTask,
+    EncodedBlocks, Encoder, Engine, Given, Output, OutputSpec, Patch, Pixels, Placement,
 };
 use std::sync::Arc;
 use strile_tiff::{Compression, DataType, SampleFormat};
@@ -37,7 +37,7 @@ pub(super) fn value_noise(len: usize) -> Vec<u8> {
 /// The parameters that writers use unless told otherwise.
 pub(super) fn params(compression: Compression) -> EncodeParams {
     let level = if compression == Compression::Zstd { 9 } else { 6 };
-    EncodeParams { level, quality: 75, lossless: true, max_error: 0.0 }
+    EncodeParams { encoder: Encoder::Fast, level, quality: 75, lossless: true, max_error: 0.0 }
 }
 
 /// Pixels with every kind of value that their stored sample can hold.
@@ -185,7 +185,17 @@ pub(super) fn decoded(
         decode
     };
     let tasks = tasks.iter().zip(&blocks.blocks).map(decode).collect();
-    let report = jobs::run(engine, jobs::job(block, tasks), &blocks.slab, &output);
+    let report = jobs::run(engine, jobs::job(block, tasks), blocks.slab.bytes(), &output);
     assert_eq!(report.faults, [], "{block:?}");
     Output::into_vec(output).unwrap()
+}
+
+/// The same pixels in the memory of the engine.
+pub(super) fn brought(engine: &dyn Engine, pixels: &Pixels) -> Pixels {
+    let spec = pixels.spec();
+    let patch = Patch { from: Given::There(pixels), at: (0, 0), to: (0, 0), size: (spec.columns, spec.rows) };
+    let wanted = [Assembly { spec: spec.clone(), mask: false, patches: vec![patch] }];
+    let brought = engine.assemble(&wanted, &Context::default()).unwrap().pop().unwrap();
+    assert_eq!(brought.location(), engine.location());
+    brought
 }

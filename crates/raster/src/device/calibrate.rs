@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use strile_engine::{
     BlockAddress, BlockLayout, BlockTask, Context, DecodeJob, EncodeJob, EncodeLayout, EncodeParams,
-    EncodeTask, Encoded, Engine, EngineError, Output, OutputSpec, Pixels, Placement, ReadAt, Span,
+    EncodeTask, Encoded, Encoder, Engine, EngineError, Output, OutputSpec, Pixels, Placement, ReadAt, Span,
 };
 use strile_tiff::{Compression, DataType, Predictor};
 
@@ -188,7 +188,8 @@ impl Blocks {
         let block = BlockLayout::stored(data_type, (TILE, TILE), 1);
         let predictor = kind.predictor(codec);
         let layout = Arc::new(BlockLayout { compression: codec, predictor, is_strip: false, ..block });
-        let params = EncodeParams { level: 6, quality: 75, lossless: true, max_error: 0.0 };
+        let params =
+            EncodeParams { encoder: Encoder::Fast, level: 6, quality: 75, lossless: true, max_error: 0.0 };
         let encoding = EncodeLayout { block: Arc::clone(&layout), params, nan_to: None, sparse: None };
         let encoding = cpu.prepare(encoding).map_err(refused)?;
         let task = |index: u32| EncodeTask {
@@ -214,10 +215,10 @@ impl Blocks {
             Pixels::new(shape, Arc::new(pixels.to_vec())).map_err(|error| refused(error.to_string()))?;
         let encoded = cpu.encode(job, &[pixels], context)?.wait()?;
         let spans: Vec<Span> = encoded.blocks.iter().filter_map(|block| block.span).collect();
-        let len = encoded.slab.len() as u64;
+        let len = encoded.slab.bytes().len() as u64;
         let times = u64::from(MANY * MANY / (DISTINCT * DISTINCT));
         let _lease = context.budget.take(len.saturating_mul(times), "blocks to measure with")?;
-        let bytes = encoded.slab.repeat(usize::try_from(times).unwrap_or(1));
+        let bytes = encoded.slab.bytes().repeat(usize::try_from(times).unwrap_or(1));
         let moved =
             |time: u64| spans.iter().map(move |span| Span { offset: span.offset + time * len, ..*span });
         Ok(Self { layout, source: in_a_file(&bytes)?, spans: (0..times).flat_map(moved).collect() })

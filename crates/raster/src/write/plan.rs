@@ -6,7 +6,7 @@ use super::options::{BigTiff, BlockChoice, Format, Overviews, PredictorChoice, W
 use super::spec::RasterSpec;
 use std::sync::Arc;
 use strile_engine::{
-    BlockLayout, CodecExtras, EncodeLayout, EncodeParams, Engine, Fill, Resampling, Support,
+    BlockLayout, CodecExtras, EncodeLayout, EncodeParams, Encoder, Engine, Fill, Resampling, Support,
 };
 use strile_tiff::layout::{LEADER, TRAILER};
 use strile_tiff::{
@@ -300,6 +300,7 @@ fn params_of(options: &WriteOptions) -> EncodeParams {
     let zstd = options.compression == Compression::Zstd
         || (options.compression == Compression::Lerc && options.lerc == LercWrapper::Zstd);
     EncodeParams {
+        encoder: Encoder::Fast,
         level: options.level.unwrap_or(if zstd { 9 } else { 6 }),
         quality: options.quality.unwrap_or(75),
         lossless: options.lossless.unwrap_or(options.quality.is_none()),
@@ -392,7 +393,8 @@ fn mask_layout(grid: &BlockGrid, options: &WriteOptions) -> EncodeLayout {
             fill: Fill::default(),
         },
     };
-    let params = EncodeParams { level: 6, quality: 75, lossless: true, max_error: 0.0 };
+    let params =
+        EncodeParams { encoder: Encoder::Fast, level: 6, quality: 75, lossless: true, max_error: 0.0 };
     EncodeLayout { block: Arc::new(block), params, nan_to: None, sparse: options.sparse.then(Fill::default) }
 }
 
