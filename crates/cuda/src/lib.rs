@@ -13,6 +13,7 @@ mod codec;
 pub mod cufile;
 pub mod device;
 pub mod driver;
+pub mod encode;
 mod engine;
 pub mod gather;
 mod host;
