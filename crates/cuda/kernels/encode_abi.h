@@ -8,6 +8,7 @@ enum EncodeState : u32 {
   ENCODE_DONE = 0,                // its bytes are in the slab, as many as `sizes` says
   ENCODE_PACKED = 1,              // cut; not compressed yet
   ENCODE_SPARSE = 2,              // all samples are the fill: it has no bytes, later passes leave it alone
+  ENCODE_UNFIT = 3,               // a value has no place in its sample: it has no bytes, and the host says which value
   ENCODE_PENDING = 0xFFFFFFFFu,   // what the host writes before the first pass: nobody reported on it
 };
 

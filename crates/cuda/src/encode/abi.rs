@@ -10,6 +10,8 @@ pub const DONE: u32 = 0;
 pub const PACKED: u32 = 1;
 /// All its samples are the fill; it has no bytes.
 pub const SPARSE: u32 = 2;
+/// A value has no place in its sample; it has no bytes, and the host says which value.
+pub const UNFIT: u32 = 3;
 /// Nobody reported on it.
 pub const PENDING: u32 = u32::MAX;
 

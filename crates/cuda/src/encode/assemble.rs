@@ -1,0 +1,139 @@
+//! Rectangles of samples copied between images on the device, or turned into masks: what the kernel `assemble` is launched
+//! with; twins of `kernels/assemble_abi.h`.
+
+#![expect(unsafe_code, reason = "structs that may be taken as the bytes they are")]
+
+use crate::abi::Address;
+use strile_engine::Strides;
+
+/// The `.cu` file without its ending, and the entry point in it.
+pub const MODULE: &str = "assemble";
+/// Threads of a CUDA block, as the kernel says.
+pub const THREADS: u32 = 128;
+
+/// Bytes that a CUDA block should have to write.
+const PART: u64 = 32 << 10;
+/// CUDA blocks beyond which those of one item take several parts each.
+const MANY_BLOCKS: u64 = 1 << 16;
+
+/// What is done to samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Assembly {
+    /// They are copied: so many bytes each, 1, 2, 4, 8 or 16.
+    Copy(u32),
+    /// Each, of so many bytes, becomes one byte: 1 where any of its bytes is not 0.
+    Mask(u32),
+}
+
+/// Where samples of a rectangle lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Device address of its first sample.
+    pub first: Address,
+    /// Bytes from band to band, row to row and column to column.
+    pub strides: Strides,
+}
+
+/// One rectangle: `AssembleItem` of `assemble_abi.h`. Made by [`item`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct AssembleItem {
+    src: Address,
+    dst: Address,
+    src_strides: [u64; 3],
+    dst_strides: [u64; 3],
+    bands: u32,
+    rows: u32,
+    columns: u32,
+    size: u32,
+    mask: u32,
+    reserved: u32,
+}
+
+/// Arguments of the kernel `assemble`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct AssembleArgs {
+    /// `AssembleItem`s.
+    pub items: Address,
+    /// Number of items.
+    pub count: u32,
+    /// 0.
+    pub reserved: u32,
+}
+
+const _: () = assert!(size_of::<AssembleItem>() == 88);
+const _: () = assert!(size_of::<AssembleArgs>() == 16);
+
+// SAFETY: the fields fill the struct, as the assertion above says.
+unsafe impl crate::abi::Plain for AssembleItem {}
+
+/// The item that moves `bands` × `rows` × `columns` samples. Items of one launch must not write what another reads or
+/// writes, and both rectangles must lie in memory of the device.
+///
+/// `None` where a row has 2^32 bytes or more.
+pub fn item(
+    assembly: Assembly,
+    from: Place,
+    to: Place,
+    (bands, rows, columns): (u32, u32, u32),
+) -> Option<AssembleItem> {
+    let wide = |strides: Strides| [strides.band, strides.row, strides.column].map(|n| n as u64);
+    let (size, mask) = match assembly {
+        Assembly::Copy(size) => (size, false),
+        Assembly::Mask(size) => (size, true),
+    };
+    let mut item = AssembleItem {
+        src: from.first,
+        dst: to.first,
+        src_strides: wide(from.strides),
+        dst_strides: wide(to.strides),
+        bands,
+        rows,
+        columns,
+        size,
+        mask: mask.into(),
+        reserved: 0,
+    };
+    columns.checked_mul(size)?;
+    if mask {
+        return Some(item);
+    }
+    // Runs of bytes without gaps on both sides are samples of one byte, whatever they were.
+    let pixel = u64::from(size) * u64::from(bands);
+    let dense = |[band, _, column]: [u64; 3]| column == pixel && (bands == 1 || band == u64::from(size));
+    let gapless = |[_, _, column]: [u64; 3]| column == u64::from(size);
+    if dense(item.src_strides) && dense(item.dst_strides) {
+        item.columns = columns.checked_mul(u32::try_from(pixel).ok()?)?;
+        item.bands = 1;
+        item.byte_runs();
+    } else if gapless(item.src_strides) && gapless(item.dst_strides) {
+        item.columns = columns.checked_mul(size)?;
+        item.byte_runs();
+    }
+    Some(item)
+}
+
+impl AssembleItem {
+    fn byte_runs(&mut self) {
+        self.size = 1;
+        let [.., from] = &mut self.src_strides;
+        let [.., to] = &mut self.dst_strides;
+        (*from, *to) = (1, 1);
+    }
+
+    /// Bytes that it writes.
+    fn written(&self) -> u64 {
+        let size = if self.mask != 0 { 1 } else { self.size };
+        let samples = u64::from(self.bands).saturating_mul(u64::from(self.rows));
+        samples.saturating_mul(u64::from(self.columns)).saturating_mul(size.into())
+    }
+}
+
+/// The grid for a launch over `items`.
+pub fn grid(items: &[AssembleItem]) -> (u32, u32) {
+    let count = u32::try_from(items.len()).unwrap_or(u32::MAX);
+    let largest = items.iter().map(AssembleItem::written).max().unwrap_or(0);
+    let parts = largest.div_ceil(PART).min(MANY_BLOCKS / u64::from(count.max(1)));
+    (count, u32::try_from(parts.clamp(1, 65_535)).unwrap_or(1))
+}
