@@ -15,18 +15,23 @@ fn one(wanted: &Assembly<'_>) -> Result<Pixels, EngineError> {
     bytes.try_reserve_exact(len).map_err(|error| mismatch(format!("{len} bytes: {error}")))?;
     bytes.resize(len, 0);
     for patch in &wanted.patches {
-        let from = patch.from.spec();
-        let fits = wanted.mask || (from.data_type, from.bands) == (spec.data_type, spec.bands);
-        let copied = source(&patch.from).filter(|_| fits).and_then(|source| match wanted.mask {
-            true => mask(source, from, &mut bytes, spec, patch),
-            false => copy(source, from, &mut bytes, spec, patch),
-        });
-        copied.ok_or_else(|| {
-            let Patch { at, to, size, .. } = patch;
-            mismatch(format!("{size:?} pixels at {at:?} of {from:?}, to {to:?}"))
-        })?;
+        put(patch, wanted.mask, &mut bytes, spec)?;
     }
     Pixels::new(spec.clone(), Arc::new(bytes)).map_err(|error| mismatch(error.to_string()))
+}
+
+/// Copies a patch into pixels of this shape, or makes a mask of it.
+pub fn put(patch: &Patch<'_>, as_mask: bool, dst: &mut [u8], spec: &OutputSpec) -> Result<(), EngineError> {
+    let from = patch.from.spec();
+    let fits = as_mask || (from.data_type, from.bands) == (spec.data_type, spec.bands);
+    let copied = source(&patch.from).filter(|_| fits).and_then(|source| match as_mask {
+        true => mask(source, from, dst, spec, patch),
+        false => copy(source, from, dst, spec, patch),
+    });
+    copied.ok_or_else(|| {
+        let Patch { at, to, size, .. } = patch;
+        mismatch(format!("{size:?} pixels at {at:?} of {from:?}, to {to:?}"))
+    })
 }
 
 /// The bytes of pixels on the host; `None` of others, and of those that their memory is too short for.

@@ -19,4 +19,5 @@ mod samples;
 mod simd;
 mod ycbcr;
 
+pub use assemble::put;
 pub use engine::CpuEngine;

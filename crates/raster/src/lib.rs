@@ -78,6 +78,6 @@ pub use strile_tiff::{Compression, DataType, Limits, Photometric, Planar, Predic
 pub use vrt::{IndexOptions, Missing, Vrt, VrtOptions, is_vrt, write_index};
 pub use window::Window;
 pub use write::{
-    BigTiff, BlockChoice, CreationNotes, Format, OverviewStorage, Overviews, PROFILES, Piece,
+    BigTiff, BlockChoice, CreationNotes, Format, OverviewStorage, Overviews, PROFILES, Piece, PieceBytes,
     PredictorChoice, RasterSpec, WriteOptions, WriteReport, Writer,
 };

@@ -132,7 +132,7 @@ fn stored_like(image: &Image, options: &OverviewOptions, context: &Context) -> W
         .then_some(image.sample.bits),
         overviews: options.count.map_or(Overviews::UntilOneBlock, Overviews::Count),
         resampling: options.resampling,
-        buffer: WriteOptions::default().buffer.min(room),
+        buffer: Some(room.min(64 << 20)),
         ..WriteOptions::default()
     }
 }

@@ -4,9 +4,10 @@
 //! As in GDAL, nodata and masks come first: alpha says which pixels count only where there is neither. Then neither
 //! its own samples nor those of the colours count where it is 0.
 
+use super::cells::refused;
 use super::spec::RasterSpec;
-use std::sync::Arc;
-use strile_engine::{OutputSpec, Pixels};
+use crate::error::Result;
+use strile_engine::{Assembly, Context, Engine, Given, OutputSpec, Patch, Pixels};
 use strile_tiff::{DataType, ExtraSample};
 
 /// The band that is alpha and says which pixels count. Floats have none: where nothing counts they become NaN, which
@@ -24,22 +25,31 @@ pub(crate) fn alpha_band(spec: &RasterSpec) -> Option<u32> {
     u32::from(photometric.colour_samples()).checked_add(at)
 }
 
-/// A mask that is 0 where a band is, else 1; `None` for a band that is not there.
-pub(crate) fn mask_of_band(pixels: &Pixels, band: u32) -> Option<Pixels> {
-    let OutputSpec { data_type, rows, columns, strides, .. } = *pixels.spec();
-    let spec = OutputSpec::band_first(DataType::U8, 1, rows, columns).ok()?;
-    let mut mask = Vec::with_capacity(spec.len().ok()?);
-    for row in 0..rows {
-        let samples = pixels.row(band, row, (0, columns))?.chunks(strides.column);
-        let stored = |sample: &[u8]| sample.iter().take(data_type.size()).any(|&byte| byte != 0);
-        mask.extend(samples.map(|sample| u8::from(stored(sample))));
+/// Masks that are 0 where a band is, else 1, one for each of some pixels.
+pub(crate) fn masks_of_band(
+    all: &[&Pixels],
+    band: u32,
+    engine: &dyn Engine,
+    context: &Context,
+) -> Result<Vec<Pixels>> {
+    let missing = || refused(format!("there is no band {band} to be alpha"));
+    let bands = all.iter().map(|pixels| pixels.band(band)).collect::<Option<Vec<_>>>().ok_or_else(missing)?;
+    let mut wanted = Vec::with_capacity(bands.len());
+    for alpha in &bands {
+        let size = (alpha.spec().columns, alpha.spec().rows);
+        let spec = OutputSpec::band_first(DataType::U8, 1, size.1, size.0);
+        let spec = spec.map_err(|error| refused(error.to_string()))?;
+        let patch = Patch { from: Given::There(alpha), at: (0, 0), to: (0, 0), size };
+        wanted.push(Assembly { spec, mask: true, patches: vec![patch] });
     }
-    Pixels::new(spec, Arc::new(mask)).ok()
+    Ok(engine.assemble(&wanted, context)?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+    use strile_cpu::CpuEngine;
 
     #[test]
     fn alpha_counts_where_nothing_else_does() {
@@ -60,12 +70,14 @@ mod tests {
         let values: [u16; 4] = [0, 256, 1, 0];
         let last: Vec<u8> = values.iter().flat_map(|v| [7, *v].map(u16::to_ne_bytes).concat()).collect();
         let spec = OutputSpec::band_last(DataType::U16, 2, 2, 2).unwrap();
-        let mask = mask_of_band(&Pixels::new(spec, Arc::new(last)).unwrap(), 1).unwrap();
-        assert_eq!(mask.bytes(), [0, 1, 1, 0]);
+        let last = Pixels::new(spec, Arc::new(last)).unwrap();
         let first: Vec<u8> = [[7; 4], values].concat().into_iter().flat_map(u16::to_ne_bytes).collect();
         let spec = OutputSpec::band_first(DataType::U16, 2, 2, 2).unwrap();
         let pixels = Pixels::new(spec, Arc::new(first)).unwrap();
-        assert_eq!(mask_of_band(&pixels, 1).unwrap().bytes(), [0, 1, 1, 0]);
-        assert!(mask_of_band(&pixels, 2).is_none());
+        let masks = |band| masks_of_band(&[&last, &pixels], band, &CpuEngine::new(), &Context::default());
+        for mask in masks(1).unwrap() {
+            assert_eq!(mask.bytes(), [0, 1, 1, 0]);
+        }
+        assert!(masks(2).is_err());
     }
 }

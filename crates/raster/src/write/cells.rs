@@ -1,25 +1,29 @@
 //! Pixels of a level on their way: pieces of any shape in, whole cells out.
 //!
-//! A cell is a tile, or a few strips. It is made when its first pixel comes and leaves when its last has come, so
-//! memory holds the cells that are begun and not complete: none for pieces cut along cells, one row of them for
-//! rows of pixels from top to bottom.
+//! A cell is a tile, or a few strips. It is opened when its first pixel comes and leaves when its last has come, so
+//! memory holds the parts of cells that are begun and not complete: none for pieces cut along cells, one row of them
+//! for rows of pixels from top to bottom. A cell that lies in one piece in the memory of the engine is a view of it;
+//! others are put together there by the engine.
 
 use super::coverage::Coverage;
-use super::piece::{Rect, copy};
 use super::plan::LevelPlan;
 use crate::Window;
 use crate::error::{Error, Result};
 use std::collections::HashMap;
 use std::sync::Arc;
-use strile_engine::{Budget, Lease, OutputSpec, Pixels};
+use strile_cpu::put;
+use strile_engine::{
+    Assembly, Context, Engine, EngineError, Given, Lease, Location, OutputSpec, Patch, Pixels,
+};
 use strile_tiff::{DataType, Planar};
 
 /// Pixels of a level to be taken in.
 pub(crate) struct Deposit<'a> {
     pub(crate) window: Window,
-    pub(crate) spec: &'a OutputSpec,
-    pub(crate) pixels: &'a [u8],
-    pub(crate) mask: Option<&'a [u8]>,
+    pub(crate) pixels: Given<'a>,
+    pub(crate) mask: Option<Given<'a>>,
+    /// Nobody else changes them: parts may be kept as they are.
+    pub(crate) lasting: bool,
 }
 
 /// A complete cell.
@@ -31,8 +35,9 @@ pub(crate) struct Cell {
     pub(crate) pixels: Pixels,
     /// 1 for valid pixels, 0 for others.
     pub(crate) mask: Option<Pixels>,
+    /// Bytes that it takes beside what it is a view of.
     pub(crate) bytes: u64,
-    _lease: Lease,
+    _leases: (Option<Lease>, Option<Lease>),
 }
 
 /// The cells of one level.
@@ -49,13 +54,43 @@ pub(crate) struct Cells {
     left: u64,
 }
 
+/// A cell of which some has come.
+#[derive(Default)]
 struct Open {
+    covered: Coverage,
+    /// What came from the host, in its place.
+    begun: Option<Begun>,
+    /// What stays where it is, on a device or as it was made.
+    parts: Vec<Part>,
+}
+
+/// A cell in host memory with some of its pixels.
+struct Begun {
     spec: OutputSpec,
     pixels: Vec<u8>,
     mask: Option<Vec<u8>>,
     covered: Coverage,
     bytes: u64,
     lease: Lease,
+}
+
+/// A rectangle of a cell, and its pixels.
+struct Part {
+    window: Window,
+    pixels: Pixels,
+    mask: Option<Pixels>,
+}
+
+/// A cell that a deposit completes: what it is made of. It leaves by `Cells::close`.
+pub(crate) struct Whole {
+    column: u32,
+    row: u32,
+    window: Window,
+    parts: Vec<Part>,
+    /// The rectangle of the cell that the deposit itself has; `None` where it was taken in already.
+    rest: Option<Window>,
+    /// Bytes of its parts in host memory, and what lends them.
+    lease: Option<(u64, Lease)>,
 }
 
 impl Cells {
@@ -103,36 +138,194 @@ impl Cells {
         rows.flat_map(move |row| columns.clone().map(move |column| (column, row)))
     }
 
-    /// Takes in the pixels that lie in one cell, and gives the cell if it is now complete.
-    pub(crate) fn fill(
+    /// Takes in the pixels that lie in one cell. Where they complete it, what it is made of; else they are kept.
+    pub(crate) fn add(
         &mut self,
         (column, row): (u32, u32),
         given: &Deposit<'_>,
-        budget: &Arc<Budget>,
-    ) -> Result<Option<Cell>> {
+        engine: &dyn Engine,
+        context: &Context,
+    ) -> Result<Option<Whole>> {
         let window = self.window(column, row);
         let Some(part) = window.intersection(&given.window) else { return Ok(None) };
         let twice = || refused(format!("pixels of {part} are given twice"));
         if self.is_done(column, row) {
             return Err(twice());
         }
-        let open = match self.open.entry((column, row)) {
-            std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
-            std::collections::hash_map::Entry::Vacant(entry) => {
-                entry.insert(Open::new(&window, given.spec, self.planar, self.masked, budget)?)
-            }
-        };
         let local = Window { x: part.x - window.x, y: part.y - window.y, ..part };
-        if !open.covered.add(local) {
-            return Err(twice());
+        let covered =
+            self.open.get(&(column, row)).map_or(Ok(0), |open| match open.covered.meets(&local) {
+                true => Err(twice()),
+                false => Ok(open.covered.pixels()),
+            })?;
+        let complete = covered + pixels_of(&part) == pixels_of(&window);
+        if complete && self.open.get(&(column, row)).is_none_or(|open| open.begun.is_none()) {
+            self.set_done(column, row);
+            let parts = self.open.remove(&(column, row)).map_or_else(Vec::new, |open| open.parts);
+            return Ok(Some(Whole { column, row, window, parts, rest: Some(part), lease: None }));
         }
-        open.take(given, part, local).ok_or_else(|| refused(format!("the memory of {part} is too short")))?;
-        if open.covered.pixels() < u64::from(window.width) * u64::from(window.height) {
-            return Ok(None);
+        // Nothing is changed before it has worked: who has no memory now tries again.
+        self.keep((column, row), &window, given, (part, local), engine, context)?;
+        Ok(if complete { self.complete((column, row), window) } else { None })
+    }
+
+    /// Keeps a part of a deposit: one on a device in memory of its own there, others in their place in a cell.
+    fn keep(
+        &mut self,
+        at: (u32, u32),
+        window: &Window,
+        given: &Deposit<'_>,
+        (part, local): (Window, Window),
+        engine: &dyn Engine,
+        context: &Context,
+    ) -> Result<()> {
+        let first = (part.x - given.window.x, part.y - given.window.y);
+        let size = (part.width, part.height);
+        let masks = if self.masked { given.mask } else { None };
+        let patch = |from, to| Patch { from, at: first, to, size };
+        let there = match given.pixels {
+            Given::There(pixels) if given.lasting || pixels.location() != Location::Host => Some(pixels),
+            _ => None,
+        };
+        if let Some(pixels) = there {
+            let view = |given: Given<'_>| match given {
+                Given::There(pixels) => pixels.part(first, size),
+                Given::Host { .. } => None,
+            };
+            let part = match given.lasting {
+                true => {
+                    let outside = || refused(format!("{part} is not in the pixels given"));
+                    let pixels = view(given.pixels).ok_or_else(outside)?;
+                    Part { window: local, pixels, mask: masks.and_then(view) }
+                }
+                false => {
+                    let spec = self.spec(pixels.spec(), size)?;
+                    let mut wanted =
+                        vec![Assembly { spec, mask: false, patches: vec![patch(given.pixels, (0, 0))] }];
+                    if let Some(mask) = masks {
+                        let (spec, patches) = (mask_spec(size)?, vec![patch(mask, (0, 0))]);
+                        wanted.push(Assembly { spec, mask: true, patches });
+                    }
+                    let mut made = engine.assemble(&wanted, context)?.into_iter();
+                    let pixels = made.next().ok_or(EngineError::Abandoned)?;
+                    Part { window: local, pixels, mask: made.next() }
+                }
+            };
+            let open = self.open.entry(at).or_default();
+            open.covered.add(local);
+            open.parts.push(part);
+            return Ok(());
         }
-        let Some(open) = self.open.remove(&(column, row)) else { return Ok(None) };
+        let begun = match self.open.get_mut(&at).and_then(|open| open.begun.take()) {
+            Some(begun) => begun,
+            None => self.begin(given.pixels.spec(), window, context)?,
+        };
+        let open = self.open.entry(at).or_default();
+        let begun = open.begun.insert(begun);
+        put(&patch(given.pixels, (local.x, local.y)), false, &mut begun.pixels, &begun.spec)?;
+        if let (Some(mask), Some(from)) = (&mut begun.mask, masks) {
+            put(&patch(from, (local.x, local.y)), true, mask, &mask_spec((window.width, window.height))?)?;
+        }
+        begun.covered.add(local);
+        open.covered.add(local);
+        Ok(())
+    }
+
+    fn begin(&self, given: &OutputSpec, window: &Window, context: &Context) -> Result<Begun> {
+        let spec = self.spec(given, (window.width, window.height))?;
+        let len = spec.len().map_err(|error| refused(error.to_string()))?;
+        let mask_len = if self.masked { window.width as usize * window.height as usize } else { 0 };
+        let purpose = "pixels waiting for the rest of their block";
+        let bytes = (len + mask_len) as u64;
+        let lease = context.budget.take(bytes, purpose)?;
+        let mask = self.masked.then(|| vec![0; mask_len]);
+        Ok(Begun { spec, pixels: vec![0; len], mask, covered: Coverage::default(), bytes, lease })
+    }
+
+    /// A cell of which all has been kept.
+    fn complete(&mut self, (column, row): (u32, u32), window: Window) -> Option<Whole> {
+        let open = self.open.remove(&(column, row))?;
         self.set_done(column, row);
-        open.close(self.level, column, row, window).map(Some)
+        let mut parts = open.parts;
+        let mut lease = None;
+        if let Some(begun) = open.begun {
+            let mask_spec = mask_spec((window.width, window.height)).ok()?;
+            let pixels = Pixels::new(begun.spec, Arc::new(begun.pixels)).ok()?;
+            let mask = begun.mask.map(|mask| Pixels::new(mask_spec, Arc::new(mask))).transpose().ok()?;
+            let part = |at: &Window| {
+                let (at, size) = ((at.x, at.y), (at.width, at.height));
+                let mask = mask.as_ref().and_then(|mask| mask.part(at, size));
+                Some(Part {
+                    window: Window { x: at.0, y: at.1, width: size.0, height: size.1 },
+                    pixels: pixels.part(at, size)?,
+                    mask,
+                })
+            };
+            parts.extend(begun.covered.parts().iter().filter_map(part));
+            lease = Some((begun.bytes, begun.lease));
+        }
+        Some(Whole { column, row, window, parts, rest: None, lease })
+    }
+
+    /// Makes cells of what completes them, all at once.
+    pub(crate) fn close(
+        &self,
+        wholes: &mut [Whole],
+        given: &Deposit<'_>,
+        engine: &dyn Engine,
+        context: &Context,
+    ) -> Result<Vec<Cell>> {
+        let mut wanted = Vec::new();
+        let mut found = Vec::with_capacity(wholes.len());
+        for whole in wholes.iter() {
+            let first = wanted.len();
+            let (pixels, mask) = whole.sole(given, engine.location());
+            if pixels.is_none() {
+                let size = (whole.window.width, whole.window.height);
+                wanted.push(whole.assembly(self.spec(given.pixels.spec(), size)?, false, given)?);
+            }
+            if self.masked && mask.is_none() {
+                let spec = mask_spec((whole.window.width, whole.window.height))?;
+                wanted.push(whole.assembly(spec, true, given)?);
+            }
+            let bytes = bytes_of(wanted.get(first..).unwrap_or_default())?;
+            let on_host = engine.location() == Location::Host && bytes > 0;
+            let purpose = "pixels waiting to be encoded";
+            let lease = if on_host { Some(context.budget.take(bytes, purpose)?) } else { None };
+            found.push((pixels, mask, bytes, lease));
+        }
+        let made = if wanted.is_empty() { Vec::new() } else { engine.assemble(&wanted, context)? };
+        drop(wanted);
+        let mut made = made.into_iter();
+        let mut next = || made.next().ok_or(Error::Engine(EngineError::Abandoned));
+        let mut cells = Vec::with_capacity(wholes.len());
+        for (whole, (pixels, mask, bytes, lease)) in wholes.iter_mut().zip(found) {
+            let pixels = pixels.map_or_else(&mut next, Ok)?;
+            let mask = match mask {
+                None if self.masked => Some(next()?),
+                mask => mask,
+            };
+            let kept = whole.lease.take();
+            cells.push(Cell {
+                level: self.level,
+                column: whole.column,
+                row: whole.row,
+                window: whole.window,
+                pixels,
+                mask,
+                bytes: bytes + kept.as_ref().map_or(0, |(bytes, _)| *bytes),
+                _leases: (kept.map(|(_, lease)| lease), lease),
+            });
+        }
+        Ok(cells)
+    }
+
+    fn spec(&self, given: &OutputSpec, (columns, rows): (u32, u32)) -> Result<OutputSpec> {
+        let spec = match self.planar {
+            Planar::Chunky => OutputSpec::band_last(given.data_type, given.bands, rows, columns),
+            Planar::Separate => OutputSpec::band_first(given.data_type, given.bands, rows, columns),
+        };
+        spec.map_err(|error| refused(error.to_string()))
     }
 
     fn bit(&self, column: u32, row: u32) -> (usize, u64) {
@@ -163,56 +356,64 @@ impl Cells {
     }
 }
 
-impl Open {
-    fn new(
-        window: &Window,
-        given: &OutputSpec,
-        planar: Planar,
-        masked: bool,
-        budget: &Arc<Budget>,
-    ) -> Result<Self> {
-        let (bands, rows, columns) = (given.bands, window.height, window.width);
-        let spec = match planar {
-            Planar::Chunky => OutputSpec::band_last(given.data_type, bands, rows, columns),
-            Planar::Separate => OutputSpec::band_first(given.data_type, bands, rows, columns),
-        };
-        let spec = spec.map_err(|error| refused(error.to_string()))?;
-        let len = spec.len().map_err(|error| refused(error.to_string()))?;
-        let mask_len = if masked { rows as usize * columns as usize } else { 0 };
-        let bytes = (len + mask_len) as u64;
-        let lease = budget.take(bytes, "pixels waiting for the rest of their block")?;
-        let mask = masked.then(|| vec![0; mask_len]);
-        Ok(Self { spec, pixels: vec![0; len], mask, covered: Coverage::default(), bytes, lease })
+impl Whole {
+    /// Bytes of its pixels and its mask.
+    pub(crate) fn bytes(&self, given: &OutputSpec) -> u64 {
+        let pixel = given.data_type.size() as u64 * u64::from(given.bands) + 1;
+        pixels_of(&self.window) * pixel
     }
 
-    /// Copies the part of `given` that lies here; `None` where its memory is too short.
-    fn take(&mut self, given: &Deposit<'_>, part: Window, local: Window) -> Option<()> {
-        let from = (part.x - given.window.x, part.y - given.window.y);
-        let rect = Rect { from, to: (local.x, local.y), size: (part.width, part.height) };
-        copy(given.pixels, given.spec, &mut self.pixels, &self.spec, rect)?;
-        let Some(mask) = &mut self.mask else { return Some(()) };
-        let source = given.mask?;
-        let (across, own) = (given.window.width as usize, self.spec.columns as usize);
-        for row in 0..part.height as usize {
-            let from = (from.1 as usize + row) * across + from.0 as usize;
-            let to = (local.y as usize + row) * own + local.x as usize;
-            let source = source.get(from..from + part.width as usize)?;
-            let target = mask.get_mut(to..to + part.width as usize)?;
-            for (target, source) in target.iter_mut().zip(source) {
-                *target = u8::from(*source != 0);
-            }
+    /// Its pixels and its mask, where they lie whole in memory of this place, to stay.
+    fn sole(&self, given: &Deposit<'_>, place: Location) -> (Option<Pixels>, Option<Pixels>) {
+        let whole =
+            |window: &Window| (window.width, window.height) == (self.window.width, self.window.height);
+        if let ([part], None) = (&self.parts[..], self.rest) {
+            let here = whole(&part.window) && part.pixels.location() == place;
+            return if here { (Some(part.pixels.clone()), part.mask.clone()) } else { (None, None) };
         }
-        Some(())
+        let (Given::There(pixels), Some(rest)) = (given.pixels, self.rest) else { return (None, None) };
+        let stays = given.lasting || place != Location::Host;
+        if !whole(&rest) || pixels.location() != place || !stays {
+            return (None, None);
+        }
+        let at = (self.window.x - given.window.x, self.window.y - given.window.y);
+        // Masks are made of ones and zeros first.
+        (pixels.part(at, (self.window.width, self.window.height)), None)
     }
 
-    fn close(self, level: usize, column: u32, row: u32, window: Window) -> Result<Cell> {
-        let wrong = |error: strile_engine::OutputError| refused(error.to_string());
-        let mask_spec =
-            OutputSpec::band_first(DataType::U8, 1, window.height, window.width).map_err(wrong)?;
-        let mask = self.mask.map(|mask| Pixels::new(mask_spec, Arc::new(mask))).transpose().map_err(wrong)?;
-        let pixels = Pixels::new(self.spec, Arc::new(self.pixels)).map_err(wrong)?;
-        Ok(Cell { level, column, row, window, pixels, mask, bytes: self.bytes, _lease: self.lease })
+    /// What its pixels, or its mask, are put together of: the parts that were kept and the rest.
+    fn assembly<'a>(&'a self, spec: OutputSpec, mask: bool, given: &Deposit<'a>) -> Result<Assembly<'a>> {
+        let missing = || refused(format!("the mask of {} is missing", self.window));
+        let mut patches = Vec::with_capacity(self.parts.len() + 1);
+        for part in &self.parts {
+            let from = if mask { part.mask.as_ref().ok_or_else(missing)? } else { &part.pixels };
+            let Window { x, y, width, height } = part.window;
+            let from = Given::There(from);
+            patches.push(Patch { from, at: (0, 0), to: (x, y), size: (width, height) });
+        }
+        if let Some(rest) = self.rest {
+            patches.push(Patch {
+                from: if mask { given.mask.ok_or_else(missing)? } else { given.pixels },
+                at: (rest.x - given.window.x, rest.y - given.window.y),
+                to: (rest.x - self.window.x, rest.y - self.window.y),
+                size: (rest.width, rest.height),
+            });
+        }
+        Ok(Assembly { spec, mask, patches })
     }
+}
+
+fn pixels_of(window: &Window) -> u64 {
+    u64::from(window.width) * u64::from(window.height)
+}
+
+fn mask_spec((columns, rows): (u32, u32)) -> Result<OutputSpec> {
+    OutputSpec::band_first(DataType::U8, 1, rows, columns).map_err(|error| refused(error.to_string()))
+}
+
+fn bytes_of(wanted: &[Assembly<'_>]) -> Result<u64> {
+    let lens = wanted.iter().map(|wanted| wanted.spec.len().map(|len| len as u64));
+    lens.sum::<std::result::Result<u64, _>>().map_err(|error| refused(error.to_string()))
 }
 
 /// A request that cannot be met; the writer adds the name of the file.

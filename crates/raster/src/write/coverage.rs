@@ -10,11 +10,13 @@ pub(crate) struct Coverage {
 }
 
 impl Coverage {
-    /// Adds a rectangle; `false` where some of it is covered already.
-    pub(crate) fn add(&mut self, part: Window) -> bool {
-        if self.parts.iter().any(|held| held.intersection(&part).is_some()) {
-            return false;
-        }
+    /// Whether some of a rectangle is covered already.
+    pub(crate) fn meets(&self, part: &Window) -> bool {
+        self.parts.iter().any(|held| held.intersection(part).is_some())
+    }
+
+    /// Adds a rectangle that meets none before.
+    pub(crate) fn add(&mut self, part: Window) {
         self.pixels += u64::from(part.width) * u64::from(part.height);
         // What comes by rows or by columns, were it pixel by pixel, stays a few rectangles.
         let mut grown = part;
@@ -23,7 +25,11 @@ impl Coverage {
             grown = joined;
         }
         self.parts.push(grown);
-        true
+    }
+
+    /// What is covered, as few rectangles.
+    pub(crate) fn parts(&self) -> &[Window] {
+        &self.parts
     }
 
     /// Pixels covered.
@@ -50,10 +56,12 @@ mod tests {
     fn rows_merge_and_overlaps_are_refused() {
         let mut coverage = Coverage::default();
         let row = |y| Window { x: 0, y, width: 8, height: 1 };
-        assert!((0..5).all(|y| coverage.add(row(y))));
+        (0..5).for_each(|y| coverage.add(row(y)));
         assert_eq!((coverage.parts.len(), coverage.pixels()), (1, 40));
-        assert!(!coverage.add(Window { x: 7, y: 4, width: 4, height: 4 }));
-        assert!(coverage.add(Window { x: 8, y: 4, width: 4, height: 4 }));
+        assert!(coverage.meets(&Window { x: 7, y: 4, width: 4, height: 4 }));
+        let beside = Window { x: 8, y: 4, width: 4, height: 4 };
+        assert!(!coverage.meets(&beside));
+        coverage.add(beside);
         assert_eq!(coverage.pixels(), 56);
     }
 
@@ -63,14 +71,15 @@ mod tests {
         let pixel = |x, y| Window { x, y, width: 1, height: 1 };
         let mut coverage = Coverage::default();
         for (x, y) in (0..9).flat_map(|y| (0..7).map(move |x| (x, y))) {
-            assert!(coverage.add(pixel(x, y)));
+            assert!(!coverage.meets(&pixel(x, y)));
+            coverage.add(pixel(x, y));
             assert!(coverage.parts.len() <= 2);
         }
         assert_eq!((coverage.parts.len(), coverage.pixels()), (1, 63));
-        assert!(!coverage.add(pixel(3, 8)));
+        assert!(coverage.meets(&pixel(3, 8)));
         let mut columns = Coverage::default();
         for (x, y) in (0..7).flat_map(|x| (0..9).map(move |y| (x, y))) {
-            assert!(columns.add(pixel(x, y)));
+            columns.add(pixel(x, y));
         }
         assert_eq!(columns.parts.len(), 1);
     }

@@ -4,12 +4,11 @@
 //! around it: a cell then waits for its neighbours, and stays until they need it no more.
 
 use super::cells::{Cell, Cells, refused};
-use super::piece::{Rect, copy};
 use crate::Window;
 use crate::error::Result;
 use std::collections::HashMap;
 use std::sync::Arc;
-use strile_engine::{OutputSpec, Pixels, ReduceTask};
+use strile_engine::{Assembly, Context, Engine, Given, OutputSpec, Patch, Pixels, ReduceTask};
 use strile_tiff::DataType;
 
 /// Pixels to reduce and where they lie.
@@ -66,7 +65,13 @@ impl Waiting {
     }
 
     /// Adds a cell and gives what can be reduced now.
-    pub(crate) fn add(&mut self, cell: &Arc<Cell>, ready: &mut Vec<Below>) -> Result<()> {
+    pub(crate) fn add(
+        &mut self,
+        cell: &Arc<Cell>,
+        ready: &mut Vec<Below>,
+        engine: &dyn Engine,
+        context: &Context,
+    ) -> Result<()> {
         if self.halo == 0 {
             let window = cell.window;
             ready.push(Below {
@@ -84,7 +89,7 @@ impl Waiting {
         for candidate in self.around(at) {
             let waits = self.kept.get(&candidate).is_some_and(|kept| !kept.reduced);
             if waits && self.around(candidate).all(|near| self.kept.contains_key(&near)) {
-                ready.push(self.with_halo(candidate)?);
+                ready.push(self.with_halo(candidate, engine, context)?);
                 if let Some(kept) = self.kept.get_mut(&candidate) {
                     kept.reduced = true;
                 }
@@ -114,7 +119,7 @@ impl Waiting {
         }
     }
 
-    fn with_halo(&self, at: (u32, u32)) -> Result<Below> {
+    fn with_halo(&self, at: (u32, u32), engine: &dyn Engine, context: &Context) -> Result<Below> {
         let wrong = || refused("pixels around a block are missing".into());
         let cell = &self.kept.get(&at).ok_or_else(wrong)?.cell;
         let Window { x, y, width, height } = cell.window;
@@ -124,38 +129,37 @@ impl Waiting {
         let right = (x + width).saturating_add(width % 2 + self.halo).min(self.image.0);
         let bottom = (y + height).saturating_add(height % 2 + self.halo).min(self.image.1);
         let wide = Window { x: left, y: top, width: right - left, height: bottom - top };
-        let own = cell.pixels.spec();
-        let grown = |spec: &OutputSpec| {
-            let chunky = spec.strides.band < spec.strides.column;
-            match chunky {
-                true => OutputSpec::band_last(spec.data_type, spec.bands, wide.height, wide.width),
-                false => OutputSpec::band_first(spec.data_type, spec.bands, wide.height, wide.width),
-            }
+        let spec = cell.pixels.spec();
+        let grown = match spec.strides.band < spec.strides.column {
+            true => OutputSpec::band_last(spec.data_type, spec.bands, wide.height, wide.width),
+            false => OutputSpec::band_first(spec.data_type, spec.bands, wide.height, wide.width),
         };
-        let spec = grown(own).map_err(|error| refused(error.to_string()))?;
-        let mut pixels = vec![0; spec.len().map_err(|error| refused(error.to_string()))?];
-        let mask_spec = OutputSpec::band_first(DataType::U8, 1, wide.height, wide.width)
-            .map_err(|error| refused(error.to_string()))?;
-        let mut mask = cell.mask.as_ref().map(|_| vec![0; wide.width as usize * wide.height as usize]);
+        let mask = OutputSpec::band_first(DataType::U8, 1, wide.height, wide.width);
+        let (spec, mask_spec) =
+            grown.and_then(|grown| Ok((grown, mask?))).map_err(|error| refused(error.to_string()))?;
+        let mut pixels = Assembly { spec, mask: false, patches: Vec::new() };
+        let mut mask =
+            cell.mask.as_ref().map(|_| Assembly { spec: mask_spec, mask: true, patches: Vec::new() });
         for near in self.around(at) {
             let near = &self.kept.get(&near).ok_or_else(wrong)?.cell;
             let Some(part) = near.window.intersection(&wide) else { continue };
-            let rect = Rect {
-                from: (part.x - near.window.x, part.y - near.window.y),
+            let patch = |from| Patch {
+                from: Given::There(from),
+                at: (part.x - near.window.x, part.y - near.window.y),
                 to: (part.x - wide.x, part.y - wide.y),
                 size: (part.width, part.height),
             };
-            copy(near.pixels.bytes(), near.pixels.spec(), &mut pixels, &spec, rect).ok_or_else(wrong)?;
+            pixels.patches.push(patch(&near.pixels));
             if let (Some(mask), Some(source)) = (&mut mask, &near.mask) {
-                copy(source.bytes(), source.spec(), mask, &mask_spec, rect).ok_or_else(wrong)?;
+                mask.patches.push(patch(source));
             }
         }
-        let wrong = |error: strile_engine::OutputError| refused(error.to_string());
-        let mask = mask.map(|mask| Pixels::new(mask_spec, Arc::new(mask))).transpose().map_err(wrong)?;
+        let wanted: Vec<_> = [Some(pixels), mask].into_iter().flatten().collect();
+        let mut made = engine.assemble(&wanted, context)?.into_iter();
         Ok(Below {
             level: self.level,
-            pixels: Pixels::new(spec, Arc::new(pixels)).map_err(wrong)?,
-            mask,
+            pixels: made.next().ok_or_else(wrong)?,
+            mask: made.next(),
             origin: (wide.x, wide.y),
             window: cell.window,
             image: self.image,

@@ -24,7 +24,7 @@ mod writer;
 pub(crate) use cells::refused;
 pub use creation::{CreationNotes, PROFILES};
 pub use options::{BigTiff, BlockChoice, Format, OverviewStorage, Overviews, PredictorChoice, WriteOptions};
-pub use piece::Piece;
+pub use piece::{Piece, PieceBytes};
 pub(crate) use plan::{Appended, FullImage, block_size, chosen_layout};
 pub use spec::RasterSpec;
 pub use writer::{WriteReport, Writer};

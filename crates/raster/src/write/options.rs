@@ -2,7 +2,7 @@
 
 use crate::Device;
 use std::path::PathBuf;
-use strile_engine::Resampling;
+use strile_engine::{Encoder, Location, Resampling};
 use strile_tiff::{ByteOrder, Compression, LercWrapper, Planar, Predictor};
 
 /// The arrangement of the file.
@@ -131,8 +131,12 @@ pub struct WriteOptions {
     pub spooled: bool,
     /// Where that file is; `None` beside the target.
     pub spool_dir: Option<PathBuf>,
-    /// Bytes of pixels that may wait to be encoded, beyond the blocks that are not complete.
-    pub buffer: u64,
+    /// Bytes that the blocks being encoded may take where the engine is: on a GPU pixels, scratch and what is encoded,
+    /// all of it; on the CPU pixels that wait, beyond the blocks that are not complete. One piece is the least. `None`:
+    /// 64 MiB on the CPU, 1 GiB on a GPU.
+    pub buffer: Option<u64>,
+    /// Encode so that the bytes of the file do not tell which device made them.
+    pub reproducible: bool,
     /// Which engine.
     pub device: Device,
 }
@@ -161,13 +165,27 @@ impl Default for WriteOptions {
             nan_to_nodata: false,
             spooled: false,
             spool_dir: None,
-            buffer: 64 << 20,
+            buffer: None,
+            reproducible: false,
             device: Device::Auto,
         }
     }
 }
 
 impl WriteOptions {
+    /// Bytes that may be taken where the engine is.
+    pub(crate) fn room(&self, place: Location) -> u64 {
+        self.buffer.unwrap_or(match place {
+            Location::Host => 64 << 20,
+            Location::Cuda(_) => 1 << 30,
+        })
+    }
+
+    /// Which encoders.
+    pub(crate) fn encoder(&self) -> Encoder {
+        if self.reproducible { Encoder::Portable } else { Encoder::Fast }
+    }
+
     /// The options by which overviews are stored.
     pub(crate) fn for_overviews(&self) -> Self {
         let OverviewStorage { compression, predictor, quality, max_error } = self.overview_storage;

@@ -6,7 +6,7 @@ use super::options::{BigTiff, BlockChoice, Format, Overviews, PredictorChoice, W
 use super::spec::RasterSpec;
 use std::sync::Arc;
 use strile_engine::{
-    BlockLayout, CodecExtras, EncodeLayout, EncodeParams, Encoder, Engine, Fill, Resampling, Support,
+    BlockLayout, CodecExtras, EncodeLayout, EncodeParams, Engine, Fill, Resampling, Support,
 };
 use strile_tiff::layout::{LEADER, TRAILER};
 use strile_tiff::{
@@ -173,7 +173,11 @@ pub(crate) fn plan_write(
         full,
         nodata,
         bound,
-        engine: (engine.name().to_owned(), engine_reason.to_owned(), engine.encoder().to_owned()),
+        engine: (
+            engine.name().to_owned(),
+            engine_reason.to_owned(),
+            engine.encoder(options.encoder()).to_owned(),
+        ),
     })
 }
 
@@ -300,7 +304,7 @@ fn params_of(options: &WriteOptions) -> EncodeParams {
     let zstd = options.compression == Compression::Zstd
         || (options.compression == Compression::Lerc && options.lerc == LercWrapper::Zstd);
     EncodeParams {
-        encoder: Encoder::Fast,
+        encoder: options.encoder(),
         level: options.level.unwrap_or(if zstd { 9 } else { 6 }),
         quality: options.quality.unwrap_or(75),
         lossless: options.lossless.unwrap_or(options.quality.is_none()),
@@ -394,7 +398,7 @@ fn mask_layout(grid: &BlockGrid, options: &WriteOptions) -> EncodeLayout {
         },
     };
     let params =
-        EncodeParams { encoder: Encoder::Fast, level: 6, quality: 75, lossless: true, max_error: 0.0 };
+        EncodeParams { encoder: options.encoder(), level: 6, quality: 75, lossless: true, max_error: 0.0 };
     EncodeLayout { block: Arc::new(block), params, nan_to: None, sparse: options.sparse.then(Fill::default) }
 }
 

@@ -14,7 +14,7 @@ use crate::spool::Spool;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
-use strile_engine::BlockAddress;
+use strile_engine::{BlockAddress, Location};
 use strile_tiff::layout::{GhostArea, LEADER, TRAILER, place_directories};
 use strile_tiff::{BlockSpans, NewDirectory, PastClassic, Planar, Variant};
 
@@ -77,7 +77,7 @@ impl Store {
             first_level: usize::from(elsewhere),
             appended,
             written: appended.map_or(0, |appended| appended.at),
-            early: Early { next: 0, waiting: BTreeMap::new(), bytes: 0, limit: options.buffer },
+            early: Early { next: 0, waiting: BTreeMap::new(), bytes: 0, limit: options.room(Location::Host) },
         };
         if straight {
             // Where the first directory is, is not known yet.

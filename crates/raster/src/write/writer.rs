@@ -4,14 +4,14 @@
 //! and are reduced into the cells of the next level (`halo`), all overlapped: while a batch is encoded the next
 //! one is gathered. The bytes of the file depend on the pixels, the options and the encoder alone.
 
-use super::alpha::{alpha_band, mask_of_band};
-use super::cells::{Cell, Cells, Deposit, refused};
+use super::alpha::{alpha_band, masks_of_band};
+use super::cells::{Cell, Cells, Deposit, Whole, refused};
 use super::describe::{Described, describe};
 use super::fields::directories_of;
 use super::halo::{Below, Waiting};
 use super::index::LevelIndex;
 use super::options::{Format, WriteOptions};
-use super::piece::Piece;
+use super::piece::{Piece, PieceBytes};
 use super::plan::{FullImage, WritePlan, plan_write};
 use super::spec::RasterSpec;
 use super::store::{Arrived, Store};
@@ -22,10 +22,10 @@ use crate::sink::Sink;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use strile_engine::{
-    BlockAddress, Context, EncodeJob, EncodeLayout, EncodeTask, EncodedBlocks, EngineError, Lease,
-    LocatedFault, OutputSpec, Pixels, ReduceJob, Reduced, Ticket,
+    BlockAddress, Context, EncodeJob, EncodeLayout, EncodeTask, EncodedBlocks, Given, Lease, LocatedFault,
+    OutputError, OutputSpec, Pixels, ReduceJob, Reduced, Ticket,
 };
-use strile_tiff::{BlockKind, Planar, Variant};
+use strile_tiff::{BlockKind, DataType, Planar, Variant};
 
 /// Batches that are encoded or wait for it at one time.
 const IN_FLIGHT: usize = 2;
@@ -92,7 +92,7 @@ struct Encoding {
 
 struct Reducing {
     ticket: Ticket<Vec<Reduced>>,
-    targets: Vec<(usize, Window, OutputSpec)>,
+    targets: Vec<(usize, Window)>,
 }
 
 impl Writer {
@@ -242,7 +242,7 @@ impl Work {
             LevelWork { cells, waiting }
         };
         let levels = plan.levels.iter().enumerate().map(level).collect();
-        let room = options.buffer.min(context.budget.limit() / 2);
+        let room = options.room(engine.engine.location()).min(context.budget.limit() / 2);
         Ok(Self {
             plan: Arc::new(plan),
             spec,
@@ -278,23 +278,47 @@ impl Work {
             let (found, expected) = (shape(found), shape(expected));
             return Err(refused(format!("piece {window} is {found}, {expected} expected")));
         }
-        let need = spec.len().map_err(|error| refused(error.to_string()))?;
+        let need = spec.len().map_err(|error| refused(error.to_string()))? as u64;
         if pixels.len() < need {
             let have = pixels.len();
             return Err(refused(format!("piece {window} has {have} bytes, {need} expected")));
         }
-        let mask_len = window.width as usize * window.height as usize;
+        let mask_len = u64::from(window.width) * u64::from(window.height);
         match (mask, self.spec.mask) {
             (Some(mask), true) if mask.len() == mask_len => {}
             (None, false) => {}
             (found, _) => {
-                let found = found.map_or(0, <[u8]>::len);
+                let found = found.as_ref().map_or(0, PieceBytes::len);
                 let expected = if self.spec.mask { mask_len } else { 0 };
                 let problem = format!("the mask of piece {window} has {found} bytes, {expected} expected");
                 return Err(refused(problem));
             }
         }
-        self.deposit(0, &Deposit { window: *window, spec, pixels, mask: *mask }, true)
+        let wrong = |error: OutputError| refused(error.to_string());
+        let mask_spec =
+            OutputSpec::band_first(DataType::U8, 1, window.height, window.width).map_err(wrong)?;
+        let on_device = |bytes: &PieceBytes<'_>, spec: &OutputSpec| match bytes {
+            PieceBytes::Host(_) => Ok(None),
+            PieceBytes::Device(memory) => {
+                let here = strile_engine::Location::Cuda(memory.device());
+                if here != self.engine.engine.location() {
+                    let engine = self.engine.engine.name();
+                    let problem =
+                        format!("piece {window} is in {here}, which the engine {engine} does not read");
+                    return Err(refused(problem));
+                }
+                Pixels::on_device(spec.clone(), memory.clone()).map(Some).map_err(wrong)
+            }
+        };
+        let there = on_device(pixels, spec)?;
+        let mask_there = mask.as_ref().map_or(Ok(None), |mask| on_device(mask, &mask_spec))?;
+        let deposit = Deposit {
+            window: *window,
+            pixels: given(pixels, spec, there.as_ref()),
+            mask: mask.as_ref().map(|mask| given(mask, &mask_spec, mask_there.as_ref())),
+            lasting: false,
+        };
+        self.deposit(0, &deposit, true)
     }
 
     /// Takes pixels of a level in, and encodes where a batch is complete and `may_flush`.
@@ -302,9 +326,38 @@ impl Work {
         let Some(touched) = self.levels.get(level).map(|work| work.cells.touched(&given.window)) else {
             return Ok(());
         };
+        let mut wholes = Vec::new();
+        let mut bytes = 0;
         for at in touched {
-            let Some(cell) = self.fill(level, at, given)? else { continue };
-            self.ready_bytes += cell.bytes;
+            let whole = self.with_memory(|work| match work.levels.get_mut(level) {
+                Some(own) => own.cells.add(at, given, work.engine.engine.as_ref(), &work.context),
+                None => Ok(None),
+            })?;
+            let Some(whole) = whole else { continue };
+            bytes += whole.bytes(given.pixels.spec());
+            wholes.push(whole);
+            if bytes >= self.batch {
+                self.close(level, std::mem::take(&mut wholes), given, may_flush)?;
+                bytes = 0;
+            }
+        }
+        self.close(level, wholes, given, may_flush)
+    }
+
+    /// Makes cells of what a deposit completed.
+    fn close(
+        &mut self,
+        level: usize,
+        mut wholes: Vec<Whole>,
+        given: &Deposit<'_>,
+        may_flush: bool,
+    ) -> Result<()> {
+        let cells = self.with_memory(|work| match work.levels.get_mut(level) {
+            Some(own) => own.cells.close(&mut wholes, given, work.engine.engine.as_ref(), &work.context),
+            None => Ok(Vec::new()),
+        })?;
+        for cell in cells {
+            self.ready_bytes += cell.bytes + self.encode_memory(level);
             self.ready.push(Arc::new(cell));
             if may_flush && self.ready_bytes >= self.batch {
                 self.flush()?;
@@ -313,15 +366,23 @@ impl Work {
         Ok(())
     }
 
-    /// Fills a cell; where there is no memory for it, after the batches under way have given theirs back.
-    fn fill(&mut self, level: usize, at: (u32, u32), given: &Deposit<'_>) -> Result<Option<Cell>> {
+    /// Does what takes memory; where there is none, again after the batches under way have given theirs back.
+    fn with_memory<T>(&mut self, mut step: impl FnMut(&mut Self) -> Result<T>) -> Result<T> {
         loop {
-            let Some(work) = self.levels.get_mut(level) else { return Ok(None) };
-            match work.cells.fill(at, given, &self.context.budget) {
+            match step(self) {
                 Err(Error::Memory { .. }) if !self.encoding.is_empty() => self.land()?,
-                filled => return filled,
+                done => return done,
             }
         }
+    }
+
+    /// Bytes of the engine's memory that the blocks of a cell take while they are encoded.
+    fn encode_memory(&self, level: usize) -> u64 {
+        let Some(level) = self.plan.levels.get(level) else { return 0 };
+        let block = |layout| self.engine.engine.encode_memory(layout, level.grid.block_height);
+        let image = block(&level.image).saturating_mul(u64::from(level.grid.planes));
+        let all = image.saturating_add(level.mask.as_ref().map_or(0, block));
+        all.saturating_mul(u64::from(level.block_rows))
     }
 
     /// Takes in what was reduced, then starts encoding and reducing all that is ready.
@@ -355,12 +416,19 @@ impl Work {
         for cell in cells {
             let waiting = self.levels.get_mut(cell.level).and_then(|level| level.waiting.as_mut());
             let Some(waiting) = waiting else { continue };
-            waiting.add(cell, &mut below)?;
+            waiting.add(cell, &mut below, self.engine.engine.as_ref(), &self.context)?;
         }
         if below.is_empty() {
             return Ok(());
         }
-        let alpha = alpha_band(&self.spec);
+        let masks: Vec<Option<Pixels>> = match alpha_band(&self.spec) {
+            Some(band) => {
+                let all: Vec<&Pixels> = below.iter().map(|part| &part.pixels).collect();
+                let masks = masks_of_band(&all, band, self.engine.engine.as_ref(), &self.context)?;
+                masks.into_iter().map(Some).collect()
+            }
+            None => below.iter().map(|part| part.mask.clone()).collect(),
+        };
         let mut pixels: Vec<Pixels> = Vec::new();
         let mut keep = |given: Pixels| {
             pixels.push(given);
@@ -368,17 +436,10 @@ impl Work {
         };
         let mut tasks = Vec::with_capacity(below.len());
         let mut targets = Vec::with_capacity(below.len());
-        for part in below {
+        for (part, mask) in below.into_iter().zip(masks) {
             let own = keep(part.pixels.clone());
-            let mask = match alpha {
-                Some(band) => mask_of_band(&part.pixels, band),
-                None => part.mask.clone(),
-            };
-            let mask = mask.map(&mut keep);
-            tasks.push(part.task(own, mask));
-            let target = part.target();
-            let spec = reduced_spec(part.pixels.spec(), &target, self.plan.planar)?;
-            targets.push((part.level + 1, target, spec));
+            tasks.push(part.task(own, mask.map(&mut keep)));
+            targets.push((part.level + 1, part.target()));
         }
         let job = ReduceJob { method: self.plan.resampling, nodata: self.plan.nodata, tasks };
         let ticket = self.engine.engine.reduce(job, &pixels, &self.context)?;
@@ -388,10 +449,9 @@ impl Work {
 
     fn collect_reduced(&mut self) -> Result<()> {
         let Some(Reducing { ticket, targets }) = self.reducing.take() else { return Ok(()) };
-        for (reduced, (level, window, spec)) in ticket.wait()?.into_iter().zip(targets) {
-            let given =
-                Deposit { window, spec: &spec, pixels: &reduced.pixels, mask: reduced.mask.as_deref() };
-            self.deposit(level, &given, false)?;
+        for (reduced, (level, window)) in ticket.wait()?.into_iter().zip(targets) {
+            let (pixels, mask) = (Given::There(&reduced.pixels), reduced.mask.as_ref().map(Given::There));
+            self.deposit(level, &Deposit { window, pixels, mask, lasting: true }, false)?;
         }
         Ok(())
     }
@@ -451,15 +511,7 @@ impl Work {
             return Err(Error::Blocks { file, first: first.clone(), count: encoded.faults.len() });
         }
         for block in &encoded.blocks {
-            let bytes = match block.span {
-                None => None,
-                Some(span) => {
-                    let range =
-                        usize::try_from(span.offset).ok().zip(span.end().and_then(|end| end.try_into().ok()));
-                    let bytes = range.and_then(|(start, end): (usize, usize)| encoded.slab.get(start..end));
-                    Some(bytes.ok_or(Error::Engine(EngineError::Abandoned))?)
-                }
-            };
+            let bytes = block.span.map(|_| encoded.bytes(block));
             self.put(block.address, block.layout % 2 == 1, bytes)?;
         }
         Ok(())
@@ -514,12 +566,11 @@ impl Work {
     }
 }
 
-/// The shape of a part that was reduced: axes in the order of what it was reduced from.
-fn reduced_spec(below: &OutputSpec, target: &Window, planar: Planar) -> Result<OutputSpec> {
-    let (data_type, bands) = (below.data_type, below.bands);
-    match planar {
-        Planar::Chunky => OutputSpec::band_last(data_type, bands, target.height, target.width),
-        Planar::Separate => OutputSpec::band_first(data_type, bands, target.height, target.width),
+/// A piece as engines take it: where it is on a device, as pixels there.
+fn given<'a>(bytes: &PieceBytes<'a>, spec: &'a OutputSpec, there: Option<&'a Pixels>) -> Given<'a> {
+    match (bytes, there) {
+        (_, Some(pixels)) => Given::There(pixels),
+        (PieceBytes::Host(bytes), None) => Given::Host { spec, bytes },
+        (PieceBytes::Device(_), None) => Given::Host { spec, bytes: &[] },
     }
-    .map_err(|error| refused(error.to_string()))
 }

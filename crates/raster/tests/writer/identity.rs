@@ -30,7 +30,8 @@ fn agree(name: &str, pixels: &Pixels, mask: Option<&[u8]>, spec: &RasterSpec, op
     for (at, cut) in cuts.into_iter().enumerate() {
         for interleave in [Interleave::BandFirst, Interleave::BandLast] {
             // Buffers of a few blocks, and one that never has room for a second.
-            let options = WriteOptions { buffer: [1 << 14, 1 << 20, 64 << 20][at % 3], ..options.clone() };
+            let options =
+                WriteOptions { buffer: Some([1 << 14, 1 << 20, 64 << 20][at % 3]), ..options.clone() };
             let spooled_too = matches!(cut, Cut::Pieces(16, 200)) && options.format == Format::GeoTiff;
             let options = WriteOptions { spooled: options.spooled || spooled_too, ..options };
             let context = if at % 2 == 0 { &two } else { &one };

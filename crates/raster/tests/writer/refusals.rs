@@ -93,7 +93,7 @@ fn the_wrong_order_without_a_spool() {
     let noise = Pixels::generate(Pattern::Bits, sample, [1, 512, 512], 3);
     let options = WriteOptions {
         blocks: BlockChoice::Tiles { width: 64, height: 64 },
-        buffer: 1 << 16,
+        buffer: Some(1 << 16),
         ..WriteOptions::default()
     };
     let context = Context::default();
