@@ -143,7 +143,7 @@ impl Engine for CpuEngine {
     }
 
     fn reduces(&self, method: Resampling, data_type: DataType) -> Support {
-        reduce::support(method, data_type)
+        method.support(data_type)
     }
 
     fn reduce(

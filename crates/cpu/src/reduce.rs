@@ -14,23 +14,10 @@ mod sample;
 use half::f16;
 use part::Part;
 use std::ops::Range;
-use strile_engine::{EngineError, Fill, Resampling, Support};
+use strile_engine::{Fill, Resampling};
 use strile_tiff::DataType;
 
 pub(crate) use running::submit;
-
-/// Whether images of this type can be reduced so.
-pub(crate) fn support(method: Resampling, data_type: DataType) -> Support {
-    let complex = matches!(data_type, DataType::C64 | DataType::C128);
-    match method {
-        Resampling::Nearest | Resampling::Average => Support::Yes,
-        _ if !complex => Support::Yes,
-        _ => Support::No(format!(
-            "{} of {data_type} is not defined; complex numbers can be reduced by nearest or average",
-            method.name()
-        )),
-    }
-}
 
 /// How a job reduces, beside its tasks.
 #[derive(Debug, Clone, Copy)]
@@ -74,8 +61,4 @@ fn real<T: sample::Sample>(manner: Manner, part: &Part<'_>, rows: Range<u32>) ->
         Some(kernel) => filter::rows::<T>(&kernel, manner, part, rows),
         None => four::rows::<T>(manner, part, rows),
     }
-}
-
-fn mismatch(found: String, expected: String) -> EngineError {
-    EngineError::Mismatch { what: "pixels", found, expected }
 }

@@ -1,6 +1,8 @@
 //! Halving an image: what is to be reduced, plain data. The arithmetic is in `reduce.md`.
 
-use crate::{Fill, Pixels};
+use crate::{EngineError, Fill, OutputError, OutputSpec, Pixels, Support};
+use std::ops::Range;
+use strile_tiff::DataType;
 
 /// How a pixel of a reduced image comes of those of the image above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -73,6 +75,19 @@ impl Resampling {
             Self::Lanczos => 5,
         }
     }
+
+    /// Whether it is defined for samples of this type.
+    pub fn support(self, data_type: DataType) -> Support {
+        let complex = matches!(data_type, DataType::C64 | DataType::C128);
+        match self {
+            Self::Nearest | Self::Average => Support::Yes,
+            _ if !complex => Support::Yes,
+            _ => Support::No(format!(
+                "{} of {data_type} is not defined; complex numbers can be reduced by nearest or average",
+                self.name()
+            )),
+        }
+    }
 }
 
 /// A part of a reduced image to compute.
@@ -90,6 +105,90 @@ pub struct ReduceTask {
     pub target: (u32, u32),
     /// Its columns and rows.
     pub size: (u32, u32),
+}
+
+impl ReduceTask {
+    /// Columns of the image that the part is computed from, halo included.
+    pub fn source_columns(&self, method: Resampling) -> Range<u32> {
+        under(self.target.0, self.size.0, method.halo(), self.image.0)
+    }
+
+    /// Rows of the image that the part is computed from, halo included.
+    pub fn source_rows(&self, method: Resampling) -> Range<u32> {
+        under(self.target.1, self.size.1, method.halo(), self.image.1)
+    }
+
+    /// The pixels it is computed from and their mask, after checking that the part lies in its image, that they hold
+    /// all that is needed, and that the method is defined for them.
+    pub fn sources<'a>(
+        &self,
+        method: Resampling,
+        pixels: &'a [Pixels],
+    ) -> Result<(&'a Pixels, Option<&'a Pixels>), EngineError> {
+        let find = |index: u32| {
+            let found = pixels.get(index as usize);
+            found.ok_or_else(|| mismatch(format!("{} of them", pixels.len()), format!("number {index}")))
+        };
+        let (source, mask) = (find(self.pixels)?, self.mask.map(find).transpose()?);
+        let spec = source.spec();
+        if let Support::No(reason) = method.support(spec.data_type) {
+            return Err(mismatch(format!("{}", spec.data_type), reason));
+        }
+        let reduced = (self.image.0.div_ceil(2), self.image.1.div_ceil(2));
+        let inside = |start: u32, len: u32, whole: u32| {
+            len >= 1 && u64::from(start) + u64::from(len) <= u64::from(whole)
+        };
+        if !inside(self.target.0, self.size.0, reduced.0) || !inside(self.target.1, self.size.1, reduced.1) {
+            return Err(mismatch(
+                format!("a part of {} × {} at {:?}", self.size.0, self.size.1, self.target),
+                format!("one within {} × {}", reduced.0, reduced.1),
+            ));
+        }
+        let (columns, rows) = (self.source_columns(method), self.source_rows(method));
+        let holds = |origin: u32, have: u32, need: &Range<u32>| {
+            origin <= need.start && u64::from(origin) + u64::from(have) >= u64::from(need.end)
+        };
+        if !holds(self.origin.0, spec.columns, &columns) || !holds(self.origin.1, spec.rows, &rows) {
+            return Err(mismatch(
+                format!("{} × {} pixels at {:?}", spec.columns, spec.rows, self.origin),
+                format!("columns {columns:?} and rows {rows:?} of the image"),
+            ));
+        }
+        if let Some(mask) = mask.map(Pixels::spec) {
+            let same = (mask.rows, mask.columns) == (spec.rows, spec.columns);
+            if !same || mask.bands != 1 || mask.data_type != DataType::U8 {
+                return Err(mismatch(
+                    format!("a mask of {} × {} × {} {}", mask.bands, mask.rows, mask.columns, mask.data_type),
+                    format!("1 × {} × {} uint8", spec.rows, spec.columns),
+                ));
+            }
+        }
+        if spec.bands == 0 {
+            return Err(mismatch("no bands".to_owned(), "one or more".to_owned()));
+        }
+        Ok((source, mask))
+    }
+
+    /// The shapes of the result and of its mask: bands last where `source` has them between its columns.
+    pub fn reduced_specs(&self, source: &OutputSpec) -> Result<(OutputSpec, OutputSpec), OutputError> {
+        let (columns, rows) = self.size;
+        let pixels = match source.bands > 1 && source.strides.band < source.strides.column {
+            true => OutputSpec::band_last(source.data_type, source.bands, rows, columns),
+            false => OutputSpec::band_first(source.data_type, source.bands, rows, columns),
+        }?;
+        Ok((pixels, OutputSpec::band_first(DataType::U8, 1, rows, columns)?))
+    }
+}
+
+/// What lies under a part of the reduced axis, with a halo, clipped at the image.
+fn under(start: u32, len: u32, halo: u32, image: u32) -> Range<u32> {
+    let end = (u64::from(start) + u64::from(len)) * 2 + u64::from(halo);
+    let end = u32::try_from(end).map_or(image, |end| end.min(image));
+    start.saturating_mul(2).saturating_sub(halo)..end
+}
+
+fn mismatch(found: String, expected: String) -> EngineError {
+    EngineError::Mismatch { what: "pixels", found, expected }
 }
 
 /// Parts to compute, all with one method.

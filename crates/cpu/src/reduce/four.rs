@@ -230,9 +230,8 @@ fn settle<T: Sample>(
 fn without_nan<T: Sample>(lines: &Lines<T>, samples: usize, reduced: &mut [T]) {
     let mut again = vec![T::default(); reduced.len()];
     each_valid(lines, samples, &mut again, |values, valid| match count(valid) {
-        0 => T::VOID,
-        // Infinities of both signs.
-        4 => T::mean_of_four(values[0], values[1], values[2], values[3]),
+        // Of four valid ones only infinities of both signs.
+        0 | 4 => T::VOID,
         _ => T::mean(values, valid),
     });
     for (sample, again) in reduced.iter_mut().zip(again).filter(|(sample, _)| sample.is_nan()) {

@@ -2,11 +2,8 @@
 //!
 //! After `Part::new` every row asked for within `source_columns` and the image lies in the pixels.
 
-use super::{mismatch, support};
 use std::ops::Range;
-use strile_engine::{
-    EngineError, Location, OutputError, OutputSpec, Pixels, ReduceTask, Resampling, Support,
-};
+use strile_engine::{EngineError, Location, OutputError, OutputSpec, Pixels, ReduceTask, Resampling};
 use strile_tiff::DataType;
 
 /// A part of a reduced image to be computed out of pixels.
@@ -15,7 +12,7 @@ pub(super) struct Part<'a> {
     pixels: &'a Pixels,
     mask: Option<&'a Pixels>,
     task: ReduceTask,
-    halo: u32,
+    method: Resampling,
 }
 
 /// Bands whose samples are handled together: `count` interleaved ones beginning with `first`.
@@ -33,54 +30,16 @@ impl<'a> Part<'a> {
         task: &ReduceTask,
         pixels: &'a [Pixels],
     ) -> Result<Self, EngineError> {
-        let find = |index: u32| {
-            let found = pixels.get(index as usize);
-            found.ok_or_else(|| mismatch(format!("{} of them", pixels.len()), format!("number {index}")))
-        };
-        let (source, mask) = (find(task.pixels)?, task.mask.map(find).transpose()?);
-        if let Some(away) =
-            [Some(source), mask].into_iter().flatten().find(|p| p.location() != Location::Host)
-        {
-            return Err(mismatch(format!("pixels in {}", away.location()), "pixels on the host".to_owned()));
-        }
-        let spec = source.spec();
-        if let Support::No(reason) = support(method, spec.data_type) {
-            return Err(mismatch(format!("{}", spec.data_type), reason));
-        }
-        let reduced = (task.image.0.div_ceil(2), task.image.1.div_ceil(2));
-        let inside = |start: u32, len: u32, whole: u32| {
-            len >= 1 && u64::from(start) + u64::from(len) <= u64::from(whole)
-        };
-        if !inside(task.target.0, task.size.0, reduced.0) || !inside(task.target.1, task.size.1, reduced.1) {
-            return Err(mismatch(
-                format!("a part of {} × {} at {:?}", task.size.0, task.size.1, task.target),
-                format!("one within {} × {}", reduced.0, reduced.1),
-            ));
-        }
-        let part = Self { pixels: source, mask, task: *task, halo: method.halo() };
-        let (columns, rows) = (part.source_columns(), part.source_rows());
-        let holds = |origin: u32, have: u32, need: &Range<u32>| {
-            origin <= need.start && u64::from(origin) + u64::from(have) >= u64::from(need.end)
-        };
-        if !holds(task.origin.0, spec.columns, &columns) || !holds(task.origin.1, spec.rows, &rows) {
-            return Err(mismatch(
-                format!("{} × {} pixels at {:?}", spec.columns, spec.rows, task.origin),
-                format!("columns {columns:?} and rows {rows:?} of the image"),
-            ));
-        }
-        if let Some(mask) = mask.map(Pixels::spec) {
-            let same = (mask.rows, mask.columns) == (spec.rows, spec.columns);
-            if !same || mask.bands != 1 || mask.data_type != DataType::U8 {
-                return Err(mismatch(
-                    format!("a mask of {} × {} × {} {}", mask.bands, mask.rows, mask.columns, mask.data_type),
-                    format!("1 × {} × {} uint8", spec.rows, spec.columns),
-                ));
+        let (source, mask) = task.sources(method, pixels)?;
+        let away = [Some(source), mask].into_iter().flatten().find(|p| p.location() != Location::Host);
+        match away {
+            Some(away) => {
+                let (found, expected) =
+                    (format!("pixels in {}", away.location()), "pixels on the host".to_owned());
+                Err(EngineError::Mismatch { what: "pixels", found, expected })
             }
+            None => Ok(Self { pixels: source, mask, task: *task, method }),
         }
-        if spec.bands == 0 {
-            return Err(mismatch("no bands".to_owned(), "one or more".to_owned()));
-        }
-        Ok(part)
     }
 
     /// The mask of the part, as pixels of their own.
@@ -109,12 +68,7 @@ impl<'a> Part<'a> {
 
     /// Columns of the image above that the part is computed from, halo included.
     pub(super) fn source_columns(&self) -> Range<u32> {
-        under(self.target_columns(), self.halo, self.task.image.0)
-    }
-
-    /// Rows of the image above that the part is computed from, halo included.
-    pub(super) fn source_rows(&self) -> Range<u32> {
-        under(self.target_rows(), self.halo, self.task.image.1)
+        self.task.source_columns(self.method)
     }
 
     /// Whether the samples of a pixel lie together, in memory and in the result.
@@ -132,12 +86,7 @@ impl<'a> Part<'a> {
 
     /// The shapes of the result and of its mask.
     pub(super) fn reduced_specs(&self) -> Result<(OutputSpec, OutputSpec), OutputError> {
-        let (spec, (columns, rows)) = (self.pixels.spec(), self.task.size);
-        let pixels = match self.band_last() {
-            true => OutputSpec::band_last(spec.data_type, spec.bands, rows, columns),
-            false => OutputSpec::band_first(spec.data_type, spec.bands, rows, columns),
-        }?;
-        Ok((pixels, OutputSpec::band_first(DataType::U8, 1, rows, columns)?))
+        self.task.reduced_specs(self.pixels.spec())
     }
 
     /// Bytes of one row of the part, all bands.
@@ -172,11 +121,4 @@ impl<'a> Part<'a> {
         }
         scratch
     }
-}
-
-/// What lies under a range of the reduced axis, with a halo, clipped at the image.
-fn under(target: Range<u32>, halo: u32, image: u32) -> Range<u32> {
-    let end = u64::from(target.end) * 2 + u64::from(halo);
-    let end = u32::try_from(end).map_or(image, |end| end.min(image));
-    (target.start * 2).saturating_sub(halo)..end
 }

@@ -92,10 +92,12 @@ static inline i32 __float_as_int(float v) { return (i32)::emulate::pack(v); }
 static inline double __longlong_as_double(i64 v) { return ::emulate::unpack<double>((u64)v); }
 static inline i64 __double_as_longlong(double v) { return (i64)::emulate::pack(v); }
 
-// Rounded to nearest and never contracted, which is what x86-64 does with plain operators.
+// Rounded to nearest and never contracted: plain operators, compiled with -ffp-contract=off.
 static inline float __fadd_rn(float a, float b) { return a + b; }
 static inline float __fmul_rn(float a, float b) { return a * b; }
 static inline float __fdiv_rn(float a, float b) { return a / b; }
 static inline double __dadd_rn(double a, double b) { return a + b; }
 static inline double __dmul_rn(double a, double b) { return a * b; }
 static inline double __ddiv_rn(double a, double b) { return a / b; }
+static inline float __fsqrt_rn(float a) { return __builtin_sqrtf(a); }
+static inline double __dsqrt_rn(double a) { return __builtin_sqrt(a); }

@@ -17,7 +17,7 @@ const STANDIN: [&str; 6] = [
     "standin_work.cpp",
     "standin_module.cpp",
 ];
-const FLAGS: [&str; 11] = [
+const FLAGS: [&str; 13] = [
     "-std=c++17",
     "-O1",
     "-g",
@@ -25,6 +25,9 @@ const FLAGS: [&str; 11] = [
     "-shared",
     "-fvisibility=hidden",
     "-fno-strict-aliasing",
+    // Products and roots as the device rounds them.
+    "-ffp-contract=off",
+    "-fno-math-errno",
     // Several copies of a module live in one process; a unique symbol would be shared between them.
     "-fno-gnu-unique",
     "-Wall",
