@@ -4,6 +4,7 @@ use crate::batch::Limits;
 use crate::cufile::{Direct, DirectIo};
 use crate::device::Device;
 use crate::driver::Unavailable;
+use crate::encode::{self, bring, check, fetch, halve, plan as write};
 use crate::lane::Spare;
 use crate::memory::Kind;
 use crate::nvcomp::{Nvcomp, Optional};
@@ -28,11 +29,12 @@ pub struct CudaOptions {
     pub direct_io: DirectIo,
     /// Whether blocks of trusted files are decoded by nvCOMP.
     pub nvcomp: Nvcomp,
-    /// Bytes that a launch may decode; `None` is what keeps reading and decoding overlapped.
+    /// Bytes that a launch may decode, and device memory that one that encodes may take; `None` is what keeps copies and
+    /// kernels overlapped.
     pub launch_bytes: Option<u64>,
 }
 
-/// Decodes on a CUDA device. What has no kernel, and what a kernel does not take, is decoded by the host engine.
+/// Decodes and encodes on a CUDA device. What has no kernel, and what a kernel does not take, is done by the host engine.
 pub struct CudaEngine {
     name: String,
     device: Arc<Device>,
@@ -42,6 +44,7 @@ pub struct CudaEngine {
     direct: Result<Direct, String>,
     nvcomp: Option<Optional>,
     limits: Limits,
+    launch_bytes: Option<u64>,
 }
 
 impl CudaEngine {
@@ -64,12 +67,18 @@ impl CudaEngine {
             direct,
             nvcomp,
             limits,
+            launch_bytes: options.launch_bytes,
         })
     }
 
     /// Whether blocks of a layout are decoded by kernels, or why the host decompresses them. Asks no device.
     pub fn on_device(layout: &BlockLayout) -> Result<(), String> {
         batch::on_device(layout).map(|_| ())
+    }
+
+    /// Whether blocks of a layout are encoded by kernels, or why the host encodes them. Asks no device.
+    pub fn encodes_on_device(layout: &EncodeLayout) -> Result<(), String> {
+        write::on_device(layout).map(|_| ())
     }
 
     /// By which version of nvCOMP blocks of a layout are decoded and why, or why by kernels of our own; `None` where it
@@ -121,6 +130,22 @@ impl CudaEngine {
 
     fn failed(&self, stop: impl Into<Stop>) -> EngineError {
         stop.into().on(&self.device)
+    }
+
+    /// Does some work on a thread of its own; the ticket is completed when it is done.
+    fn start<T: Send + 'static>(
+        &self,
+        name: &str,
+        work: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
+    ) -> Result<Ticket<T>, EngineError> {
+        let (completion, ticket) = Ticket::new();
+        let started =
+            std::thread::Builder::new().name(name.into()).spawn(move || completion.complete(work()));
+        started.map_err(|error| EngineError::Device {
+            device: self.name.clone(),
+            problem: format!("no thread could be started: {error}"),
+        })?;
+        Ok(ticket)
     }
 }
 
@@ -209,7 +234,6 @@ impl Engine for CudaEngine {
         }
         let landing = plan.landing.saturating_mul(plan.flights as u64);
         let lease = context.budget.take(landing, "pixels on their way to the host")?;
-        let (completion, ticket) = Ticket::new();
         let run = Run {
             device: Arc::clone(&self.device),
             host: Arc::clone(&self.host),
@@ -222,35 +246,38 @@ impl Engine for CudaEngine {
             direct: self.direct.as_ref().ok().copied(),
             nvcomp: self.nvcomp.clone(),
         };
-        let work = move || {
+        self.start("strile-cuda", move || {
             let result = run.run();
             drop(lease);
-            completion.complete(result);
-        };
-        let started = std::thread::Builder::new().name("strile-cuda".into()).spawn(work);
-        started.map_err(|error| EngineError::Device {
-            device: self.name.clone(),
-            problem: format!("no thread could be started: {error}"),
-        })?;
-        Ok(ticket)
+            result
+        })
     }
 
-    // Writing is the host's: pixels are encoded and reduced where the host engine is.
-
     fn assemble(&self, wanted: &[Assembly<'_>], context: &Context) -> Result<Vec<Pixels>, EngineError> {
-        self.host.assemble(wanted, context)
+        bring::assemble(&self.device, &self.spare, wanted, context).map_err(|stop| self.failed(stop))
     }
 
     fn fetch(&self, pixels: &Pixels, context: &Context) -> Result<Arena, EngineError> {
-        self.host.fetch(pixels, context)
+        check::reachable(pixels, self.location())?;
+        if pixels.location() == Location::Host {
+            return self.host.fetch(pixels, context);
+        }
+        let lane = self.spare.lane(&self.device).map_err(|error| self.failed(error))?;
+        let bytes = fetch::span(&lane.copies, pixels).map_err(|stop| self.failed(stop))?;
+        self.spare.give_lane(lane);
+        Ok(Arena::from_vec(bytes))
     }
 
-    fn encoder(&self, which: Encoder) -> &str {
-        self.host.encoder(which)
+    fn encoder(&self, _which: Encoder) -> &str {
+        Encoder::PORTABLE
     }
 
     fn encode_memory(&self, layout: &EncodeLayout, rows: u32) -> u64 {
-        self.host.encode_memory(layout, rows)
+        match write::on_device(layout) {
+            Ok(how) => how.memory(rows),
+            // The part that the host gets is gathered on the device.
+            Err(_) => layout.block.samples_len(rows).map_or(u64::MAX, |len| len as u64),
+        }
     }
 
     fn prepare(&self, layout: EncodeLayout) -> Result<EncodeLayout, String> {
@@ -258,7 +285,8 @@ impl Engine for CudaEngine {
     }
 
     fn encoded_bound(&self, layout: &EncodeLayout, rows: u32) -> u64 {
-        self.host.encoded_bound(layout, rows)
+        let need = write::on_device(layout).ok().and_then(|how| how.need(rows));
+        self.host.encoded_bound(layout, rows).max(need.map_or(0, |need| need.room.into()))
     }
 
     fn encode(
@@ -267,11 +295,37 @@ impl Engine for CudaEngine {
         pixels: &[Pixels],
         context: &Context,
     ) -> Result<Ticket<EncodedBlocks>, EngineError> {
-        self.host.encode(job, pixels, context)
+        check::check(&job, pixels, &*self.host, self.location())?;
+        let hows: Vec<_> = job.layouts.iter().map(|layout| write::on_device(layout).ok()).collect();
+        let budget = self.device.budget();
+        let most = self.launch_bytes.unwrap_or(write::USUAL);
+        let plan = Trace::time(context.trace.as_deref(), ("job", "batches"), || {
+            write::Plan::new(&job, pixels, &hows, (most, budget.free()))
+        });
+        if plan.memory > budget.limit() {
+            // The same refusal as later, and before anything is done.
+            drop(budget.try_take(Kind::Working, plan.memory, encode::run::PURPOSE)?);
+        }
+        let lease = context.budget.take(plan.staged, "pixels on their way to the device")?;
+        let run = encode::run::Run {
+            device: Arc::clone(&self.device),
+            host: Arc::clone(&self.host),
+            spare: Arc::clone(&self.spare),
+            job,
+            pixels: pixels.to_vec(),
+            context: context.clone(),
+            hows,
+            plan,
+        };
+        self.start("strile-cuda-encode", move || {
+            let result = run.run();
+            drop(lease);
+            result
+        })
     }
 
     fn reduces(&self, method: Resampling, data_type: DataType) -> Support {
-        self.host.reduces(method, data_type)
+        encode::reduce::reduces(method, data_type)
     }
 
     fn reduce(
@@ -280,6 +334,15 @@ impl Engine for CudaEngine {
         pixels: &[Pixels],
         context: &Context,
     ) -> Result<Ticket<Vec<Reduced>>, EngineError> {
-        self.host.reduce(job, pixels, context)
+        let here = self.location();
+        for task in &job.tasks {
+            let (source, mask) = task.sources(job.method, pixels)?;
+            mask.into_iter().chain([source]).try_for_each(|pixels| check::reachable(pixels, here))?;
+        }
+        let (device, spare) = (Arc::clone(&self.device), Arc::clone(&self.spare));
+        let (pixels, context) = (pixels.to_vec(), context.clone());
+        self.start("strile-cuda-reduce", move || {
+            halve::run(&device, &spare, &job, pixels, &context).map_err(|stop| stop.on(&device))
+        })
     }
 }

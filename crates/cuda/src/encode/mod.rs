@@ -5,6 +5,17 @@
 
 pub mod abi;
 pub mod assemble;
+pub(crate) mod bring;
+pub(crate) mod check;
 pub mod codec;
 pub mod compact;
 pub mod cut;
+pub(crate) mod fetch;
+pub(crate) mod halve;
+mod join;
+pub(crate) mod left;
+mod part;
+pub(crate) mod plan;
+pub(crate) mod run;
+mod tables;
+pub mod reduce;

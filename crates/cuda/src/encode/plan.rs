@@ -1,0 +1,344 @@
+//! What an encoding job will do and take on the device, known before anything is allocated. Pure arithmetic: every offset
+//! is a prefix sum, so a batch is one allocation whatever the number of its blocks.
+
+use super::abi::{EncodeBlock, SLACK};
+use super::codec::{Codec, Effort, codec};
+use super::cut::{self, CutTask, Recipe};
+use super::part::{self, Part};
+use super::{compact, left};
+use crate::batch::aligned;
+use std::collections::BTreeMap;
+use strile_engine::{EncodeJob, EncodeLayout, Location, OutputSpec, Pixels};
+use strile_tiff::Compression;
+
+/// Device memory of a batch. Larger ones fill the device no better; several are under way at once.
+pub(crate) const USUAL: u64 = 512 << 20;
+/// Pixels of a batch that come from the host: as much is pinned for them.
+const STAGED: u64 = 64 << 20;
+/// Batches under way: while the bytes of one come back, the next is encoded.
+const FLIGHTS: usize = 2;
+/// The most rows of a grid.
+const GRID_ROWS: u32 = 65_535;
+
+/// How blocks of a layout are encoded on the device.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct How {
+    pub(crate) recipe: Recipe,
+    /// `None`: they are stored.
+    pub(crate) codec: Option<&'static Codec>,
+    pub(crate) effort: Effort,
+    /// Bytes of a pixel.
+    pub(crate) unit: u32,
+    /// Whether a block may be sparse.
+    sparse: bool,
+    /// Whether a value may have no place in its sample.
+    narrow: bool,
+}
+
+/// What a block takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Need {
+    /// Packed bytes.
+    pub(crate) len: u32,
+    /// Their place, with what may be read behind them; none of a block that is cut into the slab.
+    packed: u64,
+    /// Bytes of the slab.
+    pub(crate) room: u32,
+    scratch: u64,
+}
+
+/// How blocks of a layout are encoded on the device, or why they are not.
+pub(crate) fn on_device(layout: &EncodeLayout) -> Result<How, String> {
+    let block = &*layout.block;
+    let codec = match (block.compression, codec(block.compression)) {
+        (Compression::None, _) => None,
+        (_, Some(codec)) => Some(codec),
+        (other, None) => return Err(format!("no kernel writes {}", other.name())),
+    };
+    let recipe = cut::on_device(layout).map_err(|what| format!("no kernel writes {what}"))?;
+    let effort = codec.map_or(Effort::default(), |codec| (codec.effort)(layout.params.level));
+    let unit = u32::try_from(block.pixel_bits().div_ceil(8)).unwrap_or(u32::MAX);
+    let (sparse, narrow) = (layout.sparse.is_some(), block.sample.bits < 8);
+    let how = How { recipe, codec, effort, unit, sparse, narrow };
+    let need = how.need(block.height).ok_or("no kernel writes blocks of more than 1 GiB")?;
+    let parts = |part: u32| if part == 0 { 1 } else { need.len.div_ceil(part) };
+    match how.passes().iter().any(|pass| parts(pass.part) > GRID_ROWS) {
+        true => Err(format!("no kernel writes blocks of {} bytes", need.len)),
+        false => Ok(how),
+    }
+}
+
+impl How {
+    /// What a block of so many rows takes; `None` where that is too much for kernels.
+    pub(crate) fn need(&self, rows: u32) -> Option<Need> {
+        let len = self.recipe.packed_len(rows)?;
+        let Some(codec) = self.codec else {
+            return Some(Need { len, packed: 0, room: len.checked_next_multiple_of(16)?, scratch: 0 });
+        };
+        let bound = u32::try_from((codec.bound)(len, self.recipe.row_len())).ok()?;
+        Some(Need {
+            len,
+            packed: (u64::from(len) + SLACK).next_multiple_of(16),
+            room: bound.checked_next_multiple_of(16)?,
+            scratch: aligned((codec.scratch)(len)),
+        })
+    }
+
+    /// The launches of the codec.
+    pub(crate) fn passes(&self) -> &'static [super::codec::Pass] {
+        self.codec.map_or(&[], |codec| (codec.passes)(self.effort))
+    }
+
+    /// Device memory of a block of so many rows.
+    pub(crate) fn memory(&self, rows: u32) -> u64 {
+        let Some(need) = self.need(rows) else { return u64::MAX };
+        let mut sizes = Sizes::default();
+        sizes.add(&need, self.lies_together(&need));
+        sizes.memory(0)
+    }
+
+    /// Whether stored blocks follow each other without gaps as they are cut.
+    fn lies_together(&self, need: &Need) -> bool {
+        self.codec.is_none() && !self.sparse && !self.narrow && need.len == need.room
+    }
+}
+
+/// A block of a batch. Its index among them is that of its state.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Item {
+    /// Index of its task in the job.
+    pub(crate) task: usize,
+    pub(crate) need: Need,
+    /// Offset among the packed bytes.
+    pub(crate) src: u64,
+    /// Offset in the slab.
+    pub(crate) dst: u64,
+    pub(crate) scratch: u64,
+}
+
+/// Pixels of the host that a batch needs.
+#[derive(Debug, Clone)]
+pub(crate) struct Brought {
+    /// Index of the pixels.
+    pub(crate) pixels: u32,
+    /// What of them.
+    pub(crate) part: Part,
+    /// How it lies on the device: contiguous.
+    pub(crate) spec: OutputSpec,
+    /// Offset among all that is brought.
+    pub(crate) at: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Sizes {
+    items: u64,
+    packed: u64,
+    scratch: u64,
+    slab: u64,
+    /// Whether blocks have to be moved together.
+    apart: bool,
+    /// Bytes brought from the host.
+    pixels: u64,
+}
+
+/// Offsets of the arenas of a batch in its memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Arenas {
+    /// What comes back first.
+    pub(crate) results: u64,
+    pub(crate) tables: u64,
+    pub(crate) tables_len: u64,
+    /// Pixels from the host, behind the tables, so that one copy brings both.
+    pub(crate) pixels: u64,
+    pub(crate) slab: u64,
+    pub(crate) slab_len: u64,
+    pub(crate) packed: u64,
+    pub(crate) scratch: u64,
+    /// Blocks moved together, where packed bytes and scratch were: no codec needs them any more.
+    pub(crate) compacted: u64,
+    pub(crate) len: u64,
+}
+
+impl Sizes {
+    fn add(&mut self, need: &Need, lies_together: bool) {
+        self.items += 1;
+        self.packed = self.packed.saturating_add(need.packed);
+        self.scratch = self.scratch.saturating_add(need.scratch);
+        self.slab = self.slab.saturating_add(need.room.into());
+        self.apart |= !lies_together;
+    }
+
+    fn arenas(&self, layouts: usize) -> Arenas {
+        let row = size_of::<CutTask>() + size_of::<EncodeBlock>() + 2 * 4;
+        // Each table begins at a multiple of 16.
+        let tables_len = aligned(self.items.saturating_mul(row as u64) + 5 * 16)
+            .saturating_add(aligned((layouts * size_of::<Recipe>()) as u64));
+        let count = u32::try_from(self.items).unwrap_or(u32::MAX);
+        let results = 0u64;
+        let tables = results.saturating_add(aligned(compact::table_len(count)));
+        let pixels = tables.saturating_add(tables_len);
+        let slab = pixels.saturating_add(aligned(self.pixels));
+        let slab_len = aligned(self.slab);
+        let packed = slab.saturating_add(slab_len);
+        let scratch = packed.saturating_add(aligned(self.packed));
+        let moved = if self.apart { slab_len } else { 0 };
+        let len = scratch.saturating_add(self.scratch).max(packed.saturating_add(moved));
+        Arenas {
+            results,
+            tables,
+            tables_len,
+            pixels,
+            slab,
+            slab_len,
+            packed,
+            scratch,
+            compacted: packed,
+            len,
+        }
+    }
+
+    fn memory(&self, layouts: usize) -> u64 {
+        self.arenas(layouts).len
+    }
+}
+
+/// Blocks that are encoded together.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Batch {
+    pub(crate) items: Vec<Item>,
+    pub(crate) brought: Vec<Brought>,
+    sizes: Sizes,
+}
+
+impl Batch {
+    /// Where its arenas are, in a job of so many layouts.
+    pub(crate) fn arenas(&self, layouts: usize) -> Arenas {
+        self.sizes.arenas(layouts)
+    }
+
+    /// Whether its blocks have to be moved together.
+    pub(crate) fn apart(&self) -> bool {
+        self.sizes.apart
+    }
+
+    /// Bytes that it brings from the host.
+    pub(crate) fn pixels_len(&self) -> u64 {
+        self.sizes.pixels
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) batches: Vec<Batch>,
+    /// Tasks that the host encodes.
+    pub(crate) host: Vec<usize>,
+    pub(crate) flights: usize,
+    /// Device memory, all of it.
+    pub(crate) memory: u64,
+    /// Pinned memory for pixels of the host, all of it.
+    pub(crate) staged: u64,
+}
+
+impl Plan {
+    /// The plan with the largest batches of at most `most` bytes that `free` bytes of device memory allow, or the smallest
+    /// there are: a block each. `hows` has an answer for each layout; the job is checked.
+    pub(crate) fn new(
+        job: &EncodeJob,
+        pixels: &[Pixels],
+        hows: &[Option<How>],
+        (most, free): (u64, u64),
+    ) -> Self {
+        let mut most = most.max(1);
+        loop {
+            let plan = Self::with(job, pixels, hows, most);
+            let alone = plan.batches.iter().all(|batch| batch.items.len() == 1);
+            if plan.memory <= free || alone {
+                return plan;
+            }
+            most /= 2;
+        }
+    }
+
+    fn with(job: &EncodeJob, pixels: &[Pixels], hows: &[Option<How>], most: u64) -> Self {
+        let mut plan = Self::default();
+        let mut open = Open::default();
+        let mut narrow = Vec::new();
+        for (index, task) in job.tasks.iter().enumerate() {
+            let at = task.layout as usize;
+            let how = hows.get(at).and_then(Option::as_ref);
+            let Some((how, need)) = how.and_then(|how| Some((how, how.need(task.rows)?))) else {
+                plan.host.push(index);
+                continue;
+            };
+            narrow.extend(how.narrow.then_some(index));
+            let samples = job.layouts.get(at).map_or(0, |layout| layout.block.samples);
+            let from_host = pixels.get(task.pixels as usize).filter(|p| p.location() == Location::Host);
+            let part = from_host.map(|pixels| (part::of(task, samples), pixels.spec()));
+            let mut next = open.with(task.pixels, part.as_ref());
+            next.add(&need, how.lies_together(&need));
+            if !open.items.is_empty() && (next.memory(hows.len()) > most || next.pixels > STAGED) {
+                plan.batches.extend(open.close());
+                next = open.with(task.pixels, part.as_ref());
+                next.add(&need, how.lies_together(&need));
+            }
+            open.push(index, need, next, part.map(|(part, spec)| (task.pixels, part, spec)));
+        }
+        plan.batches.extend(open.close());
+        plan.flights = plan.batches.len().min(FLIGHTS);
+        let largest = |size: &dyn Fn(&Batch) -> u64| plan.batches.iter().map(size).max().unwrap_or(0);
+        let memory = largest(&|batch| batch.arenas(hows.len()).len);
+        let staged = largest(&Batch::pixels_len);
+        narrow.extend(&plan.host);
+        let left = left::memory(job, pixels, &narrow);
+        plan.memory = memory.saturating_mul(plan.flights as u64).max(left);
+        plan.staged = staged.saturating_mul(plan.flights as u64);
+        plan
+    }
+}
+
+/// A batch that more blocks may come to.
+#[derive(Default)]
+struct Open<'a> {
+    items: Vec<Item>,
+    sizes: Sizes,
+    /// What is brought, by the index of the pixels.
+    parts: BTreeMap<u32, (Part, &'a OutputSpec)>,
+}
+
+impl<'a> Open<'a> {
+    /// Its sizes with one more part of the host's pixels.
+    fn with(&self, pixels: u32, part: Option<&(Part, &OutputSpec)>) -> Sizes {
+        let mut sizes = self.sizes;
+        if let Some((part, spec)) = part {
+            let before = self.parts.get(&pixels).map(|(before, _)| before);
+            let joined = before.map_or(*part, |before| before.union(part));
+            let len = |part: &Part| aligned(part::len(part, spec));
+            sizes.pixels = sizes.pixels.saturating_sub(before.map_or(0, len)).saturating_add(len(&joined));
+        }
+        sizes
+    }
+
+    fn push(&mut self, task: usize, need: Need, sizes: Sizes, part: Option<(u32, Part, &'a OutputSpec)>) {
+        let Sizes { packed: src, slab: dst, scratch, .. } = self.sizes;
+        self.items.push(Item { task, need, src, dst, scratch });
+        self.sizes = sizes;
+        if let Some((pixels, part, spec)) = part {
+            let joined = self.parts.entry(pixels).or_insert((part, spec));
+            joined.0 = joined.0.union(&part);
+        }
+    }
+
+    fn close(&mut self) -> Option<Batch> {
+        let Self { items, mut sizes, parts } = std::mem::take(self);
+        let mut brought = Vec::new();
+        let mut at = 0;
+        for (pixels, (part, from)) in parts {
+            let spec = part::spec(&part, from)?;
+            brought.push(Brought { pixels, part, spec, at });
+            at += aligned(part::len(&part, from));
+        }
+        sizes.pixels = at;
+        (!items.is_empty()).then_some(Batch { items, brought, sizes })
+    }
+}

@@ -1,0 +1,232 @@
+//! One encoding job on the device, from pixels to its slab on the host: what the thread behind a ticket does.
+//!
+//! A batch is one allocation, one copy in, its launches, and two copies out: the table of states and sizes, and exactly
+//! the bytes that blocks became. While those come back the next batch runs on another stream. What has no kernel is
+//! encoded by the host engine at the end.
+
+use super::abi::{DONE, SPARSE, UNFIT};
+use super::join::{Outcome, Tally};
+use super::plan::{Batch, How, Plan};
+use super::tables::Launches;
+use super::{compact, left, part};
+use crate::clock::Clock;
+use crate::device::Device;
+use crate::lane::{Lane, Spare};
+use crate::memory::{DeviceBuffer, InFlight, Kind};
+use crate::run::Stop;
+use crate::stream::{Event, Stream};
+use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use strile_engine::{Context, EncodeJob, EncodedBlocks, Engine, EngineError, Lease, Pixels, Span, Trace};
+
+pub(crate) const PURPOSE: &str = "encoding on the device";
+
+/// What a job owns while it runs.
+pub(crate) struct Run {
+    pub(crate) device: Arc<Device>,
+    pub(crate) host: Arc<dyn Engine>,
+    pub(crate) spare: Arc<Spare>,
+    pub(crate) job: EncodeJob,
+    pub(crate) pixels: Vec<Pixels>,
+    pub(crate) context: Context,
+    /// One for each layout; `None` for those of the host.
+    pub(crate) hows: Vec<Option<How>>,
+    pub(crate) plan: Plan,
+}
+
+/// A batch whose work is queued.
+struct Flying<'a> {
+    index: usize,
+    batch: &'a Batch,
+    stream: &'a Stream,
+    launches: Launches,
+    memory: DeviceBuffer,
+    sent: InFlight,
+    results: InFlight,
+    /// Before and after its kernels, where a trace is kept.
+    marks: Option<[Event; 2]>,
+}
+
+/// The bytes of a batch on their way.
+struct Coming {
+    index: usize,
+    bytes: InFlight,
+    len: usize,
+    marks: Option<[Event; 2]>,
+    _lease: Lease,
+}
+
+impl Run {
+    /// Does all of it.
+    pub(crate) fn run(self) -> Result<EncodedBlocks, EngineError> {
+        let device = Arc::clone(&self.device);
+        self.fly().map_err(|stop| stop.on(&device))
+    }
+
+    fn fly(&self) -> Result<EncodedBlocks, Stop> {
+        if self.context.cancel.is_cancelled() {
+            return Err(EngineError::Cancelled.into());
+        }
+        let _bound = self.device.bind()?;
+        let _lease =
+            self.device.budget().take(Kind::Working, self.plan.memory, PURPOSE, &self.context.cancel)?;
+        let lane = self.spare.lane(&self.device)?;
+        // Whatever happens, a panic too: nothing may run in memory that is given back, nor in what the job was lent.
+        let result = std::panic::catch_unwind(AssertUnwindSafe(|| self.fly_with(&lane)));
+        let ended = lane.synchronize();
+        let result = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        ended?;
+        self.spare.give_lane(lane);
+        result
+    }
+
+    fn fly_with(&self, lane: &Lane) -> Result<EncodedBlocks, Stop> {
+        let mut tally = Tally::new(&self.job);
+        let mut unfit = self.on_device(lane, &mut tally)?;
+        unfit.extend(&self.plan.host);
+        unfit.sort_unstable();
+        if self.context.cancel.is_cancelled() {
+            return Err(EngineError::Cancelled.into());
+        }
+        left::encode(self, &lane.copies, &unfit, &mut tally)?;
+        Ok(tally.join(&self.job, &self.context)?)
+    }
+
+    /// Encodes what the device can; gives the tasks with values that have no place in their samples.
+    fn on_device(&self, lane: &Lane, tally: &mut Tally) -> Result<Vec<usize>, Stop> {
+        let clock = self.context.trace.as_ref().map(|trace| Clock::new(trace, &lane.copies)).transpose()?;
+        let mut flying: VecDeque<Flying<'_>> = VecDeque::new();
+        let (mut coming, mut unfit) = (Vec::new(), Vec::new());
+        let flights = self.plan.flights.min(lane.flights.len()).max(1);
+        for (index, batch) in self.plan.batches.iter().enumerate() {
+            if self.context.cancel.is_cancelled() {
+                return Err(EngineError::Cancelled.into());
+            }
+            if flying.len() == flights
+                && let Some(first) = flying.pop_front()
+            {
+                coming.push(self.finish(first, tally, &mut unfit, clock.as_ref())?);
+            }
+            let stream = lane.flights.get(index % flights).ok_or(EngineError::Abandoned)?;
+            flying.push_back(self.launch(index, batch, stream, clock.is_some())?);
+        }
+        while let Some(first) = flying.pop_front() {
+            coming.push(self.finish(first, tally, &mut unfit, clock.as_ref())?);
+        }
+        for Coming { index, bytes, len, marks, _lease } in coming {
+            let bytes = bytes.wait()?;
+            if let Some((clock, [before, after])) = clock.as_ref().zip(marks) {
+                clock.add(("copies".to_owned(), "copy back"), index, (&before, &after))?;
+            }
+            tally.chunks.push(self.spare.arena(bytes, len));
+        }
+        Ok(unfit)
+    }
+
+    /// Queues a batch.
+    fn launch<'a>(
+        &'a self,
+        index: usize,
+        batch: &'a Batch,
+        stream: &'a Stream,
+        timed: bool,
+    ) -> Result<Flying<'a>, Stop> {
+        let arenas = batch.arenas(self.hows.len());
+        let memory = self.device.pool().alloc(stream, arenas.len)?;
+        let (trace, spare) = (self.context.trace.as_deref(), &self.spare);
+        let launches = Trace::time(trace, ("job", "tables"), || {
+            Launches::new(&self.job, &self.pixels, &self.hows, batch, memory.address())
+        })?;
+        let from_host = usize::try_from(batch.pixels_len()).map_err(|_| EngineError::Abandoned)?;
+        let behind = usize::try_from(arenas.tables_len).map_err(|_| EngineError::Abandoned)?;
+        // The pixels lie behind the tables, so that one copy brings both.
+        let len = if from_host == 0 { launches.bytes.len() } else { behind.saturating_add(from_host) };
+        let mut up = spare.pinned(&self.device, len)?;
+        up.get_mut(..launches.bytes.len()).ok_or(EngineError::Abandoned)?.copy_from_slice(&launches.bytes);
+        Trace::time(trace, ("job", "pixels"), || {
+            batch.brought.iter().try_for_each(|brought| {
+                let at = behind.checked_add(usize::try_from(brought.at).ok()?)?;
+                let from = self.pixels.get(brought.pixels as usize)?;
+                let (to, threads) = (up.get_mut(at..)?, self.context.threads.get());
+                part::copy(from.bytes(), from.spec(), &brought.part, to, threads)
+            })
+        })
+        .ok_or(EngineError::Abandoned)?;
+        let sent = memory.upload(stream, arenas.tables, up, len)?;
+        let mark = || timed.then(|| stream.record_timed()).transpose();
+        let before = mark()?;
+        launches.queue(&self.device, stream, &memory)?;
+        let marks = before.zip(mark()?).map(|(before, after)| [before, after]);
+        let count = u32::try_from(batch.items.len()).map_err(|_| EngineError::Abandoned)?;
+        let len = usize::try_from(compact::table_len(count)).map_err(|_| EngineError::Abandoned)?;
+        let results = memory.download(stream, arenas.results, spare.pinned(&self.device, len)?, len)?;
+        Ok(Flying { index, batch, stream, launches, memory, sent, results, marks })
+    }
+
+    /// Waits for a batch, reads what its kernels said, and sends for its bytes.
+    fn finish(
+        &self,
+        flying: Flying<'_>,
+        tally: &mut Tally,
+        unfit: &mut Vec<usize>,
+        clock: Option<&Clock>,
+    ) -> Result<Coming, Stop> {
+        let Flying { index, batch, stream, launches, memory, sent, results, marks } = flying;
+        let results = results.wait()?;
+        self.spare.give_pinned(sent.wait()?);
+        if let Some((clock, [before, after])) = clock.zip(marks) {
+            clock.add(
+                (format!("flight {}", index % self.plan.flights.max(1)), "encode"),
+                index,
+                (&before, &after),
+            )?;
+        }
+        let len = u32::try_from(batch.items.len()).map_err(|_| EngineError::Abandoned)?;
+        let len = usize::try_from(compact::table_len(len)).map_err(|_| EngineError::Abandoned)?;
+        let (total, entries) = results.get(..len).and_then(compact::table).ok_or(EngineError::Abandoned)?;
+        self.spare.give_pinned(results);
+        let (mut end, mut done) = (0u64, 0);
+        for (item, entry) in batch.items.iter().zip(&entries) {
+            match entry.state {
+                DONE if entry.size <= item.need.room && entry.offset == end => {
+                    let span = Span { offset: end, len: entry.size.into() };
+                    tally.set(item.task, Outcome::Bytes(index, span));
+                    end += u64::from(entry.size);
+                }
+                SPARSE => tally.set(item.task, Outcome::Sparse),
+                UNFIT => {
+                    unfit.push(item.task);
+                    continue;
+                }
+                _ => return Err(self.broken(item.task, entry)),
+            }
+            done += 1;
+        }
+        if end != total {
+            return Err(EngineError::Abandoned.into());
+        }
+        if let Some(progress) = &self.context.progress {
+            progress.advance(done);
+        }
+        let len = usize::try_from(total).map_err(|_| EngineError::Abandoned)?;
+        let lease = self.context.budget.take(total, "encoded blocks").map_err(EngineError::from)?;
+        let mark = || clock.map(|_| stream.record_timed()).transpose();
+        let before = mark()?;
+        let down = self.spare.pinned(&self.device, len)?;
+        let bytes = memory.download(stream, launches.encoded_at(), down, len)?;
+        let marks = before.zip(mark()?).map(|(before, after)| [before, after]);
+        Ok(Coming { index, bytes, len, marks, _lease: lease })
+    }
+
+    /// A block that no kernel finished, or one that says what cannot be.
+    fn broken(&self, task: usize, entry: &compact::CompactEntry) -> Stop {
+        let address = self.job.tasks.get(task).map(|task| task.address).unwrap_or_default();
+        let (column, row, compact::CompactEntry { state, size, .. }) = (address.column, address.row, entry);
+        let problem = format!(
+            "the kernels left block (column {column}, row {row}) of level {} in state {state} with {size} bytes",
+            address.level
+        );
+        EngineError::Device { device: format!("cuda:{}", self.device.facts().index), problem }.into()
+    }
+}
