@@ -2,6 +2,7 @@
 //!
 //! `block` how a block is stored and where it goes; `job` what is to be done; `encoded` where the bytes are;
 //! `output` where the pixels go, `convert` what it makes of them, `location` in which memory, `claims` who may write there; `encode`, `reduce` and `pixels` the way back; `ticket` work in flight and its report; `fault` what is wrong with a block;
+//! `portable` the numbers of the encoders that all engines have;
 //! `context` and `budget` what a call may take, `trace` what happened when; `engine` the trait; `conformance` what its engines must do.
 
 mod arena;
@@ -21,6 +22,7 @@ mod job;
 mod location;
 mod output;
 mod pixels;
+pub mod portable;
 mod reduce;
 mod ticket;
 mod trace;
