@@ -237,9 +237,11 @@ pub(crate) fn choose(device: Device, gpu: Gpu, work: &Work<'_>) -> Reasoned<Choi
 pub(crate) fn choose_for_writing(device: Device) -> Reasoned<Choice> {
     match device {
         Device::Cpu => Ok(Choice::cpu("asked for")),
-        Device::Auto => Ok(Choice::cpu("encoding is done by the CPU")),
+        Device::Auto => Ok(Choice::cpu("a GPU encodes where it is asked for")),
         Device::Cuda(index) => {
-            Err(format!("device `cuda:{index}` cannot be used: encoding is done by the CPU"))
+            let engine = cuda::to_write(index)
+                .map_err(|reason| format!("device `cuda:{index}` cannot be used: {reason}"))?;
+            Ok(Choice { engine, device, ..Choice::cpu("asked for") })
         }
     }
 }

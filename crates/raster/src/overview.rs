@@ -4,21 +4,20 @@
 //! reads as before, whatever stops the process. In a cloud-optimized file the note that says so is taken back
 //! first, as GDAL does, because its directories are no longer before its data.
 
-use crate::convert::{ConvertOptions, Cut, at, cut, feed, keeps_depth, spec_of};
+use crate::convert::{ConvertOptions, Cut, Source, at, cut, feed, spec_of, stored_like};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::options::ReadOptions;
 use crate::pieces::PieceLimits;
 use crate::sink::{FileSink, Sink};
 use crate::write::{
-    Appended, BigTiff, BlockChoice, Format, FullImage, Overviews, PredictorChoice, WriteOptions, WriteReport,
-    Writer,
+    Appended, BigTiff, BlockChoice, FullImage, Overviews, WriteOptions, WriteReport, Writer,
 };
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use strile_engine::{Context, Resampling};
-use strile_tiff::{BlockKind, ByteOrder, Compression, Image, LercWrapper, SampleFormat, Variant};
+use strile_tiff::{ByteOrder, Compression, Image, LercWrapper, Variant};
 
 /// Which overviews, and how they are made and stored.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -54,7 +53,7 @@ pub fn add_overviews(path: &Path, options: &OverviewOptions, context: &Context) 
     let read = ReadOptions::default();
     input.pieces(&read, &PieceLimits::default(), context)?;
     let spec = spec_of(&input, &read, &ConvertOptions::default(), &mut Vec::new())?;
-    let write = stored_like(image, options, context);
+    let write = as_the_image(image, options, context);
     let cut = cut(&input, &read, &spec)?;
     let begin = |compression: Compression, external: bool| -> Result<Writer> {
         let ycbcr = write.ycbcr.filter(|_| compression == Compression::Jpeg);
@@ -92,7 +91,8 @@ fn run(
     context: &Context,
 ) -> Result<WriteReport> {
     let quiet = Context { progress: None, ..context.clone() };
-    let source = |options: &ReadOptions| input.read(options, &quiet);
+    let place = writer.location();
+    let source = |options: &ReadOptions| Source::read(input, place, options, &quiet);
     for window in cut.windows() {
         feed(&source, read, window, at(&cut.window, &window, (0, 0)), &mut writer)?;
     }
@@ -105,35 +105,19 @@ fn beside(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Options that store overviews as the image is stored.
-fn stored_like(image: &Image, options: &OverviewOptions, context: &Context) -> WriteOptions {
-    let tiled = image.grid.kind == BlockKind::Tile
-        && image.grid.block_width.is_multiple_of(16)
-        && image.grid.block_height.is_multiple_of(16);
-    let compression = options.compression.unwrap_or(image.compression);
+/// Options that store overviews as the image is stored; those of an image in strips are tiled.
+fn as_the_image(image: &Image, options: &OverviewOptions, context: &Context) -> WriteOptions {
     let room = context.budget.limit() / 8;
+    let like = stored_like(image, options.compression.unwrap_or(image.compression));
     WriteOptions {
-        format: Format::GeoTiff,
-        compression,
-        lerc: image.colour.lerc,
-        predictor: match compression == image.compression {
-            true => PredictorChoice::Fixed(image.predictor),
-            false => PredictorChoice::Auto,
+        blocks: match like.blocks {
+            BlockChoice::Strips { .. } => BlockChoice::Auto,
+            tiles => tiles,
         },
-        blocks: match tiled {
-            true => BlockChoice::Tiles { width: image.grid.block_width, height: image.grid.block_height },
-            false => BlockChoice::Auto,
-        },
-        planar: image.planar,
-        ycbcr: image.colour.ycbcr.map(|ycbcr| ycbcr.subsampling).filter(|_| compression == Compression::Jpeg),
-        bits: (image.mixed_bits.is_none()
-            && image.sample.format == SampleFormat::Uint
-            && keeps_depth(compression))
-        .then_some(image.sample.bits),
         overviews: options.count.map_or(Overviews::UntilOneBlock, Overviews::Count),
         resampling: options.resampling,
         buffer: Some(room.min(64 << 20)),
-        ..WriteOptions::default()
+        ..like
     }
 }
 

@@ -3,30 +3,35 @@
 //! The input is read piece by piece, along its own blocks, so that none is decoded twice, and goes to a `Writer`;
 //! the raster is never in memory as a whole. Blocks that are stored the same way in both files are copied as they
 //! are. `spec` what is written of the input; `tags` which of its tags go along; `pieces` in which order it is read;
-//! `adopt` which blocks are copied.
+//! `adopt` which blocks are copied. `alike` stores as a file does; `loaded` writes an image that is in memory.
 
 mod adopt;
+mod alike;
+mod loaded;
 mod options;
 mod pieces;
 mod spec;
 mod tags;
 mod tiling;
 
+pub(crate) use alike::stored_like;
+pub use loaded::{LoadedImage, Written};
 pub use options::ConvertOptions;
 pub(crate) use pieces::{Cut, cut};
-pub(crate) use spec::{colours_as_read, keeps_depth, spec_of};
+pub(crate) use spec::{colours_as_read, spec_of};
 pub use tiling::TilingScheme;
 
+use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::input::Input;
-use crate::options::{Interleave, Layer, ReadOptions};
-use crate::raster::Raster;
+use crate::options::{Device, Interleave, Layer, ReadOptions};
+use crate::raster::{DeviceRaster, Raster};
 use crate::sink::Sink;
 use crate::window::Window;
 use crate::write::{Format, FullImage, Piece, RasterSpec, WriteReport, Writer, block_size, refused};
 use adopt::Adopted;
 use spec::{alpha_becomes_mask, picture_options, spec_of_vrt, write_options};
-use strile_engine::{Context, LocatedFault};
+use strile_engine::{Context, EngineError, LocatedFault, Location};
 use strile_tiff::Planar;
 use tiling::Aligned;
 
@@ -153,7 +158,11 @@ impl<'a> Conversion<'a> {
         let Self { input, read, cut, before, adopted, mut writer, warnings } = self;
         // Progress counts what is written.
         let quiet = Context { progress: None, ..context.clone() };
-        let source = |options: &ReadOptions| input.read(options, &quiet);
+        let place = writer.location();
+        let source = |options: &ReadOptions| match input {
+            Input::Tiff(dataset) => Source::read(dataset, place, options, &quiet),
+            Input::Vrt(vrt) => vrt.read(options, &quiet).map(Source::Host),
+        };
         let needs_pixels = writer.needs_pixels();
         if let Some(adopted) = adopted {
             adopted.copy(&mut writer, context)?;
@@ -179,6 +188,52 @@ impl<'a> Conversion<'a> {
             report.warnings.extend(vrt.missing().iter().map(|warning| warning.to_string()));
         }
         Ok(report)
+    }
+}
+
+/// Pixels that were read, where they are.
+pub(crate) enum Source {
+    Host(Raster),
+    Device(DeviceRaster),
+}
+
+impl Source {
+    /// Reads for a writer that encodes at this place: pixels of a device stay there on their way from file to file.
+    pub(crate) fn read(
+        input: &Dataset,
+        place: Option<Location>,
+        options: &ReadOptions,
+        context: &Context,
+    ) -> Result<Self> {
+        match place {
+            Some(Location::Cuda(index)) if options.layer == Layer::Pixels => {
+                let options = ReadOptions { device: Device::Cuda(index), ..options.clone() };
+                input.read_on_device(&options, context).map(Self::Device)
+            }
+            _ => input.read(options, context).map(Self::Host),
+        }
+    }
+
+    fn faults(&self) -> &[LocatedFault] {
+        match self {
+            Self::Host(raster) => &raster.faults,
+            Self::Device(raster) => &raster.report.faults,
+        }
+    }
+
+    fn piece(&self, window: Window) -> Result<Piece<'_>> {
+        match self {
+            Self::Host(raster) => {
+                let bands = u16::try_from(raster.bands).unwrap_or(u16::MAX);
+                Piece::contiguous(window, bands, raster.data_type, raster.interleave, &raster.pixels)
+                    .map_err(|error| refused(error.to_string()))
+            }
+            Self::Device(raster) => {
+                let memory = raster.output.device_bytes().cloned();
+                let memory = memory.ok_or(Error::Engine(EngineError::Abandoned))?;
+                Ok(Piece::on_device(window, raster.output.spec().clone(), memory))
+            }
+        }
     }
 }
 
@@ -208,26 +263,22 @@ fn pad(writer: &mut Writer, parts: Vec<Window>) -> Result<()> {
 
 /// Reads one window of the input, by `source`, and gives it to the writer; gives the faults that were filled.
 pub(crate) fn feed(
-    source: &impl Fn(&ReadOptions) -> Result<Raster>,
+    source: &impl Fn(&ReadOptions) -> Result<Source>,
     read: &ReadOptions,
     window: Window,
     target: Window,
     writer: &mut Writer,
 ) -> Result<Vec<LocatedFault>> {
     let options = ReadOptions { window: Some(window), ..read.clone() };
-    let mut raster = source(&options)?;
+    let raster = source(&options)?;
     let mask = match writer.spec().is_some_and(|spec: &RasterSpec| spec.mask) {
         true => Some(source(&ReadOptions { layer: Layer::Mask, bands: None, ..options })?),
         false => None,
     };
-    let mut faults = std::mem::take(&mut raster.faults);
-    faults.extend(mask.iter().flat_map(|mask| mask.faults.iter().cloned()));
-    let bands = u16::try_from(raster.bands).unwrap_or(u16::MAX);
-    let piece = Piece::contiguous(target, bands, raster.data_type, raster.interleave, &raster.pixels);
-    let piece = piece.map_err(|error| refused(error.to_string()))?;
-    match &mask {
-        Some(mask) => writer.write(&piece.with_mask(&mask.pixels))?,
-        None => writer.write(&piece)?,
-    }
+    let mut faults = raster.faults().to_vec();
+    faults.extend(mask.iter().flat_map(|mask| mask.faults()).cloned());
+    let mut piece = raster.piece(target)?;
+    piece.mask = mask.as_ref().map(|mask| mask.piece(target)).transpose()?.map(|mask| mask.pixels);
+    writer.write(&piece)?;
     Ok(faults)
 }

@@ -38,6 +38,11 @@ pub(super) fn open(index: u32, gpu: Gpu, work: &Work<'_>) -> Result<Opened, Stri
     Ok(Opened { nvcomp: engine.nvcomp(work.layout), direct, engine })
 }
 
+/// The engine of a device, for writing.
+pub(super) fn to_write(index: u32) -> Result<Arc<dyn Engine>, String> {
+    engine(index, Gpu::default()).map(|engine| engine as _)
+}
+
 /// Whether blocks of a layout are decoded by kernels, or why not; asks no device.
 pub(super) fn kernel(layout: &BlockLayout) -> Result<(), String> {
     CudaEngine::on_device(layout)

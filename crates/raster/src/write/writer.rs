@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use strile_engine::{
     BlockAddress, Context, EncodeJob, EncodeLayout, EncodeTask, EncodedBlocks, Given, Lease, LocatedFault,
-    OutputError, OutputSpec, Pixels, ReduceJob, Reduced, Ticket,
+    Location, OutputError, OutputSpec, Pixels, ReduceJob, Reduced, Ticket,
 };
 use strile_tiff::{BlockKind, DataType, Planar, Variant};
 
@@ -125,6 +125,12 @@ impl Writer {
         self.work.as_ref().map(|work| work.plan.to_string()).unwrap_or_default()
     }
 
+    /// Names of the engine and of its encoder.
+    pub fn encoder(&self) -> (String, String) {
+        let named = self.work.as_ref().map(|work| &work.plan.engine);
+        named.map(|(engine, _, encoder)| (engine.clone(), encoder.clone())).unwrap_or_default()
+    }
+
     /// Blocks of all levels and masks that are written.
     pub fn blocks(&self) -> u64 {
         let blocks = |level: &super::plan::LevelPlan| {
@@ -139,6 +145,11 @@ impl Writer {
     /// Levels, the full image included.
     pub(crate) fn levels(&self) -> usize {
         self.work.as_ref().map_or(0, |work| work.plan.levels.len())
+    }
+
+    /// Where pixels are encoded, until the file is given up.
+    pub(crate) fn location(&self) -> Option<Location> {
+        self.work.as_ref().map(|work| work.engine.engine.location())
     }
 
     /// The raster that is written, until the file is given up.
@@ -300,7 +311,7 @@ impl Work {
         let on_device = |bytes: &PieceBytes<'_>, spec: &OutputSpec| match bytes {
             PieceBytes::Host(_) => Ok(None),
             PieceBytes::Device(memory) => {
-                let here = strile_engine::Location::Cuda(memory.device());
+                let here = Location::Cuda(memory.device());
                 if here != self.engine.engine.location() {
                     let engine = self.engine.engine.name();
                     let problem =

@@ -1,0 +1,122 @@
+//! An image of a file, as a whole in memory: on the host, or on the device that decoded it. It can be written as often
+//! as wanted, as one piece, and a file that came of it compared with it.
+
+use super::Source;
+use super::alike::gdal_options;
+use super::options::ConvertOptions;
+use super::spec::{spec_of, write_options};
+use crate::dataset::Dataset;
+use crate::error::Result;
+use crate::options::{Device, Interleave, Layer, ReadOptions};
+use crate::raster::Raster;
+use crate::sink::Sink;
+use crate::window::Window;
+use crate::write::{RasterSpec, WriteOptions, WriteReport, Writer, refused};
+use strile_engine::{Context, Location, Trace};
+use strile_tiff::Planar;
+
+/// See the module.
+pub struct LoadedImage {
+    spec: RasterSpec,
+    write: WriteOptions,
+    pixels: Source,
+    mask: Option<Raster>,
+    interleave: Interleave,
+}
+
+/// A file that was written, and by what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// What was written.
+    pub report: WriteReport,
+    /// Name of the engine that encoded.
+    pub engine: String,
+    /// Name of its encoder.
+    pub encoder: String,
+}
+
+impl LoadedImage {
+    /// Reads the image that the options name, with its mask; pixels stay on the GPU that reads them if `on_device`.
+    pub fn read(
+        input: &Dataset,
+        options: &ConvertOptions,
+        on_device: bool,
+        context: &Context,
+    ) -> Result<Self> {
+        let interleave = match options.write.planar {
+            Planar::Chunky => Interleave::BandLast,
+            Planar::Separate => Interleave::BandFirst,
+        };
+        let read = ReadOptions { layer: Layer::Pixels, interleave, ..options.read.clone() };
+        if read.masked || read.unpack || read.apply_orientation || options.tiling.is_some() {
+            let problem = "an image in memory is written with the values and in the place it has in its file";
+            return Err(input.refuse(problem.into()));
+        }
+        let spec = spec_of(input, &read, options, &mut Vec::new())?;
+        let write = write_options(input, &read, &spec, options)?;
+        let place = match read.device {
+            Device::Cuda(index) if on_device => Some(Location::Cuda(index)),
+            _ => None,
+        };
+        let pixels = Source::read(input, place, &read, context)?;
+        let mask = match spec.mask {
+            true => Some(input.read(&ReadOptions { layer: Layer::Mask, bands: None, ..read }, context)?),
+            false => None,
+        };
+        Ok(Self { spec, write, pixels, mask, interleave })
+    }
+
+    /// Where the pixels are.
+    pub fn location(&self) -> Location {
+        match &self.pixels {
+            Source::Host(_) => Location::Host,
+            Source::Device(raster) => raster.location(),
+        }
+    }
+
+    /// Bytes of the pixels.
+    pub fn bytes(&self) -> u64 {
+        let samples = u64::from(self.spec.width) * u64::from(self.spec.height) * u64::from(self.spec.bands);
+        samples * self.spec.data_type.size() as u64
+    }
+
+    /// How it is written, as creation options of GDAL's driver of that format.
+    pub fn gdal_options(&self) -> Result<Vec<(String, String)>> {
+        gdal_options(&self.spec, &self.write).map_err(refused)
+    }
+
+    /// Writes it to `sink`.
+    pub fn write(&self, sink: Box<dyn Sink>, context: &Context) -> Result<Written> {
+        let trace = context.trace.as_deref();
+        let mut writer = Trace::time(trace, ("write", "plan"), || {
+            Writer::create(sink, self.spec.clone(), &self.write, context)
+        })?;
+        let (engine, encoder) = writer.encoder();
+        let piece = self.pixels.piece(Window::full(self.spec.width, self.spec.height))?;
+        Trace::time(trace, ("write", "pieces"), || match &self.mask {
+            Some(mask) => writer.write(&piece.with_mask(&mask.pixels)),
+            None => writer.write(&piece),
+        })?;
+        let report = Trace::time(trace, ("write", "finish"), || writer.finish())?;
+        Ok(Written { report, engine, encoder })
+    }
+
+    /// Whether a file holds these pixels and this mask, bit for bit, as the CPU engine reads it.
+    pub fn is_in(&self, written: &Dataset, context: &Context) -> Result<bool> {
+        let read = ReadOptions { interleave: self.interleave, device: Device::Cpu, ..ReadOptions::default() };
+        let found = written.read(&read, context)?;
+        let shape = |raster: &Raster| (raster.data_type, raster.bands, raster.rows, raster.columns);
+        let equal = |own: &Raster| shape(own) == shape(&found) && own.pixels == found.pixels;
+        let same = match &self.pixels {
+            Source::Host(own) => equal(own),
+            Source::Device(own) => equal(&own.to_host(context)?),
+        };
+        match &self.mask {
+            Some(mask) if same => {
+                let found = written.read(&ReadOptions { layer: Layer::Mask, ..read }, context)?;
+                Ok(mask.pixels == found.pixels)
+            }
+            _ => Ok(same),
+        }
+    }
+}
