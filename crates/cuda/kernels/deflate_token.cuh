@@ -1,0 +1,58 @@
+// Tokens of a part as symbols of Deflate (RFC 1951, 3.2.5), from the bitmap of starts and the matches.
+#pragma once
+#include "match_abi.h"
+
+constexpr u32 END_OF_BLOCK = 256;
+constexpr u32 LITERALS = 286;   // symbols of literals, lengths and the end
+constexpr u32 DISTANCES = 30;
+constexpr u32 DISTANCES_AT = 288;  // where those of distances begin in arrays of both
+constexpr u32 SYMBOLS = 320;       // of such arrays
+
+struct Symbol {
+  u32 symbol;
+  u32 extra;       // what its extra bits hold
+  u32 extra_bits;
+};
+
+DEVICE u32 log2_of(u32 v) { return 31 - (u32)__clz((int)v); }
+
+DEVICE Symbol length_symbol(u32 length) {
+  const u32 v = length - 3;
+  if (length == 258) return {285, 0, 0};
+  if (v < 8) return {257 + v, 0, 0};
+  const u32 bits = log2_of(v) - 2;
+  return {257 + 4 * bits + (v >> bits), v & ((1u << bits) - 1), bits};
+}
+
+DEVICE Symbol distance_symbol(u32 distance) {
+  const u32 v = distance - 1;
+  if (v < 4) return {v, 0, 0};
+  const u32 bits = log2_of(v) - 1;
+  return {2 * bits + (v >> bits), v & ((1u << bits) - 1), bits};
+}
+
+// Extra bits of a symbol, distances from DISTANCES_AT on.
+DEVICE u32 extra_bits_of(u32 symbol) {
+  if (symbol >= DISTANCES_AT) return symbol < DISTANCES_AT + 4 ? 0 : (symbol - DISTANCES_AT) / 2 - 1;
+  return symbol < 265 || symbol >= 285 ? 0 : (symbol - 261) / 4;
+}
+
+// Positions that a thread takes at a time, aligned: their bytes, and which are literals and which begin matches.
+struct Quadruple {
+  u32 bytes;
+  u32 literals;  // bit k: the token at the k-th is its byte
+  u32 matches;   // bit k: it is its match
+};
+
+// The four positions from `p` on of a part that ends at `end`; `p` may be past it. A token is a match where the next
+// position begins none.
+DEVICE Quadruple quadruple_at(const u32* words, const u32* starts, u32 p, u32 end) {
+  if (p >= end) return {0, 0, 0};
+  const u32 count = min(end - p, 4u), valid = (1u << count) - 1, shift = p & 31;
+  u32 bits = starts[p / 32] >> shift;
+  if (shift == 28 && end - p > 4) bits |= (starts[p / 32 + 1] & 1) << 4;
+  const u32 begin = bits & valid;
+  // Past the end a token begins, as it were.
+  const u32 next = bits >> 1 | (end - p <= 4 ? 1u << (count - 1) : 0);
+  return {words[p / 4], begin & next, begin & ~next};
+}

@@ -1,0 +1,70 @@
+// Bytes of a block as words at any position, and how far two places of it agree. Reads up to 8 bytes beyond what is asked for.
+#pragma once
+#include "device.h"
+
+constexpr u32 ALL_LANES = 0xFFFFFFFFu;
+
+// The four bytes from position `p` on; `words` is position 0, aligned.
+DEVICE u32 word_at(const u32* words, u32 p) {
+  const u32* at = words + (p >> 2);
+  return __funnelshift_r(at[0], at[1], (p & 3) * 8);
+}
+
+// Bytes that every lane compares by itself; at least the lanes of a warp, see `agreed_far`.
+constexpr u32 NEAR = 32;
+
+// How many bytes from `p` and `c` on are the same, as far as NEAR and `most`.
+DEVICE u32 agreed_near(const u32* words, u32 p, u32 c, u32 most) {
+  const u32* left = words + (p >> 2);
+  const u32* right = words + (c >> 2);
+  const u32 left_shift = (p & 3) * 8, right_shift = (c & 3) * 8;
+  u32 left_low = left[0], right_low = right[0], n = 0;
+#pragma unroll 1
+  for (u32 k = 1; n < NEAR; ++k) {
+    const u32 left_high = left[k], right_high = right[k];
+    const u32 differ =
+        __funnelshift_r(left_low, left_high, left_shift) ^ __funnelshift_r(right_low, right_high, right_shift);
+    if (differ != 0) {
+      n += (u32)(__ffs((int)differ) - 1) / 8;
+      break;
+    }
+    n += 4;
+    if (n >= most) break;
+    left_low = left_high;
+    right_low = right_high;
+  }
+  return min(n, most);
+}
+
+// The same without NEAR, for the lanes of a warp at positions one after the other, all of one part: `near` is what
+// `agreed_near` said. Lanes that go on and have the same distance end at the same place, since each has seen as many equal
+// bytes as the warp has lanes: the last of them is compared by all lanes, for all.
+DEVICE u32 agreed_far(const u32* words, u32 p, u32 c, u32 near, u32 most, u32 lane) {
+  const bool open = near == NEAR && near < most;
+  const u32 until = p + most, distance = p - c;
+  u32 waiting = __ballot_sync(ALL_LANES, open);
+  u32 agreed = near;
+#pragma unroll 1
+  while (waiting != 0) {
+    const u32 last = 31 - (u32)__clz((int)waiting);
+    const u32 its_distance = __shfl_sync(ALL_LANES, distance, (int)last);
+    const u32 its_until = __shfl_sync(ALL_LANES, until, (int)last);
+    u32 end = __shfl_sync(ALL_LANES, p, (int)last) + NEAR;
+#pragma unroll 1
+    while (end < its_until) {
+      const u32 at = end + lane * 4;
+      const u32 differ = at < its_until ? word_at(words, at) ^ word_at(words, at - its_distance) : 0;
+      const u32 hits = __ballot_sync(ALL_LANES, differ != 0);
+      if (hits != 0) {
+        const u32 first = (u32)__ffs((int)hits) - 1;
+        end += first * 4 + (u32)(__ffs((int)__shfl_sync(ALL_LANES, differ, (int)first)) - 1) / 8;
+        break;
+      }
+      end += 128;
+    }
+    const bool mine = open && distance == its_distance;
+    if (mine) agreed = min(end - p, most);
+    waiting &= ~__ballot_sync(ALL_LANES, mine);
+  }
+  return agreed;
+}
