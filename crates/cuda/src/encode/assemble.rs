@@ -71,7 +71,7 @@ unsafe impl crate::abi::Plain for AssembleItem {}
 /// The item that moves `bands` × `rows` × `columns` samples. Items of one launch must not write what another reads or
 /// writes, and both rectangles must lie in memory of the device.
 ///
-/// `None` where a row has 2^32 bytes or more.
+/// `None` where a row has 2^31 bytes or more.
 pub fn item(
     assembly: Assembly,
     from: Place,
@@ -95,7 +95,8 @@ pub fn item(
         mask: mask.into(),
         reserved: 0,
     };
-    columns.checked_mul(size)?;
+    let short = |len: u32| Some(len).filter(|&len| len < 1 << 31);
+    short(columns.checked_mul(size)?)?;
     if mask {
         return Some(item);
     }
@@ -104,7 +105,7 @@ pub fn item(
     let dense = |[band, _, column]: [u64; 3]| column == pixel && (bands == 1 || band == u64::from(size));
     let gapless = |[_, _, column]: [u64; 3]| column == u64::from(size);
     if dense(item.src_strides) && dense(item.dst_strides) {
-        item.columns = columns.checked_mul(u32::try_from(pixel).ok()?)?;
+        item.columns = short(columns.checked_mul(u32::try_from(pixel).ok()?)?)?;
         item.bands = 1;
         item.byte_runs();
     } else if gapless(item.src_strides) && gapless(item.dst_strides) {

@@ -1,0 +1,131 @@
+// Predictor 3 on rows that lie in the image as the block wants them: samples of N bytes become N planes of bytes, the
+// most significant first, and then differences along all planes of a row.
+//
+// A lane takes four samples: a word of each plane. What comes before them is the four samples before, and at the
+// beginning of a row, for every plane but the first, the last four of the row in the plane before. Needs at most four
+// samples a pixel, and rows of a multiple of four samples.
+#pragma once
+#include "cut_rows.cuh"
+#include "prefix.cuh"
+
+// Takes N words of four samples apart into a word of each plane; the inverse of `weave`.
+template <int N>
+DEVICE void unweave(const u32 (&words)[N], u32 (&planes)[N]) {
+  if constexpr (N == 2) {
+    planes[0] = __byte_perm(words[0], words[1], 0x7531);
+    planes[1] = __byte_perm(words[0], words[1], 0x6420);
+  } else if constexpr (N == 4) {
+    u32 a = words[0], b = words[1], c = words[2], d = words[3];
+    transpose(a, b, c, d);
+    planes[3] = a, planes[2] = b, planes[1] = c, planes[0] = d;
+  } else {
+    u32 a = words[0], b = words[2], c = words[4], d = words[6];
+    transpose(a, b, c, d);
+    planes[7] = a, planes[6] = b, planes[5] = c, planes[4] = d;
+    u32 e = words[1], f = words[3], g = words[5], h = words[7];
+    transpose(e, f, g, h);
+    planes[3] = e, planes[2] = f, planes[1] = g, planes[0] = h;
+  }
+}
+
+// The four samples of N bytes at `at`.
+template <int N>
+DEVICE void load_four(const u8* at, const u8* end, bool aligned, u32 (&words)[N]) {
+  if (!aligned) {
+    load_words<u32, N>(at, end, words);
+  } else if constexpr (N == 2) {
+    const u64 both = *(const u64*)at;
+    words[0] = (u32)both, words[1] = (u32)(both >> 32);
+  } else {
+#pragma unroll
+    for (int k = 0; k < N; k += 4) {
+      const Quad quad = ((const Quad*)at)[k / 4];
+#pragma unroll
+      for (int j = 0; j < 4; j++) words[k + j] = quad.word[j];
+    }
+  }
+}
+
+// The four samples from sample `i` of row `y` on, each by itself.
+template <int N>
+DEVICE void gather_four(const CutRecipe& recipe, const CutTask& task, u32 y, u32 i, u32 (&words)[N]) {
+#pragma unroll 1
+  for (u32 j = 0; j < 4; j++) {
+    const Number number = load_number(sample_at(recipe, task, y, i + j), N);
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+      const u32 at = j * N / 4;
+      if (N == 2 && (u32)k == at) words[k] = j % 2 == 0 ? (u32)number.low : words[k] | (u32)number.low << 16;
+      if (N == 4 && (u32)k == at) words[k] = (u32)number.low;
+      if (N == 8 && (u32)k == at) words[k] = (u32)number.low;
+      if (N == 8 && (u32)k == at + 1) words[k] = (u32)(number.low >> 32);
+    }
+  }
+}
+
+// Differences of four samples after `back`, written to the planes of a row of `plane` samples.
+template <int N>
+DEVICE bool write_planes(const Work& work, u32 samples, u32 (&words)[N], u32 (&back)[N], bool begins, u8* to, u32 plane) {
+  u32 planes[N], before[N];
+  replace_nan(work, words);
+  replace_nan(work, back);
+  const bool differs = differ(work, words);
+  unweave(words, planes);
+  unweave(back, before);
+#pragma unroll
+  for (int p = 0; p < N; p++) {
+    const u32 last = !begins ? before[p] : p > 0 ? before[p > 0 ? p - 1 : 0] : 0;
+    const u32 shifted = samples == 4 ? last : __funnelshift_l(last, planes[p], 8 * samples);
+    *(u32*)(to + (u64)p * plane) = less<1>(planes[p], shifted);
+  }
+  return differs;
+}
+
+template <int N>
+DEVICE bool cut_planes(const CutRecipe& recipe, const CutTask& task) {
+  const u32 DEEP = N == 8 ? 2 : 4, PIECE = DEEP * CUT_THREADS;
+  const Work work = work_of(recipe);
+  const u32 samples = recipe.samples, plane = recipe.row_samples, fours = plane / 4, units = task.rows * fours;
+  const Rows rows = rows_of(task, task.width * samples);
+  u8* out = (u8*)task.dst;
+  const bool aligned = (task.src | task.row_stride) % (N == 2 ? 8 : 16) == 0;
+  bool differs = false;
+#pragma unroll 1
+  for (u32 piece = blockIdx.y * PIECE; piece < units; piece += gridDim.y * PIECE) {
+    u32 words[DEEP][N], back[DEEP][N];
+    const u32 first = piece + threadIdx.x, last = min(piece + PIECE, units);
+    // The row of a unit, its first sample, and whether these and those before lie in the image.
+    const auto easy = [&](u32 unit, u32& y, u32& i) {
+      y = unit / fours;
+      i = (unit - y * fours) * 4;
+      return unit < units && y < rows.far && i + 4 <= rows.inside && (i > 0 || rows.inside == plane);
+    };
+    const auto before = [&](u32 i) { return i > 0 ? i - 4 : plane - 4; };
+    bool all = true;
+    u32 y, i;
+#pragma unroll
+    for (u32 k = 0; k < DEEP; k++) {
+      if (!easy(first + k * CUT_THREADS, y, i)) continue;
+      const u8* row = row_at(rows, y);
+      load_four<N>(row + i * N, rows.end, aligned, words[k]);
+      load_four<N>(row + before(i) * N, rows.end, aligned, back[k]);
+    }
+#pragma unroll
+    for (u32 k = 0; k < DEEP; k++) {
+      const bool is_easy = easy(first + k * CUT_THREADS, y, i);
+      all &= is_easy;
+      if (!is_easy) continue;
+      differs |= write_planes<N>(work, samples, words[k], back[k], i == 0, out + y * N * plane + i, plane);
+    }
+    if (all) continue;
+#pragma unroll 1
+    for (u32 unit = first; unit < last; unit += CUT_THREADS) {
+      if (easy(unit, y, i)) continue;
+      u32 four[N], last_four[N];
+      gather_four<N>(recipe, task, y, i, four);
+      gather_four<N>(recipe, task, y, before(i), last_four);
+      differs |= write_planes<N>(work, samples, four, last_four, i == 0, out + y * N * plane + i, plane);
+    }
+  }
+  return differs;
+}
