@@ -1,8 +1,10 @@
 //! What can be asked for. Parsing never acts; defaults are those of `strile`.
 
+mod bench;
 mod gpu;
 mod values;
 
+pub use bench::BenchArgs;
 pub use gpu::GpuArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -14,8 +16,8 @@ use strile::tiff::geo::Crs;
 use strile::{CompareOptions, Compression, Device, Interleave, Layer, OnFault, PROFILES, ReadOptions};
 use strile::{Missing, PieceLimits, Resampling, VrtOptions, Window};
 use values::{
-    parse_bbox, parse_compression, parse_device, parse_nodata, parse_pair, parse_rate, parse_resampling,
-    parse_size, parse_tolerance, parse_window,
+    parse_bbox, parse_compression, parse_device, parse_nodata, parse_pair, parse_resampling, parse_size,
+    parse_tolerance, parse_window,
 };
 
 /// Read and write GeoTIFF and Cloud-Optimized GeoTIFF, fast and safely.
@@ -149,6 +151,7 @@ Examples:
   strile convert dem.tif part.tif --bbox 500000,4400000,510000,4410000 --overwrite
   strile convert dem.tif same.tif -co COMPRESS=LERC -co MAX_Z_ERROR=0.01 -a_nodata -9999
   strile convert --explain dem.tif cog.tif --of COG
+  strile convert dem.tif cog.tif --of COG --device cuda:0 --streaming-buffer 128MiB --reproducible
   strile convert dem.tif - --of COG > cog.tif")]
 pub struct ConvertArgs {
     /// The file; `-` reads standard input
@@ -184,6 +187,12 @@ pub struct ConvertArgs {
     /// Encode every block anew, even where it could be copied
     #[arg(long)]
     pub reencode: bool,
+    /// Encode so that the bytes of OUT do not tell which device made them; larger or slower than the CPU's own
+    #[arg(long)]
+    pub reproducible: bool,
+    /// What blocks that are encoded may take where they are, as 128MiB; on a GPU all memory of the write
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub streaming_buffer: Option<u64>,
     #[command(flatten)]
     pub engine: EngineArgs,
     /// Tell what would be done; write nothing
@@ -298,61 +307,6 @@ pub struct ValidateArgs {
     /// Print JSON: {"files": […]}
     #[arg(long)]
     pub json: bool,
-}
-
-/// Measure how fast files are read, and where the time goes.
-///
-/// Gives the seconds of the best and of the median of several whole reads of the first image into memory, after
-/// one that is not counted. Inside the timer: opening the file, planning, taking the memory, reading and decoding
-/// all blocks. Outside: starting the program and the device, and giving the memory back. The file is opened anew
-/// each time and comes from the system's page cache. Stages are those of the median read; they overlap, so their
-/// sum is more than the whole. The floor of a read on a GPU is the time its bytes need on the bus, the busier way; the
-/// best read is told in percent of it.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  strile bench dem.tif
-  strile bench --threads 1 --repeat 10 a.tif b.tif
-  strile bench --device cpu --json dem.tif
-  strile bench --device cuda:0 --to device --trace trace.json dem.tif
-  strile bench --growth --svg growth.svg dem.tif
-  strile bench --peers dem.tif
-  strile bench --explain dem.tif")]
-pub struct BenchArgs {
-    /// Files
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    #[command(flatten)]
-    pub engine: EngineArgs,
-    #[command(flatten)]
-    pub gpu: GpuArgs,
-    /// Where pixels end: in host memory, or where the engine has them
-    #[arg(long, default_value = "host")]
-    pub to: Destination,
-    /// Reads that are counted
-    #[arg(long, value_name = "N", default_value = "5")]
-    pub repeat: NonZeroU32,
-    /// GB/s of the bus to a GPU, for the floor; measured by a pinned copy otherwise
-    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
-    pub link: Option<f64>,
-    /// Read once more and write what happened when, for Perfetto or chrome://tracing
-    #[arg(long, value_name = "FILE")]
-    pub trace: Option<PathBuf>,
-    /// Read by other programs too, where they are installed: GDAL by Python's rasterio
-    #[arg(long)]
-    pub peers: bool,
-    /// Read windows of 1, 4, 16, … blocks, and of 1, 10 and 100 % of the image
-    #[arg(long)]
-    pub growth: bool,
-    /// Draw how the time grows
-    #[arg(long, value_name = "FILE", requires = "growth")]
-    pub svg: Option<PathBuf>,
-    /// Print JSON: {"results": […]}
-    #[arg(long)]
-    pub json: bool,
-    /// Tell what would be done and read no pixel
-    #[arg(long)]
-    pub explain: bool,
 }
 
 /// List what can decode on this machine.
@@ -532,15 +486,6 @@ impl PartArgs {
             device,
             ..ReadOptions::default()
         }
-    }
-}
-
-impl BenchArgs {
-    /// The request.
-    pub fn read_options(&self) -> ReadOptions {
-        let device_memory = self.gpu.device_memory;
-        let (direct_io, nvcomp) = (self.gpu.direct_io, self.gpu.nvcomp);
-        ReadOptions { device: self.engine.device, device_memory, direct_io, nvcomp, ..ReadOptions::default() }
     }
 }
 

@@ -1,4 +1,5 @@
-//! `gather_bench`: 256 blocks of 40 KiB on a device, brought to the host one by one, and by one gather and one copy.
+//! `gather_bench [BLOCKS BYTES]`: blocks on a device (256 of 40 KiB), brought to the host one by one, and by one gather
+//! and one copy.
 //!
 //! One JSON line with medians in microseconds: `loop_us` a copy and a wait a block, into memory of its own, as a reader
 //! without batches does it; `gather_us` table, gather and one copy into pinned memory that is there already;
@@ -15,10 +16,10 @@ use strile_cuda::launch::launch;
 use strile_cuda::memory::{DeviceBuffer, Pinned};
 use strile_cuda::stream::Stream;
 
-const BLOCKS: u64 = 256;
-const LEN: u64 = 40 << 10;
-/// Blocks lie apart and in no order, as those of a window do.
-const APART: u64 = 56 << 10;
+/// Blocks lie this far apart and in no order, as those of a window do.
+const GAP: u64 = 16 << 10;
+/// The step from a block to the next: a prime, which the number of blocks is no multiple of.
+const STEP: u64 = 97;
 const ROUNDS: usize = 40;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -37,10 +38,17 @@ fn main() -> ExitCode {
 }
 
 fn measure() -> Outcome<String> {
+    let words: Vec<u64> = std::env::args().skip(1).map(|word| word.parse()).collect::<Result<_, _>>()?;
+    let (count, len) = match *words {
+        [] => (256, 40 << 10),
+        [count, len] if count > 0 && len > 0 && count % STEP != 0 => (count, len),
+        _ => return Err("gather_bench [BLOCKS BYTES], not a multiple of 97 blocks".into()),
+    };
     let device = Device::open(0)?;
     let stream = device.stream()?;
-    let encoded = device.pool().alloc(&stream, BLOCKS * APART)?;
-    let total = BLOCKS * APART;
+    let apart = len + GAP;
+    let total = count * apart;
+    let encoded = device.pool().alloc(&stream, total)?;
     let mut state = 1u32;
     let bytes: Vec<u8> = (0..total)
         .map(|_| {
@@ -49,10 +57,10 @@ fn measure() -> Outcome<String> {
         })
         .collect();
     encoded.write(&stream, 0, &bytes)?;
-    // 97 has no factor in common with 256: every block once.
-    let spans: Vec<(u64, u64)> = (0..BLOCKS).map(|i| (i * 97 % BLOCKS * APART, LEN)).collect();
+    // No factor in common: every block once.
+    let spans: Vec<(u64, u64)> = (0..count).map(|i| (i * STEP % count * apart, len)).collect();
 
-    let room = || Ok::<_, Box<dyn Error>>(Pinned::new(device.context(), usize::try_from(BLOCKS * LEN)?)?);
+    let room = || Ok::<_, Box<dyn Error>>(Pinned::new(device.context(), usize::try_from(count * len)?)?);
     let one_by_one = || one_by_one(&stream, &encoded, &spans);
     let at_once = |to: Pinned| at_once(&device, &stream, &encoded, &spans, to);
     let landed = at_once(room()?)?;
@@ -68,7 +76,7 @@ fn measure() -> Outcome<String> {
     let pinning = median(|| at_once(room()?).map(drop))?;
     let looped = median(|| one_by_one().map(drop))?;
     Ok(format!(
-        "{{\"blocks\": {BLOCKS}, \"bytes\": {LEN}, \"loop_us\": {looped:.1}, \"gather_us\": {gathered:.1}, \
+        "{{\"blocks\": {count}, \"bytes\": {len}, \"loop_us\": {looped:.1}, \"gather_us\": {gathered:.1}, \
          \"gather_pinning_us\": {pinning:.1}}}"
     ))
 }

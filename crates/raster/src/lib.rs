@@ -50,7 +50,7 @@ mod write;
 
 pub use cog::{CogChecks, CogReport, Finding, FoundBy, GhostArea, LevelLayout};
 pub use compare::{CompareOptions, Difference, SampleDifference};
-pub use convert::{Conversion, ConvertOptions, TilingScheme, convert};
+pub use convert::{Conversion, ConvertOptions, LoadedImage, TilingScheme, Written, convert};
 pub use dataset::Dataset;
 pub use device::{Decode, DeviceInfo, Estimate, GpuInfo, Judged, calibrate, devices};
 pub use error::{Error, Result};

@@ -1,4 +1,5 @@
-//! `strile bench`: whole reads timed, by stage and against the floor; a trace, peers and growth where asked for.
+//! `strile bench`: whole reads timed, by stage and against the floor; a trace, peers and growth where asked for. With
+//! `--write`, writes (`write`).
 
 mod growth;
 mod measure;
@@ -6,6 +7,7 @@ mod peers;
 mod svg;
 mod table;
 mod trace;
+mod write;
 
 use crate::args::{BenchArgs, Destination};
 use crate::failure::{Failure, Outcome};
@@ -22,14 +24,9 @@ pub fn run(args: &BenchArgs, session: &Session) -> Result<Outcome, Failure> {
     if args.explain {
         return explain(args, &bench);
     }
-    for path in [&args.svg, &args.trace].into_iter().flatten() {
-        let same = |file: &PathBuf| {
-            file.canonicalize().is_ok_and(|file| path.canonicalize().is_ok_and(|path| path == file))
-        };
-        if args.files.iter().any(same) {
-            let problem = format!("{} is one of the files to read: it would be replaced", path.display());
-            return Err(Failure::Request(problem, None));
-        }
+    keep_the_files(args)?;
+    if let Some(folder) = &args.write {
+        return write::run(args, folder, session);
     }
     let mut measured = Vec::new();
     for file in &args.files {
@@ -62,6 +59,20 @@ pub fn run(args: &BenchArgs, session: &Session) -> Result<Outcome, Failure> {
         false => print(&texts.join("\n\n"))?,
     }
     Ok(Outcome::Clean)
+}
+
+/// No file that is read is replaced by what is drawn or traced.
+fn keep_the_files(args: &BenchArgs) -> Result<(), Failure> {
+    for path in [&args.svg, &args.trace].into_iter().flatten() {
+        let same = |file: &PathBuf| {
+            file.canonicalize().is_ok_and(|file| path.canonicalize().is_ok_and(|path| path == file))
+        };
+        if args.files.iter().any(same) {
+            let problem = format!("{} is one of the files to read: it would be replaced", path.display());
+            return Err(Failure::Request(problem, None));
+        }
+    }
+    Ok(())
 }
 
 fn set(object: &mut Value, key: &str, value: Value) {

@@ -130,3 +130,62 @@ fn what_is_read_is_not_replaced_and_what_is_asked_of_a_gpu_is_not_dropped() {
     let run = bench.run("bench dem.tif --device cpu --nvcomp trusted --explain").clean();
     assert!(run.text().contains("not decoded by nvCOMP: the CPU decodes"), "{}", run.text());
 }
+
+#[test]
+fn written_files_are_stored_as_the_read_ones_compared_and_gone() {
+    let bench = Bench::new();
+    bench.file("dem.tif", &dem().1);
+    bench.file("rgb.tif", &rgb().1);
+    let run = bench.run("bench dem.tif rgb.tif --write . --device cpu --threads 2 --repeat 2 --json").clean();
+    let json = run.json();
+    let [dem, rgb] = [&json["results"][0], &json["results"][1]];
+    assert_eq!((&dem["file"], &dem["bytes"], &dem["repeat"]), (&"dem.tif".into(), &14_000.into(), &2.into()));
+    assert_eq!((&dem["device"], &dem["from"], &dem["same"]), (&"cpu".into(), &"host".into(), &true.into()));
+    // 12 tiles and the same of the mask.
+    assert_eq!((&dem["blocks"], &dem["levels"]), (&24.into(), &1.into()));
+    let stored = serde_json::json!({
+        "COMPRESS": "DEFLATE", "PREDICTOR": "3", "TILED": "YES", "BLOCKXSIZE": "32", "BLOCKYSIZE": "16",
+        "INTERLEAVE": "PIXEL",
+    });
+    assert_eq!(dem["options"], stored);
+    assert_eq!((&rgb["options"]["COMPRESS"], &rgb["options"]["TILED"]), (&"PACKBITS".into(), &"NO".into()));
+    assert_eq!((&rgb["blocks"], &rgb["same"]), (&3.into(), &true.into()));
+    let (bytes, ratio) = (dem["file_bytes"].as_f64().unwrap(), dem["ratio"].as_f64().unwrap());
+    assert!(bytes > 0.0 && (ratio - 14_000.0 / bytes).abs() < 1e-9, "{bytes} {ratio}");
+    assert!(dem["median_seconds"].as_f64().unwrap() >= dem["seconds"].as_f64().unwrap());
+    assert!(dem["stages"]["finish"].is_number() && !dem["encoder"].as_str().unwrap().is_empty());
+    assert_eq!(bench.names(), ["dem.tif", "rgb.tif"]);
+}
+
+#[test]
+fn a_write_is_measured_as_it_was_asked_for() {
+    let bench = Bench::new();
+    bench.file("dem.tif", &dem().1);
+    let words = "bench dem.tif --write . --device cpu --repeat 1 --json";
+    let more = "--of COG --co COMPRESS=ZSTD --co BLOCKSIZE=16 --streaming-buffer 4KiB --reproducible";
+    let json = bench.run(&format!("{words} {more} --trace t.json")).clean().json();
+    let found = &json["results"][0];
+    assert_eq!((&found["streaming_buffer"], &found["reproducible"]), (&4096.into(), &true.into()));
+    assert_eq!((&found["encoder"], &found["same"]), (&"portable-1".into(), &true.into()));
+    assert_eq!((&found["options"]["COMPRESS"], &found["levels"]), (&"ZSTD".into(), &4.into()));
+    assert!(found["spooled"].as_u64().unwrap() > 0);
+    let trace: Value = serde_json::from_slice(&std::fs::read(bench.path("t.json")).unwrap()).unwrap();
+    assert!(trace["traceEvents"].as_array().unwrap().iter().any(|event| event["name"] == "finish"));
+    let text = bench.run("bench dem.tif --write . --device cpu --repeat 1").clean();
+    assert!(text.text().contains("the same"), "{}", text.text());
+    for wrong in ["--co COMPRESS=ZSTD", "--of COG", "--reproducible", "--streaming-buffer 1MiB"] {
+        assert_eq!(bench.run(&format!("bench dem.tif {wrong}")).code, 2, "{wrong}");
+    }
+    assert_eq!(bench.run("bench dem.tif --write . --growth").code, 2);
+    let lost = bench.run("bench dem.tif --write nowhere --device cpu");
+    assert!(lost.code == 2 && lost.stderr.contains("nowhere"), "{}", lost.stderr);
+}
+
+#[test]
+fn pixels_that_are_not_read_back_are_told() {
+    let bench = Bench::new();
+    bench.file("rgb.tif", &rgb().1);
+    let run = bench.run("bench rgb.tif --write . --device cpu --repeat 1 --co COMPRESS=JPEG --json");
+    assert!(run.code == 1 && run.stderr.contains("other pixels"), "{} {}", run.code, run.stderr);
+    assert_eq!(run.json()["results"][0]["same"], false);
+}

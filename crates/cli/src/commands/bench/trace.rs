@@ -33,7 +33,12 @@ pub fn record(bench: &Bench, files: &[PathBuf]) -> Result<Value, Failure> {
         trace.add(call("plan and read", opened, done));
         events.extend(process_events(process, &file.display().to_string(), &trace.slices()));
     }
-    Ok(json!({ "displayTimeUnit": "ms", "traceEvents": events }))
+    Ok(json(events))
+}
+
+/// All events of a trace.
+pub fn json(events: Vec<Value>) -> Value {
+    json!({ "displayTimeUnit": "ms", "traceEvents": events })
 }
 
 /// The call first, then tracks by name.
@@ -44,7 +49,8 @@ fn tracks(slices: &[Slice]) -> Vec<&str> {
     names
 }
 
-fn process_events(process: u32, file: &str, slices: &[Slice]) -> Vec<Value> {
+/// What happened in one process of the picture.
+pub fn process_events(process: u32, file: &str, slices: &[Slice]) -> Vec<Value> {
     let micros = |time: Duration| time.as_secs_f64() * 1e6;
     let mut events =
         vec![json!({ "ph": "M", "name": "process_name", "pid": process, "args": { "name": file } })];
