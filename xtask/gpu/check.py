@@ -3,7 +3,8 @@
 
 Parts: facts, tests, corpus, sanitize, gather, times (kernel_bench on rasters of its own), bench, growth (with tiles and
 windows, device memory, first reads), peers (unpacks them), rasters (makes them and builds the peers' programs),
-nvcomp (trusted files by nvCOMP); peers and rasters are done by bench where they were not before.
+nvcomp (trusted files by nvCOMP), write (device arrays to files, round trips, memory); peers and rasters are done by
+bench where they were not before.
   smoke = facts tests             kernels = facts tests corpus
   all   = everything              (default: smoke)
 `cargo xtask gpu-bundle` makes carry/, which this reads; results go to $OUT, or out/back. A part that fails is recorded
@@ -29,6 +30,7 @@ import sanitize
 import tests
 import times
 import verified
+import write
 from session import Session, State
 from source_hash import source_hash
 
@@ -50,12 +52,12 @@ def peers(session: Session) -> dict:
 PARTS = {
     "facts": facts.run, "tests": tests.run, "corpus": corpus.run, "sanitize": sanitize.run, "gather": gather.run,
     "times": times.run, "peers": peers, "rasters": rasters, "bench": bench.run, "growth": growth.run,
-    "nvcomp": nvcomp.run,
+    "nvcomp": nvcomp.run, "write": write.run,
 }
 GROUPS = {
     "smoke": ["facts", "tests"],
     "kernels": ["facts", "tests", "corpus"],
-    "all": ["facts", "tests", "corpus", "sanitize", "gather", "bench", "growth", "nvcomp"],
+    "all": ["facts", "tests", "corpus", "sanitize", "gather", "bench", "growth", "nvcomp", "write"],
 }
 
 

@@ -3,6 +3,9 @@
 // FILE.tif.idx (make_rasters.py writes it) lists the tiles. Inside the timer (events, median of 9 after 2 warm-ups):
 // the decompression alone; statuses and sizes of all tiles are checked after the last run. One JSON line is printed.
 // With PIXELS_OUT the decompressed bytes are written there, for a comparison with another decoder's.
+//   nvcomp_bench compress FILE.tif CODEC TILE_BYTES
+// decompresses the same tiles, then compresses them: a JSON line an effort (Deflate: 0, 1, 2) and a size of chunks (whole
+// tiles, and 64 KiB, which nvCOMP is fastest with and a tile is not made of); the compression alone is timed.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -104,10 +107,77 @@ Tiles tiles_of(const std::string& path, bool zlib) {
   return tiles;
 }
 
+// Compresses `total` bytes in chunks with the calls of one codec, and prints a line.
+template <class Options, class Bound, class Room, class Compress>
+void compress(const char* bytes, size_t total, size_t chunk, int effort, Options options, Bound bound, Room room,
+              Compress call) {
+  const size_t n = (total + chunk - 1) / chunk;
+  size_t most = 0, scratch_bytes = 0;
+  check(bound(chunk, options, &most), "bound");
+  most = (most + 15) / 16 * 16;
+  check(room(n, chunk, options, &scratch_bytes, total, cudaStream_t(0)), "scratch");
+  char *slab = nullptr, *scratch = nullptr;
+  check(cudaMalloc(reinterpret_cast<void**>(&slab), n * most), "allocate the output");
+  check(cudaMalloc(reinterpret_cast<void**>(&scratch), scratch_bytes + 16), "allocate scratch");
+  std::vector<const void*> sources(n);
+  std::vector<void*> targets(n);
+  std::vector<size_t> lengths(n);
+  for (size_t i = 0; i < n; ++i) {
+    sources[i] = bytes + i * chunk;
+    targets[i] = slab + i * most;
+    lengths[i] = std::min(chunk, total - i * chunk);
+  }
+  const void** d_sources = on_device(sources);
+  void** d_targets = on_device(targets);
+  const size_t* d_lengths = on_device(lengths);
+  size_t* d_written = on_device(std::vector<size_t>(n, 0));
+  nvcompStatus_t* d_statuses = on_device(std::vector<nvcompStatus_t>(n, nvcompErrorInternal));
+  const float ms = median_ms([&] {
+    check(call(d_sources, d_lengths, chunk, n, scratch, scratch_bytes, d_targets, d_written, options, d_statuses,
+               cudaStream_t(0)),
+          "compress");
+  });
+  size_t bad = 0, sum = 0;
+  const auto statuses = on_host(d_statuses, n);
+  for (size_t i = 0; i < n; ++i) bad += statuses[i] != nvcompSuccess;
+  for (const size_t size : on_host(d_written, n)) sum += size;
+  std::printf("{\"effort\": %d, \"chunk\": %zu, \"chunks\": %zu, \"bad\": %zu, \"ms\": %.4f, \"gb_s\": %.3f, "
+              "\"ratio\": %.4f, \"scratch_mb\": %.0f}\n",
+              effort, chunk, n, bad, ms, double(total) / ms / 1e6, double(total) / double(std::max<size_t>(sum, 1)),
+              double(scratch_bytes) / 1e6);
+  std::fflush(stdout);
+  for (void* memory : {static_cast<void*>(slab), static_cast<void*>(scratch), (void*)d_sources, (void*)d_targets,
+                       (void*)d_lengths, static_cast<void*>(d_written), static_cast<void*>(d_statuses)})
+    check(cudaFree(memory), "free");
+}
+
+void compress_all(const char* bytes, size_t total, size_t tile_bytes, bool deflate) {
+  std::vector<size_t> chunks{tile_bytes};
+  if (tile_bytes > 65536) chunks.push_back(65536);
+  for (const size_t chunk : chunks) {
+    for (int effort = 0; effort < (deflate ? 3 : 1); ++effort) {
+      if (deflate) {
+        nvcompBatchedDeflateCompressOpts_t options = {effort, {0}};
+        compress(bytes, total, chunk, effort, options, nvcompBatchedDeflateCompressGetMaxOutputChunkSize,
+                 nvcompBatchedDeflateCompressGetTempSize, nvcompBatchedDeflateCompressAsync);
+      } else {
+        compress(bytes, total, chunk, effort, nvcompBatchedZstdCompressOpts_t{},
+                 nvcompBatchedZstdCompressGetMaxOutputChunkSize, nvcompBatchedZstdCompressGetTempSize,
+                 nvcompBatchedZstdCompressAsync);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 int main(int count, char** values) {
-  if (count < 4) fail("usage: nvcomp_bench FILE CODEC TILE_BYTES [PIXELS_OUT]");
+  const bool compresses = count > 1 && std::strcmp(values[1], "compress") == 0;
+  if (compresses) {
+    --count;
+    ++values;
+  }
+  if (count < 4) fail("usage: nvcomp_bench [compress] FILE CODEC TILE_BYTES [PIXELS_OUT]");
   const std::string path = values[1], codec = values[2];
   const size_t tile_bytes = std::strtoull(values[3], nullptr, 10);
   const bool deflate = codec == "deflate";
@@ -161,6 +231,11 @@ int main(int count, char** values) {
   const auto statuses = on_host(d_statuses, n);
   const auto written = on_host(d_written, n);
   for (size_t i = 0; i < n; ++i) bad += statuses[i] != nvcompSuccess || written[i] != tile_bytes;
+  if (compresses) {
+    if (bad != 0) fail("tiles that nvCOMP does not decompress");
+    compress_all(decoded, total, tile_bytes, deflate);
+    return 0;
+  }
   if (count > 4) {
     const auto pixels = on_host(decoded, total);
     std::ofstream(values[4], std::ios::binary).write(pixels.data(), std::streamsize(pixels.size()));

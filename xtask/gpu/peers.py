@@ -28,9 +28,9 @@ def environment(session: Session, nvcomp: str) -> dict:
 
 
 class Peer:
-    def __init__(self, session: Session, name: str):
+    def __init__(self, session: Session, name: str, script: str = "peer_reader.py"):
         self.session, self.name, self.why = session, name, None
-        script = Path(__file__).with_name("peer_reader.py")
+        script = Path(__file__).with_name(script)
         self.errors = (session.work / f"peer-{name}.log").open("wb")
         self.process = subprocess.Popen(
             [sys.executable, str(script), name, str(THREADS)], cwd=session.root, stdin=subprocess.PIPE,
@@ -65,19 +65,23 @@ class Peer:
 
     def ask(self, path: str, repeat: int, npy: str | None) -> dict:
         """The answer of peer_reader.py; once a peer is gone, why."""
+        return self.request({"path": path, "repeat": repeat, "npy": npy}, Path(path).name)
+
+    def request(self, request: dict, what: str, limit: float = 60) -> dict:
+        """The answer to a request about `what`; once a peer is gone, why."""
         if self.why:
             return {"error": self.why}
         try:
-            self.process.stdin.write((json.dumps({"path": path, "repeat": repeat, "npy": npy}) + "\n").encode())
+            self.process.stdin.write((json.dumps(request) + "\n").encode())
             self.process.stdin.flush()
         except OSError as reason:
             self._end(f"gone: {reason}")
             return {"error": self.why}
-        reply = self._line(60)
+        reply = self._line(limit)
         if reply is None:
-            self._end(f"no answer to {Path(path).name}")
+            self._end(f"no answer to {what}")
             return {"error": self.why}
-        self.session.log(f"{self.name} {Path(path).name} {json.dumps(reply)}")
+        self.session.log(f"{self.name} {what} {json.dumps(reply)}")
         return reply
 
     def close(self) -> None:

@@ -5,7 +5,7 @@ It is written only when every part of a round passed for the same sources as tho
 import json
 from pathlib import Path
 
-NEEDED = ("facts", "tests", "corpus", "sanitize", "gather", "bench", "growth")
+NEEDED = ("facts", "tests", "corpus", "sanitize", "gather", "bench", "growth", "write")
 
 
 def value(item) -> str:
@@ -34,9 +34,14 @@ def text(bundle: dict, parts: dict[str, dict]) -> str:
         left_out = ("set", "codec", "tile", "notes", "stage_ms")
         shown = {k: v for k, v in figure.items() if k not in left_out and v is not None}
         figures.append("[[figures]]\n" + "\n".join(f"{key} = {value(item)}" for key, item in shown.items()))
+    written = []
+    for figure in parts["write"]["figures"]:
+        shown = ("file", "encoder", "strile", "xarray_spatial", "gdal", "ratio", "zlib_ratio", "kernel")
+        lines = [f"{key} = {value(figure[key])}" for key in shown if figure[key] is not None]
+        written.append("[[written]]\n" + "\n".join(lines))
     return "\n\n".join([
         "# Written by xtask/gpu/check.py on a machine with a GPU; the raw log lies beside it.\n"
-        "# Rates are GB/s of decoded bytes.",
+        "# Rates are GB/s of pixels.",
         "\n".join(f"{key} = {value(item)}" for key, item in head.items()),
         section("device", {
             "name": facts["name"], "driver": facts["driver"], "compute_capability": facts["compute_capability"],
@@ -54,7 +59,12 @@ def text(bundle: dict, parts: dict[str, dict]) -> str:
         }),
         section("growth", parts["growth"]["figures"]),
         section("copies", parts["bench"].get("copies", {})),
+        section("write", {
+            "cases": parts["write"]["write_check"]["cases"], "read_back": parts["write"]["read_back"]["files"],
+            "streamed_mib_above_input": max(r["resident"]["driver"] for r in parts["write"]["memory"]) >> 20,
+        }),
         *figures,
+        *written,
     ]) + "\n"
 
 

@@ -28,10 +28,12 @@ const CORPUS_LIMIT: u64 = 21 * MIB;
 type Target<'a> = (&'a str, &'a str, &'a str);
 
 /// Programs, built for release.
-const PROGRAMS: [Target<'static>; 5] = [
+const PROGRAMS: [Target<'static>; 7] = [
     ("strile-cli", "bin", "strile"),
     ("strile", "example", "device_check"),
     ("strile", "example", "device_bench"),
+    ("strile", "example", "write_check"),
+    ("strile", "example", "write_memory"),
     ("strile-cuda", "example", "gather_bench"),
     ("strile-cuda", "example", "kernel_bench"),
 ];
