@@ -27,18 +27,20 @@ enum ReduceKind : u32 {
 
 enum ReduceFlag : u32 {
   REDUCE_HAS_NODATA = 1,
-  REDUCE_IS_MASK = 2,    // of a part: what is reduced is a mask, one band of u8; the result is 0 or 255
+  REDUCE_IS_MASK = 2,    // of a part of a filter: it is a mask that is reduced; the result is 0 or 255
   REDUCE_UNALIGNED = 4,  // of a part: samples do not lie at multiples of their size
 };
 
-const u32 REDUCE_THREADS = 256;
+const u32 REDUCE_THREADS_LOG = 8;
+const u32 REDUCE_THREADS = 1 << REDUCE_THREADS_LOG;
 // Reduced rows of a tile that a thread has, where four pixels make one.
-const u32 FOUR_ROWS = 8;
+const u32 FOUR_ROWS_LOG = 3;
+const u32 FOUR_ROWS = 1 << FOUR_ROWS_LOG;
 // A tile of a filter: columns and rows of one band.
 const u32 FILTER_ACROSS = 32;
 const u32 FILTER_DOWN = 16;
 
-// A part of a reduced image, as `ReduceTask` says, or its mask. It is cut into tiles, a CUDA block each:
+// A part of a reduced image, as `ReduceTask` says, or its mask, which is one band of u8 in which 0 is nodata. It is cut into tiles, a CUDA block each:
 // - of nearest and of methods over four pixels 2^shift samples by (REDUCE_THREADS >> shift) * FOUR_ROWS rows of one
 //   group of bands that lie together, the samples of a row counted on over all pixels;
 // - of filters FILTER_ACROSS pixels by FILTER_DOWN rows of one band, bands before columns before rows.

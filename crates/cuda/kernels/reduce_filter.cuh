@@ -11,14 +11,33 @@ const u32 ABOVE_DOWN = 2 * FILTER_DOWN + MOST_TAPS - 2;
 // Even columns of a row, then the odd ones: neighbours in a row of the result then read neighbours here.
 const u32 ABOVE_HALF = ABOVE_ACROSS / 2;
 
-CONSTANT double GAUSS_WEIGHTS[3] = {1.0, 2.0, 1.0};
-CONSTANT double BILINEAR_WEIGHTS[4] = {0.25, 0.75, 0.75, 0.25};
-CONSTANT double CUBIC_WEIGHTS[8] = {-0.0234375, -0.0703125, 0.2265625,  0.8671875,
-                                    0.8671875,  0.2265625,  -0.0703125, -0.0234375};
-CONSTANT double LANCZOS_WEIGHTS[12] = {
-    0.00735592604719417,  0.030021091449581563, -0.06779133590054288, -0.13287101836506404,
-    0.27018982304623407,  0.8900670517104946,   0.8900670517104946,   0.27018982304623407,
-    -0.13287101836506404, -0.06779133590054288, 0.030021091449581563, 0.00735592604719417};
+// Weights by method, Gauss first.
+CONSTANT double FILTER_WEIGHTS[4][MOST_TAPS] = {
+    {1.0, 2.0, 1.0},
+    {0.25, 0.75, 0.75, 0.25},
+    {-0.0234375, -0.0703125, 0.2265625, 0.8671875, 0.8671875, 0.2265625, -0.0703125, -0.0234375},
+    {0.00735592604719417, 0.030021091449581563, -0.06779133590054288, -0.13287101836506404, 0.27018982304623407,
+     0.8900670517104946, 0.8900670517104946, 0.27018982304623407, -0.13287101836506404, -0.06779133590054288,
+     0.030021091449581563, 0.00735592604719417}};
+
+// A filter along one axis.
+struct Filter {
+  u32 which;   // row of FILTER_WEIGHTS
+  u32 taps;
+  u32 before;  // how far before the first of the two pixels above a reduced one the taps begin
+  double total;  // of its weights
+
+  bool divides_rows() const { return which != 0; }
+  bool wants_run() const { return which >= 2; }
+};
+
+DEVICE Filter filter_of(u32 method) {
+  const u32 which = method - REDUCE_GAUSS, taps = which == 0 ? 3 : which == 1 ? 4 : which == 2 ? 8 : 12;
+  double total = 0;
+#pragma unroll 1
+  for (u32 t = 0; t < taps; t++) total = __dadd_rn(total, FILTER_WEIGHTS[which][t]);
+  return {which, taps, which == 0 ? 0 : taps / 2 - 1, total};
+}
 
 struct FilterTile {
   double above[ABOVE_DOWN * ABOVE_ACROSS];
@@ -32,12 +51,10 @@ struct FilterSpot {
 };
 
 // Taps of a reduced column or row that lie in an image of `size`.
-template <u32 TAPS>
-DEVICE u32 taps_inside(u32 target, u32 size) {
-  const u32 before = TAPS == 3 ? 0 : TAPS / 2 - 1;
-  const u32 skipped = before - min(before, 2 * target);
-  const u32 start = 2 * target + skipped - before;
-  return min(TAPS - skipped, size - start);
+DEVICE u32 taps_inside(const Filter& filter, u32 target, u32 size) {
+  const u32 skipped = filter.before - min(filter.before, 2 * target);
+  const u32 start = 2 * target + skipped - filter.before;
+  return min(filter.taps - skipped, size - start);
 }
 
 // sum / weight; by powers of two, the usual ones, the product is rounded as the quotient is.
@@ -46,129 +63,139 @@ DEVICE double divided(double sum, double weight) {
 }
 
 // Loads what lies above the tile; whether all of it counts.
-template <u32 TAPS>
-DEVICE bool load_above(const ReducePart& part, const FilterSpot& spot, const Validity& validity, FilterTile& tile) {
-  const u32 across = 2 * FILTER_ACROSS + TAPS - 2, down = 2 * FILTER_DOWN + TAPS - 2;
-  const u32 before = TAPS == 3 ? 0 : TAPS / 2 - 1;
-  const bool aligned = (part.flags & REDUCE_UNALIGNED) == 0;
-  // Taps that only samples outside the part have need not be there.
-  const u32 halo = TAPS == 3 ? 1 : before;
+DEVICE bool load_above(const ReducePart& part, const FilterSpot& spot, const Filter& filter, bool aligned,
+                       const Validity& validity, FilterTile& tile) {
+  const u32 across = 2 * FILTER_ACROSS + filter.taps - 2, down = 2 * FILTER_DOWN + filter.taps - 2;
+  const u32 before = filter.before, halo = max(before, 1u);
+  // What only pixels outside the part need may not be there.
   const u32 end_x = min(2 * (part.target_x + part.width - 1) + 2 + halo, part.image_x);
   const u32 end_y = min(2 * (part.target_y + part.height - 1) + 2 + halo, part.image_y);
   const u64 band = spot.band * part.band_stride;
   bool all = true;
-#pragma unroll 4
-  for (u32 i = threadIdx.x; i < across * down; i += REDUCE_THREADS) {
-    const u32 row = i / across, column = i % across;
+#pragma unroll 1
+  for (u32 row = threadIdx.x / 32; row < down; row += REDUCE_THREADS / 32) {
     // Wrapped around where they lie before the image.
-    const u32 x = 2 * spot.x + column - before, y = 2 * spot.y + row - before;
-    double value = __longlong_as_double((i64)nan_bits(8));
-    if (x < end_x && y < end_y) {
-      const u64 bits = load_bits(pixel_row(part, y) + pixel_column(part, x) + band, validity.number.size, aligned);
-      const bool unmasked = part.mask == 0 || mask_row(part, y)[mask_column(part, x)] != 0;
-      if (unmasked && is_valid(validity, bits)) value = to_double(validity.number, bits);
+    const u32 y = 2 * spot.y + row - before;
+    const u8 *from = pixel_row(part, y) + band, *mask = mask_row(part, y);
+    u64 bits[3];
+    u32 counts = 0;
+#pragma unroll
+    for (u32 i = 0; i < 3; i++) {
+      const u32 column = threadIdx.x % 32 + 32 * i, x = 2 * spot.x + column - before;
+      bits[i] = 0;
+      if (column >= across || x >= end_x || y >= end_y) continue;
+      const u8* at = from + pixel_column(part, x);
+      bits[i] = aligned ? load_aligned(at, validity.number.size) : load_by_bytes(at, validity.number.size);
+      counts |= (u32)(part.mask == 0 || mask[mask_column(part, x)] != 0) << i;
     }
-    all = all && value == value;
-    tile.above[row * ABOVE_ACROSS + (column & 1) * ABOVE_HALF + (column >> 1)] = value;
+#pragma unroll 1
+    for (u32 column = threadIdx.x % 32; column < across; column += 32) {
+      const bool valid = (counts & 1) != 0 && is_valid(validity, bits[0]);
+      all = all && valid;
+      tile.above[row * ABOVE_ACROSS + (column & 1) * ABOVE_HALF + (column >> 1)] =
+          valid ? to_double(validity.number, bits[0]) : __longlong_as_double((i64)nan_bits(8));
+      bits[0] = bits[1], bits[1] = bits[2], counts >>= 1;
+    }
   }
   return all;
 }
 
-// What the taps of a sample come to, where some may not count.
-struct Taps {
-  double sum, weight;
-  u32 run, longest;
-};
-
-DEVICE void add_tap(Taps& taps, double weight, double value, double its) {
-  taps.sum = __dadd_rn(taps.sum, __dmul_rn(weight, value));
-  taps.weight = __dadd_rn(taps.weight, __dmul_rn(weight, its));
-  taps.run++;
-  taps.longest = max(taps.longest, taps.run);
+// Where tap `t` of a sample lies: of rows in the samples above, of columns in filtered rows.
+template <bool ROWS>
+DEVICE u32 tap_at(u32 t) {
+  return ROWS ? (t & 1) * ABOVE_HALF + t / 2 : t * FILTER_ACROSS;
 }
 
-template <u32 TAPS>
-DEVICE bool gives_value(const Taps& taps, u32 inside) {
-  return taps.weight > 0 && (TAPS < 8 || taps.longest >= inside / 2);
+// The weighted sum where all taps count.
+template <u32 WHICH, u32 TAPS, bool ROWS>
+DEVICE double sum_of_all(const double* from) {
+  double sum = 0;
+#pragma unroll
+  for (u32 t = 0; t < TAPS; t++) sum = __dadd_rn(sum, __dmul_rn(FILTER_WEIGHTS[WHICH][t], from[tap_at<ROWS>(t)]));
+  return sum;
+}
+
+template <bool ROWS>
+DEVICE double sum_of_all(const Filter& filter, const double* from) {
+  if (filter.which == 0) return sum_of_all<0, 3, ROWS>(from);
+  if (filter.which == 1) return sum_of_all<1, 4, ROWS>(from);
+  if (filter.which == 2) return sum_of_all<2, 8, ROWS>(from);
+  return sum_of_all<3, 12, ROWS>(from);
+}
+
+// A weighted sum and the weight of what counts, 0 where that gives no value.
+struct Sums {
+  double value, weight;
+};
+
+// Over taps of which some may not count: of rows NaN, of columns those that have no weight.
+template <bool ROWS>
+DEVICE Sums sums_of_some(const Filter& filter, const double* from, const u8* weights, u32 inside) {
+  Sums sums = {0, 0};
+  u32 run = 0, longest = 0;
+#pragma unroll 1
+  for (u32 t = 0; t < filter.taps; t++) {
+    const double value = from[tap_at<ROWS>(t)], weight = FILTER_WEIGHTS[filter.which][t];
+    const u32 its = ROWS ? value == value : weights[tap_at<ROWS>(t)];
+    run = its != 0 ? run + 1 : 0;
+    longest = max(longest, run);
+    if (its == 0) continue;
+    sums.value = __dadd_rn(sums.value, __dmul_rn(weight, value));
+    sums.weight = __dadd_rn(sums.weight, __dmul_rn(weight, (double)its));
+  }
+  const bool gives = sums.weight > 0 && (!filter.wants_run() || longest >= inside / 2);
+  return gives ? sums : Sums{0, 0};
 }
 
 // Filters the rows.
-template <u32 TAPS>
-DEVICE void filter_rows(const ReducePart& part, const FilterSpot& spot, const double* weights, bool all,
+DEVICE void filter_rows(const ReducePart& part, const FilterSpot& spot, const Filter& filter, bool all,
                         FilterTile& tile) {
-  const u32 lane = threadIdx.x % 32, down = 2 * FILTER_DOWN + TAPS - 2;
-  double total = 0;
-#pragma unroll
-  for (u32 t = 0; t < TAPS; t++) total = __dadd_rn(total, weights[t]);
+  const u32 lane = threadIdx.x % 32, down = 2 * FILTER_DOWN + filter.taps - 2;
+  const u32 x = min(spot.x + lane, part.target_x + part.width - 1);
+#pragma unroll 1
   for (u32 row = threadIdx.x / 32; row < down; row += REDUCE_THREADS / 32) {
     const double* above = tile.above + row * ABOVE_ACROSS + lane;
-    double value = 0;
-    u32 weight = TAPS == 3 ? 4 : 1;
-    if (all) {
-#pragma unroll
-      for (u32 t = 0; t < TAPS; t++) {
-        value = __dadd_rn(value, __dmul_rn(weights[t], above[(t & 1) * ABOVE_HALF + t / 2]));
-      }
-      if (TAPS != 3) value = divided(value, total);
-    } else {
-      Taps taps = {0, 0, 0, 0};
-#pragma unroll 1
-      for (u32 t = 0; t < TAPS; t++) {
-        const double sample = above[(t & 1) * ABOVE_HALF + t / 2];
-        if (sample == sample) add_tap(taps, weights[t], sample, 1.0);
-        else taps.run = 0;
-      }
-      const u32 x = min(spot.x + lane, part.target_x + part.width - 1);
-      const bool gives = gives_value<TAPS>(taps, taps_inside<TAPS>(x, part.image_x));
-      if (gives) value = TAPS == 3 ? taps.sum : divided(taps.sum, taps.weight);
-      weight = !gives ? 0 : TAPS == 3 ? (u32)taps.weight : 1;
+    Sums sums;
+    if (all) sums = {sum_of_all<true>(filter, above), filter.total};
+    else sums = sums_of_some<true>(filter, above, nullptr, taps_inside(filter, x, part.image_x));
+    u32 weight = (u32)sums.weight;
+    if (filter.divides_rows()) {
+      weight = sums.weight > 0;
+      if (weight != 0) sums.value = divided(sums.value, sums.weight);
     }
-    tile.along[row * FILTER_ACROSS + lane] = value;
+    tile.along[row * FILTER_ACROSS + lane] = sums.value;
     tile.weights[row * FILTER_ACROSS + lane] = (u8)weight;
   }
 }
 
 // Filters the columns of filtered rows and writes what comes of them.
-template <u32 TAPS>
-DEVICE void filter_columns(const ReducePart& part, const FilterSpot& spot, const double* weights, bool all,
+DEVICE void filter_columns(const ReducePart& part, const FilterSpot& spot, const Filter& filter, bool all,
                            const Validity& validity, const FilterTile& tile, u8* dst) {
-  const u32 lane = threadIdx.x % 32, size = validity.number.size;
-  const u32 column = spot.x - part.target_x + lane;
-  const u64 pixel = (u64)part.samples * size;
+  const u32 lane = threadIdx.x % 32, size = part.size, column = spot.x - part.target_x + lane;
+  if (column >= part.width) return;
   const u64 plane = part.samples == 1 ? spot.band * (u64)part.height * part.width * size : (u64)spot.band * size;
-  for (u32 down = threadIdx.x / 32; down < FILTER_DOWN; down += REDUCE_THREADS / 32) {
-    const u32 row = spot.y - part.target_y + down;
-    if (column >= part.width || row >= part.height) continue;
-    const double* along = tile.along + 2 * down * FILTER_ACROSS + lane;
-    const u8* its = tile.weights + 2 * down * FILTER_ACROSS + lane;
-    Taps taps = {0, 0, 0, 0};
-    bool gives = true;
-    if (all) {
-#pragma unroll
-      for (u32 t = 0; t < TAPS; t++) add_tap(taps, weights[t], along[t * FILTER_ACROSS], TAPS == 3 ? 4.0 : 1.0);
-    } else {
 #pragma unroll 1
-      for (u32 t = 0; t < TAPS; t++) {
-        const u32 weight = its[t * FILTER_ACROSS];
-        if (weight != 0) add_tap(taps, weights[t], along[t * FILTER_ACROSS], (double)weight);
-        else taps.run = 0;
-      }
-      gives = gives_value<TAPS>(taps, taps_inside<TAPS>(part.target_y + row, part.image_y));
-    }
+  for (u32 down = threadIdx.x / 32; down < FILTER_DOWN; down += REDUCE_THREADS / 32) {
+    const u32 y = spot.y + down, row = y - part.target_y, at = 2 * down * FILTER_ACROSS + lane;
+    if (row >= part.height) return;
+    Sums sums;
+    if (all) sums = {sum_of_all<false>(filter, tile.along + at), filter.divides_rows() ? filter.total : 16.0};
+    else sums = sums_of_some<false>(filter, tile.along + at, tile.weights + at, taps_inside(filter, y, part.image_y));
+    const bool gives = sums.weight > 0;
     u64 bits;
     if ((part.flags & REDUCE_IS_MASK) != 0) bits = gives ? 255 : 0;
     else if (!gives) bits = nothing(validity);
-    else bits = settled(validity, of_double(validity.number, divided(taps.sum, taps.weight)));
-    store_bits(dst + part.dst + plane + ((u64)row * part.width + column) * pixel, size, bits);
+    else bits = settled(validity, of_double(validity.number, divided(sums.value, sums.weight)));
+    store_bits(dst + part.dst + plane + ((u64)row * part.width + column) * part.samples * size, size, bits);
   }
 }
 
-template <u32 TAPS>
-DEVICE void filter_tile(const ReducePart& part, const FilterSpot& spot, const double* weights, FilterTile& tile,
+DEVICE void filter_tile(const ReducePart& part, const FilterSpot& spot, u32 method, bool aligned, FilterTile& tile,
                         u8* dst) {
   const Validity validity = validity_of(part, {part.kind, part.size});
-  const bool all = __syncthreads_and(load_above<TAPS>(part, spot, validity, tile)) != 0;
-  filter_rows<TAPS>(part, spot, weights, all, tile);
+  const Filter filter = filter_of(method);
+  const bool all = __syncthreads_and(load_above(part, spot, filter, aligned, validity, tile)) != 0;
+  filter_rows(part, spot, filter, all, tile);
   __syncthreads();
-  filter_columns<TAPS>(part, spot, weights, all, validity, tile, dst);
+  filter_columns(part, spot, filter, all, validity, tile, dst);
 }

@@ -134,6 +134,16 @@ struct Pair {
 };
 
 template <class F>
+struct LoadingPairs {
+  bool aligned;
+
+  Pair<F> whole(const u8* at) const { return {((const F*)at)[0], ((const F*)at)[1]}; }
+  Pair<F> by_bytes(const u8* at) const {
+    return {(F)load_by_bytes(at, sizeof(F)), (F)load_by_bytes(at + sizeof(F), sizeof(F))};
+  }
+};
+
+template <class F>
 DEVICE Pair<F> mean_of_pairs(const ReducePart& part, const Four<Pair<F>>& four) {
   const Number number = {KIND_FLOAT, sizeof(F)};
   const bool has_nodata = (part.flags & REDUCE_HAS_NODATA) != 0;

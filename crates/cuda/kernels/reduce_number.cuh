@@ -43,8 +43,8 @@ DEVICE u64 beside(Number number, u64 bits) {
 }
 
 DEVICE i64 extended(Number number, u64 bits) {
-  if (number.kind != KIND_SIGNED) return (i64)bits;
-  return (i64)((bits ^ sign_bit(number)) - sign_bit(number));
+  const u64 sign = number.kind == KIND_SIGNED ? sign_bit(number) : 0;
+  return (i64)((bits ^ sign) - sign);
 }
 
 DEVICE float as_float(Number number, u64 bits) {
@@ -97,19 +97,17 @@ DEVICE u64 of_double(Number number, double value) {
 
 // Bytes of a sample at a multiple of its size.
 DEVICE u64 load_aligned(const u8* at, u32 size) {
-  return size == 1 ? *at : size == 2 ? *(const u16*)at : size == 4 ? (u64)*(const u32*)at : *(const u64*)at;
+  if (size == 1) return *at;
+  if (size == 2) return *(const u16*)at;
+  return size == 4 ? (u64)*(const u32*)at : *(const u64*)at;
 }
 
-// The same wherever it lies; rare, and not to be in the way of others.
-NOINLINE u64 load_unaligned(const u8* at, u32 size) {
+// The same wherever it lies.
+DEVICE u64 load_by_bytes(const u8* at, u32 size) {
   u64 bits = 0;
 #pragma unroll 1
   for (u32 i = 0; i < size; i++) bits |= (u64)at[i] << (8 * i);
   return bits;
-}
-
-DEVICE u64 load_bits(const u8* at, u32 size, bool aligned) {
-  return size == 1 || aligned ? load_aligned(at, size) : load_unaligned(at, size);
 }
 
 DEVICE void store_bits(u8* at, u32 size, u64 bits) {

@@ -8,11 +8,15 @@ DEVICE u64 rms_of_squares(u64 sum, u32 n) {
   return root + (2 * sum > n * (2 * root * root + 2 * root + 1));
 }
 
+DEVICE double absolute(double value) {
+  return __longlong_as_double(__double_as_longlong(value) & 0x7FFFFFFFFFFFFFFFll);
+}
+
 // In f32, scaled by the largest of the first three.
 DEVICE float rms_in_floats(const double* at) {
   float v[4];
 #pragma unroll
-  for (u32 i = 0; i < 4; i++) v[i] = (float)(at[i] < 0 ? -at[i] : at[i]);
+  for (u32 i = 0; i < 4; i++) v[i] = (float)absolute(at[i]);
   const float scale = max(max(v[0], v[1]), v[2]);
   if (scale == 0) return __fmul_rn(v[3], 0.5f);
   const float inverse = __fdiv_rn(1.0f, scale);
@@ -37,7 +41,7 @@ DEVICE double rms_in_doubles(double* at, u32 n) {
   // Squares left the range: of values over the largest they do not.
   double largest = 0;
 #pragma unroll
-  for (u32 i = 0; i < 4; i++) largest = max(largest, at[i] < 0 ? -at[i] : at[i]);
+  for (u32 i = 0; i < 4; i++) largest = max(largest, absolute(at[i]));
   if (largest == 0 || largest > 1.7976931348623157e308) return largest;
 #pragma unroll
   for (u32 i = 0; i < 4; i++) at[i] = __ddiv_rn(at[i], largest);
@@ -46,21 +50,29 @@ DEVICE double rms_in_doubles(double* at, u32 n) {
 
 DEVICE u64 rms_of(const Validity& validity, bool plain, const Four<u64>& four) {
   const Number number = validity.number;
-  const u32 valid = valid_of(validity, four), n = (u32)__popc(valid);
-  if (n == 0) return nothing(validity);
-  if (number.kind == KIND_UNSIGNED && number.size <= 2) {
-    u64 sum = 0;
-#pragma unroll
-    for (u32 i = 0; i < 4; i++) sum += valid >> i & 1 ? four.at[i] * four.at[i] : 0;
-    return settled(validity, rms_of_squares(sum, n));
+  u64 bits[4] = {four.at[0], four.at[1], four.at[2], four.at[3]};
+  double at[4] = {0, 0, 0, 0};
+  u64 squares = 0;
+  u32 n = 0;
+  // One copy of the code for all types, not four.
+#pragma unroll 1
+  for (u32 i = 0; i < 4; i++) {
+    const bool valid = (four.unmasked >> i & 1) != 0 && is_valid(validity, bits[0]);
+    at[0] = at[1], at[1] = at[2], at[2] = at[3];
+    at[3] = valid ? to_double(number, bits[0]) : 0.0;
+    squares += valid ? bits[0] * bits[0] : 0;
+    n += valid;
+    bits[0] = bits[1], bits[1] = bits[2], bits[2] = bits[3];
   }
-  double at[4];
-  doubles_of(number, four, valid, at);
+  if (n == 0) return nothing(validity);
+  const bool is_short = number.size <= 2;
+  if (number.kind == KIND_UNSIGNED && is_short) return settled(validity, rms_of_squares(squares, n));
   double rms;
-  if (number.kind == KIND_SIGNED && number.size <= 2) {
-    rms = (double)(plain ? rms_in_floats(at) : (float)rms_in_doubles(at, n));
+  if (number.kind == KIND_SIGNED && is_short && plain) {
+    rms = (double)rms_in_floats(at);
   } else {
     rms = rms_in_doubles(at, n);
+    if (number.kind == KIND_SIGNED && is_short) rms = (double)(float)rms;
   }
   return settled(validity, of_double(number, rms));
 }

@@ -1,7 +1,7 @@
 //! Overviews on the device: what the kernels of `reduce.cu` are launched with; twins of `kernels/reduce_abi.h`.
 //!
-//! [`plan`] makes the parts of a job, all in one table, their places in one output and the launches over them: one, where
-//! all pixels are of one type. Results equal the CPU engine's to the last bit.
+//! [`plan`] makes the parts of a job, all in one table, their places in one output and the launches over them: one over
+//! all pixels of a type and, but for filters, one over all masks. Results equal the CPU engine's to the last bit.
 
 use crate::abi::Address;
 use strile_engine::{EngineError, Fill, OutputSpec, Pixels, ReduceJob, Resampling, Support};
@@ -171,7 +171,8 @@ pub fn plan(job: &ReduceJob, pixels: &[Pixels]) -> Result<Reduction, EngineError
             (Some(mask), Some(address)) => {
                 let to = reduction.place(mask_spec)?;
                 let part = place.part((mask.spec(), address), &to)?;
-                parts.push((place.entry, ReducePart { flags: IS_MASK | HAS_NODATA, nodata: [0; 2], ..part }));
+                let part = ReducePart { flags: IS_MASK | HAS_NODATA, nodata: [0; 2], ..part };
+                parts.push((mask_entry(job.method), part));
                 Some(to)
             }
             _ => None,
@@ -315,14 +316,10 @@ fn entry(method: Resampling, data_type: DataType) -> &'static str {
         (R::Nearest, D::U32 | D::I32 | D::F32) => "reduce_nearest_4",
         (R::Nearest, D::U64 | D::I64 | D::F64 | D::C64) => "reduce_nearest_8",
         (R::Nearest, D::C128) => "reduce_nearest_16",
-        (R::Average, D::U8) => "reduce_mean_u8",
-        (R::Average, D::I8) => "reduce_mean_i8",
-        (R::Average, D::U16) => "reduce_mean_u16",
-        (R::Average, D::I16) => "reduce_mean_i16",
-        (R::Average, D::U32) => "reduce_mean_u32",
-        (R::Average, D::I32) => "reduce_mean_i32",
-        (R::Average, D::U64) => "reduce_mean_u64",
-        (R::Average, D::I64) => "reduce_mean_i64",
+        (R::Average, D::U8 | D::I8) => "reduce_mean_1",
+        (R::Average, D::U16 | D::I16) => "reduce_mean_2",
+        (R::Average, D::U32 | D::I32) => "reduce_mean_4",
+        (R::Average, D::U64 | D::I64) => "reduce_mean_8",
         (R::Average, D::F16) => "reduce_mean_f16",
         (R::Average, D::F32) => "reduce_mean_f32",
         (R::Average, D::F64) => "reduce_mean_f64",
@@ -330,12 +327,17 @@ fn entry(method: Resampling, data_type: DataType) -> &'static str {
         (R::Average, D::C128) => "reduce_mean_c128",
         (R::Rms, _) => "reduce_rms",
         (R::Gauss | R::Bilinear | R::Cubic | R::Lanczos, _) => "reduce_filter",
-        (R::Min | R::Max | R::Median | R::Mode, _) => match data_type.size() {
-            1 => "reduce_rank_1",
-            2 => "reduce_rank_2",
-            4 => "reduce_rank_4",
-            _ => "reduce_rank_8",
-        },
+        (R::Min | R::Max | R::Median | R::Mode, D::U64 | D::I64 | D::F64) => "reduce_rank_wide",
+        (R::Min | R::Max | R::Median | R::Mode, _) => "reduce_rank_narrow",
+    }
+}
+
+/// The entry point for masks.
+fn mask_entry(method: Resampling) -> &'static str {
+    match method {
+        Resampling::Nearest => "reduce_nearest_mask",
+        _ if is_filter(method) => "reduce_filter",
+        _ => "reduce_four_mask",
     }
 }
 
