@@ -125,6 +125,10 @@ impl Engine for CpuEngine {
         0
     }
 
+    fn encodes(&self, _layout: &EncodeLayout) -> Support {
+        Support::Yes
+    }
+
     fn prepare(&self, layout: EncodeLayout) -> Result<EncodeLayout, String> {
         codec::prepare(layout)
     }

@@ -280,6 +280,10 @@ impl Engine for CudaEngine {
         }
     }
 
+    fn encodes(&self, layout: &EncodeLayout) -> Support {
+        Self::encodes_on_device(layout).map_or_else(Support::No, |()| Support::Yes)
+    }
+
     fn prepare(&self, layout: EncodeLayout) -> Result<EncodeLayout, String> {
         self.host.prepare(layout)
     }

@@ -103,6 +103,9 @@ pub trait Engine: Send + Sync {
     /// Name and version of the encoders: equal names give equal bytes.
     fn encoder(&self, which: Encoder) -> &str;
 
+    /// Whether blocks of this layout are encoded where the engine is, or why the host does it for it.
+    fn encodes(&self, layout: &EncodeLayout) -> Support;
+
     /// Checks that blocks of this layout can be encoded and completes it with what all of them share (JPEG
     /// tables), or says in words why not.
     fn prepare(&self, layout: EncodeLayout) -> Result<EncodeLayout, String>;

@@ -55,6 +55,9 @@ impl fmt::Display for WritePlan {
                 layout.height,
                 layout.compression.name(),
             )?;
+            if let Some(reason) = &level.by_host {
+                writeln!(f, "        encoded by the CPU: {reason}")?;
+            }
         }
         Ok(())
     }

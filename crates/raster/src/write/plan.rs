@@ -30,6 +30,8 @@ pub(crate) struct LevelPlan {
     pub(crate) image: EncodeLayout,
     /// How those of its mask are.
     pub(crate) mask: Option<EncodeLayout>,
+    /// Why the host encodes its blocks, where the engine is a device and does not.
+    pub(crate) by_host: Option<String>,
 }
 
 /// Where the blocks of the full image come from.
@@ -154,7 +156,11 @@ pub(crate) fn plan_write(
             false => None,
         };
         let block_rows = block_rows_of_cell(&grid, spec);
-        levels.push(LevelPlan { width, height, grid, block_rows, image, mask });
+        let by_host = match engine.encodes(&image) {
+            Support::Yes => None,
+            Support::No(reason) => Some(reason),
+        };
+        levels.push(LevelPlan { width, height, grid, block_rows, image, mask, by_host });
     }
     let bound = bound_of(&levels, engine)?;
     let variant = match options.big_tiff {

@@ -13,8 +13,9 @@ use crate::sink::Sink;
 use crate::spool::Spool;
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
-use strile_engine::{BlockAddress, Location};
+use strile_engine::{BlockAddress, EncodedBlocks, Location, Span};
 use strile_tiff::layout::{GhostArea, LEADER, TRAILER, place_directories};
 use strile_tiff::{BlockSpans, NewDirectory, PastClassic, Planar, Variant};
 
@@ -102,6 +103,41 @@ impl Store {
             return Err(past_classic(PastClassic { offset: self.written }));
         }
         Ok(())
+    }
+
+    /// Takes the blocks of a batch, of layouts numbered by level, image and mask in turn. Those that go straight to the
+    /// file, one after the other, are given to the sink as one.
+    pub(crate) fn put_all(&mut self, encoded: &EncodedBlocks) -> Result<()> {
+        let wrong = || refused("a block that is not in the plan".into());
+        let bytes_of = |run: &Range<u64>| {
+            let range = usize::try_from(run.start).ok().zip(usize::try_from(run.end).ok());
+            range.and_then(|(start, end)| encoded.slab.bytes().get(start..end)).ok_or_else(wrong)
+        };
+        let mut run = 0..0;
+        for block in &encoded.blocks {
+            let (address, is_mask) = (block.address, block.layout % 2 == 1);
+            let straight = self.straight && address.level == 0 && self.early.waiting.is_empty();
+            let level = self.levels.first().ok_or_else(wrong)?;
+            if !straight || level.number(address, is_mask) != self.early.next {
+                self.append(bytes_of(&run)?)?;
+                run = 0..0;
+                let bytes = block.span.map(|_| encoded.bytes(block));
+                self.put(&Arrived { address, is_mask, bytes })?;
+                continue;
+            }
+            let span = block.span.unwrap_or(Span { offset: run.end, len: 0 });
+            let size = u32::try_from(span.len).map_err(|_| wrong())?;
+            if span.offset != run.end {
+                self.append(bytes_of(&run)?)?;
+                run = span.offset..span.offset;
+            }
+            let position = self.written + (run.end - run.start);
+            let level = self.levels.first_mut().ok_or_else(wrong)?;
+            level.set(self.early.next, position, size).ok_or_else(wrong)?;
+            self.early.next += 1;
+            run.end = span.end().ok_or_else(wrong)?;
+        }
+        self.append(bytes_of(&run)?)
     }
 
     /// Takes a block.

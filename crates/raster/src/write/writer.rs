@@ -521,11 +521,9 @@ impl Work {
             let file = self.store.name().to_owned();
             return Err(Error::Blocks { file, first: first.clone(), count: encoded.faults.len() });
         }
-        for block in &encoded.blocks {
-            let bytes = block.span.map(|_| encoded.bytes(block));
-            self.put(block.address, block.layout % 2 == 1, bytes)?;
-        }
-        Ok(())
+        self.blocks += encoded.blocks.len() as u64;
+        self.sparse += encoded.blocks.iter().filter(|block| block.span.is_none()).count() as u64;
+        self.store.put_all(&encoded)
     }
 
     fn put(&mut self, address: BlockAddress, is_mask: bool, bytes: Option<&[u8]>) -> Result<()> {
