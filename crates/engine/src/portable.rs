@@ -19,6 +19,9 @@ pub const GAIN_A_BYTE: u32 = 3;
 /// Bits by which the match of the next position must be better.
 pub const GAIN_AHEAD: u32 = 4;
 
+/// Bytes of a segment of LZW, which has a table of its own.
+pub const LZW_SEGMENT: usize = 16 << 10;
+
 /// How hard to look for matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
@@ -39,10 +42,10 @@ const fn effort(depth: u32, nice: u32, lazy: bool) -> Effort {
 pub const fn deflate_effort(level: i32) -> Effort {
     match level {
         ..=1 => effort(0, 258, true),
-        2 => effort(1, 32, false),
-        3 => effort(2, 32, false),
-        4 => effort(2, 64, true),
-        5 => effort(4, 128, true),
+        2 => effort(1, 128, true),
+        3 => effort(2, 128, true),
+        4 => effort(4, 128, true),
+        5 => effort(6, 128, true),
         6 => effort(8, 128, true),
         7 => effort(16, 128, true),
         8 => effort(32, 258, true),

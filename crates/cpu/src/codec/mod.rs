@@ -32,6 +32,7 @@ mod next;
 mod old_jpeg;
 mod packbits;
 mod png;
+mod portable;
 mod sgilog;
 mod sgilog_chroma;
 mod stored;

@@ -5,6 +5,7 @@
 use super::StoredBlock;
 use super::inflate_tables::Tables;
 use super::lzw::{Table, encode::Strings};
+use super::portable::matches::Matches;
 use libdeflater::{CompressionLvl, Compressor, Decompressor};
 use strile_engine::{BlockFault, FaultKind};
 use zstd::zstd_safe::{CCtx, DCtx};
@@ -20,6 +21,7 @@ pub struct Workspace {
     deflate_encoder: Option<(i32, Compressor)>,
     zstd_encoder: Option<CCtx<'static>>,
     lzw_encoder: Option<Box<Strings>>,
+    matches: Option<Box<Matches>>,
 }
 
 impl Workspace {
@@ -74,6 +76,11 @@ impl Workspace {
     /// The strings of the LZW encoder, those of the last block.
     pub(super) fn lzw_encoder(&mut self) -> &mut Strings {
         self.lzw_encoder.get_or_insert_with(Strings::boxed)
+    }
+
+    /// The tables of the portable encoders, those of the last block.
+    pub(super) fn matches(&mut self) -> &mut Matches {
+        self.matches.get_or_insert_with(Matches::boxed)
     }
 
     /// The LZW table; its contents are those of the last block.
