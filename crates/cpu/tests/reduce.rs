@@ -275,3 +275,17 @@ fn pixels_with_gaps_are_read_by_their_strides() {
         );
     }
 }
+
+#[test]
+fn nan_is_the_same_on_every_processor() {
+    // Infinities of both signs: which NaN their sum is depends on the processor.
+    let samples = [f32::INFINITY, f32::NEG_INFINITY, 1.0, 2.0];
+    let bytes: Vec<u8> = samples.iter().flat_map(|v| v.to_ne_bytes()).collect();
+    for method in [Resampling::Average, Resampling::Gauss, Resampling::Bilinear] {
+        for nodata in [None, fill(&9f32.to_ne_bytes())] {
+            let spec = OutputSpec::band_first(DataType::F32, 1, 2, 2).unwrap();
+            let reduced = reduce(method, spec, bytes.clone(), nodata, None);
+            assert_eq!(reduced.pixels, 0x7FC0_0000u32.to_ne_bytes(), "{}", method.name());
+        }
+    }
+}

@@ -1,8 +1,9 @@
-// Halves images: parts of reduced images and their masks, as `reduce.md` of the engine crate says, to the last bit.
+// Halves images: parts of reduced images and their masks, as `reduce.md` of the engine crate says, to the
+// last bit.
 //
-// A CUDA block has one tile of one part. The entry points differ in what is known of the samples at compile time: of
-// averages and nearest the size and the kind, of the other methods little or nothing, since they are rare or have much
-// to compute anyway. No product is fused with a sum.
+// A CUDA block has one tile of one part. The entry points differ in what is known of the samples at compile
+// time: of averages and nearest the size and the kind, of the other methods little or nothing, since they are
+// rare or have much to compute anyway. No product is fused with a sum.
 #include "reduce_abi.h"
 #include "reduce_filter.cuh"
 #include "reduce_four.cuh"
@@ -26,7 +27,8 @@ struct Bits<8> {
   const u32 tile = blockIdx.x - part.first_tile;           \
   [[maybe_unused]] const bool aligned = (part.flags & REDUCE_UNALIGNED) == 0;
 
-// Plain parts of the usual types with many loads under way; all the rest, and what had a NaN, in another loop.
+// Plain parts of the usual types with many loads under way; all the rest, and what had a NaN, in another
+// loop.
 template <u32 SIZE, u32 AHEAD>
 DEVICE void mean_tile(const ReducePart& part, u32 kind, u8* dst, u32 tile, bool aligned) {
   typedef typename Bits<SIZE>::Type B;
@@ -82,7 +84,7 @@ DEVICE void complex_tile(const ReducePart& part, u8* dst, u32 tile, bool aligned
 
 #define COMPLEX_ENTRY(name, SIZE)                       \
   KERNEL(name, REDUCE_THREADS, ReduceArgs) {            \
-    PART_AND_TILE()                                        \
+    PART_AND_TILE()                                     \
     complex_tile<SIZE>(part, args.dst, tile, aligned);  \
   }
 

@@ -1,5 +1,5 @@
-// What the host and `reduce.cu` agree on; twins of `src/encode/reduce.rs`. The arithmetic is in `reduce.md` of the
-// engine crate.
+// What the host and `reduce.cu` agree on; twins of `src/encode/reduce.rs`. The arithmetic is in `reduce.md`
+// of the engine crate.
 #pragma once
 #include "device.h"
 
@@ -40,9 +40,10 @@ const u32 FOUR_ROWS = 1 << FOUR_ROWS_LOG;
 const u32 FILTER_ACROSS = 32;
 const u32 FILTER_DOWN = 16;
 
-// A part of a reduced image, as `ReduceTask` says, or its mask, which is one band of u8 in which 0 is nodata. It is cut into tiles, a CUDA block each:
-// - of nearest and of methods over four pixels 2^shift samples by (REDUCE_THREADS >> shift) * FOUR_ROWS rows of one
-//   group of bands that lie together, the samples of a row counted on over all pixels;
+// A part of a reduced image, as `ReduceTask` says, or its mask, which is one band of u8 in which 0 is nodata.
+// It is cut into tiles, a CUDA block each:
+// - of nearest and of methods over four pixels 2^shift samples by (REDUCE_THREADS >> shift) * FOUR_ROWS rows
+//   of one group of bands that lie together, the samples of a row counted on over all pixels;
 // - of filters FILTER_ACROSS pixels by FILTER_DOWN rows of one band, bands before columns before rows.
 struct ReducePart {
   u64 src;            // device address of the pixel at `origin`, first band

@@ -1,5 +1,5 @@
-// Gauss, bilinear, cubic and Lanczos over a tile of one band: the samples above it go to shared memory as f64, NaN
-// where they do not count; each row is filtered along itself, then the columns of what came of it.
+// Gauss, bilinear, cubic and Lanczos over a tile of one band: the samples above it go to shared memory as
+// f64, NaN where they do not count; each row is filtered along itself, then the columns of what came of it.
 #pragma once
 #include "reduce_number.cuh"
 #include "reduce_part.cuh"
@@ -16,9 +16,9 @@ CONSTANT double FILTER_WEIGHTS[4][MOST_TAPS] = {
     {1.0, 2.0, 1.0},
     {0.25, 0.75, 0.75, 0.25},
     {-0.0234375, -0.0703125, 0.2265625, 0.8671875, 0.8671875, 0.2265625, -0.0703125, -0.0234375},
-    {0.00735592604719417, 0.030021091449581563, -0.06779133590054288, -0.13287101836506404, 0.27018982304623407,
-     0.8900670517104946, 0.8900670517104946, 0.27018982304623407, -0.13287101836506404, -0.06779133590054288,
-     0.030021091449581563, 0.00735592604719417}};
+    {0.00735592604719417, 0.030021091449581563, -0.06779133590054288, -0.13287101836506404,
+     0.27018982304623407, 0.8900670517104946, 0.8900670517104946, 0.27018982304623407,
+     -0.13287101836506404, -0.06779133590054288, 0.030021091449581563, 0.00735592604719417}};
 
 // A filter along one axis.
 struct Filter {
@@ -41,8 +41,8 @@ DEVICE Filter filter_of(u32 method) {
 
 struct FilterTile {
   double above[ABOVE_DOWN * ABOVE_ACROSS];
-  double along[ABOVE_DOWN * FILTER_ACROSS];   // rows filtered along themselves
-  u8 weights[ABOVE_DOWN * FILTER_ACROSS];     // their weights: 1 where they are divided, 0 where there is no value
+  double along[ABOVE_DOWN * FILTER_ACROSS];  // rows filtered along themselves
+  u8 weights[ABOVE_DOWN * FILTER_ACROSS];    // theirs: 1 where they are divided, 0 where there is no value
 };
 
 // Where a tile lies: its band, and its first column and row in the reduced image.
@@ -59,7 +59,8 @@ DEVICE u32 taps_inside(const Filter& filter, u32 target, u32 size) {
 
 // sum / weight; by powers of two, the usual ones, the product is rounded as the quotient is.
 DEVICE double divided(double sum, double weight) {
-  return weight == 2.0 ? __dmul_rn(sum, 0.5) : weight == 16.0 ? __dmul_rn(sum, 0.0625) : __ddiv_rn(sum, weight);
+  if (weight == 2.0) return __dmul_rn(sum, 0.5);
+  return weight == 16.0 ? __dmul_rn(sum, 0.0625) : __ddiv_rn(sum, weight);
 }
 
 // Loads what lies above the tile; whether all of it counts.
@@ -111,7 +112,9 @@ template <u32 WHICH, u32 TAPS, bool ROWS>
 DEVICE double sum_of_all(const double* from) {
   double sum = 0;
 #pragma unroll
-  for (u32 t = 0; t < TAPS; t++) sum = __dadd_rn(sum, __dmul_rn(FILTER_WEIGHTS[WHICH][t], from[tap_at<ROWS>(t)]));
+  for (u32 t = 0; t < TAPS; t++) {
+    sum = __dadd_rn(sum, __dmul_rn(FILTER_WEIGHTS[WHICH][t], from[tap_at<ROWS>(t)]));
+  }
   return sum;
 }
 
@@ -173,25 +176,30 @@ DEVICE void filter_columns(const ReducePart& part, const FilterSpot& spot, const
                            const Validity& validity, const FilterTile& tile, u8* dst) {
   const u32 lane = threadIdx.x % 32, size = part.size, column = spot.x - part.target_x + lane;
   if (column >= part.width) return;
-  const u64 plane = part.samples == 1 ? spot.band * (u64)part.height * part.width * size : (u64)spot.band * size;
+  const u64 before = part.samples == 1 ? (u64)part.height * part.width * spot.band : spot.band;
 #pragma unroll 1
   for (u32 down = threadIdx.x / 32; down < FILTER_DOWN; down += REDUCE_THREADS / 32) {
     const u32 y = spot.y + down, row = y - part.target_y, at = 2 * down * FILTER_ACROSS + lane;
     if (row >= part.height) return;
     Sums sums;
-    if (all) sums = {sum_of_all<false>(filter, tile.along + at), filter.divides_rows() ? filter.total : 16.0};
-    else sums = sums_of_some<false>(filter, tile.along + at, tile.weights + at, taps_inside(filter, y, part.image_y));
+    if (all) {
+      sums = {sum_of_all<false>(filter, tile.along + at), filter.divides_rows() ? filter.total : 16.0};
+    } else {
+      const u32 inside = taps_inside(filter, y, part.image_y);
+      sums = sums_of_some<false>(filter, tile.along + at, tile.weights + at, inside);
+    }
     const bool gives = sums.weight > 0;
     u64 bits;
     if ((part.flags & REDUCE_IS_MASK) != 0) bits = gives ? 255 : 0;
     else if (!gives) bits = nothing(validity);
     else bits = settled(validity, of_double(validity.number, divided(sums.value, sums.weight)));
-    store_bits(dst + part.dst + plane + ((u64)row * part.width + column) * part.samples * size, size, bits);
+    const u64 sample = before + ((u64)row * part.width + column) * part.samples;
+    store_bits(dst + part.dst + sample * size, size, bits);
   }
 }
 
-DEVICE void filter_tile(const ReducePart& part, const FilterSpot& spot, u32 method, bool aligned, FilterTile& tile,
-                        u8* dst) {
+DEVICE void filter_tile(const ReducePart& part, const FilterSpot& spot, u32 method, bool aligned,
+                        FilterTile& tile, u8* dst) {
   const Validity validity = validity_of(part, {part.kind, part.size});
   const Filter filter = filter_of(method);
   const bool all = __syncthreads_and(load_above(part, spot, filter, aligned, validity, tile)) != 0;

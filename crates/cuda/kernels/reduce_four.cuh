@@ -1,5 +1,5 @@
-// Walks a tile of a part of which every sample comes of the two by two pixels above it. A thread has one column of
-// samples and several rows, all of whose loads are under way before the first is used.
+// Walks a tile of a part of which every sample comes of the two by two pixels above it. A thread has one
+// column of samples and several rows, all of whose loads are under way before the first is used.
 #pragma once
 #include "reduce_number.cuh"
 #include "reduce_part.cuh"
@@ -55,7 +55,8 @@ DEVICE u32 rows_of(const ReducePart& part, const Spot& spot) {
 
 // Four samples; those that do not lie at multiples of their size one after the other, which is rare.
 template <bool ANY, class B, class Loading>
-DEVICE void load_four(const Loading& loading, const u8* top, const u8* bottom, const Columns& columns, B* at) {
+DEVICE void load_four(const Loading& loading, const u8* top, const u8* bottom, const Columns& columns,
+                      B* at) {
   if (!ANY || loading.aligned) {
     at[0] = loading.whole(top + columns.left);
     at[1] = loading.whole(top + columns.right);
@@ -80,8 +81,9 @@ struct Loading {
   B by_bytes(const u8* at) const { return (B)load_by_bytes(at, SIZE != 0 ? SIZE : size); }
 };
 
-// Computes this thread's samples of a tile, AHEAD of them at a time: `store` writes to an address what comes of four
-// and says whether all is well. Gives whether all was. Only where ANY are there masks and samples that are not aligned.
+// Computes this thread's samples of a tile, AHEAD of them at a time: `store` writes to an address what comes
+// of four and says whether all is well. Gives whether all was. Only where ANY are there masks and samples
+// that are not aligned.
 template <class B, u32 AHEAD, bool ANY, class Loading, class Store>
 DEVICE bool each_four(const ReducePart& part, u8* dst, u32 size, u32 tile, const Loading& loading,
                       const Store& store) {
@@ -111,7 +113,8 @@ DEVICE bool each_four(const ReducePart& part, u8* dst, u32 size, u32 tile, const
       if (ANY && part.mask != 0) {
         const u8* below = mask + (first + i < whole ? part.mask_row_stride : 0);
         four.unmasked = (mask[columns.mask_left] != 0) | (u32)(mask[columns.mask_right] != 0) << 1 |
-                        (u32)(below[columns.mask_left] != 0) << 2 | (u32)(below[columns.mask_right] != 0) << 3;
+                        (u32)(below[columns.mask_left] != 0) << 2 |
+                        (u32)(below[columns.mask_right] != 0) << 3;
       }
       // Past the last row that one is loaded again.
       if (first + i + 1 < rows) {

@@ -41,6 +41,13 @@ DEVICE u64 mean_of_narrow(Number number, const B* at, u32 valid, u32 n) {
   return (u64)(i64)(sum < 0 ? -size : size) & all_bits(number);
 }
 
+template <class B>
+DEVICE u64 mean_of_integers(Number number, const B* at, u32 valid, u32 n) {
+  if constexpr (sizeof(B) == 8) return mean_of_wide(number, at, valid, n);
+  else if (number.size == 4) return mean_of_narrow<i64>(number, at, valid, n);
+  else return mean_of_narrow<i32>(number, at, valid, n);
+}
+
 // value / n, n from 1 to 4; by a power of two the product is rounded as the quotient is.
 DEVICE double over(double value, u32 n) {
   return n == 3 ? __ddiv_rn(value, 3.0) : __dmul_rn(value, n == 4 ? 0.25 : n == 2 ? 0.5 : 1.0);
@@ -88,8 +95,8 @@ DEVICE void doubles_of(Number number, const Four<B>& four, u32 valid, double* to
   for (u32 i = 0; i < 4; i++) to[i] = valid >> i & 1 ? to_double(number, four.at[i]) : 0.0;
 }
 
-// The mean where nothing but NaN makes samples invalid, and whether it holds: else NaN is among them, or infinities of
-// both signs.
+// The mean where nothing but NaN makes samples invalid, and whether it holds: else NaN is among them, or
+// infinities of both signs.
 template <class B>
 DEVICE bool plain_mean_of(Number number, const Four<B>& four, u64& mean) {
   if (number.kind == KIND_FLOAT) {
@@ -97,9 +104,7 @@ DEVICE bool plain_mean_of(Number number, const Four<B>& four, u64& mean) {
     mean = mean_of_quarters(number, at);
     return !is_nan(number, mean);
   }
-  if constexpr (sizeof(B) == 8) mean = mean_of_wide(number, four.at, 15, 4);
-  else if (number.size == 4) mean = mean_of_narrow<i64>(number, four.at, 15, 4);
-  else mean = mean_of_narrow<i32>(number, four.at, 15, 4);
+  mean = mean_of_integers(number, four.at, 15, 4);
   return true;
 }
 
@@ -117,12 +122,8 @@ DEVICE u64 mean_of(const Validity& validity, bool plain, const Four<B>& four) {
     double at[4];
     doubles_of(number, four, valid, at);
     mean = float_bits(number.size, mean_of_doubles(at, n));
-  } else if constexpr (sizeof(B) == 8) {
-    mean = mean_of_wide(number, four.at, valid, n);
-  } else if (number.size == 4) {
-    mean = mean_of_narrow<i64>(number, four.at, valid, n);
   } else {
-    mean = mean_of_narrow<i32>(number, four.at, valid, n);
+    mean = mean_of_integers(number, four.at, valid, n);
   }
   return settled(validity, mean);
 }
@@ -166,7 +167,8 @@ DEVICE Pair<F> mean_of_pairs(const ReducePart& part, const Four<Pair<F>>& four) 
     re[i] = valid >> i & 1 ? to_double(number, four.at[i].re) : 0.0;
     im[i] = valid >> i & 1 ? to_double(number, four.at[i].im) : 0.0;
   }
-  Pair<F> mean = {(F)float_bits(sizeof(F), mean_of_doubles(re, n)), (F)float_bits(sizeof(F), mean_of_doubles(im, n))};
+  Pair<F> mean = {(F)float_bits(sizeof(F), mean_of_doubles(re, n)),
+                  (F)float_bits(sizeof(F), mean_of_doubles(im, n))};
   if (is_nodata(mean)) mean.re = (F)beside(number, mean.re);
   return mean;
 }

@@ -1,5 +1,5 @@
-// Samples of any type as their bits: what is valid, what stands beside nodata, to and from double. Where the type is
-// known at compile time nothing of the others remains.
+// Samples of any type as their bits: what is valid, what stands beside nodata, to and from double. Where the
+// type is known at compile time nothing of the others remains.
 #pragma once
 #include "reduce_abi.h"
 

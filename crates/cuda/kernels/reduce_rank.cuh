@@ -1,5 +1,5 @@
-// Min, max, median and mode: one of the four samples, told by comparing keys, which are ordered as the numbers are. Of
-// equal numbers (0 and -0) it matters which is taken.
+// Min, max, median and mode: one of the four samples, told by comparing keys, which are ordered as the
+// numbers are. Of equal numbers (0 and -0) it matters which is taken.
 #pragma once
 #include "reduce_mean.cuh"
 
@@ -32,7 +32,8 @@ DEVICE Ranked<B> most(Ranked<B> a, Ranked<B> b) {
 template <class B>
 DEVICE B median_of(const Ranked<B>* at, u32 valid, u32 n) {
   if (n == 4) {
-    return least(most(least(at[0], at[1]), least(at[2], at[3])), least(most(at[0], at[1]), most(at[2], at[3]))).bits;
+    return least(most(least(at[0], at[1]), least(at[2], at[3])),
+                 least(most(at[0], at[1]), most(at[2], at[3]))).bits;
   }
   const u32 middle = (n - 1) / 2;
   B found = 0;

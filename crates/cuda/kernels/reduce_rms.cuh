@@ -2,7 +2,8 @@
 #pragma once
 #include "reduce_mean.cuh"
 
-// Of the two integers around the root the one whose square is nearer to the mean of squares, the lower of equals.
+// Of the two integers around the root the one whose square is nearer to the mean of squares, the lower of
+// equals.
 DEVICE u64 rms_of_squares(u64 sum, u32 n) {
   const u64 root = (u64)__dsqrt_rn((double)(sum / n));
   return root + (2 * sum > n * (2 * root * root + 2 * root + 1));

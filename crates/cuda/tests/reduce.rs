@@ -141,9 +141,8 @@ fn sample(data_type: DataType, draw: &mut Draw, wild: bool) -> Sample {
     sample
 }
 
-/// The number next to a sample, of complex ones in the real part.
-fn next_to(data_type: DataType, mut sample: Sample) -> Sample {
-    let _ = data_type;
+/// A number next to a sample, of complex ones in the real part: its last byte is one less.
+fn next_to(mut sample: Sample) -> Sample {
     sample[0] = sample[0].wrapping_sub(1);
     sample
 }
@@ -166,7 +165,7 @@ impl Image {
         let holes = draw.one(&[0, 1, 3, 6]);
         let every = |draw: &mut Draw| match (nodata, draw.below(8)) {
             (Some(nodata), n) if n < holes => nodata,
-            (Some(nodata), 7) => next_to(data_type, nodata),
+            (Some(nodata), 7) => next_to(nodata),
             _ => sample(data_type, draw, wild),
         };
         let samples = (0..bands * rows * columns).map(|_| every(draw)).collect();
