@@ -1,7 +1,8 @@
 //! Kernels timed by events, device to device, all blocks in one launch: `kernel_bench [FILE.tif…] [CODEC…] [SET…]
-//! [--tile N]… [--megabytes N] [--runs N] [--launch-megabytes N] [--nvcomp] [--json]`. Without files, over rasters of
-//! four kinds made here; with `--nvcomp`, Deflate and ZSTD by nvCOMP. Every result is compared with the pixels it came
-//! from. `of copy` is the rate of placing in percent of that of a copy within the device, which reads and writes as many
+//! [--tile N]… [--megabytes N] [--runs N] [--launch-megabytes N] [--nvcomp] [--encode] [--level N] [--json]`. Without
+//! files, over rasters of four kinds made here; with `--nvcomp`, Deflate and ZSTD by nvCOMP; with `--encode`, the kernels
+//! that write, in the engine's batches, with the time of each pass. Every result is compared with the pixels it came from.
+//! `of copy` is the rate of placing in percent of that of a copy within the device, which reads and writes as many
 //! bytes.
 #![allow(
     clippy::unwrap_used,
@@ -15,6 +16,7 @@
 )]
 
 mod blocks;
+mod encode;
 mod file;
 mod rasters;
 
@@ -38,6 +40,9 @@ struct Arguments {
     launch: u64,
     runs: usize,
     nvcomp: Nvcomp,
+    encode: bool,
+    /// Of encoders.
+    level: Option<i32>,
     json: bool,
 }
 
@@ -51,6 +56,8 @@ fn parse() -> Arguments {
         launch: 16 << 10,
         runs: 7,
         nvcomp: Nvcomp::Off,
+        encode: false,
+        level: None,
         json: false,
     };
     let mut args = std::env::args().skip(1);
@@ -62,6 +69,8 @@ fn parse() -> Arguments {
             "--launch-megabytes" => found.launch = number() as u64,
             "--runs" => found.runs = number(),
             "--nvcomp" => found.nvcomp = Nvcomp::TrustedAlways,
+            "--encode" => found.encode = true,
+            "--level" => found.level = Some(number() as i32),
             "--json" => found.json = true,
             "none" => found.codecs.push(Compression::None),
             "packbits" => found.codecs.push(Compression::PackBits),
@@ -107,12 +116,23 @@ fn main() {
         println!("{:?}", device.facts());
         println!("copies, GB/s: within the device {copy:.1}, up {up:.1}, down {down:.1}");
         println!(
-            "set            codec     tile  blocks  ratio   decode GB/s   place GB/s  of copy  host blocks  whole GB/s  launches"
+            "{}",
+            match arguments.encode {
+                true => "set            codec     tile  blocks  ratio  encode GB/s  batches  ms of each pass",
+                false =>
+                    "set            codec     tile  blocks  ratio   decode GB/s   place GB/s  of copy  host blocks  \
+                     whole GB/s  launches",
+            }
         );
     }
     let show = |blocks: &Blocks| {
-        let rates = blocks.measure(&cuda, arguments.runs);
         let json = arguments.json;
+        if arguments.encode {
+            let found = encode::measure(blocks, cpu.as_ref(), &cuda, arguments.runs, arguments.level);
+            println!("{}", if json { found.json(blocks) } else { found.line(blocks) });
+            return;
+        }
+        let rates = blocks.measure(&cuda, arguments.runs);
         println!("{}", if json { blocks.json(&rates, copy) } else { blocks.line(&rates, copy) });
     };
     if !arguments.files.is_empty() {

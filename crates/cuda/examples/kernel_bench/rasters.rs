@@ -3,7 +3,7 @@
 use crate::blocks::Blocks;
 use std::sync::Arc;
 use strile_engine::{
-    Arena, BlockAddress, BlockLayout, BlockTask, CodecExtras, Context, EncodeJob, EncodeLayout, EncodeParams,
+    BlockAddress, BlockLayout, BlockTask, CodecExtras, Context, EncodeJob, EncodeLayout, EncodeParams,
     EncodeTask, Encoder, Engine, Fill, OutputSpec, Pixels, Placement,
 };
 use strile_tiff::{ByteOrder, Compression, LercWrapper, Photometric, Predictor, SampleFormat, SampleType};

@@ -101,7 +101,7 @@ impl LoadedImage {
         Ok(Written { report, engine, encoder })
     }
 
-    /// Whether a file holds these pixels and this mask, bit for bit, as the CPU engine reads it.
+    /// Whether a file holds these pixels, bit for bit, and this mask, as the CPU engine reads it.
     pub fn is_in(&self, written: &Dataset, context: &Context) -> Result<bool> {
         let read = ReadOptions { interleave: self.interleave, device: Device::Cpu, ..ReadOptions::default() };
         let found = written.read(&read, context)?;
@@ -114,7 +114,9 @@ impl LoadedImage {
         match &self.mask {
             Some(mask) if same => {
                 let found = written.read(&ReadOptions { layer: Layer::Mask, ..read }, context)?;
-                Ok(mask.pixels == found.pixels)
+                // Any number but 0 says valid, and one of them is written.
+                let valid = |mask: &Raster| mask.pixels.iter().map(|v| *v != 0).collect::<Vec<bool>>();
+                Ok(valid(mask) == valid(&found))
             }
             _ => Ok(same),
         }
