@@ -54,12 +54,17 @@ DEVICE double over(double value, u32 n) {
 }
 
 // The mean in f64 of valid values; others are 0.
-DEVICE double mean_of_doubles(const double* at, u32 n) {
+DEVICE double mean_of_doubles(double* at, u32 n) {
   const double sum = __dadd_rn(__dadd_rn(at[0], at[1]), __dadd_rn(at[2], at[3]));
   const u64 infinity = 0x7FF0000000000000ull;
   if (((u64)__double_as_longlong(sum) & infinity) != infinity) return over(sum, n);
   // Where the sum left the range, the mean has not.
-  return __dadd_rn(__dadd_rn(over(at[0], n), over(at[1], n)), __dadd_rn(over(at[2], n), over(at[3], n)));
+#pragma unroll 1
+  for (u32 i = 0; i < 4; i++) {
+    const double first = at[0];
+    at[0] = at[1], at[1] = at[2], at[2] = at[3], at[3] = over(first, n);
+  }
+  return __dadd_rn(__dadd_rn(at[0], at[1]), __dadd_rn(at[2], at[3]));
 }
 
 // Floats of a job in which all may be valid: in the type itself.

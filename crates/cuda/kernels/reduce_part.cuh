@@ -5,6 +5,7 @@
 // The part whose tile this CUDA block has: the last that does not begin after it.
 DEVICE ReducePart part_of_tile(const ReduceArgs& args, u32 tile) {
   u32 low = 0, high = args.count;
+#pragma unroll 1
   while (high - low > 1) {
     const u32 middle = low + (high - low) / 2;
     if (args.parts[middle].first_tile <= tile) low = middle;
