@@ -1,8 +1,8 @@
 // Copies rectangles of samples between images in any strides, or makes masks of them. One launch for many.
 //
-// The grid is (count, parts): the warps of all parts of an item share its rows, whose samples the lanes share.
-// Runs of bytes are written 16 at a time, at multiples of 16 of the output. Rectangles of one launch do not
-// overlap.
+// The grid is (count, parts): the warps of all parts of an item share its rows, whose samples the lanes
+// share. Runs of bytes are written 16 at a time, at multiples of 16 of the output. Rectangles of one launch
+// do not overlap.
 #include "assemble_abi.h"
 #include "words.cuh"
 

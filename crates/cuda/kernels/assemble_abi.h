@@ -2,7 +2,8 @@
 #pragma once
 #include "abi.h"
 
-// A rectangle of samples of one image that goes into another. Samples without gaps on both sides come as bytes.
+// A rectangle of samples of one image that goes into another. Samples without gaps on both sides come as
+// bytes.
 struct AssembleItem {
   u64 src;             // device address of its first sample
   u64 dst;

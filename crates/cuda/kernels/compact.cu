@@ -1,5 +1,6 @@
-// Encoded blocks moved together, one after the other in the order of their indices, and a table of what became of
-// each. Two launches: `compact_offsets` of one CUDA block makes the table, `compact_blocks` copies.
+// Encoded blocks moved together, one after the other in the order of their indices, and a table of what
+// became of each. Two launches: `compact_offsets` of one CUDA block makes the table, `compact_blocks`
+// copies.
 #include "block_scan.cuh"
 #include "compact_abi.h"
 #include "words.cuh"
@@ -29,8 +30,8 @@ KERNEL(compact_offsets, OFFSETS_THREADS, CompactArgs) {
   if (threadIdx.x == 0) *(CompactHead*)args.table = {total, 0};
 }
 
-// The grid is (blocks, parts): the CUDA blocks of a row share the pieces of a block. A thread takes 16 bytes aligned in
-// the output; bytes at the ends go one by one.
+// The grid is (blocks, parts): the CUDA blocks of a row share the pieces of a block. A thread takes 16
+// bytes aligned in the output; bytes at the ends go one by one.
 KERNEL(compact_blocks, BLOCKS_THREADS, CompactArgs) {
   if (blockIdx.x >= args.blocks_count || ((const CompactHead*)args.table)->total > args.room) return;
   const EncodeBlock& block = args.blocks[blockIdx.x];
@@ -49,7 +50,8 @@ KERNEL(compact_blocks, BLOCKS_THREADS, CompactArgs) {
       if (begin >= skip && begin + 16 <= span) {
         u64 words[2];
         load_words<u64, 2>(from + (begin - skip), end, words);
-        *(Quad*)(to + (begin - skip)) = {(u32)words[0], (u32)(words[0] >> 32), (u32)words[1], (u32)(words[1] >> 32)};
+        const u32 a = (u32)words[0], b = (u32)(words[0] >> 32), c = (u32)words[1], d = (u32)(words[1] >> 32);
+        *(Quad*)(to + (begin - skip)) = {a, b, c, d};
       } else {
         const u64 last = min(begin + 16, (u64)span);
 #pragma unroll 1

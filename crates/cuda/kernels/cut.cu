@@ -1,10 +1,10 @@
-// From pixels in an image to the packed bytes of blocks: cuts them out of any strides, fills what reaches beyond the
-// image, replaces NaN, tells which blocks are sparse, and applies predictor, byte order and bit packing. One pass, read
-// once and written once; the inverse of `place.cu`.
+// From pixels in an image to the packed bytes of blocks: cuts them out of any strides, fills what reaches
+// beyond the image, replaces NaN, tells which blocks are sparse, and applies predictor, byte order and bit
+// packing. One pass, read once and written once; the inverse of `place.cu`.
 //
-// Every way has an entry point of its own, so that each has the registers it needs and no more; the host says which one
-// takes a task. The grid is (tasks, parts): the CUDA blocks of all parts of a task share its bytes, and each reports what
-// it found.
+// Every way has an entry point of its own, so that each has the registers it needs and no more; the host
+// says which one takes a task. The grid is (tasks, parts): the CUDA blocks of all parts of a task share its
+// bytes, and each reports what it found.
 #include "cut_abi.h"
 #include "cut_bands.cuh"
 #include "cut_bits.cuh"
@@ -15,7 +15,8 @@
 DEVICE bool cut_each(const CutRecipe& recipe, const CutTask& task) {
   bool differs = false;
 #pragma unroll 1
-  for (u32 unit = blockIdx.y * CUT_THREADS + threadIdx.x; unit * 16 < task.len; unit += gridDim.y * CUT_THREADS) {
+  for (u32 unit = blockIdx.y * CUT_THREADS + threadIdx.x; unit * 16 < task.len;
+       unit += gridDim.y * CUT_THREADS) {
     const Quad quad = recipe.predictor == 3 ? packed_planes(recipe, task, unit * 16, differs)
                                             : packed_samples(recipe, task, unit * 16, differs);
     *(Quad*)(task.dst + unit * 16) = quad;
@@ -44,8 +45,8 @@ DEVICE void report(const CutArgs& args, const CutTask& task, bool sparse, bool d
   }
 }
 
-// An entry point whose warps have QUADS times 16 bytes of shared memory each, at `stage`. BLOCKS is how many CUDA blocks
-// must fit a multiprocessor at once.
+// An entry point whose warps have QUADS times 16 bytes of shared memory each, at `stage`. BLOCKS is how
+// many CUDA blocks must fit a multiprocessor at once.
 #define CUT_ENTRY(name, BLOCKS, QUADS, WORK)                                \
   KERNEL_RESIDENT(name, CUT_THREADS, BLOCKS, CutArgs) {                     \
     SHARED(Quad, stages[CUT_THREADS / 32 * (QUADS)]);                       \
@@ -57,12 +58,12 @@ DEVICE void report(const CutArgs& args, const CutTask& task, bool sparse, bool d
     const bool differs = WORK;                                              \
     report(args, task, recipe.sparse != 0, differs, unfit);                 \
   }
-#define CUT_ROWS(T, S) CUT_ENTRY(cut_rows_##T##_##S, 5, 1, (cut_rows<T, S, true>(recipe, task)))
+#define CUT_ROWS(T, S) CUT_ENTRY(cut_rows_##T##_##S, 6, 1, (cut_rows<T, S>(recipe, task)))
 #define CUT_BANDS(T, S) \
   CUT_ENTRY(cut_bands_##T##_##S, 6, BandQuads<S>::COUNT, (cut_bands<T, S>(recipe, task, stage)))
 #define CUT_PLANES(N) CUT_ENTRY(cut_planes_##N, 6, 1, cut_planes<N>(recipe, task))
 
-CUT_ENTRY(cut_runs, 5, 1, (cut_rows<1, 1, false>(recipe, task)))
+CUT_ENTRY(cut_runs, 6, 1, (cut_rows<0, 1>(recipe, task)))
 CUT_ROWS(1, 1)
 CUT_ROWS(1, 2)
 CUT_ROWS(1, 3)

@@ -1,5 +1,5 @@
-// What the host and `cut.cu` agree on: twins of `src/encode/cut.rs`. Which entry point takes a task is said by
-// `src/encode/cut/ways.rs`.
+// What the host and `cut.cu` agree on: twins of `src/encode/cut.rs`. Which entry point takes a task is said
+// by `src/encode/cut/ways.rs`.
 #pragma once
 #include "encode_abi.h"
 
@@ -13,7 +13,7 @@ enum CutNan : u32 {
 
 // How the blocks of one layout are made of samples in memory.
 struct CutRecipe {
-  u8 fill[16];      // a sample, repeated to 16 bytes: blocks of nothing else are sparse, where `sparse` is not 0
+  u8 fill[16];      // a sample, repeated to 16 bytes: blocks of nothing else are sparse, if `sparse` is not 0
   u8 nan[16];       // what NaN becomes, repeated to 16 bytes
   u32 row_len;      // bytes of a packed row, at most 2^30
   u32 width;        // pixels of a packed row
@@ -30,7 +30,8 @@ struct CutRecipe {
 
 // One block to cut.
 // - Bytes of the image are read up to `end` alone, and from `src` rounded down to 16 on.
-// - The bytes from `dst` to `dst + len` rounded up to 16 belong to this block alone; `dst` is a multiple of 16.
+// - The bytes from `dst` to `dst + len` rounded up to 16 belong to this block alone; `dst` is a multiple
+//   of 16.
 struct CutTask {
   u64 src;            // device address of its first sample
   u64 end;            // of what follows the last sample of the image
@@ -48,8 +49,8 @@ struct CutTask {
   u32 reserved;
 };
 
-// `states` are ENCODE_PENDING before the launch. A block becomes ENCODE_SPARSE, ENCODE_UNFIT, or ENCODE_PACKED, or, where
-// it is stored, ENCODE_DONE with its size.
+// `states` are ENCODE_PENDING before the launch. A block becomes ENCODE_SPARSE, ENCODE_UNFIT, or
+// ENCODE_PACKED, or, where it is stored, ENCODE_DONE with its size.
 struct CutArgs {
   const CutTask* tasks;
   const CutRecipe* recipes;

@@ -1,5 +1,5 @@
-// Samples of one bit out of bytes of 0 and 1: eight to a byte, the most significant bit first, rows padded with 0 to a
-// byte. Any other value is unfit.
+// Samples of one bit out of bytes of 0 and 1: eight to a byte, the most significant bit first, rows padded
+// with 0 to a byte. Any other value is unfit.
 #pragma once
 #include "cut_rows.cuh"
 
@@ -13,7 +13,8 @@ DEVICE bool cut_bits(const CutRecipe& recipe, const CutTask& task, bool& unfit) 
   bool differs = false;
 #pragma unroll 1
   for (u32 at = blockIdx.y * CUT_THREADS + threadIdx.x; at < task.len; at += gridDim.y * CUT_THREADS) {
-    const u32 y = at / recipe.row_len, i = (at - y * recipe.row_len) * 8, count = min(8u, recipe.row_samples - i);
+    const u32 y = at / recipe.row_len, i = (at - y * recipe.row_len) * 8;
+    const u32 count = min(8u, recipe.row_samples - i);
     u64 bytes[1] = {0};
     if (y < far_row(task) && i + 8 <= inside) {
       load_words<u64, 1>((const u8*)task.src + min(y, task.height - 1) * task.row_stride + i, end, bytes);

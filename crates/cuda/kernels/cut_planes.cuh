@@ -1,9 +1,9 @@
-// Predictor 3 on rows that lie in the image as the block wants them: samples of N bytes become N planes of bytes, the
-// most significant first, and then differences along all planes of a row.
+// Predictor 3 on rows that lie in the image as the block wants them: samples of N bytes become N planes of
+// bytes, the most significant first, and then differences along all planes of a row.
 //
-// A lane takes four samples: a word of each plane. What comes before them is the four samples before, and at the
-// beginning of a row, for every plane but the first, the last four of the row in the plane before. Needs at most four
-// samples a pixel, and rows of a multiple of four samples.
+// A lane takes four samples: a word of each plane. What comes before them is the four samples before, and
+// at the beginning of a row, for every plane but the first, the last four of the row in the plane before.
+// Needs at most four samples a pixel, and rows of a multiple of four samples.
 #pragma once
 #include "cut_rows.cuh"
 #include "prefix.cuh"
@@ -28,11 +28,11 @@ DEVICE void unweave(const u32 (&words)[N], u32 (&planes)[N]) {
   }
 }
 
-// The four samples of N bytes at `at`.
+// The four samples of N bytes at `at`: N words, and one that is needed to move them.
 template <int N>
-DEVICE void load_four(const u8* at, const u8* end, bool aligned, u32 (&words)[N]) {
+DEVICE void load_four(const u8* at, bool aligned, u32 (&words)[N + 1]) {
   if (!aligned) {
-    load_words<u32, N>(at, end, words);
+    load_any<N>(at, words);
   } else if constexpr (N == 2) {
     const u64 both = *(const u64*)at;
     words[0] = (u32)both, words[1] = (u32)(both >> 32);
@@ -44,6 +44,14 @@ DEVICE void load_four(const u8* at, const u8* end, bool aligned, u32 (&words)[N]
       for (int j = 0; j < 4; j++) words[k + j] = quad.word[j];
     }
   }
+}
+
+// The same, moved to their place.
+template <int N>
+DEVICE void take_four(const u8* at, bool aligned, u32 (&loaded)[N + 1], u32 (&words)[N]) {
+  if (!aligned) align(at, loaded);
+#pragma unroll
+  for (int k = 0; k < N; k++) words[k] = loaded[k];
 }
 
 // The four samples from sample `i` of row `y` on, each by itself.
@@ -65,10 +73,11 @@ DEVICE void gather_four(const CutRecipe& recipe, const CutTask& task, u32 y, u32
 
 // Differences of four samples after `back`, written to the planes of a row of `plane` samples.
 template <int N>
-DEVICE bool write_planes(const Work& work, u32 samples, u32 (&words)[N], u32 (&back)[N], bool begins, u8* to, u32 plane) {
+DEVICE bool write_planes(const Work& work, u32 samples, u32 (&words)[N], u32 (&back)[N], bool begins, u8* to,
+                         u32 plane) {
   u32 planes[N], before[N];
-  replace_nan(work, words);
-  replace_nan(work, back);
+  replace_nan<N>(work, words);
+  replace_nan<N>(work, back);
   const bool differs = differ(work, words);
   unweave(words, planes);
   unweave(back, before);
@@ -85,46 +94,50 @@ template <int N>
 DEVICE bool cut_planes(const CutRecipe& recipe, const CutTask& task) {
   const u32 DEEP = N == 8 ? 2 : 4, PIECE = DEEP * CUT_THREADS;
   const Work work = work_of(recipe);
-  const u32 samples = recipe.samples, plane = recipe.row_samples, fours = plane / 4, units = task.rows * fours;
-  const Rows rows = rows_of(task, task.width * samples);
-  u8* out = (u8*)task.dst;
+  const u32 samples = recipe.samples, plane = recipe.row_samples;
+  const u32 fours = plane / 4, units = task.rows * fours;
   const bool aligned = (task.src | task.row_stride) % (N == 2 ? 8 : 16) == 0;
+  const Rows rows = rows_of(task, task.width * samples * N, aligned);
+  u8* out = (u8*)task.dst;
   bool differs = false;
 #pragma unroll 1
   for (u32 piece = blockIdx.y * PIECE; piece < units; piece += gridDim.y * PIECE) {
-    u32 words[DEEP][N], back[DEEP][N];
+    u32 loaded[DEEP][N + 1], loaded_back[DEEP][N + 1], y, i;
     const u32 first = piece + threadIdx.x, last = min(piece + PIECE, units);
+    // The first sample of the four before sample `i`.
+    const auto before = [&](u32 i) { return i > 0 ? i - 4 : plane - 4; };
     // The row of a unit, its first sample, and whether these and those before lie in the image.
     const auto easy = [&](u32 unit, u32& y, u32& i) {
       y = unit / fours;
       i = (unit - y * fours) * 4;
-      return unit < units && y < rows.far && i + 4 <= rows.inside && (i > 0 || rows.inside == plane);
+      return unit < units && y < rows.far && (max(i, before(i)) + 4) * N <= rows.inside &&
+             loads(rows, row_at(rows, y) + max(i, before(i)) * N, 4 * N);
     };
-    const auto before = [&](u32 i) { return i > 0 ? i - 4 : plane - 4; };
-    bool all = true;
-    u32 y, i;
+    bool every = true;
 #pragma unroll
     for (u32 k = 0; k < DEEP; k++) {
       if (!easy(first + k * CUT_THREADS, y, i)) continue;
-      const u8* row = row_at(rows, y);
-      load_four<N>(row + i * N, rows.end, aligned, words[k]);
-      load_four<N>(row + before(i) * N, rows.end, aligned, back[k]);
+      load_four<N>(row_at(rows, y) + i * N, rows.aligned, loaded[k]);
+      load_four<N>(row_at(rows, y) + before(i) * N, rows.aligned, loaded_back[k]);
     }
 #pragma unroll
     for (u32 k = 0; k < DEEP; k++) {
       const bool is_easy = easy(first + k * CUT_THREADS, y, i);
-      all &= is_easy;
+      every &= is_easy;
       if (!is_easy) continue;
-      differs |= write_planes<N>(work, samples, words[k], back[k], i == 0, out + y * N * plane + i, plane);
+      u32 words[N], back[N];
+      take_four<N>(row_at(rows, y) + i * N, rows.aligned, loaded[k], words);
+      take_four<N>(row_at(rows, y) + before(i) * N, rows.aligned, loaded_back[k], back);
+      differs |= write_planes<N>(work, samples, words, back, i == 0, out + y * N * plane + i, plane);
     }
-    if (all) continue;
+    if (every) continue;
 #pragma unroll 1
     for (u32 unit = first; unit < last; unit += CUT_THREADS) {
       if (easy(unit, y, i)) continue;
-      u32 four[N], last_four[N];
-      gather_four<N>(recipe, task, y, i, four);
-      gather_four<N>(recipe, task, y, before(i), last_four);
-      differs |= write_planes<N>(work, samples, four, last_four, i == 0, out + y * N * plane + i, plane);
+      u32 words[N], back[N];
+      gather_four<N>(recipe, task, y, i, words);
+      gather_four<N>(recipe, task, y, before(i), back);
+      differs |= write_planes<N>(work, samples, words, back, i == 0, out + y * N * plane + i, plane);
     }
   }
   return differs;

@@ -1,7 +1,8 @@
-// What sixteen bytes of samples go through in registers: NaN replaced, held against the fill, differences, byte order.
+// What sixteen bytes of samples go through in registers: NaN replaced, held against the fill, differences,
+// byte order.
 //
-// Samples of 1 to 16 bytes divide sixteen, so one pattern of sixteen bytes serves all. Leaves to others where the bytes
-// come from and go to.
+// Samples of 1 to 16 bytes divide sixteen, so one pattern of sixteen bytes serves all. Leaves to others
+// where the bytes come from and go to.
 #pragma once
 #include "cut_sample.cuh"
 
@@ -32,21 +33,22 @@ DEVICE Work work_of(const CutRecipe& recipe) {
 
 DEVICE bool pair_is_nan(u32 low, u32 high) { return double_is_nan((u64)high << 32 | low); }
 
-// Replaces what is not a number in N words, the first of which begins a sample; what is not whole is left alone.
-template <int N>
+// Replaces what is not a number in N words of samples of T bytes, of any size where T is 0; the first of
+// them begins a sample.
+template <u32 T, int N>
 DEVICE void replace_nan(const Work& work, u32 (&words)[N]) {
-  if (work.nan_of == NAN_KEPT) return;
-  if (work.nan_of == NAN_HALF) {
+  if (T == 1 || work.nan_of == NAN_KEPT) return;
+  if (T == 2 || (T == 0 && work.nan_of == NAN_HALF)) {
 #pragma unroll
     for (int k = 0; k < N; k++) {
       const u32 fill = work.nan.word[0];
       if ((words[k] & 0x7FFFu) > 0x7C00u) words[k] = __byte_perm(words[k], fill, 0x3254);
       if ((words[k] >> 16 & 0x7FFFu) > 0x7C00u) words[k] = __byte_perm(words[k], fill, 0x7610);
     }
-  } else if (work.nan_of == NAN_SINGLE && work.size == 4) {
+  } else if (T == 4 || (T == 0 && work.size == 4)) {
 #pragma unroll
     for (int k = 0; k < N; k++) words[k] = single_is_nan(words[k]) ? work.nan.word[0] : words[k];
-  } else if (work.size == 8) {
+  } else if (T == 8 || work.size == 8) {
 #pragma unroll
     for (int k = 0; k + 1 < N; k += 2) {
       const u32 a = words[k], b = words[k + 1];
@@ -83,8 +85,8 @@ DEVICE u32 less(u32 a, u32 b) {
   return ((a | top) - (b & ~top)) ^ ((a ^ ~b) & top);
 }
 
-// Pixels of S samples of T bytes become differences from the pixel before. `back` holds the words before them, of which
-// the last T * S bytes are that pixel.
+// Pixels of S samples of T bytes become differences from the pixel before. `back` holds the words before
+// them, of which the last T * S bytes are that pixel.
 template <u32 T, int S, int BACK>
 DEVICE void subtract(u32 (&words)[4], const u32 (&back)[BACK]) {
   const int PIXEL = T * S;
@@ -105,7 +107,8 @@ DEVICE void subtract(u32 (&words)[4], const u32 (&back)[BACK]) {
 #pragma unroll
     for (int k = 0; k < 4; k++) {
       const int at = BACK * 4 + k * 4 - PIXEL;
-      const u32 before = at % 4 == 0 ? all[at / 4] : __funnelshift_r(all[at / 4], all[at / 4 + 1], at % 4 * 8);
+      const u32 low = all[at / 4], high = all[at / 4 + 1];
+      const u32 before = at % 4 == 0 ? low : __funnelshift_r(low, high, at % 4 * 8);
       words[k] = less<T>(words[k], before);
     }
   }

@@ -1,8 +1,8 @@
-// One sample of a block, wherever it lies in the image or beyond: strides, padding and NaN; and 16 packed bytes
-// made of such samples. What every way through `cut.cu` takes where it has nothing faster.
+// One sample of a block, wherever it lies in the image or beyond: strides, padding and NaN; and 16 packed
+// bytes made of such samples. What every way through `cut.cu` takes where it has nothing faster.
 //
-// Beyond the image the last column is repeated, and the last row up to a multiple of 16; rows further down are all the
-// last pixel of the last row. The meaning is that of the CPU engine's `cut` and `difference`.
+// Beyond the image the last column is repeated, and the last row up to a multiple of 16; rows further down
+// are all the last pixel of the last row. The meaning is that of the CPU engine's `cut` and `difference`.
 #pragma once
 #include "cut_abi.h"
 #include "words.cuh"
@@ -53,14 +53,21 @@ DEVICE bool number_is_nan(const Number& number, const CutRecipe& recipe) {
   }
 }
 
+// The sample that a pattern of the recipe repeats.
+DEVICE Number repeated(const u8* pattern, u32 size) {
+  const u64* words = (const u64*)pattern;
+  if (size == 16) return {words[0], words[1]};
+  return {words[0] & ~0ull >> (64 - 8 * size), 0};
+}
+
 // Sample `i` of row `y`, with NaN replaced.
-DEVICE Number sample_of(const CutRecipe& recipe, const CutTask& task, u32 y, u32 i) {
+NOINLINE Number sample_of(const CutRecipe& recipe, const CutTask& task, u32 y, u32 i) {
   const Number number = load_number(sample_at(recipe, task, y, i), recipe.size);
-  return number_is_nan(number, recipe) ? load_number(recipe.nan, recipe.size) : number;
+  return number_is_nan(number, recipe) ? repeated(recipe.nan, recipe.size) : number;
 }
 
 DEVICE bool is_fill(const CutRecipe& recipe, const Number& number) {
-  const Number fill = load_number(recipe.fill, recipe.size);
+  const Number fill = repeated(recipe.fill, recipe.size);
   return fill.low == number.low && fill.high == number.high;
 }
 
@@ -76,14 +83,16 @@ DEVICE Quad quad_of(const Number& number) {
   return {(u32)number.low, (u32)(number.low >> 32), (u32)number.high, (u32)(number.high >> 32)};
 }
 
-// The packed bytes of the block from `at` on, a multiple of 16, without predictor or with predictor 2; 0 past its end.
+// The packed bytes of the block from `at` on, a multiple of 16, without predictor or with predictor 2; 0
+// past its end.
 NOINLINE Quad packed_samples(const CutRecipe& recipe, const CutTask& task, u32 at, bool& differs) {
   const u32 size = recipe.size, row_samples = recipe.row_samples;
   Number out = {0, 0};
   u32 y = at / recipe.row_len, i = (at - y * recipe.row_len) / size;
   // Differences of a pixel that is repeated.
   const u32 repeats = y >= far_row(task) ? 1 : task.width;
-  if (recipe.predictor == 2 && i / recipe.samples >= repeats && i + 16 / size <= row_samples) return quad_of(out);
+  const bool one_row = i + 16 / size <= row_samples;
+  if (recipe.predictor == 2 && one_row && i / recipe.samples >= repeats) return quad_of(out);
 #pragma unroll 1
   for (u32 done = 0; done < 16 && y < task.rows; done += size) {
     Number number = sample_of(recipe, task, y, i);

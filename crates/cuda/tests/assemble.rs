@@ -27,7 +27,11 @@ fn raw<T: Copy>(items: &[T]) -> Vec<u8> {
 }
 
 /// Where a rectangle lies in memory of its own: bytes before it, strides, and bytes of the whole.
-fn any_place(size: usize, (bands, rows, columns): (u32, u32, u32), draw: &mut Draw) -> (usize, Strides, usize) {
+fn any_place(
+    size: usize,
+    (bands, rows, columns): (u32, u32, u32),
+    draw: &mut Draw,
+) -> (usize, Strides, usize) {
     let unit = if draw.below(4) == 0 { 1 } else { size };
     let (b, r, c) = ((0, bands), (1, rows), (2, columns));
     let axes = [[c, r, b], [b, c, r], [c, b, r], [r, c, b]][draw.below(4) as usize];

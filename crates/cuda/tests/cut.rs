@@ -16,11 +16,11 @@ use strile_cuda::encode::abi::{DONE, PACKED, PENDING, SPARSE, UNFIT};
 use strile_cuda::encode::cut::{self, CutArgs, CutPlaces, CutTask, Recipe};
 use strile_emulate::{Emulator, Garbage, Poisoned};
 use strile_engine::{
-    BlockAddress, BlockLayout, CodecExtras, Context, EncodeJob, EncodeLayout, EncodeParams, EncodeTask, Encoder,
-    Engine, Fill, OutputSpec, Pixels, Strides,
+    BlockAddress, BlockLayout, CodecExtras, Context, EncodeJob, EncodeLayout, EncodeParams, EncodeTask,
+    Encoder, Engine, Fill, OutputSpec, Pixels, Strides,
 };
 use strile_tiff::{
-    ByteOrder, Compression, LercWrapper, Photometric, Predictor, SampleFormat as F, SampleType,
+    ByteOrder, Compression, LercWrapper, Photometric, Predictor, SampleFormat as F, SampleType, YCbCr,
 };
 
 struct Draw(Garbage);
@@ -174,7 +174,9 @@ fn put_content(case: &mut Case, draw: &mut Draw) {
                     Content::Garbage => continue,
                     Content::Holes if floats && draw.chance(4) => nan_of(&block, draw),
                     Content::Holes => continue,
-                    Content::Fill | Content::AllButOne if fill_is_nan && draw.chance(3) => nan_of(&block, draw),
+                    Content::Fill | Content::AllButOne if fill_is_nan && draw.chance(3) => {
+                        nan_of(&block, draw)
+                    }
                     Content::Fill | Content::AllButOne => fill.clone(),
                     Content::Bits | Content::NotBits => vec![draw.below(2) as u8],
                 };
@@ -215,7 +217,9 @@ fn case_of(mut block: BlockLayout, draw: &mut Draw) -> Case {
     let predictors = match (block.sample.format, size) {
         _ if single_bit => &[Predictor::None][..],
         (_, 16) => &[Predictor::None],
-        (F::Float, _) => &[Predictor::None, Predictor::Horizontal, Predictor::FloatingPoint, Predictor::FloatingPoint],
+        (F::Float, _) => {
+            &[Predictor::None, Predictor::Horizontal, Predictor::FloatingPoint, Predictor::FloatingPoint]
+        }
         _ => &[Predictor::None, Predictor::Horizontal, Predictor::Horizontal],
     };
     block.predictor = draw.one(predictors);
@@ -367,7 +371,11 @@ fn run(cases: &[Case], seed: u64) -> BTreeSet<&'static str> {
         let (start, len) = offsets[i];
         let unfit_at_least = case.layout.block.sample.bits == 1 && word(&states) == UNFIT;
         let left_to_host = unfit_at_least && case.layout.sparse.is_some_and(|fill| fill.0[0] > 1);
-        assert!(word(&states) == state || left_to_host, "state {} of {case:#?}, {state} expected", word(&states));
+        assert!(
+            word(&states) == state || left_to_host,
+            "state {} of {case:#?}, {state} expected",
+            word(&states)
+        );
         assert_eq!(word(&sizes), if stored { len as u32 } else { 0x5555_5555 });
         assert_eq!(out[at..start], before[at..start], "before {case:#?}");
         at = start + len.next_multiple_of(16);
@@ -394,4 +402,93 @@ fn any_layout_equals_the_cpu() {
     }
     let all: BTreeSet<&str> = Emulator::module("cut").unwrap().kernels().collect();
     assert_eq!(entries, all, "every entry point was taken");
+}
+
+/// A block at the beginning of an image, of which so much has pixels.
+fn whole_task(width: u32, height: u32, rows: u32) -> EncodeTask {
+    let address = BlockAddress::default();
+    EncodeTask { layout: 0, pixels: 0, address, rows, x: 0, y: 0, width, height, first_band: 0 }
+}
+
+/// A block of one type and shape out of images in all the usual strides.
+#[test]
+fn usual_layouts_by_their_own_ways() {
+    let ways = [
+        ((F::Uint, 8), 1, Predictor::None),
+        ((F::Uint, 8), 1, Predictor::Horizontal),
+        ((F::Uint, 8), 3, Predictor::Horizontal),
+        ((F::Uint, 16), 1, Predictor::Horizontal),
+        ((F::Uint, 16), 4, Predictor::Horizontal),
+        ((F::Float, 32), 1, Predictor::FloatingPoint),
+        ((F::Float, 32), 3, Predictor::FloatingPoint),
+        ((F::Float, 64), 1, Predictor::FloatingPoint),
+    ];
+    let mut entries = BTreeSet::new();
+    let mut draw = Draw(Garbage::new(99));
+    let mut cases = Vec::new();
+    for ((format, bits), samples, predictor) in ways {
+        // Whole, over the right edge, and over the lower one by more than is near.
+        for (width, height) in [(256, 48), (100, 48), (256, 17), (1, 1)] {
+            for band_last in [false, true] {
+                let mut block = block(256, 48, samples, format, bits);
+                block.predictor = predictor;
+                block.compression = Compression::Deflate;
+                let make = if band_last { OutputSpec::band_last } else { OutputSpec::band_first };
+                let spec = make(block.data_type, samples.into(), height, width).unwrap();
+                let task = whole_task(width, height, 48);
+                let memory = vec![0; spec.len().unwrap()];
+                let layout = encode_layout(block);
+                let mut case = Case { layout, spec, task, content: Content::Garbage, skip: 0, memory };
+                put_content(&mut case, &mut draw);
+                cases.push(case);
+            }
+        }
+    }
+    entries.extend(run(&cases, 1));
+    let each = entries.contains("cut_each");
+    let want = ["cut_runs", "cut_rows_1_1", "cut_rows_1_3", "cut_bands_1_3", "cut_rows_2_1", "cut_planes_4"];
+    assert!(want.iter().all(|entry| entries.contains(entry)), "{entries:?}");
+    assert!(each, "bands of floats with predictor 3 have no way of their own");
+}
+
+#[test]
+fn what_has_no_kernel_is_refused_in_words() {
+    let refused = |block: BlockLayout| cut::on_device(&encode_layout(block)).unwrap_err();
+    let of = |format, bits| block(64, 64, 1, format, bits);
+    assert_eq!(refused(of(F::Uint, 12)), "samples of 12-bit unsigned integer");
+    assert_eq!(refused(of(F::Float, 24)), "samples of 24-bit float");
+    assert_eq!(refused(of(F::ComplexInt, 32)), "samples of 32-bit complex integer");
+    let with = |change: fn(&mut BlockLayout)| {
+        let mut block = of(F::Uint, 8);
+        change(&mut block);
+        refused(block)
+    };
+    assert_eq!(with(|block| block.compression = Compression::Jpeg), "jpeg, a codec of pictures");
+    assert_eq!(with(|block| block.reverse_bits = true), "bits in reverse order");
+    assert_eq!(with(|block| block.mixed_bits = Some([8].into())), "samples of mixed depths");
+    assert_eq!(with(|block| block.extras.ycbcr = Some(YCbCr::default())), "units of luma and chroma");
+    assert_eq!(with(|block| block.width = u32::MAX), "rows of more than 1 GiB");
+    assert_eq!(
+        with(|block| block.predictor = Predictor::FloatingPoint),
+        "predictor 3 on samples of 8-bit unsigned integer"
+    );
+    let mut bits = of(F::Uint, 1);
+    bits.predictor = Predictor::Horizontal;
+    assert_eq!(refused(bits), "a predictor on samples of 1-bit unsigned integer");
+    let whole = cut::on_device(&encode_layout(of(F::Uint, 8))).unwrap();
+    assert_eq!((whole.row_len(), whole.packed_len(64), whole.packed_len(1 << 25)), (64, Some(4096), None));
+}
+
+#[test]
+fn a_large_task_among_many_does_not_ask_for_endless_blocks() {
+    let block = block(1 << 15, 1 << 12, 1, F::Uint, 8);
+    let spec = OutputSpec::band_first(block.data_type, 1, block.height, block.width).unwrap();
+    let whole = whole_task(block.width, block.height, block.height);
+    let recipe = cut::on_device(&encode_layout(block)).unwrap();
+    let places = CutPlaces { pixels: 0, dst: 0, recipe: 0, index: 0, stored: false };
+    let task = recipe.task(&whole, &spec, &places).unwrap();
+    let launches = cut::launches(&mut [task; 3], &[recipe]);
+    let (count, parts) = launches[0].grid(132);
+    assert_eq!(count, 3);
+    assert!(parts > 700 && parts < 5000, "{parts}");
 }
