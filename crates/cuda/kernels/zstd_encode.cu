@@ -1,5 +1,5 @@
-// ZSTD from matches (`portable/spec.md`): `zstd_count` makes the tables of each part and finds its size, `zstd_emit` writes it
-// behind those before it. A CUDA block a part in both.
+// ZSTD from matches (`portable/spec.md`): `zstd_count` makes the tables of each part and finds its size,
+// `zstd_emit` writes it behind those before it. A CUDA block a part in both.
 #include "zstd_encode_count.cuh"
 #include "zstd_encode_emit.cuh"
 

@@ -1,8 +1,8 @@
-// The sequences of a part in numbers as they are written, by a CUDA block: literals, length, offset value, and how often each
-// code comes.
+// The sequences of a part in numbers as they are written, by a CUDA block: literals, length, offset value,
+// and how often each code comes.
 //
-// The recent distances before a sequence are the last distinct ones: a list of three for any stretch of sequences, and
-// that of two stretches follows from theirs. So it is a prefix sum with another sum.
+// The recent distances before a sequence are the last distinct ones: a list of three for any stretch of
+// sequences, and that of two stretches follows from theirs. So it is a prefix sum with another sum.
 #pragma once
 #include "zstd_encode_part.cuh"
 #include "zstd_encode_table.cuh"
@@ -90,9 +90,10 @@ DEVICE u32 zstd_offset_value(const ZstdRecent& recent, u32 distance, u32 literal
   return distance + 3;
 }
 
-// Fills `sequences` and the counts of the three tables, which are 0 before. The extra bits of this thread's sequences. All
-// threads call it after a barrier; it ends without one.
-DEVICE u32 zstd_code_sequences(ZstdLists& lists, ZstdCoder* coders, const ZstdWork& work, u32 count, u32 literals) {
+// Fills `sequences` and the counts of the three tables, which are 0 before. The extra bits of this thread's
+// sequences. All threads call it after a barrier; it ends without one.
+DEVICE u32 zstd_code_sequences(ZstdLists& lists, ZstdCoder* coders, const ZstdWork& work, u32 count,
+                               u32 literals) {
   u64 carry = 0;
   u32 extra = 0;
 #pragma unroll 1
@@ -112,7 +113,8 @@ DEVICE u32 zstd_code_sequences(ZstdLists& lists, ZstdCoder* coders, const ZstdWo
     const u32 length = next_start - (next_literals - zstd_found_literals(here)) - zstd_found_start(here) - 3;
     const u32 offset = zstd_offset_value(recent, distance, run);
     work.sequences[i] = zstd_sequence(run, length, offset);
-    const u32 literals_code = zstd_literals_code(run), match_code = zstd_match_code(length), offset_code = zstd_log2(offset);
+    const u32 literals_code = zstd_literals_code(run), match_code = zstd_match_code(length);
+    const u32 offset_code = zstd_log2(offset);
     atomicAdd(coders[ZSTD_LENGTHS].counts + literals_code, 1u);
     atomicAdd(coders[ZSTD_OFFSETS].counts + offset_code, 1u);
     atomicAdd(coders[ZSTD_MATCHES].counts + match_code, 1u);

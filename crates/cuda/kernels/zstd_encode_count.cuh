@@ -1,11 +1,12 @@
-// What a part becomes, by a CUDA block: its literals and sequences, their tables, what every state writes, and from all that
-// its size and its head and tail.
+// What a part becomes, by a CUDA block: its literals and sequences, their tables, what every state writes,
+// and from all that its size and its head and tail.
 #pragma once
 #include "zstd_encode_gather.cuh"
 #include "zstd_encode_tree.cuh"
 #include "zstd_encode_walk.cuh"
 
-constexpr u32 ZSTD_TREE_WARP = 3;  // the first of those that make the tree; those before make the other tables
+// The first of the warps that make the tree; those before make the other tables.
+constexpr u32 ZSTD_TREE_WARP = 3;
 
 struct ZstdCounting {
   union {
@@ -55,8 +56,8 @@ DEVICE void zstd_count_streams(ZstdCounting& shared, const ZstdWork& work, u32 l
 }
 
 // The section of literals but for their bytes or codes, at `bytes`; `part` says what follows. Its whole size.
-DEVICE u32 zstd_head_of_literals(ZstdCounting& shared, const ZstdWork& work, u32 literals, bool same, ZstdPart& part,
-                                 u8* bytes, u32& len) {
+DEVICE u32 zstd_head_of_literals(ZstdCounting& shared, const ZstdWork& work, u32 literals, bool same,
+                                 ZstdPart& part, u8* bytes, u32& len) {
   part.streams = part.raw = part.raw_literals = 0;
   if (same) {
     len = zstd_plain_header(bytes, ZSTD_RLE, literals);
@@ -66,11 +67,13 @@ DEVICE u32 zstd_head_of_literals(ZstdCounting& shared, const ZstdWork& work, u32
   const u32 raw = literals + (literals < 32 ? 1 : literals < 4096 ? 2 : 3);
   if (literals >= 2 && shared.tree.text_len != 0) {
     const u32 form = literals < 256 ? 0 : literals < 1024 ? 1 : literals < 16384 ? 2 : 3;
-    const u32 width = form < 2 ? 10 : form == 2 ? 14 : 18, header = (4 + 2 * width) / 8, streams = form == 0 ? 1 : 4;
+    const u32 width = form < 2 ? 10 : form == 2 ? 14 : 18, header = (4 + 2 * width) / 8;
+    const u32 streams = form == 0 ? 1 : 4;
     u32 sizes[4], size = shared.tree.text_len + (streams == 4 ? 6 : 0);
     for (u32 s = 0; s < streams; ++s) size += sizes[s] = shared.stream_bits[s] / 8 + 1;
     if (header + size < raw) {
-      len = zstd_set(bytes, ZSTD_COMPRESSED | form << 2 | (u64)literals << 4 | (u64)size << (4 + width), header);
+      const u64 sizes_bits = (u64)literals << 4 | (u64)size << (4 + width);
+      len = zstd_set(bytes, ZSTD_COMPRESSED | form << 2 | sizes_bits, header);
       len += zstd_set(bytes + len, shared.tree.text, shared.tree.text_len);
       for (u32 s = 0; s + 1 < streams; ++s) len += zstd_set(bytes + len, sizes[s], 2);
       part.streams = streams;
@@ -97,8 +100,10 @@ DEVICE u32 zstd_tail_of_sequences(const ZstdCounting& shared, u32 sequences, u8*
   return len + (shared.extra_bits + shared.walk.bits + shared.walk.state_bits) / 8 + 1;
 }
 
-// What is written of the part, by one thread, in shared memory but for `part` itself; its size with the header.
-DEVICE u32 zstd_decide(ZstdCounting& shared, const ZstdWork& work, const ZstdGathered& gathered, bool same_literals, bool last) {
+// What is written of the part, by one thread, in shared memory but for `part` itself; its size with the
+// header.
+DEVICE u32 zstd_decide(ZstdCounting& shared, const ZstdWork& work, const ZstdGathered& gathered,
+                       bool same_literals, bool last) {
   ZstdPart& part = *work.part;
   u8* head = (u8*)shared.head;
   u32 head_len = 1, tail_len = 0, size = 1, kind = ZSTD_RLE;
@@ -132,11 +137,14 @@ DEVICE void zstd_count_part(ZstdCounting& shared, const ZstdWork& work, bool las
   u32 count = 0;
   for (u32 k = 0; k < ZSTD_COPIES; ++k) count += shared.gathering.counts[threadIdx.x * ZSTD_COPIES + k];
   shared.counts[threadIdx.x] = count;
-  for (u32 i = threadIdx.x; i < 3 * ZSTD_SYMBOLS; i += ZSTD_THREADS) shared.coders[i / ZSTD_SYMBOLS].counts[i % ZSTD_SYMBOLS] = 0;
+  for (u32 i = threadIdx.x; i < 3 * ZSTD_SYMBOLS; i += ZSTD_THREADS) {
+    shared.coders[i / ZSTD_SYMBOLS].counts[i % ZSTD_SYMBOLS] = 0;
+  }
   if (threadIdx.x < 4) shared.stream_bits[threadIdx.x] = 0;
   if (threadIdx.x == 0) shared.extra_bits = 0, shared.walk = {0, 0, 0};
   const bool same_literals = __syncthreads_or(count == gathered.literals && count > 1) != 0;
-  const u32 extra = zstd_code_sequences(shared.lists, shared.coders, work, gathered.sequences, gathered.literals);
+  const u32 extra =
+      zstd_code_sequences(shared.lists, shared.coders, work, gathered.sequences, gathered.literals);
   atomicAdd(&shared.extra_bits, extra);
   __syncthreads();
   const bool has_tree = gathered.literals > 1 && !same_literals;

@@ -1,5 +1,6 @@
-// The bytes of a part, by a CUDA block: head, literals, tail, sequences, one behind the other. Bits meet in a window of shared
-// memory, from which whole words go out; of the first and the last word, in which neighbours begin and end, bytes do.
+// The bytes of a part, by a CUDA block: head, literals, tail, sequences, one behind the other. Bits meet in
+// a window of shared memory, from which whole words go out; of the first and the last word, in which
+// neighbours begin and end, bytes do.
 #pragma once
 #include "block_scan.cuh"
 #include "zstd_encode_codes.cuh"
@@ -111,7 +112,8 @@ DEVICE void zstd_add(ZstdBits& all, u32 value, u32 count) {
 }
 
 // The stream of sequences, the last first.
-DEVICE void zstd_emit_sequences(ZstdEmission& emission, ZstdPlace& place, const ZstdWork& work, const ZstdPart& part) {
+DEVICE void zstd_emit_sequences(ZstdEmission& emission, ZstdPlace& place, const ZstdWork& work,
+                                const ZstdPart& part) {
 #pragma unroll 1
   for (u32 base = 0; base < part.sequences; base += ZSTD_THREADS) {
     const u32 i = base + threadIdx.x;
@@ -121,7 +123,8 @@ DEVICE void zstd_emit_sequences(ZstdEmission& emission, ZstdPlace& place, const 
       const u32 at = part.sequences - 1 - i;
       const u64 sequence = work.sequences[at];
       const u64 states = *(const u64*)(work.bits + 4 * (u64)at);
-      const u32 of_literals = (u32)states & 0xFFFF, of_offset = (u32)states >> 16, of_match = (u32)(states >> 32) & 0xFFFF;
+      const u32 of_literals = (u32)states & 0xFFFF, of_offset = (u32)states >> 16;
+      const u32 of_match = (u32)(states >> 32) & 0xFFFF;
       zstd_add(all, of_offset, of_offset >> 9);
       zstd_add(all, of_match, of_match >> 9);
       zstd_add(all, of_literals, of_literals >> 9);
@@ -133,7 +136,9 @@ DEVICE void zstd_emit_sequences(ZstdEmission& emission, ZstdPlace& place, const 
     }
     const Prefix prefix = block_prefix<ZSTD_WARPS>(all.count + offset_bits, emission.sums);
     if (all.count != 0) zstd_put(emission, place, prefix.before, all.bits);
-    if (offset_bits != 0) zstd_put(emission, place, prefix.before + all.count, offset & ((1u << offset_bits) - 1));
+    if (offset_bits != 0) {
+      zstd_put(emission, place, prefix.before + all.count, offset & ((1u << offset_bits) - 1));
+    }
     zstd_flush(emission, place, prefix.total);
   }
   zstd_emit_mark(emission, place, part.states, part.state_bits);
@@ -148,7 +153,8 @@ DEVICE void zstd_emit_part(ZstdEmission& emission, const ZstdWork& work, u8* out
   const u32 skip = (u32)(u64)out & 3;
   ZstdPlace place = {(u32*)(out - skip), 8 * skip, skip, 0};
   zstd_emit_bytes(emission, place, part.head, part.head_len);
-  zstd_emit_bytes(emission, place, part.raw_literals != 0 ? (const u32*)work.literals : work.words + work.start / 4, part.raw);
+  const u32* raw = part.raw_literals != 0 ? (const u32*)work.literals : work.words + work.start / 4;
+  zstd_emit_bytes(emission, place, raw, part.raw);
   const u32 each = part.streams == 4 ? (part.literals + 3) / 4 : part.literals;
 #pragma unroll 1
   for (u32 s = 0; s < part.streams; ++s) {
@@ -157,5 +163,7 @@ DEVICE void zstd_emit_part(ZstdEmission& emission, const ZstdWork& work, u8* out
   zstd_emit_bytes(emission, place, part.tail, part.tail_len);
   if (part.sequences != 0) zstd_emit_sequences(emission, place, work, part);
   __syncthreads();
-  if (threadIdx.x == 0) zstd_out_bytes(place.out, emission.window[place.turn][0], place.skip, place.filled / 8);
+  if (threadIdx.x == 0) {
+    zstd_out_bytes(place.out, emission.window[place.turn][0], place.skip, place.filled / 8);
+  }
 }

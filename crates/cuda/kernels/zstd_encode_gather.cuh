@@ -1,11 +1,11 @@
-// Literals and sequences of a part, taken out of its tokens by a CUDA block: 1024 positions at a time, a thread four of
-// them, of which one at most begins a match.
+// Literals and sequences of a part, taken out of its tokens by a CUDA block: 1024 positions at a time, a
+// thread four of them, of which one at most begins a match.
 #pragma once
 #include "block_scan.cuh"
-#include "deflate_token.cuh"
 #include "zstd_encode_part.cuh"
 
-constexpr u32 ZSTD_COPIES = 4;  // of the counts of literals, so that lanes with the same one wait less for each other
+// Copies of the counts of literals, so that lanes with the same one wait less for each other.
+constexpr u32 ZSTD_COPIES = 4;
 
 struct ZstdGathering {
   u32 counts[256 * ZSTD_COPIES];
@@ -16,6 +16,22 @@ struct ZstdGathered {
   u32 literals, sequences;
   bool same;  // all bytes of the part
 };
+
+// Four positions: their bytes, and which are literals and which begin matches, a bit each.
+struct ZstdFour {
+  u32 bytes, literals, matches;
+};
+
+// Those from `p` on, which may be past the end. A token is a match where the next position begins none.
+DEVICE ZstdFour zstd_four_at(const ZstdWork& work, u32 p) {
+  if (p >= work.end) return {0, 0, 0};
+  const u32 left = work.end - p, valid = left < 4 ? (1u << left) - 1 : 15, shift = p & 31;
+  u32 bits = work.match.starts[p / 32] >> shift;
+  if (shift == 28 && left > 4) bits |= (work.match.starts[p / 32 + 1] & 1) << 4;
+  // Past the end a token begins, as it were.
+  const u32 next = left <= 4 ? (bits & valid) >> 1 | 1u << (left - 1) : bits >> 1;
+  return {work.words[p / 4], bits & valid & next, bits & valid & ~next};
+}
 
 // The distance of the match that ends before `p`, 0 where a literal does.
 DEVICE u32 zstd_distance_before(const ZstdWork& work, u32 p) {
@@ -39,7 +55,7 @@ DEVICE ZstdGathered zstd_gather(ZstdGathering& shared, const ZstdWork& work) {
 #pragma unroll 1
   for (u32 base = work.start; base < work.end; base += 4 * ZSTD_THREADS) {
     const u32 p = base + 4 * threadIdx.x;
-    const Quadruple four = quadruple_at(work.words, work.match.starts, p, work.end);
+    const ZstdFour four = zstd_four_at(work, p);
     if (p < work.end) differ |= (four.bytes ^ first) << (work.end - p < 4 ? 8 * (4 - (work.end - p)) : 0);
     u32 match = 0, place = 0;
     if (four.matches != 0) {

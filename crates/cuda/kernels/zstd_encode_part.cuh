@@ -1,10 +1,11 @@
-// The ZSTD encoder (`portable/spec.md`, "ZSTD"): what its passes know of each part, and where they keep what they found.
-// Parts are blocks of ZSTD; "block" here is one of the image.
+// The ZSTD encoder (`portable/spec.md`, "ZSTD"): what its passes know of each part, and where they keep
+// what they found. Parts are blocks of ZSTD; "block" here is one of the image.
 //
-// When tokens are chosen, the chains mean nothing any more: their two bytes a byte hold the literals of a part from the front
-// and its sequences from the end, and where the matches were come the sequences as they are written. No match is shorter than
-// 4 bytes, so that there is room for all: 8 bytes a sequence beside the literals, and twice 8 bytes where the matches were.
-// Behind the scratch of matches: the size of each part, then a ZstdPart each; twins of `src/encode/codec/zstd.rs`.
+// When tokens are chosen, the chains mean nothing any more: their two bytes a byte hold the literals of a
+// part from the front and its sequences from the end, and where the matches were come the sequences as they
+// are written. No match is shorter than 4 bytes, so that there is room for all: 8 bytes a sequence beside
+// the literals, and twice 8 bytes where the matches were. Behind the scratch of matches: the size of each
+// part, then a ZstdPart each; twins of `src/encode/codec/zstd.rs`.
 #pragma once
 #include "match_abi.h"
 #include "match_rules.cuh"
@@ -43,7 +44,7 @@ struct ZstdWork {
   MatchScratch match;
   u32 start, end, len; // of the part, positions in the block
   u8* literals;
-  u64* found;          // sequences that end here, the first last: start | literals before << 16 | distance << 32, in the part
+  u64* found;          // sequences, the first before it and the others before that, see `zstd_found`
   u64* sequences;      // literals | length - 3 << 16 | offset value << 32
   u16* bits;           // four a sequence: bits of the states of literals, offset, match | their number << 9
   u32* sizes;          // of all parts, with their headers
@@ -67,12 +68,17 @@ DEVICE ZstdWork zstd_work(const EncodeArgs& args, const EncodeBlock& block, u32 
   return work;
 }
 
-DEVICE u64 zstd_found(u32 start, u32 literals, u32 distance) { return (u64)distance << 32 | literals << 16 | start; }
+// Where it begins in the part, all literals before it, and its distance.
+DEVICE u64 zstd_found(u32 start, u32 literals, u32 distance) {
+  return (u64)distance << 32 | literals << 16 | start;
+}
 DEVICE u32 zstd_found_start(u64 found) { return (u32)found & 0xFFFF; }
 DEVICE u32 zstd_found_literals(u64 found) { return (u32)found >> 16; }
 DEVICE u32 zstd_found_distance(u64 found) { return (u32)(found >> 32); }
 
-DEVICE u64 zstd_sequence(u32 literals, u32 length, u32 offset) { return (u64)offset << 32 | length << 16 | literals; }
+DEVICE u64 zstd_sequence(u32 literals, u32 length, u32 offset) {
+  return (u64)offset << 32 | length << 16 | literals;
+}
 DEVICE u32 zstd_sequence_literals(u64 sequence) { return (u32)sequence & 0xFFFF; }
 DEVICE u32 zstd_sequence_length(u64 sequence) { return (u32)sequence >> 16; }
 DEVICE u32 zstd_sequence_offset(u64 sequence) { return (u32)(sequence >> 32); }

@@ -1,17 +1,18 @@
-// FSE tables that encode (`portable/spec.md`, "Normalisation", "Cost"), a warp each: counts made cells, cells described,
-// and the states that each symbol goes on to.
+// FSE tables that encode (`portable/spec.md`, "Normalisation", "Cost"), a warp each: counts made cells,
+// cells described, and the states that each symbol goes on to.
 //
-// A symbol with k cells takes from a state x of 2^log and above so many bits that k to 2 * k - 1 is left, which says
-// its cell; `bits` gives their number as (x + bits) >> 16.
+// A symbol with k cells takes from a state x of 2^log and above so many bits that k to 2 * k - 1 is left,
+// which says its cell; `bits` gives their number as (x + bits) >> 16.
 #pragma once
 #include "zstd_encode_part.cuh"
 
+constexpr u32 ZSTD_STEP_SHIFT = 20, ZSTD_STEP_AT = 512;
+
 struct ZstdCoder {
   u32 counts[ZSTD_SYMBOLS];
-  u32 bits[ZSTD_SYMBOLS];
+  u32 steps[ZSTD_SYMBOLS];   // `bits` of a symbol | (ZSTD_STEP_AT + at) << ZSTD_STEP_SHIFT
   u16 states[512];
   i16 cells[ZSTD_SYMBOLS];   // -1 is one cell, "less than one"
-  i16 at[ZSTD_SYMBOLS];      // the first of a symbol's `states`, less its number of cells
   u16 before[ZSTD_SYMBOLS];  // cells of smaller symbols without those of "less than one"
   u16 next[ZSTD_SYMBOLS];
   u8 symbols[512];
@@ -111,7 +112,8 @@ DEVICE u32 zstd_cost(i32 cells, u32 log) {
   return 256 * log - (256 * whole + part + (11 * part * (256 - part) >> 13));
 }
 
-// What encodes with the cells of 2^log that are there. All lanes call it after a __syncwarp; it ends with one.
+// What encodes with the cells of 2^log that are there. All lanes call it after a __syncwarp; it ends with
+// one.
 DEVICE void zstd_build_states(ZstdCoder& c, u32 log, u32 lane) {
   const u32 size = 1u << log, below = (1u << lane) - 1;
   u32 total = 0, low = 0;
@@ -131,8 +133,8 @@ DEVICE void zstd_build_states(ZstdCoder& c, u32 log, u32 lane) {
     c.before[s] = (u16)before;
     c.next[s] = (u16)(before >> 16);
     const u32 most = count > 1 ? log - zstd_log2(count - 1) : log;
-    c.bits[s] = (most << 16) - (count << most);
-    c.at[s] = (i16)((i32)(before >> 16) - (i32)count);
+    const u32 bits = (most << 16) - (count << most), at = ZSTD_STEP_AT + (before >> 16) - count;
+    c.steps[s] = bits | at << ZSTD_STEP_SHIFT;
     total += __shfl_sync(ZSTD_WARP, sum, 31);
   }
   __syncwarp();
@@ -165,19 +167,25 @@ DEVICE void zstd_build_states(ZstdCoder& c, u32 log, u32 lane) {
   __syncwarp();
 }
 
+// Where in `states` those of a symbol are, from the bits of a state that are left.
+DEVICE u32 zstd_place(u32 step, u32 left) { return left + (step >> ZSTD_STEP_SHIFT) - ZSTD_STEP_AT; }
+
 // The state that a symbol begins with: its first cell.
 DEVICE u32 zstd_first_state(const ZstdCoder& c, u32 symbol) {
-  return c.states[(u32)(c.at[symbol] + (i32)zstd_cells(c.cells[symbol]))];
+  return c.states[zstd_place(c.steps[symbol], zstd_cells(c.cells[symbol]))];
 }
 
 // Goes on to a state of `symbol`; what leads back, as bits | number << 9.
 DEVICE u32 zstd_next_state(const ZstdCoder& c, u32& state, u32 symbol) {
-  const u32 count = (state + c.bits[symbol]) >> 16, written = (state & ((1u << count) - 1)) | count << 9;
-  state = c.states[(u32)((i32)(state >> count) + c.at[symbol])];
+  const u32 step = c.steps[symbol];
+  const u32 count = (state + (step & ((1u << ZSTD_STEP_SHIFT) - 1))) >> 16;
+  const u32 written = (state & ((1u << count) - 1)) | count << 9;
+  state = c.states[zstd_place(step, state >> count)];
   return written;
 }
 
-// The mode of one of the three tables from its counts, and the table. All lanes call it; it ends with a __syncwarp.
+// The mode of one of the three tables from its counts, and the table. All lanes call it; it ends with a
+// __syncwarp.
 DEVICE void zstd_make_coder(ZstdCoder& c, u32 table, u32 lane) {
   const u32 low = c.counts[lane], high = c.counts[lane + 32];
   const u32 total = zstd_sum_of_warp(low + high);
@@ -189,6 +197,10 @@ DEVICE void zstd_make_coder(ZstdCoder& c, u32 table, u32 lane) {
       c.log = 0;
       c.text[0] = (u8)largest;
       c.text_len = 1;
+      // One state, which writes nothing and stays.
+      c.states[0] = 0;
+      c.steps[largest] = ZSTD_STEP_AT << ZSTD_STEP_SHIFT;
+      c.cells[largest] = 0;
     }
     __syncwarp();
     return;
@@ -198,11 +210,13 @@ DEVICE void zstd_make_coder(ZstdCoder& c, u32 table, u32 lane) {
   zstd_normalise(c, total, log, lane);
   if (lane == 0) zstd_describe(c, log);
   __syncwarp();
-  const u32 described = zstd_sum_of_warp(low * zstd_cost(c.cells[lane], log) + high * zstd_cost(c.cells[lane + 32], log)) +
-                        8 * 256 * c.text_len;
-  const i32 known_low = zstd_predefined[table][lane], known_high = lane < 21 ? zstd_predefined[table][lane + 32] : 0;
+  const u32 symbols = low * zstd_cost(c.cells[lane], log) + high * zstd_cost(c.cells[lane + 32], log);
+  const u32 described = zstd_sum_of_warp(symbols) + 8 * 256 * c.text_len;
+  const i32 known_low = zstd_predefined[table][lane];
+  const i32 known_high = lane < 21 ? zstd_predefined[table][lane + 32] : 0;
   const u32 known_log = table == ZSTD_OFFSETS ? 5 : 6;
-  const u32 known = zstd_sum_of_warp(low * zstd_cost(known_low, known_log) + high * zstd_cost(known_high, known_log));
+  const u32 known =
+      zstd_sum_of_warp(low * zstd_cost(known_low, known_log) + high * zstd_cost(known_high, known_log));
   const bool predefined = known <= described;
   __syncwarp();
   if (predefined) {

@@ -1,4 +1,5 @@
-// The Huffman tree of the literals of a part: codes from lengths, and the weights that describe it, by a warp.
+// The Huffman tree of the literals of a part: codes from lengths, and the weights that describe it, by a
+// warp.
 #pragma once
 #include "deflate_code.cuh"
 #include "zstd_encode_table.cuh"
@@ -19,7 +20,8 @@ struct ZstdTree {
   u32 text_len;                // 0: there is no way to write it
 };
 
-// The longest codes have the smallest numbers, and of one length smaller bytes smaller numbers. How many weights are written.
+// The longest codes have the smallest numbers, and of one length smaller bytes smaller numbers. How many
+// weights are written.
 DEVICE u32 zstd_code_literals(ZstdTree& tree, u32 lane) {
   u32 longest = ZSTD_CODE_LIMIT;
   while (longest > 1 && tree.work.per_length[longest] == 0) --longest;
@@ -71,7 +73,8 @@ DEVICE u32 zstd_pack_weights(ZstdTree& tree, u32 count) {
   return zstd_end(text);
 }
 
-// Codes and their description from `lengths` and `work.per_length`. All lanes call it; it ends with a __syncwarp.
+// Codes and their description from `lengths` and `work.per_length`. All lanes call it; it ends with a
+// __syncwarp.
 DEVICE void zstd_describe_tree(ZstdTree& tree, u32 lane) {
   const u32 count = zstd_code_literals(tree, lane);
   tree.coder.counts[lane] = tree.coder.counts[lane + 32] = 0;
