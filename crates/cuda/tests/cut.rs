@@ -350,7 +350,7 @@ fn run(cases: &[Case], seed: u64) -> BTreeSet<&'static str> {
         };
         assert_eq!(kernels.threads(launch.entry), Some(cut::THREADS));
         let (count, parts) = launch.grid(1);
-        let parts = if seed % 2 == 0 { 1 } else { parts.clamp(2, 3) };
+        let parts = if seed.is_multiple_of(2) { 1 } else { parts.clamp(2, 3) };
         kernels.launch(launch.entry, (count, parts), cut::THREADS, &args, seed).unwrap();
     }
     for buffer in [&mut out, &mut states, &mut sizes] {
