@@ -8,9 +8,11 @@ constexpr u32 LONGEST_CODE = 15;
 
 template <u32 SIZE>
 struct CodeWork {
-  u32 sorted[SIZE];    // symbols that come, count << 9 | symbol, ascending
-  u32 weights[SIZE];   // of inner nodes, in the order in which they are made
-  u16 leaf_up[SIZE];   // the inner node above a leaf of `sorted`, and above an inner node
+  static_assert(SIZE % 4 == 0, "keys are compared by fours");
+  alignas(16) u32 keys[SIZE];  // of symbols count << 9 | symbol; of those that do not come more than any
+  u32 sorted[SIZE + 2];        // keys of those that come, ascending; more than any behind them
+  u32 weights[SIZE + 2];       // of inner nodes, in the order in which they are made; more than any of others
+  u16 leaf_up[SIZE];           // the inner node above a leaf of `sorted`, and above an inner node
   u16 inner_up[SIZE];
   u32 used;
   u32 per_length[LONGEST_CODE + 1];
@@ -22,29 +24,38 @@ struct CodeGroup {
   DEVICE void wait(const CodeGroup& group) { bar_sync(group.barrier, group.count); }
 };
 
-// Two queues, leaves and inner nodes, both ascending; of equals the leaf is taken first.
+// Two queues, leaves and inner nodes, both ascending; of equals the leaf is taken first. The first two of both queues are read
+// before any of them is needed: one thread does this, and what it waits for is memory.
 template <u32 SIZE>
 DEVICE void merge(CodeWork<SIZE>& work, u32 used) {
   u32 leaf = 0, inner = 0;
-  u32 leaf_weight = work.sorted[0] >> 9, inner_weight = ~0u;
 #pragma unroll 1
   for (u32 made = 0; made + 1 < used; ++made) {
-    u32 weight = 0;
-#pragma unroll
-    for (u32 k = 0; k < 2; ++k) {
-      if (leaf_weight <= inner_weight) {
-        weight += leaf_weight;
-        work.leaf_up[leaf++] = (u16)made;
-        leaf_weight = leaf < used ? work.sorted[leaf] >> 9 : ~0u;
-      } else {
-        weight += inner_weight;
-        work.inner_up[inner++] = (u16)made;
-        inner_weight = inner < made ? work.weights[inner] : ~0u;
-      }
-    }
-    work.weights[made] = weight;
-    if (inner == made) inner_weight = weight;
+    const u32 leaf_0 = work.sorted[leaf] >> 9, leaf_1 = work.sorted[leaf + 1] >> 9;
+    const u32 inner_0 = work.weights[inner], inner_1 = work.weights[inner + 1];
+    const bool first = leaf_0 <= inner_0, second = first ? leaf_1 <= inner_0 : leaf_0 <= inner_1;
+    const u32 leaves = (first ? 1 : 0) + (second ? 1 : 0);
+    if (leaves > 0) work.leaf_up[leaf] = (u16)made;
+    if (leaves > 1) work.leaf_up[leaf + 1] = (u16)made;
+    if (leaves < 2) work.inner_up[inner] = (u16)made;
+    if (leaves < 1) work.inner_up[inner + 1] = (u16)made;
+    work.weights[made] = leaves == 2 ? leaf_0 + leaf_1 : leaves == 1 ? leaf_0 + inner_0 : inner_0 + inner_1;
+    leaf += leaves;
+    inner += 2 - leaves;
   }
+}
+
+// How many of the keys are less than `key`.
+template <u32 SIZE>
+DEVICE u32 rank_of(const CodeWork<SIZE>& work, u32 key) {
+  const uint4* keys = (const uint4*)work.keys;
+  u32 rank = 0;
+#pragma unroll 2
+  for (u32 i = 0; i < SIZE / 4; ++i) {
+    const uint4 four = keys[i];
+    rank += (four.x < key ? 1 : 0) + (four.y < key ? 1 : 0) + (four.z < key ? 1 : 0) + (four.w < key ? 1 : 0);
+  }
+  return rank;
 }
 
 // Makes the code complete again after lengths were cut to `limit`.
@@ -67,16 +78,17 @@ DEVICE void limit_lengths(u32* per_length, u32 limit) {
 template <u32 SIZE>
 DEVICE void make_code(CodeWork<SIZE>& work, const u32* counts, u32 size, u32 limit, u32* codes, const CodeGroup& group) {
   for (u32 i = group.thread; i <= LONGEST_CODE; i += group.count) work.per_length[i] = 0;
+  for (u32 i = group.thread; i < SIZE + 2; i += group.count) {
+    if (i < SIZE) work.keys[i] = i < size && counts[i] != 0 ? counts[i] << 9 | i : ~0u;
+    if (i < size) codes[i] = 0;
+    work.sorted[i] = work.weights[i] = ~0u;
+  }
   if (group.thread == 0) work.used = 0;
   CodeGroup::wait(group);
   for (u32 i = group.thread; i < size; i += group.count) {
-    codes[i] = 0;
-    const u32 key = counts[i] << 9 | i;
-    if (counts[i] == 0) continue;
-    u32 rank = 0;
-#pragma unroll 4
-    for (u32 j = 0; j < size; ++j) rank += counts[j] != 0 && (counts[j] << 9 | j) < key;
-    work.sorted[rank] = key;
+    const u32 key = work.keys[i];
+    if (key == ~0u) continue;
+    work.sorted[rank_of(work, key)] = key;
     atomicAdd(&work.used, 1u);
   }
   CodeGroup::wait(group);

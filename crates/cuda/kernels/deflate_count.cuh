@@ -20,7 +20,7 @@ DEVICE void count_symbols(Counting& counting, const u32* words, const MatchScrat
   AdlerSum sum = {0, 0};
 #pragma unroll 1
   for (u32 p = part.start + threadIdx.x * 4; p < part.end; p += COUNT_THREADS * 4) {
-    const Quadruple four = quadruple_at(words, scratch.starts, p, part.end);
+    const Quadruple four = quadruple_at(words, scratch, p, part.end);
     const u32 left = part.end - p;
     const u32 bytes = left < 4 ? four.bytes & ((1u << 8 * left) - 1) : four.bytes;
     const u32 all = dot_bytes(bytes, 0x01010101u, 0);
@@ -29,11 +29,10 @@ DEVICE void count_symbols(Counting& counting, const u32* words, const MatchScrat
 #pragma unroll
     for (u32 k = 0; k < 4; ++k) {
       if (four.literals >> k & 1) atomicAdd(counts + (bytes >> 8 * k & 0xFF), 1u);
-      if (four.matches >> k & 1) {
-        const u32 match = scratch.matches[p + k];
-        atomicAdd(counts + length_symbol(match_length(match)).symbol, 1u);
-        atomicAdd(counts + DISTANCES_AT + distance_symbol(match_distance(match)).symbol, 1u);
-      }
+    }
+    if (four.match != 0) {
+      atomicAdd(counts + length_symbol(match_length(four.match)).symbol, 1u);
+      atomicAdd(counts + DISTANCES_AT + distance_symbol(match_distance(four.match)).symbol, 1u);
     }
   }
   __syncwarp();

@@ -78,33 +78,20 @@ DEVICE TokenBits match_bits(const u32* codes, u32 match) {
   return token;
 }
 
-// The tokens of four positions, at most 96 bits.
+// The tokens of four positions: literals, at most 60 bits, then perhaps a match.
 DEVICE void emit_tokens(Emission& emission, EmitPlace& place, const u32* words, const MatchScratch& scratch, u32 p, u32 end) {
-  const Quadruple four = quadruple_at(words, scratch.starts, p, end);
-  TokenBits tokens[4];
-  u32 mine = 0;
+  const Quadruple four = quadruple_at(words, scratch, p, end);
+  TokenBits literals = {0, 0}, match = {0, 0};
 #pragma unroll
   for (u32 k = 0; k < 4; ++k) {
-    tokens[k] = {0, 0};
-    if (four.literals >> k & 1) add_code(tokens[k], emission.codes[four.bytes >> 8 * k & 0xFF]);
-    if (four.matches >> k & 1) tokens[k] = match_bits(emission.codes, scratch.matches[p + k]);
-    mine += tokens[k].count;
+    if (four.literals >> k & 1) add_code(literals, emission.codes[four.bytes >> 8 * k & 0xFF]);
   }
-  const Prefix prefix = block_prefix<EMIT_THREADS / 32>(mine, emission.sums);
+  if (four.match != 0) match = match_bits(emission.codes, four.match);
+  const Prefix prefix = block_prefix<EMIT_THREADS / 32>(literals.count + match.count, emission.sums);
   u32* window = emission.window[place.turn];
-  u32 at = place.filled + prefix.before;
-  TokenBits joined = {0, 0};
-#pragma unroll
-  for (u32 k = 0; k < 4; ++k) {
-    if (joined.count + tokens[k].count > 64) {
-      put_bits(window, at, joined.bits);
-      at += joined.count;
-      joined = {0, 0};
-    }
-    if (tokens[k].count != 0) joined.bits |= tokens[k].bits << joined.count;
-    joined.count += tokens[k].count;
-  }
-  if (joined.count != 0) put_bits(window, at, joined.bits);
+  const u32 at = place.filled + prefix.before;
+  if (literals.count != 0) put_bits(window, at, literals.bits);
+  if (match.count != 0) put_bits(window, at + literals.count, match.bits);
   flush(emission, place, prefix.total);
 }
 

@@ -56,7 +56,7 @@ DEVICE void finish_codes(CountMemory& memory, DeflatePart& part) {
   atomicAdd(&memory.bits, bits);
 }
 
-KERNEL(deflate_count, 256, EncodeArgs) {
+KERNEL_RESIDENT(deflate_count, 256, 8, EncodeArgs) {
   SHARED(CountMemory, memory);
   const EncodeBlock block = args.blocks[blockIdx.x];
   const Share share = share_of(args, block, PART);
@@ -71,20 +71,22 @@ KERNEL(deflate_count, 256, EncodeArgs) {
   __syncthreads();
   make_codes(memory);
   finish_codes(memory, part);
+  LengthsWork& lengths = memory.lengths;
+  find_runs(lengths, memory.codes);
+  const u32 listed = list_lengths(lengths);
   if (threadIdx.x < 32) {
-    LengthsWork& lengths = memory.lengths;
-    if (threadIdx.x == 0) list_lengths(lengths, memory.codes);
-    __syncwarp();
     const CodeGroup group = {threadIdx.x, 32, 1};
     make_code(lengths.work, lengths.counts, LENGTH_CODES, LENGTH_CODE_LIMIT, lengths.codes, group);
   }
   __syncthreads();
+  const u32 header_bits = join_header(lengths, listed);
+  for (u32 i = threadIdx.x; i < HEADER_WORDS; i += COUNT_THREADS) part.header[i] = lengths.header[i];
   if (threadIdx.x == 0) {
     const AdlerPart adler = counted_adler(memory.counting);
     part.adler_bytes = adler.bytes;
     part.adler_weighted = adler.weighted;
-    part.header_bits = write_header(memory.lengths, part.header);
-    part.bits = part.header_bits + memory.bits;
+    part.header_bits = header_bits;
+    part.bits = header_bits + memory.bits;
   }
 }
 

@@ -1,4 +1,4 @@
-// Bytes of a block as words at any position, and how far two places of it agree. Reads up to 8 bytes beyond what is asked for.
+// Bytes of a block as words at any position, and how far two places of it agree. Reads up to 8 bytes beyond what is compared.
 #pragma once
 #include "device.h"
 
@@ -13,25 +13,29 @@ DEVICE u32 word_at(const u32* words, u32 p) {
 // Bytes that every lane compares by itself; at least the lanes of a warp, see `agreed_far`.
 constexpr u32 NEAR = 32;
 
-// How many bytes from `p` and `c` on are the same, as far as NEAR and `most`.
+// How many bytes from `p` and `c` on are the same, as far as NEAR and `most`; up to NEAR + 8 bytes are read. Eight at a time: in
+// most warps some lanes are at it, and it is instructions that count.
 DEVICE u32 agreed_near(const u32* words, u32 p, u32 c, u32 most) {
   const u32* left = words + (p >> 2);
   const u32* right = words + (c >> 2);
   const u32 left_shift = (p & 3) * 8, right_shift = (c & 3) * 8;
-  u32 left_low = left[0], right_low = right[0], n = 0;
+  u32 left_0 = left[0], right_0 = right[0], n = 0;
 #pragma unroll 1
-  for (u32 k = 1; n < NEAR; ++k) {
-    const u32 left_high = left[k], right_high = right[k];
-    const u32 differ =
-        __funnelshift_r(left_low, left_high, left_shift) ^ __funnelshift_r(right_low, right_high, right_shift);
-    if (differ != 0) {
-      n += (u32)(__ffs((int)differ) - 1) / 8;
+  while (n < NEAR) {
+    const u32 left_1 = left[1], left_2 = left[2], right_1 = right[1], right_2 = right[2];
+    const u32 low =
+        __funnelshift_r(left_0, left_1, left_shift) ^ __funnelshift_r(right_0, right_1, right_shift);
+    const u32 high =
+        __funnelshift_r(left_1, left_2, left_shift) ^ __funnelshift_r(right_1, right_2, right_shift);
+    if ((low | high) != 0) {
+      n += low != 0 ? (u32)(__ffs((int)low) - 1) / 8 : 4 + (u32)(__ffs((int)high) - 1) / 8;
       break;
     }
-    n += 4;
-    if (n >= most) break;
-    left_low = left_high;
-    right_low = right_high;
+    n += 8;
+    left += 2;
+    right += 2;
+    left_0 = left_2;
+    right_0 = right_2;
   }
   return min(n, most);
 }

@@ -1,7 +1,7 @@
 // before(p) of `portable/spec.md`: for every position of a segment the last earlier one with the same key, by one warp.
 //
 // The table holds for each key the last position that had it, counted from 1 at the beginning of the window before the
-// segment; 32 positions are looked up, then entered, at a time. Those of the window are entered only. Segments know nothing
+// segment; 32 positions are looked up, then entered, at a time. Those of the window before are entered only. Segments know nothing
 // of each other: the window before is all that can be asked for.
 #pragma once
 #include "match_abi.h"
@@ -15,14 +15,45 @@ struct ChainTable {
 };
 
 // Positions 1 to 65535; the last of a segment may be 65536, which nobody asks for any more.
-static_assert(WINDOW % 32 == 0 && SEGMENT % 32 == 0 && WINDOW + SEGMENT <= 65536, "positions in 16 bits");
+static_assert(WINDOW % 128 == 0 && SEGMENT % 128 == 0 && WINDOW + SEGMENT <= 65536, "positions in 16 bits");
 static_assert(KEY == 5, "what match_key takes");
 
 // The key of the position with these four bytes and the one behind.
 DEVICE u32 match_key(u32 word, u32 byte) { return (word * 0x9E3779B1u + byte * 0x85EBCA77u) >> (32 - KEY_BITS); }
 
-DEVICE u32 key_at(const u32* words, u32 p) {
-  return match_key(word_at(words, p), ((const u8*)words)[p + 4]);
+// Groups of 32 positions whose words are loaded at once, a lane one of them.
+constexpr u32 GROUPS = 4;
+constexpr u32 CHUNK = 32 * GROUPS;
+
+// The word of this lane of the chunk at `p`; those past the block are not looked at.
+DEVICE u32 chunk_word(const u32* words, u32 p, u32 len, u32 lane) { return words[min(p / 4 + lane, len / 4)]; }
+
+// The key of position `group * 32 + lane` of a chunk with these words, of which `next` come behind.
+DEVICE u32 key_in_chunk(u32 now, u32 next, u32 group, u32 lane) {
+  const u32 at = group * 8 + lane / 4, shift = (lane & 3) * 8;
+  const u32 low = __shfl_sync(ALL_LANES, now, (int)at);
+  u32 high = __shfl_sync(ALL_LANES, now, (int)((at + 1) & 31));
+  if (group == GROUPS - 1) {
+    const u32 behind = __shfl_sync(ALL_LANES, next, 0);
+    if (at == 31) high = behind;
+  }
+  return match_key(__funnelshift_r(low, high, shift), high >> shift & 0xFF);
+}
+
+// Looks up, where `place` is not in the window alone, and enters a group of positions: the distance of this lane's.
+DEVICE u32 chain_group(ChainTable& table, u32 key, u32 peers, bool has, bool wanted, u32 place, u32 lane) {
+  const u32 nearer = peers & ((1u << lane) - 1);
+  u32 distance = 0;
+  if (nearer != 0) {
+    distance = lane - (31 - (u32)__clz((int)nearer));
+  } else if (has && wanted) {
+    const u32 last = table.last[key];
+    if (last != 0 && place - last <= WINDOW) distance = place - last;
+  }
+  __syncwarp();
+  if (has && peers >> lane == 1) table.last[key] = (u16)place;
+  __syncwarp();
+  return distance;
 }
 
 DEVICE void chain_segment(ChainTable& table, const u32* words, u32 len, const Share& segment, u16* before, u32 lane) {
@@ -30,26 +61,25 @@ DEVICE void chain_segment(ChainTable& table, const u32* words, u32 len, const Sh
   const u32 keyed = len - min(len, KEY - 1);
   for (u32 i = lane; i < (1u << KEY_BITS) / 2; i += 32) ((u32*)table.last)[i] = 0;
   __syncwarp();
-  const u32 lower = (1u << lane) - 1;
-  u32 ahead = key_at(words, min(from + lane, len));
+  u32 now = chunk_word(words, from, len, lane), next = chunk_word(words, from + CHUNK, len, lane);
 #pragma unroll 1
-  for (u32 group = from; group < segment.end; group += 32) {
-    const u32 p = group + lane, place = p - from + 1;
-    const bool has = p < keyed;
-    const u32 key = has ? ahead : 0x80000000u | lane;
-    ahead = key_at(words, min(p + 32, len));
-    const u32 peers = __match_any_sync(ALL_LANES, key);
-    const u32 nearer = peers & lower;
-    u32 distance = 0;
-    if (nearer != 0) {
-      distance = lane - (31 - (u32)__clz((int)nearer));
-    } else if (has && group >= segment.start) {
-      const u32 last = table.last[key];
-      if (last != 0 && place - last <= WINDOW) distance = place - last;
+  for (u32 chunk = from; chunk < segment.end; chunk += CHUNK) {
+    const u32 ahead = chunk_word(words, chunk + 2 * CHUNK, len, lane);
+    u32 keys[GROUPS], peers[GROUPS];
+#pragma unroll
+    for (u32 group = 0; group < GROUPS; ++group) {
+      const bool has = chunk + group * 32 + lane < keyed;
+      keys[group] = key_in_chunk(now, next, group, lane);
+      peers[group] = __match_any_sync(ALL_LANES, has ? keys[group] : 0x80000000u | lane);
     }
-    __syncwarp();
-    if (has && peers >> lane == 1) table.last[key] = (u16)place;
-    __syncwarp();
-    if (p >= segment.start && p < segment.end) before[p] = (u16)distance;
+#pragma unroll
+    for (u32 group = 0; group < GROUPS; ++group) {
+      const u32 p = chunk + group * 32 + lane;
+      const bool wanted = chunk >= segment.start;
+      const u32 distance = chain_group(table, keys[group], peers[group], p < keyed, wanted, p - from + 1, lane);
+      if (wanted && p < segment.end) before[p] = (u16)distance;
+    }
+    now = next;
+    next = ahead;
   }
 }

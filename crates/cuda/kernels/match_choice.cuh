@@ -1,21 +1,22 @@
 // Which positions of a part begin a token (`portable/spec.md`, "Choice"), by a CUDA block.
 //
 // From every position there is one next, so that the starts are a path. Groups of 32 positions: a warp finds for each of them
-// where the path leaves the group if it comes there, and over which positions, by doubling. One thread then hops from group to
-// group of a window; where it came in says which of the paths through a group is the one.
+// where the path leaves the group if it comes there, and over which positions, by doubling. Then one warp follows the path
+// from group to group, each lane some groups, first from where they begin, then from where the lane before came out, until
+// nothing changes: paths meet soon. Where a group is entered says which of the paths through it is the one.
 #pragma once
 #include "match_abi.h"
 #include "match_bytes.cuh"
 
-constexpr u32 CHOICE_THREADS = 512;
+constexpr u32 CHOICE_THREADS = 256;
 constexpr u32 CHOICE_WARPS = CHOICE_THREADS / 32;
-constexpr u32 CHOICE_WINDOW = 8192;                                   // positions at a time
-constexpr u32 CHOICE_TURNS = CHOICE_WINDOW / CHOICE_THREADS;          // groups a warp, at a time
+constexpr u32 CHOICE_WINDOW = 4096;  // positions at a time
+constexpr u32 CHOICE_TURNS = CHOICE_WINDOW / CHOICE_THREADS;  // groups a warp, at a time
 constexpr u32 NO_ENTRY = 32;
 
 struct Choice {
   u16 exits[CHOICE_WINDOW];        // of every position: where its path leaves its group
-  u8 entries[CHOICE_WINDOW / 32];  // of every group: at which of its positions it is entered, or NO_ENTRY
+  alignas(4) u8 entries[CHOICE_WINDOW / 32];  // of every group: at which of its positions it is entered, or NO_ENTRY
   u32 carry;                       // where the path enters the next window, from its beginning
 };
 
@@ -48,14 +49,38 @@ DEVICE GroupPath group_path(const u32* matches, u32 p, u32 end, bool lazy, u32 l
   return path;
 }
 
-DEVICE void hop(Choice& choice, u32 len) {
-  u32 at = choice.carry;
+// Groups that one lane follows.
+constexpr u32 CHOICE_SPAN = CHOICE_WINDOW / 32 / 32;
+static_assert(CHOICE_SPAN == 4 && NO_ENTRY == 32, "the entries of a lane are one word");
+
+// Follows the path from `at` through the groups of a lane, up to position `end` of the window: where it comes out.
+DEVICE u32 follow(Choice& choice, u32 at, u32 end, u32 lane) {
+  ((u32*)choice.entries)[lane] = NO_ENTRY * 0x01010101u;
 #pragma unroll 1
-  while (at < len) {
+  while (at < end) {
     choice.entries[at / 32] = (u8)(at & 31);
     at = choice.exits[at];
   }
-  choice.carry = at - len;
+  return at;
+}
+
+// Where the path enters each group of a window of `len` positions, by one warp. Every round one more lane at least is right.
+DEVICE void enter_groups(Choice& choice, u32 len, u32 lane) {
+  const u32 end = min((lane + 1) * CHOICE_SPAN * 32, len);
+  u32 entry = lane == 0 ? choice.carry : lane * CHOICE_SPAN * 32;
+  u32 exit = follow(choice, entry, end, lane);
+#pragma unroll 1
+  for (;;) {
+    const u32 before = __shfl_up_sync(ALL_LANES, exit, 1);
+    const bool other = lane > 0 && before != entry;
+    if (!__any_sync(ALL_LANES, other)) break;
+    if (other) {
+      entry = before;
+      exit = follow(choice, entry, end, lane);
+    }
+  }
+  __syncwarp();
+  if (lane == 31) choice.carry = exit - len;
 }
 
 // Bits of `starts` past the end of the block mean nothing.
@@ -73,9 +98,8 @@ DEVICE void choose_part(Choice& choice, const MatchScratch& scratch, const Share
       choice.exits[at + lane] = (u16)(at + path.exit);
       touched[turn] = path.touched;
     }
-    if (threadIdx.x < CHOICE_WINDOW / 32) choice.entries[threadIdx.x] = (u8)NO_ENTRY;
     __syncthreads();
-    if (threadIdx.x == 0) hop(choice, len);
+    if (warp == 0) enter_groups(choice, len, lane);
     __syncthreads();
 #pragma unroll
     for (u32 turn = 0; turn < CHOICE_TURNS; ++turn) {

@@ -7,24 +7,22 @@
 // Bytes of a block that a CUDA block takes: the threads of one are at work in one window, which the first-level cache holds.
 constexpr u32 SEARCHED = 16384;
 
-// The best match so far. A candidate that is not longer than `length` need not be known: it begins below the least.
+// The best match so far of a position. It begins one below the least: a candidate that is not longer need not be known.
 struct BestMatch {
   u32 length, distance;
+  u32 tail;  // what a longer one has at the place of its last byte but three to one beyond it
 };
 
-// Whether a match at `c` can be longer than `best`: the last four of its bytes up to one beyond.
-DEVICE bool may_be_longer(const u32* words, u32 p, u32 c, u32 best) {
-  return word_at(words, p + best - 3) == word_at(words, c + best - 3);
-}
+static_assert(LEAST >= 4, "the first tail has four bytes");
 
-static_assert(LEAST >= 4, "the least best has three bytes");
+DEVICE BestMatch no_match(const u32* words, u32 p) { return {LEAST - 1, 0, word_at(words, p + LEAST - 4)}; }
 
 // One candidate each for the lanes that have one (`alive`).
 DEVICE void try_candidate(const u32* words, u32 p, u32 c, u32 most, bool alive, BestMatch& best, u32 lane) {
   u32 agreed = 0;
-  if (alive && may_be_longer(words, p, c, best.length)) agreed = agreed_near(words, p, c, most);
+  if (alive && word_at(words, c + best.length - 3) == best.tail) agreed = agreed_near(words, p, c, most);
   agreed = agreed_far(words, p, c, agreed, most, lane);
-  if (agreed > best.length) best = {agreed, p - c};
+  if (agreed > best.length) best = {agreed, p - c, word_at(words, p + agreed - 3)};
 }
 
 DEVICE u32 match_of(const BestMatch& best) {
@@ -35,7 +33,7 @@ DEVICE u32 match_of(const BestMatch& best) {
 // for. Nothing is longer than `most`, so that a match of so many bytes ends the search, too.
 DEVICE u32 search_chain(const EncodeArgs& args, const u32* words, const u16* before, u32 row, u32 p, u32 most, u32 lane) {
   const u32 enough = min(args.nice, most);
-  BestMatch best = {LEAST - 1, 0};
+  BestMatch best = no_match(words, p);
   u32 c = p;
   u32 step = most >= LEAST ? before[p] : 0;
 #pragma unroll 1
@@ -55,7 +53,7 @@ DEVICE u32 search_chain(const EncodeArgs& args, const u32* words, const u16* bef
 // The same for the effort without chains.
 DEVICE u32 search_runs(const EncodeArgs& args, const u32* words, u32 unit, u32 p, u32 most, u32 lane) {
   const u32 enough = min(args.nice, most);
-  BestMatch best = {LEAST - 1, 0};
+  BestMatch best = no_match(words, p);
   try_candidate(words, p, p - 1, most, most >= LEAST && p >= 1, best, lane);
   const bool further = most >= LEAST && best.length < enough && unit <= WINDOW && p >= unit;
   if (unit > 1) try_candidate(words, p, p - unit, most, further, best, lane);
