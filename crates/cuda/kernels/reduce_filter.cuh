@@ -63,42 +63,62 @@ DEVICE double divided(double sum, double weight) {
   return weight == 16.0 ? __dmul_rn(sum, 0.0625) : __ddiv_rn(sum, weight);
 }
 
-// Loads what lies above the tile; whether all of it counts.
-DEVICE bool load_above(const ReducePart& part, const FilterSpot& spot, const Filter& filter, bool aligned,
-                       const Validity& validity, FilterTile& tile) {
+// Loads what lies above the tile, numbers of this type; whether all of it counts.
+DEVICE bool load_above(const ReducePart& part, Number number, const FilterSpot& spot, const Filter& filter,
+                       bool aligned, FilterTile& tile) {
+  const Validity validity = validity_of(part, number);
   const u32 across = 2 * FILTER_ACROSS + filter.taps - 2, down = 2 * FILTER_DOWN + filter.taps - 2;
-  const u32 before = filter.before, halo = max(before, 1u);
+  const u32 before = filter.before, halo = max(before, 1u), lane = threadIdx.x % 32;
   // What only pixels outside the part need may not be there.
   const u32 end_x = min(2 * (part.target_x + part.width - 1) + 2 + halo, part.image_x);
   const u32 end_y = min(2 * (part.target_y + part.height - 1) + 2 + halo, part.image_y);
-  const u64 band = spot.band * part.band_stride;
+  // Columns lane, lane + 32, lane + 64; what lies before the image has wrapped coordinates and addresses.
+  const u32 x = 2 * spot.x + lane - before;
+  const u64 column = 2 * (u64)spot.x + lane - before - part.origin_x;
+  const u64 first = spot.band * part.band_stride + column * part.column_stride;
+  const u64 mask_first = column * part.mask_column_stride;
   bool all = true;
 #pragma unroll 1
   for (u32 row = threadIdx.x / 32; row < down; row += REDUCE_THREADS / 32) {
-    // Wrapped around where they lie before the image.
     const u32 y = 2 * spot.y + row - before;
-    const u8 *from = pixel_row(part, y) + band, *mask = mask_row(part, y);
+    const u8 *from = pixel_row(part, y) + first, *mask = mask_row(part, y) + mask_first;
     u64 bits[3];
-    u32 counts = 0;
+    bool counts[3];
 #pragma unroll
     for (u32 i = 0; i < 3; i++) {
-      const u32 column = threadIdx.x % 32 + 32 * i, x = 2 * spot.x + column - before;
+      counts[i] = lane + 32 * i < across && x + 32 * i < end_x && y < end_y;
       bits[i] = 0;
-      if (column >= across || x >= end_x || y >= end_y) continue;
-      const u8* at = from + pixel_column(part, x);
-      bits[i] = aligned ? load_aligned(at, validity.number.size) : load_by_bytes(at, validity.number.size);
-      counts |= (u32)(part.mask == 0 || mask[mask_column(part, x)] != 0) << i;
+      if (!counts[i]) continue;
+      const u8* at = from + 32 * i * part.column_stride;
+      bits[i] = aligned ? load_aligned(at, number.size) : load_by_bytes(at, number.size);
+      if (part.mask != 0) counts[i] = mask[32 * i * part.mask_column_stride] != 0;
     }
-#pragma unroll 1
-    for (u32 column = threadIdx.x % 32; column < across; column += 32) {
-      const bool valid = (counts & 1) != 0 && is_valid(validity, bits[0]);
+    double* to = tile.above + row * ABOVE_ACROSS + (lane & 1) * ABOVE_HALF + lane / 2;
+#pragma unroll
+    for (u32 i = 0; i < 3; i++) {
+      if (lane + 32 * i >= across) continue;
+      const bool valid = counts[i] && is_valid(validity, bits[i]);
       all = all && valid;
-      tile.above[row * ABOVE_ACROSS + (column & 1) * ABOVE_HALF + (column >> 1)] =
-          valid ? to_double(validity.number, bits[0]) : __longlong_as_double((i64)nan_bits(8));
-      bits[0] = bits[1], bits[1] = bits[2], counts >>= 1;
+      to[16 * i] = valid ? to_double(number, bits[i]) : __longlong_as_double((i64)nan_bits(8));
     }
   }
   return all;
+}
+
+// The same by type: the usual ones in code of their own.
+DEVICE bool load_above(const ReducePart& part, const FilterSpot& spot, const Filter& filter, bool aligned,
+                       FilterTile& tile) {
+  const u32 kind = part.kind, size = part.size;
+  if (aligned && kind == KIND_UNSIGNED && size == 1) {
+    return load_above(part, {KIND_UNSIGNED, 1}, spot, filter, true, tile);
+  }
+  if (aligned && kind == KIND_UNSIGNED && size == 2) {
+    return load_above(part, {KIND_UNSIGNED, 2}, spot, filter, true, tile);
+  }
+  if (aligned && kind == KIND_FLOAT && size == 4) {
+    return load_above(part, {KIND_FLOAT, 4}, spot, filter, true, tile);
+  }
+  return load_above(part, {kind, size}, spot, filter, aligned, tile);
 }
 
 // Where tap `t` of a sample lies: of rows in the samples above, of columns in filtered rows.
@@ -202,7 +222,7 @@ DEVICE void filter_tile(const ReducePart& part, const FilterSpot& spot, u32 meth
                         FilterTile& tile, u8* dst) {
   const Validity validity = validity_of(part, {part.kind, part.size});
   const Filter filter = filter_of(method);
-  const bool all = __syncthreads_and(load_above(part, spot, filter, aligned, validity, tile)) != 0;
+  const bool all = __syncthreads_and(load_above(part, spot, filter, aligned, tile)) != 0;
   filter_rows(part, spot, filter, all, tile);
   __syncthreads();
   filter_columns(part, spot, filter, all, validity, tile, dst);

@@ -52,8 +52,11 @@ DEVICE float as_float(Number number, u64 bits) {
 }
 
 DEVICE double to_double(Number number, u64 bits) {
-  if (number.kind == KIND_UNSIGNED) return (double)bits;
-  if (number.kind == KIND_SIGNED) return (double)extended(number, bits);
+  if (number.kind == KIND_UNSIGNED) return number.size == 8 ? (double)bits : (double)(u32)bits;
+  if (number.kind == KIND_SIGNED) {
+    const i64 value = extended(number, bits);
+    return number.size == 8 ? (double)value : (double)(i32)value;
+  }
   return number.size == 8 ? __longlong_as_double((i64)bits) : (double)as_float(number, bits);
 }
 
