@@ -1,5 +1,5 @@
-// LZW of the portable encoders: `lzw_parse` makes the codes of every segment, `lzw_layout` the bit at which each begins,
-// `lzw_emit` the words of the stream. The bytes are those of `portable/spec.md`.
+// LZW of the portable encoders: `lzw_parse` makes the codes of every segment, `lzw_layout` the bit at which
+// each begins, `lzw_emit` the words of the stream. The bytes are those of `portable/spec.md`.
 #include "lzw_strings.cuh"
 #include "offsets.cuh"
 

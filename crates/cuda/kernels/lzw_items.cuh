@@ -1,8 +1,9 @@
 // The stream of the portable LZW encoder (`portable/spec.md`): where the items of a segment lie in it.
 //
-// After a first Clear of nine bits a segment is a list of items: its codes, a Clear after every GROUP of them that is not the
-// last, and one item that ends it: Clear, or End in the last segment. How wide an item is depends only on how many came since
-// the last Clear, so that the number of codes of a segment says where all of them are.
+// After a first Clear of nine bits a segment is a list of items: its codes, a Clear after every GROUP of them
+// that is not the last, and one item that ends it: Clear, or End in the last segment. How wide an item is
+// depends only on how many came since the last Clear, so that the number of codes of a segment says where all
+// of them are.
 #pragma once
 #include "encode_abi.h"
 
@@ -47,8 +48,8 @@ DEVICE u32 segment_bits(u32 item) { return item / ITEMS * GROUP_BITS + bits_befo
 
 DEVICE u32 segments_of(u32 len) { return (len + SEGMENT - 1) / SEGMENT; }
 
-// Scratch of a block: bits before every segment and in all, codes of every segment, the codes, a segment's from a place of
-// its own on.
+// Scratch of a block: bits before every segment and in all, codes of every segment, the codes, a segment's
+// from a place of its own on.
 struct Scratch {
   u64* bits;
   u32* counts;

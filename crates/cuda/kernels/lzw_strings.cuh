@@ -1,8 +1,10 @@
 // The table of strings of an LZW encoder in shared memory, and the walk through a segment by one lane.
 //
-// A string is the code of all its bytes but the last, and that byte. Its slot has the byte's and the code's bits on top of those
-// of its own code, so that one exclusive or tells whether it is the one looked for, and gives its code. Four slots are read
-// at once; where they are full the next four follow. More than fifteen sixteenths of the table are never full.
+// A string is the code of all its bytes but the last, and that byte. A slot has the two on top of the
+// string's own code, so that one exclusive or tells whether it is the one looked for, and gives its code.
+// Four slots are read at once; where they are full four others follow. Every byte waits for the table's
+// answer to the one before it: what does not depend on that answer is made for all bytes of a window ahead,
+// by all lanes.
 #pragma once
 #include "lzw_items.cuh"
 
@@ -10,89 +12,118 @@ namespace lzw_encode {
 
 constexpr u32 BUCKETS = 1024;
 constexpr u32 EMPTY = 0xFFFFFFFFu;
-// Of the byte and of the code; the sum has to spread over buckets what differs little in either.
-constexpr u32 BYTE_FACTOR = 945, CODE_FACTOR = 2533;
-// Bytes that are in shared memory at a time.
-constexpr u32 WINDOW = 256;
+// Bits of the place of a bucket, in bytes.
+constexpr u32 PLACES = (BUCKETS - 1) * 16;
+constexpr u32 CODE_MASK = 0xFFF;
+// The sum of the two spreads over buckets what differs little in either.
+constexpr u32 BYTE_FACTOR = 113, CODE_FACTOR = 1637;
+// Bytes that are made ready at a time, four a lane.
+constexpr u32 WINDOW = 128;
 
 static_assert(GROUP < BUCKETS * 4, "there is always an empty slot");
 
 struct Shared {
   uint4 buckets[BUCKETS];
-  u8 window[WINDOW + 16];  // the byte after the last is read ahead and means nothing
+  uint4 window[WINDOW / 4 + 1];  // the last is read ahead and means nothing
 };
 
-DEVICE void clear(Shared& shared) {
-  for (u32 i = threadIdx.x; i < BUCKETS; i += 32) shared.buckets[i] = {EMPTY, EMPTY, EMPTY, EMPTY};
-  __syncwarp();
+// A byte made ready: its own bits where a slot has them, its share of the place of a bucket below.
+DEVICE u32 ready(u32 byte) { return byte << 12 | (byte * BYTE_FACTOR & 0xFF) << 4; }
+
+DEVICE uint4 ready_four(u32 bytes) {
+  return {ready(bytes & 0xFF), ready(bytes >> 8 & 0xFF), ready(bytes >> 16 & 0xFF), ready(bytes >> 24)};
 }
 
 // What the lane that walks has come to.
 struct Walk {
-  u32 code;   // of the bytes since the last code was written
-  u32 next;   // the code of the next new string
-  u32 count;  // codes written
+  u32 code;    // of the bytes since the last code was written
+  u32 next;    // the code of the next new string
+  u16* codes;  // where the next code is written
 };
 
-// Goes on from `at`, up to `end` in the window or until the table is full; where it came to.
-DEVICE u32 walk(Shared& shared, Walk& walk, u32 at, u32 end, u16* codes) {
-  u32 ahead = shared.window[at];
-#pragma unroll 1
-  while (at < end) {
-    const u32 byte = ahead;
-    ahead = shared.window[++at];
-    const u32 string = walk.code << 20 | byte << 12;
-    u32 bucket = (walk.code * CODE_FACTOR + byte * BYTE_FACTOR) % BUCKETS;
-    uint4 slots;
-    u32 found;
-    for (;;) {
-      slots = shared.buckets[bucket];
-      found = min(min(slots.x ^ string, slots.y ^ string), min(slots.z ^ string, slots.w ^ string));
-      if (found < 1u << 12 || slots.w == EMPTY) break;
-      bucket = (bucket + 1) % BUCKETS;
-    }
-    if (found < 1u << 12) {
-      walk.code = found;
-      continue;
-    }
-    const u32 slot = slots.x == EMPTY ? 0 : slots.y == EMPTY ? 1 : slots.z == EMPTY ? 2 : 3;
-    ((u32*)&shared.buckets[bucket])[slot] = string | walk.next;
-    codes[walk.count++] = u16(walk.code);
-    walk.code = byte;
-    if (++walk.next == FULL) break;
-  }
-  return at;
+// The four slots at a place, and what is the least of them beside the string: its code where it is one of
+// them.
+struct Probe {
+  uint4 slots;
+  u32 found;
+};
+
+DEVICE Probe probe(const Shared& shared, u32 place, u32 string) {
+  const uint4 slots = *(const uint4*)((const u8*)shared.buckets + place);
+  return {slots, min(min(slots.x ^ string, slots.y ^ string), min(slots.z ^ string, slots.w ^ string))};
 }
 
-// Writes the codes of `len` bytes, by a warp; how many, in lane 0.
-DEVICE u32 parse(Shared& shared, const u8* src, u32 len, u16* codes) {
-  const u32 lane = threadIdx.x;
-  // Bytes after the segment are read and not walked over: there are up to 64, and those of the block's next segment.
-  uint2 ahead = lane * 8 < len ? ((const uint2*)src)[lane] : make_uint2(0, 0);
-  Walk state = {0, FIRST, 0};
-  clear(shared);
-  for (u32 first = 0; first < len; first += WINDOW) {
-    ((uint2*)shared.window)[lane] = ahead;
-    __syncwarp();
-    const u32 after = first + WINDOW + lane * 8;
-    if (after < len) ahead = ((const uint2*)(src + first + WINDOW))[lane];
-    const u32 end = min(WINDOW, len - first);
-    u32 at = 0;
-    if (first == 0) {
-      at = 1;
-      state.code = shared.window[0];
-    }
-    for (;;) {
-      if (lane == 0) at = walk(shared, state, at, end, codes);
-      __syncwarp();
-      const u32 next = __shfl_sync(0xFFFFFFFFu, state.next, 0);
-      if (next < FULL) break;
-      clear(shared);
-      state.next = FIRST;
-    }
+// A string that was not among the first four: one of the others, or a new one. The code to go on with.
+DEVICE u32 further(Shared& shared, Walk& walk, Probe first, u32 place, u32 string, u32 byte) {
+#pragma unroll 1
+  while (first.slots.w != EMPTY) {
+    // An odd number of buckets on, so that all of them come.
+    place = (place + (byte | 16)) & PLACES;
+    first = probe(shared, place, string);
+    if (first.found <= CODE_MASK) return (first.found ^ byte) & CODE_MASK;
   }
-  if (lane == 0) codes[state.count++] = u16(state.code);
-  return state.count;
+  const uint4& slots = first.slots;
+  const u32 slot = slots.x == EMPTY ? 0 : slots.y == EMPTY ? 4 : slots.z == EMPTY ? 8 : 12;
+  *(u32*)((u8*)shared.buckets + place + slot) = (string & ~CODE_MASK) | walk.next;
+  *walk.codes++ = u16(walk.code);
+  if (++walk.next == FULL) {
+    walk.next = FIRST;
+#pragma unroll 1
+    for (u32 i = 0; i < BUCKETS; ++i) shared.buckets[i] = make_uint4(EMPTY, EMPTY, EMPTY, EMPTY);
+  }
+  return byte >> 12;
+}
+
+// Takes a byte that was made ready.
+DEVICE void take(Shared& shared, Walk& walk, u32 byte) {
+  const u32 string = walk.code << 20 | byte, place = (walk.code * (CODE_FACTOR * 16) + byte) & PLACES;
+  const Probe first = probe(shared, place, string);
+  u32 code = (first.found ^ byte) & CODE_MASK;
+  if (__builtin_expect(first.found > CODE_MASK, 0)) code = further(shared, walk, first, place, string, byte);
+  walk.code = code;
+}
+
+// Takes `count` bytes of the window, by one lane.
+DEVICE void walk_window(Shared& shared, Walk& walk, u32 count) {
+  uint4 ahead = shared.window[0];
+  u32 at = 0;
+#pragma unroll 1
+  for (; at + 4 <= count; at += 4) {
+    const uint4 four = ahead;
+    ahead = shared.window[at / 4 + 1];
+    take(shared, walk, four.x);
+    take(shared, walk, four.y);
+    take(shared, walk, four.z);
+    take(shared, walk, four.w);
+  }
+#pragma unroll 1
+  for (; at < count; ++at) take(shared, walk, ((const u32*)shared.window)[at]);
+}
+
+// The four bytes from `at` on of those behind the first, of which there are `count`. Others may be read with
+// them: up to 64 bytes behind a block may.
+DEVICE u32 four_bytes(const u8* src, u32 at, u32 count) {
+  if (at >= count) return 0;
+  const u32* words = (const u32*)(src + at);
+  return __funnelshift_r(words[0], words[1], 8);
+}
+
+// Writes the codes of `len` bytes, by a warp; how many, in lane 0. `src` is aligned to 4 bytes.
+DEVICE u32 parse(Shared& shared, const u8* src, u32 len, u16* codes) {
+  const u32 lane = threadIdx.x, count = len - 1;
+#pragma unroll 4
+  for (u32 i = lane; i < BUCKETS; i += 32) shared.buckets[i] = make_uint4(EMPTY, EMPTY, EMPTY, EMPTY);
+  Walk walk = {src[0], FIRST, codes};
+  u32 ahead = four_bytes(src, lane * 4, count);
+  for (u32 first = 0; first < count; first += WINDOW) {
+    shared.window[lane] = ready_four(ahead);
+    __syncwarp();
+    ahead = four_bytes(src, first + WINDOW + lane * 4, count);
+    if (lane == 0) walk_window(shared, walk, min(WINDOW, count - first));
+    __syncwarp();
+  }
+  if (lane == 0) *walk.codes++ = u16(walk.code);
+  return u32(walk.codes - codes);
 }
 
 }  // namespace lzw_encode

@@ -1,15 +1,17 @@
-// What the passes of PackBits and LZW share: whether a block is theirs, and where its parts begin in its output.
+// What the passes of PackBits and LZW share: whether a block is theirs, and where its parts begin in its
+// output.
 #pragma once
 #include "block_scan.cuh"
 #include "encode_abi.h"
 
-// Whether a block is not sparse. Relaxed, because the last pass writes ENCODE_DONE while other CUDA blocks of it begin.
+// Whether a block is not sparse. Relaxed, because the last pass writes ENCODE_DONE while other CUDA blocks of
+// it begin.
 DEVICE bool to_compress(const EncodeArgs& args, const EncodeBlock& block) {
   return relaxed_load(args.states + block.index) != ENCODE_SPARSE;
 }
 
-// By a CUDA block: replaces each of `count` sizes by the sum of those before it and writes the sum of all after the last: `count + 1`
-// numbers from `sizes` on. `warp_sums` is shared memory.
+// By a CUDA block: replaces each of `count` sizes by the sum of those before it and writes the sum of all
+// after the last: `count + 1` numbers from `sizes` on. `warp_sums` is shared memory.
 template <u32 WARPS, class Number>
 DEVICE void sizes_to_offsets(Number* sizes, u32 count, u32* warp_sums) {
   Number sum = 0;

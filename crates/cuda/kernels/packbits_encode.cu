@@ -1,5 +1,6 @@
-// PackBits of the portable encoders: `packbits_mark` finds the tokens of a part's rows and counts their bytes,
-// `packbits_layout` makes offsets of the counts, `packbits_emit` writes. The bytes are those of `portable/spec.md`.
+// PackBits of the portable encoders: `packbits_mark` finds the tokens of a part's rows and counts their
+// bytes, `packbits_layout` makes offsets of the counts, `packbits_emit` writes. The bytes are those of
+// `portable/spec.md`.
 #include "offsets.cuh"
 #include "packbits_tokens.cuh"
 
@@ -7,29 +8,48 @@ namespace packbits_encode {
 
 constexpr u32 WARPS = THREADS / 32;
 
-// The bits of `equal`, a warp a word at a time; the other maps become 0.
+// Words that a warp takes at a time, so that their bytes are loaded at once.
+constexpr u32 AT_ONCE = 4;
+
+// The bits of `equal`; the other maps become 0.
 DEVICE void compare(const Maps& maps, const u8* src, const Rows& rows, u32 row_len) {
-  const u32 lane = threadIdx.x % 32, step = THREADS % row_len;
-  u32 column = threadIdx.x % row_len;
-  for (u32 word = threadIdx.x / 32; word < maps.words; word += WARPS) {
-    const u32 at = word * 32 + lane;
-    const bool inside = at + 1 < rows.len && column + 1 < row_len;
-    const bool equal = inside && src[at] == src[at + 1];
-    const u32 bits = __ballot_sync(0xFFFFFFFFu, equal);
-    if (lane == 0) maps.equal[word] = bits;
-    if (lane == 1) maps.starts[word] = 0;
-    if (lane == 2) maps.literals[word] = 0;
+  const u32 lane = threadIdx.x % 32, step = THREADS * AT_ONCE % row_len;
+  u32 column = (threadIdx.x / 32 * AT_ONCE * 32 + lane) % row_len;
+  for (u32 word = threadIdx.x / 32 * AT_ONCE; word < maps.words; word += WARPS * AT_ONCE) {
+    bool equal[AT_ONCE];
+    u32 own = column;
+#pragma unroll
+    for (u32 k = 0; k < AT_ONCE; ++k) {
+      const u32 at = (word + k) * 32 + lane;
+      equal[k] = at + 1 < rows.len && own + 1 < row_len && src[at] == src[at + 1];
+      own += 32 % row_len;
+      if (own >= row_len) own -= row_len;
+    }
+#pragma unroll
+    for (u32 k = 0; k < AT_ONCE; ++k) {
+      const u32 bits = __ballot_sync(0xFFFFFFFFu, equal[k]);
+      if (word + k >= maps.words) break;
+      if (lane == 0) maps.equal[word + k] = bits;
+      if (lane == 1) maps.starts[word + k] = 0;
+      if (lane == 2) maps.literals[word + k] = 0;
+    }
     column += step;
     if (column >= row_len) column -= row_len;
   }
 }
 
-// Writes the output of a word of 32 bytes from `to` on.
-DEVICE void write_word(const Maps& maps, u32 word, u8* to, const u8* src, u32 len, u32 starts, u32 literals) {
-  const u32 lane = threadIdx.x % 32, below = (1u << lane) - 1, at = word * 32 + lane;
-  const bool start = (starts >> lane & 1) != 0, literal = (literals >> lane & 1) != 0;
-  u8* own = to + weight(starts & below, literals & below);
-  if (start || literal) own[start] = src[at];
+// 32 bytes of a part, one a lane: what they become.
+struct Word {
+  u32 starts, literals;
+  u8* to;
+};
+
+// Writes what this lane's byte, `at` of the part, becomes.
+DEVICE void write_byte(const Maps& maps, const Word& word, u32 at, u8 byte, u32 len) {
+  const u32 lane = at % 32, below = (1u << lane) - 1;
+  const bool start = (word.starts >> lane & 1) != 0, literal = (word.literals >> lane & 1) != 0;
+  u8* own = word.to + weight(word.starts & below, word.literals & below);
+  if (start || literal) own[start] = byte;
   if (!start) return;
   u32 taken = min(MOST, len - at);
 #pragma unroll 1
@@ -52,7 +72,9 @@ KERNEL(packbits_mark, 256, EncodeArgs) {
   const u32 row_len = row_of(block);
   compare(maps, args.packed + block.src + rows.first, rows, row_len);
   __syncthreads();
-  for (u32 word = threadIdx.x; word < maps.words; word += THREADS) follow_heads(maps, word, row_len, rows.len);
+  for (u32 word = threadIdx.x; word < maps.words; word += THREADS) {
+    follow_heads(maps, word, row_len, rows.len);
+  }
   __syncthreads();
   u32 size = 0;
   for (u32 word = threadIdx.x; word < maps.words; word += THREADS) {
@@ -83,14 +105,22 @@ KERNEL(packbits_emit, 256, EncodeArgs) {
   u8* to = args.slab + block.dst + offsets[blockIdx.y];
   for (u32 first = 0; first < maps.words; first += THREADS) {
     const u32 own = first + threadIdx.x;
-    const u32 starts = own < maps.words ? maps.starts[own] : 0, literals = own < maps.words ? maps.literals[own] : 0;
+    const u32 starts = own < maps.words ? maps.starts[own] : 0;
+    const u32 literals = own < maps.words ? maps.literals[own] : 0;
     const Prefix prefix = block_prefix<WARPS>(weight(starts, literals), warp_sums);
     const u32 warp_first = first + threadIdx.x / 32 * 32;
-    for (u32 i = 0; i < 32 && warp_first + i < maps.words; ++i) {
-      const u32 before = __shfl_sync(0xFFFFFFFFu, prefix.before, int(i));
-      const u32 word_starts = __shfl_sync(0xFFFFFFFFu, starts, int(i));
-      const u32 word_literals = __shfl_sync(0xFFFFFFFFu, literals, int(i));
-      write_word(maps, warp_first + i, to + before, src, rows.len, word_starts, word_literals);
+    for (u32 i = 0; i < 32 && warp_first + i < maps.words; i += AT_ONCE) {
+      const u32 at = (warp_first + i) * 32 + threadIdx.x % 32;
+      u8 bytes[AT_ONCE];
+#pragma unroll
+      for (u32 k = 0; k < AT_ONCE; ++k) bytes[k] = at + 32 * k < rows.len ? src[at + 32 * k] : u8(0);
+#pragma unroll
+      for (u32 k = 0; k < AT_ONCE; ++k) {
+        const u32 before = __shfl_sync(0xFFFFFFFFu, prefix.before, int(i + k));
+        const u32 word_starts = __shfl_sync(0xFFFFFFFFu, starts, int(i + k));
+        const u32 word_literals = __shfl_sync(0xFFFFFFFFu, literals, int(i + k));
+        write_byte(maps, {word_starts, word_literals, to + before}, at + 32 * k, bytes[k], rows.len);
+      }
     }
     to += prefix.total;
     __syncthreads();

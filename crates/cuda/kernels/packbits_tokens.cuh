@@ -1,8 +1,9 @@
 // PackBits of the portable encoders (`portable/spec.md`): which positions begin a token, as bitmaps.
 //
-// A run of three or more equal bytes begins a token wherever it begins, and so does a row: from these heads on, tokens are
-// followed one after the other up to the next head, by one thread, all heads at once. What a token is depends on the 128
-// bytes after it alone, of which one bit each is enough: whether the next byte of the row is equal.
+// A run of three or more equal bytes begins a token wherever it begins, and so does a row: from these heads
+// on, tokens are followed one after the other up to the next head, by one thread, all heads at once. What a
+// token is depends on the 128 bytes after it alone, of which one bit each is enough: whether the next byte of
+// the row is equal.
 #pragma once
 #include "encode_abi.h"
 
@@ -58,24 +59,42 @@ DEVICE u32 bits_at(const u32* map, u32 words, u32 at) {
   return __funnelshift_r(low, high, at % 32);
 }
 
-// Bytes from `at` on that are equal to it and to each other, MOST at most.
-DEVICE u32 run_length(const Maps& maps, u32 at) {
-#pragma unroll 1
-  for (u32 seen = 0; seen < MOST; seen += 32) {
-    const u32 other = ~bits_at(maps.equal, maps.words, at + seen);
-    if (other != 0) return min(seen + u32(__ffs(int(other))), MOST);
-  }
-  return MOST;
+// Bits of `equal` from a position on, more than MOST: all loaded at once, since a token waits for the one
+// before it.
+struct Ahead {
+  u32 words[MOST / 32 + 1];
+};
+
+DEVICE Ahead equal_from(const Maps& maps, u32 at) {
+  u32 raw[MOST / 32 + 2];
+#pragma unroll
+  for (u32 k = 0; k < MOST / 32 + 2; ++k) raw[k] = at / 32 + k < maps.words ? maps.equal[at / 32 + k] : 0;
+  Ahead ahead;
+#pragma unroll
+  for (u32 k = 0; k < MOST / 32 + 1; ++k) ahead.words[k] = __funnelshift_r(raw[k], raw[k + 1], at % 32);
+  return ahead;
 }
 
-// Bytes from `at` on up to three equal ones, MOST at most.
-DEVICE u32 literal_length(const Maps& maps, u32 at) {
-#pragma unroll 1
-  for (u32 seen = 0; seen < MOST; seen += 32) {
-    const u32 three = bits_at(maps.equal, maps.words, at + seen) & bits_at(maps.equal, maps.words, at + seen + 1);
-    if (three != 0) return seen + u32(__ffs(int(three))) - 1;
+// Bytes from the position on that are equal to it and to each other, MOST at most.
+DEVICE u32 run_length(const Ahead& ahead) {
+  u32 length = MOST;
+#pragma unroll
+  for (u32 k = MOST / 32; k-- > 0;) {
+    const u32 other = ~ahead.words[k];
+    if (other != 0) length = min(k * 32 + u32(__ffs(int(other))), MOST);
   }
-  return MOST;
+  return length;
+}
+
+// Bytes from the position on up to three equal ones, MOST at most.
+DEVICE u32 literal_length(const Ahead& ahead) {
+  u32 length = MOST;
+#pragma unroll
+  for (u32 k = MOST / 32; k-- > 0;) {
+    const u32 three = ahead.words[k] & __funnelshift_r(ahead.words[k], ahead.words[k + 1], 1);
+    if (three != 0) length = k * 32 + u32(__ffs(int(three))) - 1;
+  }
+  return length;
 }
 
 DEVICE void set_bits(u32* map, u32 at, u32 count) {
@@ -87,17 +106,21 @@ DEVICE void set_bits(u32* map, u32 at, u32 count) {
 }
 
 // Whether a run of three or more begins at `at`, which is not the first of its row.
-DEVICE bool begins_run(const Maps& maps, u32 at) { return (bits_at(maps.equal, maps.words, at - 1) & 7) == 6; }
+DEVICE bool begins_run(const Maps& maps, u32 at) {
+  return (bits_at(maps.equal, maps.words, at - 1) & 7) == 6;
+}
 
 // Sets the bits of the tokens from the head `at` on, up to the next head or the end of the row.
 DEVICE void follow(const Maps& maps, u32 at, u32 row_end) {
+#pragma unroll 1
   do {
     set_bits(maps.starts, at, 1);
+    const Ahead ahead = equal_from(maps, at);
     u32 taken;
-    if ((maps.equal[at / 32] >> at % 32 & 1) != 0) {
-      taken = run_length(maps, at);
+    if ((ahead.words[0] & 1) != 0) {
+      taken = run_length(ahead);
     } else {
-      taken = min(literal_length(maps, at), row_end - at);
+      taken = min(literal_length(ahead), row_end - at);
       set_bits(maps.literals, at, taken);
     }
     at += taken;
