@@ -4,10 +4,11 @@
 //! appends its bytes to `dst`. Given the same block and parameters it appends the same bytes, always. Each
 //! codec's file has its `encode`, its `bound`, and a `prepare` where it has parameters to check.
 
+use super::portable::matches::Shape;
 use super::{StoredBlock, Workspace};
-use super::{ccitt, deflate, lz4, lzma, lzw, packbits, stored, zstd};
+use super::{ccitt, deflate, lz4, lzma, lzw, packbits, portable, stored, zstd};
 use super::{jpeg_encode, jpeg2000, lerc_encode, webp_encode};
-use strile_engine::{BlockFault, BlockLayout, EncodeLayout, EncodeParams};
+use strile_engine::{BlockFault, BlockLayout, EncodeLayout, EncodeParams, Encoder};
 use strile_tiff::{Compression as C, Predictor, SampleFormat};
 
 /// Appends the encoded bytes of `src` to `dst`.
@@ -18,19 +19,26 @@ pub fn encode(
     params: &EncodeParams,
     workspace: &mut Workspace,
 ) -> Result<(), BlockFault> {
+    let portable = params.encoder == Encoder::Portable;
     match block.layout.compression {
         C::None => stored::encode(src, dst),
+        C::Deflate if portable => {
+            portable::deflate::encode(src, dst, params.level, shape(block.layout), workspace)
+        }
         C::Deflate => {
             let effort = deflate::effort(params.level, block.layout.predictor);
             deflate::encode(src, dst, effort, workspace)
         }
+        C::Zstd if portable => portable::zstd::encode(src, dst, params.level, shape(block.layout), workspace),
         C::Zstd => zstd::encode(src, dst, params, workspace),
         C::Jpeg => jpeg_encode::encode(src, dst, block, params),
         C::Jpeg2000 => jpeg2000::encode::encode(src, dst, block, params),
         C::WebP => webp_encode::encode(src, dst, block, params),
         C::Lerc => lerc_encode::encode(src, dst, block, params, workspace),
         C::PackBits => packbits::encode(src, dst, block),
+        C::Lzw if portable => portable::lzw::encode(src, dst, workspace),
         C::Lzw => lzw::encode::encode(src, dst, workspace),
+        C::Lz4 if portable => portable::lz4::encode(src, dst, shape(block.layout), workspace),
         C::Lz4 => lz4::encode(src, dst),
         C::Lzma => lzma::encode(src, dst, block, params),
         C::CcittRle | C::CcittRleWord | C::CcittGroup3 | C::CcittGroup4 => {
@@ -49,19 +57,30 @@ pub fn encode(
     }
 }
 
+/// Where in a block the portable encoders look for what is alike.
+fn shape(layout: &BlockLayout) -> Shape {
+    let unit = usize::try_from(layout.pixel_bits().div_ceil(8)).unwrap_or(usize::MAX);
+    Shape { row: layout.packed_row_len().unwrap_or(0), unit: unit.max(1) }
+}
+
 /// The most bytes `encode` can append for a block of `rows` rows; `u64::MAX` where no memory holds the block.
 pub fn bound(layout: &EncodeLayout, rows: u32) -> u64 {
     let Some(len) = layout.block.decoded_len(rows) else { return u64::MAX };
+    let portable = layout.params.encoder == Encoder::Portable;
     match layout.block.compression {
         C::None => len as u64,
+        C::Deflate if portable => portable::deflate::bound(len),
         C::Deflate => deflate::bound(len),
+        C::Zstd if portable => portable::zstd::bound(len),
         C::Zstd => zstd::bound(len),
         C::Jpeg => jpeg_encode::bound(layout, rows),
         C::Jpeg2000 => jpeg2000::encode::bound(layout, rows),
         C::WebP => webp_encode::bound(len),
         C::Lerc => lerc_encode::bound(layout, rows, len),
         C::PackBits => packbits::bound(&layout.block, rows),
-        C::Lzw => lzw::encode::bound(len),
+        C::Lzw if portable => portable::lzw::bound(len),
+        C::Lzw => lzw::encode::bound(len, len),
+        C::Lz4 if portable => portable::lz4::bound(len),
         C::Lz4 => lz4::bound(len),
         C::Lzma => lzma::bound(len),
         C::CcittRle | C::CcittRleWord | C::CcittGroup3 | C::CcittGroup4 => {

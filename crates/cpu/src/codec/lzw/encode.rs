@@ -85,10 +85,12 @@ impl Codes<'_> {
     }
 }
 
-/// The most bytes for `len`: no byte takes more than one code of 12 bits, and Clear comes every 3836 codes.
-pub(in crate::codec) fn bound(len: usize) -> u64 {
-    let len = len as u64;
-    let codes = len.saturating_add(len / u64::from(CLEAR_AT - FIRST)).saturating_add(4);
+/// The most bytes for `len` in segments of `segment`: no byte takes more than one code of 12 bits, and Clear comes after
+/// 3836 codes and after a segment.
+pub(in crate::codec) fn bound(len: usize, segment: usize) -> u64 {
+    let (len, segments) = (len as u64, len.div_ceil(segment.max(1)) as u64);
+    let clears = (len / u64::from(CLEAR_AT - FIRST)).saturating_add(segments);
+    let codes = len.saturating_add(clears).saturating_add(4);
     codes.saturating_add(codes.div_ceil(2)).saturating_add(8)
 }
 
@@ -97,57 +99,69 @@ pub(in crate::codec) fn encode(
     dst: &mut Vec<u8>,
     workspace: &mut Workspace,
 ) -> Result<(), BlockFault> {
+    encode_segments(src, dst, src.len().max(1), workspace)
+}
+
+/// Segments of so many bytes, each with a table of its own: Clear is between them.
+pub(in crate::codec) fn encode_segments(
+    src: &[u8],
+    dst: &mut Vec<u8>,
+    segment: usize,
+    workspace: &mut Workspace,
+) -> Result<(), BlockFault> {
     let strings = workspace.lzw_encoder();
     let start = dst.len();
-    let out = room(dst, bound(src.len()))?;
-    let written = encode_into(src, out, strings);
+    let out = room(dst, bound(src.len(), segment))?;
+    let mut codes = Codes { out, written: 0, bits: 0, count: 0, width: LEAST_WIDTH };
+    codes.put(CLEAR);
+    for (i, bytes) in src.chunks(segment).enumerate() {
+        if i > 0 {
+            codes.put(CLEAR);
+        }
+        codes.width = LEAST_WIDTH;
+        put_segment(bytes, &mut codes, strings);
+    }
+    codes.put(END);
+    let written = codes.finish();
     dst.truncate(start + written);
     Ok(())
 }
 
-fn encode_into(src: &[u8], out: &mut [u8], strings: &mut Strings) -> usize {
-    let mut codes = Codes { out, written: 0, bits: 0, count: 0, width: LEAST_WIDTH };
-    codes.put(CLEAR);
+/// The codes of a segment; afterwards codes are as wide as the reader expects the next one to be.
+fn put_segment(src: &[u8], codes: &mut Codes<'_>, strings: &mut Strings) {
+    let Some((&first, rest)) = src.split_first() else { return };
     let mut next = FIRST;
     strings.slots.fill(0);
-    if let Some((&first, rest)) = src.split_first() {
-        let mut code = u32::from(first);
-        for &byte in rest {
-            let string = code << 8 | u32::from(byte);
-            let free = match strings.find(string) {
-                Ok(longer) => {
-                    code = longer;
-                    continue;
-                }
-                Err(free) => free,
-            };
-            codes.put(code);
-            code = u32::from(byte);
-            if let Some(slot) = strings.slots.get_mut(free) {
-                *slot = string << CODE_BITS | next;
+    let mut code = u32::from(first);
+    for &byte in rest {
+        let string = code << 8 | u32::from(byte);
+        let free = match strings.find(string) {
+            Ok(longer) => {
+                code = longer;
+                continue;
             }
-            next += 1;
-            if next == CLEAR_AT {
-                codes.put(CLEAR);
-                strings.slots.fill(0);
-                next = FIRST;
-                codes.width = LEAST_WIDTH;
-            } else if next >> codes.width != 0 {
-                codes.width += 1;
-            }
-        }
+            Err(free) => free,
+        };
         codes.put(code);
+        code = u32::from(byte);
+        if let Some(slot) = strings.slots.get_mut(free) {
+            *slot = string << CODE_BITS | next;
+        }
         next += 1;
-        // The reader counts the last code too.
         if next == CLEAR_AT {
             codes.put(CLEAR);
+            strings.slots.fill(0);
+            next = FIRST;
             codes.width = LEAST_WIDTH;
         } else if next >> codes.width != 0 {
             codes.width += 1;
         }
     }
-    codes.put(END);
-    codes.finish()
+    codes.put(code);
+    // The reader counts the last code too.
+    if (next + 1) >> codes.width != 0 {
+        codes.width += 1;
+    }
 }
 
 #[cfg(test)]
@@ -159,7 +173,7 @@ mod tests {
     fn pack(data: &[u8], workspace: &mut Workspace) -> Vec<u8> {
         let mut out = Vec::new();
         encode(data, &mut out, workspace).unwrap();
-        assert!(out.len() as u64 <= bound(data.len()));
+        assert!(out.len() as u64 <= bound(data.len(), data.len()));
         out
     }
 
