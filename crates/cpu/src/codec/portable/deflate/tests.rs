@@ -29,7 +29,7 @@ const PLAIN: Shape = Shape { row: 256, unit: 1 };
 fn slope(width: usize, height: usize) -> Vec<u8> {
     let mut random = Random::new(7);
     let at = |x: usize, y: usize| x / 3 + y * 2;
-    let differences = |y: usize| (1..=width).map(move |x| (at(x, y) - at(x - 1, y)) as u8);
+    let differences = |y: usize| (1..=width).map(move |x| u8::try_from(at(x, y) - at(x - 1, y)).unwrap());
     (0..height).flat_map(differences).map(|byte| byte + u8::from(random.below(9) == 0)).collect()
 }
 
