@@ -7,5 +7,5 @@ KERNEL(chains, 32, EncodeArgs) {
   const Share segment = share_of(args, block, SEGMENT);
   if (segment.start == segment.end) return;
   const u32* words = packed_words(args, block);
-  chain_segment(table, words, block.len, segment, match_scratch(args, block).before, threadIdx.x);
+  chain_segment(table, words, block.len, segment, match_scratch(args, block).before);
 }

@@ -1,5 +1,5 @@
-// A length-limited prefix code from the counts of an alphabet (`portable/spec.md`, "Code lengths"), by a group of warps: sorted
-// by ranks, merged by one thread, depths and codes by all.
+// A length-limited prefix code from the counts of an alphabet (`portable/spec.md`, "Code lengths"), by a
+// group of warps: sorted by ranks, merged by one thread, depths and codes by all.
 #pragma once
 #include "deflate_token.cuh"
 #include "match_bytes.cuh"
@@ -24,8 +24,8 @@ struct CodeGroup {
   DEVICE void wait(const CodeGroup& group) { bar_sync(group.barrier, group.count); }
 };
 
-// Two queues, leaves and inner nodes, both ascending; of equals the leaf is taken first. The first two of both queues are read
-// before any of them is needed: one thread does this, and what it waits for is memory.
+// Two queues, leaves and inner nodes, both ascending; of equals the leaf is taken first. The first two of
+// both queues are read before any of them is needed: one thread does this, and what it waits for is memory.
 template <u32 SIZE>
 DEVICE void merge(CodeWork<SIZE>& work, u32 used) {
   u32 leaf = 0, inner = 0;
@@ -74,9 +74,19 @@ DEVICE void limit_lengths(u32* per_length, u32 limit) {
   }
 }
 
-// Lengths of all `size` symbols, and their codes: bits as they are written | length << 16.
+// Symbols 0 to `size` - 1 and how long their codes may be; the codes are bits as they are written | length <<
+// 16.
+struct Alphabet {
+  const u32* counts;
+  u32* codes;
+  u32 size, limit;
+};
+
 template <u32 SIZE>
-DEVICE void make_code(CodeWork<SIZE>& work, const u32* counts, u32 size, u32 limit, u32* codes, const CodeGroup& group) {
+DEVICE void make_code(CodeWork<SIZE>& work, const Alphabet& alphabet, const CodeGroup& group) {
+  const u32* counts = alphabet.counts;
+  const u32 size = alphabet.size, limit = alphabet.limit;
+  u32* codes = alphabet.codes;
   for (u32 i = group.thread; i <= LONGEST_CODE; i += group.count) work.per_length[i] = 0;
   for (u32 i = group.thread; i < SIZE + 2; i += group.count) {
     if (i < SIZE) work.keys[i] = i < size && counts[i] != 0 ? counts[i] << 9 | i : ~0u;

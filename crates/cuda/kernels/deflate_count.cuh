@@ -7,25 +7,26 @@ constexpr u32 COUNT_THREADS = 256;
 constexpr u32 COUNT_WARPS = COUNT_THREADS / 32;
 
 struct Counting {
-  u32 counts[COUNT_WARPS][SYMBOLS];  // a warp's each, so that they do not wait for each other; then sums in the first
+  // A warp's each, so that they do not wait for each other; then their sums in the first.
+  u32 counts[COUNT_WARPS][SYMBOLS];
   AdlerPart sums[COUNT_WARPS];
 };
 
-// Counts the tokens of a part, and the end of its block.
-DEVICE void count_symbols(Counting& counting, const u32* words, const MatchScratch& scratch, const Share& part) {
+// Counts the tokens of a part that begins at `start`, and its end.
+DEVICE void count_symbols(Counting& counting, const Tokens& tokens, u32 start) {
   const u32 warp = threadIdx.x / 32;
   for (u32 i = threadIdx.x; i < COUNT_WARPS * SYMBOLS; i += COUNT_THREADS) (&counting.counts[0][0])[i] = 0;
   __syncthreads();
   u32* counts = counting.counts[warp];
   AdlerSum sum = {0, 0};
 #pragma unroll 1
-  for (u32 p = part.start + threadIdx.x * 4; p < part.end; p += COUNT_THREADS * 4) {
-    const Quadruple four = quadruple_at(words, scratch, p, part.end);
-    const u32 left = part.end - p;
+  for (u32 p = start + threadIdx.x * 4; p < tokens.end; p += COUNT_THREADS * 4) {
+    const Quadruple four = quadruple_at(tokens, p);
+    const u32 left = tokens.end - p;
     const u32 bytes = left < 4 ? four.bytes & ((1u << 8 * left) - 1) : four.bytes;
     const u32 all = dot_bytes(bytes, 0x01010101u, 0);
     sum.bytes += all;
-    sum.weighted += (u64)(p - part.start) * all + dot_bytes(bytes, 0x03020100u, 0);
+    sum.weighted += (u64)(p - start) * all + dot_bytes(bytes, 0x03020100u, 0);
 #pragma unroll
     for (u32 k = 0; k < 4; ++k) {
       if (four.literals >> k & 1) atomicAdd(counts + (bytes >> 8 * k & 0xFF), 1u);

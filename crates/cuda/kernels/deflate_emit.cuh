@@ -1,6 +1,7 @@
-// Bits of a part, by a CUDA block: 1024 positions at a time, a thread four of them. Prefix sums of the bits of the threads say
-// where each begins; they meet in a window of shared memory, from which whole words go out. The first and the last word
-// of a part are shared with its neighbours, so they are OR-ed into a slab that was 0.
+// Bits of a part, by a CUDA block: 1024 positions at a time, a thread four of them. Prefix sums of the bits
+// of the threads say where each begins; they meet in a window of shared memory, from which whole words go
+// out. The first and the last word of a part are shared with its neighbours, so they are OR-ed into a slab
+// that was 0.
 #pragma once
 #include "block_scan.cuh"
 #include "deflate_part.cuh"
@@ -35,7 +36,8 @@ DEVICE void put_bits(u32* window, u32 at, u64 bits) {
   if (high != 0) atomicOr(words + 2, high);
 }
 
-// Takes in `bits` that all threads have put into the window of this turn behind what was there, and sends whole words out.
+// Takes in `bits` that all threads have put into the window of this turn behind what was there, and sends
+// whole words out.
 DEVICE void flush(Emission& emission, EmitPlace& place, u32 bits) {
   __syncthreads();
   u32* window = emission.window[place.turn];
@@ -79,8 +81,8 @@ DEVICE TokenBits match_bits(const u32* codes, u32 match) {
 }
 
 // The tokens of four positions: literals, at most 60 bits, then perhaps a match.
-DEVICE void emit_tokens(Emission& emission, EmitPlace& place, const u32* words, const MatchScratch& scratch, u32 p, u32 end) {
-  const Quadruple four = quadruple_at(words, scratch, p, end);
+DEVICE void emit_tokens(Emission& emission, EmitPlace& place, const Tokens& tokens, u32 p) {
+  const Quadruple four = quadruple_at(tokens, p);
   TokenBits literals = {0, 0}, match = {0, 0};
 #pragma unroll
   for (u32 k = 0; k < 4; ++k) {
@@ -96,10 +98,10 @@ DEVICE void emit_tokens(Emission& emission, EmitPlace& place, const u32* words, 
 }
 
 // A dynamic block: the header, the tokens, the end.
-DEVICE void emit_dynamic(Emission& emission, const DeflatePart& part, const u32* words, const MatchScratch& scratch,
-                         const Share& share, u32* slab) {
+DEVICE void emit_dynamic(Emission& emission, const DeflatePart& part, const Tokens& tokens, u32 start,
+                         u32* slab) {
   for (u32 i = threadIdx.x; i < SYMBOLS; i += EMIT_THREADS) emission.codes[i] = part.codes[i];
-  for (u32 i = threadIdx.x; i < EMIT_WORDS; i += EMIT_THREADS) emission.window[0][i] = emission.window[1][i] = 0;
+  for (u32 i = threadIdx.x; i < 2 * EMIT_WORDS; i += EMIT_THREADS) (&emission.window[0][0])[i] = 0;
   __syncthreads();
   EmitPlace place = {slab + (part.first >> 5), (u32)part.first & 31, 0, true};
   for (u32 i = threadIdx.x; i * 32 < part.header_bits; i += EMIT_THREADS) {
@@ -107,8 +109,8 @@ DEVICE void emit_dynamic(Emission& emission, const DeflatePart& part, const u32*
   }
   flush(emission, place, part.header_bits);
 #pragma unroll 1
-  for (u32 p = share.start; p < share.end; p += EMIT_THREADS * 4) {
-    emit_tokens(emission, place, words, scratch, p + threadIdx.x * 4, share.end);
+  for (u32 p = start; p < tokens.end; p += EMIT_THREADS * 4) {
+    emit_tokens(emission, place, tokens, p + threadIdx.x * 4);
   }
   const u32 code = emission.codes[END_OF_BLOCK];
   if (threadIdx.x == 0) put_bits(emission.window[place.turn], place.filled, code & 0xFFFF);

@@ -1,5 +1,5 @@
-// Deflate from matches (`portable/spec.md`): `deflate_count` makes the codes of each part, `deflate_layout` finds where each
-// part begins, `deflate_emit` writes them.
+// Deflate from matches (`portable/spec.md`): `deflate_count` makes the codes of each part, `deflate_layout`
+// finds where each part begins, `deflate_emit` writes them.
 #include "deflate_count.cuh"
 #include "deflate_emit.cuh"
 #include "deflate_layout.cuh"
@@ -21,10 +21,11 @@ DEVICE void make_codes(CountMemory& memory) {
   const u32* counts = memory.counting.counts[0];
   if (threadIdx.x < FIRST) {
     const CodeGroup group = {threadIdx.x, FIRST, 1};
-    make_code(memory.literals, counts, LITERALS, LONGEST_CODE, memory.codes, group);
+    make_code(memory.literals, {counts, memory.codes, LITERALS, LONGEST_CODE}, group);
   } else {
     const CodeGroup group = {threadIdx.x - FIRST, 32, 2};
-    make_code(memory.distances, counts + DISTANCES_AT, DISTANCES, LONGEST_CODE, memory.codes + DISTANCES_AT, group);
+    const Alphabet distances = {counts + DISTANCES_AT, memory.codes + DISTANCES_AT, DISTANCES, LONGEST_CODE};
+    make_code(memory.distances, distances, group);
   }
   __syncthreads();
 }
@@ -63,7 +64,7 @@ KERNEL_RESIDENT(deflate_count, 256, 8, EncodeArgs) {
   if (share.start == share.end) return;
   const MatchScratch scratch = match_scratch(args, block);
   DeflatePart& part = deflate_parts(scratch)[blockIdx.y];
-  count_symbols(memory.counting, packed_words(args, block), scratch, share);
+  count_symbols(memory.counting, {packed_words(args, block), scratch, share.end}, share.start);
   if (threadIdx.x == 0) {
     memory.bits = 0;
     memory.added = add_distances(memory.counting.counts[0] + DISTANCES_AT);
@@ -76,7 +77,7 @@ KERNEL_RESIDENT(deflate_count, 256, 8, EncodeArgs) {
   const u32 listed = list_lengths(lengths);
   if (threadIdx.x < 32) {
     const CodeGroup group = {threadIdx.x, 32, 1};
-    make_code(lengths.work, lengths.counts, LENGTH_CODES, LENGTH_CODE_LIMIT, lengths.codes, group);
+    make_code(lengths.work, {lengths.counts, lengths.codes, LENGTH_CODES, LENGTH_CODE_LIMIT}, group);
   }
   __syncthreads();
   const u32 header_bits = join_header(lengths, listed);
@@ -110,7 +111,7 @@ KERNEL(deflate_emit, 256, EncodeArgs) {
   if (part.stored != 0) {
     emit_stored(part, words, share, slab);
   } else {
-    emit_dynamic(emission, part, words, scratch, share, slab);
+    emit_dynamic(emission, part, {words, scratch, share.end}, share.start, slab);
   }
   if (blockIdx.y == 0 && threadIdx.x == 0) {
     args.sizes[block.index] = deflate_head(scratch)->size;

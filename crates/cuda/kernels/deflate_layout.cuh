@@ -1,4 +1,5 @@
-// Where the parts of a block begin, which of them are stored, and what is before and behind them: one warp a block.
+// Where the parts of a block begin, which of them are stored, and what is before and behind them: one warp a
+// block.
 #pragma once
 #include "adler.cuh"
 #include "deflate_part.cuh"

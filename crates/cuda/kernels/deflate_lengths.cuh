@@ -1,5 +1,5 @@
-// The header of a dynamic block (RFC 1951, 3.2.7): how the lengths of its codes are written. By all threads of a CUDA block,
-// two lengths and two symbols each.
+// The header of a dynamic block (RFC 1951, 3.2.7): how the lengths of its codes are written. By all threads
+// of a CUDA block, two lengths and two symbols each.
 #pragma once
 #include "block_scan.cuh"
 #include "deflate_code.cuh"
@@ -7,14 +7,15 @@
 
 constexpr u32 LENGTH_CODES = 19;
 constexpr u32 LENGTH_CODE_LIMIT = 7;
-CONSTANT u8 LENGTH_CODE_ORDER[LENGTH_CODES] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
+CONSTANT u8 LENGTH_CODE_ORDER[LENGTH_CODES] = {16, 17, 18, 0,  8, 7,  9, 6,  10, 5,
+                                               11, 4,  12, 3, 13, 2, 14, 1, 15};
 
 struct LengthsWork {
-  u32 literals, distances;                   // symbols whose lengths are given
-  u32 starts[11];                            // bit i: a run of equal lengths begins at the i-th, or all end there
-  alignas(4) u8 lengths[SYMBOLS];            // of both codes, one behind the other
-  u16 list[LITERALS + DISTANCES];            // symbols that say them, symbol | extra << 8
-  u32 counts[32], codes[32];                 // of those symbols
+  u32 literals, distances;         // symbols whose lengths are given
+  u32 starts[11];                  // bit i: a run of equal lengths begins at the i-th, or all end there
+  u8 lengths[SYMBOLS];             // of both codes, one behind the other
+  u16 list[LITERALS + DISTANCES];  // symbols that say them, symbol | extra << 8
+  u32 counts[32], codes[32];       // of those symbols
   u32 header[HEADER_WORDS + 1];
   u32 sums[COUNT_WARPS];
   CodeWork<32> work;

@@ -1,5 +1,5 @@
-// What the passes of Deflate know of each part: made by `deflate_count`, completed by `deflate_layout`, read by
-// `deflate_emit`. In scratch behind that of matches; twins of `src/encode/codec/deflate.rs`.
+// What the passes of Deflate know of each part: made by `deflate_count`, completed by `deflate_layout`, read
+// by `deflate_emit`. In scratch behind that of matches; twins of `src/encode/codec/deflate.rs`.
 #pragma once
 #include "deflate_token.cuh"
 
@@ -24,7 +24,8 @@ struct DeflateHead {
   u32 reserved[3];
 };
 
-static_assert(sizeof(DeflatePart) == 1616 && sizeof(DeflateHead) == 16, "twins of src/encode/codec/deflate.rs");
+static_assert(sizeof(DeflatePart) == 1616, "twin of src/encode/codec/deflate.rs");
+static_assert(sizeof(DeflateHead) == 16, "twin of src/encode/codec/deflate.rs");
 
 DEVICE DeflateHead* deflate_head(const MatchScratch& scratch) { return (DeflateHead*)scratch.rest; }
 DEVICE DeflatePart* deflate_parts(const MatchScratch& scratch) {

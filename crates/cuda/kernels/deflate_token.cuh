@@ -37,7 +37,8 @@ DEVICE u32 extra_bits_of(u32 symbol) {
   return symbol < 265 || symbol >= 285 ? 0 : (symbol - 261) / 4;
 }
 
-// Positions that a thread takes at a time, aligned. At most one match begins among them, and no literal comes behind it.
+// Positions that a thread takes at a time, aligned. At most one match begins among them, and no literal comes
+// behind it.
 struct Quadruple {
   u32 bytes;
   u32 literals;  // bit k: the token at the k-th is its byte
@@ -46,16 +47,25 @@ struct Quadruple {
 
 static_assert(LEAST >= 4, "one match among four positions");
 
-// The four positions from `p` on of a part that ends at `end`; `p` may be past it. A token is a match where the next
-// position begins none.
-DEVICE Quadruple quadruple_at(const u32* words, const MatchScratch& scratch, u32 p, u32 end) {
-  if (p >= end) return {0, 0, 0};
-  const u32 count = min(end - p, 4u), valid = (1u << count) - 1, shift = p & 31;
-  u32 bits = scratch.starts[p / 32] >> shift;
-  if (shift == 28 && end - p > 4) bits |= (scratch.starts[p / 32 + 1] & 1) << 4;
+// What the tokens of a part, which ends at `end`, are read from.
+struct Tokens {
+  const u32* words;
+  MatchScratch scratch;
+  u32 end;
+};
+
+// The four positions from `p` on, which may be past the end. A token is a match where
+// the next position begins none.
+DEVICE Quadruple quadruple_at(const Tokens& tokens, u32 p) {
+  if (p >= tokens.end) return {0, 0, 0};
+  const u32 left = tokens.end - p;
+  const u32 count = min(left, 4u), valid = (1u << count) - 1, shift = p & 31;
+  u32 bits = tokens.scratch.starts[p / 32] >> shift;
+  if (shift == 28 && left > 4) bits |= (tokens.scratch.starts[p / 32 + 1] & 1) << 4;
   const u32 begin = bits & valid;
   // Past the end a token begins, as it were.
-  const u32 next = bits >> 1 | (end - p <= 4 ? 1u << (count - 1) : 0);
+  const u32 next = bits >> 1 | (left <= 4 ? 1u << (count - 1) : 0);
   const u32 match = begin & ~next;
-  return {words[p / 4], begin & next, match == 0 ? 0 : scratch.matches[p + (u32)__ffs((int)match) - 1]};
+  const u32* matches = tokens.scratch.matches + p;
+  return {tokens.words[p / 4], begin & next, match == 0 ? 0 : matches[__ffs((int)match) - 1]};
 }

@@ -1,5 +1,5 @@
-// Scratch of the encoders that look for matches (`portable/spec.md`, "Matches"), and which share of a block a CUDA block has;
-// twins of `src/encode/codec/matches.rs`. Each array begins at a multiple of 256 bytes:
+// Scratch of the encoders that look for matches (`portable/spec.md`, "Matches"), and which share of a block a
+// CUDA block has; twins of `src/encode/codec/matches.rs`. Each array begins at a multiple of 256 bytes:
 //   u16 before[len]      distance to before(p), 0 where there is none
 //   u32 matches[len]     match(p) as distance | length << 20, 0 where there is none
 //   u32 starts[len/32]   bit p: a token begins at p
@@ -35,14 +35,15 @@ DEVICE MatchScratch match_scratch(const EncodeArgs& args, const EncodeBlock& blo
 DEVICE u32 match_length(u32 match) { return match >> MATCH_LENGTH_SHIFT; }
 DEVICE u32 match_distance(u32 match) { return match & ((1u << MATCH_LENGTH_SHIFT) - 1); }
 
-// Whether a block has bytes to compress; the only state of a block that matters to a codec's passes. Relaxed, because the
-// last pass says ENCODE_DONE of a block while other parts of it are still at work: that is not sparse either.
+// Whether a block has bytes to compress; the only state of a block that matters to a codec's passes. Relaxed,
+// because the last pass says ENCODE_DONE of a block while other parts of it are still at work: that is not
+// sparse either.
 DEVICE bool has_bytes(const EncodeArgs& args, const EncodeBlock& block) {
   return relaxed_load(args.states + block.index) != ENCODE_SPARSE;
 }
 
-// The positions from `start` to `end` of a block: what this CUDA block of a pass that works on `size` bytes has to do, nothing
-// where `start` is `end`.
+// The positions from `start` to `end` of a block: what this CUDA block of a pass that works on `size` bytes
+// has to do, nothing where `start` is `end`.
 struct Share {
   u32 start, end;
 };

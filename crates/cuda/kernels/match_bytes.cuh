@@ -1,4 +1,5 @@
-// Bytes of a block as words at any position, and how far two places of it agree. Reads up to 8 bytes beyond what is compared.
+// Bytes of a block as words at any position, and how far two places of it agree. Reads up to 8 bytes beyond
+// what is compared.
 #pragma once
 #include "device.h"
 
@@ -10,15 +11,22 @@ DEVICE u32 word_at(const u32* words, u32 p) {
   return __funnelshift_r(at[0], at[1], (p & 3) * 8);
 }
 
+// The position of a lane, and how long a match there may be at most. Those of a warp come one after the other
+// and are all of one part.
+struct Spot {
+  const u32* words;
+  u32 p, most, lane;
+};
+
 // Bytes that every lane compares by itself; at least the lanes of a warp, see `agreed_far`.
 constexpr u32 NEAR = 32;
 
-// How many bytes from `p` and `c` on are the same, as far as NEAR and `most`; up to NEAR + 8 bytes are read. Eight at a time: in
-// most warps some lanes are at it, and it is instructions that count.
-DEVICE u32 agreed_near(const u32* words, u32 p, u32 c, u32 most) {
-  const u32* left = words + (p >> 2);
-  const u32* right = words + (c >> 2);
-  const u32 left_shift = (p & 3) * 8, right_shift = (c & 3) * 8;
+// How many bytes from the spot and from `c` on are the same, as far as NEAR; up to NEAR + 8 bytes are read.
+// Eight at a time: in most warps some lanes are at it, and it is instructions that count.
+DEVICE u32 agreed_near(const Spot& spot, u32 c) {
+  const u32* left = spot.words + (spot.p >> 2);
+  const u32* right = spot.words + (c >> 2);
+  const u32 left_shift = (spot.p & 3) * 8, right_shift = (c & 3) * 8;
   u32 left_0 = left[0], right_0 = right[0], n = 0;
 #pragma unroll 1
   while (n < NEAR) {
@@ -37,15 +45,15 @@ DEVICE u32 agreed_near(const u32* words, u32 p, u32 c, u32 most) {
     left_0 = left_2;
     right_0 = right_2;
   }
-  return min(n, most);
+  return min(n, spot.most);
 }
 
-// The same without NEAR, for the lanes of a warp at positions one after the other, all of one part: `near` is what
-// `agreed_near` said. Lanes that go on and have the same distance end at the same place, since each has seen as many equal
-// bytes as the warp has lanes: the last of them is compared by all lanes, for all.
-DEVICE u32 agreed_far(const u32* words, u32 p, u32 c, u32 near, u32 most, u32 lane) {
-  const bool open = near == NEAR && near < most;
-  const u32 until = p + most, distance = p - c;
+// The same without NEAR, for all lanes of a warp at once: `near` is what `agreed_near` said. Lanes that go on
+// and have the same distance end at the same place, since each has seen as many equal bytes as the warp has
+// lanes: the last of them is compared by all lanes, for all.
+DEVICE u32 agreed_far(const Spot& spot, u32 c, u32 near) {
+  const bool open = near == NEAR && near < spot.most;
+  const u32 until = spot.p + spot.most, distance = spot.p - c;
   u32 waiting = __ballot_sync(ALL_LANES, open);
   u32 agreed = near;
 #pragma unroll 1
@@ -53,11 +61,12 @@ DEVICE u32 agreed_far(const u32* words, u32 p, u32 c, u32 near, u32 most, u32 la
     const u32 last = 31 - (u32)__clz((int)waiting);
     const u32 its_distance = __shfl_sync(ALL_LANES, distance, (int)last);
     const u32 its_until = __shfl_sync(ALL_LANES, until, (int)last);
-    u32 end = __shfl_sync(ALL_LANES, p, (int)last) + NEAR;
+    u32 end = __shfl_sync(ALL_LANES, spot.p, (int)last) + NEAR;
 #pragma unroll 1
     while (end < its_until) {
-      const u32 at = end + lane * 4;
-      const u32 differ = at < its_until ? word_at(words, at) ^ word_at(words, at - its_distance) : 0;
+      const u32 at = end + spot.lane * 4;
+      const u32 differ =
+          at < its_until ? word_at(spot.words, at) ^ word_at(spot.words, at - its_distance) : 0;
       const u32 hits = __ballot_sync(ALL_LANES, differ != 0);
       if (hits != 0) {
         const u32 first = (u32)__ffs((int)hits) - 1;
@@ -67,7 +76,7 @@ DEVICE u32 agreed_far(const u32* words, u32 p, u32 c, u32 near, u32 most, u32 la
       end += 128;
     }
     const bool mine = open && distance == its_distance;
-    if (mine) agreed = min(end - p, most);
+    if (mine) agreed = min(end - spot.p, spot.most);
     waiting &= ~__ballot_sync(ALL_LANES, mine);
   }
   return agreed;

@@ -1,9 +1,10 @@
 // Which positions of a part begin a token (`portable/spec.md`, "Choice"), by a CUDA block.
 //
-// From every position there is one next, so that the starts are a path. Groups of 32 positions: a warp finds for each of them
-// where the path leaves the group if it comes there, and over which positions, by doubling. Then one warp follows the path
-// from group to group, each lane some groups, first from where they begin, then from where the lane before came out, until
-// nothing changes: paths meet soon. Where a group is entered says which of the paths through it is the one.
+// From every position there is one next, so that the starts are a path. Groups of 32 positions: a warp finds
+// for each of them where the path leaves the group if it comes there, and over which positions, by doubling.
+// Then one warp follows the path from group to group, each lane some groups, first from where they begin,
+// then from where the lane before came out, until nothing changes: paths meet soon. Where a group is entered
+// says which of the paths through it is the one.
 #pragma once
 #include "match_abi.h"
 #include "match_bytes.cuh"
@@ -15,9 +16,10 @@ constexpr u32 CHOICE_TURNS = CHOICE_WINDOW / CHOICE_THREADS;  // groups a warp, 
 constexpr u32 NO_ENTRY = 32;
 
 struct Choice {
-  u16 exits[CHOICE_WINDOW];        // of every position: where its path leaves its group
-  alignas(4) u8 entries[CHOICE_WINDOW / 32];  // of every group: at which of its positions it is entered, or NO_ENTRY
-  u32 carry;                       // where the path enters the next window, from its beginning
+  u16 exits[CHOICE_WINDOW];  // of every position: where its path leaves its group
+  // Of every group: at which of its positions it is entered, or NO_ENTRY.
+  alignas(4) u8 entries[CHOICE_WINDOW / 32];
+  u32 carry;  // where the path enters the next window, from its beginning
 };
 
 static_assert(CHOICE_WINDOW + (1u << (32 - MATCH_LENGTH_SHIFT)) <= 65536, "an exit in 16 bits");
@@ -53,7 +55,8 @@ DEVICE GroupPath group_path(const u32* matches, u32 p, u32 end, bool lazy, u32 l
 constexpr u32 CHOICE_SPAN = CHOICE_WINDOW / 32 / 32;
 static_assert(CHOICE_SPAN == 4 && NO_ENTRY == 32, "the entries of a lane are one word");
 
-// Follows the path from `at` through the groups of a lane, up to position `end` of the window: where it comes out.
+// Follows the path from `at` through the groups of a lane, up to position `end` of the window: where it comes
+// out.
 DEVICE u32 follow(Choice& choice, u32 at, u32 end, u32 lane) {
   ((u32*)choice.entries)[lane] = NO_ENTRY * 0x01010101u;
 #pragma unroll 1
@@ -64,7 +67,8 @@ DEVICE u32 follow(Choice& choice, u32 at, u32 end, u32 lane) {
   return at;
 }
 
-// Where the path enters each group of a window of `len` positions, by one warp. Every round one more lane at least is right.
+// Where the path enters each group of a window of `len` positions, by one warp. Every round one more lane at
+// least is right.
 DEVICE void enter_groups(Choice& choice, u32 len, u32 lane) {
   const u32 end = min((lane + 1) * CHOICE_SPAN * 32, len);
   u32 entry = lane == 0 ? choice.carry : lane * CHOICE_SPAN * 32;
