@@ -118,3 +118,18 @@ fn tables_forget_the_block_before() {
         assert!(search.next_part().is_none());
     }
 }
+
+/// The example of the specification.
+#[test]
+fn runs_and_the_row_above() {
+    let src = [[7; 9].as_slice(), &[8], &[7; 8]].concat();
+    let steps = |depth| {
+        let effort = Effort { depth, nice: 128, lazy: true };
+        let mut tables = Matches::boxed();
+        let mut search = tables.search(&src, effort, Shape { row: 10, unit: 1 });
+        let steps = search.next_part().unwrap().steps.iter();
+        steps.map(|step| (step.literals, step.length, step.distance)).collect::<Vec<_>>()
+    };
+    assert_eq!(steps(0), [(1, 8, 1), (2, 7, 1)]);
+    assert_eq!(steps(1), [(1, 8, 1), (1, 8, 10)]);
+}
