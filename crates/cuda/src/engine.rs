@@ -304,7 +304,7 @@ impl Engine for CudaEngine {
         let budget = self.device.budget();
         let most = self.launch_bytes.unwrap_or(write::USUAL);
         let plan = Trace::time(context.trace.as_deref(), ("job", "batches"), || {
-            write::Plan::new(&job, pixels, &hows, (most, budget.free()))
+            write::Plan::new(&job, pixels, &hows, (most, budget.free(), budget.limit()))
         });
         if plan.memory > budget.limit() {
             // The same refusal as later, and before anything is done.

@@ -13,6 +13,8 @@ use strile_tiff::Compression;
 
 /// Device memory of a batch. Larger ones fill the device no better; several are under way at once.
 pub(crate) const USUAL: u64 = 512 << 20;
+/// Batches of less memory leave the device idle: rather than making them a job waits for others to end.
+const LEAST: u64 = 16 << 20;
 /// Pixels of a batch that come from the host: as much is pinned for them.
 const STAGED: u64 = 64 << 20;
 /// Batches under way: while the bytes of one come back, the next is encoded.
@@ -24,6 +26,7 @@ const GRID_ROWS: u32 = 65_535;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct How {
     pub(crate) recipe: Recipe,
+    pub(crate) compression: Compression,
     /// `None`: they are stored.
     pub(crate) codec: Option<&'static Codec>,
     pub(crate) effort: Effort,
@@ -59,7 +62,7 @@ pub(crate) fn on_device(layout: &EncodeLayout) -> Result<How, String> {
     let effort = codec.map_or(Effort::default(), |codec| (codec.effort)(layout.params.level));
     let unit = u32::try_from(block.pixel_bits().div_ceil(8)).unwrap_or(u32::MAX);
     let (sparse, narrow) = (layout.sparse.is_some(), block.sample.bits < 8);
-    let how = How { recipe, codec, effort, unit, sparse, narrow };
+    let how = How { recipe, compression: block.compression, codec, effort, unit, sparse, narrow };
     let need = how.need(block.height).ok_or("no kernel writes blocks of more than 1 GiB")?;
     let parts = |part: u32| if part == 0 { 1 } else { need.len.div_ceil(part) };
     match how.passes().iter().any(|pass| parts(pass.part) > GRID_ROWS) {
@@ -241,26 +244,30 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// The plan with the largest batches of at most `most` bytes that `free` bytes of device memory allow, or the smallest
-    /// there are: a block each. `hows` has an answer for each layout; the job is checked.
+    /// The plan with the largest batches of at most `most` bytes that `free` bytes of device memory allow; smaller ones than
+    /// leave the device idle only where `limit` does not allow those, down to a block each, one at a time. `hows` has an
+    /// answer for each layout; the job is checked.
     pub(crate) fn new(
         job: &EncodeJob,
         pixels: &[Pixels],
         hows: &[Option<How>],
-        (most, free): (u64, u64),
+        (most, free, limit): (u64, u64, u64),
     ) -> Self {
         let mut most = most.max(1);
         loop {
-            let plan = Self::with(job, pixels, hows, most);
-            let alone = plan.batches.iter().all(|batch| batch.items.len() == 1);
-            if plan.memory <= free || alone {
+            let plan = Self::with(job, pixels, hows, most, FLIGHTS);
+            let waits = most <= LEAST && plan.memory <= limit;
+            if plan.memory <= free || waits {
                 return plan;
+            }
+            if plan.batches.iter().all(|batch| batch.items.len() == 1) {
+                return Self::with(job, pixels, hows, most, 1);
             }
             most /= 2;
         }
     }
 
-    fn with(job: &EncodeJob, pixels: &[Pixels], hows: &[Option<How>], most: u64) -> Self {
+    fn with(job: &EncodeJob, pixels: &[Pixels], hows: &[Option<How>], most: u64, flights: usize) -> Self {
         let mut plan = Self::default();
         let mut open = Open::default();
         let mut narrow = Vec::new();
@@ -285,7 +292,7 @@ impl Plan {
             open.push(index, need, next, part.map(|(part, spec)| (task.pixels, part, spec)));
         }
         plan.batches.extend(open.close());
-        plan.flights = plan.batches.len().min(FLIGHTS);
+        plan.flights = plan.batches.len().min(flights);
         let largest = |size: &dyn Fn(&Batch) -> u64| plan.batches.iter().map(size).max().unwrap_or(0);
         let memory = largest(&|batch| batch.arenas(hows.len()).len);
         let staged = largest(&Batch::pixels_len);

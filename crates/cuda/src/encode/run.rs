@@ -44,8 +44,8 @@ struct Flying<'a> {
     memory: DeviceBuffer,
     sent: InFlight,
     results: InFlight,
-    /// Before and after its kernels, where a trace is kept.
-    marks: Option<[Event; 2]>,
+    /// Before its kernels and behind each, with its name, where a trace is kept.
+    marks: Vec<(&'static str, Event)>,
 }
 
 /// The bytes of a batch on their way.
@@ -117,6 +117,7 @@ impl Run {
         for Coming { index, bytes, len, marks, _lease } in coming {
             let bytes = bytes.wait()?;
             if let Some((clock, [before, after])) = clock.as_ref().zip(marks) {
+                after.synchronize()?;
                 clock.add(("copies".to_owned(), "copy back"), index, (&before, &after))?;
             }
             tally.chunks.push(self.spare.arena(bytes, len));
@@ -154,10 +155,15 @@ impl Run {
         })
         .ok_or(EngineError::Abandoned)?;
         let sent = memory.upload(stream, arenas.tables, up, len)?;
-        let mark = || timed.then(|| stream.record_timed()).transpose();
-        let before = mark()?;
-        launches.queue(&self.device, stream, &memory)?;
-        let marks = before.zip(mark()?).map(|(before, after)| [before, after]);
+        let mut marks = Vec::new();
+        let mut mark = |name| -> Result<(), Stop> {
+            if timed {
+                marks.push((name, stream.record_timed()?));
+            }
+            Ok(())
+        };
+        mark("begin")?;
+        launches.queue(&self.device, stream, &memory, mark)?;
         let count = u32::try_from(batch.items.len()).map_err(|_| EngineError::Abandoned)?;
         let len = usize::try_from(compact::table_len(count)).map_err(|_| EngineError::Abandoned)?;
         let results = memory.download(stream, arenas.results, spare.pinned(&self.device, len)?, len)?;
@@ -175,12 +181,12 @@ impl Run {
         let Flying { index, batch, stream, launches, memory, sent, results, marks } = flying;
         let results = results.wait()?;
         self.spare.give_pinned(sent.wait()?);
-        if let Some((clock, [before, after])) = clock.zip(marks) {
-            clock.add(
-                (format!("flight {}", index % self.plan.flights.max(1)), "encode"),
-                index,
-                (&before, &after),
-            )?;
+        if let (Some(clock), [(_, first), .., (_, last)]) = (clock, marks.as_slice()) {
+            let track = format!("flight {}", index % self.plan.flights.max(1));
+            for ((_, before), (name, after)) in marks.iter().zip(marks.iter().skip(1)) {
+                clock.add((format!("{track}, passes"), name), index, (before, after))?;
+            }
+            clock.add((track, "encode"), index, (first, last))?;
         }
         let len = u32::try_from(batch.items.len()).map_err(|_| EngineError::Abandoned)?;
         let len = usize::try_from(compact::table_len(len)).map_err(|_| EngineError::Abandoned)?;
@@ -213,7 +219,7 @@ impl Run {
         let lease = self.context.budget.take(total, "encoded blocks").map_err(EngineError::from)?;
         let mark = || clock.map(|_| stream.record_timed()).transpose();
         let before = mark()?;
-        let down = self.spare.pinned(&self.device, len)?;
+        let down = self.spare.pinned(&self.device, roomy(len))?;
         let bytes = memory.download(stream, launches.encoded_at(), down, len)?;
         let marks = before.zip(mark()?).map(|(before, after)| [before, after]);
         Ok(Coming { index, bytes, len, marks, _lease: lease })
@@ -229,4 +235,9 @@ impl Run {
         );
         EngineError::Device { device: format!("cuda:{}", self.device.facts().index), problem }.into()
     }
+}
+
+/// Pinned memory for so many bytes, which differ from batch to batch: a little more, so that it serves the next one.
+fn roomy(len: usize) -> usize {
+    len.next_multiple_of((len.next_power_of_two() / 8).max(1))
 }

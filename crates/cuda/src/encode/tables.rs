@@ -144,10 +144,18 @@ impl Launches {
         Ok(Self { bytes: packer.bytes, arenas, cut, groups, compact, longest, apart: batch.apart() })
     }
 
-    /// Queues all passes; the tables and pixels from the host are on their way in front of them.
-    pub(crate) fn queue(&self, device: &Device, stream: &Stream, memory: &DeviceBuffer) -> Result<(), Stop> {
+    /// Queues all passes; the tables and pixels from the host are on their way in front of them. `mark` is called behind
+    /// each with its name.
+    pub(crate) fn queue(
+        &self,
+        device: &Device,
+        stream: &Stream,
+        memory: &DeviceBuffer,
+        mut mark: impl FnMut(&'static str) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
         if self.groups.iter().any(|group| group.how.codec.is_some_and(|codec| codec.zero_slab)) {
             memory.fill(stream, self.arenas.slab, self.arenas.slab_len, 0)?;
+            mark("zero")?;
         }
         for (way, args) in &self.cut {
             let function = device.function(cut::MODULE, way.entry)?;
@@ -155,6 +163,7 @@ impl Launches {
             // SAFETY: the job was checked against its pixels, which it holds; `plan` laid the blocks out inside the arenas
             // of this batch, which it keeps until the stream has been waited for. The same below.
             unsafe { launch(stream, &function, grid, cut::THREADS, args) }?;
+            mark("cut")?;
         }
         for Group { how, blocks, args } in &self.groups {
             let longest = blocks.iter().map(|block| block.len).max().unwrap_or(0);
@@ -163,6 +172,7 @@ impl Launches {
                 let parts = if pass.part == 0 { 1 } else { longest.div_ceil(pass.part) };
                 // SAFETY: as above.
                 unsafe { launch(stream, &function, (args.count, parts), pass.threads, args) }?;
+                mark(pass.entry)?;
             }
         }
         let function = device.function(compact::MODULE, compact::OFFSETS)?;
@@ -174,7 +184,7 @@ impl Launches {
             // SAFETY: as above.
             unsafe { launch(stream, &function, grid, compact::BLOCKS_THREADS, &self.compact) }?;
         }
-        Ok(())
+        mark("compact")
     }
 
     /// Where the bytes of all blocks lie in the batch's memory, one after the other.
@@ -185,11 +195,7 @@ impl Launches {
 
 impl Group {
     fn takes(&self, how: &How) -> bool {
-        match (self.how.codec, how.codec) {
-            (None, None) => true,
-            (Some(one), Some(other)) => std::ptr::eq(one, other) && self.how.effort == how.effort,
-            _ => false,
-        }
+        (self.how.compression, self.how.effort) == (how.compression, how.effort)
     }
 }
 
