@@ -61,7 +61,7 @@ DEVICE void report(const CutArgs& args, const CutTask& task, bool sparse, bool d
 #define CUT_ROWS(T, S) CUT_ENTRY(cut_rows_##T##_##S, 6, 1, (cut_rows<T, S>(recipe, task)))
 #define CUT_BANDS(T, S) \
   CUT_ENTRY(cut_bands_##T##_##S, 6, BandQuads<S>::COUNT, (cut_bands<T, S>(recipe, task, stage)))
-#define CUT_PLANES(N) CUT_ENTRY(cut_planes_##N, 6, 1, cut_planes<N>(recipe, task))
+#define CUT_PLANES(N) CUT_ENTRY(cut_planes_##N, 8, 1, cut_planes<N>(recipe, task))
 
 CUT_ENTRY(cut_runs, 6, 1, (cut_rows<0, 1>(recipe, task)))
 CUT_ROWS(1, 1)

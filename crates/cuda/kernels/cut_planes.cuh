@@ -134,10 +134,15 @@ DEVICE bool cut_planes(const CutRecipe& recipe, const CutTask& task) {
 #pragma unroll 1
     for (u32 unit = first; unit < last; unit += CUT_THREADS) {
       if (easy(unit, y, i)) continue;
+      u8* to = out + y * N * plane + i;
+      if (i > 0 && i >= repeats_from(recipe, task, y)) {
+        for (u32 p = 0; p < N; p++) *(u32*)(to + p * plane) = 0;
+        continue;
+      }
       u32 words[N], back[N];
       gather_four<N>(recipe, task, y, i, words);
       gather_four<N>(recipe, task, y, before(i), back);
-      differs |= write_planes<N>(work, samples, words, back, i == 0, out + y * N * plane + i, plane);
+      differs |= write_planes<N>(work, samples, words, back, i == 0, to, plane);
     }
   }
   return differs;

@@ -16,6 +16,11 @@ struct Number {
 // The first row that is all one pixel.
 DEVICE u32 far_row(const CutTask& task) { return (task.height + 15) / 16 * 16; }
 
+// The first sample of row `y` that repeats the pixel before.
+DEVICE u32 repeats_from(const CutRecipe& recipe, const CutTask& task, u32 y) {
+  return recipe.samples * (y >= far_row(task) ? 1 : task.width);
+}
+
 // Where sample `i` of row `y` comes from.
 DEVICE const u8* sample_at(const CutRecipe& recipe, const CutTask& task, u32 y, u32 i) {
   const u32 pixel = i / recipe.samples, band = i - pixel * recipe.samples, last = task.width - 1;
@@ -89,12 +94,15 @@ NOINLINE Quad packed_samples(const CutRecipe& recipe, const CutTask& task, u32 a
   const u32 size = recipe.size, row_samples = recipe.row_samples;
   Number out = {0, 0};
   u32 y = at / recipe.row_len, i = (at - y * recipe.row_len) / size;
-  // Differences of a pixel that is repeated.
-  const u32 repeats = y >= far_row(task) ? 1 : task.width;
-  const bool one_row = i + 16 / size <= row_samples;
-  if (recipe.predictor == 2 && one_row && i / recipe.samples >= repeats) return quad_of(out);
+  // From `edge` on a pixel is repeated: its differences are 0, and those that divide 16 bytes are made once.
+  const u32 edge = repeats_from(recipe, task, y), pixel = recipe.samples * size;
+  u32 upto = 16;
+  if (i + 16 / size <= row_samples) {
+    if (recipe.predictor == 2) upto = i < edge ? min(16u, (edge - i) * size) : 0;
+    if (recipe.predictor == 1 && i >= edge && 16 % pixel == 0) upto = pixel;
+  }
 #pragma unroll 1
-  for (u32 done = 0; done < 16 && y < task.rows; done += size) {
+  for (u32 done = 0; done < upto && y < task.rows; done += size) {
     Number number = sample_of(recipe, task, y, i);
     differs |= !is_fill(recipe, number);
     if (recipe.predictor == 2 && i >= recipe.samples) {
@@ -109,6 +117,11 @@ NOINLINE Quad packed_samples(const CutRecipe& recipe, const CutTask& task, u32 a
       out = {reordered(number.low, recipe.swap), reordered(number.high, recipe.swap)};
     }
     if (++i == row_samples) i = 0, y++;
+  }
+  if (recipe.predictor == 1 && upto < 16) {
+#pragma unroll 1
+    for (u32 done = upto; done < 8; done *= 2) out.low |= out.low << 8 * done;
+    out.high = out.low;
   }
   return quad_of(out);
 }
