@@ -16,7 +16,8 @@ struct ZstdCounting {
   u32 counts[256];  // of literals
   ZstdCoder coders[3];
   ZstdLists lists;
-  u32 extra_bits;
+  ZstdSteps steps;
+  u32 sequence_bits;  // but for the states at the end
   u32 stream_bits[4];
   ZstdWalk walk;
   u32 head[ZSTD_HEAD / 4];
@@ -74,7 +75,7 @@ DEVICE u32 zstd_head_of_literals(ZstdCounting& shared, const ZstdWork& work, u32
     if (header + size < raw) {
       const u64 sizes_bits = (u64)literals << 4 | (u64)size << (4 + width);
       len = zstd_set(bytes, ZSTD_COMPRESSED | form << 2 | sizes_bits, header);
-      len += zstd_set(bytes + len, shared.tree.text, shared.tree.text_len);
+      len += zstd_set(bytes + len, (const u8*)shared.tree.text, shared.tree.text_len);
       for (u32 s = 0; s + 1 < streams; ++s) len += zstd_set(bytes + len, sizes[s], 2);
       part.streams = streams;
       return header + size;
@@ -97,7 +98,7 @@ DEVICE u32 zstd_tail_of_sequences(const ZstdCounting& shared, u32 sequences, u8*
   const ZstdCoder* coders = shared.coders;
   bytes[len++] = (u8)(coders[0].mode << 6 | coders[1].mode << 4 | coders[2].mode << 2);
   for (u32 t = 0; t < 3; ++t) len += zstd_set(bytes + len, coders[t].text, coders[t].text_len);
-  return len + (shared.extra_bits + shared.walk.bits + shared.walk.state_bits) / 8 + 1;
+  return len + (shared.sequence_bits + shared.walk.state_bits) / 8 + 1;
 }
 
 // What is written of the part, by one thread, in shared memory but for `part` itself; its size with the
@@ -141,29 +142,32 @@ DEVICE void zstd_count_part(ZstdCounting& shared, const ZstdWork& work, bool las
     shared.coders[i / ZSTD_SYMBOLS].counts[i % ZSTD_SYMBOLS] = 0;
   }
   if (threadIdx.x < 4) shared.stream_bits[threadIdx.x] = 0;
-  if (threadIdx.x == 0) shared.extra_bits = 0, shared.walk = {0, 0, 0};
+  if (threadIdx.x == 0) shared.sequence_bits = 0, shared.walk = {0, 0};
   const bool same_literals = __syncthreads_or(count == gathered.literals && count > 1) != 0;
-  const u32 extra =
-      zstd_code_sequences(shared.lists, shared.coders, work, gathered.sequences, gathered.literals);
-  atomicAdd(&shared.extra_bits, extra);
+  u32 bits = zstd_code_sequences(shared.lists, shared.coders, work, gathered.sequences, gathered.literals);
   __syncthreads();
   const bool has_tree = gathered.literals > 1 && !same_literals;
+  // The states take long, and so does the tree: at the same time.
   if (warp < ZSTD_TREE_WARP) {
-    if (gathered.sequences != 0) zstd_make_coder(shared.coders[warp], warp, lane);
-  } else if (has_tree) {
-    const CodeGroup group = {threadIdx.x - 32 * ZSTD_TREE_WARP, ZSTD_THREADS - 32 * ZSTD_TREE_WARP, 1};
-    make_code(shared.tree.work, shared.counts, 256, ZSTD_CODE_LIMIT, shared.tree.lengths, group);
-    if (warp == ZSTD_TREE_WARP) zstd_describe_tree(shared.tree, lane);
-  }
-  __syncthreads();
-  if (warp == 0) {
     if (gathered.sequences != 0) {
-      const ZstdWalk walk = zstd_walk(shared.coders, work, gathered.sequences, lane);
-      if (lane == 0) shared.walk = walk;
+      zstd_make_coder(shared.coders[warp], warp, lane);
+      bar_sync(2, 32 * ZSTD_TREE_WARP);
+      if (warp == 0) {
+        const ZstdWalk walk = zstd_walk(shared.steps, shared.coders, work, gathered.sequences, lane);
+        if (lane == 0) shared.walk = walk;
+      }
     }
   } else if (has_tree) {
-    zstd_count_streams(shared, work, gathered.literals, 32);
+    const u32 first = 32 * ZSTD_TREE_WARP, threads = ZSTD_THREADS - first;
+    const CodeGroup group = {threadIdx.x - first, threads, 1};
+    make_code(shared.tree.work, {shared.counts, shared.tree.lengths, 256, ZSTD_CODE_LIMIT}, group);
+    if (warp == ZSTD_TREE_WARP) zstd_describe_tree(shared.tree, lane);
+    bar_sync(1, threads);
+    zstd_count_streams(shared, work, gathered.literals, first);
   }
+  __syncthreads();
+  bits = zstd_sum_of_warp(bits + zstd_walked_bits(work, gathered.sequences));
+  if (lane == 0) atomicAdd(&shared.sequence_bits, bits);
   __syncthreads();
   if (threadIdx.x == 0) work.sizes[number] = zstd_decide(shared, work, gathered, same_literals, last);
   __syncthreads();

@@ -125,9 +125,9 @@ DEVICE void zstd_emit_sequences(ZstdEmission& emission, ZstdPlace& place, const 
       const u64 states = *(const u64*)(work.bits + 4 * (u64)at);
       const u32 of_literals = (u32)states & 0xFFFF, of_offset = (u32)states >> 16;
       const u32 of_match = (u32)(states >> 32) & 0xFFFF;
-      zstd_add(all, of_offset, of_offset >> 9);
-      zstd_add(all, of_match, of_match >> 9);
-      zstd_add(all, of_literals, of_literals >> 9);
+      zstd_add(all, of_offset, zstd_written_count(of_offset));
+      zstd_add(all, of_match, zstd_written_count(of_match));
+      zstd_add(all, of_literals, zstd_written_count(of_literals));
       const u32 literals = zstd_sequence_literals(sequence), length = zstd_sequence_length(sequence);
       zstd_add(all, literals, zstd_length_bits[zstd_literals_code(literals)]);
       zstd_add(all, length, zstd_match_bits[zstd_match_code(length)]);

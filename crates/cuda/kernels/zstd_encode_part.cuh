@@ -46,7 +46,7 @@ struct ZstdWork {
   u8* literals;
   u64* found;          // sequences, the first before it and the others before that, see `zstd_found`
   u64* sequences;      // literals | length - 3 << 16 | offset value << 32
-  u16* bits;           // four a sequence: bits of the states of literals, offset, match | their number << 9
+  u16* bits;           // four a sequence: `zstd_written` of literals, offset, match
   u32* sizes;          // of all parts, with their headers
   ZstdPart* part;
 };

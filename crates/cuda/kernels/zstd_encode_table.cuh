@@ -167,6 +167,7 @@ DEVICE void zstd_build_states(ZstdCoder& c, u32 log, u32 lane) {
   __syncwarp();
 }
 
+DEVICE u32 zstd_step_bits(u32 step) { return step & ((1u << ZSTD_STEP_SHIFT) - 1); }
 // Where in `states` those of a symbol are, from the bits of a state that are left.
 DEVICE u32 zstd_place(u32 step, u32 left) { return left + (step >> ZSTD_STEP_SHIFT) - ZSTD_STEP_AT; }
 
@@ -175,11 +176,14 @@ DEVICE u32 zstd_first_state(const ZstdCoder& c, u32 symbol) {
   return c.states[zstd_place(c.steps[symbol], zstd_cells(c.cells[symbol]))];
 }
 
-// Goes on to a state of `symbol`; what leads back, as bits | number << 9.
+// What a step writes: the state before it, of which the lowest `count` bits lead back.
+DEVICE u32 zstd_written(u32 state, u32 count) { return state | count << 10; }
+DEVICE u32 zstd_written_count(u32 written) { return written >> 10; }
+
+// Goes on to a state of `symbol`; what it writes.
 DEVICE u32 zstd_next_state(const ZstdCoder& c, u32& state, u32 symbol) {
   const u32 step = c.steps[symbol];
-  const u32 count = (state + (step & ((1u << ZSTD_STEP_SHIFT) - 1))) >> 16;
-  const u32 written = (state & ((1u << count) - 1)) | count << 9;
+  const u32 count = (state + zstd_step_bits(step)) >> 16, written = zstd_written(state, count);
   state = c.states[zstd_place(step, state >> count)];
   return written;
 }
