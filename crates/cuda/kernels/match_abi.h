@@ -10,6 +10,10 @@
 
 constexpr u32 MATCH_LENGTH_SHIFT = 20;
 
+// Bytes of a block that a CUDA block of `search` and `runs` takes: the threads of one are at work in one
+// window, which the first-level cache holds.
+constexpr u32 SEARCHED = 16384;
+
 struct MatchScratch {
   u16* before;
   u32* matches;

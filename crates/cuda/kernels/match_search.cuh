@@ -5,10 +5,6 @@
 #include "match_abi.h"
 #include "match_bytes.cuh"
 
-// Bytes of a block that a CUDA block takes: the threads of one are at work in one window, which the
-// first-level cache holds.
-constexpr u32 SEARCHED = 16384;
-
 // The best match so far of a position. It begins one below the least: a candidate that is not longer need not
 // be known.
 struct BestMatch {
@@ -55,18 +51,8 @@ DEVICE u32 search_chain(const EncodeArgs& args, const u16* before, u32 row, cons
   return match_of(best);
 }
 
-// The same for the effort without chains.
-DEVICE u32 search_runs(const EncodeArgs& args, u32 unit, const Spot& spot) {
-  const u32 enough = min(args.nice, spot.most);
-  BestMatch best = no_match(spot);
-  try_candidate(spot, spot.p - 1, spot.most >= LEAST && spot.p >= 1, best);
-  const bool further = spot.most >= LEAST && best.length < enough && unit <= WINDOW && spot.p >= unit;
-  if (unit > 1) try_candidate(spot, spot.p - unit, further, best);
-  return match_of(best);
-}
-
 // All positions of this CUDA block's share.
-template <u32 THREADS, bool RUNS>
+template <u32 THREADS>
 DEVICE void search_share(const EncodeArgs& args) {
   static_assert(PART % 32 == 0 && SEARCHED % THREADS == 0, "a warp is in one part");
   const EncodeBlock block = args.blocks[blockIdx.x];
@@ -78,8 +64,7 @@ DEVICE void search_share(const EncodeArgs& args) {
   for (; spot.p - spot.lane < share.end; spot.p += THREADS) {
     const u32 part_end = min(block.len, (spot.p / PART + 1) * PART);
     spot.most = spot.p < share.end ? min(MOST, part_end - spot.p) : 0;
-    const u32 match = RUNS ? search_runs(args, block.unit, spot)
-                           : search_chain(args, scratch.before, block.row_len, spot);
+    const u32 match = search_chain(args, scratch.before, block.row_len, spot);
     if (spot.p < share.end) scratch.matches[spot.p] = match;
   }
 }

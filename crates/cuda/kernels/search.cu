@@ -1,7 +1,13 @@
-// Second pass of the encoders that look for matches: the best match of every position, whatever becomes of
-// it. `runs` is the one for the effort without chains.
+// Second pass of the encoders that look for matches: the best match of every position, whatever becomes of it.
+// `runs` is the one for the effort without chains.
+#include "match_runs.cuh"
 #include "match_search.cuh"
 
-KERNEL_RESIDENT(search, 1024, 2, EncodeArgs) { search_share<1024, false>(args); }
+KERNEL_RESIDENT(search, 1024, 2, EncodeArgs) { search_share<1024>(args); }
 
-KERNEL_RESIDENT(runs, 1024, 2, EncodeArgs) { search_share<1024, true>(args); }
+KERNEL_RESIDENT(runs, 256, 8, EncodeArgs) {
+  SHARED(RunBits, bits);
+  const EncodeBlock block = args.blocks[blockIdx.x];
+  const Share share = share_of(args, block, SEARCHED);
+  if (share.start < share.end) runs_of_share(bits, args, block, share);
+}

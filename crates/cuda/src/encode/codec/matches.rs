@@ -6,7 +6,7 @@ use strile_engine::portable;
 
 /// Bytes of a block that a warp of `chains` takes; `SEGMENT` of `match_chains.cuh`.
 const SEGMENT: u32 = 32 << 10;
-/// Bytes of a block that a CUDA block of `search` and `runs` takes; `SEARCHED` of `match_search.cuh`.
+/// Bytes of a block that a CUDA block of `search` and `runs` takes; `SEARCHED` of `match_abi.h`.
 const SEARCHED: u32 = 16 << 10;
 /// Bytes of a part.
 pub(super) const PART: u32 = 32 << 10;
@@ -18,7 +18,7 @@ pub(super) const CHAINS: Pass = Pass { module: "chains", entry: "chains", thread
 /// Finds the match of every position, from the chains.
 pub(super) const SEARCH: Pass = Pass { module: "search", entry: "search", threads: 1024, part: SEARCHED };
 /// The same of runs alone, without chains.
-pub(super) const RUNS: Pass = Pass { module: "search", entry: "runs", threads: 1024, part: SEARCHED };
+pub(super) const RUNS: Pass = Pass { module: "search", entry: "runs", threads: 256, part: SEARCHED };
 /// Chooses among the matches.
 pub(super) const CHOOSE: Pass = Pass { module: "choose", entry: "choose", threads: 256, part: PART };
 
