@@ -97,7 +97,7 @@ fn sizes_at_which_forms_change() {
 fn blocks_of_several_parts() {
     let mut random = Random::new(3);
     for (i, level) in [1, 9].into_iter().enumerate() {
-        let mut blocks: Vec<Rows> = [32_768, 32_772, 65_536, 100_004]
+        let mut blocks: Vec<Rows> = [32_768, 32_784, 65_536, 100_016]
             .iter()
             .map(|&len| rows(random.raster(6 + i, len), if i == 0 { 0 } else { len / 4 }))
             .collect();

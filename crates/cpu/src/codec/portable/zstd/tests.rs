@@ -90,6 +90,15 @@ fn nothing_is_an_empty_frame() {
 }
 
 #[test]
+fn the_example_of_the_specification() {
+    let expected = [
+        &[0x28, 0xB5, 0x2F, 0xFD, 0x80, 0x38, 18, 0, 0, 0, 0x55, 0, 0][..],
+        &[0x18, b'a', b'b', b'c', 1, 0x54, 3, 2, 12, 6],
+    ];
+    assert_eq!(encoded(b"abcabcabcabcabcabc", 9, PLAIN), expected.concat());
+}
+
+#[test]
 fn noise_is_raw_and_a_part_of_one_byte_has_one() {
     let src = noise(3, 3 * PART + 5);
     assert_eq!(round_trip(&src, 9, PLAIN), src.len() + 10 + 4 * 3);
@@ -115,5 +124,10 @@ fn the_bytes_are_those_of_the_version() {
     let frame = |src: &[u8], level| crc32(&encoded(src, level, Shape { row: 300, unit: 2 }));
     let kinds = [slope(300, 250), skewed(9, 70_000, 200), [noise(8, 100), vec![0; 40_000]].concat()];
     let found = kinds.map(|src| [1, 9, 22].map(|level| frame(&src, level)));
-    assert_eq!(found, [[0; 3]; 3]);
+    let expected = [
+        [0xAD73_99AA, 0xB85E_5AC2, 0x904D_EB14],
+        [0x70E8_12B5, 0x70E8_12B5, 0x70E8_12B5],
+        [0x075E_D020, 0x075E_D020, 0x075E_D020],
+    ];
+    assert_eq!(found, expected);
 }
