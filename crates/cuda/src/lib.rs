@@ -1,8 +1,8 @@
-//! The CUDA engine: blocks from file to pixels on the device, by kernels of our own.
+//! The CUDA engine: blocks from file to pixels on the device and back, by kernels of our own.
 //!
 //! `driver` and `device` find the driver and a device, or say why not; `stream`, `memory`, `module` and `launch` are
 //! owners around it, `cufile` and `nvcomp` optional libraries beside it; `abi` and `codec` what kernels are called with;
-//! `place` the pass that turns decompressed rows into pixels in their place; `engine` the whole.
+//! `place` the pass that turns decompressed rows into pixels in their place; `encode` the way back; `engine` the whole.
 
 mod abi;
 mod back;

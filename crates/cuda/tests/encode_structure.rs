@@ -222,19 +222,26 @@ fn a_job_stops_between_batches() {
     assert_eq!(engine.device().budget().free(), 1 << 30);
 }
 
+/// In several orders of the work that is queued, several batches each.
 #[test]
 fn jobs_in_flight_do_not_touch_each_other() {
-    let Some(_standin) = standin() else { return };
-    let engine = open(CudaOptions::default());
+    let Some(standin) = standin() else { return };
+    let engine = open(CudaOptions { launch_bytes: Some(9000), ..CudaOptions::default() });
     let layout = layout(C::PackBits, DataType::U16, 1, (16, 16));
     let rasters: Vec<Pixels> = (1..6).map(|n| raster(DataType::U16, (1, 16 * n, 30), false)).collect();
+    let cpu = |pixels: &Pixels| encode(&CpuEngine::new(), &layout, pixels, &Context::default()).unwrap();
+    let expected: Vec<EncodedBlocks> = rasters.iter().map(cpu).collect();
     let start = |pixels: &Pixels| {
         engine.encode(job(&layout, pixels), std::slice::from_ref(pixels), &Context::default()).unwrap()
     };
-    let tickets: Vec<_> = rasters.iter().map(start).collect();
-    for (ticket, pixels) in tickets.into_iter().zip(&rasters) {
-        let cpu = encode(&CpuEngine::new(), &layout, pixels, &Context::default()).unwrap();
-        assert!(ticket.wait().unwrap().slab.bytes() == cpu.slab.bytes());
+    for seed in 0..6 {
+        standin.set(&format!("seed={seed}"));
+        let tickets: Vec<_> = rasters.iter().map(start).collect();
+        for (ticket, expected) in tickets.into_iter().zip(&expected) {
+            let found = ticket.wait().unwrap();
+            assert!(found.slab.bytes() == expected.slab.bytes() && found.blocks == expected.blocks);
+        }
+        assert_eq!(count(&standin.calls(), "!"), 0, "misuse");
     }
 }
 
