@@ -145,7 +145,7 @@ mod tests {
         ];
         for (by_pixel, strides) in strides {
             let from = OutputSpec { data_type: DataType::F32, bands: 3, rows: 20, columns: 19, strides };
-            let src: Vec<u8> = (0..from.len().unwrap()).map(|i| (i * 7 % 251) as u8).collect();
+            let src: Vec<u8> = (0..251u8).cycle().take(from.len().unwrap()).collect();
             let part = Part { bands: (1, 3), rows: (2, 20), columns: (5, 18) };
             let mut want = Vec::new();
             let at = |b: usize, y: usize, x: usize| {
@@ -171,9 +171,10 @@ mod tests {
     #[test]
     fn many_threads_copy_what_one_does() {
         let from = OutputSpec::band_first(DataType::U16, 2, 1700, 1100).unwrap();
-        let src: Vec<u8> = (0..from.len().unwrap()).map(|i| (i % 253) as u8).collect();
+        let src: Vec<u8> = (0..253u8).cycle().take(from.len().unwrap()).collect();
         let part = Part { bands: (0, 2), rows: (3, 1699), columns: (1, 1100) };
-        let mut found = [vec![0; len(&part, &from) as usize], vec![0; len(&part, &from) as usize]];
+        let bytes = usize::try_from(len(&part, &from)).unwrap();
+        let mut found = [vec![0; bytes], vec![0; bytes]];
         for (threads, dst) in [1, 5].into_iter().zip(&mut found) {
             copy(&src, &from, &part, dst, threads).unwrap();
         }
