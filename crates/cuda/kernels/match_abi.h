@@ -39,11 +39,11 @@ DEVICE MatchScratch match_scratch(const EncodeArgs& args, const EncodeBlock& blo
 DEVICE u32 match_length(u32 match) { return match >> MATCH_LENGTH_SHIFT; }
 DEVICE u32 match_distance(u32 match) { return match & ((1u << MATCH_LENGTH_SHIFT) - 1); }
 
-// Whether a block has bytes to compress; the only state of a block that matters to a codec's passes. Relaxed,
-// because the last pass says ENCODE_DONE of a block while other parts of it are still at work: that is not
-// sparse either.
+// Whether a block has bytes to compress: not where it is sparse, or a value did not fit. Relaxed, because the
+// last pass says ENCODE_DONE of a block while other parts of it are still at work.
 DEVICE bool has_bytes(const EncodeArgs& args, const EncodeBlock& block) {
-  return relaxed_load(args.states + block.index) != ENCODE_SPARSE;
+  const u32 state = relaxed_load(args.states + block.index);
+  return state == ENCODE_PACKED || state == ENCODE_DONE;
 }
 
 // The positions from `start` to `end` of a block: what this CUDA block of a pass that works on `size` bytes

@@ -4,10 +4,11 @@
 #include "block_scan.cuh"
 #include "encode_abi.h"
 
-// Whether a block is not sparse. Relaxed, because the last pass writes ENCODE_DONE while other CUDA blocks of
-// it begin.
+// Whether a block has bytes: not where it is sparse, or a value did not fit. Relaxed, because the last pass
+// writes ENCODE_DONE while other CUDA blocks of it begin.
 DEVICE bool to_compress(const EncodeArgs& args, const EncodeBlock& block) {
-  return relaxed_load(args.states + block.index) != ENCODE_SPARSE;
+  const u32 state = relaxed_load(args.states + block.index);
+  return state == ENCODE_PACKED || state == ENCODE_DONE;
 }
 
 // By a CUDA block: replaces each of `count` sizes by the sum of those before it and writes the sum of all
