@@ -3,6 +3,13 @@
 //! A codec is a list of passes. Every pass is one launch over all blocks of a batch, with the same `EncodeArgs`; the last
 //! one writes sizes and `DONE`. Bytes are those of `portable/spec.md`.
 
+mod deflate;
+mod lz4;
+mod lzw;
+mod matches;
+mod packbits;
+mod zstd;
+
 use strile_tiff::Compression as C;
 
 /// How hard to search, in the words of `portable/spec.md`.
@@ -48,12 +55,12 @@ pub struct Codec {
 /// The encoder of a codec; `None` where it has none here. Blocks that are stored as they are need none.
 pub fn codec(compression: C) -> Option<&'static Codec> {
     match compression {
+        C::PackBits => Some(&packbits::PACKBITS),
+        C::Lzw => Some(&lzw::LZW),
+        C::Deflate => Some(&deflate::DEFLATE),
+        C::Zstd => Some(&zstd::ZSTD),
+        C::Lz4 => Some(&lz4::LZ4),
         C::None
-        | C::PackBits
-        | C::Lzw
-        | C::Deflate
-        | C::Zstd
-        | C::Lz4
         | C::Lzma
         | C::CcittRle
         | C::CcittRleWord
