@@ -1,0 +1,309 @@
+//! Writing on a device: with `reproducible` the bytes of the CPU, streamed as eager, from host memory and from the device's,
+//! whichever the codec, the shape and the sink; read back by both engines.
+//!
+//! The device is the stand-in, which runs the real kernels by emulation; with `STRILE_REQUIRE_GPU=1` it is the first
+//! GPU. Emulated kernels are slow: rasters are small.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking, and its numbers are small"
+)]
+
+use std::io::Write;
+use std::sync::{Arc, Mutex, OnceLock};
+use strile::tiff::gdal::NoData;
+use strile::tiff::{SampleFormat, SampleType};
+use strile::{
+    BlockChoice, Compression, Context, ConvertOptions, Dataset, Device, FileSink, Format, Interleave,
+    LoadedImage, Location, MemorySink, MemorySource, OpenOptions, Piece, Planar, RasterSpec, ReadOptions,
+    Resampling, Result, Sink, StreamSink, Window, WriteOptions, Writer,
+};
+use testkit::{Pattern, Pixels};
+
+/// Puts the stand-in in the place of the driver, once.
+fn device() -> Device {
+    static READY: OnceLock<()> = OnceLock::new();
+    READY.get_or_init(|| {
+        if std::env::var_os("STRILE_REQUIRE_GPU").is_none_or(|value| value != "1") {
+            strile_emulate::StandIn::load().unwrap();
+        }
+    });
+    Device::Cuda(0)
+}
+
+const TILES: BlockChoice = BlockChoice::Tiles { width: 32, height: 16 };
+const CODECS: [Compression; 6] = [
+    Compression::None,
+    Compression::Deflate,
+    Compression::Zstd,
+    Compression::Lzw,
+    Compression::PackBits,
+    Compression::Lz4,
+];
+
+/// A raster to write.
+struct Case {
+    spec: RasterSpec,
+    pixels: Pixels,
+    mask: Option<Vec<u8>>,
+    options: WriteOptions,
+    /// The same pixels in a file, from which a device has them.
+    stored: Dataset,
+}
+
+/// In whose memory pieces are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Memory {
+    Host,
+    Device,
+}
+
+fn pixels(format: SampleFormat, bits: u16, bands: usize) -> Pixels {
+    Pixels::generate(Pattern::Dem, SampleType { format, bits }, [bands, 45, 70], 7)
+}
+
+fn open(bytes: Vec<u8>) -> Dataset {
+    Dataset::from_source(Arc::new(MemorySource::new("written", bytes)), &OpenOptions::default()).unwrap()
+}
+
+impl Case {
+    fn new(pixels: Pixels, options: WriteOptions) -> Self {
+        let (width, height) = (pixels.width as u32, pixels.height as u32);
+        let spec = RasterSpec::new(width, height, pixels.bands as u16, pixels.data_type);
+        let plain = WriteOptions { compression: Compression::None, ..WriteOptions::default() };
+        let sink = MemorySink::new();
+        let handle = sink.handle();
+        let mut writer = Writer::create(Box::new(sink), spec.clone(), &plain, &Context::default()).unwrap();
+        let window = Window { x: 0, y: 0, width, height };
+        let first = Interleave::BandFirst;
+        let piece = Piece::contiguous(window, spec.bands, spec.data_type, first, &pixels.bytes).unwrap();
+        writer.write(&piece).unwrap();
+        writer.finish().unwrap();
+        let stored = open(handle.take().unwrap().bytes);
+        let options = WriteOptions { reproducible: true, blocks: TILES, ..options };
+        Self { spec, pixels, mask: None, options, stored }
+    }
+
+    /// The file, in pieces of so many rows.
+    fn write(&self, by: Device, memory: Memory, rows: u32, buffer: Option<u64>) -> Vec<u8> {
+        let sink = MemorySink::new();
+        let handle = sink.handle();
+        self.write_to(Box::new(sink), by, memory, rows, buffer).unwrap();
+        handle.take().unwrap().bytes
+    }
+
+    fn write_to(
+        &self,
+        sink: Box<dyn Sink>,
+        by: Device,
+        memory: Memory,
+        rows: u32,
+        buffer: Option<u64>,
+    ) -> Result<()> {
+        let options = WriteOptions { device: by, buffer, ..self.options.clone() };
+        let RasterSpec { width, height, bands, data_type, .. } = self.spec;
+        let mut writer = Writer::create(sink, self.spec.clone(), &options, &Context::default())?;
+        for (y, interleave) in (0..height)
+            .step_by(rows as usize)
+            .zip([Interleave::BandFirst, Interleave::BandLast].into_iter().cycle())
+        {
+            let window = Window { x: 0, y, width, height: rows.min(height - y) };
+            let read = ReadOptions { window: Some(window), interleave, ..ReadOptions::default() };
+            let read =
+                ReadOptions { device: if memory == Memory::Device { device() } else { Device::Cpu }, ..read };
+            let raster = self.stored.read_on_device(&read, &Context::default())?;
+            let cells =
+                width as usize * window.y as usize..width as usize * (window.y + window.height) as usize;
+            let mask = self.mask.as_ref().map(|mask| &mask[cells]);
+            let spec = raster.output.spec().clone();
+            let held;
+            let mut piece = match raster.output.device_bytes().cloned() {
+                Some(bytes) => {
+                    assert_eq!(raster.location(), Location::Cuda(0));
+                    Piece::on_device(window, spec, bytes)
+                }
+                None => {
+                    held = raster.into_host(&Context::default())?;
+                    Piece::contiguous(window, bands, data_type, interleave, &held.pixels).unwrap()
+                }
+            };
+            if let Some(mask) = mask {
+                piece = piece.with_mask(mask);
+            }
+            writer.write(&piece)?;
+        }
+        writer.finish().map(drop)
+    }
+
+    /// The CPU's file; every way of writing it on the device gives the same.
+    fn check(&self, name: &str) -> Vec<u8> {
+        let all = self.spec.height;
+        let expected = self.write(Device::Cpu, Memory::Host, all, None);
+        let ways = [
+            (Memory::Device, all, None),
+            (Memory::Host, 7, Some(1 << 14)),
+            (Memory::Device, 19, Some(1 << 18)),
+            (Memory::Device, 16, Some(1)),
+        ];
+        for (memory, rows, buffer) in ways {
+            let found = self.write(device(), memory, rows, buffer);
+            assert!(found == expected, "{name}: {memory:?} in {rows} rows with {buffer:?} gives other bytes");
+        }
+        expected
+    }
+
+    /// Both engines read the pixels.
+    fn read_back(&self, name: &str, file: Vec<u8>) {
+        let written = open(file);
+        for by in [Device::Cpu, device()] {
+            let read = ReadOptions { device: by, ..ReadOptions::default() };
+            let found = written.read(&read, &Context::default()).unwrap();
+            assert!(found.pixels == self.pixels.bytes, "{name}: {by:?} reads other pixels");
+        }
+    }
+}
+
+#[test]
+fn every_codec_is_the_cpus_byte_for_byte() {
+    for compression in CODECS {
+        for (format, bits, bands) in [(SampleFormat::Uint, 8, 3), (SampleFormat::Float, 32, 1)] {
+            let name = format!("{compression:?}, {format:?} {bits}");
+            let options = WriteOptions { compression, ..WriteOptions::default() };
+            let case = Case::new(pixels(format, bits, bands), options);
+            let file = case.check(&name);
+            case.read_back(&name, file);
+        }
+    }
+}
+
+#[test]
+fn levels_are_the_cpus() {
+    for (compression, level) in [
+        (Compression::Deflate, 1),
+        (Compression::Deflate, 9),
+        (Compression::Zstd, 1),
+        (Compression::Zstd, 19),
+    ] {
+        let options = WriteOptions { compression, level: Some(level), ..WriteOptions::default() };
+        let case = Case::new(pixels(SampleFormat::Uint, 16, 1), options);
+        case.check(&format!("{compression:?} {level}"));
+    }
+}
+
+#[test]
+fn strips_planes_and_big_endian() {
+    let options = WriteOptions {
+        planar: Planar::Separate,
+        byte_order: strile::tiff::ByteOrder::Big,
+        ..WriteOptions::default()
+    };
+    let mut case = Case::new(pixels(SampleFormat::Float, 64, 2), options);
+    case.options.blocks = BlockChoice::Strips { rows: 11 };
+    let file = case.check("strips");
+    case.read_back("strips", file);
+}
+
+#[test]
+fn holes_of_nan_and_blocks_of_nothing() {
+    let options = WriteOptions { nan_to_nodata: true, sparse: true, ..WriteOptions::default() };
+    let mut case = Case::new(pixels(SampleFormat::Float, 32, 1).with_nan_holes(), options);
+    case.spec.metadata.nodata = Some(NoData::Integer(-9999));
+    case.check("holes");
+}
+
+#[test]
+fn cloud_optimized_files_are_reduced_on_the_device() {
+    for resampling in [Resampling::Average, Resampling::Nearest, Resampling::Cubic, Resampling::Mode] {
+        let options = WriteOptions {
+            format: Format::Cog,
+            // The cheapest to emulate: reducing is what is looked at.
+            compression: Compression::PackBits,
+            resampling: Some(resampling),
+            ..WriteOptions::default()
+        };
+        let mut case = Case::new(pixels(SampleFormat::Uint, 16, 1), options);
+        case.spec.metadata.nodata = Some(NoData::Integer(7));
+        let file = case.check(resampling.name());
+        case.read_back(resampling.name(), file);
+    }
+}
+
+#[test]
+fn masks_go_along() {
+    let options = WriteOptions { format: Format::Cog, ..WriteOptions::default() };
+    let mut case = Case::new(pixels(SampleFormat::Uint, 8, 3), options);
+    case.spec.mask = true;
+    let cells = case.spec.width * case.spec.height;
+    case.mask = Some((0..cells).map(|cell| if cell % 70 / 9 % 3 == 0 { 0 } else { 255 }).collect());
+    case.check("mask");
+}
+
+/// What takes bytes and nothing else.
+#[derive(Clone, Default)]
+struct Pipe(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Pipe {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn every_sink_gets_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("written.tif");
+    for format in [Format::GeoTiff, Format::Cog] {
+        let options = WriteOptions { format, spooled: true, ..WriteOptions::default() };
+        let case = Case::new(pixels(SampleFormat::Uint, 8, 1), options);
+        let expected = case.write(Device::Cpu, Memory::Host, case.spec.height, None);
+        let sink = FileSink::create(&path, true).unwrap();
+        case.write_to(Box::new(sink), device(), Memory::Device, 13, Some(1 << 14)).unwrap();
+        assert!(std::fs::read(&path).unwrap() == expected, "{format:?}: a file");
+        let pipe = Pipe::default();
+        let sink = StreamSink::new("pipe", pipe.clone());
+        case.write_to(Box::new(sink), device(), Memory::Device, 13, Some(1 << 14)).unwrap();
+        assert!(*pipe.0.lock().unwrap() == expected, "{format:?}: a pipe");
+    }
+}
+
+#[test]
+fn an_image_on_the_device_is_written_as_it_is_stored() {
+    let case = Case::new(pixels(SampleFormat::Uint, 16, 1), WriteOptions::default());
+    let input = open(case.write(Device::Cpu, Memory::Host, case.spec.height, None));
+    let mut options = ConvertOptions::like(&input, Format::GeoTiff).unwrap();
+    (options.read.device, options.write.device) = (device(), device());
+    options.write.reproducible = true;
+    let image = LoadedImage::read(&input, &options, true, &Context::default()).unwrap();
+    assert_eq!((image.location(), image.bytes()), (Location::Cuda(0), case.pixels.bytes.len() as u64));
+    let sink = MemorySink::new();
+    let handle = sink.handle();
+    let written = image.write(Box::new(sink), &Context::default()).unwrap();
+    assert_eq!((written.engine.as_str(), written.encoder.as_str()), ("cuda:0", "portable-1"));
+    let file = handle.take().unwrap().bytes;
+    assert_eq!(written.report.file_len, file.len() as u64);
+    assert!(image.is_in(&open(file), &Context::default()).unwrap());
+}
+
+#[test]
+fn a_device_that_fails_leaves_no_file() {
+    if std::env::var_os("STRILE_REQUIRE_GPU").is_some_and(|value| value == "1") {
+        return;
+    }
+    let case = Case::new(pixels(SampleFormat::Uint, 16, 1), WriteOptions::default());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("written.tif");
+    let device = device();
+    strile_emulate::StandIn::load().unwrap().set("fail=cuLaunchKernel:4:700");
+    let sink = FileSink::create(&path, false).unwrap();
+    let error = case.write_to(Box::new(sink), device, Memory::Host, 7, Some(1 << 14)).unwrap_err();
+    assert!(error.to_string().contains("700"), "{error}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
