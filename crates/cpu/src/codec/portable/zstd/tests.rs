@@ -27,7 +27,7 @@ const PLAIN: Shape = Shape { row: 256, unit: 1 };
 fn slope(width: usize, height: usize) -> Vec<u8> {
     let mut random = Random::new(7);
     let at = |x: usize, y: usize| x / 3 + y * 2;
-    let differences = |y: usize| (1..=width).map(move |x| (at(x, y) - at(x - 1, y)) as u8);
+    let differences = |y: usize| (1..=width).map(move |x| u8::try_from(at(x, y) - at(x - 1, y)).unwrap());
     (0..height).flat_map(differences).map(|byte| byte + u8::from(random.below(9) == 0)).collect()
 }
 
@@ -39,7 +39,7 @@ fn noise(seed: u64, len: usize) -> Vec<u8> {
 /// Bytes below `most`, small ones far more often.
 fn skewed(seed: u64, len: usize, most: usize) -> Vec<u8> {
     let mut random = Random::new(seed);
-    (0..len).map(|_| (random.below(most) * random.below(most) / most) as u8).collect()
+    (0..len).map(|_| u8::try_from(random.below(most) * random.below(most) / most).unwrap()).collect()
 }
 
 #[test]
