@@ -1,7 +1,8 @@
-//! What a streamed write takes: `write_memory FOLDER [ROWS BUFFER_MIB]`.
+//! What a streamed write takes: `write_memory FOLDER [ROWS BUFFER_MIB SIDE]`.
 //!
-//! A raster of 8192 × 8192 float32 is made on the device and written to FOLDER (a file system in memory) in pieces of
-//! ROWS rows (512), each an allocation of its own, with a buffer of BUFFER_MIB (128). One JSON line a kind of file:
+//! A square raster of float32, SIDE (8192) pixels wide, is made on the device and written to FOLDER (a file system in
+//! memory) in pieces of ROWS rows (512), each an allocation of its own, with a buffer of BUFFER_MIB (128). One JSON line a
+//! kind of file:
 //!
 //! - `streamed`: a piece is made, given to the writer and dropped. `counted` is the most our pool had at once, pieces
 //!   included; `driver` the same as the driver says, looked at by a thread again and again.
@@ -29,11 +30,10 @@ use strile::{
 use strile_cuda::device::Device as CudaDevice;
 use strile_cuda::memory::{Kind, lasting};
 
-const SIDE: u32 = 8192;
-
 struct Bench {
     device: Arc<CudaDevice>,
     folder: PathBuf,
+    side: u32,
     rows: u32,
     buffer: u64,
     /// Resident bytes of the process when the device was open.
@@ -50,10 +50,10 @@ enum Way {
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let number = |at: usize, default: u64| words.get(at).map_or(default, |word| word.parse().unwrap());
-    let folder = PathBuf::from(words.first().expect("write_memory FOLDER [ROWS BUFFER_MIB]"));
+    let folder = PathBuf::from(words.first().expect("write_memory FOLDER [ROWS BUFFER_MIB SIDE]"));
     let device = CudaDevice::open(0).unwrap();
-    let (rows, buffer) = (number(1, 512) as u32, number(2, 128) << 20);
-    let bench = Bench { device, folder, rows, buffer, opened: status("VmRSS") };
+    let (rows, buffer, side) = (number(1, 512) as u32, number(2, 128) << 20, number(3, 8192) as u32);
+    let bench = Bench { device, folder, side, rows, buffer, opened: status("VmRSS") };
     for format in [Format::GeoTiff, Format::Cog] {
         for compression in [Compression::Deflate, Compression::Zstd] {
             println!("{}", bench.file(format, compression));
@@ -87,10 +87,11 @@ impl Bench {
             device: Device::Cuda(0),
             ..WriteOptions::default()
         };
-        let rows = if way == Way::Eager { SIDE } else { self.rows };
-        let windows: Vec<Window> = (0..SIDE)
+        let side = self.side;
+        let rows = if way == Way::Eager { side } else { self.rows };
+        let windows: Vec<Window> = (0..side)
             .step_by(rows as usize)
-            .map(|y| Window { x: 0, y, width: SIDE, height: rows.min(SIDE - y) })
+            .map(|y| Window { x: 0, y, width: side, height: rows.min(side - y) })
             .collect();
         let mut kept: Vec<Piece<'_>> = Vec::new();
         if way != Way::Streamed {
@@ -104,7 +105,7 @@ impl Bench {
         let (input, watch) = (pool.current(), Watch::start(&self.device));
         let start = Instant::now();
         let sink = FileSink::create(path, true).unwrap();
-        let spec = RasterSpec::new(SIDE, SIDE, 1, DataType::F32);
+        let spec = RasterSpec::new(side, side, 1, DataType::F32);
         let mut writer = Writer::create(Box::new(sink), spec, &options, &Context::default()).unwrap();
         match way {
             Way::Streamed => windows.iter().for_each(|window| writer.write(&self.piece(*window)).unwrap()),
