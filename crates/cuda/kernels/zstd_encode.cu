@@ -3,7 +3,8 @@
 #include "zstd_encode_count.cuh"
 #include "zstd_encode_emit.cuh"
 
-KERNEL(zstd_count, 256, EncodeArgs) {
+// As many as there are threads for: states and trees take long and few threads.
+KERNEL_RESIDENT(zstd_count, 256, 8, EncodeArgs) {
   SHARED(ZstdCounting, shared);
   const EncodeBlock block = args.blocks[blockIdx.x];
   if ((u64)blockIdx.y * PART >= block.len || !has_bytes(args, block)) return;
