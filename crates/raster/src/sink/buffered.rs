@@ -41,7 +41,9 @@ impl Buffered {
             self.flush(file)?;
         }
         if bytes.len() >= BUFFER {
-            file.write_all_at(bytes, self.written)?;
+            if !wide(file, bytes, self.written)? {
+                file.write_all_at(bytes, self.written)?;
+            }
             self.written += bytes.len() as u64;
         } else {
             self.tail.extend_from_slice(bytes);
@@ -69,6 +71,15 @@ impl Buffered {
         self.flush(file)?;
         file.write_all_at(bytes, offset)
     }
+}
+
+/// Writes by several threads, where that can be and is worth it.
+#[cfg(target_os = "linux")]
+use super::wide::write as wide;
+
+#[cfg(not(target_os = "linux"))]
+fn wide(_file: &File, _bytes: &[u8], _offset: u64) -> io::Result<bool> {
+    Ok(false)
 }
 
 /// Writing by position, under one name on every system.

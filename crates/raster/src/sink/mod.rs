@@ -10,6 +10,8 @@ mod file;
 mod memory;
 mod stream;
 mod temporary;
+#[cfg(target_os = "linux")]
+mod wide;
 
 pub(crate) use buffered::Buffered;
 pub use file::FileSink;

@@ -1,0 +1,96 @@
+//! Large writes by several threads.
+//!
+//! A file lets one `write` in at a time, and one thread fills the page cache at 2 to 3 GB/s, less than a GPU encodes. So
+//! room for the bytes is made in the file first (`fallocate`, which says now where the disk is full), and the file as
+//! memory is filled by several threads. Where the system or the file system cannot, nothing is done and the caller
+//! writes as ever.
+
+#![expect(unsafe_code, reason = "a file as memory")]
+
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use std::fs::File;
+use std::io;
+use std::num::NonZeroUsize;
+
+/// Fewer bytes are not worth the threads.
+const WORTH: usize = 4 << 20;
+/// More threads do not fill the page cache faster.
+const MOST_THREADS: usize = 8;
+/// Machines with fewer cores have better uses for them.
+const FEWEST_CORES: usize = 4;
+/// A multiple of every page's size.
+const PAGE: u64 = 1 << 16;
+
+/// Writes `bytes` at `offset`, the end of a file that nobody else writes; `false` where that is not possible or not
+/// worth it and nothing was written.
+pub(super) fn write(file: &File, bytes: &[u8], offset: u64) -> io::Result<bool> {
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    if bytes.len() < WORTH || cores < FEWEST_CORES {
+        return Ok(false);
+    }
+    write_by(file, bytes, offset, cores.min(MOST_THREADS))
+}
+
+fn write_by(file: &File, bytes: &[u8], offset: u64, threads: usize) -> io::Result<bool> {
+    let mut made = fallocate(file, FallocateFlags::empty(), offset, bytes.len() as u64);
+    while made == Err(Errno::INTR) {
+        made = fallocate(file, FallocateFlags::empty(), offset, bytes.len() as u64);
+    }
+    match made {
+        Ok(()) => {}
+        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => return Ok(false),
+        Err(error) => return Err(error.into()),
+    }
+    let start = offset - offset % PAGE;
+    let Ok(before) = usize::try_from(offset - start) else { return Ok(false) };
+    let Some(len) = before.checked_add(bytes.len()) else { return Ok(false) };
+    let flags = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a new mapping, at an address of the system's choice.
+    let mapped = unsafe { mmap(std::ptr::null_mut(), len, flags, MapFlags::SHARED, file, start) };
+    let Ok(mapped) = mapped else { return Ok(false) };
+    let each = bytes.len().div_ceil(threads.max(1)).next_multiple_of(1 << 16);
+    // SAFETY: the mapping has `len` bytes, all inside the file, which has room for them on its disk; they are the
+    // file's own, which this process alone writes, here and now.
+    let target = unsafe { std::slice::from_raw_parts_mut(mapped.cast::<u8>(), len) };
+    let target = target.get_mut(before..).unwrap_or_default();
+    std::thread::scope(|scope| {
+        for (from, to) in bytes.chunks(each).zip(target.chunks_mut(each)) {
+            scope.spawn(move || to.copy_from_slice(from));
+        }
+    });
+    // SAFETY: the mapping made above; nobody has a reference into it any more.
+    unsafe { munmap(mapped, len) }?;
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Seek, SeekFrom, Write};
+
+    #[test]
+    fn what_was_written_before_and_after_stays() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&[7; 70_001]).unwrap();
+        let bytes: Vec<u8> = (0..900_001u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        if !write_by(&file, &bytes, 70_001, 3).unwrap() {
+            println!("skipped: files here have no room made for them");
+            return;
+        }
+        let mut found = Vec::new();
+        file.seek(SeekFrom::Start(0)).unwrap();
+        file.read_to_end(&mut found).unwrap();
+        assert!(found == [&[7; 70_001][..], &bytes].concat());
+        assert!(!write(&file, &bytes, 970_002).unwrap(), "small writes are not worth it");
+    }
+
+    #[test]
+    fn a_file_that_can_only_be_written_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("only");
+        let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path).unwrap();
+        assert!(!write_by(&file, &[1; 100], 0, 2).unwrap());
+    }
+}
