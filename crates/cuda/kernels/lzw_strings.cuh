@@ -22,10 +22,13 @@ constexpr u32 WINDOW = 128;
 
 static_assert(GROUP < BUCKETS * 4, "there is always an empty slot");
 
+// Thirteen of these, no more than 16896 bytes each, fit on a multiprocessor of 228 KiB.
 struct Shared {
-  uint4 buckets[BUCKETS];
-  uint4 window[WINDOW / 4 + 1];  // the last is read ahead and means nothing
+  uint4 quads[WINDOW / 4 + BUCKETS];  // the window, then the table: its first is read ahead for nothing
 };
+
+DEVICE uint4* window_of(Shared& shared) { return shared.quads; }
+DEVICE uint4* buckets_of(Shared& shared) { return shared.quads + WINDOW / 4; }
 
 // A byte made ready: its own bits where a slot has them, its share of the place of a bucket below.
 DEVICE u32 ready(u32 byte) { return byte << 12 | (byte * BYTE_FACTOR & 0xFF) << 4; }
@@ -48,8 +51,8 @@ struct Probe {
   u32 found;
 };
 
-DEVICE Probe probe(const Shared& shared, u32 place, u32 string) {
-  const uint4 slots = *(const uint4*)((const u8*)shared.buckets + place);
+DEVICE Probe probe(Shared& shared, u32 place, u32 string) {
+  const uint4 slots = *(const uint4*)((const u8*)buckets_of(shared) + place);
   return {slots, min(min(slots.x ^ string, slots.y ^ string), min(slots.z ^ string, slots.w ^ string))};
 }
 
@@ -64,12 +67,12 @@ DEVICE u32 further(Shared& shared, Walk& walk, Probe first, u32 place, u32 strin
   }
   const uint4& slots = first.slots;
   const u32 slot = slots.x == EMPTY ? 0 : slots.y == EMPTY ? 4 : slots.z == EMPTY ? 8 : 12;
-  *(u32*)((u8*)shared.buckets + place + slot) = (string & ~CODE_MASK) | walk.next;
+  *(u32*)((u8*)buckets_of(shared) + place + slot) = (string & ~CODE_MASK) | walk.next;
   *walk.codes++ = u16(walk.code);
   if (++walk.next == FULL) {
     walk.next = FIRST;
 #pragma unroll 1
-    for (u32 i = 0; i < BUCKETS; ++i) shared.buckets[i] = make_uint4(EMPTY, EMPTY, EMPTY, EMPTY);
+    for (u32 i = 0; i < BUCKETS; ++i) buckets_of(shared)[i] = make_uint4(EMPTY, EMPTY, EMPTY, EMPTY);
   }
   return byte >> 12;
 }
@@ -85,19 +88,19 @@ DEVICE void take(Shared& shared, Walk& walk, u32 byte) {
 
 // Takes `count` bytes of the window, by one lane.
 DEVICE void walk_window(Shared& shared, Walk& walk, u32 count) {
-  uint4 ahead = shared.window[0];
+  uint4 ahead = window_of(shared)[0];
   u32 at = 0;
 #pragma unroll 1
   for (; at + 4 <= count; at += 4) {
     const uint4 four = ahead;
-    ahead = shared.window[at / 4 + 1];
+    ahead = window_of(shared)[at / 4 + 1];
     take(shared, walk, four.x);
     take(shared, walk, four.y);
     take(shared, walk, four.z);
     take(shared, walk, four.w);
   }
 #pragma unroll 1
-  for (; at < count; ++at) take(shared, walk, ((const u32*)shared.window)[at]);
+  for (; at < count; ++at) take(shared, walk, ((const u32*)window_of(shared))[at]);
 }
 
 // The four bytes from `at` on of those behind the first, of which there are `count`. Others may be read with
@@ -112,11 +115,11 @@ DEVICE u32 four_bytes(const u8* src, u32 at, u32 count) {
 DEVICE u32 parse(Shared& shared, const u8* src, u32 len, u16* codes) {
   const u32 lane = threadIdx.x, count = len - 1;
 #pragma unroll 4
-  for (u32 i = lane; i < BUCKETS; i += 32) shared.buckets[i] = make_uint4(EMPTY, EMPTY, EMPTY, EMPTY);
+  for (u32 i = lane; i < BUCKETS; i += 32) buckets_of(shared)[i] = make_uint4(EMPTY, EMPTY, EMPTY, EMPTY);
   Walk walk = {src[0], FIRST, codes};
   u32 ahead = four_bytes(src, lane * 4, count);
   for (u32 first = 0; first < count; first += WINDOW) {
-    shared.window[lane] = ready_four(ahead);
+    window_of(shared)[lane] = ready_four(ahead);
     __syncwarp();
     ahead = four_bytes(src, first + WINDOW + lane * 4, count);
     if (lane == 0) walk_window(shared, walk, min(WINDOW, count - first));
