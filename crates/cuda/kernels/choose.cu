@@ -1,7 +1,7 @@
 // Third pass of the encoders that look for matches: which of them become tokens. A CUDA block a part.
 #include "match_choice.cuh"
 
-KERNEL(choose, 256, EncodeArgs) {
+KERNEL_RESIDENT(choose, 512, 4, EncodeArgs) {
   SHARED(Choice, choice);
   const EncodeBlock block = args.blocks[blockIdx.x];
   const Share part = share_of(args, block, PART);

@@ -28,7 +28,7 @@ DEVICE u32 agreed_near(const Spot& spot, u32 c) {
   const u32* right = spot.words + (c >> 2);
   const u32 left_shift = (spot.p & 3) * 8, right_shift = (c & 3) * 8;
   u32 left_0 = left[0], right_0 = right[0], n = 0;
-#pragma unroll 1
+#pragma unroll
   while (n < NEAR) {
     const u32 left_1 = left[1], left_2 = left[2], right_1 = right[1], right_2 = right[2];
     const u32 low =

@@ -9,7 +9,7 @@
 #include "match_abi.h"
 #include "match_bytes.cuh"
 
-constexpr u32 CHOICE_THREADS = 256;
+constexpr u32 CHOICE_THREADS = 512;
 constexpr u32 CHOICE_WARPS = CHOICE_THREADS / 32;
 constexpr u32 CHOICE_WINDOW = 4096;  // positions at a time
 constexpr u32 CHOICE_TURNS = CHOICE_WINDOW / CHOICE_THREADS;  // groups a warp, at a time

@@ -20,7 +20,7 @@ pub(super) const SEARCH: Pass = Pass { module: "search", entry: "search", thread
 /// The same of runs alone, without chains.
 pub(super) const RUNS: Pass = Pass { module: "search", entry: "runs", threads: 256, part: SEARCHED };
 /// Chooses among the matches.
-pub(super) const CHOOSE: Pass = Pass { module: "choose", entry: "choose", threads: 256, part: PART };
+pub(super) const CHOOSE: Pass = Pass { module: "choose", entry: "choose", threads: 512, part: PART };
 
 /// Bytes of scratch of these passes, a multiple of 256: a distance and a match a byte, a bit a byte.
 pub(super) fn scratch(len: u32) -> u64 {
