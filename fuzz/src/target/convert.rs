@@ -130,7 +130,8 @@ fn options(number: u64) -> (ConvertOptions, bool) {
         compression,
         planar: [Planar::Chunky, Planar::Separate][random.below(2)],
         sparse: random.below(4) == 0,
-        buffer: 1 << 20,
+        buffer: Some(1 << 20),
+        reproducible: random.below(3) == 0,
         ..WriteOptions::default()
     };
     (ConvertOptions { write, reencode: random.below(2) == 0, ..ConvertOptions::default() }, lossless)
