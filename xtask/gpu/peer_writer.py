@@ -33,7 +33,7 @@ def xarray_spatial(_threads: str):
         rows, columns = pixels.shape[:2]
         places = {"y": np.arange(rows)[::-1] * 10.0 + 5, "x": np.arange(columns) * 10.0 + 5}
         cp.cuda.Device().synchronize()
-        return xarray.DataArray(pixels, dims=dims, coords=places, attrs={"crs": 32633})
+        return xarray.DataArray(pixels, dims=dims, coords=places, attrs={"crs": 4326})
 
     def write(array, request: dict) -> None:
         predictor = request["predictor"] if request["predictor"] > 1 and request["codec"] != "none" else False

@@ -2,7 +2,7 @@
 //!
 //! A file lets one `write` in at a time, and one thread fills the page cache at 2 to 3 GB/s, less than a GPU encodes. So
 //! room for the bytes is made in the file first (`fallocate`, which says now where the disk is full), and the file as
-//! memory is filled by several threads. Where the system or the file system cannot, nothing is done and the caller
+//! memory is filled by several threads behind it. Where the system or the file system cannot, nothing is done and the caller
 //! writes as ever.
 
 #![expect(unsafe_code, reason = "a file as memory")]
@@ -13,6 +13,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::fs::File;
 use std::io;
 use std::num::NonZeroUsize;
+use std::sync::{Mutex, mpsc};
 
 /// Fewer bytes are not worth the threads.
 const WORTH: usize = 4 << 20;
@@ -20,6 +21,8 @@ const WORTH: usize = 4 << 20;
 const MOST_THREADS: usize = 8;
 /// Machines with fewer cores have better uses for them.
 const FEWEST_CORES: usize = 4;
+/// Bytes for which room is made at once.
+const CHUNK: usize = 2 << 20;
 /// A multiple of every page's size.
 const PAGE: u64 = 1 << 16;
 
@@ -34,35 +37,63 @@ pub(super) fn write(file: &File, bytes: &[u8], offset: u64) -> io::Result<bool> 
 }
 
 fn write_by(file: &File, bytes: &[u8], offset: u64, threads: usize) -> io::Result<bool> {
-    let mut made = fallocate(file, FallocateFlags::empty(), offset, bytes.len() as u64);
-    while made == Err(Errno::INTR) {
-        made = fallocate(file, FallocateFlags::empty(), offset, bytes.len() as u64);
-    }
-    match made {
-        Ok(()) => {}
-        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => return Ok(false),
-        Err(error) => return Err(error.into()),
-    }
     let start = offset - offset % PAGE;
     let Ok(before) = usize::try_from(offset - start) else { return Ok(false) };
     let Some(len) = before.checked_add(bytes.len()) else { return Ok(false) };
+    // The first room tells whether the file system makes any.
+    let first = bytes.len().min(CHUNK);
+    if !make_room(file, offset, first)? {
+        return Ok(false);
+    }
     let flags = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a new mapping, at an address of the system's choice.
     let mapped = unsafe { mmap(std::ptr::null_mut(), len, flags, MapFlags::SHARED, file, start) };
     let Ok(mapped) = mapped else { return Ok(false) };
-    let each = bytes.len().div_ceil(threads.max(1)).next_multiple_of(1 << 16);
-    // SAFETY: the mapping has `len` bytes, all inside the file, which has room for them on its disk; they are the
-    // file's own, which this process alone writes, here and now.
+    // SAFETY: the mapping has `len` bytes. Those of a chunk are touched only once the file has room for them on its
+    // disk; they are the file's own, which this process alone writes, here and now.
     let target = unsafe { std::slice::from_raw_parts_mut(mapped.cast::<u8>(), len) };
-    let target = target.get_mut(before..).unwrap_or_default();
-    std::thread::scope(|scope| {
-        for (from, to) in bytes.chunks(each).zip(target.chunks_mut(each)) {
-            scope.spawn(move || to.copy_from_slice(from));
-        }
-    });
+    let filled = fill(file, bytes, target.get_mut(before..).unwrap_or_default(), offset, threads);
     // SAFETY: the mapping made above; nobody has a reference into it any more.
     unsafe { munmap(mapped, len) }?;
-    Ok(true)
+    filled.map(|()| true)
+}
+
+/// Makes room chunk by chunk, in which the file lets one thread at a time, while others fill what is made.
+fn fill(file: &File, bytes: &[u8], target: &mut [u8], offset: u64, threads: usize) -> io::Result<()> {
+    let (send, receive) = mpsc::channel::<(&[u8], &mut [u8])>();
+    let receive = Mutex::new(receive);
+    let next = || receive.lock().ok().and_then(|receive| receive.recv().ok());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some((from, to)) = next() {
+                    to.copy_from_slice(from);
+                }
+            });
+        }
+        let chunks = bytes.chunks(CHUNK).zip(target.chunks_mut(CHUNK));
+        let filled = (offset..).step_by(CHUNK).zip(chunks).try_for_each(|(at, (from, to))| {
+            match make_room(file, at, from.len())? {
+                // All threads are there until `send` is dropped.
+                true => send.send((from, to)).map_err(|_| io::ErrorKind::BrokenPipe.into()),
+                false => Err(io::ErrorKind::Unsupported.into()),
+            }
+        });
+        drop(send);
+        filled
+    })
+}
+
+/// Whether the file now has room on its disk for so many bytes; `false` where its file system makes none beforehand.
+fn make_room(file: &File, offset: u64, len: usize) -> io::Result<bool> {
+    loop {
+        match fallocate(file, FallocateFlags::empty(), offset, len as u64) {
+            Ok(()) => return Ok(true),
+            Err(Errno::INTR) => {}
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -74,7 +105,7 @@ mod tests {
     fn what_was_written_before_and_after_stays() {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&[7; 70_001]).unwrap();
-        let bytes: Vec<u8> = (0..900_001u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let bytes: Vec<u8> = (0..5_900_001u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         if !write_by(&file, &bytes, 70_001, 3).unwrap() {
             println!("skipped: files here have no room made for them");
             return;
@@ -83,7 +114,7 @@ mod tests {
         file.seek(SeekFrom::Start(0)).unwrap();
         file.read_to_end(&mut found).unwrap();
         assert!(found == [&[7; 70_001][..], &bytes].concat());
-        assert!(!write(&file, &bytes, 970_002).unwrap(), "small writes are not worth it");
+        assert!(!write(&file, &bytes[..WORTH - 1], 5_970_002).unwrap(), "small writes are not worth it");
     }
 
     #[test]
