@@ -1,8 +1,8 @@
 """Packs the peers for a machine with a GPU and no registry: `python3 pack_peers.py [WORK [CARRY]]`.
 
 Downloads the wheels below into WORK/wheels (WORK is target/peers, CARRY is carry, of the repository), leaves out what
-no measurement needs, strips symbols, and writes CARRY/peers-1 and CARRY/peers-2, each one archive of at most 45 MiB, to be
-taken along in two calls. Versions are fixed and archives hold no times, so that the same wheels and the same `strip`
+no measurement needs, strips symbols, and writes CARRY/peers-1, peers-2 and peers-3, each one archive of at most 36 MiB, to be
+taken along in three calls. Versions are fixed and archives hold no times, so that the same wheels and the same `strip`
 give the same bytes. `unpack_peers.sh` beside this file is the other half. Needs pip and, for smaller archives,
 binutils' strip.
 """
@@ -15,11 +15,10 @@ import zipfile
 from pathlib import Path
 
 MIB = 1 << 20
-LIMIT = 45 * MIB
+LIMIT = 36 * MIB
 
 # Which archive, which folder on the other side (nvCOMP 5 and 6 have the same names), which wheels.
 PARTS = [
-    ("peers-1", "six", ["nvidia-libnvcomp-cu13==6.0.0.12"]),
     ("peers-1", "base", [
         "rasterio==1.5.2", "affine==3.0.1", "attrs==26.1.0", "certifi==2026.10.18",
         "click==8.5.1", "cligj==0.7.2", "click-plugins==1.1.1.2", "pyparsing==3.3.3",
@@ -29,6 +28,7 @@ PARTS = [
         "xarray-spatial==0.10.20", "urllib3==2.8.0", "zstandard==0.25.0", "deflate==0.9.0",
         "kvikio-cu13==26.10.0", "libkvikio-cu13==26.10.0", "rapids-logger==0.3.0",
     ]),
+    ("peers-3", "six", ["nvidia-libnvcomp-cu13==6.0.0.12"]),
 ]
 
 # What reading and writing TIFFs never touches. Folders by name anywhere, files by the end of their name.

@@ -46,10 +46,12 @@ const ASKS_FOR_A_DEVICE: [&str; 2] = ["STRILE_REQUIRE_GPU", "mod on_any;"];
 const MIXED: &str = "sources changed while it was built";
 
 /// What goes together in one call, in order: what went before is still there.
-const CALLS: [&[&str]; 3] = [
-    &["bundle.toml", "programs.tar.xz", "corpus", "wheel", "state.json"],
+const CALLS: [&[&str]; 5] = [
+    &["bundle.toml", "programs.tar.xz", "wheel", "state.json"],
+    &["bundle.toml", "corpus"],
     &["bundle.toml", "peers-1"],
     &["bundle.toml", "peers-2"],
+    &["bundle.toml", "peers-3"],
 ];
 
 /// Builds the bundle.
