@@ -193,6 +193,21 @@ fn levels_are_the_cpus() {
     }
 }
 
+/// Samples of 7 bits are packed by the host; the device's encoders have one name, and so one kind of bytes.
+#[test]
+fn what_the_host_encodes_for_a_device_is_portable_too() {
+    let mut case = Case::new(
+        pixels(SampleFormat::Uint, 8, 1),
+        WriteOptions { compression: Compression::Deflate, bits: Some(7), ..WriteOptions::default() },
+    );
+    case.pixels.bytes.iter_mut().for_each(|sample| *sample &= 127);
+    case = Case::new(case.pixels, case.options);
+    let cpu = case.write(Device::Cpu, Memory::Host, 45, None);
+    case.options.reproducible = false;
+    assert!(case.write(device(), Memory::Device, 45, None) == cpu);
+    assert!(case.write(Device::Cpu, Memory::Host, 45, None) != cpu, "the CPU has a faster one");
+}
+
 #[test]
 fn strips_planes_and_big_endian() {
     let options = WriteOptions {

@@ -6,7 +6,8 @@ use super::options::{BigTiff, BlockChoice, Format, Overviews, PredictorChoice, W
 use super::spec::RasterSpec;
 use std::sync::Arc;
 use strile_engine::{
-    BlockLayout, CodecExtras, EncodeLayout, EncodeParams, Engine, Fill, Resampling, Support,
+    BlockLayout, CodecExtras, EncodeLayout, EncodeParams, Encoder, Engine, Fill, Location, Resampling,
+    Support,
 };
 use strile_tiff::layout::{LEADER, TRAILER};
 use strile_tiff::{
@@ -124,6 +125,11 @@ pub(crate) fn plan_write(
         return Err(format!("{reason}; choose another resampling, or no overviews"));
     }
     let reduced = options.for_overviews();
+    // A device's own encoders are the portable ones; what it leaves to the host is encoded by the same.
+    let encoder = match engine.location() {
+        Location::Host => options.encoder(),
+        Location::Cuda(_) => Encoder::Portable,
+    };
     if sizes.len() > 1 {
         check_options(&reduced).map_err(|problem| format!("overviews: {problem}"))?;
     }
@@ -143,7 +149,7 @@ pub(crate) fn plan_write(
         let stored = if index == 0 { options } else { &reduced };
         let image = EncodeLayout {
             block: Arc::new(image_layout(spec, stored, sample, &grid, nodata)?),
-            params: params_of(stored),
+            params: params_of(stored, encoder),
             nan_to: nodata.filter(|_| options.nan_to_nodata && !is_nan(spec)),
             sparse: fill.filter(|_| options.sparse),
         };
@@ -152,7 +158,7 @@ pub(crate) fn plan_write(
             _ => engine.prepare(image)?,
         };
         let mask = match spec.mask {
-            true => Some(engine.prepare(mask_layout(&grid, options))?),
+            true => Some(engine.prepare(mask_layout(&grid, options, encoder))?),
             false => None,
         };
         let block_rows = block_rows_of_cell(&grid, spec);
@@ -179,11 +185,7 @@ pub(crate) fn plan_write(
         full,
         nodata,
         bound,
-        engine: (
-            engine.name().to_owned(),
-            engine_reason.to_owned(),
-            engine.encoder(options.encoder()).to_owned(),
-        ),
+        engine: (engine.name().to_owned(), engine_reason.to_owned(), engine.encoder(encoder).to_owned()),
     })
 }
 
@@ -306,11 +308,11 @@ fn level_sizes(spec: &RasterSpec, options: &WriteOptions, grid: &BlockGrid) -> V
     sizes
 }
 
-fn params_of(options: &WriteOptions) -> EncodeParams {
+fn params_of(options: &WriteOptions, encoder: Encoder) -> EncodeParams {
     let zstd = options.compression == Compression::Zstd
         || (options.compression == Compression::Lerc && options.lerc == LercWrapper::Zstd);
     EncodeParams {
-        encoder: options.encoder(),
+        encoder,
         level: options.level.unwrap_or(if zstd { 9 } else { 6 }),
         quality: options.quality.unwrap_or(75),
         lossless: options.lossless.unwrap_or(options.quality.is_none()),
@@ -381,7 +383,7 @@ fn predictor_of(options: &WriteOptions, sample: SampleType, photometric: Photome
 }
 
 /// Masks are one bit a pixel in Deflate, which every reader has.
-fn mask_layout(grid: &BlockGrid, options: &WriteOptions) -> EncodeLayout {
+fn mask_layout(grid: &BlockGrid, options: &WriteOptions, encoder: Encoder) -> EncodeLayout {
     let block = BlockLayout {
         width: grid.block_width,
         height: grid.block_height,
@@ -403,8 +405,7 @@ fn mask_layout(grid: &BlockGrid, options: &WriteOptions) -> EncodeLayout {
             fill: Fill::default(),
         },
     };
-    let params =
-        EncodeParams { encoder: options.encoder(), level: 6, quality: 75, lossless: true, max_error: 0.0 };
+    let params = EncodeParams { encoder, level: 6, quality: 75, lossless: true, max_error: 0.0 };
     EncodeLayout { block: Arc::new(block), params, nan_to: None, sparse: options.sparse.then(Fill::default) }
 }
 
