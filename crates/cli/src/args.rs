@@ -389,7 +389,7 @@ pub struct MosaicArgs {
 /// What decodes, and what it may take.
 #[derive(Debug, Args)]
 pub struct EngineArgs {
-    /// What decodes: `auto`, `cpu` or `cuda:N`
+    /// What decodes and encodes: `auto`, `cpu` or `cuda:N`
     #[arg(long, value_parser = parse_device, default_value = "auto")]
     pub device: Device,
     /// Threads; all by default
