@@ -10,9 +10,7 @@ use crate::error::{Error, Result};
 use crate::options::ReadOptions;
 use crate::pieces::PieceLimits;
 use crate::sink::{FileSink, Sink};
-use crate::write::{
-    Appended, BigTiff, BlockChoice, FullImage, Overviews, WriteOptions, WriteReport, Writer,
-};
+use crate::write::{Appended, BigTiff, BlockChoice, FullImage, Overviews, WriteOptions, WriteReport, Writer};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
