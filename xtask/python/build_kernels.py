@@ -13,6 +13,7 @@ an environment that holds requirements-kernels.txt; `hashes` needs nothing but P
 
 import ctypes
 import hashlib
+import multiprocessing
 import re
 import shutil
 import subprocess
@@ -268,21 +269,28 @@ def stale():
     return found
 
 
+def compile_alone(module, folder):
+    """One module, in a process of its own: what the compiler makes depends on what the same process compiled before."""
+    made = compile_module(Nvrtc(), module, folder)
+    sys.stdout.flush()
+    return made
+
+
 def build(folder, keep):
     """Compiles all modules that are not in `keep` into a folder; what did not compile."""
-    nvrtc = Nvrtc()
     built, failed = [], []
-    for name in modules():
-        if name in keep:
-            built.append(keep[name])
-            continue
-        try:
-            built.append(compile_module(nvrtc, name, folder))
-        except Failed as error:
-            failed.append(f"{name}.cu does not compile")
-            print(f"error: {name}.cu does not compile:\n{error}", file=sys.stderr)
-            for file in folder.glob(f"{name}.*"):
-                file.unlink()
+    with multiprocessing.get_context("fork").Pool(1, maxtasksperchild=1) as alone:
+        for name in modules():
+            if name in keep:
+                built.append(keep[name])
+                continue
+            try:
+                built.append(alone.apply(compile_alone, (name, folder)))
+            except Failed as error:
+                failed.append(f"{name}.cu does not compile")
+                print(f"error: {name}.cu does not compile:\n{error}", file=sys.stderr)
+                for file in folder.glob(f"{name}.*"):
+                    file.unlink()
     (folder / "manifest.toml").write_text(manifest(built))
     (folder / "table.rs").write_text(table(built))
     return failed
