@@ -1,13 +1,14 @@
 //! Large writes by several threads.
 //!
 //! A file lets one `write` in at a time, and one thread fills the page cache at 2 to 3 GB/s, less than a GPU encodes. So
-//! room for the bytes is made in the file first (`fallocate`, which says now where the disk is full), and the file as
-//! memory is filled by several threads behind it. Where the system or the file system cannot, nothing is done and the caller
-//! writes as ever.
+//! room for the bytes is made in the file first (`fallocate`, which says now where there is none left), and the file as
+//! memory is filled by several threads behind it. That takes two to three times the processor time of a `write`, so it
+//! is done where it was measured to win: in a file system in memory, on a machine with many cores (1.4 times on 16). On
+//! ext4 with two it lost by half. Where it cannot be done, nothing is done and the caller writes as ever.
 
 #![expect(unsafe_code, reason = "a file as memory")]
 
-use rustix::fs::{FallocateFlags, fallocate};
+use rustix::fs::{FallocateFlags, fallocate, fstatfs};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::fs::File;
@@ -20,7 +21,7 @@ const WORTH: usize = 4 << 20;
 /// More threads do not fill the page cache faster.
 const MOST_THREADS: usize = 8;
 /// Machines with fewer cores have better uses for them.
-const FEWEST_CORES: usize = 4;
+const FEWEST_CORES: usize = 8;
 /// Bytes for which room is made at once.
 const CHUNK: usize = 2 << 20;
 /// A multiple of every page's size.
@@ -30,10 +31,16 @@ const PAGE: u64 = 1 << 16;
 /// worth it and nothing was written.
 pub(super) fn write(file: &File, bytes: &[u8], offset: u64) -> io::Result<bool> {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    if bytes.len() < WORTH || cores < FEWEST_CORES {
+    if bytes.len() < WORTH || cores < FEWEST_CORES || !is_in_memory(file) {
         return Ok(false);
     }
     write_by(file, bytes, offset, cores.min(MOST_THREADS))
+}
+
+/// Whether a file lies in a file system in memory.
+fn is_in_memory(file: &File) -> bool {
+    // `TMPFS_MAGIC`; its type differs from processor to processor.
+    fstatfs(file).is_ok_and(|found| found.f_type == 0x0102_1994)
 }
 
 fn write_by(file: &File, bytes: &[u8], offset: u64, threads: usize) -> io::Result<bool> {
