@@ -59,8 +59,8 @@ class Session:
     def log(self, text: str) -> None:
         if self.log_size > LOG_LIMIT:
             return
-        # Where the tree lies on that machine is nobody's business.
-        text = text.replace(f"{self.root}/", "")
+        # Where the tree and its results lie on that machine is nobody's business.
+        text = text.replace(f"{self.root}/", "").replace(f"{self.out}/", "")
         self.log_size += len(text) + 1
         for path in (self.log_path, self.kept_log):
             with path.open("a") as log:
