@@ -1,0 +1,161 @@
+"""The core in Rust. Converts, calls strile, converts back; what Python users see is made of it in this package."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol
+
+Transform = tuple[float, float, float, float, float, float]
+Window = tuple[int, int, int, int]
+Progress = Callable[[int, int], object]
+"""Called with (done, total) blocks on the calling thread, at most some twenty times a second and once at the end; an
+exception of it stops the work and is raised."""
+
+class RangeReader(Protocol):
+    """A source that is no local file. Called from several threads, one call a batch of reads."""
+
+    def read_ranges(self, ranges: list[tuple[int, int]]) -> list[bytes]:
+        """The bytes [start, end) of each range."""
+
+class Raster:
+    """Pixels that numpy, DLPack and CUDA libraries take without a copy."""
+
+    @property
+    def shape(self) -> tuple[int, int, int]: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def faults(self) -> list[tuple[str, str]]: ...
+    def numpy(self) -> Any: ...
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> object: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+class Plan:
+    """What a read would do."""
+
+    def explain(self) -> str: ...
+    @property
+    def engine(self) -> str: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def fallback(self) -> str | None:
+        """Why some or all of it is not done on the GPU that was asked for; None where all is."""
+    @property
+    def figures(self) -> dict[str, Any]: ...
+
+class Dataset:
+    """An opened TIFF or mosaic. Threads may share it."""
+
+    @staticmethod
+    def open(path: str, *, sidecars: bool = True, max_blocks: int | None = None) -> Dataset: ...
+    @staticmethod
+    def open_vrt(
+        path: str, *, missing: Literal["raise", "warn"] = "raise", roots: Sequence[str] = (), max_bytes: int | None = None
+    ) -> Dataset: ...
+    @staticmethod
+    def open_ranges(
+        reader: RangeReader, name: str, size: int, *, overviews: tuple[RangeReader, str, int] | None = None, aux_xml: str | None = None
+    ) -> Dataset: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def version(self) -> tuple[int, str]:
+        """Size and modification mark: what tells two states of one file apart."""
+    @property
+    def facts(self) -> dict[str, Any]:
+        """All that is known without reading pixels; see `strile.facts`."""
+    def tags(self, page: int = 0, level: int = 0) -> list[tuple[int, int, int, Any]]:
+        """(tag, type, count, value) of every field as stored; value is a number, a tuple, text (type 2) or bytes (7)."""
+    def read(
+        self,
+        *,
+        page: int = 0,
+        level: int = 0,
+        window: Window | None = None,
+        bands: Sequence[int] | None = None,
+        layer: Literal["pixels", "mask"] = "pixels",
+        interleave: Literal["band", "pixel"] = "band",
+        apply_orientation: bool = False,
+        invert_white: bool = False,
+        masked: bool = False,
+        unpack: bool = False,
+        float_type: Literal["float32", "float64"] | None = None,
+        on_fault: Literal["fail", "fill"] = "fail",
+        device: str = "auto",
+        out_memory: Literal["host", "device"] = "device",
+        out: Any = None,
+        stream: int | None = None,
+        memory: int | None = None,
+        threads: int | None = None,
+        progress: Progress | None = None,
+    ) -> Raster:
+        """Pixels of a level (0 full, then overviews); window is (column, row, width, height), bands count from 1.
+        `out`: any array (buffer, `__cuda_array_interface__`, DLPack) of exactly the type and shape, of any strides;
+        it is returned. `float_type` is the type that `masked` and `unpack` give; None: float32 where that is exact."""
+    def plan(self, **request: Any) -> Plan:
+        """The plan of `read` with these keywords."""
+    def holes(self) -> list[tuple[str, str]]:
+        """Of a mosaic: sources that were missing in reads so far, each with the problem."""
+    def sources(self) -> list[dict[str, Any]]:
+        """Of a mosaic: its sources as stated: path, band (from 1), source band, source_rect, target_rect, exists."""
+    def close(self) -> None: ...
+
+class Writer:
+    """A file being written; nothing is at the target before `finish`."""
+
+    def __init__(
+        self,
+        target: str | Any,
+        raster: dict[str, Any],
+        options: dict[str, Any],
+        *,
+        memory: int | None = None,
+        threads: int | None = None,
+    ) -> None:
+        """`target`: a path, or an object with `write(bytes)`. Keys of `raster` and `options`: see `strile.writing`;
+        a key that is not known is an error."""
+    def explain(self) -> str: ...
+    @property
+    def encoder(self) -> tuple[str, str]: ...
+    @property
+    def blocks(self) -> int: ...
+    @property
+    def device(self) -> str: ...
+    def write(
+        self,
+        array: Any,
+        row: int,
+        column: int,
+        *,
+        axes: Literal["yx", "byx", "yxb"],
+        mask: Any = None,
+        stream: int | None = None,
+        progress: Progress | None = None,
+    ) -> None: ...
+    def sidecar(self, suffix: str, content: bytes) -> None:
+        """A small file that appears beside the target with it, at the target's name plus `suffix`."""
+    def finish(self, progress: Progress | None = None) -> dict[str, Any]: ...
+    def abort(self) -> None: ...
+
+def devices() -> list[dict[str, Any]]: ...
+def write_vrt(path: str, sources: Sequence[str], *, relative: bool = True) -> None: ...
+def crs(definition: int | str) -> dict[str, Any]:
+    """A reference system by EPSG code, `EPSG:n`, WKT or PROJ text: epsg, wkt, name, kind. UnparseableCRSError or
+    InvalidCRSCodeError where there is none."""
+def contains(array: Any, value: int | float) -> bool:
+    """Whether a host array (any strides) holds a value (NaN: any NaN); stops at the first; all cores; GIL released."""
+def forked() -> None:
+    """Tells the core that this process is a child of a fork."""
