@@ -1,5 +1,156 @@
-"""Reads GeoTIFF and Cloud-Optimized GeoTIFF into arrays, on the CPU or a GPU."""
+"""Reads and writes GeoTIFF and Cloud-Optimized GeoTIFF as arrays, on the CPU or a GPU.
 
-from ._core import Raster, StrileError, devices, read
+Importing this package imports nothing but errors and constants: every other name is looked up in its module when it is
+first used, so that xarray, dask, CuPy and the core are loaded only by those who need them.
+"""
 
-__all__ = ["Raster", "StrileError", "devices", "read"]
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from .constants import (
+    GEOREF_STATUS_CRS_ONLY,
+    GEOREF_STATUS_FULL,
+    GEOREF_STATUS_NONE,
+    GEOREF_STATUS_ROTATED_DROPPED,
+    GEOREF_STATUS_TRANSFORM_ONLY,
+    GEOREF_STATUS_VALUES,
+    SUPPORTED_FEATURES,
+)
+from .errors import (
+    ClosedError,
+    CloudSizeLimitError,
+    ConflictingCRSError,
+    ConflictingNodataError,
+    DegeneratePixelSizeError,
+    DeviceError,
+    DuplicateIFDTagError,
+    ForkedError,
+    GeoTIFFAmbiguousMetadataError,
+    GeoTIFFFallbackWarning,
+    InconsistentGeoKeysError,
+    InvalidCRSCodeError,
+    InvalidIntegerNodataError,
+    MalformedScaleOffsetError,
+    MixedBandMetadataError,
+    NonRepresentableEPSGCRSError,
+    NonUniformCoordsError,
+    PixelSafetyLimitError,
+    RemoteStableSourcesOnlyError,
+    RotatedTransformError,
+    StrileError,
+    UnknownCRSModelTypeError,
+    UnparseableCRSError,
+    UnsafeURLError,
+    UnsupportedGeoTIFFFeatureError,
+    VRTStableSourcesOnlyError,
+    VRTUnsupportedError,
+)
+from .imported import when_imported
+
+if TYPE_CHECKING:
+    from ._core import Plan, Raster, devices
+    from .dataset import Dataset, open, read
+    from .opening import open_geotiff
+    from .planning import plan
+    from .write import to_geotiff
+
+# Where each name lives that is loaded when it is first used. No module of the package has the name of a public
+# function: importing it would put the module in the function's place.
+_LAZY = {
+    "Dataset": "dataset",
+    "Plan": "_core",
+    "Raster": "_core",
+    "devices": "_core",
+    "open": "dataset",
+    "open_geotiff": "opening",
+    "plan": "planning",
+    "read": "dataset",
+    "to_geotiff": "write",
+}
+
+__all__ = [
+    "ClosedError",
+    "CloudSizeLimitError",
+    "ConflictingCRSError",
+    "ConflictingNodataError",
+    "Dataset",
+    "DegeneratePixelSizeError",
+    "DeviceError",
+    "DuplicateIFDTagError",
+    "ForkedError",
+    "GEOREF_STATUS_CRS_ONLY",
+    "GEOREF_STATUS_FULL",
+    "GEOREF_STATUS_NONE",
+    "GEOREF_STATUS_ROTATED_DROPPED",
+    "GEOREF_STATUS_TRANSFORM_ONLY",
+    "GEOREF_STATUS_VALUES",
+    "GeoTIFFAmbiguousMetadataError",
+    "GeoTIFFFallbackWarning",
+    "InconsistentGeoKeysError",
+    "InvalidCRSCodeError",
+    "InvalidIntegerNodataError",
+    "MalformedScaleOffsetError",
+    "MixedBandMetadataError",
+    "NonRepresentableEPSGCRSError",
+    "NonUniformCoordsError",
+    "PixelSafetyLimitError",
+    "Plan",
+    "Raster",
+    "RemoteStableSourcesOnlyError",
+    "RotatedTransformError",
+    "SUPPORTED_FEATURES",
+    "StrileError",
+    "UnknownCRSModelTypeError",
+    "UnparseableCRSError",
+    "UnsafeURLError",
+    "UnsupportedGeoTIFFFeatureError",
+    "VRTStableSourcesOnlyError",
+    "VRTUnsupportedError",
+    "devices",
+    "open",
+    "open_geotiff",
+    "plan",
+    "read",
+    "to_geotiff",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value: Any = version("strile")
+    elif name in _LAZY:
+        value = getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})
+
+
+def _after_fork() -> None:
+    """A core that was never loaded has started nothing that a child could miss."""
+    core = sys.modules.get(f"{__name__}._core")
+    if core is not None:
+        core.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _register_accessors() -> None:
+    from . import accessor
+
+    accessor.register()
+
+
+when_imported("xarray", _register_accessors)

@@ -1,5 +1,8 @@
 """The core in Rust. Converts, calls strile, converts back; what Python users see is made of it in this package."""
 
+# For all: no module of the package has the name of a public function (`open`, `plan`, `read`, `open_geotiff`, …), since
+# importing it would put the module in the function's place. `open_geotiff` lives in `opening.py`, `to_geotiff` in `write.py`.
+
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 

@@ -1,0 +1,93 @@
+"""`.strile` on DataArrays and Datasets: writing, and what is known of where the pixels come from.
+
+Registered when both strile and xarray are imported. Everything is done by the functions of the package; an accessor only
+says which array.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from ._core import Plan
+
+
+class DataArrayAccessor:
+    """`DataArray.strile`."""
+
+    def __init__(self, array: xr.DataArray) -> None:
+        self._array = array
+
+    def to_geotiff(self, path: str | os.PathLike[str] | IO[bytes], **options: Any) -> Any:
+        """Writes the array; every option of `strile.to_geotiff`."""
+        from .write import to_geotiff
+
+        return to_geotiff(self._array, path, **options)
+
+    def plan(self, **request: Any) -> Plan:
+        """What a read of the file that this array was opened from would do; the keywords of `strile.plan`."""
+        from .planning import plan
+
+        return plan(self._source(), **request)
+
+    def _source(self) -> str:
+        source = self._array.encoding.get("source")
+        if source is None:
+            raise ValueError(
+                "this array does not say which file it was opened from (`encoding['source']`): call strile.plan(path)"
+            )
+        return str(source)
+
+    def quicklook(self, width: int = 256) -> bytes:
+        """A small PNG of the array: the first band in grey, or the first three in colour, stretched from the 2nd to
+        the 98th percentile, nodata transparent."""
+        from . import quicklook
+
+        return quicklook.of_array(self._array, width)
+
+
+class DatasetAccessor:
+    """`Dataset.strile`: the same, for the variable that is the raster."""
+
+    def __init__(self, dataset: xr.Dataset) -> None:
+        self._dataset = dataset
+
+    def to_geotiff(self, path: str | os.PathLike[str] | IO[bytes], **options: Any) -> Any:
+        """Writes the raster of this dataset; every option of `strile.to_geotiff`, and `variable` to name it."""
+        return self._raster(options.pop("variable", None)).strile.to_geotiff(path, **options)
+
+    def plan(self, **request: Any) -> Plan:
+        """What a read of the file that this dataset was opened from would do; the keywords of `strile.plan`."""
+        return self._raster(request.pop("variable", None)).strile.plan(**request)
+
+    def quicklook(self, width: int = 256, variable: str | None = None) -> bytes:
+        """A small PNG of the raster."""
+        return self._raster(variable).strile.quicklook(width)
+
+    def _raster(self, variable: str | None) -> xr.DataArray:
+        if variable is not None:
+            return self._dataset[variable]
+        rasters = [name for name, array in self._dataset.data_vars.items() if array.ndim >= 2]
+        if len(rasters) != 1:
+            raise ValueError(
+                f"the dataset has {len(rasters)} variables of two or more dimensions ({rasters}): "
+                "name one by variable=, or stack them as bands"
+            )
+        array = self._dataset[rasters[0]]
+        if "source" not in array.encoding and "source" in self._dataset.encoding:
+            array = array.copy(deep=False)
+            array.encoding["source"] = self._dataset.encoding["source"]
+        return array
+
+
+def register() -> None:
+    """Makes `.strile` known to xarray, once: xarray warns where a name is taken."""
+    import xarray as xr
+
+    if getattr(xr.DataArray, "strile", None) is not DataArrayAccessor:
+        xr.register_dataarray_accessor("strile")(DataArrayAccessor)
+    if getattr(xr.Dataset, "strile", None) is not DatasetAccessor:
+        xr.register_dataset_accessor("strile")(DatasetAccessor)

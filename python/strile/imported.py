@@ -1,0 +1,61 @@
+"""Runs something as soon as another package is imported, or now where it is.
+
+It lets `import strile` and `import xarray`, in any order, give `DataArray.strile` without strile importing xarray. The
+finder stands first in `sys.meta_path`, answers for one name, once, and takes itself away.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+from collections.abc import Callable, Sequence
+from types import ModuleType
+
+
+def when_imported(name: str, work: Callable[[], None]) -> None:
+    module = sys.modules.get(name)
+    # One that is being imported just now has no names yet to register with; the finder comes too late for it, but
+    # `strile.backend` registers as well, and a package that imports strile while it loads does not exist.
+    if module is not None:
+        if not getattr(getattr(module, "__spec__", None), "_initializing", False):
+            work()
+        return
+    sys.meta_path.insert(0, _Finder(name, work))
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    def __init__(self, name: str, work: Callable[[], None]) -> None:
+        self.name = name
+        self.work = work
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname != self.name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Loader(spec.loader, self.work)
+        return spec
+
+
+class _Loader(importlib.abc.Loader):
+    """The package's own loader, and the work after it."""
+
+    def __init__(self, loader: importlib.abc.Loader, work: Callable[[], None]) -> None:
+        self.loader = loader
+        self.work = work
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        # Whoever asks the module for its loader (resources, pickles of it) gets the real one.
+        if module.__spec__ is not None:
+            module.__spec__.loader = self.loader
+        module.__loader__ = self.loader
+        self.loader.exec_module(module)
+        self.work()
