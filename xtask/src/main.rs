@@ -12,6 +12,7 @@ mod gpu_verified;
 mod kernels;
 mod licences;
 mod process;
+mod python;
 mod ran;
 mod spdx;
 mod support_table;

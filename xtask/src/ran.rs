@@ -2,7 +2,8 @@
 //!
 //! A test's name is its binary's name as nextest has it, `::`, and its path: `strile-cpu::codec::lzw::tests::x` of a
 //! library, `strile-cli::dump::x` of the integration test `tests/dump.rs`, `strile-cli::bin/strile::x` of a binary,
-//! `python::x` of a Python check. The list is kept in the target folder for the support table.
+//! `python::x` of a Python check, `strile.tests/reading/test_window.py::test_x` of the Python package (all cases of a test
+//! that has several; `…::test_x[case]` is one of them). The list is kept in the target folder for the support table.
 
 use crate::failure::Failure;
 use crate::workspace::Workspace;
@@ -88,9 +89,47 @@ impl TestsRan {
         passed
     }
 
-    /// How one test ended; `None` when it did not run.
+    /// Adds the tests of `pytest -v` (no colours), and says how many were skipped. A test that passed and whose end
+    /// failed (`ERROR` after `PASSED`) failed.
+    pub fn add_pytest(&mut self, lines: &[String]) -> usize {
+        let mut skipped = 0;
+        for line in lines {
+            // `tests/test_read.py::test_x[a b] PASSED [ 12%]`; a summary's lines start with the word instead.
+            let ends = ["PASSED", "XPASS", "FAILED", "ERROR", "SKIPPED", "XFAIL"];
+            let Some((test, word)) =
+                ends.iter().find_map(|word| Some((line.rsplit_once(&format!(" {word}"))?.0, *word)))
+            else {
+                continue;
+            };
+            let Some((file, _)) = test.split_once(".py::") else { continue };
+            if file.contains(' ') {
+                continue;
+            }
+            let test = test.strip_prefix("python/").unwrap_or(test).trim_end();
+            match word {
+                "SKIPPED" | "XFAIL" => skipped += 1,
+                word => {
+                    let ended = self.0.entry(format!("strile.{test}")).or_insert(true);
+                    *ended &= word == "PASSED";
+                }
+            }
+        }
+        skipped
+    }
+
+    /// How one test ended, all of its cases where it has several; `None` when it did not run.
     pub fn passed(&self, name: &str) -> Option<bool> {
-        self.0.get(name).copied()
+        if let Some(passed) = self.0.get(name) {
+            return Some(*passed);
+        }
+        let case = format!("{name}[");
+        let mut cases = self
+            .0
+            .range(case.clone()..)
+            .take_while(|(test, _)| test.starts_with(&case))
+            .map(|(_, passed)| *passed);
+        let first = cases.next()?;
+        Some(cases.fold(first, |all, passed| all && passed))
     }
 
     /// Names of the tests that failed.
@@ -212,6 +251,34 @@ pass strile-cli::doc::crates/cli/src/lib.rs - open (line 3)";
         assert_eq!(ran, TestsRan::parse("pass python::gdal/deflate_tiles\nfail python::gdal/lzw"));
         assert_eq!(ran.passed("python::gdal/lzw"), Some(false));
         assert_eq!(ran.passed("python::gdal/none"), None);
+    }
+
+    #[test]
+    fn reads_pytest() {
+        let mut ran = TestsRan::default();
+        let skipped = ran.add_pytest(&lines(
+            "============ test session starts ============
+tests/test_read.py::test_pixels PASSED                               [ 10%]
+tests/test_read.py::test_window[a b-PASSED] PASSED                   [ 20%]
+python/tests/test_read.py::test_window[c] FAILED                     [ 30%]
+tests/test_read.py::test_gpu SKIPPED (no GPU)                        [ 40%]
+tests/test_read.py::test_end PASSED                                  [ 50%]
+tests/test_read.py::test_end ERROR                                   [ 50%]
+tests/test_read.py::test_known XFAIL (why)                           [ 60%]
+=========== short test summary info ===========
+SKIPPED [1] tests/test_read.py:12: no GPU
+FAILED tests/test_read.py::test_window[c] - AssertionError
+======= 2 passed, 1 failed =======",
+        ));
+        let want = "pass strile.tests/test_read.py::test_pixels
+pass strile.tests/test_read.py::test_window[a b-PASSED]
+fail strile.tests/test_read.py::test_window[c]
+fail strile.tests/test_read.py::test_end";
+        assert_eq!(ran, TestsRan::parse(want));
+        assert_eq!(skipped, 2);
+        assert_eq!(ran.passed("strile.tests/test_read.py::test_window"), Some(false));
+        assert_eq!(ran.passed("strile.tests/test_read.py::test_window[a b-PASSED]"), Some(true));
+        assert_eq!(ran.passed("strile.tests/test_read.py::test_win"), None);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::process;
 use crate::ran::TestsRan;
 use crate::workspace::Workspace;
-use crate::{file_size, gpu_verified, kernels, licences, support_table, venv};
+use crate::{file_size, gpu_verified, kernels, licences, python, support_table, venv};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -34,6 +34,7 @@ pub fn run(workspace: &Workspace) -> Result<(), Failure> {
         process::show(cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "--deny warnings"))
     });
     steps.tests("Python checks", &mut ran, |ran| python_checks(workspace, ran));
+    steps.tests("Python package", &mut ran, |ran| python::test(workspace, ran));
     steps.step("corpus", || match Corpus::find(workspace)? {
         Some(corpus) => corpus.check(workspace, &[]),
         None => {

@@ -17,6 +17,13 @@ pub struct Environment {
 pub const CHECKS: Environment =
     Environment { folder: ".venv", requirements: "xtask/python/requirements.txt", oldest: (3, 11) };
 
+/// For the Python package: what it is built by, works with and is judged by.
+pub const PYTHON: Environment = Environment {
+    folder: ".venv-python",
+    requirements: "xtask/python/requirements-python.txt",
+    oldest: (3, 11),
+};
+
 /// For the benchmark: GDAL's LIBERTIFF driver is in wheels for Python 3.12 and newer alone.
 pub const BENCH: Environment = Environment {
     folder: ".venv-bench",

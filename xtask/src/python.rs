@@ -1,0 +1,83 @@
+//! The Python package as its users get it: a wheel of the dev profile, installed into an environment of its own, its
+//! types checked by mypy and its tests run by pytest from the installed copy.
+
+use crate::failure::Failure;
+use crate::process;
+use crate::ran::TestsRan;
+use crate::venv;
+use crate::workspace::Workspace;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Builds, installs, checks and tests.
+pub fn test(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> {
+    let python = venv::PYTHON.python(workspace)?;
+    let wheel = build(workspace, &python)?;
+    install(&python, &wheel)?;
+    let typed = process::show(
+        module(workspace, &python, "mypy")
+            .args(["--config-file", "python/pyproject.toml", "--cache-dir"])
+            .arg(workspace.target.join("mypy"))
+            .arg("python/strile"),
+    );
+    let ended = process::show_and_keep(
+        module(workspace, &python, "pytest")
+            .args(["-c", "python/pyproject.toml", "--rootdir", "python", "-p", "no:cacheprovider"])
+            .args(["-v", "-rs", "--color", "no", "--durations", "10", "python/tests"])
+            // The width of a line of pytest; a shorter one would cut names.
+            .env("COLUMNS", "400"),
+    )?;
+    let skipped = ran.add_pytest(&ended.lines);
+    if skipped > 0 {
+        println!("Python package: {skipped} tests were skipped; the reasons are above");
+    }
+    typed?;
+    if ended.success { Ok(()) } else { Err(Failure::new("pytest reports failures")) }
+}
+
+/// The wheel, in a folder that holds no other.
+fn build(workspace: &Workspace, python: &Path) -> Result<PathBuf, Failure> {
+    let folder = workspace.target.join("python-wheel");
+    let failed = |e: std::io::Error| Failure::new(format!("{}: {e}", folder.display()));
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).map_err(failed)?;
+    }
+    process::show(
+        module(workspace, python, "maturin")
+            .args([
+                "build",
+                "--profile",
+                "dev",
+                "--auditwheel",
+                "skip",
+                "--manifest-path",
+                "python/Cargo.toml",
+            ])
+            .arg("--interpreter")
+            .arg(python)
+            .arg("--out")
+            .arg(&folder),
+    )?;
+    let wheels: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .map_err(failed)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "whl"))
+        .collect();
+    match wheels.as_slice() {
+        [wheel] => Ok(wheel.clone()),
+        others => Err(Failure::new(format!("{}: {} wheels, one expected", folder.display(), others.len()))),
+    }
+}
+
+/// What the wheel asks for is in the environment already, pinned: nothing is fetched here.
+fn install(python: &Path, wheel: &Path) -> Result<(), Failure> {
+    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    process::show(Command::new(python).args(pip).args(["--no-deps", "--force-reinstall"]).arg(wheel))
+}
+
+/// `python -m NAME` at the root of the repository, leaving no compiled files behind.
+fn module(workspace: &Workspace, python: &Path, name: &str) -> Command {
+    let mut command = Command::new(python);
+    command.current_dir(&workspace.root).args(["-B", "-m", name]);
+    command
+}
