@@ -1,0 +1,182 @@
+"""The xarray engine `strile`: `xr.open_dataset(path, engine="strile")`.
+
+Follows rioxarray's engine in names, dimensions, attributes and in what decoding means; pixels are read when they are
+indexed (`pixels`), what surrounds them is made here of the file's facts (`conventions`). Every dataset is lazy; with
+`chunks` xarray makes dask arrays of it whose tasks can be pickled.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import numpy as np
+import xarray as xr
+from xarray.backends import BackendEntrypoint
+from xarray.core import indexing
+
+from . import accessor, conventions
+from .errors import StrileError
+from .facts import Facts, Level
+from .pixels import Decoding, PixelArray
+from .reading import opened
+from .reading.source import Source
+
+
+class StrileBackend(BackendEntrypoint):
+    description = "GeoTIFF, Cloud-Optimized GeoTIFF and VRT mosaics, on the CPU or a GPU"
+    open_dataset_parameters: ClassVar[Any] = (
+        "filename_or_obj",
+        "drop_variables",
+        "masked",
+        "mask_and_scale",
+        "parse_coordinates",
+        "default_name",
+        "band_as_variable",
+        "overview_level",
+        "device",
+    )
+
+    def open_dataset(  # type: ignore[override]
+        self,
+        filename_or_obj: str | os.PathLike[str] | Any,
+        *,
+        drop_variables: str | Iterable[str] | None = None,
+        masked: bool = False,
+        mask_and_scale: bool = True,
+        parse_coordinates: bool = True,
+        default_name: str = "band_data",
+        band_as_variable: bool = False,
+        overview_level: int | None = None,
+        device: str | None = None,
+    ) -> xr.Dataset:
+        """A file as a dataset. `overview_level` counts overviews from 0, as rasterio does; `device` is "cpu", "cuda" or
+        "cuda:N" (CuPy arrays), or None: decoded wherever that is quicker, numpy arrays."""
+        accessor.register()
+        _check_device(device)
+        source = Source.of(filename_or_obj)
+        level = _level(overview_level)
+        dataset = opened.dataset(source, level=level)
+        facts = Facts.of(dataset)
+        levels = facts.pages[0]
+        if level >= len(levels):
+            raise IndexError(f"{source}: there is no overview {overview_level}; it has {len(levels) - 1}")
+        masked = bool(masked or mask_and_scale)
+        decoding = _decoding(facts, levels[level], masked, bool(mask_and_scale))
+        dtype = _result_type(facts.dtype) if masked else facts.dtype
+        shape = (levels[level].bands, levels[level].height, levels[level].width)
+        array = PixelArray(source, level, shape, dtype, decoding, device)
+        attrs = conventions.attributes(dataset, facts)
+        encoding = _encoding(source, facts, levels[level], dtype, device)
+        _place_decoding(attrs, encoding, facts, dtype, masked=masked, scaled=bool(mask_and_scale))
+        variable = xr.Variable(("band", "y", "x"), indexing.LazilyIndexedArray(array), attrs, encoding)
+        coords: dict[str, Any] = dict(conventions.coordinates(facts, level, spatial=parse_coordinates))
+        coords[conventions.SPATIAL_REF] = xr.Variable((), np.int64(0), conventions.spatial_ref(facts, level))
+        result = xr.Dataset({default_name: variable}, coords)
+        if band_as_variable:
+            result = _bands_apart(result, default_name, facts)
+        if drop_variables is not None:
+            result = result.drop_vars(drop_variables, errors="ignore")
+        result.encoding["source"] = encoding["source"]
+        return result
+
+    def guess_can_open(self, filename_or_obj: Any) -> bool:
+        """Never: rioxarray's engine answers for the same suffixes, xarray takes the first that says yes, and installing
+        strile must not change what `xr.open_dataset("a.tif")` means to those who have it. `engine="strile"` is asked
+        for by name."""
+        return False
+
+
+def _check_device(device: str | None) -> None:
+    if device is None or device == "cpu" or (isinstance(device, str) and device.startswith("cuda")):
+        if device is not None and device != "cpu":
+            import cupy  # noqa: F401  # said now, not in a worker
+        return
+    raise ValueError(f"device is {device!r}: None, 'cpu', 'cuda' or 'cuda:N' expected")
+
+
+def _level(overview: Any) -> int:
+    if overview is None:
+        return 0
+    if isinstance(overview, (bool, np.bool_)) or not isinstance(overview, (int, np.integer)):
+        raise TypeError(f"overview_level is {overview!r} ({type(overview).__name__}): an int or None expected")
+    if overview < 0:
+        raise ValueError(f"overview_level is {overview}: 0 (the first overview) or more expected")
+    return int(overview) + 1
+
+
+def _result_type(stored: np.dtype[Any]) -> np.dtype[Any]:
+    """The smallest float that holds every stored value as far as a float of 32 bits reaches; floats stay."""
+    if stored.kind in "fc":
+        return stored if stored.itemsize > 2 else np.dtype(np.float32)
+    return np.dtype(np.float32 if stored.itemsize <= 2 else np.float64)
+
+
+def _decoding(facts: Facts, level: Level, masked: bool, scaled: bool) -> Decoding:
+    real = facts.dtype.kind != "c"
+    by_nodata = masked and real and facts.nodata is not None and _holds(facts.dtype, facts.nodata)
+    by_mask = masked and real and facts.nodata is None and facts.mask_source in ("alpha", "image")
+    alpha = None
+    if facts.mask_source == "alpha":
+        first = level.bands - len(level.extra_samples)
+        alpha = next((first + n for n, kind in enumerate(level.extra_samples) if kind in (1, 2)), None)
+    scales = offsets = None
+    if scaled:
+        scales = tuple(1.0 if band.scale is None else float(band.scale) for band in facts.bands)
+        offsets = tuple(0.0 if band.offset is None else float(band.offset) for band in facts.bands)
+        if len(scales) != level.bands:
+            scales = offsets = None
+    return Decoding(masked, by_nodata, by_mask, alpha, scales, offsets)
+
+
+def _holds(dtype: np.dtype[Any], nodata: int | float) -> bool:
+    """Whether any pixel can have the value."""
+    if dtype.kind == "f":
+        return True
+    limits = np.iinfo(dtype)
+    return nodata == int(nodata) and limits.min <= nodata <= limits.max if np.isfinite(nodata) else False
+
+
+def _encoding(source: Source, facts: Facts, level: Level, dtype: np.dtype[Any], device: str | None) -> dict[str, Any]:
+    name = source.location if source.is_remote or source.is_object else os.path.abspath(source.location)
+    return {
+        "grid_mapping": conventions.SPATIAL_REF,
+        "preferred_chunks": conventions.preferred_chunks(level, dtype.itemsize),
+        "source": name,
+        "rasterio_dtype": str(facts.dtype),
+    }
+
+
+def _place_decoding(
+    attrs: dict[str, Any], encoding: dict[str, Any], facts: Facts, dtype: np.dtype[Any], *, masked: bool, scaled: bool
+) -> None:
+    """What was applied to the pixels goes to the encoding, for a writer to reverse; what was not is an attribute."""
+    (encoding if scaled else attrs).update(conventions.scaling(facts))
+    if masked:
+        encoding["dtype"] = str(facts.dtype)
+    if facts.nodata is not None:
+        try:
+            fill = dtype.type(facts.nodata)
+        except (OverflowError, ValueError) as problem:
+            raise StrileError(
+                f"the nodata value {facts.nodata} does not fit the type {dtype}: pass mask_and_scale=True or masked=True"
+            ) from problem
+        (encoding if masked else attrs)["_FillValue"] = fill
+
+
+def _bands_apart(dataset: xr.Dataset, name: str, facts: Facts) -> xr.Dataset:
+    """One variable a band, `band_1` and on, each with its own words."""
+    stacked = dataset[name]
+    result = dataset.drop_vars([name, "band"])
+    for number, band in enumerate(facts.bands):
+        # Lazy: a variable that was indexed reads its part alone.
+        variable = stacked.variable[number]
+        for key, value in (("long_name", band.description), ("units", band.unit)):
+            variable.attrs.pop(key, None)
+            if value:
+                variable.attrs[key] = value
+        chunks = {axis: size for axis, size in stacked.encoding["preferred_chunks"].items() if axis != "band"}
+        variable.encoding = {**stacked.encoding, "preferred_chunks": chunks}
+        result[f"band_{number + 1}"] = variable
+    return result

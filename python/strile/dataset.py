@@ -1,0 +1,345 @@
+"""A file as a handle with rasterio's words, and `strile.read`: pixels without xarray.
+
+The handle knows what the file says and reads windows of it; threads may share it. The file is opened once in a process
+whoever asks (`reading.opened`); closing a handle closes the handle. Bands count from 1 and overviews from 0, as in
+rasterio; a transform is the six numbers (a, b, c, d, e, f), of which `affine.Affine(*transform)` makes rasterio's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import grid, notebook, words
+from .errors import ClosedError
+from .facts import Facts, Level, Transform
+from .grid import BoundingBox
+from .progress import resolve
+from .reading import opened
+from .reading.source import Source
+
+if TYPE_CHECKING:
+    from ._core import Plan, Raster
+
+_COLOURS = {2: ("red", "green", "blue"), 5: ("cyan", "magenta", "yellow", "black"), 6: ("red", "green", "blue")}
+
+
+def open(source: str | os.PathLike[str] | Any) -> Dataset:
+    """Opens a TIFF or a VRT: a path, a URL, an fsspec URI or a binary file."""
+    where = Source.of(source)
+    return Dataset(opened.dataset(where, level=1), str(where))
+
+
+def read(
+    path: str | os.PathLike[str] | Any,
+    *,
+    window: Any = None,
+    bands: Sequence[int] | None = None,
+    overview_level: int | None = None,
+    page: int = 0,
+    device: str = "auto",
+    out: Any = None,
+    out_memory: str = "device",
+    stream: int | None = None,
+    masked: bool = False,
+    unpack: bool = False,
+    progress: bool | Callable[[int, int], object] | None = None,
+) -> Raster | Any:
+    """Reads pixels: all of a page, or a window (column, row, width, height) of it or of an overview.
+
+    The result is a `Raster`, (band, y, x), that numpy, CuPy, PyTorch and JAX take without a copy (`numpy()`,
+    `from_dlpack`), or `out`: any array of the caller, on the CPU or a GPU, that is filled on `stream`. Bands count from 1,
+    pages and overviews from 0. `device` is "auto", "cpu", "cuda" or "cuda:N"; where a GPU decodes, pixels stay in its
+    memory unless `out_memory` is "host".
+    """
+    dataset = opened.dataset(Source.of(path), level=_level(overview_level))
+    return dataset.read(
+        page=page,
+        level=_level(overview_level),
+        window=_window(window),
+        bands=None if bands is None else list(bands),
+        masked=masked,
+        unpack=unpack,
+        device=device,
+        out=out,
+        out_memory=out_memory,
+        stream=stream,
+        progress=resolve(progress, "read"),
+    )
+
+
+class Dataset:
+    """An opened file. Made by `strile.open`."""
+
+    def __init__(self, core: Any, name: str) -> None:
+        self._core: Any = core
+        self._facts = Facts.of(core)
+        self.name = name
+
+    @property
+    def closed(self) -> bool:
+        return self._core is None
+
+    def close(self) -> None:
+        self._core = None
+
+    def __enter__(self) -> Dataset:
+        self._opened()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _opened(self) -> Any:
+        if self._core is None:
+            raise ClosedError(f"{self.name} is closed: open it again")
+        return self._core
+
+    @property
+    def _level(self) -> Level:
+        return self._facts.level()
+
+    @property
+    def width(self) -> int:
+        return self._level.width
+
+    @property
+    def height(self) -> int:
+        return self._level.height
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.height, self.width
+
+    @property
+    def count(self) -> int:
+        return self._level.bands
+
+    @property
+    def indexes(self) -> tuple[int, ...]:
+        return tuple(range(1, self.count + 1))
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        return (self._level.dtype,) * self.count
+
+    @property
+    def nodata(self) -> int | float | None:
+        return self._facts.nodata
+
+    @property
+    def nodatavals(self) -> tuple[int | float | None, ...]:
+        return (self.nodata,) * self.count
+
+    @property
+    def crs(self) -> str | None:
+        """`EPSG:n` where the file has a code, else WKT; rasterio and pyproj take both."""
+        crs = self._facts.crs
+        if crs is None:
+            return None
+        return crs.wkt if crs.epsg is None else f"EPSG:{crs.epsg}"
+
+    @property
+    def transform(self) -> Transform:
+        return grid.transform(self._facts)
+
+    @property
+    def bounds(self) -> BoundingBox:
+        return grid.bounds(self.transform, self.width, self.height)
+
+    @property
+    def res(self) -> tuple[float, float]:
+        return grid.resolution(self.transform)
+
+    @property
+    def gcps(self) -> tuple[tuple[float, float, float, float, float], ...]:
+        """Control points: (row, column, x, y, z)."""
+        return self._facts.gcps
+
+    @property
+    def block_shapes(self) -> list[tuple[int, int]]:
+        block = (min(self._level.block[0], self.height), min(self._level.block[1], self.width))
+        return [self._level.block if self._level.tiled else block] * self.count
+
+    @property
+    def level_shapes(self) -> list[tuple[int, int]]:
+        """Width and height of the full image and of each overview."""
+        return [(level.width, level.height) for level in self._facts.pages[0]]
+
+    def overviews(self, index: int = 1) -> list[int]:
+        """By what the overviews of a band are smaller."""
+        self._band(index)
+        return [round(self.width / width) for width, _ in self.level_shapes[1:]]
+
+    @property
+    def compression(self) -> str:
+        return self._level.compression
+
+    @property
+    def colorinterp(self) -> tuple[str, ...]:
+        level = self._level
+        colours = ("palette",) if level.photometric == 3 else _COLOURS.get(level.photometric, ("gray",))
+        names = list(colours[: self.count]) + ["undefined"] * max(0, self.count - len(colours))
+        for number, kind in enumerate(level.extra_samples):
+            if kind in (1, 2):
+                names[self.count - len(level.extra_samples) + number] = "alpha"
+        return tuple(names)
+
+    @property
+    def descriptions(self) -> tuple[str | None, ...]:
+        return tuple(band.description for band in self._facts.bands)
+
+    @property
+    def units(self) -> tuple[str | None, ...]:
+        return tuple(band.unit for band in self._facts.bands)
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        return tuple(1.0 if band.scale is None else float(band.scale) for band in self._facts.bands)
+
+    @property
+    def offsets(self) -> tuple[float, ...]:
+        return tuple(0.0 if band.offset is None else float(band.offset) for band in self._facts.bands)
+
+    @property
+    def profile(self) -> dict[str, Any]:
+        """What it takes to write a file like this one, under rasterio's names."""
+        level = self._level
+        block = {"blockxsize": level.block[1], "blockysize": level.block[0]} if level.tiled else {}
+        return {
+            "driver": "VRT" if self._facts.kind == "vrt" else "GTiff",
+            "dtype": level.dtype,
+            "nodata": self.nodata,
+            "width": level.width,
+            "height": level.height,
+            "count": level.bands,
+            "crs": self.crs,
+            "transform": self.transform,
+            **block,
+            "tiled": level.tiled,
+            "compress": level.compression,
+            "interleave": "band" if level.planar == "separate" else "pixel",
+        }
+
+    @property
+    def facts(self) -> Facts:
+        """All that is known of the file without reading pixels."""
+        return self._facts
+
+    def tags(self, bidx: int = 0, ns: str | None = None) -> dict[str, str]:
+        """What the file (band 0) or a band says in words; `ns` is a domain of GDAL's metadata."""
+        core = self._opened()
+        if bidx:
+            return dict(self._facts.bands[self._band(bidx) - 1].items)
+        return words.of_domain(self._facts, ns) if ns else words.of_file(core, self._facts)
+
+    def read(
+        self,
+        indexes: int | Sequence[int] | None = None,
+        window: Any = None,
+        *,
+        out: Any = None,
+        overview_level: int | None = None,
+        masked: bool = False,
+        device: str = "auto",
+        stream: int | None = None,
+        progress: bool | Callable[[int, int], object] | None = None,
+    ) -> Any:
+        """Pixels as a numpy array: (y, x) of one band, (band, y, x) of several; `masked` as a masked array.
+
+        `window` is rasterio's `Window`, its pair of pairs, or (column, row, width, height). On a device that is named
+        ("cuda", "cuda:1") pixels stay there and come as a `Raster`, or in `out`.
+        """
+        core = self._opened()
+        numbers = None if indexes is None else [self._band(n) for n in np.atleast_1d(np.asarray(indexes)).tolist()]
+        request: dict[str, Any] = {"level": _level(overview_level), "window": _window(window), "device": device}
+        stays = device.startswith("cuda")
+        if masked and (stays or out is not None):
+            raise ValueError("masked=True makes a masked array of numpy: drop device and out, or read without it")
+        pixels = core.read(
+            bands=numbers,
+            out=out,
+            stream=stream,
+            out_memory="device" if stays else "host",
+            progress=resolve(progress, "read"),
+            **request,
+        )
+        if out is not None or stays:
+            return pixels
+        array = pixels.numpy()
+        if masked:
+            array = np.ma.MaskedArray(array, self._invalid(array, request))
+        return array[0] if np.ndim(indexes) == 0 and indexes is not None else array
+
+    def _invalid(self, array: Any, request: dict[str, Any]) -> Any:
+        nodata = self.nodata
+        if nodata is not None:
+            return np.isnan(array) if nodata != nodata else array == nodata
+        if self._facts.mask_source in ("image", "alpha"):
+            mask = self._opened().read(layer="mask", **{**request, "device": "cpu"}).numpy()
+            return np.broadcast_to(mask == 0, array.shape)
+        return np.zeros(array.shape, bool)
+
+    def plan(
+        self, indexes: Sequence[int] | None = None, window: Any = None, *, overview_level: int | None = None, device: str = "auto"
+    ) -> Plan:
+        """What `read` would do."""
+        return self._opened().plan(
+            bands=None if indexes is None else list(indexes),
+            window=_window(window),
+            level=_level(overview_level),
+            device=device,
+        )
+
+    def _band(self, number: Any) -> int:
+        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= self.count:
+            raise IndexError(f"{self.name}: there is no band {number!r}; bands are 1 to {self.count}")
+        return number
+
+    def quicklook(self, width: int = 256) -> bytes | None:
+        """A small PNG; None where the file has no level small enough for it."""
+        from . import quicklook
+
+        return quicklook.of_dataset(self, width)
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else f"{self.count} × {self.height} × {self.width} {self._level.dtype}"
+        return f"<strile.Dataset {self.name!r}: {state}>"
+
+    def _repr_html_(self) -> str:
+        return notebook.of_dataset(self)
+
+
+def _level(overview: Any) -> int:
+    if overview is None:
+        return 0
+    if isinstance(overview, bool) or not isinstance(overview, (int, np.integer)):
+        raise TypeError(f"overview_level is {overview!r} ({type(overview).__name__}): an int or None expected")
+    if overview < 0:
+        raise ValueError(f"overview_level is {overview}: 0 (the first overview) or more expected")
+    return int(overview) + 1
+
+
+def _window(window: Any) -> tuple[int, int, int, int] | None:
+    """(column, row, width, height) of the ways in which people say it."""
+    if window is None:
+        return None
+    if hasattr(window, "col_off"):
+        numbers = [window.col_off, window.row_off, window.width, window.height]
+    else:
+        numbers = list(window)
+        if len(numbers) == 2:
+            (row, end_row), (column, end_column) = numbers
+            numbers = [column, row, end_column - column, end_row - row]
+    if len(numbers) != 4 or any(int(number) != number for number in numbers):
+        raise ValueError(f"window is {window!r}: whole numbers (column, row, width, height) expected")
+    if min(numbers) < 0:
+        raise ValueError(f"window is {window!r}: no negative numbers expected")
+    column, row, width, height = (int(number) for number in numbers)
+    return column, row, width, height

@@ -1,0 +1,140 @@
+"""The pixels of one level as xarray's lazy array: an index becomes one read of a window.
+
+A `PixelArray` says where pixels are and what becomes of them, and opens the file (found again in this process's open
+sources) when it is indexed, so it can be pickled and sent to workers. Bands that are not asked for are not read;
+steps and lists of indices are taken out of the window that holds them. Decoding follows rioxarray: masked pixels become
+NaN in the smallest float that holds the stored type, then scale and offset are applied in that type.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xarray.backends import BackendArray
+from xarray.core import indexing
+
+from .reading import opened
+from .reading.source import Source
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """What becomes of stored values. `scales` and `offsets` are one a band, or None where nothing is scaled."""
+
+    masked: bool
+    by_nodata: bool
+    by_mask: bool
+    alpha: int | None
+    scales: tuple[float, ...] | None
+    offsets: tuple[float, ...] | None
+
+
+class PixelArray(BackendArray):
+    """(band, y, x) of a level."""
+
+    def __init__(
+        self,
+        source: Source,
+        level: int,
+        shape: tuple[int, int, int],
+        dtype: np.dtype[Any],
+        decoding: Decoding,
+        device: str | None,
+    ) -> None:
+        self.source = source
+        self.level = level
+        self.shape = shape
+        self.dtype = dtype
+        self.decoding = decoding
+        self.device = device
+
+    def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
+        return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self._read)
+
+    def _read(self, key: tuple[Any, ...]) -> Any:
+        spans = [Span.of(index, length) for index, length in zip(key, self.shape, strict=True)]
+        bands, rows, columns = spans
+        if any(span.count == 0 for span in spans):
+            pixels = np.empty([span.count for span in spans], self.dtype)
+        else:
+            window = (columns.start, rows.start, columns.count, rows.count)
+            pixels = self._window(range(bands.start, bands.start + bands.count), window)
+        for axis in (2, 1, 0):
+            pixels = spans[axis].take(pixels, axis)
+        return pixels
+
+    def _window(self, bands: range, window: tuple[int, int, int, int]) -> Any:
+        """Decoded pixels of neighbouring bands (from 0) in a window (column, row, width, height)."""
+        dataset = opened.dataset(self.source, level=self.level)
+        how = self.decoding
+        real = self.dtype.kind == "f"
+        place = {"level": self.level, "window": window, **_memory(self.device)}
+        pixels = _array(
+            dataset.read(
+                bands=[band + 1 for band in bands],
+                masked=how.by_nodata,
+                float_type=self.dtype.name if real and how.by_nodata else None,
+                **place,
+            )
+        )
+        if pixels.dtype != self.dtype:
+            pixels = pixels.astype(self.dtype)
+        if how.by_mask:
+            invalid = _array(dataset.read(layer="mask", **place))[0] == 0
+            for number, band in enumerate(bands):
+                if band != how.alpha:
+                    pixels[number][invalid] = np.nan
+        for number, band in enumerate(bands):
+            if how.scales is not None and how.scales[band] != 1.0:
+                pixels[number] *= how.scales[band]
+            if how.offsets is not None and how.offsets[band] != 0.0:
+                pixels[number] += how.offsets[band]
+        return pixels
+
+
+@dataclass(frozen=True)
+class Span:
+    """What an index asks of one axis: `count` places from `start`, and what is then taken of them."""
+
+    start: int
+    count: int
+    then: Any = None
+
+    @staticmethod
+    def of(index: Any, length: int) -> Span:
+        if isinstance(index, slice):
+            places = range(length)[index]
+            if len(places) == 0:
+                return Span(0, 0)
+            first, last = min(places[0], places[-1]), max(places[0], places[-1])
+            return Span(first, last - first + 1, None if places.step == 1 else slice(None, None, places.step))
+        if isinstance(index, (int, np.integer)):
+            return Span(int(index) % length, 1, 0)
+        places = np.asarray(index)
+        places = np.where(places < 0, places + length, places)
+        if places.size == 0:
+            return Span(0, 0)
+        first = int(places.min())
+        return Span(first, int(places.max()) - first + 1, places - first)
+
+    def take(self, pixels: Any, axis: int) -> Any:
+        if self.then is None:
+            return pixels
+        return pixels[(slice(None),) * axis + (self.then,)]
+
+
+def _memory(device: str | None) -> dict[str, str]:
+    """Of a GPU that was named pixels stay on it; else they come to the host, wherever they are decoded."""
+    if device is not None and device.startswith("cuda"):
+        return {"device": device, "out_memory": "device"}
+    return {"device": device or "auto", "out_memory": "host"}
+
+
+def _array(raster: Any) -> Any:
+    if raster.device == "cpu":
+        return raster.numpy()
+    import cupy
+
+    return cupy.from_dlpack(raster)

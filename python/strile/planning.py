@@ -1,0 +1,53 @@
+"""`strile.plan`: what `open_geotiff` would do, without doing it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from .facts import Facts
+from .reading import opened
+from .reading.source import Source
+
+if TYPE_CHECKING:
+    from ._core import Plan
+
+
+def plan(
+    source: str | os.PathLike[str] | Any,
+    *,
+    window: tuple[int, int, int, int] | None = None,
+    overview_level: int | None = None,
+    band: int | None = None,
+    gpu: bool = False,
+    device: str | None = None,
+    masked: bool = False,
+    unpack: bool = False,
+) -> Plan:
+    """The plan of a read: engine and reason, blocks, byte ranges, memory; `print(plan.explain())`.
+
+    The keywords are those of `open_geotiff`: `window` is (row0, col0, row1, col1), `overview_level` 0 the full image,
+    `band` counts from 0. `device` ("auto", "cpu", "cuda:1") asks for more than `gpu` can say.
+    """
+    if device is not None and gpu:
+        raise TypeError("gpu and device are both given: pass one of them")
+    where = Source.of(source)
+    level = 0 if overview_level is None else overview_level
+    dataset = opened.dataset(where, level=level)
+    request: dict[str, Any] = {
+        "level": level,
+        "device": device or ("cuda" if gpu else "cpu"),
+        "masked": masked,
+        "unpack": unpack,
+    }
+    if window is not None:
+        row, column, end_row, end_column = (int(number) for number in window)
+        shape = Facts.of(dataset).level(level)
+        if not (0 <= row < end_row <= shape.height and 0 <= column < end_column <= shape.width):
+            raise ValueError(
+                f"window is {window}: (row0, col0, row1, col1) within {shape.height} rows and {shape.width} columns expected"
+            )
+        request["window"] = (column, row, end_column - column, end_row - row)
+    if band is not None:
+        request["bands"] = [band + 1]
+    return dataset.plan(**request)

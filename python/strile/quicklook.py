@@ -1,0 +1,106 @@
+"""Small pictures of rasters for notebooks: PNG, without another package.
+
+One band is grey, three or more are colours; values are stretched from the 2nd to the 98th percentile, pixels without
+data are transparent. The picture of a file comes from its smallest overview that is large enough; a file without one
+that is small has no picture rather than a slow one.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .dataset import Dataset
+
+MOST_PIXELS = 16 << 20
+"""Pixels of a level that a picture may read."""
+
+
+def of_dataset(dataset: Dataset, width: int = 256) -> bytes | None:
+    """A PNG of a file, `width` pixels at its longer side at most; None where no level is small enough to read."""
+    levels = [level for level, (w, h) in enumerate(dataset.level_shapes) if max(w, h) >= width] or [0]
+    columns, rows = dataset.level_shapes[levels[-1]]
+    if columns * rows > MOST_PIXELS or np.dtype(dataset.dtypes[0]).kind == "c":
+        return None
+    bands = _shown(dataset.count)
+    level = levels[-1]
+    pixels = dataset.read(bands, overview_level=level - 1 if level else None, masked=True)
+    return picture(np.ma.getdata(pixels), ~np.ma.getmaskarray(pixels), width)
+
+
+def of_array(array: Any, width: int = 256) -> bytes:
+    """A PNG of a DataArray: (y, x), (band, y, x) or (y, x, band)."""
+    from .writing.layout import BAND_NAMES
+
+    dims = [str(dim) for dim in array.dims]
+    bands = next((dim for dim in dims if dim in BAND_NAMES), None)
+    if array.ndim != (2 if bands is None else 3):
+        raise ValueError(f"dims are {tuple(dims)}: (y, x), with or without a band dimension, expected")
+    if bands is None:
+        array = array.expand_dims("band")
+        bands = "band"
+    array = array.transpose(bands, ...)
+    step = max(1, -(-max(array.shape[1:]) // width))
+    chosen = array[[band - 1 for band in _shown(array.shape[0])], ::step, ::step].data
+    if hasattr(chosen, "compute"):
+        chosen = chosen.compute()
+    if hasattr(chosen, "get"):
+        chosen = chosen.get()
+    pixels = np.asarray(chosen)
+    nodata = array.attrs.get("nodata", array.attrs.get("_FillValue"))
+    valid = np.ones(pixels.shape, bool) if nodata is None else pixels != nodata
+    return picture(pixels, valid, width)
+
+
+def _shown(count: int) -> list[int]:
+    return [1, 2, 3] if count >= 3 else [1]
+
+
+def picture(pixels: Any, valid: Any, width: int = 256) -> bytes:
+    """A PNG of (band, y, x) with one or three bands."""
+    _, rows, columns = pixels.shape
+    step = max(1, -(-max(rows, columns) // width))
+    pixels, valid = pixels[:, ::step, ::step], valid[:, ::step, ::step]
+    if pixels.dtype.kind in "fc":
+        valid = valid & np.isfinite(pixels)
+    shown = np.stack([_stretched(band, good) for band, good in zip(pixels, valid, strict=True)], axis=-1)
+    opaque = np.where(valid.all(axis=0), 255, 0).astype(np.uint8)
+    return png(np.concatenate([shown, opaque[..., None]], axis=-1))
+
+
+def _stretched(band: Any, valid: Any) -> Any:
+    values = band[valid]
+    if values.size == 0:
+        return np.zeros(band.shape, np.uint8)
+    if band.dtype == np.uint8 and int(values.min()) == 0 and int(values.max()) == 255:
+        return band
+    low, high = np.percentile(values.astype(np.float64), [2, 98])
+    span = high - low if high > low else 1.0
+    safe = np.where(valid, band, values.flat[0]).astype(np.float64)
+    return np.clip((safe - low) / span * 255.0 + 0.5, 0, 255).astype(np.uint8)
+
+
+def png(pixels: Any) -> bytes:
+    """(y, x, channel) of bytes; two channels are grey and alpha, four colours and alpha."""
+    rows, columns, channels = pixels.shape
+    colour_type = {1: 0, 2: 4, 3: 2, 4: 6}[channels]
+    header = struct.pack(">2I5B", columns, rows, 8, colour_type, 0, 0, 0)
+    # Every row begins with its filter, which is none.
+    filtered = np.zeros((rows, 1 + columns * channels), np.uint8)
+    filtered[:, 1:] = np.ascontiguousarray(pixels).reshape(rows, -1)
+    body = zlib.compress(filtered.tobytes(), 6)
+    return b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", header) + _chunk(b"IDAT", body) + _chunk(b"IEND", b"")
+
+
+def _chunk(name: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+
+
+def data_uri(image: bytes) -> str:
+    """The picture as a link that holds it."""
+    return "data:image/png;base64," + base64.b64encode(image).decode("ascii")
