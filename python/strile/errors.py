@@ -82,7 +82,7 @@ class DuplicateIFDTagError(StrileError):
     """A directory that has a tag twice."""
 
 
-class UnsupportedGeoTIFFFeatureError(StrileError):
+class UnsupportedGeoTIFFFeatureError(StrileError, NotImplementedError):
     """A file, or a wish, that is valid and that strile does not serve."""
 
 

@@ -1,0 +1,123 @@
+"""A typed view of what the core tells of a file before any pixel is read.
+
+The core makes the dict once per open dataset; here it gets names and types, nothing is computed but what follows from
+one field. Readers of pixels, the xarray engine and the handle all look at files through this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+Transform = tuple[float, float, float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One resolution of an image: the full one, or an overview."""
+
+    width: int
+    height: int
+    bands: int
+    dtype: str
+    bits: tuple[int, ...]
+    sample_formats: tuple[int, ...]
+    block: tuple[int, int]
+    tiled: bool
+    compression: str
+    compression_code: int
+    predictor: int
+    photometric: int
+    planar: str
+    orientation: int
+    extra_samples: tuple[int, ...]
+    sidecar: bool
+    has_mask: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Crs:
+    """A reference system as the file states it."""
+
+    epsg: int | None
+    horizontal_epsg: int | None
+    wkt: str | None
+    name: str | None
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """What is said of one band."""
+
+    description: str | None
+    unit: str | None
+    scale: float | None
+    offset: float | None
+    items: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All that is known of a file without reading pixels. `transform` is that of pixel corners, as stored: before the
+    orientation is applied."""
+
+    kind: str
+    byte_order: str
+    bigtiff: bool
+    pages: tuple[tuple[Level, ...], ...]
+    nodata: int | float | None
+    nodata_text: str | None
+    transform: Transform | None
+    area_or_point: str | None
+    crs: Crs | None
+    gcps: tuple[tuple[float, float, float, float, float], ...]
+    geokeys: dict[int, Any]
+    bands: tuple[Band, ...]
+    items: tuple[tuple[str, str, str | None], ...]
+    categories: tuple[str, ...]
+    mask_source: str
+    warnings: tuple[tuple[str, str, str], ...]
+
+    @staticmethod
+    def of(dataset: Any) -> Facts:
+        """The facts of a `strile._core.Dataset`."""
+        raw = dataset.facts
+        crs = raw.get("crs")
+        return Facts(
+            kind=raw["kind"],
+            byte_order=raw.get("byte_order", "little"),
+            bigtiff=raw.get("bigtiff", False),
+            pages=tuple(tuple(_record(Level, level) for level in page["levels"]) for page in raw["pages"]),
+            nodata=raw.get("nodata"),
+            nodata_text=raw.get("nodata_text"),
+            transform=_optional_tuple(raw.get("transform")),
+            area_or_point=raw.get("area_or_point"),
+            crs=None if crs is None else _record(Crs, crs),
+            gcps=tuple(raw.get("gcps") or ()),
+            geokeys=dict(raw.get("geokeys") or {}),
+            bands=tuple(_record(Band, band) for band in raw.get("bands") or ()),
+            items=tuple(raw.get("items") or ()),
+            categories=tuple(raw.get("categories") or ()),
+            mask_source=raw.get("mask_source", "none"),
+            warnings=tuple(raw.get("warnings") or ()),
+        )
+
+    def level(self, number: int = 0, page: int = 0) -> Level:
+        return self.pages[page][number]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of the pixels as stored."""
+        return np.dtype(self.level().dtype)
+
+
+def _record(kind: type, raw: dict[str, Any]) -> Any:
+    values = {field.name: raw.get(field.name) for field in fields(kind)}
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+
+
+def _optional_tuple(value: Any) -> Any:
+    return None if value is None else tuple(float(number) for number in value)

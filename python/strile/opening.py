@@ -1,0 +1,157 @@
+"""`open_geotiff`: a GeoTIFF, COG or VRT as an xarray DataArray, in numpy, CuPy, or dask of either."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from .reading.arguments import UNSET, Arguments, check
+
+if TYPE_CHECKING:
+    import numpy as np
+    import xarray as xr
+
+
+def open_geotiff(
+    source: str | os.PathLike[str] | BinaryIO,
+    *,
+    dtype: str | np.dtype | None = None,
+    window: tuple | None = None,
+    bbox: tuple | None = None,
+    overview_level: int | None = None,
+    band: int | None = None,
+    default_name: str | None = None,
+    name: str | None = UNSET,
+    chunks: int | tuple | None = None,
+    gpu: bool = False,
+    max_pixels: int | None = None,
+    max_cloud_bytes: int | None = UNSET,
+    on_gpu_failure: str = UNSET,
+    missing_sources: str = UNSET,
+    allow_rotated: bool = False,
+    allow_unparseable_crs: bool = False,
+    allow_invalid_nodata: bool = False,
+    stable_only: bool = False,
+    allow_experimental_codecs: bool = False,
+    allow_internal_only_jpeg: bool = False,
+    band_nodata: str | None = None,
+    masked: bool = False,
+    mask_nodata: bool = UNSET,
+    unpack: bool = False,
+    mask_and_scale: bool = UNSET,
+    parse_coordinates: bool = True,
+    lock: object | None = None,
+    cache: bool = True,
+    progress: bool | Callable[[int, int], object] | None = None,
+) -> xr.DataArray:
+    """Opens a GeoTIFF, COG or VRT as a DataArray with dims `(y, x)`, or `(y, x, band)` for several bands.
+
+    Parameters
+    ----------
+    source
+        A path, an http(s) URL, a URI that fsspec knows (`s3://`, `gs://`, `memory://`, …), or an open binary file
+        (eager CPU reads). A name that ends in `.vrt` is read as a mosaic.
+    dtype
+        The type of the result. Floats are never cast to integers.
+    window
+        `(row0, col0, row1, col1)` in pixels, half open; outside of the raster is an error.
+    bbox
+        `(xmin, ymin, xmax, ymax)` in the file's reference system, clamped to the file and rounded outwards.
+    overview_level
+        0 or None: full resolution. Then the internal overviews, then those of a `.ovr` beside the file.
+    band
+        One band, from 0: the result is 2-D.
+    default_name
+        The name of the array; else that of the file without its suffix. `name` is the old name of this argument.
+    chunks
+        Rows and columns of a dask chunk, one number for both or a pair. At most 50,000 chunks.
+    gpu
+        CuPy arrays on the current device, or dask of them.
+    max_pixels
+        The most samples read at once (1e9): of the whole result, or of one chunk.
+    max_cloud_bytes
+        The largest remote object that an eager CPU read takes (256 MiB); None: any.
+    on_gpu_failure
+        'auto': where a file cannot be decoded on the GPU the plan says so in one warning and the CPU decodes it; 'strict':
+        that is an error. A failure after work has begun is an error always.
+    missing_sources
+        VRT: 'raise', or 'warn' to leave holes, which `attrs["vrt_holes"]` lists.
+    allow_rotated
+        Read a rotated file as a plain grid of pixels, its transform in `attrs["rotated_affine"]`.
+    allow_unparseable_crs
+        Keep the text of a reference system that cannot be understood.
+    allow_invalid_nodata
+        Read integers with a nodata value that is no whole number, unmasked.
+    stable_only
+        Take local files alone: no VRT, nothing remote, unless `allow_experimental_codecs` is True.
+    allow_experimental_codecs, allow_internal_only_jpeg
+        Accepted; every codec is read without them.
+    band_nodata
+        VRT: 'first' takes bands with different nodata values, each masked by its own.
+    masked
+        Nodata as NaN, integers as float64. Without a nodata value the mask image or alpha band decides, and
+        `attrs["mask_source"]` says which. `mask_nodata` is the old name of this argument.
+    unpack
+        Apply GDAL's scale and offset (float64) and mask. `mask_and_scale` is the old name of this argument.
+    parse_coordinates
+        False: no `x` and `y` coordinates.
+    lock, cache
+        Accepted, with a warning: reads are safe from many threads.
+    progress
+        True for a bar, or a callable of (done, total) blocks; eager reads.
+
+    Returns
+    -------
+    xarray.DataArray
+        Pixel-centre coordinates, or pixel numbers without georeferencing; what the file says in `attrs`.
+    """
+    call = check(source, dict(locals()))
+    return _opened(call)
+
+
+def _opened(call: Arguments) -> xr.DataArray:
+    from . import progress as bars
+    from .errors import GeoTIFFFallbackWarning
+    from .reading import cuda, eager, lazy, opened, vrt
+    from .reading.description import describe
+
+    if call.gpu:
+        cuda.require()
+    eager_cpu = call.chunks is None and not call.gpu
+    limit = call.max_cloud_bytes if eager_cpu else None
+    dataset = opened.dataset(call.source, level=call.level, limit=limit, missing=call.missing_sources)
+    description = describe(call, dataset)
+    if call.source.is_vrt:
+        holes = vrt.missing(dataset, description.request.bands, description.window)
+        if holes and call.missing_sources == "raise":
+            names = ", ".join(sorted({hole["source"] for hole in holes}))
+            raise FileNotFoundError(f"{call.source} needs {names}, which is not there: pass missing_sources='warn' for holes")
+        if holes:
+            description.attrs["vrt_holes"] = holes
+            if call.chunks is not None:
+                for hole in holes:
+                    warnings.warn(
+                        f"{call.source}: {hole['source']} is missing and leaves a hole", GeoTIFFFallbackWarning, stacklevel=3
+                    )
+    if call.gpu:
+        _planned(call, description, dataset)
+    if call.chunks is not None:
+        return lazy.read(description, call.chunks)
+    return eager.read(description, dataset, bars.resolve(call.progress, str(call.source)))
+
+
+def _planned(call: Arguments, description: Any, dataset: Any) -> None:
+    """One warning where the GPU will not do all of the work, or the error that was asked for instead."""
+    from .errors import DeviceError, GeoTIFFFallbackWarning
+
+    row, column, row1, column1 = description.window
+    if call.chunks is not None:
+        row1, column1 = min(row1, row + call.chunks[0]), min(column1, column + call.chunks[1])
+    reason = dataset.plan(**description.request.core_keywords((row, column, row1, column1))).fallback
+    if reason is None:
+        return
+    if call.strict_gpu:
+        raise DeviceError(f"{call.source} cannot be decoded on the GPU alone: {reason}")
+    warnings.warn(f"{call.source}: {reason}", GeoTIFFFallbackWarning, stacklevel=4)

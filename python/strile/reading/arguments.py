@@ -1,0 +1,266 @@
+"""The arguments of `open_geotiff`, checked before any source is touched or any heavy package imported.
+
+What comes out is one `Arguments`: old names folded into new ones, numpy integers made plain, nothing left to ask about
+types. The order of the checks is part of the contract: the type of `overview_level` comes first, and what `stable_only`
+refuses comes before conflicts between other arguments. Whether a window or band fits the file is not known here.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import environment
+from ..errors import GeoTIFFFallbackWarning, RemoteStableSourcesOnlyError, VRTStableSourcesOnlyError
+from .source import Source
+
+MAX_PIXELS = 1_000_000_000
+
+
+class _Unset:
+    """The default of arguments that are refused, or warned about, when they are given at all."""
+
+    def __repr__(self) -> str:
+        return "<not given>"
+
+
+UNSET: Any = _Unset()
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """A call that can be served as far as anyone can tell without the file."""
+
+    source: Source
+    dtype: np.dtype | None
+    window: tuple[int, int, int, int] | None
+    bbox: tuple[float, float, float, float] | None
+    level: int
+    band: int | None
+    default_name: str | None
+    chunks: tuple[int, int] | None
+    gpu: bool
+    max_pixels: int
+    max_cloud_bytes: int | None
+    strict_gpu: bool
+    missing_sources: str
+    band_nodata: str | None
+    allow_rotated: bool
+    allow_unparseable_crs: bool
+    allow_invalid_nodata: bool
+    masked: bool
+    unpack: bool
+    parse_coordinates: bool
+    progress: Any
+
+
+def check(source: Any, given: dict[str, Any]) -> Arguments:
+    """The call, or the error it deserves. `given` holds every keyword of `open_geotiff`."""
+    level = _level(given["overview_level"])
+    gpu = _strict_bool("gpu", given["gpu"])
+    name = _renamed(given, "default_name", "name", None)
+    masked = _renamed(given, "masked", "mask_nodata", False)
+    unpack = _renamed(given, "unpack", "mask_and_scale", False)
+    where = Source.of(source)
+    if given["stable_only"] and not given["allow_experimental_codecs"]:
+        _stable(where)
+    chunks = _chunks(given["chunks"])
+    strict_gpu = _gpu_policy(given["on_gpu_failure"], gpu, where)
+    cloud = _cloud_bytes(given["max_cloud_bytes"], gpu, chunks, where)
+    missing = _vrt_only("missing_sources", given["missing_sources"], ("raise", "warn"), where)
+    band_nodata = given["band_nodata"]
+    if band_nodata is not None:
+        band_nodata = _vrt_only("band_nodata", band_nodata, ("first",), where)
+    if given["window"] is not None and given["bbox"] is not None:
+        raise ValueError("window and bbox are both given: pass one of them")
+    _unservable(where, gpu, chunks, level, unpack, given["parse_coordinates"])
+    if given["lock"] is not None or given["cache"] is not True:
+        warnings.warn(
+            "lock and cache have no effect: every read of strile is safe from many threads",
+            GeoTIFFFallbackWarning,
+            stacklevel=4,
+        )
+    if given["progress"] not in (None, False) and chunks is not None:
+        raise ValueError("progress is not given by a lazy read: use dask's own bars, or drop chunks")
+    return Arguments(
+        source=where,
+        dtype=None if given["dtype"] is None else np.dtype(given["dtype"]),
+        window=_window(given["window"]),
+        bbox=_bbox(given["bbox"]),
+        level=level,
+        band=_band(given["band"], where),
+        default_name=name,
+        chunks=chunks,
+        gpu=gpu,
+        max_pixels=_max_pixels(given["max_pixels"]),
+        max_cloud_bytes=cloud,
+        strict_gpu=strict_gpu,
+        missing_sources="raise" if environment.strict() or missing is None else missing,
+        band_nodata=band_nodata,
+        allow_rotated=bool(given["allow_rotated"]),
+        allow_unparseable_crs=bool(given["allow_unparseable_crs"]),
+        allow_invalid_nodata=bool(given["allow_invalid_nodata"]),
+        masked=bool(masked),
+        unpack=bool(unpack),
+        parse_coordinates=bool(given["parse_coordinates"]),
+        progress=given["progress"],
+    )
+
+
+def _level(level: Any) -> int:
+    if level is None:
+        return 0
+    if isinstance(level, (bool, np.bool_)) or not isinstance(level, (int, np.integer)):
+        raise TypeError(f"overview_level is {level!r} ({type(level).__name__}): an int or None expected")
+    if level < 0:
+        raise ValueError(f"overview_level is {level}: 0 (full resolution) or more expected")
+    return int(level)
+
+
+def _strict_bool(name: str, value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} is {value!r} ({type(value).__name__}): True or False expected")
+    return bool(value)
+
+
+def _renamed(given: dict[str, Any], new: str, old: str, default: Any) -> Any:
+    """The value of an argument that had another name before."""
+    if given[old] is UNSET:
+        return given[new]
+    if given[new] is not default and given[new] != default:
+        raise TypeError(f"{new} and {old} are both given: {old} is the old name of {new}")
+    warnings.warn(f"{old} is the old name of {new}: use {new}", DeprecationWarning, stacklevel=5)
+    return given[old]
+
+
+def _stable(source: Source) -> None:
+    advice = "pass stable_only=False, or allow_experimental_codecs=True"
+    if source.is_vrt:
+        raise VRTStableSourcesOnlyError(f"{source} is a VRT and stable_only takes local files alone: {advice}")
+    if source.is_remote:
+        raise RemoteStableSourcesOnlyError(f"{source} is remote and stable_only takes local files alone: {advice}")
+
+
+def _chunks(chunks: Any) -> tuple[int, int] | None:
+    if chunks is None:
+        return None
+    pair = chunks if isinstance(chunks, tuple) else (chunks, chunks)
+    whole = all(isinstance(n, (int, np.integer)) and not isinstance(n, (bool, np.bool_)) for n in pair)
+    if len(pair) != 2 or not whole or min(pair) <= 0:
+        raise ValueError(f"chunks is {chunks!r}: a positive int or a tuple (rows, columns) of two expected")
+    return int(pair[0]), int(pair[1])
+
+
+def _gpu_policy(policy: Any, gpu: bool, source: Source) -> bool:
+    """Whether the GPU must do all of the work."""
+    if policy is UNSET:
+        return environment.strict()
+    if policy not in ("auto", "strict"):
+        raise ValueError(f"on_gpu_failure is {policy!r}: 'auto' or 'strict' expected")
+    if not gpu:
+        raise ValueError("on_gpu_failure says what to do when a GPU cannot: pass gpu=True with it, or drop it")
+    if source.is_vrt:
+        raise ValueError("on_gpu_failure does not apply to a VRT: drop it")
+    return policy == "strict" or environment.strict()
+
+
+def _cloud_bytes(limit: Any, gpu: bool, chunks: Any, source: Source) -> int | None:
+    if limit is UNSET:
+        return environment.max_cloud_bytes()
+    for route, taken in (("gpu=True", gpu), ("chunks", chunks is not None), ("a VRT", source.is_vrt)):
+        if taken:
+            raise ValueError(f"max_cloud_bytes limits eager CPU reads and has no meaning with {route}: drop it")
+    if limit is None:
+        return None
+    if isinstance(limit, (bool, np.bool_)) or not isinstance(limit, (int, np.integer)):
+        raise TypeError(f"max_cloud_bytes is {limit!r} ({type(limit).__name__}): an int or None expected")
+    if limit <= 0:
+        raise ValueError(f"max_cloud_bytes is {limit}: more than 0, or None for no limit, expected")
+    return int(limit)
+
+
+def _vrt_only(name: str, value: Any, choices: tuple[str, ...], source: Source) -> str | None:
+    if value is UNSET:
+        return None
+    if not source.is_vrt:
+        raise ValueError(f"{name} applies to a VRT alone and {source} is none: drop it")
+    if value not in choices:
+        expected = " or ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{name} is {value!r}: {expected} expected")
+    return value
+
+
+def _unservable(
+    source: Source, gpu: bool, chunks: Any, level: int, unpack: bool, parse_coordinates: bool
+) -> None:
+    """Arguments that this route cannot honour: refused, never ignored."""
+    if source.is_object and (gpu or chunks is not None):
+        raise ValueError(
+            f"a file-like source is read eagerly on the CPU: pass a path, or drop {'gpu' if gpu else 'chunks'}"
+        )
+    if not parse_coordinates and gpu:
+        raise ValueError("parse_coordinates=False is not served with gpu=True: drop the coordinates afterwards")
+    if source.is_vrt:
+        if level > 0:
+            raise ValueError(f"overview_level is {level} and a VRT has no levels here: open its sources")
+        if unpack:
+            raise ValueError("unpack is not served for a VRT: open its sources, or scale the result")
+        if not parse_coordinates:
+            raise ValueError("parse_coordinates=False is not served for a VRT: drop the coordinates afterwards")
+
+
+def _window(window: Any) -> tuple[int, int, int, int] | None:
+    if window is None:
+        return None
+    try:
+        numbers = tuple(operator.index(_whole(number)) for number in window)
+    except TypeError as problem:
+        raise TypeError(f"window is {window!r}: (row0, col0, row1, col1) in pixels expected") from problem
+    if len(numbers) != 4:
+        raise ValueError(f"window is {window!r}: four numbers (row0, col0, row1, col1) expected")
+    return numbers  # type: ignore[return-value]
+
+
+def _whole(number: Any) -> Any:
+    return int(number) if isinstance(number, (float, np.floating)) and float(number).is_integer() else number
+
+
+def _bbox(bbox: Any) -> tuple[float, float, float, float] | None:
+    if bbox is None:
+        return None
+    expected = "four finite numbers (xmin, ymin, xmax, ymax) expected"
+    if isinstance(bbox, (str, bytes)) or not hasattr(bbox, "__len__") or len(bbox) != 4:
+        raise ValueError(f"bbox is {bbox!r}: {expected}")
+    try:
+        west, south, east, north = (float(number) for number in bbox)
+    except (TypeError, ValueError) as problem:
+        raise TypeError(f"bbox is {bbox!r}: {expected}") from problem
+    if not all(math.isfinite(number) for number in (west, south, east, north)):
+        raise ValueError(f"bbox is {bbox!r}: {expected}")
+    if west >= east or south >= north:
+        raise ValueError(f"bbox is {bbox!r}: xmin below xmax and ymin below ymax expected")
+    return west, south, east, north
+
+
+def _band(band: Any, source: Source) -> int | None:
+    if band is None:
+        return None
+    if isinstance(band, (bool, np.bool_)):
+        raise ValueError(f"band is {band!r}: a band number from 0, or None, expected")
+    if not isinstance(band, (int, np.integer)):
+        kind = ValueError if source.is_vrt else TypeError
+        raise kind(f"band is {band!r} ({type(band).__name__}): a band number from 0, or None, expected")
+    return int(band)
+
+
+def _max_pixels(limit: Any) -> int:
+    if limit is None:
+        return MAX_PIXELS
+    if isinstance(limit, (str, bytes)) or (isinstance(limit, float) and not limit.is_integer()):
+        raise TypeError(f"max_pixels is {limit!r}: a whole number or None expected")
+    return int(limit)

@@ -1,0 +1,45 @@
+"""CuPy and the device that results come to: asked for when they are needed, never before arguments were checked.
+
+The rest of the package works without CuPy; this module imports it inside its functions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def require() -> None:
+    """Raises where results cannot come to a GPU: without CuPy, or without a device that works."""
+    try:
+        import cupy
+    except ImportError as problem:
+        raise ImportError(
+            "gpu=True gives CuPy arrays and CuPy is not installed: install cupy-cuda12x or cupy-cuda13x, or use strile.read"
+        ) from problem
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as problem:
+        raise RuntimeError(f"gpu=True needs a CUDA device and the driver has none ready: {problem}") from problem
+    if count == 0:
+        raise RuntimeError("gpu=True needs a CUDA device and this machine has none")
+
+
+def current() -> str:
+    """CuPy's current device, as the core names it."""
+    import cupy
+
+    return f"cuda:{cupy.cuda.runtime.getDevice()}"
+
+
+def array(raster: Any) -> Any:
+    """A raster of the core as a CuPy array on the same memory."""
+    import cupy
+
+    return cupy.from_dlpack(raster)
+
+
+def meta(dimensions: int, dtype: Any) -> Any:
+    """An empty array: what dask shows its blocks to be."""
+    import cupy
+
+    return cupy.empty((0,) * dimensions, dtype=dtype)

@@ -1,0 +1,250 @@
+"""What a read will give: dims, shape, type, coordinates, attributes and name, from facts and arguments alone.
+
+No pixel is read for it, so a lazy array and an eager one are described by the same words, and everything that can be
+refused is refused before work begins. The one thing that only pixels can tell, `nodata_pixels_present`, is added by the
+eager read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import environment
+from ..errors import PixelSafetyLimitError, UnsupportedGeoTIFFFeatureError
+from ..facts import Facts, Level
+from . import attrs as attributes
+from . import metadata, nodata, pam, reference, vrt
+from .arguments import Arguments
+from .georef import Grid, level_grid, stored_grid
+from .request import Masking, Request, Window
+
+_WHITE_IS_ZERO = 0
+
+
+@dataclass(frozen=True)
+class Description:
+    """The result of a call before its pixels."""
+
+    window: Window
+    dims: tuple[str, ...]
+    shape: tuple[int, ...]
+    coords: dict[str, Any]
+    attrs: dict[str, Any]
+    name: str | None
+    request: Request
+
+
+def describe(call: Arguments, dataset: Any) -> Description:
+    facts = Facts.of(dataset)
+    name = str(call.source)
+    level = _level(facts, call.level, name)
+    mosaic = vrt.inspect(call.source.location, call.band, call.band_nodata) if facts.kind == "vrt" else None
+    bands = _bands(call.band, level.bands, mosaic is not None, name)
+    flat = len(bands) == 1
+    turned = level.orientation != 1
+    if turned and (call.window is not None or call.bbox is not None):
+        raise ValueError(
+            f"{name} has orientation {level.orientation} and a window of it has no one meaning: read it whole and slice"
+        )
+
+    own, base = _tags(dataset, call.level), _tags(dataset, 0)
+    grid = _grid(call, facts, level, own, base, name)
+    height, width = (level.width, level.height) if level.orientation > 4 else (level.height, level.width)
+    window = _window(call, grid, height, width, name)
+    row, column, row1, column1 = window
+
+    stored = np.dtype(level.dtype if mosaic is None else mosaic.dtype or level.dtype)
+    inverted = level.photometric == _WHITE_IS_ZERO and mosaic is None
+    _served(level, stored, inverted, name)
+    text = attributes.metadata_text(own, base)
+    items = metadata.items(text, name)
+    attrs = {attributes.CONTRACT: attributes.CONTRACT_VERSION}
+    crs = reference.attributes(facts, call.allow_unparseable_crs, name) if grid.rotated is None else {}
+    attrs |= attributes.georeference(grid, crs, row, column)
+    attrs |= attributes.described(own, base, items, text)
+
+    request, added = _pixels(call, facts, level, dataset, bands, stored, inverted, turned, items, mosaic)
+    attrs |= added
+    if not (call.source.is_object or call.source.is_remote):
+        attrs |= pam.categories(call.source.location)
+
+    coords: dict[str, Any] = {}
+    if call.parse_coordinates:
+        coords = {"y": grid.coords(row, row1, "y"), "x": grid.coords(column, column1, "x")}
+    if not flat:
+        coords["band"] = np.arange(len(bands), dtype=np.int64)
+    shape = (row1 - row, column1 - column)
+    return Description(
+        window=window,
+        dims=("y", "x") if flat else ("y", "x", "band"),
+        shape=shape if flat else (*shape, len(bands)),
+        coords=coords,
+        attrs=attrs,
+        name=call.default_name if call.default_name is not None else call.source.stem,
+        request=request,
+    )
+
+
+def _level(facts: Facts, number: int, name: str) -> Level:
+    levels = facts.pages[0]
+    if number >= len(levels):
+        raise ValueError(f"{name} has {len(levels)} levels and overview_level is {number}: 0 to {len(levels) - 1} expected")
+    return levels[number]
+
+
+def _bands(band: int | None, count: int, mosaic: bool, name: str) -> tuple[int, ...]:
+    """The core's numbers, from 1, of the bands that are read."""
+    if band is None:
+        return tuple(range(1, count + 1))
+    if not 0 <= band < count:
+        kind = ValueError if mosaic else IndexError
+        raise kind(f"band is {band} and {name} has {count}: 0 to {count - 1} expected")
+    return (band + 1,)
+
+
+def _tags(dataset: Any, level: int) -> attributes.Tags:
+    return [] if dataset.facts["kind"] == "vrt" else list(dataset.tags(0, level))
+
+
+def _grid(
+    call: Arguments, facts: Facts, level: Level, own: attributes.Tags, base: attributes.Tags, name: str
+) -> Grid:
+    grid = stored_grid(facts, {tag: value for tag, _, _, value in base}, call.allow_rotated, name)
+    grid = level_grid(grid, facts.level(), level, {tag: value for tag, _, _, value in own}, name)
+    return grid.oriented(level.orientation, level.height, level.width)
+
+
+def _window(call: Arguments, grid: Grid, height: int, width: int, name: str) -> Window:
+    if call.bbox is not None:
+        return grid.pixels(call.bbox, height, width)
+    if call.window is None:
+        return (0, 0, height, width)
+    row, column, row1, column1 = call.window
+    if not (0 <= row < row1 <= height and 0 <= column < column1 <= width):
+        raise ValueError(
+            f"window {call.window} of {name} is empty or outside of its {height} rows and {width} columns: (row0, col0, "
+            "row1, col1) inside of them expected"
+        )
+    return call.window
+
+
+def _served(level: Level, stored: np.dtype, inverted: bool, name: str) -> None:
+    if inverted and stored.kind == "i":
+        raise UnsupportedGeoTIFFFeatureError(
+            f"{name} is stored white as zero with signed pixels, which has no one meaning: rewrite it as black is zero"
+        )
+    samples = level.bands if level.planar == "contig" else 1
+    size = level.block[0] * level.block[1] * samples * stored.itemsize
+    limit = environment.max_tile_bytes()
+    if level.tiled and size > limit:
+        raise PixelSafetyLimitError(
+            f"{name}: a tile of {level.block[1]} by {level.block[0]} has {size:,} bytes and at most {limit:,} are taken: raise "
+            "STRILE_COG_MAX_TILE_BYTES"
+        )
+
+
+def _pixels(
+    call: Arguments,
+    facts: Facts,
+    level: Level,
+    dataset: Any,
+    bands: tuple[int, ...],
+    stored: np.dtype,
+    inverted: bool,
+    turned: bool,
+    items: metadata.Items | None,
+    mosaic: vrt.Mosaic | None,
+) -> tuple[Request, dict[str, Any]]:
+    """The request of the pixels, and the attributes about nodata and scaling."""
+    name = str(call.source)
+    values = (nodata.parse(facts.nodata_text),) if mosaic is None else mosaic.nodata(call.band)
+    if mosaic is None and facts.nodata_text is None:
+        values = (facts.nodata,)
+    declared = [nodata.declared(value, stored, call.allow_invalid_nodata, name) for value in values]
+    scaling = None
+    if call.unpack:
+        text = next((value for tag, _, _, value in _tags(dataset, 0) if tag == 42112), None)
+        scaling = metadata.scaling(text, metadata.items(_text(text), name), level.bands, call.band, name)
+    wanted = call.masked or call.unpack
+    maskable = any(entry is not None and entry.maskable for entry in declared)
+    by_image = all(entry is None for entry in declared) and facts.mask_source in ("image", "alpha") and mosaic is None
+
+    masking = None
+    if wanted and maskable:
+        compare = tuple(entry.value if entry is not None and entry.maskable else None for entry in declared)
+        # What is a nodata value among floats cannot be told afterwards from NaN that the file has itself.
+        by_core = stored.kind in "iu" and mosaic is None
+        masking = Masking(by_core, () if by_core else _shown(compare, declared, stored, level, inverted))
+    elif wanted and by_image:
+        masking = Masking(True)
+
+    read_as = np.dtype(np.float32) if stored == np.float16 else stored
+    floating = None
+    if scaling is not None or (masking is not None and stored.kind in "iu"):
+        floating = np.dtype(np.float64)
+    elif masking is not None or read_as != stored:
+        floating = read_as
+    made = floating or read_as
+    dtype = call.dtype or made
+    if made.kind == "f" and dtype.kind in "iu":
+        raise ValueError(f"pixels of {name} are {made} and dtype is {dtype}: fractions would be lost, cast the result yourself")
+
+    added: dict[str, Any] = {}
+    if scaling is not None:
+        added |= {"scale_factor": scaling[0], "add_offset": scaling[1]}
+    if scaling is not None or (call.unpack and any(entry is not None for entry in declared)):
+        added["mask_and_scale_dtype"] = read_as.name
+    first = next((entry for entry in declared if entry is not None), None)
+    if first is not None:
+        added |= {"nodata": first.value, "masked_nodata": masking is not None}
+        if call.dtype is not None:
+            added["nodata_dtype_cast"] = dtype.name
+    elif masking is not None:
+        added["mask_source"] = facts.mask_source
+    compared = tuple(entry.value if entry is not None else None for entry in declared)
+    request = Request(
+        source=call.source,
+        version=tuple(dataset.version),
+        level=call.level,
+        bands=bands,
+        flat=len(bands) == 1,
+        turned=turned,
+        inverted=inverted,
+        stored=stored,
+        floating=floating,
+        masking=masking,
+        looked_for=_shown(compared, declared, stored, level, inverted) if first is not None else (),
+        scaling=scaling,
+        dtype=dtype,
+        max_pixels=call.max_pixels,
+        max_cloud_bytes=call.max_cloud_bytes if call.chunks is None and not call.gpu else None,
+        missing=call.missing_sources,
+        gpu=call.gpu,
+        strict_gpu=call.strict_gpu,
+    )
+    return request, added
+
+
+def _shown(
+    values: tuple[int | float | None, ...],
+    declared: list[nodata.Nodata | None],
+    stored: np.dtype,
+    level: Level,
+    inverted: bool,
+) -> tuple[int | float | None, ...]:
+    """The values as the decoded pixels have them: the file states them for pixels that are not inverted yet."""
+    if not inverted:
+        return values
+    return tuple(
+        entry.inverted(stored, level.bits[0]) if value is not None and entry is not None else value
+        for value, entry in zip(values, declared, strict=True)
+    )
+
+
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
+    return (value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)).rstrip("\0")

@@ -1,0 +1,33 @@
+"""The whole result at once, in numpy or CuPy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .description import Description
+
+if TYPE_CHECKING:
+    import xarray
+
+
+def read(description: Description, dataset: Any, progress: Any) -> xarray.DataArray:
+    import xarray
+
+    request = description.request
+    array = request.decoded(description.window, dataset=dataset, progress=progress)
+    attrs = dict(description.attrs)
+    promoted = True
+    if request.looked_for:
+        present = request.holds_nodata(array)
+        attrs["nodata_pixels_present"] = present
+        # Integers of a mosaic stay integers where nothing had to be masked; of a file they never do, so that a lazy read,
+        # which cannot know, gives the same type.
+        if request.source.is_vrt and not present and request.scaling is None and array.dtype.kind in "iu":
+            promoted = request.masking is None
+            attrs["masked_nodata"] = attrs["masked_nodata"] and promoted
+    array = request.finished(array, promoted=promoted)
+    if not promoted and array.dtype != request.dtype and "nodata_dtype_cast" in attrs:
+        array = array.astype(request.dtype)
+    return xarray.DataArray(
+        array, dims=description.dims, coords=description.coords, attrs=attrs, name=description.name
+    )

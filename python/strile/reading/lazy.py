@@ -1,0 +1,91 @@
+"""The result as a dask array: one task a chunk, each reading all the blocks its chunk needs.
+
+The graph holds the request once and windows in its tasks, nothing else, so it pickles small and runs under threads,
+processes and distributed alike. Building it reads no pixel.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import cuda
+from .description import Description
+from .request import Request, Window
+
+if TYPE_CHECKING:
+    import xarray
+
+MAX_TASKS = 50_000
+
+
+def read(description: Description, chunks: tuple[int, int]) -> xarray.DataArray:
+    import xarray
+
+    return xarray.DataArray(
+        array(description, chunks),
+        dims=description.dims,
+        coords=description.coords,
+        attrs=dict(description.attrs),
+        name=description.name,
+    )
+
+
+def array(description: Description, chunks: tuple[int, int]) -> Any:
+    """The dask array of a described result."""
+    import dask.array
+    from dask.base import tokenize
+    from dask.highlevelgraph import HighLevelGraph
+
+    request = description.request
+    height, width = description.shape[:2]
+    rows, columns = _split(height, chunks[0]), _split(width, chunks[1])
+    tasks = len(rows) * len(columns)
+    if tasks > MAX_TASKS:
+        raise ValueError(
+            f"chunks {chunks} cut {height} rows and {width} columns into {tasks:,} tasks and at most {MAX_TASKS:,} are "
+            f"taken: pass chunks={_larger(height, width, chunks)} or more"
+        )
+    token = tokenize(_identity(request), description.window, chunks)
+    name, shared = f"open_geotiff-{token}", f"open_geotiff-request-{token}"
+    graph: dict[Any, Any] = {shared: request}
+    rest = (0,) * (len(description.shape) - 2)
+    top = description.window[0]
+    for i, down in enumerate(rows):
+        left = description.window[1]
+        for j, across in enumerate(columns):
+            graph[(name, i, j, *rest)] = (read_chunk, shared, (top, left, top + down, left + across))
+            left += across
+        top += down
+    sizes = (rows, columns, *((count,) for count in description.shape[2:]))
+    meta = (
+        cuda.meta(len(description.shape), request.dtype)
+        if request.gpu
+        else np.empty((0,) * len(description.shape), dtype=request.dtype)
+    )
+    layers = HighLevelGraph.from_collections(name, graph, dependencies=[])
+    return dask.array.Array(layers, name, chunks=sizes, dtype=request.dtype, meta=meta)
+
+
+def read_chunk(request: Request, window: Window) -> Any:
+    """The work of one task."""
+    return request.read(window)
+
+
+def _split(length: int, size: int) -> tuple[int, ...]:
+    whole, rest = divmod(length, size)
+    return (size,) * whole + ((rest,) if rest else ())
+
+
+def _larger(height: int, width: int, chunks: tuple[int, int]) -> tuple[int, int]:
+    """The smallest doubling of the chunks that makes few enough tasks."""
+    rows, columns = chunks
+    while math.ceil(height / rows) * math.ceil(width / columns) > MAX_TASKS:
+        rows, columns = rows * 2, columns * 2
+    return rows, columns
+
+
+def _identity(request: Request) -> tuple[Any, ...]:
+    return tuple((key, repr(value)) for key, value in sorted(vars(request).items()))

@@ -1,0 +1,61 @@
+"""The nodata value of a source: what it is, exactly, and whether any pixel of the source's type can have it.
+
+Values come from text: whole numbers stay whole, of any size, and are compared as such. A value that an integer type
+cannot hold because it is no whole number is refused at open unless it was allowed; one outside of the range is kept and
+matches nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import InvalidIntegerNodataError
+
+
+@dataclass(frozen=True)
+class Nodata:
+    """The declared value, and whether pixels of the source can be equal to it."""
+
+    value: int | float
+    maskable: bool
+
+    def inverted(self, dtype: np.dtype, bits: int) -> int | float:
+        """The value as it is in an image stored white as zero, once the pixels were inverted."""
+        if not self.maskable:
+            return self.value
+        return (1 << bits) - 1 - int(self.value) if dtype.kind == "u" else -self.value
+
+
+def parse(text: str | None) -> int | float | None:
+    """The number that a text states, whole numbers exactly; None where it states none."""
+    if text is None:
+        return None
+    text = text.strip().strip("\0").strip()
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def declared(value: int | float | None, dtype: np.dtype, allow_invalid: bool, name: str) -> Nodata | None:
+    """The nodata value of pixels of a type."""
+    if value is None:
+        return None
+    if dtype.kind not in "iu":
+        return Nodata(value, True)
+    if not math.isfinite(value) or value != int(value):
+        if not allow_invalid:
+            raise InvalidIntegerNodataError(
+                f"{name}: the nodata value {value} is no whole number and pixels are {dtype}: pass "
+                "allow_invalid_nodata=True to read it unmasked"
+            )
+        return Nodata(value, False)
+    limits = np.iinfo(dtype)
+    return Nodata(value, limits.min <= int(value) <= limits.max)

@@ -1,0 +1,144 @@
+"""The sources this process has open: opened once, found again by what the file is now, at most some dozens.
+
+A file is known by its path, size and time of change, and those of the files beside it, so one that was replaced is opened
+anew; a dataset that is no longer kept lives on in those who hold it. A child of a fork starts with none. Open files
+of the caller are never kept.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+from .. import environment
+from ..errors import StrileError
+from .source import OpenFile, Ranges, Source
+
+_SIDECARS = (".ovr", ".aux.xml", ".msk")
+_kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+_lock = threading.Lock()
+
+
+def forget() -> None:
+    """Lets go of every open source: of a child after a fork, whose parent's files and threads are not its own."""
+    global _lock
+    _lock = threading.Lock()
+    _kept.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=forget)
+
+
+def dataset(source: Source, *, level: int = 0, limit: int | None = None, missing: str = "raise") -> Any:
+    """The open core dataset of a source. `level` is the overview that will be asked for, `limit` the most bytes of a
+    remote object."""
+    from .. import _core
+
+    if source.is_object:
+        reader = OpenFile(source.file)
+        return _core.Dataset.open_ranges(reader, str(source), reader.size)
+    if source.is_vrt:
+        return _keep(_vrt_key(source, missing), lambda: _open_vrt(source, missing))
+    if source.is_remote:
+        ranges = Ranges(source.location, limit)
+        beside = level > 0
+        key = ("remote", source.location, ranges.size, ranges.mark, beside)
+        return _keep(key, lambda: _open_remote(ranges, beside))
+    stat = os.stat(source.location)
+    if not Path(source.location).is_file():
+        raise IsADirectoryError(f"{source} is a folder: a file expected") if Path(source.location).is_dir() else OSError(
+            f"{source} is no regular file"
+        )
+    key = ("local", os.path.abspath(source.location), *_marks(source.location, stat))
+    return _keep(key, lambda: _open_local(source, level))
+
+
+def _marks(path: str, stat: os.stat_result) -> tuple[Any, ...]:
+    marks: list[Any] = [stat.st_size, stat.st_mtime_ns, stat.st_ino]
+    for suffix in _SIDECARS:
+        try:
+            beside = os.stat(path + suffix)
+            marks.append((beside.st_size, beside.st_mtime_ns))
+        except OSError:
+            marks.append(None)
+    return tuple(marks)
+
+
+def _keep(key: tuple[Any, ...], make: Any) -> Any:
+    with _lock:
+        if key in _kept:
+            _kept.move_to_end(key)
+            return _kept[key]
+    opened = make()
+    with _lock:
+        opened = _kept.setdefault(key, opened)
+        _kept.move_to_end(key)
+        while len(_kept) > environment.open_files():
+            _kept.popitem(last=False)
+    return opened
+
+
+def _open_local(source: Source, level: int) -> Any:
+    from .. import _core
+
+    try:
+        return _core.Dataset.open(source.location)
+    except StrileError as problem:
+        # Overviews beside the file that cannot be read concern those who ask for them, nobody else.
+        return _without_sidecars(problem, source, level, lambda: _core.Dataset.open(source.location, sidecars=False))
+
+
+def _without_sidecars(problem: StrileError, source: Source, level: int, again: Any) -> Any:
+    try:
+        alone = again()
+    except StrileError:
+        raise problem from None
+    if level >= len(alone.facts["pages"][0]["levels"]):
+        raise problem
+    warnings.warn(f"{source}: what lies beside the file is not used: {problem}", RuntimeWarning, stacklevel=2)
+    return alone
+
+
+def _open_remote(ranges: Ranges, beside: bool) -> Any:
+    from .. import _core
+
+    overviews = None
+    if beside:
+        try:
+            ovr = Ranges(ranges.beside(".ovr"))
+            overviews = (ovr, ovr.location, ovr.size)
+        except FileNotFoundError:
+            pass
+    try:
+        return _core.Dataset.open_ranges(ranges, ranges.location, ranges.size, overviews=overviews)
+    except StrileError as problem:
+        if overviews is None:
+            raise
+        return _without_sidecars(
+            problem,
+            Source(ranges.location),
+            1,
+            lambda: _core.Dataset.open_ranges(ranges, ranges.location, ranges.size),
+        )
+
+
+def _vrt_key(source: Source, missing: str) -> tuple[Any, ...]:
+    stat = os.stat(source.location)
+    roots = tuple(environment.vrt_roots())
+    return ("vrt", os.path.abspath(source.location), stat.st_size, stat.st_mtime_ns, stat.st_ino, missing, roots)
+
+
+def _open_vrt(source: Source, missing: str) -> Any:
+    from .. import _core
+
+    return _core.Dataset.open_vrt(
+        source.location,
+        missing=missing,
+        roots=environment.vrt_roots(),
+        max_bytes=environment.vrt_max_xml_bytes(),
+    )

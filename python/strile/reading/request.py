@@ -1,0 +1,161 @@
+"""The read of any window of a described result: for the eager array, a dask chunk, and on a GPU.
+
+A `Request` is small and can be pickled; it finds or opens its source in the process where it runs. The core decodes,
+picks bands, turns, inverts and masks what it can; numpy or CuPy, whichever holds the pixels, do the rest in place. On a
+GPU the pixels come to the device that is current there and then.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import GeoTIFFFallbackWarning, PixelSafetyLimitError, StrileError
+from . import cuda, opened
+from .source import Source
+
+Window = tuple[int, int, int, int]
+"""(row0, col0, row1, col1), half open, after the orientation is applied."""
+
+
+@dataclass(frozen=True)
+class Masking:
+    """How pixels without data become NaN. `by_core`: while decoding; else by comparing with `values`, one for all bands or
+    one for each."""
+
+    by_core: bool
+    values: tuple[int | float | None, ...] = ()
+
+
+@dataclass(frozen=True)
+class Request:
+    """One window of a source, ready to be read."""
+
+    source: Source
+    version: tuple[int, str]
+    level: int
+    bands: tuple[int, ...]
+    flat: bool
+    turned: bool
+    inverted: bool
+    stored: np.dtype
+    floating: np.dtype | None
+    masking: Masking | None
+    looked_for: tuple[int | float | None, ...]
+    scaling: tuple[float, float] | None
+    dtype: np.dtype
+    max_pixels: int
+    max_cloud_bytes: int | None
+    missing: str
+    gpu: bool
+    strict_gpu: bool
+
+    def dataset(self) -> Any:
+        """The open source; an error where it is another file than the one that was described."""
+        found = opened.dataset(self.source, level=self.level, limit=self.max_cloud_bytes, missing=self.missing)
+        if tuple(found.version) != tuple(self.version):
+            raise StrileError(f"{self.source} has changed since it was opened: open it again")
+        return found
+
+    def check(self, window: Window) -> None:
+        row, column, row1, column1 = window
+        pixels = (row1 - row) * (column1 - column) * len(self.bands)
+        if pixels > self.max_pixels:
+            raise PixelSafetyLimitError(
+                f"{self.source}: {row1 - row:,} rows of {column1 - column:,} pixels in {len(self.bands)} bands are "
+                f"{pixels:,} and at most {self.max_pixels:,} are taken at once: raise max_pixels, or read less with window "
+                "or chunks"
+            )
+
+    def core_keywords(self, window: Window) -> dict[str, Any]:
+        """The keywords of the core's `read` and `plan`."""
+        row, column, row1, column1 = window
+        by_core = self.masking is not None and self.masking.by_core
+        return {
+            "level": self.level,
+            "window": (column, row, column1 - column, row1 - row),
+            "bands": self.bands,
+            "interleave": "band" if self.flat else "pixel",
+            "apply_orientation": self.turned,
+            "invert_white": self.inverted,
+            "masked": by_core,
+            "float_type": self.floating.name if by_core and self.floating is not None else None,
+            "device": cuda.current() if self.gpu else "cpu",
+            "out_memory": "device" if self.gpu else "host",
+        }
+
+    def read(self, window: Window, *, dataset: Any = None, progress: Any = None) -> Any:
+        """The pixels of a window, as the result has them."""
+        return self.finished(self.decoded(window, dataset=dataset, progress=progress))
+
+    def decoded(self, window: Window, *, dataset: Any = None, progress: Any = None) -> Any:
+        """The pixels as the core gives them, before anything is compared, scaled or cast."""
+        self.check(window)
+        source = self.dataset() if dataset is None else dataset
+        raster = source.read(**self.core_keywords(window), progress=progress)
+        array = cuda.array(raster) if self.gpu else raster.numpy()
+        if self.missing == "warn":
+            self._warn_of_holes(source)
+        return array[0] if self.flat else array
+
+    def holds_nodata(self, array: Any) -> bool:
+        """Whether decoded pixels have a declared nodata value, masked or not."""
+        if self.masking is not None and self.masking.by_core:
+            return self._contains(array, float("nan"))
+        if len(self.looked_for) == 1:
+            return self._contains(array, self.looked_for[0])
+        return any(self._contains(array[..., band], value) for band, value in enumerate(self.looked_for))
+
+    def finished(self, array: Any, *, promoted: bool = True) -> Any:
+        """Masked, scaled and cast. `promoted=False` leaves pixels as they are where none was without data."""
+        raw = array
+        if promoted and self.floating is not None and array.dtype != self.floating:
+            array = array.astype(self.floating)
+        if promoted and self.masking is not None and not self.masking.by_core:
+            values = self.masking.values
+            if len(values) == 1:
+                _mask(array, raw, values[0])
+            else:
+                for band, value in enumerate(values):
+                    _mask(array[..., band], raw[..., band], value)
+        if self.scaling is not None:
+            scale, offset = self.scaling
+            array *= scale
+            array += offset
+        return array.astype(self.dtype, copy=False) if promoted else array
+
+    def _contains(self, array: Any, value: int | float | None) -> bool:
+        if value is None or (array.dtype.kind in "iu" and not _holds(array.dtype, value)):
+            return False
+        if self.gpu:
+            return bool((array != array).any() if value != value else (array == array.dtype.type(value)).any())
+        from .. import _core
+
+        return bool(_core.contains(array, value))
+
+    def _warn_of_holes(self, source: Any) -> None:
+        for name, problem in source.holes():
+            warnings.warn(
+                f"{self.source}: the source {name} is missing and leaves a hole ({problem})",
+                GeoTIFFFallbackWarning,
+                stacklevel=4,
+            )
+
+
+def _holds(dtype: Any, value: int | float) -> bool:
+    limits = np.iinfo(dtype)
+    return value == value and value not in (float("inf"), float("-inf")) and value == int(value) and (
+        limits.min <= value <= limits.max
+    )
+
+
+def _mask(array: Any, raw: Any, value: int | float | None) -> None:
+    """NaN where the raw pixels have a value; compared at their own width."""
+    if value is None or value != value:
+        return
+    if raw.dtype.kind in "iu" and not _holds(raw.dtype, value):
+        return
+    array[raw == raw.dtype.type(value)] = float("nan")

@@ -1,0 +1,125 @@
+"""Where pixels come from: a local file, a VRT, an object of a remote store, or an open file, and how each is opened.
+
+A `Source` says what was asked for and can be pickled unless it is an open file. Nothing is read before `open`. What
+is remote goes through fsspec, in batches of ranges; hosts of URLs are checked first (`hosts`).
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from ..errors import CloudSizeLimitError, StrileError
+from . import hosts
+
+_URI = re.compile(r"^[A-Za-z][A-Za-z0-9+.\-]+(::|://)")
+
+
+@dataclass(frozen=True)
+class Source:
+    """What `open_geotiff` was given as its first argument."""
+
+    location: str
+    file: Any = None
+
+    @staticmethod
+    def of(source: Any) -> Source:
+        if isinstance(source, (str, bytes, os.PathLike)):
+            location = os.fsdecode(os.fspath(source))
+            if location.lower().startswith("file://"):
+                location = urlsplit(location).path
+            return Source(location)
+        if hasattr(source, "read") and hasattr(source, "seek"):
+            return Source(getattr(source, "name", None) or "<file-like>", source)
+        raise TypeError(
+            f"source is {source!r} ({type(source).__name__}): a path, a URL, or a binary file with read and seek expected"
+        )
+
+    def __str__(self) -> str:
+        return self.location if isinstance(self.location, str) else repr(self.location)
+
+    @property
+    def is_object(self) -> bool:
+        return self.file is not None
+
+    @property
+    def is_remote(self) -> bool:
+        return not self.is_object and _URI.match(self.location) is not None
+
+    @property
+    def is_vrt(self) -> bool:
+        return not self.is_object and self.location.lower().endswith(".vrt")
+
+    @property
+    def stem(self) -> str | None:
+        """The name of the array: that of the file without its folder and suffix."""
+        if self.is_object:
+            return None
+        if self.is_remote:
+            return posixpath.splitext(posixpath.basename(urlsplit(self.location).path))[0] or None
+        return Path(self.location).stem or None
+
+
+class Ranges:
+    """An object of a remote store, read in batches of ranges."""
+
+    def __init__(self, location: str, limit: int | None = None) -> None:
+        """Asks for the size of the object; `limit` is the most bytes it may have."""
+        hosts.check(location)
+        import fsspec
+
+        self.location = location
+        self.fs, self.path = fsspec.core.url_to_fs(location, **hosts.options(location))
+        info = self.fs.info(self.path)
+        if info.get("size") is None:
+            raise StrileError(f"{location}: the server does not tell how large it is, and ranges need that")
+        self.size = int(info["size"])
+        marks = (info.get(key) for key in ("ETag", "etag", "mtime", "LastModified", "last_modified", "created"))
+        self.mark = str(next((mark for mark in marks if mark is not None), ""))
+        if limit is not None and self.size > limit:
+            raise CloudSizeLimitError(
+                f"{location} has {self.size:,} bytes and at most {limit:,} are taken: raise max_cloud_bytes, or read "
+                "it lazily with chunks"
+            )
+
+    def read_ranges(self, ranges: list[tuple[int, int]]) -> list[bytes]:
+        starts = [start for start, _ in ranges]
+        ends = [end for _, end in ranges]
+        return list(self.fs.cat_ranges([self.path] * len(ranges), starts, ends, on_error="raise"))
+
+    def beside(self, suffix: str) -> str:
+        """The location of a file beside this one; a query stays where it is."""
+        head, mark, query = self.location.partition("?")
+        return f"{head}{suffix}{mark}{query}"
+
+
+class OpenFile:
+    """A file object of the caller, read from one thread at a time; its position is put back."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+        self.lock = threading.Lock()
+        with self.lock:
+            before = file.tell() if hasattr(file, "tell") else 0
+            self.size = file.seek(0, os.SEEK_END)
+            if self.size is None:
+                self.size = file.tell()
+            file.seek(before)
+
+    def read_ranges(self, ranges: list[tuple[int, int]]) -> list[bytes]:
+        parts = []
+        with self.lock:
+            before = self.file.tell()
+            try:
+                for start, end in ranges:
+                    self.file.seek(start)
+                    parts.append(bytes(self.file.read(end - start)))
+            finally:
+                self.file.seek(before)
+        return parts

@@ -1,0 +1,87 @@
+"""What is said of bands in a VRT and concerns the shape of the result: types and nodata values, band by band.
+
+The core reads the mosaic and refuses what it does not serve, and sources that lie elsewhere than they may. This looks
+at the XML once more for what one array cannot hold at a time: bands of different types, bands of different nodata
+values. It also says which sources a window needs and which of them are missing, before anything is read.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import environment
+from ..errors import MixedBandMetadataError, VRTUnsupportedError
+from . import nodata
+from .metadata import elements
+
+_TYPES = {
+    "Byte": "uint8", "UInt8": "uint8", "Int8": "int8", "UInt16": "uint16", "Int16": "int16", "UInt32": "uint32",
+    "Int32": "int32", "UInt64": "uint64", "Int64": "int64", "Float16": "float16", "Float32": "float32",
+    "Float64": "float64",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Mosaic:
+    """What a VRT says of its bands. `dtype` is None where the core knows better."""
+
+    dtype: str | None
+    values: tuple[int | float | None, ...]
+    apart: bool
+
+    def nodata(self, band: int | None) -> tuple[int | float | None, ...]:
+        """The nodata value of all bands that are read, or one for each where they differ."""
+        if band is not None:
+            return (self.values[band],)
+        return self.values if self.apart else self.values[:1]
+
+
+def inspect(path: str, band: int | None, band_nodata: str | None) -> Mosaic:
+    raw = Path(path).read_bytes()
+    limit = environment.vrt_max_xml_bytes()
+    if len(raw) > limit:
+        raise VRTUnsupportedError(f"{path} has {len(raw):,} bytes and at most {limit:,} are taken: raise STRILE_VRT_MAX_XML_BYTES")
+    try:
+        root = elements(raw.decode("utf-8", "replace"), path)
+    except ElementTree.ParseError as problem:
+        raise VRTUnsupportedError(f"{path} is no XML: {problem}") from problem
+    bands = root.findall("VRTRasterBand")
+    types = [entry.get("dataType", "Float32") for entry in bands]
+    if band is None and len(set(types)) > 1:
+        raise MixedBandMetadataError(
+            f"{path}: the bands have different types ({', '.join(types)}) and one array holds one: pass band to read one"
+        )
+    values = tuple(nodata.parse(entry.findtext("NoDataValue")) for entry in bands)
+    stated = {value for value in values if value is not None and value == value}
+    mixed = len(stated) > 1 or (bool(stated) and any(value is not None and value != value for value in values))
+    if mixed and band_nodata is None:
+        raise MixedBandMetadataError(
+            f"{path}: the bands have different nodata values ({', '.join(map(str, values))}) and attributes hold one: pass "
+            "band_nodata='first' to mask each band by its own and to keep that of the first"
+        )
+    one = types[band if band is not None and band < len(types) else 0] if types else None
+    scaled = any(True for entry in bands for _ in entry.iter("ScaleRatio"))
+    return Mosaic(None if scaled or one is None else _TYPES.get(one), values or (None,), mixed)
+
+
+def missing(dataset: Any, bands: tuple[int, ...], window: tuple[int, int, int, int]) -> list[dict[str, Any]]:
+    """The sources that a window of some bands needs and that are not there, as `vrt_holes` lists them."""
+    row, column, row1, column1 = window
+    holes = []
+    for entry in dataset.sources():
+        if entry["exists"] or entry["band"] not in bands:
+            continue
+        x, y, width, height = entry["target_rect"]
+        if x < column1 and x + width > column and y < row1 and y + height > row:
+            holes.append(
+                {
+                    "source": entry["path"],
+                    "band": entry["band"],
+                    "dst_rect": tuple(int(number) for number in (x, y, width, height)),
+                    "error": "FileNotFoundError: there is no such file",
+                }
+            )
+    return holes
