@@ -5,6 +5,10 @@
 
 #![expect(unsafe_code, reason = "calls of the driver")]
 
+mod caller;
+
+pub use caller::wait_for_caller;
+
 use crate::device::Context;
 use crate::driver::{DriverError, Handle};
 use cudarc::driver::sys::{

@@ -6,7 +6,7 @@ use crate::metadata::{Metadata, Sidecars};
 use crate::open::{OpenFile, OpenOptions};
 use crate::options::{Layer, ReadOptions};
 use crate::pages::{Level, Page, add_external_masks, add_external_overviews, pages_of};
-use crate::source::{FileSource, Source};
+use crate::source::{FileSource, Source, Version};
 use crate::window::Window;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,8 +42,8 @@ impl Dataset {
         let sidecars = if options.sidecars { Sidecars::beside(path) } else { Sidecars::default() };
         let mut dataset = Self::from_parts(source, &sidecars, options)?;
         if options.sidecars {
-            dataset.add_sidecar(path, "ovr", options, add_external_overviews)?;
-            dataset.add_sidecar(path, "msk", options, add_external_masks)?;
+            dataset.add_sidecar(path, "ovr", options, add_external_overviews);
+            dataset.add_sidecar(path, "msk", options, add_external_masks);
         }
         Ok(dataset)
     }
@@ -51,6 +51,26 @@ impl Dataset {
     /// Opens any source; nothing beside it is looked for.
     pub fn from_source(source: Arc<dyn Source>, options: &OpenOptions) -> Result<Self> {
         Self::from_parts(source, &Sidecars::default(), options)
+    }
+
+    /// Opens any source, with the overviews of another (what `.ovr` is beside a file) and the text of a `.aux.xml`.
+    pub fn from_sources(
+        source: Arc<dyn Source>,
+        overviews: Option<Arc<dyn Source>>,
+        aux_xml: Option<String>,
+        options: &OpenOptions,
+    ) -> Result<Self> {
+        let mut dataset = Self::from_parts(source, &Sidecars::of_text(aux_xml), options)?;
+        if let Some(overviews) = overviews {
+            let name = overviews.name().to_owned();
+            let opened = match OpenFile::open(overviews, &options.limits) {
+                // Nobody knows what is in a source that fails.
+                Err(error @ Error::Io { .. }) => return Err(error),
+                opened => opened,
+            };
+            dataset.add_opened(name, opened, options, add_external_overviews);
+        }
+        Ok(dataset)
     }
 
     fn from_parts(source: Arc<dyn Source>, sidecars: &Sidecars, options: &OpenOptions) -> Result<Self> {
@@ -75,17 +95,27 @@ impl Dataset {
         extension: &str,
         options: &OpenOptions,
         add: fn(&mut [Page], usize, Vec<Page>),
-    ) -> Result<()> {
+    ) {
         let mut name = path.as_os_str().to_owned();
         name.push(".");
         name.push(extension);
         let beside = PathBuf::from(name);
         if !beside.is_file() {
-            return Ok(());
+            return;
         }
-        // A sidecar that cannot be read takes nothing away from the file itself.
         let opened =
             FileSource::open(&beside).and_then(|source| OpenFile::open(Arc::new(source), &options.limits));
+        self.add_opened(beside.display().to_string(), opened, options, add);
+    }
+
+    /// A sidecar that cannot be read takes nothing away from the file itself.
+    fn add_opened(
+        &mut self,
+        name: String,
+        opened: Result<OpenFile>,
+        options: &OpenOptions,
+        add: fn(&mut [Page], usize, Vec<Page>),
+    ) {
         let pages = opened.and_then(|file| {
             let wrong = |error| Error::File { file: file.source.name().to_owned(), error };
             let pages = pages_of(&file, &options.limits, &mut self.warnings).map_err(wrong)?;
@@ -97,16 +127,19 @@ impl Dataset {
                 self.files.push(file);
             }
             Err(error) => {
-                let place = beside.display().to_string();
-                self.warnings.push(Warning::new("unusable-sidecar", place, format!("ignored: {error}")));
+                self.warnings.push(Warning::new("unusable-sidecar", name, format!("ignored: {error}")));
             }
         }
-        Ok(())
     }
 
     /// The name of the file, for messages.
     pub fn name(&self) -> &str {
         self.files.first().map_or("", |file| file.source.name())
+    }
+
+    /// What tells this state of the file from others.
+    pub fn version(&self) -> Option<Version> {
+        self.files.first().map(|file| file.source.version())
     }
 
     /// The structure of the file itself.

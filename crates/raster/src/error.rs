@@ -41,6 +41,14 @@ pub enum Error {
         /// What was asked for, and what there is.
         problem: String,
     },
+    /// The device that was asked for cannot be used, or not so.
+    #[error("{file}: {problem}")]
+    Device {
+        /// The file.
+        file: String,
+        /// Which device, and why not.
+        problem: String,
+    },
     /// Memory for it would pass the limit.
     #[error("{error}; raise the limit with {}, or read a window", limit_of(error))]
     Memory {

@@ -25,6 +25,7 @@ mod dataset;
 mod deliver;
 mod device;
 mod error;
+mod fields;
 mod footprint;
 mod input;
 mod link;
@@ -54,12 +55,13 @@ pub use convert::{Conversion, ConvertOptions, LoadedImage, TilingScheme, Written
 pub use dataset::Dataset;
 pub use device::{Decode, DeviceInfo, Estimate, GpuInfo, Judged, calibrate, devices};
 pub use error::{Error, Result};
+pub use fields::StoredField;
 pub use input::Input;
-pub use link::link_rate;
+pub use link::{link_rate, wait_for_stream};
 pub use mask::MaskSource;
 pub use metadata::Metadata;
 pub use open::OpenOptions;
-pub use options::{Device, DirectIo, Interleave, Layer, Nvcomp, OnFault, ReadOptions};
+pub use options::{Device, DirectIo, FloatType, Interleave, Layer, Nvcomp, OnFault, ReadOptions};
 pub use overview::{OverviewOptions, add_overviews};
 pub use pages::{Level, Page};
 pub use pieces::{PieceLimits, Pieces};
@@ -69,13 +71,13 @@ pub use sink::{FileSink, MemoryFile, MemoryHandle, MemorySink, Sink, StreamSink}
 pub use source::{FileSource, MemorySource, ReadDone, ReadOp, Source, Version};
 pub use spool::Spool;
 pub use strile_engine::{
-    Arena, BlockAddress, BlockFault, Budget, BudgetError, Cancel, Context, Convert, DeviceBytes, FaultKind,
-    Fill, LocatedFault, Location, Output, OutputSpec, Progress, ReadAt, Report, Resampling, Slice, Slot,
-    Span, StageTimes, Strides, Trace,
+    Arena, BlockAddress, BlockFault, Budget, BudgetError, Cancel, Context, Convert, DeviceBytes, EngineError,
+    FaultKind, Fill, LocatedFault, Location, Output, OutputError, OutputSpec, Progress, ReadAt, Report,
+    Resampling, Slice, Slot, Span, StageTimes, Strides, Trace,
 };
 pub use strile_tiff as tiff;
 pub use strile_tiff::{Compression, DataType, Limits, Photometric, Planar, Predictor, Warning};
-pub use vrt::{IndexOptions, Missing, Vrt, VrtOptions, is_vrt, write_index};
+pub use vrt::{IndexOptions, Missing, Vrt, VrtOptions, VrtSource, is_vrt, write_index};
 pub use window::Window;
 pub use write::{
     BigTiff, BlockChoice, CreationNotes, Format, OverviewStorage, Overviews, PROFILES, Piece, PieceBytes,

@@ -31,6 +31,11 @@ pub(crate) struct Sidecars {
 const LARGEST_SIDECAR: u64 = 16 << 20;
 
 impl Sidecars {
+    /// The text of a `.aux.xml` that is at hand.
+    pub(crate) fn of_text(aux_xml: Option<String>) -> Self {
+        Self { aux_xml, world_file: None }
+    }
+
     /// Reads `FILE.aux.xml` and the world file of `path`, where they are.
     pub(crate) fn beside(path: &Path) -> Self {
         let mut aux = path.as_os_str().to_owned();

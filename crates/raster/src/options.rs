@@ -44,6 +44,15 @@ pub enum Interleave {
     BandLast,
 }
 
+/// Types of samples that were masked or unpacked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FloatType {
+    /// 32 bits.
+    Float32,
+    /// 64 bits.
+    Float64,
+}
+
 /// What to read, and how.
 #[derive(Debug, Clone, Default)]
 pub struct ReadOptions {
@@ -71,6 +80,9 @@ pub struct ReadOptions {
     /// The same, and all others become stored × scale + offset by GDAL's scale and offset, which must be one for all
     /// bands read. Without any of the three nothing changes.
     pub unpack: bool,
+    /// The type that `masked` and `unpack` give, where they change anything; `None` leaves it to the stored type, as
+    /// said there.
+    pub float_type: Option<FloatType>,
     /// Which engine.
     pub device: Device,
     /// Bytes that strile may take of the GPU's memory, in this process and from now on; `None` leaves the limit as

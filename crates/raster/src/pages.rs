@@ -29,9 +29,12 @@ impl Page {
         self.levels.first()
     }
 
-    fn add_mask(&mut self, file: usize, mask: Arc<Image>) -> bool {
+    /// Gives a mask to the first level of its size that has none; to levels of one file alone where `of` says so.
+    fn add_mask(&mut self, file: usize, mask: Arc<Image>, of: Option<usize>) -> bool {
         let fits = |level: &&mut Level| {
-            level.mask.is_none() && (level.image.width, level.image.height) == (mask.width, mask.height)
+            level.mask.is_none()
+                && of.is_none_or(|of| level.file == of)
+                && (level.image.width, level.image.height) == (mask.width, mask.height)
         };
         match self.levels.iter_mut().find(fits) {
             Some(level) => level.mask = Some((file, mask)),
@@ -100,19 +103,16 @@ pub(crate) fn pages_of(
     }
     for (owner, mask, place) in masks {
         let page = owner.and_then(|at| pages.get_mut(at));
-        if !page.is_some_and(|page| page.add_mask(0, mask)) {
+        if !page.is_some_and(|page| page.add_mask(0, mask, None)) {
             warnings.push(Warning::new("stray-mask", place, "mask has the size of no image, skipped"));
         }
     }
     Ok(pages)
 }
 
-/// Adds the images of a `.ovr` file as overviews of the first page, where the file has none of its own.
+/// Adds the images of a `.ovr` file as overviews of the first page, after those of the file itself.
 pub(crate) fn add_external_overviews(pages: &mut [Page], index: usize, external: Vec<Page>) {
     let Some(page) = pages.first_mut() else { return };
-    if page.levels.len() > 1 {
-        return;
-    }
     let levels = external.into_iter().flat_map(|page| page.levels);
     let mut masks = Vec::new();
     for level in levels {
@@ -120,7 +120,7 @@ pub(crate) fn add_external_overviews(pages: &mut [Page], index: usize, external:
         masks.extend(level.mask.map(|(_, mask)| mask));
     }
     for mask in masks {
-        page.add_mask(index, mask);
+        page.add_mask(index, mask, Some(index));
     }
 }
 
@@ -131,6 +131,6 @@ pub(crate) fn add_external_masks(pages: &mut [Page], index: usize, external: Vec
         return;
     }
     for level in external.into_iter().flat_map(|page| page.levels) {
-        page.add_mask(index, level.image);
+        page.add_mask(index, level.image, None);
     }
 }

@@ -226,7 +226,8 @@ impl Dataset {
         let ReadOptions { device_memory: memory, direct_io, nvcomp, .. } = *options;
         let gpu = device::Gpu { memory, direct_io, nvcomp };
         let choice = device::choose(options.device, gpu, &work);
-        let choice = choice.map_err(|reason| self.refuse(reason))?;
+        let device = |problem: String| Error::Device { file: self.name().to_owned(), problem };
+        let choice = choice.map_err(device)?;
         match choice.engine.support(&facts.layout) {
             Support::Yes => Ok(choice),
             Support::No(reason) => Err(Error::Unsupported { file: self.name().to_owned(), reason }),

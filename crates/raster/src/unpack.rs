@@ -5,7 +5,7 @@
 use crate::adjust;
 use crate::dataset::Dataset;
 use crate::error::Result;
-use crate::options::{Layer, ReadOptions};
+use crate::options::{FloatType, Layer, ReadOptions};
 use strile_engine::{Convert, Fill};
 use strile_tiff::DataType;
 
@@ -44,10 +44,12 @@ impl Dataset {
             return Err(self.refuse(problem.into()));
         }
         // Floats that hold every stored value.
-        let data_type = match stored.size() {
-            1 | 2 => DataType::F32,
-            4 if stored == DataType::F32 => DataType::F32,
-            _ => DataType::F64,
+        let data_type = match (options.float_type, stored.size()) {
+            (Some(FloatType::Float32), _) => DataType::F32,
+            (Some(FloatType::Float64), _) => DataType::F64,
+            (None, 1 | 2) => DataType::F32,
+            (None, 4) if stored == DataType::F32 => DataType::F32,
+            (None, _) => DataType::F64,
         };
         Ok(Some(Unpacking { convert, data_type }))
     }

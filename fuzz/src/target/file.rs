@@ -136,6 +136,7 @@ pub(super) fn kind(error: &Error) -> &'static str {
         },
         Error::Unsupported { .. } => "unsupported",
         Error::Request { .. } => "request",
+        Error::Device { .. } => "device",
         Error::Memory { .. } => "memory",
         Error::Blocks { .. } => "blocks",
         Error::Cancelled => "cancelled",

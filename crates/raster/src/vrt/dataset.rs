@@ -5,6 +5,8 @@ use super::number::{Number, reader};
 use super::place::Part;
 use super::read::{Call, Which};
 use super::sources::is_nodata;
+use crate::deliver::deliver;
+use crate::device::Choice;
 use crate::error::{Error, Result};
 use crate::footprint::window_of;
 use crate::mask::{self, MaskSource};
@@ -12,7 +14,7 @@ use crate::options::{Device, Interleave, Layer, ReadOptions};
 use crate::pieces::{PieceLimits, Pieces, Whole, read_each};
 use crate::raster::Raster;
 use crate::window::Window;
-use strile_engine::{Context, LocatedFault};
+use strile_engine::{Context, LocatedFault, Location, Output};
 use strile_tiff::DataType;
 use strile_tiff::geo::GeoTransform;
 
@@ -101,6 +103,31 @@ impl Vrt {
                 Ok(interleaved(raster))
             }
         }
+    }
+
+    /// Reads pixels into the caller's output in host memory, which must have the type and shape that the read gives.
+    pub fn read_into(
+        &self,
+        output: &Output,
+        options: &ReadOptions,
+        context: &Context,
+    ) -> Result<Vec<LocatedFault>> {
+        if output.location() != Location::Host {
+            let problem = format!("the output is in {}, and a VRT is read by the CPU", output.location());
+            return Err(Error::Device { file: self.name.clone(), problem });
+        }
+        let mut raster = self.read(options, context)?;
+        let (have, faults) = (output.spec(), std::mem::take(&mut raster.faults));
+        let gives = (raster.data_type, raster.bands, raster.rows, raster.columns);
+        if (have.data_type, have.bands, have.rows, have.columns) != gives {
+            let (data_type, bands, rows, columns) = gives;
+            return Err(self.refuse(format!(
+                "the output is {} × {} × {} {}, the read gives {bands} × {rows} × {columns} {data_type}",
+                have.bands, have.rows, have.columns, have.data_type
+            )));
+        }
+        deliver(raster, Choice::cpu("a copy in memory").engine.as_ref(), output, context)?;
+        Ok(faults)
     }
 
     /// Valid where a band is not its nodata.

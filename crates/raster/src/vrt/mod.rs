@@ -11,6 +11,7 @@
 mod blend;
 mod dataset;
 mod index;
+mod listing;
 mod number;
 mod parse;
 mod paths;
@@ -20,6 +21,7 @@ mod sources;
 mod values;
 mod write;
 
+pub use listing::VrtSource;
 pub use write::{IndexOptions, write_index};
 
 use crate::error::{Error, Result};
@@ -51,6 +53,9 @@ pub enum Missing {
 pub struct VrtOptions {
     /// Sources may lie anywhere in the file system, not only in the VRT's folder and below.
     pub allow_outside: bool,
+    /// More folders that sources may lie in, by absolute paths; `None` refuses absolute paths altogether, an empty list
+    /// those that leave the VRT's folder.
+    pub roots: Option<Vec<PathBuf>>,
     /// Sources that are not there.
     pub missing: Missing,
     /// How sources are opened.
@@ -69,6 +74,7 @@ impl Default for VrtOptions {
     fn default() -> Self {
         Self {
             allow_outside: false,
+            roots: None,
             missing: Missing::default(),
             open: OpenOptions::default(),
             max_sources: 1_000_000,
@@ -93,7 +99,7 @@ pub struct Vrt {
     options: VrtOptions,
     /// Where relative names begin.
     folder: PathBuf,
-    /// What sources have to be below of.
+    /// What sources have to be below of; more of it in the options.
     root: Option<PathBuf>,
     /// This file and those it is nested in.
     chain: Vec<PathBuf>,
@@ -278,7 +284,8 @@ impl Vrt {
     }
 
     fn resolve(&self, file: &SourceFile) -> std::result::Result<PathBuf, paths::Refusal> {
-        paths::resolve(file, &self.folder, self.root.as_deref())
+        let more = self.options.roots.as_deref();
+        paths::resolve(file, &self.folder, self.root.as_deref().map(|root| paths::Roots { root, more }))
     }
 
     fn is_missing(&self, file: &SourceFile) -> Result<()> {

@@ -19,17 +19,34 @@ pub(super) enum Refusal {
 
 const ALLOW: &str = "allow it with `allow_outside` (`--allow-outside`) where the VRT is trusted";
 
-/// The resolved path of a source of a VRT in the folder `base`. With a `root`, itself resolved, what is not
-/// below it is refused.
-pub(super) fn resolve(file: &SourceFile, base: &Path, root: Option<&Path>) -> Result<PathBuf, Refusal> {
+/// Folders that sources have to be below of.
+#[derive(Clone, Copy)]
+pub(super) struct Roots<'a> {
+    /// The one of the VRT, itself resolved.
+    pub(super) root: &'a Path,
+    /// Others, for absolute paths; `None` where there may be none at all.
+    pub(super) more: Option<&'a [PathBuf]>,
+}
+
+impl Roots<'_> {
+    fn hold(&self, path: &Path, is_absolute: bool) -> bool {
+        let under = |root: &PathBuf| root.canonicalize().is_ok_and(|root| path.starts_with(root));
+        path.starts_with(self.root) || (is_absolute && self.more.is_some_and(|more| more.iter().any(under)))
+    }
+}
+
+/// The resolved path of a source of a VRT in the folder `base`. With roots, what is not below them is refused.
+pub(super) fn resolve(file: &SourceFile, base: &Path, roots: Option<Roots<'_>>) -> Result<PathBuf, Refusal> {
     let name = file.name.as_str();
     let refused = |reason: String| Refusal::Refused(format!("source `{}` {reason}", shown(name)));
     if let Some(reason) = not_a_file(name) {
         return Err(refused(reason));
     }
     let written = Path::new(name);
-    if root.is_some() {
-        if written.is_absolute() || written.components().any(|c| matches!(c, Component::Prefix(_))) {
+    let is_absolute =
+        written.is_absolute() || written.components().any(|c| matches!(c, Component::Prefix(_)));
+    if let Some(roots) = roots {
+        if is_absolute && roots.more.is_none() {
             return Err(refused(format!("has an absolute path; {ALLOW}")));
         }
         if written.components().any(|c| c == Component::ParentDir) {
@@ -47,10 +64,11 @@ pub(super) fn resolve(file: &SourceFile, base: &Path, root: Option<&Path>) -> Re
         }
         Err(error) => return Err(Refusal::Io(error)),
     };
-    if let Some(root) = root {
-        let outside = |path: &Path| !path.starts_with(root);
+    if let Some(roots) = roots {
+        let outside = |path: &Path| !roots.hold(path, is_absolute);
         if outside(&path) {
-            return Err(refused(format!("is outside the folder of the VRT; {ALLOW}")));
+            let more = if roots.more.is_some() { " and the folders allowed besides" } else { "" };
+            return Err(refused(format!("is outside the folder of the VRT{more}; {ALLOW}")));
         }
         // What lies beside a source is read with it.
         for beside in ["ovr", "msk", "aux.xml"] {

@@ -1,0 +1,66 @@
+//! The sources of a mosaic as it states them, and which of them were missing.
+
+use super::Vrt;
+use super::parse::{Band, Source};
+use super::paths::Refusal;
+use std::path::PathBuf;
+use std::sync::PoisonError;
+
+/// One source of one band.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VrtSource {
+    /// Name of the file, as the VRT has it.
+    pub name: String,
+    /// The file, where it is there and may be opened.
+    pub path: Option<PathBuf>,
+    /// Why it may not be opened; `None` for one that is not there.
+    pub problem: Option<String>,
+    /// Band of the mosaic, from 1.
+    pub band: usize,
+    /// Band of the file, from 1.
+    pub source_band: u16,
+    /// Column, row, width and height in the file; `None` for all of it.
+    pub source_rect: Option<[f64; 4]>,
+    /// The same in the mosaic.
+    pub target_rect: Option<[f64; 4]>,
+}
+
+impl Vrt {
+    /// Every source of every band, in their order. Looks for each file once, and opens none.
+    pub fn listed_sources(&self) -> Vec<VrtSource> {
+        let files: Vec<(Option<PathBuf>, Option<String>)> = self
+            .files
+            .iter()
+            .map(|file| match self.resolve(file) {
+                Ok(path) => (Some(path), None),
+                Err(Refusal::Missing) => (None, None),
+                Err(Refusal::Refused(reason)) => (None, Some(reason)),
+                Err(Refusal::Io(error)) => (None, Some(error.to_string())),
+            })
+            .collect();
+        let listed = |band: usize, source: &Source| {
+            let (path, problem) = files.get(source.file as usize).cloned().unwrap_or_default();
+            let rectangles = source.rectangles;
+            VrtSource {
+                name: self.file_name(source.file).to_owned(),
+                path,
+                problem,
+                band,
+                source_band: source.band,
+                source_rect: rectangles
+                    .map(|r| [r.across.source, r.down.source, r.across.source_size, r.down.source_size]),
+                target_rect: rectangles
+                    .map(|r| [r.across.target, r.down.target, r.across.target_size, r.down.target_size]),
+            }
+        };
+        let of_band = |(band, at): (&Band, usize)| -> Vec<VrtSource> {
+            band.sources.iter().map(|source| listed(at, source)).collect()
+        };
+        self.bands.iter().zip(1..).flat_map(of_band).collect()
+    }
+
+    /// Names of sources that reads so far found missing, as the VRT has them.
+    pub fn missing_sources(&self) -> Vec<String> {
+        self.missing.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+}
