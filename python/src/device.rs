@@ -1,6 +1,6 @@
 //! Devices by name.
 
-use pyo3::exceptions::PyValueError;
+use crate::error::refused;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use strile::{Device, Location};
@@ -9,6 +9,7 @@ use strile::{Device, Location};
 /// `compute_capability`, `memory_free`, `memory_total` and `driver_cuda`.
 #[pyfunction]
 pub(crate) fn devices(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    crate::call::alive(py)?;
     let found = py.detach(strile::devices);
     let list = PyList::empty(py);
     for device in found {
@@ -29,7 +30,7 @@ pub(crate) fn devices(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
 
 /// The device that a name means.
 pub(crate) fn parse(name: &str) -> PyResult<Device> {
-    let wrong = || PyValueError::new_err(format!("device `{name}`: `auto`, `cpu` or `cuda:N` expected"));
+    let wrong = || refused(format!("device `{name}`: `auto`, `cpu` or `cuda:N` expected"));
     match name {
         "auto" => Ok(Device::Auto),
         "cpu" => Ok(Device::Cpu),

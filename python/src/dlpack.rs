@@ -2,10 +2,15 @@
 //!
 //! A capsule owns a managed tensor until a consumer takes it and renames the capsule; after that the consumer calls the
 //! tensor's deleter, from any thread and with or without the interpreter's lock. So the tensor keeps memory of ours
-//! alive and no Python object.
+//! alive and no Python object. `take` is the other side: tensors of others.
 
 #![expect(unsafe_code, reason = "a C interface: structs and functions by pointer")]
 
+mod take;
+
+pub(crate) use take::taken;
+
+use crate::error::refused;
 use crate::raster::{Memory, kind};
 use pyo3::exceptions::PyBufferError;
 use pyo3::{Bound, PyAny, PyErr, PyResult, Python, ffi};
@@ -17,6 +22,10 @@ use strile::{DataType, Location};
 /// `kDLCPU`, device 0.
 pub(crate) const HOST: (i32, i32) = (1, 0);
 const CUDA: i32 = 2;
+/// `kDLCUDAHost`: pinned memory, which is the host's.
+const CUDA_HOST: i32 = 3;
+/// `kDLCUDAManaged`: memory that the device reaches as its own.
+const CUDA_MANAGED: i32 = 13;
 /// The version of the structs below.
 const VERSION: DlVersion = DlVersion { major: 1, minor: 0 };
 const IS_COPIED: u64 = 1 << 1;
@@ -94,6 +103,17 @@ pub(crate) fn device(location: Location) -> PyResult<(i32, i32)> {
         Location::Cuda(index) => i32::try_from(index)
             .map(|index| (CUDA, index))
             .map_err(|_| PyBufferError::new_err(format!("{location} has no number in DLPack"))),
+    }
+}
+
+/// The memory that DLPack's numbers mean.
+pub(crate) fn location((kind, index): (i32, i32)) -> PyResult<Location> {
+    match (kind, u32::try_from(index)) {
+        (1 | CUDA_HOST, _) => Ok(Location::Host),
+        (CUDA | CUDA_MANAGED, Ok(index)) => Ok(Location::Cuda(index)),
+        _ => Err(refused(format!(
+            "the array is on DLPack's device ({kind}, {index}): one in host memory or on a CUDA device expected"
+        ))),
     }
 }
 

@@ -1,30 +1,111 @@
-//! Errors of strile as exceptions: Python's own where it has them.
+//! Errors of strile as exceptions: the classes of `strile.errors`, and Python's own where it has them.
+//!
+//! An exception that a caller's object raised (a reader of ranges, a sink) travels through the library inside an
+//! `io::Error` and is raised again as it was.
 
-use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyMemoryError, PyOSError, PyValueError};
-use pyo3::{PyErr, create_exception};
-use strile::Error;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyOSError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+use strile::tiff::TiffError;
+use strile::{EngineError, Error, FaultKind};
 
-create_exception!(
-    strile,
-    StrileError,
-    PyException,
-    "A file that is wrong or not supported, or a device that failed."
-);
+/// The classes found so far.
+static CLASSES: PyOnceLock<Mutex<HashMap<&'static str, Py<PyType>>>> = PyOnceLock::new();
+
+/// An exception of the class of that name in `strile.errors`.
+pub(crate) fn strile_error(py: Python<'_>, class: &'static str, sentence: impl Into<String>) -> PyErr {
+    match find(py, class) {
+        Ok(class) => PyErr::from_type(class, (sentence.into(),)),
+        Err(error) => error,
+    }
+}
+
+/// A request that cannot be served.
+pub(crate) fn refused(sentence: impl Into<String>) -> PyErr {
+    Python::attach(|py| strile_error(py, "StrileError", sentence))
+}
+
+fn find<'py>(py: Python<'py>, class: &'static str) -> PyResult<Bound<'py, PyType>> {
+    let classes = CLASSES.get_or_init(py, Mutex::default);
+    let kept = || classes.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = kept().get(class) {
+        return Ok(found.bind(py).clone());
+    }
+    // Not under the lock: an import runs other threads.
+    let found = py.import("strile.errors")?.getattr(class)?.cast_into::<PyType>()?;
+    kept().insert(class, found.clone().unbind());
+    Ok(found)
+}
 
 /// The exception for an error, with its sentence.
 pub(crate) fn exception(error: Error) -> PyErr {
+    Python::attach(|py| exception_of(py, error))
+}
+
+fn exception_of(py: Python<'_>, error: Error) -> PyErr {
     let sentence = error.to_string();
-    match error {
-        Error::Io { path, error } => match error.raw_os_error() {
-            // With a number Python picks the class: `FileNotFoundError`, `PermissionError`, …
-            Some(number) => PyOSError::new_err((number, error.kind().to_string(), path)),
-            None => PyOSError::new_err(sentence),
-        },
-        Error::Request { .. } => PyValueError::new_err(sentence),
-        Error::Memory { .. } => PyMemoryError::new_err(sentence),
-        Error::Cancelled => PyKeyboardInterrupt::new_err(sentence),
-        Error::File { .. } | Error::Unsupported { .. } | Error::Blocks { .. } | Error::Engine(_) => {
-            StrileError::new_err(sentence)
+    let class = match error {
+        Error::Io { path, error } => return os_error(py, &path.display().to_string(), &error, sentence),
+        Error::Memory { .. } => return PyMemoryError::new_err(sentence),
+        // Who cancels knows why and raises that; the rest is a signal.
+        Error::Cancelled => return PyKeyboardInterrupt::new_err(sentence),
+        Error::File { error: TiffError::Unsupported { .. }, .. } | Error::Unsupported { .. } => {
+            "UnsupportedGeoTIFFFeatureError"
         }
+        Error::File { error: TiffError::Invalid { problem, .. }, .. } if is_duplicate(&problem) => {
+            "DuplicateIFDTagError"
+        }
+        Error::Blocks { first, .. } if first.fault.kind == FaultKind::Unsupported => {
+            "UnsupportedGeoTIFFFeatureError"
+        }
+        Error::Device { .. } | Error::Engine(EngineError::Device { .. }) => "DeviceError",
+        Error::File { .. } | Error::Request { .. } | Error::Blocks { .. } | Error::Engine(_) => "StrileError",
+    };
+    strile_error(py, class, sentence)
+}
+
+/// A tag twice with different values; twice with one value is the warning `duplicate-tag`.
+fn is_duplicate(problem: &str) -> bool {
+    problem.ends_with("is given twice with different values")
+}
+
+fn os_error(py: Python<'_>, path: &str, error: &io::Error, sentence: String) -> PyErr {
+    if let Some(raised) = error.get_ref().and_then(|inner| inner.downcast_ref::<PyErr>()) {
+        return raised.clone_ref(py);
     }
+    match error.raw_os_error().or_else(|| number_of(error.kind())) {
+        // With a number Python picks the class: `FileNotFoundError`, `PermissionError`, …
+        Some(number) => PyOSError::new_err((number, words_of(error), path.to_owned())),
+        // A file that ends early is wrong, not the system.
+        None if error.kind() == io::ErrorKind::UnexpectedEof => strile_error(py, "StrileError", sentence),
+        None => PyOSError::new_err(sentence),
+    }
+}
+
+/// The system's number of kinds that the library makes itself.
+fn number_of(kind: io::ErrorKind) -> Option<i32> {
+    Some(match kind {
+        io::ErrorKind::NotFound => 2,
+        io::ErrorKind::PermissionDenied => 13,
+        io::ErrorKind::AlreadyExists => 17,
+        io::ErrorKind::NotADirectory => 20,
+        io::ErrorKind::IsADirectory => 21,
+        _ => return None,
+    })
+}
+
+fn words_of(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(_) => error.kind().to_string(),
+        None => error.to_string(),
+    }
+}
+
+/// An exception on its way through the library.
+pub(crate) fn carried(error: PyErr) -> io::Error {
+    io::Error::other(error)
 }

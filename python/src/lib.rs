@@ -1,17 +1,24 @@
-//! The Python module: `read`, `devices`, and rasters that numpy and DLPack take. Converts, calls strile, converts back.
+//! The core of the Python package: converts, calls strile, converts back. What users see is made of it in Python.
 
+mod array;
+mod call;
+mod dataset;
 mod device;
 mod dlpack;
 mod error;
+mod facts;
+mod plan;
 mod raster;
-mod read;
+mod request;
+mod source;
 
 use pyo3::prelude::*;
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("StrileError", module.py().get_type::<error::StrileError>())?;
+    module.add_class::<dataset::Dataset>()?;
+    module.add_class::<plan::Plan>()?;
     module.add_class::<raster::Raster>()?;
-    module.add_function(wrap_pyfunction!(read::read, module)?)?;
-    module.add_function(wrap_pyfunction!(device::devices, module)?)
+    module.add_function(wrap_pyfunction!(device::devices, module)?)?;
+    module.add_function(wrap_pyfunction!(call::forked, module)?)
 }

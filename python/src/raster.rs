@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyAttributeError, PyBufferError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
-use strile::{Context, DataType, DeviceRaster, Location};
+use strile::{Context, DataType, DeviceRaster, Interleave, LocatedFault, Location};
 
 /// Pixels, and what keeps them.
 pub(crate) enum Memory {
@@ -17,12 +17,14 @@ pub(crate) enum Memory {
     Device(DeviceRaster),
 }
 
-/// Decoded pixels (bands, rows, columns), in host memory or in that of a GPU.
-#[pyclass(frozen, module = "strile")]
+/// Decoded pixels in host memory or in that of a GPU: (bands, rows, columns), or (rows, columns, bands) where they were
+/// read pixel by pixel.
+#[pyclass(frozen, module = "strile._core")]
 pub(crate) struct Raster {
     memory: Arc<Memory>,
     data_type: DataType,
     shape: (u32, u32, u32),
+    faults: Vec<(String, String)>,
 }
 
 impl Raster {
@@ -32,19 +34,25 @@ impl Raster {
             return raster.into_host(context).map(Self::host);
         }
         let spec = raster.output.spec();
-        let (data_type, shape) = (spec.data_type, (spec.bands, spec.rows, spec.columns));
-        Ok(Self { memory: Arc::new(Memory::Device(raster)), data_type, shape })
+        let shape = shape(raster.interleave, (spec.bands, spec.rows, spec.columns));
+        let (data_type, faults) = (spec.data_type, told(&raster.report.faults));
+        Ok(Self { memory: Arc::new(Memory::Device(raster)), data_type, shape, faults })
     }
 
     /// Pixels in host memory.
     pub(crate) fn host(raster: strile::Raster) -> Self {
-        let shape = (raster.bands, raster.rows, raster.columns);
-        Self::of(raster.pixels, raster.data_type, shape)
+        let shape = shape(raster.interleave, (raster.bands, raster.rows, raster.columns));
+        Self::of(raster.pixels, raster.data_type, shape, told(&raster.faults))
     }
 
-    fn of(mut pixels: Vec<u8>, data_type: DataType, shape: (u32, u32, u32)) -> Self {
+    fn of(
+        mut pixels: Vec<u8>,
+        data_type: DataType,
+        shape: (u32, u32, u32),
+        faults: Vec<(String, String)>,
+    ) -> Self {
         let address = pixels.as_mut_ptr().expose_provenance();
-        Self { memory: Arc::new(Memory::Host { address, pixels }), data_type, shape }
+        Self { memory: Arc::new(Memory::Host { address, pixels }), data_type, shape, faults }
     }
 
     fn location(&self) -> Location {
@@ -60,29 +68,64 @@ impl Raster {
             Memory::Device(raster) => {
                 py.detach(|| raster.to_host(&Context::default())).map(Self::host).map_err(exception)
             }
-            Memory::Host { pixels, .. } => Ok(Self::of(pixels.clone(), self.data_type, self.shape)),
+            Memory::Host { pixels, .. } => {
+                Ok(Self::of(pixels.clone(), self.data_type, self.shape, self.faults.clone()))
+            }
+        }
+    }
+
+    fn address(&self) -> u64 {
+        match self.memory.as_ref() {
+            Memory::Host { address, .. } => *address as u64,
+            Memory::Device(raster) => raster.output.device_bytes().map_or(0, strile::DeviceBytes::address),
         }
     }
 
     fn tensor(&self) -> Tensor {
-        let address = match self.memory.as_ref() {
-            Memory::Host { address, .. } => *address as u64,
-            Memory::Device(raster) => raster.output.device_bytes().map_or(0, strile::DeviceBytes::address),
-        };
-        let (bands, rows, columns) = self.shape;
+        let (first, second, third) = self.shape;
         Tensor {
-            address,
+            address: self.address(),
             location: self.location(),
             data_type: self.data_type,
-            shape: [bands, rows, columns].map(i64::from),
+            shape: [first, second, third].map(i64::from),
             keep: Arc::clone(&self.memory),
         }
     }
+
+    /// What the array interfaces of hosts and of devices have in common.
+    fn interface<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (kind, _) = kind(self.data_type);
+        let order = if cfg!(target_endian = "big") { '>' } else { '<' };
+        let interface = PyDict::new(py);
+        interface.set_item("version", 3)?;
+        interface.set_item("shape", self.shape)?;
+        interface.set_item("typestr", format!("{order}{kind}{}", self.data_type.size()))?;
+        interface.set_item("data", (self.address(), false))?;
+        Ok(interface)
+    }
+}
+
+/// The axes in the order of memory.
+fn shape(interleave: Interleave, (bands, rows, columns): (u32, u32, u32)) -> (u32, u32, u32) {
+    match interleave {
+        Interleave::BandFirst => (bands, rows, columns),
+        Interleave::BandLast => (rows, columns, bands),
+    }
+}
+
+/// Blocks that were filled, and why.
+pub(crate) fn told(faults: &[LocatedFault]) -> Vec<(String, String)> {
+    let pair = |located: &LocatedFault| {
+        let (whole, fault) = (located.to_string(), located.fault.to_string());
+        let place = whole.strip_suffix(&fault).and_then(|place| place.strip_suffix(": "));
+        (place.unwrap_or(&whole).to_owned(), fault)
+    };
+    faults.iter().map(pair).collect()
 }
 
 #[pymethods]
 impl Raster {
-    /// (bands, rows, columns).
+    /// (bands, rows, columns), or (rows, columns, bands) where they were read pixel by pixel.
     #[getter]
     fn shape(&self) -> (u32, u32, u32) {
         self.shape
@@ -100,6 +143,12 @@ impl Raster {
         device::name(self.location())
     }
 
+    /// Blocks that could not be decoded and were filled, each with what is wrong.
+    #[getter]
+    fn faults(&self) -> Vec<(String, String)> {
+        self.faults.clone()
+    }
+
     /// The pixels as a numpy array: the same memory where they are in host memory, else a copy.
     fn numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
@@ -112,16 +161,23 @@ impl Raster {
 
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let Memory::Host { address, .. } = self.memory.as_ref() else {
-            return Err(PyAttributeError::new_err("__array_interface__: the pixels are not in host memory"));
-        };
-        let (kind, _) = kind(self.data_type);
-        let order = if cfg!(target_endian = "big") { '>' } else { '<' };
-        let interface = PyDict::new(py);
-        interface.set_item("version", 3)?;
-        interface.set_item("shape", self.shape)?;
-        interface.set_item("typestr", format!("{order}{kind}{}", self.data_type.size()))?;
-        interface.set_item("data", (*address, false))?;
+        match self.location() {
+            Location::Host => self.interface(py),
+            place => {
+                Err(PyAttributeError::new_err(format!("__array_interface__: the pixels are in {place}")))
+            }
+        }
+    }
+
+    /// Of pixels on a device; they are complete, so no stream has to wait for them.
+    #[getter]
+    fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        if self.location() == Location::Host {
+            return Err(PyAttributeError::new_err("__cuda_array_interface__: the pixels are in host memory"));
+        }
+        let interface = self.interface(py)?;
+        interface.set_item("strides", py.None())?;
+        interface.set_item("stream", py.None())?;
         Ok(interface)
     }
 
@@ -181,8 +237,8 @@ impl Raster {
     }
 
     fn __repr__(&self) -> String {
-        let (bands, rows, columns) = self.shape;
-        format!("<strile.Raster ({bands}, {rows}, {columns}) {} on {}>", self.dtype(), self.device())
+        let (first, second, third) = self.shape;
+        format!("<strile.Raster ({first}, {second}, {third}) {} on {}>", self.dtype(), self.device())
     }
 }
 
@@ -195,4 +251,25 @@ pub(crate) fn kind(data_type: DataType) -> (char, u8) {
         D::F16 | D::F32 | D::F64 => ('f', 2),
         D::C64 | D::C128 => ('c', 5),
     }
+}
+
+/// The type of samples of that letter and size.
+pub(crate) fn data_type(letter: char, size: usize) -> Option<DataType> {
+    use DataType as D;
+    let all = [
+        D::U8,
+        D::U16,
+        D::U32,
+        D::U64,
+        D::I8,
+        D::I16,
+        D::I32,
+        D::I64,
+        D::F16,
+        D::F32,
+        D::F64,
+        D::C64,
+        D::C128,
+    ];
+    all.into_iter().find(|&data_type| kind(data_type).0 == letter && data_type.size() == size)
 }

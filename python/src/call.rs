@@ -1,0 +1,162 @@
+//! Runs work of the library for Python: the interpreter let go, signals and progress looked after.
+//!
+//! On the main thread the work is done by another one, so that Ctrl-C is seen within the time of a look; on others it
+//! is done in place where nobody watches it. Either way nothing is under way any more when `run` returns.
+
+use crate::error::{exception, refused, strile_error};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, mpsc};
+use std::time::Duration;
+use strile::{Budget, Cancel, Context};
+
+/// Between looks for signals and news of progress.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Whether threads, or a GPU, were used by this process or by one it is a fork of.
+static USED: AtomicBool = AtomicBool::new(false);
+/// Whether this is a fork of a process that had used them.
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+/// Tells the core that this process is a child of a fork.
+#[pyfunction]
+pub(crate) fn forked() {
+    if USED.load(Ordering::Relaxed) {
+        FORKED.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Refuses to go on in a fork whose threads are gone; to be called before anything that needs them.
+pub(crate) fn alive(py: Python<'_>) -> PyResult<()> {
+    if FORKED.load(Ordering::Relaxed) {
+        let sentence = "this process was forked after strile had started its threads or a GPU, which do not survive \
+                        that: start workers by spawn, or use strile in them first";
+        return Err(strile_error(py, "ForkedError", sentence));
+    }
+    USED.store(true, Ordering::Relaxed);
+    Ok(())
+}
+
+/// What a call may take: bytes of memory and threads; as much as the machine has where nothing is said.
+pub(crate) fn context(memory: Option<u64>, threads: Option<usize>) -> PyResult<Context> {
+    // Asked once: the answer takes longer than a small read.
+    static MACHINE: OnceLock<(u64, NonZeroUsize)> = OnceLock::new();
+    let machine = *MACHINE.get_or_init(|| {
+        let context = Context::default();
+        (context.budget.limit(), context.threads)
+    });
+    let threads = match threads {
+        None => machine.1,
+        Some(threads) => {
+            NonZeroUsize::new(threads).ok_or_else(|| refused("threads is 0, at least 1 expected"))?
+        }
+    };
+    Ok(Context {
+        cancel: Cancel::default(),
+        progress: None,
+        budget: Arc::new(Budget::new(memory.unwrap_or(machine.0))),
+        trace: None,
+        threads,
+    })
+}
+
+/// Blocks done, and how many there are in all.
+#[derive(Default)]
+pub(crate) struct Count {
+    done: AtomicU64,
+    total: AtomicU64,
+}
+
+impl Count {
+    /// How many blocks there will be, once that is known.
+    pub(crate) fn expect(&self, total: u64) {
+        self.total.store(total, Ordering::Relaxed);
+    }
+
+    /// All of them are done: some may have needed no work.
+    pub(crate) fn complete(&self) {
+        self.done.store(self.total.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    fn now(&self) -> (u64, u64) {
+        let total = self.total.load(Ordering::Relaxed);
+        (self.done.load(Ordering::Relaxed).min(total), total)
+    }
+}
+
+impl strile::Progress for Count {
+    fn advance(&self, blocks: u64) {
+        self.done.fetch_add(blocks, Ordering::Relaxed);
+    }
+}
+
+/// Who wants to know how far work is: called with what is done and what there is in all.
+#[derive(Clone, Copy)]
+pub(crate) struct Watch<'a, 'py> {
+    pub(crate) count: &'a Count,
+    pub(crate) progress: &'a Bound<'py, PyAny>,
+}
+
+/// Does `work`, which `cancel` stops, and waits for it. An exception of the watcher's, or of a signal's handler, cancels
+/// the work and is raised when that has ended.
+pub(crate) fn run<T: Send>(
+    py: Python<'_>,
+    cancel: &Cancel,
+    watch: Option<Watch<'_, '_>>,
+    work: impl FnOnce() -> strile::Result<T> + Send,
+) -> PyResult<T> {
+    alive(py)?;
+    if watch.is_none() && !is_main_thread(py)? {
+        return py.detach(work).map_err(exception);
+    }
+    let mut told = None;
+    let mut look = |at_end: bool| {
+        py.check_signals()?;
+        let Some(Watch { count, progress }) = watch else { return Ok(()) };
+        let now = count.now();
+        if (now.1 > 0 || at_end) && told != Some(now) {
+            told = Some(now);
+            progress.call1(now)?;
+        }
+        Ok(())
+    };
+    let (sender, done) = mpsc::sync_channel(1);
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("strile-call".to_owned());
+        thread.spawn_scoped(scope, move || {
+            // The receiver lives as long as this thread.
+            let _waited_for = sender.send(work());
+        })?;
+        let mut done = done;
+        loop {
+            let waited;
+            (waited, done) = py.detach(move || (done.recv_timeout(LOOK), done));
+            match waited {
+                Ok(result) => {
+                    let result = result.map_err(exception)?;
+                    return look(true).map(|()| result);
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(mpsc::RecvTimeoutError::Disconnected) => {
+                    return Err(PyRuntimeError::new_err(
+                        "the work ended without a result: a mistake in strile",
+                    ));
+                }
+            }
+            if let Err(raised) = look(false) {
+                cancel.cancel();
+                py.detach(move || drop(done.recv()));
+                return Err(raised);
+            }
+        }
+    })
+}
+
+/// Whether signals arrive on this thread.
+fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
+    let threading = py.import("threading")?;
+    let main = threading.call_method0("main_thread")?.getattr("ident")?;
+    threading.call_method0("get_ident")?.eq(main)
+}

@@ -1,0 +1,322 @@
+//! `Dataset`: an opened TIFF or mosaic. Threads may share it.
+//!
+//! Reads that are under way when it is closed come to their end; calls after that are refused.
+
+use crate::call::{self, Count, Watch};
+use crate::error::{exception, refused, strile_error};
+use crate::facts;
+use crate::plan::Plan;
+use crate::raster::Raster;
+use crate::request::Request;
+use crate::source::RangeSource;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::UNIX_EPOCH;
+use strile::{
+    Context, Error, Input, Location, Missing, OpenOptions, Output, PieceLimits, ReadOptions, Source, Vrt,
+    VrtOptions,
+};
+
+/// See the module.
+#[pyclass(frozen, module = "strile._core")]
+pub(crate) struct Dataset {
+    name: String,
+    version: (u64, String),
+    input: RwLock<Option<Arc<Input>>>,
+    facts: PyOnceLock<Py<PyDict>>,
+}
+
+/// What a read gave: pixels of its own, or blocks that were filled in the caller's.
+enum Result {
+    Pixels(Raster),
+    Filled(Vec<(String, String)>),
+}
+
+impl Dataset {
+    fn of(input: Input, version: (u64, String)) -> Self {
+        let name = input.name().to_owned();
+        Self { name, version, input: RwLock::new(Some(Arc::new(input))), facts: PyOnceLock::new() }
+    }
+
+    fn of_file(dataset: strile::Dataset) -> Self {
+        let version = dataset.version().map(|version| (version.len, version.mark)).unwrap_or_default();
+        Self::of(Input::Tiff(Box::new(dataset)), version)
+    }
+
+    fn input(&self, py: Python<'_>) -> PyResult<Arc<Input>> {
+        let input = self.input.read().unwrap_or_else(PoisonError::into_inner);
+        input.clone().ok_or_else(|| {
+            strile_error(py, "ClosedError", format!("{}: the dataset was closed; open it again", self.name))
+        })
+    }
+}
+
+#[pymethods]
+impl Dataset {
+    /// Opens a TIFF, and what lies beside it.
+    #[staticmethod]
+    #[pyo3(signature = (path, *, sidecars=true, max_blocks=None))]
+    fn open(py: Python<'_>, path: PathBuf, sidecars: bool, max_blocks: Option<u64>) -> PyResult<Self> {
+        let mut options = OpenOptions { sidecars, ..OpenOptions::default() };
+        options.limits.blocks = max_blocks.unwrap_or(options.limits.blocks);
+        let context = call::context(None, None)?;
+        let open = || strile::Dataset::open_with(&path, &options);
+        call::run(py, &context.cancel, None, open).map(Self::of_file)
+    }
+
+    /// Opens a mosaic; none of its sources is opened yet. They may lie in its folder and in `roots`.
+    #[staticmethod]
+    #[pyo3(signature = (path, *, missing="raise", roots=Vec::new(), max_bytes=None))]
+    fn open_vrt(
+        py: Python<'_>,
+        path: PathBuf,
+        missing: &str,
+        roots: Vec<PathBuf>,
+        max_bytes: Option<u64>,
+    ) -> PyResult<Self> {
+        let missing = match missing {
+            "raise" => Missing::Raise,
+            "warn" => Missing::Warn,
+            other => return Err(refused(format!("missing `{other}`: `raise` or `warn` expected"))),
+        };
+        let mut options = VrtOptions { missing, roots: Some(roots), ..VrtOptions::default() };
+        options.max_bytes = max_bytes.unwrap_or(options.max_bytes);
+        call::alive(py)?;
+        let opened = py.detach(|| {
+            let version = std::fs::metadata(&path).map(|found| {
+                let modified = found.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+                (found.len(), modified.map(|since| since.as_nanos().to_string()).unwrap_or_default())
+            });
+            Ok((Vrt::open(&path, &options)?, version.unwrap_or_default()))
+        });
+        match opened {
+            Ok((vrt, version)) => Ok(Self::of(Input::Vrt(Box::new(vrt)), version)),
+            Err(error @ Error::Unsupported { .. }) => {
+                Err(strile_error(py, "VRTUnsupportedError", error.to_string()))
+            }
+            Err(error) => Err(exception(error)),
+        }
+    }
+
+    /// Opens a TIFF of `size` bytes that a Python object reads; `overviews` is what `.ovr` is beside a file.
+    #[staticmethod]
+    #[pyo3(signature = (reader, name, size, *, overviews=None, aux_xml=None))]
+    fn open_ranges(
+        py: Python<'_>,
+        reader: &Bound<'_, PyAny>,
+        name: String,
+        size: u64,
+        overviews: Option<(Bound<'_, PyAny>, String, u64)>,
+        aux_xml: Option<String>,
+    ) -> PyResult<Self> {
+        let source = RangeSource::new(reader, name, size)?;
+        let overviews =
+            overviews.map(|(reader, name, size)| RangeSource::new(&reader, name, size)).transpose()?;
+        let overviews = overviews.map(|source| source as Arc<dyn Source>);
+        let context = call::context(None, None)?;
+        let open = || strile::Dataset::from_sources(source, overviews, aux_xml, &OpenOptions::default());
+        call::run(py, &context.cancel, None, open).map(Self::of_file)
+    }
+
+    /// For messages: the path, or what it was opened as.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Size and modification mark: what tells two states of one file apart.
+    #[getter]
+    fn version(&self) -> (u64, String) {
+        self.version.clone()
+    }
+
+    /// All that is known without reading pixels.
+    #[getter]
+    fn facts(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
+        let input = self.input(py)?;
+        let facts = self.facts.get_or_try_init(py, || facts::facts(py, &input).map(Bound::unbind))?;
+        Ok(facts.clone_ref(py))
+    }
+
+    /// (tag, type, count, value) of every field of a level as stored.
+    #[pyo3(signature = (page=0, level=0))]
+    fn tags<'py>(&self, py: Python<'py>, page: usize, level: usize) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        let input = self.input(py)?;
+        let Input::Tiff(dataset) = input.as_ref() else {
+            return Err(refused(format!("{}: a VRT has no tags", self.name)));
+        };
+        let context = call::context(None, None)?;
+        let fields = call::run(py, &context.cancel, None, || dataset.fields(page, level))?;
+        fields.iter().map(|field| facts::field(py, field)).collect()
+    }
+
+    /// Pixels of a level.
+    #[pyo3(
+        signature = (**request),
+        text_signature = "($self, *, page=0, level=0, window=None, bands=None, layer='pixels', interleave='band', \
+                          apply_orientation=False, invert_white=False, masked=False, unpack=False, float_type=None, \
+                          on_fault='fail', device='auto', out_memory='device', out=None, stream=None, memory=None, \
+                          threads=None, progress=None)"
+    )]
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        request: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let input = self.input(py)?;
+        let request = Request::parse(request)?;
+        let mut context = request.context()?;
+        let output = request.output()?;
+        let count = Arc::new(Count::default());
+        if request.progress.is_some() {
+            context.progress = Some(Arc::clone(&count) as _);
+        }
+        let watch = request.progress.as_ref().map(|progress| Watch { count: &count, progress });
+        let (options, stays) = (&request.options, request.stays);
+        let watched = watch.is_some().then_some(count.as_ref());
+        let result = call::run(py, &context.cancel, watch, || {
+            read(&input, options, (output.as_ref(), stays), watched, &context)
+        })?;
+        match (result, request.out) {
+            (Result::Filled(faults), Some(out)) => {
+                warn(py, &self.name, &faults)?;
+                Ok(out)
+            }
+            (Result::Filled(_), None) => Err(refused("an output that nobody gave: a mistake in strile")),
+            (Result::Pixels(raster), _) => Ok(Bound::new(py, raster)?.into_any()),
+        }
+    }
+
+    /// The plan of `read` with these keywords; touches no pixel.
+    #[pyo3(signature = (**request))]
+    fn plan<'py>(&self, py: Python<'py>, request: Option<&Bound<'py, PyDict>>) -> PyResult<Plan> {
+        let input = self.input(py)?;
+        let request = Request::parse(request)?;
+        let context = request.context()?;
+        let location = request.output()?.map(|output| output.location());
+        let (options, stays) = (&request.options, request.stays);
+        let asked = options.device;
+        call::run(py, &context.cancel, None, || match input.as_ref() {
+            Input::Tiff(dataset) => {
+                let on_device = matches!(location, Some(Location::Cuda(_))) || (stays && location.is_none());
+                let device = match (asked, location) {
+                    (strile::Device::Auto, Some(Location::Cuda(index))) => strile::Device::Cuda(index),
+                    (asked, _) => asked,
+                };
+                let options = ReadOptions { device, ..options.clone() };
+                let plan = match on_device {
+                    true => dataset.plan_on_device(&options, &context)?,
+                    false => dataset.plan(&options, &context)?,
+                };
+                Ok(Plan::of_file(&plan, asked))
+            }
+            Input::Vrt(vrt) => {
+                let options = ReadOptions { device: strile::Device::Cpu, ..options.clone() };
+                let pieces = vrt.pieces(&options, &PieceLimits::default(), &context)?;
+                Ok(Plan::of_mosaic(vrt.name(), &pieces, asked))
+            }
+        })
+    }
+
+    /// Of a mosaic: sources that were missing in reads so far, each with the problem.
+    fn holes(&self, py: Python<'_>) -> PyResult<Vec<(String, &'static str)>> {
+        match self.input(py)?.as_ref() {
+            Input::Tiff(_) => Ok(Vec::new()),
+            Input::Vrt(vrt) => {
+                Ok(vrt.missing_sources().into_iter().map(|name| (name, "there is no such file")).collect())
+            }
+        }
+    }
+
+    /// Of a mosaic: its sources as stated.
+    fn sources<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let input = self.input(py)?;
+        let list = PyList::empty(py);
+        let Input::Vrt(vrt) = input.as_ref() else { return Ok(list) };
+        for source in py.detach(|| vrt.listed_sources()) {
+            let dict = PyDict::new(py);
+            dict.set_item("name", &source.name)?;
+            dict.set_item("path", source.path.as_ref().map(|path| path.display().to_string()))?;
+            dict.set_item("problem", &source.problem)?;
+            dict.set_item("band", source.band)?;
+            dict.set_item("source_band", source.source_band)?;
+            dict.set_item("source_rect", source.source_rect.map(|[x, y, w, h]| (x, y, w, h)))?;
+            dict.set_item("target_rect", source.target_rect.map(|[x, y, w, h]| (x, y, w, h)))?;
+            dict.set_item("exists", source.path.is_some())?;
+            list.append(dict)?;
+        }
+        Ok(list)
+    }
+
+    /// Closes the file; later calls are refused.
+    fn close(&self, py: Python<'_>) {
+        let taken = self.input.write().unwrap_or_else(PoisonError::into_inner).take();
+        py.detach(move || drop(taken));
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<strile._core.Dataset {}>", self.name)
+    }
+}
+
+/// Reads into the caller's memory, or into memory of its own, which stays where it was decoded or not.
+fn read(
+    input: &Input,
+    options: &ReadOptions,
+    (output, stays): (Option<&Output>, bool),
+    watched: Option<&Count>,
+    context: &Context,
+) -> strile::Result<Result> {
+    if let Some(count) = watched {
+        count.expect(blocks(input, options, (output, stays), context)?);
+    }
+    let result = match (input, output) {
+        (Input::Tiff(dataset), Some(output)) => {
+            let report = dataset.read_into(output, options, context)?;
+            Result::Filled(crate::raster::told(&report.faults))
+        }
+        (Input::Vrt(vrt), Some(output)) => {
+            Result::Filled(crate::raster::told(&vrt.read_into(output, options, context)?))
+        }
+        (Input::Tiff(dataset), None) if stays => {
+            Result::Pixels(Raster::new(dataset.read_on_device(options, context)?, context)?)
+        }
+        (input, None) => Result::Pixels(Raster::host(input.read(options, context)?)),
+    };
+    if let Some(count) = watched {
+        count.complete();
+    }
+    Ok(result)
+}
+
+/// How many blocks will be decoded, or sources laid.
+fn blocks(
+    input: &Input,
+    options: &ReadOptions,
+    (output, stays): (Option<&Output>, bool),
+    context: &Context,
+) -> strile::Result<u64> {
+    match input {
+        Input::Tiff(dataset) => {
+            let plan = match output.map_or(stays, |output| output.location() != Location::Host) {
+                true => dataset.plan_on_device(options, context)?,
+                false => dataset.plan(options, context)?,
+            };
+            let figures = plan.figures();
+            Ok((figures.blocks + figures.sparse) as u64)
+        }
+        Input::Vrt(vrt) => Ok(vrt.pieces(options, &PieceLimits::default(), context)?.blocks),
+    }
+}
+
+/// Blocks that were filled in the caller's memory: there is no raster to tell of them.
+fn warn(py: Python<'_>, name: &str, faults: &[(String, String)]) -> PyResult<()> {
+    let Some((place, problem)) = faults.first() else { return Ok(()) };
+    let class = py.import("strile.errors")?.getattr("GeoTIFFFallbackWarning")?;
+    let sentence = format!("{name}: {} blocks were filled; {place}: {problem}", faults.len());
+    py.import("warnings")?.call_method1("warn", (sentence, class))?;
+    Ok(())
+}

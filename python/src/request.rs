@@ -1,0 +1,120 @@
+//! The keywords of `read` and `plan`, checked and as the library wants them.
+
+use crate::array::{Axes, View};
+use crate::error::refused;
+use crate::{call, device};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use strile::{Context, FloatType, Interleave, Layer, OnFault, Output, ReadOptions, Window};
+
+/// What is asked for, how, and by whom.
+pub(crate) struct Request<'py> {
+    pub(crate) options: ReadOptions,
+    /// Whether pixels stay where they are decoded.
+    pub(crate) stays: bool,
+    pub(crate) out: Option<Bound<'py, PyAny>>,
+    pub(crate) progress: Option<Bound<'py, PyAny>>,
+    stream: Option<u64>,
+    memory: Option<u64>,
+    threads: Option<usize>,
+}
+
+impl<'py> Request<'py> {
+    /// The request that keywords make.
+    pub(crate) fn parse(keywords: Option<&Bound<'py, PyDict>>) -> PyResult<Self> {
+        let mut request = Self {
+            options: ReadOptions::default(),
+            stays: true,
+            out: None,
+            progress: None,
+            stream: None,
+            memory: None,
+            threads: None,
+        };
+        for (key, value) in keywords.into_iter().flatten() {
+            let key: String = key.extract()?;
+            request.set(&key, value).map_err(|error| named(error, &key, keywords))?;
+        }
+        Ok(request)
+    }
+
+    fn set(&mut self, key: &str, value: Bound<'py, PyAny>) -> PyResult<()> {
+        let options = &mut self.options;
+        let text = || value.extract::<String>();
+        match key {
+            "page" => options.page = value.extract()?,
+            "level" => options.overview = value.extract::<usize>()?.checked_sub(1),
+            "window" => {
+                let window = value.extract::<Option<(u32, u32, u32, u32)>>()?;
+                options.window = window.map(|(x, y, width, height)| Window { x, y, width, height });
+            }
+            "bands" => options.bands = value.extract()?,
+            "layer" => {
+                options.layer = word(key, &text()?, &[("pixels", Layer::Pixels), ("mask", Layer::Mask)])?;
+            }
+            "interleave" => {
+                let words = [("band", Interleave::BandFirst), ("pixel", Interleave::BandLast)];
+                options.interleave = word(key, &text()?, &words)?;
+            }
+            "apply_orientation" => options.apply_orientation = value.extract()?,
+            "invert_white" => options.invert_min_is_white = value.extract()?,
+            "masked" => options.masked = value.extract()?,
+            "unpack" => options.unpack = value.extract()?,
+            "float_type" => {
+                let words = [("float32", FloatType::Float32), ("float64", FloatType::Float64)];
+                options.float_type = match value.is_none() {
+                    true => None,
+                    false => Some(word(key, &text()?, &words)?),
+                };
+            }
+            "on_fault" => {
+                options.on_fault = word(key, &text()?, &[("fail", OnFault::Fail), ("fill", OnFault::Fill)])?;
+            }
+            "device" => options.device = device::parse(&text()?)?,
+            "out_memory" => self.stays = word(key, &text()?, &[("device", true), ("host", false)])?,
+            "out" => self.out = some(value),
+            "stream" => self.stream = value.extract()?,
+            "memory" => self.memory = value.extract()?,
+            "threads" => self.threads = value.extract()?,
+            "progress" => self.progress = some(value),
+            _ => return Err(PyTypeError::new_err(format!("unexpected keyword `{key}`"))),
+        }
+        Ok(())
+    }
+
+    /// What the call may take.
+    pub(crate) fn context(&self) -> PyResult<Context> {
+        call::context(self.memory, self.threads)
+    }
+
+    /// The output that `out` is.
+    pub(crate) fn output(&self) -> PyResult<Option<Output>> {
+        let axes = match self.options.interleave {
+            Interleave::BandFirst => Axes::Byx,
+            Interleave::BandLast => Axes::Yxb,
+        };
+        self.out.as_ref().map(|out| View::writable(out, self.stream)?.output(axes)).transpose()
+    }
+}
+
+fn some(value: Bound<'_, PyAny>) -> Option<Bound<'_, PyAny>> {
+    Some(value).filter(|value| !value.is_none())
+}
+
+/// A wrong type says of which keyword; other errors say enough.
+fn named(error: PyErr, key: &str, keywords: Option<&Bound<'_, PyDict>>) -> PyErr {
+    let Some(py) = keywords.map(|keywords| keywords.py()) else { return error };
+    match error.is_instance_of::<PyTypeError>(py) {
+        true => PyTypeError::new_err(format!("{key}: {}", error.value(py))),
+        false => error,
+    }
+}
+
+/// One of a few words.
+fn word<T: Copy>(what: &str, found: &str, words: &[(&str, T)]) -> PyResult<T> {
+    words.iter().find(|(word, _)| *word == found).map(|(_, value)| *value).ok_or_else(|| {
+        let expected: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
+        refused(format!("{what} `{found}`: {} expected", expected.join(" or ")))
+    })
+}
