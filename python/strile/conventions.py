@@ -53,7 +53,7 @@ def _cf(crs: Crs) -> dict[str, Any]:
     except ImportError:
         return {}
     try:
-        mapping = CRS.from_user_input(crs.epsg if crs.epsg is not None else crs.wkt).to_cf()
+        mapping = CRS.from_wkt(crs.wkt).to_cf()
     except CRSError:
         return {}
     mapping.pop("crs_wkt", None)

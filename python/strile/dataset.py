@@ -224,7 +224,7 @@ class Dataset:
             **block,
             "tiled": level.tiled,
             "compress": level.compression,
-            "interleave": "band" if level.planar == "separate" else "pixel",
+            "interleave": "band" if level.planar == "separate" or level.bands == 1 else "pixel",
         }
 
     @property

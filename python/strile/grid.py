@@ -39,7 +39,10 @@ def is_rectilinear(grid: Transform) -> bool:
 def centres(grid: Transform, width: int, height: int) -> tuple[Any, Any]:
     """x and y of the pixels' centres: one number a column and a row, or one a pixel where the grid is turned."""
     a, b, c, d, e, f = grid
-    columns, rows = np.arange(width) + 0.5, np.arange(height) + 0.5
+    # Half a pixel is added to the origin first, as affine's product has it: coordinates are equal to the last bit to
+    # those that rioxarray makes, and align with them.
+    c, f = a * 0.5 + b * 0.5 + c, d * 0.5 + e * 0.5 + f
+    columns, rows = np.arange(width), np.arange(height)
     if is_rectilinear(grid):
         return columns * a + c, rows * e + f
     across, down = np.meshgrid(columns, rows)
@@ -61,7 +64,7 @@ def resolution(grid: Transform) -> tuple[float, float]:
     """Width and height of a pixel."""
     a, b, _, d, e, _ = grid
     if is_rectilinear(grid):
-        return a, -e
+        return abs(a), abs(e)
     return math.hypot(a, d), math.hypot(b, e)
 
 
