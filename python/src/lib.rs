@@ -2,15 +2,25 @@
 
 mod array;
 mod call;
+mod contains;
+mod crs;
 mod dataset;
 mod device;
 mod dlpack;
 mod error;
 mod facts;
+mod keys;
+mod piece;
 mod plan;
 mod raster;
 mod request;
+mod sink;
 mod source;
+mod spec;
+mod tags;
+mod vrt_index;
+mod write_options;
+mod writer;
 
 use pyo3::prelude::*;
 
@@ -19,6 +29,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<dataset::Dataset>()?;
     module.add_class::<plan::Plan>()?;
     module.add_class::<raster::Raster>()?;
+    module.add_class::<writer::Writer>()?;
+    module.add_function(wrap_pyfunction!(contains::contains, module)?)?;
+    module.add_function(wrap_pyfunction!(crs::crs, module)?)?;
+    module.add_function(wrap_pyfunction!(vrt_index::write_vrt, module)?)?;
     module.add_function(wrap_pyfunction!(device::devices, module)?)?;
     module.add_function(wrap_pyfunction!(call::forked, module)?)
 }

@@ -26,6 +26,8 @@ pub struct IndexOptions {
     pub nodata: Option<NoData>,
     /// Replace a file that is there.
     pub overwrite: bool,
+    /// Name every file by its whole path.
+    pub absolute: bool,
 }
 
 /// What has to be the same, or be known, of a file.
@@ -156,7 +158,7 @@ fn index_of(tiles: &[Tile], folder: &Path, options: &IndexOptions) -> Result<Str
         }
         for tile in tiles {
             let (x, y) = place(tile);
-            source(&mut out, tile, (type_name, band), (x, y), folder);
+            source(&mut out, tile, (type_name, band), (x, y), (!options.absolute).then_some(folder));
         }
         out.push_str("  </VRTRasterBand>\n");
     }
@@ -164,12 +166,18 @@ fn index_of(tiles: &[Tile], folder: &Path, options: &IndexOptions) -> Result<Str
     Ok(out)
 }
 
-/// One source; complex where it has nodata, which is transparent.
-fn source(out: &mut String, tile: &Tile, (type_name, band): (&str, u16), (x, y): (f64, f64), folder: &Path) {
+/// One source; complex where it has nodata, which is transparent. It is named from `folder` where it lies below.
+fn source(
+    out: &mut String,
+    tile: &Tile,
+    (type_name, band): (&str, u16),
+    (x, y): (f64, f64),
+    folder: Option<&Path>,
+) {
     let kind = if tile.nodata.is_some() { "ComplexSource" } else { "SimpleSource" };
-    let (relative, name) = match tile.path.strip_prefix(folder) {
-        Ok(below) => (1, below),
-        Err(_) => (0, tile.path.as_path()),
+    let (relative, name) = match folder.and_then(|folder| tile.path.strip_prefix(folder).ok()) {
+        Some(below) => (1, below),
+        None => (0, tile.path.as_path()),
     };
     let ((width, height), (block_width, block_height)) = (tile.size, tile.block);
     let _ = write!(

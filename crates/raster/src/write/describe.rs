@@ -43,6 +43,21 @@ impl Described {
     }
 }
 
+/// What is added to a file's name for what GDAL says of it.
+pub(crate) const AUX_XML: &str = ".aux.xml";
+
+/// What an own sidecar and a given one say, in one: the given one's elements follow.
+pub(crate) fn merged(own: &str, given: &[u8]) -> std::result::Result<String, String> {
+    const END: &str = "</PAMDataset>";
+    let wrong = || format!("`{AUX_XML}`: text with the root element `PAMDataset` expected");
+    let given = std::str::from_utf8(given).map_err(|_| wrong())?;
+    let (_, inner) =
+        given.split_once("<PAMDataset").and_then(|(_, rest)| rest.split_once('>')).ok_or_else(wrong)?;
+    let (inner, _) = inner.rsplit_once(END).ok_or_else(wrong)?;
+    let (head, tail) = own.rsplit_once(END).ok_or_else(wrong)?;
+    Ok(format!("{head}{}\n{END}{tail}", inner.trim_matches('\n')))
+}
+
 /// Describes a raster. `by_tile`: it is a cloud-optimized file whose planes take turns, tile by tile, which GDAL and
 /// its validator know from an item alone. The error says what no file could hold.
 pub(crate) fn describe(spec: &RasterSpec, by_tile: bool) -> Result<Described> {
@@ -54,14 +69,21 @@ pub(crate) fn describe(spec: &RasterSpec, by_tile: bool) -> Result<Described> {
     let mut fields = spec.extra_fields.clone();
     let mut items = Items::from_parts(&metadata.items, &metadata.bands);
     fields.extend(items.take_tags());
-    if by_tile {
-        items.items.push(MetadataItem {
+    let given = fields.iter_mut().find_map(|(tag, value)| match value {
+        FieldValue::Text(xml) if *tag == Tag::GDAL_METADATA => Some(xml),
+        _ => None,
+    });
+    match given {
+        // Items as text, which stays as it is but for what has to be added.
+        Some(xml) if by_tile => *xml = with_interleave(xml).map_err(refused)?,
+        None if by_tile => items.items.push(MetadataItem {
             name: "INTERLEAVE".into(),
             domain: "IMAGE_STRUCTURE".into(),
             sample: None,
             role: None,
             value: "TILE".into(),
-        });
+        }),
+        _ => {}
     }
     fields.extend(items.to_field(&mut warnings));
     fields.extend(geo.fields);
@@ -80,4 +102,13 @@ pub(crate) fn describe(spec: &RasterSpec, by_tile: bool) -> Result<Described> {
         aux_xml,
         warnings: warnings.iter().map(ToString::to_string).collect(),
     })
+}
+
+fn with_interleave(xml: &str) -> std::result::Result<String, String> {
+    const END: &str = "</GDALMetadata>";
+    let item = "  <Item name=\"INTERLEAVE\" domain=\"IMAGE_STRUCTURE\">TILE</Item>";
+    match xml.rsplit_once(END) {
+        Some((head, tail)) => Ok(format!("{}\n{item}\n{END}{tail}", head.trim_end())),
+        None => Err(format!("GDAL_METADATA has no `{END}`, before which {item} has to go")),
+    }
 }

@@ -206,6 +206,10 @@ impl Store {
         self.levels.first_mut().and_then(|level| level.set(number, position, size)).ok_or_else(wrong)
     }
 
+    pub(crate) fn takes_sidecars(&self) -> bool {
+        self.sink.takes_sidecars()
+    }
+
     /// Gives the sink a file to stand beside, or says that it has no place for one.
     pub(crate) fn sidecar(&mut self, suffix: &str, bytes: Vec<u8>, warnings: &mut Vec<String>) -> Result<()> {
         if !self.sink.takes_sidecars() {

@@ -6,7 +6,7 @@
 
 use super::alpha::{alpha_band, masks_of_band};
 use super::cells::{Cell, Cells, Deposit, Whole, refused};
-use super::describe::{Described, describe};
+use super::describe::{AUX_XML, Described, describe, merged};
 use super::fields::directories_of;
 use super::halo::{Below, Waiting};
 use super::index::LevelIndex;
@@ -148,7 +148,7 @@ impl Writer {
     }
 
     /// Where pixels are encoded, until the file is given up.
-    pub(crate) fn location(&self) -> Option<Location> {
+    pub fn location(&self) -> Option<Location> {
         self.work.as_ref().map(|work| work.engine.engine.location())
     }
 
@@ -173,6 +173,23 @@ impl Writer {
     /// After an error the file is given up: nothing is left of it.
     pub fn write(&mut self, piece: &Piece<'_>) -> Result<()> {
         self.attempt(|work| work.write(piece))
+    }
+
+    /// Takes a small file that comes to stand beside the target with it, at its name with `suffix` added; the last
+    /// one of a suffix counts. What the writer itself says in `.aux.xml` is said there too.
+    pub fn sidecar(&mut self, suffix: &str, bytes: Vec<u8>) -> Result<()> {
+        self.attempt(|work| {
+            if !work.store.takes_sidecars() {
+                return Err(refused(format!("there is no place beside it for `{suffix}`")));
+            }
+            if suffix == AUX_XML
+                && let Some(own) = &mut work.described.aux_xml
+            {
+                *own = merged(own, &bytes).map_err(refused)?;
+                return Ok(());
+            }
+            work.store.sidecar(suffix, bytes, &mut Vec::new())
+        })
     }
 
     /// Completes the file. It is at the target when this returns without an error, and not before.
@@ -219,6 +236,9 @@ impl Drop for Writer {
 /// Adds the name of the file to a refusal made where it is not known.
 fn named(error: Error, name: &str) -> Error {
     match error {
+        Error::Device { file, problem } if file.is_empty() => {
+            Error::Device { file: name.to_owned(), problem }
+        }
         Error::Request { file, problem } if file.is_empty() => {
             Error::Request { file: name.to_owned(), problem }
         }
@@ -234,7 +254,8 @@ impl Work {
         full: FullImage,
         context: &Context,
     ) -> Result<Self> {
-        let engine = device::choose_for_writing(options.device).map_err(refused)?;
+        let device = |problem| Error::Device { file: String::new(), problem };
+        let engine = device::choose_for_writing(options.device).map_err(device)?;
         let plan =
             plan_write(&spec, options, full, (engine.engine.as_ref(), &engine.reason)).map_err(refused)?;
         let cost = plan.levels.iter().map(LevelIndex::cost).fold(0u64, u64::saturating_add);
@@ -561,7 +582,7 @@ impl Work {
         let stored = self.store.finish(directories)?;
         let mut warnings = described.warnings;
         if let Some(xml) = described.aux_xml {
-            self.store.sidecar(".aux.xml", xml.into_bytes(), &mut warnings)?;
+            self.store.sidecar(AUX_XML, xml.into_bytes(), &mut warnings)?;
         }
         Ok(WriteReport {
             file_len: stored.file_len,

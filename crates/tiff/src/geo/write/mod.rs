@@ -90,7 +90,7 @@ fn transform_fields(transform: &GeoTransform, is_point: bool) -> Result<Vec<(Tag
         return Err(format!("transform {values:?} is no matrix of finite numbers with an inverse"));
     }
     // The tags speak of the centre of the first pixel where samples are points.
-    let GeoTransform { a, b, c, d, e, f } = if is_point { transform.window(0.5, 0.5) } else { *transform };
+    let GeoTransform { a, b, c, d, e, f } = if is_point { centred(transform) } else { *transform };
     if transform.is_axis_aligned() && e < 0.0 {
         return Ok(vec![
             (Tag::ModelPixelScaleTag, FieldValue::Doubles(vec![a, -e, 0.0])),
@@ -99,6 +99,20 @@ fn transform_fields(transform: &GeoTransform, is_point: bool) -> Result<Vec<(Tag
     }
     let matrix = vec![a, b, 0.0, c, d, e, 0.0, f, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0];
     Ok(vec![(Tag::ModelTransformationTag, FieldValue::Doubles(matrix))])
+}
+
+/// The transform for pixel centres that gives the one for corners back bit for bit when it is read, which half a pixel
+/// added and taken away again does not always do; where there is none, the nearest.
+fn centred(corner: &GeoTransform) -> GeoTransform {
+    let near = corner.window(0.5, 0.5);
+    let steps = |start: f64| {
+        let (up, down) = (start.next_up(), start.next_down());
+        [start, up, down, up.next_up(), down.next_down()]
+    };
+    let back = |centre: GeoTransform| centre.centre_to_corner();
+    let c = steps(near.c).into_iter().find(|&c| back(GeoTransform { c, ..near }).c == corner.c);
+    let f = steps(near.f).into_iter().find(|&f| back(GeoTransform { f, ..near }).f == corner.f);
+    GeoTransform { c: c.unwrap_or(near.c), f: f.unwrap_or(near.f), ..near }
 }
 
 fn check_gcps(gcps: &[Gcp]) -> Result<(), String> {

@@ -1,0 +1,36 @@
+//! Reference systems by code or text.
+
+use crate::error::strile_error;
+use crate::facts;
+use crate::keys::{integer, shown, text};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use strile::tiff::geo::Crs;
+
+/// The system that a code or text means.
+pub(crate) fn parse(definition: &Bound<'_, PyAny>) -> PyResult<Crs> {
+    let py = definition.py();
+    if let Some(code) = integer(definition) {
+        let found = u32::try_from(code).ok().and_then(Crs::from_epsg);
+        return found.ok_or_else(|| {
+            strile_error(py, "InvalidCRSCodeError", format!("EPSG has no reference system {code}"))
+        });
+    }
+    let Some(given) = text(definition) else {
+        let problem = format!("reference system {}: an EPSG code or text expected", shown(definition));
+        return Err(PyTypeError::new_err(problem));
+    };
+    Crs::from_user_input(&given).map_err(|problem| {
+        let code = given.trim().trim_start_matches(|c: char| c.is_ascii_alphabetic() || c == ':');
+        let is_code = !code.is_empty() && code.bytes().all(|byte| byte.is_ascii_digit());
+        let class = if is_code { "InvalidCRSCodeError" } else { "UnparseableCRSError" };
+        strile_error(py, class, format!("reference system {}: {problem}", shown(definition)))
+    })
+}
+
+/// A reference system by EPSG code, `EPSG:n`, WKT or PROJ text.
+#[pyfunction]
+pub(crate) fn crs<'py>(definition: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+    facts::of_crs(definition.py(), &parse(definition)?)
+}

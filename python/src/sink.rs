@@ -1,0 +1,91 @@
+//! Where the file goes: a path, or a Python object with `write(bytes)`.
+//!
+//! Such an object takes bytes in order and nothing else, so blocks wait in a spool until the file is complete: it gets
+//! its first byte when all of them are known. What its `write` raises is raised again as it is.
+
+use crate::error::{carried, exception};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+use std::io::{self, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use strile::{FileSink, Sink, Spool, StreamSink};
+
+/// The sink that a target means; with no place for sidecars where none are wanted.
+pub(crate) fn open(target: &Bound<'_, PyAny>, sidecars: bool) -> PyResult<Box<dyn Sink>> {
+    let py = target.py();
+    let is_path = target.is_instance_of::<PyString>() || target.hasattr("__fspath__")?;
+    if is_path {
+        let path: PathBuf = target.extract()?;
+        let sink = py.detach(|| FileSink::create(&path, true)).map_err(exception)?;
+        return Ok(if sidecars { Box::new(sink) } else { Box::new(Alone(Box::new(sink))) });
+    }
+    let write = target.getattr_opt("write")?.filter(Bound::is_callable).ok_or_else(|| {
+        let kind = target.get_type().name().map(|name| name.to_string()).unwrap_or_default();
+        PyTypeError::new_err(format!("target {kind}: a path or an object with `write` expected"))
+    })?;
+    let name = target.getattr_opt("name")?.and_then(|name| name.extract::<String>().ok());
+    let name = name.unwrap_or_else(|| "the object given".to_owned());
+    Ok(Box::new(StreamSink::new(name, PythonFile { write: write.unbind() })))
+}
+
+/// The `write` of a Python object.
+struct PythonFile {
+    write: Py<PyAny>,
+}
+
+impl Write for PythonFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = Python::attach(|py| -> PyResult<usize> {
+            let taken = self.write.call1(py, (PyBytes::new(py, bytes),))?;
+            if taken.is_none(py) {
+                return Ok(bytes.len());
+            }
+            // Raw files take what they can and say how much that was; others have no number to tell.
+            Ok(taken.extract::<usize>(py).unwrap_or(bytes.len()))
+        });
+        taken.map(|taken| taken.min(bytes.len())).map_err(carried)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A sink with no place for sidecars.
+struct Alone(Box<dyn Sink>);
+
+impl Sink for Alone {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.append(bytes)
+    }
+
+    fn can_patch(&self) -> bool {
+        self.0.can_patch()
+    }
+
+    fn patch(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.patch(offset, bytes)
+    }
+
+    fn append_from(&mut self, spool: &Spool, range: Range<u64>) -> io::Result<()> {
+        self.0.append_from(spool, range)
+    }
+
+    fn beside(&self) -> Option<&Path> {
+        self.0.beside()
+    }
+
+    fn commit(self: Box<Self>) -> io::Result<()> {
+        self.0.commit()
+    }
+
+    fn abort(self: Box<Self>) {
+        self.0.abort();
+    }
+}
