@@ -35,7 +35,9 @@ class Grid:
         if self.transform is None:
             return index
         size, origin = self._axis(axis)
-        return index * size + (origin if self.point else origin + size / 2)
+        # In this order the labels are, to the last bit, those that xarray-spatial gives.
+        corners = index * size + origin
+        return corners if self.point else corners + size / 2
 
     def at(self, row: int, column: int) -> Transform | None:
         """The transform of a window that begins at a pixel."""
