@@ -113,7 +113,6 @@ def open_geotiff(
 
 def _opened(call: Arguments) -> xr.DataArray:
     from . import progress as bars
-    from .errors import GeoTIFFFallbackWarning
     from .reading import cuda, eager, lazy, opened, vrt
     from .reading.description import describe
 
@@ -121,25 +120,44 @@ def _opened(call: Arguments) -> xr.DataArray:
         cuda.require()
     eager_cpu = call.chunks is None and not call.gpu
     limit = call.max_cloud_bytes if eager_cpu else None
+    mosaic = vrt.inspect(call.source.location, call.band, call.band_nodata) if call.source.is_vrt else None
     dataset = opened.dataset(call.source, level=call.level, limit=limit, missing=call.missing_sources)
-    description = describe(call, dataset)
+    description = describe(call, dataset, mosaic)
+    _warn_of_sidecars(call, dataset)
     if call.source.is_vrt:
-        holes = vrt.missing(dataset, description.request.bands, description.window)
-        if holes and call.missing_sources == "raise":
-            names = ", ".join(sorted({hole["source"] for hole in holes}))
-            raise FileNotFoundError(f"{call.source} needs {names}, which is not there: pass missing_sources='warn' for holes")
-        if holes:
-            description.attrs["vrt_holes"] = holes
-            if call.chunks is not None:
-                for hole in holes:
-                    warnings.warn(
-                        f"{call.source}: {hole['source']} is missing and leaves a hole", GeoTIFFFallbackWarning, stacklevel=3
-                    )
+        _holes(call, description, dataset)
     if call.gpu:
         _planned(call, description, dataset)
     if call.chunks is not None:
         return lazy.read(description, call.chunks)
     return eager.read(description, dataset, bars.resolve(call.progress, str(call.source)))
+
+
+def _warn_of_sidecars(call: Arguments, dataset: Any) -> None:
+    from .reading.description import UNUSABLE_SIDECAR
+
+    for code, place, message in dataset.facts["warnings"]:
+        if code == UNUSABLE_SIDECAR:
+            warnings.warn(f"{call.source}: {place} is not used: {message}", RuntimeWarning, stacklevel=4)
+
+
+def _holes(call: Arguments, description: Any, dataset: Any) -> None:
+    """Sources of a mosaic that are not there: an error, or a record of the holes they leave."""
+    from .errors import GeoTIFFFallbackWarning
+    from .reading import vrt
+
+    holes = vrt.check_sources(dataset, str(call.source), description.request.bands, description.window)
+    if not holes:
+        return
+    if call.missing_sources == "raise":
+        names = ", ".join(sorted({hole["source"] for hole in holes}))
+        raise FileNotFoundError(f"{call.source} needs {names}, not there: pass missing_sources='warn' to leave holes")
+    description.attrs["vrt_holes"] = holes
+    if call.chunks is not None:
+        for hole in holes:
+            warnings.warn(
+                f"{call.source}: {hole['source']} is missing and leaves a hole", GeoTIFFFallbackWarning, stacklevel=4
+            )
 
 
 def _planned(call: Arguments, description: Any, dataset: Any) -> None:

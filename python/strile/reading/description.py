@@ -19,8 +19,9 @@ from . import attrs as attributes
 from . import metadata, nodata, pam, reference, vrt
 from .arguments import Arguments
 from .georef import Grid, level_grid, stored_grid
-from .request import Masking, Request, Window
+from .request import Masking, Request, Turn, Window
 
+UNUSABLE_SIDECAR = "unusable-sidecar"
 _WHITE_IS_ZERO = 0
 
 
@@ -37,15 +38,14 @@ class Description:
     request: Request
 
 
-def describe(call: Arguments, dataset: Any) -> Description:
+def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) -> Description:
+    """The result of a call on an open source; `mosaic` is what a VRT says of its bands."""
     facts = Facts.of(dataset)
     name = str(call.source)
     level = _level(facts, call.level, name)
-    mosaic = vrt.inspect(call.source.location, call.band, call.band_nodata) if facts.kind == "vrt" else None
     bands = _bands(call.band, level.bands, mosaic is not None, name)
     flat = len(bands) == 1
-    turned = level.orientation != 1
-    if turned and (call.window is not None or call.bbox is not None):
+    if level.orientation != 1 and (call.window is not None or call.bbox is not None):
         raise ValueError(
             f"{name} has orientation {level.orientation} and a window of it has no one meaning: read it whole and slice"
         )
@@ -66,7 +66,7 @@ def describe(call: Arguments, dataset: Any) -> Description:
     attrs |= attributes.georeference(grid, crs, row, column)
     attrs |= attributes.described(own, base, items, text)
 
-    request, added = _pixels(call, facts, level, dataset, bands, stored, inverted, turned, items, mosaic)
+    request, added = _pixels(call, facts, level, dataset, bands, stored, inverted, mosaic)
     attrs |= added
     if not (call.source.is_object or call.source.is_remote):
         attrs |= pam.categories(call.source.location)
@@ -91,7 +91,10 @@ def describe(call: Arguments, dataset: Any) -> Description:
 def _level(facts: Facts, number: int, name: str) -> Level:
     levels = facts.pages[0]
     if number >= len(levels):
-        raise ValueError(f"{name} has {len(levels)} levels and overview_level is {number}: 0 to {len(levels) - 1} expected")
+        beside = "".join(f" ({message})" for code, _, message in facts.warnings if code == UNUSABLE_SIDECAR)
+        raise ValueError(
+            f"{name} has {len(levels)} levels and overview_level is {number}: 0 to {len(levels) - 1} expected{beside}"
+        )
     return levels[number]
 
 
@@ -154,8 +157,6 @@ def _pixels(
     bands: tuple[int, ...],
     stored: np.dtype,
     inverted: bool,
-    turned: bool,
-    items: metadata.Items | None,
     mosaic: vrt.Mosaic | None,
 ) -> tuple[Request, dict[str, Any]]:
     """The request of the pixels, and the attributes about nodata and scaling."""
@@ -177,9 +178,10 @@ def _pixels(
         compare = tuple(entry.value if entry is not None and entry.maskable else None for entry in declared)
         # What is a nodata value among floats cannot be told afterwards from NaN that the file has itself.
         by_core = stored.kind in "iu" and mosaic is None
-        masking = Masking(by_core, () if by_core else _shown(compare, declared, stored, level, inverted))
-    elif wanted and by_image:
-        masking = Masking(True)
+        shown = () if by_core else _shown(compare, declared, stored, level, inverted)
+        masking = Masking("core" if by_core else "values", shown)
+    elif wanted and by_image and bands != (_alpha(facts, level),):
+        masking = Masking("layer", spared=_alpha(facts, level))
 
     read_as = np.dtype(np.float32) if stored == np.float16 else stored
     floating = None
@@ -189,8 +191,9 @@ def _pixels(
         floating = read_as
     made = floating or read_as
     dtype = call.dtype or made
-    if made.kind == "f" and dtype.kind in "iu":
-        raise ValueError(f"pixels of {name} are {made} and dtype is {dtype}: fractions would be lost, cast the result yourself")
+    if (made.kind == "f" and dtype.kind in "iu") or (made.kind == "c" and dtype.kind not in "c"):
+        lost = "fractions" if made.kind == "f" else "imaginary parts"
+        raise ValueError(f"pixels of {name} are {made} and dtype is {dtype}: {lost} would be lost, cast the result yourself")
 
     added: dict[str, Any] = {}
     if scaling is not None:
@@ -211,8 +214,8 @@ def _pixels(
         level=call.level,
         bands=bands,
         flat=len(bands) == 1,
-        turned=turned,
-        inverted=inverted,
+        turn=Turn(level.orientation, level.height, level.width),
+        inverted_from=((1 << level.bits[0]) - 1 if stored.kind == "u" else 0) if inverted else None,
         stored=stored,
         floating=floating,
         masking=masking,
@@ -242,6 +245,14 @@ def _shown(
         entry.inverted(stored, level.bits[0]) if value is not None and entry is not None else value
         for value, entry in zip(values, declared, strict=True)
     )
+
+
+def _alpha(facts: Facts, level: Level) -> int | None:
+    """The number of the band that is the mask."""
+    if facts.mask_source != "alpha":
+        return None
+    colours = level.bands - len(level.extra_samples)
+    return next((colours + i + 1 for i, kind in enumerate(level.extra_samples) if kind in (1, 2)), None)
 
 
 def _text(value: Any) -> str | None:

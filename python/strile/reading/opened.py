@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import os
 import threading
-import warnings
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
 from .. import environment
-from ..errors import StrileError
 from .source import OpenFile, Ranges, Source
 
 _SIDECARS = (".ovr", ".aux.xml", ".msk")
@@ -55,7 +53,7 @@ def dataset(source: Source, *, level: int = 0, limit: int | None = None, missing
             f"{source} is no regular file"
         )
     key = ("local", os.path.abspath(source.location), *_marks(source.location, stat))
-    return _keep(key, lambda: _open_local(source, level))
+    return _keep(key, lambda: _core.Dataset.open(source.location))
 
 
 def _marks(path: str, stat: os.stat_result) -> tuple[Any, ...]:
@@ -83,27 +81,6 @@ def _keep(key: tuple[Any, ...], make: Any) -> Any:
     return opened
 
 
-def _open_local(source: Source, level: int) -> Any:
-    from .. import _core
-
-    try:
-        return _core.Dataset.open(source.location)
-    except StrileError as problem:
-        # Overviews beside the file that cannot be read concern those who ask for them, nobody else.
-        return _without_sidecars(problem, source, level, lambda: _core.Dataset.open(source.location, sidecars=False))
-
-
-def _without_sidecars(problem: StrileError, source: Source, level: int, again: Any) -> Any:
-    try:
-        alone = again()
-    except StrileError:
-        raise problem from None
-    if level >= len(alone.facts["pages"][0]["levels"]):
-        raise problem
-    warnings.warn(f"{source}: what lies beside the file is not used: {problem}", RuntimeWarning, stacklevel=2)
-    return alone
-
-
 def _open_remote(ranges: Ranges, beside: bool) -> Any:
     from .. import _core
 
@@ -114,17 +91,7 @@ def _open_remote(ranges: Ranges, beside: bool) -> Any:
             overviews = (ovr, ovr.location, ovr.size)
         except FileNotFoundError:
             pass
-    try:
-        return _core.Dataset.open_ranges(ranges, ranges.location, ranges.size, overviews=overviews)
-    except StrileError as problem:
-        if overviews is None:
-            raise
-        return _without_sidecars(
-            problem,
-            Source(ranges.location),
-            1,
-            lambda: _core.Dataset.open_ranges(ranges, ranges.location, ranges.size),
-        )
+    return _core.Dataset.open_ranges(ranges, ranges.location, ranges.size, overviews=overviews)
 
 
 def _vrt_key(source: Source, missing: str) -> tuple[Any, ...]:

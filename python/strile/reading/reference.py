@@ -35,7 +35,8 @@ def attributes(facts: Facts, allow_unparseable: bool, name: str) -> dict[str, An
         return _by_code(code, name) if crs.kind == "compound" or not crs.wkt else {"crs": code, "crs_wkt": crs.wkt}
     if stated is not None:
         return _by_code(stated, name)
-    return {"crs_wkt": crs.wkt} if crs.wkt and crs.kind != "unknown" else {}
+    # A local system is a name and a unit: nothing that could be placed, or written again.
+    return {"crs_wkt": crs.wkt} if crs.wkt and crs.kind in ("projected", "geographic", "geocentric", "compound") else {}
 
 
 def _by_code(code: int, name: str) -> dict[str, Any]:

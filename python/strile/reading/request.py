@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,11 +23,31 @@ Window = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class Masking:
-    """How pixels without data become NaN. `by_core`: while decoding; else by comparing with `values`, one for all bands or
-    one for each."""
+    """How pixels without data become NaN: while decoding, by comparing with `values`, one for all bands or one for
+    each, or where the mask of the file is 0. An alpha band is not masked by itself."""
 
-    by_core: bool
+    how: Literal["core", "values", "layer"]
     values: tuple[int | float | None, ...] = ()
+    spared: int | None = None
+
+
+@dataclass(frozen=True)
+class Turn:
+    """An orientation and the size as stored: where a window of the turned image lies in the file."""
+
+    orientation: int
+    height: int
+    width: int
+
+    def stored(self, window: Window) -> Window:
+        row, column, row1, column1 = window
+        if self.orientation > 4:
+            row, column, row1, column1 = column, row, column1, row1
+        if self.orientation in (3, 4, 6, 7):
+            row, row1 = self.height - row1, self.height - row
+        if self.orientation in (2, 3, 7, 8):
+            column, column1 = self.width - column1, self.width - column
+        return row, column, row1, column1
 
 
 @dataclass(frozen=True)
@@ -39,8 +59,8 @@ class Request:
     level: int
     bands: tuple[int, ...]
     flat: bool
-    turned: bool
-    inverted: bool
+    turn: Turn
+    inverted_from: int | None
     stored: np.dtype
     floating: np.dtype | None
     masking: Masking | None
@@ -72,15 +92,15 @@ class Request:
 
     def core_keywords(self, window: Window) -> dict[str, Any]:
         """The keywords of the core's `read` and `plan`."""
-        row, column, row1, column1 = window
-        by_core = self.masking is not None and self.masking.by_core
+        row, column, row1, column1 = self.turn.stored(window)
+        by_core = self._by_core
         return {
             "level": self.level,
             "window": (column, row, column1 - column, row1 - row),
             "bands": self.bands,
             "interleave": "band" if self.flat else "pixel",
-            "apply_orientation": self.turned,
-            "invert_white": self.inverted,
+            "apply_orientation": self.turn.orientation != 1,
+            "invert_white": self.inverted_from is not None and not self._inverted_here,
             "masked": by_core,
             "float_type": self.floating.name if by_core and self.floating is not None else None,
             "device": cuda.current() if self.gpu else "cpu",
@@ -99,11 +119,16 @@ class Request:
         array = cuda.array(raster) if self.gpu else raster.numpy()
         if self.missing == "warn":
             self._warn_of_holes(source)
-        return array[0] if self.flat else array
+        if self._inverted_here:
+            array = self.inverted_from - array
+        array = array[0] if self.flat else array
+        if self.masking is not None and self.masking.how == "layer":
+            array = self._masked_by_layer(array, source, window)
+        return array
 
     def holds_nodata(self, array: Any) -> bool:
         """Whether decoded pixels have a declared nodata value, masked or not."""
-        if self.masking is not None and self.masking.by_core:
+        if self._by_core:
             return self._contains(array, float("nan"))
         if len(self.looked_for) == 1:
             return self._contains(array, self.looked_for[0])
@@ -114,7 +139,7 @@ class Request:
         raw = array
         if promoted and self.floating is not None and array.dtype != self.floating:
             array = array.astype(self.floating)
-        if promoted and self.masking is not None and not self.masking.by_core:
+        if promoted and self.masking is not None and self.masking.how == "values":
             values = self.masking.values
             if len(values) == 1:
                 _mask(array, raw, values[0])
@@ -126,6 +151,28 @@ class Request:
             array *= scale
             array += offset
         return array.astype(self.dtype, copy=False) if promoted else array
+
+    @property
+    def _by_core(self) -> bool:
+        return self.masking is not None and self.masking.how == "core"
+
+    @property
+    def _inverted_here(self) -> bool:
+        """The core inverts whole numbers that it does not mask at the same time."""
+        return self.inverted_from is not None and (self._by_core or self.stored.kind == "f")
+
+    def _masked_by_layer(self, array: Any, source: Any, window: Window) -> Any:
+        keywords = self.core_keywords(window) | {"layer": "mask", "bands": None, "interleave": "band", "invert_white": False}
+        raster = source.read(**keywords)
+        empty = (cuda.array(raster) if self.gpu else raster.numpy())[0] == 0
+        array = array.astype(self.floating)
+        if self.flat:
+            array[empty] = float("nan")
+        else:
+            for band in range(len(self.bands)):
+                if self.bands[band] != self.masking.spared:  # type: ignore[union-attr]
+                    array[..., band][empty] = float("nan")
+        return array
 
     def _contains(self, array: Any, value: int | float | None) -> bool:
         if value is None or (array.dtype.kind in "iu" and not _holds(array.dtype, value)):

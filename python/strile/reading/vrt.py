@@ -7,6 +7,7 @@ values. It also says which sources a window needs and which of them are missing,
 
 from __future__ import annotations
 
+import os
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +50,8 @@ def inspect(path: str, band: int | None, band_nodata: str | None) -> Mosaic:
     except ElementTree.ParseError as problem:
         raise VRTUnsupportedError(f"{path} is no XML: {problem}") from problem
     bands = root.findall("VRTRasterBand")
+    if not bands:
+        raise VRTUnsupportedError(f"{path} has no VRTRasterBand: at least one expected")
     types = [entry.get("dataType", "Float32") for entry in bands]
     if band is None and len(set(types)) > 1:
         raise MixedBandMetadataError(
@@ -67,21 +70,48 @@ def inspect(path: str, band: int | None, band_nodata: str | None) -> Mosaic:
     return Mosaic(None if scaled or one is None else _TYPES.get(one), values or (None,), mixed)
 
 
-def missing(dataset: Any, bands: tuple[int, ...], window: tuple[int, int, int, int]) -> list[dict[str, Any]]:
-    """The sources that a window of some bands needs and that are not there, as `vrt_holes` lists them."""
+def check_sources(dataset: Any, path: str, bands: tuple[int, ...], window: tuple[int, int, int, int]) -> list[dict[str, Any]]:
+    """The sources that a window of some bands needs and that are not there, as `vrt_holes` lists them. One that must not be
+    opened, or that is of another reference system, is an error: headers are looked at, pixels are not."""
+    from .. import _core
+
     row, column, row1, column1 = window
     holes = []
+    looked_at: dict[str, str | None] = {}
     for entry in dataset.sources():
-        if entry["exists"] or entry["band"] not in bands:
-            continue
         x, y, width, height = entry["target_rect"]
-        if x < column1 and x + width > column and y < row1 and y + height > row:
+        if entry["band"] not in bands or x >= column1 or x + width <= column or y >= row1 or y + height <= row:
+            continue
+        if entry["problem"] is not None:
+            raise VRTUnsupportedError(f"{path}: {entry['problem']}")
+        found = entry["path"]
+        if found is None:
+            where = entry["name"] if os.path.isabs(entry["name"]) else os.path.join(os.path.dirname(os.path.abspath(path)), entry["name"])
             holes.append(
                 {
-                    "source": entry["path"],
+                    "source": where,
                     "band": entry["band"],
                     "dst_rect": tuple(int(number) for number in (x, y, width, height)),
                     "error": "FileNotFoundError: there is no such file",
                 }
             )
+        elif found not in looked_at:
+            looked_at[found] = _system(_core.Dataset.open(found, sidecars=False)) if not found.lower().endswith(".vrt") else None
+    _one_system(_system(dataset), looked_at, path)
     return holes
+
+
+def _system(dataset: Any) -> str | None:
+    crs = dataset.facts["crs"]
+    if crs is None:
+        return None
+    return f"EPSG:{crs['epsg']}" if crs["epsg"] else None
+
+
+def _one_system(of_mosaic: str | None, of_sources: dict[str, str | None], path: str) -> None:
+    """Systems that have a code and differ in it; others cannot be told apart for certain."""
+    for source, system in of_sources.items():
+        if of_mosaic is not None and system is not None and system != of_mosaic:
+            raise VRTUnsupportedError(
+                f"{path} is in {of_mosaic} and its source {source} in {system}: a mosaic is not reprojected, warp it first"
+            )
