@@ -1,7 +1,7 @@
 //! Runs work of the library for Python: the interpreter let go, signals and progress looked after.
 //!
-//! On the main thread the work is done by another one, so that Ctrl-C is seen within the time of a look; on others it
-//! is done in place where nobody watches it. Either way nothing is under way any more when `run` returns.
+//! On the main thread the work is done by another one, so that Ctrl-C is seen within the time of a look; on others, and
+//! where it is over at once, it is done in place where nobody watches it. Either way nothing is under way any more when `run` returns.
 
 use crate::error::{exception, refused, strile_error};
 use pyo3::exceptions::PyRuntimeError;
@@ -152,6 +152,15 @@ pub(crate) fn run<T: Send>(
             }
         }
     })
+}
+
+/// Does work that is over before anyone could want to stop it, on this thread.
+pub(crate) fn run_at_once<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> strile::Result<T> + Send,
+) -> PyResult<T> {
+    alive(py)?;
+    py.detach(work).map_err(exception)
 }
 
 /// Whether signals arrive on this thread.

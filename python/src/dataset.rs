@@ -16,8 +16,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::UNIX_EPOCH;
 use strile::{
-    Context, Error, Input, Location, Missing, OpenOptions, Output, PieceLimits, ReadOptions, Source, Vrt,
-    VrtOptions,
+    Cancel, Context, Device, Error, Input, Location, Missing, OpenOptions, Output, PieceLimits, ReadOptions,
+    Source, Vrt, VrtOptions, Window,
 };
 
 /// See the module.
@@ -25,6 +25,8 @@ use strile::{
 pub(crate) struct Dataset {
     name: String,
     version: (u64, String),
+    /// Whether bytes are read from files of this machine, not by Python.
+    local: bool,
     input: RwLock<Option<Arc<Input>>>,
     facts: PyOnceLock<Py<PyDict>>,
 }
@@ -36,14 +38,27 @@ enum Result {
 }
 
 impl Dataset {
-    fn of(input: Input, version: (u64, String)) -> Self {
+    fn of(input: Input, version: (u64, String), local: bool) -> Self {
         let name = input.name().to_owned();
-        Self { name, version, input: RwLock::new(Some(Arc::new(input))), facts: PyOnceLock::new() }
+        Self { name, version, local, input: RwLock::new(Some(Arc::new(input))), facts: PyOnceLock::new() }
     }
 
-    fn of_file(dataset: strile::Dataset) -> Self {
+    fn of_file(dataset: strile::Dataset, local: bool) -> Self {
         let version = dataset.version().map(|version| (version.len, version.mark)).unwrap_or_default();
-        Self::of(Input::Tiff(Box::new(dataset)), version)
+        Self::of(Input::Tiff(Box::new(dataset)), version, local)
+    }
+
+    /// Does work that takes no time but that of a source.
+    fn quickly<T: Send>(
+        &self,
+        py: Python<'_>,
+        cancel: &Cancel,
+        work: impl FnOnce() -> strile::Result<T> + Send,
+    ) -> PyResult<T> {
+        match self.local {
+            true => call::run_at_once(py, work),
+            false => call::run(py, cancel, None, work),
+        }
     }
 
     fn input(&self, py: Python<'_>) -> PyResult<Arc<Input>> {
@@ -62,9 +77,8 @@ impl Dataset {
     fn open(py: Python<'_>, path: PathBuf, sidecars: bool, max_blocks: Option<u64>) -> PyResult<Self> {
         let mut options = OpenOptions { sidecars, ..OpenOptions::default() };
         options.limits.blocks = max_blocks.unwrap_or(options.limits.blocks);
-        let context = call::context(None, None)?;
-        let open = || strile::Dataset::open_with(&path, &options);
-        call::run(py, &context.cancel, None, open).map(Self::of_file)
+        let dataset = call::run_at_once(py, || strile::Dataset::open_with(&path, &options))?;
+        Ok(Self::of_file(dataset, true))
     }
 
     /// Opens a mosaic; none of its sources is opened yet. They may lie in its folder and in `roots`.
@@ -93,7 +107,7 @@ impl Dataset {
             Ok((Vrt::open(&path, &options)?, version.unwrap_or_default()))
         });
         match opened {
-            Ok((vrt, version)) => Ok(Self::of(Input::Vrt(Box::new(vrt)), version)),
+            Ok((vrt, version)) => Ok(Self::of(Input::Vrt(Box::new(vrt)), version, true)),
             Err(error @ Error::Unsupported { .. }) => {
                 Err(strile_error(py, "VRTUnsupportedError", error.to_string()))
             }
@@ -116,9 +130,8 @@ impl Dataset {
         let overviews =
             overviews.map(|(reader, name, size)| RangeSource::new(&reader, name, size)).transpose()?;
         let overviews = overviews.map(|source| source as Arc<dyn Source>);
-        let context = call::context(None, None)?;
         let open = || strile::Dataset::from_sources(source, overviews, aux_xml, &OpenOptions::default());
-        call::run(py, &context.cancel, None, open).map(Self::of_file)
+        Ok(Self::of_file(call::run(py, &Cancel::default(), None, open)?, false))
     }
 
     /// For messages: the path, or what it was opened as.
@@ -148,8 +161,7 @@ impl Dataset {
         let Input::Tiff(dataset) = input.as_ref() else {
             return Err(refused(format!("{}: a VRT has no tags", self.name)));
         };
-        let context = call::context(None, None)?;
-        let fields = call::run(py, &context.cancel, None, || dataset.fields(page, level))?;
+        let fields = self.quickly(py, &Cancel::default(), || dataset.fields(page, level))?;
         fields.iter().map(|field| facts::field(py, field)).collect()
     }
 
@@ -177,9 +189,11 @@ impl Dataset {
         let watch = request.progress.as_ref().map(|progress| Watch { count: &count, progress });
         let (options, stays) = (&request.options, request.stays);
         let watched = watch.is_some().then_some(count.as_ref());
-        let result = call::run(py, &context.cancel, watch, || {
-            read(&input, options, (output.as_ref(), stays), watched, &context)
-        })?;
+        let work = || read(&input, options, (output.as_ref(), stays), watched, &context);
+        let result = match watch.is_none() && self.local && is_small(&input, options) {
+            true => call::run_at_once(py, work),
+            false => call::run(py, &context.cancel, watch, work),
+        }?;
         match (result, request.out) {
             (Result::Filled(faults), Some(out)) => {
                 warn(py, &self.name, &faults)?;
@@ -199,11 +213,11 @@ impl Dataset {
         let location = request.output()?.map(|output| output.location());
         let (options, stays) = (&request.options, request.stays);
         let asked = options.device;
-        call::run(py, &context.cancel, None, || match input.as_ref() {
+        self.quickly(py, &context.cancel, || match input.as_ref() {
             Input::Tiff(dataset) => {
                 let on_device = matches!(location, Some(Location::Cuda(_))) || (stays && location.is_none());
                 let device = match (asked, location) {
-                    (strile::Device::Auto, Some(Location::Cuda(index))) => strile::Device::Cuda(index),
+                    (Device::Auto, Some(Location::Cuda(index))) => Device::Cuda(index),
                     (asked, _) => asked,
                 };
                 let options = ReadOptions { device, ..options.clone() };
@@ -214,7 +228,7 @@ impl Dataset {
                 Ok(Plan::of_file(&plan, asked))
             }
             Input::Vrt(vrt) => {
-                let options = ReadOptions { device: strile::Device::Cpu, ..options.clone() };
+                let options = ReadOptions { device: Device::Cpu, ..options.clone() };
                 let pieces = vrt.pieces(&options, &PieceLimits::default(), &context)?;
                 Ok(Plan::of_mosaic(vrt.name(), &pieces, asked))
             }
@@ -290,6 +304,29 @@ fn read(
         count.complete();
     }
     Ok(result)
+}
+
+/// Bytes that any codec decodes in less time than a user could want to stop it in.
+const SMALL: u64 = 4 << 20;
+
+/// Whether a read decodes little, and on the CPU: opening a GPU takes long.
+fn is_small(input: &Input, options: &ReadOptions) -> bool {
+    let Input::Tiff(dataset) = input else { return false };
+    let level = options.overview.map_or(0, |overview| overview.saturating_add(1));
+    let found = dataset.pages().get(options.page).and_then(|page| page.levels.get(level));
+    let Some(image) = found.map(|level| &level.image) else { return true };
+    let (window, grid) = (options.window.unwrap_or(Window::full(image.width, image.height)), &image.grid);
+    // Blocks along an axis, those that are cut included.
+    let blocks = |first: u32, count: u32, size: u32| {
+        let end = u64::from(first) + u64::from(count);
+        end.div_ceil(u64::from(size.max(1))).saturating_sub(u64::from(first / size.max(1)))
+    };
+    let across = blocks(window.x, window.width, grid.block_width);
+    let down = blocks(window.y, window.height, grid.block_height);
+    let block = u64::from(grid.block_width) * u64::from(grid.block_height);
+    let pixel = u64::from(image.samples) * image.sample.data_type().map_or(16, |t| t.size() as u64);
+    let bytes = [down, block, pixel].into_iter().fold(across, u64::saturating_mul);
+    bytes <= SMALL && !matches!(options.device, Device::Cuda(_))
 }
 
 /// How many blocks will be decoded, or sources laid.

@@ -4,6 +4,7 @@ use crate::{count, misuses, standin};
 use strile_cuda::device::{Device, devices};
 use strile_cuda::driver::DriverError;
 use strile_cuda::memory::Pinned;
+use strile_cuda::stream::wait_for_caller;
 
 #[test]
 fn all_that_is_made_is_freed() {
@@ -64,6 +65,31 @@ fn all_that_is_made_is_freed() {
         }
         assert!(calls.iter().all(|call| !call.name.contains("CtxSynchronize")));
     }
+}
+
+#[test]
+fn what_callers_queued_is_done_when_it_was_waited_for() {
+    let Some(standin) = standin() else { return };
+    // Even seeds do nothing that nobody waits for.
+    for seed in [2, 4, 7] {
+        standin.set(&format!("seed={seed}"));
+        let device = Device::open(0).unwrap();
+        let work = device.stream().unwrap();
+        let buffer = device.pool().alloc(&work, 4).unwrap();
+        standin.calls();
+        buffer.fill(&work, 0, 4, 7).unwrap();
+        let stream = standin.calls().iter().find_map(|call| call.stream).unwrap();
+        let event = work.record().unwrap();
+        assert!(seed % 2 == 1 || !event.happened().unwrap(), "seed {seed}");
+        wait_for_caller(device.context(), stream).unwrap();
+        assert!(event.happened().unwrap(), "seed {seed}");
+        for default in [0, 1, 2] {
+            wait_for_caller(device.context(), default).unwrap();
+        }
+        let error = wait_for_caller(device.context(), 0xdead_beef).unwrap_err();
+        assert!(error.to_string().contains("cuEventRecord"), "{error}");
+    }
+    standin.reset();
 }
 
 #[test]

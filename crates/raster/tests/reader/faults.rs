@@ -21,6 +21,7 @@ const FILL: ReadOptions = ReadOptions {
     invert_min_is_white: false,
     masked: false,
     unpack: false,
+    float_type: None,
     device: strile::Device::Auto,
     device_memory: None,
     direct_io: DirectIo::Off,

@@ -4,7 +4,7 @@ use crate::sources::{pixels_of, read};
 use std::path::{Path, PathBuf};
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
 use strile::{Dataset, Layer, OpenOptions, ReadOptions};
-use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels};
+use testkit::{Codec, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels};
 
 const UINT8: SampleType = SampleType { format: SampleFormat::Uint, bits: 8 };
 const BIT: SampleType = SampleType { format: SampleFormat::Uint, bits: 1 };
@@ -66,6 +66,24 @@ fn overviews_lie_in_a_file_beside() {
     assert_eq!(pixels_of(&read(&dataset, &overview)), image().halved());
     assert_eq!(pixels_of(&read(&dataset, &ReadOptions::default())), image());
     assert_eq!(without_sidecars(&path).pages()[0].levels.len(), 1, "not looked for");
+}
+
+#[test]
+fn overviews_beside_follow_those_of_the_file() {
+    let folder = Folder::new("both");
+    let (inner, outer) = (image().halved(), image().halved().halved());
+    let overview = (tiled(UINT8).subfile_type(1), inner.clone());
+    let frame = FileFrame { order: ByteOrder::Little, big: false, file_order: FileOrder::DirectoriesFirst };
+    let main = tiled(UINT8).build_with(&image(), &[overview], frame).bytes;
+    let path = folder.put("image.tif", main);
+    folder.put("image.tif.ovr", file(&tiled(UINT8).subfile_type(1), &outer));
+    let dataset = Dataset::open(&path).unwrap();
+    let levels: Vec<usize> = dataset.pages()[0].levels.iter().map(|level| level.file).collect();
+    assert_eq!(levels, [0, 0, 1]);
+    for (overview, expected) in [(0, inner), (1, outer)] {
+        let options = ReadOptions { overview: Some(overview), ..Default::default() };
+        assert_eq!(pixels_of(&read(&dataset, &options)), expected, "overview {overview}");
+    }
 }
 
 #[test]
