@@ -129,8 +129,12 @@ def _opened(call: Arguments) -> xr.DataArray:
     if call.gpu:
         _planned(call, description, dataset)
     if call.chunks is not None:
-        return lazy.read(description, call.chunks)
-    return eager.read(description, dataset, bars.resolve(call.progress, str(call.source)))
+        array = lazy.read(description, call.chunks)
+    else:
+        array = eager.read(description, dataset, bars.resolve(call.progress, str(call.source)))
+    if not call.source.is_object:
+        array.encoding["source"] = call.source.location
+    return array
 
 
 def _warn_of_sidecars(call: Arguments, dataset: Any) -> None:
