@@ -1,0 +1,267 @@
+"""The keywords of `to_geotiff`, checked one by one and put together.
+
+Nothing here looks at the data, at the target or at a device, so a bad call fails before any of them is touched. What
+depends on the data (predictor 3 on integers, bands of a photometric) is checked by `raster`.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import StrileError
+
+CODECS = {
+    "none": "none",
+    "deflate": "deflate",
+    "lzw": "lzw",
+    "packbits": "packbits",
+    "zstd": "zstd",
+    "lz4": "lz4",
+    "lzma": "lzma",
+    "lerc": "lerc",
+    "jpeg": "jpeg",
+    "jpeg2000": "jpeg2000",
+    "j2k": "jpeg2000",
+    "webp": "webp",
+    "jxl": "jxl",
+}
+"""Names of codecs, and what the core calls them."""
+
+LEVELS = {"deflate": (1, 9), "zstd": (1, 22), "lz4": (0, 16), "lzma": (0, 9)}
+"""Lowest and highest level; a codec that is not here has none."""
+
+PREDICTED = ("deflate", "lzw", "zstd", "lz4", "lzma", "packbits")
+"""Codecs that take bytes as they are, so that a predictor can stand before them."""
+
+RESAMPLINGS = {
+    "mean": "average",
+    "average": "average",
+    "nearest": "nearest",
+    "min": "min",
+    "max": "max",
+    "median": "median",
+    "mode": "mode",
+    "cubic": "cubic",
+    "bilinear": "bilinear",
+    "gauss": "gauss",
+    "lanczos": "lanczos",
+    "rms": "rms",
+}
+"""Ways to make an overview, and what the core calls them."""
+
+PHOTOMETRICS = {"auto": None, "minisblack": 1, "miniswhite": 0, "rgb": 2, "rgba": 2}
+
+STRIP_ROWS = 256
+TILE_SIZE = 256
+BUFFER = 256 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class WriteArguments:
+    """What the caller chose; every field is valid by itself."""
+
+    compression: str
+    level: int | None
+    tiled: bool
+    tile_size: int
+    predictor: int
+    cog: bool
+    overview_levels: tuple[int, ...] | None
+    resampling: str
+    bigtiff: bool | None
+    gpu: bool | None
+    buffer: int
+    max_error: float
+    photometric: int | None
+    alpha: bool
+    rich_tags: bool
+    allow_unparseable_crs: bool
+    drop_rotation: bool
+    pack: bool
+    ramp: str | None
+    ramp_range: tuple[float, float] | None
+    reproducible: bool
+    spill: bool
+
+
+def check(given: dict[str, Any]) -> WriteArguments:
+    """The keywords of `to_geotiff` by name, checked."""
+    from .ramps import ramp_name
+
+    gpu = given["gpu"]
+    if gpu is not None and not is_bool(gpu):
+        raise TypeError(f"gpu is {gpu!r}: True, False or None expected")
+    compression = _compression(given["compression"])
+    predictor = _predictor(given["predictor"], compression)
+    tiled = bool(given["tiled"])
+    tile_size = _tile_size(given["tile_size"], tiled)
+    cog = bool(given["cog"])
+    if cog and not tiled:
+        raise StrileError("cog=True with tiled=False: a cloud-optimized file has tiles; leave tiled at True")
+    levels = _overview_levels(given["overview_levels"])
+    photometric, alpha = _photometric(given["photometric"])
+    bigtiff = given["bigtiff"]
+    return WriteArguments(
+        compression=compression,
+        level=_level(given["compression_level"], compression),
+        tiled=tiled,
+        tile_size=tile_size,
+        predictor=predictor,
+        cog=cog,
+        overview_levels=levels,
+        resampling=_resampling(given["overview_resampling"]),
+        bigtiff=None if bigtiff is None else bool(bigtiff),
+        gpu=None if gpu is None else bool(gpu),
+        buffer=_buffer(given["streaming_buffer_bytes"]),
+        max_error=_max_error(given["max_z_error"], compression),
+        photometric=photometric,
+        alpha=alpha,
+        rich_tags=bool(given["allow_experimental_codecs"]),
+        allow_unparseable_crs=bool(given["allow_unparseable_crs"]),
+        drop_rotation=bool(given["drop_rotation"]),
+        pack=bool(given["pack"]),
+        ramp=ramp_name(given["color_ramp"]),
+        ramp_range=_ramp_range(given["color_ramp_range"]),
+        reproducible=bool(given["reproducible"]),
+        spill=bool(given["spill"]),
+    )
+
+
+def is_bool(value: Any) -> bool:
+    """A Python or numpy truth value."""
+    return isinstance(value, bool) or type(value).__name__ in ("bool_", "bool")
+
+
+def whole(value: Any) -> int | None:
+    """A Python or numpy integer that is no truth value; None for anything else."""
+    if is_bool(value):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
+
+
+def _compression(name: Any) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"compression is {name!r}: a string expected, 'none' for none")
+    if name.lower() not in CODECS:
+        raise StrileError(f"compression {name!r} is not known: one of {', '.join(CODECS)} expected")
+    return CODECS[name.lower()]
+
+
+def _level(level: Any, compression: str) -> int | None:
+    if level is None:
+        return None
+    number = whole(level)
+    if number is None:
+        raise TypeError(f"compression_level is {level!r}: an integer or None expected")
+    bounds = LEVELS.get(compression)
+    if bounds is None:
+        return None
+    if not bounds[0] <= number <= bounds[1]:
+        raise StrileError(
+            f"compression_level={number} is out of range: {bounds[0]} to {bounds[1]} expected for {compression}"
+        )
+    return number
+
+
+def _predictor(value: Any, compression: str) -> int:
+    number = int(value) if is_bool(value) else whole(value)
+    if number is None or number not in (0, 1, 2, 3):
+        raise StrileError(f"predictor={value!r}: False, True, 1, 2 or 3 expected")
+    if is_bool(value):
+        number = 2 if value else 1
+    number = max(number, 1)
+    if number > 1 and compression not in (*PREDICTED, "none"):
+        raise StrileError(f"predictor={number} with compression {compression!r}, which models pixels itself: use none")
+    return 1 if compression == "none" else number
+
+
+def _tile_size(value: Any, tiled: bool) -> int:
+    if not tiled:
+        if value != TILE_SIZE:
+            warnings.warn(
+                f"tile_size={value!r} is not used: tiled=False writes strips of {STRIP_ROWS} rows", stacklevel=4
+            )
+        return TILE_SIZE
+    number = whole(value)
+    if number is None or number <= 0:
+        raise StrileError(f"tile_size={value!r}: a positive integer expected")
+    if number % 16:
+        near = sorted({max(number // 16 * 16, 16), (number // 16 + 1) * 16})
+        raise StrileError(
+            f"tile_size={number} is no multiple of 16, as TIFF wants: use {' or '.join(map(str, near))}"
+        )
+    return number
+
+
+def _overview_levels(levels: Any) -> tuple[int, ...] | None:
+    if levels is None:
+        return None
+    if isinstance(levels, (str, bytes)) or not hasattr(levels, "__iter__"):
+        raise StrileError(f"overview_levels={levels!r}: a list of powers of two expected, as [2, 4, 8]")
+    found: list[int] = []
+    for value in levels:
+        number = whole(value)
+        if number is None or number < 2 or number & (number - 1):
+            raise StrileError(f"overview_levels has {value!r}: powers of two from 2 on expected")
+        if found and number <= found[-1]:
+            raise StrileError(f"overview_levels has {number} after {found[-1]}: each larger than the one before expected")
+        found.append(number)
+    return tuple(found)
+
+
+def _resampling(name: Any) -> str:
+    if not isinstance(name, str) or name.lower() not in RESAMPLINGS:
+        raise StrileError(f"overview_resampling={name!r} is not known: one of {', '.join(RESAMPLINGS)} expected")
+    return RESAMPLINGS[name.lower()]
+
+
+def _buffer(value: Any) -> int:
+    """Any number is taken: one piece is the least that is computed at a time."""
+    try:
+        return max(int(value), 1)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"streaming_buffer_bytes is {value!r}: a number of bytes expected") from None
+
+
+def _max_error(value: Any, compression: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"max_z_error is {value!r}: a number expected") from None
+    if not math.isfinite(number) or number < 0:
+        raise StrileError(f"max_z_error={value!r}: a finite number that is not negative expected")
+    if number > 0 and compression != "lerc":
+        raise StrileError(f"max_z_error={number} with compression {compression!r}: only 'lerc' has an error bound")
+    return number
+
+
+def _photometric(value: Any) -> tuple[int | None, bool]:
+    """The number (None: chosen by the data) and whether the fourth band is alpha."""
+    if isinstance(value, str):
+        name = value.lower()
+        if name not in PHOTOMETRICS:
+            raise StrileError(f"photometric={value!r} is not known: one of {', '.join(PHOTOMETRICS)} or a number expected")
+        return PHOTOMETRICS[name], name == "rgba"
+    number = whole(value)
+    if number is None:
+        raise TypeError(f"photometric is {value!r}: a name or a number expected")
+    if not 0 <= number <= 65535:
+        raise StrileError(f"photometric={number} is out of range: 0 to 65535 expected")
+    return number, False
+
+
+def _ramp_range(value: Any) -> tuple[float, float] | None:
+    if value is None:
+        return None
+    try:
+        low, high = (float(number) for number in value)
+    except (TypeError, ValueError):
+        raise StrileError(f"color_ramp_range={value!r}: two numbers (low, high) expected") from None
+    return low, high

@@ -1,0 +1,134 @@
+"""The reference system to write: from the keyword, else from what the array says about itself.
+
+The core knows the systems (EPSG, WKT, PROJ text); here it is decided which statement counts, and that two that
+disagree are an error. No statement is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .. import _core
+from ..errors import (
+    ConflictingCRSError,
+    InvalidCRSCodeError,
+    NonRepresentableEPSGCRSError,
+    StrileError,
+    UnknownCRSModelTypeError,
+    UnparseableCRSError,
+)
+from .arguments import is_bool, whole
+
+WRITABLE = ("projected", "geographic", "geocentric", "compound", "local")
+
+Crs = int | str
+
+
+def crs_of(keyword: Any, data: Any, attrs: Mapping[Any, Any], allow_unparseable: bool) -> Crs | None:
+    """What to hand to the core; `data` is a DataArray or None."""
+    if keyword is not None:
+        return _checked(keyword, "crs", allow_unparseable)
+    code, wkt = attrs.get("crs"), attrs.get("crs_wkt")
+    if code is not None and wkt is not None:
+        _check_agree(code, wkt)
+    if code is not None:
+        return _checked(code, "attrs['crs']", allow_unparseable)
+    if wkt is not None and wkt != "":
+        return _checked(wkt, "attrs['crs_wkt']", allow_unparseable)
+    named = _spatial_ref(data)
+    return None if named is None else _checked(named, "the coordinate spatial_ref", allow_unparseable)
+
+
+def is_code(crs: Crs | None) -> bool:
+    return isinstance(crs, int)
+
+
+def _checked(value: Any, name: str, allow_unparseable: bool) -> Crs:
+    if is_bool(value):
+        raise StrileError(f"{name} is {value!r}: an EPSG code, WKT or PROJ text expected")
+    code = whole(value)
+    if code is None and hasattr(value, "to_wkt"):
+        value = value.to_wkt()
+    if code is None and not isinstance(value, str):
+        raise TypeError(f"{name} is {value!r}: an EPSG code, WKT or PROJ text expected")
+    if code is None:
+        code = _code_of_text(value)
+    if code is not None:
+        return _checked_code(code, name)
+    try:
+        found = _core.crs(value)
+    except (UnparseableCRSError, InvalidCRSCodeError):
+        if allow_unparseable:
+            return str(value)
+        raise
+    epsg = found.get("epsg")
+    # A text that means a system of EPSG is written as its code: shorter, and no reader can take it otherwise. A
+    # compound one is not, because the code would state what one key cannot hold.
+    if epsg is not None and found["kind"] != "compound":
+        return _checked_code(epsg, name)
+    return str(value)
+
+
+def _code_of_text(text: str) -> int | None:
+    """`EPSG:n` or a bare number."""
+    tail = text.strip()
+    if tail[:5].upper() == "EPSG:":
+        tail = tail[5:]
+    return int(tail) if tail.isascii() and tail.isdigit() else None
+
+
+def _checked_code(code: int, name: str) -> int:
+    try:
+        found = _core.crs(code)
+    except InvalidCRSCodeError:
+        raise InvalidCRSCodeError(f"{name} is {code}, which is no EPSG code of a reference system") from None
+    if found["kind"] == "compound":
+        raise NonRepresentableEPSGCRSError(
+            f"{name} is {code} ({found['name']}), a compound system, which one code in a GeoTIFF cannot state: pass its "
+            "WKT, or the horizontal part"
+        )
+    if found["kind"] not in WRITABLE:
+        raise UnknownCRSModelTypeError(
+            f"{name} is {code} ({found['name']}), which is {found['kind']}: a projected, geographic or geocentric "
+            "system expected"
+        )
+    return code
+
+
+def _check_agree(code: Any, wkt: Any) -> None:
+    """Raises where `attrs['crs']` and `attrs['crs_wkt']` mean two systems. What cannot be read is told later, by itself."""
+    try:
+        one, other = _meaning(code), _meaning(wkt)
+    except (StrileError, TypeError):
+        return
+    if one is None or other is None or one == other:
+        return
+    if isinstance(code, str) and code == wkt:
+        return
+    raise ConflictingCRSError(
+        f"attrs['crs'] is {one} and attrs['crs_wkt'] means {other}: pass crs= to choose, or drop one of them"
+    )
+
+
+def _meaning(value: Any) -> Any:
+    """The code of a system, else its name: equal for two ways to state one system."""
+    if is_bool(value):
+        return None
+    code = whole(value)
+    if code is None and isinstance(value, str):
+        code = _code_of_text(value)
+    found = _core.crs(code if code is not None else value)
+    return found["epsg"] if found.get("epsg") is not None else (found["kind"], found["name"])
+
+
+def _spatial_ref(data: Any) -> str | None:
+    """The system as rioxarray and CF state it: attributes of a coordinate named by `grid_mapping`, or `spatial_ref`."""
+    if data is None:
+        return None
+    mapping = data.encoding.get("grid_mapping", data.attrs.get("grid_mapping", "spatial_ref"))
+    if mapping not in data.coords:
+        return None
+    attrs = data.coords[mapping].attrs
+    text = attrs.get("crs_wkt") or attrs.get("spatial_ref")
+    return text if isinstance(text, str) and text else None

@@ -1,0 +1,146 @@
+"""Where the pixels are: the transform of a raster, from `attrs["transform"]`, else from its coordinates.
+
+A transform is Affine's six numbers (a, b, c, d, e, f) for the *corners* of pixels, as the core wants it. Coordinates
+are centres; so is the origin of `attrs["transform"]` where the raster is of points. No pixel is looked at.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import DegeneratePixelSizeError, NonUniformCoordsError, RotatedTransformError, StrileError
+from .layout import X_NAMES, Y_NAMES
+
+Transform = tuple[float, float, float, float, float, float]
+
+NO_GEOREF = "_xrspatial_no_georef"
+ASSUME_SQUARE = "assume_square_pixels_for_degenerate_axis"
+
+# How far a step may be from the others: float32 coordinates of a fine grid far from 0 are still even.
+UNEVEN = 1e-3
+SHEAR = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where a raster lies."""
+
+    transform: Transform | None
+    is_point: bool
+
+
+def placed(data: Any, attrs: Mapping[Any, Any], drop_rotation: bool) -> Placed:
+    """`data`: a DataArray, or None for an array that has no coordinates."""
+    is_point = str(attrs.get("raster_type", "")).lower() == "point"
+    if attrs.get("rotated_affine") is not None and not drop_rotation:
+        raise RotatedTransformError(
+            "attrs['rotated_affine'] says that the grid is rotated, and rows and columns would be written as if it were "
+            "not: reproject it, or pass drop_rotation=True to write the pixels alone"
+        )
+    stated = _stated(attrs.get("transform"), drop_rotation)
+    if stated is not None:
+        return Placed(_to_corner(stated) if is_point else stated, is_point)
+    if data is None or attrs.get(NO_GEOREF) is True:
+        return Placed(None, is_point)
+    return Placed(_from_coords(data, attrs), is_point)
+
+
+def _stated(value: Any, drop_rotation: bool) -> Transform | None:
+    if value is None:
+        return None
+    try:
+        numbers = [float(number) for number in value]
+    except (TypeError, ValueError):
+        raise StrileError(f"attrs['transform'] is {value!r}: six numbers (a, b, c, d, e, f) expected") from None
+    # An Affine has nine, the last row being 0, 0, 1.
+    if len(numbers) == 9 and numbers[6:] == [0.0, 0.0, 1.0]:
+        numbers = numbers[:6]
+    if len(numbers) != 6:
+        raise StrileError(f"attrs['transform'] has {len(numbers)} numbers: six (a, b, c, d, e, f) expected")
+    a, b, c, d, e, f = numbers
+    if not all(map(math.isfinite, numbers)) or a == 0.0 or e == 0.0:
+        if all(map(math.isfinite, numbers)) and (b != 0.0 or d != 0.0) and a * e - b * d != 0.0:
+            raise _rotated(b, d)
+        raise DegeneratePixelSizeError(
+            f"attrs['transform'] has a pixel of {a} by {e} at ({c}, {f}): finite sizes other than 0 expected"
+        )
+    if abs(b) > SHEAR * abs(a) or abs(d) > SHEAR * abs(e):
+        if drop_rotation:
+            return None
+        raise _rotated(b, d)
+    return a, 0.0, c, 0.0, e, f
+
+
+def _rotated(b: float, d: float) -> RotatedTransformError:
+    return RotatedTransformError(
+        f"attrs['transform'] is rotated or sheared (b={b}, d={d}): rows and columns along the axes expected; "
+        "reproject it, or pass drop_rotation=True to write the pixels without a transform"
+    )
+
+
+def _to_corner(transform: Transform) -> Transform:
+    a, b, c, d, e, f = transform
+    return a, b, c - a / 2, d, e, f - e / 2
+
+
+def _from_coords(data: Any, attrs: Mapping[Any, Any]) -> Transform | None:
+    y, x = _coord(data, Y_NAMES), _coord(data, X_NAMES)
+    for coord in (y, x):
+        if coord is not None:
+            _check_even(*coord)
+    if y is None or x is None:
+        return None
+    ys, xs = y[1], x[1]
+    square = attrs.get(ASSUME_SQUARE) is True
+    dy, dx = _step(ys), _step(xs)
+    if square and dy is None and dx is not None:
+        dy = -abs(dx)
+    elif square and dx is None and dy is not None:
+        dx = abs(dy)
+    if dy is None or dx is None:
+        raise StrileError(
+            f"a raster of {len(ys)} by {len(xs)} pixels does not tell the size of a pixel by its coordinates: set "
+            f"attrs['transform'], or attrs['{ASSUME_SQUARE}'] = True for square pixels"
+        )
+    return dx, 0.0, float(xs[0]) - dx / 2, 0.0, dy, float(ys[0]) - dy / 2
+
+
+def _coord(data: Any, names: tuple[str, ...]) -> tuple[str, np.ndarray[Any, Any]] | None:
+    """The coordinate of an axis and its name, where the axis has one of its own."""
+    for dim in data.dims:
+        if isinstance(dim, str) and dim.lower() in names and dim in data.coords and data.coords[dim].ndim == 1:
+            values = np.asarray(data.coords[dim].values)
+            if values.dtype.kind not in "iuf":
+                raise NonUniformCoordsError(f"coordinate {dim!r} has values of {values.dtype}: numbers expected")
+            return dim, values.astype(np.float64)
+    return None
+
+
+def _check_even(name: str, values: np.ndarray[Any, Any]) -> None:
+    if not np.isfinite(values).all():
+        raise NonUniformCoordsError(f"coordinate {name!r} has values that are not finite")
+    if len(values) < 2:
+        return
+    steps = np.diff(values)
+    mean = (values[-1] - values[0]) / (len(values) - 1)
+    if mean == 0.0 or steps[0] == 0.0:
+        raise NonUniformCoordsError(f"coordinate {name!r} is constant at {values[0]}: evenly spaced values expected")
+    worst = int(np.argmax(np.abs(steps - mean)))
+    if abs(steps[worst] - mean) > UNEVEN * abs(mean):
+        raise NonUniformCoordsError(
+            f"coordinate {name!r} is not evenly spaced: step {steps[worst]} after index {worst}, {mean} expected"
+        )
+
+
+def _step(values: np.ndarray[Any, Any]) -> float | None:
+    """The size of a pixel along an axis; None where one value does not tell it."""
+    if len(values) < 2:
+        return None
+    first, mean = float(values[1] - values[0]), float(values[-1] - values[0]) / (len(values) - 1)
+    # The mean is the better estimate; the first step where both say the same is the number that was meant.
+    return first if math.isclose(first, mean, rel_tol=1e-12) else mean

@@ -1,0 +1,90 @@
+"""The value that means "no data": from the keyword, else from what the array says about itself.
+
+The keyword wins and silences; without it, statements that disagree are an error, never a choice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import ConflictingNodataError, StrileError
+from .arguments import is_bool, whole
+
+Number = int | float
+
+
+def nodata_of(keyword: Any, attrs: Mapping[Any, Any]) -> Number | None:
+    """The value to store; None where there is none."""
+    if keyword is not None:
+        return number_of(keyword, "nodata")
+    stated = attrs.get("nodata")
+    value = None if stated is None else number_of(stated, "attrs['nodata']")
+    several = _band_values(attrs.get("nodatavals"))
+    if len(several) > 1:
+        raise ConflictingNodataError(
+            f"attrs['nodatavals'] has the values {several}, and a GeoTIFF holds one for all bands: give nodata="
+        )
+    if value is not None and several and not same(value, several[0]):
+        raise ConflictingNodataError(
+            f"attrs['nodata'] is {value} and attrs['nodatavals'] has {several[0]}: give nodata= to choose"
+        )
+    if value is None and several:
+        value = several[0]
+    if value is None and attrs.get("_FillValue") is not None:
+        value = number_of(attrs["_FillValue"], "attrs['_FillValue']")
+    return value
+
+
+def number_of(value: Any, name: str) -> Number:
+    """An exact integer where it is one, else a float."""
+    if is_bool(value):
+        raise TypeError(f"{name} is {value!r}: a number expected")
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    integer = whole(value)
+    if integer is not None:
+        return integer
+    # Text that reads as a number is still no number here: what compares with pixels must be one.
+    if not isinstance(value, (float, np.floating)):
+        raise StrileError(f"{name} is {value!r}: a number expected")
+    if isinstance(value, np.floating) and not isinstance(value, float):
+        # float32(0.1) means the decimal it was written as only where the pixels have its width; keep its exact value.
+        return float(value)
+    return float(value)
+
+
+def same(one: Number, other: Number) -> bool:
+    return one == other or (_is_nan(one) and _is_nan(other))
+
+
+def fits(value: Number, dtype: np.dtype[Any]) -> bool:
+    """Whether pixels of a type can have this value."""
+    if dtype.kind == "f":
+        return _is_nan(value) or math.isinf(value) or abs(value) <= float(np.finfo(dtype).max)
+    if isinstance(value, float) and not value.is_integer():
+        return False
+    info = np.iinfo(dtype)
+    return int(info.min) <= int(value) <= int(info.max)
+
+
+def _is_nan(value: Number) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _band_values(stated: Any) -> list[Number]:
+    """The distinct numbers of `nodatavals`, a tuple, list or scalar; NaN among them says nothing."""
+    if stated is None:
+        return []
+    entries = stated if isinstance(stated, (tuple, list, np.ndarray)) else [stated]
+    distinct: list[Number] = []
+    for entry in entries:
+        if entry is None:
+            continue
+        value = number_of(entry, "an entry of attrs['nodatavals']")
+        if not _is_nan(value) and value not in distinct:
+            distinct.append(value)
+    return distinct

@@ -1,0 +1,219 @@
+"""Where a file goes, and the one way a raster gets there.
+
+A target is a local path, an fsspec URL or an object with `write`. Nothing of it is touched before the file is complete;
+after a failure it is as it was.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .. import _core, environment
+from ..errors import DeviceError, GeoTIFFFallbackWarning
+from . import pieces, sidecars
+from .arguments import WriteArguments
+from .pixels import Statistics, Steps, stream_of
+from .raster import RasterToWrite, options_of
+from .stream import StreamPlan, plan_stream
+
+Progress = Callable[[int, int], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """`given` is what `to_geotiff` returns, `opened` what the core writes to."""
+
+    given: Any
+    opened: Any
+    local: str | None
+
+    @property
+    def is_vrt(self) -> bool:
+        return self.local is not None and self.local.lower().endswith(".vrt")
+
+
+def target_of(path: Any) -> Target:
+    if hasattr(path, "__fspath__"):
+        path = os.fspath(path)
+    if isinstance(path, str):
+        scheme, separator, _ = path.partition("://")
+        if not separator:
+            return Target(path, path, path)
+        if scheme.lower() in ("http", "https"):
+            raise NotImplementedError(f"{path}: HTTP takes no files; write to a local path or to cloud storage")
+        return Target(path, _Url(path), None)
+    if callable(getattr(path, "write", None)):
+        return Target(path, _Overwritten(path), None)
+    raise TypeError(f"path is {type(path).__name__}: a path or an object with write() expected")
+
+
+class _Overwritten:
+    """A file object of the caller: emptied, where it can be, when the first bytes come and not before."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+        self.begun = False
+        self.name = str(getattr(file, "name", type(file).__name__))
+
+    def write(self, content: bytes) -> Any:
+        if not self.begun:
+            self.begun = True
+            if callable(getattr(self.file, "getbuffer", None)):
+                self.file.seek(0)
+                self.file.truncate()
+        return self.file.write(content)
+
+    def close(self) -> None:
+        """It is the caller's."""
+
+    def discard(self) -> None:
+        """What a failed write has given already cannot be taken back."""
+
+
+class _Url:
+    """An object of a filesystem of fsspec, opened when the first bytes come."""
+
+    def __init__(self, url: str) -> None:
+        self.name = url
+        self.file: Any = None
+
+    def write(self, content: bytes) -> Any:
+        if self.file is None:
+            import fsspec
+
+            filesystem, path = fsspec.core.url_to_fs(self.name)
+            self.file = filesystem.open(path, "wb")
+        return self.file.write(content)
+
+    def close(self) -> None:
+        if self.file is not None:
+            self.file.close()
+
+    def discard(self) -> None:
+        # Uploads in parts that are never completed leave nothing; others have no way back.
+        if self.file is not None and hasattr(self.file, "discard"):
+            self.file.discard()
+
+
+def device_for(raster: RasterToWrite, arguments: WriteArguments) -> str:
+    """The engine: that of the device which holds the pixels, or the one that was asked for; else the CPU."""
+    if arguments.gpu is False:
+        return "cpu"
+    if raster.device is not None:
+        return f"cuda:{raster.device}"
+    if not arguments.gpu:
+        return "cpu"
+    found = _core.devices()
+    usable = [device for device in found if device["usable"] and device["name"].startswith("cuda")]
+    if usable:
+        return str(usable[0]["name"])
+    reasons = [device["description"] for device in found if device["name"].startswith("cuda")]
+    reason = reasons[0] if reasons else "there is no CUDA device"
+    if environment.strict():
+        raise DeviceError(f"gpu=True: {reason}")
+    warnings.warn(
+        f"to_geotiff(gpu=True) is written by the CPU: {reason}", GeoTIFFFallbackWarning, stacklevel=5
+    )
+    return "cpu"
+
+
+def write_file(
+    raster: RasterToWrite, arguments: WriteArguments, target: Target, progress: Progress | None
+) -> None:
+    device = device_for(raster, arguments)
+    options = options_of(raster, arguments, device)
+    plan: StreamPlan | None = None
+    if raster.is_lazy:
+        plan = plan_stream(raster, arguments)
+        options["spooled"] = plan.spooled
+        options["buffer"] = plan.core_buffer if device == "cpu" else max(arguments.buffer, 1 << 20)
+    options["sidecars"] = target.local is not None
+    statistics = gathered(raster, arguments, target)
+    steps = steps_of(raster, device, statistics)
+    rows = arguments.tile_size if arguments.tiled else 256
+    writer = _core.Writer(target.opened, raster.keys, options)
+    try:
+        source = pieces.whole(raster) if plan is None else plan.pieces(raster, rows)
+        for piece in source:
+            stored = steps.apply(piece.array)
+            writer.write(
+                stored, piece.row, piece.column, axes=steps.axes, stream=stream_of(stored), progress=progress
+            )
+            del piece, stored
+        bounds = finish_sidecars(writer, raster, arguments, target, statistics)
+        report = writer.finish(progress)
+        if target.local is None:
+            target.opened.close()
+    except BaseException:
+        writer.abort()
+        if target.local is None:
+            target.opened.discard()
+        raise
+    for message in report["warnings"]:
+        warnings.warn(f"{target.given}: {message}", UserWarning, stacklevel=4)
+    put_style(arguments, target, bounds)
+
+
+def steps_of(raster: RasterToWrite, device: str, statistics: Statistics | None) -> Steps:
+    return Steps(
+        dtype=raster.dtype,
+        axes=raster.layout.axes,
+        on_host=device == "cpu",
+        packing=raster.packing,
+        inverted=raster.inverted,
+        statistics=statistics,
+    )
+
+
+def wants_style(raster: RasterToWrite, arguments: WriteArguments, target: Target) -> bool:
+    """A ramp is for one band of measured values that are written as they are."""
+    names, colours = raster.categories
+    return (
+        arguments.ramp is not None
+        and target.local is not None
+        and raster.layout.bands == 1
+        and not arguments.pack
+        and not names
+        and not colours
+        and "colormap" not in raster.keys
+    )
+
+
+def gathered(raster: RasterToWrite, arguments: WriteArguments, target: Target) -> Statistics | None:
+    if wants_style(raster, arguments, target) and arguments.ramp_range is None:
+        return Statistics(raster.nodata)
+    return None
+
+
+def finish_sidecars(
+    writer: Any,
+    raster: RasterToWrite,
+    arguments: WriteArguments,
+    target: Target,
+    statistics: Statistics | None,
+) -> sidecars.Range | None:
+    """Puts `.aux.xml` beside the file; the bounds of a style, where there is to be one."""
+    if target.local is None:
+        return None
+    styled = wants_style(raster, arguments, target)
+    content = aux_of(raster, arguments, statistics, styled)
+    if content is not None and writer is not None:
+        writer.sidecar(".aux.xml", content)
+    return sidecars.style_bounds(statistics, arguments.ramp_range) if styled else None
+
+
+def aux_of(
+    raster: RasterToWrite, arguments: WriteArguments, statistics: Statistics | None, styled: bool
+) -> bytes | None:
+    names, colours = raster.categories
+    bounds = sidecars.style_bounds(None, arguments.ramp_range) if styled else None
+    return sidecars.aux_xml(names, colours, statistics, bounds)
+
+
+def put_style(arguments: WriteArguments, target: Target, bounds: sidecars.Range | None) -> None:
+    if bounds is not None and target.local is not None and arguments.ramp is not None:
+        sidecars.put(os.path.splitext(target.local)[0] + ".qml", sidecars.qml(arguments.ramp, bounds))

@@ -1,0 +1,89 @@
+"""The inverse of `unpack`: physical values back to the numbers that were stored.
+
+What `open_geotiff(unpack=True)` noted in attrs says how: `scale_factor`, `add_offset` and `mask_and_scale_dtype`. It is
+one step on the way of a piece; a value that does not come back exactly in range is an error, found when the piece is
+computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import StrileError
+from .nodata import Number, fits, number_of
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """How values become numbers of `dtype`."""
+
+    scale: float
+    offset: float
+    dtype: np.dtype[Any]
+    sentinel: Number | None
+
+    def apply(self, values: Any, xp: Any) -> Any:
+        """A new array of `dtype`; the given one stays as it is."""
+        if self.dtype.kind == "f":
+            stored = (values.astype(np.float64) - self.offset) / self.scale
+            if self.sentinel is not None:
+                stored = xp.where(xp.isnan(values), float(self.sentinel), stored)
+            return stored.astype(self.dtype)
+        lost = xp.isnan(values) if values.dtype.kind == "f" else None
+        if values.dtype.kind == "f" and bool(xp.isinf(values).any()):
+            raise StrileError(f"pack=True: the array has infinite values, which {self.dtype} cannot hold")
+        any_lost = lost is not None and bool(lost.any())
+        if any_lost and self.sentinel is None:
+            raise StrileError(
+                f"pack=True: the array has NaN, which {self.dtype} cannot hold without a nodata value: pass nodata="
+            )
+        if self.scale == 1.0 and self.offset == 0.0:
+            numbers = values if values.dtype.kind != "f" else xp.rint(values)
+        else:
+            numbers = xp.rint((values.astype(np.float64) - self.offset) / self.scale)
+        if any_lost:
+            numbers = xp.where(lost, numbers.dtype.type(0), numbers)
+        info = np.iinfo(self.dtype)
+        low, high = numbers.min().item(), numbers.max().item()
+        # Compared as Python numbers, which are exact: the largest int64 is no double.
+        if low < info.min or high > info.max:
+            raise StrileError(
+                f"pack=True: values from {low} to {high} are out of range of {self.dtype} ({info.min} to {info.max})"
+            )
+        stored = numbers.astype(self.dtype)
+        if any_lost:
+            stored = xp.where(lost, self.dtype.type(self.sentinel), stored)
+        return stored
+
+
+def packing_of(attrs: Mapping[Any, Any], sentinel: Number | None, current: np.dtype[Any]) -> Packing:
+    stated = attrs.get("mask_and_scale_dtype")
+    known = ("scale_factor", "add_offset", "mask_and_scale_dtype")
+    if stated is None and not any(attrs.get(key) is not None for key in known) and not attrs.get("masked_nodata"):
+        raise StrileError(
+            "pack=True: the array does not say how it was unpacked (scale_factor, add_offset, mask_and_scale_dtype); "
+            "only what open_geotiff(unpack=True) gave can be packed"
+        )
+    try:
+        dtype = np.dtype(current if stated is None else stated)
+    except TypeError:
+        raise StrileError(f"attrs['mask_and_scale_dtype'] is {stated!r}: a type of numpy expected") from None
+    if dtype.kind not in "iuf":
+        raise StrileError(f"attrs['mask_and_scale_dtype'] is {stated!r}: integers or floats expected")
+    scale = _number(attrs.get("scale_factor"), "scale_factor", 1.0)
+    offset = _number(attrs.get("add_offset"), "add_offset", 0.0)
+    if scale == 0.0 or not np.isfinite(scale) or not np.isfinite(offset):
+        raise StrileError(f"pack=True: scale_factor {scale} and add_offset {offset} cannot be reversed")
+    if sentinel is not None and not fits(sentinel, dtype):
+        raise StrileError(f"nodata {sentinel} is no value of {dtype}, the type that the array is packed to")
+    if sentinel is not None and dtype.kind in "iu":
+        sentinel = int(sentinel)
+    return Packing(scale, offset, dtype, sentinel)
+
+
+def _number(value: Any, name: str, default: float) -> float:
+    return default if value is None else float(number_of(value, f"attrs['{name}']"))

@@ -1,0 +1,170 @@
+"""What pixels go through between the array and the core: where they are, their type, packing, inversion, statistics.
+
+One `Steps` serves every route, so that a whole array, a chunk of dask and a chunk on a GPU are written as the same
+bytes. Steps never change what they are given; where nothing is to be done the array itself goes on.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..errors import StrileError
+from .layout import Axes
+from .nodata import Number
+from .pack import Packing
+
+CUDA = (2, 13)
+"""DLPack's numbers of CUDA memory, own and managed."""
+
+WIDENED = {"float16": "float32", "bool": "uint8"}
+
+
+def device_of(array: Any) -> int | None:
+    """The number of the CUDA device that an array is on; None for host memory. Of a dask array: that its chunks are on,
+    as far as it says."""
+    array = getattr(array, "_meta", array)
+    if isinstance(array, np.ndarray):
+        return None
+    if hasattr(array, "__dlpack_device__"):
+        kind, number = array.__dlpack_device__()
+        return int(number) if int(kind) in CUDA else None
+    if hasattr(array, "__cuda_array_interface__"):
+        return int(getattr(getattr(array, "device", None), "id", 0))
+    return None
+
+
+def dtype_of(array: Any) -> np.dtype[Any]:
+    """The type of an array's samples, in numpy's terms."""
+    dtype = getattr(array, "dtype", None)
+    if isinstance(dtype, np.dtype):
+        return dtype
+    if hasattr(array, "__cuda_array_interface__"):
+        return np.dtype(array.__cuda_array_interface__["typestr"])
+    try:
+        # torch and others name their types as numpy does, behind the name of the package.
+        return np.dtype(str(dtype).rpartition(".")[2])
+    except TypeError:
+        raise StrileError(f"an array of {dtype} cannot be written: integers or floats expected") from None
+
+
+def stored_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type that pixels are stored as; half floats and truth values have none of their own."""
+    native = dtype.newbyteorder("=")
+    wide = np.dtype(WIDENED.get(native.name, native))
+    if wide.kind not in "iuf" or wide.itemsize > 8:
+        raise StrileError(f"an array of {dtype} cannot be written: integers or floats of up to 64 bits expected")
+    return wide
+
+
+def stream_of(array: Any) -> int | None:
+    """The stream that the caller's library works on, where it is known."""
+    package = type(array).__module__.partition(".")[0]
+    if package == "cupy" and "cupy" in sys.modules:
+        return int(sys.modules["cupy"].cuda.get_current_stream().ptr) or 1
+    if package == "torch" and "torch" in sys.modules:
+        return int(sys.modules["torch"].cuda.current_stream(array.device).cuda_stream) or 1
+    return None
+
+
+def to_host(array: Any) -> np.ndarray[Any, Any]:
+    """A copy in host memory of an array on a device; the array itself where it is there already."""
+    if isinstance(array, np.ndarray):
+        return array
+    for name in ("get", "cpu"):
+        if device_of(array) is not None and hasattr(array, name):
+            array = getattr(array, name)()
+            break
+    return np.asarray(array.numpy() if hasattr(array, "numpy") and not hasattr(array, "__array__") else array)
+
+
+def array_module(array: Any) -> tuple[Any, Any]:
+    """An array that computes, and the module to compute with: numpy, or CuPy for one on a device."""
+    if device_of(array) is None:
+        return to_host(array), np
+    try:
+        import cupy
+    except ImportError:
+        raise StrileError(
+            "an array on a GPU is to be converted before it is written, which needs CuPy: install it, convert the array "
+            "first, or give it in host memory"
+        ) from None
+    return (array if isinstance(array, cupy.ndarray) else cupy.from_dlpack(array)), cupy
+
+
+@dataclass(slots=True)
+class Statistics:
+    """Smallest, largest, mean and deviation of the values that count, gathered piece by piece."""
+
+    nodata: Number | None
+    count: int = 0
+    minimum: float = math.inf
+    maximum: float = -math.inf
+    mean: float = 0.0
+    squares: float = 0.0
+
+    def add(self, values: Any, xp: Any) -> None:
+        valid = values.ravel()
+        if values.dtype.kind == "f":
+            valid = valid[xp.isfinite(valid)]
+        if self.nodata is not None and not (isinstance(self.nodata, float) and math.isnan(self.nodata)):
+            valid = valid[valid != self.nodata]
+        if valid.size == 0:
+            return
+        exact = valid.astype(np.float64)
+        count, mean = int(valid.size), float(exact.mean())
+        squares = float(((exact - mean) ** 2).sum())
+        # Chan's way to join two sets: no sum of squares that outgrows the differences.
+        total, apart = self.count + count, mean - self.mean
+        self.squares += squares + apart * apart * self.count * count / total
+        self.mean += apart * count / total
+        self.count = total
+        self.minimum = min(self.minimum, float(valid.min()))
+        self.maximum = max(self.maximum, float(valid.max()))
+
+    @property
+    def deviation(self) -> float:
+        """Of the whole population."""
+        return math.sqrt(self.squares / self.count) if self.count else 0.0
+
+
+@dataclass(slots=True)
+class Steps:
+    """See the module."""
+
+    dtype: np.dtype[Any]
+    axes: Axes
+    on_host: bool = True
+    packing: Packing | None = None
+    inverted: bool = False
+    statistics: Statistics | None = field(default=None)
+
+    def apply(self, piece: Any) -> Any:
+        """The piece as it is written."""
+        if device_of(piece) is not None and self.on_host:
+            piece = to_host(piece)
+        elif device_of(piece) is None and not isinstance(piece, np.ndarray):
+            piece = np.asarray(piece)
+        if isinstance(piece, np.ma.MaskedArray):
+            raise StrileError("a masked array cannot be written: fill it with a nodata value, `.filled(…)`, first")
+        if self.statistics is None and self.packing is None and not self.inverted and _is_stored(piece, self.dtype):
+            return piece
+        piece, xp = array_module(piece)
+        if self.statistics is not None:
+            self.statistics.add(piece, xp)
+        if self.packing is not None:
+            piece = self.packing.apply(piece, xp)
+        if not _is_stored(piece, self.dtype):
+            piece = piece.astype(self.dtype)
+        if self.inverted:
+            piece = -piece if self.dtype.kind == "f" else xp.invert(piece)
+        return piece
+
+
+def _is_stored(piece: Any, dtype: np.dtype[Any]) -> bool:
+    found = dtype_of(piece)
+    return found == dtype and found.isnative

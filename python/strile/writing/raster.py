@@ -1,0 +1,219 @@
+"""The raster that is to be written, described: made from an array and the arguments without a look at a pixel.
+
+`describe` is the door: what it returns can be written, or the core says why not before the first pixel is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import StrileError
+from .arguments import STRIP_ROWS, WriteArguments
+from .crs import crs_of
+from .georef import Transform, placed
+from .layout import Layout, layout_of
+from .nodata import Number, fits, nodata_of
+from .pack import Packing, packing_of
+from .pixels import device_of, dtype_of, stored_dtype
+from .tags import check_allowed, tags_of
+
+MOST_OVERVIEWS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class RasterToWrite:
+    """What is written, in the terms of the core, and what its pixels go through."""
+
+    array: Any
+    layout: Layout
+    dtype: np.dtype[Any]
+    transform: Transform | None
+    is_point: bool
+    nodata: Number | None
+    nan_to_nodata: bool
+    packing: Packing | None
+    inverted: bool
+    categories: tuple[tuple[str, ...], tuple[Any, ...]]
+    keys: dict[str, Any]
+
+    @property
+    def is_lazy(self) -> bool:
+        return is_dask(self.array)
+
+    @property
+    def device(self) -> int | None:
+        return device_of(self.array)
+
+
+def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> RasterToWrite:
+    """`data`: a DataArray, or an array of any library."""
+    named, array, attrs, dims = _taken_apart(data)
+    if not _is_array(array):
+        array = np.asarray(array)
+    layout = layout_of(tuple(int(side) for side in array.shape), dims)
+    source = dtype_of(array)
+    check_allowed(attrs, arguments.rich_tags)
+    value = nodata_of(nodata, attrs)
+    packing = packing_of(attrs, value, source) if arguments.pack else None
+    dtype = stored_dtype(source) if packing is None else stored_dtype(packing.dtype)
+    _check_predictor(arguments, dtype)
+    place = placed(named, attrs, arguments.drop_rotation)
+    system = crs_of(crs, named, attrs, arguments.allow_unparseable_crs)
+    tags = tags_of(attrs, layout.bands, dtype)
+    tags.pop("categories", None)
+    colours = _photometric(tags, arguments, layout, dtype)
+    inverted = colours["photometric"] == 0
+    stored = _inverted(value, dtype) if inverted and value is not None else value
+    keys: dict[str, Any] = {
+        "width": layout.width,
+        "height": layout.height,
+        "bands": layout.bands,
+        "dtype": dtype.name,
+        **tags,
+        **colours,
+    }
+    if place.transform is not None:
+        keys["transform"] = place.transform
+    if place.transform is not None or system is not None or place.is_point:
+        keys["area_or_point"] = "point" if place.is_point else "area"
+    if system is not None:
+        keys["crs"] = system
+    if stored is not None:
+        if fits(stored, dtype):
+            keys["nodata"] = int(stored) if dtype.kind in "iu" else stored
+        else:
+            # No pixel can have it, so it marks none; a file that was read with such a value keeps it.
+            keys["nodata_text"] = str(stored)
+    return RasterToWrite(
+        array=array,
+        layout=layout,
+        dtype=dtype,
+        transform=place.transform,
+        is_point=place.is_point,
+        nodata=value,
+        nan_to_nodata=dtype.kind == "f" and attrs.get("masked_nodata") is not False,
+        packing=packing,
+        inverted=inverted,
+        categories=_categories(attrs),
+        keys=keys,
+    )
+
+
+def options_of(raster: RasterToWrite, arguments: WriteArguments, device: str) -> dict[str, Any]:
+    """The core's options for a raster."""
+    options: dict[str, Any] = {
+        "format": "cog" if arguments.cog else "gtiff",
+        "compression": arguments.compression,
+        "predictor": arguments.predictor,
+        "planar": "contig",
+        "bigtiff": {None: "auto", True: "yes", False: "no"}[arguments.bigtiff],
+        "resampling": arguments.resampling,
+        "nan_to_nodata": raster.nan_to_nodata,
+        "reproducible": arguments.reproducible,
+        "device": device,
+        "overviews": _overviews(raster.layout, arguments),
+    }
+    if arguments.compression == "jpeg2000":
+        options["lossless"] = True
+    if arguments.level is not None:
+        options["level"] = arguments.level
+    if arguments.max_error:
+        options["max_error"] = arguments.max_error
+    if arguments.tiled:
+        options["tile"] = (arguments.tile_size, arguments.tile_size)
+    else:
+        options["strip_rows"] = STRIP_ROWS
+    return options
+
+
+def is_dask(array: Any) -> bool:
+    return hasattr(array, "__dask_graph__") and hasattr(array, "chunks")
+
+
+def _taken_apart(data: Any) -> tuple[Any, Any, Mapping[Any, Any], tuple[Any, ...] | None]:
+    """The DataArray if it is one, its array, its attrs and the names of its axes."""
+    if hasattr(data, "data_vars"):
+        raise TypeError("a Dataset cannot be written: choose one of its variables")
+    if hasattr(data, "dims") and hasattr(data, "coords") and hasattr(data, "attrs"):
+        return data, data.data, data.attrs, tuple(data.dims)
+    return None, data, {}, None
+
+
+def _is_array(array: Any) -> bool:
+    return isinstance(array, np.ndarray) or is_dask(array) or (hasattr(array, "shape") and hasattr(array, "dtype"))
+
+
+def _check_predictor(arguments: WriteArguments, dtype: np.dtype[Any]) -> None:
+    if arguments.predictor == 3 and dtype.kind != "f":
+        raise StrileError(f"predictor=3 is for floats, and the raster is of {dtype}: use 2 or none")
+
+
+def _photometric(
+    tags: dict[str, Any], arguments: WriteArguments, layout: Layout, dtype: np.dtype[Any]
+) -> dict[str, Any]:
+    """The meaning of the samples: what the tags of the array say, else the argument, else grey whatever the bands."""
+    chosen = tags.pop("photometric", None)
+    if chosen is None:
+        chosen = arguments.photometric
+    table = tags.pop("colormap", None)
+    if chosen is None:
+        chosen = 1 if table is None else 3
+    if chosen == 2 and layout.bands < (4 if arguments.alpha else 3):
+        needed = 4 if arguments.alpha else 3
+        name = "rgba" if arguments.alpha else "rgb"
+        raise StrileError(f"photometric {name!r} needs {needed} bands, and the raster has {layout.bands}")
+    if chosen == 0 and dtype.kind == "i":
+        raise NotImplementedError(
+            f"photometric 'miniswhite' on {dtype}: what white means for signed numbers is not defined; use unsigned ones"
+        )
+    if chosen == 0 and (arguments.cog or arguments.overview_levels):
+        raise NotImplementedError(
+            "photometric 'miniswhite' with overviews: they would be made of inverted pixels; write it without cog=True"
+        )
+    if chosen == 3 and table is None:
+        raise StrileError("photometric 3 is a palette and needs attrs['colormap']")
+    keys: dict[str, Any] = {"photometric": chosen}
+    if table is not None and chosen == 3:
+        keys["colormap"] = table
+    if arguments.alpha and "extra_samples" not in tags:
+        keys["extra_samples"] = [2] + [0] * (layout.bands - 4)
+    return keys
+
+
+def _inverted(value: Number, dtype: np.dtype[Any]) -> Number:
+    if dtype.kind == "f":
+        return -value
+    return int(np.iinfo(dtype).max) - int(value) if fits(value, dtype) else value
+
+
+def _overviews(layout: Layout, arguments: WriteArguments) -> str | int | list[int]:
+    """How many halvings; of a plain file none."""
+    if not arguments.cog:
+        return "none"
+    levels = arguments.overview_levels
+    if levels is None:
+        count, side = 0, max(layout.height, layout.width)
+        while side > arguments.tile_size and count < MOST_OVERVIEWS:
+            side = -(-side // 2)
+            count += 1
+        return count
+    if levels and levels[-1] > min(layout.height, layout.width):
+        raise StrileError(
+            f"overview_levels has {levels[-1]}, and a raster of {layout.height} by {layout.width} pixels would have no "
+            "pixel left"
+        )
+    if list(levels) == [2 << number for number in range(len(levels))]:
+        return len(levels)
+    return list(levels)
+
+
+def _categories(attrs: Mapping[Any, Any]) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    def listed(key: str) -> tuple[Any, ...]:
+        value = attrs.get(key)
+        return tuple(value) if isinstance(value, (list, tuple, np.ndarray)) else ()
+
+    return tuple(str(name) for name in listed("category_names")), listed("category_colors")
