@@ -1,0 +1,143 @@
+"""Reads on a GPU and into its memory, on the stand-in for the CUDA driver: `STRILE_STANDIN` is its folder, which
+`cargo run -p strile-emulate --example standin` prints. Real GPUs have tests of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+tifffile = pytest.importorskip("tifffile")
+
+FOLDER = os.environ.get("STRILE_STANDIN")
+pytestmark = pytest.mark.skipif(not FOLDER, reason="STRILE_STANDIN names no stand-in for the CUDA driver")
+
+BEGIN = """
+import sys
+import numpy as np
+import pytest
+from strile import _core, errors
+dataset, turned, foreign = (_core.Dataset.open(path) for path in sys.argv[1:])
+window = dict(window=(7, 5, 50, 40))
+expected = dataset.read(device="cpu", **window).numpy()
+
+class Interface:
+    "Memory of a device by __cuda_array_interface__ alone."
+    def __init__(self, raster, **keys):
+        self.raster = raster
+        self.__cuda_array_interface__ = {**raster.__cuda_array_interface__, **keys}
+
+class Dlpack:
+    "Memory of a device by DLPack alone."
+    def __init__(self, raster, versions):
+        self.raster, self.versions, self.streams = raster, versions, []
+    def __dlpack_device__(self):
+        return self.raster.__dlpack_device__()
+    def __dlpack__(self, *, stream=None, **more):
+        if more and not self.versions:
+            raise TypeError("unexpected keyword")
+        self.streams.append(stream)
+        return self.raster.__dlpack__(**more)
+
+def memory(shape=None):
+    return dataset.read(device="cuda:0", window=(0, 0, 50, 40))
+"""
+
+
+def run(tmp_path: Path, code: str) -> None:
+    paths = [tmp_path / name for name in ("a.tif", "turned.tif", "foreign.tif")]
+    pixels = np.random.default_rng(1).integers(0, 999, (2, 64, 96)).astype("u2")
+    options = {"tile": (32, 32), "photometric": "minisblack", "planarconfig": "separate"}
+    tifffile.imwrite(paths[0], pixels, compression="zlib", **options)
+    tifffile.imwrite(paths[1], pixels, compression="zlib", extratags=[(274, 3, 1, 3, True)], **options)
+    tifffile.imwrite(paths[2], pixels, compression="lzma", **options)
+    done = subprocess.run(
+        [sys.executable, "-c", BEGIN + code, *map(str, paths)],
+        env={**os.environ, "LD_LIBRARY_PATH": FOLDER or ""}, capture_output=True, text=True, timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_pixels_stay_on_the_device_or_come_back(tmp_path: Path) -> None:
+    run(tmp_path, """
+raster = dataset.read(device="cuda:0", **window)
+assert (raster.device, raster.__dlpack_device__(), raster.shape) == ("cuda:0", (2, 0), (2, 40, 50))
+assert np.array_equal(raster.numpy(), expected)
+assert np.array_equal(np.from_dlpack(raster, device="cpu"), expected)
+interface = raster.__cuda_array_interface__
+assert (interface["version"], interface["shape"], interface["typestr"]) == (3, (2, 40, 50), "<u2")
+assert not hasattr(raster, "__array_interface__")
+host = dataset.read(device="cuda:0", out_memory="host", **window)
+assert host.device == "cpu" and np.array_equal(host.numpy(), expected)
+assert not hasattr(host, "__cuda_array_interface__")
+out = np.empty((2, 40, 50), "u2")
+assert np.array_equal(dataset.read(device="cuda:0", out=out, **window), expected)
+pixel = dataset.read(device="cuda:0", interleave="pixel", **window)
+assert pixel.shape == (40, 50, 2) and np.array_equal(pixel.numpy(), np.moveaxis(expected, 0, -1))
+""")
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        "Interface(m)", "Interface(m, stream=1)", "Interface(m, stream=2)", "Interface(m, version=2)",
+        "Interface(m, strides=(4000, 100, 2))", "Dlpack(m, True)", "Dlpack(m, False)",
+    ],
+)
+def test_outputs_on_the_device(tmp_path: Path, wrap: str) -> None:
+    run(tmp_path, f"""
+for keywords in ({{}}, {{"stream": 0}}, {{"stream": 1}}, {{"device": "cuda:0"}}):
+    m = memory()
+    out = {wrap}
+    assert dataset.read(out=out, **keywords, **window) is out
+    assert np.array_equal(m.numpy(), expected)
+    if isinstance(out, Dlpack):
+        assert out.streams == [1]
+""")
+
+
+def test_what_is_wrong_with_an_output_is_told(tmp_path: Path) -> None:
+    run(tmp_path, """
+def refused(out, words, error=errors.StrileError, **keywords):
+    with pytest.raises(error, match=words):
+        dataset.read(out=out, **keywords, **window)
+m = memory()
+refused(Interface(m, data=(m.__cuda_array_interface__["data"][0], True)), "read-only")
+refused(Interface(m, version=1), "version 1, 2 or 3 expected")
+refused(Interface(m, typestr=">u2"), "byte order")
+refused(Interface(m, typestr="<u4", shape=(1, 40, 50)), "the read gives")
+refused(Interface(m, strides=(4000, -100, 2)), "negative stride")
+refused(Interface(m, stream=0xdeadbeef), "stream 3735928559", errors.DeviceError)
+refused(Interface(m), "where the CPU engine does not write", errors.DeviceError, device="cpu")
+refused(Interface(m), "where cuda:1 does not write", errors.DeviceError, device="cuda:1")
+""")
+
+
+def test_plans_say_what_the_host_does(tmp_path: Path) -> None:
+    run(tmp_path, """
+assert dataset.plan(device="cuda:0").fallback is None
+assert dataset.plan(device="cuda:0").engine == "cuda:0"
+assert "turned by Orientation 3" in turned.plan(device="cuda:0", apply_orientation=True).fallback
+assert "decoded on the host" in foreign.plan(device="cuda:0").fallback
+assert foreign.plan(device="cpu").fallback is None
+assert np.array_equal(foreign.read(device="cuda:0", **window).numpy(), expected)
+seen = turned.read(device="cuda:0", apply_orientation=True)
+assert seen.device == "cuda:0" and np.array_equal(seen.numpy(), dataset.read().numpy()[:, ::-1, ::-1])
+with pytest.raises(errors.DeviceError):
+    dataset.plan(device="cuda:7")
+""")
+
+
+def test_ranges_are_read_for_the_device(tmp_path: Path) -> None:
+    run(tmp_path, """
+data = open(sys.argv[1], "rb").read()
+class Reader:
+    def read_ranges(self, ranges):
+        return [data[start:end] for start, end in ranges]
+far = _core.Dataset.open_ranges(Reader(), "far", len(data))
+assert np.array_equal(far.read(device="cuda:0", **window).numpy(), expected)
+""")
