@@ -100,7 +100,10 @@ fn nodata(keys: &mut Keys<'_, '_>, data_type: DataType) -> PyResult<Option<NoDat
             NoData::Float(number)
         }
     };
-    if given.for_type(data_type).is_none() {
+    use DataType as D;
+    let is_float = matches!(data_type, D::F16 | D::F32 | D::F64 | D::C64 | D::C128);
+    let is_whole = given.as_integer().is_some();
+    if given.for_type(data_type).is_none() || !(is_float || is_whole) {
         return Err(keys.out_of_range("nodata", &value, &format!("a value of {}", data_type.name())));
     }
     Ok(Some(given))

@@ -155,6 +155,9 @@ pub struct Gcp {
     pub id: String,
 }
 
+/// Column and row of the first pixel's outer corner, counted from its centre.
+pub(super) const CORNER: f64 = -0.5;
+
 /// What the tags ModelPixelScale, ModelTiepoint and ModelTransformation hold.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TransformTags<'a> {
@@ -174,7 +177,16 @@ pub(super) fn from_tags(
 ) -> (Option<GeoTransform>, Vec<Gcp>) {
     let matrix = tags.transformation.and_then(|v| from_matrix(v, warnings));
     let scaled = match (tags.pixel_scale.and_then(|v| from_scale(v, warnings)), tags.tiepoints) {
-        (Some(scale), Some(points)) => at_tiepoint(scale, points, warnings),
+        (Some(scale), Some(points)) => {
+            // A tie point at the corner itself gives the origin without rounding: half a pixel is not taken off twice.
+            if let (true, &[CORNER, CORNER, _, c, f, _]) = (pixel_is_point && matrix.is_none(), points)
+                && c.is_finite()
+                && f.is_finite()
+            {
+                return (Some(GeoTransform { c, f, ..scale }), Vec::new());
+            }
+            at_tiepoint(scale, points, warnings)
+        }
         (Some(_), None) if matrix.is_none() => {
             let message = "no tie point beside it; no transform";
             warnings.push(GeoWarning::new(Code::BadTransform, "ModelPixelScale", message));

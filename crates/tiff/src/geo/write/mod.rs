@@ -12,6 +12,7 @@ mod tests;
 mod vertical;
 
 use super::keys::{GeoKeys, KeyValue, key};
+use super::transform::CORNER;
 use super::warning::{GeoWarning, GeoWarningCode as Code};
 use super::{AreaOrPoint, Crs, Gcp, GeoTransform, Georeference, Rpc};
 use crate::gdal::pam::Pam;
@@ -90,11 +91,14 @@ fn transform_fields(transform: &GeoTransform, is_point: bool) -> Result<Vec<(Tag
         return Err(format!("transform {values:?} is no matrix of finite numbers with an inverse"));
     }
     // The tags speak of the centre of the first pixel where samples are points.
-    let GeoTransform { a, b, c, d, e, f } = if is_point { centred(transform) } else { *transform };
+    let (at_centre, is_exact) = if is_point { centred(transform) } else { (*transform, true) };
+    let GeoTransform { a, b, c, d, e, f } = at_centre;
     if transform.is_axis_aligned() && e < 0.0 {
+        // Half a pixel from the centre is the corner, of which no rounding is needed.
+        let (corner, c, f) = if is_exact { (0.0, c, f) } else { (CORNER, transform.c, transform.f) };
         return Ok(vec![
             (Tag::ModelPixelScaleTag, FieldValue::Doubles(vec![a, -e, 0.0])),
-            (Tag::ModelTiepointTag, FieldValue::Doubles(vec![0.0, 0.0, 0.0, c, f, 0.0])),
+            (Tag::ModelTiepointTag, FieldValue::Doubles(vec![corner, corner, 0.0, c, f, 0.0])),
         ]);
     }
     let matrix = vec![a, b, 0.0, c, d, e, 0.0, f, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0];
@@ -102,17 +106,18 @@ fn transform_fields(transform: &GeoTransform, is_point: bool) -> Result<Vec<(Tag
 }
 
 /// The transform for pixel centres that gives the one for corners back bit for bit when it is read, which half a pixel
-/// added and taken away again does not always do; where there is none, the nearest.
-fn centred(corner: &GeoTransform) -> GeoTransform {
+/// added and taken away again does not always do; where there is none, the nearest and false.
+fn centred(corner: &GeoTransform) -> (GeoTransform, bool) {
     let near = corner.window(0.5, 0.5);
     let steps = |start: f64| {
         let (up, down) = (start.next_up(), start.next_down());
         [start, up, down, up.next_up(), down.next_down()]
     };
-    let back = |centre: GeoTransform| centre.centre_to_corner();
+    let back = GeoTransform::centre_to_corner;
     let c = steps(near.c).into_iter().find(|&c| back(GeoTransform { c, ..near }).c == corner.c);
     let f = steps(near.f).into_iter().find(|&f| back(GeoTransform { f, ..near }).f == corner.f);
-    GeoTransform { c: c.unwrap_or(near.c), f: f.unwrap_or(near.f), ..near }
+    let is_exact = c.is_some() && f.is_some();
+    (GeoTransform { c: c.unwrap_or(near.c), f: f.unwrap_or(near.f), ..near }, is_exact)
 }
 
 fn check_gcps(gcps: &[Gcp]) -> Result<(), String> {

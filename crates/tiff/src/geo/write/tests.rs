@@ -40,6 +40,9 @@ fn transforms_of_every_kind_come_back() {
         [10.0, 0.0, 100.0, 0.0, 10.0, 200.0],
         [1.5, -5.0, 1841000.0, -5.0, -1.5, 1144000.0],
         [1.0, 0.0, 0.0, 0.0, 1.0, 0.0],
+        // Half a pixel added and taken away again would change these.
+        [0.1, 0.0, 500_000.1, 0.0, -0.3, 4_000_000.7],
+        [2.348903378686174, 0.0, 1023.0, 0.0, -2.348903378686174, 1000.0],
     ] {
         for area_or_point in [AreaOrPoint::Area, AreaOrPoint::Point] {
             let geo = Georeference {
