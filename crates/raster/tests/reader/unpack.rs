@@ -2,7 +2,9 @@
 
 use crate::sources::{open, open_bucket, read, refusal};
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{Context, DataType, Dataset, FloatType, Interleave, Layer, Output, PieceLimits, ReadOptions, Window};
+use strile::{
+    Context, DataType, Dataset, FloatType, Interleave, Layer, Output, PieceLimits, ReadOptions, Window,
+};
 use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels, Tag, metadata_tag, nodata_tag};
 
 const INT_16: SampleType = SampleType { format: SampleFormat::Int, bits: 16 };
@@ -68,7 +70,8 @@ fn nodata_becomes_nan_and_values_what_they_mean() {
 #[test]
 fn the_type_is_the_one_asked_for() {
     let dataset = made(&ImageSpec::new(INT_16).tag(nodata_tag("-9999")), &numbers(&[-9999, 5]));
-    for (float_type, data_type) in [(FloatType::Float32, DataType::F32), (FloatType::Float64, DataType::F64)] {
+    for (float_type, data_type) in [(FloatType::Float32, DataType::F32), (FloatType::Float64, DataType::F64)]
+    {
         let options = ReadOptions { float_type: Some(float_type), ..masked() };
         assert_eq!(read(&dataset, &options).data_type, data_type);
         let stored = ReadOptions { masked: false, ..options };
