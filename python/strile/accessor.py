@@ -6,8 +6,7 @@ says which array.
 
 from __future__ import annotations
 
-import os
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -21,7 +20,7 @@ class DataArrayAccessor:
     def __init__(self, array: xr.DataArray) -> None:
         self._array = array
 
-    def to_geotiff(self, path: str | os.PathLike[str] | IO[bytes], **options: Any) -> Any:
+    def to_geotiff(self, path: str | BinaryIO, **options: Any) -> Any:
         """Writes the array; every option of `strile.to_geotiff`."""
         from .write import to_geotiff
 
@@ -55,7 +54,7 @@ class DatasetAccessor:
     def __init__(self, dataset: xr.Dataset) -> None:
         self._dataset = dataset
 
-    def to_geotiff(self, path: str | os.PathLike[str] | IO[bytes], **options: Any) -> Any:
+    def to_geotiff(self, path: str | BinaryIO, **options: Any) -> Any:
         """Writes the raster of this dataset; every option of `strile.to_geotiff`, and `variable` to name it."""
         return self._raster(options.pop("variable", None)).strile.to_geotiff(path, **options)
 

@@ -38,7 +38,7 @@ class StrileBackend(BackendEntrypoint):
         "device",
     )
 
-    def open_dataset(  # type: ignore[override]
+    def open_dataset(
         self,
         filename_or_obj: str | os.PathLike[str] | Any,
         *,

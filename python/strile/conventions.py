@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import grid, words
-from .facts import Crs, Facts, Level
+from .facts import Facts, Level
 
 SPATIAL_REF = "spatial_ref"
 CHUNK_BYTES = 32 << 20
@@ -38,14 +38,14 @@ def spatial_ref(facts: Facts, level: int) -> dict[str, Any]:
     """The attributes of the grid mapping: the reference system as CF and as WKT has it, and where pixels lie."""
     attrs: dict[str, Any] = {}
     if facts.crs is not None and facts.crs.wkt:
-        attrs |= {"crs_wkt": facts.crs.wkt, **_cf(facts.crs), "spatial_ref": facts.crs.wkt}
+        attrs |= {"crs_wkt": facts.crs.wkt, **_cf(facts.crs.wkt), "spatial_ref": facts.crs.wkt}
     attrs["GeoTransform"] = grid.geo_transform(grid.transform(facts, level))
     if facts.gcps and facts.transform is None:
         attrs["gcps"] = json.dumps(_gcps(facts))
     return attrs
 
 
-def _cf(crs: Crs) -> dict[str, Any]:
+def _cf(wkt: str) -> dict[str, Any]:
     """CF's own words, where pyproj is there to find them; `crs_wkt` says the same without it."""
     try:
         from pyproj import CRS
@@ -53,7 +53,7 @@ def _cf(crs: Crs) -> dict[str, Any]:
     except ImportError:
         return {}
     try:
-        mapping = CRS.from_wkt(crs.wkt).to_cf()
+        mapping = CRS.from_wkt(wkt).to_cf()
     except CRSError:
         return {}
     mapping.pop("crs_wkt", None)

@@ -257,7 +257,9 @@ class Dataset:
         ("cuda", "cuda:1") pixels stay there and come as a `Raster`, or in `out`.
         """
         core = self._opened()
-        numbers = None if indexes is None else [self._band(n) for n in np.atleast_1d(np.asarray(indexes)).tolist()]
+        one = isinstance(indexes, (int, np.integer))
+        chosen = [indexes] if one else indexes
+        numbers = None if chosen is None else [self._band(number) for number in chosen]  # type: ignore[union-attr]
         request: dict[str, Any] = {"level": _level(overview_level), "window": _window(window), "device": device}
         stays = device.startswith("cuda")
         if masked and (stays or out is not None):
@@ -275,7 +277,7 @@ class Dataset:
         array = pixels.numpy()
         if masked:
             array = np.ma.MaskedArray(array, self._invalid(array, request))
-        return array[0] if np.ndim(indexes) == 0 and indexes is not None else array
+        return array[0] if one else array
 
     def _invalid(self, array: Any, request: dict[str, Any]) -> Any:
         nodata = self.nodata
@@ -298,9 +300,9 @@ class Dataset:
         )
 
     def _band(self, number: Any) -> int:
-        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= self.count:
+        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or not 1 <= number <= self.count:
             raise IndexError(f"{self.name}: there is no band {number!r}; bands are 1 to {self.count}")
-        return number
+        return int(number)
 
     def quicklook(self, width: int = 256) -> bytes | None:
         """A small PNG; None where the file has no level small enough for it."""

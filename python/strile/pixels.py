@@ -112,12 +112,12 @@ class Span:
             return Span(first, last - first + 1, None if places.step == 1 else slice(None, None, places.step))
         if isinstance(index, (int, np.integer)):
             return Span(int(index) % length, 1, 0)
-        places = np.asarray(index)
-        places = np.where(places < 0, places + length, places)
-        if places.size == 0:
+        listed: np.ndarray[Any, Any] = np.asarray(index)
+        listed = np.where(listed < 0, listed + length, listed)
+        if listed.size == 0:
             return Span(0, 0)
-        first = int(places.min())
-        return Span(first, int(places.max()) - first + 1, places - first)
+        first = int(listed.min())
+        return Span(first, int(listed.max()) - first + 1, listed - first)
 
     def take(self, pixels: Any, axis: int) -> Any:
         if self.then is None:

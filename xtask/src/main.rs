@@ -29,6 +29,7 @@ usage: cargo xtask CHORE
 
   test            everything CI runs: format, lints, licences, file sizes, kernels, tests, documents, Python,
                   support table
+  python          build the Python package into a virtual environment, check its types and run its tests
   support-table   check docs/support.md against the tests that the last `test` ran
   licences        check the licence of every dependency against deny.toml
   file-size       list source files that are too long
@@ -66,6 +67,7 @@ fn run(chore: &str, rest: &[String]) -> Result<(), Failure> {
     let workspace = Workspace::find()?;
     match chore {
         "test" => test::run(&workspace),
+        "python" => python::run(&workspace),
         "support-table" => support_table::run(&workspace),
         "licences" => licences::run(&workspace),
         "file-size" => file_size::run(&workspace),

@@ -9,6 +9,18 @@ use crate::workspace::Workspace;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// The step of `cargo xtask test` by itself.
+pub fn run(workspace: &Workspace) -> Result<(), Failure> {
+    let mut ran = TestsRan::default();
+    let ended = test(workspace, &mut ran);
+    for test in ran.failed() {
+        println!("failed: {test}");
+    }
+    let (passed, failed) = ran.count();
+    println!("\n{passed} passed, {failed} failed");
+    ended
+}
+
 /// Builds, installs, checks and tests.
 pub fn test(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> {
     let python = venv::PYTHON.python(workspace)?;
@@ -23,9 +35,7 @@ pub fn test(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> {
     let ended = process::show_and_keep(
         module(workspace, &python, "pytest")
             .args(["-c", "python/pyproject.toml", "--rootdir", "python", "-p", "no:cacheprovider"])
-            .args(["-v", "-rs", "--color", "no", "--durations", "10", "python/tests"])
-            // The width of a line of pytest; a shorter one would cut names.
-            .env("COLUMNS", "400"),
+            .args(["-v", "-rs", "--color", "no", "--durations", "10", "python/tests"]),
     )?;
     let skipped = ran.add_pytest(&ended.lines);
     if skipped > 0 {
