@@ -1,7 +1,8 @@
-"""compute-sanitizer over a small selection of the corpus: memcheck, initcheck, synccheck and racecheck.
+"""compute-sanitizer over a small selection of the corpus and of what is written: memcheck, initcheck, synccheck, racecheck.
 
 A few files of every codec with a kernel, tiled and in strips, and some hostile ones, go through device_check, which
-also compares the pixels. Races are allowed where races.txt says so and nowhere else.
+also compares the pixels; small rasters of every codec through write_check, which compares the files with the CPU's. Races
+are allowed where races.txt says so and nowhere else.
 """
 import json
 import re
@@ -9,13 +10,24 @@ import shutil
 from pathlib import Path
 
 import corpus
-from session import Session
+from session import Ended, Session
 
 TOOLS = ("memcheck", "initcheck", "synccheck", "racecheck")
 SUMMARY = re.compile(r"========= (?:ERROR|RACECHECK) SUMMARY: (\d+)")
 PER_KIND = 2
 HOSTILE = 12
 LARGEST = 60_000
+# Seconds for a tool over one program.
+LIMIT = 100
+CLEAN = ("clean", "clean but for allowed races")
+# Of `write_check --small`: every codec; predictors 2 and 3, several bands, planes, masks' bits, sparse blocks, overviews.
+WRITE_CASES = (
+    "uint16_deflate_tiles", "float32_deflate_pixels", "uint8_deflate_cog", "float32_zstd_tiles", "uint8_zstd_strips",
+    "uint16_lzw_pixels", "uint8_packbits_strips", "uint16_lz4_tiles", "int32_none_cog",
+)
+RACE_CASES = (
+    "uint8_deflate_tiles", "uint8_zstd_tiles", "uint8_lzw_tiles", "uint8_packbits_tiles", "uint8_lz4_tiles",
+)
 
 
 def choose(listed: list[dict], folder: Path, target: Path) -> int:
@@ -55,42 +67,65 @@ def races_not_allowed(output: str, allowed: list[re.Pattern]) -> list[str]:
     return found
 
 
+def judge(session: Session, tool: str, ended: Ended, allowed: list[re.Pattern], wrong_records: str) -> dict:
+    """What a tool said of one program; `wrong_records` is what the program itself found wrong, or nothing."""
+    summary = SUMMARY.search(ended.output)
+    entry: dict = {"seconds": round(ended.seconds, 1)}
+    if summary is None or ended.code is None:
+        entry["result"] = "out of time" if ended.code is None else f"no summary, exit {ended.code}"
+    elif tool == "racecheck":
+        wrong = races_not_allowed(ended.output, allowed)
+        reported = int(summary[1])
+        if reported and "Race reported" not in ended.output:
+            wrong.append("a summary with races and none listed")
+        entry |= {"reported": reported, "not_allowed": len(wrong)}
+        entry["result"] = "clean" if not reported else "clean but for allowed races" if not wrong else "races"
+        for line in wrong[:8]:
+            session.say(f"race: {line}")
+    else:
+        entry["result"] = "clean" if int(summary[1]) == 0 else f"{summary[1]} errors"
+    if wrong_records:
+        entry["result"] += f", {wrong_records}"
+    return entry
+
+
+def write_command(program: Path, folder: Path, tool: str) -> list:
+    # Every CUDA block that racecheck looks at costs it much: one type, and of the ways to cut a block the usual ones.
+    cases = RACE_CASES if tool == "racecheck" else WRITE_CASES
+    return [program, folder, "--small", *cases]
+
+
 def run(session: Session) -> dict:
     sanitizer, program = shutil.which("compute-sanitizer"), session.program("device_check")
-    folder = corpus.unpack(session)
-    if sanitizer is None or program is None or folder is None:
-        return {"ok": False, "why": "no compute-sanitizer here, or the bundle has no device_check or no corpus"}
+    writer, folder = session.program("write_check"), corpus.unpack(session)
+    if sanitizer is None or program is None or writer is None or folder is None:
+        return {"ok": False, "why": "no compute-sanitizer here, or the bundle lacks device_check, write_check or the corpus"}
     chosen = session.work / "sanitize"
     listed = json.loads((session.carry / "corpus" / "list.json").read_text())
-    found: dict = {"ok": True, "files": choose(listed, folder, chosen), "tools": {}}
+    found: dict = {"ok": True, "files": choose(listed, folder, chosen), "tools": {}, "writing": {}}
     allowed = allowed_races(session.root)
     lines = program.parent.parent / "lines"
     for tool in TOOLS:
-        command = [sanitizer, "--tool", tool, "--print-limit", "2000", "--error-exitcode", "77", program, chosen]
+        head = [sanitizer, "--tool", tool, "--print-limit", "2000", "--error-exitcode", "77"]
         # Races are allowed by line, so there the kernels have line tables; elsewhere they are those that are shipped.
         env = {"STRILE_KERNELS": str(lines)} if tool == "racecheck" else None
-        ended = session.run(command, 100, env, keep=2_000_000)
-        summary = SUMMARY.search(ended.output)
+        ended = session.run([*head, program, chosen], LIMIT, env, keep=2_000_000)
         records = corpus.records(ended.output)
-        entry = {"files": len(records), "seconds": round(ended.seconds, 1)}
-        if summary is None or ended.code is None:
-            entry["result"] = "out of time" if ended.code is None else f"no summary, exit {ended.code}"
-        elif tool == "racecheck":
-            wrong = races_not_allowed(ended.output, allowed)
-            reported = int(summary[1])
-            if reported and "Race reported" not in ended.output:
-                wrong.append("a summary with races and none listed")
-            entry |= {"reported": reported, "not_allowed": len(wrong)}
-            entry["result"] = "clean" if not reported else "clean but for allowed races" if not wrong else "races"
-            for line in wrong[:8]:
-                session.say(f"race: {line}")
-        else:
-            entry["result"] = "clean" if int(summary[1]) == 0 else f"{summary[1]} errors"
-        if any(not record.get("same") for record in records):
-            entry["result"] += ", pixels differ"
-        if not entry["result"].startswith("clean") or entry["result"].endswith("differ"):
-            found["ok"] = False
-            session.say(f"{tool}: {ended.tail(25)}")
+        differ = any(not record.get("same") for record in records)
+        entry = {"files": len(records)} | judge(session, tool, ended, allowed, "pixels differ" if differ else "")
         found["tools"][tool] = entry
-        session.say(f"{tool}: {entry}")
+        written = session.work / "sanitize_written"
+        ended_writing = session.run([*head, *write_command(writer, written, tool)], LIMIT, env, keep=2_000_000)
+        cases = [record for record in corpus.records(ended_writing.output) if "case" in record]
+        wrong = [case["case"] for case in cases if not case.get("ok")]
+        if not cases:
+            wrong = ["no case"]
+        problem = f"wrong: {', '.join(wrong)[:200]}" if wrong else ""
+        writing = {"cases": len(cases)} | judge(session, tool, ended_writing, allowed, problem)
+        found["writing"][tool] = writing
+        for what, one, how in (("reading", entry, ended), ("writing", writing, ended_writing)):
+            if one["result"] not in CLEAN:
+                found["ok"] = False
+                session.say(f"{tool}, {what}: {how.tail(25)}")
+            session.say(f"{tool}, {what}: {one}")
     return found

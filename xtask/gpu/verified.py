@@ -28,6 +28,7 @@ def text(bundle: dict, parts: dict[str, dict]) -> str:
         section(f"corpus.blocks.{json.dumps(codec)}", counts) for codec, counts in sorted(corpus["blocks"].items())
     ]
     sanitizer = {tool: entry["result"] for tool, entry in parts["sanitize"]["tools"].items()}
+    writing = {tool: entry["result"] for tool, entry in parts["sanitize"]["writing"].items()}
     gather = parts["gather"]
     figures = []
     for figure in parts["bench"]["figures"]:
@@ -54,6 +55,7 @@ def text(bundle: dict, parts: dict[str, dict]) -> str:
         }),
         *blocks,
         section("sanitizer", {"files": parts["sanitize"]["files"], **sanitizer}),
+        section("sanitizer.writing", writing),
         section("gather", {
             "times_own_loop": gather.get("times_own_loop"), "times_cupy_loop": gather.get("times_cupy_loop"),
         }),

@@ -58,6 +58,25 @@ def strile_round(session: Session, program: Path, rows: dict[str, dict], found: 
             found["names"].append(f"{Path(result['file']).stem}: other pixels are read back than were written")
 
 
+def by_nvcomp(session: Session, program: Path, rows: dict[str, dict], found: dict) -> None:
+    """The elevations in Deflate written by nvCOMP's effort 2 in our pipeline, beside our own encoder's row."""
+    path = next((path for path, row in rows.items() if (row["name"], row["codec"]) == ("dem_f32", "deflate")), None)
+    if path is None:
+        return
+    words = ["bench", "--write", MEMORY, "--device", "cuda:0", "--to", "device", "--repeat", REPEAT, "--json"]
+    ended = session.run([program, *words, "--nvcomp-effort", 2, path], 90, peers.environment(session, "six"))
+    try:
+        result = json.loads(ended.output[ended.output.find("{") :])["results"][0]
+    except (ValueError, KeyError, TypeError, IndexError):
+        found["names"].append(f"strile bench --write --nvcomp-effort 2: {ended.tail(3)}")
+        return
+    rate = round(rows[path]["decoded"] / result["median_seconds"] / 1e9, 3)
+    found["by_nvcomp"] = {"encoder": result["encoder"], "gb_s": rate, "ratio": result["ratio"], "same": result["same"]}
+    if not result["same"]:
+        found["names"].append("by nvCOMP: other pixels are read back than were written")
+    session.say(f"by nvCOMP: {found['by_nvcomp']}")
+
+
 def peer_round(session: Session, writers: dict[str, peers.Peer], rows: dict[str, dict]) -> None:
     for name, writer in writers.items():
         for path, row in rows.items():
@@ -293,6 +312,7 @@ def run(session: Session, rounds: int = ROUNDS) -> dict:
         for path in of_set.values():
             rows[path]["zlib_ratio"] = ratio
     kernels(session, rows, found)
+    by_nvcomp(session, strile, rows, found)
     memory(session, found)
     copies_back(session, found)
     round_trips(session, rows, found)

@@ -190,6 +190,9 @@ pub struct ConvertArgs {
     /// Encode so that the bytes of OUT do not tell which device made them; larger or slower than the CPU's own
     #[arg(long)]
     pub reproducible: bool,
+    /// Compress on the GPU by nvCOMP with this effort of its own, 0 to 5 for Deflate, 0 for ZSTD; an error where it cannot
+    #[arg(long, value_name = "EFFORT", conflicts_with = "reproducible")]
+    pub nvcomp_effort: Option<u8>,
     /// What blocks that are encoded may take where they are, as 128MiB; on a GPU all memory of the write
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub streaming_buffer: Option<u64>,

@@ -114,11 +114,13 @@ impl Engine for CpuEngine {
         assemble::fetch(pixels)
     }
 
-    fn encoder(&self, which: Encoder) -> &str {
-        match which {
-            Encoder::Fast => "fast-cpu-1",
+    fn encoder(&self, which: Encoder) -> String {
+        let name = match which {
+            // The last is refused by `prepare`.
+            Encoder::Fast | Encoder::Nvcomp { .. } => "fast-cpu-1",
             Encoder::Portable => Encoder::PORTABLE,
-        }
+        };
+        name.to_owned()
     }
 
     fn encode_memory(&self, _layout: &EncodeLayout, _rows: u32) -> u64 {

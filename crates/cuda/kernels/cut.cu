@@ -29,6 +29,13 @@ DEVICE u32 weight(u32 state) {
   return state == ENCODE_PENDING ? 0 : state == ENCODE_SPARSE ? 1 : state == ENCODE_UNFIT ? 3 : 2;
 }
 
+// Codecs read whole words, and some beyond: what lies behind a block's bytes is 0.
+DEVICE void clear_slack(const CutTask& task) {
+  if (blockIdx.y != 0 || task.stored != 0 || threadIdx.x >= ENCODE_SLACK / 16) return;
+  const u64 behind = ((u64)task.len + 15) / 16 + threadIdx.x;
+  *(Quad*)(task.dst + behind * 16) = {0, 0, 0, 0};
+}
+
 // Reports on what a CUDA block had of a task. Called by all its threads.
 DEVICE void report(const CutArgs& args, const CutTask& task, bool sparse, bool differs, bool unfit) {
   const bool full = __syncthreads_or(differs || !sparse), wrong = __syncthreads_or(unfit);
@@ -56,6 +63,7 @@ DEVICE void report(const CutArgs& args, const CutTask& task, bool sparse, bool d
     [[maybe_unused]] Quad* stage = stages + threadIdx.x / 32 * (QUADS);     \
     bool unfit = false;                                                     \
     const bool differs = WORK;                                              \
+    clear_slack(task);                                                      \
     report(args, task, recipe.sparse != 0, differs, unfit);                 \
   }
 #define CUT_ROWS(T, S) CUT_ENTRY(cut_rows_##T##_##S, 6, 1, (cut_rows<T, S>(recipe, task)))

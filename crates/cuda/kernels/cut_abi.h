@@ -30,8 +30,8 @@ struct CutRecipe {
 
 // One block to cut.
 // - Bytes of the image are read up to `end` alone, and from `src` rounded down to 16 on.
-// - The bytes from `dst` to `dst + len` rounded up to 16 belong to this block alone; `dst` is a multiple
-//   of 16.
+// - The bytes from `dst` to `dst + len` rounded up to 16 belong to this block alone, and where it is not
+//   stored ENCODE_SLACK more; `dst` is a multiple of 16.
 struct CutTask {
   u64 src;            // device address of its first sample
   u64 end;            // of what follows the last sample of the image

@@ -27,5 +27,6 @@ DEVICE bool cut_bits(const CutRecipe& recipe, const CutTask& task, bool& unfit) 
     unfit |= (bytes[0] & ~0x0101010101010101ull) != 0;
     ((u8*)task.dst)[at] = (u8)gathered_bits(bytes[0]);
   }
+  clear_tail(task);
   return differs;
 }

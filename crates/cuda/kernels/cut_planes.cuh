@@ -145,5 +145,6 @@ DEVICE bool cut_planes(const CutRecipe& recipe, const CutTask& task) {
       differs |= write_planes<N>(work, samples, words, back, i == 0, to, plane);
     }
   }
+  clear_tail(task);
   return differs;
 }

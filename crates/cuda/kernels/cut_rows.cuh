@@ -8,6 +8,12 @@
 
 const u32 CUT_THREADS = 128;
 
+// For ways that do not write by 16 bytes: what is left of the last 16 becomes 0.
+DEVICE void clear_tail(const CutTask& task) {
+  const u64 at = (u64)task.len + threadIdx.x;
+  if (blockIdx.y == 0 && at < ((u64)task.len + 15) / 16 * 16) ((u8*)task.dst)[at] = 0;
+}
+
 // The rows of the image that a task needs, in registers.
 struct Rows {
   const u8* src;

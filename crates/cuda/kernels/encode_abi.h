@@ -12,8 +12,11 @@ enum EncodeState : u32 {
   ENCODE_PENDING = 0xFFFFFFFFu,   // what the host writes before the first pass: nobody reported on it
 };
 
+// Bytes behind a block's packed bytes, rounded up to 16, that `cut` makes 0.
+constexpr u32 ENCODE_SLACK = 64;
+
 // One block to compress. `packed`, `slab` and `scratch` of the arguments are aligned to 256 bytes.
-// - The bytes of `packed` from `src` to `src + len` are its packed bytes; up to 64 bytes more may be read and mean nothing.
+// - The bytes of `packed` from `src` to `src + len` are its packed bytes; ENCODE_SLACK more may be read and mean nothing.
 // - The bytes of `slab` from `dst` to `dst + room` belong to this block alone, 0 before the first pass of a codec that asks for
 //   that, else uninitialised; `room` is at least the codec's bound.
 // - `scratch` likewise, as many bytes as the codec asked for, uninitialised.

@@ -110,7 +110,7 @@ DEVICE u32 zstd_decide(ZstdCounting& shared, const ZstdWork& work, const ZstdGat
   u32 head_len = 1, tail_len = 0, size = 1, kind = ZSTD_RLE;
   part.sequences = 0;
   if (gathered.same && work.len > 1) {
-    part.streams = part.raw = 0;
+    part.streams = part.raw = part.raw_literals = part.literals = 0;
     head[3] = (u8)work.words[work.start / 4];
   } else {
     kind = ZSTD_COMPRESSED;

@@ -82,6 +82,8 @@ DEVICE ZstdGathered zstd_gather(ZstdGathering& shared, const ZstdWork& work) {
     sequences += prefix.total >> 16;
     __syncthreads();
   }
+  // They may be written as whole words.
+  if (threadIdx.x < (0 - literals & 3)) work.literals[literals + threadIdx.x] = 0;
   const bool same = __syncthreads_or(differ != 0) == 0;
   return {literals, sequences, same};
 }

@@ -4,19 +4,19 @@ use crate::batch::Limits;
 use crate::cufile::{Direct, DirectIo};
 use crate::device::Device;
 use crate::driver::Unavailable;
-use crate::encode::{self, bring, check, fetch, halve, plan as write};
+use crate::encode::{self, bring, fetch, halve, plan as write};
 use crate::lane::Spare;
 use crate::memory::Kind;
-use crate::nvcomp::{Nvcomp, Optional};
+use crate::nvcomp::{Codec, Compressor, Nvcomp, Optional};
 use crate::plan::Plan;
 use crate::run::{Run, Stop};
 use crate::{back, batch};
 use std::fs::File;
 use std::sync::Arc;
 use strile_engine::{
-    Arena, Assembly, BlockLayout, Context, DecodeJob, DeviceBytes, EncodeJob, EncodeLayout, Encoded,
-    EncodedBlocks, Encoder, Engine, EngineError, Location, Output, OutputSpec, Pixels, ReduceJob, Reduced,
-    Report, Resampling, Span, Support, Ticket, Trace, claim_outputs,
+    Arena, Assembly, BlockLayout, Context, DecodeJob, DeviceBytes, EncodeJob, EncodeLayout, EncodeParams,
+    Encoded, EncodedBlocks, Encoder, Engine, EngineError, Location, Output, OutputSpec, Pixels, ReduceJob,
+    Reduced, Report, Resampling, Span, Support, Ticket, Trace, claim_outputs,
 };
 use strile_tiff::DataType;
 
@@ -122,6 +122,13 @@ impl CudaEngine {
         let result = result.map_err(|stop| stop.on(&self.device))?;
         self.spare.give_lane(lane);
         Ok(result)
+    }
+
+    /// How blocks of a layout are encoded on the device, or why the host encodes them or nobody can.
+    fn how(&self, layout: &EncodeLayout) -> Result<write::How, String> {
+        let Encoder::Nvcomp { effort } = layout.params.encoder else { return write::on_device(layout) };
+        let _bound = self.device.bind().map_err(|error| self.failed(error).to_string())?;
+        write::by_nvcomp(layout, effort)
     }
 
     fn index(&self) -> u32 {
@@ -258,7 +265,7 @@ impl Engine for CudaEngine {
     }
 
     fn fetch(&self, pixels: &Pixels, context: &Context) -> Result<Arena, EngineError> {
-        check::reachable(pixels, self.location())?;
+        pixels.check_reached(self.location())?;
         if pixels.location() == Location::Host {
             return self.host.fetch(pixels, context);
         }
@@ -268,28 +275,42 @@ impl Engine for CudaEngine {
         Ok(Arena::from_vec(bytes))
     }
 
-    fn encoder(&self, _which: Encoder) -> &str {
-        Encoder::PORTABLE
+    fn encoder(&self, which: Encoder) -> String {
+        match which {
+            Encoder::Fast | Encoder::Portable => Encoder::PORTABLE.to_owned(),
+            Encoder::Nvcomp { effort } => match Compressor::open(Codec::Deflate, effort) {
+                Ok(compressor) => compressor.name(),
+                // `prepare` refuses it.
+                Err(error) => error.to_string(),
+            },
+        }
     }
 
     fn encode_memory(&self, layout: &EncodeLayout, rows: u32) -> u64 {
-        match write::on_device(layout) {
-            Ok(how) => how.memory(rows),
+        match self.how(layout) {
+            // What a library of the device asks for depends on the device.
+            Ok(how) => self.device.bind().map_or(u64::MAX, |_bound| how.memory(rows)),
             // The part that the host gets is gathered on the device.
             Err(_) => layout.block.samples_len(rows).map_or(u64::MAX, |len| len as u64),
         }
     }
 
     fn encodes(&self, layout: &EncodeLayout) -> Support {
-        Self::encodes_on_device(layout).map_or_else(Support::No, |()| Support::Yes)
+        self.how(layout).map_or_else(Support::No, |_| Support::Yes)
     }
 
     fn prepare(&self, layout: EncodeLayout) -> Result<EncodeLayout, String> {
-        self.host.prepare(layout)
+        let encoder = layout.params.encoder;
+        let Encoder::Nvcomp { .. } = encoder else { return self.host.prepare(layout) };
+        let by_host = EncodeParams { encoder: Encoder::Portable, ..layout.params };
+        let mut layout = self.host.prepare(EncodeLayout { params: by_host, ..layout })?;
+        layout.params.encoder = encoder;
+        // Asked for, it is that or an error: no other encoder takes its place.
+        self.how(&layout).map(|_| layout)
     }
 
     fn encoded_bound(&self, layout: &EncodeLayout, rows: u32) -> u64 {
-        let need = write::on_device(layout).ok().and_then(|how| how.need(rows));
+        let need = self.how(layout).ok().and_then(|how| how.need(rows));
         self.host.encoded_bound(layout, rows).max(need.map_or(0, |need| need.room.into()))
     }
 
@@ -299,8 +320,10 @@ impl Engine for CudaEngine {
         pixels: &[Pixels],
         context: &Context,
     ) -> Result<Ticket<EncodedBlocks>, EngineError> {
-        check::check(&job, pixels, &*self.host, self.location())?;
-        let hows: Vec<_> = job.layouts.iter().map(|layout| write::on_device(layout).ok()).collect();
+        let hows = job.check(pixels, self.location(), |layout| {
+            self.prepare(layout.clone()).map(|layout| self.how(&layout).ok())
+        })?;
+        let _bound = self.device.bind().map_err(|error| self.failed(error))?;
         let budget = self.device.budget();
         let most = self.launch_bytes.unwrap_or(write::USUAL);
         let plan = Trace::time(context.trace.as_deref(), ("job", "batches"), || {
@@ -341,7 +364,7 @@ impl Engine for CudaEngine {
         let here = self.location();
         for task in &job.tasks {
             let (source, mask) = task.sources(job.method, pixels)?;
-            mask.into_iter().chain([source]).try_for_each(|pixels| check::reachable(pixels, here))?;
+            mask.into_iter().chain([source]).try_for_each(|pixels| pixels.check_reached(here))?;
         }
         let (device, spare) = (Arc::clone(&self.device), Arc::clone(&self.spare));
         let (pixels, context) = (pixels.to_vec(), context.clone());

@@ -6,14 +6,19 @@
 //! header, exact length and checksum are checked by kernels before and after it, and a block that is not plainly right
 //! is the host's.
 //!
-//! `library` opens it and calls it, `choice` knows which of the two was faster, `queue` makes a batch one call.
+//! It compresses only where a plan of writing names it as the encoder; what it takes then are packed bytes of our own.
+//!
+//! `library` opens it and calls it, `choice` knows which of the two was faster, `queue` makes a batch one call; `compress`
+//! is all of that for writing.
 
 mod choice;
+mod compress;
 mod library;
 mod queue;
 
+pub(crate) use compress::{Compressing, Compressor};
 pub use library::{Library, NvcompError};
-pub(crate) use queue::Batched;
+pub(crate) use queue::{Batched, Shape};
 
 use crate::batch::{Item, aligned};
 use crate::codec::Kernel;
@@ -52,6 +57,14 @@ impl Codec {
             Compression::Deflate => Some(Self::Deflate),
             Compression::Zstd => Some(Self::Zstd),
             _ => None,
+        }
+    }
+
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Deflate => Compression::Deflate.name(),
+            Self::Zstd => Compression::Zstd.name(),
         }
     }
 

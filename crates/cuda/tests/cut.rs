@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use strile_cpu::CpuEngine;
-use strile_cuda::encode::abi::{DONE, PACKED, PENDING, SPARSE, UNFIT};
+use strile_cuda::encode::abi::{DONE, PACKED, PENDING, SLACK, SPARSE, UNFIT};
 use strile_cuda::encode::cut::{self, CutArgs, CutPlaces, CutTask, Recipe};
 use strile_emulate::{Emulator, Garbage, Poisoned};
 use strile_engine::{
@@ -304,6 +304,12 @@ fn raw<T: Copy>(items: &[T]) -> Vec<u8> {
     unsafe { std::slice::from_raw_parts(items.as_ptr().cast(), size_of_val(items)) }.to_vec()
 }
 
+/// Bytes that belong to a block of `len` packed bytes.
+fn room(case: &Case, len: usize) -> usize {
+    let slack = if case.layout.block.compression == Compression::None { 0 } else { SLACK as usize };
+    len.next_multiple_of(16) + slack
+}
+
 /// Cuts all cases and compares every block, its state, and what is around it. Gives the entry points taken.
 fn run(cases: &[Case], seed: u64) -> BTreeSet<&'static str> {
     let kernels = Emulator::module("cut").unwrap();
@@ -316,7 +322,7 @@ fn run(cases: &[Case], seed: u64) -> BTreeSet<&'static str> {
         let len = recipe.packed_len(case.task.rows).unwrap() as usize;
         assert_eq!(Some(len), case.layout.block.decoded_len(case.task.rows));
         offsets.push((end, len));
-        end += len.next_multiple_of(16) + 16 * (len % 3);
+        end += room(case, len) + 16 * (len % 3);
     }
     let mut out = Poisoned::new(end, seed);
     let before = out.to_vec();
@@ -378,7 +384,11 @@ fn run(cases: &[Case], seed: u64) -> BTreeSet<&'static str> {
         );
         assert_eq!(word(&sizes), if stored { len as u32 } else { 0x5555_5555 });
         assert_eq!(out[at..start], before[at..start], "before {case:#?}");
-        at = start + len.next_multiple_of(16);
+        at = start + room(case, len);
+        if !stored {
+            let behind = &out[start + len.next_multiple_of(16)..at];
+            assert!(behind.iter().all(|&byte| byte == 0), "behind {case:#?}");
+        }
         if let Made::Packed(packed) = made
             && let Some(wrong) = out[start..start + len].iter().zip(packed).position(|(a, b)| a != b)
         {

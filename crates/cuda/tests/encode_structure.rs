@@ -12,13 +12,14 @@ mod on_any;
 mod writing;
 
 use on_any::on_a_device;
+use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 use strile_cpu::CpuEngine;
 use strile_cuda::{CudaEngine, CudaOptions};
-use strile_emulate::{Alone, Call, StandIn};
+use strile_emulate::{Alone, Call, StandIn, load_nvcomp};
 use strile_engine::{
-    Budget, Cancel, Context, EncodeLayout, EncodedBlocks, Engine, EngineError, Fill, OutputSpec, Pixels,
-    Progress, ReduceJob, ReduceTask, Resampling, Trace,
+    Budget, Cancel, Context, EncodeLayout, EncodedBlocks, Encoder, Engine, EngineError, Fill, OutputSpec,
+    Pixels, Progress, ReduceJob, ReduceTask, Resampling, Trace,
 };
 use strile_tiff::{Compression as C, DataType};
 use writing::{CODECS, brought, encode, job, layout, raster};
@@ -96,6 +97,71 @@ fn what_a_batch_asks_of_the_driver_does_not_grow_with_its_blocks() {
             assert_eq!(count(&calls_of(&standin, &engine, compression, 3, true), LAUNCH), 2);
         }
     }
+}
+
+/// nvCOMP's compressors: one call in the place of the codec's passes, its memory in the one arena and in the plan.
+#[test]
+fn a_batch_by_nvcomp_is_one_call() {
+    extern "C" fn refuses(
+        _: c_int,
+        _: *const c_void,
+        _: usize,
+        _: *mut c_void,
+        _: usize,
+        _: *mut usize,
+    ) -> c_int {
+        12
+    }
+    let Some(standin) = standin() else { return };
+    load_nvcomp(6000, refuses).unwrap();
+    let engine = open(CudaOptions::default());
+    for (compression, effort, call) in
+        [(C::Deflate, 4, "nvcompBatchedDeflateCompressAsync"), (C::Zstd, 0, "nvcompBatchedZstdCompressAsync")]
+    {
+        let mut layout = layout(compression, DataType::U16, 1, (16, 16));
+        layout.params.encoder = Encoder::Nvcomp { effort };
+        assert_eq!(
+            engine.encoder(layout.params.encoder),
+            format!("nvCOMP 6.0.0 effort {effort}"),
+            "as the plan says"
+        );
+        for tiles in [3, 300] {
+            let pixels = brought(&engine, &raster(DataType::U16, (1, 16 * tiles, 16), false));
+            run(&engine, &layout, &pixels);
+            standin.calls();
+            let encoded = run(&engine, &layout, &pixels);
+            let calls = standin.calls();
+            assert_eq!(count(&calls, "!"), 0, "misuse");
+            assert_eq!((encoded.blocks.len(), encoded.faults.len()), (tiles as usize, 0));
+            assert_eq!((count(&calls, call), count(&calls, ALLOC)), (1, 1));
+            // Cut, the lists, what is around a stream, offsets, blocks moved together.
+            assert_eq!(count(&calls, LAUNCH), 5);
+            assert_eq!(count(&calls, "cuMemsetD8Async"), 0);
+            let real = encoded.slab.bytes().len() as u64;
+            assert_eq!(sizes(&calls, DOWN), [16 + 16 * u64::from(tiles), real]);
+            // What the stand-in asks for: see `temporary_for`.
+            let temporary = 1000 + 24 * u64::from(tiles) + 512;
+            assert_eq!(sizes(&calls, call), [temporary]);
+            assert!(sizes(&calls, ALLOC)[0] > temporary + 36 * u64::from(tiles) + 2 * real);
+        }
+        // No more than allowed, and a block at a time is the least.
+        let one = engine.encode_memory(&layout, 16);
+        let pixels = brought(&engine, &raster(DataType::U16, (1, 16 * 9, 16), false));
+        let expected = run(&engine, &layout, &pixels);
+        let small = limited(2 * one + 65_536);
+        let found = run(&small, &layout, &pixels);
+        assert!(found.slab.bytes() == expected.slab.bytes() && found.blocks == expected.blocks);
+        // The limit is the device's.
+        engine.device().budget().set_limit(1 << 30);
+    }
+    let mut odd = layout(C::Deflate, DataType::U16, 1, (16, 16));
+    odd.params.encoder = Encoder::Nvcomp { effort: 6 };
+    let refused = engine.prepare(odd.clone()).unwrap_err();
+    assert_eq!(refused, "nvCOMP's deflate has efforts 0 to 5, 6 was asked for");
+    // Nor by a job that nobody prepared.
+    let pixels = raster(DataType::U16, (1, 16, 16), false);
+    assert!(encode(&engine, &odd, &pixels, &Context::default()).is_err());
+    assert!(CpuEngine::new().prepare(odd).is_err_and(|reason| reason.contains("not on the CPU")));
 }
 
 #[test]

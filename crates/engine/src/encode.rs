@@ -5,6 +5,8 @@
 //! (`DecodedForm::Samples`) columns further right, all the last pixel of the last row); NaN to the sentinel; leave the block out where it is sparse; pack, predictor, byte
 //! order; compress. The steps and their order are the same on every engine.
 
+mod check;
+
 use crate::{Arena, BlockAddress, BlockLayout, Fill, LocatedFault, Span};
 use std::sync::Arc;
 
@@ -16,6 +18,11 @@ pub enum Encoder {
     Fast,
     /// Those of `portable/spec.md`, whose bytes do not tell which engine made them.
     Portable,
+    /// NVIDIA's nvCOMP, of devices that have it, for Deflate and ZSTD.
+    Nvcomp {
+        /// Its own number: Deflate 0 to 5, ZSTD 0 alone.
+        effort: u8,
+    },
 }
 
 impl Encoder {

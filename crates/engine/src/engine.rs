@@ -101,7 +101,7 @@ pub trait Engine: Send + Sync {
     fn fetch(&self, pixels: &Pixels, context: &Context) -> Result<Arena, EngineError>;
 
     /// Name and version of the encoders: equal names give equal bytes.
-    fn encoder(&self, which: Encoder) -> &str;
+    fn encoder(&self, which: Encoder) -> String;
 
     /// Whether blocks of this layout are encoded where the engine is, or why the host does it for it.
     fn encodes(&self, layout: &EncodeLayout) -> Support;

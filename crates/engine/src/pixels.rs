@@ -1,6 +1,6 @@
 //! Pixels to be encoded or reduced: memory with a shape, on the host or on a device, shared and never written.
 
-use crate::{DeviceBytes, Location, OutputError, OutputSpec};
+use crate::{DeviceBytes, EngineError, Location, OutputError, OutputSpec};
 use std::sync::Arc;
 
 /// Pixels that jobs read. Clones share the memory.
@@ -51,6 +51,19 @@ impl Pixels {
             Memory::Host(_) => Location::Host,
             Memory::Device(bytes) => Location::Cuda(bytes.device()),
         }
+    }
+
+    /// An error where they lie neither on the host nor in `here`, where an engine reaches them.
+    pub fn check_reached(&self, here: Location) -> Result<(), EngineError> {
+        let location = self.location();
+        if location == Location::Host || location == here {
+            return Ok(());
+        }
+        let expected = match here {
+            Location::Host => "pixels on the host".to_owned(),
+            Location::Cuda(_) => format!("pixels on the host or in {here}"),
+        };
+        Err(EngineError::Mismatch { what: "pixels", found: format!("pixels in {location}"), expected })
     }
 
     /// The bytes from the first sample on, where they are on the host; sample (band, row, column) begins at the sum

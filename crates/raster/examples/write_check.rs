@@ -1,10 +1,11 @@
-//! Holds writing on a GPU against writing on the CPU, in one process: `write_check FOLDER [CASE…]`.
+//! Holds writing on a GPU against writing on the CPU, in one process: `write_check FOLDER [--small] [CASE…]`.
 //!
 //! Rasters of every type are written by every codec that both engines have, with `reproducible`: by the CPU as one piece;
 //! by the GPU as one piece of its memory, and in pieces of host memory and of its memory, with buffers of several sizes.
 //! All files must be equal byte for byte, and hold the pixels as the CPU and the GPU read them. One JSON line a case:
 //! `case`, `ok`, `problem`, `bytes`; `left_out` where neither engine writes it. FOLDER then has CASE.tif and, for
-//! other readers, the pixels as CASE.npy, bands first. Exit status 1 where a case failed, 2 where none was checked.
+//! other readers, the pixels as CASE.npy, bands first. `--small` is for tools that run kernels a hundred times slower: a
+//! raster of few blocks, one way of streaming. Exit status 1 where a case failed, 2 where none was checked.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -28,12 +29,13 @@ use strile_cuda::device::Device as CudaDevice;
 use strile_cuda::memory::{Kind, lasting};
 
 /// Neither is a multiple of a tile.
-const COLUMNS: u32 = 500;
-const ROWS: u32 = 311;
+const SIZE: (u32, u32) = (500, 311);
+/// What `--small` takes: more than a tile and a part of the encoders, and no multiple of either.
+const SMALL: (u32, u32) = (150, 141);
 const SENTINEL: f64 = -9999.0;
 /// Rows of a piece: no multiple of a block either.
 const PIECE_ROWS: u32 = 77;
-const BUFFERS: [u64; 2] = [64 << 10, 2 << 20];
+static BUFFERS: [u64; 2] = [64 << 10, 2 << 20];
 
 const TYPES: [DataType; 10] = [
     DataType::U8,
@@ -60,6 +62,10 @@ const SHAPES: [&str; 4] = ["tiles", "pixels", "strips", "cog"];
 /// One raster, and how it is written.
 struct Case {
     name: String,
+    columns: u32,
+    rows: u32,
+    /// Sizes of buffers to stream with.
+    buffers: &'static [u64],
     bands: u16,
     data_type: DataType,
     interleave: Interleave,
@@ -77,14 +83,19 @@ enum Memory {
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     let Some(folder) = words.next().map(PathBuf::from) else {
-        eprintln!("write_check FOLDER [CASE…]");
+        eprintln!("write_check FOLDER [--small] [CASE…]");
         return ExitCode::from(2);
     };
     std::fs::create_dir_all(&folder).unwrap();
-    let wanted: Vec<String> = words.collect();
+    let mut wanted: Vec<String> = words.collect();
+    let small = wanted.first().is_some_and(|word| word == "--small");
+    if small {
+        wanted.remove(0);
+    }
     let device = CudaDevice::open(0).unwrap();
     let (mut checked, mut failed) = (0, 0);
-    for case in cases().filter(|case| wanted.is_empty() || wanted.iter().any(|word| case.name.contains(word)))
+    for case in
+        cases(small).filter(|case| wanted.is_empty() || wanted.iter().any(|word| case.name.contains(word)))
     {
         match case.check(&device, &folder) {
             Ok(bytes) => {
@@ -106,13 +117,15 @@ fn main() -> ExitCode {
     }
 }
 
-fn cases() -> impl Iterator<Item = Case> {
+fn cases(small: bool) -> impl Iterator<Item = Case> {
     let every =
         TYPES.into_iter().flat_map(|data_type| CODECS.into_iter().map(move |codec| (data_type, codec)));
-    every.flat_map(|(data_type, codec)| SHAPES.into_iter().map(move |shape| case(data_type, codec, shape)))
+    every.flat_map(move |(data_type, codec)| {
+        SHAPES.into_iter().map(move |shape| case(data_type, codec, shape, small))
+    })
 }
 
-fn case(data_type: DataType, compression: Compression, shape: &str) -> Case {
+fn case(data_type: DataType, compression: Compression, shape: &str, small: bool) -> Case {
     let float = matches!(data_type, DataType::F32 | DataType::F64);
     let tiles = |side| BlockChoice::Tiles { width: side, height: side };
     let mut options =
@@ -130,7 +143,9 @@ fn case(data_type: DataType, compression: Compression, shape: &str) -> Case {
     }
     let nodata = options.nan_to_nodata.then_some(NoData::Float(SENTINEL));
     let name = format!("{}_{}_{shape}", data_type.name(), compression.name());
-    Case { name, bands, data_type, interleave, options, nodata }
+    let ((columns, rows), buffers) =
+        if small { (SMALL, BUFFERS.split_at(1).0) } else { (SIZE, &BUFFERS[..]) };
+    Case { name, columns, rows, buffers, bands, data_type, interleave, options, nodata }
 }
 
 enum Trouble {
@@ -141,10 +156,10 @@ enum Trouble {
 impl Case {
     fn check(&self, device: &Arc<CudaDevice>, folder: &Path) -> Result<u64, Trouble> {
         let wrong = |what: &str| Trouble::Wrong(what.to_owned());
-        let whole = Window { x: 0, y: 0, width: COLUMNS, height: ROWS };
-        let rows: Vec<Window> = (0..ROWS)
+        let whole = Window { x: 0, y: 0, width: self.columns, height: self.rows };
+        let rows: Vec<Window> = (0..self.rows)
             .step_by(PIECE_ROWS as usize)
-            .map(|y| Window { y, height: PIECE_ROWS.min(ROWS - y), ..whole })
+            .map(|y| Window { y, height: PIECE_ROWS.min(self.rows - y), ..whole })
             .collect();
         let cpu = self.write(device, Device::Cpu, Memory::Host, &[whole], None);
         let gpu = self.write(device, Device::Cuda(0), Memory::Device, &[whole], None);
@@ -162,7 +177,7 @@ impl Case {
             return Err(Trouble::Wrong(format!("cpu and cuda differ at byte {at:?} of {lens:?}")));
         }
         for memory in [Memory::Host, Memory::Device] {
-            for buffer in BUFFERS {
+            for &buffer in self.buffers {
                 let name = if memory == Memory::Host { "host" } else { "device" };
                 let streamed = self
                     .write(device, Device::Cuda(0), memory, &rows, Some(buffer))
@@ -198,7 +213,7 @@ impl Case {
         pieces: &[Window],
         buffer: Option<u64>,
     ) -> strile::Result<Vec<u8>> {
-        let mut spec = RasterSpec::new(COLUMNS, ROWS, self.bands, self.data_type);
+        let mut spec = RasterSpec::new(self.columns, self.rows, self.bands, self.data_type);
         spec.metadata.nodata = self.nodata;
         let options = WriteOptions { device: by, buffer, ..self.options.clone() };
         let sink = MemorySink::new();
@@ -254,14 +269,15 @@ impl Case {
             _ => 'u',
         };
         let (size, bands) = (self.data_type.size(), self.bands);
+        let (columns, rows) = (self.columns, self.rows);
         let mut head = format!(
-            "{{'descr': '<{kind}{size}', 'fortran_order': False, 'shape': ({bands}, {ROWS}, {COLUMNS}), }}"
+            "{{'descr': '<{kind}{size}', 'fortran_order': False, 'shape': ({bands}, {rows}, {columns}), }}"
         );
         while (head.len() + 11) % 64 != 0 {
             head.push(' ');
         }
         head.push('\n');
-        let whole = Window { x: 0, y: 0, width: COLUMNS, height: ROWS };
+        let whole = Window { x: 0, y: 0, width: self.columns, height: self.rows };
         let len = u16::try_from(head.len()).unwrap().to_le_bytes();
         [
             b"\x93NUMPY\x01\x00".as_slice(),
@@ -275,7 +291,7 @@ impl Case {
 
 /// Hills with a little noise; empty at the lower right, and a hole of NaN where the type has it.
 fn value(band: u32, row: u32, column: u32, data_type: DataType) -> f64 {
-    if row > 200 && column > 100 {
+    if row > 120 && column > 100 {
         return 0.0;
     }
     let float = matches!(data_type, DataType::F32 | DataType::F64);

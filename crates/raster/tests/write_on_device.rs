@@ -12,6 +12,7 @@
     reason = "a test fails by panicking, and its numbers are small"
 )]
 
+use std::ffi::{c_int, c_void};
 use std::io::Write;
 use std::sync::{Arc, Mutex, OnceLock};
 use strile::tiff::gdal::NoData;
@@ -321,4 +322,123 @@ fn a_device_that_fails_leaves_no_file() {
     let error = case.write_to(Box::new(sink), device, Memory::Host, 7, Some(1 << 14)).unwrap_err();
     assert!(error.to_string().contains("700"), "{error}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// Loads the stand-in for nvCOMP; `None` on a device, where it is what is installed.
+fn nvcomp() -> Option<&'static strile_emulate::StandIn> {
+    extern "C" fn refuses(
+        _codec: c_int,
+        _src: *const c_void,
+        _src_len: usize,
+        _dst: *mut c_void,
+        _room: usize,
+        _written: *mut usize,
+    ) -> c_int {
+        12
+    }
+    device();
+    if std::env::var_os("STRILE_REQUIRE_GPU").is_some_and(|value| value == "1") {
+        eprintln!("left out: a device is required, and this is about the stand-ins");
+        return None;
+    }
+    strile_emulate::load_nvcomp(6000, refuses).unwrap();
+    Some(strile_emulate::StandIn::load().unwrap())
+}
+
+fn by_nvcomp(compression: Compression, effort: u8) -> Case {
+    let options = WriteOptions { compression, nvcomp_effort: Some(effort), ..WriteOptions::default() };
+    let mut case = Case::new(pixels(SampleFormat::Uint, 16, 1), options);
+    case.options.reproducible = false;
+    case
+}
+
+#[test]
+fn nvcomp_compresses_where_it_is_asked_for() {
+    let Some(standin) = nvcomp() else { return };
+    let calls = [
+        (Compression::Deflate, 0, "nvcompBatchedDeflateCompressAsync"),
+        (Compression::Deflate, 5, "nvcompBatchedDeflateCompressAsync"),
+        (Compression::Zstd, 0, "nvcompBatchedZstdCompressAsync"),
+    ];
+    for (compression, effort, call) in calls {
+        let name = format!("{compression:?} by nvCOMP, effort {effort}");
+        let case = by_nvcomp(compression, effort);
+        standin.calls();
+        let file = case.write(device(), Memory::Device, 45, None);
+        let made = standin.calls();
+        assert!(made.iter().all(|call| call.name != "!"), "{name}: misuse");
+        let compressed: Vec<_> = made.iter().filter(|made| made.name == call).collect();
+        let [one] = compressed.as_slice() else { panic!("{name}: {} calls", compressed.len()) };
+        assert_eq!(one.fact("count"), Some("9"), "{name}: all blocks in one");
+        assert_eq!(one.fact("effort"), Some(effort.to_string().as_str()), "{name}");
+        for (memory, rows, buffer) in [(Memory::Host, 7, Some(1 << 14)), (Memory::Device, 16, Some(1))] {
+            assert!(case.write(device(), memory, rows, buffer) == file, "{name}: streamed gives other bytes");
+        }
+        case.read_back(&name, file);
+    }
+}
+
+/// Overviews, a mask, sparse blocks and strips whose last is short.
+#[test]
+fn nvcomp_takes_every_shape() {
+    if nvcomp().is_none() {
+        return;
+    }
+    let mut cog = by_nvcomp(Compression::Deflate, 1);
+    cog.options.format = Format::Cog;
+    cog.spec.mask = true;
+    cog.mask = Some((0..45 * 70).map(|i| u8::from(i % 7 != 0)).collect());
+    let mut strips = by_nvcomp(Compression::Zstd, 0);
+    strips.options.blocks = BlockChoice::Strips { rows: 19 };
+    let mut sparse = by_nvcomp(Compression::Deflate, 2);
+    sparse.options.sparse = true;
+    sparse.pixels.bytes.iter_mut().take(70 * 2 * 16).for_each(|byte| *byte = 0);
+    let sparse = {
+        let options = sparse.options.clone();
+        let mut case = Case::new(sparse.pixels, options);
+        case.options.reproducible = false;
+        case
+    };
+    for (name, case) in [("cog", cog), ("strips", strips), ("sparse", sparse)] {
+        let file = case.write(device(), Memory::Device, 45, None);
+        assert!(case.write(device(), Memory::Device, 16, Some(1)) == file, "{name}: streamed");
+        case.read_back(name, file);
+    }
+}
+
+#[test]
+fn what_nvcomp_cannot_is_refused_before_anything_is_written() {
+    let refusal = |case: &Case, by: Device| {
+        let sink = MemorySink::new();
+        let refused = case.write_to(Box::new(sink), by, Memory::Host, 45, None);
+        refused.expect_err("it cannot").to_string()
+    };
+    let deflate = || by_nvcomp(Compression::Deflate, 2);
+    if std::env::var_os("STRILE_REQUIRE_GPU").is_none_or(|value| value != "1") {
+        // No library yet.
+        let error = refusal(&deflate(), device());
+        assert!(error.contains("no nvCOMP: `libnvcomp.so.6`"), "{error}");
+    }
+    let error = refusal(&deflate(), Device::Cpu);
+    assert!(error.contains("nvCOMP compresses on a CUDA device, not on the CPU"), "{error}");
+    for (compression, effort, most) in [(Compression::Deflate, 6, 5), (Compression::Zstd, 1, 0)] {
+        let error = refusal(&by_nvcomp(compression, effort), device());
+        assert!(error.contains(&format!("has efforts 0 to {most}, {effort} was asked for")), "{error}");
+    }
+    let error = refusal(&by_nvcomp(Compression::Lzw, 0), device());
+    assert!(error.contains("nvCOMP does not write lzw here"), "{error}");
+    let mut case = deflate();
+    case.options.reproducible = true;
+    assert!(refusal(&case, device()).contains("reproducible"));
+    let mut case = deflate();
+    case.options.level = Some(6);
+    assert!(refusal(&case, device()).contains("leave the level out"));
+    let Some(standin) = nvcomp() else { return };
+    // A chunk that it does not compress, and a call that fails: errors of the job, with no file.
+    standin.set("fail=nvcompChunk:3:12");
+    let error = refusal(&deflate(), device());
+    assert!(error.contains("in state 1"), "{error}");
+    standin.set("fail=nvcompBatchedDeflateCompressAsync:1:21");
+    let error = refusal(&deflate(), device());
+    assert!(error.contains("batch too large"), "{error}");
 }

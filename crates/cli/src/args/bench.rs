@@ -79,6 +79,9 @@ pub struct BenchArgs {
     /// Encode so that the bytes do not tell which device made them
     #[arg(long, requires = "write")]
     pub reproducible: bool,
+    /// Compress on the GPU by nvCOMP with this effort of its own, 0 to 5 for Deflate, 0 for ZSTD
+    #[arg(long, value_name = "EFFORT", requires = "write", conflicts_with = "reproducible")]
+    pub nvcomp_effort: Option<u8>,
     /// What blocks that are encoded may take where they are, as 128MiB; on a GPU all memory of the write
     #[arg(long, value_name = "SIZE", value_parser = parse_size, requires = "write")]
     pub streaming_buffer: Option<u64>,

@@ -226,3 +226,19 @@ fn ctrl_c_leaves_nothing() {
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "error: cancelled\n");
     assert_eq!(bench.names(), ["large.vrt"]);
 }
+
+/// It is named or it is not taken, and what it cannot is an error in words that leaves no file.
+#[test]
+fn nvcomp_is_that_or_an_error() {
+    let bench = bench();
+    for (line, told) in [
+        ("--nvcomp-effort 2 --device cpu --co COMPRESS=DEFLATE", "not on the CPU"),
+        ("--nvcomp-effort 9 --device cpu --co COMPRESS=DEFLATE", "has efforts 0 to 5"),
+        ("--nvcomp-effort 0 --device cpu --co COMPRESS=LZW", "nvCOMP does not write lzw"),
+        ("--nvcomp-effort 0 --reproducible", "cannot be used with"),
+    ] {
+        let run = bench.run(&format!("-q convert dem.tif out.tif {line}"));
+        assert!(run.code == 2 && run.stderr.contains(told), "{line}: {} {}", run.code, run.stderr);
+        assert!(!bench.path("out.tif").exists());
+    }
+}

@@ -102,6 +102,9 @@ pub fn bound(layout: &EncodeLayout, rows: u32) -> u64 {
 /// Checks the parameters of a layout and completes it, or says why it cannot be encoded.
 pub fn prepare(layout: EncodeLayout) -> Result<EncodeLayout, String> {
     check(&layout.block)?;
+    if matches!(layout.params.encoder, Encoder::Nvcomp { .. }) {
+        return Err("nvCOMP compresses on a CUDA device, not on the CPU".into());
+    }
     match layout.block.compression {
         C::None => Ok(layout),
         C::Deflate => deflate::prepare(layout),

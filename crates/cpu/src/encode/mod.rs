@@ -1,24 +1,24 @@
 //! Encoding jobs: the twin of decoding in `engine`, with a slab of bytes as its output.
 //!
-//! `check` holds a job against its pixels once; then as many workers as the context allows take the next task
+//! A job is held against its pixels once; then as many workers as the context allows take the next task
 //! until none is left. Each appends what it encodes to bytes of its own, and the last to leave puts them
 //! together in the order of the tasks. Blocks are independent (`block`), so neither bytes nor faults depend on
 //! how many workers there were.
 
 mod block;
-mod check;
 mod cut;
 mod difference;
 mod pack;
 
+use crate::codec;
 use crate::pool::{self, Scratch};
 use block::Recipe;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::{
-    Arena, BlockFault, BudgetError, Completion, Context, EncodeJob, EncodedBlock, EncodedBlocks, EngineError,
-    Lease, LocatedFault, Pixels, Span, Ticket,
+    Arena, BlockFault, BudgetError, Completion, Context, EncodeJob, EncodeLayout, EncodedBlock,
+    EncodedBlocks, EngineError, Lease, LocatedFault, Location, Pixels, Span, Ticket,
 };
 
 /// Starts encoding. The budget lends the workers' scratch; the slab belongs to who waits for it.
@@ -27,7 +27,9 @@ pub(crate) fn submit(
     pixels: &[Pixels],
     context: &Context,
 ) -> Result<Ticket<EncodedBlocks>, EngineError> {
-    let recipes = check::check(&job, pixels)?;
+    let recipe =
+        |layout: &EncodeLayout| codec::prepare(layout.clone()).and_then(|layout| Recipe::of(&layout.block));
+    let recipes = job.check(pixels, Location::Host, recipe)?;
     let (completion, ticket) = Ticket::new();
     let wanted = context.threads.get().min(pool::threads()).min(job.tasks.len().max(1));
     let (workers, lease) = scratch_lease(&job, context, wanted)?;

@@ -15,7 +15,7 @@ pub const UNFIT: u32 = 3;
 /// Nobody reported on it.
 pub const PENDING: u32 = u32::MAX;
 
-/// Bytes behind the packed bytes of a block that kernels may read.
+/// Bytes behind the packed bytes of a block that kernels may read; `cut` makes them 0.
 pub const SLACK: u64 = 64;
 
 /// `EncodeBlock` of `encode_abi.h`, which says what may be read and written around it.

@@ -4,13 +4,12 @@
 //! the pass that moves encoded blocks together; `assemble` rectangles copied between images; `reduce` overviews.
 //!
 //! `plan` which blocks make a batch and where its arenas are, `tables` what it launches, `run` a job from pixels to its
-//! slab, `left` what of it the host encodes, `join` all of it in order; `check` what is refused before; `bring` and
+//! slab, `left` what of it the host encodes, `join` all of it in order; `bring` and
 //! `fetch` pixels on their way to the device and back, `part` which of them; `halve` a job of overviews.
 
 pub mod abi;
 pub mod assemble;
 pub(crate) mod bring;
-pub(crate) mod check;
 pub mod codec;
 pub mod compact;
 pub mod cut;

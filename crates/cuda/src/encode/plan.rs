@@ -7,6 +7,7 @@ use super::cut::{self, CutTask, Recipe};
 use super::part::{self, Part};
 use super::{compact, left};
 use crate::batch::aligned;
+use crate::nvcomp::{self, Compressor, Shape};
 use std::collections::BTreeMap;
 use strile_engine::{EncodeJob, EncodeLayout, Location, OutputSpec, Pixels};
 use strile_tiff::Compression;
@@ -30,6 +31,8 @@ pub(crate) struct How {
     /// `None`: they are stored.
     pub(crate) codec: Option<&'static Codec>,
     pub(crate) effort: Effort,
+    /// nvCOMP instead of the kernels of the codec, and the room that its blocks take.
+    pub(crate) by: Option<(Compressor, u32)>,
     /// Bytes of a pixel.
     pub(crate) unit: u32,
     /// Whether a block may be sparse.
@@ -50,7 +53,26 @@ pub(crate) struct Need {
     scratch: u64,
 }
 
-/// How blocks of a layout are encoded on the device, or why they are not.
+/// How blocks of a layout are encoded on the device by nvCOMP, or why they cannot be. The device's context is bound.
+pub(crate) fn by_nvcomp(layout: &EncodeLayout, effort: u8) -> Result<How, String> {
+    let name = layout.block.compression.name();
+    let codec = nvcomp::Codec::of(layout.block.compression)
+        .ok_or_else(|| format!("nvCOMP does not write {name} here, Deflate and ZSTD alone"))?;
+    let how = on_device(layout).map_err(|reason| format!("not by nvCOMP: {reason}"))?;
+    if how.narrow {
+        return Err(format!("nvCOMP does not write samples of {} bits here", layout.block.sample.bits));
+    }
+    let compressor = Compressor::open(codec, effort).map_err(|error| error.to_string())?;
+    let len = how.recipe.packed_len(layout.block.height).unwrap_or(u32::MAX);
+    let room = compressor.room(len).map_err(|error| error.to_string())?;
+    let room = u32::try_from(room).ok().and_then(|room| room.checked_next_multiple_of(16));
+    let room = room.ok_or_else(|| format!("nvCOMP takes too much memory for blocks of {len} bytes"))?;
+    // What it asks for is asked now, so that a library that cannot is told before anything is written.
+    compressor.memory(Shape::of([len].into_iter())).map_err(|error| error.to_string())?;
+    Ok(How { by: Some((compressor, room)), effort: Effort::default(), ..how })
+}
+
+/// How blocks of a layout are encoded on the device by kernels of our own, or why they are not.
 pub(crate) fn on_device(layout: &EncodeLayout) -> Result<How, String> {
     let block = &*layout.block;
     let codec = match (block.compression, codec(block.compression)) {
@@ -62,7 +84,8 @@ pub(crate) fn on_device(layout: &EncodeLayout) -> Result<How, String> {
     let effort = codec.map_or(Effort::default(), |codec| (codec.effort)(layout.params.level));
     let unit = u32::try_from(block.pixel_bits().div_ceil(8)).unwrap_or(u32::MAX);
     let (sparse, narrow) = (layout.sparse.is_some(), block.sample.bits < 8);
-    let how = How { recipe, compression: block.compression, codec, effort, unit, sparse, narrow };
+    let compression = block.compression;
+    let how = How { recipe, compression, codec, effort, by: None, unit, sparse, narrow };
     let need = how.need(block.height).ok_or("no kernel writes blocks of more than 1 GiB")?;
     let parts = |part: u32| if part == 0 { 1 } else { need.len.div_ceil(part) };
     match how.passes().iter().any(|pass| parts(pass.part) > GRID_ROWS) {
@@ -78,10 +101,14 @@ impl How {
         let Some(codec) = self.codec else {
             return Some(Need { len, packed: 0, room: len.checked_next_multiple_of(16)?, scratch: 0 });
         };
+        let packed = (u64::from(len) + SLACK).next_multiple_of(16);
+        if let Some((_, room)) = self.by {
+            return Some(Need { len, packed, room, scratch: 0 });
+        }
         let bound = u32::try_from((codec.bound)(len, self.recipe.row_len())).ok()?;
         Some(Need {
             len,
-            packed: (u64::from(len) + SLACK).next_multiple_of(16),
+            packed,
             room: bound.checked_next_multiple_of(16)?,
             scratch: aligned((codec.scratch)(len)),
         })
@@ -89,14 +116,22 @@ impl How {
 
     /// The launches of the codec.
     pub(crate) fn passes(&self) -> &'static [super::codec::Pass] {
-        self.codec.map_or(&[], |codec| (codec.passes)(self.effort))
+        match self.by {
+            Some(_) => &[],
+            None => self.codec.map_or(&[], |codec| (codec.passes)(self.effort)),
+        }
+    }
+
+    /// Whether the slab has to be zero.
+    pub(crate) fn zero_slab(&self) -> bool {
+        self.by.is_none() && self.codec.is_some_and(|codec| codec.zero_slab)
     }
 
     /// Device memory of a block of so many rows.
     pub(crate) fn memory(&self, rows: u32) -> u64 {
         let Some(need) = self.need(rows) else { return u64::MAX };
         let mut sizes = Sizes::default();
-        sizes.add(&need, self.lies_together(&need));
+        sizes.add(&need, self);
         sizes.memory(0)
     }
 
@@ -142,6 +177,8 @@ struct Sizes {
     apart: bool,
     /// Bytes brought from the host.
     pixels: u64,
+    /// Of Deflate and of ZSTD: what nvCOMP compresses, and memory that it takes for that.
+    by_nvcomp: [(Shape, u64); 2],
 }
 
 /// Offsets of the arenas of a batch in its memory.
@@ -157,18 +194,27 @@ pub(crate) struct Arenas {
     pub(crate) slab_len: u64,
     pub(crate) packed: u64,
     pub(crate) scratch: u64,
+    /// Lists and temporary memory of nvCOMP.
+    pub(crate) nvcomp: u64,
     /// Blocks moved together, where packed bytes and scratch were: no codec needs them any more.
     pub(crate) compacted: u64,
     pub(crate) len: u64,
 }
 
 impl Sizes {
-    fn add(&mut self, need: &Need, lies_together: bool) {
+    fn add(&mut self, need: &Need, how: &How) {
         self.items += 1;
         self.packed = self.packed.saturating_add(need.packed);
         self.scratch = self.scratch.saturating_add(need.scratch);
         self.slab = self.slab.saturating_add(need.room.into());
-        self.apart |= !lies_together;
+        self.apart |= !how.lies_together(need);
+        let Some((compressor, _)) = how.by else { return };
+        let (shape, memory) = match compressor.codec() {
+            nvcomp::Codec::Deflate => &mut self.by_nvcomp[0],
+            nvcomp::Codec::Zstd => &mut self.by_nvcomp[1],
+        };
+        *shape = shape.with(need.len);
+        *memory = compressor.memory(*shape).unwrap_or(u64::MAX);
     }
 
     fn arenas(&self, layouts: usize) -> Arenas {
@@ -185,7 +231,9 @@ impl Sizes {
         let packed = slab.saturating_add(slab_len);
         let scratch = packed.saturating_add(aligned(self.packed));
         let moved = if self.apart { slab_len } else { 0 };
-        let len = scratch.saturating_add(self.scratch).max(packed.saturating_add(moved));
+        let nvcomp = scratch.saturating_add(self.scratch);
+        let end = self.by_nvcomp.iter().fold(nvcomp, |end, (_, memory)| end.saturating_add(*memory));
+        let len = end.max(packed.saturating_add(moved));
         Arenas {
             results,
             tables,
@@ -195,6 +243,7 @@ impl Sizes {
             slab_len,
             packed,
             scratch,
+            nvcomp,
             compacted: packed,
             len,
         }
@@ -283,11 +332,11 @@ impl Plan {
             let from_host = pixels.get(task.pixels as usize).filter(|p| p.location() == Location::Host);
             let part = from_host.map(|pixels| (part::of(task, samples), pixels.spec()));
             let mut next = open.with(task.pixels, part.as_ref());
-            next.add(&need, how.lies_together(&need));
+            next.add(&need, how);
             if !open.items.is_empty() && (next.memory(hows.len()) > most || next.pixels > STAGED) {
                 plan.batches.extend(open.close());
                 next = open.with(task.pixels, part.as_ref());
-                next.add(&need, how.lies_together(&need));
+                next.add(&need, how);
             }
             open.push(index, need, next, part.map(|(part, spec)| (task.pixels, part, spec)));
         }

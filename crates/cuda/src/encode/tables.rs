@@ -10,6 +10,7 @@ use crate::abi::{Plain, bytes_of};
 use crate::device::Device;
 use crate::launch::launch;
 use crate::memory::DeviceBuffer;
+use crate::nvcomp::{Compressing, Shape};
 use crate::run::Stop;
 use crate::stream::Stream;
 use strile_engine::{EncodeJob, EncodeTask, EngineError, OutputSpec, Pixels};
@@ -19,6 +20,7 @@ struct Group {
     how: How,
     blocks: Vec<EncodeBlock>,
     args: EncodeArgs,
+    by: Option<Compressing>,
 }
 
 /// See the module.
@@ -75,12 +77,13 @@ impl Launches {
             let places = CutPlaces { pixels: address, dst: base + dst, recipe: task.layout, index, stored };
             tasks.push(how.recipe.task(&task, spec, &places).ok_or(missing)?);
             longest = longest.max(item.need.len);
+            let lead = how.by.map_or(0, |(compressor, _)| compressor.lead());
             let block = EncodeBlock {
                 src: item.src,
-                dst: item.dst,
+                dst: item.dst + u64::from(lead),
                 scratch: item.scratch,
                 len: item.need.len,
-                room: item.need.room,
+                room: item.need.room.saturating_sub(lead),
                 row_len: how.recipe.row_len(),
                 unit: how.unit,
                 index,
@@ -88,7 +91,9 @@ impl Launches {
             };
             match groups.iter_mut().find(|group| group.takes(&how)) {
                 Some(group) => group.blocks.push(block),
-                None => groups.push(Group { how, blocks: vec![block], args: EncodeArgs::default() }),
+                None => {
+                    groups.push(Group { how, blocks: vec![block], args: EncodeArgs::default(), by: None })
+                }
             }
         }
         let mut packer = Packer { address: base + arenas.tables, bytes: Vec::new() };
@@ -111,7 +116,7 @@ impl Launches {
         let cut = launches.into_iter().map(|launch| (launch.clone(), args(&launch))).collect();
         let every: Vec<EncodeBlock> = groups.iter().flat_map(|group| &group.blocks).copied().collect();
         let blocks = packer.put(&every);
-        let mut before = 0;
+        let (mut before, mut nvcomp) = (0, base + arenas.nvcomp);
         for group in &mut groups {
             group.args = EncodeArgs {
                 packed: base + arenas.packed,
@@ -126,6 +131,15 @@ impl Launches {
                 lazy: group.how.effort.lazy.into(),
             };
             before += size_of_val(group.blocks.as_slice()) as u64;
+            if let Some((compressor, _)) = group.how.by {
+                let shape = Shape::of(group.blocks.iter().map(|block| block.len));
+                let by = Compressing::new(compressor, group.args, shape, nvcomp);
+                let (by, end) = by.map_err(|_| EngineError::Abandoned)?;
+                (group.by, nvcomp) = (Some(by), end);
+            }
+        }
+        if nvcomp > base + arenas.len {
+            return Err(EngineError::Abandoned.into());
         }
         let compact = CompactArgs {
             slab: base + arenas.slab,
@@ -153,7 +167,7 @@ impl Launches {
         memory: &DeviceBuffer,
         mut mark: impl FnMut(&'static str) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
-        if self.groups.iter().any(|group| group.how.codec.is_some_and(|codec| codec.zero_slab)) {
+        if self.groups.iter().any(|group| group.how.zero_slab()) {
             memory.fill(stream, self.arenas.slab, self.arenas.slab_len, 0)?;
             mark("zero")?;
         }
@@ -165,7 +179,10 @@ impl Launches {
             unsafe { launch(stream, &function, grid, cut::THREADS, args) }?;
             mark("cut")?;
         }
-        for Group { how, blocks, args } in &self.groups {
+        for Group { how, blocks, args, by } in &self.groups {
+            if let Some(by) = by {
+                by.queue(device, stream, &mut mark)?;
+            }
             let longest = blocks.iter().map(|block| block.len).max().unwrap_or(0);
             for pass in how.passes() {
                 let function = device.function(pass.module, pass.entry)?;

@@ -10,6 +10,7 @@ use super::queue::Shape;
 use crate::stream::Stream;
 use std::ffi::{OsStr, c_int, c_void};
 use std::fmt;
+use std::sync::OnceLock;
 use thiserror::Error;
 
 /// What nvCOMP cannot do here.
@@ -47,6 +48,16 @@ pub enum NvcompError {
         /// What they have.
         given: usize,
     },
+    /// The codec has no such effort.
+    #[error("nvCOMP's {codec} has efforts 0 to {most}, {effort} was asked for")]
+    Effort {
+        /// The codec.
+        codec: &'static str,
+        /// What was asked for.
+        effort: u8,
+        /// The largest it has.
+        most: u8,
+    },
     /// A call failed.
     #[error("`{call}` failed with nvCOMP's status {status}{}", words(*.status))]
     Call {
@@ -76,7 +87,7 @@ fn words(status: c_int) -> &'static str {
 pub struct NvcompVersion(pub u32);
 
 impl NvcompVersion {
-    fn major(self) -> u32 {
+    pub(super) fn major(self) -> u32 {
         self.0 / 1000
     }
 }
@@ -110,10 +121,10 @@ const OPTIONS: Options = Options { backend: 2, zero: [0; 60] };
 /// `nvcompAlignmentRequirements_t`.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
-struct Alignments {
-    input: usize,
-    output: usize,
-    temp: usize,
+pub(super) struct Alignments {
+    pub(super) input: usize,
+    pub(super) output: usize,
+    pub(super) temp: usize,
 }
 
 const _: () = assert!(size_of::<Properties>() == 8 && align_of::<Properties>() == 4);
@@ -186,6 +197,7 @@ pub(crate) struct Lists {
 /// The library, of a version that is known, with all that is called looked up.
 #[derive(Debug)]
 pub struct Library {
+    opened: &'static libloading::Library,
     version: NvcompVersion,
     deflate: Functions,
     zstd: Functions,
@@ -225,6 +237,7 @@ impl Library {
             return Err(NvcompError::Version { found: version });
         }
         Ok(Self {
+            opened: library,
             version,
             deflate: functions(library, version, DEFLATE)?,
             zstd: functions(library, version, ZSTD)?,
@@ -234,6 +247,25 @@ impl Library {
     /// What it says it is.
     pub fn version(&self) -> NvcompVersion {
         self.version
+    }
+
+    /// The library of this machine, opened once.
+    pub(crate) fn shared() -> Result<&'static Self, NvcompError> {
+        static OPENED: OnceLock<Library> = OnceLock::new();
+        match OPENED.get() {
+            Some(library) => Ok(library),
+            // Not to find it is not remembered.
+            None => Self::open().map(|library| OPENED.get_or_init(|| library)),
+        }
+    }
+
+    /// A function of it.
+    ///
+    /// # Safety
+    /// `T` must be a pointer to a function of the symbol's signature.
+    pub(super) unsafe fn function<T: Copy>(&self, call: &'static str) -> Result<T, NvcompError> {
+        // SAFETY: the caller's.
+        unsafe { symbol(self.opened, self.version, call) }
     }
 
     fn of(&self, codec: Codec) -> &Functions {
@@ -305,7 +337,7 @@ impl PartialEq for Library {
     }
 }
 
-fn check(call: &'static str, status: c_int) -> Result<(), NvcompError> {
+pub(super) fn check(call: &'static str, status: c_int) -> Result<(), NvcompError> {
     if status == 0 { Ok(()) } else { Err(NvcompError::Call { call, status }) }
 }
 

@@ -64,11 +64,16 @@ pub(crate) struct Shape {
 impl Shape {
     /// Of chunks that become so many bytes.
     pub(crate) fn of(lens: impl Iterator<Item = u32>) -> Self {
-        lens.fold(Self::default(), |shape, len| Self {
-            count: shape.count + 1,
-            most: shape.most.max(u64::from(len)),
-            total: shape.total.saturating_add(u64::from(len)),
-        })
+        lens.fold(Self::default(), Self::with)
+    }
+
+    /// With one more.
+    pub(crate) fn with(self, len: u32) -> Self {
+        Self {
+            count: self.count + 1,
+            most: self.most.max(u64::from(len)),
+            total: self.total.saturating_add(u64::from(len)),
+        }
     }
 }
 

@@ -37,9 +37,10 @@ impl<'a> Adopted<'a> {
             && target.bands.iter().copied().eq(1..=image.samples)
             && !(read.apply_orientation && image.orientation != 1)
             && !read.invert_min_is_white;
-        // A level or a quality that was asked for is asked of every block; NaN and sparse blocks need pixels.
+        // A level, a quality or an encoder that was asked for is asked of every block; NaN and sparse blocks need pixels.
         let as_is = write.level.is_none()
             && write.quality.is_none()
+            && write.nvcomp_effort.is_none()
             && write.lossless.is_none()
             && write.max_error == 0.0
             && !write.nan_to_nodata

@@ -21,6 +21,26 @@ pub(crate) fn check_options(options: &WriteOptions) -> Result<(), String> {
     ];
     match alien.iter().find(|(_, found)| *found) {
         Some((what, _)) => Err(format!("compression {} has no use for {what}; leave it out", codec.name())),
+        None => options.nvcomp_effort.map_or(Ok(()), |effort| check_nvcomp(options, effort)),
+    }
+}
+
+/// What can be said of nvCOMP without a device.
+fn check_nvcomp(options: &WriteOptions, effort: u8) -> Result<(), String> {
+    let codec = options.compression;
+    let most = match codec {
+        C::Deflate => 5,
+        C::Zstd => 0,
+        _ => return Err(format!("nvCOMP does not write {} here, Deflate and ZSTD alone", codec.name())),
+    };
+    if effort > most {
+        return Err(format!("nvCOMP's {} has efforts 0 to {most}, {effort} was asked for", codec.name()));
+    }
+    if options.reproducible {
+        return Err("nvCOMP's bytes are no other encoder's: not together with `reproducible`".into());
+    }
+    match options.level {
+        Some(_) => Err("nvCOMP has an effort, no level; leave the level out".into()),
         None => Ok(()),
     }
 }

@@ -137,6 +137,9 @@ pub struct WriteOptions {
     pub buffer: Option<u64>,
     /// Encode so that the bytes of the file do not tell which device made them.
     pub reproducible: bool,
+    /// Compress the image by nvCOMP on a GPU, with this effort of its own (Deflate 0 to 5, ZSTD 0), instead of by our own
+    /// encoders: that or an error, never another. Masks of one bit stay with ours.
+    pub nvcomp_effort: Option<u8>,
     /// Which engine.
     pub device: Device,
 }
@@ -167,6 +170,7 @@ impl Default for WriteOptions {
             spool_dir: None,
             buffer: None,
             reproducible: false,
+            nvcomp_effort: None,
             device: Device::Auto,
         }
     }
@@ -183,7 +187,11 @@ impl WriteOptions {
 
     /// Which encoders.
     pub(crate) fn encoder(&self) -> Encoder {
-        if self.reproducible { Encoder::Portable } else { Encoder::Fast }
+        match self.nvcomp_effort {
+            Some(effort) => Encoder::Nvcomp { effort },
+            None if self.reproducible => Encoder::Portable,
+            None => Encoder::Fast,
+        }
     }
 
     /// The options by which overviews are stored.

@@ -126,9 +126,13 @@ pub(crate) fn plan_write(
     }
     let reduced = options.for_overviews();
     // A device's own encoders are the portable ones; what it leaves to the host is encoded by the same.
-    let encoder = match engine.location() {
-        Location::Host => options.encoder(),
-        Location::Cuda(_) => Encoder::Portable,
+    let encoder = match (engine.location(), options.encoder()) {
+        (Location::Host, encoder) | (Location::Cuda(_), encoder @ Encoder::Nvcomp { .. }) => encoder,
+        (Location::Cuda(_), Encoder::Fast | Encoder::Portable) => Encoder::Portable,
+    };
+    let of_masks = match encoder {
+        Encoder::Nvcomp { .. } => Encoder::Portable,
+        Encoder::Fast | Encoder::Portable => encoder,
     };
     if sizes.len() > 1 {
         check_options(&reduced).map_err(|problem| format!("overviews: {problem}"))?;
@@ -158,7 +162,7 @@ pub(crate) fn plan_write(
             _ => engine.prepare(image)?,
         };
         let mask = match spec.mask {
-            true => Some(engine.prepare(mask_layout(&grid, options, encoder))?),
+            true => Some(engine.prepare(mask_layout(&grid, options, of_masks))?),
             false => None,
         };
         let block_rows = block_rows_of_cell(&grid, spec);
@@ -185,7 +189,7 @@ pub(crate) fn plan_write(
         full,
         nodata,
         bound,
-        engine: (engine.name().to_owned(), engine_reason.to_owned(), engine.encoder(encoder).to_owned()),
+        engine: (engine.name().to_owned(), engine_reason.to_owned(), engine.encoder(encoder)),
     })
 }
 

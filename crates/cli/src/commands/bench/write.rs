@@ -117,6 +117,7 @@ fn options(
     options.read = args.read_options();
     options.write.device = args.engine.device;
     options.write.reproducible = args.reproducible;
+    options.write.nvcomp_effort = args.nvcomp_effort;
     options.write.buffer = args.streaming_buffer;
     Ok(options)
 }

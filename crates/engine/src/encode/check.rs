@@ -1,52 +1,40 @@
 //! A job held against the pixels it is given: after this, encoding trusts both.
 
-use strile_engine::{
-    BlockLayout, EncodeJob, EncodeLayout, EncodeTask, Engine, EngineError, Location, OutputSpec, Pixels,
-};
+use super::{EncodeJob, EncodeLayout, EncodeTask};
+use crate::{BlockLayout, EngineError, Location, OutputSpec, Pixels};
 
-/// Checks every layout and every task; pixels may be on the host or in the memory of `here`.
-pub(crate) fn check(
-    job: &EncodeJob,
-    pixels: &[Pixels],
-    host: &dyn Engine,
-    here: Location,
-) -> Result<(), EngineError> {
-    job.layouts.iter().try_for_each(|layout| prepared(layout, host))?;
-    for (number, task) in job.tasks.iter().enumerate() {
-        let layout = job.layouts.get(task.layout as usize).ok_or_else(|| EngineError::Mismatch {
+impl EncodeJob {
+    /// Checks every layout and every task, for an engine that reaches pixels on the host and in `here`. `prepare` says how
+    /// the blocks of a layout are made, or why they cannot be.
+    pub fn check<T>(
+        &self,
+        pixels: &[Pixels],
+        here: Location,
+        prepare: impl FnMut(&EncodeLayout) -> Result<T, String>,
+    ) -> Result<Vec<T>, EngineError> {
+        let prepared = self.layouts.iter().map(prepare).collect::<Result<Vec<_>, _>>();
+        let prepared = prepared.map_err(|reason| EngineError::Mismatch {
             what: "layouts",
-            found: format!("{} layouts", job.layouts.len()),
-            expected: format!("layout {} of task {number}", task.layout),
+            found: reason,
+            expected: "a layout that the engine prepared".to_owned(),
         })?;
-        let given = pixels.get(task.pixels as usize).ok_or_else(|| EngineError::Mismatch {
-            what: "pixels",
-            found: format!("{} images", pixels.len()),
-            expected: format!("image {} of task {number}", task.pixels),
-        })?;
-        block(number, task, &layout.block)?;
-        reachable(given, here)?;
-        image(task, &layout.block, given.spec())?;
+        for (number, task) in self.tasks.iter().enumerate() {
+            let layout = self.layouts.get(task.layout as usize).ok_or_else(|| EngineError::Mismatch {
+                what: "layouts",
+                found: format!("{} layouts", self.layouts.len()),
+                expected: format!("layout {} of task {number}", task.layout),
+            })?;
+            let given = pixels.get(task.pixels as usize).ok_or_else(|| EngineError::Mismatch {
+                what: "pixels",
+                found: format!("{} images", pixels.len()),
+                expected: format!("image {} of task {number}", task.pixels),
+            })?;
+            block(number, task, &layout.block)?;
+            given.check_reached(here)?;
+            image(task, &layout.block, given.spec())?;
+        }
+        Ok(prepared)
     }
-    Ok(())
-}
-
-/// The pixels lie where kernels or copies reach them.
-pub(crate) fn reachable(pixels: &Pixels, here: Location) -> Result<(), EngineError> {
-    let location = pixels.location();
-    let reached = location == Location::Host || location == here;
-    reached.then_some(()).ok_or_else(|| EngineError::Mismatch {
-        what: "pixels",
-        found: format!("pixels in {location}"),
-        expected: format!("pixels on the host or in {here}"),
-    })
-}
-
-fn prepared(layout: &EncodeLayout, host: &dyn Engine) -> Result<(), EngineError> {
-    host.prepare(layout.clone()).map(|_| ()).map_err(|reason| EngineError::Mismatch {
-        what: "layouts",
-        found: reason,
-        expected: "a layout that the engine prepared".to_owned(),
-    })
 }
 
 /// The task's rows and columns lie in its block.
