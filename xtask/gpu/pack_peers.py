@@ -29,6 +29,11 @@ PARTS = [
         "kvikio-cu13==26.10.0", "libkvikio-cu13==26.10.0", "rapids-logger==0.3.0",
     ]),
     ("peers-3", "six", ["nvidia-libnvcomp-cu13==6.0.0.12"]),
+    # No peers: what the tests of the Python package need.
+    ("peers-3", "tools", [
+        "pytest==9.2.0", "iniconfig==2.3.1", "pluggy==1.7.0", "packaging==26.3", "pygments==2.21.0", "dask==2026.8.0",
+        "cloudpickle==3.1.2", "fsspec==2026.9.0", "partd==1.4.2", "locket==1.0.0", "toolz==1.2.0", "pyyaml==6.0.3",
+    ]),
 ]
 
 # What reading and writing TIFFs never touches. Folders by name anywhere, files by the end of their name.

@@ -69,7 +69,8 @@ def run(session: Session) -> dict:
     folder = unpacked(session)
     if folder is None:
         return {"ok": False, "why": "the bundle has no wheel"}
-    env = {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    tools = [session.work / "peers" / name for name in ("tools", "base")]
+    env = {"PYTHONPATH": ":".join(str(path) for path in (folder, *tools)), "PYTHONDONTWRITEBYTECODE": "1"}
     tests = tested(session, env)
     times = timed(session, env)
     for row in times:

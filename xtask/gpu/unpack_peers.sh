@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # unpack_peers.sh CARRY TARGET: unpacks every CARRY/peers-N that is here and not yet unpacked; peers then lie in
-# TARGET/base (Python packages), TARGET/six and TARGET/five (nvCOMP 6; nvCOMP 5 and nvTIFF, which calls it).
+# TARGET/base and TARGET/tools (Python packages), TARGET/six and TARGET/five (nvCOMP 6; nvCOMP 5 and nvTIFF, which calls it).
 set -euo pipefail
 carry=$1 target=$2
 mkdir -p "$target"
