@@ -124,8 +124,8 @@ def _opened(call: Arguments) -> xr.DataArray:
     dataset = opened.dataset(call.source, level=call.level, limit=limit, missing=call.missing_sources)
     description = describe(call, dataset, mosaic)
     _warn_of_sidecars(call, dataset)
-    if call.source.is_vrt:
-        _holes(call, description, dataset)
+    if call.chunks is not None:
+        _warn_of_holes(call, description)
     if call.gpu:
         _planned(call, description, dataset)
     if call.chunks is not None:
@@ -145,23 +145,16 @@ def _warn_of_sidecars(call: Arguments, dataset: Any) -> None:
             warnings.warn(f"{call.source}: {place} is not used: {message}", RuntimeWarning, stacklevel=4)
 
 
-def _holes(call: Arguments, description: Any, dataset: Any) -> None:
-    """Sources of a mosaic that are not there: an error, or a record of the holes they leave."""
+def _warn_of_holes(call: Arguments, description: Any) -> None:
+    """At build, since tasks warn in other processes; an eager read warns when it reads."""
     from .errors import GeoTIFFFallbackWarning
-    from .reading import vrt
 
-    holes = vrt.check_sources(dataset, str(call.source), description.request.bands, description.window)
-    if not holes:
-        return
-    if call.missing_sources == "raise":
-        names = ", ".join(sorted({hole["source"] for hole in holes}))
-        raise FileNotFoundError(f"{call.source} needs {names}, not there: pass missing_sources='warn' to leave holes")
-    description.attrs["vrt_holes"] = holes
-    if call.chunks is not None:
-        for hole in holes:
-            warnings.warn(
-                f"{call.source}: {hole['source']} is missing and leaves a hole", GeoTIFFFallbackWarning, stacklevel=4
-            )
+    for hole in description.holes:
+        warnings.warn(
+            f"{call.source}: the source {hole['source']} is missing and leaves a hole; see attrs['vrt_holes']",
+            GeoTIFFFallbackWarning,
+            stacklevel=4,
+        )
 
 
 def _planned(call: Arguments, description: Any, dataset: Any) -> None:

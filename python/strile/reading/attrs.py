@@ -16,6 +16,7 @@ from ..constants import (
     GEOREF_STATUS_ROTATED_DROPPED,
     GEOREF_STATUS_TRANSFORM_ONLY,
 )
+from ..errors import StrileError
 from .georef import Grid
 
 CONTRACT = "_xrspatial_geotiff_contract"
@@ -91,20 +92,13 @@ def described(own: Tags, base: Tags, items: dict[Any, str] | None, text: str | N
 def _shown(entry: tuple[int, int, int, Any]) -> tuple[int, int, int, Any]:
     tag, kind, count, value = entry
     if kind in (5, 10):
-        value = _ratio(value) if count == 1 else tuple(_ratio(part) for part in _pairs(value))
+        value = _ratio(value) if count == 1 else tuple(_ratio(value[i : i + 2]) for i in range(0, len(value), 2))
     return tag, kind, count, value
 
 
-def _pairs(value: Any) -> list[Any]:
-    if value and isinstance(value[0], (tuple, list, float)):
-        return list(value)
-    return [tuple(value[i : i + 2]) for i in range(0, len(value), 2)]
-
-
 def _ratio(value: Any) -> float:
-    """A rational as the core gives it, two whole numbers; nothing over nothing is 0."""
-    if isinstance(value, (tuple, list)):
-        if len(value) == 1:
-            return _ratio(value[0])
-        return value[0] / value[1] if value[1] else 0.0
-    return float(value)
+    """A rational as the core gives it: two whole numbers."""
+    above, below = value
+    if below == 0:
+        raise StrileError(f"a tag has the rational {above}/0, which is no number")
+    return above / below

@@ -43,3 +43,11 @@ def meta(dimensions: int, dtype: Any) -> Any:
     import cupy
 
     return cupy.empty((0,) * dimensions, dtype=dtype)
+
+
+def like(array: Any, host: Any) -> Any:
+    """A numpy array on the device of a CuPy array."""
+    import cupy
+
+    with array.device:
+        return cupy.asarray(host)

@@ -7,22 +7,24 @@ eager read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from .. import environment
-from ..errors import PixelSafetyLimitError, UnsupportedGeoTIFFFeatureError
+from ..errors import PixelSafetyLimitError, StrileError, UnsupportedGeoTIFFFeatureError
 from ..facts import Facts, Level
 from . import attrs as attributes
 from . import metadata, nodata, pam, reference, vrt
-from .arguments import Arguments
+from .arguments import MAX_PIXELS, Arguments
 from .georef import Grid, level_grid, stored_grid
 from .request import Masking, Request, Turn, Window
 
 UNUSABLE_SIDECAR = "unusable-sidecar"
 _WHITE_IS_ZERO = 0
+_BYTE_COUNTS = (279, 325)
+_TABLES = (273, 279, 324, 325)
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class Description:
     attrs: dict[str, Any]
     name: str | None
     request: Request
+    holes: list[dict[str, Any]]
 
 
 def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) -> Description:
@@ -58,7 +61,9 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
 
     stored = np.dtype(level.dtype if mosaic is None else mosaic.dtype or level.dtype)
     inverted = level.photometric == _WHITE_IS_ZERO and mosaic is None
-    _served(level, stored, inverted, name)
+    _served(stored, inverted, name)
+    if mosaic is None:
+        _blocks(level, stored, own, name)
     text = attributes.metadata_text(own, base)
     items = metadata.items(text, name)
     attrs = {attributes.CONTRACT: attributes.CONTRACT_VERSION}
@@ -70,6 +75,16 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
     attrs |= added
     if not (call.source.is_object or call.source.is_remote):
         attrs |= pam.categories(call.source.location)
+
+    holes: list[dict[str, Any]] = []
+    if mosaic is not None:
+        holes, covered = vrt.needed(dataset, call, bands, window)
+        if holes:
+            attrs["vrt_holes"] = holes
+        if holes and stored.kind == "f":
+            gaps = tuple((hole["band"], hole["dst_rect"]) for hole in holes)
+            request = replace(request, gaps=gaps, covered=tuple(covered))
+    _fits(request, window, call)
 
     coords: dict[str, Any] = {}
     if call.parse_coordinates:
@@ -85,7 +100,18 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
         attrs=attrs,
         name=call.default_name if call.default_name is not None else call.source.stem,
         request=request,
+        holes=holes,
     )
+
+
+def _fits(request: Request, window: Window, call: Arguments) -> None:
+    """Refuses what is too large before its coordinates are made: at once, or where even they would not fit."""
+    if call.chunks is None:
+        request.check(window)
+    row, column, row1, column1 = window
+    longest, most = max(row1 - row, column1 - column), max(call.max_pixels, MAX_PIXELS)
+    if longest > most:
+        raise PixelSafetyLimitError(f"{call.source} has a side of {longest:,} pixels and at most {most:,} are taken")
 
 
 def _level(facts: Facts, number: int, name: str) -> Level:
@@ -134,19 +160,38 @@ def _window(call: Arguments, grid: Grid, height: int, width: int, name: str) -> 
     return call.window
 
 
-def _served(level: Level, stored: np.dtype, inverted: bool, name: str) -> None:
+def _served(stored: np.dtype, inverted: bool, name: str) -> None:
     if inverted and stored.kind == "i":
         raise UnsupportedGeoTIFFFeatureError(
             f"{name} is stored white as zero with signed pixels, which has no one meaning: rewrite it as black is zero"
         )
-    samples = level.bands if level.planar == "contig" else 1
-    size = level.block[0] * level.block[1] * samples * stored.itemsize
+
+
+def _blocks(level: Level, stored: np.dtype, tags: attributes.Tags, name: str) -> None:
+    """The table of blocks is whole, and none of them is larger than is taken."""
+    apart = level.bands if level.planar == "separate" else 1
+    down, across = -(-level.height // level.block[0]), -(-level.width // level.block[1])
     limit = environment.max_tile_bytes()
+    kind = "tile" if level.tiled else "strip"
+    size = level.block[0] * level.block[1] * (level.bands // apart) * stored.itemsize
     if level.tiled and size > limit:
         raise PixelSafetyLimitError(
             f"{name}: a tile of {level.block[1]} by {level.block[0]} has {size:,} bytes and at most {limit:,} are taken: raise "
             "STRILE_COG_MAX_TILE_BYTES"
         )
+    for tag, _, count, value in tags:
+        if tag in _TABLES and count < down * across * apart:
+            raise StrileError(
+                f"{name}: {down * across * apart} entries of a {level.planar} planar image with {level.bands} bands are needed "
+                f"in the table of {kind}s (tag {tag}) and it has {count}"
+            )
+        if tag in _BYTE_COUNTS and value is not None:
+            largest = value if isinstance(value, int) else max(value, default=0)
+            if largest > limit:
+                raise PixelSafetyLimitError(
+                    f"{name}: a {kind} is said to have {largest:,} bytes and at most {limit:,} are taken: raise "
+                    "STRILE_COG_MAX_TILE_BYTES"
+                )
 
 
 def _pixels(
@@ -164,7 +209,7 @@ def _pixels(
     values = (nodata.parse(facts.nodata_text),) if mosaic is None else mosaic.nodata(call.band)
     if mosaic is None and facts.nodata_text is None:
         values = (facts.nodata,)
-    declared = [nodata.declared(value, stored, call.allow_invalid_nodata, name) for value in values]
+    declared = [nodata.declared(value, stored, call.allow_invalid_nodata or mosaic is not None, name) for value in values]
     scaling = None
     if call.unpack:
         text = next((value for tag, _, _, value in _tags(dataset, 0) if tag == 42112), None)

@@ -32,7 +32,8 @@ def attributes(facts: Facts, allow_unparseable: bool, name: str) -> dict[str, An
         return _by_code(stated, name) if stated is not None else {}
     code = crs.horizontal_epsg if crs.kind == "compound" else crs.epsg
     if code is not None:
-        return _by_code(code, name) if crs.kind == "compound" or not crs.wkt else {"crs": code, "crs_wkt": crs.wkt}
+        # One text for one code, whatever words the file has for it: the same on every route.
+        return _by_code(code, name)
     if stated is not None:
         return _by_code(stated, name)
     # A local system is a name and a unit: nothing that could be placed, or written again.

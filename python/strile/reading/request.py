@@ -7,6 +7,7 @@ GPU the pixels come to the device that is current there and then.
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -19,6 +20,10 @@ from .source import Source
 
 Window = tuple[int, int, int, int]
 """(row0, col0, row1, col1), half open, after the orientation is applied."""
+
+
+Rect = tuple[float, float, float, float]
+"""(column, row, width, height) of a source in its mosaic."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,8 @@ class Request:
     missing: str
     gpu: bool
     strict_gpu: bool
+    gaps: tuple[tuple[int, Rect], ...] = ()
+    covered: tuple[tuple[int, Rect], ...] = ()
 
     def dataset(self) -> Any:
         """The open source; an error where it is another file than the one that was described."""
@@ -124,6 +131,8 @@ class Request:
         array = array[0] if self.flat else array
         if self.masking is not None and self.masking.how == "layer":
             array = self._masked_by_layer(array, source, window)
+        if self.gaps:
+            self._empty(array, window)
         return array
 
     def holds_nodata(self, array: Any) -> bool:
@@ -174,6 +183,16 @@ class Request:
                     array[..., band][empty] = float("nan")
         return array
 
+    def _empty(self, array: Any, window: Window) -> None:
+        """NaN where sources of a mosaic are missing and no other lies there."""
+        for index, band in enumerate(self.bands):
+            hole = np.zeros(array.shape[:2], dtype=bool)
+            for rects, value in ((self.gaps, True), (self.covered, False)):
+                for of, rect in rects:
+                    if of == band:
+                        hole[_part(rect, window)] = value
+            (array if self.flat else array[..., index])[cuda.like(array, hole) if self.gpu else hole] = float("nan")
+
     def _contains(self, array: Any, value: int | float | None) -> bool:
         if value is None or (array.dtype.kind in "iu" and not _holds(array.dtype, value)):
             return False
@@ -190,6 +209,14 @@ class Request:
                 GeoTIFFFallbackWarning,
                 stacklevel=4,
             )
+
+
+def _part(rect: Rect, window: Window) -> tuple[slice, slice]:
+    """The pixels of a window that a rectangle touches."""
+    x, y, width, height = rect
+    row, column, row1, column1 = window
+    rows = slice(max(0, math.floor(y) - row), max(0, min(row1, math.ceil(y + height)) - row))
+    return rows, slice(max(0, math.floor(x) - column), max(0, min(column1, math.ceil(x + width)) - column))
 
 
 def _holds(dtype: Any, value: int | float) -> bool:

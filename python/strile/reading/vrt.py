@@ -15,7 +15,10 @@ from typing import Any
 
 from .. import environment
 from ..errors import MixedBandMetadataError, VRTUnsupportedError
+from ..facts import Facts
 from . import nodata
+from .arguments import Arguments
+from .georef import stored_grid
 from .metadata import elements
 
 _TYPES = {
@@ -70,13 +73,17 @@ def inspect(path: str, band: int | None, band_nodata: str | None) -> Mosaic:
     return Mosaic(None if scaled or one is None else _TYPES.get(one), values or (None,), mixed)
 
 
-def check_sources(dataset: Any, path: str, bands: tuple[int, ...], window: tuple[int, int, int, int]) -> list[dict[str, Any]]:
-    """The sources that a window of some bands needs and that are not there, as `vrt_holes` lists them. One that must not be
-    opened, or that is of another reference system, is an error: headers are looked at, pixels are not."""
-    from .. import _core
+Covered = list[tuple[int, tuple[float, float, float, float]]]
 
+
+def needed(dataset: Any, call: Arguments, bands: tuple[int, ...], window: tuple[int, ...]) -> tuple[list[dict[str, Any]], Covered]:
+    """The holes that a window of some bands will have, as `vrt_holes` lists them, and what its sources cover of each band.
+    A source that must not be opened, is placed in a way no mosaic can follow, or is of another reference system, is an
+    error: headers are looked at, pixels are not."""
+    path = str(call.source)
     row, column, row1, column1 = window
-    holes = []
+    holes: list[dict[str, Any]] = []
+    covered: Covered = []
     looked_at: dict[str, str | None] = {}
     for entry in dataset.sources():
         x, y, width, height = entry["target_rect"]
@@ -86,19 +93,37 @@ def check_sources(dataset: Any, path: str, bands: tuple[int, ...], window: tuple
             raise VRTUnsupportedError(f"{path}: {entry['problem']}")
         found = entry["path"]
         if found is None:
-            where = entry["name"] if os.path.isabs(entry["name"]) else os.path.join(os.path.dirname(os.path.abspath(path)), entry["name"])
-            holes.append(
-                {
-                    "source": where,
-                    "band": entry["band"],
-                    "dst_rect": tuple(int(number) for number in (x, y, width, height)),
-                    "error": "FileNotFoundError: there is no such file",
-                }
-            )
-        elif found not in looked_at:
-            looked_at[found] = _system(_core.Dataset.open(found, sidecars=False)) if not found.lower().endswith(".vrt") else None
+            holes.append(_hole(entry, path))
+            continue
+        covered.append((entry["band"], (x, y, width, height)))
+        if found not in looked_at and not found.lower().endswith(".vrt"):
+            looked_at[found] = _look(found, call)
+    if holes and call.missing_sources == "raise":
+        names = ", ".join(sorted({hole["source"] for hole in holes}))
+        raise FileNotFoundError(f"{path} needs {names}, not there: pass missing_sources='warn' for a partial mosaic")
     _one_system(_system(dataset), looked_at, path)
-    return holes
+    return holes, covered
+
+
+def _hole(entry: dict[str, Any], path: str) -> dict[str, Any]:
+    name = entry["name"]
+    return {
+        "source": name if os.path.isabs(name) else os.path.join(os.path.dirname(os.path.abspath(path)), name),
+        "band": entry["band"],
+        "dst_rect": tuple(int(number) for number in entry["target_rect"]),
+        "error": "FileNotFoundError: there is no such file",
+    }
+
+
+def _look(path: str, call: Arguments) -> str | None:
+    """The reference system of a source; the rules for files hold for it too."""
+    from .. import _core
+
+    dataset = _core.Dataset.open(path, sidecars=False)
+    facts = Facts.of(dataset)
+    stored_grid(facts, {tag: value for tag, _, _, value in dataset.tags()}, call.allow_rotated, path)
+    nodata.declared(nodata.parse(facts.nodata_text), facts.dtype, call.allow_invalid_nodata, path)
+    return _system(dataset)
 
 
 def _system(dataset: Any) -> str | None:
