@@ -81,7 +81,8 @@ class Dataset:
     def facts(self) -> dict[str, Any]:
         """All that is known without reading pixels; see `strile.facts`."""
     def tags(self, page: int = 0, level: int = 0) -> list[tuple[int, int, int, Any]]:
-        """(tag, type, count, value) of every field as stored; value is a number, a tuple, text (type 2) or bytes (7)."""
+        """(tag, type, count, value) of every field as stored; value is a number, a tuple (rationals flat: numerator,
+        denominator, …), text (type 2) or bytes (7); None for one of more than 16 MiB (tables of blocks)."""
     def read(
         self,
         *,
@@ -107,13 +108,16 @@ class Dataset:
     ) -> Raster:
         """Pixels of a level (0 full, then overviews); window is (column, row, width, height), bands count from 1.
         `out`: any array (buffer, `__cuda_array_interface__`, DLPack) of exactly the type and shape, of any strides;
-        it is returned. `float_type` is the type that `masked` and `unpack` give; None: float32 where that is exact."""
+        it is returned, and blocks that were filled in it (`on_fault='fill'`) are told by a GeoTIFFFallbackWarning.
+        `float_type` is the type that `masked` and `unpack` give; None: float32 where that is exact."""
     def plan(self, **request: Any) -> Plan:
         """The plan of `read` with these keywords."""
     def holes(self) -> list[tuple[str, str]]:
         """Of a mosaic: sources that were missing in reads so far, each with the problem."""
     def sources(self) -> list[dict[str, Any]]:
-        """Of a mosaic: its sources as stated: path, band (from 1), source band, source_rect, target_rect, exists."""
+        """Of a mosaic: its sources as stated: name, path (resolved, None where it is missing or refused), problem (why it
+        is refused, None otherwise), band and source_band (from 1), source_rect and target_rect (column, row, width,
+        height; None for all of it), exists. The facts of a mosaic also have `band_nodata`, one for each band."""
     def close(self) -> None: ...
 
 class Writer:
