@@ -6,7 +6,7 @@ use crate::tags;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use strile::tiff::gdal::{BandMetadata, MetadataItem, NoData};
-use strile::tiff::geo::{AreaOrPoint, GeoTransform};
+use strile::tiff::geo::{AreaOrPoint, Crs, CrsKind, GeoTransform};
 use strile::tiff::{ExtraSample, FieldValue, Tag};
 use strile::{DataType, Photometric, RasterSpec};
 
@@ -37,6 +37,10 @@ pub(crate) fn raster(dict: &Bound<'_, PyDict>) -> PyResult<RasterSpec> {
     colours(&mut keys, &mut spec)?;
     georeference(&mut keys, &mut spec)?;
     spec.metadata.nodata = nodata(&mut keys, data_type)?;
+    if let Some(text) = keys.text("nodata_text")? {
+        // A value that no sample has: the file states it, and it marks nothing.
+        spec.extra_fields.push((Tag::GDAL_NODATA, FieldValue::Text(text)));
+    }
     spec.metadata.categories = keys.list("categories", "a list of names", text)?.unwrap_or_default();
     let said = bands_and_items(&mut keys, &mut spec)?;
     let xml = keys.text("gdal_metadata_xml")?;
@@ -87,6 +91,12 @@ fn georeference(keys: &mut Keys<'_, '_>, spec: &mut RasterSpec) -> PyResult<()> 
         _ => None,
     })?;
     georeference.crs = keys.get("crs")?.map(|definition| crs::parse(&definition)).transpose()?;
+    if let Some(name) = keys.text("crs_citation")? {
+        // A system that nothing is known of but what it is called.
+        let (epsg, horizontal_epsg, wkt, unit, vertical) = (None, None, None, None, None);
+        georeference.crs =
+            Some(Crs { epsg, horizontal_epsg, wkt, name, kind: CrsKind::Other, unit, vertical });
+    }
     Ok(())
 }
 

@@ -124,7 +124,8 @@ fn copy(src: &[u8], from: &OutputSpec, dst: &mut [u8], to: &OutputSpec, patch: &
 fn spread<const N: usize>(src: &[u8], from: usize, dst: &mut [u8], to: usize, count: usize) -> Option<()> {
     let last = count.checked_sub(1)?;
     let (src, dst) = (src.get(..last * from + N)?, dst.get_mut(..last * to + N)?);
-    for (src, dst) in src.chunks(from).zip(dst.chunks_mut(to)) {
+    // One column may have any stride, 0 too.
+    for (src, dst) in src.chunks(from.max(N)).zip(dst.chunks_mut(to.max(N))) {
         *dst.first_chunk_mut::<N>()? = *src.first_chunk::<N>()?;
     }
     Some(())

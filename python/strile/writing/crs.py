@@ -7,6 +7,7 @@ disagree are an error. No statement is none.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from .. import _core
@@ -25,8 +26,22 @@ WRITABLE = ("projected", "geographic", "geocentric", "compound", "local")
 Crs = int | str
 
 
-def crs_of(keyword: Any, data: Any, attrs: Mapping[Any, Any], allow_unparseable: bool) -> Crs | None:
-    """What to hand to the core; `data` is a DataArray or None."""
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Text that means no system, and is to be written all the same."""
+
+    text: str
+
+
+def crs_keys(keyword: Any, data: Any, attrs: Mapping[Any, Any], allow_unparseable: bool) -> dict[str, Crs]:
+    """The key of the core's `raster` that states the system; none where there is none. `data` is a DataArray or None."""
+    found = _crs_of(keyword, data, attrs, allow_unparseable)
+    if found is None:
+        return {}
+    return {"crs_citation": found.text} if isinstance(found, Unknown) else {"crs": found}
+
+
+def _crs_of(keyword: Any, data: Any, attrs: Mapping[Any, Any], allow_unparseable: bool) -> Crs | Unknown | None:
     if keyword is not None:
         return _checked(keyword, "crs", allow_unparseable)
     code, wkt = attrs.get("crs"), attrs.get("crs_wkt")
@@ -40,11 +55,7 @@ def crs_of(keyword: Any, data: Any, attrs: Mapping[Any, Any], allow_unparseable:
     return None if named is None else _checked(named, "the coordinate spatial_ref", allow_unparseable)
 
 
-def is_code(crs: Crs | None) -> bool:
-    return isinstance(crs, int)
-
-
-def _checked(value: Any, name: str, allow_unparseable: bool) -> Crs:
+def _checked(value: Any, name: str, allow_unparseable: bool) -> Crs | Unknown:
     if is_bool(value):
         raise StrileError(f"{name} is {value!r}: an EPSG code, WKT or PROJ text expected")
     code = whole(value)
@@ -60,7 +71,7 @@ def _checked(value: Any, name: str, allow_unparseable: bool) -> Crs:
         found = _core.crs(value)
     except (UnparseableCRSError, InvalidCRSCodeError):
         if allow_unparseable:
-            return str(value)
+            return Unknown(value)
         raise
     epsg = found.get("epsg")
     # A text that means a system of EPSG is written as its code: shorter, and no reader can take it otherwise. A

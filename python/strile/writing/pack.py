@@ -68,6 +68,9 @@ def packing_of(attrs: Mapping[Any, Any], sentinel: Number | None, current: np.dt
             "pack=True: the array does not say how it was unpacked (scale_factor, add_offset, mask_and_scale_dtype); "
             "only what open_geotiff(unpack=True) gave can be packed"
         )
+    if stated is None and isinstance(attrs.get("nodata"), np.integer):
+        # What was unpacked without a note of its type still tells it by its sentinel.
+        stated = attrs["nodata"].dtype
     try:
         dtype = np.dtype(current if stated is None else stated)
     except TypeError:
@@ -83,6 +86,18 @@ def packing_of(attrs: Mapping[Any, Any], sentinel: Number | None, current: np.dt
     if sentinel is not None and dtype.kind in "iu":
         sentinel = int(sentinel)
     return Packing(scale, offset, dtype, sentinel)
+
+
+def packed_items(attrs: Mapping[Any, Any], packing: Packing, bands: int) -> dict[Any, Any]:
+    """The attrs with items that tell how this raster is packed: of one band out of several, that band's alone."""
+    items = attrs.get("gdal_metadata")
+    if bands != 1 or not isinstance(items, Mapping) or not any(isinstance(key, tuple) for key in items):
+        return dict(attrs)
+    kept = {key: value for key, value in items.items() if not isinstance(key, tuple)}
+    if (packing.scale, packing.offset) != (1.0, 0.0):
+        kept["SCALE", 0], kept["OFFSET", 0] = repr(packing.scale), repr(packing.offset)
+    rest = {key: value for key, value in attrs.items() if key not in ("gdal_metadata", "gdal_metadata_xml")}
+    return {**rest, "gdal_metadata": kept} if kept else rest
 
 
 def _number(value: Any, name: str, default: float) -> float:

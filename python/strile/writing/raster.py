@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import StrileError
+from ..errors import StrileError, UnsupportedGeoTIFFFeatureError
 from .arguments import STRIP_ROWS, WriteArguments
-from .crs import crs_of
+from .crs import crs_keys
 from .georef import Transform, placed
 from .layout import Layout, layout_of
 from .nodata import Number, fits, nodata_of
-from .pack import Packing, packing_of
+from .pack import Packing, packed_items, packing_of
 from .pixels import device_of, dtype_of, stored_dtype
 from .tags import check_allowed, tags_of
 
@@ -62,8 +62,8 @@ def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> Ras
     dtype = stored_dtype(source) if packing is None else stored_dtype(packing.dtype)
     _check_predictor(arguments, dtype)
     place = placed(named, attrs, arguments.drop_rotation)
-    system = crs_of(crs, named, attrs, arguments.allow_unparseable_crs)
-    tags = tags_of(attrs, layout.bands, dtype)
+    system = crs_keys(crs, named, attrs, arguments.allow_unparseable_crs)
+    tags = tags_of(attrs if packing is None else packed_items(attrs, packing, layout.bands), layout.bands, dtype)
     tags.pop("categories", None)
     colours = _photometric(tags, arguments, layout, dtype)
     inverted = colours["photometric"] == 0
@@ -75,13 +75,12 @@ def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> Ras
         "dtype": dtype.name,
         **tags,
         **colours,
+        **system,
     }
     if place.transform is not None:
         keys["transform"] = place.transform
-    if place.transform is not None or system is not None or place.is_point:
+    if place.transform is not None or system or place.is_point:
         keys["area_or_point"] = "point" if place.is_point else "area"
-    if system is not None:
-        keys["crs"] = system
     if stored is not None:
         if fits(stored, dtype):
             keys["nodata"] = int(stored) if dtype.kind in "iu" else stored
@@ -157,6 +156,11 @@ def _photometric(
 ) -> dict[str, Any]:
     """The meaning of the samples: what the tags of the array say, else the argument, else grey whatever the bands."""
     chosen = tags.pop("photometric", None)
+    if layout.bands == 1 and chosen is not None and (chosen == 0) != (arguments.photometric == 0):
+        raise StrileError(
+            f"photometric {chosen} in attrs['extra_tags'] would change what white is without changing the pixels: pass "
+            "photometric= instead"
+        )
     if chosen is None:
         chosen = arguments.photometric
     table = tags.pop("colormap", None)
@@ -179,7 +183,11 @@ def _photometric(
     keys: dict[str, Any] = {"photometric": chosen}
     if table is not None and chosen == 3:
         keys["colormap"] = table
-    if arguments.alpha and "extra_samples" not in tags:
+    if "extra_samples" in tags:
+        # What was read with all bands may be written with fewer; what is not said is unspecified.
+        beyond = max(layout.bands - (3 if chosen in (2, 6, 8) else 1), 0)
+        keys["extra_samples"] = (tags.pop("extra_samples") + [0] * beyond)[:beyond]
+    elif arguments.alpha:
         keys["extra_samples"] = [2] + [0] * (layout.bands - 4)
     return keys
 
@@ -190,7 +198,7 @@ def _inverted(value: Number, dtype: np.dtype[Any]) -> Number:
     return int(np.iinfo(dtype).max) - int(value) if fits(value, dtype) else value
 
 
-def _overviews(layout: Layout, arguments: WriteArguments) -> str | int | list[int]:
+def _overviews(layout: Layout, arguments: WriteArguments) -> str | int:
     """How many halvings; of a plain file none."""
     if not arguments.cog:
         return "none"
@@ -208,7 +216,10 @@ def _overviews(layout: Layout, arguments: WriteArguments) -> str | int | list[in
         )
     if list(levels) == [2 << number for number in range(len(levels))]:
         return len(levels)
-    return list(levels)
+    whole = [2 << number for number in range(levels[-1].bit_length() - 1)]
+    raise UnsupportedGeoTIFFFeatureError(
+        f"overview_levels {list(levels)} leaves out a halving, and each overview is made of the one before: use {whole}"
+    )
 
 
 def _categories(attrs: Mapping[Any, Any]) -> tuple[tuple[str, ...], tuple[Any, ...]]:

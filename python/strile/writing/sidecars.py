@@ -38,9 +38,7 @@ def aux_xml(
         for name in names:
             ET.SubElement(listed, "Category").text = str(name)
     if colours:
-        table = ET.SubElement(band, "ColorTable")
-        for colour in colours:
-            ET.SubElement(table, "Entry", _entry(colour))
+        _colour_table(band, names, [_rgba(colour) for colour in colours])
     figures = _figures(statistics, bounds)
     if figures:
         metadata = ET.SubElement(band, "Metadata")
@@ -65,7 +63,30 @@ def _figures(statistics: Statistics | None, bounds: Range | None) -> dict[str, f
     }
 
 
-def _entry(colour: Any) -> dict[str, str]:
+TYPES_AND_USAGES = {
+    "Value": (0, 5), "Class": (2, 2), "Red": (0, 6), "Green": (0, 7), "Blue": (0, 8), "Alpha": (0, 9),
+}  # fmt: skip
+"""Columns of an attribute table: GDAL's numbers of their type (integer, text) and of what they are for."""
+
+
+def _colour_table(band: ET.Element, names: Sequence[str], colours: list[list[int]]) -> None:
+    """Colours by value twice: as a colour table, which GDAL draws with, and as attributes, which QGIS lists."""
+    table = ET.SubElement(band, "ColorTable")
+    for colour in colours:
+        ET.SubElement(table, "Entry", {f"c{number}": str(part) for number, part in enumerate(colour, 1)})
+    attributes = ET.SubElement(band, "GDALRasterAttributeTable", tableType="thematic")
+    for index, (name, (kind, usage)) in enumerate(TYPES_AND_USAGES.items()):
+        column = ET.SubElement(attributes, "FieldDefn", index=str(index))
+        for tag, text in (("Name", name), ("Type", str(kind)), ("Usage", str(usage))):
+            ET.SubElement(column, tag).text = text
+    for value, colour in enumerate(colours):
+        row = ET.SubElement(attributes, "Row", index=str(value))
+        name = names[value] if value < len(names) else ""
+        for cell in (value, name, *colour):
+            ET.SubElement(row, "F").text = str(cell)
+
+
+def _rgba(colour: Any) -> list[int]:
     """Red, green, blue and alpha, which is 255 where it is left out, from 0 to 255."""
     try:
         parts = [int(part) for part in np.asarray(colour).ravel()]
@@ -75,7 +96,7 @@ def _entry(colour: Any) -> dict[str, str]:
         parts.append(255)
     if len(parts) != 4 or not all(0 <= part <= 255 for part in parts):
         raise StrileError(f"attrs['category_colors'] has {colour!r}: (red, green, blue, alpha) from 0 to 255 expected")
-    return {f"c{number}": str(part) for number, part in enumerate(parts, 1)}
+    return parts
 
 
 def qml(ramp: str, bounds: Range) -> bytes:

@@ -69,8 +69,15 @@ fn with_heights_beside(system: System, crs: &Crs) -> System {
     }
 }
 
-/// A code whose definition is not held here.
+/// A code whose definition is not held here, or a name and no more.
 fn bare_code(crs: &Crs) -> Result<Written, String> {
+    if crs.epsg.is_none() && crs.kind == CrsKind::Other && !crs.name.is_empty() {
+        let mut keys = GeoKeys { revision: (1, 0), ..Default::default() };
+        put(&mut keys, key::MODEL_TYPE, 1);
+        put(&mut keys, key::CITATION, crs.name.as_str());
+        put(&mut keys, key::PROJECTED_CRS, USER_DEFINED);
+        return Ok(Written { keys, needs_sidecar: false });
+    }
     let code = crs.epsg.and_then(horizontal::key_code);
     let code = code.ok_or("a reference system with neither a definition nor a code that keys can hold")?;
     let mut keys = GeoKeys { revision: (1, 0), ..Default::default() };
