@@ -7,7 +7,7 @@
 #![expect(unsafe_code, reason = "memory of arrays is taken by address")]
 
 use crate::array::View;
-use crate::call;
+use crate::device;
 use crate::error::refused;
 use crate::keys::{float, integer, shown};
 use pyo3::exceptions::PyTypeError;
@@ -25,14 +25,14 @@ const STEP: usize = 1 << 16;
 pub(crate) fn contains(py: Python<'_>, array: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let view = View::new(array, None)?;
     if view.location != Location::Host {
-        return Err(refused(format!("the array is in {}, one in host memory expected", view.location)));
+        let place = device::name(view.location);
+        return Err(refused(format!("the array is on {place}, one in host memory expected")));
     }
     let Some(wanted) = Wanted::of(value, view.data_type)? else { return Ok(false) };
     if view.shape.contains(&0) {
         return Ok(false);
     }
     let grid = Grid::of(&view)?;
-    call::alive(py)?;
     Ok(py.detach(|| search(&grid, view.data_type, wanted)))
 }
 

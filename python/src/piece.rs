@@ -6,6 +6,7 @@
 #![expect(unsafe_code, reason = "memory of arrays is taken by address")]
 
 use crate::array::View;
+use crate::device;
 use crate::error::refused;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -87,13 +88,14 @@ fn samples(
     let view = View::new(object, stream)?;
     let place = view.location;
     if place != Location::Host && place != writer {
+        let (here, there) = (device::name(place), device::name(writer));
         return Err(refused(match writer {
             Location::Host => format!(
-                "the array is in {place}, and the writer is on the CPU: open it with device `{place}`, or give a copy \
-                 in host memory"
+                "the array is on {here}, and the writer on the CPU: open it with device `{here}`, or give a copy in \
+                 host memory"
             ),
             Location::Cuda(_) => {
-                format!("the array is in {place}, and the writer is on {writer}: give a copy there")
+                format!("the array is on {here}, and the writer on {there}: give a copy there")
             }
         }));
     }
