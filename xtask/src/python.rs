@@ -32,17 +32,37 @@ pub fn test(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> {
             .arg(workspace.target.join("mypy"))
             .arg("python/strile"),
     );
-    let ended = process::show_and_keep(
-        module(workspace, &python, "pytest")
-            .args(["-c", "python/pyproject.toml", "--rootdir", "python", "-p", "no:cacheprovider"])
-            .args(["-v", "-rs", "--color", "no", "--durations", "10", "python/tests"]),
-    )?;
+    let mut pytest = module(workspace, &python, "pytest");
+    match stand_in(workspace)? {
+        Some(folder) => {
+            pytest.env("STRILE_STANDIN", folder);
+        }
+        None => println!(
+            "the stand-in for the CUDA driver is built on x86-64 Linux alone: its tests are left out"
+        ),
+    }
+    let ended =
+        process::show_and_keep(
+            pytest
+                .args(["-c", "python/pyproject.toml", "--rootdir", "python", "-p", "no:cacheprovider"])
+                .args(["-v", "-rs", "--color", "no", "--durations", "10", "python/tests"]),
+        )?;
     let skipped = ran.add_pytest(&ended.lines);
     if skipped > 0 {
         println!("Python package: {skipped} tests were skipped; the reasons are above");
     }
     typed?;
     if ended.success { Ok(()) } else { Err(Failure::new("pytest reports failures")) }
+}
+
+/// The folder of the stand-in for the CUDA driver, which runs the kernels on the CPU.
+fn stand_in(workspace: &Workspace) -> Result<Option<String>, Failure> {
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        return Ok(None);
+    }
+    let example = ["run", "--quiet", "--package", "strile-emulate", "--example", "standin"];
+    let folder = process::capture(process::cargo(&workspace.root).args(example))?;
+    Ok(Some(folder.trim().to_owned()))
 }
 
 /// The wheel, in a folder that holds no other.

@@ -223,7 +223,7 @@ def _window(window: Any) -> tuple[int, int, int, int] | None:
         raise TypeError(f"window is {window!r}: (row0, col0, row1, col1) in pixels expected") from problem
     if len(numbers) != 4:
         raise ValueError(f"window is {window!r}: four numbers (row0, col0, row1, col1) expected")
-    return numbers  # type: ignore[return-value]
+    return numbers
 
 
 def _whole(number: Any) -> Any:

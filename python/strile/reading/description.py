@@ -66,7 +66,7 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
         _blocks(level, stored, own, name)
     text = attributes.metadata_text(own, base)
     items = metadata.items(text, name)
-    attrs = {attributes.CONTRACT: attributes.CONTRACT_VERSION}
+    attrs: dict[str, Any] = {attributes.CONTRACT: attributes.CONTRACT_VERSION}
     crs = reference.attributes(facts, call.allow_unparseable_crs, name) if grid.rotated is None else {}
     attrs |= attributes.georeference(grid, crs, row, column)
     attrs |= attributes.described(own, base, items, text)
@@ -229,7 +229,7 @@ def _pixels(
         masking = Masking("layer", spared=_alpha(facts, level))
 
     read_as = np.dtype(np.float32) if stored == np.float16 else stored
-    floating = None
+    floating: np.dtype[Any] | None = None
     if scaling is not None or (masking is not None and stored.kind in "iu"):
         floating = np.dtype(np.float64)
     elif masking is not None or read_as != stored:

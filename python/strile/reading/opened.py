@@ -100,7 +100,7 @@ def _vrt_key(source: Source, missing: str) -> tuple[Any, ...]:
     return ("vrt", os.path.abspath(source.location), stat.st_size, stat.st_mtime_ns, stat.st_ino, missing, roots)
 
 
-def _open_vrt(source: Source, missing: str) -> Any:
+def _open_vrt(source: Source, missing: Any) -> Any:
     from .. import _core
 
     return _core.Dataset.open_vrt(

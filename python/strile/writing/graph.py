@@ -42,7 +42,7 @@ class Groups:
         wanted = self.groups[number]
         part = self._closure(wanted)
         keep = self._kept_after(number, part)
-        asked = [*wanted, *keep]
+        asked: list[Any] = [*wanted, *keep]
         results = list(self.get({key: self._node(key) for key in part}, asked))
         self.kept = {key: value for key, value in self.kept.items() if self.last.get(key, -1) > number}
         self.kept.update(zip(keep, results[len(wanted) :], strict=True))

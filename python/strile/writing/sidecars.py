@@ -106,7 +106,7 @@ def qml(ramp: str, bounds: Range) -> bytes:
     last = len(colours) - 1
     root = ET.Element("qgis", version="3.28.0", styleCategories="Symbology")
     pipe = ET.SubElement(root, "pipe")
-    limits = {"classificationMin": number_text(low), "classificationMax": number_text(high)}
+    limits: dict[str, Any] = {"classificationMin": number_text(low), "classificationMax": number_text(high)}
     renderer = ET.SubElement(
         pipe, "rasterrenderer", type="singlebandpseudocolor", band="1", opacity="1", alphaBand="-1", nodataColor="", **limits
     )

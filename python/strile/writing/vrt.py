@@ -184,7 +184,7 @@ def _index(raster: RasterToWrite, tiles: list[Tile], folder: str) -> bytes:
             source = ET.SubElement(band, "SimpleSource")
             ET.SubElement(source, "SourceFilename", relativeToVRT="1").text = f"{folder}/{tile.name}"
             ET.SubElement(source, "SourceBand").text = str(number)
-            size = {"xSize": str(tile.width), "ySize": str(tile.height)}
+            size: dict[str, Any] = {"xSize": str(tile.width), "ySize": str(tile.height)}
             ET.SubElement(source, "SrcRect", xOff="0", yOff="0", **size)
             ET.SubElement(source, "DstRect", xOff=str(tile.column), yOff=str(tile.row), **size)
     ET.indent(root)
