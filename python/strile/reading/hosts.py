@@ -8,6 +8,7 @@ to an address that was checked. `STRILE_GEOTIFF_ALLOW_PRIVATE_HOSTS` permits it 
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,6 +16,7 @@ from urllib.parse import urlsplit
 from .. import environment
 from ..errors import UnsafeURLError
 
+_CHAINED = re.compile(r"::(?=[A-Za-z][A-Za-z0-9+.\-]*(?:://|::))")
 _NETWORK = frozenset({"http", "https", "ftp", "sftp", "ssh", "smb", "webhdfs", "dav", "davs"})
 
 
@@ -22,7 +24,7 @@ def check(location: str) -> None:
     """Raises for a URL with a host that must not be asked. No packet leaves but those of name resolution."""
     if environment.allow_private_hosts():
         return
-    for part in location.split("::"):
+    for part in _CHAINED.split(location):
         split = urlsplit(part)
         if split.scheme.lower() in _NETWORK:
             if not split.hostname:
@@ -55,14 +57,16 @@ def options(location: str) -> dict[str, Any]:
     if urlsplit(location).scheme.lower() not in {"http", "https"}:
         return {}
     connect, read = environment.http_timeouts()
-    return {"get_client": _client, "client_kwargs": {"connect": connect, "read": read}}
+    guarded = not environment.allow_private_hosts()
+    # fsspec keeps file systems by these values: one that was made while all hosts were permitted is not used later.
+    return {"get_client": _client, "client_kwargs": {"connect": connect, "read": read, "guarded": guarded}}
 
 
-async def _client(loop: Any = None, connect: float = 10.0, read: float = 30.0, **options: Any) -> Any:
+async def _client(
+    loop: Any = None, connect: float = 10.0, read: float = 30.0, guarded: bool = True, **options: Any
+) -> Any:
     import aiohttp
     from aiohttp.resolver import DefaultResolver
-
-    guarded = not environment.allow_private_hosts()
 
     class Checked(DefaultResolver):  # type: ignore[valid-type, misc]
         async def resolve(self, host: str, *arguments: Any, **keywords: Any) -> Any:

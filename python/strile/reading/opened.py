@@ -32,9 +32,16 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=forget)
 
 
-def dataset(source: Source, *, level: int = 0, limit: int | None = None, missing: str = "raise") -> Any:
+def dataset(
+    source: Source,
+    *,
+    level: int = 0,
+    limit: int | None = None,
+    missing: str = "raise",
+    version: tuple[int, str] | None = None,
+) -> Any:
     """The open core dataset of a source. `level` is the overview that will be asked for, `limit` the most bytes of a
-    remote object."""
+    remote object. With the `version` of an earlier opening a remote source that is still open is not asked again."""
     from .. import _core
 
     if source.is_object:
@@ -43,10 +50,7 @@ def dataset(source: Source, *, level: int = 0, limit: int | None = None, missing
     if source.is_vrt:
         return _keep(_vrt_key(source, missing), lambda: _open_vrt(source, missing))
     if source.is_remote:
-        ranges = Ranges(source.location, limit)
-        beside = level > 0
-        key = ("remote", source.location, ranges.size, ranges.mark, beside)
-        return _keep(key, lambda: _open_remote(ranges, beside))
+        return _remote(source.location, level > 0, limit, version)
     stat = os.stat(source.location)
     if not Path(source.location).is_file():
         raise IsADirectoryError(f"{source} is a folder: a file expected") if Path(source.location).is_dir() else OSError(
@@ -79,6 +83,16 @@ def _keep(key: tuple[Any, ...], make: Any) -> Any:
         while len(_kept) > environment.open_files():
             _kept.popitem(last=False)
     return opened
+
+
+def _remote(location: str, beside: bool, limit: int | None, version: tuple[int, str] | None) -> Any:
+    with _lock:
+        for key in [key for key in _kept if key[:3] == ("remote", location, beside)]:
+            if version is not None and tuple(_kept[key].version) == tuple(version):
+                _kept.move_to_end(key)
+                return _kept[key]
+    ranges = Ranges(location, limit)
+    return _keep(("remote", location, beside, ranges.size, ranges.mark), lambda: _open_remote(ranges, beside))
 
 
 def _open_remote(ranges: Ranges, beside: bool) -> Any:

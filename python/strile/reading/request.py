@@ -82,7 +82,9 @@ class Request:
 
     def dataset(self) -> Any:
         """The open source; an error where it is another file than the one that was described."""
-        found = opened.dataset(self.source, level=self.level, limit=self.max_cloud_bytes, missing=self.missing)
+        found = opened.dataset(
+            self.source, level=self.level, limit=self.max_cloud_bytes, missing=self.missing, version=self.version
+        )
         if tuple(found.version) != tuple(self.version):
             raise StrileError(f"{self.source} has changed since it was opened: open it again")
         return found

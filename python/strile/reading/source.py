@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..errors import CloudSizeLimitError, StrileError
+from ..errors import CloudSizeLimitError, StrileError, UnsafeURLError
 from . import hosts
 
 _URI = re.compile(r"^[A-Za-z][A-Za-z0-9+.\-]+(::|://)")
@@ -76,7 +76,13 @@ class Ranges:
 
         self.location = location
         self.fs, self.path = fsspec.core.url_to_fs(location, **hosts.options(location))
-        info = self.fs.info(self.path)
+        try:
+            info = self.fs.info(self.path)
+        except FileNotFoundError as problem:
+            # fsspec says this of every failure; a refusal of ours is the better answer.
+            if isinstance(problem.__cause__, UnsafeURLError):
+                raise problem.__cause__ from None
+            raise
         if info.get("size") is None:
             raise StrileError(f"{location}: the server does not tell how large it is, and ranges need that")
         self.size = int(info["size"])

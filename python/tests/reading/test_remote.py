@@ -1,0 +1,161 @@
+"""Remote sources: the same result as the local file, by ranges, with limits and without private hosts."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import rasterio
+
+import strile
+
+fsspec = pytest.importorskip("fsspec")
+
+
+@pytest.fixture
+def local(gtiff: Any, pixels: np.ndarray) -> Path:
+    path: Path = gtiff(
+        np.tile(pixels, (8, 8)),
+        name="far.tif",
+        nodata=7,
+        crs="EPSG:32633",
+        transform=(30.0, 0, 5e5, 0, -30.0, 4e6),
+        tiled=True,
+        blockxsize=64,
+        blockysize=64,
+        compress="deflate",
+    )
+    with rasterio.Env(TIFF_USE_OVR="YES"), rasterio.open(path, "r+") as file:
+        file.build_overviews([2], rasterio.enums.Resampling.nearest)
+    return path
+
+
+class Served(http.server.SimpleHTTPRequestHandler):
+    """A folder by ranges, counting the bytes it gave."""
+
+    given: list[int]
+    moved: str | None = None
+
+    def do_GET(self) -> None:
+        if self.path.startswith("/moved") and self.moved is not None:
+            self.send_response(302)
+            self.send_header("Location", self.moved)
+            self.end_headers()
+            return
+        path = Path(self.directory) / self.path.lstrip("/").partition("?")[0]
+        if not path.is_file():
+            self.send_error(404)
+            return
+        whole = path.read_bytes()
+        start, stop = 0, len(whole)
+        asked = self.headers.get("Range")
+        if asked:
+            first, _, last = asked.removeprefix("bytes=").partition("-")
+            start, stop = int(first), int(last) + 1 if last else len(whole)
+        part = whole[start:stop]
+        self.send_response(206 if asked else 200)
+        self.send_header("Content-Length", str(len(part)))
+        self.send_header("Accept-Ranges", "bytes")
+        if asked:
+            self.send_header("Content-Range", f"bytes {start}-{start + len(part) - 1}/{len(whole)}")
+        self.end_headers()
+        if self.command == "GET":
+            self.given.append(len(part))
+            self.wfile.write(part)
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[tuple[str, type[Served]]]:
+    pytest.importorskip("aiohttp")
+    handler = type("Handler", (Served,), {"given": []})
+    running = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), lambda *arguments: handler(*arguments, directory=str(tmp_path))
+    )
+    thread = threading.Thread(target=running.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{running.server_port}", handler
+    running.shutdown()
+    running.server_close()
+
+
+@pytest.fixture(params=["memory", "http"])
+def remote(request: pytest.FixtureRequest, local: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("STRILE_GEOTIFF_ALLOW_PRIVATE_HOSTS", "1")
+    if request.param == "http":
+        address, _ = request.getfixturevalue("server")
+        return f"{address}/far.tif"
+    store = fsspec.filesystem("memory")
+    for path in (local, local.with_name("far.tif.ovr")):
+        store.pipe(f"/store/{path.name}", path.read_bytes())
+    return "memory://store/far.tif"
+
+
+@pytest.mark.parametrize(
+    "keywords", [{}, {"masked": True}, {"window": (30, 40, 90, 100)}, {"overview_level": 1}], ids=str
+)
+@pytest.mark.parametrize("route", [{}, {"chunks": 150}], ids=str)
+def test_equals_the_local_file(remote: str, local: Path, keywords: dict[str, Any], route: dict[str, Any]) -> None:
+    far, near = (strile.open_geotiff(path, **keywords, **route) for path in (remote, str(local)))
+    assert far.compute().identical(near.compute())
+
+
+def test_a_window_needs_a_part_of_the_file(server: Any, local: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRILE_GEOTIFF_ALLOW_PRIVATE_HOSTS", "1")
+    address, handler = server
+    strile.open_geotiff(f"{address}/far.tif", window=(0, 0, 20, 20))
+    assert sum(handler.given) < local.stat().st_size * 0.7
+
+
+def test_a_file_that_is_not_there(remote: str) -> None:
+    with pytest.raises(FileNotFoundError):
+        strile.open_geotiff(remote.replace("far", "nowhere"))
+
+
+@pytest.mark.parametrize(
+    "address", ["http://127.0.0.1/a.tif", "HTTP://localhost/a.tif", "https://[::1]/a.tif", "http://10.0.0.1/a.tif",
+                "http://169.254.169.254/latest", "simplecache::http://127.0.0.1/a.tif"]
+)  # fmt: skip
+@pytest.mark.parametrize("keywords", [{}, {"chunks": 16}], ids=str)
+def test_private_hosts_are_refused(address: str, keywords: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("STRILE_GEOTIFF_ALLOW_PRIVATE_HOSTS", raising=False)
+    with pytest.raises(strile.UnsafeURLError):
+        strile.open_geotiff(address, **keywords)
+
+
+def test_a_redirect_to_a_private_host_is_refused(server: Any, local: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def only_by_number(address: str, host: str, location: str) -> None:
+        if host == "localhost":
+            raise strile.UnsafeURLError(location)
+
+    monkeypatch.delenv("STRILE_GEOTIFF_ALLOW_PRIVATE_HOSTS", raising=False)
+    monkeypatch.setattr("strile.reading.hosts.check_address", only_by_number)
+    address, handler = server
+    assert strile.open_geotiff(f"{address}/far.tif", window=(0, 0, 2, 2)).shape == (2, 2)
+    handler.moved = f"{address.replace('127.0.0.1', 'localhost')}/far.tif"
+    with pytest.raises(strile.UnsafeURLError):
+        strile.open_geotiff(f"{address}/moved.tif")
+
+
+def test_objects_over_the_limit_are_refused_before_they_are_read(
+    local: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fsspec.filesystem("memory").pipe("/limit/far.tif", local.read_bytes())
+    with pytest.raises(strile.CloudSizeLimitError):
+        strile.open_geotiff("memory://limit/far.tif", max_cloud_bytes=100)
+    monkeypatch.setenv("STRILE_GEOTIFF_MAX_CLOUD_BYTES", "100")
+    with pytest.raises(strile.CloudSizeLimitError):
+        strile.open_geotiff("memory://limit/far.tif")
+    strile.open_geotiff("memory://limit/far.tif", max_cloud_bytes=None)
+    strile.open_geotiff("memory://limit/far.tif", chunks=64).compute()
+    strile.open_geotiff(local, max_cloud_bytes=100)

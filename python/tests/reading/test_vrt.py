@@ -1,0 +1,184 @@
+"""Mosaics: values against rasterio, holes, and what is refused."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import rasterio
+
+import strile
+
+PLACE = "<SRS>EPSG:32633</SRS><GeoTransform>500000, 30, 0, 4000000, 0, -30</GeoTransform>"
+
+
+def source(name: str, *, column: int = 0, band: int = 1, size: tuple[int, int] = (50, 40)) -> str:
+    width, height = size
+    return (
+        f'<SimpleSource><SourceFilename relativeToVRT="1">{name}</SourceFilename><SourceBand>{band}</SourceBand>'
+        f'<SrcRect xOff="0" yOff="0" xSize="{width}" ySize="{height}"/>'
+        f'<DstRect xOff="{column}" yOff="0" xSize="{width}" ySize="{height}"/></SimpleSource>'
+    )
+
+
+@pytest.fixture
+def mosaic(tmp_path: Path) -> Any:
+    def written(*bands: tuple[str, str, str], name: str = "made.vrt", width: int = 100, place: str = PLACE) -> Path:
+        """Bands of (type, nodata or '', sources)."""
+        text = f'<VRTDataset rasterXSize="{width}" rasterYSize="40">{place}'
+        for number, (kind, nodata, sources) in enumerate(bands, 1):
+            stated = f"<NoDataValue>{nodata}</NoDataValue>" if nodata else ""
+            text += f'<VRTRasterBand dataType="{kind}" band="{number}">{stated}{sources}</VRTRasterBand>'
+        path = tmp_path / name
+        path.write_text(text + "</VRTDataset>")
+        return path
+
+    return written
+
+
+@pytest.fixture
+def tiles(gtiff: Any, pixels: np.ndarray) -> np.ndarray:
+    for i, name in enumerate(("a.tif", "b.tif")):
+        place = (30, 0, 500000 + i * 1500, 0, -30, 4000000)
+        gtiff(pixels + i, name=name, crs="EPSG:32633", transform=place)
+    return np.hstack([pixels, pixels + 1])
+
+
+@pytest.mark.parametrize("keywords", [{}, {"window": (5, 30, 33, 77)}], ids=str)
+def test_equals_rasterio(read: Any, mosaic: Any, tiles: np.ndarray, keywords: dict[str, Any]) -> None:
+    path = mosaic(("Byte", "", source("a.tif") + source("b.tif", column=50)))
+    array = read(path, **keywords)
+    row, column, row1, column1 = keywords.get("window", (0, 0, 40, 100))
+    with rasterio.open(path) as file:
+        np.testing.assert_array_equal(array.values, file.read(1)[row:row1, column:column1])
+    np.testing.assert_array_equal(array.values, tiles[row:row1, column:column1])
+    assert array.attrs["crs"] == 32633
+    assert array.attrs["transform"][:2] == (30.0, 0.0)
+    assert array.name == "made"
+    assert "vrt_holes" not in array.attrs
+
+
+def test_box_and_bands(read: Any, mosaic: Any, tiles: np.ndarray) -> None:
+    path = mosaic(("Byte", "", source("a.tif")), ("Byte", "", source("b.tif")), width=50)
+    array = read(path)
+    assert array.dims == ("y", "x", "band")
+    np.testing.assert_array_equal(array.values[..., 1], tiles[:, 50:])
+    np.testing.assert_array_equal(read(path, band=1).values, tiles[:, 50:])
+    assert read(path, bbox=(500000, 3999940, 500090, 4000000)).shape == (2, 3, 2)
+    with pytest.raises(ValueError, match="band is 2"):
+        read(path, band=2)
+
+
+def test_masked_integers(mosaic: Any, tiles: np.ndarray) -> None:
+    path = mosaic(("Byte", "7", source("a.tif")), width=50)
+    lazy = strile.open_geotiff(path, masked=True, chunks=16)
+    eager = strile.open_geotiff(path, masked=True)
+    assert eager.dtype == lazy.dtype == np.float64
+    np.testing.assert_array_equal(eager.values, lazy.values)
+    np.testing.assert_array_equal(eager.values, np.where(tiles[:, :50] == 7, np.nan, tiles[:, :50]))
+    # An eager mosaic without a hit stays as it is.
+    path = mosaic(("Byte", "254", source("a.tif")), width=50, name="other.vrt")
+    unhit = strile.open_geotiff(path, masked=True)
+    assert unhit.dtype == np.uint8
+    assert unhit.attrs["masked_nodata"] is False
+
+
+def test_bands_that_differ_in_nodata(read: Any, mosaic: Any, tiles: np.ndarray) -> None:
+    path = mosaic(("Byte", "7", source("a.tif")), ("Byte", "9", source("a.tif")), width=50)
+    with pytest.raises(strile.MixedBandMetadataError):
+        read(path)
+    array = read(path, band_nodata="first", masked=True)
+    assert array.attrs["nodata"] == 7
+    for band, value in enumerate((7, 9)):
+        np.testing.assert_array_equal(np.isnan(array.values[..., band]), tiles[:, :50] == value)
+
+
+@pytest.mark.parametrize("route", [{}, {"chunks": 16}], ids=str)
+def test_missing_sources(mosaic: Any, tiles: np.ndarray, route: dict[str, Any], tmp_path: Path) -> None:
+    path = mosaic(("Float32", "", source("a.tif") + source("nowhere.tif", column=50)))
+    with pytest.raises(FileNotFoundError, match="nowhere.tif"):
+        strile.open_geotiff(path, **route)
+    # A window without it is whole.
+    strile.open_geotiff(path, window=(0, 0, 40, 50), **route).load()
+    with pytest.warns(strile.GeoTIFFFallbackWarning, match="nowhere.tif"):
+        array = strile.open_geotiff(path, missing_sources="warn", **route).load()
+    (hole,) = array.attrs["vrt_holes"]
+    assert hole["source"] == str(tmp_path / "nowhere.tif")
+    assert hole["band"] == 1
+    assert hole["dst_rect"] == (50, 0, 50, 40)
+    assert np.isnan(array.values[:, 50:]).all()
+    np.testing.assert_array_equal(array.values[:, :50], tiles[:, :50])
+
+
+def test_strict_mode_allows_no_holes(mosaic: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRILE_GEOTIFF_STRICT", "1")
+    path = mosaic(("Byte", "", source("nowhere.tif")), width=50)
+    with pytest.raises(FileNotFoundError):
+        strile.open_geotiff(path, missing_sources="warn")
+
+
+def test_sources_elsewhere_are_refused(
+    read: Any, mosaic: Any, gtiff: Any, pixels: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    gtiff(pixels, name="outside/a.tif", crs="EPSG:32633", transform=(30, 0, 500000, 0, -30, 4000000))
+    relative = mosaic(("Byte", "", source("../outside/a.tif")), width=50, name="inside/relative.vrt")
+    text = source(str(outside / "a.tif")).replace('relativeToVRT="1"', 'relativeToVRT="0"')
+    absolute = mosaic(("Byte", "", text), width=50, name="inside/absolute.vrt")
+    (inside / "link.tif").symlink_to(outside / "a.tif")
+    linked = mosaic(("Byte", "", source("link.tif")), width=50, name="inside/linked.vrt")
+    for path in (relative, absolute, linked):
+        with pytest.raises(strile.VRTUnsupportedError):
+            read(path)
+    monkeypatch.setenv("STRILE_VRT_ALLOWED_ROOTS", str(outside))
+    np.testing.assert_array_equal(read(absolute).values, pixels)
+    with pytest.raises(strile.VRTUnsupportedError):
+        read(relative)
+
+
+@pytest.mark.parametrize(
+    ("bands", "error"),
+    [
+        ((), strile.VRTUnsupportedError),
+        ((("Byte", "", ""), ("Int16", "", "")), strile.MixedBandMetadataError),
+        ((("Strange", "", source("a.tif")),), ValueError),
+    ],
+)
+def test_refused(read: Any, mosaic: Any, tiles: np.ndarray, bands: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        read(mosaic(*bands, width=50))
+
+
+def test_document_types_and_size(read: Any, mosaic: Any, tiles: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = mosaic(("Byte", "", source("a.tif")), width=50)
+    path.write_text("<!DOCTYPE x>" + path.read_text())
+    with pytest.raises(ValueError, match="document type"):
+        read(path)
+    path = mosaic(("Byte", "", source("a.tif")), width=50, name="large.vrt")
+    monkeypatch.setenv("STRILE_VRT_MAX_XML_BYTES", "100")
+    with pytest.raises(ValueError, match="STRILE_VRT_MAX_XML_BYTES"):
+        read(path)
+
+
+def test_another_reference_system_is_refused(read: Any, mosaic: Any, gtiff: Any, pixels: np.ndarray) -> None:
+    gtiff(pixels, name="a.tif", crs="EPSG:3857", transform=(30, 0, 500000, 0, -30, 4000000))
+    with pytest.raises(strile.VRTUnsupportedError, match="3857"):
+        read(mosaic(("Byte", "", source("a.tif")), width=50))
+
+
+def test_rotated_mosaics(read: Any, mosaic: Any, gtiff: Any, pixels: np.ndarray) -> None:
+    gtiff(pixels, name="a.tif")
+    place = "<GeoTransform>5, 1, 0.2, 9, 0.1, -1</GeoTransform>"
+    path = mosaic(("Byte", "", source("a.tif")), width=50, place=place)
+    with pytest.raises(strile.RotatedTransformError):
+        read(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        array = read(path, allow_rotated=True)
+    assert array.attrs["rotated_affine"] == (1, 0.2, 5, 0.1, -1, 9)
