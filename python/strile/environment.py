@@ -1,19 +1,19 @@
 """The environment variables of the package: all of them, what they mean, and how each is read.
 
-Options of a call come first; these stand for what no option reaches. Each is read when it is needed, never kept, so
-that a test or a worker may set it. A value that cannot be read is an error, not the default.
+Options of a call come first; these stand for what no option reaches. Each is read when it is needed, never
+kept, so that a test or a worker may set it. A value that cannot be read is an error, not the default.
 
 ==========================================  ==================================================================
-`STRILE_GEOTIFF_STRICT`                     1: nothing is done another way than asked for: missing sources of a VRT
-                                            raise, and `gpu=True` never falls back
+`STRILE_GEOTIFF_STRICT`                     1: nothing is done another way than asked for: missing sources
+                                            of a VRT raise, and `gpu=True` never falls back
 `STRILE_GEOTIFF_MAX_CLOUD_BYTES`            largest remote object an eager read takes (256 MiB); `none`: any
 `STRILE_GEOTIFF_ALLOW_PRIVATE_HOSTS`        1: URLs may lead to this machine and to private networks
 `STRILE_GEOTIFF_HTTP_CONNECT_TIMEOUT`       seconds to wait for a connection (10)
 `STRILE_GEOTIFF_HTTP_READ_TIMEOUT`          seconds to wait for the next bytes (30)
 `STRILE_GEOTIFF_OPEN_FILES`                 how many sources this process keeps open (32)
 `STRILE_COG_MAX_TILE_BYTES`                 largest tile or strip, decoded (256 MiB)
-`STRILE_VRT_ALLOWED_ROOTS`                  folders, separated as in PATH, that sources of a VRT may lie in beside
-                                            the VRT's own
+`STRILE_VRT_ALLOWED_ROOTS`                  folders, separated as in PATH, that sources of a VRT may lie in
+                                            beside the VRT's own
 `STRILE_VRT_MAX_XML_BYTES`                  largest VRT file (64 MiB)
 ==========================================  ==================================================================
 """

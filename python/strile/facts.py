@@ -1,7 +1,7 @@
 """A typed view of what the core tells of a file before any pixel is read.
 
-The core makes the dict once per open dataset; here it gets names and types, nothing is computed but what follows from
-one field. Readers of pixels, the xarray engine and the handle all look at files through this.
+The core makes the dict once per open dataset; here it gets names and types, nothing is computed but what
+follows from one field. Readers of pixels, the xarray engine and the handle all look at files through this.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All that is known of a file without reading pixels. `transform` is that of pixel corners, as stored: before the
-    orientation is applied."""
+    """All that is known of a file without reading pixels. `transform` is that of pixel corners, as stored:
+    before the orientation is applied."""
 
     kind: str
     byte_order: str
@@ -116,7 +116,8 @@ class Facts:
 
 def _record(kind: type, raw: dict[str, Any]) -> Any:
     values = {field.name: raw.get(field.name) for field in fields(kind)}
-    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+    frozen = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    return kind(**frozen)
 
 
 def _optional_tuple(value: Any) -> Any:

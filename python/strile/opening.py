@@ -51,8 +51,8 @@ def open_geotiff(
     Parameters
     ----------
     source
-        A path, an http(s) URL, a URI that fsspec knows (`s3://`, `gs://`, `memory://`, …), or an open binary file
-        (eager CPU reads). A name that ends in `.vrt` is read as a mosaic.
+        A path, an http(s) URL, a URI that fsspec knows (`s3://`, `gs://`, `memory://`, …), or an open binary
+        file (eager CPU reads). A name that ends in `.vrt` is read as a mosaic.
     dtype
         The type of the result. Floats are never cast to integers.
     window
@@ -64,7 +64,8 @@ def open_geotiff(
     band
         One band, from 0: the result is 2-D.
     default_name
-        The name of the array; else that of the file without its suffix. `name` is the old name of this argument.
+        The name of the array; else that of the file without its suffix. `name` is the old name of this
+        argument.
     chunks
         Rows and columns of a dask chunk, one number for both or a pair. At most 50,000 chunks.
     gpu
@@ -74,8 +75,8 @@ def open_geotiff(
     max_cloud_bytes
         The largest remote object that an eager CPU read takes (256 MiB); None: any.
     on_gpu_failure
-        'auto': where a file cannot be decoded on the GPU the plan says so in one warning and the CPU decodes it; 'strict':
-        that is an error. A failure after work has begun is an error always.
+        'auto': where a file cannot be decoded on the GPU the plan says so in one warning and the CPU decodes
+        it; 'strict': that is an error. A failure after work has begun is an error always.
     missing_sources
         VRT: 'raise', or 'warn' to leave holes, which `attrs["vrt_holes"]` lists.
     allow_rotated
@@ -151,7 +152,8 @@ def _warn_of_holes(call: Arguments, description: Any) -> None:
 
     for hole in description.holes:
         warnings.warn(
-            f"{call.source}: the source {hole['source']} is missing and leaves a hole; see attrs['vrt_holes']",
+            f"{call.source}: the source {hole['source']} is missing and leaves a hole; see "
+            "attrs['vrt_holes']",
             GeoTIFFFallbackWarning,
             stacklevel=4,
         )

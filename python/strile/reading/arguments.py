@@ -1,9 +1,9 @@
 """The arguments of `open_geotiff`, checked before any source is touched or any heavy package imported.
 
-What comes out is one `Arguments`: old names folded into new ones, numpy integers made plain, nothing left to ask about
-types. The order of the checks is part of the contract: the type of `overview_level` comes first, and what `stable_only`
-refuses comes before conflicts between other arguments. Whether a window or band fits the file is not known here.
-"""
+What comes out is one `Arguments`: old names folded into new ones, numpy integers made plain, nothing left to
+ask about types. The order of the checks is part of the contract: the type of `overview_level` comes first,
+and what `stable_only` refuses comes before conflicts between other arguments. Whether a window or band fits
+the file is not known here. """
 
 from __future__ import annotations
 
@@ -141,9 +141,13 @@ def _renamed(given: dict[str, Any], new: str, old: str, default: Any) -> Any:
 def _stable(source: Source) -> None:
     advice = "pass stable_only=False, or allow_experimental_codecs=True"
     if source.is_vrt:
-        raise VRTStableSourcesOnlyError(f"{source} is a VRT and stable_only takes local files alone: {advice}")
+        raise VRTStableSourcesOnlyError(
+            f"{source} is a VRT and stable_only takes local files alone: {advice}"
+        )
     if source.is_remote:
-        raise RemoteStableSourcesOnlyError(f"{source} is remote and stable_only takes local files alone: {advice}")
+        raise RemoteStableSourcesOnlyError(
+            f"{source} is remote and stable_only takes local files alone: {advice}"
+        )
 
 
 def _chunks(chunks: Any) -> tuple[int, int] | None:
@@ -163,7 +167,9 @@ def _gpu_policy(policy: Any, gpu: bool, source: Source) -> bool:
     if policy not in ("auto", "strict"):
         raise ValueError(f"on_gpu_failure is {policy!r}: 'auto' or 'strict' expected")
     if not gpu:
-        raise ValueError("on_gpu_failure says what to do when a GPU cannot: pass gpu=True with it, or drop it")
+        raise ValueError(
+            "on_gpu_failure says what to do when a GPU cannot: pass gpu=True with it, or drop it"
+        )
     if source.is_vrt:
         raise ValueError("on_gpu_failure does not apply to a VRT: drop it")
     return policy == "strict" or environment.strict()
@@ -174,7 +180,9 @@ def _cloud_bytes(limit: Any, gpu: bool, chunks: Any, source: Source) -> int | No
         return environment.max_cloud_bytes()
     for route, taken in (("gpu=True", gpu), ("chunks", chunks is not None), ("a VRT", source.is_vrt)):
         if taken:
-            raise ValueError(f"max_cloud_bytes limits eager CPU reads and has no meaning with {route}: drop it")
+            raise ValueError(
+                f"max_cloud_bytes limits eager CPU reads and has no meaning with {route}: drop it"
+            )
     if limit is None:
         return None
     if isinstance(limit, (bool, np.bool_)) or not isinstance(limit, (int, np.integer)):
@@ -201,17 +209,22 @@ def _unservable(
     """Arguments that this route cannot honour: refused, never ignored."""
     if source.is_object and (gpu or chunks is not None):
         raise ValueError(
-            f"a file-like source is read eagerly on the CPU: pass a path, or drop {'gpu' if gpu else 'chunks'}"
+            "a file-like source is read eagerly on the CPU: pass a path, or drop "
+            f"{'gpu' if gpu else 'chunks'}"
         )
     if not parse_coordinates and gpu:
-        raise ValueError("parse_coordinates=False is not served with gpu=True: drop the coordinates afterwards")
+        raise ValueError(
+            "parse_coordinates=False is not served with gpu=True: drop the coordinates afterwards"
+        )
     if source.is_vrt:
         if level > 0:
             raise ValueError(f"overview_level is {level} and a VRT has no levels here: open its sources")
         if unpack:
             raise ValueError("unpack is not served for a VRT: open its sources, or scale the result")
         if not parse_coordinates:
-            raise ValueError("parse_coordinates=False is not served for a VRT: drop the coordinates afterwards")
+            raise ValueError(
+                "parse_coordinates=False is not served for a VRT: drop the coordinates afterwards"
+            )
 
 
 def _window(window: Any) -> tuple[int, int, int, int] | None:

@@ -1,9 +1,8 @@
 """The attributes that every read of a source carries, apart from nodata and scaling.
 
-A key is there when the file has the feature, on every route and at every level: an overview that has no metadata, tags or
-resolution of its own shows those of the full resolution. Tags that say how the file is laid out never show; the
-writer makes its own.
-"""
+A key is there when the file has the feature, on every route and at every level: an overview that has no
+metadata, tags or resolution of its own shows those of the full resolution. Tags that say how the file is laid
+out never show; the writer makes its own. """
 
 from __future__ import annotations
 
@@ -27,10 +26,11 @@ _DESCRIPTION, _X_RESOLUTION, _Y_RESOLUTION, _RESOLUTION_UNIT = 270, 282, 283, 29
 _COLORMAP, _EXTRA_SAMPLES, _GDAL_METADATA = 320, 338, 42112
 _UNITS = {1: "none", 2: "inch", 3: "centimeter"}
 
-# Layout, codecs, offsets into the file, georeferencing, nodata and metadata: said by other attributes or by none.
+# Layout, codecs, offsets into the file, georeferencing, nodata and metadata: said by other attributes or by
+# none.
 _MANAGED = frozenset(
-    {254, 255, 256, 257, 258, 259, 262, 263, 264, 265, 266, 273, 274, 277, 278, 279, 282, 283, 284, 288, 289, 292, 293}
-    | {296, 317, 322, 323, 324, 325, 330, 339, 347, 512, 513, 514, 515, 517, 518, 519, 520, 521, 530}
+    {254, 255, 256, 257, 258, 259, 262, 263, 264, 265, 266, 273, 274, 277, 278, 279, 282, 283, 284, 288, 289}
+    | {292, 293, 296, 317, 322, 323, 324, 325, 330, 339, 347, 512, 513, 514, 515, 517, 518, 519, 520, 521, 530}
     | {33550, 33922, 34264, 34735, 34736, 34737, 34665, 34853, 40965, 42112, 42113, 50674}
 )
 
@@ -41,7 +41,8 @@ def georeference(grid: Grid, crs: dict[str, Any], row: int, column: int) -> dict
     """Status, reference system and transform of a window that begins at a pixel."""
     attrs: dict[str, Any] = {}
     if grid.rotated is not None:
-        return {"georef_status": GEOREF_STATUS_ROTATED_DROPPED, NO_GEOREF: True, "rotated_affine": grid.rotated}
+        attrs["georef_status"] = GEOREF_STATUS_ROTATED_DROPPED
+        return attrs | {NO_GEOREF: True, "rotated_affine": grid.rotated}
     transform = grid.at(row, column)
     if transform is None:
         attrs["georef_status"] = GEOREF_STATUS_CRS_ONLY if crs else GEOREF_STATUS_NONE
@@ -92,7 +93,8 @@ def described(own: Tags, base: Tags, items: dict[Any, str] | None, text: str | N
 def _shown(entry: tuple[int, int, int, Any]) -> tuple[int, int, int, Any]:
     tag, kind, count, value = entry
     if kind in (5, 10):
-        value = _ratio(value) if count == 1 else tuple(_ratio(value[i : i + 2]) for i in range(0, len(value), 2))
+        ratios = tuple(_ratio(value[i : i + 2]) for i in range(0, len(value), 2))
+        value = ratios[0] if count == 1 else ratios
     return tag, kind, count, value
 
 

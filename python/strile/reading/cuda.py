@@ -1,4 +1,5 @@
-"""CuPy and the device that results come to: asked for when they are needed, never before arguments were checked.
+"""CuPy and the device that results come to: asked for when they are needed, never before arguments were
+checked.
 
 The rest of the package works without CuPy; this module imports it inside its functions.
 """
@@ -14,12 +15,15 @@ def require() -> None:
         import cupy
     except ImportError as problem:
         raise ImportError(
-            "gpu=True gives CuPy arrays and CuPy is not installed: install cupy-cuda12x or cupy-cuda13x, or use strile.read"
+            "gpu=True gives CuPy arrays and CuPy is not installed: install cupy-cuda12x or cupy-cuda13x, or "
+            "use strile.read"
         ) from problem
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as problem:
-        raise RuntimeError(f"gpu=True needs a CUDA device and the driver has none ready: {problem}") from problem
+        raise RuntimeError(
+            f"gpu=True needs a CUDA device and the driver has none ready: {problem}"
+        ) from problem
     if count == 0:
         raise RuntimeError("gpu=True needs a CUDA device and this machine has none")
 
@@ -32,7 +36,8 @@ def current() -> str:
 
 
 def array(raster: Any) -> Any:
-    """A raster of the core as a CuPy array, on the same memory where it is a device's. A mosaic is laid on the host."""
+    """A raster of the core as a CuPy array, on the same memory where it is a device's. A mosaic is laid on
+    the host."""
     import cupy
 
     return cupy.asarray(raster.numpy()) if raster.device == "cpu" else cupy.from_dlpack(raster)

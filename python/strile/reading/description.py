@@ -1,9 +1,8 @@
 """What a read will give: dims, shape, type, coordinates, attributes and name, from facts and arguments alone.
 
-No pixel is read for it, so a lazy array and an eager one are described by the same words, and everything that can be
-refused is refused before work begins. The one thing that only pixels can tell, `nodata_pixels_present`, is added by the
-eager read.
-"""
+No pixel is read for it, so a lazy array and an eager one are described by the same words, and everything that
+can be refused is refused before work begins. The one thing that only pixels can tell,
+`nodata_pixels_present`, is added by the eager read. """
 
 from __future__ import annotations
 
@@ -50,7 +49,8 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
     flat = len(bands) == 1
     if level.orientation != 1 and (call.window is not None or call.bbox is not None):
         raise ValueError(
-            f"{name} has orientation {level.orientation} and a window of it has no one meaning: read it whole and slice"
+            f"{name} has orientation {level.orientation} and a window of it has no one meaning: read it "
+            "whole and slice"
         )
 
     own, base = _tags(dataset, call.level), _tags(dataset, 0)
@@ -105,13 +105,16 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
 
 
 def _fits(request: Request, window: Window, call: Arguments) -> None:
-    """Refuses what is too large before its coordinates are made: at once, or where even they would not fit."""
+    """Refuses what is too large before its coordinates are made: at once, or where even they would not
+    fit."""
     if call.chunks is None:
         request.check(window)
     row, column, row1, column1 = window
     longest, most = max(row1 - row, column1 - column), max(call.max_pixels, MAX_PIXELS)
     if longest > most:
-        raise PixelSafetyLimitError(f"{call.source} has a side of {longest:,} pixels and at most {most:,} are taken")
+        raise PixelSafetyLimitError(
+            f"{call.source} has a side of {longest:,} pixels and at most {most:,} are taken"
+        )
 
 
 def _level(facts: Facts, number: int, name: str) -> Level:
@@ -119,7 +122,8 @@ def _level(facts: Facts, number: int, name: str) -> Level:
     if number >= len(levels):
         beside = "".join(f" ({message})" for code, _, message in facts.warnings if code == UNUSABLE_SIDECAR)
         raise ValueError(
-            f"{name} has {len(levels)} levels and overview_level is {number}: 0 to {len(levels) - 1} expected{beside}"
+            f"{name} has {len(levels)} levels and overview_level is {number}: 0 to {len(levels) - 1} "
+            f"expected{beside}"
         )
     return levels[number]
 
@@ -154,7 +158,8 @@ def _window(call: Arguments, grid: Grid, height: int, width: int, name: str) -> 
     row, column, row1, column1 = call.window
     if not (0 <= row < row1 <= height and 0 <= column < column1 <= width):
         raise ValueError(
-            f"window {call.window} of {name} is empty or outside of its {height} rows and {width} columns: (row0, col0, "
+            f"window {call.window} of {name} is empty or outside of its {height} rows and {width} columns: "
+            "(row0, col0, "
             "row1, col1) inside of them expected"
         )
     return call.window
@@ -163,7 +168,8 @@ def _window(call: Arguments, grid: Grid, height: int, width: int, name: str) -> 
 def _served(stored: np.dtype, inverted: bool, name: str) -> None:
     if inverted and stored.kind == "i":
         raise UnsupportedGeoTIFFFeatureError(
-            f"{name} is stored white as zero with signed pixels, which has no one meaning: rewrite it as black is zero"
+            f"{name} is stored white as zero with signed pixels, which has no one meaning: rewrite it as "
+            "black is zero"
         )
 
 
@@ -176,20 +182,23 @@ def _blocks(level: Level, stored: np.dtype, tags: attributes.Tags, name: str) ->
     size = level.block[0] * level.block[1] * (level.bands // apart) * stored.itemsize
     if level.tiled and size > limit:
         raise PixelSafetyLimitError(
-            f"{name}: a tile of {level.block[1]} by {level.block[0]} has {size:,} bytes and at most {limit:,} are taken: raise "
+            f"{name}: a tile of {level.block[1]} by {level.block[0]} has {size:,} bytes and at most "
+            f"{limit:,} are taken: raise "
             "STRILE_COG_MAX_TILE_BYTES"
         )
     for tag, _, count, value in tags:
         if tag in _TABLES and count < down * across * apart:
             raise StrileError(
-                f"{name}: {down * across * apart} entries of a {level.planar} planar image with {level.bands} bands are needed "
+                f"{name}: {down * across * apart} entries of a {level.planar} planar image with "
+                f"{level.bands} bands are needed "
                 f"in the table of {kind}s (tag {tag}) and it has {count}"
             )
         if tag in _BYTE_COUNTS and value is not None:
             largest = value if isinstance(value, int) else max(value, default=0)
             if largest > limit:
                 raise PixelSafetyLimitError(
-                    f"{name}: a {kind} is said to have {largest:,} bytes and at most {limit:,} are taken: raise "
+                    f"{name}: a {kind} is said to have {largest:,} bytes and at most {limit:,} are taken: "
+                    "raise "
                     "STRILE_COG_MAX_TILE_BYTES"
                 )
 
@@ -209,14 +218,15 @@ def _pixels(
     values = (nodata.parse(facts.nodata_text),) if mosaic is None else mosaic.nodata(call.band)
     if mosaic is None and facts.nodata_text is None:
         values = (facts.nodata,)
-    declared = [nodata.declared(value, stored, call.allow_invalid_nodata or mosaic is not None, name) for value in values]
+    tolerant = call.allow_invalid_nodata or mosaic is not None
+    declared = [nodata.declared(value, stored, tolerant, name) for value in values]
     scaling = None
     if call.unpack:
         text = next((value for tag, _, _, value in _tags(dataset, 0) if tag == 42112), None)
         scaling = metadata.scaling(text, metadata.items(_text(text), name), level.bands, call.band, name)
     wanted = call.masked or call.unpack
     maskable = any(entry is not None and entry.maskable for entry in declared)
-    by_image = all(entry is None for entry in declared) and facts.mask_source in ("image", "alpha") and mosaic is None
+    by_image = mosaic is None and facts.mask_source in ("image", "alpha") and not any(declared)
 
     masking = None
     if wanted and maskable:
@@ -238,7 +248,10 @@ def _pixels(
     dtype = call.dtype or made
     if (made.kind == "f" and dtype.kind in "iu") or (made.kind == "c" and dtype.kind not in "c"):
         lost = "fractions" if made.kind == "f" else "imaginary parts"
-        raise ValueError(f"pixels of {name} are {made} and dtype is {dtype}: {lost} would be lost, cast the result yourself")
+        raise ValueError(
+            f"pixels of {name} are {made} and dtype is {dtype}: {lost} would be lost, cast the result "
+            "yourself"
+        )
 
     added: dict[str, Any] = {}
     if scaling is not None:
@@ -283,7 +296,8 @@ def _shown(
     level: Level,
     inverted: bool,
 ) -> tuple[int | float | None, ...]:
-    """The values as the decoded pixels have them: the file states them for pixels that are not inverted yet."""
+    """The values as the decoded pixels have them: the file states them for pixels that are not inverted
+    yet."""
     if not inverted:
         return values
     return tuple(

@@ -20,7 +20,8 @@ def read(description: Description, dataset: Any, progress: Any) -> xarray.DataAr
     if request.looked_for:
         present = request.holds_nodata(array)
         attrs["nodata_pixels_present"] = present
-        # Integers of a mosaic stay integers where nothing had to be masked; of a file they never do, so that a lazy read,
+        # Integers of a mosaic stay integers where nothing had to be masked; of a file they never do, so that
+        # a lazy read,
         # which cannot know, gives the same type.
         if request.source.is_vrt and not present and request.scaling is None and array.dtype.kind in "iu":
             promoted = request.masking is None

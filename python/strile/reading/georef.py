@@ -1,9 +1,9 @@
 """Where the pixels of a level lie: transform and coordinates, from the tags as stored.
 
-The transform keeps the numbers of the file, bit for bit: that of pixel corners, or for a file of points that of the first
-pixel's centre, for the tags say so and a trip through the other convention could change the last digit. Axes must be
-rows and columns; what is rotated is refused, or read as a plain grid of pixels where that was asked for.
-"""
+The transform keeps the numbers of the file, bit for bit: that of pixel corners, or for a file of points that
+of the first pixel's centre, for the tags say so and a trip through the other convention could change the last
+digit. Axes must be rows and columns; what is rotated is refused, or read as a plain grid of pixels where that
+was asked for. """
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ _SHEAR = 1e-12
 
 @dataclass(frozen=True)
 class Grid:
-    """The placement of a raster of some size. `transform` is None without georeferencing; `rotated` is the transform
-    that was dropped because its axes are not rows and columns."""
+    """The placement of a raster of some size. `transform` is None without georeferencing; `rotated` is the
+    transform that was dropped because its axes are not rows and columns."""
 
     transform: Transform | None
     point: bool
     rotated: Transform | None = None
 
     def coords(self, first: int, stop: int, axis: str) -> np.ndarray:
-        """The labels of pixels `first` to `stop`: of a window, exactly those that the whole raster has there."""
+        """The labels of pixels `first` to `stop`: of a window, exactly those that the whole raster has
+        there."""
         index = np.arange(first, stop, dtype=np.int64)
         if self.transform is None:
             return index
@@ -46,10 +47,14 @@ class Grid:
         a, b, c, d, e, f = self.transform
         return (a, b, c + column * a if column else c, d, e, f + row * e if row else f)
 
-    def pixels(self, bbox: tuple[float, float, float, float], height: int, width: int) -> tuple[int, int, int, int]:
+    def pixels(
+        self, bbox: tuple[float, float, float, float], height: int, width: int
+    ) -> tuple[int, int, int, int]:
         """The smallest window (row0, col0, row1, col1) inside the raster that covers a box."""
         if self.rotated is not None:
-            raise ValueError("bbox needs axes that are rows and columns and this file is rotated: pass window")
+            raise ValueError(
+                "bbox needs axes that are rows and columns and this file is rotated: pass window"
+            )
         if self.transform is None:
             raise ValueError("bbox needs a georeferenced file and this one is not: pass window")
         west, south, east, north = bbox
@@ -65,7 +70,8 @@ class Grid:
             return self
         if orientation > 4:
             raise UnsupportedGeoTIFFFeatureError(
-                f"orientation {orientation} swaps the axes of a georeferenced file, which no axis-aligned transform "
+                f"orientation {orientation} swaps the axes of a georeferenced file, which no axis-aligned "
+                "transform "
                 "can say: rewrite it with orientation 1"
             )
         a, _, c, _, e, f = self.transform
@@ -119,20 +125,24 @@ def stored_grid(facts: Facts, tags: dict[int, Any], allow_rotated: bool, name: s
     if transform is None:
         if len(facts.gcps) > 1 or len(tags.get(TIEPOINT) or ()) > 6:
             raise UnsupportedGeoTIFFFeatureError(
-                f"{name} is placed by ground control points, which no axis-aligned transform can say: warp it first"
+                f"{name} is placed by ground control points, which no axis-aligned transform can say: warp "
+                "it first"
             )
         return Grid(None, point)
     a, b, _, d, e, _ = transform
     if _sheared(transform) or _leans(tags):
         if not allow_rotated:
             raise RotatedTransformError(
-                f"{name}: the transform {transform} has rotation or shear and rows and columns are needed: pass "
+                f"{name}: the transform {transform} has rotation or shear and rows and columns are needed: "
+                "pass "
                 "allow_rotated=True to read it as a plain grid of pixels"
             )
         return Grid(None, point, transform)
     for axis, size in (("wide", a), ("high", e)):
         if size == 0 or not math.isfinite(size):
-            raise DegeneratePixelSizeError(f"{name}: pixels are {size} {axis}, a finite size other than 0 expected")
+            raise DegeneratePixelSizeError(
+                f"{name}: pixels are {size} {axis}, a finite size other than 0 expected"
+            )
     return Grid((a, 0.0, transform[2], 0.0, e, transform[5]), point)
 
 
@@ -168,7 +178,8 @@ def _agrees(grid: tuple[float, float, float, float], point: tuple[float, ...], n
     column, row, _, x, y, _ = point
     if abs(c + column * a - x) > abs(a) * 1e-3 or abs(f + row * e - y) > abs(e) * 1e-3:
         raise UnsupportedGeoTIFFFeatureError(
-            f"{name}: the tiepoint at pixel ({row:g}, {column:g}) is ({x}, {y}) and ({c + column * a}, {f + row * e}) by "
+            f"{name}: the tiepoint at pixel ({row:g}, {column:g}) is ({x}, {y}) and ({c + column * a}, "
+            f"{f + row * e}) by "
             "the pixel size and the first one: no axis-aligned transform says both"
         )
 

@@ -1,9 +1,8 @@
 """Keeps URLs away from this machine and from private networks.
 
-A URL often comes from somebody else, and a reader that follows it must not become their way to what only this machine
-can reach. Every host is resolved and checked before a connection is made, at each redirect too, and the connection goes
-to an address that was checked. `STRILE_GEOTIFF_ALLOW_PRIVATE_HOSTS` permits it all.
-"""
+A URL often comes from somebody else, and a reader that follows it must not become their way to what only this
+machine can reach. Every host is resolved and checked before a connection is made, at each redirect too, and
+the connection goes to an address that was checked. `STRILE_GEOTIFF_ALLOW_PRIVATE_HOSTS` permits it all. """
 
 from __future__ import annotations
 
@@ -44,7 +43,8 @@ def check_host(host: str, location: str) -> None:
 def check_address(address: str, host: str, location: str) -> None:
     where = ipaddress.ip_address(address.partition("%")[0])
     where = getattr(where, "ipv4_mapped", None) or where
-    # Carrier-grade NAT and the like are neither private nor global; what is not global is not for a stranger's URL.
+    # Carrier-grade NAT and the like are neither private nor global; what is not global is not for a
+    # stranger's URL.
     if not where.is_global or where.is_multicast:
         raise UnsafeURLError(
             f"{location}: the host {host!r} is {address}, on this machine or in a private network; set "
@@ -53,12 +53,14 @@ def check_address(address: str, host: str, location: str) -> None:
 
 
 def options(location: str) -> dict[str, Any]:
-    """What fsspec's HTTP file system is made with, so that redirects and later resolutions are checked too."""
+    """What fsspec's HTTP file system is made with, so that redirects and later resolutions are checked
+    too."""
     if urlsplit(location).scheme.lower() not in {"http", "https"}:
         return {}
     connect, read = environment.http_timeouts()
     guarded = not environment.allow_private_hosts()
-    # fsspec keeps file systems by these values: one that was made while all hosts were permitted is not used later.
+    # fsspec keeps file systems by these values: one that was made while all hosts were permitted is not used
+    # later.
     return {"get_client": _client, "client_kwargs": {"connect": connect, "read": read, "guarded": guarded}}
 
 

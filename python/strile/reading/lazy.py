@@ -1,8 +1,7 @@
 """The result as a dask array: one task a chunk, each reading all the blocks its chunk needs.
 
-The graph holds the request once and windows in its tasks, nothing else, so it pickles small and runs under threads,
-processes and distributed alike. Building it reads no pixel.
-"""
+The graph holds the request once and windows in its tasks, nothing else, so it pickles small and runs under
+threads, processes and distributed alike. Building it reads no pixel. """
 
 from __future__ import annotations
 
@@ -45,7 +44,8 @@ def array(description: Description, chunks: tuple[int, int]) -> Any:
     tasks = len(rows) * len(columns)
     if tasks > MAX_TASKS:
         raise ValueError(
-            f"chunks {chunks} cut {height} rows and {width} columns into {tasks:,} tasks and at most {MAX_TASKS:,} are "
+            f"chunks {chunks} cut {height} rows and {width} columns into {tasks:,} tasks and at most "
+            f"{MAX_TASKS:,} are "
             f"taken: pass chunks={_larger(height, width, chunks)} or more"
         )
     token = tokenize(_identity(request), description.window, chunks)

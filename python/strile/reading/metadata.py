@@ -1,7 +1,7 @@
 """GDAL's metadata: the XML in tag 42112 as a dict, and the scale and offset that are stated in it.
 
-Items of a band are keyed (name, band), others by name. XML with a document type is refused: entities could make megabytes
-of a line. What cannot be parsed is no metadata, except where scale and offset were asked for.
+Items of a band are keyed (name, band), others by name. XML with a document type is refused: entities could
+make megabytes of a line. What cannot be parsed is no metadata, except where scale and offset were asked for.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ def items(text: str | None, name: str) -> Items | None:
     return found
 
 
-def scaling(text: str | None, found: Items | None, bands: int, band: int | None, name: str) -> tuple[float, float] | None:
+def scaling(
+    text: str | None, found: Items | None, bands: int, band: int | None, name: str
+) -> tuple[float, float] | None:
     """Scale and offset of the bands that are read: one pair, or None where none is stated."""
     if text is not None and found is None:
         raise MalformedScaleOffsetError(f"{name}: the metadata with scale and offset is no XML")
@@ -61,12 +63,12 @@ def _one(found: Items, key: str, default: float, bands: int, band: int | None, n
     if key not in found and not any((key, number) in found for number in wanted):
         return None
     whole = found.get(key)
-    values = {
-        _number(text, key, name) if (text := found.get((key, number), whole)) is not None else default for number in wanted
-    }
+    texts = [found.get((key, number), whole) for number in wanted]
+    values = {default if text is None else _number(text, key, name) for text in texts}
     if len(values) > 1:
         raise MixedBandMetadataError(
-            f"{name}: the bands have different values of {key} ({', '.join(map(str, sorted(values)))}): pass band to "
+            f"{name}: the bands have different values of {key} ({', '.join(map(str, sorted(values)))}): "
+            "pass band to "
             "read one of them"
         )
     return values.pop()

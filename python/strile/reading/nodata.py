@@ -1,9 +1,8 @@
 """The nodata value of a source: what it is, exactly, and whether any pixel of the source's type can have it.
 
-Values come from text: whole numbers stay whole, of any size, and are compared as such. A value that an integer type
-cannot hold because it is no whole number is refused at open unless it was allowed; one outside of the range is kept and
-matches nothing.
-"""
+Values come from text: whole numbers stay whole, of any size, and are compared as such. A value that an
+integer type cannot hold because it is no whole number is refused at open unless it was allowed; one outside
+of the range is kept and matches nothing. """
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """The sources this process has open: opened once, found again by what the file is now, at most some dozens.
 
-A file is known by its path, size and time of change, and those of the files beside it, so one that was replaced is opened
-anew; a dataset that is no longer kept lives on in those who hold it. A child of a fork starts with none. Open files
-of the caller are never kept.
-"""
+A file is known by its path, size and time of change, and those of the files beside it, so one that was
+replaced is opened anew; a dataset that is no longer kept lives on in those who hold it. A child of a fork
+starts with none. Open files of the caller are never kept. """
 
 from __future__ import annotations
 
@@ -22,7 +21,8 @@ _lock = threading.Lock()
 
 
 def forget() -> None:
-    """Lets go of every open source: of a child after a fork, whose parent's files and threads are not its own."""
+    """Lets go of every open source: of a child after a fork, whose parent's files and threads are not its
+    own."""
     global _lock
     _lock = threading.Lock()
     _kept.clear()
@@ -40,8 +40,9 @@ def dataset(
     missing: str = "raise",
     version: tuple[int, str] | None = None,
 ) -> Any:
-    """The open core dataset of a source. `level` is the overview that will be asked for, `limit` the most bytes of a
-    remote object. With the `version` of an earlier opening a remote source that is still open is not asked again."""
+    """The open core dataset of a source. `level` is the overview that will be asked for, `limit` the most
+    bytes of a remote object. With the `version` of an earlier opening a remote source that is still open is
+    not asked again."""
     from .. import _core
 
     if source.is_object:
@@ -52,10 +53,8 @@ def dataset(
     if source.is_remote:
         return _remote(source.location, level > 0, limit, version)
     stat = os.stat(source.location)
-    if not Path(source.location).is_file():
-        raise IsADirectoryError(f"{source} is a folder: a file expected") if Path(source.location).is_dir() else OSError(
-            f"{source} is no regular file"
-        )
+    if Path(source.location).is_dir():
+        raise IsADirectoryError(f"{source} is a folder: a file expected")
     key = ("local", os.path.abspath(source.location), *_marks(source.location, stat))
     return _keep(key, lambda: _core.Dataset.open(source.location))
 
@@ -111,7 +110,8 @@ def _open_remote(ranges: Ranges, beside: bool) -> Any:
 def _vrt_key(source: Source, missing: str) -> tuple[Any, ...]:
     stat = os.stat(source.location)
     roots = tuple(environment.vrt_roots())
-    return ("vrt", os.path.abspath(source.location), stat.st_size, stat.st_mtime_ns, stat.st_ino, missing, roots)
+    state = (stat.st_size, stat.st_mtime_ns, stat.st_ino)
+    return ("vrt", os.path.abspath(source.location), *state, missing, roots)
 
 
 def _open_vrt(source: Source, missing: Any) -> Any:

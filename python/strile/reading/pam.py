@@ -1,8 +1,7 @@
 """Class names and colours from the `.aux.xml` beside a local file.
 
-Names are GDAL's category names, or the name column of its attribute table; colours its colour columns. A file that is
-missing or says nothing of classes gives nothing: it often holds statistics alone.
-"""
+Names are GDAL's category names, or the name column of its attribute table; colours its colour columns. A file
+that is missing or says nothing of classes gives nothing: it often holds statistics alone. """
 
 from __future__ import annotations
 

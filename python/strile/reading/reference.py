@@ -1,9 +1,8 @@
 """The reference system of a source as attributes: `crs` (an EPSG code) and `crs_wkt`.
 
-The core reads GeoKeys and knows the definitions; this decides what of it the contract shows: the horizontal part of a
-compound system, text of a citation where the file states its system in no other way, an error where keys contradict each
-other.
-"""
+The core reads GeoKeys and knows the definitions; this decides what of it the contract shows: the horizontal
+part of a compound system, text of a citation where the file states its system in no other way, an error where
+keys contradict each other. """
 
 from __future__ import annotations
 
@@ -16,8 +15,11 @@ from ..facts import Facts
 _MODEL, _GEOGRAPHIC, _PROJECTED = 1024, 2048, 3072
 _CITATIONS = (3073, 1026, 2049)
 _USER_DEFINED = 32767
-_WKT = ("PROJCS", "PROJCRS", "GEOGCS", "GEOGCRS", "GEODCRS", "GEODETICCRS", "GEOCCS", "COMPD_CS", "COMPOUNDCRS",
-        "LOCAL_CS", "ENGCRS", "BOUNDCRS", "VERT_CS", "VERTCRS")  # fmt: skip
+_WKT = (
+    "PROJCS", "PROJCRS", "GEOGCS", "GEOGCRS", "GEODCRS", "GEODETICCRS", "GEOCCS", "COMPD_CS", "COMPOUNDCRS",
+    "LOCAL_CS", "ENGCRS", "BOUNDCRS", "VERT_CS", "VERTCRS",
+)  # fmt: skip
+_PLACED = ("projected", "geographic", "geocentric", "compound")
 
 
 def attributes(facts: Facts, allow_unparseable: bool, name: str) -> dict[str, Any]:
@@ -37,7 +39,7 @@ def attributes(facts: Facts, allow_unparseable: bool, name: str) -> dict[str, An
     if stated is not None:
         return _by_code(stated, name)
     # A local system is a name and a unit: nothing that could be placed, or written again.
-    return {"crs_wkt": crs.wkt} if crs.wkt and crs.kind in ("projected", "geographic", "geocentric", "compound") else {}
+    return {"crs_wkt": crs.wkt} if crs.wkt and crs.kind in _PLACED else {}
 
 
 def _by_code(code: int, name: str) -> dict[str, Any]:
@@ -46,7 +48,11 @@ def _by_code(code: int, name: str) -> dict[str, Any]:
     try:
         wkt = _core.crs(code)["wkt"]
     except StrileError as problem:
-        warnings.warn(f"{name}: EPSG:{code} is not known and has no crs_wkt ({problem})", GeoTIFFFallbackWarning, stacklevel=2)
+        warnings.warn(
+            f"{name}: EPSG:{code} is not known and has no crs_wkt ({problem})",
+            GeoTIFFFallbackWarning,
+            stacklevel=2,
+        )
         return {"crs": code}
     return {"crs": code, "crs_wkt": wkt} if wkt else {"crs": code}
 

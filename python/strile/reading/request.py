@@ -1,9 +1,8 @@
 """The read of any window of a described result: for the eager array, a dask chunk, and on a GPU.
 
-A `Request` is small and can be pickled; it finds or opens its source in the process where it runs. The core decodes,
-picks bands, turns, inverts and masks what it can; numpy or CuPy, whichever holds the pixels, do the rest in place. On a
-GPU the pixels come to the device that is current there and then.
-"""
+A `Request` is small and can be pickled; it finds or opens its source in the process where it runs. The core
+decodes, picks bands, turns, inverts and masks what it can; numpy or CuPy, whichever holds the pixels, do the
+rest in place. On a GPU the pixels come to the device that is current there and then. """
 
 from __future__ import annotations
 
@@ -28,8 +27,8 @@ Rect = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class Masking:
-    """How pixels without data become NaN: while decoding, by comparing with `values`, one for all bands or one for
-    each, or where the mask of the file is 0. An alpha band is not masked by itself."""
+    """How pixels without data become NaN: while decoding, by comparing with `values`, one for all bands or
+    one for each, or where the mask of the file is 0. An alpha band is not masked by itself."""
 
     how: Literal["core", "values", "layer"]
     values: tuple[int | float | None, ...] = ()
@@ -83,7 +82,11 @@ class Request:
     def dataset(self) -> Any:
         """The open source; an error where it is another file than the one that was described."""
         found = opened.dataset(
-            self.source, level=self.level, limit=self.max_cloud_bytes, missing=self.missing, version=self.version
+            self.source,
+            level=self.level,
+            limit=self.max_cloud_bytes,
+            missing=self.missing,
+            version=self.version,
         )
         if tuple(found.version) != tuple(self.version):
             raise StrileError(f"{self.source} has changed since it was opened: open it again")
@@ -94,8 +97,10 @@ class Request:
         pixels = (row1 - row) * (column1 - column) * len(self.bands)
         if pixels > self.max_pixels:
             raise PixelSafetyLimitError(
-                f"{self.source}: {row1 - row:,} rows of {column1 - column:,} pixels in {len(self.bands)} bands are "
-                f"{pixels:,} and at most {self.max_pixels:,} are taken at once: raise max_pixels, or read less with window "
+                f"{self.source}: {row1 - row:,} rows of {column1 - column:,} pixels in {len(self.bands)} "
+                "bands are "
+                f"{pixels:,} and at most {self.max_pixels:,} are taken at once: raise max_pixels, or read "
+                "less with window "
                 "or chunks"
             )
 
@@ -173,8 +178,8 @@ class Request:
         return self.inverted_from is not None and (self._by_core or self.stored.kind == "f")
 
     def _masked_by_layer(self, array: Any, source: Any, window: Window) -> Any:
-        keywords = self.core_keywords(window) | {"layer": "mask", "bands": None, "interleave": "band", "invert_white": False}
-        raster = source.read(**keywords)
+        one = {"layer": "mask", "bands": None, "interleave": "band", "invert_white": False}
+        raster = source.read(**self.core_keywords(window) | one)
         empty = (cuda.array(raster) if self.gpu else raster.numpy())[0] == 0
         array = array.astype(self.floating)
         if self.flat:
@@ -193,13 +198,15 @@ class Request:
                 for of, rect in rects:
                     if of == band:
                         hole[_part(rect, window)] = value
-            (array if self.flat else array[..., index])[cuda.like(array, hole) if self.gpu else hole] = float("nan")
+            pixels = array if self.flat else array[..., index]
+            pixels[cuda.like(array, hole) if self.gpu else hole] = float("nan")
 
     def _contains(self, array: Any, value: int | float | None) -> bool:
         if value is None or (array.dtype.kind in "iu" and not _holds(array.dtype, value)):
             return False
         if self.gpu:
-            return bool((array != array).any() if value != value else (array == array.dtype.type(value)).any())
+            found = array != array if value != value else array == array.dtype.type(value)
+            return bool(found.any())
         from .. import _core
 
         return bool(_core.contains(array, value))
@@ -207,7 +214,7 @@ class Request:
     def _warn_of_holes(self, source: Any) -> None:
         for name, problem in source.holes():
             warnings.warn(
-                f"{self.source}: the source {name} is missing and leaves a hole ({problem})",
+                f"{self.source}: the source {name} is missing and leaves a hole ({problem}); see attrs['vrt_holes']",
                 GeoTIFFFallbackWarning,
                 stacklevel=4,
             )

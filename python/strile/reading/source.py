@@ -1,7 +1,8 @@
-"""Where pixels come from: a local file, a VRT, an object of a remote store, or an open file, and how each is opened.
+"""Where pixels come from: a local file, a VRT, an object of a remote store, or an open file, and how each is
+opened.
 
-A `Source` says what was asked for and can be pickled unless it is an open file. Nothing is read before `open`. What
-is remote goes through fsspec, in batches of ranges; hosts of URLs are checked first (`hosts`).
+A `Source` says what was asked for and can be pickled unless it is an open file. Nothing is read before
+`open`. What is remote goes through fsspec, in batches of ranges; hosts of URLs are checked first (`hosts`).
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class Source:
         if hasattr(source, "read") and hasattr(source, "seek"):
             return Source(getattr(source, "name", None) or "<file-like>", source)
         raise TypeError(
-            f"source is {source!r} ({type(source).__name__}): a path, a URL, or a binary file with read and seek expected"
+            f"source is {source!r} ({type(source).__name__}): a path, a URL, or a binary file with read and "
+            "seek expected"
         )
 
     def __str__(self) -> str:
@@ -86,11 +88,13 @@ class Ranges:
         if info.get("size") is None:
             raise StrileError(f"{location}: the server does not tell how large it is, and ranges need that")
         self.size = int(info["size"])
-        marks = (info.get(key) for key in ("ETag", "etag", "mtime", "LastModified", "last_modified", "created"))
+        keys = ("ETag", "etag", "mtime", "LastModified", "last_modified", "created")
+        marks = (info.get(key) for key in keys)
         self.mark = str(next((mark for mark in marks if mark is not None), ""))
         if limit is not None and self.size > limit:
             raise CloudSizeLimitError(
-                f"{location} has {self.size:,} bytes and at most {limit:,} are taken: raise max_cloud_bytes, or read "
+                f"{location} has {self.size:,} bytes and at most {limit:,} are taken: raise "
+                "max_cloud_bytes, or read "
                 "it lazily with chunks"
             )
 

@@ -1,9 +1,9 @@
 """What is said of bands in a VRT and concerns the shape of the result: types and nodata values, band by band.
 
-The core reads the mosaic and refuses what it does not serve, and sources that lie elsewhere than they may. This looks
-at the XML once more for what one array cannot hold at a time: bands of different types, bands of different nodata
-values. It also says which sources a window needs and which of them are missing, before anything is read.
-"""
+The core reads the mosaic and refuses what it does not serve, and sources that lie elsewhere than they may.
+This looks at the XML once more for what one array cannot hold at a time: bands of different types, bands of
+different nodata values. It also says which sources a window needs and which of them are missing, before
+anything is read. """
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ from .georef import stored_grid
 from .metadata import elements
 
 _TYPES = {
-    "Byte": "uint8", "UInt8": "uint8", "Int8": "int8", "UInt16": "uint16", "Int16": "int16", "UInt32": "uint32",
-    "Int32": "int32", "UInt64": "uint64", "Int64": "int64", "Float16": "float16", "Float32": "float32",
+    "Byte": "uint8", "UInt8": "uint8", "Int8": "int8", "UInt16": "uint16", "Int16": "int16",
+    "UInt32": "uint32", "Int32": "int32",
+    "UInt64": "uint64", "Int64": "int64", "Float16": "float16", "Float32": "float32",
     "Float64": "float64",
 }  # fmt: skip
 
@@ -47,7 +48,9 @@ def inspect(path: str, band: int | None, band_nodata: str | None) -> Mosaic:
     raw = Path(path).read_bytes()
     limit = environment.vrt_max_xml_bytes()
     if len(raw) > limit:
-        raise VRTUnsupportedError(f"{path} has {len(raw):,} bytes and at most {limit:,} are taken: raise STRILE_VRT_MAX_XML_BYTES")
+        raise VRTUnsupportedError(
+            f"{path} has {len(raw):,} bytes and at most {limit:,} are taken: raise STRILE_VRT_MAX_XML_BYTES"
+        )
     try:
         root = elements(raw.decode("utf-8", "replace"), path)
     except ElementTree.ParseError as problem:
@@ -58,14 +61,17 @@ def inspect(path: str, band: int | None, band_nodata: str | None) -> Mosaic:
     types = [entry.get("dataType", "Float32") for entry in bands]
     if band is None and len(set(types)) > 1:
         raise MixedBandMetadataError(
-            f"{path}: the bands have different types ({', '.join(types)}) and one array holds one: pass band to read one"
+            f"{path}: the bands have different types ({', '.join(types)}) and one array holds one: pass "
+            "band to read one"
         )
     values = tuple(nodata.parse(entry.findtext("NoDataValue")) for entry in bands)
     stated = {value for value in values if value is not None and value == value}
-    mixed = len(stated) > 1 or (bool(stated) and any(value is not None and value != value for value in values))
+    with_nan = any(value is not None and value != value for value in values)
+    mixed = len(stated) + with_nan > 1
     if mixed and band_nodata is None:
         raise MixedBandMetadataError(
-            f"{path}: the bands have different nodata values ({', '.join(map(str, values))}) and attributes hold one: pass "
+            f"{path}: the bands have different nodata values ({', '.join(map(str, values))}) and attributes "
+            "hold one: pass "
             "band_nodata='first' to mask each band by its own and to keep that of the first"
         )
     one = types[band if band is not None and band < len(types) else 0] if types else None
@@ -76,10 +82,12 @@ def inspect(path: str, band: int | None, band_nodata: str | None) -> Mosaic:
 Covered = list[tuple[int, tuple[float, float, float, float]]]
 
 
-def needed(dataset: Any, call: Arguments, bands: tuple[int, ...], window: tuple[int, ...]) -> tuple[list[dict[str, Any]], Covered]:
-    """The holes that a window of some bands will have, as `vrt_holes` lists them, and what its sources cover of each band.
-    A source that must not be opened, is placed in a way no mosaic can follow, or is of another reference system, is an
-    error: headers are looked at, pixels are not."""
+def needed(
+    dataset: Any, call: Arguments, bands: tuple[int, ...], window: tuple[int, ...]
+) -> tuple[list[dict[str, Any]], Covered]:
+    """The holes that a window of some bands will have, as `vrt_holes` lists them, and what its sources cover
+    of each band. A source that must not be opened, is placed in a way no mosaic can follow, or is of another
+    reference system, is an error: headers are looked at, pixels are not."""
     path = str(call.source)
     row, column, row1, column1 = window
     holes: list[dict[str, Any]] = []
@@ -87,7 +95,8 @@ def needed(dataset: Any, call: Arguments, bands: tuple[int, ...], window: tuple[
     looked_at: dict[str, str | None] = {}
     for entry in dataset.sources():
         x, y, width, height = entry["target_rect"]
-        if entry["band"] not in bands or x >= column1 or x + width <= column or y >= row1 or y + height <= row:
+        apart = x >= column1 or x + width <= column or y >= row1 or y + height <= row
+        if apart or entry["band"] not in bands:
             continue
         if entry["problem"] is not None:
             raise VRTUnsupportedError(f"{path}: {entry['problem']}")
@@ -100,7 +109,9 @@ def needed(dataset: Any, call: Arguments, bands: tuple[int, ...], window: tuple[
             looked_at[found] = _look(found, call)
     if holes and call.missing_sources == "raise":
         names = ", ".join(sorted({hole["source"] for hole in holes}))
-        raise FileNotFoundError(f"{path} needs {names}, not there: pass missing_sources='warn' for a partial mosaic")
+        raise FileNotFoundError(
+            f"{path} needs {names}, not there: pass missing_sources='warn' for a partial mosaic"
+        )
     _one_system(_system(dataset), looked_at, path)
     return holes, covered
 
@@ -138,5 +149,6 @@ def _one_system(of_mosaic: str | None, of_sources: dict[str, str | None], path: 
     for source, system in of_sources.items():
         if of_mosaic is not None and system is not None and system != of_mosaic:
             raise VRTUnsupportedError(
-                f"{path} is in {of_mosaic} and its source {source} in {system}: a mosaic is not reprojected, warp it first"
+                f"{path} is in {of_mosaic} and its source {source} in {system}: a mosaic is not "
+                "reprojected, warp it first"
             )

@@ -44,7 +44,9 @@ def pixels() -> np.ndarray:
 def gtiff(tmp_path: Path) -> Callable[..., Path]:
     """A file written by rasterio: `bands` is (rows, columns) or (bands, rows, columns)."""
 
-    def written(bands: np.ndarray, *, name: str = "made.tif", after: Any = None, env: Any = None, **profile: Any) -> Path:
+    def written(
+        bands: np.ndarray, *, name: str = "made.tif", after: Any = None, env: Any = None, **profile: Any
+    ) -> Path:
         path = tmp_path / name
         stack = bands if bands.ndim == 3 else bands[None]
         count, height, width = stack.shape
@@ -67,7 +69,9 @@ def gtiff(tmp_path: Path) -> Callable[..., Path]:
 def tagged(tmp_path: Path) -> Callable[..., Path]:
     """A file written by tifffile with tags as they are given: (id, type, count, value)."""
 
-    def written(pixels: np.ndarray, *tags: tuple[int, Any, int, Any], name: str = "made.tif", **options: Any) -> Path:
+    def written(
+        pixels: np.ndarray, *tags: tuple[int, Any, int, Any], name: str = "made.tif", **options: Any
+    ) -> Path:
         path = tmp_path / name
         options.setdefault("metadata", None)
         tifffile.imwrite(path, pixels, extratags=[(*tag, True) for tag in tags], **options)

@@ -86,7 +86,9 @@ def test_rotation_is_refused_or_dropped(read: Any, gtiff: Any, pixels: np.ndarra
 
 
 @pytest.mark.parametrize("size", [(0.0, 1.0, 0.0), (float("nan"), 1.0, 0.0), (1.0, float("inf"), 0.0)])
-def test_degenerate_pixels_are_refused(read: Any, tagged: Any, pixels: np.ndarray, size: tuple[float, ...]) -> None:
+def test_degenerate_pixels_are_refused(
+    read: Any, tagged: Any, pixels: np.ndarray, size: tuple[float, ...]
+) -> None:
     with pytest.raises(strile.DegeneratePixelSizeError):
         read(tagged(pixels, (33550, "d", 3, size), POINT))
 
@@ -163,7 +165,9 @@ def test_no_coordinates_when_not_wanted(read: Any, gtiff: Any, pixels: np.ndarra
 
 
 @pytest.mark.parametrize("point", [False, True])
-def test_overviews_lie_where_the_full_resolution_lies(read: Any, gtiff: Any, pixels: np.ndarray, point: bool) -> None:
+def test_overviews_lie_where_the_full_resolution_lies(
+    read: Any, gtiff: Any, pixels: np.ndarray, point: bool
+) -> None:
     path = gtiff(
         np.tile(pixels, (8, 8)), crs="EPSG:32633", transform=UTM, nodata=5, tiled=True, blockxsize=64, blockysize=64
     )
@@ -194,7 +198,9 @@ def test_overviews_beside_the_file(read: Any, gtiff: Any, pixels: np.ndarray) ->
         np.testing.assert_array_equal(read(path, overview_level=1).values, file.read(1))
 
 
-def test_a_damaged_file_beside_it_only_warns_where_it_is_not_needed(read: Any, gtiff: Any, pixels: np.ndarray) -> None:
+def test_a_damaged_file_beside_it_only_warns_where_it_is_not_needed(
+    read: Any, gtiff: Any, pixels: np.ndarray
+) -> None:
     path = gtiff(pixels)
     path.with_name(path.name + ".ovr").write_bytes(b"II*\0 not a directory")
     with pytest.warns(RuntimeWarning):

@@ -114,7 +114,9 @@ def test_orientation_is_applied(read: Any, tagged: Any, pixels: np.ndarray, orie
 
 
 @pytest.mark.parametrize(("dtype", "top"), [("uint8", 255), ("uint16", 65535)])
-def test_white_is_zero_is_inverted_and_masked_by_the_stored_value(read: Any, tagged: Any, dtype: str, top: int) -> None:
+def test_white_is_zero_is_inverted_and_masked_by_the_stored_value(
+    read: Any, tagged: Any, dtype: str, top: int
+) -> None:
     stored = np.arange(600, dtype=dtype).reshape(20, 30) % 251
     path = tagged(stored, (42113, "s", 0, "5"), photometric="miniswhite")
     np.testing.assert_array_equal(read(path).values, top - stored)
@@ -149,7 +151,9 @@ def test_a_replaced_file_is_opened_anew(gtiff: Any, pixels: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"II*\0", b"not a tiff at all", None])
-def test_damage_is_a_typed_error(tmp_path: Path, gtiff: Any, pixels: np.ndarray, damage: bytes | None) -> None:
+def test_damage_is_a_typed_error(
+    tmp_path: Path, gtiff: Any, pixels: np.ndarray, damage: bytes | None
+) -> None:
     path = tmp_path / "bad.tif"
     path.write_bytes(gtiff(pixels).read_bytes()[:300] if damage is None else damage)
     with pytest.raises(ValueError):  # noqa: PT011

@@ -105,7 +105,9 @@ def remote(request: pytest.FixtureRequest, local: Path, monkeypatch: pytest.Monk
     "keywords", [{}, {"masked": True}, {"window": (30, 40, 90, 100)}, {"overview_level": 1}], ids=str
 )
 @pytest.mark.parametrize("route", [{}, {"chunks": 150}], ids=str)
-def test_equals_the_local_file(remote: str, local: Path, keywords: dict[str, Any], route: dict[str, Any]) -> None:
+def test_equals_the_local_file(
+    remote: str, local: Path, keywords: dict[str, Any], route: dict[str, Any]
+) -> None:
     far, near = (strile.open_geotiff(path, **keywords, **route) for path in (remote, str(local)))
     assert far.compute().identical(near.compute())
 
@@ -127,13 +129,17 @@ def test_a_file_that_is_not_there(remote: str) -> None:
                 "http://169.254.169.254/latest", "simplecache::http://127.0.0.1/a.tif"]
 )  # fmt: skip
 @pytest.mark.parametrize("keywords", [{}, {"chunks": 16}], ids=str)
-def test_private_hosts_are_refused(address: str, keywords: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_private_hosts_are_refused(
+    address: str, keywords: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("STRILE_GEOTIFF_ALLOW_PRIVATE_HOSTS", raising=False)
     with pytest.raises(strile.UnsafeURLError):
         strile.open_geotiff(address, **keywords)
 
 
-def test_a_redirect_to_a_private_host_is_refused(server: Any, local: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_redirect_to_a_private_host_is_refused(
+    server: Any, local: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def only_by_number(address: str, host: str, location: str) -> None:
         if host == "localhost":
             raise strile.UnsafeURLError(location)

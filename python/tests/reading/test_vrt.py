@@ -26,7 +26,9 @@ def source(name: str, *, column: int = 0, band: int = 1, size: tuple[int, int] =
 
 @pytest.fixture
 def mosaic(tmp_path: Path) -> Any:
-    def written(*bands: tuple[str, str, str], name: str = "made.vrt", width: int = 100, place: str = PLACE) -> Path:
+    def written(
+        *bands: tuple[str, str, str], name: str = "made.vrt", width: int = 100, place: str = PLACE
+    ) -> Path:
         """Bands of (type, nodata or '', sources)."""
         text = f'<VRTDataset rasterXSize="{width}" rasterYSize="40">{place}'
         for number, (kind, nodata, sources) in enumerate(bands, 1):
@@ -155,7 +157,9 @@ def test_refused(read: Any, mosaic: Any, tiles: np.ndarray, bands: Any, error: t
         read(mosaic(*bands, width=50))
 
 
-def test_document_types_and_size(read: Any, mosaic: Any, tiles: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_document_types_and_size(
+    read: Any, mosaic: Any, tiles: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = mosaic(("Byte", "", source("a.tif")), width=50)
     path.write_text("<!DOCTYPE x>" + path.read_text())
     with pytest.raises(ValueError, match="document type"):
