@@ -178,7 +178,9 @@ def _predictor(value: Any, compression: str) -> int:
         number = 2 if value else 1
     number = max(number, 1)
     if number > 1 and compression not in (*PREDICTED, "none"):
-        raise StrileError(f"predictor={number} with compression {compression!r}, which models pixels itself: use none")
+        raise StrileError(
+            f"predictor={number} with compression {compression!r}, which models pixels itself: use none"
+        )
     return 1 if compression == "none" else number
 
 
@@ -186,7 +188,8 @@ def _tile_size(value: Any, tiled: bool) -> int:
     if not tiled:
         if value != TILE_SIZE:
             warnings.warn(
-                f"tile_size={value!r} is not used: tiled=False writes strips of {STRIP_ROWS} rows", stacklevel=4
+                f"tile_size={value!r} is not used: tiled=False writes strips of {STRIP_ROWS} rows",
+                stacklevel=4,
             )
         return TILE_SIZE
     number = whole(value)
@@ -211,14 +214,18 @@ def _overview_levels(levels: Any) -> tuple[int, ...] | None:
         if number is None or number < 2 or number & (number - 1):
             raise StrileError(f"overview_levels has {value!r}: powers of two from 2 on expected")
         if found and number <= found[-1]:
-            raise StrileError(f"overview_levels has {number} after {found[-1]}: each larger than the one before expected")
+            raise StrileError(
+                f"overview_levels has {number} after {found[-1]}: each larger than the one before expected"
+            )
         found.append(number)
     return tuple(found)
 
 
 def _resampling(name: Any) -> str:
     if not isinstance(name, str) or name.lower() not in RESAMPLINGS:
-        raise StrileError(f"overview_resampling={name!r} is not known: one of {', '.join(RESAMPLINGS)} expected")
+        raise StrileError(
+            f"overview_resampling={name!r} is not known: one of {', '.join(RESAMPLINGS)} expected"
+        )
     return RESAMPLINGS[name.lower()]
 
 
@@ -238,7 +245,9 @@ def _max_error(value: Any, compression: str) -> float:
     if not math.isfinite(number) or number < 0:
         raise StrileError(f"max_z_error={value!r}: a finite number that is not negative expected")
     if number > 0 and compression != "lerc":
-        raise StrileError(f"max_z_error={number} with compression {compression!r}: only 'lerc' has an error bound")
+        raise StrileError(
+            f"max_z_error={number} with compression {compression!r}: only 'lerc' has an error bound"
+        )
     return number
 
 
@@ -247,7 +256,9 @@ def _photometric(value: Any) -> tuple[int | None, bool]:
     if isinstance(value, str):
         name = value.lower()
         if name not in PHOTOMETRICS:
-            raise StrileError(f"photometric={value!r} is not known: one of {', '.join(PHOTOMETRICS)} or a number expected")
+            raise StrileError(
+                f"photometric={value!r} is not known: one of {', '.join(PHOTOMETRICS)} or a number expected"
+            )
         return PHOTOMETRICS[name], name == "rgba"
     number = whole(value)
     if number is None:

@@ -41,7 +41,9 @@ def crs_keys(keyword: Any, data: Any, attrs: Mapping[Any, Any], allow_unparseabl
     return {"crs_citation": found.text} if isinstance(found, Unknown) else {"crs": found}
 
 
-def _crs_of(keyword: Any, data: Any, attrs: Mapping[Any, Any], allow_unparseable: bool) -> Crs | Unknown | None:
+def _crs_of(
+    keyword: Any, data: Any, attrs: Mapping[Any, Any], allow_unparseable: bool
+) -> Crs | Unknown | None:
     if keyword is not None:
         return _checked(keyword, "crs", allow_unparseable)
     code, wkt = attrs.get("crs"), attrs.get("crs_wkt")

@@ -56,7 +56,9 @@ def _stated(value: Any, drop_rotation: bool) -> Transform | None:
     try:
         numbers = [float(number) for number in value]
     except (TypeError, ValueError):
-        raise StrileError(f"attrs['transform'] is {value!r}: six numbers (a, b, c, d, e, f) expected") from None
+        raise StrileError(
+            f"attrs['transform'] is {value!r}: six numbers (a, b, c, d, e, f) expected"
+        ) from None
     # An Affine has nine, the last row being 0, 0, 1.
     if len(numbers) == 9 and numbers[6:] == [0.0, 0.0, 1.0]:
         numbers = numbers[:6]
@@ -113,10 +115,17 @@ def _from_coords(data: Any, attrs: Mapping[Any, Any]) -> Transform | None:
 def _coord(data: Any, names: tuple[str, ...]) -> tuple[str, np.ndarray[Any, Any]] | None:
     """The coordinate of an axis and its name, where the axis has one of its own."""
     for dim in data.dims:
-        if isinstance(dim, str) and dim.lower() in names and dim in data.coords and data.coords[dim].ndim == 1:
+        if (
+            isinstance(dim, str)
+            and dim.lower() in names
+            and dim in data.coords
+            and data.coords[dim].ndim == 1
+        ):
             values = np.asarray(data.coords[dim].values)
             if values.dtype.kind not in "iuf":
-                raise NonUniformCoordsError(f"coordinate {dim!r} has values of {values.dtype}: numbers expected")
+                raise NonUniformCoordsError(
+                    f"coordinate {dim!r} has values of {values.dtype}: numbers expected"
+                )
             return dim, values.astype(np.float64)
     return None
 
@@ -129,7 +138,9 @@ def _check_even(name: str, values: np.ndarray[Any, Any]) -> None:
     steps = np.diff(values)
     mean = (values[-1] - values[0]) / (len(values) - 1)
     if mean == 0.0 or steps[0] == 0.0:
-        raise NonUniformCoordsError(f"coordinate {name!r} is constant at {values[0]}: evenly spaced values expected")
+        raise NonUniformCoordsError(
+            f"coordinate {name!r} is constant at {values[0]}: evenly spaced values expected"
+        )
     worst = int(np.argmax(np.abs(steps - mean)))
     if abs(steps[worst] - mean) > UNEVEN * abs(mean):
         raise NonUniformCoordsError(

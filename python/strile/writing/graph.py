@@ -83,10 +83,15 @@ class Groups:
     def _kept_after(self, number: int, part: set[Hashable]) -> list[Hashable]:
         """What this group computes and a later one needs."""
         shared = [
-            key for key in part if self.last.get(key, -1) > number and key not in self.kept and not self._is_data(key)
+            key
+            for key in part
+            if self.last.get(key, -1) > number and key not in self.kept and not self._is_data(key)
         ]
         if len(shared) + len(self.kept) > self.room:
-            log.info("%d results that later chunks need too do not fit the buffer: they are computed again", len(shared))
+            log.info(
+                "%d results that later chunks need too do not fit the buffer: they are computed again",
+                len(shared),
+            )
             return []
         return shared
 

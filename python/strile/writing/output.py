@@ -44,7 +44,9 @@ def target_of(path: Any) -> Target:
         if not separator:
             return Target(path, path, path)
         if scheme.lower() in ("http", "https"):
-            raise NotImplementedError(f"{path}: HTTP takes no files; write to a local path or to cloud storage")
+            raise NotImplementedError(
+                f"{path}: HTTP takes no files; write to a local path or to cloud storage"
+            )
         return Target(path, _Url(path), None)
     if callable(getattr(path, "write", None)):
         return Target(path, _Overwritten(path), None)

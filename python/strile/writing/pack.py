@@ -63,7 +63,11 @@ class Packing:
 def packing_of(attrs: Mapping[Any, Any], sentinel: Number | None, current: np.dtype[Any]) -> Packing:
     stated = attrs.get("mask_and_scale_dtype")
     known = ("scale_factor", "add_offset", "mask_and_scale_dtype")
-    if stated is None and not any(attrs.get(key) is not None for key in known) and not attrs.get("masked_nodata"):
+    if (
+        stated is None
+        and not any(attrs.get(key) is not None for key in known)
+        and not attrs.get("masked_nodata")
+    ):
         raise StrileError(
             "pack=True: the array does not say how it was unpacked (scale_factor, add_offset, mask_and_scale_dtype); "
             "only what open_geotiff(unpack=True) gave can be packed"

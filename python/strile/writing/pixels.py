@@ -57,7 +57,9 @@ def stored_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     native = dtype.newbyteorder("=")
     wide = np.dtype(WIDENED.get(native.name, native))
     if wide.kind not in "iuf" or wide.itemsize > 8:
-        raise StrileError(f"an array of {dtype} cannot be written: integers or floats of up to 64 bits expected")
+        raise StrileError(
+            f"an array of {dtype} cannot be written: integers or floats of up to 64 bits expected"
+        )
     return wide
 
 
@@ -150,8 +152,15 @@ class Steps:
         elif device_of(piece) is None and not isinstance(piece, np.ndarray):
             piece = np.asarray(piece)
         if isinstance(piece, np.ma.MaskedArray):
-            raise StrileError("a masked array cannot be written: fill it with a nodata value, `.filled(…)`, first")
-        if self.statistics is None and self.packing is None and not self.inverted and _is_stored(piece, self.dtype):
+            raise StrileError(
+                "a masked array cannot be written: fill it with a nodata value, `.filled(…)`, first"
+            )
+        if (
+            self.statistics is None
+            and self.packing is None
+            and not self.inverted
+            and _is_stored(piece, self.dtype)
+        ):
             return piece
         piece, xp = array_module(piece)
         if self.statistics is not None:

@@ -63,7 +63,9 @@ def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> Ras
     _check_predictor(arguments, dtype)
     place = placed(named, attrs, arguments.drop_rotation)
     system = crs_keys(crs, named, attrs, arguments.allow_unparseable_crs)
-    tags = tags_of(attrs if packing is None else packed_items(attrs, packing, layout.bands), layout.bands, dtype)
+    tags = tags_of(
+        attrs if packing is None else packed_items(attrs, packing, layout.bands), layout.bands, dtype
+    )
     tags.pop("categories", None)
     colours = _photometric(tags, arguments, layout, dtype)
     inverted = colours["photometric"] == 0
@@ -143,7 +145,11 @@ def _taken_apart(data: Any) -> tuple[Any, Any, Mapping[Any, Any], tuple[Any, ...
 
 
 def _is_array(array: Any) -> bool:
-    return isinstance(array, np.ndarray) or is_dask(array) or (hasattr(array, "shape") and hasattr(array, "dtype"))
+    return (
+        isinstance(array, np.ndarray)
+        or is_dask(array)
+        or (hasattr(array, "shape") and hasattr(array, "dtype"))
+    )
 
 
 def _check_predictor(arguments: WriteArguments, dtype: np.dtype[Any]) -> None:

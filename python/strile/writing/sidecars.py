@@ -95,7 +95,9 @@ def _rgba(colour: Any) -> list[int]:
     if len(parts) == 3:
         parts.append(255)
     if len(parts) != 4 or not all(0 <= part <= 255 for part in parts):
-        raise StrileError(f"attrs['category_colors'] has {colour!r}: (red, green, blue, alpha) from 0 to 255 expected")
+        raise StrileError(
+            f"attrs['category_colors'] has {colour!r}: (red, green, blue, alpha) from 0 to 255 expected"
+        )
     return parts
 
 
@@ -108,7 +110,14 @@ def qml(ramp: str, bounds: Range) -> bytes:
     pipe = ET.SubElement(root, "pipe")
     limits: dict[str, Any] = {"classificationMin": number_text(low), "classificationMax": number_text(high)}
     renderer = ET.SubElement(
-        pipe, "rasterrenderer", type="singlebandpseudocolor", band="1", opacity="1", alphaBand="-1", nodataColor="", **limits
+        pipe,
+        "rasterrenderer",
+        type="singlebandpseudocolor",
+        band="1",
+        opacity="1",
+        alphaBand="-1",
+        nodataColor="",
+        **limits,
     )
     shader = ET.SubElement(
         ET.SubElement(renderer, "rastershader"),
@@ -119,7 +128,9 @@ def qml(ramp: str, bounds: Range) -> bytes:
         minimumValue=number_text(low),
         maximumValue=number_text(high),
     )
-    options = ET.SubElement(ET.SubElement(shader, "colorramp", name="[source]", type="gradient"), "Option", type="Map")
+    options = ET.SubElement(
+        ET.SubElement(shader, "colorramp", name="[source]", type="gradient"), "Option", type="Map"
+    )
     rgba = [f"{red},{green},{blue},255" for red, green, blue in colours]
     stops = ":".join(f"{place / last:g};{rgba[place]}" for place in range(1, last))
     for name, value in (

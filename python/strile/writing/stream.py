@@ -57,9 +57,7 @@ class StreamPlan:
         elif not self.straight:
             way = "through the spool of a cloud-optimized file"
         ahead = ", the next one while one is written" if self.ahead else ""
-        return (
-            f"{chunks} chunks in {len(self.groups)} groups of at most {self.group_bytes:,} bytes{ahead}, {way}"
-        )
+        return f"{chunks} chunks in {len(self.groups)} groups of at most {self.group_bytes:,} bytes{ahead}, {way}"
 
     def pieces(self, raster: RasterToWrite, block_rows: int) -> Iterator[Piece]:
         """The chunks as pieces, computed as they are asked for."""
@@ -77,7 +75,9 @@ class StreamPlan:
 
     def _computed(self, array: Any, raster: RasterToWrite) -> Iterator[list[Any]]:
         """The chunks of each group."""
-        groups = Groups(array, [[_key(array, raster, block) for block in group] for group in self.groups], self.buffer)
+        groups = Groups(
+            array, [[_key(array, raster, block) for block in group] for group in self.groups], self.buffer
+        )
         if not self.ahead:
             yield from map(groups.compute, range(len(self.groups)))
             return
@@ -106,7 +106,9 @@ def plan_stream(raster: RasterToWrite, arguments: WriteArguments) -> StreamPlan:
     if straight:
         per_group = max(buffer // 2 // row, 1)
         rows = [
-            tuple((i, j) for i in range(first, min(first + per_group, len(heights))) for j in range(len(widths)))
+            tuple(
+                (i, j) for i in range(first, min(first + per_group, len(heights))) for j in range(len(widths))
+            )
             for first in range(0, len(heights), per_group)
         ]
         groups, group_bytes = rows, row * per_group
@@ -170,4 +172,3 @@ def _row_by_row(
             part = (slice(None),) * axis + (slice(start - top, end - top),)
             for j, chunk in chunks:
                 yield Piece(chunk[part], start, columns[j])
-

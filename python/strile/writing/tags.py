@@ -86,7 +86,9 @@ def _extra_tags(given: Any) -> list[tuple[int, tuple[int, int, int, Any]]]:
             tag, kind, count, value = entry
             number, kind, count = int(tag), int(kind), int(count)
         except (TypeError, ValueError):
-            raise StrileError(f"attrs['extra_tags'] has {entry!r}: (tag, type, count, value) expected") from None
+            raise StrileError(
+                f"attrs['extra_tags'] has {entry!r}: (tag, type, count, value) expected"
+            ) from None
         if number not in MANAGED:
             found.append((number, (number, kind, count, _value(kind, value))))
     return found

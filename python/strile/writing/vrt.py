@@ -49,7 +49,9 @@ def check(arguments: WriteArguments) -> None:
             raise StrileError(f"{name} with a .vrt path: a mosaic is written as plain tiles; leave it out")
 
 
-def write_vrt(raster: RasterToWrite, arguments: WriteArguments, target: Target, progress: Progress | None) -> None:
+def write_vrt(
+    raster: RasterToWrite, arguments: WriteArguments, target: Target, progress: Progress | None
+) -> None:
     if raster.inverted:
         raise UnsupportedGeoTIFFFeatureError("photometric 'miniswhite' with a .vrt path: write a single file")
     assert target.local is not None
@@ -173,13 +175,17 @@ def _index(raster: RasterToWrite, tiles: list[Tile], folder: str) -> bytes:
         ET.SubElement(root, "SRS").text = found.get("wkt") or f"EPSG:{crs}"
     if raster.transform is not None:
         a, b, c, d, e, f = raster.transform
-        ET.SubElement(root, "GeoTransform").text = ", ".join(repr(float(number)) for number in (c, a, b, f, d, e))
+        ET.SubElement(root, "GeoTransform").text = ", ".join(
+            repr(float(number)) for number in (c, a, b, f, d, e)
+        )
     if raster.is_point:
         ET.SubElement(ET.SubElement(root, "Metadata"), "MDI", key="AREA_OR_POINT").text = "Point"
     for number in range(1, layout.bands + 1):
         band = ET.SubElement(root, "VRTRasterBand", dataType=TYPES[raster.dtype.name], band=str(number))
         if "nodata" in raster.keys or "nodata_text" in raster.keys:
-            ET.SubElement(band, "NoDataValue").text = str(raster.keys.get("nodata", raster.keys.get("nodata_text")))
+            ET.SubElement(band, "NoDataValue").text = str(
+                raster.keys.get("nodata", raster.keys.get("nodata_text"))
+            )
         for tile in tiles:
             source = ET.SubElement(band, "SimpleSource")
             ET.SubElement(source, "SourceFilename", relativeToVRT="1").text = f"{folder}/{tile.name}"

@@ -42,7 +42,12 @@ REFUSED: list[tuple[str, Any, dict[str, Any], type[BaseException]]] = [
     ("level 1", FLOATS, {"cog": True, "overview_levels": [1, 2]}, ValueError),
     ("level a float", FLOATS, {"cog": True, "overview_levels": [2.0]}, ValueError),
     ("level without a pixel", FLOATS, {"cog": True, "overview_levels": [2, 4, 8, 16, 32, 64]}, ValueError),
-    ("a halving left out", FLOATS, {"cog": True, "overview_levels": [4]}, strile.UnsupportedGeoTIFFFeatureError),
+    (
+        "a halving left out",
+        FLOATS,
+        {"cog": True, "overview_levels": [4]},
+        strile.UnsupportedGeoTIFFFeatureError,
+    ),
     ("resampling unknown", FLOATS, {"cog": True, "overview_resampling": "best"}, ValueError),
     ("photometric unknown", BYTES, {"photometric": "cmyk"}, ValueError),
     ("photometric None", BYTES, {"photometric": None}, TypeError),
@@ -102,7 +107,14 @@ def test_http_takes_no_files() -> None:
 
 @pytest.mark.parametrize(
     "dims",
-    [("time", "y", "x"), ("y", "x", "time"), ("z", "y", "x"), ("y", "band", "x"), ("x", "y", "band"), ("a", "b", "c")],
+    [
+        ("time", "y", "x"),
+        ("y", "x", "time"),
+        ("z", "y", "x"),
+        ("y", "band", "x"),
+        ("x", "y", "band"),
+        ("a", "b", "c"),
+    ],
 )
 def test_dimensions_that_are_no_bands(tmp_path: Path, dims: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match="dimensions"):
@@ -130,7 +142,9 @@ def test_a_failure_keeps_the_old_file(tmp_path: Path) -> None:
         raise RuntimeError("of the task")
 
     with pytest.raises(RuntimeError, match="of the task"):
-        strile.to_geotiff(dask.from_array(FLOATS, chunks=16).map_blocks(fail, dtype="f4", meta=FLOATS[:0, :0]), path)
+        strile.to_geotiff(
+            dask.from_array(FLOATS, chunks=16).map_blocks(fail, dtype="f4", meta=FLOATS[:0, :0]), path
+        )
     assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
 
 
@@ -153,13 +167,19 @@ def test_gpu_without_one_warns_once(tmp_path: Path) -> None:
 
 def test_the_signature() -> None:
     names = list(inspect.signature(strile.to_geotiff).parameters)
-    assert names == (
-        "data path crs nodata compression compression_level tiled tile_size predictor cog overview_levels "
-        "overview_resampling bigtiff gpu streaming_buffer_bytes max_z_error photometric allow_internal_only_jpeg "
-        "allow_experimental_codecs allow_unparseable_crs drop_rotation pack color_ramp color_ramp_range reproducible "
-        "spill progress"
-    ).split()
-    assert all(p.annotation is not inspect.Parameter.empty for p in inspect.signature(strile.to_geotiff).parameters.values())
+    assert (
+        names
+        == (
+            "data path crs nodata compression compression_level tiled tile_size predictor cog overview_levels "
+            "overview_resampling bigtiff gpu streaming_buffer_bytes max_z_error photometric allow_internal_only_jpeg "
+            "allow_experimental_codecs allow_unparseable_crs drop_rotation pack color_ramp color_ramp_range reproducible "
+            "spill progress"
+        ).split()
+    )
+    assert all(
+        p.annotation is not inspect.Parameter.empty
+        for p in inspect.signature(strile.to_geotiff).parameters.values()
+    )
 
 
 def test_a_file_object_is_untouched_by_a_refusal() -> None:

@@ -115,7 +115,12 @@ def test_statistics_and_packing_compute_nothing_twice(tmp_path: Path) -> None:
     assert set(source.counts.values()) == {1}
     text = (tmp_path / "a.tif.aux.xml").read_text()
     valid = PIXELS[np.isfinite(PIXELS)].astype(np.float64)
-    for key, value in (("MINIMUM", valid.min()), ("MAXIMUM", valid.max()), ("MEAN", valid.mean()), ("STDDEV", valid.std())):
+    for key, value in (
+        ("MINIMUM", valid.min()),
+        ("MAXIMUM", valid.max()),
+        ("MEAN", valid.mean()),
+        ("STDDEV", valid.std()),
+    ):
         found = float(text.split(f'STATISTICS_{key}">')[1].split("<")[0])
         assert found == pytest.approx(float(value), rel=1e-9)
 

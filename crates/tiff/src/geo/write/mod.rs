@@ -93,7 +93,7 @@ fn transform_fields(transform: &GeoTransform, is_point: bool) -> Result<Vec<(Tag
     // The tags speak of the centre of the first pixel where samples are points.
     let (at_centre, is_exact) = if is_point { centred(transform) } else { (*transform, true) };
     let GeoTransform { a, b, c, d, e, f } = at_centre;
-    if transform.is_axis_aligned() && e < 0.0 {
+    if transform.is_axis_aligned() && a > 0.0 && e < 0.0 {
         // Half a pixel from the centre is the corner, of which no rounding is needed.
         let (corner, c, f) = if is_exact { (0.0, c, f) } else { (CORNER, transform.c, transform.f) };
         return Ok(vec![
