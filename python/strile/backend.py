@@ -17,7 +17,6 @@ from xarray.backends import BackendEntrypoint
 from xarray.core import indexing
 
 from . import accessor, conventions
-from .errors import StrileError
 from .facts import Facts, Level
 from .pixels import Decoding, PixelArray
 from .reading import opened
@@ -68,7 +67,7 @@ class StrileBackend(BackendEntrypoint):
         shape = (levels[level].bands, levels[level].height, levels[level].width)
         array = PixelArray(source, level, shape, dtype, decoding, device)
         attrs = conventions.attributes(dataset, facts)
-        encoding = _encoding(source, facts, levels[level], dtype, device)
+        encoding = _encoding(source, facts, levels[level], dtype)
         _place_decoding(attrs, encoding, facts, dtype, masked=masked, scaled=bool(mask_and_scale))
         variable = xr.Variable(("band", "y", "x"), indexing.LazilyIndexedArray(array), attrs, encoding)
         coords: dict[str, Any] = dict(conventions.coordinates(facts, level, spatial=parse_coordinates))
@@ -115,7 +114,8 @@ def _result_type(stored: np.dtype[Any]) -> np.dtype[Any]:
 
 def _decoding(facts: Facts, level: Level, masked: bool, scaled: bool) -> Decoding:
     real = facts.dtype.kind != "c"
-    by_nodata = masked and real and facts.nodata is not None and _holds(facts.dtype, facts.nodata)
+    nodata = _nodata(facts) if masked and real else None
+    mosaic = facts.kind == "vrt"
     by_mask = masked and real and facts.nodata is None and facts.mask_source in ("alpha", "image")
     alpha = None
     if facts.mask_source == "alpha":
@@ -127,18 +127,24 @@ def _decoding(facts: Facts, level: Level, masked: bool, scaled: bool) -> Decodin
         offsets = tuple(0.0 if band.offset is None else float(band.offset) for band in facts.bands)
         if len(scales) != level.bands:
             scales = offsets = None
-    return Decoding(masked, by_nodata, by_mask, alpha, scales, offsets)
+    by_nodata = nodata is not None and not mosaic
+    return Decoding(by_nodata, nodata if mosaic else None, by_mask, alpha, scales, offsets)
 
 
-def _holds(dtype: np.dtype[Any], nodata: int | float) -> bool:
-    """Whether any pixel can have the value."""
-    if dtype.kind == "f":
-        return True
-    limits = np.iinfo(dtype)
-    return nodata == int(nodata) and limits.min <= nodata <= limits.max if np.isfinite(nodata) else False
+def _nodata(facts: Facts) -> int | float | None:
+    """The nodata value, if a pixel can have it: one that none can is none, as rasterio has it."""
+    nodata, dtype = facts.nodata, facts.dtype
+    if nodata is None:
+        return None
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        held = np.isfinite(nodata) and nodata == int(nodata) and limits.min <= nodata <= limits.max
+    else:
+        held = not np.isfinite(nodata) or abs(nodata) <= np.finfo(dtype).max
+    return nodata if held else None
 
 
-def _encoding(source: Source, facts: Facts, level: Level, dtype: np.dtype[Any], device: str | None) -> dict[str, Any]:
+def _encoding(source: Source, facts: Facts, level: Level, dtype: np.dtype[Any]) -> dict[str, Any]:
     name = source.location if source.is_remote or source.is_object else os.path.abspath(source.location)
     return {
         "grid_mapping": conventions.SPATIAL_REF,
@@ -155,14 +161,9 @@ def _place_decoding(
     (encoding if scaled else attrs).update(conventions.scaling(facts))
     if masked:
         encoding["dtype"] = str(facts.dtype)
-    if facts.nodata is not None:
-        try:
-            fill = dtype.type(facts.nodata)
-        except (OverflowError, ValueError) as problem:
-            raise StrileError(
-                f"the nodata value {facts.nodata} does not fit the type {dtype}: pass mask_and_scale=True or masked=True"
-            ) from problem
-        (encoding if masked else attrs)["_FillValue"] = fill
+    nodata = _nodata(facts)
+    if nodata is not None:
+        (encoding if masked else attrs)["_FillValue"] = dtype.type(nodata)
 
 
 def _bands_apart(dataset: xr.Dataset, name: str, facts: Facts) -> xr.Dataset:

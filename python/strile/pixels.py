@@ -21,10 +21,11 @@ from .reading.source import Source
 
 @dataclass(frozen=True)
 class Decoding:
-    """What becomes of stored values. `scales` and `offsets` are one a band, or None where nothing is scaled."""
+    """What becomes of stored values. `by_nodata`: the core masks while it decodes; `by_value`: what is masked here, of a
+    mosaic, whose pixels the core leaves as they are. `scales` and `offsets` are one a band, or None."""
 
-    masked: bool
     by_nodata: bool
+    by_value: int | float | None
     by_mask: bool
     alpha: int | None
     scales: tuple[float, ...] | None
@@ -79,8 +80,11 @@ class PixelArray(BackendArray):
                 **place,
             )
         )
+        missing = None if how.by_value is None else pixels == how.by_value
         if pixels.dtype != self.dtype:
             pixels = pixels.astype(self.dtype)
+        if missing is not None:
+            pixels[missing] = np.nan
         if how.by_mask:
             invalid = _array(dataset.read(layer="mask", **place))[0] == 0
             for number, band in enumerate(bands):

@@ -147,3 +147,24 @@ def test_what_rioxarray_writes_of_it_is_what_it_writes_of_its_own(name: str, fol
     assert np.array_equal(ours, theirs) and ours.attrs.keys() == theirs.attrs.keys()
     assert ours.rio.crs == theirs.rio.crs and ours.rio.transform() == theirs.rio.transform()
     assert equal(ours.rio.nodata, theirs.rio.nodata)
+
+
+@pytest.mark.parametrize("dtype, nodata", [("uint8", "-9999"), ("int16", "40000")])
+@pytest.mark.parametrize("decoding", DECODING)
+def test_a_nodata_value_that_no_pixel_can_have_is_none(dtype: str, nodata: str, decoding: str, tmp_path: Path) -> None:
+    tags = [(42113, 2, len(nodata) + 1, nodata, True)]
+    made.tifffile.imwrite(tmp_path / "a.tif", made.pixels(dtype)[0], extratags=tags, metadata=None)
+    mine, other = (dataset.band_data for dataset in both(tmp_path / "a.tif", **DECODING[decoding]))
+    assert mine.dtype == other.dtype and np.array_equal(mine, other, equal_nan=True)
+    for said in (mine.attrs, mine.encoding):
+        assert "_FillValue" not in said
+
+
+def test_mosaics(folder: Path, tmp_path: Path) -> None:
+    import rasterio.shutil
+
+    rasterio.shutil.copy(made.make("nodata_int16", folder), tmp_path / "whole.tif", driver="GTiff")
+    rasterio.shutil.copy(tmp_path / "whole.tif", tmp_path / "a.vrt", driver="VRT")
+    ours, theirs = both(tmp_path / "a.vrt")
+    xr.testing.assert_equal(ours.band_data.drop_vars("spatial_ref"), theirs.band_data.drop_vars("spatial_ref"))
+    assert ours.rio.crs == theirs.rio.crs and ours.rio.transform() == theirs.rio.transform()
