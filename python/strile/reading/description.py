@@ -284,7 +284,6 @@ def _pixels(
         max_cloud_bytes=call.max_cloud_bytes if call.chunks is None and not call.gpu else None,
         missing=call.missing_sources,
         gpu=call.gpu,
-        strict_gpu=call.strict_gpu,
     )
     return request, added
 

@@ -75,7 +75,6 @@ class Request:
     max_cloud_bytes: int | None
     missing: str
     gpu: bool
-    strict_gpu: bool
     gaps: tuple[tuple[int, Rect], ...] = ()
     covered: tuple[tuple[int, Rect], ...] = ()
 
