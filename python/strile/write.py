@@ -1,4 +1,5 @@
-"""`to_geotiff`: writes an array as GeoTIFF. All of it is in `strile.writing`; here are the words of the call."""
+"""`to_geotiff`: writes an array as GeoTIFF. All of it is in `strile.writing`; here are the words of the
+call."""
 
 from __future__ import annotations
 
@@ -42,40 +43,44 @@ def to_geotiff(
 ) -> str | BinaryIO:
     """Writes an array as GeoTIFF or, with `cog=True`, as Cloud-Optimized GeoTIFF; returns `path`.
 
-    `data` is a DataArray or an array of numpy, CuPy, dask, torch, JAX or any library with their protocols, of two
-    dimensions or of three: (band, y, x) or (y, x, band) by name, bands last without names. Pixels on a GPU are encoded
-    there. A dask array is computed a few chunks at a time, each once, within `streaming_buffer_bytes`, and never held.
+    `data` is a DataArray or an array of numpy, CuPy, dask, torch, JAX or any library with their protocols, of
+    two dimensions or of three: (band, y, x) or (y, x, band) by name, bands last without names. Pixels on a
+    GPU are encoded there. A dask array is computed a few chunks at a time, each once, within
+    `streaming_buffer_bytes`, and never held.
 
-    `path` is a local path, a URL of fsspec, or an object with `write`; a `.vrt` path makes a mosaic of tiles. The file
-    is there when all of it is written, and not before; after a failure nothing is left.
+    `path` is a local path, a URL of fsspec, or an object with `write`; a `.vrt` path makes a mosaic of tiles.
+    The file is there when all of it is written, and not before; after a failure nothing is left.
 
     crs, nodata
-        The reference system (EPSG code, WKT or PROJ text) and the value of missing pixels; without them, what the
-        array's attributes say. NaN is written as nodata, unless `attrs["masked_nodata"]` is False.
+        The reference system (EPSG code, WKT or PROJ text) and the value of missing pixels; without them, what
+        the array's attributes say. NaN is written as nodata, unless `attrs["masked_nodata"]` is False.
     compression, compression_level, predictor, max_z_error
-        none, deflate, lzw, packbits, zstd, lz4, lzma, lerc, jpeg, jpeg2000 or j2k, webp, jxl; levels 1 to 9 (deflate),
-        1 to 22 (zstd), 0 to 16 (lz4), 0 to 9 (lzma). `predictor`: True or 2 for differences, 3 for floats.
-        `max_z_error`: by how much LERC may change a value.
+        none, deflate, lzw, packbits, zstd, lz4, lzma, lerc, jpeg, jpeg2000 or j2k, webp, jxl; levels 1 to 9
+        (deflate), 1 to 22 (zstd), 0 to 16 (lz4), 0 to 9 (lzma). `predictor`: True or 2 for differences, 3 for
+        floats. `max_z_error`: by how much LERC may change a value.
     tiled, tile_size
         Square tiles of a multiple of 16; `tiled=False` for strips of 256 rows.
     cog, overview_levels, overview_resampling
-        Overviews are made for `cog=True`: halved until they fit one tile, or those of a list as [2, 4, 8], by mean,
-        nearest, min, max, median, mode, cubic, bilinear, gauss, lanczos or rms of the pixels that are not missing.
+        Overviews are made for `cog=True`: halved until they fit one tile, or those of a list as [2, 4, 8], by
+        mean, nearest, min, max, median, mode, cubic, bilinear, gauss, lanczos or rms of the pixels that are
+        not missing.
     bigtiff
         True, False, or None: where 4 GiB may not do.
     gpu
-        True: encode on the GPU, with a `GeoTIFFFallbackWarning` where there is none; False: on the CPU; None: where the
-        pixels are.
+        True: encode on the GPU, with a `GeoTIFFFallbackWarning` where there is none; False: on the CPU; None:
+        where the pixels are.
     photometric
-        'auto' is 'minisblack' for any number of bands; 'rgb', 'rgba', 'miniswhite' (stored inverted), or TIFF's number.
+        'auto' is 'minisblack' for any number of bands; 'rgb', 'rgba', 'miniswhite' (stored inverted), or
+        TIFF's number.
     pack
         Reverses `open_geotiff(unpack=True)`: scale, offset and type as they were stored.
     color_ramp, color_ramp_range
-        A style for QGIS (`.qml`) and statistics beside a file of one band: viridis, plasma, magma, inferno, cividis,
-        greys, spectral or terrain, over the range of the values or the one given.
+        A style for QGIS (`.qml`) and statistics beside a file of one band: viridis, plasma, magma, inferno,
+        cividis, greys, spectral or terrain, over the range of the values or the one given.
     drop_rotation, allow_unparseable_crs, allow_experimental_codecs, allow_internal_only_jpeg
-        Write the pixels of a rotated grid without its transform; write a reference system that cannot be read; write
-        `extra_tags` and `gdal_metadata` of arrays that did not come from a read. The last is not needed any more.
+        Write the pixels of a rotated grid without its transform; write a reference system that cannot be
+        read; write `extra_tags` and `gdal_metadata` of arrays that did not come from a read. The last is not
+        needed any more.
     reproducible
         The same bytes whichever device encodes.
     spill

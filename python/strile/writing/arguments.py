@@ -1,7 +1,7 @@
 """The keywords of `to_geotiff`, checked one by one and put together.
 
-Nothing here looks at the data, at the target or at a device, so a bad call fails before any of them is touched. What
-depends on the data (predictor 3 on integers, bands of a photometric) is checked by `raster`.
+Nothing here looks at the data, at the target or at a device, so a bad call fails before any of them is
+touched. What depends on the data (predictor 3 on integers, bands of a photometric) is checked by `raster`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The reference system to write: from the keyword, else from what the array says about itself.
 
-The core knows the systems (EPSG, WKT, PROJ text); here it is decided which statement counts, and that two that
-disagree are an error. No statement is none.
+The core knows the systems (EPSG, WKT, PROJ text); here it is decided which statement counts, and that two
+that disagree are an error. No statement is none.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Unknown:
 
 
 def crs_keys(keyword: Any, data: Any, attrs: Mapping[Any, Any], allow_unparseable: bool) -> dict[str, Crs]:
-    """The key of the core's `raster` that states the system; none where there is none. `data` is a DataArray or None."""
+    """The key of the core's `raster` that states the system; none where there is none. `data` is a DataArray
+    or None."""
     found = _crs_of(keyword, data, attrs, allow_unparseable)
     if found is None:
         return {}
@@ -110,7 +111,8 @@ def _checked_code(code: int, name: str) -> int:
 
 
 def _check_agree(code: Any, wkt: Any) -> None:
-    """Raises where `attrs['crs']` and `attrs['crs_wkt']` mean two systems. What cannot be read is told later, by itself."""
+    """Raises where `attrs['crs']` and `attrs['crs_wkt']` mean two systems. What cannot be read is told later,
+    by itself."""
     try:
         one, other = _meaning(code), _meaning(wkt)
     except (StrileError, TypeError):
@@ -136,7 +138,8 @@ def _meaning(value: Any) -> Any:
 
 
 def _spatial_ref(data: Any) -> str | None:
-    """The system as rioxarray and CF state it: attributes of a coordinate named by `grid_mapping`, or `spatial_ref`."""
+    """The system as rioxarray and CF state it: attributes of a coordinate named by `grid_mapping`, or
+    `spatial_ref`."""
     if data is None:
         return None
     mapping = data.encoding.get("grid_mapping", data.attrs.get("grid_mapping", "spatial_ref"))

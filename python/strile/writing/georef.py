@@ -1,7 +1,8 @@
 """Where the pixels are: the transform of a raster, from `attrs["transform"]`, else from its coordinates.
 
-A transform is Affine's six numbers (a, b, c, d, e, f) for the *corners* of pixels, as the core wants it. Coordinates
-are centres; so is the origin of `attrs["transform"]` where the raster is of points. No pixel is looked at.
+A transform is Affine's six numbers (a, b, c, d, e, f) for the *corners* of pixels, as the core wants it.
+Coordinates are centres; so is the origin of `attrs["transform"]` where the raster is of points. No pixel is
+looked at.
 """
 
 from __future__ import annotations

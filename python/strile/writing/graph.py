@@ -1,8 +1,8 @@
 """The graph of a dask array, computed in groups of chunks with every task run once.
 
-The graph is optimized as a whole and then cut. Results that a later group needs too are kept between the groups, where
-their number times the size of a chunk fits the buffer; where it does not (a mean over the whole raster before its first
-chunk) they are computed again, because keeping them would hold the raster.
+The graph is optimized as a whole and then cut. Results that a later group needs too are kept between the
+groups, where their number times the size of a chunk fits the buffer; where it does not (a mean over the whole
+raster before its first chunk) they are computed again, because keeping them would hold the raster.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Which axis of an array is what: rows, columns and bands, from dimension names or, without names, from the order.
+"""Which axis of an array is what: rows, columns and bands, from dimension names or, without names, from the
+order.
 
 It looks at names and shape alone. Pixels are never transposed: the core takes the axes as they lie.
 """

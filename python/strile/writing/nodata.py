@@ -51,9 +51,6 @@ def number_of(value: Any, name: str) -> Number:
     # Text that reads as a number is still no number here: what compares with pixels must be one.
     if not isinstance(value, (float, np.floating)):
         raise StrileError(f"{name} is {value!r}: a number expected")
-    if isinstance(value, np.floating) and not isinstance(value, float):
-        # float32(0.1) means the decimal it was written as only where the pixels have its width; keep its exact value.
-        return float(value)
     return float(value)
 
 

@@ -1,7 +1,7 @@
 """Where a file goes, and the one way a raster gets there.
 
-A target is a local path, an fsspec URL or an object with `write`. Nothing of it is touched before the file is complete;
-after a failure it is as it was.
+A target is a local path, an fsspec URL or an object with `write`. Nothing of it is touched before the file is
+complete; after a failure it is as it was.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def finish_sidecars(
         return None
     styled = wants_style(raster, arguments, target)
     content = aux_of(raster, arguments, statistics, styled)
-    if content is not None and writer is not None:
+    if content is not None:
         writer.sidecar(".aux.xml", content)
     return sidecars.style_bounds(statistics, arguments.ramp_range) if styled else None
 

@@ -1,8 +1,8 @@
 """The inverse of `unpack`: physical values back to the numbers that were stored.
 
-What `open_geotiff(unpack=True)` noted in attrs says how: `scale_factor`, `add_offset` and `mask_and_scale_dtype`. It is
-one step on the way of a piece; a value that does not come back exactly in range is an error, found when the piece is
-computed.
+What `open_geotiff(unpack=True)` noted in attrs says how: `scale_factor`, `add_offset` and
+`mask_and_scale_dtype`. It is one step on the way of a piece; a value that does not come back exactly in range
+is an error, found when the piece is computed.
 """
 
 from __future__ import annotations
@@ -93,7 +93,8 @@ def packing_of(attrs: Mapping[Any, Any], sentinel: Number | None, current: np.dt
 
 
 def packed_items(attrs: Mapping[Any, Any], packing: Packing, bands: int) -> dict[Any, Any]:
-    """The attrs with items that tell how this raster is packed: of one band out of several, that band's alone."""
+    """The attrs with items that tell how this raster is packed: of one band out of several, that band's
+    alone."""
     items = attrs.get("gdal_metadata")
     if bands != 1 or not isinstance(items, Mapping) or not any(isinstance(key, tuple) for key in items):
         return dict(attrs)

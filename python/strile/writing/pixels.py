@@ -1,7 +1,8 @@
-"""What pixels go through between the array and the core: where they are, their type, packing, inversion, statistics.
+"""What pixels go through between the array and the core: where they are, their type, packing, inversion,
+statistics.
 
-One `Steps` serves every route, so that a whole array, a chunk of dask and a chunk on a GPU are written as the same
-bytes. Steps never change what they are given; where nothing is to be done the array itself goes on.
+One `Steps` serves every route, so that a whole array, a chunk of dask and a chunk on a GPU are written as the
+same bytes. Steps never change what they are given; where nothing is to be done the array itself goes on.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ WIDENED = {"float16": "float32", "bool": "uint8"}
 
 
 def device_of(array: Any) -> int | None:
-    """The number of the CUDA device that an array is on; None for host memory. Of a dask array: that its chunks are on,
-    as far as it says."""
+    """The number of the CUDA device that an array is on; None for host memory. Of a dask array: that its
+    chunks are on, as far as it says."""
     array = getattr(array, "_meta", array)
     if isinstance(array, np.ndarray):
         return None

@@ -1,6 +1,8 @@
-"""The raster that is to be written, described: made from an array and the arguments without a look at a pixel.
+"""The raster that is to be written, described: made from an array and the arguments without a look at a
+pixel.
 
-`describe` is the door: what it returns can be written, or the core says why not before the first pixel is computed.
+`describe` is the door: what it returns can be written, or the core says why not before the first pixel is
+computed.
 """
 
 from __future__ import annotations
@@ -66,7 +68,6 @@ def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> Ras
     tags = tags_of(
         attrs if packing is None else packed_items(attrs, packing, layout.bands), layout.bands, dtype
     )
-    tags.pop("categories", None)
     colours = _photometric(tags, arguments, layout, dtype)
     inverted = colours["photometric"] == 0
     stored = _inverted(value, dtype) if inverted and value is not None else value
@@ -160,7 +161,8 @@ def _check_predictor(arguments: WriteArguments, dtype: np.dtype[Any]) -> None:
 def _photometric(
     tags: dict[str, Any], arguments: WriteArguments, layout: Layout, dtype: np.dtype[Any]
 ) -> dict[str, Any]:
-    """The meaning of the samples: what the tags of the array say, else the argument, else grey whatever the bands."""
+    """The meaning of the samples: what the tags of the array say, else the argument, else grey whatever the
+    bands."""
     chosen = tags.pop("photometric", None)
     if layout.bands == 1 and chosen is not None and (chosen == 0) != (arguments.photometric == 0):
         raise StrileError(

@@ -1,7 +1,8 @@
-"""Small files beside a raster: GDAL's `.aux.xml` (names and colours of categories, statistics) and QGIS's `.qml` style.
+"""Small files beside a raster: GDAL's `.aux.xml` (names and colours of categories, statistics) and QGIS's
+`.qml` style.
 
-Texts are made here; the core puts `.aux.xml` beside the file together with it. A `.qml` has another base name, so it is
-written after the file, by a rename as well.
+Texts are made here; the core puts `.aux.xml` beside the file together with it. A `.qml` has another base
+name, so it is written after the file, by a rename as well.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def number_text(value: float) -> str:
 def aux_xml(
     names: Sequence[str], colours: Sequence[Any], statistics: Statistics | None, bounds: Range | None
 ) -> bytes | None:
-    """The text of `.aux.xml`; None where there is nothing to say. `bounds` stand for statistics nobody gathered."""
+    """The text of `.aux.xml`; None where there is nothing to say. `bounds` stand for statistics nobody
+    gathered."""
     root = ET.Element("PAMDataset")
     band = ET.SubElement(root, "PAMRasterBand", band="1")
     if names:
@@ -70,7 +72,8 @@ TYPES_AND_USAGES = {
 
 
 def _colour_table(band: ET.Element, names: Sequence[str], colours: list[list[int]]) -> None:
-    """Colours by value twice: as a colour table, which GDAL draws with, and as attributes, which QGIS lists."""
+    """Colours by value twice: as a colour table, which GDAL draws with, and as attributes, which QGIS
+    lists."""
     table = ET.SubElement(band, "ColorTable")
     for colour in colours:
         ET.SubElement(table, "Entry", {f"c{number}": str(part) for number, part in enumerate(colour, 1)})

@@ -1,15 +1,19 @@
-"""Writing a dask array: groups of chunks are computed one after the other and written, and the raster is never held.
+"""Writing a dask array: groups of chunks are computed one after the other and written, and the raster is
+never held.
 
-`plan_stream` decides, from the chunks and the buffer alone; `StreamPlan.pieces` computes by that. Three shapes of it:
+`plan_stream` decides, from the chunks and the buffer alone; `StreamPlan.pieces` computes by that. Three
+shapes of it:
 
 * Rows of chunks that fit the buffer are computed in order and go straight into the file.
-* Where a row of chunks does not fit, chunks are computed a few at a time and what is encoded waits in the core's spool,
-  a temporary file of the size of the result: once written, once read. `spill=False` refuses this.
+* Where a row of chunks does not fit, chunks are computed a few at a time and what is encoded waits in the
+  core's spool, a temporary file of the size of the result: once written, once read. `spill=False` refuses
+  this.
 * A cloud-optimized file is laid out from the spool in any case, so its chunks come a few at a time as well.
 
-While a group is written the next one is computed, where the buffer holds both. Every task of the graph runs once: what
-two groups need (a chunk that a filter's overlap or another chunking shares) is kept between them, as long as the buffer
-would hold it. The scheduler is the one that is active. Nothing here depends on which it is.
+While a group is written the next one is computed, where the buffer holds both. Every task of the graph runs
+once: what two groups need (a chunk that a filter's overlap or another chunking shares) is kept between them,
+as long as the buffer would hold it. The scheduler is the one that is active. Nothing here depends on which it
+is.
 """
 
 from __future__ import annotations

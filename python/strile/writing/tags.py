@@ -1,7 +1,7 @@
-"""What else a file can say about a raster: items, further tags, resolution, colours, names of categories.
+"""What else a file can say about a raster: items, further tags, resolution, colours.
 
-Arrays that came from a read carry these in attrs and get them back; from anywhere else tags and items are refused
-unless the caller allows them, because they would be written as they are.
+Arrays that came from a read carry these in attrs and get them back; from anywhere else tags and items are
+refused unless the caller allows them, because they would be written as they are.
 """
 
 from __future__ import annotations
@@ -56,9 +56,6 @@ def tags_of(attrs: Mapping[Any, Any], bands: int, dtype: np.dtype[Any]) -> dict[
         keys["gdal_metadata_xml"] = xml
     elif items:
         keys["gdal_metadata_xml"] = items_xml(items)
-    names = attrs.get("category_names")
-    if isinstance(names, (list, tuple, np.ndarray)) and len(names):
-        keys["categories"] = [str(name) for name in names]
     return keys
 
 
@@ -138,7 +135,8 @@ def _resolution(attrs: Mapping[Any, Any]) -> dict[int, tuple[int, int, int, Any]
 def _colours(
     attrs: Mapping[Any, Any], extra: dict[int, Any], bands: int, dtype: np.dtype[Any]
 ) -> dict[str, Any]:
-    """Photometric, meaning of further samples and colour table; tags that say the same win and are taken out."""
+    """Photometric, meaning of further samples and colour table; tags that say the same win and are taken
+    out."""
     keys: dict[str, Any] = {}
     photometric = extra.pop(262, None)
     if photometric is not None:

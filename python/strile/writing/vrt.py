@@ -1,7 +1,7 @@
 """A raster as a mosaic: a folder of tiles, each a GeoTIFF of its own, and a VRT that puts them together.
 
-Tiles are the chunks of a dask array, or squares of `tile_size`. They are written into a folder with another name, which
-gets its own when all are there; then comes the index. A failure leaves neither.
+Tiles are the chunks of a dask array, or squares of `tile_size`. They are written into a folder with another
+name, which gets its own when all are there; then comes the index. A failure leaves neither.
 """
 
 from __future__ import annotations
