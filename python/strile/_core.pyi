@@ -133,7 +133,8 @@ class Writer:
         threads: int | None = None,
     ) -> None:
         """`target`: a path, or an object with `write(bytes)`. Keys of `raster` and `options`: see `strile.writing`;
-        a key that is not known is an error."""
+        a key that is not known is an error. Of a raster, `nodata_text` states a nodata value that no sample can
+        have, and `crs_citation` names a reference system that nothing else is known of."""
     def explain(self) -> str: ...
     @property
     def encoder(self) -> tuple[str, str]: ...
