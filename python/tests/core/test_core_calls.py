@@ -46,6 +46,8 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> str:
 INTERRUPTED = """
 import os, signal, sys, threading, time
 from strile import _core
+# A child of a process in the background has it ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 dataset = _core.Dataset.open(sys.argv[1])
 sent = []
 def send():
