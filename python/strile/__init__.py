@@ -1,8 +1,7 @@
 """Reads and writes GeoTIFF and Cloud-Optimized GeoTIFF as arrays, on the CPU or a GPU.
 
-Importing this package imports nothing but errors and constants: every other name is looked up in its module when it is
-first used, so that xarray, dask, CuPy and the core are loaded only by those who need them.
-"""
+Importing this package imports nothing but errors and constants: every other name is looked up in its module
+when it is first used, so that xarray, dask, CuPy and the core are loaded only by those who need them."""
 
 from __future__ import annotations
 
@@ -58,8 +57,8 @@ if TYPE_CHECKING:
     from .planning import plan
     from .write import to_geotiff
 
-# Where each name lives that is loaded when it is first used. No module of the package has the name of a public
-# function: importing it would put the module in the function's place.
+# Where each name lives that is loaded when it is first used. No module of the package has the name of a
+# public function: importing it would put the module in the function's place.
 _LAZY = {
     "Dataset": "dataset",
     "Plan": "_core",

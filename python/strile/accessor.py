@@ -1,8 +1,7 @@
 """`.strile` on DataArrays and Datasets: writing, and what is known of where the pixels come from.
 
-Registered when both strile and xarray are imported. Everything is done by the functions of the package; an accessor only
-says which array.
-"""
+Registered when both strile and xarray are imported. Everything is done by the functions of the package; an
+accessor only says which array."""
 
 from __future__ import annotations
 
@@ -36,13 +35,14 @@ class DataArrayAccessor:
         source = self._array.encoding.get("source")
         if source is None:
             raise ValueError(
-                "this array does not say which file it was opened from (`encoding['source']`): call strile.plan(path)"
+                "this array does not say which file it was opened from (`encoding['source']`): "
+                "call strile.plan(path)"
             )
         return str(source)
 
     def quicklook(self, width: int = 256) -> bytes:
-        """A small PNG of the array: the first band in grey, or the first three in colour, stretched from the 2nd to
-        the 98th percentile, nodata transparent."""
+        """A small PNG of the array: the first band in grey, or the first three in colour, stretched from the
+        2nd to the 98th percentile, nodata transparent."""
         from . import quicklook
 
         return quicklook.of_array(self._array, width)
@@ -55,11 +55,13 @@ class DatasetAccessor:
         self._dataset = dataset
 
     def to_geotiff(self, path: str | BinaryIO, **options: Any) -> Any:
-        """Writes the raster of this dataset; every option of `strile.to_geotiff`, and `variable` to name it."""
+        """Writes the raster of this dataset; every option of `strile.to_geotiff`, and `variable` to name
+        it."""
         return self._raster(options.pop("variable", None)).strile.to_geotiff(path, **options)
 
     def plan(self, **request: Any) -> Plan:
-        """What a read of the file that this dataset was opened from would do; the keywords of `strile.plan`."""
+        """What a read of the file that this dataset was opened from would do; the keywords of
+        `strile.plan`."""
         return self._raster(request.pop("variable", None)).strile.plan(**request)
 
     def quicklook(self, width: int = 256, variable: str | None = None) -> bytes:

@@ -1,9 +1,8 @@
 """The xarray engine `strile`: `xr.open_dataset(path, engine="strile")`.
 
-Follows rioxarray's engine in names, dimensions, attributes and in what decoding means; pixels are read when they are
-indexed (`pixels`), what surrounds them is made here of the file's facts (`conventions`). Every dataset is lazy; with
-`chunks` xarray makes dask arrays of it whose tasks can be pickled.
-"""
+Follows rioxarray's engine in names, dimensions, attributes and in what decoding means; pixels are read when
+they are indexed (`pixels`), what surrounds them is made here of the file's facts (`conventions`). Every
+dataset is lazy; with `chunks` xarray makes dask arrays of it whose tasks can be pickled."""
 
 from __future__ import annotations
 
@@ -50,8 +49,8 @@ class StrileBackend(BackendEntrypoint):
         overview_level: int | None = None,
         device: str | None = None,
     ) -> xr.Dataset:
-        """A file as a dataset. `overview_level` counts overviews from 0, as rasterio does; `device` is "cpu", "cuda" or
-        "cuda:N" (CuPy arrays), or None: decoded wherever that is quicker, numpy arrays."""
+        """A file as a dataset. `overview_level` counts overviews from 0, as rasterio does; `device` is "cpu",
+        "cuda" or "cuda:N" (CuPy arrays), or None: decoded wherever that is quicker, numpy arrays."""
         accessor.register()
         _check_device(device)
         source = Source.of(filename_or_obj)
@@ -81,9 +80,9 @@ class StrileBackend(BackendEntrypoint):
         return result
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
-        """Never: rioxarray's engine answers for the same suffixes, xarray takes the first that says yes, and installing
-        strile must not change what `xr.open_dataset("a.tif")` means to those who have it. `engine="strile"` is asked
-        for by name."""
+        """Never: rioxarray's engine answers for the same suffixes, xarray takes the first that says yes, and
+        installing strile must not change what `xr.open_dataset("a.tif")` means to those who have it.
+        `engine="strile"` is asked for by name."""
         return False
 
 
@@ -99,7 +98,9 @@ def _level(overview: Any) -> int:
     if overview is None:
         return 0
     if isinstance(overview, (bool, np.bool_)) or not isinstance(overview, (int, np.integer)):
-        raise TypeError(f"overview_level is {overview!r} ({type(overview).__name__}): an int or None expected")
+        raise TypeError(
+            f"overview_level is {overview!r} ({type(overview).__name__}): an int or None expected"
+        )
     if overview < 0:
         raise ValueError(f"overview_level is {overview}: 0 (the first overview) or more expected")
     return int(overview) + 1
@@ -155,9 +156,16 @@ def _encoding(source: Source, facts: Facts, level: Level, dtype: np.dtype[Any]) 
 
 
 def _place_decoding(
-    attrs: dict[str, Any], encoding: dict[str, Any], facts: Facts, dtype: np.dtype[Any], *, masked: bool, scaled: bool
+    attrs: dict[str, Any],
+    encoding: dict[str, Any],
+    facts: Facts,
+    dtype: np.dtype[Any],
+    *,
+    masked: bool,
+    scaled: bool,
 ) -> None:
-    """What was applied to the pixels goes to the encoding, for a writer to reverse; what was not is an attribute."""
+    """What was applied to the pixels goes to the encoding, for a writer to reverse; what was not is an
+    attribute."""
     (encoding if scaled else attrs).update(conventions.scaling(facts))
     if masked:
         encoding["dtype"] = str(facts.dtype)

@@ -1,4 +1,5 @@
-"""Words that other programs compare with: what georeferencing a read found, and how settled each feature is."""
+"""Words that other programs compare with: what georeferencing a read found, and how settled each feature
+is."""
 
 from __future__ import annotations
 
@@ -50,4 +51,5 @@ SUPPORTED_FEATURES: dict[str, str] = {
     "writer.gdal_metadata_xml": "advanced",
     "writer.extra_tags": "advanced",
 }
-"""How settled each feature is: `stable`, or `advanced` (tested, and may still change in how it is spelled)."""
+"""How settled each feature is: `stable`, or `advanced` (tested, and may still change in how it is
+spelled)."""

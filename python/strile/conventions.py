@@ -1,8 +1,7 @@
 """What rioxarray's users find around the pixels: coordinates, `spatial_ref`, attributes, encoding.
 
-Names, types and places are those of rioxarray's engine (CF conventions where these say something), so that its accessor,
-and what is written with it, works on our datasets as on its own.
-"""
+Names, types and places are those of rioxarray's engine (CF conventions where these say something), so that
+its accessor, and what is written with it, works on our datasets as on its own."""
 
 from __future__ import annotations
 
@@ -35,7 +34,8 @@ def coordinates(facts: Facts, level: int, *, spatial: bool) -> dict[str, tuple[t
 
 
 def spatial_ref(facts: Facts, level: int) -> dict[str, Any]:
-    """The attributes of the grid mapping: the reference system as CF and as WKT has it, and where pixels lie."""
+    """The attributes of the grid mapping: the reference system as CF and as WKT has it, and where pixels
+    lie."""
     attrs: dict[str, Any] = {}
     if facts.crs is not None and facts.crs.wkt:
         attrs |= {"crs_wkt": facts.crs.wkt, **_cf(facts.crs.wkt), "spatial_ref": facts.crs.wkt}
@@ -115,8 +115,8 @@ def scaling(facts: Facts) -> dict[str, Any]:
 
 
 def preferred_chunks(level: Level, item_bytes: int) -> dict[str, int]:
-    """Whole blocks, so many that a chunk has some dozens of MiB: one task reads many of them. Bands that lie together
-    are read together, since each block holds them all."""
+    """Whole blocks, so many that a chunk has some dozens of MiB: one task reads many of them. Bands that lie
+    together are read together, since each block holds them all."""
     bands = level.bands if level.planar == "contig" else 1
     rows, columns = min(level.block[0], level.height), min(level.block[1], level.width)
     while bands > 1 and bands * rows * columns * item_bytes > 4 * CHUNK_BYTES:

@@ -1,9 +1,9 @@
 """A file as a handle with rasterio's words, and `strile.read`: pixels without xarray.
 
-The handle knows what the file says and reads windows of it; threads may share it. The file is opened once in a process
-whoever asks (`reading.opened`); closing a handle closes the handle. Bands count from 1 and overviews from 0, as in
-rasterio; a transform is the six numbers (a, b, c, d, e, f), of which `affine.Affine(*transform)` makes rasterio's.
-"""
+The handle knows what the file says and reads windows of it; threads may share it. The file is opened once in
+a process whoever asks (`reading.opened`); closing a handle closes the handle. Bands count from 1 and
+overviews from 0, as in rasterio; a transform is the six numbers (a, b, c, d, e, f), of which
+`affine.Affine(*transform)` makes rasterio's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,11 @@ from .reading.source import Source
 if TYPE_CHECKING:
     from ._core import Plan, Raster
 
-_COLOURS = {2: ("red", "green", "blue"), 5: ("cyan", "magenta", "yellow", "black"), 6: ("red", "green", "blue")}
+_COLOURS = {
+    2: ("red", "green", "blue"),
+    5: ("cyan", "magenta", "yellow", "black"),
+    6: ("red", "green", "blue"),
+}
 
 
 def open(source: str | os.PathLike[str] | Any) -> Dataset:
@@ -52,10 +56,9 @@ def read(
     """Reads pixels: all of a page, or a window (column, row, width, height) of it or of an overview.
 
     The result is a `Raster`, (band, y, x), that numpy, CuPy, PyTorch and JAX take without a copy (`numpy()`,
-    `from_dlpack`), or `out`: any array of the caller, on the CPU or a GPU, that is filled on `stream`. Bands count from 1,
-    pages and overviews from 0. `device` is "auto", "cpu", "cuda" or "cuda:N"; where a GPU decodes, pixels stay in its
-    memory unless `out_memory` is "host".
-    """
+    `from_dlpack`), or `out`: any array of the caller, on the CPU or a GPU, that is filled on `stream`. Bands
+    count from 1, pages and overviews from 0. `device` is "auto", "cpu", "cuda" or "cuda:N"; where a GPU
+    decodes, pixels stay in its memory unless `out_memory` is "host"."""
     dataset = opened.dataset(Source.of(path), level=_level(overview_level))
     return dataset.read(
         page=page,
@@ -253,17 +256,22 @@ class Dataset:
     ) -> Any:
         """Pixels as a numpy array: (y, x) of one band, (band, y, x) of several; `masked` as a masked array.
 
-        `window` is rasterio's `Window`, its pair of pairs, or (column, row, width, height). On a device that is named
-        ("cuda", "cuda:1") pixels stay there and come as a `Raster`, or in `out`.
-        """
+        `window` is rasterio's `Window`, its pair of pairs, or (column, row, width, height). On a device that
+        is named ("cuda", "cuda:1") pixels stay there and come as a `Raster`, or in `out`."""
         core = self._opened()
         one = isinstance(indexes, (int, np.integer))
-        chosen = [indexes] if one else indexes
-        numbers = None if chosen is None else [self._band(number) for number in chosen]  # type: ignore[union-attr]
-        request: dict[str, Any] = {"level": _level(overview_level), "window": _window(window), "device": device}
+        chosen: Any = [indexes] if one else indexes
+        numbers = None if chosen is None else [self._band(number) for number in chosen]
+        request: dict[str, Any] = {
+            "level": _level(overview_level),
+            "window": _window(window),
+            "device": device,
+        }
         stays = device.startswith("cuda")
         if masked and (stays or out is not None):
-            raise ValueError("masked=True makes a masked array of numpy: drop device and out, or read without it")
+            raise ValueError(
+                "masked=True makes a masked array of numpy: drop device and out, or read without it"
+            )
         pixels = core.read(
             bands=numbers,
             out=out,
@@ -289,7 +297,12 @@ class Dataset:
         return np.zeros(array.shape, bool)
 
     def plan(
-        self, indexes: Sequence[int] | None = None, window: Any = None, *, overview_level: int | None = None, device: str = "auto"
+        self,
+        indexes: Sequence[int] | None = None,
+        window: Any = None,
+        *,
+        overview_level: int | None = None,
+        device: str = "auto",
     ) -> Plan:
         """What `read` would do."""
         return self._opened().plan(
@@ -300,7 +313,11 @@ class Dataset:
         )
 
     def _band(self, number: Any) -> int:
-        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or not 1 <= number <= self.count:
+        if (
+            isinstance(number, bool)
+            or not isinstance(number, (int, np.integer))
+            or not 1 <= number <= self.count
+        ):
             raise IndexError(f"{self.name}: there is no band {number!r}; bands are 1 to {self.count}")
         return int(number)
 
@@ -311,7 +328,9 @@ class Dataset:
         return quicklook.of_dataset(self, width)
 
     def __repr__(self) -> str:
-        state = "closed" if self.closed else f"{self.count} × {self.height} × {self.width} {self._level.dtype}"
+        state = (
+            "closed" if self.closed else f"{self.count} × {self.height} × {self.width} {self._level.dtype}"
+        )
         return f"<strile.Dataset {self.name!r}: {state}>"
 
     def _repr_html_(self) -> str:
@@ -322,7 +341,9 @@ def _level(overview: Any) -> int:
     if overview is None:
         return 0
     if isinstance(overview, bool) or not isinstance(overview, (int, np.integer)):
-        raise TypeError(f"overview_level is {overview!r} ({type(overview).__name__}): an int or None expected")
+        raise TypeError(
+            f"overview_level is {overview!r} ({type(overview).__name__}): an int or None expected"
+        )
     if overview < 0:
         raise ValueError(f"overview_level is {overview}: 0 (the first overview) or more expected")
     return int(overview) + 1

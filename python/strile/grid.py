@@ -1,8 +1,8 @@
-"""Where the pixels of a level lie: its transform, coordinates, bounds. Affine order (a, b, c, d, e, f), pixel corners.
+"""Where the pixels of a level lie: its transform, coordinates, bounds. Affine order (a, b, c, d, e, f), pixel
+corners.
 
-An image without georeferencing lies on its own pixel grid, as every reader of rasters has it. Overviews cover what the
-full image covers: their pixels are larger by the exact ratio of the sizes.
-"""
+An image without georeferencing lies on its own pixel grid, as every reader of rasters has it. Overviews cover
+what the full image covers: their pixels are larger by the exact ratio of the sizes."""
 
 from __future__ import annotations
 
@@ -37,10 +37,11 @@ def is_rectilinear(grid: Transform) -> bool:
 
 
 def centres(grid: Transform, width: int, height: int) -> tuple[Any, Any]:
-    """x and y of the pixels' centres: one number a column and a row, or one a pixel where the grid is turned."""
+    """x and y of the pixels' centres: one number a column and a row, or one a pixel where the grid is
+    turned."""
     a, b, c, d, e, f = grid
-    # Half a pixel is added to the origin first, as affine's product has it: coordinates are equal to the last bit to
-    # those that rioxarray makes, and align with them.
+    # Half a pixel is added to the origin first, as affine's product has it: coordinates are equal to the last
+    # bit to those that rioxarray makes, and align with them.
     c, f = a * 0.5 + b * 0.5 + c, d * 0.5 + e * 0.5 + f
     columns, rows = np.arange(width), np.arange(height)
     if is_rectilinear(grid):
@@ -50,7 +51,8 @@ def centres(grid: Transform, width: int, height: int) -> tuple[Any, Any]:
 
 
 def bounds(grid: Transform, width: int, height: int) -> BoundingBox:
-    """The corners' extent, in the order of the axes: `top` is where row 0 begins on a grid that is not turned."""
+    """The corners' extent, in the order of the axes: `top` is where row 0 begins on a grid that is not
+    turned."""
     a, b, c, d, e, f = grid
     if is_rectilinear(grid):
         return BoundingBox(c, f + e * height, c + a * width, f)

@@ -13,12 +13,14 @@ def of_dataset(dataset: Dataset) -> str:
     if dataset.closed:
         return f"<pre>{escape(repr(dataset))}</pre>"
     rows = "".join(
-        f"<tr><th style='text-align:left'>{escape(name)}</th><td style='text-align:left'>{escape(value)}</td></tr>"
+        f"<tr><th style='text-align:left'>{escape(name)}</th>"
+        f"<td style='text-align:left'>{escape(value)}</td></tr>"
         for name, value in facts(dataset).items()
     )
     return (
         f"<div><strong>{escape(dataset.name)}</strong>"
-        f"<div style='display:flex;gap:1em;align-items:flex-start'><table>{rows}</table>{_picture(dataset)}</div></div>"
+        "<div style='display:flex;gap:1em;align-items:flex-start'>"
+        f"<table>{rows}</table>{_picture(dataset)}</div></div>"
     )
 
 
@@ -45,7 +47,10 @@ def _system(dataset: Dataset) -> str:
     crs = dataset.facts.crs
     if crs is None:
         return "none"
-    return " ".join(part for part in (f"EPSG:{crs.epsg}" if crs.epsg else "", crs.name or "") if part) or "given as WKT"
+    return (
+        " ".join(part for part in (f"EPSG:{crs.epsg}" if crs.epsg else "", crs.name or "") if part)
+        or "given as WKT"
+    )
 
 
 def _picture(dataset: Dataset) -> str:

@@ -1,10 +1,10 @@
 """The pixels of one level as xarray's lazy array: an index becomes one read of a window.
 
-A `PixelArray` says where pixels are and what becomes of them, and opens the file (found again in this process's open
-sources) when it is indexed, so it can be pickled and sent to workers. Bands that are not asked for are not read;
-steps and lists of indices are taken out of the window that holds them. Decoding follows rioxarray: masked pixels become
-NaN in the smallest float that holds the stored type, then scale and offset are applied in that type.
-"""
+A `PixelArray` says where pixels are and what becomes of them, and opens the file (found again in this
+process's open sources) when it is indexed, so it can be pickled and sent to workers. Bands that are not asked
+for are not read; steps and lists of indices are taken out of the window that holds them. Decoding follows
+rioxarray: masked pixels become NaN in the smallest float that holds the stored type, then scale and offset
+are applied in that type."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from .reading.source import Source
 
 @dataclass(frozen=True)
 class Decoding:
-    """What becomes of stored values. `by_nodata`: the core masks while it decodes; `by_value`: what is masked here, of a
-    mosaic, whose pixels the core leaves as they are. `scales` and `offsets` are one a band, or None."""
+    """What becomes of stored values. `by_nodata`: the core masks while it decodes; `by_value`: what is masked
+    here, of a mosaic, whose pixels the core leaves as they are. `scales` and `offsets` are one a band, or
+    None."""
 
     by_nodata: bool
     by_value: int | float | None

@@ -26,9 +26,8 @@ def plan(
 ) -> Plan:
     """The plan of a read: engine and reason, blocks, byte ranges, memory; `print(plan.explain())`.
 
-    The keywords are those of `open_geotiff`: `window` is (row0, col0, row1, col1), `overview_level` 0 the full image,
-    `band` counts from 0. `device` ("auto", "cpu", "cuda:1") asks for more than `gpu` can say.
-    """
+    The keywords are those of `open_geotiff`: `window` is (row0, col0, row1, col1), `overview_level` 0 the
+    full image, `band` counts from 0. `device` ("auto", "cpu", "cuda:1") asks for more than `gpu` can say."""
     if device is not None and gpu:
         raise TypeError("gpu and device are both given: pass one of them")
     where = Source.of(source)
@@ -45,7 +44,8 @@ def plan(
         shape = Facts.of(dataset).level(level)
         if not (0 <= row < end_row <= shape.height and 0 <= column < end_column <= shape.width):
             raise ValueError(
-                f"window is {window}: (row0, col0, row1, col1) within {shape.height} rows and {shape.width} columns expected"
+                f"window is {window}: (row0, col0, row1, col1) within {shape.height} rows and "
+                f"{shape.width} columns expected"
             )
         request["window"] = (column, row, end_column - column, end_row - row)
     if band is not None:

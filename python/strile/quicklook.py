@@ -1,9 +1,8 @@
 """Small pictures of rasters for notebooks: PNG, without another package.
 
-One band is grey, three or more are colours; values are stretched from the 2nd to the 98th percentile, pixels without
-data are transparent. The picture of a file comes from its smallest overview that is large enough; a file without one
-that is small has no picture rather than a slow one.
-"""
+One band is grey, three or more are colours; values are stretched from the 2nd to the 98th percentile, pixels
+without data are transparent. The picture of a file comes from its smallest overview that is large enough; a
+file without one that is small has no picture rather than a slow one."""
 
 from __future__ import annotations
 
@@ -22,7 +21,8 @@ MOST_PIXELS = 16 << 20
 
 
 def of_dataset(dataset: Dataset, width: int = 256) -> bytes | None:
-    """A PNG of a file, `width` pixels at its longer side at most; None where no level is small enough to read."""
+    """A PNG of a file, `width` pixels at its longer side at most; None where no level is small enough to
+    read."""
     levels = [level for level, (w, h) in enumerate(dataset.level_shapes) if max(w, h) >= width] or [0]
     columns, rows = dataset.level_shapes[levels[-1]]
     if columns * rows > MOST_PIXELS or np.dtype(dataset.dtypes[0]).kind == "c":

@@ -1,4 +1,5 @@
-"""What a file says in words: GDAL's items and the texts of baseline TIFF tags, under the names that GDAL gives them."""
+"""What a file says in words: GDAL's items and the texts of baseline TIFF tags, under the names that GDAL
+gives them."""
 
 from __future__ import annotations
 
