@@ -25,7 +25,9 @@ def test_examples_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         import xarray
 
         if "strile" not in xarray.backends.list_engines():
-            pytest.skip("strile is not installed, only importable: xarray finds engines of installed packages")
+            pytest.skip(
+                "strile is not installed, only importable: xarray finds engines of installed packages"
+            )
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "example"}
     for found in BLOCK.finditer(text):

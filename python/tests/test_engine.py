@@ -60,7 +60,9 @@ def test_a_missing_file_is_a_missing_file(tmp_path: Path) -> None:
 
 
 def test_variables_can_be_left_out_and_named(path: Path) -> None:
-    dataset = xr.open_dataset(path, engine=StrileBackend, default_name="height", drop_variables=["spatial_ref"])
+    dataset = xr.open_dataset(
+        path, engine=StrileBackend, default_name="height", drop_variables=["spatial_ref"]
+    )
     assert set(dataset) == {"height"} and "spatial_ref" not in dataset.coords
     plain = xr.open_dataset(path, engine=StrileBackend, parse_coordinates=False)
     assert set(plain.coords) == {"band", "spatial_ref"}

@@ -23,17 +23,27 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("decoding", [{}, {"mask_and_scale": False}], ids=["decoded", "stored"])
 @pytest.mark.parametrize("chunks", [None, {}, {"y": 300, "x": 400}], ids=["eager", "preferred", "chunked"])
-def test_pixels_stay_on_the_device_and_equal_the_cpus(path: Path, decoding: dict, chunks: dict | None) -> None:
+def test_pixels_stay_on_the_device_and_equal_the_cpus(
+    path: Path, decoding: dict, chunks: dict | None
+) -> None:
     import cupy
 
     host = xr.open_dataset(path, engine=StrileBackend, device="cpu", **decoding).band_data
-    found = xr.open_dataset(path, engine=StrileBackend, device="cuda", chunks=chunks, **decoding).band_data.load()
+    found = xr.open_dataset(
+        path, engine=StrileBackend, device="cuda", chunks=chunks, **decoding
+    ).band_data.load()
     assert isinstance(found.data, cupy.ndarray) and found.dtype == host.dtype
     assert np.array_equal(cupy.asnumpy(found.data), host.values, equal_nan=host.dtype.kind == "f")
 
 
 @pytest.mark.parametrize(
-    "key", [(0, slice(3, 300), slice(10, 600, 7)), (slice(None, None, -1), 5, slice(None)), ([2, 0], [5, 1, 5], [8])], ids=str
+    "key",
+    [
+        (0, slice(3, 300), slice(10, 600, 7)),
+        (slice(None, None, -1), 5, slice(None)),
+        ([2, 0], [5, 1, 5], [8]),
+    ],
+    ids=str,
 )
 def test_any_index(path: Path, key: tuple) -> None:
     import cupy
@@ -45,6 +55,8 @@ def test_any_index(path: Path, key: tuple) -> None:
 
 
 def test_what_was_computed_there_is_written_there(path: Path, tmp_path: Path) -> None:
-    lazy = xr.open_dataset(path, engine=StrileBackend, device="cuda", chunks={}, mask_and_scale=False).band_data
+    lazy = xr.open_dataset(
+        path, engine=StrileBackend, device="cuda", chunks={}, mask_and_scale=False
+    ).band_data
     (lazy + 1).strile.to_geotiff(str(tmp_path / "out.tif"), crs=32633)
     assert np.array_equal(strile.open(tmp_path / "out.tif").read(), strile.open(path).read() + 1)

@@ -25,7 +25,9 @@ def pixels(dtype: Any, bands: int = 1, rows: int = 70, columns: int = 90) -> Any
     """Values that differ from row to row, column to column and band to band, with both ends of the type in them."""
     dtype = np.dtype(dtype)
     count = bands * rows * columns
-    walk = (np.arange(count, dtype=np.uint64) * np.uint64(2654435761) % np.uint64(1 << 32)).astype(np.float64) / 2.0**32
+    walk = (np.arange(count, dtype=np.uint64) * np.uint64(2654435761) % np.uint64(1 << 32)).astype(
+        np.float64
+    ) / 2.0**32
     if dtype.kind == "f":
         made = (walk * 4000 - 1000).astype(dtype)
     elif dtype.kind == "c":
@@ -96,7 +98,9 @@ MAKERS: dict[str, Callable[[Path], None]] = {
         f"codec_{name}": lambda path, name=name: gdal(path, pixels("int16", 2), **UTM, **TILES, compress=name)
         for name in ("packbits", "lzw", "deflate", "zstd")
     },
-    "predictor_2": lambda path: gdal(path, pixels("uint16", 3), **UTM, **TILES, compress="deflate", predictor=2),
+    "predictor_2": lambda path: gdal(
+        path, pixels("uint16", 3), **UTM, **TILES, compress="deflate", predictor=2
+    ),
     "predictor_3": lambda path: gdal(path, pixels("float32", 2), **UTM, compress="zstd", predictor=3),
     "planar": lambda path: gdal(path, pixels("uint16", 3), **UTM, **TILES, interleave="band", compress="lzw"),
     "strips": lambda path: gdal(path, pixels("int32"), **UTM, blockysize=7, compress="deflate"),
@@ -109,7 +113,9 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "nodata_float64": lambda path: gdal(path, holed(pixels("float64"), -1e30), **UTM, nodata=-1e30),
     "nodata_nan": lambda path: gdal(path, holed(pixels("float32"), np.nan), **UTM, nodata=np.nan),
     "nodata_not_there": lambda path: gdal(path, pixels("int16") // 2, **UTM, nodata=-32768),
-    "scaled": lambda path: gdal(path, holed(pixels("int16", 2), -9999), _with_words, **UTM, **TILES, nodata=-9999),
+    "scaled": lambda path: gdal(
+        path, holed(pixels("int16", 2), -9999), _with_words, **UTM, **TILES, nodata=-9999
+    ),
     "scaled_apart": lambda path: gdal(path, pixels("uint16", 2), _with_other_scales, **UTM, nodata=0),
     "masked_image": lambda path: gdal(path, pixels("uint8"), _with_mask, **UTM, compress="deflate"),
     "rgba": lambda path: gdal(path, pixels("uint8", 4), **UTM, photometric="rgb", alpha="unassociated"),
@@ -120,7 +126,9 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "no_crs": lambda path: gdal(path, pixels("uint8"), transform=Affine(2, 0, 7, 0, -2, 9)),
     "no_transform": lambda path: gdal(path, pixels("uint8"), crs="EPSG:32633"),
     "no_georeferencing": lambda path: gdal(path, pixels("uint8")),
-    "south_up": lambda path: gdal(path, pixels("uint8"), crs="EPSG:32633", transform=Affine(30, 0, 5e5, 0, 30, 4e6)),
+    "south_up": lambda path: gdal(
+        path, pixels("uint8"), crs="EPSG:32633", transform=Affine(30, 0, 5e5, 0, 30, 4e6)
+    ),
     "rotated": lambda path: gdal(
         path, pixels("uint8"), crs="EPSG:32633", transform=UTM["transform"] * Affine.rotation(30)
     ),
@@ -139,7 +147,12 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     ),
     "one_row": lambda path: gdal(path, pixels("uint8", 1, 1, 90), **UTM),
     "resolution": lambda path: tifffile.imwrite(
-        path, pixels("uint8")[0], resolution=(72, 72), resolutionunit=2, description="a picture", metadata=None
+        path,
+        pixels("uint8")[0],
+        resolution=(72, 72),
+        resolutionunit=2,
+        description="a picture",
+        metadata=None,
     ),
 }
 

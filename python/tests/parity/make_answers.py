@@ -23,7 +23,9 @@ def answer(path: Path, options: dict[str, Any]) -> dict[str, Any]:
     try:
         return described(open_geotiff(str(path), **options))
     except Exception as error:  # noqa: BLE001  # whatever it raises is the answer
-        kinds = [kind.__name__ for kind in type(error).__mro__ if kind not in (object, BaseException, Exception)]
+        kinds = [
+            kind.__name__ for kind in type(error).__mro__ if kind not in (object, BaseException, Exception)
+        ]
         return {"error": kinds}
 
 
@@ -44,7 +46,13 @@ def _lines(kept: dict[str, Any]) -> str:
     for name, cases in sorted(kept["answers"].items()):
         for case, said in sorted(cases.items()):
             rows.append(f"{json.dumps(name + '/' + case)}: {json.dumps(said, sort_keys=True)}")
-    return '{"xarray-spatial": ' + json.dumps(kept["xarray-spatial"]) + ',\n"answers": {\n' + ",\n".join(rows) + "\n}}"
+    return (
+        '{"xarray-spatial": '
+        + json.dumps(kept["xarray-spatial"])
+        + ',\n"answers": {\n'
+        + ",\n".join(rows)
+        + "\n}}"
+    )
 
 
 if __name__ == "__main__":

@@ -28,7 +28,18 @@ def same(ours: Any, theirs: Any) -> bool:
 def test_a_handle_says_what_rasterio_says(name: str, folder: Path) -> None:
     path = made.make(name, folder)
     with rasterio.open(path) as theirs, strile.open(path) as ours:
-        for word in ("width", "height", "shape", "count", "indexes", "dtypes", "res", "descriptions", "scales", "offsets"):
+        for word in (
+            "width",
+            "height",
+            "shape",
+            "count",
+            "indexes",
+            "dtypes",
+            "res",
+            "descriptions",
+            "scales",
+            "offsets",
+        ):
             assert getattr(ours, word) == getattr(theirs, word), word
         assert [unit or None for unit in ours.units] == [unit or None for unit in theirs.units]
         assert tuple(ours.transform) == tuple(theirs.transform)[:6]

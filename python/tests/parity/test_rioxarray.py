@@ -32,7 +32,9 @@ def both(path: Path, **options: Any) -> tuple[xr.Dataset, xr.Dataset]:
     with warnings.catch_warnings():
         # rioxarray and rasterio warn of scales that differ and of missing georeferencing; that is theirs.
         warnings.simplefilter("ignore")
-        return xr.open_dataset(path, engine=StrileBackend, **options), xr.open_dataset(path, engine="rasterio", **options)
+        return xr.open_dataset(path, engine=StrileBackend, **options), xr.open_dataset(
+            path, engine="rasterio", **options
+        )
 
 
 def equal(ours: Any, theirs: Any) -> bool:
@@ -58,7 +60,9 @@ def test_a_dataset_is_what_rioxarray_makes_of_it(name: str, decoding: str, folde
         names = (set(mine_said) | set(other_said)) - {"preferred_chunks", "source"}
         for key in names:
             assert key in mine_said and key in other_said, f"{what} {key}"
-            assert equal(mine_said[key], other_said[key]), f"{what} {key}: {mine_said[key]}, {other_said[key]}"
+            assert equal(mine_said[key], other_said[key]), (
+                f"{what} {key}: {mine_said[key]}, {other_said[key]}"
+            )
 
 
 @pytest.mark.parametrize("name", made.MAKERS)
@@ -71,7 +75,9 @@ def test_the_rio_accessor_answers_the_same(name: str, folder: Path) -> None:
     assert ours.rio.grid_mapping == theirs.rio.grid_mapping
     if "x" in ours.coords:
         assert ours.rio.bounds() == theirs.rio.bounds() and ours.rio.resolution() == theirs.rio.resolution()
-    mapping = {key: value for key, value in theirs.spatial_ref.attrs.items() if key not in ("crs_wkt", "spatial_ref")}
+    mapping = {
+        key: value for key, value in theirs.spatial_ref.attrs.items() if key not in ("crs_wkt", "spatial_ref")
+    }
     for key, value in mapping.items():
         said = ours.spatial_ref.attrs[key]
         assert said == value or (isinstance(value, float) and said == pytest.approx(value, rel=1e-12)), key
@@ -82,7 +88,9 @@ def test_overviews_count_as_in_rasterio(level: int, folder: Path) -> None:
     path = made.make("overviews", folder)
     ours = xr.open_dataset(path, engine=StrileBackend, overview_level=level)
     theirs = xr.open_dataset(path, engine="rasterio", open_kwargs={"overview_level": level})
-    xr.testing.assert_equal(ours.band_data.drop_vars("spatial_ref"), theirs.band_data.drop_vars("spatial_ref"))
+    xr.testing.assert_equal(
+        ours.band_data.drop_vars("spatial_ref"), theirs.band_data.drop_vars("spatial_ref")
+    )
     assert ours.rio.transform() == theirs.rio.transform()
 
 
@@ -138,11 +146,15 @@ def test_a_dataset_can_be_pickled(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["scaled", "nodata_float32", "rgb", "south_up", "no_crs"])
-def test_what_rioxarray_writes_of_it_is_what_it_writes_of_its_own(name: str, folder: Path, tmp_path: Path) -> None:
+def test_what_rioxarray_writes_of_it_is_what_it_writes_of_its_own(
+    name: str, folder: Path, tmp_path: Path
+) -> None:
     written = []
     for number, dataset in enumerate(both(made.make(name, folder), mask_and_scale=False)):
         dataset.band_data.rio.to_raster(tmp_path / f"{number}.tif")
-        written.append(xr.open_dataset(tmp_path / f"{number}.tif", engine="rasterio", mask_and_scale=False).band_data)
+        written.append(
+            xr.open_dataset(tmp_path / f"{number}.tif", engine="rasterio", mask_and_scale=False).band_data
+        )
     ours, theirs = written
     assert np.array_equal(ours, theirs) and ours.attrs.keys() == theirs.attrs.keys()
     assert ours.rio.crs == theirs.rio.crs and ours.rio.transform() == theirs.rio.transform()
@@ -151,7 +163,9 @@ def test_what_rioxarray_writes_of_it_is_what_it_writes_of_its_own(name: str, fol
 
 @pytest.mark.parametrize("dtype, nodata", [("uint8", "-9999"), ("int16", "40000")])
 @pytest.mark.parametrize("decoding", DECODING)
-def test_a_nodata_value_that_no_pixel_can_have_is_none(dtype: str, nodata: str, decoding: str, tmp_path: Path) -> None:
+def test_a_nodata_value_that_no_pixel_can_have_is_none(
+    dtype: str, nodata: str, decoding: str, tmp_path: Path
+) -> None:
     tags = [(42113, 2, len(nodata) + 1, nodata, True)]
     made.tifffile.imwrite(tmp_path / "a.tif", made.pixels(dtype)[0], extratags=tags, metadata=None)
     mine, other = (dataset.band_data for dataset in both(tmp_path / "a.tif", **DECODING[decoding]))
@@ -166,5 +180,7 @@ def test_mosaics(folder: Path, tmp_path: Path) -> None:
     rasterio.shutil.copy(made.make("nodata_int16", folder), tmp_path / "whole.tif", driver="GTiff")
     rasterio.shutil.copy(tmp_path / "whole.tif", tmp_path / "a.vrt", driver="VRT")
     ours, theirs = both(tmp_path / "a.vrt")
-    xr.testing.assert_equal(ours.band_data.drop_vars("spatial_ref"), theirs.band_data.drop_vars("spatial_ref"))
+    xr.testing.assert_equal(
+        ours.band_data.drop_vars("spatial_ref"), theirs.band_data.drop_vars("spatial_ref")
+    )
     assert ours.rio.crs == theirs.rio.crs and ours.rio.transform() == theirs.rio.transform()

@@ -47,7 +47,9 @@ def test_what_was_read_is_written_again(name: str, chunks: int | None, folder: P
     with rasterio.open(source) as before, rasterio.open(tmp_path / "first.tif") as after:
         pixels = before.read()
         assert np.array_equal(after.read(), pixels, equal_nan=pixels.dtype.kind == "f")
-        assert after.crs == before.crs and after.transform == before.transform and after.dtypes == before.dtypes
+        assert (
+            after.crs == before.crs and after.transform == before.transform and after.dtypes == before.dtypes
+        )
         assert after.nodata == before.nodata or after.nodata != after.nodata
         assert after.scales == before.scales and after.descriptions == before.descriptions
 
@@ -59,4 +61,8 @@ def test_what_was_masked_or_unpacked_is_packed_again(name: str, folder: Path, tm
     strile.to_geotiff(opened(source), str(tmp_path / "plain.tif"))
     with rasterio.open(tmp_path / "plain.tif") as plain, rasterio.open(tmp_path / "packed.tif") as packed:
         assert np.array_equal(plain.read(), packed.read(), equal_nan=name == "nodata_nan")
-        assert packed.dtypes == plain.dtypes and packed.scales == plain.scales and packed.offsets == plain.offsets
+        assert (
+            packed.dtypes == plain.dtypes
+            and packed.scales == plain.scales
+            and packed.offsets == plain.offsets
+        )

@@ -66,8 +66,15 @@ def assert_kind(error: BaseException, kinds: list[str]) -> None:
     """The same class where it is one of the contract's, else one with the same ancestor in Python."""
     ours = [kind.__name__ for kind in type(error).__mro__]
     wanted: Any = kinds[0]
-    if not hasattr(strile, wanted) and wanted not in ("ValueError", "TypeError", "IndexError", "NotImplementedError"):
-        wanted = next(kind for kind in kinds if kind in ("ValueError", "TypeError", "RuntimeError", "OSError"))
+    if not hasattr(strile, wanted) and wanted not in (
+        "ValueError",
+        "TypeError",
+        "IndexError",
+        "NotImplementedError",
+    ):
+        wanted = next(
+            kind for kind in kinds if kind in ("ValueError", "TypeError", "RuntimeError", "OSError")
+        )
     assert wanted in ours, f"{ours} raised, {kinds} expected: {error}"
 
 
@@ -83,7 +90,9 @@ def test_where_answers_differ_rasterio_is_with_us(case: str, folder: Path) -> No
             window = Window(column, row, end_column - column, end_row - row)
         elif "bbox" in options:
             (top, bottom), (left, right) = file.window(*options["bbox"]).toranges()
-            window = Window.from_slices((math.floor(top), math.ceil(bottom)), (math.floor(left), math.ceil(right)))
+            window = Window.from_slices(
+                (math.floor(top), math.ceil(bottom)), (math.floor(left), math.ceil(right))
+            )
         pixels = file.read(window=window, masked=name == "masked_image")
         assert file.crs == rasterio.crs.CRS.from_user_input(array.attrs["crs_wkt"])
     if name == "masked_image":
