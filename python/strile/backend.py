@@ -2,7 +2,8 @@
 
 Follows rioxarray's engine in names, dimensions, attributes and in what decoding means; pixels are read when
 they are indexed (`pixels`), what surrounds them is made here of the file's facts (`conventions`). Every
-dataset is lazy; with `chunks` xarray makes dask arrays of it whose tasks can be pickled."""
+dataset is lazy; with `chunks` xarray makes dask arrays of it whose tasks can be pickled. With a GPU named it is
+made of dask arrays at once, whose blocks are CuPy arrays (`on_device`)."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ import xarray as xr
 from xarray.backends import BackendEntrypoint
 from xarray.core import indexing
 
-from . import accessor, conventions
+from . import accessor, conventions, on_device
 from .facts import Facts, Level
 from .pixels import Decoding, PixelArray
 from .reading import opened
@@ -50,7 +51,8 @@ class StrileBackend(BackendEntrypoint):
         device: str | None = None,
     ) -> xr.Dataset:
         """A file as a dataset. `overview_level` counts overviews from 0, as rasterio does; `device` is "cpu",
-        "cuda" or "cuda:N" (CuPy arrays), or None: decoded wherever that is quicker, numpy arrays."""
+        "cuda" or "cuda:N" (dask arrays of CuPy blocks, cut as `chunks` says), or None: decoded wherever that is
+        quicker, numpy arrays."""
         accessor.register()
         _check_device(device)
         source = Source.of(filename_or_obj)
@@ -68,7 +70,11 @@ class StrileBackend(BackendEntrypoint):
         attrs = conventions.attributes(dataset, facts)
         encoding = _encoding(source, facts, levels[level], dtype)
         _place_decoding(attrs, encoding, facts, dtype, masked=masked, scaled=bool(mask_and_scale))
-        variable = xr.Variable(("band", "y", "x"), indexing.LazilyIndexedArray(array), attrs, encoding)
+        dims = ("band", "y", "x")
+        if device is not None and device != "cpu":
+            variable = on_device.variable(array, dims, attrs, encoding)
+        else:
+            variable = xr.Variable(dims, indexing.LazilyIndexedArray(array), attrs, encoding)
         coords: dict[str, Any] = dict(conventions.coordinates(facts, level, spatial=parse_coordinates))
         coords[conventions.SPATIAL_REF] = xr.Variable((), np.int64(0), conventions.spatial_ref(facts, level))
         result = xr.Dataset({default_name: variable}, coords)
@@ -89,7 +95,7 @@ class StrileBackend(BackendEntrypoint):
 def _check_device(device: str | None) -> None:
     if device is None or device == "cpu" or (isinstance(device, str) and device.startswith("cuda")):
         if device is not None and device != "cpu":
-            import cupy  # noqa: F401  # said now, not in a worker
+            on_device.require()
         return
     raise ValueError(f"device is {device!r}: None, 'cpu', 'cuda' or 'cuda:N' expected")
 

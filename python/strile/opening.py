@@ -163,10 +163,9 @@ def _planned(call: Arguments, description: Any, dataset: Any) -> None:
     """One warning where the GPU will not do all of the work, or the error that was asked for instead."""
     from .errors import DeviceError, GeoTIFFFallbackWarning
 
-    row, column, row1, column1 = description.window
-    if call.chunks is not None:
-        row1, column1 = min(row1, row + call.chunks[0]), min(column1, column + call.chunks[1])
-    reason = dataset.plan(**description.request.core_keywords((row, column, row1, column1))).fallback
+    # Who decodes depends on the layout and on what is asked of pixels, not on how many: one is planned.
+    row, column = description.window[:2]
+    reason = dataset.plan(**description.request.core_keywords((row, column, row + 1, column + 1))).fallback
     if reason is None:
         return
     if call.strict_gpu:

@@ -51,11 +51,13 @@ class PixelArray(BackendArray):
         self.dtype = dtype
         self.decoding = decoding
         self.device = device
+        self.version = opened.dataset(source, level=level).version
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
-        return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self._read)
+        return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self.read)
 
-    def _read(self, key: tuple[Any, ...]) -> Any:
+    def read(self, key: tuple[Any, ...]) -> Any:
+        """The pixels of an index an axis: slices, numbers or lists."""
         spans = [Span.of(index, length) for index, length in zip(key, self.shape, strict=True)]
         bands, rows, columns = spans
         if any(span.count == 0 for span in spans):

@@ -60,8 +60,8 @@ def test_bytes_are_those_of_the_cpu(tmp_path: Path, name: str, layout: dict[str,
 
 def test_a_device_array_stays_as_it_is_and_may_go_by_the_cpu(tmp_path: Path) -> None:
     data = cupy.asarray(PIXELS)
-    strile.to_geotiff(data, tmp_path / "a.tif", nodata=-1)
-    strile.to_geotiff(data, tmp_path / "b.tif", nodata=-1, gpu=False)
+    strile.to_geotiff(data, tmp_path / "a.tif", nodata=-9999)
+    strile.to_geotiff(data, tmp_path / "b.tif", nodata=-9999, gpu=False)
     np.testing.assert_array_equal(cupy.asnumpy(data), PIXELS)
     for name in ("a.tif", "b.tif"):
         np.testing.assert_array_equal(strile.open_geotiff(tmp_path / name, masked=True).values, PIXELS)
