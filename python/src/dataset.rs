@@ -15,9 +15,10 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::UNIX_EPOCH;
+use strile::tiff::Tag;
 use strile::{
-    Cancel, Context, Device, Error, Input, Location, Missing, OpenOptions, Output, PieceLimits, ReadOptions,
-    Source, Vrt, VrtOptions, Window,
+    Cancel, Context, DataType, Device, Error, Input, Location, Missing, OpenOptions, Output, PieceLimits,
+    ReadOptions, Source, Vrt, VrtOptions, Window,
 };
 
 /// See the module.
@@ -30,6 +31,9 @@ pub(crate) struct Dataset {
     input: RwLock<Option<Arc<Input>>>,
     facts: PyOnceLock<Py<PyDict>>,
 }
+
+/// Tables of where blocks lie and how long they are.
+const TABLES: [Tag; 4] = [Tag::StripOffsets, Tag::StripByteCounts, Tag::TileOffsets, Tag::TileByteCounts];
 
 /// What a read gave: pixels of its own, or blocks that were filled in the caller's.
 enum Result {
@@ -83,20 +87,26 @@ impl Dataset {
 
     /// Opens a mosaic; none of its sources is opened yet. They may lie in its folder and in `roots`.
     #[staticmethod]
-    #[pyo3(signature = (path, *, missing="raise", roots=Vec::new(), max_bytes=None))]
+    /// `dtype` is what bands are given in, where it is not the one type that all of them state; `empty_holes` leaves NaN
+    /// or 0 where a source is missing, else there is nodata.
+    #[pyo3(signature = (path, *, missing="raise", roots=Vec::new(), max_bytes=None, dtype=None, empty_holes=false))]
     fn open_vrt(
         py: Python<'_>,
         path: PathBuf,
         missing: &str,
         roots: Vec<PathBuf>,
         max_bytes: Option<u64>,
+        dtype: Option<&str>,
+        empty_holes: bool,
     ) -> PyResult<Self> {
         let missing = match missing {
             "raise" => Missing::Raise,
             "warn" => Missing::Warn,
             other => return Err(refused(format!("missing `{other}`: `raise` or `warn` expected"))),
         };
-        let mut options = VrtOptions { missing, roots: Some(roots), ..VrtOptions::default() };
+        let data_type = dtype.map(data_type).transpose()?;
+        let roots = Some(roots);
+        let mut options = VrtOptions { missing, roots, data_type, empty_holes, ..VrtOptions::default() };
         options.max_bytes = max_bytes.unwrap_or(options.max_bytes);
         call::alive(py)?;
         let opened = py.detach(|| {
@@ -154,14 +164,22 @@ impl Dataset {
         Ok(facts.clone_ref(py))
     }
 
-    /// (tag, type, count, value) of every field of a level as stored.
-    #[pyo3(signature = (page=0, level=0))]
-    fn tags<'py>(&self, py: Python<'py>, page: usize, level: usize) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+    /// (tag, type, count, value) of every field of a level as stored; without `tables` those of blocks, which can have
+    /// millions of entries, have None for a value.
+    #[pyo3(signature = (page=0, level=0, *, tables=true))]
+    fn tags<'py>(
+        &self,
+        py: Python<'py>,
+        page: usize,
+        level: usize,
+        tables: bool,
+    ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         let input = self.input(py)?;
         let Input::Tiff(dataset) = input.as_ref() else {
             return Err(refused(format!("{}: a VRT has no tags", self.name)));
         };
-        let fields = self.quickly(py, &Cancel::default(), || dataset.fields(page, level))?;
+        let wanted = |tag| tables || !TABLES.contains(&tag);
+        let fields = self.quickly(py, &Cancel::default(), || dataset.fields(page, level, wanted))?;
         fields.iter().map(|field| facts::field(py, field)).collect()
     }
 
@@ -235,13 +253,11 @@ impl Dataset {
         })
     }
 
-    /// Of a mosaic: sources that were missing in reads so far, each with the problem.
-    fn holes(&self, py: Python<'_>) -> PyResult<Vec<(String, &'static str)>> {
+    /// Of a mosaic: sources that reads so far went on without, each with the problem.
+    fn holes(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
         match self.input(py)?.as_ref() {
             Input::Tiff(_) => Ok(Vec::new()),
-            Input::Vrt(vrt) => {
-                Ok(vrt.missing_sources().into_iter().map(|name| (name, "there is no such file")).collect())
-            }
+            Input::Vrt(vrt) => Ok(vrt.missing_sources()),
         }
     }
 
@@ -274,6 +290,11 @@ impl Dataset {
     fn __repr__(&self) -> String {
         format!("<strile._core.Dataset {}>", self.name)
     }
+}
+
+fn data_type(name: &str) -> PyResult<DataType> {
+    let found = DataType::ALL.into_iter().find(|data_type| data_type.name() == name);
+    found.ok_or_else(|| refused(format!("dtype `{name}`: a type that pixels can have expected")))
 }
 
 /// Reads into the caller's memory, or into memory of its own, which stays where it was decoded or not.

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use strile::tiff::gdal::{BandMetadata, MetadataItem, NoData};
 use strile::tiff::geo::{AreaOrPoint, Crs, CrsKind, Georeference, KeyValue};
-use strile::tiff::{BlockKind, ByteOrder, ExtraSample, FieldType, SampleFormat, Tag, Variant};
+use strile::tiff::{BlockArray, BlockKind, ByteOrder, ExtraSample, FieldType, SampleFormat, Tag, Variant};
 use strile::{
     Dataset, Input, Level, MaskSource, Metadata, Photometric, Planar, Predictor, ReadOptions, StoredField,
     Vrt, Warning,
@@ -64,6 +64,11 @@ fn of_level<'py>(py: Python<'py>, dataset: &Dataset, level: &Level) -> PyResult<
     dict.set_item("sample_formats", vec![format_code(image.sample.format); usize::from(image.samples)])?;
     dict.set_item("block", (image.grid.block_height, image.grid.block_width))?;
     dict.set_item("tiled", image.grid.kind == BlockKind::Tile)?;
+    let largest = match &image.table.sizes {
+        BlockArray::Here(sizes) => sizes.iter().max(),
+        BlockArray::There(_) => None,
+    };
+    dict.set_item("largest_block", largest)?;
     dict.set_item("compression", image.compression.name())?;
     let stored = dataset.tiff().filter(|_| level.file == 0);
     let stored =
@@ -87,6 +92,12 @@ fn of_level<'py>(py: Python<'py>, dataset: &Dataset, level: &Level) -> PyResult<
     dict.set_item("extra_samples", extra.collect::<Vec<_>>())?;
     dict.set_item("sidecar", level.file != 0)?;
     dict.set_item("has_mask", level.mask.is_some())?;
+    let own = dataset.own_georeference(level);
+    let own = own.map(|own| {
+        let dict = PyDict::new(py);
+        of_georeference(&dict, &own).map(|()| dict)
+    });
+    dict.set_item("georeference", own.transpose()?)?;
     Ok(dict)
 }
 

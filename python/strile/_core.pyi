@@ -66,8 +66,16 @@ class Dataset:
     def open(path: str, *, sidecars: bool = True, max_blocks: int | None = None) -> Dataset: ...
     @staticmethod
     def open_vrt(
-        path: str, *, missing: Literal["raise", "warn"] = "raise", roots: Sequence[str] = (), max_bytes: int | None = None
-    ) -> Dataset: ...
+        path: str,
+        *,
+        missing: Literal["raise", "warn"] = "raise",
+        roots: Sequence[str] = (),
+        max_bytes: int | None = None,
+        dtype: str | None = None,
+        empty_holes: bool = False,
+    ) -> Dataset:
+        """`dtype`: what bands are given in, where it is not the one type that all of them state. `empty_holes`: NaN or 0,
+        not nodata, where a source is missing."""
     @staticmethod
     def open_ranges(
         reader: RangeReader, name: str, size: int, *, overviews: tuple[RangeReader, str, int] | None = None, aux_xml: str | None = None
@@ -80,9 +88,10 @@ class Dataset:
     @property
     def facts(self) -> dict[str, Any]:
         """All that is known without reading pixels; see `strile.facts`."""
-    def tags(self, page: int = 0, level: int = 0) -> list[tuple[int, int, int, Any]]:
+    def tags(self, page: int = 0, level: int = 0, *, tables: bool = True) -> list[tuple[int, int, int, Any]]:
         """(tag, type, count, value) of every field as stored; value is a number, a tuple (rationals flat: numerator,
-        denominator, …), text (type 2) or bytes (7); None for one of more than 16 MiB (tables of blocks)."""
+        denominator, …), text (type 2) or bytes (7); None for one of more than 16 MiB (tables of blocks),
+        and for those tables without `tables`."""
     def read(
         self,
         *,
@@ -113,7 +122,7 @@ class Dataset:
     def plan(self, **request: Any) -> Plan:
         """The plan of `read` with these keywords."""
     def holes(self) -> list[tuple[str, str]]:
-        """Of a mosaic: sources that were missing in reads so far, each with the problem."""
+        """Of a mosaic: sources that reads so far went on without, missing or damaged, each with the problem."""
     def sources(self) -> list[dict[str, Any]]:
         """Of a mosaic: its sources as stated: name, path (resolved, None where it is missing or refused), problem (why it
         is refused, None otherwise), band and source_band (from 1), source_rect and target_rect (column, row, width,

@@ -6,7 +6,7 @@ follows from one field. Readers of pixels, the xarray engine and the handle all 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,8 @@ class Level:
     extra_samples: tuple[int, ...]
     sidecar: bool
     has_mask: bool
+    largest_block: int | None
+    georeference: dict[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,21 @@ class Facts:
             categories=tuple(raw.get("categories") or ()),
             mask_source=raw.get("mask_source", "none"),
             warnings=tuple(raw.get("warnings") or ()),
+        )
+
+    def placed_as(self, level: Level) -> Facts:
+        """These facts with the georeference of a level where it states one of its own, as one beside the file can."""
+        own = level.georeference
+        if own is None:
+            return self
+        crs = own["crs"]
+        return replace(
+            self,
+            transform=_optional_tuple(own["transform"]),
+            area_or_point=own["area_or_point"],
+            crs=None if crs is None else _record(Crs, crs),
+            gcps=tuple(own["gcps"]),
+            geokeys=dict(own["geokeys"]),
         )
 
     def level(self, number: int = 0, page: int = 0) -> Level:

@@ -78,7 +78,8 @@ def open_geotiff(
         'auto': where a file cannot be decoded on the GPU the plan says so in one warning and the CPU decodes
         it; 'strict': that is an error. A failure after work has begun is an error always.
     missing_sources
-        VRT: 'raise', or 'warn' to leave holes, which `attrs["vrt_holes"]` lists.
+        VRT: 'raise', or 'warn' to leave holes where sources are missing or damaged (NaN, or 0 in integers), which
+        `attrs["vrt_holes"]` lists.
     allow_rotated
         Read a rotated file as a plain grid of pixels, its transform in `attrs["rotated_affine"]`.
     allow_unparseable_crs
@@ -95,7 +96,8 @@ def open_geotiff(
         Nodata as NaN, integers as float64. Without a nodata value the mask image or alpha band decides, and
         `attrs["mask_source"]` says which. `mask_nodata` is the old name of this argument.
     unpack
-        Apply GDAL's scale and offset (float64) and mask. `mask_and_scale` is the old name of this argument.
+        Apply GDAL's scale and offset and mask: integers become float64, floats keep their width.
+        `mask_and_scale` is the old name of this argument.
     parse_coordinates
         False: no `x` and `y` coordinates.
     lock, cache
@@ -122,7 +124,10 @@ def _opened(call: Arguments) -> xr.DataArray:
     eager_cpu = call.chunks is None and not call.gpu
     limit = call.max_cloud_bytes if eager_cpu else None
     mosaic = vrt.inspect(call.source.location, call.band, call.band_nodata) if call.source.is_vrt else None
-    dataset = opened.dataset(call.source, level=call.level, limit=limit, missing=call.missing_sources)
+    dtype = None if mosaic is None else mosaic.dtype
+    dataset = opened.dataset(
+        call.source, level=call.level, limit=limit, missing=call.missing_sources, dtype=dtype
+    )
     description = describe(call, dataset, mosaic)
     _warn_of_sidecars(call, dataset)
     if call.chunks is not None:
@@ -152,7 +157,7 @@ def _warn_of_holes(call: Arguments, description: Any) -> None:
 
     for hole in description.holes:
         warnings.warn(
-            f"{call.source}: the source {hole['source']} is missing and leaves a hole; see "
+            f"{call.source}: the source {hole['source']} leaves a hole ({hole['error']}); see "
             "attrs['vrt_holes']",
             GeoTIFFFallbackWarning,
             stacklevel=4,

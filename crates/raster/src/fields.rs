@@ -20,19 +20,27 @@ pub struct StoredField {
     pub count: u64,
     /// Order of their bytes.
     pub byte_order: ByteOrder,
-    /// The bytes; `None` where they are more than 16 MiB.
+    /// The bytes; `None` where they are more than 16 MiB, or were not wanted.
     pub bytes: Option<Vec<u8>>,
 }
 
 impl Dataset {
-    /// Every field of a level of a page (0 the full image, then its overviews), by tag.
-    pub fn fields(&self, page: usize, level: usize) -> Result<Vec<StoredField>> {
+    /// Every field of a level of a page (0 the full image, then its overviews), by tag; the values of those whose tag is
+    /// `wanted`.
+    pub fn fields(
+        &self,
+        page: usize,
+        level: usize,
+        wanted: impl Fn(Tag) -> bool,
+    ) -> Result<Vec<StoredField>> {
         let absent = || self.refuse(format!("there is no level {level} of page {page} (both from 0)"));
         let found = self.pages().get(page).and_then(|page| page.levels.get(level)).ok_or_else(absent)?;
         let file = self.file(found.file).ok_or_else(absent)?;
         let directory = file.tiff.directories.get(found.image.directory).ok_or_else(absent)?;
         let there = directory.entries().iter().filter_map(|entry| match &entry.data {
-            ValueData::There(range) if range.end - range.start <= LARGEST => Some(range.clone()),
+            ValueData::There(range) if range.end - range.start <= LARGEST && wanted(entry.tag) => {
+                Some(range.clone())
+            }
             _ => None,
         });
         let there: Vec<_> = there.collect();
@@ -44,6 +52,7 @@ impl Dataset {
             count: entry.count,
             byte_order: directory.byte_order,
             bytes: match &entry.data {
+                _ if !wanted(entry.tag) => None,
                 ValueData::Here(bytes) => Some(bytes.clone()),
                 ValueData::There(range) if range.end - range.start <= LARGEST => read.next(),
                 ValueData::There(_) => None,

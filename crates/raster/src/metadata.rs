@@ -1,5 +1,7 @@
 //! What a file and its sidecars say besides pixels: where it lies, what its values mean.
 
+use crate::dataset::Dataset;
+use crate::pages::Level;
 use std::path::Path;
 use strile_tiff::gdal::{BandMetadata, Metadata as Items, MetadataItem, NoData, pam, world_file};
 use strile_tiff::geo::{GeoTags, GeoWarning, Georeference};
@@ -108,6 +110,16 @@ impl Metadata {
         let items = all_items.into_iter().filter(|item| item.sample.is_none()).collect();
         let nodata = nodata.and_then(|value| data_type.map_or(Some(value), |t| value.for_type(t)));
         Self { georeference, nodata, bands, items, categories }
+    }
+}
+
+impl Dataset {
+    /// The georeference that an overview beside the file states itself; `None` where it has no GeoKeys of its own.
+    pub fn own_georeference(&self, level: &Level) -> Option<Georeference> {
+        let file = self.file(level.file).filter(|_| level.file != 0)?;
+        let directory = file.tiff.directories.get(level.image.directory)?;
+        directory.get(Tag::GeoKeyDirectoryTag)?;
+        Some(georeference_of(directory, &mut Vec::new(), &mut Vec::new()))
     }
 }
 

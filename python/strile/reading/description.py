@@ -6,7 +6,7 @@ can be refused is refused before work begins. The one thing that only pixels can
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ from .request import Masking, Request, Turn, Window
 
 UNUSABLE_SIDECAR = "unusable-sidecar"
 _WHITE_IS_ZERO = 0
-_BYTE_COUNTS = (279, 325)
 _TABLES = (273, 279, 324, 325)
 
 
@@ -38,6 +37,7 @@ class Description:
     name: str | None
     request: Request
     holes: list[dict[str, Any]]
+    sources: list[dict[str, Any]]
 
 
 def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) -> Description:
@@ -54,6 +54,7 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
         )
 
     own, base = _tags(dataset, call.level), _tags(dataset, 0)
+    facts = facts.placed_as(level)
     grid = _grid(call, facts, level, own, base, name)
     height, width = (level.width, level.height) if level.orientation > 4 else (level.height, level.width)
     window = _window(call, grid, height, width, name)
@@ -77,13 +78,11 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
         attrs |= pam.categories(call.source.location)
 
     holes: list[dict[str, Any]] = []
+    sources: list[dict[str, Any]] = []
     if mosaic is not None:
-        holes, covered = vrt.needed(dataset, call, bands, window)
+        holes, sources = vrt.needed(dataset, call, bands, window)
         if holes:
             attrs["vrt_holes"] = holes
-        if holes and stored.kind == "f":
-            gaps = tuple((hole["band"], hole["dst_rect"]) for hole in holes)
-            request = replace(request, gaps=gaps, covered=tuple(covered))
     _fits(request, window, call)
 
     coords: dict[str, Any] = {}
@@ -101,6 +100,7 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
         name=call.default_name if call.default_name is not None else call.source.stem,
         request=request,
         holes=holes,
+        sources=sources,
     )
 
 
@@ -139,13 +139,15 @@ def _bands(band: int | None, count: int, mosaic: bool, name: str) -> tuple[int, 
 
 
 def _tags(dataset: Any, level: int) -> attributes.Tags:
-    return [] if dataset.facts["kind"] == "vrt" else list(dataset.tags(0, level))
+    """Without the values of the tables of blocks, which can be very long."""
+    return [] if dataset.facts["kind"] == "vrt" else list(dataset.tags(0, level, tables=False))
 
 
 def _grid(
     call: Arguments, facts: Facts, level: Level, own: attributes.Tags, base: attributes.Tags, name: str
 ) -> Grid:
-    grid = stored_grid(facts, {tag: value for tag, _, _, value in base}, call.allow_rotated, name)
+    stated = own if level.georeference is not None else base
+    grid = stored_grid(facts, {tag: value for tag, _, _, value in stated}, call.allow_rotated, name)
     grid = level_grid(grid, facts.level(), level, {tag: value for tag, _, _, value in own}, name)
     return grid.oriented(level.orientation, level.height, level.width)
 
@@ -186,21 +188,18 @@ def _blocks(level: Level, stored: np.dtype, tags: attributes.Tags, name: str) ->
             f"{limit:,} are taken: raise "
             "STRILE_COG_MAX_TILE_BYTES"
         )
-    for tag, _, count, value in tags:
+    for tag, _, count, _ in tags:
         if tag in _TABLES and count < down * across * apart:
             raise StrileError(
                 f"{name}: {down * across * apart} entries of a {level.planar} planar image with "
                 f"{level.bands} bands are needed "
                 f"in the table of {kind}s (tag {tag}) and it has {count}"
             )
-        if tag in _BYTE_COUNTS and value is not None:
-            largest = value if isinstance(value, int) else max(value, default=0)
-            if largest > limit:
-                raise PixelSafetyLimitError(
-                    f"{name}: a {kind} is said to have {largest:,} bytes and at most {limit:,} are taken: "
-                    "raise "
-                    "STRILE_COG_MAX_TILE_BYTES"
-                )
+    if level.largest_block is not None and level.largest_block > limit:
+        raise PixelSafetyLimitError(
+            f"{name}: a {kind} is said to have {level.largest_block:,} bytes and at most {limit:,} are taken: "
+            "raise STRILE_COG_MAX_TILE_BYTES"
+        )
 
 
 def _pixels(
@@ -240,9 +239,9 @@ def _pixels(
 
     read_as = np.dtype(np.float32) if stored == np.float16 else stored
     floating: np.dtype[Any] | None = None
-    if scaling is not None or (masking is not None and stored.kind in "iu"):
+    if (scaling is not None or masking is not None) and stored.kind in "iu":
         floating = np.dtype(np.float64)
-    elif masking is not None or read_as != stored:
+    elif scaling is not None or masking is not None or read_as != stored:
         floating = read_as
     made = floating or read_as
     dtype = call.dtype or made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from . import vrt
 from .description import Description
 
 if TYPE_CHECKING:
@@ -16,6 +17,10 @@ def read(description: Description, dataset: Any, progress: Any) -> xarray.DataAr
     request = description.request
     array = request.decoded(description.window, dataset=dataset, progress=progress)
     attrs = dict(description.attrs)
+    if request.missing == "warn":
+        # Damage that only decoding finds.
+        holes = description.holes + vrt.damaged(description.sources, dataset, str(request.source))
+        attrs |= {"vrt_holes": holes} if holes else {}
     promoted = True
     if request.looked_for:
         present = request.holds_nodata(array)

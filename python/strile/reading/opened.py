@@ -38,10 +38,11 @@ def dataset(
     level: int = 0,
     limit: int | None = None,
     missing: str = "raise",
+    dtype: str | None = None,
     version: tuple[int, str] | None = None,
 ) -> Any:
     """The open core dataset of a source. `level` is the overview that will be asked for, `limit` the most
-    bytes of a remote object. With the `version` of an earlier opening a remote source that is still open is
+    bytes of a remote object, `dtype` what the bands of a mosaic are given in. With the `version` of an earlier opening a remote source that is still open is
     not asked again."""
     from .. import _core
 
@@ -49,7 +50,7 @@ def dataset(
         reader = OpenFile(source.file)
         return _core.Dataset.open_ranges(reader, str(source), reader.size)
     if source.is_vrt:
-        return _keep(_vrt_key(source, missing), lambda: _open_vrt(source, missing))
+        return _keep(_vrt_key(source, missing, dtype), lambda: _open_vrt(source, missing, dtype))
     if source.is_remote:
         return _remote(source.location, level > 0, limit, version)
     stat = os.stat(source.location)
@@ -107,14 +108,14 @@ def _open_remote(ranges: Ranges, beside: bool) -> Any:
     return _core.Dataset.open_ranges(ranges, ranges.location, ranges.size, overviews=overviews)
 
 
-def _vrt_key(source: Source, missing: str) -> tuple[Any, ...]:
+def _vrt_key(source: Source, missing: str, dtype: str | None) -> tuple[Any, ...]:
     stat = os.stat(source.location)
     roots = tuple(environment.vrt_roots())
     state = (stat.st_size, stat.st_mtime_ns, stat.st_ino)
-    return ("vrt", os.path.abspath(source.location), *state, missing, roots)
+    return ("vrt", os.path.abspath(source.location), *state, missing, dtype, roots)
 
 
-def _open_vrt(source: Source, missing: Any) -> Any:
+def _open_vrt(source: Source, missing: Any, dtype: str | None) -> Any:
     from .. import _core
 
     return _core.Dataset.open_vrt(
@@ -122,4 +123,6 @@ def _open_vrt(source: Source, missing: Any) -> Any:
         missing=missing,
         roots=environment.vrt_roots(),
         max_bytes=environment.vrt_max_xml_bytes(),
+        dtype=dtype,
+        empty_holes=True,
     )

@@ -6,7 +6,6 @@ rest in place. On a GPU the pixels come to the device that is current there and 
 
 from __future__ import annotations
 
-import math
 import warnings
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -19,10 +18,6 @@ from .source import Source
 
 Window = tuple[int, int, int, int]
 """(row0, col0, row1, col1), half open, after the orientation is applied."""
-
-
-Rect = tuple[float, float, float, float]
-"""(column, row, width, height) of a source in its mosaic."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +70,6 @@ class Request:
     max_cloud_bytes: int | None
     missing: str
     gpu: bool
-    gaps: tuple[tuple[int, Rect], ...] = ()
-    covered: tuple[tuple[int, Rect], ...] = ()
 
     def dataset(self) -> Any:
         """The open source; an error where it is another file than the one that was described."""
@@ -85,6 +78,7 @@ class Request:
             level=self.level,
             limit=self.max_cloud_bytes,
             missing=self.missing,
+            dtype=self.stored.name if self.source.is_vrt else None,
             version=self.version,
         )
         if tuple(found.version) != tuple(self.version):
@@ -137,8 +131,6 @@ class Request:
         array = array[0] if self.flat else array
         if self.masking is not None and self.masking.how == "layer":
             array = self._masked_by_layer(array, source, window)
-        if self.gaps:
-            self._empty(array, window)
         return array
 
     def holds_nodata(self, array: Any) -> bool:
@@ -189,17 +181,6 @@ class Request:
                     array[..., band][empty] = float("nan")
         return array
 
-    def _empty(self, array: Any, window: Window) -> None:
-        """NaN where sources of a mosaic are missing and no other lies there."""
-        for index, band in enumerate(self.bands):
-            hole = np.zeros(array.shape[:2], dtype=bool)
-            for rects, value in ((self.gaps, True), (self.covered, False)):
-                for of, rect in rects:
-                    if of == band:
-                        hole[_part(rect, window)] = value
-            pixels = array if self.flat else array[..., index]
-            pixels[cuda.like(array, hole) if self.gpu else hole] = float("nan")
-
     def _contains(self, array: Any, value: int | float | None) -> bool:
         if value is None or (array.dtype.kind in "iu" and not _holds(array.dtype, value)):
             return False
@@ -213,18 +194,10 @@ class Request:
     def _warn_of_holes(self, source: Any) -> None:
         for name, problem in source.holes():
             warnings.warn(
-                f"{self.source}: the source {name} is missing and leaves a hole ({problem}); see attrs['vrt_holes']",
+                f"{self.source}: the source {name} leaves a hole ({problem}); see attrs['vrt_holes']",
                 GeoTIFFFallbackWarning,
                 stacklevel=4,
             )
-
-
-def _part(rect: Rect, window: Window) -> tuple[slice, slice]:
-    """The pixels of a window that a rectangle touches."""
-    x, y, width, height = rect
-    row, column, row1, column1 = window
-    rows = slice(max(0, math.floor(y) - row), max(0, min(row1, math.ceil(y + height)) - row))
-    return rows, slice(max(0, math.floor(x) - column), max(0, min(column1, math.ceil(x + width)) - column))
 
 
 def _holds(dtype: Any, value: int | float) -> bool:

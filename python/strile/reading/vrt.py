@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import environment
-from ..errors import MixedBandMetadataError, VRTUnsupportedError
+from ..errors import MixedBandMetadataError, StrileError, VRTUnsupportedError
 from ..facts import Facts
 from . import nodata
 from .arguments import Arguments
@@ -22,16 +22,17 @@ from .georef import stored_grid
 from .metadata import elements
 
 _TYPES = {
-    "Byte": "uint8", "UInt8": "uint8", "Int8": "int8", "UInt16": "uint16", "Int16": "int16",
-    "UInt32": "uint32", "Int32": "int32",
-    "UInt64": "uint64", "Int64": "int64", "Float16": "float16", "Float32": "float32",
-    "Float64": "float64",
+    "byte": "uint8", "uint8": "uint8", "int8": "int8", "uint16": "uint16", "int16": "int16",
+    "uint32": "uint32", "int32": "int32", "uint64": "uint64", "int64": "int64",
+    "float32": "float32", "float64": "float64", "cfloat32": "complex64", "cfloat64": "complex128",
 }  # fmt: skip
+
+_MISSING = "FileNotFoundError: there is no such file"
 
 
 @dataclass(frozen=True)
 class Mosaic:
-    """What a VRT says of its bands. `dtype` is None where the core knows better."""
+    """What a VRT says of its bands. `dtype` is what they are read as; None for a type that there is not."""
 
     dtype: str | None
     values: tuple[int | float | None, ...]
@@ -58,12 +59,13 @@ def inspect(path: str, band: int | None, band_nodata: str | None) -> Mosaic:
     bands = root.findall("VRTRasterBand")
     if not bands:
         raise VRTUnsupportedError(f"{path} has no VRTRasterBand: at least one expected")
-    types = [entry.get("dataType", "Float32") for entry in bands]
+    types = [entry.get("dataType", "Float32").strip().lower() for entry in bands]
     if band is None and len(set(types)) > 1:
         raise MixedBandMetadataError(
             f"{path}: the bands have different types ({', '.join(types)}) and one array holds one: pass "
             "band to read one"
         )
+    _nearest(root, path)
     values = tuple(nodata.parse(entry.findtext("NoDataValue")) for entry in bands)
     stated = {value for value in values if value is not None and value == value}
     with_nan = any(value is not None and value != value for value in values)
@@ -74,27 +76,54 @@ def inspect(path: str, band: int | None, band_nodata: str | None) -> Mosaic:
             "hold one: pass "
             "band_nodata='first' to mask each band by its own and to keep that of the first"
         )
-    one = types[band if band is not None and band < len(types) else 0] if types else None
-    scaled = any(True for entry in bands for _ in entry.iter("ScaleRatio"))
-    return Mosaic(None if scaled or one is None else _TYPES.get(one), values or (None,), mixed)
+    chosen = bands[band : band + 1] if band is not None and band >= 0 else bands
+    dtype = _TYPES.get(types[bands.index(chosen[0])] if chosen else types[0])
+    if dtype is not None and not dtype.startswith("complex") and any(map(_is_scaled, chosen)):
+        dtype = "float64"
+    return Mosaic(dtype, values, mixed)
 
 
-Covered = list[tuple[int, tuple[float, float, float, float]]]
+def _is_scaled(band: ElementTree.Element) -> bool:
+    """Whether a source changes its values: they have fractions then, whatever type the band is said to have."""
+    for name, neutral in (("ScaleRatio", 1), ("ScaleOffset", 0)):
+        if any(nodata.parse(element.text) != neutral for element in band.iter(name)):
+            return True
+    return False
+
+
+def _nearest(root: ElementTree.Element, path: str) -> None:
+    """Refuses a source that names another resampling than nearest and changes its size; GDAL passes over the
+    element and takes the nearest."""
+    if next(root.iter("ResampleAlg"), None) is None:
+        return
+    for source in root.findall("VRTRasterBand/*[ResampleAlg]"):
+        name = (source.findtext("ResampleAlg") or "").strip()
+        sizes = [_size(source.find(rect)) for rect in ("SrcRect", "DstRect")]
+        if name and not name.lower().startswith("near") and sizes[0] != sizes[1]:
+            raise VRTUnsupportedError(
+                f"{path}: a source is resampled by {name!r}: only the nearest pixel is taken"
+            )
+
+
+def _size(rect: ElementTree.Element | None) -> tuple[Any, ...]:
+    return () if rect is None else tuple(nodata.parse(rect.get(side)) for side in ("xSize", "ySize"))
 
 
 def needed(
     dataset: Any, call: Arguments, bands: tuple[int, ...], window: tuple[int, ...]
-) -> tuple[list[dict[str, Any]], Covered]:
-    """The holes that a window of some bands will have, as `vrt_holes` lists them, and what its sources cover
-    of each band. A source that must not be opened, is placed in a way no mosaic can follow, or is of another
-    reference system, is an error: headers are looked at, pixels are not."""
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The holes that a window of some bands will have, as `vrt_holes` lists them, and the sources it will be made
+    of. A source that must not be opened, is placed in a way no mosaic can follow, or is of another reference
+    system, is an error: headers are looked at, pixels are not."""
     path = str(call.source)
     row, column, row1, column1 = window
     holes: list[dict[str, Any]] = []
-    covered: Covered = []
+    there: list[dict[str, Any]] = []
     looked_at: dict[str, str | None] = {}
+    broken: dict[str, str] = {}
+    whole = (0.0, 0.0, float(dataset.facts["pages"][0]["levels"][0]["width"]), float(row1))
     for entry in dataset.sources():
-        x, y, width, height = entry["target_rect"]
+        x, y, width, height = entry["target_rect"] = entry["target_rect"] or whole
         apart = x >= column1 or x + width <= column or y >= row1 or y + height <= row
         if apart or entry["band"] not in bands:
             continue
@@ -102,37 +131,64 @@ def needed(
             raise VRTUnsupportedError(f"{path}: {entry['problem']}")
         found = entry["path"]
         if found is None:
-            holes.append(_hole(entry, path))
+            holes.append(_hole(entry, path, _MISSING))
             continue
-        covered.append((entry["band"], (x, y, width, height)))
-        if found not in looked_at and not found.lower().endswith(".vrt"):
-            looked_at[found] = _look(found, call)
+        if found not in looked_at and found not in broken and not found.lower().endswith(".vrt"):
+            opened = _opened(found, call)
+            if isinstance(opened, str):
+                broken[found] = opened
+            else:
+                looked_at[found] = _look(opened, found, call)
+        if found in broken:
+            holes.append(_hole(entry, path, broken[found]))
+        else:
+            there.append(entry)
     if holes and call.missing_sources == "raise":
         names = ", ".join(sorted({hole["source"] for hole in holes}))
         raise FileNotFoundError(
             f"{path} needs {names}, not there: pass missing_sources='warn' for a partial mosaic"
         )
     _one_system(_system(dataset), looked_at, path)
-    return holes, covered
+    return holes, there
 
 
-def _hole(entry: dict[str, Any], path: str) -> dict[str, Any]:
+def damaged(sources: list[dict[str, Any]], dataset: Any, path: str) -> list[dict[str, Any]]:
+    """The holes of sources that a read was to be made of and went on without."""
+    problems = dict(dataset.holes())
+    return [
+        _hole(entry, path, f"StrileError: {problems[entry['name']]}")
+        for entry in sources
+        if entry["name"] in problems
+    ]
+
+
+def _hole(entry: dict[str, Any], path: str, error: str) -> dict[str, Any]:
     name = entry["name"]
     return {
         "source": name if os.path.isabs(name) else os.path.join(os.path.dirname(os.path.abspath(path)), name),
         "band": entry["band"],
         "dst_rect": tuple(int(number) for number in entry["target_rect"]),
-        "error": "FileNotFoundError: there is no such file",
+        "error": error,
     }
 
 
-def _look(path: str, call: Arguments) -> str | None:
-    """The reference system of a source; the rules for files hold for it too."""
+def _opened(path: str, call: Arguments) -> Any:
+    """A source, or the problem of one that cannot be opened and may be gone on without."""
     from .. import _core
 
-    dataset = _core.Dataset.open(path, sidecars=False)
+    try:
+        return _core.Dataset.open(path, sidecars=False)
+    except (StrileError, OSError) as problem:
+        if call.missing_sources == "raise":
+            raise
+        return f"{type(problem).__name__}: {problem}"
+
+
+def _look(dataset: Any, path: str, call: Arguments) -> str | None:
+    """The reference system of a source; the rules for files hold for it too."""
     facts = Facts.of(dataset)
-    stored_grid(facts, {tag: value for tag, _, _, value in dataset.tags()}, call.allow_rotated, path)
+    tags = {tag: value for tag, _, _, value in dataset.tags(tables=False)}
+    stored_grid(facts, tags, call.allow_rotated, path)
     nodata.declared(nodata.parse(facts.nodata_text), facts.dtype, call.allow_invalid_nodata, path)
     return _system(dataset)
 

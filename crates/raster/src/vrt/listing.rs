@@ -59,8 +59,10 @@ impl Vrt {
         self.bands.iter().zip(1..).flat_map(of_band).collect()
     }
 
-    /// Names of sources that reads so far found missing, as the VRT has them.
-    pub fn missing_sources(&self) -> Vec<String> {
-        self.missing.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    /// Sources that reads so far went on without, by the names the VRT has, and why: none is there, or it is damaged.
+    /// One that was read since is not among them.
+    pub fn missing_sources(&self) -> Vec<(String, String)> {
+        let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        missing.iter().map(|(name, problem)| (name.clone(), problem.clone())).collect()
     }
 }

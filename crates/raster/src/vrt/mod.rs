@@ -30,7 +30,7 @@ use crate::open::OpenOptions;
 use index::Index;
 use parse::{Band, Problem, SourceFile};
 use sources::Kept;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -44,7 +44,7 @@ pub enum Missing {
     /// A read that touches one fails and names it.
     #[default]
     Raise,
-    /// Nothing is laid where it would lie, and `Vrt::warnings` names it.
+    /// Nothing is laid where it would lie, and `Vrt::warnings` names it; nor of one that is damaged.
     Warn,
 }
 
@@ -58,6 +58,10 @@ pub struct VrtOptions {
     pub roots: Option<Vec<PathBuf>>,
     /// Sources that are not there.
     pub missing: Missing,
+    /// Where a source that is gone on without would lie alone there is NaN, or 0 in integers, and not the band's nodata.
+    pub empty_holes: bool,
+    /// The type that every band is given in; `None` for the one that all of them state.
+    pub data_type: Option<DataType>,
     /// How sources are opened.
     pub open: OpenOptions,
     /// Sources of all bands together.
@@ -76,6 +80,8 @@ impl Default for VrtOptions {
             allow_outside: false,
             roots: None,
             missing: Missing::default(),
+            empty_holes: false,
+            data_type: None,
             open: OpenOptions::default(),
             max_sources: 1_000_000,
             max_bytes: 1 << 30,
@@ -104,7 +110,8 @@ pub struct Vrt {
     /// This file and those it is nested in.
     chain: Vec<PathBuf>,
     kept: Mutex<Kept>,
-    missing: Mutex<BTreeSet<String>>,
+    /// Sources that reads went on without, and why.
+    missing: Mutex<BTreeMap<String, String>>,
 }
 
 /// Whether a file begins as a VRT does.
@@ -153,7 +160,8 @@ impl Vrt {
             let error = TiffError::Limit { place: "VRT".into(), what: "depth of VRTs in VRTs", found, limit };
             return Err(Error::File { file: self.name.clone(), error });
         }
-        Self::open_at(path.display().to_string(), path, self.root.clone(), self.chain.clone(), &self.options)
+        let options = VrtOptions { data_type: None, ..self.options.clone() };
+        Self::open_at(path.display().to_string(), path, self.root.clone(), self.chain.clone(), &options)
     }
 
     fn open_at(
@@ -177,13 +185,14 @@ impl Vrt {
         options: &VrtOptions,
     ) -> Result<Self> {
         let wrong = |error| Error::File { file: name.clone(), error };
-        let mosaic = parse::parse(text, options.max_sources).map_err(|problem| match problem {
-            Problem::Invalid { place, problem } => wrong(TiffError::Invalid { place, problem }),
-            Problem::Unsupported(reason) => Error::Unsupported { file: name.clone(), reason },
-            Problem::Limit { what, found, limit } => {
-                wrong(TiffError::Limit { place: "VRT".into(), what, found, limit })
-            }
-        })?;
+        let mosaic =
+            parse::parse(text, options.max_sources, options.data_type).map_err(|problem| match problem {
+                Problem::Invalid { place, problem } => wrong(TiffError::Invalid { place, problem }),
+                Problem::Unsupported(reason) => Error::Unsupported { file: name.clone(), reason },
+                Problem::Limit { what, found, limit } => {
+                    wrong(TiffError::Limit { place: "VRT".into(), what, found, limit })
+                }
+            })?;
         let metadata = metadata_of(&mosaic);
         Ok(Self {
             name,
@@ -261,12 +270,13 @@ impl Vrt {
     /// Which sources were found missing by reads so far, in one warning.
     pub(crate) fn missing(&self) -> Option<Warning> {
         let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
-        let shown: Vec<&str> = missing.iter().map(String::as_str).take(20).collect();
+        let shown: Vec<&str> = missing.keys().map(String::as_str).take(20).collect();
         let more = match missing.len() - shown.len() {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        let message = format!("missing, nothing is laid in their place: {}{more}", shown.join(", "));
+        let message =
+            format!("missing or damaged, nothing is laid in their place: {}{more}", shown.join(", "));
         (!missing.is_empty()).then(|| Warning::new("missing-source", "sources", message))
     }
 
@@ -296,8 +306,20 @@ impl Vrt {
             );
             return Err(self.refuse(problem));
         }
-        self.missing.lock().unwrap_or_else(PoisonError::into_inner).insert(file.name.clone());
+        self.goes_without(&file.name, "there is no such file".into());
         Ok(())
+    }
+
+    fn goes_without(&self, name: &str, problem: String) {
+        self.missing.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), problem);
+    }
+
+    /// A source that was laid is not missing, or no longer.
+    fn goes_with(&self, file: u32) {
+        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        if !missing.is_empty() {
+            missing.remove(self.file_name(file));
+        }
     }
 
     fn file_name(&self, file: u32) -> &str {

@@ -78,6 +78,7 @@ struct Reading {
     count: u64,
     files: Vec<SourceFile>,
     known: HashMap<SourceFile, u32>,
+    data_type: Option<DataType>,
     bands: Vec<Band>,
     mask: Option<Band>,
     warnings: Vec<Warning>,
@@ -86,9 +87,9 @@ struct Reading {
 /// Other elements than sources: bands, metadata, colour tables.
 const LARGEST_TREE: usize = 1 << 20;
 
-/// Reads a text with at most `max_sources` sources.
-pub(super) fn parse(text: &str, max_sources: u64) -> Result<Mosaic, Problem> {
-    let mut reading = Reading::default();
+/// Reads a text with at most `max_sources` sources; bands are given in `data_type`, or in the one that all state.
+pub(super) fn parse(text: &str, max_sources: u64, data_type: Option<DataType>) -> Result<Mosaic, Problem> {
+    let mut reading = Reading { data_type, ..Reading::default() };
     let mut problem = None;
     let limits = XmlLimits { len: usize::MAX, elements: LARGEST_TREE, document_type: false };
     let root = Element::parse_taking(text, &limits, &mut |open, element| {
@@ -202,7 +203,8 @@ impl Reading {
             // Its sources closed with it on top of `open`.
             let sources = self.open.remove(&(open.len() + 1)).unwrap_or_default();
             let number = self.bands.len() + 1;
-            let band = band(&element, number, sources)?;
+            let data_type = self.data_type.filter(|_| is(parent, "VRTDataset"));
+            let band = band(&element, number, sources, data_type)?;
             if is(parent, "VRTDataset") {
                 if self.bands.len() >= usize::from(u16::MAX) {
                     return Err(Problem::Limit { what: "number of bands", found: 65_536, limit: 65_535 });
@@ -310,7 +312,12 @@ fn numbered(mut element: Element, number: usize) -> Element {
     element
 }
 
-fn band(element: &Element, number: usize, sources: Vec<Source>) -> Result<Band, Problem> {
+fn band(
+    element: &Element,
+    number: usize,
+    sources: Vec<Source>,
+    given_in: Option<DataType>,
+) -> Result<Band, Problem> {
     let kind = attribute(element, "subClass").unwrap_or("VRTSourcedRasterBand");
     if !kind.eq_ignore_ascii_case("VRTSourcedRasterBand") {
         return Err(Problem::Unsupported(format!(
@@ -320,8 +327,9 @@ fn band(element: &Element, number: usize, sources: Vec<Source>) -> Result<Band, 
     }
     let name = attribute(element, "dataType").unwrap_or("Byte").trim();
     let data_type = TYPES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, t)| *t);
-    let data_type = data_type
+    let stated = data_type
         .ok_or_else(|| Problem::Unsupported(format!("band {number} has the data type `{}`", shown(name))))?;
+    let data_type = given_in.unwrap_or(stated);
     let nodata = match value(element, "NoDataValue").filter(|text| !text.is_empty()) {
         None => None,
         Some(text) => Some(number_of(text).ok_or_else(|| {
@@ -352,7 +360,7 @@ fn band(element: &Element, number: usize, sources: Vec<Source>) -> Result<Band, 
         data_type,
         fill,
         nodata: nodata.filter(|_| !hidden).and_then(|value| value.for_type(data_type)),
-        largest: bits.and_then(|bits| i32::try_from((1u32 << bits) - 1).ok()),
+        largest: bits.filter(|_| data_type == stated).and_then(|bits| i32::try_from((1u32 << bits) - 1).ok()),
         is_alpha: value(element, "ColorInterp").is_some_and(|colour| colour.eq_ignore_ascii_case("Alpha")),
         colour_table: table.take(65_536).map(colour).collect(),
         sources,

@@ -1,7 +1,7 @@
 //! Which files a VRT may lead to: those in its own folder and below, unless more is allowed.
 //!
-//! Names are judged twice: as written (`..`, absolute, URLs), and as the system resolves them, so that a link
-//! in the folder does not lead out of it. What is no file of the system is refused whatever is allowed.
+//! Names are judged twice: as written (absolute, URLs, where `..` leads), and as the system resolves them, so that
+//! a link in the folder does not lead out of it. What is no file of the system is refused whatever is allowed.
 
 use super::parse::SourceFile;
 use std::path::{Component, Path, PathBuf};
@@ -49,11 +49,15 @@ pub(super) fn resolve(file: &SourceFile, base: &Path, roots: Option<Roots<'_>>) 
         if is_absolute && roots.more.is_none() {
             return Err(refused(format!("has an absolute path; {ALLOW}")));
         }
-        if written.components().any(|c| c == Component::ParentDir) {
-            return Err(refused(format!("leads out of a folder by `..`; {ALLOW}")));
-        }
     }
     let path = if file.relative { base.join(written) } else { written.to_owned() };
+    // Whether something is there is not told of files outside.
+    if let Some(roots) = roots
+        && written.components().any(|c| c == Component::ParentDir)
+        && !without_parents(&path).is_some_and(|path| roots.hold(&path, is_absolute))
+    {
+        return Err(refused(format!("leads out of a folder by `..`; {ALLOW}")));
+    }
     let path = match path.canonicalize() {
         Ok(path) => path,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -81,6 +85,18 @@ pub(super) fn resolve(file: &SourceFile, base: &Path, roots: Option<Roots<'_>>) 
         }
     }
     Ok(path)
+}
+
+/// Where a path with `..` leads as it is written; `None` beyond the root of the system.
+fn without_parents(path: &Path) -> Option<PathBuf> {
+    let mut plain = std::path::absolute(path).ok()?;
+    for component in std::mem::take(&mut plain).components() {
+        match component {
+            Component::ParentDir => plain.pop().then_some(())?,
+            other => plain.push(other),
+        }
+    }
+    Some(plain)
 }
 
 /// Names that GDAL would open with something else than the file system.

@@ -4,14 +4,16 @@
 //! decoded once.
 
 use super::blend::{Layers, lay};
+use super::number::{Number, sample_of};
 use super::parse::{Band, Source};
-use super::place::{Part, Rectangles};
+use super::place::{Extent, Part, Rectangles};
 use super::sources::{Content, Opened, Sampling, Validity};
-use super::{Vrt, index::Index};
+use super::{Missing, Vrt, index::Index};
 use crate::error::{Error, Result};
 use crate::options::{Interleave, ReadOptions};
 use crate::raster::Raster;
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use strile_engine::{Context, EngineError, Fill, LocatedFault, Progress};
 use strile_tiff::DataType;
 
@@ -25,17 +27,24 @@ pub(super) struct Call<'a> {
     pub(super) context: Context,
     progress: Option<&'a dyn Progress>,
     faults: Mutex<Vec<LocatedFault>>,
+    /// Files of the outermost mosaic that it goes on without.
+    set_aside: Mutex<BTreeSet<u32>>,
 }
 
 impl<'a> Call<'a> {
     pub(super) fn new(options: &'a ReadOptions, context: &'a Context) -> Self {
         let inner = Context { progress: None, ..context.clone() };
-        Self { options, context: inner, progress: context.progress.as_deref(), faults: Mutex::default() }
+        let progress = context.progress.as_deref();
+        Self { options, context: inner, progress, faults: Mutex::default(), set_aside: Mutex::default() }
     }
 
     /// Adds what a source was faulty in.
     pub(super) fn found(&self, faults: &[LocatedFault]) {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(faults);
+    }
+
+    fn set_aside(&self) -> MutexGuard<'_, BTreeSet<u32>> {
+        self.set_aside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn faults(self) -> Vec<LocatedFault> {
@@ -67,8 +76,19 @@ impl Vrt {
         }
     }
 
-    /// Bands of a request as one raster, band after band.
+    /// Bands of a request as one raster, band after band. Where sources failed and are set aside all is laid anew without
+    /// them: none is laid in part.
     pub(super) fn planes(&self, which: &[Which], request: (Part, Part), call: &Call<'_>) -> Result<Raster> {
+        loop {
+            let known = call.set_aside().len();
+            let raster = self.laid(which, request, call)?;
+            if call.set_aside().len() == known || !self.is_outermost() {
+                return Ok(raster);
+            }
+        }
+    }
+
+    fn laid(&self, which: &[Which], request: (Part, Part), call: &Call<'_>) -> Result<Raster> {
         let (columns, rows) = (request.0.count, request.1.count);
         let absent = || Error::Engine(EngineError::Abandoned);
         let found = which.iter().map(|&which| self.band(which).ok_or_else(absent));
@@ -101,6 +121,13 @@ impl Vrt {
                 plane
             })
             .collect();
+        if self.options.empty_holes && self.is_outermost() {
+            let set_aside = call.set_aside();
+            for (touched, plane) in touched.iter().zip(planes.iter_mut()) {
+                let lost = touched.sources.iter().filter(|source| set_aside.contains(&source.file));
+                lost.for_each(|source| empty(touched.band, source.rectangles, request, plane));
+            }
+        }
         if are_parallel(&touched) {
             self.lay_all(&touched, request, &mut planes, call)?;
         } else {
@@ -128,11 +155,34 @@ impl Vrt {
                 return Err(Error::Cancelled);
             }
             let pairs = touched.iter().filter_map(|t| Some((t.band, *t.sources.get(at)?)));
-            self.lay_one(&pairs.collect::<Vec<_>>(), request, planes, call)?;
-            if let Some(progress) = call.progress.filter(|_| self.chain.len() == 1) {
+            let pairs: Vec<_> = pairs.collect();
+            let Some(file) = pairs.first().map(|(_, source)| source.file) else { continue };
+            let is_aside = self.is_outermost() && call.set_aside().contains(&file);
+            if !is_aside && let Err(error) = self.lay_one(&pairs, request, planes, call) {
+                self.set_aside(file, error, call)?;
+            }
+            if let Some(progress) = call.progress.filter(|_| self.is_outermost()) {
                 progress.advance(1);
             }
         }
+        Ok(())
+    }
+
+    fn is_outermost(&self) -> bool {
+        self.chain.len() <= 1
+    }
+
+    /// Goes on without a source that failed, where the damage is its own and only to be warned of.
+    fn set_aside(&self, file: u32, error: Error, call: &Call<'_>) -> Result<()> {
+        let is_damage = match &error {
+            Error::File { file, .. } => *file != self.name,
+            other => matches!(other, Error::Io { .. } | Error::Blocks { .. }),
+        };
+        if !is_damage || self.options.missing == Missing::Raise || !self.is_outermost() {
+            return Err(error);
+        }
+        self.goes_without(self.file_name(file), error.to_string());
+        call.set_aside().insert(file);
         Ok(())
     }
 
@@ -144,7 +194,12 @@ impl Vrt {
         call: &Call<'_>,
     ) -> Result<()> {
         let Some((_, first)) = pairs.first() else { return Ok(()) };
-        let Some(opened) = self.source(first.file)? else { return Ok(()) };
+        let Some(opened) = self.source(first.file)? else {
+            if self.is_outermost() {
+                call.set_aside().insert(first.file);
+            }
+            return Ok(());
+        };
         let size = opened.size()?;
         let Some(placed) = Rectangles::place(first.rectangles.as_ref(), size, request) else { return Ok(()) };
         let bands = opened.bands()?;
@@ -208,8 +263,45 @@ impl Vrt {
             }
             next = rows.end;
         }
+        self.goes_with(first.file);
         Ok(())
     }
+}
+
+/// Empties the pixels of a plane that a source would touch: NaN, or 0 where samples cannot be that.
+fn empty(band: &Band, rectangles: Option<Rectangles>, request: (Part, Part), plane: &mut [u8]) {
+    use DataType as D;
+    let size = band.data_type.size();
+    let nothing = match band.data_type {
+        D::F16 | D::F32 | D::F64 | D::C64 | D::C128 => sample_of(Number::Double(f64::NAN), band.data_type),
+        _ => [0; 16],
+    };
+    let Some(nothing) = nothing.get(..size) else { return };
+    let part = |extent: Option<Extent>, part: Part| match extent {
+        None => 0..part.count as usize,
+        Some(extent) => {
+            let (start, end) = (extent.target.floor(), (extent.target + extent.target_size).ceil());
+            let at = |v: f64| (v - part.start).clamp(0.0, f64::from(part.count));
+            whole(at(start))..whole(at(end))
+        }
+    };
+    let columns = part(rectangles.map(|r| r.across), request.0);
+    let rows = part(rectangles.map(|r| r.down), request.1);
+    for row in
+        plane.chunks_exact_mut((request.0.count as usize * size).max(1)).take(rows.end).skip(rows.start)
+    {
+        let pixels = row.chunks_exact_mut(size).take(columns.end).skip(columns.start);
+        pixels.for_each(|sample| sample.copy_from_slice(nothing));
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a whole number of pixels of a request"
+)]
+fn whole(v: f64) -> usize {
+    v as usize
 }
 
 /// The validity of a source that is laid by its mask.
