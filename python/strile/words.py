@@ -29,7 +29,7 @@ def of_file(dataset: Any, facts: Facts) -> dict[str, str]:
     """The file's own items, as GDAL's default domain has them."""
     words = {name: value for name, value, domain in facts.items if not domain}
     if facts.kind == "tiff":
-        for tag, _, _, value in dataset.tags():
+        for tag, _, _, value in dataset.tags(tables=False):
             if tag in _TEXTS:
                 words.setdefault(_TEXTS[tag], str(value).rstrip("\0"))
             elif tag in _NUMBERS:

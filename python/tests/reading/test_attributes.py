@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import rasterio
+import tifffile
 
 import strile
+from strile import _core
 
 ALWAYS = {"_xrspatial_geotiff_contract", "georef_status"}
 
@@ -119,3 +122,24 @@ def test_attributes_of_two_reads_are_apart(gtiff: Any, pixels: np.ndarray) -> No
     first = strile.open_geotiff(path)
     first.attrs["gdal_metadata"]["A"] = "changed"
     assert strile.open_geotiff(path).attrs["gdal_metadata"]["A"] == "b"
+
+
+def test_opening_leaves_tables_of_blocks_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "many.tif"
+    layout = {"tile": (16, 16), "sparse": True, "bigtiff": "yes", "compression": "none"}
+    writer = _core.Writer(str(path), {"width": 4800, "height": 4800, "bands": 1, "dtype": "uint8"}, layout)
+    writer.write(np.zeros((4800, 4800), np.uint8), 0, 0, axes="yx")
+    writer.finish()
+    tracemalloc.start()
+    try:
+        array = strile.open_geotiff(path, window=(0, 0, 16, 16))
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert array.shape == (16, 16)
+    # A tuple of the 90,000 offsets alone takes 720,000 bytes.
+    assert most < 400_000
+    tables = {tag: (count, value) for tag, _, count, value in _core.Dataset.open(str(path)).tags(tables=False)}
+    assert tables[324] == tables[325] == (90_000, None)
+    with tifffile.TiffFile(path) as file:
+        assert len(file.pages[0].dataoffsets) == 90_000

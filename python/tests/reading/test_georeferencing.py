@@ -207,3 +207,18 @@ def test_a_damaged_file_beside_it_only_warns_where_it_is_not_needed(
         np.testing.assert_array_equal(read(path).values, pixels)
     with pytest.raises(ValueError):  # noqa: PT011
         read(path, overview_level=1)
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_overviews_beside_a_file_may_be_placed_by_themselves(
+    read: Any, gtiff: Any, pixels: np.ndarray, own: bool
+) -> None:
+    path = gtiff(pixels, crs="EPSG:4326", transform=(10, 0, 100, 0, -10, 200))
+    stated = {"crs": "EPSG:3857", "transform": (2.5, 0, 500, 0, -2.5, 800)} if own else {}
+    gtiff(pixels[::2, ::2], name=path.name + ".ovr", **stated)
+    array = read(path, overview_level=1)
+    np.testing.assert_array_equal(array.values, pixels[::2, ::2])
+    assert array.attrs["crs"] == (3857 if own else 4326)
+    assert array.attrs["transform"] == ((2.5, 0, 500, 0, -2.5, 800) if own else (20, 0, 100, 0, -20, 200))
+    assert array.x.values[0] == (501.25 if own else 110)
+    assert read(path).attrs["crs"] == 4326

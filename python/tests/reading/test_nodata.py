@@ -174,3 +174,15 @@ def test_masks_agree_with_rasterio(read: Any, gtiff: Any) -> None:
         expected = np.moveaxis(file.read(masked=True).filled(-99).astype("f8"), 0, -1)
     expected[expected == -99] = np.nan
     np.testing.assert_array_equal(read(path, masked=True).values, expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_unpacked_floats_keep_their_width(read: Any, gtiff: Any, pixels: np.ndarray, dtype: str) -> None:
+    def scale(file: Any) -> None:
+        file.scales, file.offsets = (0.1,), (7.5,)
+
+    array = read(gtiff(pixels.astype(dtype), nodata=3, after=scale), unpack=True)
+    assert array.dtype == dtype
+    assert array.attrs["mask_and_scale_dtype"] == dtype
+    expected = np.where(pixels == 3, np.nan, pixels * 0.1 + 7.5)
+    np.testing.assert_allclose(array.values, expected, rtol=1e-6)

@@ -186,3 +186,116 @@ def test_rotated_mosaics(read: Any, mosaic: Any, gtiff: Any, pixels: np.ndarray)
         warnings.simplefilter("error")
         array = read(path, allow_rotated=True)
     assert array.attrs["rotated_affine"] == (1, 0.2, 5, 0.1, -1, 9)
+
+
+def test_a_band_of_its_own_type(read: Any, mosaic: Any, gtiff: Any, pixels: np.ndarray) -> None:
+    place = (30, 0, 500000, 0, -30, 4000000)
+    gtiff(pixels, name="a.tif", crs="EPSG:32633", transform=place)
+    gtiff(pixels + np.float32(0.25), name="f.tif", crs="EPSG:32633", transform=place)
+    path = mosaic(("Byte", "", source("a.tif")), ("Float32", "", source("f.tif")), width=50)
+    for band, expected in enumerate((pixels, pixels + np.float32(0.25))):
+        array = read(path, band=band)
+        assert array.dtype == expected.dtype
+        np.testing.assert_array_equal(array.values, expected)
+
+
+def scaled(name: str, ratio: str | None, offset: str | None) -> str:
+    parts = (("ScaleOffset", offset), ("ScaleRatio", ratio))
+    inner = "".join(f"<{tag}>{text}</{tag}>" for tag, text in parts if text is not None)
+    text = source(name).replace("SimpleSource", "ComplexSource")
+    return text.replace("</ComplexSource>", inner + "</ComplexSource>")
+
+
+@pytest.mark.parametrize(("ratio", "offset"), [("0.1", "-3.7"), ("2.5", None), (None, "1000")])
+@pytest.mark.parametrize("kind", ["Byte", "Int32", "Float32"])
+def test_scaled_values_are_floats(
+    read: Any, mosaic: Any, tiles: np.ndarray, kind: str, ratio: str | None, offset: str | None
+) -> None:
+    plain = tiles[:, :50]
+    expected = plain * float(ratio or 1) + float(offset or 0)
+    path = mosaic((kind, "", scaled("a.tif", ratio, offset)), (kind, "", source("a.tif")), width=50)
+    both = read(path)
+    assert both.dtype == np.float64
+    np.testing.assert_allclose(both.values[..., 0], expected, rtol=1e-15)
+    np.testing.assert_array_equal(both.values[..., 1], plain)
+    np.testing.assert_allclose(read(path, band=0).values, expected, rtol=1e-15)
+    # The band that is not scaled keeps its type, and so does one that is scaled by nothing.
+    unscaled = mosaic((kind, "", scaled("a.tif", "1", "0.0")), width=50, name="one.vrt")
+    types = {"Byte": np.uint8, "Int32": np.int32, "Float32": np.float32}
+    for array in (read(path, band=1), read(unscaled)):
+        assert array.dtype == types[kind]
+        np.testing.assert_array_equal(array.values, plain)
+
+
+def test_parents_that_stay_in_the_folder(read: Any, mosaic: Any, gtiff: Any, pixels: np.ndarray, tmp_path: Path) -> None:
+    place = (30, 0, 500000, 0, -30, 4000000)
+    for folder in ("in", "in/deep", "out", "out/deep"):
+        (tmp_path / folder).mkdir()
+    gtiff(pixels, name="in/a.tif", crs="EPSG:32633", transform=place)
+    gtiff(pixels, name="out/a.tif", crs="EPSG:32633", transform=place)
+    (tmp_path / "in/link").symlink_to(tmp_path / "out/deep")
+    for name in ("deep/../a.tif", "../in/a.tif", "deep/../../in/deep/../a.tif"):
+        path = mosaic(("Byte", "", source(name)), width=50, name="in/made.vrt")
+        np.testing.assert_array_equal(read(path).values, pixels)
+    # The parent of a link is where the link leads to. That nothing is there is not told of what is outside.
+    for name in ("../out/a.tif", "link/../a.tif", "../out/nowhere.tif", "../../../../../../../etc/passwd"):
+        path = mosaic(("Byte", "", source(name)), width=50, name="in/other.vrt")
+        with pytest.raises(strile.VRTUnsupportedError):
+            read(path, missing_sources="warn")
+
+
+def damage(path: Path, how: str) -> None:
+    raw = path.read_bytes()
+    path.write_bytes(b"no image at all" if how == "header" else raw[: len(raw) - 700])
+
+
+@pytest.mark.parametrize("how", ["header", "pixels"])
+@pytest.mark.parametrize(("kind", "nodata"), [("Byte", "9"), ("Byte", ""), ("Float32", "9")])
+def test_damaged_sources_leave_holes(
+    read: Any, mosaic: Any, tiles: np.ndarray, tmp_path: Path, how: str, kind: str, nodata: str
+) -> None:
+    damage(tmp_path / "b.tif", how)
+    path = mosaic((kind, nodata, source("a.tif") + source("b.tif", column=50) + source("a.tif", column=80)), width=150)
+    with pytest.raises(ValueError, match=r"b\.tif"):
+        read(path)
+    with pytest.warns(strile.GeoTIFFFallbackWarning, match=r"b\.tif"):
+        array = read(path, missing_sources="warn")
+    empty = np.nan if kind == "Float32" else 0
+    expected = np.full((40, 150), 9 if nodata else 0, dtype=array.dtype)
+    expected[:, 50:100] = empty
+    expected[:, :50] = expected[:, 80:130] = tiles[:, :50]
+    np.testing.assert_array_equal(array.values, expected)
+    # Only decoding finds damaged pixels: of lazy arrays the warning at compute tells.
+    if "vrt_holes" in array.attrs or how == "header":
+        (hole,) = array.attrs["vrt_holes"]
+        assert hole["source"] == str(tmp_path / "b.tif")
+        assert hole["dst_rect"] == (50, 0, 50, 40)
+        assert "b.tif" in hole["error"]
+
+
+def test_damage_that_a_read_meets_is_listed(mosaic: Any, tiles: np.ndarray, tmp_path: Path) -> None:
+    damage(tmp_path / "b.tif", "pixels")
+    path = mosaic(("Byte", "", source("a.tif") + source("b.tif", column=50)))
+    with pytest.warns(strile.GeoTIFFFallbackWarning):
+        (hole,) = strile.open_geotiff(path, missing_sources="warn").attrs["vrt_holes"]
+    assert hole["source"].endswith("b.tif")
+    assert "vrt_holes" not in strile.open_geotiff(path, missing_sources="warn", window=(0, 0, 40, 50)).attrs
+
+
+@pytest.mark.parametrize(
+    ("name", "refused"), [("bilinear", True), ("Cubic", True), ("NearestNeighbour", False), ("", False)]
+)
+def test_resampling_that_is_named(
+    read: Any, mosaic: Any, tiles: np.ndarray, name: str, refused: bool
+) -> None:
+    named = source("a.tif").replace("</SimpleSource>", f"<ResampleAlg>{name}</ResampleAlg></SimpleSource>")
+    same = mosaic(("Byte", "", named), width=50)
+    np.testing.assert_array_equal(read(same).values, tiles[:, :50])
+    half = named.replace('<DstRect xOff="0" yOff="0" xSize="50"', '<DstRect xOff="0" yOff="0" xSize="25"')
+    path = mosaic(("Byte", "", half), width=50, name="half.vrt")
+    if refused:
+        with pytest.raises(strile.VRTUnsupportedError, match=name):
+            read(path)
+    else:
+        with rasterio.open(path) as file:
+            np.testing.assert_array_equal(read(path).values, file.read(1))

@@ -45,10 +45,8 @@ pub(super) fn resolve(file: &SourceFile, base: &Path, roots: Option<Roots<'_>>) 
     let written = Path::new(name);
     let is_absolute =
         written.is_absolute() || written.components().any(|c| matches!(c, Component::Prefix(_)));
-    if let Some(roots) = roots {
-        if is_absolute && roots.more.is_none() {
-            return Err(refused(format!("has an absolute path; {ALLOW}")));
-        }
+    if is_absolute && roots.is_some_and(|roots| roots.more.is_none()) {
+        return Err(refused(format!("has an absolute path; {ALLOW}")));
     }
     let path = if file.relative { base.join(written) } else { written.to_owned() };
     // Whether something is there is not told of files outside.
