@@ -7,6 +7,7 @@ is an error, found when the piece is computed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,12 @@ import numpy as np
 
 from ..errors import StrileError
 from .nodata import Number, fits, number_of
+
+# A band's scale or offset among the items of tag 42112.
+_SCALING = re.compile(
+    r"""\s*<Item\b(?=[^>]*\b(?:name|role)=["'](?:scale|offset)["'])(?=[^>]*\bsample=)[^>]*>[^<]*</Item>""",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +105,41 @@ def packed_items(attrs: Mapping[Any, Any], packing: Packing, bands: int) -> dict
     items = attrs.get("gdal_metadata")
     if bands != 1 or not isinstance(items, Mapping) or not any(isinstance(key, tuple) for key in items):
         return dict(attrs)
+    if _tells_of(items, packing):
+        return dict(attrs)
     kept = {key: value for key, value in items.items() if not isinstance(key, tuple)}
     if (packing.scale, packing.offset) != (1.0, 0.0):
         kept["SCALE", 0], kept["OFFSET", 0] = repr(packing.scale), repr(packing.offset)
     rest = {key: value for key, value in attrs.items() if key not in ("gdal_metadata", "gdal_metadata_xml")}
     return {**rest, "gdal_metadata": kept} if kept else rest
+
+
+def unpacked_items(attrs: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """The attrs without scale and offset where they were applied already: a reader would apply them again."""
+    if attrs.get("mask_and_scale_dtype") is None:
+        return attrs
+    result = dict(attrs)
+    items, xml = attrs.get("gdal_metadata"), attrs.get("gdal_metadata_xml")
+    if isinstance(items, Mapping):
+        result["gdal_metadata"] = {
+            key: value
+            for key, value in items.items()
+            if not (isinstance(key, tuple) and key and str(key[0]).upper() in ("SCALE", "OFFSET"))
+        }
+    if isinstance(xml, str):
+        result["gdal_metadata_xml"] = _SCALING.sub("", xml)
+    return result
+
+
+def _tells_of(items: Mapping[Any, Any], packing: Packing) -> bool:
+    """Whether all items of bands are of the first one, and scale and offset those of the packing."""
+    if any(key[1:] != (0,) for key in items if isinstance(key, tuple)):
+        return False
+    try:
+        told = float(items["SCALE", 0]), float(items["OFFSET", 0])
+    except (KeyError, TypeError, ValueError):
+        return False
+    return told == (packing.scale, packing.offset)
 
 
 def _number(value: Any, name: str, default: float) -> float:

@@ -19,7 +19,7 @@ from .crs import crs_keys
 from .georef import Transform, placed
 from .layout import Layout, layout_of
 from .nodata import Number, fits, nodata_of
-from .pack import Packing, packed_items, packing_of
+from .pack import Packing, packed_items, packing_of, unpacked_items
 from .pixels import device_of, dtype_of, stored_dtype
 from .tags import check_allowed, tags_of
 
@@ -66,7 +66,9 @@ def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> Ras
     place = placed(named, attrs, arguments.drop_rotation)
     system = crs_keys(crs, named, attrs, arguments.allow_unparseable_crs)
     tags = tags_of(
-        attrs if packing is None else packed_items(attrs, packing, layout.bands), layout.bands, dtype
+        unpacked_items(attrs) if packing is None else packed_items(attrs, packing, layout.bands),
+        layout.bands,
+        dtype,
     )
     colours = _photometric(tags, arguments, layout, dtype)
     inverted = colours["photometric"] == 0

@@ -69,8 +69,10 @@ def items_xml(items: Any) -> str:
     for key, value in items.items():
         name, band = key if isinstance(key, tuple) and len(key) == 2 else (key, None)
         sample = "" if band is None else f' sample="{int(band)}"'
-        # GDAL knows the meaning of these three by their role.
-        role = {"SCALE": "scale", "OFFSET": "offset", "DESCRIPTION": "description"}.get(str(name))
+        # GDAL knows the meaning of these four by their role.
+        role = {"SCALE": "scale", "OFFSET": "offset", "DESCRIPTION": "description", "UNITTYPE": "unittype"}.get(
+            str(name)
+        )
         role_text = f' role="{role}"' if role and band is not None else ""
         lines.append(f"  <Item name={quoteattr(str(name))}{sample}{role_text}>{escape(str(value))}</Item>")
     return "\n".join((*lines, "</GDALMetadata>"))

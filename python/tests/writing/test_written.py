@@ -303,6 +303,31 @@ def test_overviews(tmp_path: Path, lazy: bool) -> None:
         np.testing.assert_array_equal(file.read(1), FLOATS.reshape(32, 2, 24, 2).max((1, 3)))
 
 
+@pytest.mark.parametrize("levels", [[4], [2, 8], [8], []])
+def test_overviews_that_leave_out_a_halving(tmp_path: Path, levels: list[int]) -> None:
+    """Each is half of the one above, stored or not."""
+
+    def write(name: str, data: Any, levels: list[int]) -> Path:
+        strile.to_geotiff(data, tmp_path / name, cog=True, tile_size=16, overview_levels=levels)
+        return tmp_path / name
+
+    some = write("some.tif", FLOATS, levels)
+    assert write("lazy.tif", da.from_array(FLOATS, chunks=20), levels).read_bytes() == some.read_bytes()
+    every = write("every.tif", FLOATS, [2, 4, 8])
+    with tifffile.TiffFile(some) as file:
+        assert [page.shape for page in file.pages] == [(64 // by, 48 // by) for by in [1, *levels]]
+    with rasterio.open(some) as file:
+        assert file.overviews(1) == levels and file.tags(ns="IMAGE_STRUCTURE")["LAYOUT"] == "COG"
+    for at, factor in enumerate(levels):
+        with (
+            rasterio.open(some, overview_level=at) as ours,
+            rasterio.open(every, overview_level=[2, 4, 8].index(factor)) as all_of_them,
+        ):
+            np.testing.assert_array_equal(ours.read(1), all_of_them.read(1))
+            expected = FLOATS.reshape(64 // factor, factor, 48 // factor, factor).mean((1, 3))
+            np.testing.assert_allclose(ours.read(1), expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize("compression", ["none", "deflate", "lzw", "packbits", "zstd", "lerc", "LZW", "lzma"])
 def test_codecs(write: Write, compression: str) -> None:
     with rasterio.open(write(FLOATS, compression=compression)) as file:
@@ -407,6 +432,23 @@ def test_pack_reverses_unpack(tmp_path: Path, lazy: bool) -> None:
         with pytest.raises(ValueError, match="pack"):
             strile.to_geotiff(wrong.assign_attrs(unpacked.attrs), tmp_path / "c.tif", pack=True)
     assert not (tmp_path / "c.tif").exists()
+
+
+def test_values_that_were_unpacked_are_not_scaled_again(tmp_path: Path) -> None:
+    path = str(tmp_path / "a.tif")
+    with rasterio.open(path, "w", driver="GTiff", width=40, height=30, count=1, dtype="int16", nodata=-1) as made:
+        made.write(np.arange(1200, dtype=np.int16).reshape(30, 40), 1)
+        made.scales, made.offsets, made.units = (0.1,), (7.0,), ("K",)
+        made.set_band_description(1, "heat")
+    unpacked = strile.open_geotiff(path, unpack=True)
+    strile.to_geotiff(unpacked, tmp_path / "plain.tif")
+    strile.to_geotiff(unpacked, tmp_path / "packed.tif", pack=True)
+    for name, scaling in (("plain.tif", (1.0, 0.0)), ("packed.tif", (0.1, 7.0))):
+        with rasterio.open(tmp_path / name) as written:
+            assert (*written.scales, *written.offsets) == scaling, name
+            assert (*written.units, *written.descriptions) == ("K", "heat"), name
+        again = strile.open_geotiff(tmp_path / name, unpack=True)
+        np.testing.assert_array_equal(again.values, unpacked.values)
 
 
 def test_read_write_read_is_a_fixed_point(write: Write, tmp_path: Path) -> None:
