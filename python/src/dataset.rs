@@ -319,7 +319,8 @@ fn read(
         (Input::Tiff(dataset), None) if stays => {
             Result::Pixels(Raster::new(dataset.read_on_device(options, context)?, context)?)
         }
-        (input, None) => Result::Pixels(Raster::host(input.read(options, context)?)),
+        (Input::Vrt(vrt), None) => Result::Pixels(Raster::mosaic(vrt.read_telling(options, context)?)),
+        (Input::Tiff(dataset), None) => Result::Pixels(Raster::host(dataset.read(options, context)?)),
     };
     if let Some(count) = watched {
         count.complete();

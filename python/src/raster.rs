@@ -25,6 +25,7 @@ pub(crate) struct Raster {
     data_type: DataType,
     shape: (u32, u32, u32),
     faults: Vec<(String, String)>,
+    holes: Vec<(String, String)>,
 }
 
 impl Raster {
@@ -36,13 +37,18 @@ impl Raster {
         let spec = raster.output.spec();
         let shape = shape(raster.interleave, (spec.bands, spec.rows, spec.columns));
         let (data_type, faults) = (spec.data_type, told(&raster.report.faults));
-        Ok(Self { memory: Arc::new(Memory::Device(raster)), data_type, shape, faults })
+        Ok(Self { memory: Arc::new(Memory::Device(raster)), data_type, shape, faults, holes: Vec::new() })
     }
 
     /// Pixels in host memory.
     pub(crate) fn host(raster: strile::Raster) -> Self {
         let shape = shape(raster.interleave, (raster.bands, raster.rows, raster.columns));
         Self::of(raster.pixels, raster.data_type, shape, told(&raster.faults))
+    }
+
+    /// Pixels of a mosaic, with the sources that it went on without.
+    pub(crate) fn mosaic((raster, holes): (strile::Raster, Vec<(String, String)>)) -> Self {
+        Self { holes, ..Self::host(raster) }
     }
 
     fn of(
@@ -52,7 +58,13 @@ impl Raster {
         faults: Vec<(String, String)>,
     ) -> Self {
         let address = pixels.as_mut_ptr().expose_provenance();
-        Self { memory: Arc::new(Memory::Host { address, pixels }), data_type, shape, faults }
+        Self {
+            memory: Arc::new(Memory::Host { address, pixels }),
+            data_type,
+            shape,
+            faults,
+            holes: Vec::new(),
+        }
     }
 
     fn location(&self) -> Location {
@@ -147,6 +159,12 @@ impl Raster {
     #[getter]
     fn faults(&self) -> Vec<(String, String)> {
         self.faults.clone()
+    }
+
+    /// Sources that a mosaic went on without, each with the problem.
+    #[getter]
+    fn holes(&self) -> Vec<(String, String)> {
+        self.holes.clone()
     }
 
     /// The pixels as a numpy array: the same memory where they are in host memory, else a copy.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use strile::tiff::gdal::NoData;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
 use strile::{
-    Context, IndexOptions, Input, Interleave, Missing, OpenOptions, ReadOptions, Vrt, VrtOptions, Window,
-    write_index,
+    Context, DataType, IndexOptions, Input, Interleave, Missing, OpenOptions, ReadOptions, Vrt, VrtOptions,
+    Window, write_index,
 };
 use testkit::{ImageSpec, Pattern, Pixels, geo_tags};
 
@@ -118,6 +118,7 @@ fn what_leads_out_of_the_folder_is_refused() {
     let vrt = |name: &str| folder.vrt("in/m.vrt", &mosaic(&[source(name, "1", (0, 0))]));
     for (name, reason) in [
         ("../secret.tif", "`..`"),
+        ("../nowhere.tif", "`..`"),
         (absolute.to_str().unwrap(), "absolute"),
         ("/vsizip/a.zip/b.tif", "virtual file systems"),
         ("/vsicurl/http://example.com/a.tif", "virtual file systems"),
@@ -128,6 +129,8 @@ fn what_leads_out_of_the_folder_is_refused() {
         let problem = problem(&vrt(name));
         assert!(problem.contains(reason), "{name}: {problem}");
     }
+    folder.tile("in/own.tif", 1, 1, (0.0, 0.0));
+    assert!(read(&vrt("../in/own.tif"), &ReadOptions::default()).is_ok());
     let path = vrt("../secret.tif");
     let options = VrtOptions { allow_outside: true, ..Default::default() };
     let allowed = Vrt::open(&path, &options).unwrap().read(&ReadOptions::default(), &Context::default());
@@ -174,6 +177,46 @@ fn missing_sources_raise_or_warn() {
     let raster = vrt.read(&ReadOptions::default(), &Context::default()).unwrap();
     assert!(raster.pixels.iter().all(|&v| v == 0));
     assert!(vrt.warnings()[0].message.contains("gone.tif"));
+}
+
+#[test]
+fn a_damaged_source_is_left_out_as_a_whole() {
+    let folder = Folder::new("damaged");
+    folder.tile("a.tif", 1, 1, (0.0, 0.0));
+    let tile = folder.0.join("b.tif");
+    folder.tile("b.tif", 1, 1, (0.0, 0.0));
+    let bytes = std::fs::read(&tile).unwrap();
+    let path = folder.vrt("m.vrt", &mosaic(&[source("a.tif", "1", (0, 0)) + &source("b.tif", "1", (3, 2))]));
+    let whole = read(&path, &ReadOptions::default()).unwrap();
+    let alone = folder.vrt("a.vrt", &mosaic(&[source("a.tif", "1", (0, 0))]));
+    let alone = read(&alone, &ReadOptions::default()).unwrap();
+    assert_ne!(whole, alone);
+    for damaged in [&bytes[..bytes.len() / 2], b"no image"] {
+        std::fs::write(&tile, damaged).unwrap();
+        assert!(problem(&path).contains("b.tif"));
+        let options = VrtOptions { missing: Missing::Warn, ..Default::default() };
+        let vrt = Vrt::open(&path, &options).unwrap();
+        let (raster, holes) = vrt.read_telling(&ReadOptions::default(), &Context::default()).unwrap();
+        assert_eq!(raster.pixels, alone);
+        assert_eq!(holes.len(), 1);
+        assert_eq!(holes[0].0, "b.tif");
+        assert!(vrt.warnings().iter().any(|warning| warning.message.contains("b.tif")));
+    }
+}
+
+#[test]
+fn bands_are_given_in_another_type() {
+    let folder = Folder::new("types");
+    folder.tile("a.tif", 1, 7, (0.0, 0.0));
+    let text = mosaic(&[source("a.tif", "1", (0, 0))]);
+    let path = folder.vrt("m.vrt", &text);
+    let narrow = read(&path, &ReadOptions::default()).unwrap();
+    let options = VrtOptions { data_type: Some(DataType::F64), ..Default::default() };
+    let wide =
+        Vrt::open(&path, &options).unwrap().read(&ReadOptions::default(), &Context::default()).unwrap();
+    assert_eq!(wide.data_type, DataType::F64);
+    let expected: Vec<u8> = narrow.iter().flat_map(|&v| f64::from(v).to_ne_bytes()).collect();
+    assert_eq!(wide.pixels, expected);
 }
 
 #[test]

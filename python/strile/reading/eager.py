@@ -15,12 +15,12 @@ def read(description: Description, dataset: Any, progress: Any) -> xarray.DataAr
     import xarray
 
     request = description.request
-    array = request.decoded(description.window, dataset=dataset, progress=progress)
+    lost: dict[str, str] = {}
+    array = request.decoded(description.window, dataset=dataset, progress=progress, holes=lost)
     attrs = dict(description.attrs)
-    if request.missing == "warn":
-        # Damage that only decoding finds.
-        holes = description.holes + vrt.damaged(description.sources, dataset, str(request.source))
-        attrs |= {"vrt_holes": holes} if holes else {}
+    if lost:
+        # Damage that only decoding finds is among it.
+        attrs["vrt_holes"] = description.holes + vrt.damaged(description.sources, lost, str(request.source))
     promoted = True
     if request.looked_for:
         present = request.holds_nodata(array)

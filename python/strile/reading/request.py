@@ -118,14 +118,19 @@ class Request:
         """The pixels of a window, as the result has them."""
         return self.finished(self.decoded(window, dataset=dataset, progress=progress))
 
-    def decoded(self, window: Window, *, dataset: Any = None, progress: Any = None) -> Any:
-        """The pixels as the core gives them, before anything is compared, scaled or cast."""
+    def decoded(
+        self, window: Window, *, dataset: Any = None, progress: Any = None, holes: dict[str, str] | None = None
+    ) -> Any:
+        """The pixels as the core gives them, before anything is compared, scaled or cast. `holes` takes the names
+        of sources that a mosaic went on without, and why."""
         self.check(window)
         source = self.dataset() if dataset is None else dataset
         raster = source.read(**self.core_keywords(window), progress=progress)
         array = cuda.array(raster) if self.gpu else raster.numpy()
         if self.missing == "warn":
-            self._warn_of_holes(source)
+            self._warn_of_holes(raster.holes)
+            if holes is not None:
+                holes.update(raster.holes)
         if self._inverted_here:
             array = self.inverted_from - array
         array = array[0] if self.flat else array
@@ -191,8 +196,8 @@ class Request:
 
         return bool(_core.contains(array, value))
 
-    def _warn_of_holes(self, source: Any) -> None:
-        for name, problem in source.holes():
+    def _warn_of_holes(self, holes: list[tuple[str, str]]) -> None:
+        for name, problem in holes:
             warnings.warn(
                 f"{self.source}: the source {name} leaves a hole ({problem}); see attrs['vrt_holes']",
                 GeoTIFFFallbackWarning,

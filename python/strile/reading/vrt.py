@@ -152,9 +152,8 @@ def needed(
     return holes, there
 
 
-def damaged(sources: list[dict[str, Any]], dataset: Any, path: str) -> list[dict[str, Any]]:
-    """The holes of sources that a read was to be made of and went on without."""
-    problems = dict(dataset.holes())
+def damaged(sources: list[dict[str, Any]], problems: dict[str, str], path: str) -> list[dict[str, Any]]:
+    """The holes of sources that a read was to be made of and went on without, by name."""
     return [
         _hole(entry, path, f"StrileError: {problems[entry['name']]}")
         for entry in sources

@@ -70,6 +70,15 @@ impl Vrt {
 
     /// Reads pixels into new memory.
     pub fn read(&self, options: &ReadOptions, context: &Context) -> Result<Raster> {
+        self.read_telling(options, context).map(|(raster, _)| raster)
+    }
+
+    /// Reads pixels into new memory, and tells which sources it went on without, each with the problem.
+    pub fn read_telling(
+        &self,
+        options: &ReadOptions,
+        context: &Context,
+    ) -> Result<(Raster, Vec<(String, String)>)> {
         let (window, bands) = self.target(options)?;
         let part = |start: u32, count: u32| Part { start: start.into(), size: count.into(), count };
         let request = (part(window.x, window.width), part(window.y, window.height));
@@ -95,12 +104,13 @@ impl Vrt {
                 }
             },
         };
+        let holes = call.holes(self);
         raster.faults = call.faults();
         match options.interleave {
-            Interleave::BandFirst => Ok(raster),
+            Interleave::BandFirst => Ok((raster, holes)),
             Interleave::BandLast => {
                 let _lease = context.budget.take(raster.pixels.len() as u64, "the interleaved image")?;
-                Ok(interleaved(raster))
+                Ok((interleaved(raster), holes))
             }
         }
     }

@@ -60,7 +60,6 @@ impl Vrt {
     }
 
     /// Sources that reads so far went on without, by the names the VRT has, and why: none is there, or it is damaged.
-    /// One that was read since is not among them.
     pub fn missing_sources(&self) -> Vec<(String, String)> {
         let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
         missing.iter().map(|(name, problem)| (name.clone(), problem.clone())).collect()

@@ -38,6 +38,9 @@ use strile_tiff::gdal::{NoData, pam};
 use strile_tiff::geo::{AreaOrPoint, Georeference};
 use strile_tiff::{DataType, TiffError, Warning};
 
+/// The problem of a source that is missing.
+const NOT_THERE: &str = "there is no such file";
+
 /// What to do about sources that are not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Missing {
@@ -306,20 +309,12 @@ impl Vrt {
             );
             return Err(self.refuse(problem));
         }
-        self.goes_without(&file.name, "there is no such file".into());
+        self.goes_without(&file.name, NOT_THERE.into());
         Ok(())
     }
 
     fn goes_without(&self, name: &str, problem: String) {
         self.missing.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), problem);
-    }
-
-    /// A source that was laid is not missing, or no longer.
-    fn goes_with(&self, file: u32) {
-        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
-        if !missing.is_empty() {
-            missing.remove(self.file_name(file));
-        }
     }
 
     fn file_name(&self, file: u32) -> &str {

@@ -8,11 +8,11 @@ use super::number::{Number, sample_of};
 use super::parse::{Band, Source};
 use super::place::{Extent, Part, Rectangles};
 use super::sources::{Content, Opened, Sampling, Validity};
-use super::{Missing, Vrt, index::Index};
+use super::{Missing, NOT_THERE, Vrt, index::Index};
 use crate::error::{Error, Result};
 use crate::options::{Interleave, ReadOptions};
 use crate::raster::Raster;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use strile_engine::{Context, EngineError, Fill, LocatedFault, Progress};
 use strile_tiff::DataType;
@@ -27,8 +27,8 @@ pub(super) struct Call<'a> {
     pub(super) context: Context,
     progress: Option<&'a dyn Progress>,
     faults: Mutex<Vec<LocatedFault>>,
-    /// Files of the outermost mosaic that it goes on without.
-    set_aside: Mutex<BTreeSet<u32>>,
+    /// Files of the outermost mosaic that it goes on without, and why.
+    set_aside: Mutex<BTreeMap<u32, String>>,
 }
 
 impl<'a> Call<'a> {
@@ -43,8 +43,14 @@ impl<'a> Call<'a> {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(faults);
     }
 
-    fn set_aside(&self) -> MutexGuard<'_, BTreeSet<u32>> {
+    fn set_aside(&self) -> MutexGuard<'_, BTreeMap<u32, String>> {
         self.set_aside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sources that the call went on without, by the names `vrt` has for them, and why.
+    pub(super) fn holes(&self, vrt: &Vrt) -> Vec<(String, String)> {
+        let set_aside = self.set_aside();
+        set_aside.iter().map(|(file, problem)| (vrt.file_name(*file).to_owned(), problem.clone())).collect()
     }
 
     pub(super) fn faults(self) -> Vec<LocatedFault> {
@@ -124,7 +130,7 @@ impl Vrt {
         if self.options.empty_holes && self.is_outermost() {
             let set_aside = call.set_aside();
             for (touched, plane) in touched.iter().zip(planes.iter_mut()) {
-                let lost = touched.sources.iter().filter(|source| set_aside.contains(&source.file));
+                let lost = touched.sources.iter().filter(|source| set_aside.contains_key(&source.file));
                 lost.for_each(|source| empty(touched.band, source.rectangles, request, plane));
             }
         }
@@ -157,7 +163,7 @@ impl Vrt {
             let pairs = touched.iter().filter_map(|t| Some((t.band, *t.sources.get(at)?)));
             let pairs: Vec<_> = pairs.collect();
             let Some(file) = pairs.first().map(|(_, source)| source.file) else { continue };
-            let is_aside = self.is_outermost() && call.set_aside().contains(&file);
+            let is_aside = self.is_outermost() && call.set_aside().contains_key(&file);
             if !is_aside && let Err(error) = self.lay_one(&pairs, request, planes, call) {
                 self.set_aside(file, error, call)?;
             }
@@ -182,7 +188,7 @@ impl Vrt {
             return Err(error);
         }
         self.goes_without(self.file_name(file), error.to_string());
-        call.set_aside().insert(file);
+        call.set_aside().insert(file, error.to_string());
         Ok(())
     }
 
@@ -196,7 +202,7 @@ impl Vrt {
         let Some((_, first)) = pairs.first() else { return Ok(()) };
         let Some(opened) = self.source(first.file)? else {
             if self.is_outermost() {
-                call.set_aside().insert(first.file);
+                call.set_aside().insert(first.file, NOT_THERE.into());
             }
             return Ok(());
         };
@@ -263,7 +269,6 @@ impl Vrt {
             }
             next = rows.end;
         }
-        self.goes_with(first.file);
         Ok(())
     }
 }
