@@ -105,7 +105,17 @@ fn blocks(keys: &mut Keys<'_, '_>) -> PyResult<BlockChoice> {
 
 fn overviews(keys: &mut Keys<'_, '_>) -> PyResult<Overviews> {
     let Some(value) = keys.get("overviews")? else { return Ok(Overviews::Auto) };
-    let expected = "'auto', 'none' or how many";
+    let expected = "'auto', 'none', how many, or by what they are smaller as [2, 8]";
+    if let Some(found) = elements(&value) {
+        let factors: Option<Vec<_>> = found.iter().map(integer).collect();
+        let factors = factors.ok_or_else(|| keys.wrong_type("overviews", &value, expected))?;
+        let factors: Option<Vec<u32>> =
+            factors.into_iter().map(|factor| u32::try_from(factor).ok()).collect();
+        let expected = "powers of two from 2 on, each larger than the one before";
+        return factors
+            .and_then(|factors| Overviews::factors(&factors))
+            .ok_or_else(|| keys.out_of_range("overviews", &value, expected));
+    }
     match (text(&value).as_deref(), integer(&value)) {
         (Some("auto"), _) => Ok(Overviews::Auto),
         (Some("none"), _) => Ok(Overviews::None),

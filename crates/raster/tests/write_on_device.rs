@@ -19,8 +19,8 @@ use strile::tiff::gdal::NoData;
 use strile::tiff::{SampleFormat, SampleType};
 use strile::{
     BlockChoice, Compression, Context, ConvertOptions, Dataset, Device, FileSink, Format, Interleave,
-    LoadedImage, Location, MemorySink, MemorySource, OpenOptions, Piece, Planar, RasterSpec, ReadOptions,
-    Resampling, Result, Sink, StreamSink, Window, WriteOptions, Writer,
+    LoadedImage, Location, MemorySink, MemorySource, OpenOptions, Overviews, Piece, Planar, RasterSpec,
+    ReadOptions, Resampling, Result, Sink, StreamSink, Window, WriteOptions, Writer,
 };
 use testkit::{Pattern, Pixels};
 
@@ -244,6 +244,24 @@ fn cloud_optimized_files_are_reduced_on_the_device() {
         case.spec.metadata.nodata = Some(NoData::Integer(7));
         let file = case.check(resampling.name());
         case.read_back(resampling.name(), file);
+    }
+}
+
+/// Levels that are made and not stored are reduced on the device like others, and never encoded.
+#[test]
+fn levels_that_are_left_out_are_only_reduced() {
+    for (resampling, format) in [(Resampling::Average, Format::GeoTiff), (Resampling::Cubic, Format::Cog)] {
+        let options = WriteOptions {
+            format,
+            compression: Compression::PackBits,
+            resampling: Some(resampling),
+            overviews: Overviews::factors(&[4]).unwrap(),
+            ..WriteOptions::default()
+        };
+        let file = Case::new(pixels(SampleFormat::Uint, 16, 1), options).check(resampling.name());
+        let dataset = open(file);
+        let levels = dataset.pages()[0].levels.iter().map(|level| (level.image.width, level.image.height));
+        assert_eq!(levels.collect::<Vec<_>>(), [(70, 45), (18, 12)]);
     }
 }
 

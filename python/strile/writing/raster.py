@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import StrileError, UnsupportedGeoTIFFFeatureError
+from ..errors import StrileError
 from .arguments import STRIP_ROWS, WriteArguments
 from .crs import crs_keys
 from .georef import Transform, placed
@@ -208,8 +208,8 @@ def _inverted(value: Number, dtype: np.dtype[Any]) -> Number:
     return int(np.iinfo(dtype).max) - int(value) if fits(value, dtype) else value
 
 
-def _overviews(layout: Layout, arguments: WriteArguments) -> str | int:
-    """How many halvings; of a plain file none."""
+def _overviews(layout: Layout, arguments: WriteArguments) -> str | int | list[int]:
+    """How many halvings, or which; of a plain file none."""
     if not arguments.cog:
         return "none"
     levels = arguments.overview_levels
@@ -224,12 +224,7 @@ def _overviews(layout: Layout, arguments: WriteArguments) -> str | int:
             f"overview_levels has {levels[-1]}, and a raster of {layout.height} by {layout.width} pixels would have no "
             "pixel left"
         )
-    if list(levels) == [2 << number for number in range(len(levels))]:
-        return len(levels)
-    whole = [2 << number for number in range(levels[-1].bit_length() - 1)]
-    raise UnsupportedGeoTIFFFeatureError(
-        f"overview_levels {list(levels)} leaves out a halving, and each overview is made of the one before: use {whole}"
-    )
+    return list(levels)
 
 
 def _categories(attrs: Mapping[Any, Any]) -> tuple[tuple[str, ...], tuple[Any, ...]]:

@@ -434,6 +434,27 @@ def test_pack_reverses_unpack(tmp_path: Path, lazy: bool) -> None:
     assert not (tmp_path / "c.tif").exists()
 
 
+@pytest.mark.parametrize("kind", ["area", "point"])
+def test_a_part_lies_where_its_coordinates_say(write: Write, tmp_path: Path, kind: str) -> None:
+    """xarray keeps `attrs["transform"]` when it selects: the part must not be written at the whole's place."""
+    whole = strile.open_geotiff(write(array(coords=COORDS, crs=32633, raster_type=kind)))
+    every = slice(None, None, 2)
+    for part in (
+        whole.isel(y=slice(5, 30), x=slice(7, 40)),
+        whole.isel(y=slice(None, None, -1)),
+        whole.isel(y=every, x=every),
+        whole.isel(y=[9]),
+        whole.coarsen(y=2, x=2).mean(),
+    ):
+        strile.to_geotiff(part, tmp_path / "part.tif")
+        back = strile.open_geotiff(tmp_path / "part.tif")
+        np.testing.assert_allclose(back.x, part.x, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(back.y, part.y, rtol=0, atol=1e-6)
+        np.testing.assert_array_equal(back.values, part.values)
+    with pytest.raises(strile.NonUniformCoordsError):
+        strile.to_geotiff(whole.isel(y=[0, 1, 5]), tmp_path / "apart.tif")
+
+
 def test_values_that_were_unpacked_are_not_scaled_again(tmp_path: Path) -> None:
     path = str(tmp_path / "a.tif")
     with rasterio.open(path, "w", driver="GTiff", width=40, height=30, count=1, dtype="int16", nodata=-1) as made:

@@ -26,7 +26,19 @@ impl fmt::Display for WritePlan {
         if self.levels.len() > 1 {
             writeln!(f, "reduce  {}, each level from the one above", self.resampling.name())?;
         }
+        let mut overviews = 0;
         for (index, level) in self.levels.iter().enumerate() {
+            if index > 0 && !level.stored {
+                writeln!(
+                    f,
+                    "halved  {} × {}, for the next level alone: not stored",
+                    level.width, level.height
+                )?;
+                continue;
+            }
+            // Numbered as readers of the file count them.
+            let name = if index == 0 { "image".to_owned() } else { format!("level {overviews}") };
+            overviews += 1;
             let layout = &level.image.block;
             let blocks = u64::from(level.grid.across) * u64::from(level.grid.down);
             let kind = match (level.grid.kind, blocks) {
@@ -44,7 +56,6 @@ impl fmt::Display for WritePlan {
                 Planar::Chunky => "pixel",
                 Planar::Separate => "band",
             };
-            let name = if index == 0 { "image".to_owned() } else { format!("level {index}") };
             let mask = if level.mask.is_some() { ", mask" } else { "" };
             writeln!(
                 f,

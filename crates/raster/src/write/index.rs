@@ -23,22 +23,26 @@ pub(crate) struct LevelIndex {
 }
 
 impl LevelIndex {
-    pub(crate) fn new(plan: &LevelPlan) -> Self {
+    /// `None` for a level that is not in the file.
+    pub(crate) fn new(plan: &LevelPlan) -> Option<Self> {
         let planes = usize::from(plan.grid.planes);
         let items = planes + usize::from(plan.mask.is_some());
         let places = u64::from(plan.grid.across) * u64::from(plan.grid.down);
         let count = usize::try_from(places.saturating_mul(items as u64)).unwrap_or(usize::MAX);
-        Self {
+        plan.stored.then(|| Self {
             across: plan.grid.across,
             planes,
             items,
             positions: vec![MISSING; count],
             sizes: vec![0; count],
-        }
+        })
     }
 
     /// Bytes of memory that the index of a level takes.
     pub(crate) fn cost(plan: &LevelPlan) -> u64 {
+        if !plan.stored {
+            return 0;
+        }
         let items = u64::from(plan.grid.planes) + u64::from(plan.mask.is_some());
         // Positions and sizes here, places and sizes in the file, and both again as they are written.
         (u64::from(plan.grid.across) * u64::from(plan.grid.down)).saturating_mul(items).saturating_mul(36)

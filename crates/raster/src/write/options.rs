@@ -71,6 +71,29 @@ pub enum Overviews {
     UntilOneBlock,
     /// This many, each half of the one above.
     Count(u32),
+    /// Those of the halvings whose bits are set, bit 0 the image at half its size. The others are made, because the
+    /// next is half of them, and are not in the file. See [`Overviews::factors`].
+    Halvings(u32),
+}
+
+impl Overviews {
+    /// Those that are smaller than the image by these factors: powers of two from 2 on, each larger than the one before.
+    pub fn factors(factors: &[u32]) -> Option<Self> {
+        let rise = factors.is_sorted_by(|one, next| one < next);
+        let halve = factors.iter().all(|&factor| factor > 1 && factor.is_power_of_two());
+        (rise && halve).then(|| Self::Halvings(factors.iter().fold(0, |bits, factor| bits | factor >> 1)))
+    }
+
+    /// Whether the image after this many halvings, at least one, is in the file.
+    pub(crate) fn has(self, halvings: usize) -> bool {
+        match self {
+            Self::Halvings(bits) => {
+                let bit = u32::try_from(halvings).ok().and_then(|halvings| halvings.checked_sub(1));
+                bit.and_then(|bit| bits.checked_shr(bit)).is_some_and(|bits| bits & 1 == 1)
+            }
+            Self::Auto | Self::None | Self::UntilOneBlock | Self::Count(_) => true,
+        }
+    }
 }
 
 /// How overviews are stored, where otherwise than the image.

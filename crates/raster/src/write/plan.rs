@@ -24,6 +24,8 @@ pub(crate) struct LevelPlan {
     pub(crate) height: u32,
     /// Its blocks.
     pub(crate) grid: BlockGrid,
+    /// Whether it is in the file. A level that is not is made only for the next.
+    pub(crate) stored: bool,
     /// Rows of blocks that are gathered and encoded together: 1 for tiles. A cell has an even number of rows, so
     /// that it reduces by itself.
     pub(crate) block_rows: u32,
@@ -66,7 +68,7 @@ pub(crate) struct WritePlan {
     pub(crate) format: Format,
     /// How samples are stored.
     pub(crate) planar: Planar,
-    /// The full image, then its overviews.
+    /// The full image, then each half of the one before.
     pub(crate) levels: Vec<LevelPlan>,
     /// How overviews are made.
     pub(crate) resampling: Resampling,
@@ -78,6 +80,13 @@ pub(crate) struct WritePlan {
     pub(crate) bound: u64,
     /// Name of the engine, why it was chosen, name of its encoders.
     pub(crate) engine: (String, String, String),
+}
+
+impl WritePlan {
+    /// Levels of the raster: the full image, wherever it is, and the overviews that are written.
+    pub(crate) fn count(&self) -> usize {
+        1 + self.levels.iter().skip(1).filter(|level| level.stored).count()
+    }
 }
 
 /// Rows of blocks are gathered into cells of at least this many bytes, so that strips of a row or two do not
@@ -118,7 +127,7 @@ pub(crate) fn plan_write(
         false => Resampling::Average,
     });
     let base_grid = grid_of(spec, options)?;
-    let sizes = level_sizes(spec, options, &base_grid);
+    let sizes = level_sizes(spec, options, &base_grid)?;
     if sizes.len() > 1
         && let Support::No(reason) = engine.reduces(resampling, spec.data_type)
     {
@@ -150,10 +159,10 @@ pub(crate) fn plan_write(
                 BlockGrid::new(BlockKind::Tile, (width, height), (TILE, TILE), base_grid.planes)
             }
         };
-        let stored = if index == 0 { options } else { &reduced };
+        let chosen = if index == 0 { options } else { &reduced };
         let image = EncodeLayout {
-            block: Arc::new(image_layout(spec, stored, sample, &grid, nodata)?),
-            params: params_of(stored, encoder),
+            block: Arc::new(image_layout(spec, chosen, sample, &grid, nodata)?),
+            params: params_of(chosen, encoder),
             nan_to: nodata.filter(|_| options.nan_to_nodata && !is_nan(spec)),
             sparse: fill.filter(|_| options.sparse),
         };
@@ -170,7 +179,11 @@ pub(crate) fn plan_write(
             Support::Yes => None,
             Support::No(reason) => Some(reason),
         };
-        levels.push(LevelPlan { width, height, grid, block_rows, image, mask, by_host });
+        let stored = match index {
+            0 => !matches!(full, FullImage::Elsewhere(_)),
+            halvings => options.overviews.has(halvings),
+        };
+        levels.push(LevelPlan { width, height, grid, stored, block_rows, image, mask, by_host });
     }
     let bound = bound_of(&levels, engine)?;
     let variant = match options.big_tiff {
@@ -285,12 +298,17 @@ fn grid_of(spec: &RasterSpec, options: &WriteOptions) -> Result<BlockGrid, Strin
     }
 }
 
-fn level_sizes(spec: &RasterSpec, options: &WriteOptions, grid: &BlockGrid) -> Vec<(u32, u32)> {
+fn level_sizes(
+    spec: &RasterSpec,
+    options: &WriteOptions,
+    grid: &BlockGrid,
+) -> Result<Vec<(u32, u32)>, String> {
     let mut sizes = vec![(spec.width, spec.height)];
     let wanted = match (options.overviews, options.format) {
         (Overviews::None, _) | (Overviews::Auto, Format::GeoTiff) => 0,
         (Overviews::Auto, Format::Cog) | (Overviews::UntilOneBlock, _) => u32::MAX,
         (Overviews::Count(count), _) => count,
+        (Overviews::Halvings(bits), _) => u32::BITS - bits.leading_zeros(),
     };
     let (mut width, mut height) = (spec.width, spec.height);
     // Overviews of an image in strips are tiled.
@@ -301,6 +319,14 @@ fn level_sizes(spec: &RasterSpec, options: &WriteOptions, grid: &BlockGrid) -> V
     for _ in 0..wanted {
         let enough = match options.overviews {
             Overviews::Count(_) => width == 1 && height == 1,
+            Overviews::Halvings(_) if width == 1 && height == 1 => {
+                let (factor, halvings) = (1u64 << wanted, sizes.len() - 1);
+                let RasterSpec { width, height, .. } = spec;
+                return Err(format!(
+                    "overviews {factor} times smaller: {width} × {height} pixels are one after {halvings} halvings"
+                ));
+            }
+            Overviews::Halvings(_) => false,
             _ => width <= block.0 && height <= block.1,
         };
         if enough {
@@ -309,7 +335,7 @@ fn level_sizes(spec: &RasterSpec, options: &WriteOptions, grid: &BlockGrid) -> V
         (width, height) = (width.div_ceil(2), height.div_ceil(2));
         sizes.push((width, height));
     }
-    sizes
+    Ok(sizes)
 }
 
 fn params_of(options: &WriteOptions, encoder: Encoder) -> EncodeParams {
@@ -432,7 +458,7 @@ fn bound_of(levels: &[LevelPlan], engine: &dyn Engine) -> Result<u64, String> {
     // Entries, values and arrays of directories are less than this, whatever is in them: 20 bytes a block.
     const DIRECTORIES: u64 = 64 << 20;
     let mut bound = DIRECTORIES;
-    for level in levels {
+    for level in levels.iter().filter(|level| level.stored) {
         let places = u64::from(level.grid.across) * u64::from(level.grid.down);
         for (layout, planes) in [(Some(&level.image), u64::from(level.grid.planes)), (level.mask.as_ref(), 1)]
         {

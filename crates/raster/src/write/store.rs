@@ -41,10 +41,9 @@ pub(crate) struct Store {
     format: Format,
     form: strile_tiff::FileForm,
     planar: Planar,
-    levels: Vec<LevelIndex>,
+    /// Of each level of the plan; `None` for one that is not in the file.
+    levels: Vec<Option<LevelIndex>>,
     straight: bool,
-    /// The first level that is stored: 1 where the full image is elsewhere.
-    first_level: usize,
     appended: Option<Appended>,
     /// Bytes given to the sink, and those that were in the file before.
     written: u64,
@@ -75,7 +74,6 @@ impl Store {
             planar: plan.planar,
             levels: plan.levels.iter().map(LevelIndex::new).collect(),
             straight,
-            first_level: usize::from(elsewhere),
             appended,
             written: appended.map_or(0, |appended| appended.at),
             early: Early { next: 0, waiting: BTreeMap::new(), bytes: 0, limit: options.room(Location::Host) },
@@ -108,7 +106,6 @@ impl Store {
     /// Takes the blocks of a batch, of layouts numbered by level, image and mask in turn. Those that go straight to the
     /// file, one after the other, are given to the sink as one.
     pub(crate) fn put_all(&mut self, encoded: &EncodedBlocks) -> Result<()> {
-        let wrong = || refused("a block that is not in the plan".into());
         let bytes_of = |run: &Range<u64>| {
             let range = usize::try_from(run.start).ok().zip(usize::try_from(run.end).ok());
             range.and_then(|(start, end)| encoded.slab.bytes().get(start..end)).ok_or_else(wrong)
@@ -117,8 +114,7 @@ impl Store {
         for block in &encoded.blocks {
             let (address, is_mask) = (block.address, block.layout % 2 == 1);
             let straight = self.straight && address.level == 0 && self.early.waiting.is_empty();
-            let level = self.levels.first().ok_or_else(wrong)?;
-            if !straight || level.number(address, is_mask) != self.early.next {
+            if !straight || self.index(0)?.number(address, is_mask) != self.early.next {
                 self.append(bytes_of(&run)?)?;
                 run = 0..0;
                 let bytes = block.span.map(|_| encoded.bytes(block));
@@ -132,8 +128,7 @@ impl Store {
                 run = span.offset..span.offset;
             }
             let position = self.written + (run.end - run.start);
-            let level = self.levels.first_mut().ok_or_else(wrong)?;
-            level.set(self.early.next, position, size).ok_or_else(wrong)?;
+            self.set(0, self.early.next, position, size)?;
             self.early.next += 1;
             run.end = span.end().ok_or_else(wrong)?;
         }
@@ -143,13 +138,12 @@ impl Store {
     /// Takes a block.
     pub(crate) fn put(&mut self, block: &Arrived<'_>) -> Result<()> {
         let level = block.address.level as usize;
-        let wrong = || refused("a block that is not in the plan".into());
-        let number = self.levels.get(level).ok_or_else(wrong)?.number(block.address, block.is_mask);
+        let number = self.index(level)?.number(block.address, block.is_mask);
         if self.straight && level == 0 {
             return self.put_straight(number, block.bytes);
         }
         let Some(bytes) = block.bytes else {
-            return self.levels.get_mut(level).and_then(|level| level.set(number, 0, 0)).ok_or_else(wrong);
+            return self.set(level, number, 0, 0);
         };
         let size = u32::try_from(bytes.len()).map_err(|_| wrong())?;
         let cog = self.format == Format::Cog;
@@ -163,7 +157,16 @@ impl Store {
         if cog {
             spool.append(&trailer(bytes)).map_err(|error| told(error, spool))?;
         }
-        self.levels.get_mut(level).and_then(|level| level.set(number, position, size)).ok_or_else(wrong)
+        self.set(level, number, position, size)
+    }
+
+    fn index(&self, level: usize) -> Result<&LevelIndex> {
+        self.levels.get(level).and_then(Option::as_ref).ok_or_else(wrong)
+    }
+
+    fn set(&mut self, level: usize, number: u64, position: u64, size: u32) -> Result<()> {
+        let index = self.levels.get_mut(level).and_then(Option::as_mut);
+        index.and_then(|index| index.set(number, position, size)).ok_or_else(wrong)
     }
 
     fn spool(&mut self) -> Result<&mut Spool> {
@@ -193,7 +196,6 @@ impl Store {
     }
 
     fn put_next(&mut self, bytes: Option<&[u8]>) -> Result<()> {
-        let wrong = || refused("a block that is not in the plan".into());
         let (position, number) = (self.written, self.early.next);
         self.early.next += 1;
         let size = match bytes {
@@ -203,7 +205,7 @@ impl Store {
                 u32::try_from(bytes.len()).map_err(|_| wrong())?
             }
         };
-        self.levels.first_mut().and_then(|level| level.set(number, position, size)).ok_or_else(wrong)
+        self.set(0, number, position, size)
     }
 
     pub(crate) fn takes_sidecars(&self) -> bool {
@@ -219,13 +221,13 @@ impl Store {
         self.sink.sidecar(suffix, bytes).map_err(|error| Error::io(Path::new(self.sink.name()), error))
     }
 
-    /// Lays the file out and gives the sink what it has not got. `directories` gives, for each level, the
-    /// directory of its image and that of its mask.
+    /// Lays the file out and gives the sink what it has not got. `directories` gives, for each level that is
+    /// stored, the directory of its image and that of its mask.
     pub(crate) fn finish(
         &mut self,
         directories: Vec<(NewDirectory, Option<NewDirectory>)>,
     ) -> Result<Stored> {
-        let missing: usize = self.levels.iter().skip(self.first_level).map(LevelIndex::missing).sum();
+        let missing: usize = self.levels.iter().flatten().map(LevelIndex::missing).sum();
         if missing > 0 {
             return Err(refused(format!("{missing} blocks were never encoded")));
         }
@@ -240,7 +242,8 @@ impl Store {
         // A promise is made only where it holds for every block: sparse ones may break it.
         let ghost = GhostArea {
             planar: self.planar,
-            masks_follow: self.planar == Planar::Chunky && self.levels.iter().all(LevelIndex::masks_follow),
+            masks_follow: self.planar == Planar::Chunky
+                && self.levels.iter().flatten().all(LevelIndex::masks_follow),
         };
         let first = ghost.first_directory(self.form);
         let lens = directories.iter().flat_map(|(image, mask)| [Some(image), mask.as_ref()]).flatten();
@@ -250,7 +253,7 @@ impl Store {
                 .sum::<u64>();
         // The smallest overview first, the full image last.
         let mut tables = Vec::with_capacity(self.levels.len());
-        for level in self.levels.iter().rev() {
+        for level in self.levels.iter().flatten().rev() {
             tables.push(level.spans(LEADER, |_, size| {
                 let start = at;
                 at += LEADER + u64::from(size) + TRAILER;
@@ -275,7 +278,8 @@ impl Store {
         let begun = self.straight || self.appended.is_some();
         let mut at = if begun { self.written } else { self.form.header_len() };
         let mut tables = Vec::with_capacity(self.levels.len());
-        for (index, level) in self.levels.iter().enumerate().skip(self.first_level) {
+        for (index, level) in self.levels.iter().enumerate() {
+            let Some(level) = level else { continue };
             let here = self.straight && index == 0;
             tables.push(level.spans(0, |position, size| {
                 if here {
@@ -291,7 +295,7 @@ impl Store {
         if !begun {
             self.append(&header)?;
         }
-        for level in self.first_level.max(usize::from(self.straight))..self.levels.len() {
+        for level in usize::from(self.straight)..self.levels.len() {
             self.copy_level(level, 0)?;
         }
         if self.written % 2 == 1 {
@@ -314,7 +318,7 @@ impl Store {
 
     /// Copies the records of a level from the spool, as few runs as their order allows.
     fn copy_level(&mut self, level: usize, around: u64) -> Result<()> {
-        let (Some(index), Some(spool)) = (self.levels.get(level), &self.spool) else { return Ok(()) };
+        let (Some(Some(index)), Some(spool)) = (self.levels.get(level), &self.spool) else { return Ok(()) };
         let (sink, written) = (&mut self.sink, &mut self.written);
         let mut copy = |run: std::ops::Range<u64>| {
             *written += run.end - run.start;
@@ -363,6 +367,10 @@ fn trailer(bytes: &[u8]) -> [u8; 4] {
         *to = *from;
     }
     last
+}
+
+fn wrong() -> Error {
+    refused("a block that is not in the plan".into())
 }
 
 fn past_classic(error: PastClassic) -> Error {

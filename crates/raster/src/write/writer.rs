@@ -86,7 +86,8 @@ struct LevelWork {
 }
 
 struct Encoding {
-    ticket: Ticket<EncodedBlocks>,
+    /// `None` where nothing of the batch is in the file.
+    ticket: Option<Ticket<EncodedBlocks>>,
     _cells: Vec<Arc<Cell>>,
 }
 
@@ -138,13 +139,12 @@ impl Writer {
             places * (u64::from(level.grid.planes) + u64::from(level.mask.is_some()))
         };
         let Some(plan) = self.work.as_ref().map(|work| &work.plan) else { return 0 };
-        let elsewhere = usize::from(matches!(plan.full, FullImage::Elsewhere(_)));
-        plan.levels.iter().skip(elsewhere).map(blocks).sum()
+        plan.levels.iter().filter(|level| level.stored).map(blocks).sum()
     }
 
     /// Levels, the full image included.
     pub(crate) fn levels(&self) -> usize {
-        self.work.as_ref().map_or(0, |work| work.plan.levels.len())
+        self.work.as_ref().map_or(0, |work| work.plan.count())
     }
 
     /// Where pixels are encoded, until the file is given up.
@@ -408,7 +408,8 @@ impl Work {
         }
     }
 
-    /// Bytes of the engine's memory that the blocks of a cell take while they are encoded.
+    /// Bytes of the engine's memory that the blocks of a cell take while they are encoded. A level that is not in the
+    /// file counts like one that is: what waits to be reduced is bounded too.
     fn encode_memory(&self, level: usize) -> u64 {
         let Some(level) = self.plan.levels.get(level) else { return 0 };
         let block = |layout| self.engine.engine.encode_memory(layout, level.grid.block_height);
@@ -434,7 +435,10 @@ impl Work {
             self.collect_reduced()?;
         }
         let (job, pixels) = self.encode_job(&cells);
-        let ticket = self.engine.engine.encode(job, &pixels, &self.context)?;
+        let ticket = match job.tasks.is_empty() {
+            true => None,
+            false => Some(self.engine.engine.encode(job, &pixels, &self.context)?),
+        };
         self.encoding.push_back(Encoding { ticket, _cells: cells });
         let in_flight = if self.alone { 0 } else { IN_FLIGHT };
         while self.encoding.len() > in_flight {
@@ -488,8 +492,8 @@ impl Work {
         Ok(())
     }
 
-    /// The blocks of some cells, at each place the planes and then the mask. Layouts are numbered by level, image
-    /// and mask in turn.
+    /// The blocks of those cells whose level is in the file, at each place the planes and then the mask. Layouts are
+    /// numbered by level, image and mask in turn.
     fn encode_job(&self, cells: &[Arc<Cell>]) -> (EncodeJob, Vec<Pixels>) {
         let mask_of =
             |level: &super::plan::LevelPlan| level.mask.clone().unwrap_or_else(|| level.image.clone());
@@ -498,7 +502,8 @@ impl Work {
         let mut pixels = Vec::new();
         let mut tasks = Vec::new();
         for cell in cells {
-            let Some(level) = self.plan.levels.get(cell.level) else { continue };
+            let level = self.plan.levels.get(cell.level).filter(|level| level.stored);
+            let Some(level) = level else { continue };
             let image = u32::try_from(pixels.len()).unwrap_or(u32::MAX);
             pixels.push(cell.pixels.clone());
             pixels.extend(cell.mask.clone());
@@ -522,12 +527,10 @@ impl Work {
                     height,
                     first_band: plane,
                 };
-                if cell.level > 0 || matches!(self.plan.full, FullImage::Encoded) {
+                if cell.level > 0 || !matches!(self.plan.full, FullImage::Adopted(_)) {
                     tasks.extend((0..u32::from(grid.planes)).map(|plane| task(plane, false)));
                 }
-                if cell.level > 0 || !matches!(self.plan.full, FullImage::Elsewhere(_)) {
-                    tasks.extend(cell.mask.iter().map(|_| task(0, true)));
-                }
+                tasks.extend(cell.mask.iter().map(|_| task(0, true)));
                 y += height;
             }
         }
@@ -537,6 +540,7 @@ impl Work {
     /// Waits for the oldest batch and stores its blocks.
     fn land(&mut self) -> Result<()> {
         let Some(Encoding { ticket, .. }) = self.encoding.pop_front() else { return Ok(()) };
+        let Some(ticket) = ticket else { return Ok(()) };
         let encoded = ticket.wait()?;
         if let Some(first) = encoded.faults.first() {
             let file = self.store.name().to_owned();
@@ -571,11 +575,11 @@ impl Work {
         }
         let mut described = std::mem::take(&mut self.described);
         let nodata = described.nodata.as_ref();
-        let first = usize::from(matches!(self.plan.full, FullImage::Elsewhere(_)));
-        let directories = (first..self.plan.levels.len())
-            .filter_map(|level| directories_of(&self.plan, &self.spec, level, nodata, &described.fields))
+        let stored = self.plan.levels.iter().enumerate().filter(|(_, level)| level.stored);
+        let directories = stored
+            .filter_map(|(at, _)| directories_of(&self.plan, &self.spec, at, nodata, &described.fields))
             .collect();
-        if first > 0 {
+        if matches!(self.plan.full, FullImage::Elsewhere(_)) {
             // What is said of the raster is said with its full image.
             (described.aux_xml, described.warnings) = (None, Vec::new());
         }
@@ -589,7 +593,7 @@ impl Work {
             spooled: stored.spooled,
             blocks: self.blocks,
             sparse: self.sparse,
-            levels: self.plan.levels.len(),
+            levels: self.plan.count(),
             warnings,
             faults: Vec::new(),
         })

@@ -14,7 +14,13 @@ fn contexts() -> [Context; 2] {
     [1, 2].map(|threads| Context { threads: NonZeroUsize::new(threads).unwrap(), ..Context::default() })
 }
 
-fn agree(name: &str, pixels: &Pixels, mask: Option<&[u8]>, spec: &RasterSpec, options: &WriteOptions) {
+pub(crate) fn agree(
+    name: &str,
+    pixels: &Pixels,
+    mask: Option<&[u8]>,
+    spec: &RasterSpec,
+    options: &WriteOptions,
+) {
     let [one, two] = contexts();
     let eager = Interleave::BandFirst;
     let expected = write_to_memory(pixels, mask, spec.clone(), options, Cut::Eager, eager, &one).expect(name);

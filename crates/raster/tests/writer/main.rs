@@ -10,6 +10,7 @@
 )]
 
 mod converted;
+mod halvings;
 mod identity;
 mod promises;
 mod refusals;
