@@ -108,7 +108,8 @@ class Facts:
         )
 
     def placed_as(self, level: Level) -> Facts:
-        """These facts with the georeference of a level where it states one of its own, as one beside the file can."""
+        """These facts with the georeference of a level that states one of its own, as those beside a file
+        can."""
         own = level.georeference
         if own is None:
             return self

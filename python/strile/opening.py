@@ -78,8 +78,8 @@ def open_geotiff(
         'auto': where a file cannot be decoded on the GPU the plan says so in one warning and the CPU decodes
         it; 'strict': that is an error. A failure after work has begun is an error always.
     missing_sources
-        VRT: 'raise', or 'warn' to leave holes where sources are missing or damaged (NaN, or 0 in integers), which
-        `attrs["vrt_holes"]` lists.
+        VRT: 'raise', or 'warn' to leave holes where sources are missing or damaged (NaN, or 0 in integers),
+        which `attrs["vrt_holes"]` lists.
     allow_rotated
         Read a rotated file as a plain grid of pixels, its transform in `attrs["rotated_affine"]`.
     allow_unparseable_crs

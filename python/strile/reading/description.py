@@ -197,8 +197,8 @@ def _blocks(level: Level, stored: np.dtype, tags: attributes.Tags, name: str) ->
             )
     if level.largest_block is not None and level.largest_block > limit:
         raise PixelSafetyLimitError(
-            f"{name}: a {kind} is said to have {level.largest_block:,} bytes and at most {limit:,} are taken: "
-            "raise STRILE_COG_MAX_TILE_BYTES"
+            f"{name}: a {kind} is said to have {level.largest_block:,} bytes and at most {limit:,} are "
+            "taken: raise STRILE_COG_MAX_TILE_BYTES"
         )
 
 

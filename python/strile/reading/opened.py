@@ -42,8 +42,8 @@ def dataset(
     version: tuple[int, str] | None = None,
 ) -> Any:
     """The open core dataset of a source. `level` is the overview that will be asked for, `limit` the most
-    bytes of a remote object, `dtype` what the bands of a mosaic are given in. With the `version` of an earlier opening a remote source that is still open is
-    not asked again."""
+    bytes of a remote object, `dtype` what the bands of a mosaic are given in. With the `version` of an earlier
+    opening a remote source that is still open is not asked again."""
     from .. import _core
 
     if source.is_object:
@@ -92,16 +92,17 @@ def _remote(location: str, beside: bool, limit: int | None, version: tuple[int, 
                 _kept.move_to_end(key)
                 return _kept[key]
     ranges = Ranges(location, limit)
-    return _keep(("remote", location, beside, ranges.size, ranges.mark), lambda: _open_remote(ranges, beside))
+    key = ("remote", location, beside, ranges.size, ranges.mark)
+    return _keep(key, lambda: _open_remote(ranges, beside, limit))
 
 
-def _open_remote(ranges: Ranges, beside: bool) -> Any:
+def _open_remote(ranges: Ranges, beside: bool, limit: int | None) -> Any:
     from .. import _core
 
     overviews = None
     if beside:
         try:
-            ovr = Ranges(ranges.beside(".ovr"))
+            ovr = Ranges(ranges.beside(".ovr"), limit)
             overviews = (ovr, ovr.location, ovr.size)
         except FileNotFoundError:
             pass

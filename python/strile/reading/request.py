@@ -119,10 +119,15 @@ class Request:
         return self.finished(self.decoded(window, dataset=dataset, progress=progress))
 
     def decoded(
-        self, window: Window, *, dataset: Any = None, progress: Any = None, holes: dict[str, str] | None = None
+        self,
+        window: Window,
+        *,
+        dataset: Any = None,
+        progress: Any = None,
+        holes: dict[str, str] | None = None,
     ) -> Any:
-        """The pixels as the core gives them, before anything is compared, scaled or cast. `holes` takes the names
-        of sources that a mosaic went on without, and why."""
+        """The pixels as the core gives them, before anything is compared, scaled or cast. `holes` takes the
+        names of sources that a mosaic went on without, and why."""
         self.check(window)
         source = self.dataset() if dataset is None else dataset
         raster = source.read(**self.core_keywords(window), progress=progress)

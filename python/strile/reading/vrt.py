@@ -28,6 +28,7 @@ _TYPES = {
 }  # fmt: skip
 
 _MISSING = "FileNotFoundError: there is no such file"
+_NAMED = 20
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def inspect(path: str, band: int | None, band_nodata: str | None) -> Mosaic:
 
 
 def _is_scaled(band: ElementTree.Element) -> bool:
-    """Whether a source changes its values: they have fractions then, whatever type the band is said to have."""
+    """Whether a source changes its values: they have fractions then, whatever type the band states."""
     for name, neutral in (("ScaleRatio", 1), ("ScaleOffset", 0)):
         if any(nodata.parse(element.text) != neutral for element in band.iter(name)):
             return True
@@ -112,8 +113,8 @@ def _size(rect: ElementTree.Element | None) -> tuple[Any, ...]:
 def needed(
     dataset: Any, call: Arguments, bands: tuple[int, ...], window: tuple[int, ...]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The holes that a window of some bands will have, as `vrt_holes` lists them, and the sources it will be made
-    of. A source that must not be opened, is placed in a way no mosaic can follow, or is of another reference
+    """The holes that a window of some bands will have, as `vrt_holes` lists them, and the sources it will be
+    made of. A source that must not be opened, is placed in a way no mosaic can follow, or is of another reference
     system, is an error: headers are looked at, pixels are not."""
     path = str(call.source)
     row, column, row1, column1 = window
@@ -144,9 +145,11 @@ def needed(
         else:
             there.append(entry)
     if holes and call.missing_sources == "raise":
-        names = ", ".join(sorted({hole["source"] for hole in holes}))
+        names = sorted({hole["source"] for hole in holes})
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         raise FileNotFoundError(
-            f"{path} needs {names}, not there: pass missing_sources='warn' for a partial mosaic"
+            f"{path} needs {', '.join(names[:_NAMED])}{more}, not there: pass missing_sources='warn' for a "
+            "partial mosaic"
         )
     _one_system(_system(dataset), looked_at, path)
     return holes, there

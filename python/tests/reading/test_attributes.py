@@ -139,7 +139,8 @@ def test_opening_leaves_tables_of_blocks_in_the_file(tmp_path: Path) -> None:
     assert array.shape == (16, 16)
     # A tuple of the 90,000 offsets alone takes 720,000 bytes.
     assert most < 400_000
-    tables = {tag: (count, value) for tag, _, count, value in _core.Dataset.open(str(path)).tags(tables=False)}
+    tags = _core.Dataset.open(str(path)).tags(tables=False)
+    tables = {tag: (count, value) for tag, _, count, value in tags}
     assert tables[324] == tables[325] == (90_000, None)
     with tifffile.TiffFile(path) as file:
         assert len(file.pages[0].dataoffsets) == 90_000

@@ -165,3 +165,24 @@ def test_objects_over_the_limit_are_refused_before_they_are_read(
     strile.open_geotiff("memory://limit/far.tif", max_cloud_bytes=None)
     strile.open_geotiff("memory://limit/far.tif", chunks=64).compute()
     strile.open_geotiff(local, max_cloud_bytes=100)
+
+
+def test_overviews_beside_are_limited_too(local: Path) -> None:
+    store = fsspec.filesystem("memory")
+    store.pipe("/beside/far.tif", local.read_bytes())
+    store.pipe("/beside/far.tif.ovr", local.read_bytes() + bytes(1000))
+    size = local.stat().st_size
+    with pytest.raises(strile.CloudSizeLimitError, match=r"far\.tif\.ovr"):
+        strile.open_geotiff("memory://beside/far.tif", overview_level=1, max_cloud_bytes=size)
+    strile.open_geotiff("memory://beside/far.tif", max_cloud_bytes=size)
+
+
+def test_overviews_beside_may_be_placed_by_themselves(gtiff: Any, pixels: np.ndarray) -> None:
+    path = gtiff(pixels, crs="EPSG:4326", transform=(10, 0, 100, 0, -10, 200))
+    beside = gtiff(pixels[::2, ::2], name="b.ovr", crs="EPSG:3857", transform=(2.5, 0, 500, 0, -2.5, 800))
+    store = fsspec.filesystem("memory")
+    store.pipe("/placed/far.tif", path.read_bytes())
+    store.pipe("/placed/far.tif.ovr", beside.read_bytes())
+    array = strile.open_geotiff("memory://placed/far.tif", overview_level=1)
+    assert array.attrs["crs"] == 3857
+    assert array.attrs["transform"] == (2.5, 0, 500, 0, -2.5, 800)

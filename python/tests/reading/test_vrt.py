@@ -227,7 +227,9 @@ def test_scaled_values_are_floats(
         np.testing.assert_array_equal(array.values, plain)
 
 
-def test_parents_that_stay_in_the_folder(read: Any, mosaic: Any, gtiff: Any, pixels: np.ndarray, tmp_path: Path) -> None:
+def test_parents_that_stay_in_the_folder(
+    read: Any, mosaic: Any, gtiff: Any, pixels: np.ndarray, tmp_path: Path
+) -> None:
     place = (30, 0, 500000, 0, -30, 4000000)
     for folder in ("in", "in/deep", "out", "out/deep"):
         (tmp_path / folder).mkdir()
@@ -255,7 +257,8 @@ def test_damaged_sources_leave_holes(
     read: Any, mosaic: Any, tiles: np.ndarray, tmp_path: Path, how: str, kind: str, nodata: str
 ) -> None:
     damage(tmp_path / "b.tif", how)
-    path = mosaic((kind, nodata, source("a.tif") + source("b.tif", column=50) + source("a.tif", column=80)), width=150)
+    laid = source("a.tif") + source("b.tif", column=50) + source("a.tif", column=80)
+    path = mosaic((kind, nodata, laid), width=150)
     with pytest.raises(ValueError, match=r"b\.tif"):
         read(path)
     with pytest.warns(strile.GeoTIFFFallbackWarning, match=r"b\.tif"):
@@ -302,3 +305,10 @@ def test_resampling_that_is_named(
     else:
         with rasterio.open(path) as file:
             np.testing.assert_array_equal(read(path).values, file.read(1))
+
+
+def test_many_missing_sources_are_named_in_part(mosaic: Any) -> None:
+    names = [f"gone{number:02}.tif" for number in range(25)]
+    path = mosaic(("Byte", "", "".join(map(source, names))), width=50)
+    with pytest.raises(FileNotFoundError, match=r"gone00\.tif.*gone19\.tif and 5 more"):
+        strile.open_geotiff(path)
