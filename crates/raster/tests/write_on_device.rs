@@ -328,6 +328,9 @@ fn an_image_on_the_device_is_written_as_it_is_stored() {
 
 #[test]
 fn a_device_that_fails_leaves_no_file() {
+    if !alone("a_device_that_fails_leaves_no_file") {
+        return;
+    }
     if std::env::var_os("STRILE_REQUIRE_GPU").is_some_and(|value| value == "1") {
         return;
     }
@@ -340,6 +343,18 @@ fn a_device_that_fails_leaves_no_file() {
     let error = case.write_to(Box::new(sink), device, Memory::Host, 7, Some(1 << 14)).unwrap_err();
     assert!(error.to_string().contains("700"), "{error}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// Orders to the stand-ins are for the whole process, so tests that give some run in one of their own: whether this is it.
+fn alone(test: &str) -> bool {
+    const MARK: &str = "STRILE_TEST_ALONE";
+    if std::env::var_os(MARK).is_some() {
+        return true;
+    }
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    let ended = command.args([test, "--exact", "--nocapture"]).env(MARK, "1").status().unwrap();
+    assert!(ended.success(), "{test}, in a process of its own");
+    false
 }
 
 /// Loads the stand-in for nvCOMP; `None` on a device, where it is what is installed.
@@ -372,6 +387,9 @@ fn by_nvcomp(compression: Compression, effort: u8) -> Case {
 
 #[test]
 fn nvcomp_compresses_where_it_is_asked_for() {
+    if !alone("nvcomp_compresses_where_it_is_asked_for") {
+        return;
+    }
     let Some(standin) = nvcomp() else { return };
     let calls = [
         (Compression::Deflate, 0, "nvcompBatchedDeflateCompressAsync"),
@@ -399,6 +417,9 @@ fn nvcomp_compresses_where_it_is_asked_for() {
 /// Overviews, a mask, sparse blocks and strips whose last is short.
 #[test]
 fn nvcomp_takes_every_shape() {
+    if !alone("nvcomp_takes_every_shape") {
+        return;
+    }
     if nvcomp().is_none() {
         return;
     }
@@ -426,6 +447,9 @@ fn nvcomp_takes_every_shape() {
 
 #[test]
 fn what_nvcomp_cannot_is_refused_before_anything_is_written() {
+    if !alone("what_nvcomp_cannot_is_refused_before_anything_is_written") {
+        return;
+    }
     let refusal = |case: &Case, by: Device| {
         let sink = MemorySink::new();
         let refused = case.write_to(Box::new(sink), by, Memory::Host, 45, None);
