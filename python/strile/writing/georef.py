@@ -1,5 +1,9 @@
 """Where the pixels are: the transform of a raster, from `attrs["transform"]`, else from its coordinates.
 
+xarray keeps attrs when it selects, turns or coarsens: of an array that came from a read, coordinates that lie
+elsewhere than the stated transform says are what holds (those of floats: integers count pixels). Where both agree
+the stated numbers are kept to the bit.
+
 A transform is Affine's six numbers (a, b, c, d, e, f) for the *corners* of pixels, as the core wants it.
 Coordinates are centres; so is the origin of `attrs["transform"]` where the raster is of points. No pixel is
 looked at.
@@ -16,6 +20,7 @@ import numpy as np
 
 from ..errors import DegeneratePixelSizeError, NonUniformCoordsError, RotatedTransformError, StrileError
 from .layout import X_NAMES, Y_NAMES
+from .tags import CONTRACT
 
 Transform = tuple[float, float, float, float, float, float]
 
@@ -25,6 +30,8 @@ ASSUME_SQUARE = "assume_square_pixels_for_degenerate_axis"
 # How far a step may be from the others: float32 coordinates of a fine grid far from 0 are still even.
 UNEVEN = 1e-3
 SHEAR = 1e-12
+# How far, in pixels, coordinates may be from where the stated transform has them.
+ASTRAY = 1e-2
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +52,8 @@ def placed(data: Any, attrs: Mapping[Any, Any], drop_rotation: bool) -> Placed:
         )
     stated = _stated(attrs.get("transform"), drop_rotation)
     if stated is not None:
-        return Placed(_to_corner(stated) if is_point else stated, is_point)
+        corner = _to_corner(stated) if is_point else stated
+        return Placed(_moved(data, corner) if CONTRACT in attrs else corner, is_point)
     if data is None or attrs.get(NO_GEOREF) is True:
         return Placed(None, is_point)
     return Placed(_from_coords(data, attrs), is_point)
@@ -91,8 +99,38 @@ def _to_corner(transform: Transform) -> Transform:
     return a, b, c - a / 2, d, e, f - e / 2
 
 
+def _moved(data: Any, stated: Transform) -> Transform:
+    """The stated transform, along each axis corrected by coordinates that say otherwise."""
+    if data is None:
+        return stated
+    y, x = _coord(data, Y_NAMES), _coord(data, X_NAMES)
+    a, _, c, _, e, f = stated
+    if x is not None:
+        a, c = _along(x, a, c)
+    if y is not None:
+        e, f = _along(y, e, f)
+    return a, 0.0, c, 0.0, e, f
+
+
+def _along(coord: tuple[str, np.ndarray[Any, Any]], size: float, start: float) -> tuple[float, float]:
+    name, values = coord
+    # Integers are numbers of pixels, and say nothing of places.
+    if values.dtype.kind != "f" or not len(values):
+        return size, start
+    there = start + size * (np.arange(len(values)) + 0.5)
+    rounding = 4 * float(np.spacing(np.abs(values).max()))
+    exact = values.astype(np.float64)
+    if bool((np.abs(exact - there) <= ASTRAY * abs(size) + rounding).all()):
+        return size, start
+    _check_even(name, exact)
+    step = _step(exact)
+    step = size if step is None else step
+    return step, float(exact[0]) - step / 2
+
+
 def _from_coords(data: Any, attrs: Mapping[Any, Any]) -> Transform | None:
     y, x = _coord(data, Y_NAMES), _coord(data, X_NAMES)
+    y, x = (None if coord is None else (coord[0], coord[1].astype(np.float64)) for coord in (y, x))
     for coord in (y, x):
         if coord is not None:
             _check_even(*coord)
@@ -127,7 +165,7 @@ def _coord(data: Any, names: tuple[str, ...]) -> tuple[str, np.ndarray[Any, Any]
                 raise NonUniformCoordsError(
                     f"coordinate {dim!r} has values of {values.dtype}: numbers expected"
                 )
-            return dim, values.astype(np.float64)
+            return dim, values
     return None
 
 
