@@ -384,7 +384,7 @@ pub struct MosaicArgs {
     /// Let a VRT read files outside its folder
     #[arg(long)]
     pub allow_outside: bool,
-    /// What to do about sources of a VRT that are not there
+    /// What to do about sources of a VRT that are not there or are damaged
     #[arg(long, default_value = "raise")]
     pub missing: MissingPolicy,
 }
