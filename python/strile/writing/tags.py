@@ -6,6 +6,7 @@ refused unless the caller allows them, because they would be written as they are
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -24,6 +25,8 @@ MANAGED = frozenset(
      347, 512, 513, 514, 515, 517, 518, 519, 520, 521, 529, 530, 531, 532, 34264, 33550, 33922, 34735, 34736, 34737,
      34665, 34853, 40965, 42112, 42113, 50674)
 )  # fmt: skip
+
+_BAND_ITEM = re.compile(r"""\s*<Item\b[^>]*\bsample=["'](\d+)["'][^>]*>.*?</Item>""", re.DOTALL)
 
 UNITS = {"none": 1, "inch": 2, "centimeter": 3}
 
@@ -52,11 +55,18 @@ def tags_of(attrs: Mapping[Any, Any], bands: int, dtype: np.dtype[Any]) -> dict[
         keys["extra_tags"] = [extra[tag] for tag in sorted(extra)]
     xml = attrs.get("gdal_metadata_xml")
     items = attrs.get("gdal_metadata")
-    if isinstance(xml, str) and xml:
-        keys["gdal_metadata_xml"] = xml
-    elif items:
-        keys["gdal_metadata_xml"] = items_xml(items)
+    text = xml if isinstance(xml, str) and xml else items_xml(items) if items else None
+    if text is not None:
+        keys["gdal_metadata_xml"] = _of_these_bands(text, bands)
     return keys
+
+
+def _of_these_bands(text: str, bands: int) -> str:
+    """Items of bands are those of the file that was read: where that had more bands than are written, nobody knows
+    which of them these are, and items of none are written."""
+    if all(int(band) < bands for band in _BAND_ITEM.findall(text)):
+        return text
+    return _BAND_ITEM.sub("", text)
 
 
 def items_xml(items: Any) -> str:

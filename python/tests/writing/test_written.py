@@ -477,3 +477,19 @@ def test_read_write_read_is_a_fixed_point(write: Write, tmp_path: Path) -> None:
     strile.to_geotiff(first, tmp_path / "again.tif")
     second = strile.open_geotiff(tmp_path / "again.tif")
     xr.testing.assert_identical(first.rename("x"), second.rename("x"))
+
+
+def test_a_band_alone_is_not_described_as_another(tmp_path: Path) -> None:
+    """Which band of a file an array was is not known any more, so nothing is said about it."""
+    two, one = tmp_path / "two.tif", tmp_path / "one.tif"
+    with rasterio.open(two, "w", driver="GTiff", width=20, height=20, count=2, dtype="int16") as target:
+        target.write(np.arange(800, dtype="int16").reshape(2, 20, 20))
+        target.scales, target.offsets, target.descriptions = (0.5, 2.0), (0.0, 6.0), ("red", "nir")
+        target.update_tags(MADE="here")
+    strile.to_geotiff(strile.open_geotiff(two, band=1), str(one))
+    with rasterio.open(one) as written:
+        assert (written.scales, written.offsets, written.descriptions) == ((1.0,), (0.0,), (None,))
+        assert written.tags()["MADE"] == "here"
+    strile.to_geotiff(strile.open_geotiff(two), str(one))
+    with rasterio.open(one) as written:
+        assert written.scales == (0.5, 2.0) and written.descriptions == ("red", "nir")
