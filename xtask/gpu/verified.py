@@ -5,7 +5,7 @@ It is written only when every part of a round passed for the same sources as tho
 import json
 from pathlib import Path
 
-NEEDED = ("facts", "tests", "corpus", "sanitize", "gather", "bench", "growth", "write")
+NEEDED = ("facts", "tests", "corpus", "sanitize", "gather", "bench", "growth", "write", "python")
 
 
 def value(item) -> str:
@@ -64,6 +64,12 @@ def text(bundle: dict, parts: dict[str, dict]) -> str:
         section("write", {
             "cases": parts["write"]["write_check"]["cases"], "read_back": parts["write"]["read_back"]["files"],
             "streamed_mib_above_input": max(r["resident"]["driver"] for r in parts["write"]["memory"]) >> 20,
+        }),
+        section("python", {
+            "tests": parts["python"]["tests"]["passed"],
+            "open_geotiff_above_rust_ms": [
+                round(row["open_geotiff_ms"] - row["rust_ms"], 2) for row in parts["python"]["times"]
+            ],
         }),
         *figures,
         *written,

@@ -352,8 +352,9 @@ fn alone(test: &str) -> bool {
         return true;
     }
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-    let ended = command.args([test, "--exact", "--nocapture"]).env(MARK, "1").status().unwrap();
-    assert!(ended.success(), "{test}, in a process of its own");
+    let ended = command.args([test, "--exact", "--nocapture"]).env(MARK, "1").output().unwrap();
+    let said = [ended.stdout, ended.stderr].map(|said| String::from_utf8_lossy(&said).into_owned()).concat();
+    assert!(ended.status.success(), "{test}, in a process of its own:\n{said}");
     false
 }
 
