@@ -209,10 +209,10 @@ def _inverted(value: Number, dtype: np.dtype[Any]) -> Number:
 
 
 def _overviews(layout: Layout, arguments: WriteArguments) -> str | int | list[int]:
-    """How many halvings, or which; of a plain file none."""
-    if not arguments.cog:
-        return "none"
+    """How many halvings, or which; of a plain file those that are asked for."""
     levels = arguments.overview_levels
+    if not (arguments.cog or levels):
+        return "none"
     if levels is None:
         count, side = 0, max(layout.height, layout.width)
         while side > arguments.tile_size and count < MOST_OVERVIEWS:

@@ -143,3 +143,13 @@ def test_the_plan_says_what_it_does() -> None:
     assert (cog.straight, cog.spooled) == (False, False)
     with pytest.raises(strile.StrileError, match="spill"):
         plan(streaming_buffer_bytes=1, spill=False)
+
+
+def test_overviews_of_a_plain_file(tmp_path: Path) -> None:
+    """Where they are asked for they are written, streamed as at once."""
+    pixels = np.random.default_rng(5).random((300, 420)).astype("float32")
+    for name, data in (("eager", pixels), ("streamed", da.from_array(pixels, chunks=(70, 130)))):
+        path = tmp_path / f"{name}.tif"
+        strile.to_geotiff(data, str(path), overview_levels=[2, 8], tile_size=64, streaming_buffer_bytes=1 << 17)
+        assert strile.open(path).overviews(1) == [2, 8]
+    assert (tmp_path / "eager.tif").read_bytes() == (tmp_path / "streamed.tif").read_bytes()
