@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from .errors import StrileError
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -34,7 +36,7 @@ class DataArrayAccessor:
     def _source(self) -> str:
         source = self._array.encoding.get("source")
         if source is None:
-            raise ValueError(
+            raise StrileError(
                 "this array does not say which file it was opened from (`encoding['source']`): "
                 "call strile.plan(path)"
             )
@@ -73,7 +75,7 @@ class DatasetAccessor:
             return self._dataset[variable]
         rasters = [name for name, array in self._dataset.data_vars.items() if array.ndim >= 2]
         if len(rasters) != 1:
-            raise ValueError(
+            raise StrileError(
                 f"the dataset has {len(rasters)} variables of two or more dimensions ({rasters}): "
                 "name one by variable=, or stack them as bands"
             )

@@ -17,6 +17,7 @@ from xarray.backends import BackendEntrypoint
 from xarray.core import indexing
 
 from . import accessor, conventions, on_device
+from .errors import StrileError
 from .facts import Facts, Level
 from .pixels import Decoding, PixelArray
 from .reading import opened
@@ -97,7 +98,7 @@ def _check_device(device: str | None) -> None:
         if device is not None and device != "cpu":
             on_device.require()
         return
-    raise ValueError(f"device is {device!r}: None, 'cpu', 'cuda' or 'cuda:N' expected")
+    raise StrileError(f"device is {device!r}: None, 'cpu', 'cuda' or 'cuda:N' expected")
 
 
 def _level(overview: Any) -> int:
@@ -108,7 +109,7 @@ def _level(overview: Any) -> int:
             f"overview_level is {overview!r} ({type(overview).__name__}): an int or None expected"
         )
     if overview < 0:
-        raise ValueError(f"overview_level is {overview}: 0 (the first overview) or more expected")
+        raise StrileError(f"overview_level is {overview}: 0 (the first overview) or more expected")
     return int(overview) + 1
 
 

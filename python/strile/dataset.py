@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import grid, notebook, words
-from .errors import ClosedError
+from .errors import ClosedError, StrileError
 from .facts import Facts, Level, Transform
 from .grid import BoundingBox
 from .progress import resolve
@@ -269,7 +269,7 @@ class Dataset:
         }
         stays = device.startswith("cuda")
         if masked and (stays or out is not None):
-            raise ValueError(
+            raise StrileError(
                 "masked=True makes a masked array of numpy: drop device and out, or read without it"
             )
         pixels = core.read(
@@ -345,7 +345,7 @@ def _level(overview: Any) -> int:
             f"overview_level is {overview!r} ({type(overview).__name__}): an int or None expected"
         )
     if overview < 0:
-        raise ValueError(f"overview_level is {overview}: 0 (the first overview) or more expected")
+        raise StrileError(f"overview_level is {overview}: 0 (the first overview) or more expected")
     return int(overview) + 1
 
 
@@ -361,8 +361,8 @@ def _window(window: Any) -> tuple[int, int, int, int] | None:
             (row, end_row), (column, end_column) = numbers
             numbers = [column, row, end_column - column, end_row - row]
     if len(numbers) != 4 or any(int(number) != number for number in numbers):
-        raise ValueError(f"window is {window!r}: whole numbers (column, row, width, height) expected")
+        raise StrileError(f"window is {window!r}: whole numbers (column, row, width, height) expected")
     if min(numbers) < 0:
-        raise ValueError(f"window is {window!r}: no negative numbers expected")
+        raise StrileError(f"window is {window!r}: no negative numbers expected")
     column, row, width, height = (int(number) for number in numbers)
     return column, row, width, height

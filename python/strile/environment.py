@@ -23,6 +23,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from .errors import StrileError
+
 _MIB = 1 << 20
 
 
@@ -77,7 +79,7 @@ def _count(name: str, default: int) -> int:
     except ValueError:
         value = 0
     if value <= 0:
-        raise ValueError(f"{name} is {text!r}: a whole number above 0 is needed")
+        raise StrileError(f"{name} is {text!r}: a whole number above 0 is needed")
     return value
 
 
@@ -90,5 +92,5 @@ def _seconds(name: str, default: float) -> float:
     except ValueError:
         value = 0.0
     if not value > 0:
-        raise ValueError(f"{name} is {text!r}: a number of seconds above 0 is needed")
+        raise StrileError(f"{name} is {text!r}: a number of seconds above 0 is needed")
     return value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from .errors import StrileError
 from .facts import Facts
 from .reading import opened
 from .reading.source import Source
@@ -43,7 +44,7 @@ def plan(
         row, column, end_row, end_column = (int(number) for number in window)
         shape = Facts.of(dataset).level(level)
         if not (0 <= row < end_row <= shape.height and 0 <= column < end_column <= shape.width):
-            raise ValueError(
+            raise StrileError(
                 f"window is {window}: (row0, col0, row1, col1) within {shape.height} rows and "
                 f"{shape.width} columns expected"
             )

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .errors import StrileError
+
 if TYPE_CHECKING:
     from .dataset import Dataset
 
@@ -40,7 +42,7 @@ def of_array(array: Any, width: int = 256) -> bytes:
     dims = [str(dim) for dim in array.dims]
     bands = next((dim for dim in dims if dim in BAND_NAMES), None)
     if array.ndim != (2 if bands is None else 3):
-        raise ValueError(f"dims are {tuple(dims)}: (y, x), with or without a band dimension, expected")
+        raise StrileError(f"dims are {tuple(dims)}: (y, x), with or without a band dimension, expected")
     if bands is None:
         array = array.expand_dims("band")
         bands = "band"

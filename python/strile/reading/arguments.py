@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import environment
-from ..errors import GeoTIFFFallbackWarning, RemoteStableSourcesOnlyError, VRTStableSourcesOnlyError
+from ..errors import GeoTIFFFallbackWarning, RemoteStableSourcesOnlyError, StrileError, VRTStableSourcesOnlyError
 from .source import Source
 
 MAX_PIXELS = 1_000_000_000
@@ -77,7 +77,7 @@ def check(source: Any, given: dict[str, Any]) -> Arguments:
     if band_nodata is not None:
         band_nodata = _vrt_only("band_nodata", band_nodata, ("first",), where)
     if given["window"] is not None and given["bbox"] is not None:
-        raise ValueError("window and bbox are both given: pass one of them")
+        raise StrileError("window and bbox are both given: pass one of them")
     _unservable(where, gpu, chunks, level, unpack, given["parse_coordinates"])
     if given["lock"] is not None or given["cache"] is not True:
         warnings.warn(
@@ -86,7 +86,7 @@ def check(source: Any, given: dict[str, Any]) -> Arguments:
             stacklevel=4,
         )
     if given["progress"] not in (None, False) and chunks is not None:
-        raise ValueError("progress is not given by a lazy read: use dask's own bars, or drop chunks")
+        raise StrileError("progress is not given by a lazy read: use dask's own bars, or drop chunks")
     return Arguments(
         source=where,
         dtype=None if given["dtype"] is None else np.dtype(given["dtype"]),
@@ -118,7 +118,7 @@ def _level(level: Any) -> int:
     if isinstance(level, (bool, np.bool_)) or not isinstance(level, (int, np.integer)):
         raise TypeError(f"overview_level is {level!r} ({type(level).__name__}): an int or None expected")
     if level < 0:
-        raise ValueError(f"overview_level is {level}: 0 (full resolution) or more expected")
+        raise StrileError(f"overview_level is {level}: 0 (full resolution) or more expected")
     return int(level)
 
 
@@ -156,7 +156,7 @@ def _chunks(chunks: Any) -> tuple[int, int] | None:
     pair = chunks if isinstance(chunks, tuple) else (chunks, chunks)
     whole = all(isinstance(n, (int, np.integer)) and not isinstance(n, (bool, np.bool_)) for n in pair)
     if len(pair) != 2 or not whole or min(pair) <= 0:
-        raise ValueError(f"chunks is {chunks!r}: a positive int or a tuple (rows, columns) of two expected")
+        raise StrileError(f"chunks is {chunks!r}: a positive int or a tuple (rows, columns) of two expected")
     return int(pair[0]), int(pair[1])
 
 
@@ -165,13 +165,13 @@ def _gpu_policy(policy: Any, gpu: bool, source: Source) -> bool:
     if policy is UNSET:
         return environment.strict()
     if policy not in ("auto", "strict"):
-        raise ValueError(f"on_gpu_failure is {policy!r}: 'auto' or 'strict' expected")
+        raise StrileError(f"on_gpu_failure is {policy!r}: 'auto' or 'strict' expected")
     if not gpu:
-        raise ValueError(
+        raise StrileError(
             "on_gpu_failure says what to do when a GPU cannot: pass gpu=True with it, or drop it"
         )
     if source.is_vrt:
-        raise ValueError("on_gpu_failure does not apply to a VRT: drop it")
+        raise StrileError("on_gpu_failure does not apply to a VRT: drop it")
     return policy == "strict" or environment.strict()
 
 
@@ -180,7 +180,7 @@ def _cloud_bytes(limit: Any, gpu: bool, chunks: Any, source: Source) -> int | No
         return environment.max_cloud_bytes()
     for route, taken in (("gpu=True", gpu), ("chunks", chunks is not None), ("a VRT", source.is_vrt)):
         if taken:
-            raise ValueError(
+            raise StrileError(
                 f"max_cloud_bytes limits eager CPU reads and has no meaning with {route}: drop it"
             )
     if limit is None:
@@ -188,7 +188,7 @@ def _cloud_bytes(limit: Any, gpu: bool, chunks: Any, source: Source) -> int | No
     if isinstance(limit, (bool, np.bool_)) or not isinstance(limit, (int, np.integer)):
         raise TypeError(f"max_cloud_bytes is {limit!r} ({type(limit).__name__}): an int or None expected")
     if limit <= 0:
-        raise ValueError(f"max_cloud_bytes is {limit}: more than 0, or None for no limit, expected")
+        raise StrileError(f"max_cloud_bytes is {limit}: more than 0, or None for no limit, expected")
     return int(limit)
 
 
@@ -196,10 +196,10 @@ def _vrt_only(name: str, value: Any, choices: tuple[str, ...], source: Source) -
     if value is UNSET:
         return None
     if not source.is_vrt:
-        raise ValueError(f"{name} applies to a VRT alone and {source} is none: drop it")
+        raise StrileError(f"{name} applies to a VRT alone and {source} is none: drop it")
     if value not in choices:
         expected = " or ".join(repr(choice) for choice in choices)
-        raise ValueError(f"{name} is {value!r}: {expected} expected")
+        raise StrileError(f"{name} is {value!r}: {expected} expected")
     return value
 
 
@@ -208,21 +208,21 @@ def _unservable(
 ) -> None:
     """Arguments that this route cannot honour: refused, never ignored."""
     if source.is_object and (gpu or chunks is not None):
-        raise ValueError(
+        raise StrileError(
             "a file-like source is read eagerly on the CPU: pass a path, or drop "
             f"{'gpu' if gpu else 'chunks'}"
         )
     if not parse_coordinates and gpu:
-        raise ValueError(
+        raise StrileError(
             "parse_coordinates=False is not served with gpu=True: drop the coordinates afterwards"
         )
     if source.is_vrt:
         if level > 0:
-            raise ValueError(f"overview_level is {level} and a VRT has no levels here: open its sources")
+            raise StrileError(f"overview_level is {level} and a VRT has no levels here: open its sources")
         if unpack:
-            raise ValueError("unpack is not served for a VRT: open its sources, or scale the result")
+            raise StrileError("unpack is not served for a VRT: open its sources, or scale the result")
         if not parse_coordinates:
-            raise ValueError(
+            raise StrileError(
                 "parse_coordinates=False is not served for a VRT: drop the coordinates afterwards"
             )
 
@@ -235,7 +235,7 @@ def _window(window: Any) -> tuple[int, int, int, int] | None:
     except TypeError as problem:
         raise TypeError(f"window is {window!r}: (row0, col0, row1, col1) in pixels expected") from problem
     if len(numbers) != 4:
-        raise ValueError(f"window is {window!r}: four numbers (row0, col0, row1, col1) expected")
+        raise StrileError(f"window is {window!r}: four numbers (row0, col0, row1, col1) expected")
     return numbers
 
 
@@ -248,15 +248,15 @@ def _bbox(bbox: Any) -> tuple[float, float, float, float] | None:
         return None
     expected = "four finite numbers (xmin, ymin, xmax, ymax) expected"
     if isinstance(bbox, (str, bytes)) or not hasattr(bbox, "__len__") or len(bbox) != 4:
-        raise ValueError(f"bbox is {bbox!r}: {expected}")
+        raise StrileError(f"bbox is {bbox!r}: {expected}")
     try:
         west, south, east, north = (float(number) for number in bbox)
     except (TypeError, ValueError) as problem:
         raise TypeError(f"bbox is {bbox!r}: {expected}") from problem
     if not all(math.isfinite(number) for number in (west, south, east, north)):
-        raise ValueError(f"bbox is {bbox!r}: {expected}")
+        raise StrileError(f"bbox is {bbox!r}: {expected}")
     if west >= east or south >= north:
-        raise ValueError(f"bbox is {bbox!r}: xmin below xmax and ymin below ymax expected")
+        raise StrileError(f"bbox is {bbox!r}: xmin below xmax and ymin below ymax expected")
     return west, south, east, north
 
 
@@ -264,7 +264,7 @@ def _band(band: Any, source: Source) -> int | None:
     if band is None:
         return None
     if isinstance(band, (bool, np.bool_)):
-        raise ValueError(f"band is {band!r}: a band number from 0, or None, expected")
+        raise StrileError(f"band is {band!r}: a band number from 0, or None, expected")
     if not isinstance(band, (int, np.integer)):
         kind = ValueError if source.is_vrt else TypeError
         raise kind(f"band is {band!r} ({type(band).__name__}): a band number from 0, or None, expected")

@@ -6,6 +6,7 @@ The rest of the package works without CuPy; this module imports it inside its fu
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 
@@ -56,3 +57,18 @@ def like(array: Any, host: Any) -> Any:
 
     with array.device:
         return cupy.asarray(host)
+
+
+def contains(array: Any, value: int | float) -> bool:
+    """Whether a CuPy array holds a value (NaN: any NaN), in one pass that keeps no answers of pixels."""
+    if value != value:
+        return bool(_search("x != x")(array, array.dtype.type(0)))
+    return bool(_search("x == value")(array, array.dtype.type(value)))
+
+
+@cache
+def _search(test: str) -> Any:
+    import cupy
+
+    name = "strile_holds_nan" if "!=" in test else "strile_holds_value"
+    return cupy.ReductionKernel("T x, T value", "bool found", test, "a || b", "found = a", "false", name)

@@ -48,7 +48,7 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
     bands = _bands(call.band, level.bands, mosaic is not None, name)
     flat = len(bands) == 1
     if level.orientation != 1 and (call.window is not None or call.bbox is not None):
-        raise ValueError(
+        raise StrileError(
             f"{name} has orientation {level.orientation} and a window of it has no one meaning: read it "
             "whole and slice"
         )
@@ -121,7 +121,7 @@ def _level(facts: Facts, number: int, name: str) -> Level:
     levels = facts.pages[0]
     if number >= len(levels):
         beside = "".join(f" ({message})" for code, _, message in facts.warnings if code == UNUSABLE_SIDECAR)
-        raise ValueError(
+        raise StrileError(
             f"{name} has {len(levels)} levels and overview_level is {number}: 0 to {len(levels) - 1} "
             f"expected{beside}"
         )
@@ -159,7 +159,7 @@ def _window(call: Arguments, grid: Grid, height: int, width: int, name: str) -> 
         return (0, 0, height, width)
     row, column, row1, column1 = call.window
     if not (0 <= row < row1 <= height and 0 <= column < column1 <= width):
-        raise ValueError(
+        raise StrileError(
             f"window {call.window} of {name} is empty or outside of its {height} rows and {width} columns: "
             "(row0, col0, "
             "row1, col1) inside of them expected"
@@ -247,7 +247,7 @@ def _pixels(
     dtype = call.dtype or made
     if (made.kind == "f" and dtype.kind in "iu") or (made.kind == "c" and dtype.kind not in "c"):
         lost = "fractions" if made.kind == "f" else "imaginary parts"
-        raise ValueError(
+        raise StrileError(
             f"pixels of {name} are {made} and dtype is {dtype}: {lost} would be lost, cast the result "
             "yourself"
         )

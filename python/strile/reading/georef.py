@@ -13,7 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DegeneratePixelSizeError, RotatedTransformError, UnsupportedGeoTIFFFeatureError
+from ..errors import (
+    DegeneratePixelSizeError,
+    RotatedTransformError,
+    StrileError,
+    UnsupportedGeoTIFFFeatureError,
+)
 from ..facts import Facts, Level, Transform
 
 PIXEL_SCALE, TIEPOINT, TRANSFORMATION = 33550, 33922, 34264
@@ -52,16 +57,18 @@ class Grid:
     ) -> tuple[int, int, int, int]:
         """The smallest window (row0, col0, row1, col1) inside the raster that covers a box."""
         if self.rotated is not None:
-            raise ValueError(
+            raise StrileError(
                 "bbox needs axes that are rows and columns and this file is rotated: pass window"
             )
         if self.transform is None:
-            raise ValueError("bbox needs a georeferenced file and this one is not: pass window")
+            raise StrileError("bbox needs a georeferenced file and this one is not: pass window")
         west, south, east, north = bbox
         rows = self._span("y", south, north, height)
         columns = self._span("x", west, east, width)
         if rows[0] >= rows[1] or columns[0] >= columns[1]:
-            raise ValueError(f"bbox {bbox} lies outside the file, which covers {self._extent(height, width)}")
+            raise StrileError(
+                f"bbox {bbox} lies outside the file, which covers {self._extent(height, width)}"
+            )
         return rows[0], columns[0], rows[1], columns[1]
 
     def oriented(self, orientation: int, height: int, width: int) -> Grid:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import StrileError
+
 from . import cuda
 from .description import Description
 from .request import Request, Window
@@ -43,7 +45,7 @@ def array(description: Description, chunks: tuple[int, int]) -> Any:
     rows, columns = _split(height, chunks[0]), _split(width, chunks[1])
     tasks = len(rows) * len(columns)
     if tasks > MAX_TASKS:
-        raise ValueError(
+        raise StrileError(
             f"chunks {chunks} cut {height} rows and {width} columns into {tasks:,} tasks and at most "
             f"{MAX_TASKS:,} are "
             f"taken: pass chunks={_larger(height, width, chunks)} or more"

@@ -195,8 +195,7 @@ class Request:
         if value is None or (array.dtype.kind in "iu" and not _holds(array.dtype, value)):
             return False
         if self.gpu:
-            found = array != array if value != value else array == array.dtype.type(value)
-            return bool(found.any())
+            return cuda.contains(array, value)
         from .. import _core
 
         return bool(_core.contains(array, value))

@@ -118,3 +118,18 @@ def test_the_xarray_engine_on_the_device(raster: Made, cupy) -> None:
     dataset = xr.open_dataset(path, engine="strile", chunks={}, device="cuda", mask_and_scale=False)
     found = dataset["band_data"].data.compute()
     assert isinstance(found, cupy.ndarray) and np.array_equal(cupy.asnumpy(found), pixels)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "uint32", "int64", "float32", "float64"])
+def test_a_value_is_found_wherever_it_is(cupy, dtype: str) -> None:
+    from strile.reading import cuda
+
+    pixels = cupy.full((511, 703), 7, dtype)
+    view = pixels[::2, 1:]
+    assert not cuda.contains(view, 5) and cuda.contains(view, 7)
+    pixels[510, 702] = 5
+    assert cuda.contains(view, 5) and not cuda.contains(view[:-1], 5)
+    if np.dtype(dtype).kind == "f":
+        assert not cuda.contains(view, float("nan"))
+        pixels[100, 9] = np.nan
+        assert cuda.contains(view, float("nan"))
