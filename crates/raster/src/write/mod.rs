@@ -1,7 +1,7 @@
 //! Writing: pieces of pixels to a file.
 //!
 //! `options`, `spec` what is asked for; `check` whether it makes sense, `plan` what will be done, `explain` in words; `piece`, `coverage`, `cells`
-//! pixels on their way in; `halo`, `alpha` what is reduced; `writer` the loop; `index`, `store` encoded blocks on their way
+//! pixels on their way in; `halo`, `alpha` what is reduced; `writer` the loop, `report` what it tells; `index`, `store` encoded blocks on their way
 //! out; `fields`, `describe` the tags; `creation` GDAL's names for the options.
 
 mod alpha;
@@ -17,6 +17,7 @@ mod index;
 mod options;
 mod piece;
 mod plan;
+mod report;
 mod spec;
 mod store;
 mod writer;
@@ -26,5 +27,6 @@ pub use creation::{CreationNotes, PROFILES};
 pub use options::{BigTiff, BlockChoice, Format, OverviewStorage, Overviews, PredictorChoice, WriteOptions};
 pub use piece::{Piece, PieceBytes};
 pub(crate) use plan::{Appended, FullImage, block_size, chosen_layout};
+pub use report::WriteReport;
 pub use spec::RasterSpec;
-pub use writer::{WriteReport, Writer};
+pub use writer::Writer;

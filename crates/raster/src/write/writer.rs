@@ -13,6 +13,7 @@ use super::index::LevelIndex;
 use super::options::{Format, WriteOptions};
 use super::piece::{Piece, PieceBytes};
 use super::plan::{FullImage, WritePlan, plan_write};
+use super::report::WriteReport;
 use super::spec::RasterSpec;
 use super::store::{Arrived, Store};
 use crate::Window;
@@ -22,8 +23,8 @@ use crate::sink::Sink;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use strile_engine::{
-    BlockAddress, Context, EncodeJob, EncodeLayout, EncodeTask, EncodedBlocks, Given, Lease, LocatedFault,
-    Location, OutputError, OutputSpec, Pixels, ReduceJob, Reduced, Ticket,
+    BlockAddress, Context, EncodeJob, EncodeLayout, EncodeTask, EncodedBlocks, Given, Lease, Location,
+    OutputError, OutputSpec, Pixels, ReduceJob, Reduced, Ticket,
 };
 use strile_tiff::{BlockKind, DataType, Planar, Variant};
 
@@ -32,25 +33,6 @@ const IN_FLIGHT: usize = 2;
 
 /// A batch is this part of the buffer: one is gathered while two are encoded, and one is reduced.
 const BATCHES: u64 = 4;
-
-/// What was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WriteReport {
-    /// Bytes of the file.
-    pub file_len: u64,
-    /// Bytes that went through the spool.
-    pub spooled: u64,
-    /// Blocks of all levels and masks.
-    pub blocks: u64,
-    /// Blocks that were left out because they hold nothing.
-    pub sparse: u64,
-    /// Levels, the full image included.
-    pub levels: usize,
-    /// What could not be said in the file, and where it is said instead.
-    pub warnings: Vec<String>,
-    /// Blocks of an input that could not be decoded, where they were to be filled; empty otherwise.
-    pub faults: Vec<LocatedFault>,
-}
 
 /// See the module.
 pub struct Writer {
