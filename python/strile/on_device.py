@@ -16,7 +16,7 @@ from .reading import cuda
 
 def require() -> None:
     """Raises where there can be no such variables: said when a file is opened, not in a worker."""
-    cuda.require()
+    cuda.require("device='cuda'")
     try:
         import dask.array  # noqa: F401
     except ImportError as problem:

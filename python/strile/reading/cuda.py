@@ -10,23 +10,24 @@ from functools import cache
 from typing import Any
 
 
-def require() -> None:
-    """Raises where results cannot come to a GPU: without CuPy, or without a device that works."""
+def require(asked: str = "gpu=True") -> None:
+    """Raises where results cannot come to a GPU: without CuPy, or without a device that works. `asked`: by which
+    words of the caller."""
     try:
         import cupy
     except ImportError as problem:
         raise ImportError(
-            "gpu=True gives CuPy arrays and CuPy is not installed: install cupy-cuda12x or cupy-cuda13x, or "
+            f"{asked} gives CuPy arrays and CuPy is not installed: install cupy-cuda12x or cupy-cuda13x, or "
             "use strile.read"
         ) from problem
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as problem:
         raise RuntimeError(
-            f"gpu=True needs a CUDA device and the driver has none ready: {problem}"
+            f"{asked} needs a CUDA device and the driver has none ready: {problem}"
         ) from problem
     if count == 0:
-        raise RuntimeError("gpu=True needs a CUDA device and this machine has none")
+        raise RuntimeError(f"{asked} needs a CUDA device and this machine has none")
 
 
 def current() -> str:

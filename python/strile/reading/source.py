@@ -14,7 +14,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from ..errors import CloudSizeLimitError, StrileError, UnsafeURLError
 from . import hosts
@@ -33,8 +33,13 @@ class Source:
     def of(source: Any) -> Source:
         if isinstance(source, (str, bytes, os.PathLike)):
             location = os.fsdecode(os.fspath(source))
+            if "\0" in location:
+                raise StrileError(
+                    f"source is {len(location):,} characters with a null among them and no path: the content of a file "
+                    "is read as io.BytesIO(content)"
+                )
             if location.lower().startswith("file://"):
-                location = urlsplit(location).path
+                location = unquote(urlsplit(location).path)
             return Source(location)
         if hasattr(source, "read") and hasattr(source, "seek"):
             return Source(getattr(source, "name", None) or "<file-like>", source)

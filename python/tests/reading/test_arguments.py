@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import io
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -118,3 +119,11 @@ def test_signature_is_annotated_and_in_order() -> None:
     assert names[-4:] == ["parse_coordinates", "lock", "cache", "progress"]
     assert all(p.annotation is not inspect.Parameter.empty for p in signature.parameters.values())
     assert all(p.kind is p.KEYWORD_ONLY for name, p in signature.parameters.items() if name != "source")
+
+
+def test_content_is_no_path_and_urls_of_files_may_be_escaped(tmp_path: Path) -> None:
+    path = tmp_path / "a b.tif"
+    strile.to_geotiff(np.arange(12, dtype="uint8").reshape(3, 4), str(path))
+    with pytest.raises(strile.StrileError, match="BytesIO"):
+        strile.open_geotiff(path.read_bytes())
+    assert strile.open_geotiff(path.as_uri()).shape == (3, 4)
