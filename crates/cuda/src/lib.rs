@@ -23,6 +23,7 @@ pub mod launch;
 pub mod memory;
 pub mod module;
 pub mod nvcomp;
+pub mod picture;
 pub mod place;
 mod plan;
 pub mod rates;

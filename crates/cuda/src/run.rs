@@ -30,8 +30,10 @@ const READERS: usize = 10;
 
 /// What ends a job.
 #[derive(Debug)]
-pub(crate) enum Stop {
+pub enum Stop {
+    /// The engine's word.
     Engine(EngineError),
+    /// The driver's.
     Driver(DriverError),
 }
 
