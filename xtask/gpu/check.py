@@ -4,7 +4,7 @@
 Parts: facts, tests, corpus, sanitize, gather, times (kernel_bench on rasters of its own), bench, growth (with tiles and
 windows, device memory, first reads), peers (unpacks them), rasters (makes them and builds the peers' programs),
 nvcomp (trusted files by nvCOMP), write (device arrays to files, round trips, memory), python (the package: its tests on
-the device, and its calls beside the Rust ones); peers and rasters are done by
+the device, and its calls beside the Rust ones), pictures (JPEG 2000 and JPEG tiles beside the peers); peers and rasters are done by
 bench where they were not before.
   smoke = facts tests             kernels = facts tests corpus
   all   = everything              (default: smoke)
@@ -27,6 +27,7 @@ import gather
 import growth
 import nvcomp
 import peer_programs
+import pictures
 import python
 import sanitize
 import tests
@@ -54,12 +55,13 @@ def peers(session: Session) -> dict:
 PARTS = {
     "facts": facts.run, "tests": tests.run, "corpus": corpus.run, "sanitize": sanitize.run, "gather": gather.run,
     "times": times.run, "peers": peers, "rasters": rasters, "bench": bench.run, "growth": growth.run,
-    "nvcomp": nvcomp.run, "write": write.run, "python": python.run,
+    "nvcomp": nvcomp.run, "write": write.run, "python": python.run, "pictures": pictures.run,
 }
 GROUPS = {
     "smoke": ["facts", "tests"],
     "kernels": ["facts", "tests", "corpus"],
-    "all": ["facts", "tests", "corpus", "sanitize", "gather", "bench", "growth", "nvcomp", "write", "python"],
+    "all": ["facts", "tests", "corpus", "sanitize", "gather", "bench", "growth", "nvcomp", "write", "python",
+        "pictures"],
 }
 
 

@@ -21,8 +21,9 @@ LIMIT = 36 * MIB
 PARTS = [
     ("peers-1", "base", [
         "rasterio==1.5.2", "affine==3.0.1", "attrs==26.1.0", "certifi==2026.10.18",
-        "click==8.5.1", "cligj==0.7.2", "click-plugins==1.1.1.2", "pyparsing==3.3.3",
+        "click==8.5.1", "cligj==0.7.2", "click-plugins==1.1.1.2", "pyparsing==3.3.3", "imagecodecs==2026.10.10",
     ]),
+    ("peers-1", "pictures", ["nvidia-nvjpeg2k-cu13==0.11.0.51", "nvidia-nvjpeg==13.2.3.58"]),
     ("peers-2", "five", ["nvidia-libnvcomp-cu13==5.3.0.16", "nvidia-nvtiff-cu13==0.8.0.82"]),
     ("peers-2", "base", [
         "xarray-spatial==0.10.20", "urllib3==2.8.0", "zstandard==0.25.0", "deflate==0.9.0",
@@ -46,10 +47,18 @@ LEFT_OUT_ENDS = (
 )
 
 
+# Of imagecodecs: OpenJPEG, OpenJPH and what importing them needs.
+IMAGECODECS = ("__init__", "_imagecodecs", "imagecodecs", "_shared", "_jpeg2k", "_htj2k", "libopenjp", "liblcms2", "libgomp")
+# What the peers' programs are compiled with.
+HEADERS = ("libnvcomp", "nvtiff", "nvjpeg2k", "nvjpeg.h")
+
+
 def wanted(path: Path) -> bool:
     parts = path.parts
+    if parts[0] in ("imagecodecs", "imagecodecs.libs"):
+        return path.name.startswith(IMAGECODECS) and "licenses" not in parts
     if "include" in parts:
-        return "libnvcomp" in parts or "nvtiff" in parts  # what nvcomp_bench and nvtiff_bench are compiled with
+        return any(name in parts for name in HEADERS)
     if any(folder in parts for folder in LEFT_OUT_FOLDERS):
         return False
     return not path.name.endswith(LEFT_OUT_ENDS)

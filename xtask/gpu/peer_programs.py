@@ -34,6 +34,23 @@ def build_all(session: Session) -> dict[str, Path | None]:
     }
 
 
+def build_pictures(session: Session) -> Path | None:
+    """pictures_bench.cu with nvJPEG2000 and nvJPEG; None where nvcc or one of them is not here."""
+    built, folder = session.work / "pictures_bench", session.work / "peers/pictures/nvidia"
+    libraries = {"nvjpeg2k": folder / "nvjpeg2k", "nvjpeg": folder / "cu13"}
+    if built.exists():
+        return built
+    if shutil.which("nvcc") is None or not all(library.is_dir() for library in libraries.values()):
+        session.say("pictures_bench: nvcc, nvJPEG2000 or nvJPEG is not here")
+        return None
+    options = ["-O3", "-std=c++17", "-arch=sm_90", *(f"-I{library}/include" for library in libraries.values())]
+    link = [str(next(library.glob(f"lib/lib{name}.so.*"))) for name, library in libraries.items()]
+    ended = session.run(["nvcc", *options, Path(__file__).with_name("pictures_bench.cu"), "-o", built, *link], 120)
+    if not ended.well:
+        session.say(f"nvcc pictures_bench: {ended.tail()}")
+    return built if ended.well else None
+
+
 def records(ended: Ended) -> list[dict]:
     """The JSON lines of a program."""
     found = []
