@@ -99,6 +99,9 @@ impl fmt::Display for BlockFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (found, expected) = (self.found, self.expected);
         match self.kind {
+            FaultKind::InputTruncated if found == 0 && expected == 0 => {
+                f.write_str("compressed data ends early")?;
+            }
             FaultKind::InputTruncated => {
                 write!(f, "compressed data ends early: {found} bytes decompressed, {expected} expected")?;
             }

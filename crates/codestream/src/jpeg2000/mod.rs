@@ -5,6 +5,23 @@
 //! that is kept: the lowest resolution first in the top left corner, and around each resolution the three bands that make
 //! the next one of it, HL on the right, LH below, HH on both. So an inverse transform works on ever larger corners.
 
+mod boxes;
+mod fields;
+mod geometry;
+mod header_bits;
+mod markers;
+mod packets;
+mod parse;
+mod progression;
+mod segments;
+mod size;
+mod tag_tree;
+mod tile_parts;
+
+pub use boxes::codestream;
+pub use parse::{Limits, parse, size};
+pub use size::Size;
+
 /// A rectangle of some grid; `x1` and `y1` are outside of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Rect {

@@ -1,0 +1,229 @@
+//! Packets of a tile (ISO 15444-1, B.9 and B.10): their headers are read, and of each code-block it is noted which bytes
+//! of which packets are its own.
+//!
+//! State is made for a precinct when the first packet that is not empty comes for it, within a bound of code-blocks.
+
+use super::Style;
+use super::geometry::{BandPlace, Resolution};
+use super::header_bits::{HeaderBits, Wrong};
+use super::segments::{Contribution, NONE, Passes};
+use super::tag_tree::{Node, TagTree};
+
+const SOP: [u8; 2] = [0xFF, 0x91];
+/// Bytes of a SOP marker with its segment.
+const SOP_LEN: usize = 6;
+const EPH: [u8; 2] = [0xFF, 0x92];
+/// Deepest code-blocks: in half units, their coefficients fill 32 bits with a sign.
+const MOST_PLANES: u8 = 30;
+
+/// A code-block of which at least the precinct was met.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BlockState {
+    /// Its place in the grid of its precinct and band.
+    pub(super) column: u32,
+    pub(super) row: u32,
+    pub(super) passes: Passes,
+    /// Bit planes that are all 0.
+    pub(super) zero_planes: u8,
+    /// The first and the last of its contributions, or `NONE`.
+    pub(super) first: u32,
+    pub(super) last: u32,
+}
+
+/// The code-blocks of a band in a precinct: a run of the tile's.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PrecinctBand {
+    pub(super) first: usize,
+    wide: u32,
+    high: u32,
+    inclusion: TagTree,
+    zero_planes: TagTree,
+}
+
+impl PrecinctBand {
+    pub(super) fn blocks(&self) -> std::ops::Range<usize> {
+        self.first..self.first + self.wide as usize * self.high as usize
+    }
+}
+
+/// Where the packets of a tile lie, and how far they are read.
+pub(super) struct Source<'a> {
+    pub(super) codestream: &'a [u8],
+    /// Tile-parts that are left; the first is being read.
+    pub(super) parts: &'a [std::ops::Range<usize>],
+    /// The next byte in the codestream.
+    pub(super) at: usize,
+    /// What is left of headers that do not lie in the packets.
+    pub(super) headers: Option<&'a [u8]>,
+    pub(super) sop: bool,
+    pub(super) eph: bool,
+}
+
+impl<'a> Source<'a> {
+    /// Bytes from here to the end of the tile-part; goes on to the next where this one is at its end.
+    fn rest(&mut self) -> &'a [u8] {
+        while let [part, after @ ..] = self.parts {
+            if self.at < part.end {
+                return self.codestream.get(self.at..part.end).unwrap_or_default();
+            }
+            let Some(next) = after.first() else { break };
+            self.parts = after;
+            self.at = next.start;
+        }
+        &[]
+    }
+}
+
+/// Code-blocks of a tile and what packets said of them.
+#[derive(Debug, Default)]
+pub(super) struct TileState {
+    pub(super) blocks: Vec<BlockState>,
+    pub(super) bands: Vec<PrecinctBand>,
+    pub(super) contributions: Vec<Contribution>,
+    nodes: Vec<Node>,
+    /// Contributions of the packet that is being read, with their code-blocks.
+    pending: Vec<(usize, Contribution)>,
+    /// Code-blocks that may still be made.
+    pub(super) room: u64,
+}
+
+impl TileState {
+    /// Nothing yet, and room for so many code-blocks.
+    pub(super) fn new(room: u64) -> Self {
+        Self { room, ..Self::default() }
+    }
+
+    /// Reads the next packet, which is one of a precinct. `first_band` is the precinct's place in `bands`, `None` as long
+    /// as it has none.
+    pub(super) fn packet(
+        &mut self,
+        source: &mut Source<'_>,
+        resolution: &Resolution,
+        precinct: u32,
+        style: Style,
+        layer: u16,
+        first_band: &mut Option<usize>,
+    ) -> Result<(), Wrong> {
+        if source.sop && source.rest().starts_with(&SOP) {
+            let rest = source.rest();
+            if rest.len() < SOP_LEN {
+                return Err(Wrong::Ended);
+            }
+            source.at += SOP_LEN;
+        }
+        self.pending.clear();
+        let moved = source.headers;
+        let bytes = match moved {
+            Some(headers) => headers,
+            None => source.rest(),
+        };
+        let mut bits = HeaderBits::new(bytes);
+        if bits.bit()? {
+            let first = match *first_band {
+                Some(first) => first,
+                None => *first_band.insert(self.precinct(resolution, precinct)?),
+            };
+            for (index, band) in resolution.bands.iter().enumerate() {
+                self.header(&mut bits, first + index, band, style, layer)?;
+            }
+        }
+        let mut len = bits.end()?;
+        let after = bytes.get(len..).unwrap_or_default();
+        if source.eph && after.starts_with(&EPH) {
+            len += EPH.len();
+        }
+        match moved {
+            Some(headers) => source.headers = headers.get(len..),
+            None => source.at += len,
+        }
+        self.bodies(source, resolution.kept)
+    }
+
+    /// Makes the code-blocks of a precinct.
+    fn precinct(&mut self, resolution: &Resolution, precinct: u32) -> Result<usize, Wrong> {
+        let first_band = self.bands.len();
+        for band in &resolution.bands {
+            let grid = resolution.grid(precinct, band);
+            let (wide, high) = (grid.wide, grid.high);
+            let count = u64::from(wide) * u64::from(high);
+            let too_many = Wrong::Unsupported("more code-blocks than its samples account for");
+            self.room = self.room.checked_sub(count).ok_or(too_many)?;
+            let inclusion = TagTree::new(&mut self.nodes, wide, high).ok_or(too_many)?;
+            let zero_planes = TagTree::new(&mut self.nodes, wide, high).ok_or(too_many)?;
+            let first = self.blocks.len();
+            self.bands.push(PrecinctBand { first, wide, high, inclusion, zero_planes });
+            let cells = (0..high).flat_map(|row| (0..wide).map(move |column| (column, row)));
+            self.blocks.extend(cells.map(|(column, row)| BlockState {
+                column,
+                row,
+                passes: Passes::default(),
+                zero_planes: 0,
+                first: NONE,
+                last: NONE,
+            }));
+        }
+        Ok(first_band)
+    }
+
+    /// Reads what a header says of the code-blocks of a band.
+    fn header(
+        &mut self,
+        bits: &mut HeaderBits<'_>,
+        precinct_band: usize,
+        band: &BandPlace,
+        style: Style,
+        layer: u16,
+    ) -> Result<(), Wrong> {
+        let Some(&own) = self.bands.get(precinct_band) else { return Ok(()) };
+        for (index, block) in self.blocks.iter_mut().enumerate().take(own.blocks().end).skip(own.first) {
+            let place = (block.column, block.row);
+            let fresh = !block.passes.begun();
+            let included = match fresh {
+                true => own.inclusion.value(&mut self.nodes, bits, place, layer.saturating_add(1))?.is_some(),
+                false => bits.bit()?,
+            };
+            if !included {
+                continue;
+            }
+            if fresh {
+                let zero = own.zero_planes.value(&mut self.nodes, bits, place, band.planes.into())?;
+                let zero = zero.and_then(|zero| u8::try_from(zero).ok());
+                block.zero_planes = zero.ok_or(Wrong::Corrupt("a code-block without bit planes"))?;
+            }
+            let placeholders = block.passes.read(bits, style, |contribution| {
+                self.pending.push((index, contribution));
+            })?;
+            block.zero_planes += placeholders;
+            let planes = band.planes.saturating_sub(block.zero_planes);
+            // A high-throughput cleanup pass may reach into the planes above its own.
+            if (if style.high_throughput { band.planes } else { planes }) > MOST_PLANES {
+                return Err(Wrong::Unsupported("a code-block of more than 30 bit planes"));
+            }
+            if i32::from(block.passes.count()) > 3 * i32::from(planes) - 2 {
+                return Err(Wrong::Corrupt("more coding passes than bit planes have"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the bytes after the header to the code-blocks that it named.
+    fn bodies(&mut self, source: &mut Source<'_>, kept: bool) -> Result<(), Wrong> {
+        for &(index, mut contribution) in &self.pending {
+            if contribution.len as usize > source.rest().len() {
+                return Err(Wrong::Ended);
+            }
+            contribution.offset = source.at;
+            source.at += contribution.len as usize;
+            let Some(block) = self.blocks.get_mut(index).filter(|_| kept) else { continue };
+            let own = u32::try_from(self.contributions.len());
+            let own = own.map_err(|_| Wrong::Unsupported("more pieces than 32 bits count"))?;
+            match self.contributions.get_mut(block.last as usize) {
+                Some(last) => last.next = own,
+                None => block.first = own,
+            }
+            block.last = own;
+            self.contributions.push(contribution);
+        }
+        Ok(())
+    }
+}

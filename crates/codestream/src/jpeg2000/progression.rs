@@ -1,0 +1,107 @@
+//! The order of a tile's packets (ISO 15444-1, B.12): five ways to walk layers, resolutions, components and places, and
+//! changes between them.
+//!
+//! Instead of stepping over the reference grid, the precincts of a tile are sorted by the place at which such a walk
+//! would find them.
+
+use super::fields::Fields;
+use strile_engine::BlockFault;
+
+/// An order; L is for layers, R for resolutions, C for components and P for places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    Lrcp,
+    Rlcp,
+    Rpcl,
+    Pcrl,
+    Cprl,
+}
+
+impl Order {
+    pub(super) fn read(value: u8) -> Result<Self, BlockFault> {
+        Ok(match value {
+            0 => Self::Lrcp,
+            1 => Self::Rlcp,
+            2 => Self::Rpcl,
+            3 => Self::Pcrl,
+            4 => Self::Cprl,
+            other => return Err(BlockFault::corrupt(format!("JPEG 2000: progression order {other}"))),
+        })
+    }
+}
+
+/// Packets that one order walks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Volume {
+    pub(super) order: Order,
+    /// First resolution, and the one after the last.
+    pub(super) resolutions: (u8, u8),
+    pub(super) components: (u16, u16),
+    /// The layer after the last.
+    pub(super) layers: u16,
+}
+
+impl Volume {
+    /// An entry of a POC segment; `None` where it is cut short.
+    pub(super) fn read(fields: &mut Fields<'_>, components: usize) -> Option<Result<Self, BlockFault>> {
+        let first_resolution = fields.u8()?;
+        let first_component = fields.component(components)?;
+        let layers = fields.u16()?;
+        let end_resolution = fields.u8()?;
+        let end_component = match fields.component(components)? {
+            0 => u16::MAX,
+            end => end,
+        };
+        let order = fields.u8()?;
+        Some(Order::read(order).map(|order| Self {
+            order,
+            resolutions: (first_resolution, end_resolution),
+            components: (first_component, end_component),
+            layers,
+        }))
+    }
+}
+
+/// A precinct as the orders see it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) component: u16,
+    pub(super) resolution: u8,
+    /// Where on the reference grid a walk over places finds it.
+    pub(super) x: u32,
+    pub(super) y: u32,
+}
+
+/// Calls `visit` for each packet of a volume with the index of its precinct and its layer. Places are sorted by
+/// component, then resolution, then row by row. Packets that came in a volume before are visited again.
+pub(super) fn walk<E>(
+    volume: &Volume,
+    places: &[Place],
+    mut visit: impl FnMut(usize, u16) -> Result<(), E>,
+) -> Result<(), E> {
+    let (resolutions, components) = (volume.resolutions, volume.components);
+    let within = |place: &Place| {
+        (resolutions.0..resolutions.1).contains(&place.resolution)
+            && (components.0..components.1).contains(&place.component)
+    };
+    let mut list: Vec<(usize, Place)> =
+        places.iter().copied().enumerate().filter(|(_, place)| within(place)).collect();
+    match volume.order {
+        Order::Lrcp | Order::Rlcp => list.sort_unstable_by_key(|&(index, place)| (place.resolution, index)),
+        Order::Rpcl => {
+            list.sort_unstable_by_key(|&(index, place)| (place.resolution, place.y, place.x, index));
+        }
+        Order::Pcrl => list.sort_unstable_by_key(|&(index, place)| (place.y, place.x, index)),
+        Order::Cprl => {
+            list.sort_unstable_by_key(|&(index, place)| (place.component, place.y, place.x, index));
+        }
+    }
+    let mut round = |list: &[(usize, Place)]| -> Result<(), E> {
+        (0..volume.layers).try_for_each(|layer| list.iter().try_for_each(|&(index, _)| visit(index, layer)))
+    };
+    match volume.order {
+        Order::Lrcp => round(&list),
+        Order::Rlcp => list.chunk_by(|a, b| a.1.resolution == b.1.resolution).try_for_each(round),
+        Order::Rpcl | Order::Pcrl | Order::Cprl => list.chunks(1).try_for_each(round),
+    }
+}

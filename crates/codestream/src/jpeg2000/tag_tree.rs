@@ -1,0 +1,84 @@
+//! Tag trees (ISO 15444-1, B.10.2): a grid of numbers, each told as far as it is asked for, with the least of each four
+//! told once for them all.
+//!
+//! The nodes of all trees of a tile lie in one list.
+
+use super::header_bits::{HeaderBits, Wrong};
+
+/// A number of which so much is known: it is at least `low`, and equal to it where `known`.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Node {
+    low: u16,
+    known: bool,
+}
+
+/// A tree in a list of nodes: its leaves row by row from `first` on, then the level above them, and so on.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct TagTree {
+    first: u32,
+    wide: u32,
+    high: u32,
+}
+
+/// A tree of more levels would have more leaves than a precinct can have code-blocks.
+const MOST_LEVELS: usize = 16;
+
+impl TagTree {
+    /// How many nodes a tree has.
+    pub(super) fn nodes(wide: u32, high: u32) -> u64 {
+        let (mut wide, mut high, mut nodes) = (u64::from(wide), u64::from(high), 0);
+        loop {
+            nodes += wide * high;
+            if wide <= 1 && high <= 1 {
+                return nodes;
+            }
+            (wide, high) = (wide.div_ceil(2), high.div_ceil(2));
+        }
+    }
+
+    /// A tree of which nothing is known, at the end of the list; `None` where the list would be too long.
+    pub(super) fn new(nodes: &mut Vec<Node>, wide: u32, high: u32) -> Option<Self> {
+        let first = u32::try_from(nodes.len()).ok()?;
+        let end = u64::from(first) + Self::nodes(wide, high);
+        nodes.resize(usize::try_from(u32::try_from(end).ok()?).ok()?, Node::default());
+        Some(Self { first, wide, high })
+    }
+
+    /// The number of a leaf if it is below `limit`; reads no more than it takes to know.
+    pub(super) fn value(
+        &self,
+        nodes: &mut [Node],
+        bits: &mut HeaderBits<'_>,
+        (x, y): (u32, u32),
+        limit: u16,
+    ) -> Result<Option<u16>, Wrong> {
+        let mut path = [0_usize; MOST_LEVELS];
+        let mut depth = 0;
+        let (mut start, mut wide, mut high) = (self.first as usize, self.wide, self.high);
+        for (level, place) in path.iter_mut().enumerate() {
+            *place = start + (y >> level) as usize * wide as usize + (x >> level) as usize;
+            depth = level;
+            if wide <= 1 && high <= 1 {
+                break;
+            }
+            start += wide as usize * high as usize;
+            (wide, high) = (wide.div_ceil(2), high.div_ceil(2));
+        }
+        let mut low = 0;
+        let mut known = false;
+        for &place in path.iter().take(depth + 1).rev() {
+            let node = nodes.get_mut(place).ok_or(Wrong::Corrupt("tag tree too deep"))?;
+            node.low = node.low.max(low);
+            while !node.known && node.low < limit {
+                if bits.bit()? {
+                    node.known = true;
+                } else {
+                    node.low += 1;
+                }
+            }
+            low = node.low;
+            known = node.known;
+        }
+        Ok((known && low < limit).then_some(low))
+    }
+}
