@@ -6,3 +6,6 @@
 
 pub mod jpeg;
 pub mod jpeg2000;
+mod shape;
+
+pub use shape::{StatedShape, StoredBlock};

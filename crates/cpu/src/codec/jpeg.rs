@@ -6,8 +6,8 @@
 
 use super::StoredBlock;
 use super::image_shape::{StatedShape, with_whole_image};
-use super::jpeg_stream::{self, Colours, Frame};
 use super::lossless_jpeg;
+use strile_codestream::jpeg::{self as jpeg_stream, Colours, Frame};
 use strile_engine::{BlockFault, FaultKind};
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::zune_core::bytestream::ZCursor;

@@ -3,12 +3,7 @@
 //! Both are those of ITU-T T.81, Annex K, scaled as libjpeg scales them, so that readers that guess the
 //! quality from the tables find it. A file has them once, in JPEGTables; its blocks have none.
 
-/// Row-major index of each coefficient in the order in which a stream has them (T.81, figure A.6).
-pub(super) const ZIGZAG: [u8; 64] = [
-    0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7,
-    14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39,
-    46, 53, 60, 61, 54, 47, 55, 62, 63,
-];
+pub(super) use strile_codestream::jpeg::ZIGZAG;
 
 /// Table K.1, row-major.
 const LUMA: [u8; 64] = [

@@ -7,7 +7,7 @@
 
 use super::StoredBlock;
 use super::image_shape::StatedShape;
-use super::jpeg_stream::{self, DHT, DRI, EOI, Frame, SOS, Segment};
+use strile_codestream::jpeg::{self as jpeg_stream, DHT, DRI, EOI, Frame, HuffmanTables, SOS, Segment};
 use strile_engine::BlockFault;
 use strile_tiff::DataType;
 
@@ -94,14 +94,13 @@ struct Lane<'t> {
 impl Decoder<'_> {
     fn take_tables(&mut self, segment: Segment<'_>) -> Result<(), BlockFault> {
         match (segment.marker, segment.body) {
-            (DHT, mut body) => {
-                while let Some((&place, rest)) = body.split_first() {
-                    let (table, used) =
-                        Huffman::read(rest).ok_or_else(|| corrupt("Huffman table is not valid"))?;
-                    body = rest.get(used..).unwrap_or_default();
-                    // Lossless scans use the class of DC tables; others may be there for nothing.
-                    if let (0, Some(slot)) = (place >> 4, self.tables.get_mut(usize::from(place & 15))) {
-                        *slot = Some(table);
+            (DHT, body) => {
+                let mut tables = HuffmanTables::default();
+                jpeg_stream::huffman_tables(body, &mut tables)?;
+                // Lossless scans use the class of DC tables; others may be there for nothing.
+                for (number, slot) in (0..).zip(&mut self.tables) {
+                    if let Some(table) = tables.get(0, number) {
+                        *slot = Some(Huffman::new(table));
                     }
                 }
             }

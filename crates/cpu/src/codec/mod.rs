@@ -18,7 +18,6 @@ mod jpeg;
 mod jpeg2000;
 mod jpeg_bits;
 mod jpeg_encode;
-mod jpeg_stream;
 mod jpeg_tables;
 mod jpeg_transform;
 mod jpegxl;
@@ -45,19 +44,11 @@ mod workspace;
 mod zstd;
 
 pub use encode::{bound, encode, prepare};
+pub use strile_codestream::StoredBlock;
 pub use workspace::Workspace;
 
-use strile_engine::{BlockFault, BlockLayout};
+use strile_engine::BlockFault;
 use strile_tiff::Compression as C;
-
-/// A block as it is stored: its layout and how many rows it has.
-#[derive(Debug, Clone, Copy)]
-pub struct StoredBlock<'a> {
-    /// The layout.
-    pub layout: &'a BlockLayout,
-    /// Rows stored: `layout.height`, or fewer in a last strip.
-    pub rows: u32,
-}
 
 /// Decodes `src` into `dst`, which has `layout.decoded_len(rows)` bytes, wholly or with a fault.
 pub fn decode(

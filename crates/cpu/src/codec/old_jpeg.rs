@@ -7,7 +7,7 @@
 
 use super::StoredBlock;
 use super::jpeg::Stream;
-use super::jpeg_stream::Colours;
+use strile_codestream::jpeg::Colours;
 use strile_engine::BlockFault;
 use strile_tiff::Photometric;
 

@@ -1,5 +1,7 @@
 //! Huffman tables and entropy-coded bits of lossless JPEG.
 
+use strile_codestream::jpeg::{HuffmanCode, HuffmanTable};
+
 /// Codes this long are looked up at once.
 const FAST_BITS: u32 = 9;
 
@@ -14,31 +16,20 @@ pub(super) struct Huffman {
 }
 
 impl Huffman {
-    /// Reads counts and values, and says how many bytes they took.
-    pub(super) fn read(body: &[u8]) -> Option<(Self, usize)> {
-        let (counts, rest) = body.split_first_chunk::<16>()?;
-        let total: usize = counts.iter().map(|&count| usize::from(count)).sum();
-        let values = rest.get(..total)?.to_vec();
+    pub(super) fn new(table: &HuffmanTable) -> Self {
         let mut lengths = [(0, 0, 0); 17];
         let mut fast = vec![(0, 0); 1 << FAST_BITS];
-        let (mut code, mut place) = (0_u32, 0_usize);
-        for ((length, &count), slot) in (1_u32..).zip(counts).zip(lengths.iter_mut().skip(1)) {
-            code <<= 1;
-            *slot = (code, u32::from(count), place);
-            for value in values.get(place..place + usize::from(count))? {
-                if length <= FAST_BITS {
-                    let spare = FAST_BITS - length;
-                    let entries = fast.iter_mut().skip((code << spare) as usize).take(1 << spare);
-                    entries.for_each(|entry| *entry = (u8::try_from(length).unwrap_or(0), *value));
-                }
-                code += 1;
+        for (place, HuffmanCode { bits, len, symbol }) in table.codes().enumerate() {
+            if let Some(slot) = lengths.get_mut(len as usize) {
+                *slot = if slot.1 == 0 { (bits, 1, place) } else { (slot.0, slot.1 + 1, slot.2) };
             }
-            place += usize::from(count);
-            if code > 1 << length {
-                return None;
+            if len <= FAST_BITS {
+                let spare = FAST_BITS - len;
+                let entries = fast.iter_mut().skip((bits << spare) as usize).take(1 << spare);
+                entries.for_each(|entry| *entry = (u8::try_from(len).unwrap_or(0), symbol));
             }
         }
-        Some((Self { fast, lengths, values }, 16 + total))
+        Self { fast, lengths, values: table.symbols.clone() }
     }
 }
 

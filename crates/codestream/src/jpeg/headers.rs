@@ -2,51 +2,64 @@
 //!
 //! Only headers are read; entropy-coded data stay untouched.
 
+use super::coded_data;
 use strile_engine::BlockFault;
 
-const SOI: u8 = 0xD8;
-pub(super) const EOI: u8 = 0xD9;
-pub(super) const SOS: u8 = 0xDA;
-pub(super) const DHT: u8 = 0xC4;
-pub(super) const DRI: u8 = 0xDD;
+/// Begins a stream.
+pub const SOI: u8 = 0xD8;
+/// Ends a stream.
+pub const EOI: u8 = 0xD9;
+/// A scan header; entropy-coded data come after it.
+pub const SOS: u8 = 0xDA;
+/// Huffman tables.
+pub const DHT: u8 = 0xC4;
+/// Quantisation tables.
+pub const DQT: u8 = 0xDB;
+/// The restart interval.
+pub const DRI: u8 = 0xDD;
 /// The segment with Adobe's word on colours.
 const APP14: u8 = 0xEE;
 
 /// A frame header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Frame {
+pub struct Frame {
     /// The marker, 0xC0 to 0xCF.
-    pub(super) marker: u8,
+    pub marker: u8,
     /// Bits of a sample.
-    pub(super) precision: u8,
+    pub precision: u8,
     /// Pixels down.
-    pub(super) height: u16,
+    pub height: u16,
     /// Pixels across.
-    pub(super) width: u16,
+    pub width: u16,
     /// The components in their order.
-    pub(super) components: Vec<Component>,
+    pub components: Vec<Component>,
 }
 
 /// A component of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Component {
+pub struct Component {
     /// The name that scans use.
-    pub(super) id: u8,
-    /// Horizontal and vertical sampling factor.
-    pub(super) sampling: (u8, u8),
+    pub id: u8,
+    /// Horizontal and vertical sampling factor, 1 to 4 each.
+    pub sampling: (u8, u8),
+    /// The number of its quantisation table.
+    pub quantisation: u8,
 }
 
 /// A segment: its marker, its contents, and where the next one begins.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Segment<'a> {
-    pub(super) marker: u8,
-    pub(super) body: &'a [u8],
+pub struct Segment<'a> {
+    /// The marker without its 0xFF.
+    pub marker: u8,
+    /// What follows the length; empty for markers without one.
+    pub body: &'a [u8],
     start: usize,
-    pub(super) end: usize,
+    /// Where the next one begins, or the data of a scan.
+    pub end: usize,
 }
 
 /// The segments of `bytes` after SOI, up to EOI, the first scan header or the end.
-pub(super) fn segments(bytes: &[u8]) -> impl Iterator<Item = Result<Segment<'_>, BlockFault>> {
+pub fn segments(bytes: &[u8]) -> impl Iterator<Item = Result<Segment<'_>, BlockFault>> {
     let mut at = if bytes.starts_with(&[0xFF, SOI]) { Some(2) } else { None };
     let mut begun = false;
     std::iter::from_fn(move || {
@@ -65,7 +78,7 @@ pub(super) fn segments(bytes: &[u8]) -> impl Iterator<Item = Result<Segment<'_>,
 }
 
 /// The segment at `start`, or `None` at the end of `bytes`.
-pub(super) fn segment_at(bytes: &[u8], start: usize) -> Option<Result<Segment<'_>, BlockFault>> {
+pub fn segment_at(bytes: &[u8], start: usize) -> Option<Result<Segment<'_>, BlockFault>> {
     let rest = bytes.get(start..).filter(|rest| !rest.is_empty())?;
     let fill = rest.iter().take_while(|&&byte| byte == 0xFF).count();
     let Some(&marker) = rest.get(fill) else {
@@ -88,7 +101,7 @@ pub(super) fn segment_at(bytes: &[u8], start: usize) -> Option<Result<Segment<'_
 }
 
 /// The frame header of a stream.
-pub(super) fn frame(src: &[u8]) -> Result<Frame, BlockFault> {
+pub fn frame(src: &[u8]) -> Result<Frame, BlockFault> {
     for segment in segments(src) {
         let Segment { marker, body, .. } = segment?;
         if matches!(marker, 0xC0..=0xCF) && !matches!(marker, DHT | 0xC8 | 0xCC) {
@@ -104,11 +117,11 @@ fn parse_frame(marker: u8, body: &[u8]) -> Option<Frame> {
     if components.len() != 3 * usize::from(count) || count == 0 {
         return None;
     }
-    let components = components
-        .as_chunks()
-        .0
-        .iter()
-        .map(|&[id, factors, _]| Component { id, sampling: (factors >> 4, factors & 15) });
+    let components = components.as_chunks().0.iter().map(|&[id, factors, quantisation]| Component {
+        id,
+        sampling: (factors >> 4, factors & 15),
+        quantisation,
+    });
     let components: Vec<_> = components.collect();
     let valid = components.iter().all(|c| matches!(c.sampling, (1..=4, 1..=4)));
     let (height, width) = (u16::from_be_bytes([h1, h0]), u16::from_be_bytes([w1, w0]));
@@ -120,7 +133,7 @@ fn parse_frame(marker: u8, body: &[u8]) -> Option<Frame> {
 /// Decoders take a marker among the data of the last scan for its end, and leave or pad the rows after it. In a
 /// sequential frame there is nothing to come once every component had its scan, so it is a fault there; the
 /// scans of a progressive frame go over the components again and again.
-pub(super) fn check_scans(src: &[u8], frame: &Frame) -> Result<(), BlockFault> {
+pub fn check_scans(src: &[u8], frame: &Frame) -> Result<(), BlockFault> {
     let sequential = frame.marker != 0xC2;
     let mut missing: Vec<u8> = frame.components.iter().map(|component| component.id).collect();
     let mut at = 2;
@@ -140,7 +153,7 @@ pub(super) fn check_scans(src: &[u8], frame: &Frame) -> Result<(), BlockFault> {
                 let named = body.get(1..).unwrap_or_default().as_chunks::<2>().0.iter().take(count);
                 named.for_each(|&[id, _]| missing.retain(|&other| other != id));
                 in_scans = true;
-                at = after_data(src, end);
+                at = coded_data::end(src, end);
             }
             _ => at = end,
         }
@@ -151,16 +164,9 @@ pub(super) fn check_scans(src: &[u8], frame: &Frame) -> Result<(), BlockFault> {
     }
 }
 
-/// Where the entropy-coded data from `start` on end: at the first marker that is none of RST0 to RST7.
-fn after_data(src: &[u8], start: usize) -> usize {
-    let data = src.get(start..).unwrap_or_default();
-    let is_end = |&[a, b]: &[u8; 2]| a == 0xFF && !matches!(b, 0 | 0xFF | 0xD0..=0xD7);
-    data.array_windows().position(is_end).map_or(src.len(), |len| start + len)
-}
-
 /// What decoders that go by Adobe's marker are to be told of the components.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Colours {
+pub enum Colours {
     /// Components are what they are.
     AsStored,
     /// The three components are Y, Cb and Cr.
@@ -168,7 +174,7 @@ pub(super) enum Colours {
 }
 
 /// A whole stream out of an abbreviated one and its tables, with one word of ours on colours and none of others.
-pub(super) fn complete(src: &[u8], tables: Option<&[u8]>, colours: Colours) -> Result<Vec<u8>, BlockFault> {
+pub fn complete(src: &[u8], tables: Option<&[u8]>, colours: Colours) -> Result<Vec<u8>, BlockFault> {
     let transform = match colours {
         Colours::AsStored => 0,
         Colours::YCbCr => 1,
@@ -208,7 +214,7 @@ mod tests {
 
     #[test]
     fn reads_the_frame() {
-        let components = vec![Component { id: 1, sampling: (1, 1) }];
+        let components = vec![Component { id: 1, sampling: (1, 1), quantisation: 0 }];
         assert_eq!(frame(STREAM), Ok(Frame { marker: 0xC0, precision: 8, height: 2, width: 3, components }));
     }
 
@@ -233,7 +239,7 @@ mod tests {
         assert_eq!(fault.detail, "JPEG: marker 0xDA among the last scan's data");
         frame.marker = 0xC2;
         assert_eq!(check_scans(&again, &frame), Ok(()));
-        frame.components.push(Component { id: 2, sampling: (1, 1) });
+        frame.components.push(Component { id: 2, sampling: (1, 1), quantisation: 0 });
         assert_eq!(check_scans(STREAM, &frame).unwrap_err().detail, "JPEG: no scan of component 2");
     }
 
