@@ -1,4 +1,5 @@
-//! Where the codestream lies in a JP2 file. Boxes other than it are not read: nothing in them may change what samples mean.
+//! Where the codestream lies in a JP2 file. Boxes other than it are not read: nothing in them may change what
+//! samples mean.
 
 use std::ops::Range;
 use strile_engine::BlockFault;

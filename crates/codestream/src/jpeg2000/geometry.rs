@@ -1,4 +1,5 @@
-//! The geometry of a tile (ISO 15444-1, annex B): tile-components, resolutions, bands, precincts and code-blocks.
+//! The geometry of a tile (ISO 15444-1, annex B): tile-components, resolutions, bands, precincts and
+//! code-blocks.
 //!
 //! Resolutions that are discarded have their geometry too, for their packets must be walked.
 
@@ -188,8 +189,9 @@ fn band_rect(rect: Rect, level: u8, across: bool, down: bool) -> Rect {
     }
 }
 
-/// Where a walk over places finds the precincts of a resolution, row by row (B.12.1.3): each at its own corner, but the
-/// first of a row or column at the edge of the tile where its corner lies outside of the resolution.
+/// Where a walk over places finds the precincts of a resolution, row by row (B.12.1.3): each at its own
+/// corner, but the first of a row or column at the edge of the tile where its corner lies outside of the
+/// resolution.
 pub(super) fn places<'a>(
     size: &Size,
     tile: Rect,

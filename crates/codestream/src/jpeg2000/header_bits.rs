@@ -1,4 +1,5 @@
-//! Bits of packet headers (ISO 15444-1, B.10.1): high bits first; after a byte of ones comes one of seven bits.
+//! Bits of packet headers (ISO 15444-1, B.10.1): high bits first; after a byte of ones comes one of seven
+//! bits.
 
 /// What is wrong with a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

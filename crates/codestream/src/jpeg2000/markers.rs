@@ -1,7 +1,7 @@
 //! Marker segments that say how tiles are coded: COD, COC, QCD, QCC and POC (ISO 15444-1, A.6).
 //!
-//! The main header and each tile may have their own; what holds for a component of a tile is looked up, so that what is
-//! kept is bounded by the bytes of the segments.
+//! The main header and each tile may have their own; what holds for a component of a tile is looked up, so
+//! that what is kept is bounded by the bytes of the segments.
 
 use super::fields::Fields;
 use super::progression::{Order, Volume};

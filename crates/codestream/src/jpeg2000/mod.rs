@@ -8,6 +8,8 @@
 mod boxes;
 mod fields;
 mod geometry;
+#[cfg(test)]
+mod geometry_tests;
 mod header_bits;
 mod markers;
 mod packets;

@@ -1,7 +1,8 @@
-//! Packets of a tile (ISO 15444-1, B.9 and B.10): their headers are read, and of each code-block it is noted which bytes
-//! of which packets are its own.
+//! Packets of a tile (ISO 15444-1, B.9 and B.10): their headers are read, and of each code-block it is noted
+//! which bytes of which packets are its own.
 //!
-//! State is made for a precinct when the first packet that is not empty comes for it, within a bound of code-blocks.
+//! State is made for a precinct when the first packet that is not empty comes for it, within a bound of
+//! code-blocks.
 
 use super::Style;
 use super::geometry::{BandPlace, Resolution};
@@ -93,8 +94,8 @@ impl TileState {
         Self { room, ..Self::default() }
     }
 
-    /// Reads the next packet, which is one of a precinct. `first_band` is the precinct's place in `bands`, `None` as long
-    /// as it has none.
+    /// Reads the next packet, which is one of a precinct. `first_band` is the precinct's place in `bands`,
+    /// `None` as long as it has none.
     pub(super) fn packet(
         &mut self,
         source: &mut Source<'_>,

@@ -21,7 +21,8 @@ pub struct Limits {
     pub most_samples: u64,
 }
 
-/// Code-blocks that a stream may have besides one for each sample that is kept: those of resolutions that are not.
+/// Code-blocks that a stream may have besides one for each sample that is kept: those of resolutions that are
+/// not.
 const SPARE_BLOCKS: u64 = 1 << 16;
 /// Resolutions that a stream may have besides four for each of its bytes.
 const SPARE_RESOLUTIONS: u64 = 1 << 12;
@@ -36,8 +37,8 @@ pub fn size(stream: &[u8]) -> Result<Size, BlockFault> {
     super::tile_parts::size(super::boxes::codestream(stream)?)
 }
 
-/// Reads a codestream, alone or in a JP2 file. Pieces of code-blocks lie in `stream`. What is allocated is bounded by the
-/// length of the stream and the samples that the limits allow.
+/// Reads a codestream, alone or in a JP2 file. Pieces of code-blocks lie in `stream`. What is allocated is
+/// bounded by the length of the stream and the samples that the limits allow.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
-//! The order of a tile's packets (ISO 15444-1, B.12): five ways to walk layers, resolutions, components and places, and
-//! changes between them.
+//! The order of a tile's packets (ISO 15444-1, B.12): five ways to walk layers, resolutions, components and
+//! places, and changes between them.
 //!
-//! Instead of stepping over the reference grid, the precincts of a tile are sorted by the place at which such a walk
-//! would find them.
+//! Instead of stepping over the reference grid, the precincts of a tile are sorted by the place at which such
+//! a walk would find them.
 
 use super::fields::Fields;
 use strile_engine::BlockFault;
@@ -72,8 +72,8 @@ pub(super) struct Place {
     pub(super) y: u32,
 }
 
-/// Calls `visit` for each packet of a volume with the index of its precinct and its layer. Places are sorted by
-/// component, then resolution, then row by row. Packets that came in a volume before are visited again.
+/// Calls `visit` for each packet of a volume with the index of its precinct and its layer. Places are sorted
+/// by component, then resolution, then row by row. Packets that came in a volume before are visited again.
 pub(super) fn walk<E>(
     volume: &Volume,
     places: &[Place],

@@ -1,5 +1,5 @@
-//! Coding passes of a code-block and the codeword segments that they fall into (ISO 15444-1, B.10.6 and B.10.7; 15444-15,
-//! annex B for high throughput).
+//! Coding passes of a code-block and the codeword segments that they fall into (ISO 15444-1, B.10.6 and
+//! B.10.7; 15444-15, annex B for high throughput).
 
 use super::header_bits::{HeaderBits, Wrong};
 use super::{Piece, Segment, Style};
@@ -51,8 +51,8 @@ impl Passes {
         self.count
     }
 
-    /// Reads the number of new passes and the lengths of what they add. Returns how many bit planes were skipped with
-    /// placeholder passes, which only high-throughput code-blocks have.
+    /// Reads the number of new passes and the lengths of what they add. Returns how many bit planes were
+    /// skipped with placeholder passes, which only high-throughput code-blocks have.
     pub(super) fn read(
         &mut self,
         bits: &mut HeaderBits<'_>,
@@ -121,7 +121,8 @@ fn new_passes(bits: &mut HeaderBits<'_>) -> Result<u8, Wrong> {
     Ok(37 + u8::try_from(bits.number(7)?).unwrap_or_default())
 }
 
-/// Appends the segments and the pieces of a code-block, from the first of its contributions on. Returns all its bytes.
+/// Appends the segments and the pieces of a code-block, from the first of its contributions on. Returns all
+/// its bytes.
 pub(super) fn collect(
     contributions: &[Contribution],
     first: u32,

@@ -1,5 +1,5 @@
-//! Tag trees (ISO 15444-1, B.10.2): a grid of numbers, each told as far as it is asked for, with the least of each four
-//! told once for them all.
+//! Tag trees (ISO 15444-1, B.10.2): a grid of numbers, each told as far as it is asked for, with the least of
+//! each four told once for them all.
 //!
 //! The nodes of all trees of a tile lie in one list.
 

@@ -1,5 +1,5 @@
-//! The headers of a codestream and the place of its tile-parts (ISO 15444-1, A.3 to A.7): what is said about each tile,
-//! where its packets lie, and its packet headers where they were moved out of the packets.
+//! The headers of a codestream and the place of its tile-parts (ISO 15444-1, A.3 to A.7): what is said about
+//! each tile, where its packets lie, and its packet headers where they were moved out of the packets.
 
 use super::fields::Fields;
 use super::markers::Parameters;
