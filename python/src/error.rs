@@ -48,8 +48,20 @@ pub(crate) fn exception(error: Error) -> PyErr {
 
 fn exception_of(py: Python<'_>, error: Error) -> PyErr {
     let sentence = error.to_string();
+    // The class is that of what is wrong, the sentence says in which window.
+    let (error, place) = match error {
+        Error::Window { window, area, error } => (*error, Some(format!("window {window} ({area})"))),
+        error => (error, None),
+    };
     let class = match error {
-        Error::Io { path, error } => return os_error(py, &path.display().to_string(), &error, sentence),
+        Error::Io { path, error } => {
+            let raised = os_error(py, &path.display().to_string(), &error, sentence);
+            // Python makes the sentence of an OSError: where it is about is told beside it.
+            if let Some(Err(failed)) = place.map(|place| raised.value(py).call_method1("add_note", (place,))) {
+                return failed;
+            }
+            return raised;
+        }
         Error::Memory { .. } => return PyMemoryError::new_err(sentence),
         // Who cancels knows why and raises that; the rest is a signal.
         Error::Cancelled => return PyKeyboardInterrupt::new_err(sentence),
@@ -63,7 +75,11 @@ fn exception_of(py: Python<'_>, error: Error) -> PyErr {
             "UnsupportedGeoTIFFFeatureError"
         }
         Error::Device { .. } | Error::Engine(EngineError::Device { .. }) => "DeviceError",
-        Error::File { .. } | Error::Request { .. } | Error::Blocks { .. } | Error::Engine(_) => "StrileError",
+        Error::File { .. }
+        | Error::Request { .. }
+        | Error::Blocks { .. }
+        | Error::Engine(_)
+        | Error::Window { .. } => "StrileError",
     };
     strile_error(py, class, sentence)
 }

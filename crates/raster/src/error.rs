@@ -66,6 +66,16 @@ pub enum Error {
         /// How many are faulty in all.
         count: usize,
     },
+    /// What is wrong with one window of a batch.
+    #[error("window {window} ({area}): {error}")]
+    Window {
+        /// Its number in the batch, from 0.
+        window: usize,
+        /// Its pixels, in words.
+        area: String,
+        /// What is wrong.
+        error: Box<Error>,
+    },
     /// Stopped on request.
     #[error("cancelled")]
     Cancelled,

@@ -13,10 +13,12 @@
 //!
 //! The map: `source` where bytes come from; `sink` where those of a new file go, `spool` where they wait; `open`,
 //! `pages`, `dataset` what a file holds; `window`, `options` what is asked for; `plan` what will be done; `locate`
-//! where blocks are; `read` and `pipeline` doing it; `pieces` doing it piece by piece; `adjust` what is done to the result;
+//! where blocks are; `read` and `pipeline` doing it; `pieces` doing it piece by piece; `batch` many windows of many
+//! files at once; `adjust` what is done to the result;
 //! `footprint` where it lies; `device` the engines; `raster` the pixels.
 
 mod adjust;
+mod batch;
 pub mod bytes;
 mod cog;
 mod compare;
@@ -49,6 +51,10 @@ mod vrt;
 mod window;
 mod write;
 
+pub use batch::{
+    Area, BatchOptions, BatchPlan, BatchWindow, Tensor, WindowFault, plan_batch, read_batch, read_batch_into,
+    read_batch_on_device,
+};
 pub use cog::{CogChecks, CogReport, Finding, FoundBy, GhostArea, LevelLayout};
 pub use compare::{CompareOptions, Difference, SampleDifference};
 pub use convert::{Conversion, ConvertOptions, LoadedImage, TilingScheme, Written, convert};

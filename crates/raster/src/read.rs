@@ -17,7 +17,7 @@ use strile_engine::{
 use strile_tiff::DataType;
 
 /// Offset, size, span and task of a block while a read is planned.
-const PLAN_BYTES_PER_BLOCK: u64 = 160;
+pub(crate) const PLAN_BYTES_PER_BLOCK: u64 = 160;
 
 /// Where the blocks of a read lie, and the memory that its plan takes.
 fn spans(facts: &Facts<'_>, context: &Context) -> Result<(Lease, Vec<Option<Span>>)> {
@@ -167,7 +167,7 @@ impl Dataset {
     }
 
     /// What a read of decoded pixels is planned from.
-    fn facts(&self, options: &ReadOptions) -> Result<Facts<'_>> {
+    pub(crate) fn facts(&self, options: &ReadOptions) -> Result<Facts<'_>> {
         let Target { file, image, window, bands } = self.target(options)?;
         let unsupported = |reason: String| Error::Unsupported { file: self.name().to_owned(), reason };
         let fill = match options.layer {

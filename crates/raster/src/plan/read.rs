@@ -252,7 +252,8 @@ fn device_need(layout: &BlockLayout, batches: &[Vec<BlockTask>], output: u64, de
     result.saturating_add(in_flight(decoded)).saturating_add(share)
 }
 
-fn tasks_of(facts: &Facts<'_>, overview: Option<usize>, spans: &[Option<Span>]) -> Vec<BlockTask> {
+/// The blocks of the facts' window; `spans` are those of `facts.runs()`.
+pub(crate) fn tasks_of(facts: &Facts<'_>, overview: Option<usize>, spans: &[Option<Span>]) -> Vec<BlockTask> {
     let grid = &facts.image.grid;
     let level = overview.map_or(0, |k| u32::try_from(k).unwrap_or(u32::MAX).saturating_add(1));
     let mut spans = spans.iter().copied();

@@ -1,0 +1,32 @@
+//! What can be chosen for a batch, and every default.
+
+use crate::options::{Device, FloatType, OnFault};
+use strile_tiff::gdal::NoData;
+
+/// What becomes of the pixels of a batch, and who reads them.
+#[derive(Debug, Clone, Default)]
+pub struct BatchOptions {
+    /// Nodata becomes NaN; the result is of floats whether a file has nodata or not.
+    pub masked: bool,
+    /// The same, and other samples become stored × scale + offset by GDAL's scale and offset of their file.
+    pub unpack: bool,
+    /// All samples become floats of this type, stored values where neither `masked` nor `unpack` is set. `None`: the type
+    /// that all files store, or, where either is set, `float32` where that holds every stored value, else `float64`.
+    pub float_type: Option<FloatType>,
+    /// What pixels outside their image become, a value of the result's type. `None`: NaN where `masked` or `unpack` is
+    /// set, else the file's nodata, else 0.
+    pub fill: Option<NoData>,
+    /// Faulty blocks fail the read unless told otherwise.
+    pub on_fault: OnFault,
+    /// Which engine.
+    pub device: Device,
+    /// Bytes that strile may take of the GPU's memory, in this process and from now on; `None` leaves the limit as it is.
+    pub device_memory: Option<u64>,
+}
+
+impl BatchOptions {
+    /// Whether samples become floats whatever files say.
+    pub(crate) fn converts(&self) -> bool {
+        self.masked || self.unpack || self.float_type.is_some()
+    }
+}

@@ -1,0 +1,245 @@
+//! The plan of a batch: one list of blocks over all files, made before any pixel is touched.
+//!
+//! The tensor is one output whose bands are those of all windows, one window after the other. What is filled (all bands at
+//! once, which a block of one plane is not) and samples that are converted go through outputs that lie in the same memory, one
+//! for each conversion: windows have their own bands, and in a window blocks and filled parts are disjoint, so no two
+//! tasks write the same sample whichever output they go through.
+
+use super::resolve::{Asked, Group, Resolved};
+use super::window::Frame;
+use crate::bytes::human;
+use crate::error::Result;
+use crate::locate::locate;
+use crate::plan::tasks_of;
+use crate::read::PLAN_BYTES_PER_BLOCK;
+use crate::source::Source;
+use crate::window::Window;
+use std::fmt;
+use std::sync::Arc;
+use strile_engine::{BlockAddress, BlockLayout, BlockTask, Context, Convert, Lease, OutputSpec, Placement};
+use strile_tiff::{DataType, Planar};
+
+/// The output of parts that are filled.
+const FILLED: u32 = 1;
+
+/// What a batch will do. `Display` tells it in words.
+pub struct BatchPlan {
+    /// Windows, bands, rows, columns.
+    pub shape: [u32; 4],
+    /// Type of a sample of the result.
+    pub data_type: DataType,
+    /// Files that are read.
+    pub files: usize,
+    /// Blocks that are decoded; one that several windows show is counted for each.
+    pub blocks: usize,
+    /// Parts of windows outside their image, which are filled.
+    pub filled: usize,
+    /// Bytes of the blocks as stored.
+    pub encoded: u64,
+    /// The engine's name.
+    pub engine: String,
+    /// Why that engine.
+    pub engine_reason: String,
+    pub(super) spec: OutputSpec,
+    pub(super) sources: Vec<Arc<dyn Source>>,
+    pub(super) layouts: Vec<Arc<BlockLayout>>,
+    pub(super) selections: Vec<Vec<u16>>,
+    /// Output 0 takes samples as they are, output 1 what is filled; each of these makes one more.
+    pub(super) converts: Vec<Convert>,
+    pub(super) tasks: Vec<BlockTask>,
+    /// The window of each task.
+    pub(super) windows: Vec<u32>,
+    /// Memory of the plan itself.
+    pub(super) _leases: Vec<Lease>,
+}
+
+impl fmt::Display for BatchPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [windows, bands, rows, columns] = self.shape;
+        let size = human(self.spec.len().map_or(u64::MAX, |len| len as u64));
+        writeln!(f, "{windows} windows × {bands} bands × {rows} × {columns} {}, {size}", self.data_type)?;
+        let encoded = human(self.encoded);
+        writeln!(
+            f,
+            "{} blocks ({encoded}) of {} files, {} filled parts",
+            self.blocks, self.files, self.filled
+        )?;
+        write!(f, "by {}: {}", self.engine, self.engine_reason)
+    }
+}
+
+/// The tasks of a batch, as they are collected.
+struct Tasks<'a> {
+    asked: Asked<'a>,
+    context: &'a Context,
+    shape: [u32; 4],
+    data_type: DataType,
+    leases: Vec<Lease>,
+    layouts: Vec<Arc<BlockLayout>>,
+    selections: Vec<Vec<u16>>,
+    /// Conversions, and the type of the samples they are for, which the nodata value is of.
+    converts: Vec<(Convert, DataType)>,
+    filled: usize,
+    list: Vec<(BlockTask, u32)>,
+}
+
+impl Tasks<'_> {
+    /// Adds the windows of a group.
+    fn add(&mut self, group: Group<'_>, frames: &[(Frame, Option<Window>)]) -> Result<()> {
+        let edge = Arc::new(self.edge(&group)?);
+        let Group { mut facts, source, overview, members, convert, .. } = group;
+        let frames: Vec<_> = members.into_iter().filter_map(|at| Some((at, frames.get(at)?))).collect();
+        let (mut runs, mut counts) = (Vec::new(), Vec::with_capacity(frames.len()));
+        for &(_, &(_, inside)) in &frames {
+            let before = runs.len();
+            if let Some(inside) = inside {
+                facts.window = inside;
+                runs.extend(facts.runs());
+            }
+            let own = runs.get(before..).unwrap_or_default();
+            counts.push(own.iter().fold(0u64, |sum, run| sum.saturating_add(run.end - run.start)));
+        }
+        let blocks = counts.iter().fold(0u64, |sum, &count| sum.saturating_add(count));
+        let need = blocks.saturating_mul(PLAN_BYTES_PER_BLOCK);
+        self.leases.push(self.context.budget.take(need, "the plan of the batch")?);
+        let decoded_len = facts.layout.decoded_len(facts.layout.height).unwrap_or(usize::MAX);
+        let spans = locate(facts.source, facts.image, decoded_len, &runs)?;
+        let mut spans = spans.as_slice();
+        let layout = self.layout(&facts.layout);
+        let selection = self.selection(match facts.image.planar {
+            Planar::Chunky => facts.bands.iter().map(|band| band - 1).collect(),
+            Planar::Separate => vec![0],
+        });
+        let output = self.output(convert, facts.layout.data_type);
+        for ((at, (frame, inside)), count) in frames.into_iter().zip(counts) {
+            let window = u32::try_from(at).unwrap_or(u32::MAX);
+            let [_, bands, ..] = self.shape;
+            let first_band = window.saturating_mul(bands);
+            self.fill(frame.around(*inside), &edge, (window, source));
+            let Some((inside, seen)) = inside.and_then(|inside| Some((inside, frame.seen(inside)?))) else {
+                continue;
+            };
+            facts.window = inside;
+            let count = usize::try_from(count).unwrap_or(usize::MAX);
+            let (own, rest) = spans.split_at_checked(count).unwrap_or_default();
+            spans = rest;
+            for mut task in tasks_of(&facts, overview, own) {
+                (task.source, task.layout, task.selection, task.output) = (source, layout, selection, output);
+                task.placement.out_x += seen.x;
+                task.placement.out_y += seen.y;
+                task.placement.first_band += first_band;
+                self.list.push((task, window));
+            }
+        }
+        Ok(())
+    }
+
+    /// A block of nothing but what pixels outside the image become, as large as a window.
+    fn edge(&self, group: &Group<'_>) -> Result<BlockLayout> {
+        let [_, bands, rows, columns] = self.shape;
+        let too_many = || self.asked.refuse(format!("{bands} bands are more than a block can have"));
+        let samples = u16::try_from(bands).map_err(|_| too_many())?;
+        let mut layout = BlockLayout::stored(self.data_type, (columns, rows), samples);
+        layout.extras.fill = self.asked.edge(group, self.data_type)?;
+        Ok(layout)
+    }
+
+    /// Adds what fills parts of a window.
+    fn fill(&mut self, parts: Vec<Window>, edge: &Arc<BlockLayout>, (window, source): (u32, u32)) {
+        if parts.is_empty() {
+            return;
+        }
+        let layout = self.layout(edge);
+        let selection = self.selection((0..edge.samples).collect());
+        let [_, bands, rows, _] = self.shape;
+        for Window { x, y, width, height } in parts {
+            let placement = Placement {
+                rows,
+                image_rows: rows,
+                block_x: x,
+                block_y: y,
+                width,
+                height,
+                out_x: x,
+                out_y: y,
+                first_band: window.saturating_mul(bands),
+            };
+            let address = BlockAddress::default();
+            let task =
+                BlockTask { source, layout, selection, output: FILLED, span: None, address, placement };
+            self.list.push((task, window));
+            self.filled += 1;
+        }
+    }
+
+    fn layout(&mut self, layout: &Arc<BlockLayout>) -> u32 {
+        place_of(&mut self.layouts, |known| known == layout, || Arc::clone(layout))
+    }
+
+    fn selection(&mut self, selection: Vec<u16>) -> u32 {
+        place_of(&mut self.selections, |known| *known == selection, || selection.clone())
+    }
+
+    /// The output that converts so.
+    fn output(&mut self, convert: Option<Convert>, stored: DataType) -> u32 {
+        let Some(convert) = convert else { return 0 };
+        place_of(&mut self.converts, |known| *known == (convert, stored), || (convert, stored))
+            .saturating_add(FILLED + 1)
+    }
+}
+
+/// The index of what is known already, or of what is added.
+fn place_of<T>(list: &mut Vec<T>, is: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> u32 {
+    let at = list.iter().position(is).unwrap_or_else(|| {
+        list.push(make());
+        list.len() - 1
+    });
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+impl BatchPlan {
+    /// Locates all blocks and makes tasks of them; the engine is for another to say.
+    pub(super) fn new(asked: Asked<'_>, resolved: Resolved<'_>, context: &Context) -> Result<Self> {
+        let Resolved { groups, sources, shape, spec, frames } = resolved;
+        let mut tasks = Tasks {
+            asked,
+            context,
+            shape,
+            data_type: spec.data_type,
+            leases: Vec::new(),
+            layouts: Vec::new(),
+            selections: Vec::new(),
+            converts: Vec::new(),
+            filled: 0,
+            list: Vec::new(),
+        };
+        for group in groups {
+            tasks.add(group, &frames)?;
+        }
+        let Tasks { leases, layouts, selections, converts, filled, mut list, .. } = tasks;
+        // In the order of the files: what lies together is read together.
+        list.sort_by_key(|(task, window)| (task.source, task.span.map(|span| span.offset), *window));
+        let encoded = list.iter().filter_map(|(task, _)| task.span).map(|span| span.len);
+        let encoded = encoded.fold(0, u64::saturating_add);
+        let blocks = list.len() - filled;
+        let (tasks, windows) = list.into_iter().unzip();
+        Ok(Self {
+            shape,
+            data_type: spec.data_type,
+            files: sources.len(),
+            blocks,
+            filled,
+            encoded,
+            engine: String::new(),
+            engine_reason: String::new(),
+            spec,
+            sources,
+            layouts,
+            selections,
+            converts: converts.into_iter().map(|(convert, _)| convert).collect(),
+            tasks,
+            windows,
+            _leases: leases,
+        })
+    }
+}

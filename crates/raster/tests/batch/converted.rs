@@ -1,0 +1,101 @@
+//! Samples that become floats, each file by its own nodata, scale and offset.
+
+use crate::made::{UINT16, by_both, bytes_of, expected, spec, whole};
+use crate::sources::open;
+use std::sync::Arc;
+use strile::tiff::gdal::NoData;
+use strile::tiff::{SampleFormat, SampleType};
+use strile::{BatchOptions, BatchWindow, DataType, Dataset, FloatType};
+use testkit::{Codec, ImageSpec, metadata_tag, nodata_tag};
+
+const INT8: SampleType = SampleType { format: SampleFormat::Int, bits: 8 };
+const FLOAT32: SampleType = SampleType { format: SampleFormat::Float, bits: 32 };
+
+fn scaled(spec: ImageSpec, scale: &str, offset: &str) -> ImageSpec {
+    let item = |at: usize| {
+        format!(
+            "<Item name=\"OFFSET\" sample=\"{at}\" role=\"offset\">{offset}</Item>\
+             <Item name=\"SCALE\" sample=\"{at}\" role=\"scale\">{scale}</Item>"
+        )
+    };
+    let items: String = (0..3).map(item).collect();
+    spec.tag(metadata_tag(&format!("<GDALMetadata>{items}</GDALMetadata>")))
+}
+
+/// Types, codecs, nodata and scales that all differ.
+fn files() -> Vec<Arc<Dataset>> {
+    let of = |codec, sample| ImageSpec { sample, ..spec(codec) };
+    let specs = [
+        scaled(of(Codec::Deflate, UINT16).tag(nodata_tag("3")), "0.5", "-100"),
+        of(Codec::Lzw, INT8).tag(nodata_tag("2")),
+        scaled(of(Codec::Zstd, UINT16).tag(nodata_tag("3")), "2", "7.25"),
+        of(Codec::Lz4, FLOAT32),
+        of(Codec::None, UINT16).tag(nodata_tag("9")),
+        of(Codec::PackBits, UINT16),
+    ];
+    (0..).zip(&specs).map(|(seed, spec)| Arc::new(open(&bytes_of(spec, seed)))).collect()
+}
+
+fn windows() -> Vec<BatchWindow> {
+    (0..18)
+        .map(|at| BatchWindow::of_pixels(at % 6, at as i64 * 10 - 30, at as i64 * 8 - 20, (40, 25)))
+        .collect()
+}
+
+fn check(options: &BatchOptions, fill: f32) {
+    let (files, windows) = (files(), windows());
+    let (tensor, pixels) = by_both(&files, &windows, options);
+    assert_eq!(tensor.shape, [18, 3, 25, 40]);
+    let len = pixels.len() / windows.len();
+    for (window, found) in windows.iter().zip(pixels.chunks(len)) {
+        let mut whole = whole(&files, window, options);
+        if whole.data_type != DataType::F32 {
+            // A file where there is nothing to mask and nothing to scale: a single read leaves it as it is.
+            let value = |bytes: &[u8]| match whole.data_type {
+                DataType::U16 => f32::from(u16::from_ne_bytes(bytes.try_into().unwrap())),
+                DataType::I8 => f32::from(bytes[0] as i8),
+                other => panic!("{other}"),
+            };
+            let size = whole.data_type.size();
+            whole.pixels = whole.pixels.chunks(size).flat_map(|bytes| value(bytes).to_ne_bytes()).collect();
+            whole.data_type = DataType::F32;
+        }
+        let expected = expected(&whole, window, &fill.to_ne_bytes());
+        let same = expected == found;
+        assert!(same, "{window:?} of {}", files[window.file].name());
+    }
+}
+
+#[test]
+fn nodata_becomes_nan_by_file() {
+    check(&BatchOptions { masked: true, ..Default::default() }, f32::from_bits(0x7FC0_0000));
+}
+
+#[test]
+fn values_are_scaled_by_file() {
+    let float_type = Some(FloatType::Float32);
+    let options = BatchOptions { unpack: true, float_type, ..Default::default() };
+    check(&options, f32::from_bits(0x7FC0_0000));
+    check(&BatchOptions { fill: Some(NoData::Float(-1.5)), ..options }, -1.5);
+}
+
+#[test]
+fn types_that_differ_become_one() {
+    let options = BatchOptions {
+        float_type: Some(FloatType::Float32),
+        fill: Some(NoData::Integer(5)),
+        ..Default::default()
+    };
+    check(&options, 5.0);
+}
+
+#[test]
+fn the_type_of_floats_holds_all_stored_values() {
+    let wide = SampleType { format: SampleFormat::Int, bits: 32 };
+    let mut all = files();
+    all.push(Arc::new(open(&bytes_of(&ImageSpec { sample: wide, ..spec(Codec::Lzw) }, 2))));
+    let windows: Vec<_> = (0..7).map(|file| BatchWindow::of_pixels(file, 0, 0, (8, 8))).collect();
+    let options = BatchOptions { masked: true, ..Default::default() };
+    assert_eq!(by_both(&all, &windows, &options).1.len(), 7 * 3 * 64 * 8);
+    assert_eq!(by_both(&all, &windows[..6], &options).1.len(), 6 * 3 * 64 * 4);
+}

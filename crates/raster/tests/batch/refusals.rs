@@ -1,0 +1,151 @@
+//! What is wrong with a batch, in words, with the file and the window.
+
+use crate::made::{by_both, bytes_of, bytes_of_files, device, files, spec};
+use crate::sources::open;
+use std::sync::Arc;
+use strile::tiff::gdal::NoData;
+use strile::tiff::{SampleFormat, SampleType};
+use strile::{
+    Area, BatchOptions, BatchWindow, Budget, Context, DataType, Dataset, Device, MemorySource, OnFault,
+    OpenOptions, Output, OutputSpec, read_batch, read_batch_into,
+};
+use testkit::{Codec, ImageSpec};
+
+fn refusal(files: &[Arc<Dataset>], windows: &[BatchWindow], options: &BatchOptions) -> String {
+    let mut words = Vec::new();
+    for device in [Device::Cpu, device()] {
+        let options = BatchOptions { device, ..options.clone() };
+        words.push(read_batch(files, windows, &options, &Context::default()).err().unwrap().to_string());
+    }
+    assert_eq!(words[0], words[1]);
+    words.swap_remove(0)
+}
+
+#[test]
+fn a_request_that_makes_no_tensor() {
+    let mut files = files();
+    let int16 = SampleType { format: SampleFormat::Int, bits: 16 };
+    files.push(Arc::new(open(&bytes_of(&ImageSpec { sample: int16, ..spec(Codec::Lzw) }, 2))));
+    let at = |file| BatchWindow::of_pixels(file, 0, 0, (10, 10));
+    let plain = BatchOptions::default();
+    assert_eq!(refusal(&files, &[], &plain), "batch of 0 windows: no window is asked for");
+    assert_eq!(
+        refusal(&files, &[at(0), at(9)], &plain),
+        "batch of 2 windows: made.tif stores uint16 and made.tif stores int16: ask for a float type, or read them in \
+         batches of their own"
+    );
+    assert_eq!(
+        refusal(&files, &[at(0), at(10)], &plain),
+        "window 1 (10 × 10 pixels from 0,0): batch of 2 windows: there is no file 10, the batch has 10 (from 0)"
+    );
+    let one = BatchWindow { bands: Some(vec![2]), ..at(1) };
+    assert_eq!(
+        refusal(&files, &[at(0), one], &plain),
+        "batch of 2 windows: 3 bands of made.tif and 1 of made.tif: ask for as many of each"
+    );
+    assert_eq!(
+        refusal(&files, &[at(0), BatchWindow::of_pixels(1, 3, 4, (10, 11))], &plain),
+        "window 1 (10 × 11 pixels from 3,4): made.tif: 10 × 11 pixels, window 0 has 10 × 10: all windows of a batch \
+         have one size"
+    );
+    let level = BatchWindow { overview: Some(1), ..at(0) };
+    assert_eq!(
+        refusal(&files, &[level], &plain),
+        "window 0 (10 × 10 pixels from 0,0): made.tif: there is no overview 1, page 0 has 1 (from 0)"
+    );
+    let place = BatchWindow { area: Area::Point { x: 1.0, y: 2.0, width: 4, height: 4 }, ..at(0) };
+    assert_eq!(
+        refusal(&files, &[place], &plain),
+        "window 0 (4 × 4 pixels around 1,2): made.tif: has no georeference that coordinates could be found with"
+    );
+    assert_eq!(
+        refusal(&files, &[at(0)], &BatchOptions { fill: Some(NoData::Float(0.5)), ..plain }),
+        "batch of 1 windows: the fill value 0.5 is not one of uint16"
+    );
+}
+
+#[test]
+fn an_output_of_another_shape_or_type_is_refused_untouched() {
+    let files = files();
+    let windows = [BatchWindow::of_pixels(0, 0, 0, (10, 10)), BatchWindow::of_pixels(1, 0, 0, (10, 10))];
+    for spec in [
+        OutputSpec::band_first(DataType::U16, 5, 10, 10),
+        OutputSpec::band_first(DataType::I16, 6, 10, 10),
+        OutputSpec::band_first(DataType::U16, 6, 10, 11),
+    ] {
+        let output = Output::new(spec.unwrap()).unwrap();
+        let options = BatchOptions { device: Device::Cpu, ..Default::default() };
+        let error = read_batch_into(&output, &files, &windows, &options, &Context::default()).err().unwrap();
+        assert!(error.to_string().ends_with("the batch gives 2 × 3 bands × 10 × 10 of uint16"), "{error}");
+        assert!(output.into_vec().unwrap().iter().all(|&byte| byte == 0));
+    }
+}
+
+#[test]
+fn memory_is_asked_for_before_anything_is_read() {
+    let files = files();
+    let context = Context { budget: Arc::new(Budget::new(10_000)), ..Default::default() };
+    let windows = [BatchWindow::of_pixels(0, 0, 0, (100, 100))];
+    let error = read_batch(&files, &windows, &BatchOptions::default(), &context).err().unwrap();
+    assert!(error.to_string().contains("the pixels of the batch"), "{error}");
+    // An area larger than any memory is no reason to try.
+    let windows = [BatchWindow::of_pixels(0, 0, 0, (u32::MAX, u32::MAX))];
+    assert!(read_batch(&files, &windows, &BatchOptions::default(), &Context::default()).is_err());
+}
+
+/// Deflate streams of one file are spoiled in the middle.
+fn with_a_damaged_file() -> Vec<Arc<Dataset>> {
+    let mut all = bytes_of_files();
+    let spoiled = &mut all[3];
+    let dataset = open(spoiled);
+    let table = dataset.pages()[0].levels[0].image.table.clone();
+    let strile::tiff::BlockArray::Here(offsets) = &table.offsets else { panic!("small") };
+    // Tile (1, 1) of the three planes, columns 64 to 127 and rows 48 to 95.
+    for index in [4, 13, 22] {
+        let at = offsets.get(index).copied().unwrap_or(offsets[4]) as usize;
+        spoiled[at + 20..at + 40].fill(0xFF);
+    }
+    let opened = |(at, bytes): (usize, &Vec<u8>)| {
+        let source = Arc::new(MemorySource::new(format!("scene {at}.tif"), bytes.clone()));
+        Arc::new(Dataset::from_source(source, &OpenOptions::default()).unwrap())
+    };
+    all.iter().enumerate().map(opened).collect()
+}
+
+#[test]
+fn a_damaged_file_is_named_with_the_window_that_shows_it() {
+    let files = with_a_damaged_file();
+    let windows = [
+        BatchWindow::of_pixels(2, 70, 50, (10, 10)),
+        BatchWindow::of_pixels(3, 0, 0, (10, 10)),
+        BatchWindow::of_pixels(3, 70, 50, (10, 10)),
+        BatchWindow::of_pixels(4, 70, 50, (10, 10)),
+        BatchWindow::of_pixels(3, 60, 50, (10, 10)),
+    ];
+    let words = refusal(&files, &windows, &BatchOptions::default());
+    assert!(
+        words.starts_with("window 2 (10 × 10 pixels from 70,50): scene 3.tif: block (column 1, row 1"),
+        "{words}"
+    );
+    let options = BatchOptions { on_fault: OnFault::Fill, ..Default::default() };
+    let (tensor, pixels) = by_both(&files, &windows, &options);
+    let told: Vec<_> = tensor.faults.iter().map(|fault| (fault.window, fault.file.as_str())).collect();
+    assert!(told.contains(&(2, "scene 3.tif")) && told.contains(&(4, "scene 3.tif")), "{told:?}");
+    assert!(told.iter().all(|(window, _)| [2, 4].contains(window)), "{told:?}");
+    let len = pixels.len() / windows.len();
+    assert!(pixels[2 * len..3 * len].chunks(2).any(|sample| sample == 7u16.to_ne_bytes()), "filled");
+    // The others are whole.
+    for (at, window) in windows.iter().enumerate().filter(|(at, _)| ![2, 4].contains(at)) {
+        let (_, alone) = by_both(&files, std::slice::from_ref(window), &BatchOptions::default());
+        assert_eq!(alone, pixels[at * len..(at + 1) * len]);
+    }
+}
+
+#[test]
+fn a_batch_stops_where_it_is_asked_to() {
+    let context = Context::default();
+    context.cancel.cancel();
+    let windows = [BatchWindow::of_pixels(0, 0, 0, (10, 10))];
+    let error = read_batch(&files(), &windows, &BatchOptions::default(), &context).err().unwrap();
+    assert_eq!(error.to_string(), "cancelled");
+}

@@ -1,0 +1,65 @@
+//! One batch is one job: one allocation, one copy of tables, one launch a codec, however many windows and files.
+
+use crate::made::{bytes_of, device, spec};
+use crate::sources::open;
+use std::sync::Arc;
+use strile::{BatchOptions, BatchWindow, Context, Dataset, read_batch_on_device};
+use strile_emulate::{Call, StandIn};
+use testkit::{Codec, Random};
+
+fn count(calls: &[Call], name: &str) -> usize {
+    calls.iter().filter(|call| call.name == name).count()
+}
+
+/// Files of three codecs, of three bands each.
+fn files(count: u64) -> Vec<Arc<Dataset>> {
+    let codecs = [Codec::Deflate, Codec::Zstd, Codec::Lzw];
+    let file = |seed: u64| {
+        let spec = spec(codecs[seed as usize % 3].clone());
+        Arc::new(open(&bytes_of(&spec, 2 * seed)))
+    };
+    (0..count).map(file).collect()
+}
+
+#[test]
+fn one_arena_one_upload_of_tables_one_launch_a_codec() {
+    let device = device();
+    if std::env::var_os("STRILE_REQUIRE_GPU").is_some_and(|value| value == "1") {
+        eprintln!("left out: a device is required, and this looks at the calls of the stand-in");
+        return;
+    }
+    let standin = StandIn::load().unwrap().alone();
+    let mut random = Random::new(2);
+    let mut launches = Vec::new();
+    for (many, windows) in [(3, 6), (12, 60)] {
+        let files = files(many);
+        let mut window = || {
+            let file = random.below(files.len());
+            BatchWindow::of_pixels(
+                file,
+                random.below(160) as i64 - 20,
+                random.below(120) as i64 - 20,
+                (24, 24),
+            )
+        };
+        let mut windows: Vec<_> = (0..windows).map(|_| window()).collect();
+        // At least one window of each codec, and one over the edge.
+        for (file, window) in windows.iter_mut().take(3).enumerate() {
+            *window = BatchWindow::of_pixels(file, -5, 10, (24, 24));
+        }
+        let options = BatchOptions { device, ..Default::default() };
+        let context = Context::default();
+        drop(read_batch_on_device(&files, &windows, &options, &context).unwrap());
+        standin.calls();
+        let tensor = read_batch_on_device(&files, &windows, &options, &context).unwrap();
+        assert_eq!(tensor.report.host_blocks, 0);
+        let calls = standin.calls();
+        assert_eq!(count(&calls, "!"), 0, "misuse");
+        assert_eq!(count(&calls, "cuMemAllocFromPoolAsync"), 2, "the tensor and one arena");
+        assert_eq!(count(&calls, "cuMemHostAlloc"), 0, "nothing is pinned on the way");
+        assert_eq!(count(&calls, "cuMemcpyHtoDAsync_v2"), 2, "a slab and the tables");
+        assert_eq!(count(&calls, "cuMemcpyDtoHAsync_v2"), 1, "all statuses at once");
+        launches.push(count(&calls, "cuLaunchKernel"));
+    }
+    assert_eq!(launches[0], launches[1], "launches do not grow with windows or files");
+}

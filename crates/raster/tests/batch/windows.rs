@@ -1,0 +1,140 @@
+//! Every window equals the crop of the whole.
+
+use crate::made::{
+    any_window, buckets, by_both, bytes_of, device, expected, files, first_difference, spec, whole,
+};
+use crate::sources::open;
+use std::sync::Arc;
+use strile::{
+    Area, BatchOptions, BatchWindow, Context, DataType, Dataset, Device, Output, OutputSpec, ReadOptions,
+    Strides, Window, read_batch, read_batch_into,
+};
+use testkit::{Codec, Random, geo_tags};
+
+fn check(
+    files: &[Arc<Dataset>],
+    windows: &[BatchWindow],
+    options: &BatchOptions,
+    pixels: &[u8],
+    fill: &[u8],
+) {
+    let len = pixels.len() / windows.len();
+    for (window, found) in windows.iter().zip(pixels.chunks(len)) {
+        let expected = expected(&whole(files, window, options), window, fill);
+        assert_eq!(first_difference(&expected, found), None, "{window:?}");
+    }
+}
+
+#[test]
+fn windows_of_all_codecs_and_levels_over_all_edges() {
+    let files = files();
+    let mut random = Random::new(11);
+    for size in [(40, 30), (1, 1), (200, 3), (64, 48)] {
+        let windows: Vec<_> = (0..40).map(|_| any_window(&mut random, &files, size)).collect();
+        let (tensor, pixels) = by_both(&files, &windows, &BatchOptions::default());
+        assert_eq!(tensor.shape, [40, 3, size.1, size.0]);
+        check(&files, &windows, &BatchOptions::default(), &pixels, &7u16.to_ne_bytes());
+    }
+}
+
+#[test]
+fn bytes_from_afar_are_asked_for_together() {
+    let (files, buckets) = (files(), buckets());
+    let mut random = Random::new(5);
+    let windows: Vec<_> = (0..30).map(|_| any_window(&mut random, &files, (50, 60))).collect();
+    let (_, local) = by_both(&files, &windows, &BatchOptions::default());
+    let (_, far) = by_both(&buckets, &windows, &BatchOptions::default());
+    assert_eq!(first_difference(&local, &far), None);
+}
+
+#[test]
+fn bands_are_those_asked_for_in_that_order() {
+    let files = files();
+    let mut random = Random::new(3);
+    let windows: Vec<_> = (0..24)
+        .map(|at| {
+            let bands = Some([vec![3, 1], vec![2, 2], vec![1, 3]][at % 3].clone());
+            BatchWindow { bands, ..any_window(&mut random, &files, (33, 20)) }
+        })
+        .collect();
+    let (tensor, pixels) = by_both(&files, &windows, &BatchOptions::default());
+    assert_eq!(tensor.shape, [24, 2, 20, 33]);
+    check(&files, &windows, &BatchOptions::default(), &pixels, &7u16.to_ne_bytes());
+}
+
+#[test]
+fn what_is_outside_becomes_the_value_given() {
+    let files = files();
+    let options =
+        BatchOptions { fill: Some(strile::tiff::gdal::NoData::Integer(65_535)), ..Default::default() };
+    let windows = [
+        BatchWindow::of_pixels(3, -20, -20, (30, 30)),
+        BatchWindow::of_pixels(4, 5000, 5000, (30, 30)),
+        BatchWindow::of_pixels(5, 140, 100, (30, 30)),
+    ];
+    let (tensor, pixels) = by_both(&files, &windows, &options);
+    check(&files, &windows, &options, &pixels, &65_535u16.to_ne_bytes());
+    assert_eq!(tensor.faults, []);
+}
+
+/// Pixels of 10 metres from (1000, 2000) on: pixel (column, row) begins at (1000 + 10 column, 2000 - 10 row).
+#[test]
+fn boxes_and_places_are_found_in_the_level_they_are_asked_of() {
+    let mut spec = spec(Codec::Lzw);
+    spec.tags.extend(geo_tags(32633, (1000.0, 2000.0), 10.0, false));
+    let files = [Arc::new(open(&bytes_of(&spec, 4)))];
+    let of = |overview, area| BatchWindow { overview, area, ..BatchWindow::of_pixels(0, 0, 0, (1, 1)) };
+    let pixels = |x, y| Area::Pixels { x, y, width: 20, height: 10 };
+    for (overview, area, same) in [
+        (None, Area::Bounds([1050.0, 1850.0, 1250.0, 1950.0]), pixels(5, 5)),
+        (None, Area::Bounds([950.0, 1950.0, 1150.0, 2050.0]), pixels(-5, -5)),
+        (None, Area::Bounds([1051.0, 1851.0, 1249.0, 1949.0]), pixels(5, 5)),
+        (None, Area::Point { x: 1200.0, y: 1900.0, width: 20, height: 10 }, pixels(10, 5)),
+        (None, Area::Point { x: 1209.9, y: 1890.1, width: 20, height: 10 }, pixels(10, 5)),
+        (Some(0), Area::Point { x: 1200.0, y: 1900.0, width: 20, height: 10 }, pixels(0, 0)),
+        (Some(0), Area::Bounds([1100.0, 1700.0, 1500.0, 1900.0]), pixels(5, 5)),
+    ] {
+        let read = |area| {
+            let options = BatchOptions { device: Device::Cpu, ..Default::default() };
+            let tensor = read_batch(&files, &[of(overview, area)], &options, &Context::default()).unwrap();
+            tensor.into_host(&Context::default()).unwrap()
+        };
+        assert_eq!(read(area), read(same), "{area} as {same}");
+    }
+    // The same box as a single read has it.
+    let options = ReadOptions { device: Device::Cpu, ..Default::default() };
+    let window = files[0].window_of_box(&options, [1053.0, 1853.0, 1247.0, 1947.0]).unwrap();
+    assert_eq!(window, Window { x: 5, y: 5, width: 20, height: 10 });
+}
+
+#[test]
+fn an_output_of_the_callers_is_used_again_and_left_alone_between_its_samples() {
+    let files = files();
+    let mut random = Random::new(21);
+    let context = Context::default();
+    // Every row has 6 bytes more than it needs.
+    let strides = Strides { band: 12 * 66, row: 66, column: 2 };
+    let spec = OutputSpec { data_type: DataType::U16, bands: 24, rows: 12, columns: 30, strides };
+    for device in [Device::Cpu, device()] {
+        let mut memory = vec![0xABu8; spec.len().unwrap() + 6];
+        for _ in 0..3 {
+            let windows: Vec<_> = (0..8).map(|_| any_window(&mut random, &files, (30, 12))).collect();
+            let options = BatchOptions { device, ..Default::default() };
+            let output = Output::from_vec(spec.clone(), memory).unwrap();
+            let (report, faults) = read_batch_into(&output, &files, &windows, &options, &context).unwrap();
+            assert_eq!((report.faults, faults), (vec![], vec![]));
+            memory = output.into_vec().unwrap();
+            let rows: Vec<u8> = memory.chunks(66).flat_map(|row| row[..60].to_vec()).collect();
+            check(&files, &windows, &options, &rows, &7u16.to_ne_bytes());
+            assert!(memory.chunks(66).all(|row| row[60..].iter().all(|&byte| byte == 0xAB)));
+        }
+    }
+}
+
+#[test]
+fn blocks_that_several_windows_show_are_in_each() {
+    let files = files();
+    let windows: Vec<_> = (0..20).map(|at| BatchWindow::of_pixels(4, 20 + at % 3, 20, (30, 30))).collect();
+    let (_, pixels) = by_both(&files, &windows, &BatchOptions::default());
+    check(&files, &windows, &BatchOptions::default(), &pixels, &[0; 2]);
+}
