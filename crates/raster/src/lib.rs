@@ -86,6 +86,9 @@ pub use strile_tiff::{Compression, DataType, Limits, Photometric, Planar, Predic
 pub use vrt::{IndexOptions, Missing, Vrt, VrtOptions, VrtSource, is_vrt, write_index};
 pub use window::Window;
 pub use write::{
+    Assembly, Beyond, EncodedPart, PartAddress, PartBytes, PartTarget, PartWindows, PartWriter, Parts, Tier,
+};
+pub use write::{
     BigTiff, BlockChoice, CreationNotes, Format, OverviewStorage, Overviews, PROFILES, Piece, PieceBytes,
     PredictorChoice, RasterSpec, WriteOptions, WriteReport, Writer,
 };

@@ -10,6 +10,7 @@ use super::plan::LevelPlan;
 use crate::Window;
 use crate::error::{Error, Result};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use strile_cpu::put;
 use strile_engine::{
@@ -40,13 +41,14 @@ pub(crate) struct Cell {
     _leases: (Option<Lease>, Option<Lease>),
 }
 
-/// The cells of one level.
+/// The cells of one level, or of a part of it.
 pub(crate) struct Cells {
     level: usize,
-    image: (u32, u32),
+    /// Pixels that come; cells end where it ends.
+    extent: Window,
     cell: (u32, u32),
-    across: u32,
-    down: u32,
+    columns: Range<u32>,
+    rows: Range<u32>,
     planar: Planar,
     masked: bool,
     open: HashMap<(u32, u32), Open>,
@@ -94,17 +96,19 @@ pub(crate) struct Whole {
 }
 
 impl Cells {
-    pub(crate) fn new(level: usize, plan: &LevelPlan, planar: Planar) -> Self {
-        let cell = (plan.grid.block_width, plan.grid.block_height.saturating_mul(plan.block_rows));
-        let (across, down) = (plan.width.div_ceil(cell.0), plan.height.div_ceil(cell.1));
-        let left = u64::from(across) * u64::from(down);
+    pub(crate) fn new(level: usize, plan: &LevelPlan, planar: Planar, extent: Window) -> Self {
+        let cell = plan.cell();
+        let cells = |start: u32, len: u32, cell: u32| start / cell..(start + len).div_ceil(cell);
+        let columns = cells(extent.x, extent.width, cell.0);
+        let rows = cells(extent.y, extent.height, cell.1);
+        let left = columns.len() as u64 * rows.len() as u64;
         let words = usize::try_from(left.div_ceil(64)).unwrap_or(usize::MAX);
         Self {
             level,
-            image: (plan.width, plan.height),
+            extent,
             cell,
-            across,
-            down,
+            columns,
+            rows,
             planar,
             masked: plan.mask.is_some(),
             open: HashMap::new(),
@@ -113,20 +117,24 @@ impl Cells {
         }
     }
 
-    /// Columns and rows of cells.
-    pub(crate) fn shape(&self) -> (u32, u32) {
-        (self.across, self.down)
+    /// The level they are of.
+    pub(crate) fn level(&self) -> usize {
+        self.level
     }
 
-    /// Size of the level.
-    pub(crate) fn image(&self) -> (u32, u32) {
-        self.image
+    /// Columns and rows of cells.
+    pub(crate) fn places(&self) -> (Range<u32>, Range<u32>) {
+        (self.columns.clone(), self.rows.clone())
     }
 
     fn window(&self, column: u32, row: u32) -> Window {
-        let (x, y) = (column * self.cell.0, row * self.cell.1);
-        let width = self.cell.0.min(self.image.0 - x);
-        Window { x, y, width, height: self.cell.1.min(self.image.1 - y) }
+        let cut = |first: u32, cell: u32, start: u32, len: u32| {
+            let from = first.saturating_mul(cell).max(start);
+            (from, first.saturating_add(1).saturating_mul(cell).min(start + len) - from)
+        };
+        let (x, width) = cut(column, self.cell.0, self.extent.x, self.extent.width);
+        let (y, height) = cut(row, self.cell.1, self.extent.y, self.extent.height);
+        Window { x, y, width, height }
     }
 
     /// The cells that share pixels with a window, in row-major order.
@@ -329,7 +337,8 @@ impl Cells {
     }
 
     fn bit(&self, column: u32, row: u32) -> (usize, u64) {
-        let index = u64::from(row) * u64::from(self.across) + u64::from(column);
+        let across = self.columns.len() as u64;
+        let index = u64::from(row - self.rows.start) * across + u64::from(column - self.columns.start);
         (usize::try_from(index / 64).unwrap_or(usize::MAX), 1 << (index % 64))
     }
 
@@ -351,8 +360,8 @@ impl Cells {
         if self.left == 0 {
             return None;
         }
-        let first = |row: u32| (0..self.across).find(|&column| !self.is_done(column, row));
-        (0..self.down).find_map(|row| first(row).map(|column| self.window(column, row)))
+        let first = |row: u32| self.columns.clone().find(|&column| !self.is_done(column, row));
+        self.rows.clone().find_map(|row| first(row).map(|column| self.window(column, row)))
     }
 }
 

@@ -7,6 +7,7 @@ use super::cells::{Cell, Cells, refused};
 use crate::Window;
 use crate::error::Result;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use strile_engine::{Assembly, Context, Engine, Given, OutputSpec, Patch, Pixels, ReduceTask};
 use strile_tiff::DataType;
@@ -17,31 +18,19 @@ pub(crate) struct Below {
     pub(crate) level: usize,
     pub(crate) pixels: Pixels,
     pub(crate) mask: Option<Pixels>,
+    /// Where the result lies in the next level.
+    pub(crate) target: Window,
     /// Where the first of those pixels lies.
     origin: (u32, u32),
-    /// What is to be reduced.
-    window: Window,
     image: (u32, u32),
 }
 
 impl Below {
     /// The task, given where its pixels and its mask are in the job.
     pub(crate) fn task(&self, pixels: u32, mask: Option<u32>) -> ReduceTask {
-        let Window { x, y, width, height } = self.window;
-        ReduceTask {
-            pixels,
-            mask,
-            origin: self.origin,
-            image: self.image,
-            target: (x / 2, y / 2),
-            size: (width.div_ceil(2), height.div_ceil(2)),
-        }
-    }
-
-    /// Where the result lies in the next level.
-    pub(crate) fn target(&self) -> Window {
-        let Window { x, y, width, height } = self.window;
-        Window { x: x / 2, y: y / 2, width: width.div_ceil(2), height: height.div_ceil(2) }
+        let Window { x, y, width, height } = self.target;
+        let (origin, image) = (self.origin, self.image);
+        ReduceTask { pixels, mask, origin, image, target: (x, y), size: (width, height) }
     }
 }
 
@@ -49,8 +38,10 @@ impl Below {
 pub(crate) struct Waiting {
     level: usize,
     halo: u32,
-    shape: (u32, u32),
+    places: (Range<u32>, Range<u32>),
     image: (u32, u32),
+    /// What is wanted of the next level.
+    next: Window,
     kept: HashMap<(u32, u32), Kept>,
 }
 
@@ -60,8 +51,14 @@ struct Kept {
 }
 
 impl Waiting {
-    pub(crate) fn new(level: usize, halo: u32, cells: &Cells) -> Self {
-        Self { level, halo, shape: cells.shape(), image: cells.image(), kept: HashMap::new() }
+    /// `image`: the size of the level. What is wanted of the `next` one lies, with its halo, in the extent of the cells.
+    pub(crate) fn new(image: (u32, u32), halo: u32, cells: &Cells, next: Window) -> Self {
+        Self { level: cells.level(), halo, places: cells.places(), image, next, kept: HashMap::new() }
+    }
+
+    /// What comes of a cell in the next level, where something of it is wanted.
+    fn target(&self, cell: &Cell) -> Option<Window> {
+        halved(&cell.window).intersection(&self.next)
     }
 
     /// Adds a cell and gives what can be reduced now.
@@ -73,15 +70,15 @@ impl Waiting {
         context: &Context,
     ) -> Result<()> {
         if self.halo == 0 {
-            let window = cell.window;
-            ready.push(Below {
+            let below = self.target(cell).map(|target| Below {
                 level: self.level,
                 pixels: cell.pixels.clone(),
                 mask: cell.mask.clone(),
-                origin: (window.x, window.y),
-                window,
+                target,
+                origin: (cell.window.x, cell.window.y),
                 image: self.image,
             });
+            ready.extend(below);
             return Ok(());
         }
         let at = (cell.column, cell.row);
@@ -89,7 +86,7 @@ impl Waiting {
         for candidate in self.around(at) {
             let waits = self.kept.get(&candidate).is_some_and(|kept| !kept.reduced);
             if waits && self.around(candidate).all(|near| self.kept.contains_key(&near)) {
-                ready.push(self.with_halo(candidate, engine, context)?);
+                ready.extend(self.with_halo(candidate, engine, context)?);
                 if let Some(kept) = self.kept.get_mut(&candidate) {
                     kept.reduced = true;
                 }
@@ -101,9 +98,10 @@ impl Waiting {
 
     /// The cells within one of `at`, itself included.
     fn around(&self, at: (u32, u32)) -> impl Iterator<Item = (u32, u32)> + use<> {
-        let (across, down) = self.shape;
-        let near = |v: u32, end: u32| v.saturating_sub(1)..(v + 2).min(end);
-        near(at.1, down).flat_map(move |row| near(at.0, across).map(move |column| (column, row)))
+        let (columns, rows) = self.places.clone();
+        let near = |v: u32, all: &Range<u32>| v.saturating_sub(1).max(all.start)..(v + 2).min(all.end);
+        let columns = near(at.0, &columns);
+        near(at.1, &rows).flat_map(move |row| columns.clone().map(move |column| (column, row)))
     }
 
     /// Lets go of cells that nobody around them needs any more, now that `at` has been reduced.
@@ -119,16 +117,11 @@ impl Waiting {
         }
     }
 
-    fn with_halo(&self, at: (u32, u32), engine: &dyn Engine, context: &Context) -> Result<Below> {
+    fn with_halo(&self, at: (u32, u32), engine: &dyn Engine, context: &Context) -> Result<Option<Below>> {
         let wrong = || refused("pixels around a block are missing".into());
         let cell = &self.kept.get(&at).ok_or_else(wrong)?.cell;
-        let Window { x, y, width, height } = cell.window;
-        let left = x.saturating_sub(self.halo);
-        let top = y.saturating_sub(self.halo);
-        // The last pixel of an odd row stands for two, and has its halo after both.
-        let right = (x + width).saturating_add(width % 2 + self.halo).min(self.image.0);
-        let bottom = (y + height).saturating_add(height % 2 + self.halo).min(self.image.1);
-        let wide = Window { x: left, y: top, width: right - left, height: bottom - top };
+        let Some(target) = self.target(cell) else { return Ok(None) };
+        let wide = below(&target, self.halo, self.image);
         let spec = cell.pixels.spec();
         let grown = match spec.strides.band < spec.strides.column {
             true => OutputSpec::band_last(spec.data_type, spec.bands, wide.height, wide.width),
@@ -156,13 +149,32 @@ impl Waiting {
         }
         let wanted: Vec<_> = [Some(pixels), mask].into_iter().flatten().collect();
         let mut made = engine.assemble(&wanted, context)?.into_iter();
-        Ok(Below {
+        Ok(Some(Below {
             level: self.level,
             pixels: made.next().ok_or_else(wrong)?,
             mask: made.next(),
+            target,
             origin: (wide.x, wide.y),
-            window: cell.window,
             image: self.image,
-        })
+        }))
     }
+}
+
+/// What has some of these pixels below it in the next level.
+pub(crate) fn halved(window: &Window) -> Window {
+    let half = |start: u32, len: u32| (start / 2, (start + len).div_ceil(2) - start / 2);
+    let ((x, width), (y, height)) = (half(window.x, window.width), half(window.y, window.height));
+    Window { x, y, width, height }
+}
+
+/// The pixels that a part of the next level is computed from, in an image of this size.
+pub(crate) fn below(part: &Window, halo: u32, image: (u32, u32)) -> Window {
+    let doubled = |start: u32, len: u32, size: u32| {
+        let first = start.saturating_mul(2).saturating_sub(halo);
+        let end = start.saturating_add(len).saturating_mul(2).saturating_add(halo).min(size);
+        (first, end.saturating_sub(first))
+    };
+    let (x, width) = doubled(part.x, part.width, image.0);
+    let (y, height) = doubled(part.y, part.height, image.1);
+    Window { x, y, width, height }
 }

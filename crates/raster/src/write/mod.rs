@@ -1,10 +1,11 @@
 //! Writing: pieces of pixels to a file.
 //!
 //! `options`, `spec` what is asked for; `check` whether it makes sense, `plan` what will be done, `explain` in words; `piece`, `coverage`, `cells`
-//! pixels on their way in; `halo`, `alpha` what is reduced; `writer` the loop, `report` what it tells; `index`, `store` encoded blocks on their way
-//! out; `fields`, `describe` the tags; `creation` GDAL's names for the options.
+//! pixels on their way in; `halo`, `alpha`, `beyond` what is reduced; `flow` the loop, `writer` a file by it, `report` what it tells; `index`, `store`
+//! encoded blocks on their way out; `parts` a file by several of them; `fields`, `describe` the tags; `creation` GDAL's names for the options.
 
 mod alpha;
+mod beyond;
 mod cells;
 mod check;
 mod coverage;
@@ -12,9 +13,11 @@ mod creation;
 mod describe;
 mod explain;
 mod fields;
+mod flow;
 mod halo;
 mod index;
 mod options;
+mod parts;
 mod piece;
 mod plan;
 mod report;
@@ -25,6 +28,9 @@ mod writer;
 pub(crate) use cells::refused;
 pub use creation::{CreationNotes, PROFILES};
 pub use options::{BigTiff, BlockChoice, Format, OverviewStorage, Overviews, PredictorChoice, WriteOptions};
+pub use parts::{
+    Assembly, Beyond, EncodedPart, PartAddress, PartBytes, PartTarget, PartWindows, PartWriter, Parts, Tier,
+};
 pub use piece::{Piece, PieceBytes};
 pub(crate) use plan::{Appended, FullImage, block_size, chosen_layout};
 pub use report::WriteReport;

@@ -82,10 +82,26 @@ pub(crate) struct WritePlan {
     pub(crate) engine: (String, String, String),
 }
 
+impl LevelPlan {
+    /// Columns and rows of a cell.
+    pub(crate) fn cell(&self) -> (u32, u32) {
+        (self.grid.block_width, self.grid.block_height.saturating_mul(self.block_rows))
+    }
+}
+
 impl WritePlan {
     /// Levels of the raster: the full image, wherever it is, and the overviews that are written.
     pub(crate) fn count(&self) -> usize {
         1 + self.levels.iter().skip(1).filter(|level| level.stored).count()
+    }
+
+    /// Blocks of all levels and masks that are written.
+    pub(crate) fn blocks(&self) -> u64 {
+        let blocks = |level: &LevelPlan| {
+            let places = u64::from(level.grid.across) * u64::from(level.grid.down);
+            places * (u64::from(level.grid.planes) + u64::from(level.mask.is_some()))
+        };
+        self.levels.iter().filter(|level| level.stored).map(blocks).sum()
     }
 }
 

@@ -5,8 +5,10 @@
 //! that come a little early wait in memory.
 
 use super::cells::refused;
+use super::flow::Taker;
 use super::index::LevelIndex;
 use super::options::{Format, WriteOptions};
+use super::parts::{PartFile, PartFiles, PartRecord};
 use super::plan::{Appended, FullImage, WritePlan};
 use crate::error::{Error, Result};
 use crate::sink::Sink;
@@ -15,7 +17,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
-use strile_engine::{BlockAddress, EncodedBlocks, Location, Span};
+use strile_engine::{BlockAddress, Cancel, EncodedBlocks, Location, Span};
 use strile_tiff::layout::{GhostArea, LEADER, TRAILER, place_directories};
 use strile_tiff::{BlockSpans, NewDirectory, PastClassic, Planar, Variant};
 
@@ -36,7 +38,7 @@ pub(crate) struct Stored {
 /// See the module.
 pub(crate) struct Store {
     sink: Box<dyn Sink>,
-    spool: Option<Spool>,
+    kept: Option<Kept>,
     spool_dir: Option<std::path::PathBuf>,
     format: Format,
     form: strile_tiff::FileForm,
@@ -48,6 +50,13 @@ pub(crate) struct Store {
     /// Bytes given to the sink, and those that were in the file before.
     written: u64,
     early: Early,
+}
+
+/// Where blocks are until the places of all are known.
+enum Kept {
+    Spool(Spool),
+    /// Where the parts of a raster were encoded.
+    Parts(PartFiles),
 }
 
 /// Blocks that came before their turn.
@@ -67,7 +76,7 @@ impl Store {
         let straight = plan.format == Format::GeoTiff && !options.spooled && !elsewhere && sink.can_patch();
         let mut store = Self {
             sink,
-            spool: None,
+            kept: None,
             spool_dir: options.spool_dir.clone(),
             format: plan.format,
             form: plan.form,
@@ -86,8 +95,34 @@ impl Store {
         Ok(store)
     }
 
-    pub(crate) fn name(&self) -> &str {
-        self.sink.name()
+    /// A store whose blocks all lie in parts; see `adopt`.
+    pub(crate) fn of_parts(
+        sink: Box<dyn Sink>,
+        plan: &WritePlan,
+        options: &WriteOptions,
+        cancel: &Cancel,
+    ) -> Result<Self> {
+        let options = WriteOptions { spooled: true, ..options.clone() };
+        let kept = Some(Kept::Parts(PartFiles::new(cancel.clone())));
+        Ok(Self { kept, ..Self::new(sink, plan, &options)? })
+    }
+
+    /// Takes the blocks of a part, given by their records in it.
+    pub(crate) fn adopt(
+        &mut self,
+        part: PartFile,
+        records: impl Iterator<Item = Result<PartRecord>>,
+    ) -> Result<()> {
+        let Some(Kept::Parts(parts)) = &mut self.kept else { return Err(wrong()) };
+        let start = parts.add(part);
+        for record in records {
+            let PartRecord { address, is_mask, offset, size } = record?;
+            let level = address.level as usize;
+            let number = self.index(level)?.number(address, is_mask);
+            let position = if size == 0 { 0 } else { start + offset };
+            self.set(level, number, position, size)?;
+        }
+        Ok(())
     }
 
     pub(crate) fn into_sink(self) -> Box<dyn Sink> {
@@ -103,9 +138,9 @@ impl Store {
         Ok(())
     }
 
-    /// Takes the blocks of a batch, of layouts numbered by level, image and mask in turn. Those that go straight to the
-    /// file, one after the other, are given to the sink as one.
-    pub(crate) fn put_all(&mut self, encoded: &EncodedBlocks) -> Result<()> {
+    /// Takes the blocks of a batch. Those that go straight to the file, one after the other, are given to the sink as
+    /// one.
+    fn put_batch(&mut self, encoded: &EncodedBlocks) -> Result<()> {
         let bytes_of = |run: &Range<u64>| {
             let range = usize::try_from(run.start).ok().zip(usize::try_from(run.end).ok());
             range.and_then(|(start, end)| encoded.slab.bytes().get(start..end)).ok_or_else(wrong)
@@ -170,10 +205,14 @@ impl Store {
     }
 
     fn spool(&mut self) -> Result<&mut Spool> {
-        if self.spool.is_none() {
-            self.spool = Some(Spool::create(self.spool_dir.as_deref(), self.sink.beside())?);
+        if self.kept.is_none() {
+            let spool = Spool::create(self.spool_dir.as_deref(), self.sink.beside())?;
+            self.kept = Some(Kept::Spool(spool));
         }
-        self.spool.as_mut().ok_or(Error::Cancelled)
+        match &mut self.kept {
+            Some(Kept::Spool(spool)) => Ok(spool),
+            Some(Kept::Parts(_)) | None => Err(wrong()),
+        }
     }
 
     fn put_straight(&mut self, number: u64, bytes: Option<&[u8]>) -> Result<()> {
@@ -235,7 +274,12 @@ impl Store {
             Format::Cog => self.finish_cog(directories)?,
             Format::GeoTiff => self.finish_plain(directories)?,
         }
-        Ok(Stored { file_len: self.written, spooled: self.spool.as_ref().map_or(0, Spool::len) })
+        let spooled = match &self.kept {
+            Some(Kept::Spool(spool)) => spool.len(),
+            Some(Kept::Parts(parts)) => parts.len(),
+            None => 0,
+        };
+        Ok(Stored { file_len: self.written, spooled })
     }
 
     fn finish_cog(&mut self, directories: Vec<(NewDirectory, Option<NewDirectory>)>) -> Result<()> {
@@ -316,13 +360,17 @@ impl Store {
         patched.map_err(|error| Error::io(Path::new(self.sink.name()), error))
     }
 
-    /// Copies the records of a level from the spool, as few runs as their order allows.
+    /// Copies the records of a level from where they wait, as few runs as their order allows.
     fn copy_level(&mut self, level: usize, around: u64) -> Result<()> {
-        let (Some(Some(index)), Some(spool)) = (self.levels.get(level), &self.spool) else { return Ok(()) };
+        let (Some(Some(index)), Some(kept)) = (self.levels.get(level), &mut self.kept) else { return Ok(()) };
         let (sink, written) = (&mut self.sink, &mut self.written);
         let mut copy = |run: std::ops::Range<u64>| {
             *written += run.end - run.start;
-            sink.append_from(spool, run).map_err(|error| Error::io(Path::new(sink.name()), error))
+            let copied = match &mut *kept {
+                Kept::Spool(spool) => sink.append_from(spool, run),
+                Kept::Parts(parts) => return parts.copy(run, sink.as_mut()),
+            };
+            copied.map_err(|error| Error::io(Path::new(sink.name()), error))
         };
         let mut run = 0..0;
         for (position, size) in index.records() {
@@ -337,6 +385,16 @@ impl Store {
             }
         }
         if run.start < run.end { copy(run) } else { Ok(()) }
+    }
+}
+
+impl Taker for Store {
+    fn name(&self) -> &str {
+        self.sink.name()
+    }
+
+    fn put_all(&mut self, encoded: &EncodedBlocks) -> Result<()> {
+        self.put_batch(encoded)
     }
 }
 
@@ -361,7 +419,7 @@ fn in_order(
 }
 
 /// The last four bytes of a block; a shorter block has zeros before its own.
-fn trailer(bytes: &[u8]) -> [u8; 4] {
+pub(crate) fn trailer(bytes: &[u8]) -> [u8; 4] {
     let mut last = [0; 4];
     for (to, from) in last.iter_mut().rev().zip(bytes.iter().rev()) {
         *to = *from;

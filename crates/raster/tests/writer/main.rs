@@ -12,6 +12,7 @@
 mod converted;
 mod halvings;
 mod identity;
+mod parts;
 mod promises;
 mod refusals;
 mod round_trip;

@@ -1,0 +1,75 @@
+//! Pixels that a part of a raster gives to the level above those it encodes: collected in host memory, to travel.
+
+use super::cells::{Deposit, refused};
+use super::spec::RasterSpec;
+use crate::Window;
+use crate::error::Result;
+use strile_cpu::put;
+use strile_engine::{Arena, Context, Engine, Given, Lease, Location, OutputError, OutputSpec, Patch};
+use strile_tiff::{DataType, Planar};
+
+/// See the module.
+pub(crate) struct Collected {
+    pub(crate) window: Window,
+    pub(crate) spec: OutputSpec,
+    pub(crate) pixels: Vec<u8>,
+    /// 1 for valid pixels, 0 for others.
+    pub(crate) mask: Option<(OutputSpec, Vec<u8>)>,
+    _lease: Lease,
+}
+
+impl Collected {
+    /// Room for a window, its samples in the order of the file.
+    pub(crate) fn new(window: Window, spec: &RasterSpec, planar: Planar, context: &Context) -> Result<Self> {
+        let wrong = |error: OutputError| refused(error.to_string());
+        let (bands, rows, columns) = (u32::from(spec.bands), window.height, window.width);
+        let masked = spec.mask;
+        let spec = match planar {
+            Planar::Chunky => OutputSpec::band_last(spec.data_type, bands, rows, columns),
+            Planar::Separate => OutputSpec::band_first(spec.data_type, bands, rows, columns),
+        }
+        .map_err(wrong)?;
+        let len = spec.len().map_err(wrong)?;
+        let mask_spec = OutputSpec::band_first(DataType::U8, 1, rows, columns).map_err(wrong)?;
+        let mask_len = if masked { mask_spec.len().map_err(wrong)? } else { 0 };
+        let lease = context.budget.take((len + mask_len) as u64, "reduced pixels of a part")?;
+        let mask = masked.then(|| (mask_spec, vec![0; mask_len]));
+        Ok(Self { window, spec, pixels: vec![0; len], mask, _lease: lease })
+    }
+
+    /// Takes pixels in.
+    pub(crate) fn put(&mut self, given: &Deposit<'_>, engine: &dyn Engine, context: &Context) -> Result<()> {
+        let outside = || refused(format!("{} is not in {}", given.window, self.window));
+        let Some(part) = given.window.intersection(&self.window) else { return Err(outside()) };
+        let at = (part.x - given.window.x, part.y - given.window.y);
+        let to = (part.x - self.window.x, part.y - self.window.y);
+        let size = (part.width, part.height);
+        let fetched = fetch(&given.pixels, engine, context)?;
+        let from = on_host(given.pixels, fetched.as_ref());
+        put(&Patch { from, at, to, size }, false, &mut self.pixels, &self.spec)?;
+        if let Some((spec, mask)) = &mut self.mask {
+            let from = given.mask.ok_or_else(|| refused(format!("the mask of {part} is missing")))?;
+            let fetched = fetch(&from, engine, context)?;
+            let from = on_host(from, fetched.as_ref());
+            put(&Patch { from, at, to, size }, true, mask, spec)?;
+        }
+        Ok(())
+    }
+}
+
+/// A copy of pixels that are on a device.
+fn fetch(given: &Given<'_>, engine: &dyn Engine, context: &Context) -> Result<Option<Arena>> {
+    match given {
+        Given::There(pixels) if pixels.location() != Location::Host => {
+            Ok(Some(engine.fetch(pixels, context)?))
+        }
+        Given::There(_) | Given::Host { .. } => Ok(None),
+    }
+}
+
+fn on_host<'a>(given: Given<'a>, fetched: Option<&'a Arena>) -> Given<'a> {
+    match (given, fetched) {
+        (Given::There(pixels), Some(arena)) => Given::Host { spec: pixels.spec(), bytes: arena.bytes() },
+        (given, _) => given,
+    }
+}

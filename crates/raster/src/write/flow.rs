@@ -1,0 +1,465 @@
+//! Pixels on their way to encoded blocks, of a whole raster or of a part of it.
+//!
+//! Pieces become cells (`cells`); full cells are encoded in batches by the engine and go to whoever takes blocks, and
+//! are reduced into the cells of the next level (`halo`), all overlapped: while a batch is encoded the next one is
+//! gathered. What becomes of the blocks is the taker's.
+
+use super::alpha::{alpha_band, masks_of_band};
+use super::beyond::Collected;
+use super::cells::{Cell, Cells, Deposit, Whole, refused};
+use super::halo::{Below, Waiting};
+use super::options::WriteOptions;
+use super::piece::{Piece, PieceBytes};
+use super::plan::{FullImage, LevelPlan, WritePlan};
+use super::spec::RasterSpec;
+use crate::Window;
+use crate::device::Choice;
+use crate::error::{Error, Result};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use strile_engine::{
+    BlockAddress, Context, EncodeJob, EncodeLayout, EncodeTask, EncodedBlocks, Given, Location, OutputError,
+    OutputSpec, Pixels, ReduceJob, Reduced, Ticket,
+};
+use strile_tiff::{BlockKind, DataType};
+
+/// Batches that are encoded or wait for it at one time.
+const IN_FLIGHT: usize = 2;
+
+/// A batch is this part of the buffer: one is gathered while two are encoded, and one is reduced.
+const BATCHES: u64 = 4;
+
+/// Who takes encoded blocks.
+pub(crate) trait Taker {
+    /// For messages.
+    fn name(&self) -> &str;
+
+    /// Takes the blocks of a batch, of layouts numbered by level, image and mask in turn.
+    fn put_all(&mut self, encoded: &EncodedBlocks) -> Result<()>;
+}
+
+/// What of a level passes through a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Extent {
+    /// Pixels that come: those encoded, and around them what the levels above are computed from.
+    pub(crate) need: Window,
+    /// Pixels whose blocks are encoded: whole cells.
+    pub(crate) own: Window,
+}
+
+/// Which levels pass, from the one whose pixels are given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Course {
+    /// The level that is given.
+    pub(crate) first: usize,
+    /// That level and those above it that are encoded here.
+    pub(crate) extents: Vec<Extent>,
+    /// What is reduced of the next level and collected, where there is one.
+    pub(crate) beyond: Option<Window>,
+}
+
+impl Course {
+    /// A whole raster.
+    pub(crate) fn whole(plan: &WritePlan) -> Self {
+        let extent = |level: &LevelPlan| {
+            let whole = Window::full(level.width, level.height);
+            Extent { need: whole, own: whole }
+        };
+        Self { first: 0, extents: plan.levels.iter().map(extent).collect(), beyond: None }
+    }
+}
+
+/// See the module.
+pub(crate) struct Flow<T> {
+    pub(crate) plan: Arc<WritePlan>,
+    pub(crate) spec: Arc<RasterSpec>,
+    pub(crate) engine: Choice,
+    pub(crate) context: Context,
+    pub(crate) taker: T,
+    first: usize,
+    /// From `first` on.
+    levels: Vec<LevelWork>,
+    beyond: Option<Collected>,
+    /// Complete cells that are not encoded yet.
+    ready: Vec<Arc<Cell>>,
+    ready_bytes: u64,
+    batch: u64,
+    /// One job at a time: each takes the threads the call may use, and two would take twice as many.
+    alone: bool,
+    encoding: VecDeque<Encoding>,
+    reducing: Option<Reducing>,
+    pub(crate) blocks: u64,
+    pub(crate) sparse: u64,
+}
+
+struct LevelWork {
+    cells: Cells,
+    extent: Extent,
+    /// Absent in the smallest level.
+    waiting: Option<Waiting>,
+}
+
+struct Encoding {
+    /// `None` where nothing of the batch is in the file.
+    ticket: Option<Ticket<EncodedBlocks>>,
+    _cells: Vec<Arc<Cell>>,
+}
+
+struct Reducing {
+    ticket: Ticket<Vec<Reduced>>,
+    targets: Vec<(usize, Window)>,
+}
+
+impl<T: Taker> Flow<T> {
+    pub(crate) fn new(
+        (plan, spec): (Arc<WritePlan>, Arc<RasterSpec>),
+        course: Course,
+        options: &WriteOptions,
+        (engine, context): (Choice, &Context),
+        taker: T,
+    ) -> Result<Self> {
+        let room = options.room(engine.engine.location()).min(context.budget.limit() / 2);
+        let Course { first, extents, beyond } = course;
+        let mut levels = Vec::with_capacity(extents.len());
+        for (at, extent) in extents.iter().enumerate() {
+            let next = extents.get(at + 1).map(|next| next.need).or(beyond);
+            let Some(level) = plan.levels.get(first + at) else { continue };
+            let cells = Cells::new(first + at, level, plan.planar, extent.need);
+            let image = (level.width, level.height);
+            let waiting = next.map(|next| Waiting::new(image, plan.resampling.halo(), &cells, next));
+            levels.push(LevelWork { cells, extent: *extent, waiting });
+        }
+        let collected = |window| Collected::new(window, &spec, plan.planar, context);
+        Ok(Self {
+            beyond: beyond.map(collected).transpose()?,
+            plan,
+            spec,
+            engine,
+            context: Context { cancel: context.cancel.part(), ..context.clone() },
+            taker,
+            first,
+            levels,
+            ready: Vec::new(),
+            ready_bytes: 0,
+            batch: (room / BATCHES).max(1),
+            alone: std::thread::available_parallelism().is_ok_and(|all| context.threads < all),
+            encoding: VecDeque::new(),
+            reducing: None,
+            blocks: 0,
+            sparse: 0,
+        })
+    }
+
+    fn level(&mut self, level: usize) -> Option<&mut LevelWork> {
+        level.checked_sub(self.first).and_then(|at| self.levels.get_mut(at))
+    }
+
+    /// The first pixels that were not given.
+    pub(crate) fn missing(&self) -> Option<Window> {
+        self.levels.first().and_then(|level| level.cells.missing())
+    }
+
+    /// Encodes and reduces all that has been given.
+    pub(crate) fn drain(&mut self) -> Result<()> {
+        while !self.ready.is_empty() || self.reducing.is_some() {
+            self.flush()?;
+        }
+        while !self.encoding.is_empty() {
+            self.land()?;
+        }
+        Ok(())
+    }
+
+    /// What was reduced and is not encoded here; once.
+    pub(crate) fn take_beyond(&mut self) -> Option<Collected> {
+        self.beyond.take()
+    }
+
+    /// Takes pixels of the first level.
+    pub(crate) fn write(&mut self, piece: &Piece<'_>) -> Result<()> {
+        let Piece { window, spec, pixels, mask } = piece;
+        self.check_place(window)?;
+        let found = (spec.data_type, spec.bands, spec.rows, spec.columns);
+        let expected = (self.spec.data_type, u32::from(self.spec.bands), window.height, window.width);
+        if found != expected {
+            let shape =
+                |(t, b, r, c): (strile_tiff::DataType, u32, u32, u32)| format!("{b} × {r} × {c} of {t}");
+            let (found, expected) = (shape(found), shape(expected));
+            return Err(refused(format!("piece {window} is {found}, {expected} expected")));
+        }
+        let need = spec.len().map_err(|error| refused(error.to_string()))? as u64;
+        if pixels.len() < need {
+            let have = pixels.len();
+            return Err(refused(format!("piece {window} has {have} bytes, {need} expected")));
+        }
+        let mask_len = u64::from(window.width) * u64::from(window.height);
+        match (mask, self.spec.mask) {
+            (Some(mask), true) if mask.len() == mask_len => {}
+            (None, false) => {}
+            (found, _) => {
+                let found = found.as_ref().map_or(0, PieceBytes::len);
+                let expected = if self.spec.mask { mask_len } else { 0 };
+                let problem = format!("the mask of piece {window} has {found} bytes, {expected} expected");
+                return Err(refused(problem));
+            }
+        }
+        let wrong = |error: OutputError| refused(error.to_string());
+        let mask_spec =
+            OutputSpec::band_first(DataType::U8, 1, window.height, window.width).map_err(wrong)?;
+        let on_device = |bytes: &PieceBytes<'_>, spec: &OutputSpec| match bytes {
+            PieceBytes::Host(_) => Ok(None),
+            PieceBytes::Device(memory) => {
+                let here = Location::Cuda(memory.device());
+                if here != self.engine.engine.location() {
+                    let engine = self.engine.engine.name();
+                    let problem =
+                        format!("piece {window} is in {here}, which the engine {engine} does not read");
+                    return Err(refused(problem));
+                }
+                Pixels::on_device(spec.clone(), memory.clone()).map(Some).map_err(wrong)
+            }
+        };
+        let there = on_device(pixels, spec)?;
+        let mask_there = mask.as_ref().map_or(Ok(None), |mask| on_device(mask, &mask_spec))?;
+        let deposit = Deposit {
+            window: *window,
+            pixels: given(pixels, spec, there.as_ref()),
+            mask: mask.as_ref().map(|mask| given(mask, &mask_spec, mask_there.as_ref())),
+            lasting: false,
+        };
+        self.deposit(self.first, &deposit, true)
+    }
+
+    fn check_place(&self, window: &Window) -> Result<()> {
+        let level = self.plan.levels.get(self.first);
+        let (width, height) = level.map_or((0, 0), |level| (level.width, level.height));
+        if !window.is_inside(width, height) {
+            return Err(refused(format!(
+                "piece {window} is not inside the image of {width} × {height} pixels"
+            )));
+        }
+        match self.levels.first().map(|level| level.extent.need) {
+            Some(need) if need.intersection(window) != Some(*window) => {
+                Err(refused(format!("piece {window} is not inside {need}, which the part is made of")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes pixels of a level in, and encodes where a batch is complete and `may_flush`.
+    fn deposit(&mut self, level: usize, given: &Deposit<'_>, may_flush: bool) -> Result<()> {
+        let Some(touched) = self.level(level).map(|work| work.cells.touched(&given.window)) else {
+            return match &mut self.beyond {
+                Some(beyond) => beyond.put(given, self.engine.engine.as_ref(), &self.context),
+                None => Ok(()),
+            };
+        };
+        let mut wholes = Vec::new();
+        let mut bytes = 0;
+        for at in touched {
+            let number = level - self.first;
+            let whole = self.with_memory(|work| match work.levels.get_mut(number) {
+                Some(own) => own.cells.add(at, given, work.engine.engine.as_ref(), &work.context),
+                None => Ok(None),
+            })?;
+            let Some(whole) = whole else { continue };
+            bytes += whole.bytes(given.pixels.spec());
+            wholes.push(whole);
+            if bytes >= self.batch {
+                self.close(level, std::mem::take(&mut wholes), given, may_flush)?;
+                bytes = 0;
+            }
+        }
+        self.close(level, wholes, given, may_flush)
+    }
+
+    /// Makes cells of what a deposit completed.
+    fn close(
+        &mut self,
+        level: usize,
+        mut wholes: Vec<Whole>,
+        given: &Deposit<'_>,
+        may_flush: bool,
+    ) -> Result<()> {
+        let number = level - self.first;
+        let cells = self.with_memory(|work| match work.levels.get_mut(number) {
+            Some(own) => own.cells.close(&mut wholes, given, work.engine.engine.as_ref(), &work.context),
+            None => Ok(Vec::new()),
+        })?;
+        for cell in cells {
+            self.ready_bytes += cell.bytes + self.encode_memory(level);
+            self.ready.push(Arc::new(cell));
+            if may_flush && self.ready_bytes >= self.batch {
+                self.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Does what takes memory; where there is none, again after the batches under way have given theirs back.
+    fn with_memory<R>(&mut self, mut step: impl FnMut(&mut Self) -> Result<R>) -> Result<R> {
+        loop {
+            match step(self) {
+                Err(Error::Memory { .. }) if !self.encoding.is_empty() => self.land()?,
+                done => return done,
+            }
+        }
+    }
+
+    /// Bytes of the engine's memory that the blocks of a cell take while they are encoded. A level that is not in the
+    /// file counts like one that is: what waits to be reduced is bounded too.
+    fn encode_memory(&self, level: usize) -> u64 {
+        let Some(level) = self.plan.levels.get(level) else { return 0 };
+        let block = |layout| self.engine.engine.encode_memory(layout, level.grid.block_height);
+        let image = block(&level.image).saturating_mul(u64::from(level.grid.planes));
+        let all = image.saturating_add(level.mask.as_ref().map_or(0, block));
+        all.saturating_mul(u64::from(level.block_rows))
+    }
+
+    /// Takes in what was reduced, then starts encoding and reducing all that is ready.
+    fn flush(&mut self) -> Result<()> {
+        self.collect_reduced()?;
+        let cells = std::mem::take(&mut self.ready);
+        self.ready_bytes = 0;
+        if cells.is_empty() {
+            return Ok(());
+        }
+        if self.context.cancel.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+        // Reduced first: the levels above wait for it, the encoded blocks only fill the file.
+        self.start_reducing(&cells)?;
+        if self.alone {
+            self.collect_reduced()?;
+        }
+        let (job, pixels) = self.encode_job(&cells);
+        let ticket = match job.tasks.is_empty() {
+            true => None,
+            false => Some(self.engine.engine.encode(job, &pixels, &self.context)?),
+        };
+        self.encoding.push_back(Encoding { ticket, _cells: cells });
+        let in_flight = if self.alone { 0 } else { IN_FLIGHT };
+        while self.encoding.len() > in_flight {
+            self.land()?;
+        }
+        Ok(())
+    }
+
+    fn start_reducing(&mut self, cells: &[Arc<Cell>]) -> Result<()> {
+        let mut below: Vec<Below> = Vec::new();
+        for cell in cells {
+            let level = cell.level.checked_sub(self.first).and_then(|at| self.levels.get_mut(at));
+            let Some(waiting) = level.and_then(|level| level.waiting.as_mut()) else { continue };
+            waiting.add(cell, &mut below, self.engine.engine.as_ref(), &self.context)?;
+        }
+        if below.is_empty() {
+            return Ok(());
+        }
+        let masks: Vec<Option<Pixels>> = match alpha_band(&self.spec) {
+            Some(band) => {
+                let all: Vec<&Pixels> = below.iter().map(|part| &part.pixels).collect();
+                let masks = masks_of_band(&all, band, self.engine.engine.as_ref(), &self.context)?;
+                masks.into_iter().map(Some).collect()
+            }
+            None => below.iter().map(|part| part.mask.clone()).collect(),
+        };
+        let mut pixels: Vec<Pixels> = Vec::new();
+        let mut keep = |given: Pixels| {
+            pixels.push(given);
+            u32::try_from(pixels.len() - 1).unwrap_or(u32::MAX)
+        };
+        let mut tasks = Vec::with_capacity(below.len());
+        let mut targets = Vec::with_capacity(below.len());
+        for (part, mask) in below.into_iter().zip(masks) {
+            let own = keep(part.pixels.clone());
+            tasks.push(part.task(own, mask.map(&mut keep)));
+            targets.push((part.level + 1, part.target));
+        }
+        let job = ReduceJob { method: self.plan.resampling, nodata: self.plan.nodata, tasks };
+        let ticket = self.engine.engine.reduce(job, &pixels, &self.context)?;
+        self.reducing = Some(Reducing { ticket, targets });
+        Ok(())
+    }
+
+    fn collect_reduced(&mut self) -> Result<()> {
+        let Some(Reducing { ticket, targets }) = self.reducing.take() else { return Ok(()) };
+        for (reduced, (level, window)) in ticket.wait()?.into_iter().zip(targets) {
+            let (pixels, mask) = (Given::There(&reduced.pixels), reduced.mask.as_ref().map(Given::There));
+            self.deposit(level, &Deposit { window, pixels, mask, lasting: true }, false)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the blocks of a cell are encoded here.
+    fn owns(&self, cell: &Cell) -> bool {
+        let level = cell.level.checked_sub(self.first).and_then(|at| self.levels.get(at));
+        level.is_some_and(|level| level.extent.own.intersection(&cell.window) == Some(cell.window))
+    }
+
+    /// The blocks of those cells whose level is in the file, at each place the planes and then the mask. Layouts are
+    /// numbered by level, image and mask in turn.
+    fn encode_job(&self, cells: &[Arc<Cell>]) -> (EncodeJob, Vec<Pixels>) {
+        let mask_of = |level: &LevelPlan| level.mask.clone().unwrap_or_else(|| level.image.clone());
+        let layouts: Vec<EncodeLayout> =
+            self.plan.levels.iter().flat_map(|level| [level.image.clone(), mask_of(level)]).collect();
+        let mut pixels = Vec::new();
+        let mut tasks = Vec::new();
+        for cell in cells {
+            let level = self.plan.levels.get(cell.level).filter(|level| level.stored);
+            let Some(level) = level.filter(|_| self.owns(cell)) else { continue };
+            let image = u32::try_from(pixels.len()).unwrap_or(u32::MAX);
+            pixels.push(cell.pixels.clone());
+            pixels.extend(cell.mask.clone());
+            let number = u32::try_from(cell.level).unwrap_or(u32::MAX);
+            let grid = &level.grid;
+            let mut y = 0;
+            while y < cell.window.height {
+                let row = (cell.window.y + y) / grid.block_height;
+                let height = grid.block_height.min(cell.window.height - y);
+                let task = |plane: u32, is_mask: bool| EncodeTask {
+                    layout: number * 2 + u32::from(is_mask),
+                    pixels: image + u32::from(is_mask),
+                    address: BlockAddress { level: number, row, column: cell.column, plane },
+                    rows: match grid.kind {
+                        BlockKind::Tile => grid.block_height,
+                        BlockKind::Strip => height,
+                    },
+                    x: 0,
+                    y,
+                    width: cell.window.width,
+                    height,
+                    first_band: plane,
+                };
+                if cell.level > 0 || !matches!(self.plan.full, FullImage::Adopted(_)) {
+                    tasks.extend((0..u32::from(grid.planes)).map(|plane| task(plane, false)));
+                }
+                tasks.extend(cell.mask.iter().map(|_| task(0, true)));
+                y += height;
+            }
+        }
+        (EncodeJob { layouts, tasks }, pixels)
+    }
+
+    /// Waits for the oldest batch and stores its blocks.
+    fn land(&mut self) -> Result<()> {
+        let Some(Encoding { ticket, .. }) = self.encoding.pop_front() else { return Ok(()) };
+        let Some(ticket) = ticket else { return Ok(()) };
+        let encoded = ticket.wait()?;
+        if let Some(first) = encoded.faults.first() {
+            let file = self.taker.name().to_owned();
+            return Err(Error::Blocks { file, first: first.clone(), count: encoded.faults.len() });
+        }
+        self.blocks += encoded.blocks.len() as u64;
+        self.sparse += encoded.blocks.iter().filter(|block| block.span.is_none()).count() as u64;
+        self.taker.put_all(&encoded)
+    }
+}
+
+/// A piece as engines take it: where it is on a device, as pixels there.
+fn given<'a>(bytes: &PieceBytes<'a>, spec: &'a OutputSpec, there: Option<&'a Pixels>) -> Given<'a> {
+    match (bytes, there) {
+        (_, Some(pixels)) => Given::There(pixels),
+        (PieceBytes::Host(bytes), None) => Given::Host { spec, bytes },
+        (PieceBytes::Device(_), None) => Given::Host { spec, bytes: &[] },
+    }
+}

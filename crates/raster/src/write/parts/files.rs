@@ -1,0 +1,117 @@
+//! Encoded parts as one run of bytes to copy from: each in memory or in a file, opened when it is needed.
+
+use crate::error::{Error, Result};
+use crate::sink::{BUFFER, Sink};
+use crate::source::ReadExactAt;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use strile_engine::Cancel;
+
+/// Files that are open at one time. A row of blocks runs through as many as there are parts across.
+const OPEN: usize = 128;
+
+/// Where the records of a part are.
+#[derive(Clone)]
+pub enum PartBytes {
+    /// In memory.
+    Memory(Arc<dyn AsRef<[u8]> + Send + Sync>),
+    /// In a file, from its beginning to its end.
+    File(PathBuf),
+}
+
+/// The records of a part.
+pub(crate) struct PartFile {
+    pub(crate) bytes: PartBytes,
+    /// How many bytes they are to be.
+    pub(crate) len: u64,
+}
+
+/// Parts one after the other, with a gap between them that no run of blocks goes across.
+pub(crate) struct PartFiles {
+    parts: Vec<(u64, PartFile)>,
+    /// Those used last at the end.
+    open: Vec<(usize, File)>,
+    end: u64,
+    len: u64,
+    cancel: Cancel,
+}
+
+impl PartFiles {
+    pub(crate) fn new(cancel: Cancel) -> Self {
+        Self { parts: Vec::new(), open: Vec::new(), end: 0, len: 0, cancel }
+    }
+
+    /// Adds a part and says where it begins.
+    pub(crate) fn add(&mut self, part: PartFile) -> u64 {
+        let start = self.end;
+        self.end += part.len + 1;
+        self.len += part.len;
+        self.parts.push((start, part));
+        start
+    }
+
+    /// Bytes of all parts.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Gives bytes, all of one part, to a sink.
+    pub(crate) fn copy(&mut self, run: Range<u64>, sink: &mut dyn Sink) -> Result<()> {
+        let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "blocks that are in no part");
+        let number = self.parts.partition_point(|(start, _)| *start <= run.start).checked_sub(1);
+        let part = number.and_then(|number| self.parts.get(number).zip(Some(number)));
+        let Some(((start, part), number)) = part else {
+            return Err(Error::io(Path::new(sink.name()), wrong()));
+        };
+        let (from, to) = (run.start - start, run.end - start);
+        let told = |error, sink: &dyn Sink| Error::io(Path::new(sink.name()), error);
+        let path = match &part.bytes {
+            PartBytes::Memory(bytes) => {
+                let range = usize::try_from(from).ok().zip(usize::try_from(to).ok());
+                let bytes = range.and_then(|(from, to)| bytes.as_ref().as_ref().get(from..to));
+                let bytes = bytes.ok_or_else(|| told(wrong(), sink))?;
+                return sink.append(bytes).map_err(|error| told(error, sink));
+            }
+            PartBytes::File(path) => path.clone(),
+        };
+        let len = part.len;
+        let file = self.opened(number, &path, len).map_err(|error| Error::io(&path, error))?;
+        let mut at = from;
+        let mut chunk = vec![0; usize::try_from(to - from).unwrap_or(BUFFER).min(BUFFER)];
+        while at < to {
+            let len = usize::try_from(to - at).unwrap_or(BUFFER).min(BUFFER);
+            let bytes = chunk.get_mut(..len).unwrap_or_default();
+            file.read_exact_at(bytes, at).map_err(|error| Error::io(&path, error))?;
+            sink.append(bytes).map_err(|error| told(error, sink))?;
+            at += len as u64;
+        }
+        match self.cancel.is_cancelled() {
+            true => Err(Error::Cancelled),
+            false => Ok(()),
+        }
+    }
+
+    fn opened(&mut self, number: usize, path: &Path, len: u64) -> io::Result<&File> {
+        let found = self.open.iter().position(|(open, _)| *open == number);
+        let entry = match found {
+            Some(at) => self.open.remove(at),
+            None => {
+                let file = File::open(path)?;
+                let found = file.metadata()?.len();
+                if found != len {
+                    let problem = format!("a part of {found} bytes, {len} expected");
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+                }
+                if self.open.len() >= OPEN {
+                    self.open.remove(0);
+                }
+                (number, file)
+            }
+        };
+        self.open.push(entry);
+        self.open.last().map(|(_, file)| file).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
