@@ -94,6 +94,7 @@ static inline i64 __double_as_longlong(double v) { return (i64)::emulate::pack(v
 
 // Rounded to nearest and never contracted: plain operators, compiled with -ffp-contract=off.
 static inline float __fadd_rn(float a, float b) { return a + b; }
+static inline float __fsub_rn(float a, float b) { return a - b; }
 static inline float __fmul_rn(float a, float b) { return a * b; }
 static inline float __fdiv_rn(float a, float b) { return a / b; }
 static inline double __dadd_rn(double a, double b) { return a + b; }
@@ -101,3 +102,9 @@ static inline double __dmul_rn(double a, double b) { return a * b; }
 static inline double __ddiv_rn(double a, double b) { return a / b; }
 static inline float __fsqrt_rn(float a) { return __builtin_sqrtf(a); }
 static inline double __dsqrt_rn(double a) { return __builtin_sqrt(a); }
+// To nearest, ties to even; what does not fit becomes the nearest that does, and what is no number 0.
+static inline i32 __float2int_rn(float a) {
+  if (!(a == a)) return 0;
+  const float nearest = __builtin_rintf(a);
+  return nearest >= 2147483648.0f ? 0x7FFFFFFF : nearest < -2147483648.0f ? -0x7FFFFFFF - 1 : (i32)nearest;
+}

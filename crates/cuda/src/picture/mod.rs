@@ -13,9 +13,27 @@
 //! decoder takes what it is sure of and need not know the tolerated oddities of a format.
 
 mod bytes;
+#[cfg(test)]
+mod copied;
+pub mod jpeg;
+pub mod jpeg2000;
+pub mod nvidia;
+pub mod nvjpeg;
+pub mod nvjpeg2000;
+mod plan;
+mod run;
+mod sizes;
+mod supply;
+#[cfg(test)]
+mod tests;
+mod which;
 
 pub use crate::run::Stop;
 pub use bytes::Bytes;
+pub(crate) use plan::{Pictures, Supplies};
+pub(crate) use sizes::Sizes;
+pub(crate) use supply::{Streams, Wanted};
+pub(crate) use which::Which;
 
 use crate::device::Device;
 use crate::stream::Stream;

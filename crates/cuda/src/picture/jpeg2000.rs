@@ -1,0 +1,111 @@
+//! JPEG 2000 by kernels of our own: the code-blocks of all pictures of a batch in one launch, then the wavelets level by
+//! level, then the pixels. Headers are read on the host (`strile_codestream::jpeg2000`).
+
+#![expect(unsafe_code, reason = "kernels are handed the addresses that were laid out here")]
+
+pub mod abi;
+mod stream;
+mod tables;
+
+pub use stream::Picture;
+pub use tables::{Launch, Step};
+
+use super::{Decoder, Need, Placed, Room, Stop};
+use crate::device::Device;
+use crate::launch::launch;
+use crate::stream::Stream;
+use strile_engine::{BlockFault, BlockLayout};
+use strile_tiff::{Compression, DataType};
+
+/// The `.cu` file without its ending.
+pub const MODULE: &str = "jpeg2000";
+
+/// See the module.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Jpeg2000;
+
+/// What a batch does, in order.
+#[derive(Debug)]
+pub struct Batch {
+    steps: Vec<Step>,
+}
+
+impl Batch {
+    /// What is launched for it, in order.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+}
+
+impl Decoder for Jpeg2000 {
+    type Picture = Picture;
+    type Batch = Batch;
+
+    fn takes(&self, layout: &BlockLayout) -> Result<(), String> {
+        match layout.compression {
+            Compression::Jpeg2000 | Compression::Jpeg2000YCbCr | Compression::Jpeg2000Rgb => {}
+            other => return Err(format!("blocks of {}", other.name())),
+        }
+        match layout.data_type {
+            DataType::U8 | DataType::I8 | DataType::U16 | DataType::I16 if !layout.reverse_bits => Ok(()),
+            other => Err(format!("samples of {other}")),
+        }
+    }
+
+    fn estimate(&self, layout: &BlockLayout, rows: u32, stream_len: u64) -> Need {
+        // Code-blocks of 64 x 64, some smaller, in one codeword segment each; coefficients twice.
+        let samples = u64::from(layout.width) * u64::from(rows) * u64::from(layout.samples);
+        let blocks = samples / 3072 + 20 * u64::from(layout.samples);
+        Need {
+            bytes: stream_len + 8 * blocks,
+            tables: 64 * blocks + 512,
+            scratch: 8 * samples + 8 * samples / 16,
+        }
+    }
+
+    fn fixed(&self) -> Need {
+        Need::default()
+    }
+
+    fn parse(&self, stream: &[u8], layout: &BlockLayout, rows: u32) -> Result<Picture, BlockFault> {
+        Picture::parse(stream, layout, rows)
+    }
+
+    fn need(&self, picture: &Picture) -> Need {
+        picture.need
+    }
+
+    fn write(&self, picture: &Picture, stream: &[u8], into: &mut [u8]) {
+        stream::write(picture, stream, into);
+    }
+
+    fn lay_out(&self, pictures: &[Placed<Picture>], room: &Room, tables: &mut [u8]) -> Result<Batch, Stop> {
+        let steps = tables::lay_out(pictures, room, tables).unwrap_or_default();
+        Ok(Batch { steps })
+    }
+
+    fn launch(&self, batch: &mut Batch, device: &Device, stream: &Stream) -> Result<(), Stop> {
+        for step in &batch.steps {
+            match step {
+                &Step::Clear(address, len) => {
+                    let words = usize::try_from(len / 4).unwrap_or(0);
+                    let driver = stream.context().driver();
+                    // SAFETY: a part of the batch's working memory.
+                    unsafe { driver.cuMemsetD32Async(address, 0, words, stream.handle()) }?;
+                }
+                Step::Blocks(kernel, args) => queue(kernel, args, device, stream)?,
+                Step::Levels(kernel, args) => queue(kernel, args, device, stream)?,
+                Step::Tiles(kernel, args) => queue(kernel, args, device, stream)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn queue<Args: Copy>(kernel: &Launch, args: &Args, device: &Device, stream: &Stream) -> Result<(), Stop> {
+    let function = device.function(MODULE, kernel.entry)?;
+    // SAFETY: the arguments are of that kernel, and `lay_out` made the addresses in them of the batch's memory, as large as
+    // the pictures' needs say.
+    unsafe { launch(stream, &function, kernel.grid, kernel.threads, args) }?;
+    Ok(())
+}

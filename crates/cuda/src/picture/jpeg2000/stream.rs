@@ -1,0 +1,210 @@
+//! One stream, checked: what kernels rely on holds, and it is known what the picture takes.
+
+use super::super::Need;
+use super::abi::{Block, Level, Plane, Segment, Tile, state_len};
+use strile_codestream::jpeg2000::{self, CodeBlock, Codestream, Limits, Rect};
+use strile_codestream::{StatedShape, StoredBlock};
+use strile_engine::{BlockFault, BlockLayout};
+use strile_tiff::{Compression, SampleFormat};
+
+/// Deepest samples that are decoded.
+const MOST_BITS: u8 = 16;
+/// What the start of a plane is aligned to.
+pub(super) const PLANE: u64 = 256;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Picture {
+    pub(super) codestream: Codestream,
+    /// The rectangle of each tile on the reference grid.
+    pub(super) tiles: Vec<Rect>,
+    /// Whether the first three samples become RGB.
+    pub(super) ycbcr: bool,
+    pub(super) need: Need,
+}
+
+impl Picture {
+    pub(super) fn parse(stream: &[u8], layout: &BlockLayout, rows: u32) -> Result<Self, BlockFault> {
+        let size = jpeg2000::size(stream)?;
+        let first = size.components.first().ok_or_else(|| BlockFault::corrupt("JPEG 2000: no components"))?;
+        if size.components.iter().any(|c| (c.bits, c.signed) != (first.bits, first.signed)) {
+            return Err(BlockFault::unsupported("JPEG 2000 components of different depths"));
+        }
+        let shape = StatedShape {
+            width: size.area.width(),
+            height: size.area.height(),
+            samples: u32::try_from(size.components.len()).unwrap_or(u32::MAX),
+            bits: u32::from(first.bits),
+        };
+        shape.check(StoredBlock { layout, rows })?;
+        if first.bits > MOST_BITS {
+            return Err(BlockFault::unsupported(format!("JPEG 2000 samples of {} bits", first.bits)));
+        }
+        if first.signed != (layout.sample.format == SampleFormat::Int) {
+            let found = if first.signed { "signed" } else { "unsigned" };
+            let wanted = layout.sample;
+            return Err(BlockFault::wrong_shape(format!("JPEG 2000 samples are {found}, {wanted} expected")));
+        }
+        let pixels = u64::from(shape.width) * u64::from(shape.height);
+        let limits = Limits { reduce: 0, most_samples: pixels * u64::from(shape.samples) };
+        let codestream = jpeg2000::parse(stream, limits)?;
+        let ycbcr = ycbcr(&codestream, layout)?;
+        let tiles = tiles(&codestream)?;
+        if !codestream.blocks.iter().all(|block| is_whole(&codestream, block, stream)) {
+            return Err(BlockFault::corrupt("JPEG 2000: a code-block that cannot be"));
+        }
+        if codestream.planes.iter().any(|plane| plane.style.high_throughput) {
+            return Err(BlockFault::unsupported("JPEG 2000: high-throughput code-blocks on the device"));
+        }
+        let need = need(&codestream);
+        Ok(Self { codestream, tiles, ycbcr, need })
+    }
+}
+
+/// Whether three components are to become RGB; what is said to be YCbCr and cannot be is the host's.
+fn ycbcr(codestream: &Codestream, layout: &BlockLayout) -> Result<bool, BlockFault> {
+    let stated = layout.compression == Compression::Jpeg2000YCbCr;
+    match codestream.components.as_slice() {
+        [y, cb, cr] if !y.signed => {
+            let subsampled = (cb.dx, cb.dy) == (cr.dx, cr.dy)
+                && cb.dx >= y.dx
+                && cb.dy >= y.dy
+                && (cb.dx, cb.dy) != (y.dx, y.dy);
+            Ok(stated || subsampled)
+        }
+        _ if stated => Err(BlockFault::wrong_shape("three unsigned components of YCbCr expected")),
+        _ => Ok(false),
+    }
+}
+
+/// The tiles' rectangles. Where there are several, a component that has every pixel tells them, and every pixel's samples
+/// must be its own tile's.
+fn tiles(codestream: &Codestream) -> Result<Vec<Rect>, BlockFault> {
+    let unsupported = || BlockFault::unsupported("JPEG 2000: tiles that share samples");
+    let last = |index: usize| codestream.planes.get(index)?.resolutions.last().copied();
+    let full = codestream.components.iter().position(|c| (c.dx, c.dy) == (1, 1));
+    let mut found = Vec::with_capacity(codestream.tiles.len());
+    for tile in &codestream.tiles {
+        if tile.planes.len() != codestream.components.len() {
+            return Err(BlockFault::corrupt("JPEG 2000: a tile without all components"));
+        }
+        let whole = match codestream.tiles.as_slice() {
+            [_] => Some(codestream.area),
+            _ => full.and_then(|full| last(tile.planes.start + full)),
+        };
+        let whole = whole.ok_or_else(unsupported)?;
+        for (component, plane) in codestream.components.iter().zip(tile.planes.clone()) {
+            let own = last(plane).ok_or_else(unsupported)?;
+            let (dx, dy) = (u32::from(component.dx).max(1), u32::from(component.dy).max(1));
+            let across =
+                covers((whole.x0, whole.x1), dx, (component.rect.x0, component.rect.x1), (own.x0, own.x1));
+            let down =
+                covers((whole.y0, whole.y1), dy, (component.rect.y0, component.rect.y1), (own.y0, own.y1));
+            if !across || !down {
+                return Err(unsupported());
+            }
+        }
+        found.push(whole);
+    }
+    Ok(found)
+}
+
+/// Whether the samples that pixels of `tile` have, of a component that has those of `all`, are among `own`.
+fn covers(tile: (u32, u32), step: u32, all: (u32, u32), own: (u32, u32)) -> bool {
+    let Some((last, all_last)) = tile.1.checked_sub(1).zip(all.1.checked_sub(1)) else { return false };
+    let (first, last) = ((tile.0 / step).max(all.0), (last / step).min(all_last));
+    own.0 <= first && first <= last && last < own.1
+}
+
+/// Whether a code-block is what the kernels take it to be.
+fn is_whole(codestream: &Codestream, block: &CodeBlock, stream: &[u8]) -> bool {
+    let range = |range: &std::ops::Range<u32>| range.start as usize..range.end as usize;
+    let Some(plane) = codestream.planes.get(block.plane as usize) else { return false };
+    let Some(rect) = plane.resolutions.last() else { return false };
+    let Some(segments) = codestream.segments.get(range(&block.segments)) else { return false };
+    let Some(pieces) = codestream.pieces.get(range(&block.pieces)) else { return false };
+    let inside = |first: u32, count: u16, all: u32| {
+        (1..=1024).contains(&count) && first.checked_add(u32::from(count)).is_some_and(|end| end <= all)
+    };
+    let passes: u64 = segments.iter().map(|segment| u64::from(segment.passes)).sum();
+    let len: u64 = segments.iter().map(|segment| u64::from(segment.len)).sum();
+    let have: u64 = pieces.iter().map(|piece| u64::from(piece.len)).sum();
+    inside(block.x, block.width, rect.width())
+        && inside(block.y, block.height, rect.height())
+        && u32::from(block.width) * u32::from(block.height) <= 4096
+        && (1..=30).contains(&block.planes)
+        && (1..=3 * u16::from(block.planes) - 2).contains(&u16::from(block.passes))
+        && passes == u64::from(block.passes)
+        && segments.iter().all(|segment| segment.passes > 0)
+        && len == have
+        && pieces.iter().all(|p| u64::from(p.offset) + u64::from(p.len) <= stream.len() as u64)
+}
+
+/// Bytes that a codeword segment takes: whole words, and one that is all slack.
+pub(super) fn segment_len(len: u32) -> u64 {
+    4 * (u64::from(len).div_ceil(4) + 1)
+}
+
+/// Bytes of a plane of coefficients, aligned.
+pub(super) fn plane_len(rect: Rect) -> u64 {
+    (4 * u64::from(rect.width()) * u64::from(rect.height())).next_multiple_of(PLANE)
+}
+
+fn need(codestream: &Codestream) -> Need {
+    let count = |items: usize, size: usize| items as u64 * size as u64;
+    let levels: usize = codestream.planes.iter().map(|plane| plane.resolutions.len().saturating_sub(1)).sum();
+    let tables = count(codestream.segments.len(), size_of::<Segment>())
+        + count(codestream.blocks.len(), size_of::<Block>())
+        + count(levels, size_of::<Level>())
+        + count(codestream.planes.len(), size_of::<Plane>())
+        + count(codestream.tiles.len(), size_of::<Tile>());
+    let planes: u64 = codestream
+        .planes
+        .iter()
+        .filter_map(|plane| plane.resolutions.last())
+        .map(|&rect| plane_len(rect))
+        .sum();
+    let states: u64 = codestream.blocks.iter().map(|b| state_len(b.width, b.height, b.planes)).sum();
+    Need {
+        bytes: codestream.segments.iter().map(|segment| segment_len(segment.len)).sum(),
+        tables,
+        // Bit planes are done with before rows of the wavelet need the same memory.
+        scratch: planes + planes.max(states),
+    }
+}
+
+/// Fills the bytes of a picture: the segments of one code-block after the other, each of whole words.
+pub(super) fn write(picture: &Picture, stream: &[u8], into: &mut [u8]) {
+    into.fill(0);
+    let codestream = &picture.codestream;
+    let mut rest = into;
+    for segments in codestream.blocks.iter().map(|block| {
+        let pieces = codestream.pieces.get(block.pieces.start as usize..block.pieces.end as usize);
+        let segments = codestream.segments.get(block.segments.start as usize..block.segments.end as usize);
+        (pieces.unwrap_or_default(), segments.unwrap_or_default())
+    }) {
+        let (pieces, segments) = segments;
+        let mut bytes =
+            pieces.iter().filter_map(|piece| stream.get(piece.offset as usize..)?.get(..piece.len as usize));
+        let mut piece: &[u8] = &[];
+        for segment in segments {
+            let whole = usize::try_from(segment_len(segment.len)).unwrap_or(usize::MAX);
+            let Some((own, after)) = std::mem::take(&mut rest).split_at_mut_checked(whole) else { return };
+            rest = after;
+            let mut to = own.get_mut(..segment.len as usize).unwrap_or_default();
+            while !to.is_empty() {
+                if piece.is_empty() {
+                    match bytes.next() {
+                        Some(next) => piece = next,
+                        None => break,
+                    }
+                }
+                let len = to.len().min(piece.len());
+                let (from, left) = piece.split_at(len);
+                let (filled, empty) = to.split_at_mut(len);
+                filled.copy_from_slice(from);
+                (piece, to) = (left, empty);
+            }
+        }
+    }
+}
