@@ -180,8 +180,11 @@ fn steps_and_bit_planes_are_those_of_the_quantisation() {
     assert!(found.blocks.iter().all(|block| block.step == 1.0 && block.band_planes >= 24));
 }
 
-/// A packet of a stream with SOP and EPH: its header without EPH, and its body.
-fn packets(stream: &[u8]) -> (Vec<u8>, Vec<(Vec<u8>, Vec<u8>)>) {
+/// The header of a packet without EPH, and its body.
+type Packet = (Vec<u8>, Vec<u8>);
+
+/// What comes before the packets of a stream with SOP and EPH, and the packets.
+fn packets(stream: &[u8]) -> (Vec<u8>, Vec<Packet>) {
     let at = |marker: [u8; 2], from: usize| {
         stream[from..].windows(2).position(|pair| pair == marker).map(|place| from + place)
     };

@@ -11,6 +11,7 @@ mod geometry;
 #[cfg(test)]
 mod geometry_tests;
 mod header_bits;
+pub mod high_throughput;
 mod markers;
 mod packets;
 mod parse;
