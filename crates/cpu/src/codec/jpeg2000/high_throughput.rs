@@ -1,0 +1,52 @@
+//! High-throughput code-blocks (ISO 15444-15, clause 7): a cleanup pass, and after it at most one
+//! significance propagation and one magnitude refinement pass.
+//!
+//! Bytes that are read beyond the ends of streams are what the standard says. What cannot be is a fault; else
+//! any bytes give some coefficients.
+
+mod bits;
+mod cleanup;
+mod refinement;
+#[cfg(test)]
+mod tests;
+
+use strile_codestream::jpeg2000::{CodeBlock, Segment, Style};
+use strile_engine::BlockFault;
+
+/// Decodes a code-block to half units with a sign, row by row: as many as it has coefficients, all 0 before.
+/// `bytes` are those of its segments.
+pub(super) fn decode(
+    bytes: &[u8],
+    segments: &[Segment],
+    block: &CodeBlock,
+    style: Style,
+    out: &mut [i32],
+) -> Result<(), BlockFault> {
+    let (cleanup, refinement, passes) = match *segments {
+        [cleanup] => (cleanup.len, 0, 1),
+        [cleanup, refinement] => (cleanup.len, refinement.len, 1 + refinement.passes),
+        _ => return Err(corrupt("a code-block has one or two segments")),
+    };
+    let split = bytes.split_at_checked(cleanup as usize);
+    let (cleanup, rest) = split.ok_or_else(|| corrupt("a segment is cut short"))?;
+    let refinement = rest.get(..refinement as usize).ok_or_else(|| corrupt("a segment is cut short"))?;
+    let (width, height) = (usize::from(block.width), usize::from(block.height));
+    if !(1..=1024).contains(&width) || out.len() != width * height || !(1..=30).contains(&block.band_planes) {
+        return Err(corrupt("a code-block has an impossible size"));
+    }
+    let zero_planes = block.band_planes.checked_sub(block.planes);
+    let zero_planes = zero_planes.filter(|_| block.planes > 0).ok_or_else(|| corrupt("no bit planes"))?;
+    cleanup::decode(cleanup, width, block.planes, zero_planes, out)?;
+    // Passes without any bytes, and such below the lowest plane, are not there.
+    if passes > 1 && !refinement.is_empty() && block.planes > 1 {
+        if passes > 2 {
+            refinement::refine_magnitudes(refinement, width, block.planes, out);
+        }
+        refinement::propagate_significance(refinement, width, block.planes, style.causal, out);
+    }
+    Ok(())
+}
+
+fn corrupt(what: &'static str) -> BlockFault {
+    BlockFault::corrupt(format!("JPEG 2000, high throughput: {what}"))
+}
