@@ -176,6 +176,23 @@ pub(crate) fn standin_nvcomp(version: u32, symbols: u32) -> Result<PathBuf, Stri
     library(&cpp().join("standin_nvcomp.cpp"), &[], &[&soname, version, symbols])
 }
 
+/// The library that stands in for one of NVIDIA's for pictures, of a version, with or without the function that decodes;
+/// it uses the driver's.
+pub(crate) fn standin_pictures(
+    source: &str,
+    soname: &str,
+    (major, minor): (u32, u32),
+    decodes: bool,
+) -> Result<PathBuf, String> {
+    let soname = format!("-Wl,-soname,{soname}");
+    let (major, minor) = (format!("-DMAJOR={major}"), format!("-DMINOR={minor}"));
+    let mut extra = vec![soname.as_str(), &major, &minor];
+    if !decodes {
+        extra.push("-DWITHOUT_DECODE");
+    }
+    library(&cpp().join(source), &[], &extra)
+}
+
 /// The library that stands in for the driver.
 pub(crate) fn standin() -> Result<PathBuf, String> {
     let mut files: Vec<PathBuf> = STANDIN.iter().map(|name| cpp().join(name)).collect();

@@ -58,6 +58,7 @@ mod compile;
 mod garbage;
 mod module;
 mod nvcomp;
+mod nvjpeg;
 mod poisoned;
 mod standin;
 
@@ -65,5 +66,6 @@ pub use compile::{sanitized, sanitized_runner};
 pub use garbage::Garbage;
 pub use module::{Emulator, Limits, Module};
 pub use nvcomp::{NvcompDecoder, load_nvcomp, nvcomp};
+pub use nvjpeg::{PictureDecoder, load_pictures, nvjpeg, nvjpeg2000};
 pub use poisoned::Poisoned;
 pub use standin::{Alone, Call, StandIn};
