@@ -4,6 +4,7 @@
 //! and the last to leave gives back claims and memory and completes the ticket. Blocks are independent, so
 //! neither pixels nor faults depend on how many workers there were.
 
+use crate::crew::Crew;
 use crate::place::{Slot, Slots};
 use crate::pool::{self, Scratch};
 use crate::{assemble, block, block::Conversion, codec, encode, reduce};
@@ -85,7 +86,8 @@ impl Engine for CpuEngine {
         }
         let slots = Slots::new(job, outputs)?;
         let (completion, ticket) = Ticket::new();
-        let wanted = context.threads.get().min(pool::threads()).min(slots.job().tasks().len().max(1));
+        let threads = context.threads.get().min(pool::threads());
+        let wanted = threads.min(slots.job().tasks().len().max(1));
         let (workers, lease) = scratch_lease(&slots, &encoded, context, wanted)?;
         let running = Arc::new(Running {
             slots,
@@ -97,6 +99,7 @@ impl Engine for CpuEngine {
             faults: Mutex::default(),
             completion,
             lease,
+            crew: Crew::new((threads / workers.max(1)).saturating_sub(1)),
         });
         for _ in 1..workers {
             let running = Arc::clone(&running);
@@ -199,10 +202,13 @@ struct Running {
     faults: Mutex<Vec<(usize, BlockFault)>>,
     completion: Completion<Report>,
     lease: Lease,
+    /// Who helps a worker with a block: the threads that the job may have besides its workers, evenly.
+    crew: Crew,
 }
 
 fn work(running: Arc<Running>) {
     pool::with_scratch(|scratch| {
+        scratch.workspace.crew = running.crew;
         while let Some(slot) = running.slots.next() {
             if running.context.cancel.is_cancelled() {
                 running.cancelled.store(true, Ordering::Relaxed);
@@ -276,8 +282,9 @@ impl Running {
 
     /// Gives everything back, then completes the ticket: who waited for it finds the outputs free.
     fn finish(self) {
-        let Self { slots, encoded, context, cancelled, blocks, encoded_bytes, faults, completion, lease } =
-            self;
+        let Self {
+            slots, encoded, context, cancelled, blocks, encoded_bytes, faults, completion, lease, ..
+        } = self;
         let mut faults = faults.into_inner().unwrap_or_else(PoisonError::into_inner);
         faults.sort_by_key(|&(index, _)| index);
         let locate = |(index, fault): (usize, BlockFault)| {

@@ -3,12 +3,14 @@
 //! `engine` takes jobs and runs them on the threads of `pool`; `block` turns the bytes of one block into
 //! pixels: `codec` decompresses, then row by row, while the row is in the first cache, `predict` undoes the
 //! predictor, `samples` (or `ycbcr`) makes samples of bits, `cast` makes floats of them where the output
-//! converts, and `place` writes them where they belong, with the loops of `simd`. `place` and `simd` are the only files with `unsafe`.
+//! converts, and `place` writes them where they belong, with the loops of `simd`. `crew` has threads for a block that is
+//! large. `place`, `simd` and the decoder of JPEG 2000 code-blocks are the only files with `unsafe`.
 
 mod assemble;
 mod block;
 mod cast;
 pub mod codec;
+mod crew;
 mod encode;
 mod engine;
 mod place;

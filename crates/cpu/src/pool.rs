@@ -8,6 +8,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::cell::RefCell;
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What a thread keeps of a buffer between jobs; larger ones are given back.
 const KEPT_BYTES: usize = 32 << 20;
@@ -76,10 +77,49 @@ pub(crate) fn threads() -> usize {
 
 /// Runs `work` on a thread of the pool, or here where the system gives no threads.
 pub(crate) fn spawn(work: impl FnOnce() + Send + 'static) {
+    let work = || {
+        BUSY.fetch_add(1, Ordering::Relaxed);
+        let _busy = Helpers { count: 1 };
+        work();
+    };
     match pool() {
         Some(pool) => pool.spawn_fifo(work),
         None => work(),
     }
+}
+
+/// Threads at work: of the pool and helpers.
+static BUSY: AtomicUsize = AtomicUsize::new(0);
+
+/// Threads that count as being at work, until this is dropped.
+pub(crate) struct Helpers {
+    count: usize,
+}
+
+impl Helpers {
+    /// How many.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+}
+
+impl Drop for Helpers {
+    fn drop(&mut self) {
+        BUSY.fetch_sub(self.count, Ordering::Relaxed);
+    }
+}
+
+/// Threads besides those of the pool, up to `most`: as many as there are idle ones in the pool.
+pub(crate) fn helpers(most: usize) -> Helpers {
+    let mut count = 0;
+    if most > 0 {
+        // The closure always has a value.
+        let _ = BUSY.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |busy| {
+            count = most.min(threads().saturating_sub(busy));
+            Some(busy + count)
+        });
+    }
+    Helpers { count }
 }
 
 fn pool() -> Option<&'static ThreadPool> {

@@ -6,6 +6,7 @@ use super::StoredBlock;
 use super::inflate_tables::Tables;
 use super::lzw::{Table, encode::Strings};
 use super::portable::matches::Matches;
+use crate::crew::Crew;
 use libdeflater::{CompressionLvl, Compressor, Decompressor};
 use strile_engine::{BlockFault, FaultKind};
 use zstd::zstd_safe::{CCtx, DCtx};
@@ -13,6 +14,8 @@ use zstd::zstd_safe::{CCtx, DCtx};
 /// Reusable state of one thread.
 #[derive(Default)]
 pub struct Workspace {
+    /// Who helps with a block.
+    pub(crate) crew: Crew,
     deflate: Option<Decompressor>,
     zstd: Option<DCtx<'static>>,
     lzw: Option<Box<Table>>,

@@ -5,19 +5,11 @@
 //! The flags have a border of one coefficient, so that neighbours always exist.
 
 use super::arithmetic::Encoder;
-
-/// Which subband a code-block lies in: contexts differ.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Band {
-    /// Low both ways.
-    Ll,
-    /// High across, low down.
-    Hl,
-    /// Low across, high down.
-    Lh,
-    /// High both ways.
-    Hh,
-}
+use super::contexts::{
+    AROUND, E, E_NEGATIVE, N, N_NEGATIVE, NE, NW, RUN, S, S_NEGATIVE, SE, SW, UNIFORM, W, W_NEGATIVE,
+    sign_context, zero_context,
+};
+use strile_codestream::jpeg2000::Band;
 
 /// A coded block.
 pub(super) struct Coded {
@@ -34,93 +26,10 @@ impl Coded {
     }
 }
 
-const NE: u16 = 1;
-const SE: u16 = 1 << 1;
-const SW: u16 = 1 << 2;
-const NW: u16 = 1 << 3;
-const N: u16 = 1 << 4;
-const E: u16 = 1 << 5;
-const S: u16 = 1 << 6;
-const W: u16 = 1 << 7;
-/// Any neighbour is significant.
-const AROUND: u16 = 0xFF;
-/// The neighbour is negative.
-const N_NEGATIVE: u16 = 1 << 8;
-const E_NEGATIVE: u16 = 1 << 9;
-const S_NEGATIVE: u16 = 1 << 10;
-const W_NEGATIVE: u16 = 1 << 11;
 const SIGNIFICANT: u16 = 1 << 12;
 const REFINED: u16 = 1 << 13;
 /// Coded in this plane already.
 const VISITED: u16 = 1 << 14;
-
-const RUN: u8 = 17;
-const UNIFORM: u8 = 18;
-
-/// Table D.1, by the significance of the neighbours.
-const fn zero_context(around: u16, band: Band) -> u8 {
-    let across = (around & E != 0) as u8 + (around & W != 0) as u8;
-    let down = (around & N != 0) as u8 + (around & S != 0) as u8;
-    let diagonal = (around & NE != 0) as u8
-        + (around & SE != 0) as u8
-        + (around & SW != 0) as u8
-        + (around & NW != 0) as u8;
-    let (across, down) = match band {
-        Band::Hl => (down, across),
-        _ => (across, down),
-    };
-    match band {
-        Band::Hh => match (diagonal, across + down) {
-            (3.., _) => 8,
-            (2, 1..) => 7,
-            (2, 0) => 6,
-            (1, 2..) => 5,
-            (1, 1) => 4,
-            (1, 0) => 3,
-            (0, 2..) => 2,
-            (0, other) => other,
-        },
-        _ => match (across, down, diagonal) {
-            (2.., _, _) => 8,
-            (1, 1.., _) => 7,
-            (1, 0, 1..) => 6,
-            (1, 0, 0) => 5,
-            (0, 2.., _) => 4,
-            (0, 1, _) => 3,
-            (0, 0, 2..) => 2,
-            (0, 0, other) => other,
-        },
-    }
-}
-
-/// Table D.3: the context of a sign, with what it is flipped by in the highest bit; by bits 4 to 11 of the flags.
-const fn sign_context(flags: u16) -> u8 {
-    let across = nearest(flags, (E, E_NEGATIVE), (W, W_NEGATIVE));
-    let down = nearest(flags, (N, N_NEGATIVE), (S, S_NEGATIVE));
-    match (across, down) {
-        (1, 1) => 13,
-        (1, 0) => 12,
-        (1, -1) => 11,
-        (0, 1) => 10,
-        (0, 0) => 9,
-        (0, -1) => 10 | 0x80,
-        (-1, 1) => 11 | 0x80,
-        (-1, 0) => 12 | 0x80,
-        _ => 13 | 0x80,
-    }
-}
-
-/// The sign of two opposite neighbours together (D.3.2).
-const fn nearest(flags: u16, a: (u16, u16), b: (u16, u16)) -> i8 {
-    let (mut positive, mut negative) = (0, 0);
-    if flags & a.0 != 0 {
-        if flags & a.1 != 0 { negative = 1 } else { positive = 1 }
-    }
-    if flags & b.0 != 0 {
-        if flags & b.1 != 0 { negative = 1 } else { positive = 1 }
-    }
-    positive - negative
-}
 
 static ZERO_CONTEXTS: [[u8; 256]; 4] =
     [zero_contexts(Band::Ll), zero_contexts(Band::Hl), zero_contexts(Band::Lh), zero_contexts(Band::Hh)];

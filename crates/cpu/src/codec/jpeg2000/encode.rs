@@ -7,9 +7,10 @@
 
 use super::super::StoredBlock;
 use super::super::image_shape::check_len;
-use super::code_block::{self, Band};
+use super::code_block;
 use super::packets::{CodedBand, append_packet};
 use super::wavelet;
+use strile_codestream::jpeg2000::Band;
 use strile_engine::{BlockFault, BlockLayout, EncodeLayout, EncodeParams};
 use strile_tiff::{DataType, Photometric};
 

@@ -1,0 +1,82 @@
+//! Threads that help with one large block.
+//!
+//! Blocks are what threads share; a job with fewer blocks than threads lets each block have helpers. They are started
+//! for a piece of work and end with it, and are counted with the workers of the pool, so that the process does not
+//! have more threads at work than the pool has. A worker never takes other work while it waits for its helpers: a
+//! block is done as soon as it can be.
+
+use crate::pool;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// How many threads may help.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Crew {
+    helpers: usize,
+}
+
+impl Crew {
+    /// Up to `helpers` besides the caller.
+    pub(crate) fn new(helpers: usize) -> Self {
+        Self { helpers }
+    }
+
+    /// Nobody helps.
+    pub(crate) fn alone() -> Self {
+        Self::default()
+    }
+
+    /// Does `work` for every item, in order of the items but with several under way; every thread has a state.
+    pub(crate) fn share<T, S>(
+        &self,
+        items: impl Iterator<Item = T> + Send,
+        state: impl Fn() -> S + Sync,
+        work: impl Fn(&mut S, T) + Sync,
+    ) {
+        let helpers = pool::helpers(self.helpers);
+        if helpers.count() == 0 {
+            let mut state = state();
+            return items.for_each(|item| work(&mut state, item));
+        }
+        let items = Mutex::new(items);
+        let take_part = || {
+            let mut state = state();
+            loop {
+                let item = items.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some(item) = item else { break };
+                work(&mut state, item);
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 0..helpers.count() {
+                // Without a thread more, there is one helper less.
+                let builder = thread::Builder::new().name("strile-helper".to_owned());
+                if builder.spawn_scoped(scope, take_part).is_err() {
+                    break;
+                }
+            }
+            take_part();
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn every_item_is_done_once() {
+        for helpers in [0, 1, 7] {
+            let mut done = vec![0_u8; 1000];
+            let states = AtomicUsize::new(0);
+            Crew::new(helpers).share(
+                done.iter_mut(),
+                || states.fetch_add(1, Ordering::Relaxed),
+                |_, item| *item += 1,
+            );
+            assert!(done.iter().all(|&count| count == 1));
+            assert!(states.into_inner() <= helpers + 1);
+        }
+    }
+}
