@@ -2,6 +2,7 @@
 //! Pure arithmetic; every offset is a prefix sum, so an arena is one allocation whatever the number of blocks.
 
 use crate::codec::{Kernel, kernel};
+use crate::picture::Which;
 use crate::place;
 use std::collections::BTreeMap;
 use strile_engine::{BlockLayout, BlockTask, DecodeJob, Span};
@@ -51,41 +52,56 @@ pub(crate) enum Route {
     Fill,
     /// Decompressed by this kernel and placed; `None`: placed from where it was read.
     Device(Option<&'static Kernel>),
+    /// Decoded by the decoder of pictures of its layout and placed.
+    Picture,
     /// Left to the host engine.
     Host,
 }
 
-/// Whether blocks of a layout are decoded on the device, or why not.
-pub(crate) fn on_device(layout: &BlockLayout) -> Result<Option<&'static Kernel>, String> {
-    let kernel = match (layout.compression, kernel(layout.compression)) {
-        (Compression::None, _) => None,
-        (_, Some(kernel)) if layout.reverse_bits => {
+/// How blocks of a layout are decoded on the device.
+#[derive(Debug, Clone)]
+pub(crate) enum How {
+    /// By this kernel; `None`: they are stored as they are.
+    Kernel(Option<&'static Kernel>),
+    /// By this decoder of pictures.
+    Picture(Which),
+}
+
+/// Whether blocks of a layout are decoded on the device and how, or why not.
+pub(crate) fn on_device(layout: &BlockLayout) -> Result<How, String> {
+    let name = layout.compression.name();
+    let how = match (Which::of(layout), kernel(layout.compression)) {
+        (Some(which), _) => {
+            How::Picture(which.map_err(|reason| format!("no kernel for {name} with {reason}"))?)
+        }
+        (None, _) if layout.compression == Compression::None => How::Kernel(None),
+        (None, Some(kernel)) if layout.reverse_bits => {
             return Err(format!("no kernel for {} with reversed bits", kernel.module));
         }
-        (_, Some(kernel)) => Some(kernel),
-        (other, None) => return Err(format!("no kernel for {}", other.name())),
+        (None, Some(kernel)) => How::Kernel(Some(kernel)),
+        (None, None) => return Err(format!("no kernel for {name}")),
     };
     place::support(layout)?;
-    Ok(kernel)
+    Ok(how)
 }
 
 /// The route of a task, `how` being the answer of `on_device` for its layout.
-pub(crate) fn route(
-    task: &BlockTask,
-    layout: &BlockLayout,
-    how: &Result<Option<&'static Kernel>, String>,
-) -> Route {
+pub(crate) fn route(task: &BlockTask, layout: &BlockLayout, how: &Result<How, String>) -> Route {
     let Some(span) = task.span else {
         return if how.is_ok() { Route::Fill } else { Route::Host };
     };
     let decoded = layout.decoded_len(task.placement.rows).map(|len| len as u64);
     let fits = |len: u64| (1..=LARGEST_BLOCK).contains(&len);
     match (how, decoded) {
-        (Ok(kernel), Some(decoded))
+        (Ok(how), Some(decoded))
             if fits(decoded) && fits(span.len) && span.end().is_some_and(|end| end < u64::MAX / 2) =>
         {
-            // A stored block that is short of bytes is for the host to judge.
-            if kernel.is_none() && span.len < decoded { Route::Host } else { Route::Device(*kernel) }
+            match how {
+                How::Picture(_) => Route::Picture,
+                // A stored block that is short of bytes is for the host to judge.
+                How::Kernel(None) if span.len < decoded => Route::Host,
+                How::Kernel(kernel) => Route::Device(*kernel),
+            }
         }
         _ => Route::Host,
     }
@@ -175,7 +191,7 @@ pub(crate) fn batches(
     let mut batch = Batch::default();
     for (index, (task, route)) in job.tasks().iter().zip(routes).enumerate() {
         let kernel = match route {
-            Route::Host => continue,
+            Route::Host | Route::Picture => continue,
             Route::Fill => None,
             Route::Device(kernel) => *kernel,
         };
@@ -373,11 +389,15 @@ mod tests {
     fn what_is_no_plain_block_is_the_hosts() {
         let layout = layout();
         let job = job(&[Some((0, u64::MAX - 3, 3)), Some((0, 0, LARGEST_BLOCK + 1)), Some((0, 5, 5)), None]);
-        let routes = |how: &Result<Option<&'static Kernel>, String>| -> Vec<bool> {
+        let routes = |how: &Result<How, String>| -> Vec<bool> {
             job.tasks().iter().map(|task| matches!(route(task, &layout, how), Route::Host)).collect()
         };
-        assert_eq!(routes(&Ok(Some(&KERNEL))), [true, true, false, false]);
-        assert_eq!(routes(&Ok(None)), [true, true, true, false], "five bytes are no stored block");
+        assert_eq!(routes(&Ok(How::Kernel(Some(&KERNEL)))), [true, true, false, false]);
+        assert_eq!(
+            routes(&Ok(How::Kernel(None))),
+            [true, true, true, false],
+            "five bytes are no stored block"
+        );
         assert_eq!(routes(&Err("no kernel".into())), [true; 4]);
     }
 }

@@ -8,7 +8,8 @@ use crate::encode::{self, bring, fetch, halve, plan as write};
 use crate::lane::Spare;
 use crate::memory::Kind;
 use crate::nvcomp::{Codec, Compressor, Nvcomp, Optional};
-use crate::plan::Plan;
+use crate::picture::nvidia::{self, NvidiaPictures};
+use crate::plan::{Allowed, Libraries, Plan};
 use crate::run::{Run, Stop};
 use crate::{back, batch};
 use std::fs::File;
@@ -29,6 +30,8 @@ pub struct CudaOptions {
     pub direct_io: DirectIo,
     /// Whether blocks of trusted files are decoded by nvCOMP.
     pub nvcomp: Nvcomp,
+    /// Whether pictures of trusted files are decoded by nvJPEG2000 and nvJPEG.
+    pub nvjpeg: NvidiaPictures,
     /// Bytes that a launch may decode, and device memory that one that encodes may take; `None` is what keeps copies and
     /// kernels overlapped.
     pub launch_bytes: Option<u64>,
@@ -43,6 +46,7 @@ pub struct CudaEngine {
     /// Or why files are read through pinned memory.
     direct: Result<Direct, String>,
     nvcomp: Option<Optional>,
+    nvjpeg: Option<nvidia::Optional>,
     limits: Limits,
     launch_bytes: Option<u64>,
 }
@@ -57,6 +61,7 @@ impl CudaEngine {
         let direct = Direct::open(device.context().driver(), options.direct_io)
             .map_err(|error| Unavailable::NoDirectReads { reason: error.to_string() })?;
         let nvcomp = Optional::open(options.nvcomp)?;
+        let nvjpeg = nvidia::Optional::open(&device, options.nvjpeg)?;
         let one = |bytes| Limits { encoded: bytes, working: bytes, ramp: false };
         let limits = options.launch_bytes.map_or(Limits::USUAL, one);
         Ok(Self {
@@ -66,6 +71,7 @@ impl CudaEngine {
             spare: Arc::default(),
             direct,
             nvcomp,
+            nvjpeg,
             limits,
             launch_bytes: options.launch_bytes,
         })
@@ -74,6 +80,13 @@ impl CudaEngine {
     /// Whether blocks of a layout are decoded by kernels, or why the host decompresses them. Asks no device.
     pub fn on_device(layout: &BlockLayout) -> Result<(), String> {
         batch::on_device(layout).map(|_| ())
+    }
+
+    /// About what so many pictures of a layout take of a device's memory beside their outputs, `encoded` being the bytes of
+    /// all their streams; `None` for blocks that are no pictures or are left to the host. Asks no device.
+    pub fn picture_memory(layout: &BlockLayout, blocks: u64, encoded: u64) -> Option<u64> {
+        let Ok(batch::How::Picture(which)) = batch::on_device(layout) else { return None };
+        Some(which.expected(layout, blocks, encoded))
     }
 
     /// Whether blocks of a layout are encoded by kernels, or why the host encodes them. Asks no device.
@@ -85,6 +98,12 @@ impl CudaEngine {
     /// was not asked for.
     pub fn nvcomp(&self, layout: &BlockLayout) -> Option<Result<String, String>> {
         self.nvcomp.as_ref().map(|nvcomp| nvcomp.takes(layout).map(|(_, reason)| reason))
+    }
+
+    /// By which library of NVIDIA's pictures of a layout are decoded and why, or why by kernels of our own; `None` where
+    /// none was asked for.
+    pub fn nvjpeg(&self, layout: &BlockLayout) -> Option<Result<String, String>> {
+        self.nvjpeg.as_ref().map(|nvjpeg| nvjpeg.takes(layout).map(|(_, reason)| reason))
     }
 
     /// Whether a file is read by cuFile, or why through pinned memory.
@@ -230,17 +249,25 @@ impl Engine for CudaEngine {
             Encoded::Device(bytes) => Some(bytes.len()),
             Encoded::Staged(_) | Encoded::Pulled(_) => None,
         };
-        let nvcomp = self.nvcomp.as_ref().map(|nvcomp| (nvcomp, &*self.device));
+        let libraries = Libraries {
+            nvcomp: self.nvcomp.as_ref().map(|nvcomp| (nvcomp, &*self.device)),
+            nvjpeg: self.nvjpeg.as_ref(),
+        };
         let plan = Trace::time(context.trace.as_deref(), ("job", "batches"), || {
-            Plan::new(&job, &claims, there, self.limits, budget.free(), nvcomp)
+            let allowed = Allowed {
+                limits: self.limits,
+                free: budget.free(),
+                most: budget.limit(),
+                host: context.budget.limit() / 4,
+            };
+            Plan::new(&job, &claims, there, allowed, libraries)
         });
         let plan = plan.map_err(|stop| self.failed(stop))?;
         if plan.memory > budget.limit() {
             // The same refusal as later, and before anything is done.
             drop(budget.try_take(Kind::Working, plan.memory, "decoding on the device")?);
         }
-        let landing = plan.landing.saturating_mul(plan.flights as u64);
-        let lease = context.budget.take(landing, "pixels on their way to the host")?;
+        let lease = context.budget.take(plan.host(), "pixels on their way to and from the device")?;
         let run = Run {
             device: Arc::clone(&self.device),
             host: Arc::clone(&self.host),

@@ -8,7 +8,7 @@ use crate::back::back_to_host;
 use crate::batch::{Item, aligned};
 use crate::landing::Landing;
 use crate::memory::{DeviceBuffer, Pinned};
-use crate::plan::crop_len;
+use crate::plan::{crop_len, is_host};
 use crate::run::{Run, Stop, Tally};
 use crate::stream::Stream;
 use crate::tables::PlaceTables;
@@ -16,7 +16,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 use strile_engine::{
-    BlockLayout, BlockTask, Claim, Context, DecodeJob, Encoded, EngineError, LocatedFault, Location, Output,
+    BlockLayout, BlockTask, Claim, Context, DecodeJob, Encoded, EngineError, LocatedFault, Output,
     OutputSpec, Placement, ReadAt, Span,
 };
 use strile_tiff::DataType;
@@ -40,8 +40,7 @@ pub(crate) fn lands_by_band(spec: &OutputSpec) -> bool {
 
 impl Run {
     fn is_host(&self, task: &BlockTask) -> bool {
-        let claim = self.claims.get(&task.output);
-        claim.is_some_and(|claim| claim.output().location() == Location::Host)
+        is_host(&self.claims, task)
     }
 
     /// The job's outputs for the host engine: what this job has claimed of each, by `Claim::delegate` for blocks, by
@@ -325,7 +324,7 @@ impl Leftover<'_> {
         drop(outputs);
         let pinned = pinned.into_memory().ok_or(EngineError::Abandoned)?;
         let up = self.memory.upload(self.stream, tables_len, pinned, bytes)?;
-        let table = tables.bytes(self.memory.address());
+        let table = tables.bytes(self.memory.address(), 0);
         let mut rows = run.spare.pinned(&run.device, table.bytes.len())?;
         let rows_len = table.bytes.len();
         rows.get_mut(..rows_len).ok_or(EngineError::Abandoned)?.copy_from_slice(&table.bytes);

@@ -1,9 +1,10 @@
 //! What a job will do and take, known before anything is allocated.
 
 use crate::abi::DecodeBlock;
-use crate::batch::{Batch, Limits, Route, Size, aligned, batches, on_device, route};
+use crate::batch::{Batch, How, Limits, Route, Size, aligned, batches, on_device, route};
 use crate::device::Device;
 use crate::nvcomp::Optional;
+use crate::picture::{Pictures, Sizes, Supplies, Which, nvidia};
 use crate::place::{PlaceLayout, PlaceTask};
 use crate::run::Stop;
 use std::collections::BTreeMap;
@@ -48,7 +49,29 @@ pub(crate) struct Plan {
     /// Device memory, all of it.
     pub(crate) memory: u64,
     /// Pinned memory that pixels land in on their way to the host, of each flight.
-    pub(crate) landing: u64,
+    landing: u64,
+    /// Pictures, by decoder; they have the memory after the batches.
+    pub(crate) pictures: Vec<Pictures>,
+}
+
+/// Libraries that may decode, where they were asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Libraries<'a> {
+    pub(crate) nvcomp: Option<(&'a Optional, &'a Device)>,
+    pub(crate) nvjpeg: Option<&'a nvidia::Optional>,
+}
+
+/// What a job may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Allowed {
+    /// Of a batch.
+    pub(crate) limits: Limits,
+    /// Device memory that is free.
+    pub(crate) free: u64,
+    /// Device memory that there is at most.
+    pub(crate) most: u64,
+    /// Host memory that there is at most.
+    pub(crate) host: u64,
 }
 
 /// Offsets of the arenas of one flight in the job's memory.
@@ -72,27 +95,103 @@ pub(crate) fn crop_len(job: &DecodeJob, claims: &BTreeMap<u32, Arc<Claim>>, task
     pixels.saturating_mul(bands).saturating_mul(size)
 }
 
+/// Whether a task's pixels are wanted in host memory.
+pub(crate) fn is_host(claims: &BTreeMap<u32, Arc<Claim>>, task: &BlockTask) -> bool {
+    claims.get(&task.output).is_some_and(|claim| claim.output().location() == Location::Host)
+}
+
+/// Bytes of a task's pixels that go to the host.
+pub(crate) fn landing_len(job: &DecodeJob, claims: &BTreeMap<u32, Arc<Claim>>, task: &BlockTask) -> u64 {
+    if is_host(claims, task) { crop_len(job, claims, task) } else { 0 }
+}
+
+/// The most bytes that tables take which place so many blocks, with `extra` besides their rows.
+fn tables_len(items: u64, extra: u64) -> u64 {
+    let row = size_of::<DecodeBlock>() + size_of::<PlaceTask>() + size_of::<PlaceLayout>() + 2 * 4;
+    let row = row + CONVERSION;
+    aligned(items.saturating_mul(row as u64)).saturating_add(extra)
+}
+
+/// Pictures of one decoder: their tasks, what is expected of each, and the bytes of all their streams.
+#[derive(Default)]
+struct Found {
+    tasks: Vec<usize>,
+    sizes: Vec<Sizes>,
+    streams: u64,
+}
+
+/// What the pictures among the tasks take, by decoder; `how` says which decodes a layout. Those that would not fit the
+/// device alone become the host's.
+fn pictures(
+    job: &DecodeJob,
+    claims: &BTreeMap<u32, Arc<Claim>>,
+    how: &[Result<How, String>],
+    routes: &mut [Route],
+    allowed: Allowed,
+) -> Vec<Pictures> {
+    let extra = tables_extra(job);
+    let place_len = |pictures: u64| tables_len(pictures, extra);
+    let mut all: Vec<(&Which, Found)> = Vec::new();
+    for (index, (task, route)) in job.tasks().iter().zip(routes).enumerate() {
+        if !matches!(route, Route::Picture) {
+            continue;
+        }
+        let at = task.layout as usize;
+        let (Some(layout), Some(Ok(How::Picture(which))), Some(span)) =
+            (job.layouts().get(at), how.get(at), task.span)
+        else {
+            continue;
+        };
+        let rows = task.placement.rows;
+        let decoded = layout.decoded_len(rows).map_or(u64::MAX, |len| len as u64);
+        let need = which.estimate(layout, rows, span.len);
+        let sizes = Sizes::of(need, decoded, landing_len(job, claims, task));
+        if Sizes::fixed(which.fixed()).plus(sizes).parts(place_len).end > allowed.most {
+            *route = Route::Host;
+            continue;
+        }
+        if !all.iter().any(|(known, _)| known.is(which)) {
+            all.push((which, Found::default()));
+        }
+        if let Some((_, found)) = all.iter_mut().find(|(known, _)| known.is(which)) {
+            found.tasks.push(index);
+            found.sizes.push(sizes);
+            found.streams = found.streams.saturating_add(span.len);
+        }
+    }
+    let Allowed { limits, free, host, .. } = allowed;
+    let plan = |(which, Found { tasks, sizes, streams }): (&Which, Found)| {
+        let working = if limits == Limits::USUAL { which.working() } else { limits.working };
+        let supplies = Supplies { working, ramp: limits.ramp, free, host };
+        let fixed = Sizes::fixed(which.fixed());
+        Pictures::new((which.clone(), tasks), (fixed, &sizes, streams), place_len, supplies)
+    };
+    all.into_iter().map(plan).collect()
+}
+
 impl Plan {
-    /// The plan with the most and largest batches that `free` bytes of device memory allow, or the smallest there are.
+    /// The plan with the most and largest batches that free device memory allows, or the smallest there are.
     ///
     /// `there` is the length of encoded bytes that are on the device already.
     pub(crate) fn new(
         job: &DecodeJob,
         claims: &BTreeMap<u32, Arc<Claim>>,
         there: Option<u64>,
-        limits: Limits,
-        free: u64,
-        nvcomp: Option<(&Optional, &Device)>,
+        allowed: Allowed,
+        Libraries { nvcomp, nvjpeg }: Libraries<'_>,
     ) -> Result<Self, Stop> {
         let merge = there.is_none();
         let outside = |task: &BlockTask| {
             let end = task.span.and_then(|span| span.end());
             there.zip(end).is_some_and(|(len, end)| end > len)
         };
-        let by_nvcomp = |layout: &BlockLayout| nvcomp.and_then(|(nvcomp, _)| nvcomp.takes(layout).ok());
-        let how = |layout: &Arc<BlockLayout>| {
-            on_device(layout).map(|kernel| by_nvcomp(layout).map_or(kernel, |(kernel, _)| Some(kernel)))
+        let by_library = |layout: &BlockLayout| {
+            let nvcomp = nvcomp.and_then(|(nvcomp, _)| nvcomp.takes(layout).ok());
+            let nvcomp = nvcomp.map(|(kernel, _)| How::Kernel(Some(kernel)));
+            let nvjpeg = || nvjpeg?.takes(layout).ok().map(|(chosen, _)| How::Picture(chosen.into()));
+            nvcomp.or_else(nvjpeg)
         };
+        let how = |layout: &Arc<BlockLayout>| on_device(layout).map(|how| by_library(layout).unwrap_or(how));
         let how: Vec<_> = job.layouts().iter().map(how).collect();
         let mut routes = Vec::with_capacity(job.tasks().len());
         for task in job.tasks() {
@@ -101,20 +200,35 @@ impl Plan {
             let found = found.filter(|_| !outside(task));
             routes.push(found.map_or(Route::Host, |(layout, how)| route(task, layout, how)));
         }
-        let mut limits = limits;
+        let pictures = pictures(job, claims, &how, &mut routes, allowed);
+        let Allowed { mut limits, free, .. } = allowed;
         let mut most = FLIGHTS;
         loop {
-            let plan = Self::with(job, claims, merge, &routes, limits, most, nvcomp)?;
-            if plan.memory <= free {
-                return Ok(plan);
-            }
+            let mut plan = Self::with(job, claims, merge, &routes, limits, most, nvcomp)?;
+            let halved = limits.halved();
             // Fewer at once before smaller ones, which leave the device idle.
-            match limits.halved() {
-                _ if most > 2 => most /= 2,
-                Some(half) => limits = half,
-                None => return Ok(plan),
+            match halved {
+                _ if plan.memory <= free => {}
+                _ if most > 2 => {
+                    most /= 2;
+                    continue;
+                }
+                Some(half) => {
+                    limits = half;
+                    continue;
+                }
+                None => {}
             }
+            plan.memory = pictures.iter().map(Pictures::memory).fold(plan.memory, u64::max);
+            plan.pictures = pictures;
+            return Ok(plan);
         }
+    }
+
+    /// Host memory that pixels take on their way to the host, and pictures on their way to the device.
+    pub(crate) fn host(&self) -> u64 {
+        let landing = self.landing.saturating_mul(self.flights as u64);
+        self.pictures.iter().map(Pictures::host).fold(landing, u64::max)
     }
 
     fn with(
@@ -126,11 +240,7 @@ impl Plan {
         most: usize,
         nvcomp: Option<(&Optional, &Device)>,
     ) -> Result<Self, Stop> {
-        let to_host = |task: &BlockTask| {
-            claims.get(&task.output).is_some_and(|claim| claim.output().location() == Location::Host)
-        };
-        let landing = |task: &BlockTask| if to_host(task) { crop_len(job, claims, task) } else { 0 };
-        let batches = batches(job, routes, limits, landing, merge);
+        let batches = batches(job, routes, limits, |task| landing_len(job, claims, task), merge);
         let size = batches.iter().fold(Size::default(), |size, batch| size.max(batch.size));
         let flights = batches.len().min(most);
         let mut room = 0;
@@ -148,11 +258,12 @@ impl Plan {
             room,
             memory: 0,
             landing: size.pixels,
+            pictures: Vec::new(),
         };
         // What the host decodes for the device is uploaded through the same memory: one block of it must fit.
         let (mut largest, mut all) = (0, 0u64);
         for (task, route) in job.tasks().iter().zip(routes) {
-            if to_host(task) || matches!(route, Route::Fill) {
+            if is_host(claims, task) || matches!(route, Route::Fill) {
                 continue;
             }
             largest = largest.max(aligned(crop_len(job, claims, task)));
@@ -177,10 +288,9 @@ impl Plan {
         Ok(plan)
     }
 
-    fn tables_len(&self, items: u64) -> u64 {
-        let row = size_of::<DecodeBlock>() + size_of::<PlaceTask>() + size_of::<PlaceLayout>() + 2 * 4;
-        let row = row + CONVERSION;
-        aligned(items.saturating_mul(row as u64)).saturating_add(self.tables_extra)
+    /// The most bytes that tables take which place so many blocks.
+    pub(crate) fn tables_len(&self, items: u64) -> u64 {
+        tables_len(items, self.tables_extra)
     }
 
     /// The most bytes that tables take which place so many blocks from the host.

@@ -10,10 +10,12 @@ use crate::clock::Clock;
 use crate::cufile::Direct;
 use crate::device::Device;
 use crate::driver::DriverError;
+use crate::flight::{Back, Launched, Numbered};
 use crate::host::Leftover;
 use crate::lane::{Lane, Spare};
 use crate::memory::{DeviceBuffer, InFlight, Kind, SLAB_LEN};
 use crate::nvcomp::Optional;
+use crate::picture::{Streams, Wanted};
 use crate::plan::Plan;
 use crate::slabs::{Arrived, Ends, Feed, Gap, HostBytes};
 use crate::stream::{Event, Stream};
@@ -95,16 +97,6 @@ struct Tables {
     gathered: Option<InFlight>,
 }
 
-/// What its kernels leave.
-struct Launched {
-    tables: InFlight,
-    gathered: Option<InFlight>,
-    statuses: Option<InFlight>,
-    landing: Option<InFlight>,
-    /// Before and after decompressing, and after placing.
-    marks: [Event; 3],
-}
-
 /// What is known so far.
 #[derive(Default)]
 pub(crate) struct Tally {
@@ -115,7 +107,7 @@ pub(crate) struct Tally {
     pub(crate) faults: Vec<(usize, LocatedFault)>,
     pub(crate) times: StageTimes,
     /// Where a trace is kept.
-    clock: Option<Clock>,
+    pub(crate) clock: Option<Clock>,
 }
 
 impl Run {
@@ -128,10 +120,13 @@ impl Run {
     fn fly(&self) -> Result<Report, Stop> {
         let _bound = self.device.bind()?;
         let cancel = &self.context.cancel;
-        let _lease =
-            self.device.budget().take(Kind::Working, self.plan.memory, "decoding on the device", cancel)?;
         let trace = self.context.trace.as_deref();
         let lane = Trace::time(trace, ("job", "streams"), || self.spare.lane(&self.device))?;
+        // Before the job has its memory: what comes back from the device takes some for a while.
+        let pictures = self.plan.pictures.iter().map(|plan| self.streams(&lane.copies, plan));
+        let pictures = pictures.collect::<Result<Vec<_>, Stop>>()?;
+        let _lease =
+            self.device.budget().take(Kind::Working, self.plan.memory, "decoding on the device", cancel)?;
         let memory = Trace::time(trace, ("job", "memory"), || {
             self.device.pool().alloc(&lane.copies, self.plan.memory)
         })?;
@@ -139,7 +134,7 @@ impl Run {
             stream.wait_for(&lane.copies)?;
         }
         // Whatever happens, a panic too: nothing may run in the memory that is given back, nor in what the job was lent.
-        let result = std::panic::catch_unwind(AssertUnwindSafe(|| self.fly_with(&lane, &memory)));
+        let result = std::panic::catch_unwind(AssertUnwindSafe(|| self.fly_with(&lane, &memory, pictures)));
         let ended = lane.synchronize();
         let result = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         ended?;
@@ -148,11 +143,20 @@ impl Run {
         result
     }
 
-    fn fly_with(&self, lane: &Lane, memory: &DeviceBuffer) -> Result<Report, Stop> {
+    fn fly_with(
+        &self,
+        lane: &Lane,
+        memory: &DeviceBuffer,
+        pictures: Vec<(Streams, Vec<Wanted>)>,
+    ) -> Result<Report, Stop> {
         let clock = self.context.trace.as_ref().map(|trace| Clock::new(trace, &lane.copies)).transpose()?;
         let mut tally = Tally { clock, ..Tally::default() };
         let mut left: Vec<usize> = Vec::new();
         self.on_device(lane, memory, &mut tally, &mut left)?;
+        for (plan, streams) in self.plan.pictures.iter().zip(pictures) {
+            let (to, found) = ((lane, memory), (&mut tally, &mut left));
+            self.decode_pictures(plan, streams, to, found)?;
+        }
         let host_tasks = self.plan.routes.iter().enumerate();
         left.extend(host_tasks.filter(|(_, route)| matches!(route, Route::Host)).map(|(task, _)| task));
         left.sort_unstable();
@@ -191,7 +195,7 @@ impl Run {
         share.next_multiple_of(LEAST).clamp(LEAST, SLAB_LEN)
     }
 
-    fn no_thread(&self, error: &std::io::Error) -> Stop {
+    pub(crate) fn no_thread(&self, error: &std::io::Error) -> Stop {
         let device = format!("cuda:{}", self.device.facts().index);
         EngineError::Device { device, problem: format!("no thread could be started: {error}") }.into()
     }
@@ -257,7 +261,7 @@ impl Run {
             }
             // What has landed makes room for reading further ahead; where all flights are under way, one has to.
             while let Some(first) = flying.front() {
-                if flying.len() < self.plan.flights && !first.launched.marks[2].happened()? {
+                if flying.len() < self.plan.flights && !first.launched.is_placed()? {
                     break;
                 }
                 if let Some(first) = flying.pop_front() {
@@ -363,98 +367,28 @@ impl Run {
 
     fn launch(
         &self,
-        Tables { launches, sent: tables, gathered }: Tables,
+        Tables { launches, sent, gathered }: Tables,
         stream: &Stream,
         memory: &DeviceBuffer,
         load: usize,
     ) -> Result<Launched, Stop> {
-        let arenas = launches.arenas;
-        let pinned = |len: u64| {
-            let len = usize::try_from(len).unwrap_or(usize::MAX);
-            self.spare.pinned(&self.device, len).map(|memory| (memory, len))
+        let Launches { arenas, statuses, landing, .. } = launches;
+        let back = Back {
+            statuses: (arenas.tables, statuses),
+            pixels: (arenas.pixels, landing),
+            place: &launches.place,
         };
-        tables.hold(stream)?;
-        if launches.landing > 0 {
-            // What lies between crops, and crops that are left alone, go to the host with the rest.
-            memory.fill(stream, arenas.pixels, launches.landing, 0)?;
-        }
-        let start = stream.record_timed()?;
-        launches.decode(self, stream, load)?;
-        let decoded = stream.record_timed()?;
-        launches.place(&self.device, stream)?;
-        let placed = stream.record_timed()?;
-        let statuses = match launches.statuses {
-            0 => None,
-            count => {
-                let (down, len) = pinned(u64::from(count) * 4)?;
-                Some(memory.download(stream, arenas.tables, down, len)?)
-            }
-        };
-        let landing = match launches.landing {
-            0 => None,
-            len => {
-                let (down, len) = pinned(len)?;
-                Some(memory.download(stream, arenas.pixels, down, len)?)
-            }
-        };
-        Ok(Launched { tables, gathered, statuses, landing, marks: [start, decoded, placed] })
+        self.queue(stream, memory, (sent, gathered), &back, || launches.decode(self, stream, load))
     }
 
     /// Waits for a batch, reads what its kernels said, and hands over what goes to the host.
     fn finish(&self, flying: Flying, tally: &mut Tally, left: &mut Vec<usize>) -> Result<(), Stop> {
         let Flying { batch: index, copied, unread, launched } = flying;
-        let Launched { tables, gathered, statuses, landing, marks: [start, decoded, placed] } = launched;
         let Some(batch) = self.plan.batches.get(index) else { return Ok(()) };
-        placed.synchronize()?;
-        self.spare.give_pinned(tables.wait()?);
-        if let Some(gathered) = gathered {
-            self.spare.give_pinned(gathered.wait()?);
-        }
-        tally.times.decode += decoded.since(&start)?;
-        tally.times.place += placed.since(&decoded)?;
-        if let Some((before, after)) = &copied {
-            tally.times.copy += after.since(before)?;
-        }
-        if let Some(clock) = &tally.clock {
-            let flight = || format!("flight {}", self.flight(index));
-            clock.add((flight(), "decode"), index, (&start, &decoded))?;
-            clock.add((flight(), "place"), index, (&decoded, &placed))?;
-            if let Some((before, after)) = &copied {
-                clock.add(("copies".to_owned(), "copy"), index, (before, after))?;
-            }
-        }
-        let mut refused: Vec<usize> = unread;
-        if let Some(statuses) = statuses {
-            let statuses = statuses.wait()?;
-            let (words, _) = statuses.as_chunks::<4>();
-            let with_kernel = batch
-                .items
-                .iter()
-                .filter(|item| item.kernel.is_some() && refused.binary_search(&item.task).is_err());
-            let bad: Vec<usize> = with_kernel
-                .zip(words)
-                .filter(|(_, status)| **status != [0; 4])
-                .map(|(item, _)| item.task)
-                .collect();
-            refused.extend(bad);
-            self.spare.give_pinned(statuses);
-        }
-        refused.sort_unstable();
-        let taken = |item: &&Item| refused.binary_search(&item.task).is_err();
-        let mut done = 0;
-        for item in batch.items.iter().filter(taken) {
-            tally.encoded_bytes += item.span.map_or(0, |span| span.len);
-            done += 1;
-        }
-        tally.blocks += done;
-        if let Some(landing) = landing {
-            let landed: Vec<&Item> = batch.items.iter().filter(taken).collect();
-            self.land(landing.wait()?, &landed, tally)?;
-        }
-        if let Some(progress) = &self.context.progress {
-            progress.advance(done);
-        }
-        left.extend(refused);
-        Ok(())
+        let numbered = Numbered { batch: index, flight: self.flight(index), copied };
+        let landed = self.landed(launched, numbered, tally)?;
+        let was_read = unread.clone();
+        let reports = |item: &Item| item.kernel.is_some() && was_read.binary_search(&item.task).is_err();
+        self.settle(landed, (&batch.items, unread), reports, tally, left)
     }
 }

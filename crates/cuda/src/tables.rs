@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "kernels are launched with the addresses of what was made here")]
 
 use crate::abi::{DecodeArgs, DecodeBlock, PENDING, Plain, bytes_of};
-use crate::batch::Batch;
+use crate::batch::{Batch, Item};
 use crate::codec::Kernel;
 use crate::device::Device;
 use crate::driver::DriverError;
@@ -79,6 +79,32 @@ impl PlaceTables {
         self.add_to(layout, selection, &task.placement, to, src, status)
     }
 
+    /// Adds the task of an item of a batch, whose block lies at `src`. Where the output is the host's, its crop goes among
+    /// the pixels at `pixels` that are on their way there; where it ends among them.
+    pub(crate) fn add_item(
+        &mut self,
+        run: &Run,
+        item: &Item,
+        src: Option<u64>,
+        status: Option<u32>,
+        pixels: u64,
+    ) -> Result<u64, Stop> {
+        let missing = EngineError::Abandoned;
+        let task = run.job.tasks().get(item.task).ok_or(missing.clone())?;
+        let layout = run.job.layouts().get(task.layout as usize).ok_or(missing.clone())?;
+        let selection = run.job.selections().get(task.selection as usize).ok_or(missing.clone())?;
+        let output = run.claims.get(&task.output).ok_or(missing)?.output();
+        if output.location() != Location::Host {
+            self.add(layout, selection, task, output, output.convert(), src, status)?;
+            return Ok(0);
+        }
+        let (spec, len) = crop_spec(output.spec(), selection.len(), &task.placement)?;
+        let placement = Placement { out_x: 0, out_y: 0, first_band: 0, ..task.placement };
+        let to = (&spec, output.convert(), pixels + item.pixels);
+        self.add_to(layout, selection, &placement, to, src, status)?;
+        Ok(item.pixels + len)
+    }
+
     fn add_to(
         &mut self,
         layout: &BlockLayout,
@@ -138,10 +164,10 @@ impl PlaceTables {
         Ok(())
     }
 
-    /// All of it as bytes to lie at `address`.
-    pub(crate) fn bytes(self, address: u64) -> PlaceBytes {
+    /// All of it as bytes to lie at `address`, for blocks with statuses at `statuses`; 0 where they have none.
+    pub(crate) fn bytes(self, address: u64, statuses: u64) -> PlaceBytes {
         let mut packer = Packer { address, bytes: Vec::new() };
-        let launches = self.pack(&mut packer, 0);
+        let launches = self.pack(&mut packer, statuses);
         PlaceBytes { bytes: packer.bytes, launches }
     }
 
@@ -191,7 +217,7 @@ pub(crate) struct Launches {
     decode: Vec<(&'static Kernel, DecodeArgs)>,
     /// Those that nvCOMP decompresses.
     nvcomp: Vec<Batched>,
-    place: PlaceBytes,
+    pub(crate) place: PlaceBytes,
 }
 
 impl Launches {
@@ -209,12 +235,6 @@ impl Launches {
         let mut statuses = 0u32;
         let mut landing = 0u64;
         for item in batch.items.iter().filter(|item| unread.binary_search(&item.task).is_err()) {
-            let (Some(task), missing) = (run.job.tasks().get(item.task), EngineError::Abandoned) else {
-                continue;
-            };
-            let layout = run.job.layouts().get(task.layout as usize).ok_or(missing.clone())?;
-            let selection = run.job.selections().get(task.selection as usize).ok_or(missing.clone())?;
-            let claim = run.claims.get(&task.output).ok_or(missing)?;
             let encoded = base + arenas.encoded + item.src;
             let (src, status) = match (item.span, item.kernel) {
                 (None, _) => (None, None),
@@ -234,17 +254,8 @@ impl Launches {
                     (Some(base + arenas.decoded + item.dst), Some(status))
                 }
             };
-            let output = claim.output();
-            if output.location() == Location::Host {
-                let (spec, len) = crop_spec(output.spec(), selection.len(), &task.placement)?;
-                let placement = Placement { out_x: 0, out_y: 0, first_band: 0, ..task.placement };
-                let target = base + arenas.pixels + item.pixels;
-                let to = (&spec, output.convert(), target);
-                place.add_to(layout, selection, &placement, to, src, status)?;
-                landing = landing.max(item.pixels + len);
-            } else {
-                place.add(layout, selection, task, output, output.convert(), src, status)?;
-            }
+            let end = place.add_item(run, item, src, status, base + arenas.pixels)?;
+            landing = landing.max(end);
         }
         let mut packer = Packer { address: base + arenas.tables, bytes: Vec::new() };
         let statuses_at = packer.put(&vec![PENDING; statuses as usize]);
@@ -301,11 +312,6 @@ impl Launches {
             }
         }
         Ok(())
-    }
-
-    /// Queues the placing.
-    pub(crate) fn place(&self, device: &Device, stream: &Stream) -> Result<(), DriverError> {
-        self.place.launch(device, stream)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The tests that every engine must pass: behaviours, each a function of an engine, over jobs made by hand.
 //!
 //! A crate with an engine has one test file that stamps them out with `for_each_engine!`. Blocks are stored without
-//! compression, so that what is tested is the contract and not a codec. A layout that an engine does not support
+//! compression, so that what is tested is the contract and not a codec; but JPEG and JPEG 2000 are decoded everywhere alike. A layout that an engine does not support
 //! (`Engine::support`) is left out; what it supports must come out as on any other engine.
 #![allow(
     clippy::unwrap_used,
@@ -19,6 +19,7 @@ mod pictures;
 mod placement;
 mod reduce;
 mod samples;
+mod streams;
 
 use crate::Engine;
 
@@ -50,6 +51,9 @@ pub const BEHAVIOURS: &[(&str, Behaviour)] = &[
     ("predictor_2_adds_up_each_sample", samples::predictor_2_adds_up_each_sample),
     ("predictor_3_does_not_depend_on_the_byte_order", samples::predictor_3_does_not_depend_on_the_byte_order),
     ("chroma_units_become_rgb", samples::chroma_units_become_rgb),
+    ("jpeg2000_keeps_every_sample", streams::jpeg2000_keeps_every_sample),
+    ("jpeg_is_near_libjpeg", streams::jpeg_is_near_libjpeg),
+    ("a_broken_picture_leaves_others_alone", streams::a_broken_picture_leaves_others_alone),
     ("samples_become_floats", convert::samples_become_floats),
     ("only_real_samples_are_converted", convert::only_real_samples_are_converted),
     ("encoding_keeps_every_sample", encode::encoding_keeps_every_sample),
@@ -124,6 +128,9 @@ macro_rules! for_each_engine {
                 predictor_2_adds_up_each_sample
                 predictor_3_does_not_depend_on_the_byte_order
                 chroma_units_become_rgb
+                jpeg2000_keeps_every_sample
+                jpeg_is_near_libjpeg
+                a_broken_picture_leaves_others_alone
                 samples_become_floats
                 only_real_samples_are_converted
                 encoding_keeps_every_sample

@@ -56,6 +56,9 @@ pub enum Unavailable {
     /// Blocks were to be decoded by nvCOMP, which cannot.
     #[error(transparent)]
     NoNvcomp(#[from] crate::nvcomp::NvcompError),
+    /// Pictures were to be decoded by nvJPEG2000 and nvJPEG, which cannot.
+    #[error(transparent)]
+    NoNvjpeg(#[from] crate::picture::nvidia::NvjpegError),
     /// CUDA does not survive a fork.
     #[error("{FORKED}")]
     Forked,

@@ -16,7 +16,7 @@ use strile_tiff::{
     ByteOrder, Compression, DataType, LercWrapper, Photometric, Predictor, SampleFormat, SampleType,
 };
 
-/// Blocks of `TILE` × `TILE` 16-bit samples, one below the other.
+/// Blocks of `TILE` × `TILE` pixels, one below the other; of one 16-bit sample unless told otherwise.
 pub const TILE: u32 = 16;
 
 pub struct Picture {
@@ -24,16 +24,30 @@ pub struct Picture {
     pub tasks: Vec<BlockTask>,
     pub bytes: Vec<u8>,
     pub pixels: Vec<u8>,
-    pub blocks: u32,
+    spec: OutputSpec,
 }
 
 impl Picture {
     /// So many blocks, encoded by the CPU engine.
     pub fn new(compression: Compression, blocks: u32) -> Self {
-        let layout = Arc::new(layout(compression));
-        let values = (0..TILE * TILE * blocks).map(|i| ((i % TILE) * (i / 40) % 911) as u16);
-        let pixels: Vec<u8> = values.flat_map(u16::to_ne_bytes).collect();
-        let source = Pixels::new(spec(blocks), Arc::new(pixels.clone())).unwrap();
+        Self::of(compression, blocks, |_, usual| usual)
+    }
+
+    /// The same with other values: what `value` makes of a sample's index and of its usual value.
+    pub fn of(compression: Compression, blocks: u32, value: impl Fn(usize, u16) -> u16) -> Self {
+        Self::with(layout(compression), blocks, value)
+    }
+
+    /// The same with blocks of 8- or 16-bit samples of any layout; what the codec loses is lost.
+    pub fn with(layout: BlockLayout, blocks: u32, value: impl Fn(usize, u16) -> u16) -> Self {
+        let spec = spec(&layout, blocks);
+        let count = TILE * TILE * blocks * u32::from(layout.samples);
+        let values = (0..count).map(|i| value(i as usize, ((i % TILE) * (i / 40) % 911) as u16));
+        let pixels: Vec<u8> = match layout.data_type.size() {
+            1 => values.map(|value| value as u8).collect(),
+            _ => values.flat_map(u16::to_ne_bytes).collect(),
+        };
+        let source = Pixels::new(spec.clone(), Arc::new(pixels.clone())).unwrap();
         let address = |row: u32| BlockAddress { row, ..BlockAddress::default() };
         let tasks = (0..blocks).map(|row| EncodeTask {
             layout: 0,
@@ -48,7 +62,9 @@ impl Picture {
         });
         let params =
             EncodeParams { encoder: Encoder::Fast, level: 6, quality: 75, lossless: true, max_error: 0.0 };
-        let how = EncodeLayout { block: Arc::clone(&layout), params, nan_to: None, sparse: None };
+        let how = EncodeLayout { block: Arc::new(layout), params, nan_to: None, sparse: None };
+        let how = CpuEngine::new().prepare(how).unwrap();
+        let layout = Arc::clone(&how.block);
         let job = EncodeJob { layouts: vec![how], tasks: tasks.collect() };
         let encoded = CpuEngine::new().encode(job, &[source], &Context::default()).unwrap().wait().unwrap();
         let task = |row: u32| BlockTask {
@@ -71,12 +87,13 @@ impl Picture {
             },
         };
         let tasks = (0..blocks).map(task).collect();
-        Self { layout, tasks, bytes: encoded.slab.bytes().to_vec(), pixels, blocks }
+        Self { layout, tasks, bytes: encoded.slab.bytes().to_vec(), pixels, spec }
     }
 
     /// The job over its tasks as they are now.
     pub fn job(&self) -> DecodeJob {
-        DecodeJob::new(vec![Arc::clone(&self.layout)], vec![vec![0]], self.tasks.clone()).unwrap()
+        let all = (0..self.layout.samples).collect();
+        DecodeJob::new(vec![Arc::clone(&self.layout)], vec![all], self.tasks.clone()).unwrap()
     }
 
     pub fn staged(&self) -> Encoded {
@@ -88,7 +105,7 @@ impl Picture {
     }
 
     pub fn spec(&self) -> OutputSpec {
-        spec(self.blocks)
+        self.spec.clone()
     }
 
     /// An output on the host with contents that no picture has.
@@ -97,8 +114,8 @@ impl Picture {
     }
 }
 
-fn spec(blocks: u32) -> OutputSpec {
-    OutputSpec::band_first(DataType::U16, 1, TILE * blocks, TILE).unwrap()
+fn spec(layout: &BlockLayout, blocks: u32) -> OutputSpec {
+    OutputSpec::band_first(layout.data_type, layout.samples.into(), TILE * blocks, TILE).unwrap()
 }
 
 /// A source that lends its bytes.

@@ -1,0 +1,152 @@
+//! The end of a batch, whatever decodes it: its kernels and `place` queued behind its tables, what comes back, the one
+//! wait for it, and what is made of its statuses.
+
+use crate::batch::Item;
+use crate::driver::DriverError;
+use crate::memory::{DeviceBuffer, InFlight, Pinned};
+use crate::run::{Run, Stop, Tally};
+use crate::stream::{Event, Stream};
+use crate::tables::PlaceBytes;
+
+/// What comes back of a batch.
+pub(crate) struct Back<'a> {
+    /// Offset of its statuses in the job's memory, and how many there are.
+    pub(crate) statuses: (u64, u32),
+    /// Offset of the pixels that go to the host, and their bytes.
+    pub(crate) pixels: (u64, u64),
+    pub(crate) place: &'a PlaceBytes,
+}
+
+/// What the kernels of a batch leave.
+pub(crate) struct Launched {
+    tables: InFlight,
+    /// The table of the gather, where bytes were on the device.
+    gathered: Option<InFlight>,
+    statuses: Option<InFlight>,
+    landing: Option<InFlight>,
+    /// Before and after decompressing, and after placing.
+    marks: [Event; 3],
+}
+
+/// The same, waited for.
+pub(crate) struct Landed {
+    statuses: Option<Pinned>,
+    landing: Option<InFlight>,
+}
+
+/// Which batch it is, and before and after its bytes were copied.
+pub(crate) struct Numbered {
+    pub(crate) batch: usize,
+    pub(crate) flight: usize,
+    pub(crate) copied: Option<(Event, Event)>,
+}
+
+impl Launched {
+    /// Whether there is nothing left to wait for but what is on its way to the host.
+    pub(crate) fn is_placed(&self) -> Result<bool, DriverError> {
+        self.marks[2].happened()
+    }
+}
+
+impl Run {
+    /// Queues a batch on its stream: what `decode` queues, behind the tables, then placing and what comes back.
+    pub(crate) fn queue(
+        &self,
+        stream: &Stream,
+        memory: &DeviceBuffer,
+        (tables, gathered): (InFlight, Option<InFlight>),
+        back: &Back<'_>,
+        decode: impl FnOnce() -> Result<(), Stop>,
+    ) -> Result<Launched, Stop> {
+        let Back { statuses: (statuses_at, statuses), pixels: (pixels_at, pixels), place } = *back;
+        let down = |offset: u64, len: u64| match usize::try_from(len).unwrap_or(usize::MAX) {
+            0 => Ok::<_, Stop>(None),
+            len => {
+                let pinned = self.spare.pinned(&self.device, len)?;
+                Ok(Some(memory.download(stream, offset, pinned, len)?))
+            }
+        };
+        tables.hold(stream)?;
+        if pixels > 0 {
+            // What lies between crops, and crops that are left alone, go to the host with the rest.
+            memory.fill(stream, pixels_at, pixels, 0)?;
+        }
+        let start = stream.record_timed()?;
+        decode()?;
+        let decoded = stream.record_timed()?;
+        place.launch(&self.device, stream)?;
+        let placed = stream.record_timed()?;
+        let statuses = down(statuses_at, u64::from(statuses) * 4)?;
+        let landing = down(pixels_at, pixels)?;
+        Ok(Launched { tables, gathered, statuses, landing, marks: [start, decoded, placed] })
+    }
+
+    /// Waits for a batch, and keeps how long it took.
+    pub(crate) fn landed(
+        &self,
+        launched: Launched,
+        Numbered { batch, flight, copied }: Numbered,
+        tally: &mut Tally,
+    ) -> Result<Landed, Stop> {
+        let Launched { tables, gathered, statuses, landing, marks: [start, decoded, placed] } = launched;
+        placed.synchronize()?;
+        self.spare.give_pinned(tables.wait()?);
+        if let Some(gathered) = gathered {
+            self.spare.give_pinned(gathered.wait()?);
+        }
+        tally.times.decode += decoded.since(&start)?;
+        tally.times.place += placed.since(&decoded)?;
+        if let Some((before, after)) = &copied {
+            tally.times.copy += after.since(before)?;
+        }
+        if let Some(clock) = &tally.clock {
+            let flight = || format!("flight {flight}");
+            clock.add((flight(), "decode"), batch, (&start, &decoded))?;
+            clock.add((flight(), "place"), batch, (&decoded, &placed))?;
+            if let Some((before, after)) = &copied {
+                clock.add(("copies".to_owned(), "copy"), batch, (before, after))?;
+            }
+        }
+        let statuses = statuses.map(InFlight::wait).transpose()?;
+        Ok(Landed { statuses, landing })
+    }
+
+    /// Reads the statuses of a batch, which are those of the items that `reports` names, in order; hands over what goes to
+    /// the host, and counts. Tasks in `refused`, which is sorted, were not decoded; they and those that a kernel refused
+    /// are added to `left`.
+    pub(crate) fn settle(
+        &self,
+        Landed { statuses, landing }: Landed,
+        (items, mut refused): (&[Item], Vec<usize>),
+        reports: impl Fn(&Item) -> bool,
+        tally: &mut Tally,
+        left: &mut Vec<usize>,
+    ) -> Result<(), Stop> {
+        if let Some(statuses) = statuses {
+            let (words, _) = statuses.as_chunks::<4>();
+            let bad = items.iter().filter(|item| reports(item)).zip(words);
+            let bad: Vec<usize> =
+                bad.filter(|(_, status)| **status != [0; 4]).map(|(item, _)| item.task).collect();
+            refused.extend(bad);
+            self.spare.give_pinned(statuses);
+        }
+        refused.sort_unstable();
+        refused.dedup();
+        let taken = |item: &&Item| refused.binary_search(&item.task).is_err();
+        let mut done = 0;
+        for item in items.iter().filter(taken) {
+            tally.encoded_bytes += item.span.map_or(0, |span| span.len);
+            done += 1;
+        }
+        tally.blocks += done;
+        if let Some(landing) = landing {
+            let landed: Vec<&Item> = items.iter().filter(taken).collect();
+            self.land(landing.wait()?, &landed, tally)?;
+        }
+        if let Some(progress) = &self.context.progress {
+            progress.advance(done);
+        }
+        left.extend(refused);
+        Ok(())
+    }
+}

@@ -1,0 +1,165 @@
+//! What the pictures of a job take, from what their decoder expects of them: how many flights, and how large.
+
+use super::Which;
+use super::sizes::{Parts, Sizes};
+use crate::plan::FLIGHTS;
+
+/// Pictures of one decoder.
+#[derive(Debug, Clone)]
+pub(crate) struct Pictures {
+    pub(crate) which: Which,
+    /// Their tasks in the job, in order.
+    pub(crate) tasks: Vec<usize>,
+    pub(crate) flights: usize,
+    /// Device memory of each flight.
+    pub(crate) flight: u64,
+    /// Pinned memory of each flight for what goes up.
+    pub(crate) upload: u64,
+    /// And for pixels that come down.
+    pub(crate) landing: u64,
+    /// Bytes of streams that are read ahead.
+    pub(crate) ahead: u64,
+    /// Whether the first batches are smaller, so that the first kernels start soon after the first read.
+    pub(crate) ramp: bool,
+}
+
+/// What there is for them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Supplies {
+    /// Device memory of one flight, wished for.
+    pub(crate) working: u64,
+    /// Whether it may start with less.
+    pub(crate) ramp: bool,
+    /// Free device memory.
+    pub(crate) free: u64,
+    /// Host memory that may be taken at most.
+    pub(crate) host: u64,
+}
+
+/// Bytes of streams that are read ahead at least.
+const LEAST_AHEAD: u64 = 8 << 20;
+/// A batch that takes less than this does not make another one worth its launches.
+const SMALLEST: u64 = 32 << 20;
+
+impl Pictures {
+    /// The most and largest flights that there is memory for, or the smallest that hold any one of the pictures.
+    ///
+    /// `sizes` are what is expected of the tasks, beside `fixed`, and `streams` the bytes of all their streams; `place_len`
+    /// as in `Sizes::parts`.
+    pub(crate) fn new(
+        (which, tasks): (Which, Vec<usize>),
+        (fixed, sizes, streams): (Sizes, &[Sizes], u64),
+        place_len: impl Fn(u64) -> u64,
+        supplies: Supplies,
+    ) -> Self {
+        let parts = |sizes: Sizes| fixed.plus(sizes).parts(&place_len);
+        let all = sizes.iter().fold(Sizes::default(), |sum, &one| sum.plus(one));
+        let alone = || sizes.iter().map(|&one| parts(one));
+        let largest = alone().map(|parts| parts.end).max().unwrap_or(0);
+        let most_up = alone().map(|parts| parts.decoded).max().unwrap_or(0);
+        let most_down = sizes.iter().map(|one| one.pixels).max().unwrap_or(0);
+        let whole = parts(all);
+        let count = usize::try_from(whole.end / SMALLEST).unwrap_or(usize::MAX);
+        let mut plan = Self {
+            which,
+            tasks,
+            flights: count.clamp(1, FLIGHTS),
+            flight: 0,
+            upload: 0,
+            landing: 0,
+            ahead: 0,
+            ramp: false,
+        };
+        let mut working = supplies.working;
+        loop {
+            // What is cut off at the end of a batch is less than the largest; so all fit the flights once where they can.
+            let share = whole.end.div_ceil(plan.flights as u64).saturating_add(largest);
+            plan.flight = share.min(whole.end).min(working).max(largest);
+            let part = |of: u64| scaled(of, plan.flight, whole.end);
+            plan.upload = part(whole.decoded).saturating_mul(5).div_ceil(4).max(most_up).min(plan.flight);
+            plan.landing = part(all.pixels).saturating_mul(5).div_ceil(4).max(most_down);
+            plan.ahead = part(streams).saturating_mul(2).max(LEAST_AHEAD);
+            plan.ramp = supplies.ramp && whole.end > plan.memory();
+            if plan.memory() <= supplies.free && plan.host() <= supplies.host {
+                return plan;
+            }
+            match plan.flights {
+                3.. => plan.flights /= 2,
+                2 if plan.flight <= largest => plan.flights = 1,
+                _ if plan.flight > largest => working = working.min(plan.flight) / 2,
+                _ => return plan,
+            }
+        }
+    }
+
+    /// Device memory of all flights.
+    pub(crate) fn memory(&self) -> u64 {
+        self.flight.saturating_mul(self.flights as u64)
+    }
+
+    /// Host memory: what goes up and what comes down; streams that are read ahead, and those of batches, which a library
+    /// may hold until they are done. What parsers make of streams is about as long as these.
+    pub(crate) fn host(&self) -> u64 {
+        let each = self.upload.saturating_add(self.landing).saturating_add(self.ahead);
+        each.saturating_mul(self.flights as u64).saturating_add(self.ahead.saturating_mul(2))
+    }
+
+    /// Whether a batch of these pictures fits a flight, or the part of one that batch `number` may take.
+    pub(crate) fn fits(&self, sizes: &Sizes, parts: &Parts, number: usize) -> bool {
+        let shift = if self.ramp { 2usize.saturating_sub(number) } else { 0 };
+        parts.end <= self.flight >> shift && parts.decoded <= self.upload && sizes.pixels <= self.landing
+    }
+}
+
+/// `of` where `whole` becomes `part`.
+fn scaled(of: u64, part: u64, whole: u64) -> u64 {
+    let scaled = u128::from(of) * u128::from(part) / u128::from(whole.max(1));
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::picture::Need;
+
+    const MIB: u64 = 1 << 20;
+
+    fn planned(count: usize, supplies: Supplies) -> Pictures {
+        let one = Sizes::of(Need { bytes: MIB / 4, tables: 1000, scratch: 6 * MIB }, MIB / 2, 0);
+        let sizes = vec![one; count];
+        let streams = count as u64 * MIB / 4;
+        let of = (Sizes::default(), sizes.as_slice(), streams);
+        Pictures::new((Which::Copied, (0..count).collect()), of, |pictures| pictures * 100, supplies)
+    }
+
+    const AMPLE: Supplies = Supplies { working: 1024 * MIB, ramp: false, free: 64 << 30, host: 64 << 30 };
+
+    #[test]
+    fn flights_are_as_large_as_their_pictures_and_the_memory() {
+        let few = planned(3, AMPLE);
+        assert_eq!(few.flights, 1);
+        assert!((20 * MIB..21 * MIB).contains(&few.flight), "{few:?}");
+        let some = planned(100, AMPLE);
+        assert_eq!(some.flights, 4);
+        assert!(some.memory() > 675 * MIB && some.memory() < 720 * MIB, "{some:?}");
+        let many = planned(10_000, AMPLE);
+        assert_eq!((many.flights, many.flight), (4, 1024 * MIB));
+        assert!(many.upload < 50 * MIB && many.upload > 38 * MIB, "{many:?}");
+        for limit in [3000, 1000, 100, 14] {
+            let less = planned(10_000, Supplies { free: limit * MIB, ..AMPLE });
+            assert!(less.memory() <= limit * MIB && less.memory() > limit * MIB / 4, "{limit}: {less:?}");
+            let host = planned(10_000, Supplies { host: limit * MIB, ..AMPLE });
+            assert!(host.host() <= limit.max(40) * MIB, "{limit}: {host:?}");
+        }
+        let least = planned(10_000, Supplies { free: 1, ..AMPLE });
+        assert!(least.flights == 1 && least.flight < 8 * MIB && least.flight > 6 * MIB, "{least:?}");
+    }
+
+    #[test]
+    fn the_first_batches_take_a_part_of_their_flight() {
+        let plan = planned(10_000, Supplies { ramp: true, ..AMPLE });
+        let sizes = Sizes { scratch: 300 * MIB, ..Sizes::default() };
+        let parts = sizes.parts(|_| 0);
+        assert_eq!([0, 1, 2, 9].map(|batch| plan.fits(&sizes, &parts, batch)), [false, true, true, true]);
+    }
+}

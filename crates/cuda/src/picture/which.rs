@@ -1,0 +1,114 @@
+//! The closed set of decoders of pictures, and what a plan asks of them.
+
+use super::nvidia::Chosen;
+use super::nvjpeg::Nvjpeg;
+use super::nvjpeg2000::Nvjpeg2000;
+use super::{Decoder, Need};
+use crate::plan::FLIGHTS;
+use std::sync::Arc;
+use strile_engine::BlockLayout;
+use strile_tiff::Compression as C;
+
+/// A decoder of pictures.
+#[derive(Debug, Clone)]
+pub(crate) enum Which {
+    /// Kernels of our own for JPEG 2000.
+    Jpeg2000,
+    /// Kernels of our own for JPEG.
+    Jpeg,
+    /// NVIDIA's library for JPEG 2000.
+    Nvjpeg2000(Arc<Nvjpeg2000>),
+    /// NVIDIA's library for JPEG.
+    Nvjpeg(Arc<Nvjpeg>),
+    /// Decodes on the host and copies: for tests of what is around decoders.
+    #[cfg(test)]
+    Copied,
+}
+
+/// Does something with the decoder that a `Which` names, whose type depends on it.
+macro_rules! with_decoder {
+    ($which:expr, $decoder:ident => $body:expr) => {
+        match $which {
+            $crate::picture::Which::Jpeg2000 => {
+                let $decoder = &$crate::picture::jpeg2000::Jpeg2000;
+                $body
+            }
+            $crate::picture::Which::Jpeg => {
+                let $decoder = &$crate::picture::jpeg::Jpeg::new();
+                $body
+            }
+            $crate::picture::Which::Nvjpeg2000(library) => {
+                let $decoder = &**library;
+                $body
+            }
+            $crate::picture::Which::Nvjpeg(library) => {
+                let $decoder = &**library;
+                $body
+            }
+            #[cfg(test)]
+            $crate::picture::Which::Copied => {
+                let $decoder = &$crate::picture::copied::Copied;
+                $body
+            }
+        }
+    };
+}
+
+impl From<Chosen> for Which {
+    fn from(chosen: Chosen) -> Self {
+        match chosen {
+            Chosen::Jpeg2000(library) => Self::Nvjpeg2000(library),
+            Chosen::Jpeg(library) => Self::Nvjpeg(library),
+        }
+    }
+}
+
+impl Which {
+    /// The kernels for pictures of a layout, or why there are none for it; `None` for codecs that are no pictures.
+    pub(crate) fn of(layout: &BlockLayout) -> Option<Result<Self, String>> {
+        let which = match layout.compression {
+            C::Jpeg2000 | C::Jpeg2000YCbCr | C::Jpeg2000Rgb => Self::Jpeg2000,
+            C::Jpeg => Self::Jpeg,
+            #[cfg(test)]
+            C::Lerc => Self::Copied,
+            _ => return None,
+        };
+        Some(with_decoder!(&which, decoder => decoder.takes(layout)).map(|()| which))
+    }
+
+    /// Whether both are the same decoder.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+
+    /// What an ordinary picture takes.
+    pub(crate) fn estimate(&self, layout: &BlockLayout, rows: u32, stream_len: u64) -> Need {
+        with_decoder!(self, decoder => decoder.estimate(layout, rows, stream_len))
+    }
+
+    /// What a batch takes beside its pictures.
+    pub(crate) fn fixed(&self) -> Need {
+        with_decoder!(self, decoder => decoder.fixed())
+    }
+
+    /// About what flights take for so many pictures, `encoded` being the bytes of all their streams.
+    pub(crate) fn expected(&self, layout: &BlockLayout, pictures: u64, encoded: u64) -> u64 {
+        let Need { bytes, tables, scratch } = self.estimate(layout, layout.height, encoded / pictures.max(1));
+        let decoded = layout.decoded_len(layout.height).map_or(u64::MAX, |len| len as u64);
+        let one = [bytes, tables, scratch, decoded].into_iter().fold(0, u64::saturating_add);
+        one.saturating_mul(pictures).min(self.working().saturating_mul(FLIGHTS as u64)).max(one)
+    }
+
+    /// Device memory that a flight is wished to have: what it takes until its kernels fill the device, together with those
+    /// of the flights beside it.
+    pub(crate) fn working(&self) -> u64 {
+        match self {
+            Self::Jpeg2000 => 1 << 30,
+            Self::Jpeg | Self::Nvjpeg2000(_) | Self::Nvjpeg(_) => 256 << 20,
+            #[cfg(test)]
+            Self::Copied => 1 << 20,
+        }
+    }
+}
+
+pub(crate) use with_decoder;

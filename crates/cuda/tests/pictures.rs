@@ -1,0 +1,179 @@
+//! JPEG 2000 and JPEG through the whole engine, by kernels of our own: pixels and faults are those of the CPU engine, and
+//! what is asked of the driver does not grow with the pictures.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "code of tests: it fails by panicking, and knows its numbers"
+)]
+
+mod on_any;
+
+use on_any::picture::{Picture, layout};
+use on_any::{engine, on_a_device};
+use strile_cpu::CpuEngine;
+use strile_cuda::CudaEngine;
+use strile_emulate::{Alone, Call, StandIn};
+use strile_engine::{BlockLayout, Context, Encoded, Engine, Output, Report};
+use strile_tiff::{Compression as C, DataType, Photometric, SampleFormat, SampleType, YCbCr};
+
+/// The stand-in for one test at a time; `None` on a device.
+fn alone() -> Option<Alone> {
+    (!on_a_device()).then(|| StandIn::load().unwrap().alone())
+}
+
+fn count(calls: &[Call], name: &str) -> usize {
+    calls.iter().filter(|call| call.name == name).count()
+}
+
+fn of_bytes(compression: C, samples: u16) -> BlockLayout {
+    let sample = SampleType { format: SampleFormat::Uint, bits: 8 };
+    let mut layout = BlockLayout { samples, sample, data_type: DataType::U8, ..layout(compression) };
+    layout.extras.photometric = if samples == 3 { Photometric::Rgb } else { Photometric::MinIsBlack };
+    layout
+}
+
+/// Grey of 16 bits and colours of 8 in JPEG 2000, without loss; grey, and colours with chroma of half size, in JPEG.
+fn pictures(blocks: u32) -> [Picture; 4] {
+    let mut ycbcr = of_bytes(C::Jpeg, 3);
+    ycbcr.extras.photometric = Photometric::YCbCr;
+    ycbcr.extras.ycbcr = Some(YCbCr::default());
+    [
+        Picture::new(C::Jpeg2000, blocks),
+        Picture::with(of_bytes(C::Jpeg2000, 3), blocks, |_, value| value),
+        Picture::with(of_bytes(C::Jpeg, 1), blocks, |i, _| (i / 7 % 251) as u16),
+        Picture::with(ycbcr, blocks, |i, _| (i / 9 % 251) as u16),
+    ]
+}
+
+fn run(engine: &dyn Engine, picture: &Picture, encoded: Encoded, output: &Output) -> Report {
+    let ticket = engine.submit(picture.job(), encoded, std::slice::from_ref(output), &Context::default());
+    ticket.unwrap().wait().unwrap()
+}
+
+/// Faults and pixels of a job on the CPU.
+fn expected(picture: &Picture) -> (Report, Vec<u8>) {
+    let output = picture.poisoned();
+    let report = run(&CpuEngine::new(), picture, picture.staged(), &output);
+    (report, output.into_vec().unwrap())
+}
+
+/// How far samples may be from those of the CPU engine: nothing, but where chroma of JPEG is interpolated.
+fn tolerance(picture: &Picture) -> u8 {
+    match (picture.layout.compression, picture.layout.samples) {
+        (C::Jpeg, 1) => 2,
+        (C::Jpeg, _) => 6,
+        _ => 0,
+    }
+}
+
+fn assert_near(picture: &Picture, found: &[u8], expected: &[u8], what: &str) {
+    assert_eq!(found.len(), expected.len());
+    let worst = found.iter().zip(expected).map(|(a, b)| a.abs_diff(*b)).max().unwrap();
+    let (codec, samples) = (picture.layout.compression, picture.layout.samples);
+    assert!(worst <= tolerance(picture), "{codec:?} of {samples}, {what}: {worst}");
+}
+
+#[test]
+fn every_pixel_is_that_of_the_cpu() {
+    let standin = alone();
+    let engine = engine().unwrap();
+    for picture in pictures(3) {
+        let (report, pixels) = expected(&picture);
+        assert_eq!(report.faults, []);
+        let name = (picture.layout.compression, picture.layout.samples);
+        assert_eq!(CudaEngine::on_device(&picture.layout), Ok(()), "{name:?}");
+        let there = Encoded::Device(engine.upload(&picture.bytes, &Context::default()).unwrap());
+        for encoded in [picture.staged(), picture.pulled(), there] {
+            let output = picture.poisoned();
+            let report = run(&engine, &picture, encoded, &output);
+            assert_eq!((report.blocks, report.host_blocks, report.faults), (3, 0, vec![]), "{name:?}");
+            assert_near(&picture, &output.into_vec().unwrap(), &pixels, "pixels");
+        }
+        if picture.layout.compression == C::Jpeg2000 {
+            assert!(pixels == picture.pixels, "without loss");
+        }
+    }
+    if let Some(standin) = standin {
+        assert_eq!(count(&standin.calls(), "!"), 0, "misuse");
+    }
+}
+
+#[test]
+fn what_a_batch_asks_of_the_driver_does_not_grow_with_its_pictures() {
+    let Some(standin) = alone() else { return };
+    let engine = engine().unwrap();
+    let calls = |picture: &Picture| {
+        let output = engine.output(picture.spec(), &Context::default()).unwrap();
+        run(&engine, picture, picture.pulled(), &output);
+        standin.calls();
+        assert_eq!(run(&engine, picture, picture.pulled(), &output).host_blocks, 0);
+        standin.calls()
+    };
+    for (few, many) in pictures(2).iter().zip(&pictures(7)) {
+        let (few, many) = (calls(few), calls(many));
+        for (name, asked) in [
+            ("cuMemAllocFromPoolAsync", 1),
+            ("cuMemHostAlloc", 0),
+            ("cuMemcpyHtoDAsync_v2", 1),
+            ("cuMemcpyDtoHAsync_v2", 1),
+            ("cuCtxSynchronize", 0),
+        ] {
+            assert_eq!((count(&few, name), count(&many, name)), (asked, asked), "{name}");
+        }
+        for name in ["cuLaunchKernel", "cuStreamWaitEvent", "cuEventCreate"] {
+            assert_eq!(count(&few, name), count(&many, name), "{name}");
+        }
+        assert!(count(&many, "cuEventSynchronize") <= 8, "{}", count(&many, "cuEventSynchronize"));
+    }
+}
+
+#[test]
+fn what_is_broken_is_a_fault_in_its_place_and_other_pixels_are_right() {
+    let _alone = alone();
+    let engine = engine().unwrap();
+    for mut picture in pictures(5) {
+        let name = (picture.layout.compression, picture.layout.samples);
+        // One that is cut off, and one with a header that is none.
+        picture.tasks[1].span.as_mut().unwrap().len /= 2;
+        let corrupt = picture.tasks[3].span.unwrap().offset as usize;
+        picture.bytes[corrupt + 2..corrupt + 12].fill(0x5A);
+        let (report, pixels) = expected(&picture);
+        assert!(report.faults.iter().any(|fault| fault.address.row == 3), "{name:?}: {:?}", report.faults);
+        let output = picture.poisoned();
+        let found = run(&engine, &picture, picture.pulled(), &output);
+        assert_eq!(found.faults, report.faults, "{name:?}");
+        assert_near(&picture, &output.into_vec().unwrap(), &pixels, "beside what is broken");
+    }
+}
+
+/// Changed bytes anywhere: whatever the CPU engine makes of a block is what is found. Of JPEG, whose streams tell little
+/// of what is wrong with them, it is enough that the job ends.
+#[test]
+fn mutants_are_what_they_are_on_the_cpu() {
+    let _alone = alone();
+    let engine = engine().unwrap();
+    for mut picture in pictures(24) {
+        let name = (picture.layout.compression, picture.layout.samples);
+        let mut state = 0x1234_5678_u32;
+        let mut below = |limit: usize| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) as usize % limit.max(1)
+        };
+        for task in &picture.tasks {
+            let span = task.span.unwrap();
+            for _ in 0..1 + below(3) {
+                let at = span.offset as usize + below(span.len as usize);
+                picture.bytes[at] = below(256) as u8;
+            }
+        }
+        let (report, pixels) = expected(&picture);
+        let output = picture.poisoned();
+        let found = run(&engine, &picture, picture.staged(), &output);
+        if picture.layout.compression != C::Jpeg {
+            assert_eq!(found.faults, report.faults, "{name:?}");
+            assert_near(&picture, &output.into_vec().unwrap(), &pixels, "mutants");
+        }
+    }
+}
