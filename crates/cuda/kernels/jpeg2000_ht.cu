@@ -31,7 +31,7 @@ DEVICE bool decode(const Jpeg2000Block& block, const Jpeg2000Segment* segments, 
 
 }  // namespace jpeg2000_ht
 
-KERNEL(jpeg2000_ht_blocks, jpeg2000_ht::THREADS, Jpeg2000BlockArgs) {
+KERNEL_RESIDENT(jpeg2000_ht_blocks, jpeg2000_ht::THREADS, 5, Jpeg2000BlockArgs) {
   using namespace jpeg2000_ht;
   SHARED(u16, first_codes[ENTRIES]);
   SHARED(u16, other_codes[ENTRIES]);

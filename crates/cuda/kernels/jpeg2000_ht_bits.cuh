@@ -31,6 +31,7 @@ DEVICE void fetch(Forward& bits) {
     bits.count += 32;
     return;
   }
+#pragma unroll 1
   for (u32 i = 0; i < 4; ++i, word >>= 8) {
     const u32 byte = word & 0xFF;
     bits.held |= (u64)(byte & 0xFFu >> bits.stuffed) << bits.count;
@@ -39,10 +40,10 @@ DEVICE void fetch(Forward& bits) {
   }
 }
 
-// The next 32 bits at least, the first of them lowest. Four bytes have 28 bits or more: twice is enough.
+// The next 32 bits, the first of them lowest.
 DEVICE u32 peek(Forward& bits) {
-  if (bits.count < 32) fetch(bits);
-  if (bits.count < 32) fetch(bits);
+#pragma unroll 1
+  while (bits.count < 32) fetch(bits);
   return (u32)bits.held;
 }
 
@@ -70,6 +71,7 @@ DEVICE Backward backward_codes(const u8* bytes, u32 len, u32 half) {
 DEVICE Backward backward_refinement(const u8* bytes, u32 len) { return {bytes, len, 1, 0, 0}; }
 
 DEVICE u32 peek(Backward& bits) {
+#pragma unroll 1
   while (bits.count < 32) {
     const u32 byte = bits.left > 0 ? bits.bytes[bits.left - 1] : 0;
     bits.left -= min(bits.left, 1u);
