@@ -14,6 +14,8 @@
 
 #[path = "nvjpeg/batch.rs"]
 mod batch;
+#[path = "nvjpeg/engine.rs"]
+mod engine;
 #[path = "nvjpeg/headers.rs"]
 mod headers;
 #[path = "nvjpeg/jpeg.rs"]

@@ -14,13 +14,15 @@ pub type PictureDecoder = extern "C" fn(*const c_void, usize, *mut c_void, usize
 /// [`set`](crate::StandIn::set) takes them are its statuses; `fail=nvjpeg2kStreamGetImageInfo:N:1000` makes it find a
 /// picture that is wider than it is.
 pub fn nvjpeg2000(version: (u32, u32), decodes: bool) -> Result<PathBuf, String> {
-    compile::standin_pictures("standin_nvjpeg2k.cpp", "libnvjpeg2k.so.0", version, decodes)
+    // Others are had by their paths alone: one process may have several.
+    let soname = if decodes && version.0 == 0 { "libnvjpeg2k.so.0" } else { "libnvjpeg2k.so.other" };
+    compile::standin_pictures("standin_nvjpeg2k.cpp", soname, version, decodes)
 }
 
 /// An nvJPEG of a version, with or without the function that decodes.
 pub fn nvjpeg(version: (u32, u32), decodes: bool) -> Result<PathBuf, String> {
-    let soname = format!("libnvjpeg.so.{}", version.0);
-    compile::standin_pictures("standin_nvjpeg.cpp", &soname, version, decodes)
+    let soname = if decodes && version.0 == 13 { "libnvjpeg.so.13" } else { "libnvjpeg.so.other" };
+    compile::standin_pictures("standin_nvjpeg.cpp", soname, version, decodes)
 }
 
 /// Loads one of them, so that from now on whoever asks for its name gets it.
