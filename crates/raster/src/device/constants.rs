@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use strile_tiff::Compression;
 
-/// Codecs with kernels, in the order of `Constants::codecs`.
+/// Codecs with kernels but those of pictures, in the order of `Constants::codecs`.
 pub(crate) const CODECS: [Compression; 6] = [
     Compression::None,
     Compression::PackBits,
@@ -82,6 +82,10 @@ pub(crate) const BUILT_IN: Constants = Constants {
         costs([1.936, 2.154], [0.0242, 0.0069], [0.3, 2.5]),
     ],
 };
+
+/// What pictures cost on any machine, JPEG 2000 and JPEG: calibrating does not measure them.
+const PICTURES: [CodecCosts; 2] =
+    [costs([110.0, 1.0], [0.3, 0.02], [25.0, 0.0]), costs([18.0, 1.5], [0.12, 0.02], [4.0, 0.0])];
 
 /// The machine that constants were measured on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -277,7 +281,12 @@ fn number(text: &str) -> Option<f64> {
 impl Constants {
     /// What blocks of a codec cost; `None` where it has no kernel.
     pub(crate) fn of(&self, codec: Compression) -> Option<&CodecCosts> {
-        CODECS.iter().position(|&other| other == codec).and_then(|at| self.codecs.get(at))
+        let [jpeg2000, jpeg] = &PICTURES;
+        match codec {
+            Compression::Jpeg2000 | Compression::Jpeg2000YCbCr | Compression::Jpeg2000Rgb => Some(jpeg2000),
+            Compression::Jpeg => Some(jpeg),
+            _ => CODECS.iter().position(|&other| other == codec).and_then(|at| self.codecs.get(at)),
+        }
     }
 }
 

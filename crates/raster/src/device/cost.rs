@@ -167,6 +167,15 @@ mod tests {
         assert!(judged(&load(Compression::None, 1024, 262_144, 262_144, true)).prefers_gpu());
     }
 
+    #[test]
+    fn many_pictures_are_the_devices() {
+        for (codec, encoded) in [(Compression::Jpeg2000, 290_000), (Compression::Jpeg, 60_000)] {
+            for on_device in [false, true] {
+                assert!(judged(&load(codec, 1024, encoded, 524_288, on_device)).prefers_gpu(), "{codec:?}");
+            }
+        }
+    }
+
     /// Whole reads on the machine that the built-in constants are of, in milliseconds: a choice by these estimates is
     /// right as long as they are off by less than engines differ.
     #[test]
