@@ -51,7 +51,8 @@ impl Conversion {
     }
 }
 
-/// Bytes of scratch a block needs on one thread: decoded, and as encoded where `reads` says it is pulled.
+/// Bytes of scratch a block needs on one thread: decoded, what its decoder needs besides, and as encoded where
+/// `reads` says it is pulled.
 pub(crate) fn scratch_len(layout: &BlockLayout, rows: u32, encoded: u64, reads: bool) -> u64 {
     let bytes = |len: Option<usize>| len.map_or(u64::MAX, |len| len as u64);
     let decoded = bytes(layout.decoded_len(rows));
@@ -59,7 +60,8 @@ pub(crate) fn scratch_len(layout: &BlockLayout, rows: u32, encoded: u64, reads: 
     let decoded = if layout.compression == Compression::None { 0 } else { decoded };
     let row = bytes(layout.samples_len(1)).saturating_add(bytes(layout.packed_row_len()).saturating_mul(2));
     let inputs = u64::from(reads) + u64::from(copied);
-    decoded.saturating_add(encoded.saturating_mul(inputs)).saturating_add(row)
+    let own = codec::working_len(layout, rows);
+    decoded.saturating_add(encoded.saturating_mul(inputs)).saturating_add(row).saturating_add(own)
 }
 
 /// FillOrder 2 is undone before decoding, except for streams that have a bit order of their own.

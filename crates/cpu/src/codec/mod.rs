@@ -47,8 +47,16 @@ pub use encode::{bound, encode, prepare};
 pub use strile_codestream::StoredBlock;
 pub use workspace::Workspace;
 
-use strile_engine::BlockFault;
+use strile_engine::{BlockFault, BlockLayout};
 use strile_tiff::Compression as C;
+
+/// Bytes that a decoder needs besides those it decodes to, where they grow with the block.
+pub(crate) fn working_len(layout: &BlockLayout, rows: u32) -> u64 {
+    match layout.compression {
+        C::Jpeg2000 | C::Jpeg2000YCbCr | C::Jpeg2000Rgb => jpeg2000::working_len(layout, rows),
+        _ => 0,
+    }
+}
 
 /// Decodes `src` into `dst`, which has `layout.decoded_len(rows)` bytes, wholly or with a fault.
 pub fn decode(

@@ -116,7 +116,7 @@ fn kind(pass: u32) -> u32 {
 /// The plane of a pass: the first has only a cleanup pass.
 fn plane(pass: u32, planes: u8) -> Result<u32, BlockFault> {
     let too_many = || BlockFault::corrupt("JPEG 2000: more coding passes than bit planes have");
-    u32::from(planes).checked_sub(1 + (pass + 2) / 3).ok_or_else(too_many)
+    u32::from(planes).checked_sub(1 + pass.div_ceil(3)).ok_or_else(too_many)
 }
 
 fn is_raw(style: Style, pass: u32) -> bool {

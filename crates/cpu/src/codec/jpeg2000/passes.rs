@@ -156,7 +156,7 @@ fn zero_index(significant: u64, position: u32) -> usize {
 fn sign_index(significant: u64, negative: u64, position: u32) -> usize {
     let nearest = 0b010_000_101_000_010;
     let around = (significant >> (position - 7) & nearest) | (negative >> (position - 7) & nearest) << 1;
-    (around >> 6 & 0b1_1000_1111 | around << 3 & 0b11_0000) as usize
+    ((around >> 6 & 0b1_1000_1111 | around << 3 & 0b11_0000) & 511) as usize
 }
 
 /// Every bit also at its eight neighbours; right within the chunk.
@@ -288,8 +288,8 @@ impl Passes<'_> {
                 while left != 0 {
                     let at = left.trailing_zeros();
                     left &= left - 1;
-                    let context = 14 + (second >> at & 1) + (refined >> at & 1);
-                    let bit = source.bit(&mut states[context as usize & 31], bytes);
+                    let context = (14 + (second >> at & 1) + (refined >> at & 1)) & 31;
+                    let bit = source.bit(&mut states[context as usize], bytes);
                     // From the middle of an interval to the middle of its upper or lower half.
                     let by = (u32::from(bit) << 1).wrapping_sub(1) << plane;
                     let magnitude = &mut magnitudes[at as usize & 63];

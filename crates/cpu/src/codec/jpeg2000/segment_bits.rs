@@ -172,6 +172,12 @@ impl Bits for Raw {
 }
 
 #[cfg(test)]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "small numbers made here"
+)]
 mod tests {
     use super::super::super::byte_testing::Random;
     use super::super::arithmetic::Encoder;

@@ -85,6 +85,7 @@ pub(super) static TABLE: [State; 128] = {
 };
 
 /// The states that the 19 contexts begin in (table D.7): the first of the zero codings, run length, uniform; else 0.
+#[expect(clippy::indexing_slicing, reason = "evaluated when compiling")]
 pub(super) const FIRST: [u8; 32] = {
     let mut first = [0; 32];
     first[0] = 4 * 2;

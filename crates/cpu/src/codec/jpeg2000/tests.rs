@@ -1,0 +1,181 @@
+//! Whole codestreams: what OpenJPEG and OpenJPH made of them, our own encoder's, and damaged ones.
+
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "small numbers made here"
+)]
+
+use super::super::byte_testing::Random;
+use super::super::testing::{
+    check_picture, decode_block, decode_rows, encode_rows, layout, mutants_fill_or_fault, params, picture,
+    prepared, u16s,
+};
+use super::*;
+use strile_engine::BlockLayout;
+use strile_tiff::{DataType, Photometric, SampleType};
+
+macro_rules! streams {
+    ($($folder:literal: $($name:literal $digest:literal),+;)+) => {
+        [$($(($name, include_bytes!(concat!($folder, $name, ".j2k")).as_slice(), $digest)),+),+]
+    };
+}
+
+/// Codestreams and a digest of the samples that OpenJPEG 2.5.4 (`ht_`: OpenJPH 0.32) decodes, pixel by pixel; those of
+/// `subsampled` replicated and made RGB with numpy, those of `reduced` without the highest resolution.
+fn streams() -> Vec<(&'static str, &'static [u8], u64)> {
+    streams![
+        "../../../../codestream/tests/data/jpeg2000/":
+        "offset" 0xFCEF_56EE_1CAE_CAD0,
+        "rlcp" 0xCB97_F239_AA8B_8443,
+        "layers_sop" 0xC782_5523_BA98_1C2A,
+        "parts" 0xCB97_F239_AA8B_8443,
+        "bypass" 0x23C4_6E58_35DC_AD1B,
+        "termall" 0x23C4_6E58_35DC_AD1B,
+        "all_styles" 0x23C4_6E58_35DC_AD1B,
+        "sparse" 0x7729_0771_6FD3_3E46,
+        "wide" 0x3BCC_0F59_A9A1_4A8A,
+        "97" 0x5C6B_4C2F_498D_F66E,
+        "24bit" 0x17DB_ABAB_6DA4_BC65,
+        "ht_gray16" 0xAD80_BB5A_6BAC_5C01,
+        "ht_rgb8" 0x3219_B07D_40E1_9094,
+        "ht_tiles" 0x61BE_4EAB_82F5_7243;
+        "../../../tests/data/jpeg2000/":
+        "reset" 0x23C4_6E58_35DC_AD1B,
+        "causal" 0x23C4_6E58_35DC_AD1B,
+        "segmentation" 0x2B5B_B42E_00FF_F6A2,
+        "bypass_termall" 0x23C4_6E58_35DC_AD1B,
+        "subsampled" 0x7A57_0C92_ABE9_C668,
+        "reduced" 0x1954_9984_054B_1448;
+    ]
+    .to_vec()
+}
+
+/// The layout that a codestream fits.
+fn layout_of(stream: &[u8], reduce: u8) -> BlockLayout {
+    let size = size(stream).unwrap();
+    let (area, first) = (reduced(size.area, reduce), size.components[0]);
+    let format = if first.signed { SampleFormat::Int } else { SampleFormat::Uint };
+    let sample = SampleType { format, bits: first.bits.into() };
+    BlockLayout {
+        sample,
+        data_type: sample.data_type().unwrap(),
+        ..layout(Compression::Jpeg2000, (area.width(), area.height()), (size.components.len() as u16, 8))
+    }
+}
+
+fn values(decoded: &[u8], data_type: DataType) -> Vec<i32> {
+    match data_type {
+        DataType::U8 => decoded.iter().map(|&value| value.into()).collect(),
+        DataType::U16 => u16s(decoded).into_iter().map(i32::from).collect(),
+        DataType::I16 => u16s(decoded).into_iter().map(|value| i32::from(value as i16)).collect(),
+        _ => decoded.as_chunks().0.iter().map(|&value| i32::from_ne_bytes(value)).collect(),
+    }
+}
+
+/// FNV-1a of the samples as 32-bit numbers.
+fn digest(values: &[i32]) -> u64 {
+    let bytes = values.iter().flat_map(|value| value.to_le_bytes());
+    bytes.fold(0xCBF2_9CE4_8422_2325, |digest, byte| (digest ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3))
+}
+
+#[test]
+fn equals_other_decoders_in_every_style() {
+    for (name, stream, expected) in streams() {
+        let reduce = u8::from(name == "reduced");
+        let layout = layout_of(stream, reduce);
+        let mut first = Vec::new();
+        for helpers in [0, 3] {
+            let mut decoded = vec![0; layout.decoded_len(layout.height).unwrap()];
+            let block = StoredBlock { layout: &layout, rows: layout.height };
+            decode_reduced(stream, &mut decoded, block, reduce, &Crew::new(helpers)).unwrap();
+            assert_eq!(digest(&values(&decoded, layout.data_type)), expected, "{name}");
+            first = decoded;
+        }
+        // A last strip with rows to spare.
+        let rows = layout.height.div_ceil(2);
+        let row = first.len() / layout.height as usize;
+        if reduce == 0 {
+            assert_eq!(decode_rows(stream, &layout, rows).unwrap(), first[..row * rows as usize], "{name}");
+        }
+    }
+}
+
+#[test]
+fn damaged_streams_fill_or_fault() {
+    for (_, stream, _) in streams() {
+        mutants_fill_or_fault(stream, &layout_of(stream, 0), 60);
+    }
+}
+
+/// Threads get other code-blocks each time, samples and faults stay the same.
+#[test]
+fn helpers_change_nothing() {
+    let mut block = layout(Compression::Jpeg2000, (300, 280), (3, 8));
+    block.extras.photometric = Photometric::Rgb;
+    let mut random = Random::new(21);
+    let src: Vec<u8> = (0..300 * 280 * 3).map(|at| (at / 90 % 200 + random.below(20)) as u8).collect();
+    let layout = prepared(block, params()).unwrap();
+    let stream = encode_rows(&src, &layout, 280).unwrap();
+    let block = StoredBlock { layout: &layout.block, rows: 280 };
+    for helpers in [0, 1, 5] {
+        let mut decoded = vec![0; src.len()];
+        decode(&stream, &mut decoded, block, &Crew::new(helpers)).unwrap();
+        assert!(decoded == src);
+    }
+}
+
+#[test]
+fn aperio_ycbcr_becomes_rgb() {
+    let block = layout(Compression::Jpeg2000, (3, 1), (3, 8));
+    let stream =
+        encode_rows(&[100, 128, 128, 50, 200, 90, 255, 0, 255], &prepared(block, params()).unwrap(), 1);
+    let wanted = layout(Compression::Jpeg2000YCbCr, (3, 1), (3, 8));
+    let found = decode_block(&stream.unwrap(), &wanted).unwrap();
+    // 50 + 1.402 × -38 is below 0; 50 - 0.344136 × 72 + 0.714136 × 38 = 52.36; 50 + 1.772 × 72 = 177.58.
+    assert_eq!(found, [100, 100, 100, 0, 52, 178, 255, 208, 28]);
+}
+
+#[test]
+fn says_what_it_refuses() {
+    let fault = |stream: &[u8], layout: &BlockLayout| decode_block(stream, layout).unwrap_err().to_string();
+    let (_, stream, _) = streams().into_iter().find(|(name, ..)| *name == "segmentation").unwrap();
+    let signed = layout_of(stream, 0);
+    let unsigned =
+        BlockLayout { sample: SampleType { format: SampleFormat::Uint, bits: 12 }, ..signed.clone() };
+    assert!(fault(stream, &unsigned).contains("are signed"));
+    let mut deep = stream.to_vec();
+    deep[42] = 0x80 | 29;
+    let deeper = BlockLayout { sample: SampleType { format: SampleFormat::Int, bits: 30 }, ..signed.clone() };
+    assert!(fault(&deep, &deeper).contains("samples of 30 bits"));
+    // The byte before the last of a code-block: its segmentation symbol is another then.
+    let end = stream.len() - 4;
+    let broken = (0..80).any(|at| {
+        let mut stream = stream.to_vec();
+        stream[end - at] ^= 0x55;
+        decode_block(&stream, &signed).is_err_and(|fault| fault.detail.contains("segmentation symbol"))
+    });
+    assert!(broken);
+}
+
+#[test]
+fn reads_lossless_codestreams_and_files() {
+    check_picture(
+        include_bytes!("../../../tests/data/rgb8.j2k"),
+        &layout(Compression::Jpeg2000, (13, 9), (3, 8)),
+    );
+    check_picture(
+        include_bytes!("../../../tests/data/gray16.jp2"),
+        &layout(Compression::Jpeg2000, (13, 9), (1, 16)),
+    );
+}
+
+#[test]
+fn reads_signed_samples() {
+    let stream = include_bytes!("../../../tests/data/gray_i16.j2k");
+    let layout = layout_of(stream, 0);
+    let found = values(&decode_block(stream, &layout).unwrap(), DataType::I16);
+    let expected: Vec<i32> = picture(1, 16).into_iter().map(|v| v as i32 - 32_768).collect();
+    assert_eq!(found, expected);
+}
