@@ -52,6 +52,13 @@ DEVICE u32 dot_bytes(u32 a, u32 b, u32 more) {
   return sum;
 }
 
+// The zeros above the highest bit of a number that is not 0.
+DEVICE u32 zeros_above(u32 v) {
+  u32 count;
+  asm("bfind.shiftamt.u32 %0, %1;" : "=r"(count) : "r"(v));
+  return count;
+}
+
 // The only way to touch memory that another thread touches at the same time with no atomic and no barrier between. The
 // access is one whole word, neither cached nor moved away by the compiler; it orders nothing else.
 template <class T>
@@ -74,6 +81,19 @@ DEVICE SharedAddress shared_address(const void* p) { return (u32)__cvta_generic_
 DEVICE u32 shared_load(SharedAddress at) {
   u32 v;
   asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(at) : "memory");
+  return v;
+}
+
+DEVICE u32 shared_load16(SharedAddress at) {
+  u32 v;
+  asm volatile("{ .reg .u16 half; ld.shared.u16 half, [%1]; cvt.u32.u16 %0, half; }" : "=r"(v) : "r"(at) : "memory");
+  return v;
+}
+
+// A byte.
+DEVICE u32 shared_load8(SharedAddress at) {
+  u32 v;
+  asm volatile("ld.shared.u8 %0, [%1];" : "=r"(v) : "r"(at) : "memory");
   return v;
 }
 
@@ -112,10 +132,14 @@ DEVICE u32 dot_bytes(u32 a, u32 b, u32 more) {
   return more;
 }
 
+DEVICE u32 zeros_above(u32 v) { return (u32)__clz((i32)v); }
+
 typedef u64 SharedAddress;
 
 DEVICE SharedAddress shared_address(const void* p) { return (SharedAddress)p; }
 DEVICE u32 shared_load(SharedAddress at) { return *(const u32*)at; }
+DEVICE u32 shared_load8(SharedAddress at) { return *(const u8*)at; }
+DEVICE u32 shared_load16(SharedAddress at) { return *(const u16*)at; }
 DEVICE void shared_store(SharedAddress at, u32 v) { *(u32*)at = v; }
 DEVICE void shared_store16(SharedAddress at, u32 v) { *(u16*)at = (u16)v; }
 DEVICE void shared_advance(u32& low, u32& high, u32& ahead, SharedAddress& next, u32 moves) {

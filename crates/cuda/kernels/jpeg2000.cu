@@ -16,12 +16,13 @@ KERNEL(jpeg2000_unstuff, 128, Jpeg2000BlockArgs) {
 
 namespace jpeg2000 {
 
-enum : u32 { WARPS = 4 };
-
-// Lanes that wait until those that do not are this many times as many: going on together is cheaper, waiting is idle.
-#ifndef WAITING_SHARE
-#define WAITING_SHARE 4
-#endif
+enum : u32 {
+  WARPS = 4,
+  // Lanes wait until they are this part of those that are left: going on together is cheaper, waiting is idle.
+  SHARE = 4,
+  // Decisions between two looks at who waits.
+  STEPS = 2,
+};
 
 DEVICE void clear(const Jpeg2000Block& block, bool has, u32 lane) {
   const Grid grid = grid_of(block.width, block.height);
@@ -36,18 +37,22 @@ DEVICE void clear(const Jpeg2000Block& block, bool has, u32 lane) {
 
 }  // namespace jpeg2000
 
-KERNEL_RESIDENT(jpeg2000_blocks, 32 * jpeg2000::WARPS, 4, Jpeg2000BlockArgs) {
+KERNEL_RESIDENT(jpeg2000_blocks, 32 * jpeg2000::WARPS, 5, Jpeg2000BlockArgs) {
   using namespace jpeg2000;
-  SHARED(u32, all_cells[WARPS][CONTEXTS][WARP]);
+  SHARED(u32, cells[WARPS][CONTEXTS][WARP]);
   SHARED(u32, moves[MOVES]);
-  SHARED(u8, contexts[ENTRIES]);
+  SHARED(Tables, contexts);
   for (u32 i = threadIdx.x; i < MOVES; i += blockDim.x) moves[i] = move_of(i);
-  for (u32 i = threadIdx.x; i < ENTRIES; i += blockDim.x) contexts[i] = (u8)context_entry(i);
+  for (u32 i = threadIdx.x; i < ENTRIES; i += blockDim.x) contexts.entries[i] = (u8)context_entry(i);
   __syncthreads();
   const u32 number = threadIdx.x % WARP, warp = threadIdx.x / WARP;
   const u32 at = (blockIdx.x * WARPS + warp) * args.lanes + number;
   const bool has = number < args.lanes && at < args.count;
-  u32* const cells = &all_cells[warp][0][number];
+  // Told by a shuffle, the addresses stay in registers: the compiler would work them out at every use.
+  Shared shared = {shared_address(&contexts), shared_address(moves), shared_address(&cells[warp][0][number])};
+  shared.contexts = __shfl_sync(0xFFFFFFFFu, shared.contexts, 0);
+  shared.moves = __shfl_sync(0xFFFFFFFFu, shared.moves, 0);
+  shared.cells = __shfl_sync(0xFFFFFFFFu, shared.cells, (i32)number);
   const Jpeg2000Block block = args.blocks[has ? at : 0];
   clear(block, has, number);
   const Fixed fixed = fixed_of(block);
@@ -55,18 +60,22 @@ KERNEL_RESIDENT(jpeg2000_blocks, 32 * jpeg2000::WARPS, 4, Jpeg2000BlockArgs) {
   lane.alive = has;
   lane.segment = block.segment;
   lane.plane = block.planes - 1u;
-  if (has) begin_pass(lane, fixed, args.segments, cells);
+  if (has) begin_pass(lane, fixed, args.segments, shared);
   u32 alive = __ballot_sync(0xFFFFFFFFu, lane.alive);
+  u32 enough = (__popc(alive) + SHARE - 1) / SHARE;
   while (alive != 0) {
-    const u32 open = (lane.near | (lane.kind != SIGNIFICANCE ? ~0u : 0)) & lane.todo;
-    const bool idle = lane.alive && (open | lane.pending) == 0;
-    const u32 waiting = __ballot_sync(0xFFFFFFFFu, idle);
-    if (__popc(waiting) * WAITING_SHARE >= __popc(alive)) {
-      if (idle) advance(lane, fixed, args.segments, cells, moves);
-      alive = __ballot_sync(0xFFFFFFFFu, lane.alive);
-    } else if (lane.alive && !idle) {
-      decode(lane, fixed, open, contexts, cells, moves);
+    for (u32 i = 0; i < STEPS; ++i) {
+      const u32 open = open_of(lane);
+      if ((open | lane.pending) != 0 && lane.decoder.held >= 16) decode(lane, open, shared);
     }
+    const bool done = (open_of(lane) | lane.pending) == 0;
+    const u32 waiting = __ballot_sync(0xFFFFFFFFu, done || lane.decoder.held < 16) & alive;
+    if ((u32)__popc(waiting) < enough) continue;
+    if (lane.alive) supply(lane.decoder);
+    if (lane.alive && done) advance(lane, fixed, args.segments, shared);
+    if (lane.alive) use_ahead(lane.decoder);
+    alive = __ballot_sync(0xFFFFFFFFu, lane.alive);
+    enough = (__popc(alive) + SHARE - 1) / SHARE;
   }
   if (lane.corrupt) atomicMin(&args.statuses[block.status], (u32)FAULT_CORRUPT);
 }
@@ -81,16 +90,34 @@ KERNEL(jpeg2000_coefficients, 128, Jpeg2000BlockArgs) {
   }
 }
 
-// A column of CUDA blocks a plane; they share its lines.
+namespace jpeg2000 {
+
+// CUDA blocks of a column share the patches of one plane or tile: 256 columns wide, eight lines high, a warp a line.
+enum : u32 { PATCH = 256, LINES = 8 };
+
+struct Patches {
+  u32 across, count;
+};
+
+DEVICE Patches patches_of(u32 width, u32 lines) {
+  const u32 across = (width + PATCH - 1) / PATCH;
+  return {across, across * ((lines + LINES - 1) / LINES)};
+}
+
+}  // namespace jpeg2000
+
 KERNEL(jpeg2000_rows, 256, Jpeg2000LevelArgs) {
   using namespace jpeg2000;
   const Jpeg2000Level level = args.levels[blockIdx.x];
-  const u32 pairs = pairs_of(level.width, level.odd_x);
-  const u64 count = (u64)pairs * level.height, together = (u64)gridDim.y * blockDim.x;
-  for (u64 i = (u64)blockIdx.y * blockDim.x + threadIdx.x; i < count; i += together) {
-    const u64 row = i / pairs * level.stride;
+  const u32 pairs = pairs_of(level.width, level.odd_x), lane = threadIdx.x % 32;
+  const Patches patches = patches_of(2 * pairs, level.height);
+  for (u32 patch = blockIdx.y; patch < patches.count; patch += gridDim.y) {
+    const u32 y = patch / patches.across * LINES + threadIdx.x / 32;
+    if (y >= level.height) continue;
+    const u64 row = (u64)y * level.stride;
     const Line line = {(const u32*)level.plane + row, 1, level.width, level.odd_x};
-    synthesise<1>(line, level.reversible, (u32)(i % pairs), (u32*)level.spare + row);
+    const u32 first = patch % patches.across * (PATCH / 2), end = min(first + PATCH / 2, pairs);
+    for (u32 i = first + lane; i < end; i += 32) synthesise<1>(line, level.reversible, i, (u32*)level.spare + row);
   }
 }
 
@@ -98,22 +125,39 @@ KERNEL(jpeg2000_columns, 256, Jpeg2000LevelArgs) {
   using namespace jpeg2000;
   enum : u32 { TOGETHER = 4 };
   const Jpeg2000Level level = args.levels[blockIdx.x];
-  const u32 parts = (pairs_of(level.height, level.odd_y) + TOGETHER - 1) / TOGETHER;
-  const u64 count = (u64)parts * level.width, together = (u64)gridDim.y * blockDim.x;
-  for (u64 i = (u64)blockIdx.y * blockDim.x + threadIdx.x; i < count; i += together) {
-    const u64 column = i % level.width;
-    const Line line = {(const u32*)level.spare + column, level.stride, level.height, level.odd_y};
-    synthesise<TOGETHER>(line, level.reversible, (u32)(i / level.width) * TOGETHER, (u32*)level.plane + column);
+  const u32 parts = (pairs_of(level.height, level.odd_y) + TOGETHER - 1) / TOGETHER, lane = threadIdx.x % 32;
+  const Patches patches = patches_of(level.width, parts);
+  for (u32 patch = blockIdx.y; patch < patches.count; patch += gridDim.y) {
+    const u32 part = patch / patches.across * LINES + threadIdx.x / 32;
+    if (part >= parts) continue;
+    const u32 first = patch % patches.across * PATCH, end = min(first + PATCH, level.width);
+    for (u32 x = first + lane; x < end; x += 32) {
+      const Line line = {(const u32*)level.spare + x, level.stride, level.height, level.odd_y};
+      synthesise<TOGETHER>(line, level.reversible, part * TOGETHER, (u32*)level.plane + x);
+    }
   }
 }
 
-// The first of a picture's tiles also says that nothing was wrong, where nobody has said otherwise.
+// Every tile of a picture says that nothing was wrong, where nobody has said otherwise.
 KERNEL(jpeg2000_pixels, 256, Jpeg2000TileArgs) {
   using namespace jpeg2000;
   const Jpeg2000Tile tile = args.tiles[blockIdx.x];
-  const u64 count = (u64)tile.width * tile.height, together = (u64)gridDim.y * blockDim.x;
-  for (u64 i = (u64)blockIdx.y * blockDim.x + threadIdx.x; i < count; i += together) {
-    place_pixel(tile, args.planes + tile.planes, (u32)(i % tile.width), (u32)(i / tile.width));
+  const Jpeg2000Plane* const planes = args.planes + tile.planes;
+  const bool three = tile.colour != JPEG2000_PLAIN || tile.ycbcr;
+  const Patches patches = patches_of(tile.width, tile.height);
+  for (u32 patch = blockIdx.y; patch < patches.count; patch += gridDim.y) {
+    const u32 y = patch / patches.across * LINES + threadIdx.x / 32;
+    if (y >= tile.height) continue;
+    const u32 first = patch % patches.across * PATCH, end = min(first + PATCH, tile.width);
+    const u32 begin = first + threadIdx.x % 32;
+    if (three) {
+      const Jpeg2000Plane own[3] = {planes[0], planes[1], planes[2]};
+      for (u32 x = begin; x < end; x += 32) place_three(tile, own, x, y);
+    }
+    for (u32 i = three ? 3 : 0; i < tile.samples; ++i) {
+      const Jpeg2000Plane own = planes[i];
+      for (u32 x = begin; x < end; x += 32) place_sample(tile, own, i, x, y);
+    }
   }
   if (blockIdx.y == 0 && threadIdx.x == 0) {
     atomicCAS(&args.statuses[tile.status], (u32)FAULT_PENDING, (u32)FAULT_NONE);

@@ -56,14 +56,15 @@ DEVICE u32 first_word(u32 context) {
 struct Decoder {
   u64 code;
   u32 interval;      // in the high half
-  u32 held;          // bits of the code below the highest 16
+  u32 held;          // bits of the code below the highest 16; with less than 16 nothing is decided
   u32 ahead;         // the next word
+  u32 full;          // whether it is there
   const u32* words;  // the one after
   const u32* last;   // all ones, and so are those that would follow
 };
 
 DEVICE u32 next_word(Decoder& decoder) {
-  const u32 word = *decoder.words;
+  const u32 word = __ldg(decoder.words);
   decoder.words += decoder.words != decoder.last;
   return word;
 }
@@ -74,29 +75,44 @@ DEVICE void begin(Decoder& decoder, const Jpeg2000Segment& segment) {
   decoder.code = (u64)next_word(decoder) << 31;
   decoder.held = 17;
   decoder.ahead = next_word(decoder);
+  decoder.full = 1;
   decoder.interval = 0x80000000u;
 }
 
+DEVICE void use_ahead(Decoder& decoder) {
+  if (decoder.held < 16 && decoder.full != 0) {
+    decoder.code |= (u64)decoder.ahead << (16 - decoder.held);
+    decoder.held += 32;
+    decoder.full = 0;
+  }
+}
+
+// What a decision needs, whatever it takes. Loads wait for memory, so they are done by many lanes at a time.
+DEVICE void supply(Decoder& decoder) {
+  if (decoder.full == 0) {
+    decoder.ahead = next_word(decoder);
+    decoder.full = 1;
+  }
+}
+
 // One decision in the context of `cell`.
-DEVICE u32 decide(Decoder& decoder, u32* cell, const u32* moves) {
-  const u32 state = *cell;
+DEVICE u32 decide(Decoder& decoder, SharedAddress cell, SharedAddress moves) {
+  const u32 state = shared_load(cell);
   const u32 least = state & 0xFFFF0000u;
   const u32 rest = decoder.interval - least;
   u32 high = (u32)(decoder.code >> 32);
   const bool lower = high < least;
   const bool unlikely = lower != (rest < least);
-  u32 interval = lower ? least : rest;
+  const u32 interval = lower ? least : rest;
   if (!lower) high -= least;
-  const u32 shift = (u32)__clz((i32)interval);
-  if (shift != 0) *cell = *(const u32*)((const u8*)moves + (state & 0x3F8) + (unlikely ? 4 : 0));
+  const u32 shift = zeros_above(interval);
+  // Stored whether it moves or not: a branch costs more.
+  const u32 moved = shared_load(moves + (state & 0x3F8) + (unlikely ? 4 : 0));
+  shared_store(cell, shift != 0 ? moved : state);
   decoder.interval = interval << shift;
   decoder.code = ((u64)high << 32 | (u32)decoder.code) << shift;
   decoder.held -= shift;
-  if (decoder.held < 16) {
-    decoder.code |= (u64)decoder.ahead << (16 - decoder.held);
-    decoder.held += 32;
-    decoder.ahead = next_word(decoder);
-  }
+  use_ahead(decoder);
   return (state >> 15 & 1) ^ (unlikely ? 1u : 0u);
 }
 

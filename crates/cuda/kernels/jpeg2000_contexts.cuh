@@ -8,8 +8,23 @@
 
 namespace jpeg2000 {
 
-// Tables of LL and LH, of HL, of HH, and that of signs.
-enum : u32 { NEAR = 512, SIGNS = 3 * NEAR, ENTRIES = 4 * NEAR, FLIPPED = 0x80 };
+// Tables of LL and LH, of HL, of HH, that of signs, and those that have one context whatever lies around.
+enum : u32 {
+  NEAR = 512,
+  SIGNS = 3 * NEAR,
+  ALWAYS = 4 * NEAR,
+  ALWAYS_REFINED = ALWAYS,
+  ALWAYS_RUN = ALWAYS + NEAR,
+  ALWAYS_UNIFORM = ALWAYS + 2 * NEAR,
+  ALWAYS_RAW = ALWAYS + 3 * NEAR,
+  ENTRIES = 8 * NEAR,
+  FLIPPED = 0x80,
+};
+
+// Aligned so that a place in a table is added to its address by `or`.
+struct __align__(512) Tables {
+  u8 entries[ENTRIES];
+};
 
 DEVICE u32 table_of(u32 band) { return band == 1 ? NEAR : band == 3 ? 2 * NEAR : 0; }
 
@@ -46,6 +61,7 @@ DEVICE u32 sign_context(u32 pairs) {
 
 DEVICE u32 context_entry(u32 at) {
   const u32 table = at / NEAR, index = at % NEAR;
+  if (at >= ALWAYS) return REFINED + table - ALWAYS / NEAR;
   if (table == 3) return sign_context(index);
   if ((index >> 4 & 1) != 0) return (index & ~16u) != 0 ? 15 : 14;
   return zero_context(index, table);

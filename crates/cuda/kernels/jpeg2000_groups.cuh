@@ -84,11 +84,4 @@ DEVICE u32 near_of(u64 window) {
   return own_of(rows | rows << 6 | rows >> 6);
 }
 
-// What of the column of `at` and those beside lies around coefficient `at`, and itself.
-DEVICE u32 around(u32 at) {
-  const u32 one = 1u << at;
-  const u32 column = (one | one << 1 | one >> 1) & 15u << (at & 28);
-  return column | column << 4 | column >> 4;
-}
-
 }  // namespace jpeg2000

@@ -19,6 +19,7 @@ struct Lane {
   // The group.
   u64 significant, negative;  // windows
   u32 todo, near;
+  u32 marks;   // coefficients asked for by `mark_table`: refined before, or first of a quiet column
   u32 bits;    // that became known in this pass
   u32 coded;   // coefficients asked for
   u32 at;      // the coefficient asked for last
@@ -30,11 +31,25 @@ struct Lane {
   u32 index, across, stripe;
   // The pass.
   u32 pass, kind, plane;
+  u32 every;       // all ones where coefficients need no neighbour to be asked for
+  u32 refining;    // all ones in a refinement pass
+  u32 cleaning;    // all ones in a cleanup pass
+  SharedAddress table, sign_table, mark_table;
   u32 raw;
   u32 segment, segment_passes;
   bool alive;
   bool corrupt;
 };
+
+// Shared memory.
+struct Shared {
+  SharedAddress contexts, moves;
+  SharedAddress cells;  // of the lane
+};
+
+DEVICE SharedAddress cell_of(const Shared& shared, u32 context) { return shared.cells + 4 * WARP * context; }
+
+DEVICE u32 open_of(const Lane& lane) { return (lane.near | lane.every) & lane.todo; }
 
 // What does not change while a code-block is decoded.
 struct Fixed {
@@ -83,9 +98,11 @@ DEVICE void enter(Lane& lane, const Fixed& fixed) {
   lane.ahead = fixed.kept.groups[lane.index + 1];
   u32 own = lane.across + 1 < fixed.grid.across ? ~0u : lane.across + 1 == fixed.grid.across ? fixed.edge : 0;
   if (lane.stripe + 1 == fixed.grid.stripes) own &= fixed.bottom;
-  const u32 asked = lane.kind == REFINEMENT ? lane.group.significant : ~lane.group.significant;
-  lane.todo = asked & own & ~lane.group.visited;
+  lane.todo = (lane.group.significant ^ ~lane.refining) & own & ~lane.group.visited;
   lane.near = near_of(lane.significant);
+  u32 quiet = lane.todo & ~lane.near & lane.cleaning;
+  quiet &= quiet >> 1;
+  lane.marks = (quiet & quiet >> 2 & 0x11111111u) | (lane.group.refined & lane.refining);
   lane.bits = 0;
   lane.coded = 0;
   lane.pending = NOTHING;
@@ -111,7 +128,7 @@ DEVICE void leave(Lane& lane, const Fixed& fixed) {
 }
 
 // Begins a pass that is there: at the first group.
-DEVICE void begin_pass(Lane& lane, const Fixed& fixed, const Jpeg2000Segment* segments, u32* cells) {
+DEVICE void begin_pass(Lane& lane, const Fixed& fixed, const Jpeg2000Segment* segments, const Shared& shared) {
   if (lane.segment_passes == 0) {
     const Jpeg2000Segment segment = segments[lane.segment];
     lane.segment += 1;
@@ -121,10 +138,17 @@ DEVICE void begin_pass(Lane& lane, const Fixed& fixed, const Jpeg2000Segment* se
   }
   lane.segment_passes -= 1;
   if (lane.pass == 0 || (fixed.flags & JPEG2000_RESET) != 0) {
-    for (u32 i = 0; i < CONTEXTS; ++i) cells[WARP * i] = first_word(i);
+    for (u32 i = 0; i < CONTEXTS; ++i) shared_store(cell_of(shared, i), first_word(i));
   }
   lane.kind = (lane.pass + 2) % 3;
   if (lane.kind == SIGNIFICANCE) lane.plane -= 1;
+  lane.every = lane.kind == SIGNIFICANCE ? 0 : ~0u;
+  lane.refining = lane.kind == REFINEMENT ? ~0u : 0;
+  lane.cleaning = lane.kind == CLEANUP ? ~0u : 0;
+  lane.table = shared.contexts + (lane.raw ? (u32)ALWAYS_RAW : fixed.table);
+  lane.sign_table = shared.contexts + (lane.raw ? ALWAYS_RAW : SIGNS);
+  lane.mark_table =
+      shared.contexts + (lane.raw ? ALWAYS_RAW : lane.kind == CLEANUP ? ALWAYS_RUN : ALWAYS_REFINED);
   lane.index = lane.across = lane.stripe = 0;
   lane.significant = lane.negative = 0;
   read_ahead(lane, fixed, 0);
@@ -135,7 +159,7 @@ DEVICE void begin_pass(Lane& lane, const Fixed& fixed, const Jpeg2000Segment* se
 }
 
 // From a group where nothing is left to ask for to the next, of this pass or of the next one.
-DEVICE void advance(Lane& lane, const Fixed& fixed, const Jpeg2000Segment* segments, u32* cells, const u32* moves) {
+DEVICE void advance(Lane& lane, const Fixed& fixed, const Jpeg2000Segment* segments, const Shared& shared) {
   leave(lane, fixed);
   lane.significant = lane.significant >> 48 & 63;
   lane.negative = lane.negative >> 48 & 63 << 1;
@@ -151,44 +175,47 @@ DEVICE void advance(Lane& lane, const Fixed& fixed, const Jpeg2000Segment* segme
   }
   if (lane.kind == CLEANUP && (fixed.flags & JPEG2000_SEGMENTATION) != 0) {
     u32 symbols = 0;
-    for (u32 i = 0; i < 4; ++i) symbols = symbols << 1 | decide(lane.decoder, cells + WARP * UNIFORM, moves);
+    for (u32 i = 0; i < 4; ++i) {
+      supply(lane.decoder);
+      use_ahead(lane.decoder);
+      symbols = symbols << 1 | decide(lane.decoder, cell_of(shared, UNIFORM), shared.moves);
+    }
     lane.corrupt = symbols != 10;
   }
   lane.pass += 1;
   lane.alive = lane.pass < fixed.passes && !lane.corrupt;
-  if (lane.alive) begin_pass(lane, fixed, segments, cells);
+  lane.todo = lane.pending = 0;
+  if (lane.alive) begin_pass(lane, fixed, segments, shared);
 }
 
-// One decision, whatever it is about.
-DEVICE void decode(Lane& lane, const Fixed& fixed, u32 open, const u8* contexts, u32* cells, const u32* moves) {
+// One decision, whatever it is about. No branches: some lane would take every one of them anyway.
+DEVICE void decode(Lane& lane, u32 open, const Shared& shared) {
   const bool fresh = lane.pending == NOTHING, sign = lane.pending == SIGN;
   u32 at = fresh ? (u32)__ffs((i32)open) - 1 : lane.at;
-  const u32 quiet = lane.todo & ~lane.near & (lane.kind == CLEANUP ? ~0u : 0);
-  const bool run = fresh && (at & 3) == 0 && (quiet >> at & 15) == 15;
-  const u32 place = at + at / 4 * 2;
+  const bool marked = fresh && (lane.marks >> at & 1) != 0;
+  const u32 place = at + 2 * (at >> 2);
   const u32 significant = (u32)(lane.significant >> place), negative = (u32)(lane.negative >> place);
   const u32 near = sign ? (significant & 0x2142) | (negative & 0x4284) : significant & 0x71C7;
+  SharedAddress table = marked ? lane.mark_table : lane.table;
+  if (!fresh) table = sign ? lane.sign_table : shared.contexts + ALWAYS_UNIFORM;
   const u32 index = (near & 7) | (near >> 3 & 0x78) | (near >> 6 & 0x1C0);
-  u32 entry = contexts[index + (sign ? (u32)SIGNS : fixed.table)];
-  if (lane.kind == REFINEMENT && (lane.group.refined >> at & 1) != 0) entry = REFINED;
-  if (lane.pending > SIGN) entry = UNIFORM;
-  if (run) entry = RUN;
-  if (lane.raw) entry = RAW;
-  const u32 bit = decide(lane.decoder, cells + WARP * (entry & 31), moves) ^ entry >> 7;
-  u32 passed = ~1u;
-  if (sign) {
-    lane.significant |= 1ull << (place + 7);
-    lane.negative |= (u64)bit << (place + 8);
-    lane.bits |= 1u << at;
-    lane.near |= around(at);
-  }
-  if (lane.pending > SIGN) at += bit << (lane.pending - RUN_LOW);
-  if (run && bit == 0) passed = ~15u;
-  if (lane.kind == REFINEMENT) lane.bits |= bit << at;
+  const u32 entry = shared_load8(table | index);
+  const u32 bit = decide(lane.decoder, cell_of(shared, entry & 31), shared.moves) ^ entry >> 7;
+  // After its sign a coefficient is significant.
+  const u32 now = sign ? 1 : 0, own = at & 28;
+  lane.significant |= (u64)now << (place + 7);
+  lane.negative |= (u64)(now & bit) << (place + 8);
+  const u32 one = now << at, column = (one | one << 1 | one >> 1) & 15u << own;
+  lane.near |= column | column << 4 | column >> 4;
+  lane.marks &= ~(now << 4 << own);
+  // Of a run that ends, its two bits tell where.
+  const u32 next = fresh ? 0 : lane.pending - 1;
+  at += bit * next;
+  lane.bits |= one | (lane.refining & bit << at);
   lane.coded |= 1u << at;
-  lane.todo &= passed << at;
-  const u32 after = run ? RUN_HIGH : lane.kind == REFINEMENT ? NOTHING : SIGN;
-  lane.pending = fresh ? (bit != 0 ? after : NOTHING) : lane.pending - 1;
+  lane.todo &= (marked && bit == 0 ? ~1u & ~(lane.cleaning & 14) : ~1u) << at;
+  const u32 after = marked ? lane.cleaning & RUN_HIGH : ~lane.refining & SIGN;
+  lane.pending = fresh ? (bit != 0 ? after : NOTHING) : next;
   lane.at = at;
 }
 

@@ -7,8 +7,10 @@ namespace jpeg2000 {
 
 // The coefficient of a plane that pixel (x, y) of the reference grid has.
 DEVICE u32 sample_at(const Jpeg2000Plane& plane, u32 x, u32 y) {
-  const u32 column = min(max(x / plane.dx, plane.x0) - plane.x0, plane.width - 1);
-  const u32 row = min(max(y / plane.dy, plane.y0) - plane.y0, plane.height - 1);
+  if (plane.dx != 1) x /= plane.dx;
+  if (plane.dy != 1) y /= plane.dy;
+  const u32 column = min(max(x, plane.x0) - plane.x0, plane.width - 1);
+  const u32 row = min(max(y, plane.y0) - plane.y0, plane.height - 1);
   return ((const u32*)plane.plane)[(u64)row * plane.width + column];
 }
 
@@ -63,24 +65,25 @@ DEVICE void put(const Jpeg2000Tile& tile, u64 at, u32 value) {
   }
 }
 
-// Pixel (x, y) of the tile.
-DEVICE void place_pixel(const Jpeg2000Tile& tile, const Jpeg2000Plane* planes, u32 x, u32 y) {
-  const u64 to = ((u64)(tile.top + y) * tile.row_pixels + tile.left + x) * tile.samples;
-  x += tile.x0;
-  y += tile.y0;
-  u32 done = 0;
-  if (tile.colour != JPEG2000_PLAIN || tile.ycbcr) {
-    u32 values[3];
-    for (u32 i = 0; i < 3; ++i) values[i] = sample_at(planes[i], x, y);
-    unmix(values, tile.colour);
-    for (u32 i = 0; i < 3; ++i) values[i] = level(values[i], planes[i]);
-    if (tile.ycbcr) to_rgb(values, planes[0].bits);
-    for (u32 i = 0; i < 3; ++i) put(tile, to + i, values[i]);
-    done = 3;
-  }
-  for (u32 i = done; i < tile.samples; ++i) {
-    put(tile, to + i, level(sample_at(planes[i], x, y), planes[i]));
-  }
+// Where the samples of pixel (x, y) of the tile begin.
+DEVICE u64 place_of(const Jpeg2000Tile& tile, u32 x, u32 y) {
+  return ((u64)(tile.top + y) * tile.row_pixels + tile.left + x) * tile.samples;
+}
+
+// Sample `index` of a pixel, by itself.
+DEVICE void place_sample(const Jpeg2000Tile& tile, const Jpeg2000Plane& plane, u32 index, u32 x, u32 y) {
+  put(tile, place_of(tile, x, y) + index, level(sample_at(plane, tile.x0 + x, tile.y0 + y), plane));
+}
+
+// The first three, which belong together.
+DEVICE void place_three(const Jpeg2000Tile& tile, const Jpeg2000Plane (&planes)[3], u32 x, u32 y) {
+  const u64 to = place_of(tile, x, y);
+  u32 values[3];
+  for (u32 i = 0; i < 3; ++i) values[i] = sample_at(planes[i], tile.x0 + x, tile.y0 + y);
+  unmix(values, tile.colour);
+  for (u32 i = 0; i < 3; ++i) values[i] = level(values[i], planes[i]);
+  if (tile.ycbcr) to_rgb(values, planes[0].bits);
+  for (u32 i = 0; i < 3; ++i) put(tile, to + i, values[i]);
 }
 
 }  // namespace jpeg2000

@@ -14,15 +14,27 @@ DEVICE void carry(u32* words, u32 end) {
   }
 }
 
+// Whether any of four bytes is 0xFF.
+DEVICE bool has_ones(u32 word) { return ((~word - 0x01010101u) & word & 0x80808080u) != 0; }
+
 DEVICE void unstuff(const Jpeg2000Segment& segment) {
   u32* const words = (u32*)segment.words;
   const u32 count = (segment.len + 3) / 4;
   u64 bits = 0;
   u32 held = 0, done = 0, before = 0;
   bool ended = false;
+  u32 next = words[0];
   for (u32 i = 0; i < count && !ended; ++i) {
-    u32 word = words[i];
+    u32 word = next;
+    next = words[i + 1];
     const u32 left = min(segment.len - 4 * i, 4u);
+    if (left == 4 && before != 0xFF && !has_ones(word)) {
+      bits = bits << 32 | __byte_perm(word, 0, 0x0123);
+      words[done++] = (u32)(bits >> held);
+      bits &= (1ull << held) - 1;
+      before = word >> 24;
+      continue;
+    }
     for (u32 j = 0; j < left; ++j, word >>= 8) {
       const u32 byte = word & 0xFF;
       const bool stuffed = before == 0xFF;

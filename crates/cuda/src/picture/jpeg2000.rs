@@ -4,11 +4,12 @@
 #![expect(unsafe_code, reason = "kernels are handed the addresses that were laid out here")]
 
 pub mod abi;
+mod steps;
 mod stream;
 mod tables;
 
+pub use steps::{Launch, Step};
 pub use stream::Picture;
-pub use tables::{Launch, Step};
 
 use super::{Decoder, Need, Placed, Room, Stop};
 use crate::device::Device;
@@ -16,9 +17,6 @@ use crate::launch::launch;
 use crate::stream::Stream;
 use strile_engine::{BlockFault, BlockLayout};
 use strile_tiff::{Compression, DataType};
-
-/// The `.cu` file without its ending.
-pub const MODULE: &str = "jpeg2000";
 
 /// See the module.
 #[derive(Debug, Clone, Copy, Default)]
@@ -80,7 +78,8 @@ impl Decoder for Jpeg2000 {
     }
 
     fn lay_out(&self, pictures: &[Placed<Picture>], room: &Room, tables: &mut [u8]) -> Result<Batch, Stop> {
-        let steps = tables::lay_out(pictures, room, tables).unwrap_or_default();
+        // Without steps the statuses stay as they are, and the host decodes.
+        let steps = steps::lay_out(pictures, room, tables).unwrap_or_default();
         Ok(Batch { steps })
     }
 
@@ -103,7 +102,7 @@ impl Decoder for Jpeg2000 {
 }
 
 fn queue<Args: Copy>(kernel: &Launch, args: &Args, device: &Device, stream: &Stream) -> Result<(), Stop> {
-    let function = device.function(MODULE, kernel.entry)?;
+    let function = device.function(kernel.module, kernel.entry)?;
     // SAFETY: the arguments are of that kernel, and `lay_out` made the addresses in them of the batch's memory, as large as
     // the pictures' needs say.
     unsafe { launch(stream, &function, kernel.grid, kernel.threads, args) }?;

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use strile_codestream::jpeg2000::size;
 use strile_cpu::CpuEngine;
-use strile_cuda::picture::jpeg2000::{Batch, Jpeg2000, Step};
+use strile_cuda::picture::jpeg2000::{Batch, Jpeg2000, Launch, Step};
 use strile_cuda::picture::{Bytes, Decoder, Placed, Room};
 use strile_emulate::{Emulator, Poisoned};
 use strile_engine::{
@@ -153,24 +153,21 @@ pub fn decode(streams: &[Stream], seed: u64) -> Vec<Result<(u32, Vec<u8>), Block
 }
 
 fn run(batch: &Batch, scratch: &mut Poisoned, room: &Room, seed: u64) {
-    let kernels = Emulator::module("jpeg2000").unwrap();
     for step in batch.steps() {
-        let done = match step {
+        match step {
             &Step::Clear(address, len) => {
                 let from = (address - room.scratch) as usize;
                 scratch[from..from + len as usize].fill(0);
-                Ok(())
             }
-            Step::Blocks(kernel, args) => {
-                kernels.launch(kernel.entry, kernel.grid, kernel.threads, args, seed)
-            }
-            Step::Levels(kernel, args) => {
-                kernels.launch(kernel.entry, kernel.grid, kernel.threads, args, seed)
-            }
-            Step::Tiles(kernel, args) => {
-                kernels.launch(kernel.entry, kernel.grid, kernel.threads, args, seed)
-            }
-        };
-        done.unwrap();
+            Step::Blocks(kernel, args) => launch(kernel, args, seed),
+            Step::Levels(kernel, args) => launch(kernel, args, seed),
+            Step::Tiles(kernel, args) => launch(kernel, args, seed),
+        }
     }
+}
+
+fn launch<Args: Copy>(kernel: &Launch, args: &Args, seed: u64) {
+    let module = Emulator::module(kernel.module).unwrap();
+    assert_eq!(module.threads(kernel.entry), Some(kernel.threads), "{}", kernel.entry);
+    module.launch(kernel.entry, kernel.grid, kernel.threads, args, seed).unwrap();
 }

@@ -147,3 +147,11 @@ pub(super) fn state_len(width: u16, height: u16, planes: u8) -> u64 {
     let bits = (stripes * stride * u64::from(planes) * 4).next_multiple_of(16);
     16 * (signs + groups) + bits
 }
+
+/// The same of a high-throughput code-block, as `jpeg2000_ht.cu` says: its values where there are passes after the first,
+/// and a line of what lies above where it is wide.
+pub(super) fn ht_state_len(width: u16, height: u16, passes: u8) -> u64 {
+    let values = if passes > 1 { 4 * u64::from(width) * u64::from(height) } else { 0 };
+    let line = if width > 64 { u64::from(width) / 2 + 2 } else { 0 };
+    values.next_multiple_of(16) + line.next_multiple_of(16)
+}

@@ -1,7 +1,7 @@
 //! One stream, checked: what kernels rely on holds, and it is known what the picture takes.
 
 use super::super::Need;
-use super::abi::{Block, Level, Plane, Segment, Tile, state_len};
+use super::abi::{Block, Level, Plane, Segment, Tile, ht_state_len, state_len};
 use strile_codestream::jpeg2000::{self, CodeBlock, Codestream, Limits, Rect};
 use strile_codestream::{StatedShape, StoredBlock};
 use strile_engine::{BlockFault, BlockLayout};
@@ -164,7 +164,14 @@ fn need(codestream: &Codestream) -> Need {
         .filter_map(|plane| plane.resolutions.last())
         .map(|&rect| plane_len(rect))
         .sum();
-    let states: u64 = codestream.blocks.iter().map(|b| state_len(b.width, b.height, b.planes)).sum();
+    let high_throughput = |block: &CodeBlock| {
+        codestream.planes.get(block.plane as usize).is_some_and(|p| p.style.high_throughput)
+    };
+    let state = |block: &CodeBlock| match high_throughput(block) {
+        true => ht_state_len(block.width, block.height, block.passes),
+        false => state_len(block.width, block.height, block.planes),
+    };
+    let states: u64 = codestream.blocks.iter().map(state).sum();
     Need {
         bytes: codestream.segments.iter().map(|segment| segment_len(segment.len)).sum(),
         tables,
