@@ -10,6 +10,7 @@ mod dlpack;
 mod error;
 mod facts;
 mod keys;
+mod parts;
 mod piece;
 mod plan;
 mod raster;
@@ -30,6 +31,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<plan::Plan>()?;
     module.add_class::<raster::Raster>()?;
     module.add_class::<writer::Writer>()?;
+    module.add_class::<parts::Parts>()?;
+    module.add_class::<parts::PartWriter>()?;
+    module.add_class::<parts::Assembly>()?;
     module.add_function(wrap_pyfunction!(contains::contains, module)?)?;
     module.add_function(wrap_pyfunction!(crs::crs, module)?)?;
     module.add_function(wrap_pyfunction!(vrt_index::write_vrt, module)?)?;

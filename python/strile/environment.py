@@ -15,6 +15,8 @@ kept, so that a test or a worker may set it. A value that cannot be read is an e
 `STRILE_VRT_ALLOWED_ROOTS`                  folders, separated as in PATH, that sources of a VRT may lie in
                                             beside the VRT's own
 `STRILE_VRT_MAX_XML_BYTES`                  largest VRT file (64 MiB)
+`STRILE_GPU_SHARE`                          how many processes share a card (1): each takes its part of the card's
+                                            memory; read when the process opens the device
 ==========================================  ==================================================================
 """
 

@@ -40,6 +40,7 @@ def to_geotiff(
     reproducible: bool = False,
     spill: bool = True,
     progress: bool | Callable[[int, int], object] | None = None,
+    cluster: bool | None = None,
 ) -> str | BinaryIO:
     """Writes an array as GeoTIFF or, with `cog=True`, as Cloud-Optimized GeoTIFF; returns `path`.
 
@@ -87,6 +88,10 @@ def to_geotiff(
         False refuses dask chunks so large that encoded blocks would have to wait in a temporary file.
     progress
         True for a bar, or a callable of (done, total) blocks.
+    cluster
+        None: a dask array is written by the workers of the active client of dask.distributed, where there is
+        one and all of them reach the folder of a local `path`; the bytes are the same. False: by this process.
+        True: by the workers, or an error that says why not.
     """
     from .writing.arguments import check
 

@@ -96,6 +96,12 @@ pub struct Device {
     context: Arc<Context>,
 }
 
+/// Bytes that this process may take of a card with so many free and in all, shared by so many processes as it was told.
+fn limit_of((free, total): (u64, u64), told: Option<&str>) -> u64 {
+    let processes = told.and_then(|text| text.trim().parse().ok()).filter(|&count| count > 0).unwrap_or(1);
+    free.min(total / processes) / 10 * 9
+}
+
 impl Device {
     /// The device of that index: the same one for all who have it open.
     pub fn open(index: u32) -> Result<Arc<Self>, Unavailable> {
@@ -118,12 +124,13 @@ impl Device {
         facts.usable()?;
         let context = Arc::new(Context::retain(driver, device)?);
         let pool = Pool::new(&context)?;
-        let (free, _) = context.memory()?;
+        let (free, total) = context.memory()?;
+        let told = std::env::var("STRILE_GPU_SHARE").ok();
         let kept = (free / 32).min(KEPT);
         pool.keep(kept)?;
         Ok(Self {
             pool: Arc::new(pool),
-            budget: Arc::new(Budget::new(free / 10 * 9)),
+            budget: Arc::new(Budget::new(limit_of((free, total), told.as_deref()))),
             kept,
             ring: Ring::new(&context),
             modules: Modules::new(&context, facts.capability),
@@ -157,7 +164,8 @@ impl Device {
         &self.pool
     }
 
-    /// What may be taken from the pool; 90 % of what was free when the device was opened.
+    /// What may be taken from the pool; 90 % of what was free when the device was opened, or of this process's part of
+    /// the card where `STRILE_GPU_SHARE` says how many processes share it.
     pub fn budget(&self) -> &Arc<Budget> {
         &self.budget
     }
@@ -217,4 +225,17 @@ fn uuid(driver: &Driver, device: CUdevice) -> Result<String, DriverError> {
         let _ = write!(text, "{hyphen}{byte:02x}");
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_take_their_part_and_never_more_than_is_free() {
+        assert_eq!(limit_of((800, 1000), None), 720);
+        assert_eq!(limit_of((800, 1000), Some("4")), 225);
+        assert_eq!(limit_of((100, 1000), Some(" 2 ")), 90);
+        assert_eq!([Some("0"), Some("many")].map(|told| limit_of((800, 1000), told)), [720, 720]);
+    }
 }

@@ -86,6 +86,7 @@ class WriteArguments:
     ramp_range: tuple[float, float] | None
     reproducible: bool
     spill: bool
+    cluster: bool | None
 
 
 def check(given: dict[str, Any]) -> WriteArguments:
@@ -128,6 +129,7 @@ def check(given: dict[str, Any]) -> WriteArguments:
         ramp_range=_ramp_range(given["color_ramp_range"]),
         reproducible=bool(given["reproducible"]),
         spill=bool(given["spill"]),
+        cluster=_cluster(given["cluster"]),
     )
 
 
@@ -144,6 +146,12 @@ def whole(value: Any) -> int | None:
         return operator.index(value)
     except TypeError:
         return None
+
+
+def _cluster(value: Any) -> bool | None:
+    if value is not None and not is_bool(value):
+        raise TypeError(f"cluster is {value!r}: True, False or None expected")
+    return None if value is None else bool(value)
 
 
 def _compression(name: Any) -> str:

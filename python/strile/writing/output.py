@@ -7,6 +7,7 @@ complete; after a failure it is as it was.
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -126,6 +127,11 @@ def device_for(raster: RasterToWrite, arguments: WriteArguments) -> str:
 def write_file(
     raster: RasterToWrite, arguments: WriteArguments, target: Target, progress: Progress | None
 ) -> None:
+    if arguments.cluster is not False and (arguments.cluster or "distributed" in sys.modules):
+        from ..cluster.write import write as by_cluster
+
+        if by_cluster(raster, arguments, target, progress):
+            return
     device = device_for(raster, arguments)
     options = options_of(raster, arguments, device)
     plan: StreamPlan | None = None
@@ -205,7 +211,11 @@ def finish_sidecars(
     content = aux_of(raster, arguments, statistics, styled)
     if content is not None:
         writer.sidecar(".aux.xml", content)
-    return sidecars.style_bounds(statistics, arguments.ramp_range) if styled else None
+    return style_bounds(statistics, arguments) if styled else None
+
+
+def style_bounds(statistics: Statistics | None, arguments: WriteArguments) -> sidecars.Range | None:
+    return sidecars.style_bounds(statistics, arguments.ramp_range)
 
 
 def aux_of(

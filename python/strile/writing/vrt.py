@@ -44,6 +44,7 @@ def check(arguments: WriteArguments) -> None:
         ("cog=True", arguments.cog),
         ("tiled=False", not arguments.tiled),
         ("overview_levels", arguments.overview_levels is not None),
+        ("cluster=True", arguments.cluster is True),
     ):
         if given:
             raise StrileError(f"{name} with a .vrt path: a mosaic is written as plain tiles; leave it out")

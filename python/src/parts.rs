@@ -1,0 +1,303 @@
+//! `Parts`: a raster to be written in parts that are encoded apart, by other processes, and put together by one of them.
+//!
+//! `Parts` is made of the same dicts as `Writer`, alike in every process. `PartWriter` encodes one part, `Assembly` makes
+//! the file. Both are closed by an error; nothing is left of what was not finished. One thread uses one at a time.
+
+use crate::call;
+use crate::error::{exception, strile_error};
+use crate::piece::Given;
+use crate::{device, sink, spec, write_options};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyDict, PyList};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use strile::{Beyond, Cancel, EncodedPart, Location, PartAddress, PartBytes, PartTarget, Window};
+
+/// See the module.
+#[pyclass(frozen, module = "strile._core")]
+pub(crate) struct Parts {
+    parts: Arc<strile::Parts>,
+    sidecars: bool,
+}
+
+#[pymethods]
+impl Parts {
+    /// `size` is the columns and rows wanted in a part.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        raster: &Bound<'_, PyDict>,
+        options: &Bound<'_, PyDict>,
+        size: (u32, u32),
+    ) -> PyResult<Self> {
+        let raster = spec::raster(raster)?;
+        let (options, sidecars) = write_options::options(options)?;
+        call::alive(py)?;
+        let parts = py.detach(|| strile::Parts::new(raster, &options, size)).map_err(exception)?;
+        Ok(Self { parts: Arc::new(parts), sidecars })
+    }
+
+    /// What will be done, in words.
+    fn explain(&self) -> String {
+        self.parts.explain()
+    }
+
+    /// Name of the encoder.
+    #[getter]
+    fn encoder(&self) -> &str {
+        self.parts.encoder()
+    }
+
+    /// Whether the file has 64-bit offsets.
+    #[getter]
+    fn is_big(&self) -> bool {
+        self.parts.is_big()
+    }
+
+    /// Blocks of all levels.
+    #[getter]
+    fn blocks(&self) -> u64 {
+        self.parts.blocks()
+    }
+
+    /// The tiers, that of the full image first.
+    #[getter]
+    fn tiers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        for tier in self.parts.tiers() {
+            let dict = PyDict::new(py);
+            dict.set_item("level", tier.level)?;
+            dict.set_item("levels", tier.levels)?;
+            dict.set_item("image", tier.image)?;
+            dict.set_item("size", tier.size)?;
+            dict.set_item("columns", tier.columns)?;
+            dict.set_item("rows", tier.rows)?;
+            list.append(dict)?;
+        }
+        Ok(list)
+    }
+
+    /// What a part encodes, needs and hands on, as (column, row, width, height), and its blocks.
+    fn part<'py>(&self, py: Python<'py>, tier: u32, row: u32, column: u32) -> PyResult<Bound<'py, PyDict>> {
+        let windows = self.parts.part(PartAddress { tier, row, column }).map_err(exception)?;
+        let window = |window: Window| (window.x, window.y, window.width, window.height);
+        let dict = PyDict::new(py);
+        dict.set_item("own", window(windows.own))?;
+        dict.set_item("need", window(windows.need))?;
+        dict.set_item("beyond", windows.beyond.map(window))?;
+        dict.set_item("blocks", windows.blocks)?;
+        Ok(dict)
+    }
+
+    /// Begins a part, its records in the new file `path`, else in memory.
+    #[pyo3(signature = (tier, row, column, *, path=None, memory=None, threads=None))]
+    #[expect(clippy::too_many_arguments, reason = "the keywords of a Python function")]
+    fn encode(
+        &self,
+        py: Python<'_>,
+        tier: u32,
+        row: u32,
+        column: u32,
+        path: Option<PathBuf>,
+        memory: Option<u64>,
+        threads: Option<usize>,
+    ) -> PyResult<PartWriter> {
+        call::alive(py)?;
+        let context = call::context(memory, threads)?;
+        let target = path.map_or(PartTarget::Memory, PartTarget::File);
+        let at = PartAddress { tier, row, column };
+        let writer = py.detach(|| self.parts.encode(at, target, &context)).map_err(exception)?;
+        let location = writer.location().unwrap_or(Location::Host);
+        Ok(PartWriter { location, open: Held::new((writer, context.cancel)) })
+    }
+
+    /// Begins the file.
+    #[pyo3(signature = (target, *, memory=None))]
+    fn assemble(&self, target: &Bound<'_, PyAny>, memory: Option<u64>) -> PyResult<Assembly> {
+        let py = target.py();
+        call::alive(py)?;
+        let context = call::context(memory, None)?;
+        let sink = sink::open(target, self.sidecars)?;
+        let assembly = py.detach(|| self.parts.assemble(sink, &context)).map_err(exception)?;
+        Ok(Assembly { parts: Arc::clone(&self.parts), open: Held::new((assembly, context.cancel)) })
+    }
+}
+
+/// A part being encoded.
+#[pyclass(frozen, module = "strile._core")]
+pub(crate) struct PartWriter {
+    location: Location,
+    open: Held<(strile::PartWriter, Cancel)>,
+}
+
+#[pymethods]
+impl PartWriter {
+    /// Where pixels are encoded: "cpu" or "cuda:N".
+    #[getter]
+    fn device(&self) -> String {
+        device::name(self.location)
+    }
+
+    /// Takes pixels of what the part needs, with their place in the level.
+    #[pyo3(signature = (array, row, column, *, axes, stream=None))]
+    fn write(
+        &self,
+        array: &Bound<'_, PyAny>,
+        row: u32,
+        column: u32,
+        axes: &str,
+        stream: Option<u64>,
+    ) -> PyResult<()> {
+        let py = array.py();
+        self.open.attempt(py, |(writer, cancel)| {
+            let given = Given::new(array, (row, column), axes, None, stream, self.location)?;
+            let piece = given.piece();
+            call::run(py, cancel, None, || writer.write(&piece))
+        })
+    }
+
+    /// Completes the part: `index`, `records` (None where they are in a file), `beyond` (its samples and its shape, axes
+    /// as in the file; None where there is nothing to hand on) and how many `blocks`.
+    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (writer, cancel) = self.open.take(py)?;
+        let part = call::run(py, &cancel, None, || writer.finish())?;
+        let EncodedPart { index, records, beyond, blocks } = part;
+        let dict = PyDict::new(py);
+        dict.set_item("index", PyBytes::new(py, &index))?;
+        dict.set_item("records", records.map(|records| PyBytes::new(py, &records)))?;
+        let beyond = beyond.map(|Beyond { spec, pixels, .. }| {
+            // One band lies either way.
+            let last = spec.strides.band <= spec.strides.column;
+            let (bands, rows, columns) = (spec.bands, spec.rows, spec.columns);
+            let shape = if last { (rows, columns, bands) } else { (bands, rows, columns) };
+            (PyBytes::new(py, &pixels), shape, if last { "yxb" } else { "byx" })
+        });
+        dict.set_item("beyond", beyond)?;
+        dict.set_item("blocks", blocks)?;
+        Ok(dict)
+    }
+
+    /// Gives the part up; nothing is left.
+    fn abort(&self, py: Python<'_>) {
+        if let Ok(open) = self.open.take(py) {
+            py.detach(|| drop(open));
+        }
+    }
+}
+
+/// A file being put together of parts.
+#[pyclass(frozen, module = "strile._core")]
+pub(crate) struct Assembly {
+    parts: Arc<strile::Parts>,
+    open: Held<(strile::Assembly, Cancel)>,
+}
+
+#[pymethods]
+impl Assembly {
+    /// Takes a part: its index, and its records or the path of the file that has them.
+    fn add(
+        &self,
+        tier: u32,
+        row: u32,
+        column: u32,
+        index: &Bound<'_, PyBytes>,
+        records: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let py = index.py();
+        let records = match records.cast::<PyBytes>() {
+            Ok(bytes) => PartBytes::Memory(Arc::new(PyBackedBytes::from(bytes.clone()))),
+            Err(_) => match records.extract::<PathBuf>() {
+                Ok(path) => PartBytes::File(path),
+                Err(_) => return Err(PyTypeError::new_err("records: bytes or a path expected")),
+            },
+        };
+        let at = PartAddress { tier, row, column };
+        self.open.attempt(py, |(assembly, _)| {
+            assembly.add(&self.parts, at, index.as_bytes(), records).map_err(exception)
+        })
+    }
+
+    /// A small file that appears beside the target with it.
+    fn sidecar(&self, py: Python<'_>, suffix: &str, content: Vec<u8>) -> PyResult<()> {
+        self.open
+            .attempt(py, |(assembly, _)| py.detach(|| assembly.sidecar(suffix, content)).map_err(exception))
+    }
+
+    /// Writes every byte of the file, beside its place.
+    fn lay_out<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let report =
+            self.open.attempt(py, |(assembly, cancel)| call::run(py, cancel, None, || assembly.lay_out()))?;
+        let dict = PyDict::new(py);
+        dict.set_item("file_len", report.file_len)?;
+        dict.set_item("blocks", report.blocks)?;
+        dict.set_item("sparse", report.sparse)?;
+        dict.set_item("levels", report.levels)?;
+        dict.set_item("warnings", report.warnings)?;
+        Ok(dict)
+    }
+
+    /// Puts the file to its place.
+    fn commit(&self, py: Python<'_>) -> PyResult<()> {
+        let (assembly, cancel) = self.open.take(py)?;
+        call::run(py, &cancel, None, || assembly.commit())
+    }
+
+    /// Gives the file up; nothing is left.
+    fn abort(&self, py: Python<'_>) {
+        if let Ok(open) = self.open.take(py) {
+            py.detach(|| drop(open));
+        }
+    }
+}
+
+/// What one thread uses at a time, until it is closed. It is let go without the interpreter's lock, which work under way
+/// may need to come to its end.
+struct Held<T: Send>(Mutex<Option<T>>);
+
+impl<T: Send> Held<T> {
+    fn new(open: T) -> Self {
+        Self(Mutex::new(Some(open)))
+    }
+
+    /// Does a step; one that fails closes.
+    fn attempt<R>(&self, py: Python<'_>, step: impl FnOnce(&mut T) -> PyResult<R>) -> PyResult<R> {
+        let mut held = self.lock(py)?;
+        let Some(open) = &mut *held else { return Err(closed(py)) };
+        let result = step(open);
+        if result.is_err()
+            && let Some(open) = held.take()
+        {
+            py.detach(|| drop(open));
+        }
+        result
+    }
+
+    fn take(&self, py: Python<'_>) -> PyResult<T> {
+        self.lock(py)?.take().ok_or_else(|| closed(py))
+    }
+
+    /// Never waits: whoever has it may need the interpreter's lock.
+    fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Option<T>>> {
+        match self.0.try_lock() {
+            Ok(held) => Ok(held),
+            Err(TryLockError::Poisoned(held)) => Ok(held.into_inner()),
+            Err(TryLockError::WouldBlock) => {
+                Err(strile_error(py, "StrileError", "it is in use by another thread"))
+            }
+        }
+    }
+}
+
+fn closed(py: Python<'_>) -> PyErr {
+    strile_error(py, "ClosedError", "it was finished, or given up after an error")
+}
+
+impl<T: Send> Drop for Held<T> {
+    fn drop(&mut self) {
+        if let Some(open) = self.0.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            Python::attach(|py| py.detach(|| drop(open)));
+        }
+    }
+}

@@ -1,0 +1,33 @@
+"""The folder of a write's part files, beside the target: made by the client, seen by the workers, gone with
+the write, whether it succeeded or not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from pathlib import Path
+from types import TracebackType
+
+
+class PartFolder:
+    """Its name is hidden and nobody else's. Tasks that go on after it is gone cannot make files in it."""
+
+    def __init__(self, target: str) -> None:
+        place = Path(target).absolute()
+        self.path = str(place.parent / f".{place.name}.{uuid.uuid4().hex[:12]}.strile-parts")
+
+    def __enter__(self) -> PartFolder:
+        os.mkdir(self.path)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # Under another name first: a part that is completed meanwhile does not find it.
+        gone = self.path + "-gone"
+        try:
+            os.rename(self.path, gone)
+        except OSError:
+            gone = self.path
+        shutil.rmtree(gone, ignore_errors=True)

@@ -1,0 +1,171 @@
+"""What runs on workers: a part is encoded, a file is made of parts. Every task is a pure function of its
+arguments, so that one which is lost with its worker is run again elsewhere and gives the same bytes.
+
+A part file gets its name when it is complete, in one step, and the same one each time: a task that runs twice
+leaves one file.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import uuid
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..errors import StrileError
+from ..writing.pixels import Steps, device_of, stream_of
+from .workers import cores
+
+Address = tuple[int, int, int]
+"""Tier, row and column of a part."""
+
+Blocks = tuple[Address, bytes, "bytes | str"]
+"""A part, its index, and its records or the file that has them."""
+
+Cut = tuple[slice, ...]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A write: what every task of it knows. Pickled once with the graph."""
+
+    token: str
+    target: str
+    folder: str
+    in_files: bool
+    raster: dict[str, Any]
+    options: dict[str, Any]
+    size: tuple[int, int]
+    steps: Steps
+    gpu: bool
+    threads: dict[str, int] = field(default_factory=dict)
+    sidecars: tuple[tuple[str, bytes], ...] = ()
+
+    def path(self, at: Address) -> str:
+        return os.path.join(self.folder, "part-{}-{}-{}".format(*at))
+
+
+def encode(
+    job: Job, at: Address, arrays: list[Any], places: list[tuple[int, int, Cut | None]]
+) -> tuple[Blocks, Any]:
+    """Encodes a part, given arrays and where each lies in the level: row, column, and what of it is meant."""
+    device = _device(job, arrays)
+    steps = replace(job.steps, on_host=device == "cpu")
+    writer = None
+    path = f"{job.path(at)}.{uuid.uuid4().hex}" if job.in_files else None
+    try:
+        writer = _parts(job, device).encode(*at, path=path, threads=cores(job.threads))
+        for array, (row, column, cut) in zip(arrays, places, strict=True):
+            piece = array if cut is None else array[cut]
+            # What parts hand on is as it is written already, all bands of a pixel side by side.
+            piece, axes = (steps.apply(piece), steps.axes) if at[0] == 0 else (piece, "yxb")
+            writer.write(piece, row, column, axes=axes, stream=stream_of(piece))
+            del piece, array
+        done = writer.finish()
+        if path is not None:
+            os.replace(path, job.path(at))
+    except BaseException:
+        if writer is not None:
+            writer.abort()
+        if path is not None and os.path.exists(path):
+            os.unlink(path)
+        if job.in_files and not os.path.isdir(job.folder):
+            raise StrileError(
+                f"{job.folder} is not there on worker {os.uname().nodename}: the write was given up, or the "
+                "folder of the target is not shared by all workers (pass cluster=False)"
+            ) from None
+        raise
+    records = job.path(at) if path is not None else done["records"]
+    return (at, done["index"], records), _handed_on(done["beyond"], job)
+
+
+def encode_last(
+    job: Job, at: Address, arrays: list[Any], places: list[tuple[int, int, Cut | None]]
+) -> Blocks:
+    """The same for a part that has nothing to hand on."""
+    return encode(job, at, arrays, places)[0]
+
+
+def blocks_of(encoded: tuple[Blocks, Any]) -> Blocks:
+    """What stays of a part until the file is made."""
+    return encoded[0]
+
+
+def reduced_of(encoded: tuple[Blocks, Any]) -> Any:
+    """What the next tier is made of; gone when it is."""
+    return encoded[1]
+
+
+def edge(array: Any, cut: Cut) -> Any:
+    """A few rows or columns for a neighbour. A copy: a view would keep all of the chunk, and send it."""
+    return array[cut].copy()
+
+
+def finish(job: Job, blocks: list[Blocks]) -> dict[str, Any]:
+    """Makes the file, and puts it to its place unless the caller has given up meanwhile."""
+    parts = _parts(job, "cpu")
+    assembly = parts.assemble(job.target)
+    try:
+        for at, index, records in blocks:
+            assembly.add(*at, index, records)
+        for suffix, content in job.sidecars:
+            assembly.sidecar(suffix, content)
+        report = assembly.lay_out()
+        if not os.path.isdir(job.folder):
+            raise StrileError(f"{job.target}: the write was given up")
+        assembly.commit()
+    except BaseException:
+        assembly.abort()
+        raise
+    return dict(report)
+
+
+def _handed_on(beyond: Any, job: Job) -> Any:
+    if beyond is None:
+        return None
+    samples, shape, _ = beyond
+    return np.frombuffer(samples, dtype=job.raster["dtype"]).reshape(shape)
+
+
+def _parts(job: Job, device: str) -> Any:
+    return _planned(_Key(job, device))
+
+
+class _Key:
+    """A job as a key: by its token, which no other has."""
+
+    def __init__(self, job: Job, device: str) -> None:
+        self.job, self.device = job, device
+
+    def __hash__(self) -> int:
+        return hash((self.job.token, self.device))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and (self.job.token, self.device) == (other.job.token, other.device)
+
+
+@lru_cache(maxsize=4)
+def _planned(key: _Key) -> Any:
+    return _core.Parts(key.job.raster, {**key.job.options, "device": key.device}, key.job.size)
+
+
+def _device(job: Job, arrays: list[Any]) -> str:
+    """The engine of this worker: of the device that holds the pixels, or its current one; the CPU where it
+    has none, with the same encoder."""
+    if not job.gpu:
+        return "cpu"
+    for array in arrays:
+        number = device_of(array)
+        if number is not None:
+            return f"cuda:{number}"
+    if "cupy" in sys.modules:
+        from ..reading import cuda
+
+        return cuda.current()
+    usable = [device for device in _core.devices() if device["usable"] and device["name"].startswith("cuda")]
+    return str(usable[0]["name"]) if usable else "cpu"

@@ -1,0 +1,121 @@
+"""What is known of a cluster: its client, and what its workers have and see."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+GPU_SHARE = "STRILE_GPU_SHARE"
+"""Workers that share a card: each takes its part of the card's memory. Read when a device is opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """What the workers told."""
+
+    found: tuple[dict[str, Any], ...]
+
+    @property
+    def tasks(self) -> int:
+        """Tasks that run at one time."""
+        return sum(worker["threads"] for worker in self.found)
+
+    @property
+    def memory(self) -> int | None:
+        """What one task may have of the memory of the smallest worker; None where there is no limit."""
+        limits = [worker["memory"] // worker["threads"] for worker in self.found if worker["memory"]]
+        return min(limits) if limits else None
+
+    @property
+    def threads(self) -> dict[str, int]:
+        """Tasks that run at one time on each host."""
+        count: Counter[str] = Counter()
+        for worker in self.found:
+            count[worker["host"]] += worker["threads"]
+        return dict(count)
+
+    @property
+    def unseeing(self) -> list[str]:
+        """Hosts that do not reach the folder."""
+        return sorted({worker["host"] for worker in self.found if not worker["sees"]})
+
+    @property
+    def shares(self) -> dict[tuple[str, str], int]:
+        """How many workers are on each card."""
+        return dict(Counter((worker["host"], worker["card"]) for worker in self.found))
+
+
+def active_client(array: Any) -> Any:
+    """The client by which dask would compute an array here; None where that is another scheduler, or where
+    this is a task of a worker, which must not wait for others."""
+    if "distributed" not in sys.modules:
+        return None
+    from dask.base import get_scheduler
+    from distributed import Client, get_worker
+
+    try:
+        get_worker()
+    except ValueError:
+        pass
+    else:
+        return None
+    client = getattr(get_scheduler(collections=[array]), "__self__", None)
+    return client if isinstance(client, Client) and not client.asynchronous else None
+
+
+def ask(client: Any, folder: str) -> Workers:
+    """Asks every worker, once."""
+    answers = client.run(told, folder)
+    return Workers(tuple(answers[name] for name in sorted(answers)))
+
+
+def share_cards(client: Any, shares: dict[tuple[str, str], int]) -> None:
+    """Tells workers how many of them share a card."""
+    client.run(take_share, shares)
+
+
+def told(folder: str, dask_worker: Any = None) -> dict[str, Any]:
+    """Runs on a worker."""
+    from .. import _core  # noqa: F401  (a worker that has no core cannot take part)
+
+    limit = getattr(getattr(dask_worker, "memory_manager", None), "memory_limit", None)
+    return {
+        "host": socket.gethostname(),
+        "threads": max(int(getattr(dask_worker.state, "nthreads", 1)), 1),
+        "memory": int(limit) if limit else None,
+        "sees": os.path.isdir(folder) and os.access(folder, os.W_OK),
+        "card": card(),
+    }
+
+
+def take_share(shares: dict[tuple[str, str], int]) -> None:
+    """Runs on a worker. What its environment says already stays."""
+    count = shares.get((socket.gethostname(), card()), 1)
+    if count > 1:
+        os.environ.setdefault(GPU_SHARE, str(count))
+
+
+def card() -> str:
+    """The card that is device 0 of this process, as far as the environment tells: dask-cuda gives each worker
+    its own."""
+    return os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0]
+
+
+def cores(threads: dict[str, int]) -> int:
+    """Threads that a task may use here: its part of the cores. A worker that came later takes one."""
+    tasks = threads.get(socket.gethostname())
+    if tasks is None:
+        return 1
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(available // tasks, 1)
+
+
+def has_device() -> bool:
+    """Runs on a worker."""
+    from .. import _core
+
+    return any(device["usable"] for device in _core.devices() if device["name"].startswith("cuda"))

@@ -1,0 +1,209 @@
+"""The door: whether a raster is written by a cluster, and how one call of it goes.
+
+Where it is not, the reason is told: raised where the cluster was asked for, logged where it was free. Nothing
+has been touched then.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+import warnings
+from collections.abc import Hashable
+from itertools import accumulate
+from typing import Any
+
+from .. import _core, environment
+from ..errors import DeviceError, GeoTIFFFallbackWarning, StrileError
+from ..writing import output
+from ..writing.arguments import STRIP_ROWS, WriteArguments
+from ..writing.raster import RasterToWrite, options_of
+from ..writing.stream import whole_bands
+from . import workers
+from .folder import PartFolder
+from .graph import Graph, Source, build
+from .sizes import part_size
+from .tasks import Job
+
+log = logging.getLogger("strile")
+
+MEMORY_PARTS = 16
+"""A part's pixels are at most this part of what a task may have: beside them are chunks, edges and blocks."""
+
+
+def write(
+    raster: RasterToWrite,
+    arguments: WriteArguments,
+    target: output.Target,
+    progress: output.Progress | None,
+) -> bool:
+    """Whether it was written by the cluster."""
+    client = workers.active_client(raster.array) if raster.is_lazy else None
+    reason = _refusal(raster, arguments, target, client)
+    if reason is None and client is not None and target.local is not None:
+        with PartFolder(target.local) as folder:
+            found = workers.ask(client, folder.path)
+            reason = _unfit(found, target.local)
+            if reason is None:
+                _write(client, found, raster, arguments, target, folder.path, progress)
+                return True
+    if arguments.cluster:
+        raise StrileError(f"cluster=True: {reason}")
+    if client is not None:
+        log.info("not written by the cluster: %s", reason)
+    return False
+
+
+def _refusal(
+    raster: RasterToWrite, arguments: WriteArguments, target: output.Target, client: Any
+) -> str | None:
+    if not raster.is_lazy:
+        return "the array is no dask array"
+    if client is None:
+        return "no client of dask.distributed is active here"
+    if target.local is None:
+        return "the target is no path"
+    if output.gathered(raster, arguments, target) is not None:
+        return "statistics for color_ramp are gathered in one process: pass color_ramp_range"
+    return None
+
+
+def _unfit(found: workers.Workers, target: str) -> str | None:
+    if not found.found:
+        return "the cluster has no workers yet: wait for them with client.wait_for_workers"
+    if found.unseeing:
+        hosts = ", ".join(found.unseeing)
+        return f"workers on {hosts} cannot write beside {target}: a shared folder is needed"
+    return None
+
+
+def _write(
+    client: Any,
+    found: workers.Workers,
+    raster: RasterToWrite,
+    arguments: WriteArguments,
+    target: output.Target,
+    folder: str,
+    progress: output.Progress | None,
+) -> None:
+    assert target.local is not None
+    gpu = _on_gpu(raster, arguments, found, client)
+    array = whole_bands(raster)
+    layout = raster.layout
+    pixel = max(array.dtype.itemsize, raster.dtype.itemsize) * layout.bands
+    limits = [arguments.buffer // 4, *([] if found.memory is None else [found.memory // MEMORY_PARTS])]
+    room = min(limits)
+    side = arguments.tile_size
+    rows, columns = part_size(
+        (layout.height, layout.width),
+        (max(array.chunks[layout.y]), max(array.chunks[layout.x])),
+        (side, side) if arguments.tiled else (STRIP_ROWS, layout.width),
+        max(room // pixel, 1),
+        found.tasks,
+    )
+    options = options_of(raster, arguments, "cpu")
+    options["buffer"] = max(arguments.buffer, 1 << 20) if gpu else min(max(room // 4, 1 << 20), 64 << 20)
+    # One encoder for all, whatever each worker has: that of a local write by the CPU, or the portable one.
+    options["reproducible"] = arguments.reproducible or gpu
+    plan = _core.Parts(raster.keys, options, (columns, rows))
+    options["bigtiff"] = "yes" if plan.is_big else "no"
+    parts = _core.Parts(raster.keys, options, (columns, rows))
+    styled = output.wants_style(raster, arguments, target)
+    aux = output.aux_of(raster, arguments, None, styled)
+    job = Job(
+        token=uuid.uuid4().hex,
+        target=_absolute(target.local),
+        folder=folder,
+        in_files=layout.height * layout.width * layout.bands * raster.dtype.itemsize > arguments.buffer // 4,
+        raster=raster.keys,
+        options=options,
+        size=(columns, rows),
+        steps=output.steps_of(raster, "cpu", None),
+        gpu=gpu,
+        threads=found.threads,
+        sidecars=((".aux.xml", aux),) if aux is not None else (),
+    )
+    graph = build(job, parts, _source(array, raster), _optimized(array))
+    log.info(
+        "by a cluster: %d parts of up to %d by %d pixels in %d tiers, %s, encoder %s",
+        len(graph.blocks),
+        rows,
+        columns,
+        len(parts.tiers),
+        "part files" if job.in_files else "blocks as results",
+        parts.encoder,
+    )
+    report = _computed(client, graph, progress)
+    for message in report["warnings"]:
+        warnings.warn(f"{target.given}: {message}", UserWarning, stacklevel=6)
+    bounds = output.style_bounds(None, arguments) if styled else None
+    output.put_style(arguments, target, bounds)
+
+
+def _computed(client: Any, graph: Graph, progress: output.Progress | None) -> dict[str, Any]:
+    """The report of the finishing task. Whatever stops this stops the tasks too."""
+    from distributed import as_completed, wait
+
+    total = sum(graph.blocks.values())
+    keys: list[Hashable] = list(graph.blocks)
+    futures = client.get(graph.tasks, [*keys, graph.end], sync=False)
+    try:
+        done = 0
+        for future in as_completed(futures[:-1]):
+            if future.status == "error":
+                future.result()
+            done += graph.blocks[future.key]
+            if progress is not None:
+                progress(min(done, total - 1), total)
+        wait(futures[-1])
+        report: dict[str, Any] = futures[-1].result()
+    except BaseException:
+        client.cancel(futures, force=True)
+        raise
+    finally:
+        del futures
+    if progress is not None:
+        progress(total, total)
+    return report
+
+
+def _source(array: Any, raster: RasterToWrite) -> Source:
+    layout = raster.layout
+
+    def key(row: int, column: int) -> Hashable:
+        place = {"y": row, "x": column, "b": 0}
+        return (array.name, *(place[axis] for axis in layout.axes))
+
+    def starts(sizes: tuple[int, ...]) -> list[int]:
+        return [0, *accumulate(sizes)]
+
+    chunks = array.chunks
+    return Source(key, starts(chunks[layout.y]), starts(chunks[layout.x]), layout.y, layout.x)
+
+
+def _optimized(array: Any) -> dict[Hashable, Any]:
+    from dask.core import flatten
+
+    keys = list(flatten(array.__dask_keys__()))
+    return dict(array.__dask_optimize__(array.__dask_graph__(), keys))
+
+
+def _on_gpu(raster: RasterToWrite, arguments: WriteArguments, found: workers.Workers, client: Any) -> bool:
+    """Whether workers encode on their devices, where they have one."""
+    if not (arguments.gpu or (arguments.gpu is None and raster.device is not None)):
+        return False
+    workers.share_cards(client, found.shares)
+    if raster.device is None and not any(client.run(workers.has_device).values()):
+        reason = "no worker has a CUDA device that works"
+        if environment.strict():
+            raise DeviceError(f"gpu=True: {reason}")
+        warnings.warn(
+            f"to_geotiff(gpu=True) is written by the CPU: {reason}", GeoTIFFFallbackWarning, stacklevel=7
+        )
+    return True
+
+
+def _absolute(path: str) -> str:
+    from pathlib import Path
+
+    return str(Path(path).absolute())

@@ -1,0 +1,64 @@
+"""The cluster's parts that need none: sizes of parts, and what is told where there is no client."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+da = pytest.importorskip("dask.array")
+
+import strile  # noqa: E402
+from strile.cluster.sizes import part_size  # noqa: E402
+from strile.cluster.workers import Workers, cores  # noqa: E402
+
+
+@pytest.mark.parametrize(
+    "image, chunk, block, most, tasks, expected",
+    [
+        # Small chunks are taken together, up to the bytes of a part.
+        ((100_000, 100_000), (256, 256), (256, 256), 1 << 24, 4, (4096, 4096)),
+        # As many parts as keep every worker busy.
+        ((4096, 4096), (256, 256), (256, 256), 1 << 24, 4, (1024, 1024)),
+        # A chunk that is larger than a part should be stays one: its pixels are in memory already.
+        ((100_000, 100_000), (8192, 8192), (256, 256), 1 << 20, 4, (8192, 8192)),
+        # Chunks that are no number of blocks are rounded to one that halves.
+        ((100_000, 100_000), (1000, 1000), (256, 256), 1, 4, (1024, 1024)),
+        # Rows of pixels stay rows.
+        ((100_000, 5000), (300, 5000), (256, 256), 1, 4, (256, 5000)),
+        ((10_000, 5000), (100, 5000), (256, 5000), 1 << 22, 4, (512, 5000)),
+        ((10, 10), (10, 10), (256, 256), 1 << 22, 4, (10, 10)),
+    ],
+)
+def test_sizes_of_parts(
+    image: tuple[int, int],
+    chunk: tuple[int, int],
+    block: tuple[int, int],
+    most: int,
+    tasks: int,
+    expected: tuple[int, int],
+) -> None:
+    assert part_size(image, chunk, block, most, tasks) == expected
+
+
+def worker(host: str, **changed: object) -> dict[str, object]:
+    return {"host": host, "threads": 2, "memory": 8 << 30, "sees": True, "card": "0", **changed}
+
+
+def test_what_workers_share() -> None:
+    small = worker("a", card="1", memory=1 << 30)
+    found = Workers((worker("a"), small, worker("b", sees=False), worker("b")))
+    assert (found.tasks, found.memory, found.threads) == (8, 1 << 29, {"a": 4, "b": 4})
+    assert found.unseeing == ["b"]
+    assert found.shares == {("a", "0"): 1, ("a", "1"): 1, ("b", "0"): 2}
+    assert Workers((worker("a", memory=None),)).memory is None
+    assert cores({}) == 1
+
+
+def test_without_a_client(tmp_path: Path) -> None:
+    lazy = da.from_array(np.ones((20, 20)), chunks=10)
+    with pytest.raises(strile.StrileError, match="cluster=True: no client of dask.distributed is active"):
+        strile.to_geotiff(lazy, tmp_path / "a.tif", cluster=True)
+    strile.to_geotiff(lazy, tmp_path / "a.tif")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.tif"]

@@ -1,0 +1,110 @@
+"""What a cluster may take, and what becomes of a write when workers die."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+
+import strile  # noqa: E402
+
+HERE = Path(__file__).parent
+PIXELS = np.random.default_rng(5).integers(0, 4000, (1024, 1024), dtype=np.uint16)
+MEASURED = pytest.mark.skipif(
+    not Path("/proc/self/clear_refs").exists(), reason="peak memory is read from /proc"
+)
+
+
+def run(script: str, folder: Path) -> dict[str, Any]:
+    command = [sys.executable, str(HERE / script), str(folder)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert ran.returncode == 0, ran.stderr
+    told: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return told
+
+
+@MEASURED
+def test_four_times_the_memory_of_a_worker(tmp_path: Path) -> None:
+    told = run("four_times.py", tmp_path)
+    assert told["bytes"] == 4 * (told["limit"] - told["idle"])
+    assert told["same"] and told["workers"] == 4, told
+    assert told["most"] < told["limit"], told
+    assert told["left"] == ["large.tif", "small.tif", "target.tif", "target.tif-local.tif"]
+    rasterio = pytest.importorskip("rasterio")
+    with rasterio.open(tmp_path / "target.tif") as file:
+        assert file.overviews(1) and file.block_shapes == [(512, 512)]
+        assert "LAYOUT" in file.tags(ns="IMAGE_STRUCTURE")
+
+
+@MEASURED
+def test_the_scheduler_knows_parts_and_not_blocks(tmp_path: Path) -> None:
+    told = run("scheduler_memory.py", tmp_path)
+    assert told["blocks"] > 15_000
+    assert told["per_10000"] < 50 << 20, told
+
+
+def _slow(block: np.ndarray) -> np.ndarray:
+    time.sleep(0.05)
+    return block
+
+
+def _dies(block: np.ndarray, block_info: Any = None) -> np.ndarray:
+    if block_info[0]["chunk-location"] == (3, 3):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return block
+
+
+@pytest.fixture
+def short_lived() -> Any:
+    """A cluster of its own: its workers do not all survive."""
+    with dask.config.set({"distributed.scheduler.allowed-failures": 1}):
+        cluster = distributed.LocalCluster(
+            n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
+        )
+        with cluster, distributed.Client(cluster) as client:
+            yield client
+
+
+@pytest.mark.parametrize("buffer", [1 << 20, 1 << 28], ids=["files", "results"])
+def test_a_worker_that_is_killed_is_replaced(short_lived: Any, tmp_path: Path, buffer: int) -> None:
+    strile.to_geotiff(PIXELS, tmp_path / "whole.tif", cog=True, tile_size=64, overview_resampling="cubic")
+    killed: list[int] = []
+    pids = short_lived.run(os.getpid)
+
+    def tell(done: int, total: int) -> None:
+        if done > total // 4 and not killed:
+            killed.append(next(iter(pids.values())))
+            os.kill(killed[0], signal.SIGKILL)
+
+    strile.to_geotiff(
+        da.from_array(PIXELS, chunks=128).map_blocks(_slow),
+        tmp_path / "parts.tif",
+        cog=True,
+        tile_size=64,
+        overview_resampling="cubic",
+        streaming_buffer_bytes=buffer,
+        cluster=True,
+        progress=tell,
+    )
+    assert killed and killed[0] not in short_lived.run(os.getpid).values()
+    assert (tmp_path / "parts.tif").read_bytes() == (tmp_path / "whole.tif").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["parts.tif", "whole.tif"]
+
+
+def test_a_task_that_kills_every_worker_leaves_nothing(short_lived: Any, tmp_path: Path) -> None:
+    lazy = da.from_array(PIXELS, chunks=128).map_blocks(_dies, dtype="u2")
+    with pytest.raises(distributed.KilledWorker):
+        strile.to_geotiff(lazy, tmp_path / "a.tif", cog=True, cluster=True, streaming_buffer_bytes=1 << 20)
+    assert list(tmp_path.iterdir()) == []

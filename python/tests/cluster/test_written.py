@@ -1,0 +1,169 @@
+"""Written by a cluster: the bytes of the local write, whatever the chunks, parts and way of the blocks."""
+
+from __future__ import annotations
+
+import io
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+da = pytest.importorskip("dask.array")
+xr = pytest.importorskip("xarray")
+pytest.importorskip("distributed")
+
+import strile  # noqa: E402
+from strile.cluster import workers  # noqa: E402
+
+PIXELS = np.random.default_rng(3).normal(0, 100, (610, 530)).astype(np.float32).round(1)
+PIXELS[40:60, 300:400] = np.nan
+BANDS = np.random.default_rng(4).integers(0, 255, (300, 410, 4), dtype=np.uint8)
+BANDS[100:200, 100:300, 3] = 0
+
+LAYOUTS: dict[str, dict[str, Any]] = {
+    "tiles": {},
+    "cog": {"cog": True, "tile_size": 64, "nodata": -9999},
+    "cubic": {"cog": True, "tile_size": 32, "overview_resampling": "cubic", "compression": "deflate"},
+    "lanczos": {"cog": True, "tile_size": 16, "overview_resampling": "lanczos", "overview_levels": [4, 16]},
+    "strips": {"tiled": False, "compression": "deflate", "predictor": 3},
+    "plain": {"overview_levels": [2, 4], "tile_size": 128, "overview_resampling": "median", "bigtiff": True},
+    "portable": {"cog": True, "tile_size": 128, "reproducible": True},
+}
+SMALL, LARGE = 1 << 18, 1 << 28
+"""Buffers: parts of a few blocks whose records go to files, and parts whose records are results."""
+
+
+@pytest.mark.parametrize("buffer", [SMALL, LARGE], ids=["files", "results"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_bytes_are_those_of_the_whole_array(client: Any, tmp_path: Path, layout: str, buffer: int) -> None:
+    strile.to_geotiff(PIXELS, tmp_path / "whole.tif", **LAYOUTS[layout])
+    whole = (tmp_path / "whole.tif").read_bytes()
+    for chunks in [(100, 530), (130, 110)] if buffer == SMALL else [(256, 256), (610, 64)]:
+        told: list[tuple[int, int]] = []
+        strile.to_geotiff(
+            da.from_array(PIXELS, chunks=chunks),
+            tmp_path / "parts.tif",
+            streaming_buffer_bytes=buffer,
+            cluster=True,
+            progress=lambda done, total, told=told: told.append((done, total)),
+            **LAYOUTS[layout],
+        )
+        assert (tmp_path / "parts.tif").read_bytes() == whole, chunks
+        assert told[-1][0] == told[-1][1] and told == sorted(told) and len(told) > 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["parts.tif", "whole.tif"]
+
+
+@pytest.mark.parametrize("axes", ["byx", "yxb"])
+def test_bands_alpha_and_everything_else_that_is_written(client: Any, tmp_path: Path, axes: str) -> None:
+    dims = ("band", "y", "x") if axes == "byx" else ("y", "x", "band")
+    array = np.moveaxis(BANDS, -1, 0) if axes == "byx" else BANDS
+    chunks = (2, 100, 130) if axes == "byx" else (100, 130, 1)
+    coords = {"y": 500.5 - np.arange(300), "x": 10.5 + np.arange(410)}
+    attrs = {"crs": 32632, "category_names": ["a", "b"], "gdal_metadata": {"made by": "a test"}}
+
+    def write(name: str, pixels: Any, **keywords: Any) -> None:
+        raster = xr.DataArray(pixels, dims=dims, coords=coords, attrs=attrs)
+        keywords |= {"photometric": "rgba", "cog": True, "tile_size": 32, "overview_resampling": "bilinear"}
+        strile.to_geotiff(raster, tmp_path / name, allow_experimental_codecs=True, **keywords)
+
+    write("a.tif", array)
+    write("b.tif", da.from_array(array, chunks=chunks), cluster=True, streaming_buffer_bytes=SMALL)
+    assert (tmp_path / "a.tif").read_bytes() == (tmp_path / "b.tif").read_bytes()
+    assert (tmp_path / "a.tif.aux.xml").read_bytes() == (tmp_path / "b.tif.aux.xml").read_bytes()
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_packed_and_styled(client: Any, tmp_path: Path) -> None:
+    stored = (np.arange(300 * 200, dtype=np.int16) % 1000).reshape(300, 200)
+    attrs = {"scale_factor": 0.5, "add_offset": 10.0, "mask_and_scale_dtype": "int16", "nodata": -1}
+    for name, pixels in (("a", stored * 0.5 + 10.0), ("b", da.from_array(stored, chunks=90) * 0.5 + 10.0)):
+        raster = xr.DataArray(pixels, dims=("y", "x"), attrs=attrs)
+        strile.to_geotiff(raster, tmp_path / f"{name}.tif", pack=True)
+        strile.to_geotiff(pixels, tmp_path / f"{name}2.tif", color_ramp="magma", color_ramp_range=(0, 9))
+    for name in ("{}.tif", "{}2.tif", "{}2.qml", "{}2.tif.aux.xml"):
+        first, second = ((tmp_path / name.format(letter)).read_bytes() for letter in "ab")
+        assert first == second
+
+
+def test_it_is_used_where_it_can_be(client: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "strile")
+    lazy = da.from_array(PIXELS, chunks=200)
+    strile.to_geotiff(lazy, tmp_path / "a.tif")
+    assert "by a cluster: " in caplog.text and "parts" in caplog.text
+    caplog.clear()
+    strile.to_geotiff(lazy, tmp_path / "b.tif", cluster=False)
+    strile.to_geotiff(PIXELS, tmp_path / "c.tif")
+    assert "cluster" not in caplog.text
+    strile.to_geotiff(lazy, io.BytesIO())
+    assert "not written by the cluster: the target is no path" in caplog.text
+    strile.to_geotiff(lazy, tmp_path / "d.tif", color_ramp=True)
+    assert "statistics for color_ramp" in caplog.text
+    with __import__("dask").config.set(scheduler="threads"):
+        caplog.clear()
+        strile.to_geotiff(lazy, tmp_path / "e.tif")
+        assert "cluster" not in caplog.text
+    files = {(tmp_path / f"{name}.tif").read_bytes() for name in "abcde"}
+    assert len(files) == 1
+
+
+def test_workers_that_do_not_share_the_folder(client: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    asked = workers.ask
+
+    def elsewhere(client: Any, folder: str) -> Any:
+        return asked(client, folder + "-of-another-machine")
+
+    monkeypatch.setattr(workers, "ask", elsewhere)
+    lazy = da.from_array(PIXELS, chunks=200)
+    strile.to_geotiff(lazy, tmp_path / "a.tif")
+    with pytest.raises(strile.StrileError, match="cluster=True: workers on .* cannot write beside"):
+        strile.to_geotiff(lazy, tmp_path / "b.tif", cluster=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.tif"]
+
+
+def _fails(block: np.ndarray, block_info: Any = None) -> np.ndarray:
+    if block_info[0]["chunk-location"] == (2, 1):
+        raise RuntimeError("no pixels here")
+    return block
+
+
+@pytest.mark.parametrize("buffer", [SMALL, LARGE])
+def test_a_failure_leaves_what_was_there(client: Any, tmp_path: Path, buffer: int) -> None:
+    target = tmp_path / "a.tif"
+    target.write_bytes(b"before")
+    lazy = da.from_array(PIXELS, chunks=128).map_blocks(_fails, dtype="f4")
+    with pytest.raises(RuntimeError, match="no pixels here"):
+        strile.to_geotiff(lazy, target, cog=True, cluster=True, streaming_buffer_bytes=buffer)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.tif"] and target.read_bytes() == b"before"
+
+
+def test_what_progress_raises_stops_it(client: Any, tmp_path: Path) -> None:
+    class Enough(Exception):
+        pass
+
+    def tell(done: int, total: int) -> None:
+        raise Enough
+
+    with pytest.raises(Enough):
+        strile.to_geotiff(da.from_array(PIXELS, chunks=64), tmp_path / "a.tif", cluster=True, progress=tell)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_of_the_core_keeps_its_kind(client: Any, tmp_path: Path) -> None:
+    lazy = da.from_array(np.array([[np.nan, 1.0]] * 20), chunks=10)
+    raster = xr.DataArray(lazy, dims=("y", "x"), attrs={"mask_and_scale_dtype": "uint8"})
+    with pytest.raises(strile.StrileError, match="pack=True"):
+        strile.to_geotiff(raster, tmp_path / "a.tif", pack=True, cluster=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_way_to_ask(tmp_path: Path) -> None:
+    lazy = da.from_array(PIXELS, chunks=200)
+    with pytest.raises(TypeError, match="cluster is 'yes'"):
+        strile.to_geotiff(lazy, tmp_path / "a.tif", cluster="yes")
+    with pytest.raises(strile.StrileError, match="cluster=True: the array is no dask array"):
+        strile.to_geotiff(PIXELS, tmp_path / "a.tif", cluster=True)
+    with pytest.raises(strile.StrileError, match="cluster=True with a .vrt path"):
+        strile.to_geotiff(lazy, tmp_path / "a.vrt", cluster=True)
+    assert list(tmp_path.iterdir()) == []
