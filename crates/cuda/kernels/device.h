@@ -106,6 +106,11 @@ DEVICE void shared_store16(SharedAddress at, u32 v) {
   asm volatile("{ .reg .u16 low, high; mov.b32 {low, high}, %1; st.shared.u16 [%0], low; }" ::"r"(at), "r"(v) : "memory");
 }
 
+// Loads where `flag` is not 0, by a predicated instruction instead of a branch.
+DEVICE void shared_load_where(u32& v, SharedAddress at, u32 flag) {
+  asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p ld.shared.u32 %0, [%1]; }" : "+r"(v) : "r"(at), "r"(flag) : "memory");
+}
+
 // Where `moves` is not 0, takes the next word into a window of three: the load is not waited for until it is needed.
 DEVICE void shared_advance(u32& low, u32& high, u32& ahead, SharedAddress& next, u32 moves) {
   asm volatile(
@@ -142,6 +147,9 @@ DEVICE u32 shared_load8(SharedAddress at) { return *(const u8*)at; }
 DEVICE u32 shared_load16(SharedAddress at) { return *(const u16*)at; }
 DEVICE void shared_store(SharedAddress at, u32 v) { *(u32*)at = v; }
 DEVICE void shared_store16(SharedAddress at, u32 v) { *(u16*)at = (u16)v; }
+DEVICE void shared_load_where(u32& v, SharedAddress at, u32 flag) {
+  if (flag != 0) v = shared_load(at);
+}
 DEVICE void shared_advance(u32& low, u32& high, u32& ahead, SharedAddress& next, u32 moves) {
   if (moves == 0) return;
   low = high;

@@ -128,22 +128,22 @@ fn parse_frame(marker: u8, body: &[u8]) -> Option<Frame> {
     valid.then_some(Frame { marker, precision, height, width, components })
 }
 
-/// Checks that scans hold every component of the frame, and that the stream goes to EOI.
+/// Checks that scans hold every component of the frame, and that the stream goes to EOI; says how many scans there are.
 ///
 /// Decoders take a marker among the data of the last scan for its end, and leave or pad the rows after it. In a
 /// sequential frame there is nothing to come once every component had its scan, so it is a fault there; the
 /// scans of a progressive frame go over the components again and again.
-pub fn check_scans(src: &[u8], frame: &Frame) -> Result<(), BlockFault> {
+pub fn check_scans(src: &[u8], frame: &Frame) -> Result<u32, BlockFault> {
     let sequential = frame.marker != 0xC2;
     let mut missing: Vec<u8> = frame.components.iter().map(|component| component.id).collect();
     let mut at = 2;
-    let mut in_scans = false;
+    let mut scans = 0_u32;
     loop {
         let segment = segment_at(src, at).ok_or_else(|| BlockFault::truncated(0, 0))??;
         let Segment { marker, body, end, .. } = segment;
         match marker {
             EOI => break,
-            _ if in_scans && sequential && missing.is_empty() => {
+            _ if scans > 0 && sequential && missing.is_empty() => {
                 return Err(BlockFault::corrupt(format!(
                     "JPEG: marker {marker:#04X} among the last scan's data"
                 )));
@@ -152,7 +152,7 @@ pub fn check_scans(src: &[u8], frame: &Frame) -> Result<(), BlockFault> {
                 let count = body.first().map_or(0, |&count| usize::from(count));
                 let named = body.get(1..).unwrap_or_default().as_chunks::<2>().0.iter().take(count);
                 named.for_each(|&[id, _]| missing.retain(|&other| other != id));
-                in_scans = true;
+                scans = scans.saturating_add(1);
                 at = coded_data::end(src, end);
             }
             _ => at = end,
@@ -160,7 +160,7 @@ pub fn check_scans(src: &[u8], frame: &Frame) -> Result<(), BlockFault> {
     }
     match missing.first() {
         Some(id) => Err(BlockFault::corrupt(format!("JPEG: no scan of component {id}"))),
-        None => Ok(()),
+        None => Ok(scans),
     }
 }
 
@@ -232,13 +232,13 @@ mod tests {
     #[test]
     fn scans_hold_every_component_once_and_end_at_eoi() {
         let mut frame = frame(STREAM).unwrap();
-        assert_eq!(check_scans(STREAM, &frame), Ok(()));
+        assert_eq!(check_scans(STREAM, &frame), Ok(1));
         assert!(check_scans(&STREAM[..STREAM.len() - 1], &frame).is_err());
         let again = [&STREAM[..STREAM.len() - 2], &STREAM[20..]].concat();
         let fault = check_scans(&again, &frame).unwrap_err();
         assert_eq!(fault.detail, "JPEG: marker 0xDA among the last scan's data");
         frame.marker = 0xC2;
-        assert_eq!(check_scans(&again, &frame), Ok(()));
+        assert_eq!(check_scans(&again, &frame), Ok(2));
         frame.components.push(Component { id: 2, sampling: (1, 1), quantisation: 0 });
         assert_eq!(check_scans(STREAM, &frame).unwrap_err().detail, "JPEG: no scan of component 2");
     }

@@ -57,10 +57,18 @@ impl Stream<'_> {
             return Err(BlockFault::unsupported(format!("lossy JPEG of {} bits", frame.precision)));
         }
         // The decoder pads, or leaves as it was, what is missing of the last rows.
-        jpeg_stream::check_scans(self.src, frame).map_err(|fault| match fault.kind {
+        let scans = jpeg_stream::check_scans(self.src, frame).map_err(|fault| match fault.kind {
             FaultKind::InputTruncated => BlockFault::truncated(0, dst.len()),
             _ => fault,
         })?;
+        // The decoder takes the data units of such scans for those of MCUs.
+        let subsampled =
+            frame.components.iter().any(|c| Some(c.sampling) != frame.components.first().map(|c| c.sampling));
+        if frame.marker != 0xC2 && scans > 1 && subsampled {
+            return Err(BlockFault::unsupported(
+                "sequential JPEG of several scans with subsampled components",
+            ));
+        }
         let as_ycbcr = self.colours == Colours::YCbCr && shape.samples == 3;
         let (colours, out) = match shape.samples {
             1 => (Colours::AsStored, ColorSpace::Luma),

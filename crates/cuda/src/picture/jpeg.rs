@@ -1,0 +1,215 @@
+//! JPEG pictures by kernels of our own (`kernels/jpeg.cu`): sequential, 8 bits, Huffman codes.
+//!
+//! The host parses headers, takes markers and stuffing out of the data and cuts them into pieces, and makes look-up tables
+//! of Huffman tables, once for all pictures of a batch that share them. The rest is the device's, in four launches a batch.
+//! Samples are those of libjpeg, bit for bit. Other processes, and streams that break a rule, are the host's.
+
+#![expect(unsafe_code, reason = "kernels are launched with addresses of a batch's memory")]
+
+mod abi;
+mod cut;
+mod lookup;
+mod tables;
+
+pub use abi::JpegArgs;
+
+use super::{Decoder, Need, Placed, Room, Stop};
+use crate::device::Device;
+use crate::launch::launch;
+use crate::stream::Stream;
+use abi::{JpegPicture, JpegScan, TABLE_ENTRIES, UNIT_LEN};
+use cut::{Cut, ScanBytes};
+use lookup::Class;
+use strile_codestream::StoredBlock;
+use strile_codestream::jpeg::{self, HuffmanTable};
+use strile_engine::{BlockFault, BlockLayout};
+use strile_tiff::{Compression, DataType};
+use tables::Tables;
+
+/// The `.cu` file without its ending.
+pub const MODULE: &str = "jpeg";
+
+/// Addresses and lengths in scratch memory are multiples of it.
+const ALIGN: u64 = 256;
+
+/// The decoder.
+#[derive(Debug, Clone, Copy)]
+pub struct Jpeg {
+    cut: Cut,
+}
+
+/// A stream that was taken apart.
+#[derive(Debug)]
+pub struct Picture {
+    headers: jpeg::Picture,
+    scans: Vec<ScanBytes>,
+}
+
+/// What is launched for a batch.
+#[derive(Debug)]
+pub struct Batch {
+    args: JpegArgs,
+    /// CUDA blocks for each picture, of the transform and of pixels.
+    parts: (u32, u32),
+}
+
+/// A launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Launch {
+    /// The entry point.
+    pub entry: &'static str,
+    /// CUDA blocks.
+    pub grid: (u32, u32),
+    /// Threads of each.
+    pub threads: u32,
+}
+
+impl Jpeg {
+    /// The decoder as it is used.
+    pub const fn new() -> Self {
+        Self { cut: Cut::Measured }
+    }
+
+    /// One that cuts scans into pieces of about so many bytes, and begins so many bits before each: small pictures then
+    /// have many pieces.
+    pub const fn cut_into(piece: u32, run_in: u32) -> Self {
+        Self { cut: Cut::Into { piece, run_in } }
+    }
+}
+
+impl Default for Jpeg {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Picture {
+    /// Bytes that the kernels work in: coefficients and DC of every scan, samples of every component, a fault a scan.
+    fn scratch(&self) -> u64 {
+        let units = self.headers.scans.iter().map(|scan| {
+            let units = u64::from(scan.all_units());
+            (units * UNIT_LEN).next_multiple_of(ALIGN) + (units * 2).next_multiple_of(ALIGN)
+        });
+        let samples = self.headers.planes.iter().map(|plane| samples_len(plane.width, plane.height));
+        units.sum::<u64>() + samples.sum::<u64>() + 4 * self.scans.len() as u64
+    }
+
+    /// Bytes of tables.
+    fn tables(&self) -> u64 {
+        let entries: usize = self.headers.scans.iter().map(table_entries).sum();
+        let structs = size_of::<JpegPicture>() + self.scans.len() * size_of::<JpegScan>();
+        (structs + 2 * entries + self.headers.planes.len() * 128) as u64 + tables::LOST
+    }
+}
+
+/// Bytes of the samples of a component, in whole data units.
+fn samples_len(width: u32, height: u32) -> u64 {
+    let whole = |side: u32| u64::from(side.div_ceil(8)) * 8;
+    (whole(width) * whole(height)).next_multiple_of(ALIGN)
+}
+
+/// Entries of all different look-up tables of a scan.
+fn table_entries(scan: &jpeg::Scan) -> usize {
+    tables::distinct(scan).iter().map(|(table, _)| lookup::len(table)).sum()
+}
+
+impl Decoder for Jpeg {
+    type Picture = Picture;
+    type Batch = Batch;
+
+    fn takes(&self, layout: &BlockLayout) -> Result<(), String> {
+        if layout.compression != Compression::Jpeg || layout.reverse_bits {
+            return Err(format!("blocks of {}", layout.compression.name()));
+        }
+        if layout.data_type != DataType::U8 || layout.sample.bits != 8 {
+            return Err(format!("samples of {} bits", layout.sample.bits));
+        }
+        match layout.samples {
+            1 | 3 | 4 => Ok(()),
+            other => Err(format!("{other} components")),
+        }
+    }
+
+    fn estimate(&self, layout: &BlockLayout, rows: u32, stream_len: u64) -> Need {
+        // As many data units as MCUs of 16 x 16 pixels have, where chroma has fewer samples.
+        let pixels = u64::from(layout.width.next_multiple_of(16)) * u64::from(rows).next_multiple_of(16);
+        let (h, v) = layout.extras.ycbcr.map_or((1, 1), |ycbcr| ycbcr.subsampling);
+        let chroma = u64::from(h.max(1)) * u64::from(v.max(1));
+        let samples = if layout.extras.ycbcr.is_some() {
+            pixels + 2 * pixels / chroma
+        } else {
+            pixels * u64::from(layout.samples)
+        };
+        Need {
+            bytes: stream_len + stream_len / 16 + 512,
+            tables: 7168,
+            scratch: samples / 64 * (UNIT_LEN + 2 + 64) + 8 * ALIGN,
+        }
+    }
+
+    fn fixed(&self) -> Need {
+        Need { bytes: 0, tables: 0, scratch: ALIGN }
+    }
+
+    fn parse(&self, stream: &[u8], layout: &BlockLayout, rows: u32) -> Result<Picture, BlockFault> {
+        let block = StoredBlock { layout, rows };
+        let headers = jpeg::parse(stream, layout.extras.jpeg_tables.as_deref(), block)?;
+        let mut scans: Vec<ScanBytes> = Vec::with_capacity(headers.scans.len());
+        for scan in &headers.scans {
+            let fits = |(table, _): &(&HuffmanTable, Class)| lookup::len(table) <= lookup::MOST_ENTRIES;
+            if !tables::distinct(scan).iter().all(fits) || table_entries(scan) > TABLE_ENTRIES {
+                return Err(BlockFault::unsupported("JPEG: Huffman tables too large for kernels"));
+            }
+            let begin = scans.last().map_or(0, |scan| scan.end);
+            scans.push(ScanBytes::new(scan, self.cut, begin));
+        }
+        Ok(Picture { headers, scans })
+    }
+
+    fn need(&self, picture: &Picture) -> Need {
+        Need {
+            bytes: picture.scans.last().map_or(0, |scan| scan.end),
+            tables: picture.tables(),
+            scratch: picture.scratch(),
+        }
+    }
+
+    fn write(&self, picture: &Picture, stream: &[u8], into: &mut [u8]) {
+        for (bytes, scan) in picture.scans.iter().zip(&picture.headers.scans) {
+            bytes.write(scan, stream, into);
+        }
+    }
+
+    fn lay_out(&self, pictures: &[Placed<Picture>], room: &Room, tables: &mut [u8]) -> Result<Batch, Stop> {
+        Tables::new(pictures, room, self.cut).write(tables)
+    }
+
+    fn launch(&self, batch: &mut Batch, device: &Device, stream: &Stream) -> Result<(), Stop> {
+        for Launch { entry, grid, threads } in batch.launches() {
+            let function = device.function(MODULE, entry)?;
+            // SAFETY: the arguments are the twin of what these kernels declare; the addresses in them and in the tables
+            // are of the batch's memory, which the engine keeps until its work is done, and lengths follow from what was
+            // parsed and is within the needs of the pictures.
+            unsafe { launch(stream, &function, grid, threads, &batch.args)? };
+        }
+        Ok(())
+    }
+}
+
+impl Batch {
+    /// What is launched, in this order.
+    pub fn launches(&self) -> [Launch; 4] {
+        let JpegArgs { scan_count, picture_count, .. } = self.args;
+        [
+            Launch { entry: "jpeg_scans", grid: (scan_count, 1), threads: 128 },
+            Launch { entry: "jpeg_dc", grid: (scan_count, 1), threads: 256 },
+            Launch { entry: "jpeg_transform", grid: (picture_count, self.parts.0), threads: 256 },
+            Launch { entry: "jpeg_pixels", grid: (picture_count, self.parts.1), threads: 256 },
+        ]
+    }
+
+    /// The argument of all of them.
+    pub fn args(&self) -> &JpegArgs {
+        &self.args
+    }
+}

@@ -1,0 +1,136 @@
+//! Scans cut into pieces, one for each thread of a kernel, and the bytes of a picture in the upload: for every scan where
+//! its intervals and pieces begin, then its data without markers and stuffing.
+
+use super::abi::{JpegPiece, LEAST_PIECE, MOST_PIECE};
+use crate::abi::bytes_of;
+use strile_codestream::jpeg::{Scan, coded_data};
+
+/// Bytes behind the data that kernels read.
+const SLACK: u64 = 64;
+
+/// How scans are cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// By what was measured to be fast.
+    Measured,
+    /// Into pieces of about so many bytes, with so many bits before them: for tests of small pictures.
+    Into { piece: u32, run_in: u32 },
+}
+
+impl Cut {
+    /// Bytes of a piece, at most.
+    fn piece(self, scan_len: u32) -> u32 {
+        match self {
+            // Pieces for all threads of a kernel's block, unless they would be shorter than what comes before them.
+            Self::Measured => scan_len.div_ceil(128).clamp(96, MOST_PIECE),
+            Self::Into { piece, .. } => piece.clamp(2 * LEAST_PIECE, MOST_PIECE),
+        }
+    }
+
+    /// Bits that are decoded before a piece: codes synchronise the later, the more data units an MCU has.
+    pub(super) fn run_in(self, mcu_units: u32) -> u32 {
+        match self {
+            Self::Measured => match mcu_units {
+                1 => 160,
+                2 | 3 => 384,
+                4 => 640,
+                _ => 1024,
+            },
+            Self::Into { run_in, .. } => run_in,
+        }
+    }
+}
+
+/// Where the parts of a scan lie in the bytes of its picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ScanBytes {
+    /// The first byte of each interval, `u32` each, and the length of the data.
+    pub(super) intervals: u64,
+    /// `JpegPiece`s, one more than `piece_count`.
+    pub(super) pieces: u64,
+    /// The data, at a multiple of 16.
+    pub(super) data: u64,
+    /// How many bytes they are.
+    pub(super) data_len: u32,
+    /// How many pieces there are.
+    pub(super) piece_count: u32,
+    /// Where the next scan begins, a multiple of 16.
+    pub(super) end: u64,
+    /// Bytes of a piece, at most.
+    piece: u32,
+}
+
+impl ScanBytes {
+    /// Lays out a scan from `begin`, a multiple of 16, on.
+    pub(super) fn new(scan: &Scan, cut: Cut, begin: u64) -> Self {
+        let data_len = scan.intervals.iter().sum();
+        let piece = cut.piece(data_len);
+        let piece_count = scan.intervals.iter().map(|len| len.div_ceil(piece)).sum();
+        let pieces = begin + (scan.intervals.len() as u64 + 1).next_multiple_of(2) * 4;
+        let data = (pieces + (u64::from(piece_count) + 1) * 8).next_multiple_of(16);
+        let end = (data + u64::from(data_len) + SLACK).next_multiple_of(16);
+        Self { intervals: begin, pieces, data, data_len, piece_count, end, piece }
+    }
+
+    /// Writes all bytes of a scan of `stream`.
+    pub(super) fn write(&self, scan: &Scan, stream: &[u8], into: &mut [u8]) {
+        let mut begins = Vec::with_capacity(scan.intervals.len() + 1);
+        let mut pieces = Vec::with_capacity(self.piece_count as usize + 1);
+        let mut begin = 0;
+        for (interval, &len) in (0..).zip(&scan.intervals) {
+            begins.push(begin);
+            pieces.extend(cut_evenly(len, self.piece).map(|at| JpegPiece { begin: begin + at, interval }));
+            begin += len;
+        }
+        begins.push(begin);
+        let interval = u32::try_from(scan.intervals.len()).unwrap_or(u32::MAX);
+        pieces.push(JpegPiece { begin, interval });
+        fill(into, self.intervals, self.pieces, bytes_of(&begins));
+        fill(into, self.pieces, self.data, bytes_of(&pieces));
+        let (from, to) = (self.data, self.end);
+        if let Some(room) = range(into, from, to) {
+            let data = stream.get(scan.data.clone()).unwrap_or_default();
+            let copied = coded_data::copy(data, room);
+            room.get_mut(copied..).unwrap_or_default().fill(0);
+        }
+    }
+}
+
+/// Begins of the pieces of an interval, of nearly one length.
+fn cut_evenly(len: u32, piece: u32) -> impl Iterator<Item = u32> {
+    let count = u64::from(len.div_ceil(piece));
+    (0..count).map(move |i| u32::try_from(u64::from(len) * i / count).unwrap_or(0))
+}
+
+fn range(bytes: &mut [u8], from: u64, to: u64) -> Option<&mut [u8]> {
+    bytes.get_mut(usize::try_from(from).ok()?..usize::try_from(to).ok()?)
+}
+
+/// Writes `content` from `from` on, and zeros up to `to`.
+fn fill(into: &mut [u8], from: u64, to: u64, content: &[u8]) {
+    if let Some((begin, rest)) =
+        range(into, from, to).and_then(|room| room.split_at_mut_checked(content.len()))
+    {
+        begin.copy_from_slice(content);
+        rest.fill(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_of_an_interval_are_nearly_equal_and_not_too_short() {
+        for len in 1..2000 {
+            for piece in [16, 31, 256] {
+                let mut begins: Vec<u32> = cut_evenly(len, piece).collect();
+                assert_eq!(begins[0], 0);
+                begins.push(len);
+                let lens: Vec<u32> = begins.windows(2).map(|pair| pair[1] - pair[0]).collect();
+                assert!(lens.iter().all(|&len| len <= piece));
+                assert!(lens.len() == 1 || lens.iter().all(|&len| len >= LEAST_PIECE), "{len} by {piece}");
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Huffman tables as kernels look codes up: by the next nine bits, and for longer codes by up to seven more in a second
+//! table behind the first. `kernels/jpeg_abi.h` says what an entry is.
+//!
+//! Codes count up and never get shorter, so those of more than nine bits are all behind the others, and second tables
+//! cannot take much: as many entries as there are codes, and less than 128 more wherever the length changes.
+
+use super::abi::{FIRST_BITS, NO_CODE};
+use strile_codestream::jpeg::{HuffmanCode, HuffmanTable};
+
+/// What a table codes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    /// Differences of DC coefficients: symbols are sizes.
+    Dc,
+    /// The others: symbols are runs and sizes.
+    Ac,
+}
+
+const FIRST_ENTRIES: usize = 1 << FIRST_BITS;
+/// Second tables begin at multiples of so many entries.
+const UNIT: usize = 8;
+/// The most entries of a table: where a second table begins is said in eight bits.
+pub(super) const MOST_ENTRIES: usize = UNIT << 8;
+
+/// The entries of a table, a multiple of 8; `None` for tables of more than `MOST_ENTRIES`.
+pub(super) fn entries(table: &HuffmanTable, class: Class) -> Option<Vec<u16>> {
+    let mut entries = vec![NO_CODE; FIRST_ENTRIES];
+    for (prefix, more) in second_tables(table) {
+        let unit = u16::try_from(entries.len() / UNIT).ok().filter(|&unit| unit < 1 << 8)?;
+        *entries.get_mut(prefix as usize)? = unit << 8 | u16::try_from(more).ok()? << 5;
+        entries.resize(entries.len() + (1_usize << more).next_multiple_of(UNIT), NO_CODE);
+    }
+    for code in table.codes() {
+        let Some(entry) = entry(code, class) else { continue };
+        let (first, spare) = if let Some(spare) = FIRST_BITS.checked_sub(code.len) {
+            ((code.bits << spare) as usize, spare)
+        } else {
+            let longer = code.len - FIRST_BITS;
+            let link = *entries.get((code.bits >> longer) as usize)?;
+            let spare = u32::from(link >> 5 & 7) - longer;
+            let within = (code.bits & ((1 << longer) - 1)) << spare;
+            (usize::from(link >> 8) * UNIT + within as usize, spare)
+        };
+        entries.get_mut(first..first + (1 << spare))?.fill(entry);
+    }
+    Some(entries)
+}
+
+/// How many entries a table has.
+pub(super) fn len(table: &HuffmanTable) -> usize {
+    second_tables(table).map(|(_, more)| (1_usize << more).next_multiple_of(UNIT)).sum::<usize>()
+        + FIRST_ENTRIES
+}
+
+/// The first nine bits of longer codes, each once, and how many bits the longest of them has more.
+fn second_tables(table: &HuffmanTable) -> impl Iterator<Item = (u32, u32)> {
+    let mut long = table.codes().filter(|code| code.len > FIRST_BITS).peekable();
+    std::iter::from_fn(move || {
+        let prefix = |code: &HuffmanCode| code.bits >> (code.len - FIRST_BITS);
+        let first = long.next()?;
+        let mut last = first;
+        // Later ones are not shorter.
+        while let Some(code) = long.next_if(|code| prefix(code) == prefix(&first)) {
+            last = code;
+        }
+        Some((prefix(&first), last.len - FIRST_BITS))
+    })
+}
+
+/// The entry of a code; `None` for symbols that stand for nothing in a sequential scan.
+fn entry(code: HuffmanCode, class: Class) -> Option<u16> {
+    let size = u16::from(code.symbol & 15);
+    let go_on = match (class, code.symbol >> 4, size) {
+        (Class::Dc, 0, _) => 1,
+        (Class::Dc, ..) => return None,
+        (Class::Ac, 0, 0) => 64,
+        (Class::Ac, 15, 0) => 16,
+        (Class::Ac, _, 0) => return None,
+        (Class::Ac, run, _) => u16::from(run) + 1,
+    };
+    let bits = u16::try_from(code.len).ok()? + size;
+    Some(bits | size << 5 | go_on << 9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looks up as kernels do.
+    fn look_up(entries: &[u16], bits: u16) -> u16 {
+        let entry = entries[usize::from(bits >> 7)];
+        if entry & 31 != 0 {
+            return entry;
+        }
+        let more = u32::from(entry >> 5 & 7);
+        let within = usize::from((bits << 9) >> (16 - more));
+        entries[usize::from(entry >> 8) * UNIT + within]
+    }
+
+    fn check(table: &HuffmanTable, class: Class) {
+        let entries = entries(table, class).unwrap();
+        assert_eq!(entries.len(), len(table));
+        let mut known = vec![NO_CODE; 1 << 16];
+        for code in table.codes() {
+            let first = (code.bits << (16 - code.len)) as usize;
+            known[first..first + (1 << (16 - code.len))].fill(entry(code, class).unwrap_or(NO_CODE));
+        }
+        for (bits, &expected) in (0..=u16::MAX).zip(&known) {
+            assert_eq!(look_up(&entries, bits), expected, "{bits:#018b}");
+        }
+    }
+
+    #[test]
+    fn every_code_of_any_length_is_found_and_no_other() {
+        // Lengths of annex K's luma, of two codes at every length, and of long codes only.
+        let symbols: Vec<u8> = (0..=255).collect();
+        for counts in [
+            [0, 2, 1, 3, 3, 2, 4, 3, 5, 5, 4, 4, 0, 0, 1, 0x7D],
+            [0, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
+            [0, 0, 0, 0, 0, 0, 0, 0, 0, 20, 30, 40, 50, 50, 30, 30],
+        ] {
+            let total = counts.iter().map(|&count| usize::from(count)).sum();
+            let table = HuffmanTable { counts, symbols: symbols[..total].to_vec() };
+            check(&table, Class::Ac);
+            check(&table, Class::Dc);
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! JPEG on the emulated device: pictures of libjpeg-turbo come out with its pixels, exactly; whatever else is called
+//! right is what our own encoder wrote, and mutated streams end and touch nothing of others.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test; small numbers made here"
+)]
+
+use std::path::Path;
+use std::sync::Arc;
+use strile_codestream::StoredBlock;
+use strile_cpu::codec::{self, Workspace};
+use strile_cuda::picture::jpeg::{Jpeg, MODULE};
+use strile_cuda::picture::{Bytes, Decoder, Placed, Room};
+use strile_emulate::{Emulator, Garbage, Poisoned};
+use strile_engine::{BlockFault, BlockLayout, EncodeLayout, EncodeParams, Encoder, FaultKind};
+use strile_tiff::{Compression, DataType, YCbCr};
+
+/// By how much samples of the CPU engine may differ from libjpeg's: it rounds, and interpolates chroma, otherwise.
+const NEAR: u8 = 6;
+
+/// A stream and the block that it fills.
+#[derive(Clone)]
+struct Case {
+    name: String,
+    stream: Vec<u8>,
+    layout: Arc<BlockLayout>,
+    rows: u32,
+}
+
+/// What the device says of a picture: its status and its samples, or why it does not get there.
+type Found = Result<(u32, Vec<u8>), BlockFault>;
+
+/// Decodes pictures as one batch.
+fn decode(jpeg: Jpeg, cases: &[Case], seed: u64) -> Vec<Found> {
+    let parsed: Vec<_> =
+        cases.iter().map(|case| jpeg.parse(&case.stream, &case.layout, case.rows).map(Arc::new)).collect();
+    let mut uploads = Vec::new();
+    let mut outputs = Vec::new();
+    let mut placed = Vec::new();
+    let (mut tables_len, mut scratch_len) = (jpeg.fixed().tables, jpeg.fixed().scratch);
+    for (case, picture) in cases.iter().zip(&parsed) {
+        let Ok(picture) = picture else { continue };
+        let need = jpeg.need(picture);
+        tables_len += need.tables;
+        scratch_len += need.scratch.next_multiple_of(256);
+        let mut upload = Poisoned::new(need.bytes as usize, seed);
+        jpeg.write(picture, &case.stream, &mut upload);
+        let dst_len = case.layout.decoded_len(case.rows).unwrap();
+        let output = Poisoned::new(dst_len.next_multiple_of(16), seed + 1);
+        placed.push(Placed {
+            picture: Arc::clone(picture),
+            stream: Bytes::from(case.stream.clone()),
+            layout: Arc::clone(&case.layout),
+            rows: case.rows,
+            bytes: upload.address(),
+            dst: output.address(),
+            dst_len: dst_len as u32,
+            status: placed.len() as u32,
+        });
+        uploads.push(upload);
+        outputs.push(output);
+    }
+    let mut statuses = Poisoned::from_bytes(&vec![0xFF; placed.len() * 4], seed);
+    let mut tables = Poisoned::from_bytes(&vec![0; tables_len as usize], seed);
+    let mut scratch = Poisoned::new(scratch_len as usize, seed + 2);
+    let room = Room {
+        statuses: statuses.address(),
+        tables: tables.address(),
+        scratch: scratch.address(),
+        scratch_len,
+    };
+    if !placed.is_empty() {
+        let batch = jpeg.lay_out(&placed, &room, &mut tables).unwrap();
+        let before = tables.to_vec();
+        let kernels = Emulator::module(MODULE).unwrap();
+        for launch in batch.launches() {
+            assert_eq!(kernels.threads(launch.entry), Some(launch.threads), "{}", launch.entry);
+            kernels.launch(launch.entry, launch.grid, launch.threads, batch.args(), seed).unwrap();
+        }
+        assert!(tables.to_vec() == before, "tables are only read");
+    }
+    for buffer in uploads.iter_mut().chain(&mut outputs).chain([&mut statuses, &mut tables, &mut scratch]) {
+        buffer.check().unwrap();
+    }
+    let mut outputs = outputs.iter();
+    let mut statuses = statuses.as_chunks().0.iter().map(|&status| u32::from_ne_bytes(status));
+    let found = parsed.into_iter().zip(cases).map(|(picture, case)| {
+        picture.map(|_| {
+            let samples = outputs.next().unwrap();
+            (statuses.next().unwrap(), samples[..case.layout.decoded_len(case.rows).unwrap()].to_vec())
+        })
+    });
+    found.collect()
+}
+
+fn layout(size: (u32, u32), samples: u16, is_ycbcr: bool) -> BlockLayout {
+    let mut layout = BlockLayout::stored(DataType::U8, size, samples);
+    layout.compression = Compression::Jpeg;
+    layout.extras.ycbcr = is_ycbcr.then(YCbCr::default);
+    layout
+}
+
+fn folder() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/jpeg")
+}
+
+/// A picture of libjpeg-turbo and its pixels; `data/jpeg/make.py` says how they were made.
+fn made(name: &str) -> (Case, Vec<u8>) {
+    let stream = std::fs::read(folder().join(format!("{name}.jpg"))).unwrap();
+    let pixels = std::fs::read(folder().join(format!("{name}.pixels"))).unwrap();
+    let mut parts = name.split('_');
+    let kind = parts.next().unwrap();
+    let size = parts.next_back().unwrap().split_once('x').unwrap();
+    let (width, height) = (size.0.parse().unwrap(), size.1.parse().unwrap());
+    let samples = match kind {
+        "grey" => 1,
+        "cmyk" => 4,
+        _ => 3,
+    };
+    let layout = layout((width, height), samples, kind == "ycbcr");
+    (Case { name: name.to_owned(), stream, layout: Arc::new(layout), rows: height }, pixels)
+}
+
+fn all() -> Vec<(Case, Vec<u8>)> {
+    let files = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
+    let mut names: Vec<String> = files
+        .filter(|path| path.extension().is_some_and(|ending| ending == "jpg"))
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    names.sort();
+    assert!(names.len() > 20);
+    names.iter().map(|name| made(name)).collect()
+}
+
+fn check(found: &[Found], expected: &[(Case, Vec<u8>)], what: &str) {
+    for (found, (case, pixels)) in found.iter().zip(expected) {
+        let (status, samples) = found.as_ref().unwrap_or_else(|fault| panic!("{}: {fault}", case.name));
+        assert_eq!(*status, 0, "{}, {what}", case.name);
+        let wrong = samples.iter().zip(pixels).position(|(a, b)| a != b);
+        assert!(samples == pixels, "{}, {what}: first at {wrong:?}", case.name);
+    }
+}
+
+#[test]
+fn pixels_of_libjpeg_exactly() {
+    let expected = all();
+    let cases: Vec<Case> = expected.iter().map(|(case, _)| case.clone()).collect();
+    check(&decode(Jpeg::new(), &cases, 0), &expected, "measured");
+    // Pieces of a few codes, with and without bits before them: threads must find each other.
+    check(&decode(Jpeg::cut_into(16, 0), &cases, 1), &expected, "short pieces");
+    check(&decode(Jpeg::cut_into(24, 100), &cases, 2), &expected, "short pieces, later");
+    check(&decode(Jpeg::cut_into(64, 300), &cases, 3), &expected, "pieces");
+}
+
+#[test]
+fn under_every_seed() {
+    let expected: Vec<_> =
+        ["ycbcr_420_33x21", "ycbcr_420_restarts_70x35", "ycbcr_apart_420_37x27"].map(made).into();
+    let cases: Vec<Case> = expected.iter().map(|(case, _)| case.clone()).collect();
+    for seed in Emulator::seeds() {
+        check(&decode(Jpeg::cut_into(16, 40), &cases, seed), &expected, &format!("seed {seed}"));
+    }
+}
+
+/// What the CPU engine makes of a block.
+fn by_cpu(case: &Case) -> Result<Vec<u8>, BlockFault> {
+    let mut dst = vec![0; case.layout.decoded_len(case.rows).unwrap()];
+    let block = StoredBlock { layout: &case.layout, rows: case.rows };
+    codec::decode(&case.stream, &mut dst, block, &mut Workspace::default()).map(|()| dst)
+}
+
+#[test]
+fn the_cpu_engine_is_near_or_refuses() {
+    for (case, pixels) in all() {
+        match by_cpu(&case) {
+            Ok(samples) => assert!(worst(&samples, &pixels) <= NEAR, "{}", case.name),
+            Err(fault) => {
+                assert_eq!(case.name, "ycbcr_apart_420_37x27");
+                assert_eq!(fault.kind, FaultKind::Unsupported);
+            }
+        }
+    }
+}
+
+/// The largest difference of samples.
+fn worst(a: &[u8], b: &[u8]) -> u8 {
+    a.iter().zip(b).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0)
+}
+
+/// Slopes with some noise, interleaved.
+fn slopes(width: u32, height: u32, samples: u32, seed: u64) -> Vec<u8> {
+    let mut garbage = Garbage::new(seed);
+    let mut pixel =
+        |x: u32, y: u32, k: u32| (x * 3 + y * (2 + k) + garbage.word() as u32 % 16) as u8 / 2 + 40;
+    let pixels = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
+    pixels.flat_map(|(x, y)| (0..samples).map(|k| pixel(x, y, k)).collect::<Vec<_>>()).collect()
+}
+
+/// A block by our own encoder, abbreviated.
+fn encoded(size: (u32, u32), samples: u16, subsampling: Option<(u8, u8)>, quality: u8, seed: u64) -> Case {
+    let mut block = layout(size, samples, subsampling.is_some());
+    if let (Some(ycbcr), Some(subsampling)) = (&mut block.extras.ycbcr, subsampling) {
+        ycbcr.subsampling = subsampling;
+    }
+    let params = EncodeParams { encoder: Encoder::Fast, level: 6, quality, lossless: false, max_error: 0.0 };
+    let layout = EncodeLayout { block: Arc::new(block), params, nan_to: None, sparse: None };
+    let layout = codec::prepare(layout).unwrap();
+    let pixels = slopes(size.0, size.1, samples.into(), seed);
+    let mut stream = Vec::new();
+    let stored = StoredBlock { layout: &layout.block, rows: size.1 };
+    codec::encode(&pixels, &mut stream, stored, &layout.params, &mut Workspace::default()).unwrap();
+    let name = format!("{size:?} of {samples}, {subsampling:?}, quality {quality}");
+    Case { name, stream, layout: layout.block, rows: size.1 }
+}
+
+/// Files of our own: tables apart, one set for all blocks. Both engines see nearly the same samples.
+#[test]
+fn what_the_cpu_engine_encodes() {
+    let mut cases = Vec::new();
+    for (i, size) in [(64, 48), (100, 9), (1, 1), (7, 40)].into_iter().enumerate() {
+        let seed = i as u64;
+        cases.push(encoded(size, 1, None, 30, seed));
+        cases.push(encoded(size, 3, None, 95, seed));
+        cases.push(encoded(size, 4, None, 75, seed));
+        cases.push(encoded(size, 3, Some((1, 1)), 75, seed));
+        cases.push(encoded(size, 3, Some((2, 1)), 60, seed));
+        cases.push(encoded(size, 3, Some((2, 2)), 90, seed));
+    }
+    for (found, case) in decode(Jpeg::new(), &cases, 5).into_iter().zip(&cases) {
+        assert!(case.layout.extras.jpeg_tables.is_some());
+        let (status, samples) = found.unwrap();
+        assert_eq!(status, 0, "{}", case.name);
+        let differ = worst(&samples, &by_cpu(case).unwrap());
+        assert!(differ <= NEAR, "{}: {differ}", case.name);
+    }
+}
+
+/// A strip may hold all rows of a full one: only the block's are given.
+#[test]
+fn rows_to_spare() {
+    let (mut case, pixels) = made("ycbcr_420_33x21");
+    case.rows = 5;
+    let found = decode(Jpeg::new(), &[case.clone()], 1).remove(0).unwrap();
+    assert_eq!(found, (0, pixels[..33 * 5 * 3].to_vec()));
+    let mut tile = BlockLayout::clone(&case.layout);
+    tile.is_strip = false;
+    case.layout = Arc::new(tile);
+    assert_eq!(decode(Jpeg::new(), &[case], 1).remove(0).unwrap_err().kind, FaultKind::WrongShape);
+}
+
+fn refused(mut change: impl FnMut(&mut Vec<u8>)) -> BlockFault {
+    let (mut case, _) = made("ycbcr_420_restarts_70x35");
+    change(&mut case.stream);
+    Jpeg::new().parse(&case.stream, &case.layout, case.rows).unwrap_err()
+}
+
+/// Index of the first byte after a marker.
+fn after(stream: &[u8], marker: u8) -> usize {
+    stream.windows(2).position(|pair| pair == [0xFF, marker]).unwrap() + 2
+}
+
+#[test]
+fn says_what_it_leaves_to_the_host() {
+    let marker = |to: u8| {
+        refused(|stream| {
+            let at = after(stream, 0xC0);
+            stream[at - 1] = to;
+        })
+    };
+    assert_eq!(marker(0xC2).detail, "progressive JPEG");
+    assert_eq!(marker(0xC3).detail, "lossless JPEG");
+    assert_eq!(marker(0xC9).detail, "arithmetic-coded JPEG");
+    let bits = refused(|stream| {
+        let at = after(stream, 0xC0);
+        stream[at + 2] = 12;
+    });
+    assert_eq!(bits.kind, FaultKind::WrongShape);
+    let no_tables = refused(|stream| {
+        let at = after(stream, 0xDB);
+        stream[at - 1] = 0xFE;
+    });
+    assert_eq!(no_tables.detail, "JPEG: a scan uses a table that is not there");
+    let no_restarts = refused(|stream| {
+        let at = after(stream, 0xDD);
+        stream[at - 1] = 0xFE;
+    });
+    assert_eq!(no_restarts.detail, "JPEG: restart markers are not where they must be");
+    let (case, _) = made("grey_8x8");
+    for len in 0..case.stream.len() {
+        let cut = Jpeg::new().parse(&case.stream[..len], &case.layout, case.rows);
+        assert!(cut.is_err(), "{len}");
+    }
+}
+
+/// Data that end early, go on for too long, or have a code that is none: the host is to judge.
+#[test]
+fn wrong_data_are_reported() {
+    let (case, pixels) = made("ycbcr_444_33x21");
+    let data = after(&case.stream, 0xDA) + 12;
+    let end = case.stream.len() - 2;
+    let with = |bytes: &[u8]| {
+        let mut changed = case.clone();
+        changed.stream = [&case.stream[..data], bytes, &[0xFF, 0xD9]].concat();
+        changed
+    };
+    let coded = &case.stream[data..end];
+    let cases = [
+        with(coded),
+        with(&coded[..coded.len() / 2]),
+        with(&coded[..coded.len() - 2]),
+        with(&[coded, &[0x55, 0x55]].concat()),
+        with(&[0xFF, 0].repeat(100)),
+        with(&[0x00; 100]),
+        with(coded),
+    ];
+    for cut in [Jpeg::new(), Jpeg::cut_into(16, 30)] {
+        let found = decode(cut, &cases, 3);
+        for right in [&found[0], &found[6]] {
+            assert_eq!(right.as_ref().unwrap(), &(0, pixels.clone()));
+        }
+        for wrong in &found[1..6] {
+            let (status, _) = wrong.as_ref().unwrap();
+            assert!([1, 5].contains(status), "{status}");
+        }
+    }
+}
+
+/// Bytes changed anywhere: everything ends, and what is called right is what the CPU engine sees, within its tolerance.
+#[test]
+fn mutants_end() {
+    let mut garbage = Garbage::new(7);
+    let mut right = 0;
+    for name in ["ycbcr_420_33x21", "grey_restarts_50x31", "ycbcr_apart_444_37x27", "ycbcr_411_18x40"] {
+        let (case, _) = made(name);
+        let cases: Vec<Case> = (0..60)
+            .map(|i| {
+                let mut mutant = case.clone();
+                let from = if i % 3 == 0 { 2 } else { after(&case.stream, 0xDA) + 6 };
+                for _ in 0..=i % 2 {
+                    let at = from + garbage.word() as usize % (mutant.stream.len() - from - 2);
+                    mutant.stream[at] ^= 1 << (garbage.word() % 8);
+                }
+                mutant
+            })
+            .collect();
+        for (found, case) in decode(Jpeg::cut_into(16, 50), &cases, 1).into_iter().zip(&cases) {
+            let Ok((0, samples)) = found else { continue };
+            right += 1;
+            let expected = by_cpu(case).unwrap_or_else(|fault| panic!("{}: {fault}", case.name));
+            assert!(worst(&samples, &expected) <= NEAR, "{}", case.name);
+        }
+    }
+    assert!(right > 20, "{right} of the mutants are pictures");
+}
