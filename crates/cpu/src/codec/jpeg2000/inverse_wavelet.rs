@@ -15,9 +15,9 @@ const ROWS: usize = 16;
 const WORTH_SHARING: usize = 1 << 16;
 
 const ALPHA: f32 = -1.586_134_3;
-const BETA: f32 = -0.052_980_12;
+const BETA: f32 = -0.052_980_117;
 const GAMMA: f32 = 0.882_911_1;
-const DELTA: f32 = 0.443_506_85;
+const DELTA: f32 = 0.443_506_87;
 const K: f32 = 1.230_174_1;
 const INVERSE_K: f32 = 0.812_893_1;
 
