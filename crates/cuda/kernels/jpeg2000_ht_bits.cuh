@@ -5,26 +5,32 @@
 
 namespace jpeg2000_ht {
 
+// Words are loaded one ahead of need, so that their latency passes while bits of the one before are used.
+
 // Low bits first; after 0xFF the next byte has seven bits.
 struct Forward {
   const u32* next;
-  u32 left;     // bytes
+  u32 ahead;    // the word before `next`
+  u32 left;     // bytes from `ahead` on
   u32 fill;     // four bytes that follow the last
   u32 stuffed;  // 1 where the last byte was 0xFF
   u32 count;    // of bits held
   u64 held;
 };
 
-DEVICE Forward forward(const u32* words, u32 len, u32 fill) { return {words, len, fill, 0, 0, 0}; }
+DEVICE Forward forward(const u32* words, u32 len, u32 fill) {
+  return {words + 1, len > 0 ? *words : 0, len, fill, 0, 0, 0};
+}
 
 DEVICE void fetch(Forward& bits) {
-  u32 word = bits.left > 0 ? *bits.next : bits.fill;
+  u32 word = bits.ahead;
   if (bits.left < 4) {
     const u32 own = (1u << 8 * bits.left) - 1;
     word = (word & own) | (bits.fill & ~own);
   }
-  ++bits.next;
   bits.left -= min(bits.left, 4u);
+  if (bits.left > 0) bits.ahead = *bits.next;
+  ++bits.next;
   const bool ones = ((~word - 0x01010101u) & word & 0x80808080u) != 0;
   if (!ones && bits.stuffed == 0) {
     bits.held |= (u64)word << bits.count;
@@ -55,31 +61,59 @@ DEVICE void skip(Forward& bits, u32 count) {
 // From the last byte to the first; a byte whose lower seven bits are ones has only those where the byte before was above
 // 0x8F. Zeros follow the last.
 struct Backward {
-  const u8* bytes;
-  u32 left;
+  const u32* next;  // the word before `ahead`
+  u32 ahead;        // the byte that comes first is lowest
+  u32 bytes;        // of `ahead` that are there, 1 to 4
+  u32 left;         // bytes from `ahead` on
   u32 stuffed;
   u32 count;
   u64 held;
 };
 
+DEVICE u32 reversed(u32 word) { return __byte_perm(word, 0, 0x0123); }
+
+DEVICE Backward backward(const u8* bytes, u32 len, u32 stuffed, u32 count, u32 held) {
+  const u64 last = (u64)bytes + len - 1;
+  const u32* const word = (const u32*)(last & ~3ull);
+  const u32 there = (u32)(last & 3) + 1;
+  return {word - 1, len > 0 ? reversed(*word) >> 8 * (4 - there) : 0, there, len, stuffed, count, held};
+}
+
 // Codes of quads: the last byte and a half tell the length of the stream, `half` has the other half.
 DEVICE Backward backward_codes(const u8* bytes, u32 len, u32 half) {
   const u32 count = (half >> 4 & 7) == 7 ? 3 : 4;
-  return {bytes, len, (half | 15) > 0x8F, count, half >> 4 & ((1u << count) - 1)};
+  return backward(bytes, len, (half | 15) > 0x8F, count, half >> 4 & ((1u << count) - 1));
 }
 
-DEVICE Backward backward_refinement(const u8* bytes, u32 len) { return {bytes, len, 1, 0, 0}; }
+DEVICE Backward backward_refinement(const u8* bytes, u32 len) { return backward(bytes, len, 1, 0, 0); }
 
-DEVICE u32 peek(Backward& bits) {
+DEVICE void fetch(Backward& bits) {
+  u32 word = bits.ahead;
+  const u32 bytes = bits.bytes;
+  if (bits.left < 4) word &= (1u << 8 * bits.left) - 1;
+  bits.left -= min(bits.left, bytes);
+  bits.bytes = 4;
+  if (bits.left > 0) bits.ahead = reversed(*bits.next);
+  --bits.next;
+  const u32 sevens = word | 0x80808080u;
+  if (((~sevens - 0x01010101u) & sevens & 0x80808080u) == 0) {
+    bits.held |= (u64)word << bits.count;
+    bits.count += 8 * bytes;
+    bits.stuffed = word >> 8 * (bytes - 1) > 0x8F;
+    return;
+  }
 #pragma unroll 1
-  while (bits.count < 32) {
-    const u32 byte = bits.left > 0 ? bits.bytes[bits.left - 1] : 0;
-    bits.left -= min(bits.left, 1u);
-    const u32 short_by = bits.stuffed != 0 && (byte & 0x7F) == 0x7F ? 1 : 0;
+  for (u32 i = 0; i < bytes; ++i, word >>= 8) {
+    const u32 byte = word & 0xFF, short_by = bits.stuffed != 0 && (byte & 0x7F) == 0x7F ? 1 : 0;
     bits.held |= (u64)(byte & 0xFFu >> short_by) << bits.count;
     bits.count += 8 - short_by;
     bits.stuffed = byte > 0x8F;
   }
+}
+
+DEVICE u32 peek(Backward& bits) {
+#pragma unroll 1
+  while (bits.count < 32) fetch(bits);
   return (u32)bits.held;
 }
 

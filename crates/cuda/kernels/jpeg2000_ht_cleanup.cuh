@@ -126,21 +126,27 @@ DEVICE bool cleanup(const Jpeg2000Block& block, u32 zero_planes, const Jpeg2000S
     u32 values[2][4];
     u32 lower[4];
 #pragma unroll
-    for (u32 i = 0; i < 8; ++i) {
-      const u32 quad = quads[i / 4] >> i % 4;
-      u32 value = 0, exponent = 0;
-      if ((quad & 16) != 0) {
-        const u32 word = peek(magnitudes);
-        const u32 len = bounds[i / 4] - (quad >> 12 & 1);
-        skip(magnitudes, len);
-        const u32 told_bits = (word & ((1u << len) - 1)) | (quad >> 8 & 1) << len | 1;
-        const u32 units = (told_bits + 2) << (block.planes - 1) & 0x7FFFFFFF;
-        const u32 negative = word & 1;
-        value = target.half_units ? units | negative << 31 : jpeg2000::coefficient(units, negative != 0, block);
-        exponent = 32 - (u32)__clz((i32)told_bits);
+    for (u32 i = 0; i < 2; ++i) {
+      const u32 quad = quads[i], bound = bounds[i];
+      // 32 bits are looked at, for as many coefficients as they are enough.
+      u32 word = peek(magnitudes), used = 0;
+#pragma unroll
+      for (u32 k = 0; k < 4; ++k) {
+        if ((k == 2 && bound > 8) || (k % 2 == 1 && bound > 16)) {
+          skip(magnitudes, used);
+          used = 0;
+          word = peek(magnitudes);
+        }
+        const u32 is = quad >> (4 + k) & 1, len = (bound & (0 - is)) - (quad >> (12 + k) & 1);
+        const u32 bits_told = (word & ((1u << len) - 1)) | (quad >> (8 + k) & 1) << len | is;
+        const u32 units = (bits_told + 2 * is) << (block.planes - 1) & 0x7FFFFFFF, negative = word & is;
+        values[k % 2][2 * i + k / 2] =
+            target.half_units ? units | negative << 31 : jpeg2000::coefficient(units, negative != 0, block);
+        if (k % 2 == 1) lower[2 * i + k / 2] = 32 - (u32)__clz((i32)bits_told);
+        word >>= len;
+        used += len;
       }
-      values[i % 2][i / 2] = value;
-      if (i % 2 == 1) lower[i / 2] = exponent;
+      skip(magnitudes, used);
     }
     store(target, x, y, columns, values[0]);
     if (y + 1 < height) store(target, x, y + 1, columns, values[1]);
