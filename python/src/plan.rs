@@ -96,7 +96,7 @@ fn fallback(plan: &ReadPlan, asked: Device) -> Option<String> {
     match &plan.decode {
         Decode::Cpu => reasons.push(format!("the CPU decodes: {}", plan.engine_reason)),
         Decode::Host(reason) => reasons.push(format!("blocks are decoded on the host: {reason}")),
-        Decode::Kernels | Decode::Nvcomp(_) => {}
+        Decode::Kernels | Decode::Nvcomp(_) | Decode::Nvjpeg(_) => {}
     }
     let on_host = plan.destination == Location::Host;
     let steps: Vec<&str> =

@@ -193,6 +193,9 @@ pub struct ConvertArgs {
     /// Compress on the GPU by nvCOMP with this effort of its own, 0 to 5 for Deflate, 0 for ZSTD; an error where it cannot
     #[arg(long, value_name = "EFFORT", conflicts_with = "reproducible")]
     pub nvcomp_effort: Option<u8>,
+    /// Encode JPEG 2000 on the GPU by nvJPEG2000; an error where it cannot
+    #[arg(long, conflicts_with_all = ["reproducible", "nvcomp_effort"])]
+    pub nvjpeg2000: bool,
     /// What blocks that are encoded may take where they are, as 128MiB; on a GPU all memory of the write
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub streaming_buffer: Option<u64>,
@@ -505,6 +508,7 @@ impl DumpArgs {
             device_memory: self.gpu.device_memory,
             direct_io: self.gpu.direct_io,
             nvcomp: self.gpu.nvcomp,
+            nvjpeg: self.gpu.nvjpeg,
             ..self.part.read_options(self.engine.device)
         }
     }

@@ -119,8 +119,8 @@ impl Engine for CpuEngine {
 
     fn encoder(&self, which: Encoder) -> String {
         let name = match which {
-            // The last is refused by `prepare`.
-            Encoder::Fast | Encoder::Nvcomp { .. } => "fast-cpu-1",
+            // The last two are refused by `prepare`.
+            Encoder::Fast | Encoder::Nvcomp { .. } | Encoder::Nvjpeg2000 => "fast-cpu-1",
             Encoder::Portable => Encoder::PORTABLE,
         };
         name.to_owned()

@@ -8,12 +8,13 @@ use crate::encode::{self, bring, fetch, halve, plan as write};
 use crate::lane::Spare;
 use crate::memory::Kind;
 use crate::nvcomp::{Codec, Compressor, Nvcomp, Optional};
-use crate::picture::nvidia::{self, NvidiaPictures};
+use crate::picture::nvidia::{self, NvidiaPictures, NvjpegError};
+use crate::picture::nvjpeg2000;
 use crate::plan::{Allowed, Libraries, Plan};
 use crate::run::{Run, Stop};
 use crate::{back, batch};
 use std::fs::File;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::{
     Arena, Assembly, BlockLayout, Context, DecodeJob, DeviceBytes, EncodeJob, EncodeLayout, EncodeParams,
     Encoded, EncodedBlocks, Encoder, Engine, EngineError, Location, Output, OutputSpec, Pixels, ReduceJob,
@@ -47,6 +48,8 @@ pub struct CudaEngine {
     direct: Result<Direct, String>,
     nvcomp: Option<Optional>,
     nvjpeg: Option<nvidia::Optional>,
+    /// The encoder, where one was asked for.
+    nvjpeg2000: Mutex<Option<Arc<nvjpeg2000::Encoder>>>,
     limits: Limits,
     launch_bytes: Option<u64>,
 }
@@ -72,6 +75,7 @@ impl CudaEngine {
             direct,
             nvcomp,
             nvjpeg,
+            nvjpeg2000: Mutex::default(),
             limits,
             launch_bytes: options.launch_bytes,
         })
@@ -145,9 +149,29 @@ impl CudaEngine {
 
     /// How blocks of a layout are encoded on the device, or why the host encodes them or nobody can.
     fn how(&self, layout: &EncodeLayout) -> Result<write::How, String> {
-        let Encoder::Nvcomp { effort } = layout.params.encoder else { return write::on_device(layout) };
-        let _bound = self.device.bind().map_err(|error| self.failed(error).to_string())?;
-        write::by_nvcomp(layout, effort)
+        match layout.params.encoder {
+            Encoder::Fast | Encoder::Portable => write::on_device(layout),
+            Encoder::Nvcomp { effort } => {
+                let _bound = self.device.bind().map_err(|error| self.failed(error).to_string())?;
+                write::by_nvcomp(layout, effort)
+            }
+            Encoder::Nvjpeg2000 => {
+                self.nvjpeg2000().map_err(|error| error.to_string())?;
+                write::by_nvjpeg2000(layout)
+            }
+        }
+    }
+
+    /// nvJPEG2000's encoder, opened when it is first asked for. Not to find it is not remembered.
+    fn nvjpeg2000(&self) -> Result<Arc<nvjpeg2000::Encoder>, NvjpegError> {
+        let mut opened = self.nvjpeg2000.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*opened {
+            Some(encoder) => Ok(Arc::clone(encoder)),
+            None => {
+                let encoder = Arc::new(nvjpeg2000::Encoder::open(&self.device)?);
+                Ok(Arc::clone(opened.insert(encoder)))
+            }
+        }
     }
 
     fn index(&self) -> u32 {
@@ -310,6 +334,11 @@ impl Engine for CudaEngine {
                 // `prepare` refuses it.
                 Err(error) => error.to_string(),
             },
+            Encoder::Nvjpeg2000 => match self.nvjpeg2000() {
+                Ok(encoder) => encoder.name(),
+                // `prepare` refuses it.
+                Err(error) => error.to_string(),
+            },
         }
     }
 
@@ -328,7 +357,9 @@ impl Engine for CudaEngine {
 
     fn prepare(&self, layout: EncodeLayout) -> Result<EncodeLayout, String> {
         let encoder = layout.params.encoder;
-        let Encoder::Nvcomp { .. } = encoder else { return self.host.prepare(layout) };
+        if matches!(encoder, Encoder::Fast | Encoder::Portable) {
+            return self.host.prepare(layout);
+        }
         let by_host = EncodeParams { encoder: Encoder::Portable, ..layout.params };
         let mut layout = self.host.prepare(EncodeLayout { params: by_host, ..layout })?;
         layout.params.encoder = encoder;
@@ -368,6 +399,7 @@ impl Engine for CudaEngine {
             job,
             pixels: pixels.to_vec(),
             context: context.clone(),
+            nvjpeg2000: hows.iter().flatten().any(|how| how.picture.is_some()).then(|| self.nvjpeg2000()),
             hows,
             plan,
         };

@@ -14,6 +14,8 @@
 
 #[path = "nvjpeg/batch.rs"]
 mod batch;
+#[path = "nvjpeg/encode.rs"]
+mod encode;
 #[path = "nvjpeg/engine.rs"]
 mod engine;
 #[path = "nvjpeg/headers.rs"]

@@ -23,6 +23,8 @@ pub enum Encoder {
         /// Its own number: Deflate 0 to 5, ZSTD 0 alone.
         effort: u8,
     },
+    /// NVIDIA's nvJPEG2000, of devices that have it, for JPEG 2000.
+    Nvjpeg2000,
 }
 
 impl Encoder {

@@ -15,7 +15,7 @@ mod cuda;
 pub use cost::Estimate;
 
 use crate::error::{Error, Result};
-use crate::options::{Device, DirectIo, Nvcomp};
+use crate::options::{Device, DirectIo, Nvcomp, Nvjpeg};
 use constants::{Known, Machine};
 use cost::Load;
 use std::path::PathBuf;
@@ -102,6 +102,7 @@ pub(crate) struct Gpu {
     pub(crate) memory: Option<u64>,
     pub(crate) direct_io: DirectIo,
     pub(crate) nvcomp: Nvcomp,
+    pub(crate) nvjpeg: Nvjpeg,
 }
 
 /// An engine on a GPU, and what becomes of what was asked of it: `None` where it was not.
@@ -109,6 +110,8 @@ pub(crate) struct Opened {
     engine: Arc<dyn Engine>,
     /// By which nvCOMP blocks are decoded and why, or why not.
     nvcomp: Option<Reasoned<String>>,
+    /// By which library of NVIDIA's pictures are decoded and why, or why not.
+    nvjpeg: Option<Reasoned<String>>,
     /// Whether cuFile reads the file, or why not.
     direct: Option<Reasoned<()>>,
 }
@@ -122,6 +125,8 @@ pub enum Decode {
     Kernels,
     /// By nvCOMP, of this version and for this reason; what it does not take is decided by the CPU engine.
     Nvcomp(String),
+    /// By nvJPEG2000 or nvJPEG, of this version and for this reason; what it does not take is decided by the CPU engine.
+    Nvjpeg(String),
     /// By the CPU engine for the device, which has no kernel, for this reason.
     Host(String),
 }
@@ -173,21 +178,24 @@ impl Choice {
         if gpu.nvcomp != Nvcomp::Off {
             self.notes.push("not decoded by nvCOMP: the CPU decodes".to_owned());
         }
+        if gpu.nvjpeg != Nvjpeg::Off {
+            self.notes.push("not decoded by nvJPEG2000 or nvJPEG: the CPU decodes".to_owned());
+        }
         Ok(self)
     }
 
     fn cuda(index: u32, gpu: Gpu, work: &Work<'_>, reason: String) -> Reasoned<Self> {
-        let Opened { engine, nvcomp, direct } = cuda::open(index, gpu, work)?;
+        let Opened { engine, nvcomp, nvjpeg, direct } = cuda::open(index, gpu, work)?;
         let mut notes = Vec::new();
-        let decode = match (cuda::kernel(work.layout), nvcomp) {
-            (Err(reason), _) => Decode::Host(reason),
-            (Ok(()), Some(Ok(reason))) => Decode::Nvcomp(reason),
-            (Ok(()), Some(Err(reason))) => {
-                notes.push(reason);
-                Decode::Kernels
+        let mut decode = cuda::kernel(work.layout).map_or_else(Decode::Host, |()| Decode::Kernels);
+        let nvcomp = nvcomp.map(|said| said.map(Decode::Nvcomp));
+        for said in nvcomp.into_iter().chain(nvjpeg.map(|said| said.map(Decode::Nvjpeg))) {
+            match (said, &decode) {
+                (_, Decode::Host(_)) => {}
+                (Ok(by), _) => decode = by,
+                (Err(reason), _) => notes.push(reason),
             }
-            (Ok(()), None) => Decode::Kernels,
-        };
+        }
         let device = Device::Cuda(index);
         let is_direct = matches!(direct, Some(Ok(())));
         notes.extend(direct.and_then(Reasoned::err).map(|reason| format!("not read by cuFile: {reason}")));
@@ -231,6 +239,12 @@ pub(crate) fn choose(device: Device, gpu: Gpu, work: &Work<'_>) -> Reasoned<Choi
         }
         (Device::Auto, _) => automatic(gpu, work).without(gpu),
     }
+}
+
+/// About what so many pictures of a layout take of a device's memory on their way; `None` for blocks that are none, or that
+/// no kernel decodes.
+pub(crate) fn picture_memory(layout: &BlockLayout, blocks: u64, encoded: u64) -> Option<u64> {
+    cuda::picture_memory(layout, blocks, encoded)
 }
 
 /// The engine that encodes and reduces: there is one.

@@ -67,7 +67,7 @@ pub use link::{link_rate, wait_for_stream};
 pub use mask::MaskSource;
 pub use metadata::Metadata;
 pub use open::OpenOptions;
-pub use options::{Device, DirectIo, FloatType, Interleave, Layer, Nvcomp, OnFault, ReadOptions};
+pub use options::{Device, DirectIo, FloatType, Interleave, Layer, Nvcomp, Nvjpeg, OnFault, ReadOptions};
 pub use overview::{OverviewOptions, add_overviews};
 pub use pages::{Level, Page};
 pub use pieces::{PieceLimits, Pieces};

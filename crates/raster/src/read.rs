@@ -223,8 +223,8 @@ impl Dataset {
             local: facts.source.local(),
             threads: context.threads.get(),
         };
-        let ReadOptions { device_memory: memory, direct_io, nvcomp, .. } = *options;
-        let gpu = device::Gpu { memory, direct_io, nvcomp };
+        let ReadOptions { device_memory: memory, direct_io, nvcomp, nvjpeg, .. } = *options;
+        let gpu = device::Gpu { memory, direct_io, nvcomp, nvjpeg };
         let choice = device::choose(options.device, gpu, &work);
         let device = |problem: String| Error::Device { file: self.name().to_owned(), problem };
         let choice = choice.map_err(device)?;

@@ -82,6 +82,9 @@ pub struct BenchArgs {
     /// Compress on the GPU by nvCOMP with this effort of its own, 0 to 5 for Deflate, 0 for ZSTD
     #[arg(long, value_name = "EFFORT", requires = "write", conflicts_with = "reproducible")]
     pub nvcomp_effort: Option<u8>,
+    /// Encode JPEG 2000 on the GPU by nvJPEG2000
+    #[arg(long, requires = "write", conflicts_with_all = ["reproducible", "nvcomp_effort"])]
+    pub nvjpeg2000: bool,
     /// What blocks that are encoded may take where they are, as 128MiB; on a GPU all memory of the write
     #[arg(long, value_name = "SIZE", value_parser = parse_size, requires = "write")]
     pub streaming_buffer: Option<u64>,
@@ -91,7 +94,8 @@ impl BenchArgs {
     /// The request.
     pub fn read_options(&self) -> ReadOptions {
         let device_memory = self.gpu.device_memory;
-        let (direct_io, nvcomp) = (self.gpu.direct_io, self.gpu.nvcomp);
-        ReadOptions { device: self.engine.device, device_memory, direct_io, nvcomp, ..ReadOptions::default() }
+        let (direct_io, nvcomp, nvjpeg) = (self.gpu.direct_io, self.gpu.nvcomp, self.gpu.nvjpeg);
+        let device = self.engine.device;
+        ReadOptions { device, device_memory, direct_io, nvcomp, nvjpeg, ..ReadOptions::default() }
     }
 }

@@ -1,8 +1,8 @@
 //! What a GPU may take and use.
 
-use super::values::{parse_direct_io, parse_nvcomp, parse_size};
+use super::values::{parse_direct_io, parse_nvcomp, parse_nvjpeg, parse_size};
 use clap::Args;
-use strile::{DirectIo, Nvcomp};
+use strile::{DirectIo, Nvcomp, Nvjpeg};
 
 /// What may be taken of a GPU.
 #[derive(Debug, Args)]
@@ -17,4 +17,8 @@ pub struct GpuArgs {
     /// Whether nvCOMP decodes for the GPU: `off`, `trusted` (files you trust, where it is faster) or `trusted-always`
     #[arg(long, value_name = "HOW", value_parser = parse_nvcomp, default_value = "off")]
     pub nvcomp: Nvcomp,
+    /// Whether nvJPEG2000 and nvJPEG decode pictures for the GPU: `off`, `trusted` (files you trust, where they are faster)
+    /// or `trusted-always`
+    #[arg(long, value_name = "HOW", value_parser = parse_nvjpeg, default_value = "off")]
+    pub nvjpeg: Nvjpeg,
 }

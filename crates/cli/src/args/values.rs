@@ -2,7 +2,7 @@
 
 use super::{Bbox, Nodata};
 use strile::tiff::gdal::NoData;
-use strile::{Compression, Device, DirectIo, Nvcomp, Resampling, Window};
+use strile::{Compression, Device, DirectIo, Nvcomp, Nvjpeg, Resampling, Window};
 
 fn numbers<T: std::str::FromStr, const N: usize>(text: &str, form: &str) -> Result<[T; N], String> {
     let parsed: Option<Vec<T>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
@@ -91,6 +91,20 @@ pub(super) fn parse_nvcomp(text: &str) -> Result<Nvcomp, String> {
         _ => Err(
             "what nvCOMP does on corrupt input is undefined, so it decodes only files you say you trust: \
                   `trusted`, `trusted-always` or `off`"
+                .to_owned(),
+        ),
+    }
+}
+
+/// The same for nvJPEG2000 and nvJPEG.
+pub(super) fn parse_nvjpeg(text: &str) -> Result<Nvjpeg, String> {
+    match text {
+        "off" => Ok(Nvjpeg::Off),
+        "trusted" => Ok(Nvjpeg::Trusted),
+        "trusted-always" => Ok(Nvjpeg::TrustedAlways),
+        _ => Err(
+            "what nvJPEG2000 and nvJPEG do on corrupt input is not defined, so they decode only files you say you trust: \
+             `trusted`, `trusted-always` or `off`"
                 .to_owned(),
         ),
     }

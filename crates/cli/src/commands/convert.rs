@@ -39,6 +39,7 @@ pub fn run(args: &ConvertArgs, session: &Session) -> Result<Outcome, Failure> {
     options.write.spool_dir.clone_from(&args.spool_dir);
     options.write.reproducible = args.reproducible;
     options.write.nvcomp_effort = args.nvcomp_effort;
+    options.write.nvjpeg2000 = args.nvjpeg2000;
     options.write.buffer = args.streaming_buffer;
     options.reencode = args.reencode;
     options.crs.clone_from(&args.a_srs);

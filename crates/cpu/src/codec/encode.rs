@@ -105,6 +105,9 @@ pub fn prepare(layout: EncodeLayout) -> Result<EncodeLayout, String> {
     if matches!(layout.params.encoder, Encoder::Nvcomp { .. }) {
         return Err("nvCOMP compresses on a CUDA device, not on the CPU".into());
     }
+    if layout.params.encoder == Encoder::Nvjpeg2000 {
+        return Err("nvJPEG2000 encodes on a CUDA device, not on the CPU".into());
+    }
     match layout.block.compression {
         C::None => Ok(layout),
         C::Deflate => deflate::prepare(layout),

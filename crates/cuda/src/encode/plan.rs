@@ -8,8 +8,10 @@ use super::part::{self, Part};
 use super::{compact, left};
 use crate::batch::aligned;
 use crate::nvcomp::{self, Compressor, Shape};
+use crate::picture::nvjpeg2000;
 use std::collections::BTreeMap;
-use strile_engine::{EncodeJob, EncodeLayout, Location, OutputSpec, Pixels};
+use std::sync::Arc;
+use strile_engine::{BlockLayout, EncodeJob, EncodeLayout, Location, OutputSpec, Pixels};
 use strile_tiff::Compression;
 
 /// Device memory of a batch. Larger ones fill the device no better; several are under way at once.
@@ -33,6 +35,8 @@ pub(crate) struct How {
     pub(crate) effort: Effort,
     /// nvCOMP instead of the kernels of the codec, and the room that its blocks take.
     pub(crate) by: Option<(Compressor, u32)>,
+    /// Samples are cut as they are, and nvJPEG2000 encodes them where they lie.
+    pub(crate) picture: Option<nvjpeg2000::Recipe>,
     /// Bytes of a pixel.
     pub(crate) unit: u32,
     /// Whether a block may be sparse.
@@ -72,6 +76,20 @@ pub(crate) fn by_nvcomp(layout: &EncodeLayout, effort: u8) -> Result<How, String
     Ok(How { by: Some((compressor, room)), effort: Effort::default(), ..how })
 }
 
+/// How blocks of a layout are encoded on the device by nvJPEG2000, or why they cannot be: cut as if they were stored.
+pub(crate) fn by_nvjpeg2000(layout: &EncodeLayout) -> Result<How, String> {
+    let block = &*layout.block;
+    if block.compression != Compression::Jpeg2000 {
+        return Err(format!("nvJPEG2000 does not write {}", block.compression.name()));
+    }
+    let picture = nvjpeg2000::Recipe::of(layout)?;
+    let mut stored = BlockLayout::stored(block.data_type, (block.width, block.height), block.samples);
+    stored.extras.fill = block.extras.fill;
+    let how = on_device(&EncodeLayout { block: Arc::new(stored), ..layout.clone() });
+    let how = how.map_err(|reason| format!("not by nvJPEG2000: {reason}"))?;
+    Ok(How { picture: Some(picture), ..how })
+}
+
 /// How blocks of a layout are encoded on the device by kernels of our own, or why they are not.
 pub(crate) fn on_device(layout: &EncodeLayout) -> Result<How, String> {
     let block = &*layout.block;
@@ -85,7 +103,7 @@ pub(crate) fn on_device(layout: &EncodeLayout) -> Result<How, String> {
     let unit = u32::try_from(block.pixel_bits().div_ceil(8)).unwrap_or(u32::MAX);
     let (sparse, narrow) = (layout.sparse.is_some(), block.sample.bits < 8);
     let compression = block.compression;
-    let how = How { recipe, compression, codec, effort, by: None, unit, sparse, narrow };
+    let how = How { recipe, compression, codec, effort, by: None, picture: None, unit, sparse, narrow };
     let need = how.need(block.height).ok_or("no kernel writes blocks of more than 1 GiB")?;
     let parts = |part: u32| if part == 0 { 1 } else { need.len.div_ceil(part) };
     match how.passes().iter().any(|pass| parts(pass.part) > GRID_ROWS) {
@@ -333,11 +351,15 @@ impl Plan {
             let part = from_host.map(|pixels| (part::of(task, samples), pixels.spec()));
             let mut next = open.with(task.pixels, part.as_ref());
             next.add(&need, how);
-            if !open.items.is_empty() && (next.memory(hows.len()) > most || next.pixels > STAGED) {
+            let over = next.memory(hows.len()) > most || next.pixels > STAGED;
+            // Of a batch by a library all blocks are.
+            let other = open.picture != how.picture.is_some();
+            if !open.items.is_empty() && (over || other) {
                 plan.batches.extend(open.close());
                 next = open.with(task.pixels, part.as_ref());
                 next.add(&need, how);
             }
+            open.picture = how.picture.is_some();
             open.push(index, need, next, part.map(|(part, spec)| (task.pixels, part, spec)));
         }
         plan.batches.extend(open.close());
@@ -360,6 +382,8 @@ struct Open<'a> {
     sizes: Sizes,
     /// What is brought, by the index of the pixels.
     parts: BTreeMap<u32, (Part, &'a OutputSpec)>,
+    /// Whether nvJPEG2000 encodes its blocks.
+    picture: bool,
 }
 
 impl<'a> Open<'a> {
@@ -386,7 +410,7 @@ impl<'a> Open<'a> {
     }
 
     fn close(&mut self) -> Option<Batch> {
-        let Self { items, mut sizes, parts } = std::mem::take(self);
+        let Self { items, mut sizes, parts, .. } = std::mem::take(self);
         let mut brought = Vec::new();
         let mut at = 0;
         for (pixels, (part, from)) in parts {

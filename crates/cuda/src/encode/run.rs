@@ -4,21 +4,27 @@
 //! the bytes that blocks became. While those come back the next batch runs on another stream. What has no kernel is
 //! encoded by the host engine at the end.
 
+#![expect(unsafe_code, reason = "a library is handed the addresses of what was made here")]
+
 use super::abi::{DONE, SPARSE, UNFIT};
 use super::join::{Outcome, Tally};
-use super::plan::{Batch, How, Plan};
+use super::plan::{Batch, How, Item, Plan};
 use super::tables::Launches;
 use super::{compact, left, part};
 use crate::clock::Clock;
 use crate::device::Device;
 use crate::lane::{Lane, Spare};
 use crate::memory::{DeviceBuffer, InFlight, Kind};
+use crate::picture::nvidia::NvjpegError;
+use crate::picture::nvjpeg2000;
 use crate::run::Stop;
 use crate::stream::{Event, Stream};
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use strile_engine::{Context, EncodeJob, EncodedBlocks, Engine, EngineError, Lease, Pixels, Span, Trace};
+use strile_engine::{
+    Arena, Context, EncodeJob, EncodedBlocks, Engine, EngineError, Lease, Pixels, Span, Trace,
+};
 
 pub(crate) const PURPOSE: &str = "encoding on the device";
 
@@ -33,6 +39,8 @@ pub(crate) struct Run {
     /// One for each layout; `None` for those of the host.
     pub(crate) hows: Vec<Option<How>>,
     pub(crate) plan: Plan,
+    /// The encoder of layouts that are its, or why it is gone.
+    pub(crate) nvjpeg2000: Option<Result<Arc<nvjpeg2000::Encoder>, NvjpegError>>,
 }
 
 /// A batch whose work is queued.
@@ -51,10 +59,16 @@ struct Flying<'a> {
 /// The bytes of a batch on their way.
 struct Coming {
     index: usize,
-    bytes: InFlight,
+    bytes: Bytes,
     len: usize,
     marks: Option<[Event; 2]>,
     _lease: Lease,
+}
+
+/// Encoded bytes: those that a library left on the host are there already.
+enum Bytes {
+    InFlight(InFlight),
+    There(Vec<u8>),
 }
 
 impl Run {
@@ -115,7 +129,13 @@ impl Run {
             coming.push(self.finish(first, tally, &mut unfit, clock.as_ref())?);
         }
         for Coming { index, bytes, len, marks, _lease } in coming {
-            let bytes = bytes.wait()?;
+            let bytes = match bytes {
+                Bytes::InFlight(bytes) => bytes.wait()?,
+                Bytes::There(bytes) => {
+                    tally.chunks.push(Arena::from_vec(bytes));
+                    continue;
+                }
+            };
             if let Some((clock, [before, after])) = clock.as_ref().zip(marks) {
                 after.synchronize()?;
                 clock.add(("copies".to_owned(), "copy back"), index, (&before, &after))?;
@@ -192,6 +212,10 @@ impl Run {
         let len = usize::try_from(compact::table_len(len)).map_err(|_| EngineError::Abandoned)?;
         let (total, entries) = results.get(..len).and_then(compact::table).ok_or(EngineError::Abandoned)?;
         self.spare.give_pinned(results);
+        if batch.items.first().and_then(|item| self.recipe(item)).is_some() {
+            let at = memory.part(launches.encoded_at(), total)?;
+            return self.pictures((index, batch), &entries, (at, total), tally);
+        }
         let (mut end, mut done) = (0u64, 0);
         for (item, entry) in batch.items.iter().zip(&entries) {
             match entry.state {
@@ -222,7 +246,61 @@ impl Run {
         let down = self.spare.pinned(&self.device, roomy(len))?;
         let bytes = memory.download(stream, launches.encoded_at(), down, len)?;
         let marks = before.zip(mark()?).map(|(before, after)| [before, after]);
-        Ok(Coming { index, bytes, len, marks, _lease: lease })
+        Ok(Coming { index, bytes: Bytes::InFlight(bytes), len, marks, _lease: lease })
+    }
+
+    /// How nvJPEG2000 encodes a block, where it does, and the block's rows.
+    fn recipe(&self, item: &Item) -> Option<(nvjpeg2000::Recipe, u32)> {
+        let task = self.job.tasks.get(item.task)?;
+        let how = self.hows.get(task.layout as usize)?.as_ref()?;
+        how.picture.map(|recipe| (recipe, task.rows))
+    }
+
+    /// Lets nvJPEG2000 encode the samples of a batch, which lie one block after the other from an address on.
+    fn pictures(
+        &self,
+        (index, batch): (usize, &Batch),
+        entries: &[compact::CompactEntry],
+        (at, total): (u64, u64),
+        tally: &mut Tally,
+    ) -> Result<Coming, Stop> {
+        let failed = |error: &NvjpegError| {
+            let device = format!("cuda:{}", self.device.facts().index);
+            Stop::Engine(EngineError::Device { device, problem: error.to_string() })
+        };
+        let (mut sources, mut tasks) = (Vec::new(), Vec::new());
+        for (item, entry) in batch.items.iter().zip(entries) {
+            match (entry.state, self.recipe(item)) {
+                (DONE, Some((recipe, rows)))
+                    if entry.size == item.need.len
+                        && entry.offset.saturating_add(entry.size.into()) <= total =>
+                {
+                    sources.push(nvjpeg2000::Source { address: at + entry.offset, rows, recipe });
+                    tasks.push(item.task);
+                }
+                (SPARSE, _) => tally.set(item.task, Outcome::Sparse),
+                _ => return Err(self.broken(item.task, entry)),
+            }
+        }
+        let encoder = match &self.nvjpeg2000 {
+            Some(Ok(encoder)) => encoder,
+            Some(Err(error)) => return Err(failed(error)),
+            None => return Err(EngineError::Abandoned.into()),
+        };
+        // SAFETY: the samples lie in the batch's memory, and what wrote them was waited for.
+        let streams = unsafe { encoder.encode(&sources) }.map_err(|error| failed(&error))?;
+        let len = streams.iter().map(|stream| stream.len() as u64).sum();
+        let lease = self.context.budget.take(len, "encoded blocks").map_err(EngineError::from)?;
+        let mut bytes = Vec::new();
+        for (task, stream) in tasks.iter().zip(&streams) {
+            let span = Span { offset: bytes.len() as u64, len: stream.len() as u64 };
+            tally.set(*task, Outcome::Bytes(index, span));
+            bytes.extend_from_slice(stream);
+        }
+        if let Some(progress) = &self.context.progress {
+            progress.advance(batch.items.len() as u64);
+        }
+        Ok(Coming { index, len: bytes.len(), bytes: Bytes::There(bytes), marks: None, _lease: lease })
     }
 
     /// A block that no kernel finished, or one that says what cannot be.

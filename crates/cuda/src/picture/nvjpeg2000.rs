@@ -6,8 +6,11 @@
 
 #![expect(unsafe_code, reason = "a library is handed the addresses of what was made here")]
 
+mod encode;
 mod library;
 
+pub use encode::{ENCODER_HEADER, ENCODER_SIGNATURES};
+pub(crate) use encode::{Encoder, Recipe, Source};
 pub use library::{HEADER, SIGNATURES};
 
 use super::nvidia::{NvjpegError, clear, mark_right};

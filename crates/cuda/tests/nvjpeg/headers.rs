@@ -65,6 +65,7 @@ fn compile(folder: &Path, include: &Path) -> String {
 fn the_bindings_are_what_the_headers_say() {
     let checked = [
         ("nvjpeg2k.h", check("nvjpeg2k.h", nvjpeg2000::HEADER, nvjpeg2000::SIGNATURES)),
+        ("nvjpeg2k.h", check("nvjpeg2k.h", nvjpeg2000::ENCODER_HEADER, nvjpeg2000::ENCODER_SIGNATURES)),
         ("nvjpeg.h", check("nvjpeg.h", nvjpeg::HEADER, nvjpeg::SIGNATURES)),
     ];
     for (header, count) in checked {

@@ -41,6 +41,7 @@ impl<'a> Adopted<'a> {
         let as_is = write.level.is_none()
             && write.quality.is_none()
             && write.nvcomp_effort.is_none()
+            && !write.nvjpeg2000
             && write.lossless.is_none()
             && write.max_error == 0.0
             && !write.nan_to_nodata

@@ -4,12 +4,12 @@ use super::calibrate::Besides;
 use super::constants::Gpu as Identity;
 use super::{DeviceInfo, Gpu, GpuInfo, Opened, Work};
 use crate::bytes::human;
-use crate::options::{DirectIo, Nvcomp};
+use crate::options::{DirectIo, Nvcomp, Nvjpeg};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use strile_cpu::CpuEngine;
 use strile_cuda::device::Device;
-use strile_cuda::{CudaEngine, CudaOptions, DeviceFacts};
+use strile_cuda::{CudaEngine, CudaOptions, DeviceFacts, NvidiaPictures};
 use strile_engine::{BlockLayout, Context, Engine};
 
 /// Why there is no CUDA engine, where that is known beforehand.
@@ -17,7 +17,7 @@ pub(super) const ABSENT: Option<&str> = None;
 
 /// The device of an engine, the process that opened it (a device does not outlive a fork, the child opens its own and
 /// is told that it cannot), and which libraries it may use.
-type Key = (u32, u32, strile_cuda::DirectIo, strile_cuda::Nvcomp);
+type Key = (u32, u32, strile_cuda::DirectIo, strile_cuda::Nvcomp, NvidiaPictures);
 
 /// Engines stay open: a context costs a tenth of a second.
 static ENGINES: Mutex<Vec<(Key, Arc<CudaEngine>)>> = Mutex::new(Vec::new());
@@ -35,7 +35,8 @@ pub(super) fn open(index: u32, gpu: Gpu, work: &Work<'_>) -> Result<Opened, Stri
         DirectIo::On => file.map(|file| engine.reads_directly(file)).transpose()?.map(Ok),
         DirectIo::Auto => file.map(|file| engine.reads_directly(file)),
     };
-    Ok(Opened { nvcomp: engine.nvcomp(work.layout), direct, engine })
+    let (nvcomp, nvjpeg) = (engine.nvcomp(work.layout), engine.nvjpeg(work.layout));
+    Ok(Opened { nvcomp, nvjpeg, direct, engine })
 }
 
 /// The engine of a device, for writing.
@@ -46,6 +47,11 @@ pub(super) fn to_write(index: u32) -> Result<Arc<dyn Engine>, String> {
 /// Whether blocks of a layout are decoded by kernels, or why not; asks no device.
 pub(super) fn kernel(layout: &BlockLayout) -> Result<(), String> {
     CudaEngine::on_device(layout)
+}
+
+/// About what so many pictures of a layout take of a device's memory; `None` for blocks that are none.
+pub(super) fn picture_memory(layout: &BlockLayout, blocks: u64, encoded: u64) -> Option<u64> {
+    CudaEngine::picture_memory(layout, blocks, encoded)
 }
 
 /// Whether this process has a device open.
@@ -96,12 +102,17 @@ fn engine(index: u32, gpu: Gpu) -> Result<Arc<CudaEngine>, String> {
         Nvcomp::Trusted => strile_cuda::Nvcomp::Trusted,
         Nvcomp::TrustedAlways => strile_cuda::Nvcomp::TrustedAlways,
     };
-    let key = (index, std::process::id(), direct_io, nvcomp);
+    let nvjpeg = match gpu.nvjpeg {
+        Nvjpeg::Off => NvidiaPictures::Off,
+        Nvjpeg::Trusted => NvidiaPictures::Trusted,
+        Nvjpeg::TrustedAlways => NvidiaPictures::TrustedAlways,
+    };
+    let key = (index, std::process::id(), direct_io, nvcomp, nvjpeg);
     if let Some(engine) = opened(&engines(), key) {
         return Ok(engine);
     }
     // Not under the lock: a thread that forks meanwhile would leave it locked in its child.
-    let options = CudaOptions { direct_io, nvcomp, ..CudaOptions::default() };
+    let options = CudaOptions { direct_io, nvcomp, nvjpeg, ..CudaOptions::default() };
     let engine = CudaEngine::open(index, Arc::new(CpuEngine), options);
     let engine = Arc::new(engine.map_err(|reason| reason.to_string())?);
     let mut engines = engines();

@@ -5,7 +5,7 @@ use crate::bytes::human;
 use crate::device::Decode;
 use std::fmt;
 use strile_engine::{BlockTask, Convert, Location};
-use strile_tiff::DataType;
+use strile_tiff::{Compression, DataType};
 
 /// The figures of a plan, for people and for JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +45,19 @@ impl ReadPlan {
             range_bytes: merged.iter().map(|range| range.end - range.start).sum(),
             batches: self.batches.len(),
         }
+    }
+}
+
+/// What is to be said of kernels that decode pictures.
+fn of_pictures(codec: Compression) -> &'static str {
+    match codec {
+        Compression::Jpeg2000 | Compression::Jpeg2000YCbCr | Compression::Jpeg2000Rgb => {
+            " of JPEG 2000, all code-blocks of a batch at once; its headers are read by CPU threads"
+        }
+        Compression::Jpeg => {
+            " of JPEG, all pictures of a batch at once; their headers are read by CPU threads"
+        }
+        _ => "",
     }
 }
 
@@ -116,10 +129,11 @@ impl fmt::Display for ReadPlan {
             Decode::Cpu => {}
             Decode::Kernels => writeln!(
                 f,
-                "decode   on {} by kernels; blocks a kernel refuses are decided by the CPU engine",
-                self.engine
+                "decode   on {} by kernels{}; blocks a kernel refuses are decided by the CPU engine",
+                self.engine,
+                of_pictures(self.layout.compression),
             )?,
-            Decode::Nvcomp(reason) => writeln!(
+            Decode::Nvcomp(reason) | Decode::Nvjpeg(reason) => writeln!(
                 f,
                 "decode   on {} by {reason}; blocks it does not take are decided by the CPU engine",
                 self.engine

@@ -1,7 +1,7 @@
 //! The plan of a read.
 
 use super::{batches, coalesce, parts, rows_of_part};
-use crate::device::{Decode, Judged};
+use crate::device::{Decode, Judged, picture_memory};
 use crate::options::{Interleave, ReadOptions};
 use crate::source::Source;
 use crate::unpack::Unpacking;
@@ -203,7 +203,7 @@ pub(crate) fn plan_read(
         staging,
         device: match decided.decode {
             Decode::Cpu => 0,
-            Decode::Kernels | Decode::Nvcomp(_) | Decode::Host(_) => {
+            Decode::Kernels | Decode::Nvcomp(_) | Decode::Nvjpeg(_) | Decode::Host(_) => {
                 device_need(&facts.layout, &batches, output, decided.destination)
             }
         },
@@ -236,7 +236,7 @@ pub(crate) fn plan_read(
     }
 }
 
-/// Two batches in flight, decompressed and encoded, and the result or the part of it that they make.
+/// Two batches in flight, decompressed and encoded, or what pictures take; and the result or the part of it that they make.
 fn device_need(layout: &BlockLayout, batches: &[Vec<BlockTask>], output: u64, destination: Location) -> u64 {
     let block = layout.decoded_len(layout.height).map_or(u64::MAX, |len| len as u64);
     let spans = || batches.iter().flatten().filter_map(|task| task.span);
@@ -249,7 +249,8 @@ fn device_need(layout: &BlockLayout, batches: &[Vec<BlockTask>], output: u64, de
     };
     let share = u128::from(in_flight(decoded)) * u128::from(encoded) / u128::from(decoded.max(1));
     let share = u64::try_from(share).unwrap_or(u64::MAX);
-    result.saturating_add(in_flight(decoded)).saturating_add(share)
+    let working = picture_memory(layout, spans().count() as u64, encoded);
+    result.saturating_add(working.unwrap_or_else(|| in_flight(decoded).saturating_add(share)))
 }
 
 /// The blocks of the facts' window; `spans` are those of `facts.runs()`.

@@ -238,6 +238,7 @@ impl Opened {
             device_memory: call.options.device_memory,
             direct_io: call.options.direct_io,
             nvcomp: call.options.nvcomp,
+            nvjpeg: call.options.nvjpeg,
             ..ReadOptions::default()
         };
         let raster = dataset.read(&options, &call.context)?;

@@ -21,7 +21,19 @@ pub(crate) fn check_options(options: &WriteOptions) -> Result<(), String> {
     ];
     match alien.iter().find(|(_, found)| *found) {
         Some((what, _)) => Err(format!("compression {} has no use for {what}; leave it out", codec.name())),
+        None if options.nvjpeg2000 => check_nvjpeg2000(options),
         None => options.nvcomp_effort.map_or(Ok(()), |effort| check_nvcomp(options, effort)),
+    }
+}
+
+/// What can be said of nvJPEG2000 without a device.
+fn check_nvjpeg2000(options: &WriteOptions) -> Result<(), String> {
+    if options.compression != C::Jpeg2000 {
+        return Err(format!("nvJPEG2000 writes jpeg2000 alone, not {}", options.compression.name()));
+    }
+    match options.reproducible {
+        true => Err("nvJPEG2000's bytes are no other encoder's: not together with `reproducible`".into()),
+        false => Ok(()),
     }
 }
 

@@ -163,6 +163,9 @@ pub struct WriteOptions {
     /// Compress the image by nvCOMP on a GPU, with this effort of its own (Deflate 0 to 5, ZSTD 0), instead of by our own
     /// encoders: that or an error, never another. Masks of one bit stay with ours.
     pub nvcomp_effort: Option<u8>,
+    /// Encode the image's JPEG 2000 by nvJPEG2000 on a GPU instead of by our own encoder on the CPU: that or an error,
+    /// never another. Quality is the same number, in dB.
+    pub nvjpeg2000: bool,
     /// Which engine.
     pub device: Device,
 }
@@ -194,6 +197,7 @@ impl Default for WriteOptions {
             buffer: None,
             reproducible: false,
             nvcomp_effort: None,
+            nvjpeg2000: false,
             device: Device::Auto,
         }
     }
@@ -212,6 +216,7 @@ impl WriteOptions {
     pub(crate) fn encoder(&self) -> Encoder {
         match self.nvcomp_effort {
             Some(effort) => Encoder::Nvcomp { effort },
+            None if self.nvjpeg2000 => Encoder::Nvjpeg2000,
             None if self.reproducible => Encoder::Portable,
             None => Encoder::Fast,
         }

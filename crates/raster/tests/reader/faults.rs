@@ -3,7 +3,7 @@
 use crate::sources::{open, open_bucket, read, refusal};
 use std::path::PathBuf;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{Context, Dataset, DirectIo, FaultKind, Nvcomp, OnFault, ReadOptions, Window};
+use strile::{Context, Dataset, DirectIo, FaultKind, Nvcomp, Nvjpeg, OnFault, ReadOptions, Window};
 use testkit::{
     Built, Codec, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels, Tag, TiffBuilder, Value, nodata_tag,
 };
@@ -26,6 +26,7 @@ const FILL: ReadOptions = ReadOptions {
     device_memory: None,
     direct_io: DirectIo::Off,
     nvcomp: Nvcomp::Off,
+    nvjpeg: Nvjpeg::Off,
 };
 
 fn noise() -> Pixels {

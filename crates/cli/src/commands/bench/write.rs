@@ -118,6 +118,7 @@ fn options(
     options.write.device = args.engine.device;
     options.write.reproducible = args.reproducible;
     options.write.nvcomp_effort = args.nvcomp_effort;
+    options.write.nvjpeg2000 = args.nvjpeg2000;
     options.write.buffer = args.streaming_buffer;
     Ok(options)
 }

@@ -34,20 +34,20 @@ pub(super) struct ImageInfo {
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct ComponentInfo {
-    width: u32,
-    height: u32,
-    precision: u8,
-    signed: u8,
+    pub(super) width: u32,
+    pub(super) height: u32,
+    pub(super) precision: u8,
+    pub(super) signed: u8,
 }
 
 /// `nvjpeg2kImage_t`: interleaved samples are all at the first pointer.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Image {
-    data: *mut Pointer,
-    pitch: *mut usize,
-    pixel: c_int,
-    components: u32,
+    pub(super) data: *mut Pointer,
+    pub(super) pitch: *mut usize,
+    pub(super) pixel: c_int,
+    pub(super) components: u32,
 }
 
 const _: () = assert!(size_of::<ImageInfo>() == 28 && size_of::<ComponentInfo>() == 12);
@@ -55,7 +55,7 @@ const _: () = assert!(size_of::<Image>() == 24 && offset_of!(Image, pixel) == 16
 
 /// `NVJPEG2K_BACKEND_DEFAULT` and `NVJPEG2K_FORMAT_INTERLEAVED`.
 const BACKEND: c_int = 0;
-const INTERLEAVED: c_int = 1;
+pub(super) const INTERLEAVED: c_int = 1;
 
 /// `nvjpeg2kImageType_t`, as far as samples of TIFF files have it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub(super) enum Pixel {
 }
 
 impl Pixel {
-    fn size(self) -> usize {
+    pub(super) fn size(self) -> usize {
         match self {
             Self::U8 => 1,
             Self::U16 | Self::I16 => 2,
@@ -354,6 +354,6 @@ impl Drop for State {
     }
 }
 
-fn of_driver(error: DriverError) -> NvjpegError {
+pub(super) fn of_driver(error: DriverError) -> NvjpegError {
     NvjpegError::Driver { library: Which::Nvjpeg2000, problem: error.to_string() }
 }
