@@ -17,50 +17,61 @@ KERNEL(jpeg2000_unstuff, 128, Jpeg2000BlockArgs) {
 namespace jpeg2000 {
 
 enum : u32 {
-  WARPS = 4,
   // Lanes wait until they are this part of those that are left: going on together is cheaper, waiting is idle.
   SHARE = 4,
   // Decisions between two looks at who waits.
-  STEPS = 2,
+  STEPS = 3,
 };
 
+// The working memory of a warp's code-blocks before their first pass.
 DEVICE void clear(const Jpeg2000Block& block, bool has, u32 lane) {
-  const Grid grid = grid_of(block.width, block.height);
-  const u32 mine = has ? signs_count(grid) + groups_count(grid) : 0;
+  const u32 size = (u32)block.height << 16 | block.width;
   for (u32 i = 0; i < WARP; ++i) {
-    uint4* const words = (uint4*)__shfl_sync(0xFFFFFFFFu, block.state, (i32)i);
-    const u32 count = __shfl_sync(0xFFFFFFFFu, mine, (i32)i);
-    for (u32 at = lane; at < count; at += WARP) words[at] = make_uint4(0, 0, 0, 0);
+    const u64 state = __shfl_sync(0xFFFFFFFFu, block.state, (i32)i);
+    const u32 found = __shfl_sync(0xFFFFFFFFu, has ? size : 0, (i32)i);
+    if (found == 0) continue;
+    const u32 width = found & 0xFFFF, height = found >> 16;
+    const Grid grid = grid_of(width, height);
+    Signs* const signs = (Signs*)state;
+    for (u32 at = lane; at < signs_count(grid); at += WARP) signs[at] = {0, 0};
+    Group* const groups = (Group*)(signs + signs_count(grid));
+    for (u32 at = lane; at < groups_count(grid); at += WARP) groups[at] = first_group(grid, width, height, at);
   }
   __syncwarp();
 }
 
 }  // namespace jpeg2000
 
-KERNEL_RESIDENT(jpeg2000_blocks, 32 * jpeg2000::WARPS, 5, Jpeg2000BlockArgs) {
+// A warp alone: with little shared memory a CUDA block, the rest of it is cache. Twenty are as many as a multiprocessor
+// gets of a thousand tiles of 512 x 512.
+KERNEL_RESIDENT(jpeg2000_blocks, 32, 20, Jpeg2000BlockArgs) {
   using namespace jpeg2000;
-  SHARED(u32, cells[WARPS][CONTEXTS][WARP]);
+  SHARED(u32, cells[CONTEXTS][WARP]);
   SHARED(u32, moves[MOVES]);
   SHARED(Tables, contexts);
-  for (u32 i = threadIdx.x; i < MOVES; i += blockDim.x) moves[i] = move_of(i);
-  for (u32 i = threadIdx.x; i < ENTRIES; i += blockDim.x) contexts.entries[i] = (u8)context_entry(i);
-  __syncthreads();
-  const u32 number = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-  const u32 at = (blockIdx.x * WARPS + warp) * args.lanes + number;
+  const u32 number = threadIdx.x, at = blockIdx.x * args.lanes + number;
+  for (u32 i = number; i < MOVES; i += WARP) moves[i] = move_of(i);
+  for (u32 i = number; i < ENTRIES; i += WARP) contexts.entries[i] = (u8)context_entry(i);
+  __syncwarp();
   const bool has = number < args.lanes && at < args.count;
   // Told by a shuffle, the addresses stay in registers: the compiler would work them out at every use.
-  Shared shared = {shared_address(&contexts), shared_address(moves), shared_address(&cells[warp][0][number])};
+  Shared shared = {shared_address(&contexts), shared_address(moves), shared_address(&cells[0][number])};
   shared.contexts = __shfl_sync(0xFFFFFFFFu, shared.contexts, 0);
   shared.moves = __shfl_sync(0xFFFFFFFFu, shared.moves, 0);
   shared.cells = __shfl_sync(0xFFFFFFFFu, shared.cells, (i32)number);
   const Jpeg2000Block block = args.blocks[has ? at : 0];
   clear(block, has, number);
-  const Fixed fixed = fixed_of(block);
+  Fixed fixed = fixed_of(block);
+  fixed.kept.groups = (Group*)__shfl_sync(0xFFFFFFFFu, (u64)fixed.kept.groups, (i32)number);
+  fixed.kept.planes = (u32*)__shfl_sync(0xFFFFFFFFu, (u64)fixed.kept.planes, (i32)number);
   Lane lane = {};
   lane.alive = has;
   lane.segment = block.segment;
   lane.plane = block.planes - 1u;
-  if (has) begin_pass(lane, fixed, args.segments, shared);
+  if (has) {
+    begin_pass(lane, fixed, args.segments, shared);
+    read_on(lane, fixed);
+  }
   u32 alive = __ballot_sync(0xFFFFFFFFu, lane.alive);
   u32 enough = (__popc(alive) + SHARE - 1) / SHARE;
   while (alive != 0) {
@@ -73,8 +84,9 @@ KERNEL_RESIDENT(jpeg2000_blocks, 32 * jpeg2000::WARPS, 5, Jpeg2000BlockArgs) {
     if ((u32)__popc(waiting) < enough) continue;
     if (lane.alive) supply(lane.decoder);
     if (lane.alive && done) advance(lane, fixed, args.segments, shared);
-    if (lane.alive) use_ahead(lane.decoder);
     alive = __ballot_sync(0xFFFFFFFFu, lane.alive);
+    if (lane.alive && done) read_on(lane, fixed);
+    use_ahead(lane.decoder);
     enough = (__popc(alive) + SHARE - 1) / SHARE;
   }
   if (lane.corrupt) atomicMin(&args.statuses[block.status], (u32)FAULT_CORRUPT);

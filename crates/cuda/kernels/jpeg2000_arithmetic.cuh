@@ -59,7 +59,8 @@ struct Decoder {
   u32 held;          // bits of the code below the highest 16; with less than 16 nothing is decided
   u32 ahead;         // the next word
   u32 full;          // whether it is there
-  const u32* words;  // the one after
+  u32 staged;        // the one after, perhaps still on its way from memory
+  const u32* words;  // the one after that
   const u32* last;   // all ones, and so are those that would follow
 };
 
@@ -75,6 +76,7 @@ DEVICE void begin(Decoder& decoder, const Jpeg2000Segment& segment) {
   decoder.code = (u64)next_word(decoder) << 31;
   decoder.held = 17;
   decoder.ahead = next_word(decoder);
+  decoder.staged = next_word(decoder);
   decoder.full = 1;
   decoder.interval = 0x80000000u;
 }
@@ -87,10 +89,12 @@ DEVICE void use_ahead(Decoder& decoder) {
   }
 }
 
-// What a decision needs, whatever it takes. Loads wait for memory, so they are done by many lanes at a time.
+// The word ahead, where it was used up. What is read for it is read for the next time: a load of one lane makes all of
+// the warp wait when its register is used.
 DEVICE void supply(Decoder& decoder) {
   if (decoder.full == 0) {
-    decoder.ahead = next_word(decoder);
+    decoder.ahead = decoder.staged;
+    decoder.staged = next_word(decoder);
     decoder.full = 1;
   }
 }

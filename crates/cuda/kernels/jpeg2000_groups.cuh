@@ -33,7 +33,7 @@ DEVICE Grid grid_of(u32 width, u32 height) {
 struct __align__(16) Group {
   u32 significant;
   u32 visited;    // coded in this plane already
-  u32 refined;    // at least once
+  u32 refined;    // at least once; of those that are not significant, what lies outside of the code-block
   u32 magnitude;  // the bits of this plane
 };
 
@@ -57,6 +57,14 @@ DEVICE Kept kept_in(u64 state, const Grid& grid) {
   Signs* const signs = (Signs*)state;
   Group* const groups = (Group*)(signs + signs_count(grid));
   return {signs + grid.stride, groups, (u32*)(groups + groups_count(grid)), grid.stripes * grid.stride};
+}
+
+// A group before the first pass.
+DEVICE Group first_group(const Grid& grid, u32 width, u32 height, u32 index) {
+  const u32 columns = min(width - min(8 * (index % grid.stride), width), 8u);
+  const u32 rows = min(height - min(4 * (index / grid.stride), height), 4u);
+  const u32 inside = columns == 0 ? 0 : 0x11111111u * (15u >> (4 - rows)) & 0xFFFFFFFFu >> 4 * (8 - columns);
+  return {0, 0, ~inside, 0};
 }
 
 // Those of a group together with the rows above and below.

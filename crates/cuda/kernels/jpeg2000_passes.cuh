@@ -28,9 +28,10 @@ struct Lane {
   Signs right;        // the next group
   Signs above, own, below;  // the one after, still to be stacked
   Group ahead;        // the next group
-  u32 index, across, stripe;
+  u32 index;
   // The pass.
   u32 pass, kind, plane;
+  u32* keeps;      // where the bits of the plane go, if this pass is the last that tells any
   u32 every;       // all ones where coefficients need no neighbour to be asked for
   u32 refining;    // all ones in a refinement pass
   u32 cleaning;    // all ones in a cleanup pass
@@ -55,8 +56,6 @@ DEVICE u32 open_of(const Lane& lane) { return (lane.near | lane.every) & lane.to
 struct Fixed {
   Grid grid;
   Kept kept;
-  u32 edge;    // the coefficients of the last group of a stripe
-  u32 bottom;  // those of the last stripe
   u64 causal;  // all ones where the stripe below counts
   u32 passes, flags;
   u32 table;
@@ -66,8 +65,6 @@ DEVICE Fixed fixed_of(const Jpeg2000Block& block) {
   Fixed fixed;
   fixed.grid = grid_of(block.width, block.height);
   fixed.kept = kept_in(block.state, fixed.grid);
-  fixed.edge = 0xFFFFFFFFu >> 4 * (7 - (block.width - 1u) % 8);
-  fixed.bottom = 0x11111111u * (15u >> (3 - (block.height - 1u) % 4));
   fixed.causal = (block.flags & JPEG2000_CAUSAL) != 0 ? 0 : ~0ull;
   fixed.passes = block.passes;
   fixed.flags = block.flags;
@@ -90,40 +87,39 @@ DEVICE void read_ahead(Lane& lane, const Fixed& fixed, u32 index) {
 // Takes the group at `lane.index`: the window's left column is there, the rest comes from what was read ahead.
 DEVICE void enter(Lane& lane, const Fixed& fixed) {
   const Signs next = stacked(lane, fixed);
-  read_ahead(lane, fixed, lane.index + 2);
   lane.significant |= lane.right.significant | (next.significant & 63ull << 6) << 48;
   lane.negative |= lane.right.negative | (next.negative & 63ull << 7) << 48;
   lane.right = next;
-  lane.group = lane.ahead;
-  lane.ahead = fixed.kept.groups[lane.index + 1];
-  u32 own = lane.across + 1 < fixed.grid.across ? ~0u : lane.across + 1 == fixed.grid.across ? fixed.edge : 0;
-  if (lane.stripe + 1 == fixed.grid.stripes) own &= fixed.bottom;
-  lane.todo = (lane.group.significant ^ ~lane.refining) & own & ~lane.group.visited;
+  const Group group = lane.ahead;
+  lane.group = group;
+  lane.todo = (group.significant ^ ~lane.refining) & ~group.visited & ~(group.refined & ~group.significant);
   lane.near = near_of(lane.significant);
   u32 quiet = lane.todo & ~lane.near & lane.cleaning;
   quiet &= quiet >> 1;
-  lane.marks = (quiet & quiet >> 2 & 0x11111111u) | (lane.group.refined & lane.refining);
+  lane.marks = (quiet & quiet >> 2 & 0x11111111u) | (group.refined & lane.refining);
   lane.bits = 0;
   lane.coded = 0;
   lane.pending = NOTHING;
 }
 
+// After `enter`, and apart from it, so that what is read goes to registers that nobody waits for.
+DEVICE void read_on(Lane& lane, const Fixed& fixed) {
+  read_ahead(lane, fixed, lane.index + 2);
+  lane.ahead = fixed.kept.groups[lane.index + 1];
+}
+
 // Keeps what became known of the group.
 DEVICE void leave(Lane& lane, const Fixed& fixed) {
   const Kept& kept = fixed.kept;
+  const u32 grown = lane.bits & ~lane.refining;
   Group group = lane.group;
   group.magnitude |= lane.bits;
-  if (lane.kind == CLEANUP || lane.pass + 1 == fixed.passes) {
-    kept.planes[lane.plane * kept.plane_len + lane.index] = group.magnitude;
-  }
-  if (lane.kind == REFINEMENT) {
-    group.refined |= group.significant & ~group.visited;
-  } else {
-    if (lane.bits != 0) kept.signs[lane.index] = {lane.significant & OWN, lane.negative & OWN << 1};
-    group.significant |= lane.bits;
-    group.visited = lane.kind == SIGNIFICANCE ? lane.coded : 0;
-    if (lane.kind == CLEANUP) group.magnitude = 0;
-  }
+  if (lane.keeps != nullptr) lane.keeps[lane.index] = group.magnitude;
+  if (grown != 0) kept.signs[lane.index] = {lane.significant & OWN, lane.negative & OWN << 1};
+  group.refined |= group.significant & ~group.visited & lane.refining;
+  group.significant |= grown;
+  group.visited = (group.visited & lane.refining) | (lane.coded & ~lane.every);
+  group.magnitude &= ~lane.cleaning;
   kept.groups[lane.index] = group;
 }
 
@@ -149,7 +145,9 @@ DEVICE void begin_pass(Lane& lane, const Fixed& fixed, const Jpeg2000Segment* se
   lane.sign_table = shared.contexts + (lane.raw ? ALWAYS_RAW : SIGNS);
   lane.mark_table =
       shared.contexts + (lane.raw ? ALWAYS_RAW : lane.kind == CLEANUP ? ALWAYS_RUN : ALWAYS_REFINED);
-  lane.index = lane.across = lane.stripe = 0;
+  const bool last = lane.kind == CLEANUP || lane.pass + 1 == fixed.passes;
+  lane.keeps = last ? fixed.kept.planes + lane.plane * fixed.kept.plane_len : nullptr;
+  lane.index = 0;
   lane.significant = lane.negative = 0;
   read_ahead(lane, fixed, 0);
   lane.right = stacked(lane, fixed);
@@ -164,12 +162,7 @@ DEVICE void advance(Lane& lane, const Fixed& fixed, const Jpeg2000Segment* segme
   lane.significant = lane.significant >> 48 & 63;
   lane.negative = lane.negative >> 48 & 63 << 1;
   lane.index += 1;
-  lane.across += 1;
-  if (lane.across == fixed.grid.stride) {
-    lane.across = 0;
-    lane.stripe += 1;
-  }
-  if (lane.stripe < fixed.grid.stripes) {
+  if (lane.index < fixed.kept.plane_len) {
     enter(lane, fixed);
     return;
   }

@@ -6,7 +6,7 @@
 pub mod abi;
 mod steps;
 mod stream;
-mod tables;
+mod template;
 
 pub use steps::{Launch, Step};
 pub use stream::Picture;
@@ -74,7 +74,7 @@ impl Decoder for Jpeg2000 {
     }
 
     fn write(&self, picture: &Picture, stream: &[u8], into: &mut [u8]) {
-        stream::write(picture, stream, into);
+        picture.template.write(stream, into);
     }
 
     fn lay_out(&self, pictures: &[Placed<Picture>], room: &Room, tables: &mut [u8]) -> Result<Batch, Stop> {

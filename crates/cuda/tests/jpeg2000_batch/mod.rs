@@ -66,6 +66,11 @@ pub fn fixture(name: &str) -> PathBuf {
         .join(format!("{name}.j2k"))
 }
 
+/// Streams of the CPU engine's tests.
+pub fn own_fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../cpu/tests/data").join(name)
+}
+
 /// What the CPU engine makes of a stream.
 pub fn on_the_host(stream: &Stream) -> Result<Vec<u8>, BlockFault> {
     let Stream { bytes, layout, rows } = stream;
@@ -169,5 +174,8 @@ fn run(batch: &Batch, scratch: &mut Poisoned, room: &Room, seed: u64) {
 fn launch<Args: Copy>(kernel: &Launch, args: &Args, seed: u64) {
     let module = Emulator::module(kernel.module).unwrap();
     assert_eq!(module.threads(kernel.entry), Some(kernel.threads), "{}", kernel.entry);
+    if kernel.grid.0 == 0 {
+        return;
+    }
     module.launch(kernel.entry, kernel.grid, kernel.threads, args, seed).unwrap();
 }

@@ -1,9 +1,9 @@
 //! What is launched for a batch, over which memory.
 
 use super::super::{Placed, Room};
-use super::abi::{Block, BlockArgs, Level, LevelArgs, Tile, TileArgs, ht_state_len, state_len};
+use super::abi::{Block, BlockArgs, Level, LevelArgs, Plane, Segment, Tile, TileArgs};
 use super::stream::Picture;
-use super::tables::{Coded, Tables, Taken};
+use super::template::{Coded, RANKS, Template};
 use crate::abi::{Plain, bytes_of};
 
 /// The modules (`.cu` files) of the kernels.
@@ -11,11 +11,14 @@ const MODULE: &str = "jpeg2000";
 const HT_MODULE: &str = "jpeg2000_ht";
 /// Threads of the kernels.
 const UNSTUFF_THREADS: u32 = 128;
-const BLOCK_WARPS: u32 = 4;
+const BLOCK_THREADS: u32 = 32;
+const HT_THREADS: u32 = 128;
 const COEFFICIENT_THREADS: u32 = 128;
 const PIXEL_THREADS: u32 = 256;
-/// Warps beyond which a batch fills a device, so that all lanes of a warp take a code-block.
-const MANY_WARPS: usize = 1024;
+/// Warps of a batch from which on more of their lanes take a code-block. Measured on an H200, which has 528 schedulers:
+/// before, lanes of one warp only wait for each other.
+const MANY_WARPS: usize = 528;
+const MANY_HT_WARPS: usize = 1056;
 
 /// Something that a batch does on its stream, in order.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,26 +54,23 @@ impl Launch {
 
 /// Fills tables with what a batch is. `None` where there is less memory than the needs of its pictures add up to.
 pub(super) fn lay_out(pictures: &[Placed<Picture>], room: &Room, tables: &mut [u8]) -> Option<Vec<Step>> {
-    let mut planes = Taken { next: room.scratch };
-    let mut all = Tables::of(pictures, &mut planes);
-    // Rows of the wavelet go to the same place behind all planes that a plane has before; states lie there earlier.
-    let planes_len = planes.next - room.scratch;
-    for level in all.levels.iter_mut().flatten() {
-        level.spare = level.plane + planes_len;
+    // Planes first; behind all of them, at one time the states of code-blocks, later what rows of the wavelet become.
+    let planes_len: u64 = templates(pictures).map(|made| made.planes_len).sum();
+    let states_len: u64 = templates(pictures).map(|made| made.states_len).sum();
+    if planes_len + planes_len.max(states_len) > room.scratch_len {
+        return None;
     }
-    let mut states = Taken { next: planes.next };
     let mut filled = Filled { tables, at: room.tables };
     let mut steps = vec![Step::Clear(room.scratch, planes_len)];
-    let args = filled.coded(&mut all.arithmetic, room, |block| {
-        states.take(state_len(block.width, block.height, block.planes))
-    })?;
+    let states = room.scratch + planes_len;
+    let args = filled.coded(pictures, |made| &made.arithmetic, (room, states), MANY_WARPS)?;
     arithmetic(&mut steps, args);
-    let args = filled.coded(&mut all.high_throughput, room, |block| {
-        states.take(ht_state_len(block.width, block.height, block.passes))
-    })?;
+    let args = filled.coded(pictures, |made| &made.high_throughput, (room, states), MANY_HT_WARPS)?;
     high_throughput(&mut steps, args);
-    for levels in &all.levels {
-        let args = LevelArgs { levels: filled.put(levels)?, count: count(levels), reserved: 0 };
+    let deepest = templates(pictures).map(|made| made.levels.len()).max().unwrap_or(0);
+    for index in 0..deepest {
+        let levels = levels(pictures, index, room.scratch, planes_len);
+        let args = LevelArgs { levels: filled.put(&levels)?, count: count(&levels), reserved: 0 };
         // A row's pair may begin before the row, and a column's part has four pairs.
         for (entry, wider, rows) in [("jpeg2000_rows", 2, 1), ("jpeg2000_columns", 0, 8)] {
             let patches = |level: &Level| patches(level.width + wider, (level.height + 1).div_ceil(rows));
@@ -78,25 +78,61 @@ pub(super) fn lay_out(pictures: &[Placed<Picture>], room: &Room, tables: &mut [u
             steps.push(Step::Levels(Launch::new(entry, grid, PIXEL_THREADS), args));
         }
     }
+    let (tiles, planes) = tiles(pictures, room.scratch);
     let args = TileArgs {
-        tiles: filled.put(&all.tiles)?,
-        planes: filled.put(&all.planes)?,
+        tiles: filled.put(&tiles)?,
+        planes: filled.put(&planes)?,
         statuses: room.statuses,
-        count: count(&all.tiles),
+        count: count(&tiles),
         reserved: 0,
     };
     let pixels = |tile: &Tile| patches(tile.width, tile.height);
-    let grid = (args.count, all.tiles.iter().map(pixels).max().unwrap_or(1));
+    let grid = (args.count, tiles.iter().map(pixels).max().unwrap_or(1));
     steps.push(Step::Tiles(Launch::new("jpeg2000_pixels", grid, PIXEL_THREADS), args));
-    let end = states.next.max(planes.next + planes_len);
-    (end <= room.scratch + room.scratch_len).then_some(steps)
+    Some(steps)
+}
+
+fn templates(pictures: &[Placed<Picture>]) -> impl Iterator<Item = &Template> {
+    pictures.iter().map(|placed| &placed.picture.template)
+}
+
+/// The planes of a wavelet level.
+fn levels(pictures: &[Placed<Picture>], index: usize, mut base: u64, planes_len: u64) -> Vec<Level> {
+    let mut levels = Vec::with_capacity(pictures.len());
+    for made in templates(pictures) {
+        let own = made.levels.get(index).map_or(&[][..], Vec::as_slice);
+        levels.extend(own.iter().map(|level| {
+            let plane = base + level.plane;
+            Level { plane, spare: plane + planes_len, ..*level }
+        }));
+        base += made.planes_len;
+    }
+    levels
+}
+
+fn tiles(pictures: &[Placed<Picture>], mut base: u64) -> (Vec<Tile>, Vec<Plane>) {
+    let mut tiles = Vec::with_capacity(pictures.len());
+    let mut planes = Vec::with_capacity(pictures.len());
+    for placed in pictures {
+        let made = &placed.picture.template;
+        let first = count(&planes);
+        tiles.extend(made.tiles.iter().map(|tile| Tile {
+            dst: placed.dst,
+            status: placed.status,
+            planes: first + tile.planes,
+            ..*tile
+        }));
+        planes.extend(made.planes.iter().map(|plane| Plane { plane: base + plane.plane, ..*plane }));
+        base += made.planes_len;
+    }
+    (tiles, planes)
 }
 
 fn arithmetic(steps: &mut Vec<Step>, args: BlockArgs) {
     let warps = args.count.div_ceil(args.lanes);
     for (entry, blocks, threads) in [
         ("jpeg2000_unstuff", args.segment_count.div_ceil(UNSTUFF_THREADS), UNSTUFF_THREADS),
-        ("jpeg2000_blocks", warps.div_ceil(BLOCK_WARPS), 32 * BLOCK_WARPS),
+        ("jpeg2000_blocks", warps, BLOCK_THREADS),
         ("jpeg2000_coefficients", args.count, COEFFICIENT_THREADS),
     ] {
         if blocks > 0 {
@@ -108,9 +144,8 @@ fn arithmetic(steps: &mut Vec<Step>, args: BlockArgs) {
 fn high_throughput(steps: &mut Vec<Step>, args: BlockArgs) {
     if args.count > 0 {
         let warps = args.count.div_ceil(args.lanes);
-        let grid = (warps.div_ceil(BLOCK_WARPS), 1);
-        let launch =
-            Launch { module: HT_MODULE, entry: "jpeg2000_ht_blocks", grid, threads: 32 * BLOCK_WARPS };
+        let grid = (warps.div_ceil(HT_THREADS / 32), 1);
+        let launch = Launch { module: HT_MODULE, entry: "jpeg2000_ht_blocks", grid, threads: HT_THREADS };
         steps.push(Step::Blocks(launch, args));
     }
 }
@@ -121,7 +156,7 @@ fn patches(width: u32, lines: u32) -> u32 {
     u32::try_from(patches.clamp(1, 32_768)).unwrap_or(1)
 }
 
-pub(super) fn count<T>(items: &[T]) -> u32 {
+fn count<T>(items: &[T]) -> u32 {
     u32::try_from(items.len()).unwrap_or(u32::MAX)
 }
 
@@ -143,26 +178,53 @@ impl Filled<'_> {
         Some(at)
     }
 
-    /// Puts code-blocks, longest first: a warp of like code-blocks ends at one time, and what is left for the end is short.
+    /// Puts the code-blocks of one way of coding, longest first: a warp of like code-blocks ends at one time, and what is
+    /// left for the end is short.
     fn coded(
         &mut self,
-        coded: &mut Coded,
-        room: &Room,
-        mut state: impl FnMut(&Block) -> u64,
+        pictures: &[Placed<Picture>],
+        of: impl Fn(&Template) -> &Coded,
+        (room, mut states): (&Room, u64),
+        many_warps: usize,
     ) -> Option<BlockArgs> {
-        coded.order.sort_unstable();
-        let mut blocks = Vec::with_capacity(coded.blocks.len());
-        for &key in &coded.order {
-            #[expect(clippy::cast_possible_truncation, reason = "the low half is the index")]
-            let block = coded.blocks.get(key as u32 as usize)?;
-            blocks.push(Block { state: state(block), ..*block });
+        // Where the next code-block of each rank goes.
+        let mut next = vec![0_usize; RANKS + 1];
+        for &rank in templates(pictures).flat_map(|made| &of(made).ranks) {
+            *next.get_mut(usize::from(rank) + 1)? += 1;
         }
-        let lanes = blocks.len().div_ceil(MANY_WARPS).next_power_of_two().clamp(8, 32);
+        let mut sum = 0;
+        for place in &mut next {
+            sum += *place;
+            *place = sum;
+        }
+        let mut blocks = vec![Block::default(); sum];
+        let mut segments = Vec::with_capacity(templates(pictures).map(|made| of(made).segments.len()).sum());
+        let mut planes = room.scratch;
+        for placed in pictures {
+            let made = &placed.picture.template;
+            let (coded, first) = (of(made), count(&segments));
+            for (block, &rank) in coded.blocks.iter().zip(&coded.ranks) {
+                let place = next.get_mut(usize::from(rank))?;
+                *blocks.get_mut(*place)? = Block {
+                    state: states + block.state,
+                    out: planes + block.out,
+                    segment: first + block.segment,
+                    status: placed.status,
+                    ..*block
+                };
+                *place += 1;
+            }
+            let moved = |segment: &Segment| Segment { words: placed.bytes + segment.words, ..*segment };
+            segments.extend(coded.segments.iter().map(moved));
+            states += made.states_len;
+            planes += made.planes_len;
+        }
+        let lanes = blocks.len().div_ceil(many_warps).next_power_of_two().clamp(1, 32);
         Some(BlockArgs {
-            segments: self.put(&coded.segments)?,
+            segments: self.put(&segments)?,
             blocks: self.put(&blocks)?,
             statuses: room.statuses,
-            segment_count: count(&coded.segments),
+            segment_count: count(&segments),
             count: count(&blocks),
             lanes: u32::try_from(lanes).unwrap_or(32),
             reserved: 0,

@@ -1,7 +1,8 @@
 //! One stream, checked: what kernels rely on holds, and it is known what the picture takes.
 
 use super::super::Need;
-use super::abi::{Block, Level, Plane, Segment, Tile, ht_state_len, state_len};
+use super::abi::{Block, Level, Plane, Segment, Tile};
+use super::template::Template;
 use strile_codestream::jpeg2000::{self, CodeBlock, Codestream, Limits, Rect};
 use strile_codestream::{StatedShape, StoredBlock};
 use strile_engine::{BlockFault, BlockLayout};
@@ -9,17 +10,11 @@ use strile_tiff::{Compression, SampleFormat};
 
 /// Deepest samples that are decoded.
 const MOST_BITS: u8 = 16;
-/// What the start of a plane is aligned to.
-pub(super) const PLANE: u64 = 256;
 
 /// See the module.
 #[derive(Debug)]
 pub struct Picture {
-    pub(super) codestream: Codestream,
-    /// The rectangle of each tile on the reference grid.
-    pub(super) tiles: Vec<Rect>,
-    /// Whether the first three samples become RGB.
-    pub(super) ycbcr: bool,
+    pub(super) template: Template,
     pub(super) need: Need,
 }
 
@@ -53,11 +48,9 @@ impl Picture {
         if !codestream.blocks.iter().all(|block| is_whole(&codestream, block, stream)) {
             return Err(BlockFault::corrupt("JPEG 2000: a code-block that cannot be"));
         }
-        if codestream.planes.iter().any(|plane| plane.style.high_throughput) {
-            return Err(BlockFault::unsupported("JPEG 2000: high-throughput code-blocks on the device"));
-        }
-        let need = need(&codestream);
-        Ok(Self { codestream, tiles, ycbcr, need })
+        let template = Template::of(&codestream, &tiles, ycbcr, layout, rows);
+        let need = need(&template);
+        Ok(Self { template, need })
     }
 }
 
@@ -129,89 +122,35 @@ fn is_whole(codestream: &Codestream, block: &CodeBlock, stream: &[u8]) -> bool {
     let passes: u64 = segments.iter().map(|segment| u64::from(segment.passes)).sum();
     let len: u64 = segments.iter().map(|segment| u64::from(segment.len)).sum();
     let have: u64 = pieces.iter().map(|piece| u64::from(piece.len)).sum();
+    // A high-throughput code-block has the segment of its first pass, and one of all others.
+    let most_passes = if plane.style.high_throughput { 3 } else { 3 * u16::from(block.planes).max(1) - 2 };
+    let least_segments = if plane.style.high_throughput && block.passes > 1 { 2 } else { 1 };
     inside(block.x, block.width, rect.width())
+        && segments.len() >= least_segments
         && inside(block.y, block.height, rect.height())
         && u32::from(block.width) * u32::from(block.height) <= 4096
         && (1..=30).contains(&block.planes)
-        && (1..=3 * u16::from(block.planes) - 2).contains(&u16::from(block.passes))
+        && (1..=most_passes).contains(&u16::from(block.passes))
         && passes == u64::from(block.passes)
         && segments.iter().all(|segment| segment.passes > 0)
         && len == have
         && pieces.iter().all(|p| u64::from(p.offset) + u64::from(p.len) <= stream.len() as u64)
 }
 
-/// Bytes that a codeword segment takes: whole words, and one that is all slack.
-pub(super) fn segment_len(len: u32) -> u64 {
-    4 * (u64::from(len).div_ceil(4) + 1)
-}
-
-/// Bytes of a plane of coefficients, aligned.
-pub(super) fn plane_len(rect: Rect) -> u64 {
-    (4 * u64::from(rect.width()) * u64::from(rect.height())).next_multiple_of(PLANE)
-}
-
-fn need(codestream: &Codestream) -> Need {
+fn need(made: &Template) -> Need {
     let count = |items: usize, size: usize| items as u64 * size as u64;
-    let levels: usize = codestream.planes.iter().map(|plane| plane.resolutions.len().saturating_sub(1)).sum();
-    let tables = count(codestream.segments.len(), size_of::<Segment>())
-        + count(codestream.blocks.len(), size_of::<Block>())
-        + count(levels, size_of::<Level>())
-        + count(codestream.planes.len(), size_of::<Plane>())
-        + count(codestream.tiles.len(), size_of::<Tile>());
-    let planes: u64 = codestream
-        .planes
-        .iter()
-        .filter_map(|plane| plane.resolutions.last())
-        .map(|&rect| plane_len(rect))
-        .sum();
-    let high_throughput = |block: &CodeBlock| {
-        codestream.planes.get(block.plane as usize).is_some_and(|p| p.style.high_throughput)
-    };
-    let state = |block: &CodeBlock| match high_throughput(block) {
-        true => ht_state_len(block.width, block.height, block.passes),
-        false => state_len(block.width, block.height, block.planes),
-    };
-    let states: u64 = codestream.blocks.iter().map(state).sum();
+    let coded = [&made.arithmetic, &made.high_throughput];
+    let segments: usize = coded.iter().map(|coded| coded.segments.len()).sum();
+    let blocks: usize = coded.iter().map(|coded| coded.blocks.len()).sum();
+    let levels: usize = made.levels.iter().map(Vec::len).sum();
     Need {
-        bytes: codestream.segments.iter().map(|segment| segment_len(segment.len)).sum(),
-        tables,
+        bytes: made.bytes_len,
+        tables: count(segments, size_of::<Segment>())
+            + count(blocks, size_of::<Block>())
+            + count(levels, size_of::<Level>())
+            + count(made.planes.len(), size_of::<Plane>())
+            + count(made.tiles.len(), size_of::<Tile>()),
         // Bit planes are done with before rows of the wavelet need the same memory.
-        scratch: planes + planes.max(states),
-    }
-}
-
-/// Fills the bytes of a picture: the segments of one code-block after the other, each of whole words.
-pub(super) fn write(picture: &Picture, stream: &[u8], into: &mut [u8]) {
-    into.fill(0);
-    let codestream = &picture.codestream;
-    let mut rest = into;
-    for segments in codestream.blocks.iter().map(|block| {
-        let pieces = codestream.pieces.get(block.pieces.start as usize..block.pieces.end as usize);
-        let segments = codestream.segments.get(block.segments.start as usize..block.segments.end as usize);
-        (pieces.unwrap_or_default(), segments.unwrap_or_default())
-    }) {
-        let (pieces, segments) = segments;
-        let mut bytes =
-            pieces.iter().filter_map(|piece| stream.get(piece.offset as usize..)?.get(..piece.len as usize));
-        let mut piece: &[u8] = &[];
-        for segment in segments {
-            let whole = usize::try_from(segment_len(segment.len)).unwrap_or(usize::MAX);
-            let Some((own, after)) = std::mem::take(&mut rest).split_at_mut_checked(whole) else { return };
-            rest = after;
-            let mut to = own.get_mut(..segment.len as usize).unwrap_or_default();
-            while !to.is_empty() {
-                if piece.is_empty() {
-                    match bytes.next() {
-                        Some(next) => piece = next,
-                        None => break,
-                    }
-                }
-                let len = to.len().min(piece.len());
-                let (from, left) = piece.split_at(len);
-                let (filled, empty) = to.split_at_mut(len);
-                filled.copy_from_slice(from);
-                (piece, to) = (left, empty);
-            }
-        }
+        scratch: made.planes_len + made.planes_len.max(made.states_len),
     }
 }
