@@ -3,6 +3,7 @@
 
 use crate::batch::Item;
 use crate::driver::DriverError;
+use crate::lane::Spare;
 use crate::memory::{DeviceBuffer, InFlight, Pinned};
 use crate::run::{Run, Stop, Tally};
 use crate::stream::{Event, Stream};
@@ -19,7 +20,8 @@ pub(crate) struct Back<'a> {
 
 /// What the kernels of a batch leave.
 pub(crate) struct Launched {
-    tables: InFlight,
+    /// Until its copy is done.
+    tables: Option<InFlight>,
     /// The table of the gather, where bytes were on the device.
     gathered: Option<InFlight>,
     statuses: Option<InFlight>,
@@ -45,6 +47,14 @@ impl Launched {
     /// Whether there is nothing left to wait for but what is on its way to the host.
     pub(crate) fn is_placed(&self) -> Result<bool, DriverError> {
         self.marks[2].happened()
+    }
+
+    /// Gives the pinned memory of the tables back where they have been copied.
+    pub(crate) fn give_tables(&mut self, spare: &Spare) -> Result<(), DriverError> {
+        if let Some(tables) = self.tables.take_if(|tables| matches!(tables.is_done(), Ok(true))) {
+            spare.give_pinned(tables.wait()?);
+        }
+        Ok(())
     }
 }
 
@@ -78,6 +88,7 @@ impl Run {
         let placed = stream.record_timed()?;
         let statuses = down(statuses_at, u64::from(statuses) * 4)?;
         let landing = down(pixels_at, pixels)?;
+        let tables = Some(tables);
         Ok(Launched { tables, gathered, statuses, landing, marks: [start, decoded, placed] })
     }
 
@@ -90,9 +101,8 @@ impl Run {
     ) -> Result<Landed, Stop> {
         let Launched { tables, gathered, statuses, landing, marks: [start, decoded, placed] } = launched;
         placed.synchronize()?;
-        self.spare.give_pinned(tables.wait()?);
-        if let Some(gathered) = gathered {
-            self.spare.give_pinned(gathered.wait()?);
+        for copied in tables.into_iter().chain(gathered) {
+            self.spare.give_pinned(copied.wait()?);
         }
         tally.times.decode += decoded.since(&start)?;
         tally.times.place += placed.since(&decoded)?;

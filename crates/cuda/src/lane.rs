@@ -1,10 +1,11 @@
-//! What jobs need every time and is costly to make: streams, and pinned memory. Kept between jobs.
+//! What jobs need every time and is costly to make: streams, pinned memory, and memory to read into. Kept between jobs.
 
 #![expect(unsafe_code, reason = "pinned memory as an arena")]
 
 use crate::device::Device;
 use crate::driver::DriverError;
 use crate::memory::Pinned;
+use crate::picture::Buffers;
 use crate::plan::FLIGHTS;
 use crate::stream::Stream;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,11 +29,12 @@ impl Lane {
     }
 }
 
-/// Lanes and pinned memory that no job has.
+/// Lanes and memory that no job has.
 #[derive(Default)]
 pub(crate) struct Spare {
     lanes: Mutex<Vec<Lane>>,
     pinned: Mutex<Vec<Pinned>>,
+    buffers: Arc<Buffers>,
 }
 
 /// Pieces of pinned memory kept, and the bytes of all together.
@@ -52,6 +54,11 @@ impl Spare {
                 flights: (0..FLIGHTS).map(|_| device.stream()).collect::<Result<_, _>>()?,
             }),
         }
+    }
+
+    /// Ordinary memory to read into.
+    pub(crate) fn buffers(&self) -> Arc<Buffers> {
+        Arc::clone(&self.buffers)
     }
 
     /// Takes a lane back; nothing may be queued on it.

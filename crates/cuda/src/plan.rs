@@ -4,7 +4,7 @@ use crate::abi::DecodeBlock;
 use crate::batch::{Batch, How, Limits, Route, Size, aligned, batches, on_device, route};
 use crate::device::Device;
 use crate::nvcomp::Optional;
-use crate::picture::{Pictures, Sizes, Supplies, Which, nvidia};
+use crate::picture::{MOST_UP, Pictures, Sizes, Supplies, Which, nvidia};
 use crate::place::{PlaceLayout, PlaceTask};
 use crate::run::Stop;
 use std::collections::BTreeMap;
@@ -161,8 +161,11 @@ fn pictures(
     }
     let Allowed { limits, free, host, .. } = allowed;
     let plan = |(which, Found { tasks, sizes, streams }): (&Which, Found)| {
-        let working = if limits == Limits::USUAL { which.working() } else { limits.working };
-        let supplies = Supplies { working, ramp: limits.ramp, free, host };
+        let (working, up) = match limits == Limits::USUAL {
+            true => (which.working(), MOST_UP),
+            false => (limits.working, limits.working),
+        };
+        let supplies = Supplies { working, up, ramp: limits.ramp, free, host };
         let fixed = Sizes::fixed(which.fixed());
         Pictures::new((which.clone(), tasks), (fixed, &sizes, streams), place_len, supplies)
     };

@@ -1,7 +1,7 @@
-//! The bytes of one stream on the host: read for it alone, or a part of what was staged for many.
+//! The bytes of one stream on the host: a part of what was read or staged for several.
 
 use std::ops::{Deref, Range};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::Arena;
 
 /// See the module. Clones are the same bytes.
@@ -10,8 +10,53 @@ pub struct Bytes(Kind);
 
 #[derive(Debug, Clone)]
 enum Kind {
-    Own(Arc<Vec<u8>>),
+    Of(Arc<Lent>, Range<usize>),
     Part(Arc<Arena>, Range<usize>),
+}
+
+/// Memory that streams were read into, which goes back to where it came from.
+#[derive(Debug)]
+pub(crate) struct Lent {
+    pub(crate) bytes: Vec<u8>,
+    home: Option<Arc<Buffers>>,
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let Some(home) = &self.home {
+            home.give(std::mem::take(&mut self.bytes));
+        }
+    }
+}
+
+/// Memory to read streams into, kept between batches and jobs: fresh memory costs more than reading into it.
+#[derive(Debug, Default)]
+pub(crate) struct Buffers(Mutex<Vec<Vec<u8>>>);
+
+/// Bytes that are kept.
+const KEPT: usize = 128 << 20;
+/// Buffers have this much at least, so that one serves for the other.
+const LEAST: usize = (1 << 20) + (128 << 10);
+
+impl Buffers {
+    /// So many bytes of whatever was there before; `None` where there is no memory.
+    pub(crate) fn lend(self: &Arc<Self>, len: usize) -> Option<Lent> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = kept.iter().rposition(|bytes| bytes.capacity() >= len).map(|at| kept.swap_remove(at));
+        drop(kept);
+        let mut bytes = found.unwrap_or_default();
+        bytes.try_reserve_exact(len.max(LEAST).saturating_sub(bytes.len())).ok()?;
+        bytes.resize(len, 0);
+        Some(Lent { bytes, home: Some(Arc::clone(self)) })
+    }
+
+    fn give(&self, bytes: Vec<u8>) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let has: usize = kept.iter().map(Vec::capacity).sum();
+        if has.saturating_add(bytes.capacity()) <= KEPT {
+            kept.push(bytes);
+        }
+    }
 }
 
 impl Bytes {
@@ -20,11 +65,18 @@ impl Bytes {
         arena.bytes().get(range.clone())?;
         Some(Self(Kind::Part(Arc::clone(arena), range)))
     }
+
+    /// A part of what was read; `None` where it leaves that.
+    pub(crate) fn of(bytes: &Arc<Lent>, range: Range<usize>) -> Option<Self> {
+        bytes.bytes.get(range.clone())?;
+        Some(Self(Kind::Of(Arc::clone(bytes), range)))
+    }
 }
 
 impl From<Vec<u8>> for Bytes {
     fn from(bytes: Vec<u8>) -> Self {
-        Self(Kind::Own(Arc::new(bytes)))
+        let all = 0..bytes.len();
+        Self(Kind::Of(Arc::new(Lent { bytes, home: None }), all))
     }
 }
 
@@ -33,7 +85,7 @@ impl Deref for Bytes {
 
     fn deref(&self) -> &[u8] {
         match &self.0 {
-            Kind::Own(bytes) => bytes,
+            Kind::Of(lent, range) => lent.bytes.get(range.clone()).unwrap_or_default(),
             Kind::Part(arena, range) => arena.bytes().get(range.clone()).unwrap_or_default(),
         }
     }
@@ -49,5 +101,21 @@ mod tests {
         assert_eq!(Bytes::part(&arena, 3..6).as_deref(), Some(&[3, 4, 5][..]));
         assert!(Bytes::part(&arena, 3..11).is_none());
         assert_eq!(Bytes::from(vec![7, 8]).clone().to_vec(), [7, 8]);
+    }
+
+    #[test]
+    fn buffers_come_back_and_no_more_are_kept_than_may_be() {
+        let buffers = Arc::new(Buffers::default());
+        let first = buffers.lend(1000).unwrap();
+        let at = first.bytes.as_ptr();
+        let bytes = Bytes::of(&Arc::new(first), 10..20).unwrap();
+        assert!(buffers.0.lock().unwrap().is_empty());
+        drop(bytes);
+        let again = buffers.lend(LEAST).unwrap();
+        assert_eq!((again.bytes.as_ptr(), again.bytes.len()), (at, LEAST));
+        let others: Vec<Lent> = (0..200).map(|_| buffers.lend(5).unwrap()).collect();
+        drop((again, others));
+        let kept = buffers.0.lock().unwrap();
+        assert!(kept.len() > 50 && kept.iter().map(Vec::capacity).sum::<usize>() <= KEPT);
     }
 }

@@ -23,16 +23,19 @@ pub mod nvjpeg2000;
 mod plan;
 mod run;
 mod sizes;
+mod streams;
 mod supply;
 #[cfg(test)]
 mod tests;
 mod which;
 
 pub use crate::run::Stop;
+pub(crate) use bytes::Buffers;
 pub use bytes::Bytes;
-pub(crate) use plan::{Pictures, Supplies};
+pub(crate) use plan::{MOST_UP, Pictures, Supplies};
 pub(crate) use sizes::Sizes;
-pub(crate) use supply::{Streams, Wanted};
+pub(crate) use streams::Streams;
+pub(crate) use supply::Wanted;
 pub(crate) use which::Which;
 
 use crate::device::Device;

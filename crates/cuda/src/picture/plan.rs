@@ -28,6 +28,8 @@ pub(crate) struct Pictures {
 pub(crate) struct Supplies {
     /// Device memory of one flight, wished for.
     pub(crate) working: u64,
+    /// What a batch of several pictures may send up.
+    pub(crate) up: u64,
     /// Whether it may start with less.
     pub(crate) ramp: bool,
     /// Free device memory.
@@ -40,6 +42,8 @@ pub(crate) struct Supplies {
 const LEAST_AHEAD: u64 = 8 << 20;
 /// What may be amiss with what is expected of a few small pictures.
 const ROUGHLY: u64 = 128 << 10;
+/// What a batch sends up unless told otherwise: pinning takes ten times as long as copying.
+pub(crate) const MOST_UP: u64 = 96 << 20;
 /// A batch that takes less than this does not make another one worth its launches.
 const SMALLEST: u64 = 32 << 20;
 
@@ -72,7 +76,9 @@ impl Pictures {
             ahead: 0,
             ramp: false,
         };
-        let mut working = supplies.working;
+        // A flight that the upload of no batch fills is not taken.
+        let filled = scaled(whole.end, supplies.up, whole.decoded);
+        let mut working = supplies.working.min(filled.max(largest));
         loop {
             // What is cut off at the end of a batch is less than the largest; so all fit the flights once where they can.
             let share = whole.end.div_ceil(plan.flights as u64).saturating_add(largest);
@@ -80,7 +86,7 @@ impl Pictures {
             plan.flight = share.min(most).saturating_add(ROUGHLY).min(working).max(largest);
             let part = |of: u64| scaled(of, plan.flight, whole.end);
             let up = part(whole.decoded).saturating_mul(5).div_ceil(4).saturating_add(ROUGHLY);
-            plan.upload = up.max(most_up).min(plan.flight);
+            plan.upload = up.min(supplies.up).max(most_up).min(plan.flight);
             plan.landing = part(all.pixels).saturating_mul(5).div_ceil(4).max(most_down);
             plan.ahead = part(streams).saturating_mul(2).max(LEAST_AHEAD);
             plan.ramp = supplies.ramp && whole.end > plan.memory();
@@ -136,7 +142,8 @@ mod tests {
         Pictures::new((Which::Copied, (0..count).collect()), of, |pictures| pictures * 100, supplies)
     }
 
-    const AMPLE: Supplies = Supplies { working: 1024 * MIB, ramp: false, free: 64 << 30, host: 64 << 30 };
+    const AMPLE: Supplies =
+        Supplies { working: 1024 * MIB, up: MOST_UP, ramp: false, free: 64 << 30, host: 64 << 30 };
 
     #[test]
     fn flights_are_as_large_as_their_pictures_and_the_memory() {

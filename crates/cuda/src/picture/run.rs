@@ -3,7 +3,8 @@
 
 use super::plan::Pictures;
 use super::sizes::{Parts, Sizes};
-use super::supply::{Ends, Parsed, Streams, Supply, Wanted};
+use super::streams::Streams;
+use super::supply::{Ends, Parsed, Supply, Wanted};
 use super::which::with_decoder;
 use super::{Decoder, Placed, Room};
 use crate::abi::{PENDING, bytes_of};
@@ -61,7 +62,7 @@ impl Run {
         let mut wanted: Vec<Wanted> = plan.tasks.iter().filter_map(wanted).collect();
         let streams = match &self.encoded {
             Encoded::Staged(arena) => Streams::Staged(Arc::clone(arena)),
-            Encoded::Pulled(sources) => Streams::Pulled(sources.clone()),
+            Encoded::Pulled(sources) => Streams::Pulled(sources.clone(), self.spare.buffers()),
             Encoded::Device(bytes) => {
                 let spans: Vec<Span> = wanted.iter().map(|wanted| wanted.span).collect();
                 let (arena, moved) =
@@ -95,7 +96,7 @@ impl Run {
         (tally, left): (&mut Tally, &mut Vec<usize>),
     ) -> Result<(), Stop> {
         let threads = self.context.threads.get().min(wanted.len());
-        let supply = Supply::new(decoder, streams, wanted, plan.ahead);
+        let supply = Supply::new(decoder, streams, wanted, plan.ahead, threads);
         std::thread::scope(|scope| {
             for number in 0..threads {
                 let supply = &supply;
@@ -135,26 +136,25 @@ impl<D: Decoder> Flights<'_, D> {
     fn fly(&mut self, supply: &Supply<'_, D>, tally: &mut Tally, left: &mut Vec<usize>) -> Result<(), Stop> {
         let fixed = Sizes::fixed(self.decoder.fixed());
         let mut making = Making { ready: Vec::new(), sizes: fixed };
-        while let Some((wanted, parsed)) = supply.next() {
+        while let Some(run) = supply.next() {
             if self.run.context.cancel.is_cancelled() {
                 return Err(EngineError::Cancelled.into());
             }
-            let Some((one, sizes)) = parsed.and_then(|parsed| self.ready(wanted, parsed)) else {
-                left.push(wanted.task);
-                continue;
-            };
-            if !self.fits(&fixed.plus(sizes), usize::MAX) {
-                // Larger than a flight.
-                left.push(wanted.task);
-                continue;
+            for (wanted, parsed) in run {
+                let ready = parsed.and_then(|parsed| self.ready(wanted, parsed));
+                // One that is larger than a flight is the host's too.
+                let ready = ready.filter(|(_, sizes)| self.fits(&fixed.plus(*sizes), usize::MAX));
+                let Some((one, sizes)) = ready else {
+                    left.push(wanted.task);
+                    continue;
+                };
+                if !making.ready.is_empty() && !self.fits(&making.sizes.plus(sizes), self.made) {
+                    let full = std::mem::replace(&mut making, Making { ready: Vec::new(), sizes: fixed });
+                    self.launch(full, tally, left)?;
+                }
+                making.sizes = making.sizes.plus(sizes);
+                making.ready.push(one);
             }
-            let more = making.sizes.plus(sizes);
-            if !making.ready.is_empty() && !self.fits(&more, self.made) {
-                let full = std::mem::replace(&mut making, Making { ready: Vec::new(), sizes: fixed });
-                self.launch(full, tally, left)?;
-            }
-            making.sizes = making.sizes.plus(sizes);
-            making.ready.push(one);
         }
         if !supply.is_done() {
             // Something ended the reading, and said so where it is known.
@@ -181,12 +181,11 @@ impl<D: Decoder> Flights<'_, D> {
     fn ready(
         &self,
         wanted: &Wanted,
-        (picture, stream): Parsed<D::Picture>,
+        Parsed { picture, stream, need }: Parsed<D::Picture>,
     ) -> Option<(Ready<D::Picture>, Sizes)> {
         let task = self.run.job.tasks().get(wanted.task)?;
         let decoded = wanted.layout.decoded_len(wanted.rows)? as u64;
         let pixels = landing_len(&self.run.job, &self.run.claims, task);
-        let need = self.decoder.need(&picture);
         let wanted = wanted.clone();
         let ready = Ready { wanted, picture, stream, decoded, bytes: need.bytes, pixels };
         Some((ready, Sizes::of(need, decoded, pixels)))
@@ -207,6 +206,10 @@ impl<D: Decoder> Flights<'_, D> {
                 self.finish(first, tally, left)?;
             }
         }
+        // What was pinned for the last one is there for this one, where its copy is done.
+        for flying in &mut self.flying {
+            flying.launched.give_tables(&self.run.spare)?;
+        }
         let (run, batch) = (self.run, self.made);
         self.made += 1;
         let flight = batch % self.plan.flights.max(1);
@@ -220,6 +223,7 @@ impl<D: Decoder> Flights<'_, D> {
             scratch: base + parts.scratch,
             scratch_len: making.sizes.scratch,
         };
+        let bytes: Vec<u64> = making.ready.iter().map(|one| one.bytes).collect();
         let (items, placed) = place_all(making.ready, &parts, base);
         let trace = run.context.trace.as_deref();
         let mut tables = PlaceTables::default();
@@ -235,7 +239,7 @@ impl<D: Decoder> Flights<'_, D> {
         let mut up = run.spare.pinned(&run.device, pinned_len.max(len))?;
         let mut work = Trace::time(trace, ("job", "tables"), || {
             let upload = up.get_mut(..len).ok_or(EngineError::Abandoned)?;
-            self.fill(upload, &parts, making.sizes.tables, (&placed, &room), &place.bytes)
+            self.fill(upload, &parts, (making.sizes.tables, &bytes), (&placed, &room), &place.bytes)
         })?;
         let copies = &self.lane.copies;
         let before = copies.record_timed()?;
@@ -258,7 +262,7 @@ impl<D: Decoder> Flights<'_, D> {
         &self,
         upload: &mut [u8],
         parts: &Parts,
-        tables_len: u64,
+        (tables_len, bytes): (u64, &[u64]),
         (placed, room): (&[Placed<D::Picture>], &Room),
         place: &[u8],
     ) -> Result<D::Batch, Stop> {
@@ -274,7 +278,7 @@ impl<D: Decoder> Flights<'_, D> {
         let tables = tables.get_mut(..split(tables_len)?).ok_or_else(missing)?;
         tables.fill(0);
         let share = pictures.len().div_ceil(self.run.context.threads.get()).max(WRITTEN_BY_ONE);
-        let shares = shares(pictures, placed, share, |placed| self.decoder.need(&placed.picture).bytes)?;
+        let shares = shares(pictures, placed, bytes, share)?;
         let write = |share: Vec<(&Placed<D::Picture>, &mut [u8])>| {
             for (placed, into) in share {
                 self.decoder.write(&placed.picture, &placed.stream, into);
@@ -343,19 +347,19 @@ fn place_all<P>(ready: Vec<Ready<P>>, parts: &Parts, base: u64) -> (Vec<Item>, V
     (items, placed)
 }
 
-/// Parts of an upload of about `share` bytes: pictures and where each is written.
+/// Pictures, and where each is written.
 type Share<'a, P> = Vec<(&'a Placed<P>, &'a mut [u8])>;
 
+/// The part of an upload that pictures are written to, each so many `bytes`, in shares of about `share` bytes.
 fn shares<'a, P>(
     mut rest: &'a mut [u8],
     placed: &'a [Placed<P>],
+    bytes: &[u64],
     share: usize,
-    bytes: impl Fn(&Placed<P>) -> u64,
 ) -> Result<Vec<Share<'a, P>>, Stop> {
     let mut shares = vec![Vec::new()];
     let mut len = 0;
-    for one in placed {
-        let bytes = bytes(one);
+    for (one, &bytes) in placed.iter().zip(bytes) {
         let whole = usize::try_from(aligned(bytes)).map_err(|_| EngineError::Abandoned)?;
         let wanted = usize::try_from(bytes).map_err(|_| EngineError::Abandoned)?;
         let (part, after) = rest.split_at_mut_checked(whole).ok_or(EngineError::Abandoned)?;

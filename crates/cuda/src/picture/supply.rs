@@ -1,38 +1,15 @@
 //! Streams read and parsed by several threads, ahead of the thread that makes batches of them, and given to it in order.
 //!
-//! No more is read ahead than a bound says. What cannot be read or is refused by the parser comes as `None`: the host says
-//! what is wrong with it.
+//! Threads take pictures in runs, so that small ones cost no lock and no read each. No more is read ahead than a bound
+//! says. What cannot be read or is refused by the parser comes without a picture: the host says what is wrong with it.
 
-use super::{Bytes, Decoder};
+use super::streams::Streams;
+use super::{Bytes, Decoder, Need};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use strile_engine::{Arena, BlockLayout, Cancel, Context, ReadAt, Slice, Span};
-
-/// Where streams are on the host.
-pub(crate) enum Streams {
-    Staged(Arc<Arena>),
-    Pulled(Vec<Arc<dyn ReadAt>>),
-}
-
-impl Streams {
-    fn read(&self, source: u32, span: Span) -> Option<Bytes> {
-        let len = usize::try_from(span.len).ok()?;
-        match self {
-            Self::Staged(arena) => {
-                let start = usize::try_from(span.offset).ok()?;
-                Bytes::part(arena, start..start.checked_add(len)?)
-            }
-            Self::Pulled(sources) => {
-                let mut bytes = Vec::new();
-                bytes.try_reserve_exact(len).ok()?;
-                bytes.resize(len, 0);
-                sources.get(source as usize)?.read_into(span.offset, &mut bytes).ok()?;
-                Some(bytes.into())
-            }
-        }
-    }
-}
+use strile_engine::{BlockLayout, Cancel, Context, Slice, Span};
 
 /// A picture that is wanted.
 #[derive(Debug, Clone)]
@@ -46,7 +23,17 @@ pub(crate) struct Wanted {
 }
 
 /// A picture that was parsed, and its stream.
-pub(crate) type Parsed<P> = (Arc<P>, Bytes);
+pub(crate) struct Parsed<P> {
+    pub(crate) picture: Arc<P>,
+    pub(crate) stream: Bytes,
+    pub(crate) need: Need,
+}
+
+/// Pictures of a run, in order; `None` for those that could not be had.
+type Run<P> = Vec<Option<Parsed<P>>>;
+
+/// The same, each with what was wanted.
+type Given<'a, P> = Vec<(&'a Wanted, Option<Parsed<P>>)>;
 
 /// What the threads share.
 pub(crate) struct Supply<'a, D: Decoder> {
@@ -55,8 +42,13 @@ pub(crate) struct Supply<'a, D: Decoder> {
     wanted: Vec<Wanted>,
     /// Bytes of streams that are read ahead at most.
     bound: u64,
+    /// Pictures of a run at most.
+    most: usize,
     state: Mutex<State<D::Picture>>,
-    changed: Condvar,
+    /// The next run is done.
+    done: Condvar,
+    /// More may be read.
+    room: Condvar,
 }
 
 struct State<P> {
@@ -66,10 +58,16 @@ struct State<P> {
     given: usize,
     /// Bytes of streams that were read and not given.
     held: u64,
-    done: BTreeMap<usize, Option<Parsed<P>>>,
+    /// Runs by their first picture.
+    runs: BTreeMap<usize, Run<P>>,
     stop: bool,
     reading: Duration,
 }
+
+/// Bytes of a run, unless it is one picture: what one read brings soon.
+const RUN_LEN: u64 = 1 << 20;
+/// Runs that every thread has in the end, where there are enough pictures: the last ones end at nearly the same time.
+const RUNS_EACH: usize = 8;
 
 /// Ends all reading when it is dropped: always, or when its thread panics. A thread that is gone would be waited for.
 pub(crate) struct Ends<'a, 'b, D: Decoder> {
@@ -86,10 +84,19 @@ impl<D: Decoder> Drop for Ends<'_, '_, D> {
 }
 
 impl<'a, D: Decoder> Supply<'a, D> {
-    pub(crate) fn new(decoder: &'a D, streams: Streams, wanted: Vec<Wanted>, bound: u64) -> Self {
+    /// For so many threads.
+    pub(crate) fn new(
+        decoder: &'a D,
+        streams: Streams,
+        wanted: Vec<Wanted>,
+        bound: u64,
+        threads: usize,
+    ) -> Self {
+        let most = (wanted.len() / (threads.max(1) * RUNS_EACH)).max(1);
         let state =
-            State { next: 0, given: 0, held: 0, done: BTreeMap::new(), stop: false, reading: Duration::ZERO };
-        Self { decoder, streams, wanted, bound, state: Mutex::new(state), changed: Condvar::new() }
+            State { next: 0, given: 0, held: 0, runs: BTreeMap::new(), stop: false, reading: Duration::ZERO };
+        let (state, done, room) = (Mutex::new(state), Condvar::new(), Condvar::new());
+        Self { decoder, streams, wanted, bound, most, state, done, room }
     }
 
     fn lock(&self) -> MutexGuard<'_, State<D::Picture>> {
@@ -98,7 +105,8 @@ impl<'a, D: Decoder> Supply<'a, D> {
 
     fn stop(&self) {
         self.lock().stop = true;
-        self.changed.notify_all();
+        self.done.notify_all();
+        self.room.notify_all();
     }
 
     /// Time spent reading, of all threads together.
@@ -106,38 +114,58 @@ impl<'a, D: Decoder> Supply<'a, D> {
         self.lock().reading
     }
 
-    /// The next one that may be read, and its place in the order.
-    fn take(&self, cancel: &Cancel) -> Option<(usize, &Wanted)> {
+    /// Bytes of the streams of a run.
+    fn bytes(&self, run: Range<usize>) -> u64 {
+        let wanted = self.wanted.get(run).unwrap_or_default();
+        wanted.iter().fold(0, |sum, wanted| sum.saturating_add(wanted.span.len))
+    }
+
+    /// The run that begins at a picture.
+    fn run(&self, first: usize) -> Range<usize> {
+        let mut len = 0u64;
+        let fits = |wanted: &&Wanted| {
+            len = len.saturating_add(wanted.span.len);
+            len <= RUN_LEN
+        };
+        let more = self.wanted.get(first..).unwrap_or_default();
+        let count = more.iter().take(self.most).take_while(fits).count();
+        first..first + count.max(1)
+    }
+
+    /// The next run that may be read.
+    fn take(&self, cancel: &Cancel) -> Option<Range<usize>> {
         let mut state = self.lock();
         loop {
             if cancel.is_cancelled() && !state.stop {
-                state.stop = true;
-                self.changed.notify_all();
+                drop(state);
+                self.stop();
+                return None;
             }
-            let wanted = self.wanted.get(state.next).filter(|_| !state.stop)?;
-            let held = state.held.saturating_add(wanted.span.len);
+            if state.stop || state.next >= self.wanted.len() {
+                return None;
+            }
+            let run = self.run(state.next);
+            let held = state.held.saturating_add(self.bytes(run.clone()));
             // One is always read: the one that is waited for, where none is held.
             if held <= self.bound || state.held == 0 {
-                let at = state.next;
-                state.next += 1;
+                state.next = run.end;
                 state.held = held;
-                return Some((at, wanted));
+                return Some(run);
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
     /// Reads and parses until none is left: what each thread does.
     pub(crate) fn work(&self, thread: usize, context: &Context) {
         let _ends = Ends { supply: self, always: false };
-        while let Some((at, wanted)) = self.take(&context.cancel) {
+        while let Some(run) = self.take(&context.cancel) {
+            let wanted = self.wanted.get(run.clone()).unwrap_or_default();
             let start = Instant::now();
-            let stream = self.streams.read(wanted.source, wanted.span);
+            let streams = self.streams.read(wanted);
             let read = Instant::now();
-            let parsed = stream.and_then(|stream| {
-                let picture = self.decoder.parse(&stream, &wanted.layout, wanted.rows).ok()?;
-                Some((Arc::new(picture), stream))
-            });
+            let parsed = wanted.iter().zip(streams).map(|(wanted, stream)| self.parse(wanted, stream?));
+            let parsed: Run<D::Picture> = parsed.collect();
             if let Some(trace) = &context.trace {
                 let (start, read, end) = (trace.at(start), trace.at(read), trace.at(Instant::now()));
                 for (name, start, end) in [("read", start, read), ("parse", read, end)] {
@@ -146,29 +174,39 @@ impl<'a, D: Decoder> Supply<'a, D> {
             }
             let mut state = self.lock();
             state.reading += read - start;
-            state.done.insert(at, parsed);
+            state.runs.insert(run.start, parsed);
+            let is_next = run.start == state.given;
             drop(state);
-            self.changed.notify_all();
+            if is_next {
+                self.done.notify_all();
+            }
         }
     }
 
-    /// The next in order, `None` in it where it could not be had; `None` at the end, and where reading was ended.
-    pub(crate) fn next(&self) -> Option<(&Wanted, Option<Parsed<D::Picture>>)> {
+    fn parse(&self, wanted: &Wanted, stream: Bytes) -> Option<Parsed<D::Picture>> {
+        let picture = self.decoder.parse(&stream, &wanted.layout, wanted.rows).ok()?;
+        let need = self.decoder.need(&picture);
+        Some(Parsed { picture: Arc::new(picture), stream, need })
+    }
+
+    /// The next run in order, with what was wanted of it; `None` at the end, and where reading was ended.
+    pub(crate) fn next(&self) -> Option<Given<'_, D::Picture>> {
         let mut state = self.lock();
         loop {
-            let at = state.given;
-            let wanted = self.wanted.get(at)?;
-            if let Some(parsed) = state.done.remove(&at) {
-                state.given += 1;
-                state.held = state.held.saturating_sub(wanted.span.len);
+            let first = state.given;
+            if let Some(run) = state.runs.remove(&first) {
+                let range = first..first + run.len();
+                state.given = range.end;
+                state.held = state.held.saturating_sub(self.bytes(range.clone()));
                 drop(state);
-                self.changed.notify_all();
-                return Some((wanted, parsed));
+                self.room.notify_all();
+                let wanted = self.wanted.get(range).unwrap_or_default();
+                return Some(wanted.iter().zip(run).collect());
             }
-            if state.stop {
+            if state.stop || first >= self.wanted.len() {
                 return None;
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 

@@ -3,7 +3,9 @@
 #[path = "../../tests/on_any/picture.rs"]
 mod made;
 
-use super::copied::{REFUSED, REFUSED_LATE};
+use super::copied::{Copied, REFUSED, REFUSED_LATE};
+use super::streams::Streams;
+use super::supply::{Supply, Wanted};
 use crate::engine::{CudaEngine, CudaOptions};
 use made::{Memory, Picture, TILE};
 use std::sync::Arc;
@@ -288,4 +290,57 @@ fn failures_end_the_job_and_nothing_stays_allocated() {
     assert!(output.into_vec().unwrap() == picture.pixels);
     drop(engine);
     assert_eq!(standin.allocated(), before);
+}
+
+/// A source that knows how much was read of it.
+struct Counted(Memory, AtomicU64);
+
+impl ReadAt for Counted {
+    fn read_at<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> std::io::Result<&'a [u8]> {
+        self.1.fetch_add(span.len, Ordering::Relaxed);
+        self.0.read_at(span, scratch)
+    }
+}
+
+#[test]
+fn pictures_are_given_in_order_and_no_more_is_read_ahead_than_may_be() {
+    let picture = with_first_samples(&[], 200);
+    let source = Arc::new(Counted(Memory(picture.bytes.clone()), AtomicU64::new(0)));
+    let wanted = picture.tasks.iter().enumerate().map(|(task, found)| Wanted {
+        task,
+        source: 0,
+        span: found.span.unwrap(),
+        layout: Arc::clone(&picture.layout),
+        rows: TILE,
+    });
+    let wanted: Vec<Wanted> = wanted.collect();
+    let bound = wanted.iter().map(|one| one.span.len).max().unwrap() * 30;
+    let streams = Streams::Pulled(vec![Arc::clone(&source) as Arc<dyn ReadAt>], Arc::default());
+    let supply = Supply::new(&Copied, streams, wanted, bound, 3);
+    let context = Context::default();
+    let (mut given, mut tasks) = (0, Vec::new());
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..3)
+            .map(|i| {
+                scope.spawn({
+                    let (supply, context) = (&supply, &context);
+                    move || supply.work(i, context)
+                })
+            })
+            .collect();
+        while let Some(run) = supply.next() {
+            assert!(run.len() <= 200 / 3 / 8, "{}", run.len());
+            for (wanted, parsed) in run {
+                given += wanted.span.len;
+                tasks.push(wanted.task);
+                assert!(parsed.is_some_and(|parsed| parsed.need.bytes == parsed.picture.len() as u64));
+            }
+            std::thread::yield_now();
+            let read = source.1.load(Ordering::Relaxed);
+            assert!(read <= given + bound, "{read} read, {given} given");
+        }
+        assert!(supply.is_done());
+        assert!(threads.into_iter().all(|thread| thread.join().is_ok()));
+    });
+    assert_eq!(tasks, (0..200).collect::<Vec<_>>());
 }
