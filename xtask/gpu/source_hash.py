@@ -7,7 +7,7 @@ import hashlib
 import sys
 from pathlib import Path
 
-ROOTS = ("crates/cuda", "crates/engine", "crates/raster/src/plan", "crates/raster/src/pipeline")
+ROOTS = ("crates/cuda", "crates/codestream", "crates/engine", "crates/raster/src/plan", "crates/raster/src/pipeline")
 
 
 def left_out(name: str) -> bool:

@@ -5,7 +5,7 @@ It is written only when every part of a round passed for the same sources as tho
 import json
 from pathlib import Path
 
-NEEDED = ("facts", "tests", "corpus", "sanitize", "gather", "bench", "growth", "write", "python")
+NEEDED = ("facts", "tests", "corpus", "sanitize", "gather", "bench", "growth", "write", "python", "pictures")
 
 
 def value(item) -> str:
@@ -40,6 +40,11 @@ def text(bundle: dict, parts: dict[str, dict]) -> str:
         shown = ("file", "encoder", "strile", "xarray_spatial", "gdal", "ratio", "zlib_ratio", "kernel")
         lines = [f"{key} = {value(figure[key])}" for key in shown if figure[key] is not None]
         written.append("[[written]]\n" + "\n".join(lines))
+    pictures = []
+    for figure in parts["pictures"]["figures"]:
+        left_out = ("stage_ms", "notes")
+        shown = {k: v for k, v in figure.items() if k not in left_out and v is not None}
+        pictures.append("[[pictures]]\n" + "\n".join(f"{key} = {value(item)}" for key, item in shown.items()))
     return "\n\n".join([
         "# Written by xtask/gpu/check.py on a machine with a GPU; the raw log lies beside it.\n"
         "# Rates are GB/s of pixels.",
@@ -73,6 +78,7 @@ def text(bundle: dict, parts: dict[str, dict]) -> str:
         }),
         *figures,
         *written,
+        *pictures,
     ]) + "\n"
 
 

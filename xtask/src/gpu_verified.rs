@@ -16,8 +16,13 @@ use toml::{Table, Value};
 pub const FILE: &str = "gpu-verified.toml";
 
 /// What the hash is over: every file below these folders.
-const ROOTS: [&str; 4] =
-    ["crates/cuda", "crates/engine", "crates/raster/src/plan", "crates/raster/src/pipeline"];
+const ROOTS: [&str; 5] = [
+    "crates/cuda",
+    "crates/codestream",
+    "crates/engine",
+    "crates/raster/src/plan",
+    "crates/raster/src/pipeline",
+];
 
 /// One check, as its file tells it.
 #[derive(Debug, PartialEq)]
