@@ -161,15 +161,12 @@ KERNEL(jpeg2000_pixels, 256, Jpeg2000TileArgs) {
     const u32 y = patch / patches.across * LINES + threadIdx.x / 32;
     if (y >= tile.height) continue;
     const u32 first = patch % patches.across * PATCH, end = min(first + PATCH, tile.width);
-    const u32 begin = first + threadIdx.x % 32;
+    const Columns columns = {first + threadIdx.x % 32, end};
     if (three) {
       const Jpeg2000Plane own[3] = {planes[0], planes[1], planes[2]};
-      for (u32 x = begin; x < end; x += 32) place_three(tile, own, x, y);
+      place_threes(tile, own, y, columns);
     }
-    for (u32 i = three ? 3 : 0; i < tile.samples; ++i) {
-      const Jpeg2000Plane own = planes[i];
-      for (u32 x = begin; x < end; x += 32) place_sample(tile, own, i, x, y);
-    }
+    for (u32 i = three ? 3 : 0; i < tile.samples; ++i) place_samples(tile, planes[i], i, y, columns);
   }
   if (blockIdx.y == 0 && threadIdx.x == 0) {
     atomicCAS(&args.statuses[tile.status], (u32)FAULT_PENDING, (u32)FAULT_NONE);

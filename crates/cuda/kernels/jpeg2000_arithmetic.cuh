@@ -1,8 +1,8 @@
 // The arithmetic decoder of ISO 15444-1, annex C, on plain bits (`jpeg2000_unstuff.cuh`). The code register has 64 bits:
 // the 16 that are compared on top, and what comes after them below, refilled by a word at a time.
 //
-// A context is a word: its probability in the high half, its more probable symbol in bit 15, and where in the table of
-// moves its successors are. Raw bits are a context too, one of probability 1/2 that never moves: the bit is told by the
+// A context is a word: its probability in the high half, and where in the table of moves its successors are; bit 7 of
+// that place is the more probable symbol. Raw bits are a context too, one of probability 1/2 that never moves: the bit is told by the
 // same comparison, and a raw segment begins as an arithmetic one does.
 #pragma once
 #include "jpeg2000_abi.h"
@@ -10,7 +10,7 @@
 namespace jpeg2000 {
 
 enum Context : u32 { REFINED = 16, RUN = 17, UNIFORM = 18, RAW = 19, CONTEXTS = 20 };
-enum : u32 { STATES = 47, MOVES = 2 * (2 * STATES + 1), WARP = 32 };
+enum : u32 { STATES = 47, MOVES = 192, WARP = 32 };
 
 struct Estimate {
   u16 probability;
@@ -31,17 +31,21 @@ CONSTANT Estimate ESTIMATES[STATES] = {
     {0x0001, 45, 43},        {0x5601, 46, 46},
 };
 
+// Where the moves of a state are, in bytes: two words each.
+DEVICE u32 moves_of(u32 state, u32 symbol) { return (state >> 4) << 8 | symbol << 7 | (state & 15) << 3; }
+
 // A context in state `state` whose more probable symbol is `symbol`.
 DEVICE u32 context_word(u32 state, u32 symbol) {
-  return (u32)ESTIMATES[state].probability << 16 | symbol << 15 | (2 * state + symbol) << 3;
+  return (u32)ESTIMATES[state].probability << 16 | moves_of(state, symbol);
 }
 
-enum : u32 { RAW_WORD = 0x4000u << 16 | 1u << 15 | (2 * STATES) << 3 };
+// After the last state.
+DEVICE u32 raw_word() { return 0x4000u << 16 | moves_of(STATES, 1); }
 
-// Entry `at` of the table of moves: two for each word, after the more and after the less probable symbol.
+// Entry `at` of the table of moves: after the more and after the less probable symbol.
 DEVICE u32 move_of(u32 at) {
-  const u32 state = at >> 2, symbol = at >> 1 & 1;
-  if (state >= STATES) return RAW_WORD;
+  const u32 state = at / 64 * 16 + at / 2 % 16, symbol = at / 32 & 1;
+  if (state >= STATES) return raw_word();
   const Estimate estimate = ESTIMATES[state];
   if ((at & 1) == 0) return context_word(estimate.more, symbol);
   return context_word(estimate.less & 0x7F, symbol ^ (estimate.less >> 7));
@@ -49,7 +53,7 @@ DEVICE u32 move_of(u32 at) {
 
 // Table D.7.
 DEVICE u32 first_word(u32 context) {
-  if (context == RAW) return RAW_WORD;
+  if (context == RAW) return raw_word();
   return context_word(context == 0 ? 4 : context == RUN ? 3 : context == UNIFORM ? 46 : 0, 0);
 }
 
@@ -99,25 +103,25 @@ DEVICE void supply(Decoder& decoder) {
   }
 }
 
-// One decision in the context of `cell`.
-DEVICE u32 decide(Decoder& decoder, SharedAddress cell, SharedAddress moves) {
+// One decision in the context of `cell`, the other way round where `flip` has bit 7.
+DEVICE u32 decide(Decoder& decoder, SharedAddress cell, SharedAddress moves, u32 flip) {
   const u32 state = shared_load(cell);
   const u32 least = state & 0xFFFF0000u;
   const u32 rest = decoder.interval - least;
   u32 high = (u32)(decoder.code >> 32);
   const bool lower = high < least;
-  const bool unlikely = lower != (rest < least);
+  const u32 unlikely = lower != (rest < least) ? 1 : 0;
   const u32 interval = lower ? least : rest;
   if (!lower) high -= least;
   const u32 shift = zeros_above(interval);
   // Stored whether it moves or not: a branch costs more.
-  const u32 moved = shared_load(moves + (state & 0x3F8) + (unlikely ? 4 : 0));
+  const u32 moved = shared_load(moves + (state & 0x3F8) + unlikely * 4);
   shared_store(cell, shift != 0 ? moved : state);
   decoder.interval = interval << shift;
   decoder.code = ((u64)high << 32 | (u32)decoder.code) << shift;
   decoder.held -= shift;
   use_ahead(decoder);
-  return (state >> 15 & 1) ^ (unlikely ? 1u : 0u);
+  return ((state ^ flip) >> 7 & 1) ^ unlikely;
 }
 
 }  // namespace jpeg2000

@@ -171,7 +171,7 @@ DEVICE void advance(Lane& lane, const Fixed& fixed, const Jpeg2000Segment* segme
     for (u32 i = 0; i < 4; ++i) {
       supply(lane.decoder);
       use_ahead(lane.decoder);
-      symbols = symbols << 1 | decide(lane.decoder, cell_of(shared, UNIFORM), shared.moves);
+      symbols = symbols << 1 | decide(lane.decoder, cell_of(shared, UNIFORM), shared.moves, 0);
     }
     lane.corrupt = symbols != 10;
   }
@@ -193,20 +193,21 @@ DEVICE void decode(Lane& lane, u32 open, const Shared& shared) {
   if (!fresh) table = sign ? lane.sign_table : shared.contexts + ALWAYS_UNIFORM;
   const u32 index = (near & 7) | (near >> 3 & 0x78) | (near >> 6 & 0x1C0);
   const u32 entry = shared_load8(table | index);
-  const u32 bit = decide(lane.decoder, cell_of(shared, entry & 31), shared.moves) ^ entry >> 7;
-  // After its sign a coefficient is significant.
-  const u32 now = sign ? 1 : 0, own = at & 28;
-  lane.significant |= (u64)now << (place + 7);
-  lane.negative |= (u64)(now & bit) << (place + 8);
-  const u32 one = now << at, column = (one | one << 1 | one >> 1) & 15u << own;
-  lane.near |= column | column << 4 | column >> 4;
-  lane.marks &= ~(now << 4 << own);
+  const u32 bit = decide(lane.decoder, cell_of(shared, entry & 31), shared.moves, entry);
+  // After its sign a coefficient is significant. Products instead of shifts, because multiplying has units of its own.
+  const u32 now = sign ? 128 : 0, own = at & 28;
+  lane.significant |= (u64)now << place;
+  lane.negative |= (u64)(now * 2 * bit) << place;
+  const u32 one = sign ? 1u << at : 0, column = (one * 3 | one >> 1) & 15u << own;
+  lane.near |= column | column * 16 | column >> 4;
+  lane.marks &= ~(now / 8 << own);
   // Of a run that ends, its two bits tell where.
   const u32 next = fresh ? 0 : lane.pending - 1;
   at += bit * next;
-  lane.bits |= one | (lane.refining & bit << at);
-  lane.coded |= 1u << at;
-  lane.todo &= (marked && bit == 0 ? ~1u & ~(lane.cleaning & 14) : ~1u) << at;
+  const u32 asked = 1u << at;
+  lane.bits |= one | (lane.refining & bit * asked);
+  lane.coded |= asked;
+  lane.todo &= (marked && bit == 0 ? ~1u & ~(lane.cleaning & 14) : ~1u) * asked;
   const u32 after = marked ? lane.cleaning & RUN_HIGH : ~lane.refining & SIGN;
   lane.pending = fresh ? (bit != 0 ? after : NOTHING) : next;
   lane.at = at;

@@ -5,13 +5,16 @@
 
 namespace jpeg2000 {
 
-// The coefficient of a plane that pixel (x, y) of the reference grid has.
-DEVICE u32 sample_at(const Jpeg2000Plane& plane, u32 x, u32 y) {
-  if (plane.dx != 1) x /= plane.dx;
+// The row of a plane that row `y` of the reference grid has.
+DEVICE const u32* row_at(const Jpeg2000Plane& plane, u32 y) {
   if (plane.dy != 1) y /= plane.dy;
-  const u32 column = min(max(x, plane.x0) - plane.x0, plane.width - 1);
-  const u32 row = min(max(y, plane.y0) - plane.y0, plane.height - 1);
-  return ((const u32*)plane.plane)[(u64)row * plane.width + column];
+  return (const u32*)plane.plane + (u64)min(max(y, plane.y0) - plane.y0, plane.height - 1) * plane.width;
+}
+
+// The coefficient of a row that column `x` of the reference grid has.
+DEVICE u32 sample_at(const Jpeg2000Plane& plane, const u32* row, u32 x) {
+  if (plane.dx != 1) x /= plane.dx;
+  return row[min(max(x, plane.x0) - plane.x0, plane.width - 1)];
 }
 
 // The sample of a coefficient, as its bits.
@@ -57,33 +60,47 @@ DEVICE void to_rgb(u32 (&samples)[3], u32 bits) {
   samples[2] = rounded(__fadd_rn(y, __fmul_rn(1.772f, cb)), bits);
 }
 
-DEVICE void put(const Jpeg2000Tile& tile, u64 at, u32 value) {
-  if (tile.bytes == 1) {
-    ((u8*)tile.dst)[at] = (u8)value;
+DEVICE void put(u64 dst, u32 bytes, u64 at, u32 value) {
+  if (bytes == 1) {
+    ((u8*)dst)[at] = (u8)value;
   } else {
-    ((u16*)tile.dst)[at] = (u16)value;
+    ((u16*)dst)[at] = (u16)value;
   }
 }
 
-// Where the samples of pixel (x, y) of the tile begin.
-DEVICE u64 place_of(const Jpeg2000Tile& tile, u32 x, u32 y) {
-  return ((u64)(tile.top + y) * tile.row_pixels + tile.left + x) * tile.samples;
+// Columns of a tile's row that a lane places: from `first` on, every 32nd, before `end`.
+struct Columns {
+  u32 first, end;
+};
+
+// Where the samples of a row of the tile begin.
+DEVICE u64 row_of(const Jpeg2000Tile& tile, u32 y) {
+  return tile.dst + ((u64)(tile.top + y) * tile.row_pixels + tile.left) * tile.samples * tile.bytes;
 }
 
-// Sample `index` of a pixel, by itself.
-DEVICE void place_sample(const Jpeg2000Tile& tile, const Jpeg2000Plane& plane, u32 index, u32 x, u32 y) {
-  put(tile, place_of(tile, x, y) + index, level(sample_at(plane, tile.x0 + x, tile.y0 + y), plane));
+// Sample `index` of pixels, by itself.
+DEVICE void place_samples(const Jpeg2000Tile& tile, const Jpeg2000Plane& plane, u32 index, u32 y, Columns columns) {
+  const u32* const from = row_at(plane, tile.y0 + y);
+  const u64 to = row_of(tile, y);
+  const u32 samples = tile.samples, bytes = tile.bytes, x0 = tile.x0;
+  for (u32 x = columns.first; x < columns.end; x += 32) {
+    put(to, bytes, (u64)x * samples + index, level(sample_at(plane, from, x0 + x), plane));
+  }
 }
 
 // The first three, which belong together.
-DEVICE void place_three(const Jpeg2000Tile& tile, const Jpeg2000Plane (&planes)[3], u32 x, u32 y) {
-  const u64 to = place_of(tile, x, y);
-  u32 values[3];
-  for (u32 i = 0; i < 3; ++i) values[i] = sample_at(planes[i], tile.x0 + x, tile.y0 + y);
-  unmix(values, tile.colour);
-  for (u32 i = 0; i < 3; ++i) values[i] = level(values[i], planes[i]);
-  if (tile.ycbcr) to_rgb(values, planes[0].bits);
-  for (u32 i = 0; i < 3; ++i) put(tile, to + i, values[i]);
+DEVICE void place_threes(const Jpeg2000Tile& tile, const Jpeg2000Plane (&planes)[3], u32 y, Columns columns) {
+  const u32* const from[3] = {row_at(planes[0], tile.y0 + y), row_at(planes[1], tile.y0 + y),
+                              row_at(planes[2], tile.y0 + y)};
+  const u64 to = row_of(tile, y);
+  for (u32 x = columns.first; x < columns.end; x += 32) {
+    u32 values[3];
+    for (u32 i = 0; i < 3; ++i) values[i] = sample_at(planes[i], from[i], tile.x0 + x);
+    unmix(values, tile.colour);
+    for (u32 i = 0; i < 3; ++i) values[i] = level(values[i], planes[i]);
+    if (tile.ycbcr) to_rgb(values, planes[0].bits);
+    for (u32 i = 0; i < 3; ++i) put(to, tile.bytes, (u64)x * tile.samples + i, values[i]);
+  }
 }
 
 }  // namespace jpeg2000

@@ -14,14 +14,31 @@ struct Line {
   u32 odd;    // the place of the first: 0 or 1
 };
 
+DEVICE u32 low_of(const Line& line) { return (line.count + 1 - line.odd) / 2; }
+
 // The item of a place, mirrored about the ends of the line.
 DEVICE u32 item_at(const Line& line, i32 place) {
   const i32 last = (i32)line.count - 1;
   i32 at = place - (i32)line.odd;
   while (at < 0 || at > last) at = at < 0 ? -at : 2 * last - at;
   const u32 found = (u32)at + line.odd;
-  const u32 low = (line.count + 1 - line.odd) / 2;
-  return line.items[((found & 1) != 0 ? low + found / 2 : found / 2 - line.odd) * line.step];
+  return line.items[((found & 1) != 0 ? low_of(line) + found / 2 : found / 2 - line.odd) * line.step];
+}
+
+// `EVEN` items from even place `first_even` on and `ODD` from odd place `first_odd` on, every second place.
+template <u32 EVEN, u32 ODD>
+DEVICE void load(const Line& line, i32 first_even, i32 first_odd, u32 (&even)[EVEN], u32 (&odd)[ODD]) {
+  const i32 least = min(first_even, first_odd), end = (i32)(line.count + line.odd);
+  const i32 most = max(first_even + 2 * (i32)EVEN, first_odd + 2 * (i32)ODD) - 2;
+  if (least >= (i32)line.odd && most < end) {
+    const u32* low = line.items + ((u32)first_even / 2 - line.odd) * line.step;
+    const u32* high = line.items + (low_of(line) + (u32)first_odd / 2) * line.step;
+    for (u32 i = 0; i < EVEN; ++i) even[i] = low[i * line.step];
+    for (u32 i = 0; i < ODD; ++i) odd[i] = high[i * line.step];
+  } else {
+    for (u32 i = 0; i < EVEN; ++i) even[i] = item_at(line, first_even + 2 * (i32)i);
+    for (u32 i = 0; i < ODD; ++i) odd[i] = item_at(line, first_odd + 2 * (i32)i);
+  }
 }
 
 DEVICE u32 shifted(u32 a, u32 by) { return (u32)((i32)a >> by); }
@@ -30,10 +47,8 @@ DEVICE u32 shifted(u32 a, u32 by) { return (u32)((i32)a >> by); }
 template <u32 PAIRS>
 DEVICE void reversible(const Line& line, i32 first, u32 (&made)[2 * PAIRS]) {
   u32 even[PAIRS + 1], odd[PAIRS + 2];
-  for (u32 i = 0; i < PAIRS + 2; ++i) odd[i] = item_at(line, first - 1 + 2 * (i32)i);
-  for (u32 i = 0; i < PAIRS + 1; ++i) {
-    even[i] = item_at(line, first + 2 * (i32)i) - shifted(odd[i] + odd[i + 1] + 2, 2);
-  }
+  load(line, first, first - 1, even, odd);
+  for (u32 i = 0; i < PAIRS + 1; ++i) even[i] -= shifted(odd[i] + odd[i + 1] + 2, 2);
   for (u32 i = 0; i < PAIRS; ++i) {
     made[2 * i] = even[i];
     made[2 * i + 1] = odd[i + 1] + shifted(even[i] + even[i + 1], 1);
@@ -47,13 +62,12 @@ DEVICE float lifted(float x, float by, float before, float after) {
 template <u32 PAIRS>
 DEVICE void irreversible(const Line& line, i32 first, u32 (&made)[2 * PAIRS]) {
   const float k = 1.230174105f, k_inverse = 0.812893066f;
+  u32 low[PAIRS + 3], high[PAIRS + 4];
+  load(line, first - 2, first - 3, low, high);
   float even[PAIRS + 3], odd[PAIRS + 4];
-  for (u32 i = 0; i < PAIRS + 4; ++i) {
-    odd[i] = __fmul_rn(__uint_as_float(item_at(line, first - 3 + 2 * (i32)i)), k_inverse);
-  }
+  for (u32 i = 0; i < PAIRS + 4; ++i) odd[i] = __fmul_rn(__uint_as_float(high[i]), k_inverse);
   for (u32 i = 0; i < PAIRS + 3; ++i) {
-    const float x = __fmul_rn(__uint_as_float(item_at(line, first - 2 + 2 * (i32)i)), k);
-    even[i] = lifted(x, 0.443506852f, odd[i], odd[i + 1]);
+    even[i] = lifted(__fmul_rn(__uint_as_float(low[i]), k), 0.443506852f, odd[i], odd[i + 1]);
   }
   for (u32 i = 0; i < PAIRS + 2; ++i) odd[i] = lifted(odd[i + 1], 0.882911075f, even[i], even[i + 1]);
   for (u32 i = 0; i < PAIRS + 1; ++i) even[i] = lifted(even[i + 1], -0.052980118f, odd[i], odd[i + 1]);
