@@ -5,6 +5,8 @@
 //! or it was read. What is read must not depend on what the output held before: every eighth mutant is decoded
 //! twice to see it.
 
+mod jpeg2000;
+
 use super::Outcome;
 use crate::stream;
 use std::cell::RefCell;
@@ -42,6 +44,7 @@ impl CodecTarget {
         let mut seeds: Vec<Seed> = fixtures.iter().flat_map(seeds_of).collect();
         seeds.extend(variants(&seeds));
         seeds.extend(sgi_log());
+        seeds.extend(jpeg2000::seeds());
         let mut targets: Vec<Self> = Vec::new();
         for seed in seeds {
             let name = target_name(&seed.layout);

@@ -139,6 +139,7 @@ pub(super) fn kind(error: &Error) -> &'static str {
         Error::Device { .. } => "device",
         Error::Memory { .. } => "memory",
         Error::Blocks { .. } => "blocks",
+        Error::Window { .. } => "window",
         Error::Cancelled => "cancelled",
         Error::Engine(_) => "engine",
     }
