@@ -26,7 +26,6 @@ mod jpeg;
 mod jpeg2000;
 #[path = "nvjpeg/library.rs"]
 mod library;
-#[allow(dead_code, reason = "what tests on any device share: taken is chance")]
 mod on_any;
 
 use on_any::on_a_device;

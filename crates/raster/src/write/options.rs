@@ -164,7 +164,7 @@ pub struct WriteOptions {
     /// encoders: that or an error, never another. Masks of one bit stay with ours.
     pub nvcomp_effort: Option<u8>,
     /// Encode the image's JPEG 2000 by nvJPEG2000 on a GPU instead of by our own encoder on the CPU: that or an error,
-    /// never another. Quality is the same number, in dB.
+    /// never another. Quality is the same number, in dB, but a target that it may miss by some.
     pub nvjpeg2000: bool,
     /// Which engine.
     pub device: Device,
