@@ -1,5 +1,5 @@
-//! JPEG on the emulated device: pictures of libjpeg-turbo come out with its pixels, exactly; whatever else is called
-//! right is what our own encoder wrote, and mutated streams end and touch nothing of others.
+//! JPEG on the emulated device: pictures of libjpeg-turbo come out with its pixels, exactly, as from the CPU engine;
+//! mutated streams end and touch nothing of others.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::indexing_slicing,
@@ -17,9 +17,6 @@ use strile_cuda::picture::{Bytes, Decoder, Placed, Room};
 use strile_emulate::{Emulator, Garbage, Poisoned};
 use strile_engine::{BlockFault, BlockLayout, EncodeLayout, EncodeParams, Encoder, FaultKind};
 use strile_tiff::{Compression, DataType, YCbCr};
-
-/// By how much samples of the CPU engine may differ from libjpeg's: it rounds, and interpolates chroma, otherwise.
-const NEAR: u8 = 6;
 
 /// A stream and the block that it fills.
 #[derive(Clone)]
@@ -173,21 +170,10 @@ fn by_cpu(case: &Case) -> Result<Vec<u8>, BlockFault> {
 }
 
 #[test]
-fn the_cpu_engine_is_near_or_refuses() {
+fn the_cpu_engine_sees_the_same() {
     for (case, pixels) in all() {
-        match by_cpu(&case) {
-            Ok(samples) => assert!(worst(&samples, &pixels) <= NEAR, "{}", case.name),
-            Err(fault) => {
-                assert_eq!(case.name, "ycbcr_apart_420_37x27");
-                assert_eq!(fault.kind, FaultKind::Unsupported);
-            }
-        }
+        assert!(by_cpu(&case).unwrap() == pixels, "{}", case.name);
     }
-}
-
-/// The largest difference of samples.
-fn worst(a: &[u8], b: &[u8]) -> u8 {
-    a.iter().zip(b).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0)
 }
 
 /// Slopes with some noise, interleaved.
@@ -216,7 +202,7 @@ fn encoded(size: (u32, u32), samples: u16, subsampling: Option<(u8, u8)>, qualit
     Case { name, stream, layout: layout.block, rows: size.1 }
 }
 
-/// Files of our own: tables apart, one set for all blocks. Both engines see nearly the same samples.
+/// Files of our own: tables apart, one set for all blocks. Both engines see the same samples.
 #[test]
 fn what_the_cpu_engine_encodes() {
     let mut cases = Vec::new();
@@ -233,8 +219,7 @@ fn what_the_cpu_engine_encodes() {
         assert!(case.layout.extras.jpeg_tables.is_some());
         let (status, samples) = found.unwrap();
         assert_eq!(status, 0, "{}", case.name);
-        let differ = worst(&samples, &by_cpu(case).unwrap());
-        assert!(differ <= NEAR, "{}: {differ}", case.name);
+        assert!(samples == by_cpu(case).unwrap(), "{}", case.name);
     }
 }
 
@@ -328,7 +313,7 @@ fn wrong_data_are_reported() {
     }
 }
 
-/// Bytes changed anywhere: everything ends, and what is called right is what the CPU engine sees, within its tolerance.
+/// Bytes changed anywhere: everything ends, and what is called right is what the CPU engine sees.
 #[test]
 fn mutants_end() {
     let mut garbage = Garbage::new(7);
@@ -350,7 +335,7 @@ fn mutants_end() {
             let Ok((0, samples)) = found else { continue };
             right += 1;
             let expected = by_cpu(case).unwrap_or_else(|fault| panic!("{}: {fault}", case.name));
-            assert!(worst(&samples, &expected) <= NEAR, "{}", case.name);
+            assert!(samples == expected, "{}", case.name);
         }
     }
     assert!(right > 20, "{right} of the mutants are pictures");

@@ -6,7 +6,7 @@
 
 use super::coded_data::{self, Interval};
 use super::tables::{HuffmanTable, HuffmanTables, Quantisation, huffman_tables, quantisation_tables};
-use super::{DHT, DQT, DRI, EOI, Frame, SOS, Segment, frame, segment_at, segments};
+use super::{Colours, DHT, DQT, DRI, EOI, Frame, SOS, Segment, frame, segment_at, segments};
 use crate::{StatedShape, StoredBlock};
 use std::ops::Range;
 use strile_engine::BlockFault;
@@ -86,8 +86,13 @@ impl Scan {
     }
 }
 
-/// Parses a stream with the tables it lacks; its size must be the block's.
-pub fn parse(src: &[u8], tables: Option<&[u8]>, block: StoredBlock<'_>) -> Result<Picture, BlockFault> {
+/// Parses a stream with the tables it lacks; its size must be the block's. What the stream says of colours does not count.
+pub fn parse(
+    src: &[u8],
+    tables: Option<&[u8]>,
+    block: StoredBlock<'_>,
+    colours: Colours,
+) -> Result<Picture, BlockFault> {
     let frame = frame(src)?;
     match frame.marker {
         0xC0 | 0xC1 => {}
@@ -109,7 +114,7 @@ pub fn parse(src: &[u8], tables: Option<&[u8]>, block: StoredBlock<'_>) -> Resul
     if width == 0 || height == 0 {
         return Err(BlockFault::corrupt("JPEG: a picture without pixels"));
     }
-    let is_ycbcr = block.layout.extras.ycbcr.is_some() && count == 3;
+    let is_ycbcr = colours == Colours::YCbCr && count == 3;
     if is_ycbcr && frame.components.iter().map(|c| c.id).eq(*b"RGB") {
         return Err(BlockFault::unsupported("JPEG components named R, G and B in a YCbCr image"));
     }
@@ -192,7 +197,8 @@ impl<'a> Walk<'a> {
         let bad = || BlockFault::corrupt("JPEG: scan header is not valid");
         let (&count, rest) = header.split_first().ok_or_else(bad)?;
         let (specs, rest) = rest.split_at_checked(2 * usize::from(count)).ok_or_else(bad)?;
-        if rest != [0, 63, 0] || !(1..=4).contains(&count) {
+        // What is left says which coefficients: all, whatever it says, in a sequential scan.
+        if rest.len() != 3 || !(1..=4).contains(&count) {
             return Err(bad());
         }
         let mut parts = Vec::new();

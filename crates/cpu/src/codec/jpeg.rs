@@ -2,12 +2,18 @@
 //!
 //! YCbCr becomes RGB where the image's photometric tag says YCbCr, and only there; what the stream itself says
 //! of colours (Adobe's marker, names of components) does not count, as in libtiff. Lossless streams give their
-//! components as stored.
+//! components as stored. Sequential pictures are decoded by `sequential`; progressive ones, and those whose sampling
+//! factors do not divide the largest, by a library that rounds and interpolates otherwise.
+
+mod codes;
+mod inverse;
+mod sequential;
+mod upsample;
 
 use super::StoredBlock;
 use super::image_shape::{StatedShape, with_whole_image};
 use super::lossless_jpeg;
-use strile_codestream::jpeg::{self as jpeg_stream, Colours, Frame};
+use strile_codestream::jpeg::{self as jpeg_stream, Colours, Component, Frame};
 use strile_engine::{BlockFault, FaultKind};
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::zune_core::bytestream::ZCursor;
@@ -56,17 +62,17 @@ impl Stream<'_> {
         if frame.precision != 8 {
             return Err(BlockFault::unsupported(format!("lossy JPEG of {} bits", frame.precision)));
         }
+        if frame.marker != 0xC2 && factors_divide(frame) {
+            let picture = jpeg_stream::parse(self.src, self.tables, block, self.colours);
+            let picture = picture.map_err(|fault| with_len(fault, dst.len()))?;
+            return sequential::decode(self.src, &picture, dst);
+        }
         // The decoder pads, or leaves as it was, what is missing of the last rows.
-        let scans = jpeg_stream::check_scans(self.src, frame).map_err(|fault| match fault.kind {
-            FaultKind::InputTruncated => BlockFault::truncated(0, dst.len()),
-            _ => fault,
-        })?;
-        // The decoder takes the data units of such scans for those of MCUs.
-        let subsampled =
-            frame.components.iter().any(|c| Some(c.sampling) != frame.components.first().map(|c| c.sampling));
-        if frame.marker != 0xC2 && scans > 1 && subsampled {
+        let scans = jpeg_stream::check_scans(self.src, frame).map_err(|fault| with_len(fault, dst.len()))?;
+        // It also takes the data units of a component's own sequential scan for those of MCUs.
+        if frame.marker != 0xC2 && scans > 1 {
             return Err(BlockFault::unsupported(
-                "sequential JPEG of several scans with subsampled components",
+                "sequential JPEG of several scans with odd sampling factors",
             ));
         }
         let as_ycbcr = self.colours == Colours::YCbCr && shape.samples == 3;
@@ -91,6 +97,23 @@ impl Stream<'_> {
         with_whole_image(dst, shape.byte_len(1)?, |whole| {
             decoder.decode_into(whole).map_err(|error| BlockFault::corrupt(format!("JPEG: {error:?}")))
         })
+    }
+}
+
+/// Whether every sampling factor divides the largest.
+fn factors_divide(frame: &Frame) -> bool {
+    let of = |factor: fn(&Component) -> u8| {
+        let most = frame.components.iter().map(factor).max().unwrap_or(1);
+        frame.components.iter().all(|component| most.is_multiple_of(factor(component)))
+    };
+    of(|component| component.sampling.0) && of(|component| component.sampling.1)
+}
+
+/// A fault for want of input says how much output there should have been.
+fn with_len(fault: BlockFault, expected: usize) -> BlockFault {
+    match fault.kind {
+        FaultKind::InputTruncated => BlockFault::truncated(0, expected),
+        _ => fault,
     }
 }
 

@@ -9,6 +9,7 @@
 mod abi;
 mod cut;
 mod lookup;
+mod plan;
 mod tables;
 
 pub use abi::JpegArgs;
@@ -17,20 +18,16 @@ use super::{Decoder, Need, Placed, Room, Stop};
 use crate::device::Device;
 use crate::launch::launch;
 use crate::stream::Stream;
-use abi::{JpegPicture, JpegScan, TABLE_ENTRIES, UNIT_LEN};
+use abi::UNIT_LEN;
 use cut::{Cut, ScanBytes};
-use lookup::Class;
+use plan::{ALIGN, Plan};
 use strile_codestream::StoredBlock;
-use strile_codestream::jpeg::{self, HuffmanTable};
+use strile_codestream::jpeg::{self, Colours};
 use strile_engine::{BlockFault, BlockLayout};
 use strile_tiff::{Compression, DataType};
-use tables::Tables;
 
 /// The `.cu` file without its ending.
 pub const MODULE: &str = "jpeg";
-
-/// Addresses and lengths in scratch memory are multiples of it.
-const ALIGN: u64 = 256;
 
 /// The decoder.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +40,7 @@ pub struct Jpeg {
 pub struct Picture {
     headers: jpeg::Picture,
     scans: Vec<ScanBytes>,
+    plan: Plan,
 }
 
 /// What is launched for a batch.
@@ -81,36 +79,6 @@ impl Default for Jpeg {
     fn default() -> Self {
         Self::new()
     }
-}
-
-impl Picture {
-    /// Bytes that the kernels work in: coefficients and DC of every scan, samples of every component, a fault a scan.
-    fn scratch(&self) -> u64 {
-        let units = self.headers.scans.iter().map(|scan| {
-            let units = u64::from(scan.all_units());
-            (units * UNIT_LEN).next_multiple_of(ALIGN) + (units * 2).next_multiple_of(ALIGN)
-        });
-        let samples = self.headers.planes.iter().map(|plane| samples_len(plane.width, plane.height));
-        units.sum::<u64>() + samples.sum::<u64>() + 4 * self.scans.len() as u64
-    }
-
-    /// Bytes of tables.
-    fn tables(&self) -> u64 {
-        let entries: usize = self.headers.scans.iter().map(table_entries).sum();
-        let structs = size_of::<JpegPicture>() + self.scans.len() * size_of::<JpegScan>();
-        (structs + 2 * entries + self.headers.planes.len() * 128) as u64 + tables::LOST
-    }
-}
-
-/// Bytes of the samples of a component, in whole data units.
-fn samples_len(width: u32, height: u32) -> u64 {
-    let whole = |side: u32| u64::from(side.div_ceil(8)) * 8;
-    (whole(width) * whole(height)).next_multiple_of(ALIGN)
-}
-
-/// Entries of all different look-up tables of a scan.
-fn table_entries(scan: &jpeg::Scan) -> usize {
-    tables::distinct(scan).iter().map(|(table, _)| lookup::len(table)).sum()
 }
 
 impl Decoder for Jpeg {
@@ -153,24 +121,23 @@ impl Decoder for Jpeg {
 
     fn parse(&self, stream: &[u8], layout: &BlockLayout, rows: u32) -> Result<Picture, BlockFault> {
         let block = StoredBlock { layout, rows };
-        let headers = jpeg::parse(stream, layout.extras.jpeg_tables.as_deref(), block)?;
+        let colours = if layout.extras.ycbcr.is_some() { Colours::YCbCr } else { Colours::AsStored };
+        let headers = jpeg::parse(stream, layout.extras.jpeg_tables.as_deref(), block, colours)?;
         let mut scans: Vec<ScanBytes> = Vec::with_capacity(headers.scans.len());
         for scan in &headers.scans {
-            let fits = |(table, _): &(&HuffmanTable, Class)| lookup::len(table) <= lookup::MOST_ENTRIES;
-            if !tables::distinct(scan).iter().all(fits) || table_entries(scan) > TABLE_ENTRIES {
-                return Err(BlockFault::unsupported("JPEG: Huffman tables too large for kernels"));
-            }
             let begin = scans.last().map_or(0, |scan| scan.end);
             scans.push(ScanBytes::new(scan, self.cut, begin));
         }
-        Ok(Picture { headers, scans })
+        let plan = Plan::new(&headers, &scans, rows, self.cut)?;
+        Ok(Picture { headers, scans, plan })
     }
 
     fn need(&self, picture: &Picture) -> Need {
         Need {
             bytes: picture.scans.last().map_or(0, |scan| scan.end),
-            tables: picture.tables(),
-            scratch: picture.scratch(),
+            tables: picture.plan.tables(),
+            // A fault a scan beside it.
+            scratch: picture.plan.scratch + 4 * picture.scans.len() as u64,
         }
     }
 
@@ -181,7 +148,7 @@ impl Decoder for Jpeg {
     }
 
     fn lay_out(&self, pictures: &[Placed<Picture>], room: &Room, tables: &mut [u8]) -> Result<Batch, Stop> {
-        Tables::new(pictures, room, self.cut).write(tables)
+        tables::lay_out(pictures, room, tables)
     }
 
     fn launch(&self, batch: &mut Batch, device: &Device, stream: &Stream) -> Result<(), Stop> {

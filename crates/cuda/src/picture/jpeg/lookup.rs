@@ -8,7 +8,7 @@ use super::abi::{FIRST_BITS, NO_CODE};
 use strile_codestream::jpeg::{HuffmanCode, HuffmanTable};
 
 /// What a table codes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Class {
     /// Differences of DC coefficients: symbols are sizes.
     Dc,

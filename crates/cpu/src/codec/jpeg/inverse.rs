@@ -1,0 +1,238 @@
+//! The inverse cosine transform of Loeffler, Ligtenberg and Moschytz with 13 bits of constants, bit for bit as libjpeg's
+//! accurate integer method ("islow") rounds, and as `kernels/jpeg_transform.cuh` has it. Sums wrap where corrupt data make
+//! them too large.
+
+#![expect(clippy::indexing_slicing, reason = "arrays of eight, by constant indices")]
+#![cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "loads of whole vectors"))]
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+
+/// Eight numbers that go the same way.
+type Lanes = [i32; 8];
+
+#[inline(always)]
+fn each(a: Lanes, b: Lanes, of: impl Fn(i32, i32) -> i32) -> Lanes {
+    let mut result = [0; 8];
+    for i in 0..8 {
+        result[i] = of(a[i], b[i]);
+    }
+    result
+}
+
+#[inline(always)]
+fn add(a: Lanes, b: Lanes) -> Lanes {
+    each(a, b, i32::wrapping_add)
+}
+
+#[inline(always)]
+fn subtract(a: Lanes, b: Lanes) -> Lanes {
+    each(a, b, i32::wrapping_sub)
+}
+
+#[inline(always)]
+fn times(a: Lanes, by: i32) -> Lanes {
+    a.map(|v| v.wrapping_mul(by))
+}
+
+/// One dimension, eight lines at once; `SHIFT` bits are dropped with rounding.
+#[inline(always)]
+fn transform<const SHIFT: u32>(v: &[Lanes; 8]) -> [Lanes; 8] {
+    let half = [1 << (SHIFT - 1); 8];
+    let z1 = times(add(v[2], v[6]), 4433);
+    let (even2, even3) = (subtract(z1, times(v[6], 15137)), add(z1, times(v[2], 6270)));
+    let even0 = add(times(add(v[0], v[4]), 1 << 13), half);
+    let even1 = add(times(subtract(v[0], v[4]), 1 << 13), half);
+    let (a0, a3) = (add(even0, even3), subtract(even0, even3));
+    let (a1, a2) = (add(even1, even2), subtract(even1, even2));
+
+    let (z3, z4) = (add(v[7], v[3]), add(v[5], v[1]));
+    let z5 = times(add(z3, z4), 9633);
+    let (y1, y2) = (times(add(v[7], v[1]), 7373), times(add(v[5], v[3]), 20995));
+    let (y3, y4) = (subtract(z5, times(z3, 16069)), subtract(z5, times(z4, 3196)));
+    let b0 = add(subtract(times(v[7], 2446), y1), y3);
+    let b1 = add(subtract(times(v[5], 16819), y2), y4);
+    let b2 = add(subtract(times(v[3], 25172), y2), y3);
+    let b3 = add(subtract(times(v[1], 12299), y1), y4);
+
+    let down = |lanes: Lanes| lanes.map(|v| v >> SHIFT);
+    [
+        down(add(a0, b3)),
+        down(add(a1, b2)),
+        down(add(a2, b1)),
+        down(add(a3, b0)),
+        down(subtract(a3, b0)),
+        down(subtract(a2, b1)),
+        down(subtract(a1, b2)),
+        down(subtract(a0, b3)),
+    ]
+}
+
+#[inline(always)]
+fn transposed(v: &[Lanes; 8]) -> [Lanes; 8] {
+    let mut result = [[0; 8]; 8];
+    for (y, line) in v.iter().enumerate() {
+        for (x, &value) in line.iter().enumerate() {
+            result[x][y] = value;
+        }
+    }
+    result
+}
+
+#[inline(always)]
+#[expect(clippy::cast_sign_loss, reason = "clamped to 0 to 255")]
+fn sample(v: i32) -> u8 {
+    v.wrapping_add(128).clamp(0, 255) as u8
+}
+
+/// Samples of a data unit, row by row: its coefficients row by row, and the steps that they are multiples of.
+#[inline(always)]
+pub(super) fn inverse(unit: &[i16; 64], steps: &[i32; 64]) -> [[u8; 8]; 8] {
+    let mut rows = [[0; 8]; 8];
+    for y in 0..8 {
+        for x in 0..8 {
+            rows[y][x] = i32::from(unit[8 * y + x]).wrapping_mul(steps[8 * y + x]);
+        }
+    }
+    let columns = transposed(&transform::<11>(&rows));
+    transposed(&transform::<18>(&columns)).map(|line| line.map(sample))
+}
+
+/// One dimension, as [`transform`].
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx2")]
+fn transform_wide<const SHIFT: i32>(v: [__m256i; 8]) -> [__m256i; 8] {
+    let times = |v, by| _mm256_mullo_epi32(v, _mm256_set1_epi32(by));
+    let (add, subtract) = (|a, b| _mm256_add_epi32(a, b), |a, b| _mm256_sub_epi32(a, b));
+    let half = _mm256_set1_epi32(1 << (SHIFT - 1));
+    let z1 = times(add(v[2], v[6]), 4433);
+    let (even2, even3) = (subtract(z1, times(v[6], 15137)), add(z1, times(v[2], 6270)));
+    let even0 = add(_mm256_slli_epi32::<13>(add(v[0], v[4])), half);
+    let even1 = add(_mm256_slli_epi32::<13>(subtract(v[0], v[4])), half);
+    let (a0, a3) = (add(even0, even3), subtract(even0, even3));
+    let (a1, a2) = (add(even1, even2), subtract(even1, even2));
+
+    let (z3, z4) = (add(v[7], v[3]), add(v[5], v[1]));
+    let z5 = times(add(z3, z4), 9633);
+    let (y1, y2) = (times(add(v[7], v[1]), 7373), times(add(v[5], v[3]), 20995));
+    let (y3, y4) = (subtract(z5, times(z3, 16069)), subtract(z5, times(z4, 3196)));
+    let b0 = add(subtract(times(v[7], 2446), y1), y3);
+    let b1 = add(subtract(times(v[5], 16819), y2), y4);
+    let b2 = add(subtract(times(v[3], 25172), y2), y3);
+    let b3 = add(subtract(times(v[1], 12299), y1), y4);
+
+    let down = |v| _mm256_srai_epi32::<SHIFT>(v);
+    [
+        down(add(a0, b3)),
+        down(add(a1, b2)),
+        down(add(a2, b1)),
+        down(add(a3, b0)),
+        down(subtract(a3, b0)),
+        down(subtract(a2, b1)),
+        down(subtract(a1, b2)),
+        down(subtract(a0, b3)),
+    ]
+}
+
+/// Rows become columns.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx2")]
+fn transposed_wide(v: [__m256i; 8]) -> [__m256i; 8] {
+    let pairs =
+        [0, 2, 4, 6].map(|i| (_mm256_unpacklo_epi32(v[i], v[i + 1]), _mm256_unpackhi_epi32(v[i], v[i + 1])));
+    let fours = [0, 2].map(|i| {
+        let ((a, b), (c, d)) = (pairs[i], pairs[i + 1]);
+        [
+            _mm256_unpacklo_epi64(a, c),
+            _mm256_unpackhi_epi64(a, c),
+            _mm256_unpacklo_epi64(b, d),
+            _mm256_unpackhi_epi64(b, d),
+        ]
+    });
+    let [upper, lower] = fours;
+    let low = |i: usize| _mm256_permute2x128_si256::<0x20>(upper[i], lower[i]);
+    let high = |i: usize| _mm256_permute2x128_si256::<0x31>(upper[i], lower[i]);
+    [low(0), low(1), low(2), low(3), high(0), high(1), high(2), high(3)]
+}
+
+/// As [`inverse`].
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn inverse_wide(unit: &[i16; 64], steps: &[i32; 64]) -> [[u8; 8]; 8] {
+    let rows = [0, 1, 2, 3, 4, 5, 6, 7].map(|y| {
+        // SAFETY: eight numbers from index 8 * y on are inside both arrays; the loads need no alignment.
+        let (unit, steps) = unsafe {
+            let unit = _mm_loadu_si128(unit.as_ptr().add(8 * y).cast());
+            (unit, _mm256_loadu_si256(steps.as_ptr().add(8 * y).cast()))
+        };
+        _mm256_mullo_epi32(_mm256_cvtepi16_epi32(unit), steps)
+    });
+    let columns = transposed_wide(transform_wide::<11>(rows));
+    let rows = transposed_wide(transform_wide::<18>(columns));
+    let mut samples = [[0; 8]; 8];
+    for (row, to) in rows.into_iter().zip(&mut samples) {
+        let level = _mm256_set1_epi32(128);
+        let zero = _mm256_setzero_si256();
+        let clamped =
+            _mm256_min_epi32(_mm256_max_epi32(_mm256_add_epi32(row, level), zero), _mm256_set1_epi32(255));
+        let (low, high) = (_mm256_castsi256_si128(clamped), _mm256_extracti128_si256::<1>(clamped));
+        let words = _mm_packus_epi32(low, high);
+        *to = _mm_cvtsi128_si64(_mm_packus_epi16(words, words)).to_le_bytes();
+    }
+    samples
+}
+
+/// The one value of a data unit that has only DC.
+#[inline(always)]
+pub(super) fn flat(dc: i16, step: i32) -> u8 {
+    sample(i32::from(dc).wrapping_mul(step).wrapping_mul(4).wrapping_add(16) >> 5)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The definition, in floating point (T.81, A.3.3).
+    fn exact(unit: &[i16; 64], x: usize, y: usize) -> f64 {
+        let wave = |at: usize, u: usize| {
+            let scale = if u == 0 { 0.5_f64.sqrt() } else { 1.0 };
+            scale * ((2 * at + 1) as f64 * u as f64 * std::f64::consts::PI / 16.0).cos()
+        };
+        let sum: f64 = (0..64).map(|i| f64::from(unit[i]) * wave(x, i % 8) * wave(y, i / 8)).sum();
+        (sum / 4.0 + 128.0).clamp(0.0, 255.0)
+    }
+
+    #[test]
+    fn is_the_transform_of_the_standard() {
+        let mut state = 1_u32;
+        for _ in 0..50 {
+            let unit: [i16; 64] = std::array::from_fn(|_| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                i16::try_from(state >> 16 & 127).unwrap() - 64
+            });
+            let rows = inverse(&unit, &[1; 64]);
+            #[cfg(target_arch = "x86_64")]
+            if is_x86_feature_detected!("avx2") {
+                // SAFETY: asked just now.
+                assert_eq!(unsafe { inverse_wide(&unit, &[1; 64]) }, rows);
+            }
+            for (y, row) in rows.iter().enumerate() {
+                for (x, &value) in row.iter().enumerate() {
+                    assert!((f64::from(value) - exact(&unit, x, y)).abs() < 0.6, "{x} {y}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_flat_unit_is_a_unit() {
+        for dc in -300..300 {
+            let mut unit = [0; 64];
+            unit[0] = dc;
+            assert_eq!(inverse(&unit, &[7; 64]), [[flat(dc, 7); 8]; 8]);
+        }
+    }
+}

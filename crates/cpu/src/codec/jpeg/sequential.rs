@@ -1,0 +1,221 @@
+//! Sequential pictures of Huffman codes, 8 bits: the same numbers as libjpeg and as the kernels of the CUDA engine, bit for
+//! bit.
+//!
+//! Every interval must hold all its data units; bytes behind them are left, as libjpeg leaves them.
+
+#![cfg_attr(
+    target_arch = "x86_64",
+    expect(unsafe_code, reason = "one call of code compiled for newer machines")
+)]
+
+use super::codes::{Bits, Class, Codes};
+#[cfg(target_arch = "x86_64")]
+use super::inverse::inverse_wide;
+use super::inverse::{flat, inverse};
+use super::upsample::{Samples, Spare, Way, weave, weave_rgb};
+use strile_codestream::jpeg::{HuffmanTable, Picture, Plane, Scan, ZIGZAG, coded_data};
+use strile_engine::BlockFault;
+
+/// The inverse transform: coefficients and steps of a data unit to its samples.
+trait Inverse: Fn(&[i16; 64], &[i32; 64]) -> [[u8; 8]; 8] + Copy {}
+
+impl<F: Fn(&[i16; 64], &[i32; 64]) -> [[u8; 8]; 8] + Copy> Inverse for F {}
+
+/// Decodes the rows of a picture that `dst` has room for.
+pub(super) fn decode(src: &[u8], picture: &Picture, dst: &mut [u8]) -> Result<(), BlockFault> {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+    {
+        // SAFETY: the machine has all of them, asked just now.
+        return unsafe { decode_wide(src, picture, dst) };
+    }
+    decode_picture(src, picture, dst, inverse)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+fn decode_wide(src: &[u8], picture: &Picture, dst: &mut [u8]) -> Result<(), BlockFault> {
+    decode_picture(src, picture, dst, |unit, steps| inverse_wide(unit, steps))
+}
+
+#[inline(always)]
+fn decode_picture(
+    src: &[u8],
+    picture: &Picture,
+    dst: &mut [u8],
+    inverse: impl Inverse,
+) -> Result<(), BlockFault> {
+    let mut planes: Vec<Samples> =
+        picture.planes.iter().map(|plane| samples_of(plane, picture.factors)).collect();
+    for scan in &picture.scans {
+        decode_scan(src, picture, scan, &mut planes, inverse).map_err(|wrong| match wrong {
+            Wrong::Code => BlockFault::corrupt("JPEG: not a Huffman code"),
+            Wrong::Truncated => BlockFault::truncated(0, dst.len()),
+        })?;
+    }
+    let row_len = picture.width as usize * planes.len();
+    let mut spares = [Spare::default(), Spare::default(), Spare::default(), Spare::default()];
+    let [a, b, c, d] = &mut spares;
+    for (y, pixels) in dst.chunks_exact_mut(row_len.max(1)).enumerate() {
+        match planes.as_slice() {
+            [grey] => {
+                let row = grey.upsampled(y, a);
+                pixels.iter_mut().zip(row).for_each(|(to, &from)| *to = from);
+            }
+            [first, second, third] => {
+                let rows = [first.upsampled(y, a), second.upsampled(y, b), third.upsampled(y, c)];
+                if picture.is_ycbcr { weave_rgb(rows, pixels) } else { weave(rows, pixels) }
+            }
+            [first, second, third, fourth] => {
+                let rows = [
+                    first.upsampled(y, a),
+                    second.upsampled(y, b),
+                    third.upsampled(y, c),
+                    fourth.upsampled(y, d),
+                ];
+                weave(rows, pixels);
+            }
+            other => return Err(BlockFault::unsupported(format!("JPEG of {} components", other.len()))),
+        }
+    }
+    Ok(())
+}
+
+/// Memory for the samples of a component, in whole data units.
+fn samples_of(plane: &Plane, factors: (u32, u32)) -> Samples {
+    let (width, height) = (plane.width as usize, plane.height as usize);
+    let stride = width.next_multiple_of(8);
+    let way = Way::new(factors.0 / plane.sampling.0.max(1), factors.1 / plane.sampling.1.max(1), plane.width);
+    Samples { samples: vec![0; stride * height.next_multiple_of(8)], stride, width, height, way }
+}
+
+/// What is wrong with an interval.
+enum Wrong {
+    Code,
+    Truncated,
+}
+
+/// A component of a scan on the way.
+struct Part<'c> {
+    plane: usize,
+    units: (usize, usize),
+    dc: &'c Codes,
+    ac: &'c Codes,
+    /// Steps of quantisation, row by row.
+    steps: [i32; 64],
+    previous: i16,
+}
+
+#[inline(always)]
+fn decode_scan(
+    src: &[u8],
+    picture: &Picture,
+    scan: &Scan,
+    planes: &mut [Samples],
+    inverse: impl Inverse,
+) -> Result<(), Wrong> {
+    let mut data = vec![0; scan.intervals.iter().map(|&len| len as usize).sum()];
+    coded_data::copy(src.get(scan.data.clone()).unwrap_or_default(), &mut data);
+    let tables = codes_of(scan);
+    let find = |table: &HuffmanTable, class| {
+        tables.iter().find(|(other, of, _)| *of == class && *other == table).map(|(_, _, codes)| codes)
+    };
+    let mut parts = Vec::with_capacity(scan.parts.len());
+    for part in &scan.parts {
+        let (Some(dc), Some(ac)) = (find(&part.dc, Class::Dc), find(&part.ac, Class::Ac)) else {
+            return Err(Wrong::Code);
+        };
+        let mut steps = [0; 64];
+        let quantisation = picture.planes.get(part.plane).map_or([0; 64], |plane| plane.quantisation);
+        for (&step, &place) in quantisation.iter().zip(&ZIGZAG) {
+            if let Some(slot) = steps.get_mut(usize::from(place)) {
+                *slot = i32::from(step);
+            }
+        }
+        let units = (part.units.0 as usize, part.units.1 as usize);
+        parts.push(Part { plane: part.plane, units, dc, ac, steps, previous: 0 });
+    }
+    let mut rest = data.as_slice();
+    let across = scan.mcus.0 as usize;
+    let (mut mcu_x, mut mcu_y) = (0, 0);
+    let mut left = scan.mcus.0 * scan.mcus.1;
+    for &len in &scan.intervals {
+        let (interval, after) = rest.split_at_checked(len as usize).ok_or(Wrong::Truncated)?;
+        rest = after;
+        let mut bits = Bits::new(interval);
+        parts.iter_mut().for_each(|part| part.previous = 0);
+        let count = scan.restart.min(left);
+        left -= count;
+        for _ in 0..count {
+            for part in &mut parts {
+                let Some(samples) = planes.get_mut(part.plane) else { return Err(Wrong::Code) };
+                decode_mcu(&mut bits, part, samples, (mcu_x, mcu_y), inverse)?;
+            }
+            mcu_x += 1;
+            if mcu_x == across {
+                (mcu_x, mcu_y) = (0, mcu_y + 1);
+            }
+        }
+        if bits.overrun() {
+            return Err(Wrong::Truncated);
+        }
+    }
+    Ok(())
+}
+
+/// The look-up tables of a scan, each once.
+fn codes_of(scan: &Scan) -> Vec<(&HuffmanTable, Class, Codes)> {
+    let mut found: Vec<(&HuffmanTable, Class, Codes)> = Vec::with_capacity(4);
+    for part in &scan.parts {
+        for (table, class) in [(&part.dc, Class::Dc), (&part.ac, Class::Ac)] {
+            if !found.iter().any(|(other, of, _)| *of == class && *other == table) {
+                found.push((table, class, Codes::new(table, class)));
+            }
+        }
+    }
+    found
+}
+
+/// The data units of one component in an MCU.
+#[inline(always)]
+fn decode_mcu(
+    bits: &mut Bits<'_>,
+    part: &mut Part<'_>,
+    samples: &mut Samples,
+    (mcu_x, mcu_y): (usize, usize),
+    inverse: impl Inverse,
+) -> Result<(), Wrong> {
+    let (across, down) = part.units;
+    for y in 0..down {
+        for x in 0..across {
+            let mut unit = [0; 64];
+            let Some((difference, last)) = bits.unit(part.dc, part.ac, &mut unit) else {
+                return Err(if bits.overrun() { Wrong::Truncated } else { Wrong::Code });
+            };
+            part.previous = part.previous.wrapping_add(difference);
+            let [dc, ..] = &mut unit;
+            *dc = part.previous;
+            let (left, top) = (8 * (mcu_x * across + x), 8 * (mcu_y * down + y));
+            // Units beyond the last sample are only there to fill MCUs.
+            if left >= samples.width || top >= samples.height {
+                continue;
+            }
+            let rows = if last == 0 {
+                let [step, ..] = part.steps;
+                [[flat(part.previous, step); 8]; 8]
+            } else {
+                inverse(&unit, &part.steps)
+            };
+            let begin = top * samples.stride;
+            let lines = samples.samples.get_mut(begin..begin + 8 * samples.stride).unwrap_or_default();
+            for (line, row) in lines.chunks_exact_mut(samples.stride).zip(&rows) {
+                if let Some(to) = line.get_mut(left..left + 8) {
+                    to.copy_from_slice(row);
+                }
+            }
+        }
+    }
+    Ok(())
+}

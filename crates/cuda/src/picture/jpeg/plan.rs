@@ -1,0 +1,253 @@
+//! What kernels are told of a picture, made where it is parsed: all but the addresses of its memory, which are offsets
+//! until it has a place. So the thread that lays out a batch only adds.
+
+use super::abi::{JpegPicture, JpegPlane, JpegScan, JpegWay, MOST_UNITS, TABLE_ENTRIES, UNIT_LEN};
+use super::cut::{Cut, ScanBytes};
+use super::lookup::{self, Class};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash, Hasher};
+use strile_codestream::jpeg::{HuffmanTable, Picture, Plane, Quantisation, Scan, ScanPart, ZIGZAG};
+use strile_engine::BlockFault;
+
+/// Addresses and lengths in scratch memory are multiples of it.
+pub(super) const ALIGN: u64 = 256;
+
+/// Content that pictures share, with its hash: it is compared only where the hashes are the same.
+#[derive(Debug, Clone)]
+pub(super) struct Keyed<T> {
+    hash: u64,
+    pub(super) content: T,
+}
+
+impl<T: Hash> Keyed<T> {
+    fn new(content: T) -> Self {
+        Self { hash: BuildHasherDefault::<DefaultHasher>::default().hash_one(&content), content }
+    }
+}
+
+impl<T: PartialEq> PartialEq for Keyed<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.hash == other.hash && self.content == other.content
+    }
+}
+
+impl<T: Eq> Eq for Keyed<T> {}
+
+impl<T> Hash for Keyed<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+/// The different Huffman tables of a scan, in the order in which they lie behind each other.
+pub(super) type TableSet = Vec<(HuffmanTable, Class)>;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// Addresses of scratch memory from the picture's own; of quantisations none.
+    pub(super) picture: JpegPicture,
+    /// Addresses of bytes and scratch memory from the picture's own; of tables none.
+    pub(super) scans: Vec<JpegScan>,
+    /// Of each scan.
+    pub(super) sets: Vec<Keyed<TableSet>>,
+    /// Of each component.
+    pub(super) quantisations: Vec<Keyed<Quantisation>>,
+    /// Scratch memory, a multiple of 256.
+    pub(super) scratch: u64,
+    /// Work of the transform, four data units each, and of pixels, eight each.
+    pub(super) quads: u64,
+    pub(super) eights: u64,
+}
+
+/// Takes the next bytes of scratch memory.
+fn take(scratch: &mut u64, len: u64) -> u64 {
+    let at = *scratch;
+    *scratch += len.next_multiple_of(ALIGN);
+    at
+}
+
+impl Plan {
+    /// The plan of a picture of which `rows` rows are wanted.
+    pub(super) fn new(
+        headers: &Picture,
+        bytes: &[ScanBytes],
+        rows: u32,
+        cut: Cut,
+    ) -> Result<Self, BlockFault> {
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let mut plan = Self {
+            picture: JpegPicture {
+                width: headers.width,
+                rows,
+                components: number(headers.planes.len()),
+                is_ycbcr: u32::from(headers.is_ycbcr),
+                scan_count: number(headers.scans.len()),
+                ..JpegPicture::default()
+            },
+            scans: Vec::with_capacity(headers.scans.len()),
+            sets: Vec::with_capacity(headers.scans.len()),
+            quantisations: headers.planes.iter().map(|plane| Keyed::new(plane.quantisation)).collect(),
+            scratch: 0,
+            quads: 0,
+            eights: u64::from(headers.width.div_ceil(8)) * u64::from(rows),
+        };
+        for (scan, bytes) in headers.scans.iter().zip(bytes) {
+            plan.add(headers, scan, bytes, cut)?;
+        }
+        for plane in &plan.picture.planes {
+            plan.quads += u64::from(plane.blocks_across.div_ceil(4)) * u64::from(plane.blocks_down);
+        }
+        Ok(plan)
+    }
+
+    /// Bytes of tables, with those that alignment loses.
+    pub(super) fn tables(&self) -> u64 {
+        let entries: u64 = self.scans.iter().map(|scan| u64::from(scan.table_entries)).sum();
+        let structs = size_of::<JpegPicture>() + self.scans.len() * size_of::<JpegScan>();
+        let lost = 16 * (self.scans.len() + 4);
+        2 * entries + (structs + lost + self.quantisations.len() * size_of::<Quantisation>()) as u64
+    }
+
+    fn add(&mut self, headers: &Picture, scan: &Scan, bytes: &ScanBytes, cut: Cut) -> Result<(), BlockFault> {
+        let set = distinct(scan);
+        let told = self.scan(scan, bytes, &set, cut)?;
+        let mut first_unit = 0;
+        for part in &scan.parts {
+            let (across, down) = part.units;
+            let planes = self.picture.planes.get_mut(part.plane).zip(headers.planes.get(part.plane));
+            if let Some((slot, plane)) = planes {
+                *slot = JpegPlane {
+                    coefficients: told.coefficients,
+                    dc: told.differences,
+                    samples: take(&mut self.scratch, samples_len(plane)),
+                    mcus_across: scan.mcus.0,
+                    mcu_units: told.mcu_units,
+                    first_unit,
+                    units_across: across,
+                    units_down: down,
+                    ..plane_of(plane, headers.factors)
+                };
+            }
+            first_unit += across * down;
+        }
+        self.scans.push(told);
+        self.sets.push(Keyed::new(set));
+        Ok(())
+    }
+
+    fn scan(
+        &mut self,
+        scan: &Scan,
+        bytes: &ScanBytes,
+        set: &TableSet,
+        cut: Cut,
+    ) -> Result<JpegScan, BlockFault> {
+        let begins = begins(set)?;
+        let begin = |table: &HuffmanTable, class: Class| {
+            let found = set.iter().position(|(other, of)| *of == class && other == table);
+            found.and_then(|index| begins.get(index)).copied().unwrap_or(0)
+        };
+        let (mut lookups, mut components) = ([0; MOST_UNITS], 0);
+        let of_units = scan.parts.iter().zip(0_u32..).flat_map(|(part, index)| {
+            // In bytes: two an entry.
+            let lookup = 2 * (begin(&part.dc, Class::Dc) | begin(&part.ac, Class::Ac) << 16);
+            std::iter::repeat_n((index, lookup), units_of(part))
+        });
+        for ((unit, slot), (index, lookup)) in (0..).zip(&mut lookups).zip(of_units) {
+            *slot = lookup;
+            components |= index << (2 * unit);
+        }
+        let units = scan.all_units();
+        let mcu_units = scan.units();
+        Ok(JpegScan {
+            data: bytes.data,
+            pieces: bytes.pieces,
+            intervals: bytes.intervals,
+            coefficients: take(&mut self.scratch, u64::from(units) * UNIT_LEN),
+            differences: take(&mut self.scratch, u64::from(units) * 2),
+            tables: 0,
+            data_len: bytes.data_len,
+            piece_count: bytes.piece_count,
+            table_entries: begins.last().copied().unwrap_or(0),
+            units,
+            mcu_units,
+            interval_units: scan.restart * mcu_units,
+            run_in: cut.run_in(mcu_units),
+            components,
+            lookups,
+        })
+    }
+}
+
+/// The different tables of a scan.
+fn distinct(scan: &Scan) -> TableSet {
+    let mut found = TableSet::with_capacity(4);
+    for part in &scan.parts {
+        for (table, class) in [(&part.dc, Class::Dc), (&part.ac, Class::Ac)] {
+            if !found.iter().any(|(other, of)| *of == class && other == table) {
+                found.push((table.clone(), class));
+            }
+        }
+    }
+    found
+}
+
+/// First entries of the look-up tables of a set, and behind them their number.
+fn begins(set: &TableSet) -> Result<Vec<u32>, BlockFault> {
+    let lens = set.iter().map(|(table, _)| lookup::len(table)).collect::<Vec<_>>();
+    if lens.iter().any(|&len| len > lookup::MOST_ENTRIES) || lens.iter().sum::<usize>() > TABLE_ENTRIES {
+        return Err(BlockFault::unsupported("JPEG: Huffman tables too large for kernels"));
+    }
+    let mut end = 0;
+    let mut begins = vec![0];
+    for len in lens {
+        end += u32::try_from(len).unwrap_or(0);
+        begins.push(end);
+    }
+    Ok(begins)
+}
+
+/// Bytes of the samples of a component, in whole data units.
+fn samples_len(plane: &Plane) -> u64 {
+    let whole = |side: u32| u64::from(side.div_ceil(8)) * 8;
+    whole(plane.width) * whole(plane.height)
+}
+
+/// Data units of a component in an MCU.
+fn units_of(part: &ScanPart) -> usize {
+    (part.units.0 * part.units.1) as usize
+}
+
+/// What is known of a component without its scan.
+fn plane_of(plane: &Plane, factors: (u32, u32)) -> JpegPlane {
+    let (across, down) = (factors.0 / plane.sampling.0.max(1), factors.1 / plane.sampling.1.max(1));
+    // As libjpeg chooses: no filter across rows of one or two samples.
+    let way = match (across, down, plane.width > 2) {
+        (1, 1, _) => JpegWay::Same,
+        (2, 1, true) => JpegWay::Across,
+        (1, 2, _) => JpegWay::Down,
+        (2, 2, true) => JpegWay::Both,
+        _ => JpegWay::Repeated,
+    };
+    JpegPlane {
+        width: plane.width,
+        height: plane.height,
+        blocks_across: plane.width.div_ceil(8),
+        blocks_down: plane.height.div_ceil(8),
+        way: way as u32,
+        repeats_across: across,
+        repeats_down: down,
+        ..JpegPlane::default()
+    }
+}
+
+/// A quantisation as kernels have it: column by column.
+pub(super) fn by_column(quantisation: &Quantisation) -> Vec<u16> {
+    let mut by_column = vec![0; 64];
+    for (&step, &place) in quantisation.iter().zip(&ZIGZAG) {
+        if let Some(slot) = by_column.get_mut(usize::from(place % 8 * 8 + place / 8)) {
+            *slot = step;
+        }
+    }
+    by_column
+}
