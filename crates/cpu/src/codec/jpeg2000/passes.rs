@@ -278,22 +278,34 @@ impl Passes<'_> {
                 if left == 0 {
                     continue;
                 }
+                let magnitudes = &mut self.magnitudes[y * self.shape.across + x];
+                // From the middle of an interval to the middle of its upper or lower half.
+                let by = |bit: bool| (u32::from(bit) << 1).wrapping_sub(1) << plane;
+                if left & !refined == 0 {
+                    // As in the lowest planes: neighbours do not count, and the one state stays in a register.
+                    let mut state = states[16];
+                    while left != 0 {
+                        let magnitude = &mut magnitudes[left.trailing_zeros() as usize & 63];
+                        left &= left - 1;
+                        *magnitude = magnitude.wrapping_add(by(source.bit(&mut state, bytes)));
+                    }
+                    states[16] = state;
+                    continue;
+                }
+                self.cells[cell].refined |= left;
                 let significant = self.around(cell, |cell| cell.significant);
                 let column = significant << 1 | significant >> 1;
                 let beside = column | significant;
                 // Contexts are 14 without and 15 with a neighbour the first time, and 16 later.
                 let second = column | beside << 6 | beside >> 6 | refined;
-                self.cells[cell].refined |= left;
                 let magnitudes = &mut self.magnitudes[y * self.shape.across + x];
                 while left != 0 {
                     let at = left.trailing_zeros();
                     left &= left - 1;
                     let context = (14 + (second >> at & 1) + (refined >> at & 1)) & 31;
                     let bit = source.bit(&mut states[context as usize], bytes);
-                    // From the middle of an interval to the middle of its upper or lower half.
-                    let by = (u32::from(bit) << 1).wrapping_sub(1) << plane;
                     let magnitude = &mut magnitudes[at as usize & 63];
-                    *magnitude = magnitude.wrapping_add(by);
+                    *magnitude = magnitude.wrapping_add(by(bit));
                 }
             }
         }
