@@ -18,22 +18,25 @@ pub(super) enum Cut {
 }
 
 impl Cut {
-    /// Bytes of a piece, at most.
-    fn piece(self, scan_len: u32) -> u32 {
+    /// Bytes of a piece, at most: the more data units an MCU has the longer, as codes synchronise later.
+    fn piece(self, scan_len: u32, mcu_units: u32) -> u32 {
         match self {
-            // Pieces for all threads of a kernel's block, unless they would be shorter than what comes before them.
-            Self::Measured => scan_len.div_ceil(128).clamp(96, MOST_PIECE),
+            Self::Measured => match mcu_units {
+                1 => 64,
+                2..=4 => 96,
+                // As many pieces as a kernel's block has threads, unless they would be too short.
+                _ => scan_len.div_ceil(128).clamp(96, MOST_PIECE),
+            },
             Self::Into { piece, .. } => piece.clamp(2 * LEAST_PIECE, MOST_PIECE),
         }
     }
 
-    /// Bits that are decoded before a piece: codes synchronise the later, the more data units an MCU has.
+    /// Bits that are decoded before a piece.
     pub(super) fn run_in(self, mcu_units: u32) -> u32 {
         match self {
             Self::Measured => match mcu_units {
-                1 => 160,
-                2 | 3 => 384,
-                4 => 640,
+                1 => 256,
+                2..=4 => 512,
                 _ => 1024,
             },
             Self::Into { run_in, .. } => run_in,
@@ -64,7 +67,7 @@ impl ScanBytes {
     /// Lays out a scan from `begin`, a multiple of 16, on.
     pub(super) fn new(scan: &Scan, cut: Cut, begin: u64) -> Self {
         let data_len = scan.intervals.iter().sum();
-        let piece = cut.piece(data_len);
+        let piece = cut.piece(data_len, scan.units());
         let piece_count = scan.intervals.iter().map(|len| len.div_ceil(piece)).sum();
         let pieces = begin + (scan.intervals.len() as u64 + 1).next_multiple_of(2) * 4;
         let data = (pieces + (u64::from(piece_count) + 1) * 8).next_multiple_of(16);
@@ -123,7 +126,7 @@ mod tests {
     #[test]
     fn pieces_of_an_interval_are_nearly_equal_and_not_too_short() {
         for len in 1..2000 {
-            for piece in [16, 31, 256] {
+            for piece in [16, 31, 128] {
                 let mut begins: Vec<u32> = cut_evenly(len, piece).collect();
                 assert_eq!(begins[0], 0);
                 begins.push(len);

@@ -9,9 +9,10 @@ use std::collections::HashMap;
 use strile_codestream::jpeg::Quantisation;
 use strile_engine::EngineError;
 
-/// Work for one CUDA block: warps of the transform, threads of pixels.
-const WARPS: u64 = 8;
-const THREADS: u64 = 256;
+/// Work for one CUDA block: what its warps take of the transform, and its threads of pixels, four times each, as what a
+/// picture is told by has to be loaded first.
+const TRANSFORMED: u64 = 8 * 4;
+const COLOURED: u64 = 256 * 4;
 /// CUDA blocks of a picture at most.
 const MOST_PARTS: u64 = 65_535;
 
@@ -115,5 +116,5 @@ pub(super) fn lay_out(pictures: &[Placed<Picture>], room: &Room, into: &mut [u8]
         picture_count: u32::try_from(pictures.len()).unwrap_or(u32::MAX),
     };
     let parts = |work: u64, each: u64| u32::try_from(work.div_ceil(each).min(MOST_PARTS)).unwrap_or(1);
-    Ok(Batch { args, parts: (parts(quads, WARPS), parts(eights, THREADS)) })
+    Ok(Batch { args, parts: (parts(quads, TRANSFORMED), parts(eights, COLOURED)) })
 }
