@@ -63,7 +63,7 @@ fn calls_of(standin: &Alone, engine: &CudaEngine, picture: &Picture) -> Vec<Call
     read(engine, picture);
     standin.calls();
     let (report, pixels) = read(engine, picture);
-    assert_eq!((report.blocks, report.host_blocks, report.faults.len()), (u64::from(picture.blocks), 0, 0));
+    assert_eq!((report.blocks, report.host_blocks, report.faults.len()), (picture.tasks.len() as u64, 0, 0));
     assert!(pixels == picture.pixels);
     let calls = standin.calls();
     assert_eq!(count(&calls, "!"), 0, "misuse");

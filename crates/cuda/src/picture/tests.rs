@@ -1,5 +1,7 @@
 //! What is around decoders of pictures, by what the stand-in driver recorded, with a decoder that copies.
 
+#![allow(clippy::cast_possible_truncation, reason = "small numbers made here")]
+
 #[path = "../../tests/on_any/picture.rs"]
 mod made;
 

@@ -53,8 +53,11 @@ fn jpeg(samples: u16, stream: &'static [u8], raw: &[u8]) -> Sample {
     Sample { layout, stream, samples: raw.to_vec() }
 }
 
+/// Faults by the row of their block, and the samples of each block band by band.
+type Decoded = (Vec<(u32, FaultKind)>, Vec<Vec<u8>>);
+
 impl Sample {
-    /// The stream three times, one below the other, but for its last byte in the file of the one in the middle.
+    /// The stream three times, one below the other, the one in the middle without its last `cut` bytes.
     fn tasks(&self, cut: u64) -> Vec<BlockTask> {
         let len = self.stream.len() as u64;
         let block = |row: u32| {
@@ -68,8 +71,8 @@ impl Sample {
         (0..3).map(block).collect()
     }
 
-    /// Decodes all three; faults, and the samples of each block band by band.
-    fn decoded(&self, engine: &dyn Engine, cut: u64) -> Option<(Vec<(u32, FaultKind)>, Vec<Vec<u8>>)> {
+    /// Decodes all three; `None` where the engine does not.
+    fn decoded(&self, engine: &dyn Engine, cut: u64) -> Option<Decoded> {
         let layout = &self.layout;
         if engine.support(layout) != Support::Yes {
             return None;
