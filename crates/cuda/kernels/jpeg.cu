@@ -20,7 +20,7 @@ DEVICE u32 picture_fault(const JpegArgs& args, const JpegPicture& picture) {
 }  // namespace jpeg
 
 // A CUDA block a scan.
-KERNEL_RESIDENT(jpeg_scans, jpeg::SCAN_THREADS, 8, JpegArgs) {
+KERNEL_RESIDENT(jpeg_scans, jpeg::SCAN_THREADS, 6, JpegArgs) {
   SHARED(jpeg::ScanShared, shared);
   if (blockIdx.x >= args.scan_count) return;
   const u32 fault = jpeg::decode_scan(shared, args.scans[blockIdx.x]);

@@ -8,7 +8,7 @@
 // Bits that the first look-up takes.
 #define JPEG_FIRST_BITS 9u
 // The most bytes of a piece.
-#define JPEG_MOST_PIECE 128u
+#define JPEG_MOST_PIECE 192u
 // The least bytes of a piece that is not alone in its interval: no code ends behind the next piece.
 #define JPEG_LEAST_PIECE 8u
 // Data units of an MCU.

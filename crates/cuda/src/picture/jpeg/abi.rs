@@ -11,7 +11,7 @@ pub(super) const FIRST_BITS: u32 = 9;
 /// An entry for bits that begin no code.
 pub(super) const NO_CODE: u16 = 0x01E1;
 /// The most bytes of a piece.
-pub(super) const MOST_PIECE: u32 = 128;
+pub(super) const MOST_PIECE: u32 = 192;
 /// The least bytes of a piece that is not alone in its interval.
 pub(super) const LEAST_PIECE: u32 = 8;
 /// The most data units of an MCU.

@@ -25,7 +25,7 @@ impl Cut {
                 1 => 64,
                 2..=4 => 96,
                 // As many pieces as a kernel's block has threads, unless they would be too short.
-                _ => scan_len.div_ceil(128).clamp(96, MOST_PIECE),
+                _ => scan_len.div_ceil(128).clamp(96, 128),
             },
             Self::Into { piece, .. } => piece.clamp(2 * LEAST_PIECE, MOST_PIECE),
         }
