@@ -57,7 +57,8 @@ fn exception_of(py: Python<'_>, error: Error) -> PyErr {
         Error::Io { path, error } => {
             let raised = os_error(py, &path.display().to_string(), &error, sentence);
             // Python makes the sentence of an OSError: where it is about is told beside it.
-            if let Some(Err(failed)) = place.map(|place| raised.value(py).call_method1("add_note", (place,))) {
+            if let Some(Err(failed)) = place.map(|place| raised.value(py).call_method1("add_note", (place,)))
+            {
                 return failed;
             }
             return raised;
