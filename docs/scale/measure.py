@@ -46,8 +46,8 @@ def scheduler() -> dict[str, float]:
             lazy, os.path.join(folder, "a.tif"), cog=True, tile_size=16, compression="none", cluster=True,
             streaming_buffer_bytes=1,
         )  # fmt: skip
-        # Made, encoded, its blocks, what it hands on; tiers above have 1/64, 1/4096 … of the parts.
-        return time.process_time() - before, memory() - room, across * across * 4
+        # Made and encoded; tiers above have 1/64, 1/4096 … of the parts.
+        return time.process_time() - before, memory() - room, across * across * 2
 
     cluster = distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0

@@ -28,8 +28,8 @@ RATIO = 1.373
 STEP = 4.0
 """GB/s of pixels that the caller's own work takes on a core: an expression of numpy over a chunk. Assumed."""
 
-TASKS_OF_A_PART = 4
-"""Read and processed (one task, fused); encoded; its blocks; what it hands on."""
+TASKS_OF_A_PART = 2
+"""Read and processed (one task, fused); encoded."""
 
 
 @dataclass(frozen=True)
@@ -135,8 +135,10 @@ def simulate(cluster: Cluster) -> Result:
     heapq.heapify(free)
     told = 0.0
     todo = parts
-    # What a lost worker had encoded is encoded again: with it went the index of each part, which the file needs.
-    todo += round(cluster.lost * parts / 2 / cluster.workers)
+    # A lost worker takes along what its parts were to hand on: those of two parts of the next tier, for which others
+    # wait, are encoded again. Blocks are in files and stay.
+    waiting = 2 * min(levels[0].parts, (cluster.part // (cluster.part >> levels[0].halvings)) ** 2)
+    todo += round(cluster.lost * waiting / cluster.workers)
     for number in range(todo):
         if cluster.lost and number == parts // 2:
             for _ in range(cluster.lost):

@@ -19,8 +19,9 @@ use strile::tiff::gdal::NoData;
 use strile::tiff::{SampleFormat, SampleType};
 use strile::{
     BlockChoice, Compression, Context, ConvertOptions, Dataset, Device, FileSink, Format, Interleave,
-    LoadedImage, Location, MemorySink, MemorySource, OpenOptions, Overviews, Piece, Planar, RasterSpec,
-    ReadOptions, Resampling, Result, Sink, StreamSink, Window, WriteOptions, Writer,
+    LoadedImage, Location, MemorySink, MemorySource, OpenOptions, Overviews, PartAddress, PartBytes,
+    PartTarget, Parts, Piece, Planar, RasterSpec, ReadOptions, Resampling, Result, Sink, StreamSink, Window,
+    WriteOptions, Writer,
 };
 use testkit::{Pattern, Pixels};
 
@@ -273,6 +274,74 @@ fn masks_go_along() {
     let cells = case.spec.width * case.spec.height;
     case.mask = Some((0..cells).map(|cell| if cell % 70 / 9 % 3 == 0 { 0 } else { 255 }).collect());
     case.check("mask");
+}
+
+/// Parts of a raster of one band, encoded by turns on the device and on the CPU, and what they hand on.
+fn in_parts(case: &Case) -> Vec<u8> {
+    let by = |device| WriteOptions { device, ..case.options.clone() };
+    let plan = |device| Parts::new(case.spec.clone(), &by(device), (32, 32)).unwrap();
+    let (context, sample) = (Context::default(), case.spec.data_type.size());
+    let engines = [plan(device()), plan(Device::Cpu)];
+    let sink = MemorySink::new();
+    let handle = sink.handle();
+    let mut assembly = engines[1].assemble(Box::new(sink), &context).unwrap();
+    let mut level = case.pixels.bytes.clone();
+    for (number, tier) in engines[1].tiers().iter().enumerate() {
+        let halved = |side: u32| side.div_ceil(1 << tier.levels) as usize;
+        let row = halved(tier.image.0) * sample;
+        let mut above = vec![0; row * halved(tier.image.1)];
+        for at in (0..tier.rows * tier.columns).map(|at| (at / tier.columns, at % tier.columns)) {
+            let parts = &engines[(at.0 + at.1) as usize % 2];
+            let at = PartAddress { tier: number as u32, row: at.0, column: at.1 };
+            let need = parts.part(at).unwrap().need;
+            let mut writer = parts.encode(at, PartTarget::Memory, &context).unwrap();
+            let host = writer.location() == Some(Location::Host) || number > 0;
+            if host {
+                let stride = tier.image.0 as usize * sample;
+                let first = need.y as usize * stride + need.x as usize * sample;
+                let rows = (0..need.height as usize).map(|y| first + y * stride);
+                let cut: Vec<u8> =
+                    rows.flat_map(|at| level[at..at + need.width as usize * sample].to_vec()).collect();
+                let first = Interleave::BandFirst;
+                writer.write(&Piece::contiguous(need, 1, case.spec.data_type, first, &cut).unwrap()).unwrap();
+            } else {
+                let read = ReadOptions { window: Some(need), device: device(), ..ReadOptions::default() };
+                let raster = case.stored.read_on_device(&read, &context).unwrap();
+                let bytes = raster.output.device_bytes().cloned().unwrap();
+                writer.write(&Piece::on_device(need, raster.output.spec().clone(), bytes)).unwrap();
+            }
+            let part = writer.finish().unwrap();
+            if let Some(beyond) = &part.beyond {
+                let wide = beyond.window.width as usize * sample;
+                for (y, line) in beyond.pixels.chunks(wide).enumerate() {
+                    let at = (beyond.window.y as usize + y) * row + beyond.window.x as usize * sample;
+                    above[at..at + wide].copy_from_slice(line);
+                }
+            }
+            let records = PartBytes::Memory(Arc::new(part.records.unwrap()));
+            assembly.add(&engines[1], at, &part.index, records).unwrap();
+        }
+        level = above;
+    }
+    assembly.lay_out().unwrap();
+    assembly.commit().unwrap();
+    handle.take().unwrap().bytes
+}
+
+#[test]
+fn parts_of_both_engines_make_one_file() {
+    for resampling in [Resampling::Average, Resampling::Cubic] {
+        let options = WriteOptions {
+            format: Format::Cog,
+            compression: Compression::PackBits,
+            resampling: Some(resampling),
+            overviews: Overviews::Count(3),
+            ..WriteOptions::default()
+        };
+        let case = Case::new(pixels(SampleFormat::Uint, 16, 1), options);
+        let expected = case.write(Device::Cpu, Memory::Host, case.spec.height, None);
+        assert!(in_parts(&case) == expected, "{resampling:?}");
+    }
 }
 
 /// What takes bytes and nothing else.

@@ -17,6 +17,12 @@ class PartFolder:
         place = Path(target).absolute()
         self.path = str(place.parent / f".{place.name}.{uuid.uuid4().hex[:12]}.strile-parts")
 
+    @staticmethod
+    def possible(target: str) -> bool:
+        """Whether files can be made beside the target at all."""
+        parent = Path(target).absolute().parent
+        return parent.is_dir() and os.access(parent, os.W_OK | os.X_OK)
+
     def __enter__(self) -> PartFolder:
         os.mkdir(self.path)
         return self

@@ -47,26 +47,21 @@ def build(job: Job, parts: Any, source: Source, below: dict[Hashable, Any]) -> G
     token, plan = job.token, f"strile-plan-{job.token}"
     graph: dict[Hashable, Any] = {**below, plan: job}
     blocks: dict[Hashable, int] = {}
+    last: list[Hashable] = []
     for number, tier in enumerate(parts.tiers):
-        last = number + 1 == len(parts.tiers)
+        last = []
         for row in range(tier["rows"]):
             for column in range(tier["columns"]):
                 at = (number, row, column)
                 windows = parts.part(*at)
                 key = (f"strile-encode-{token}", *at)
-                given = _given(graph, at, windows, source, token)
-                if last:
-                    graph[key] = (tasks.encode_last, plan, at, *given)
-                    blocks[key] = int(windows["blocks"])
-                    continue
-                graph[key] = (tasks.encode, plan, at, *given)
-                graph[(f"strile-reduce-{token}", *at)] = (tasks.reduced_of, key)
-                kept = (f"strile-blocks-{token}", *at)
-                graph[kept] = (tasks.blocks_of, key)
-                blocks[kept] = int(windows["blocks"])
+                graph[key] = (tasks.encode, plan, at, *_given(graph, at, windows, source, token))
+                blocks[key] = int(windows["blocks"])
+                last.append(key)
         source = _handed_on(token, number, tier)
     end = f"strile-finish-{token}"
-    graph[end] = (tasks.finish, plan, list(blocks))
+    # The last tier is made of all the others: where it is encoded, their files are there.
+    graph[end] = (tasks.finish, plan, last if job.in_files else list(blocks))
     return Graph(graph, blocks, end)
 
 
@@ -101,14 +96,14 @@ def _given(
 
 
 def _handed_on(token: str, number: int, tier: dict[str, Any]) -> Source:
-    """What the parts of a tier hand on, as chunks of the level above those it encodes."""
+    """What the parts of a tier hand on, as chunks of the level above those that they encode."""
     halvings = tier["levels"]
 
     def starts(count: int, size: int, whole: int) -> list[int]:
         return [*((at * size) >> halvings for at in range(count)), -(-whole >> halvings)]
 
     return Source(
-        key=lambda row, column: (f"strile-reduce-{token}", number, row, column),
+        key=lambda row, column: (f"strile-encode-{token}", number, row, column),
         rows=starts(tier["rows"], tier["size"][1], tier["image"][1]),
         columns=starts(tier["columns"], tier["size"][0], tier["image"][0]),
         y=0,

@@ -1,15 +1,18 @@
 """What runs on workers: a part is encoded, a file is made of parts. Every task is a pure function of its
 arguments, so that one which is lost with its worker is run again elsewhere and gives the same bytes.
 
-A part file gets its name when it is complete, in one step, and the same one each time: a task that runs twice
-leaves one file.
+A part in files is two of them, its records and then its index. Each gets its name when it is complete, in one
+step, and the same one each time: a task that runs twice leaves one part. They outlive their worker, so that
+what is lost with it are the pixels it was to hand on, and nothing that was encoded.
 """
 
 from __future__ import annotations
 
 import os
+import socket
 import sys
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -24,8 +27,11 @@ from .workers import cores
 Address = tuple[int, int, int]
 """Tier, row and column of a part."""
 
-Blocks = tuple[Address, bytes, "bytes | str"]
-"""A part, its index, and its records or the file that has them."""
+Blocks = tuple[Address, bytes, bytes]
+"""A part, its index and its records."""
+
+Encoded = tuple[Blocks | None, Any]
+"""What a task gives: blocks, where they are not in files, and the pixels it hands on, where there are any."""
 
 Cut = tuple[slice, ...]
 
@@ -49,15 +55,18 @@ class Job:
     def path(self, at: Address) -> str:
         return os.path.join(self.folder, "part-{}-{}-{}".format(*at))
 
+    def index_path(self, at: Address) -> str:
+        return self.path(at) + ".index"
 
-def encode(
-    job: Job, at: Address, arrays: list[Any], places: list[tuple[int, int, Cut | None]]
-) -> tuple[Blocks, Any]:
-    """Encodes a part, given arrays and where each lies in the level: row, column, and what of it is meant."""
+
+def encode(job: Job, at: Address, given: list[Any], places: list[tuple[int, int, Cut | None]]) -> Encoded:
+    """Encodes a part, given what other tasks gave and where that lies in the level: row, column, and what of
+    it is meant."""
+    arrays = [pixels_of(value) for value in given]
     device = _device(job, arrays)
     steps = replace(job.steps, on_host=device == "cpu")
     writer = None
-    path = f"{job.path(at)}.{uuid.uuid4().hex}" if job.in_files else None
+    path = _unique(job.path(at)) if job.in_files else None
     try:
         writer = _parts(job, device).encode(*at, path=path, threads=cores(job.threads))
         for array, (row, column, cut) in zip(arrays, places, strict=True):
@@ -67,51 +76,45 @@ def encode(
             writer.write(piece, row, column, axes=axes, stream=stream_of(piece))
             del piece, array
         done = writer.finish()
-        if path is not None:
-            os.replace(path, job.path(at))
+        if path is None:
+            return (at, done["index"], done["records"]), _handed_on(done["beyond"], job)
+        os.replace(path, job.path(at))
+        path = _unique(job.index_path(at))
+        with open(path, "wb") as file:
+            file.write(done["index"])
+        os.replace(path, job.index_path(at))
     except BaseException:
         if writer is not None:
             writer.abort()
         if path is not None and os.path.exists(path):
             os.unlink(path)
-        if job.in_files and not os.path.isdir(job.folder):
+        if path is not None and not os.path.isdir(job.folder):
             raise StrileError(
-                f"{job.folder} is not there on worker {os.uname().nodename}: the write was given up, or the "
-                "folder of the target is not shared by all workers (pass cluster=False)"
+                f"{job.folder} is not there on {socket.gethostname()}: the write was given up, or the folder "
+                "of the target is not shared by all workers (pass cluster=False)"
             ) from None
         raise
-    records = job.path(at) if path is not None else done["records"]
-    return (at, done["index"], records), _handed_on(done["beyond"], job)
+    return None, _handed_on(done["beyond"], job)
 
 
-def encode_last(
-    job: Job, at: Address, arrays: list[Any], places: list[tuple[int, int, Cut | None]]
-) -> Blocks:
-    """The same for a part that has nothing to hand on."""
-    return encode(job, at, arrays, places)[0]
+def pixels_of(given: Any) -> Any:
+    """The pixels that a task gave: a chunk of the caller's is an array, a part has them beside its blocks."""
+    return given[1] if isinstance(given, tuple) else given
 
 
-def blocks_of(encoded: tuple[Blocks, Any]) -> Blocks:
-    """What stays of a part until the file is made."""
-    return encoded[0]
-
-
-def reduced_of(encoded: tuple[Blocks, Any]) -> Any:
-    """What the next tier is made of; gone when it is."""
-    return encoded[1]
-
-
-def edge(array: Any, cut: Cut) -> Any:
+def edge(given: Any, cut: Cut) -> Any:
     """A few rows or columns for a neighbour. A copy: a view would keep all of the chunk, and send it."""
-    return array[cut].copy()
+    return pixels_of(given)[cut].copy()
 
 
-def finish(job: Job, blocks: list[Blocks]) -> dict[str, Any]:
-    """Makes the file, and puts it to its place unless the caller has given up meanwhile."""
+def finish(job: Job, encoded: list[Encoded]) -> dict[str, Any]:
+    """Makes the file, and puts it to its place unless the caller has given up meanwhile. Parts in files are
+    found there: of these `encoded` says only that they are."""
     parts = _parts(job, "cpu")
     assembly = parts.assemble(job.target)
     try:
-        for at, index, records in blocks:
+        for blocks in _in_files(job, parts) if job.in_files else (blocks for blocks, _ in encoded):
+            at, index, records = blocks
             assembly.add(*at, index, records)
         for suffix, content in job.sidecars:
             assembly.sidecar(suffix, content)
@@ -123,6 +126,19 @@ def finish(job: Job, blocks: list[Blocks]) -> dict[str, Any]:
         assembly.abort()
         raise
     return dict(report)
+
+
+def _in_files(job: Job, parts: Any) -> Iterator[tuple[Address, bytes, str]]:
+    for number, tier in enumerate(parts.tiers):
+        for row in range(tier["rows"]):
+            for column in range(tier["columns"]):
+                at = (number, row, column)
+                with open(job.index_path(at), "rb") as file:
+                    yield at, file.read(), job.path(at)
+
+
+def _unique(path: str) -> str:
+    return f"{path}.{uuid.uuid4().hex}"
 
 
 def _handed_on(beyond: Any, job: Job) -> Any:

@@ -41,6 +41,9 @@ def write(
     client = workers.active_client(raster.array) if raster.is_lazy else None
     reason = _refusal(raster, arguments, target, client)
     if reason is None and client is not None and target.local is not None:
+        if not arguments.cluster and not PartFolder.possible(target.local):
+            # What is wrong with the target is told by the local write.
+            return False
         with PartFolder(target.local) as folder:
             found = workers.ask(client, folder.path)
             reason = _unfit(found, target.local)
@@ -145,23 +148,25 @@ def _computed(client: Any, graph: Graph, progress: output.Progress | None) -> di
     from distributed import as_completed, wait
 
     total = sum(graph.blocks.values())
-    keys: list[Hashable] = list(graph.blocks)
-    futures = client.get(graph.tasks, [*keys, graph.end], sync=False)
+    *futures, end = client.get(graph.tasks, [*graph.blocks, graph.end], sync=False)
+    parts = {future.key: future for future in futures}
     try:
         done = 0
-        for future in as_completed(futures[:-1]):
+        coming = as_completed(futures)
+        # Nobody holds a part that is done: what it hands on goes when the parts above it are made.
+        del futures
+        for future in coming:
             if future.status == "error":
                 future.result()
             done += graph.blocks[future.key]
+            del parts[future.key], future
             if progress is not None:
                 progress(min(done, total - 1), total)
-        wait(futures[-1])
-        report: dict[str, Any] = futures[-1].result()
+        wait(end)
+        report: dict[str, Any] = end.result()
     except BaseException:
-        client.cancel(futures, force=True)
+        client.cancel([*parts.values(), end], force=True)
         raise
-    finally:
-        del futures
     if progress is not None:
         progress(total, total)
     return report
