@@ -229,13 +229,16 @@ fn ctrl_c_leaves_nothing() {
 
 /// It is named or it is not taken, and what it cannot is an error in words that leaves no file.
 #[test]
-fn nvcomp_is_that_or_an_error() {
+fn encoders_of_nvidia_are_those_or_an_error() {
     let bench = bench();
     for (line, told) in [
         ("--nvcomp-effort 2 --device cpu --co COMPRESS=DEFLATE", "not on the CPU"),
         ("--nvcomp-effort 9 --device cpu --co COMPRESS=DEFLATE", "has efforts 0 to 5"),
         ("--nvcomp-effort 0 --device cpu --co COMPRESS=LZW", "nvCOMP does not write lzw"),
         ("--nvcomp-effort 0 --reproducible", "cannot be used with"),
+        ("--nvjpeg2000 --device cpu --co COMPRESS=DEFLATE", "nvJPEG2000 writes jpeg2000 alone"),
+        ("--nvjpeg2000 --reproducible", "cannot be used with"),
+        ("--nvjpeg2000 --nvcomp-effort 1", "cannot be used with"),
     ] {
         let run = bench.run(&format!("-q convert dem.tif out.tif {line}"));
         assert!(run.code == 2 && run.stderr.contains(told), "{line}: {} {}", run.code, run.stderr);
