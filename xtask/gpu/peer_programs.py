@@ -44,7 +44,8 @@ def build_pictures(session: Session) -> Path | None:
         session.say("pictures_bench: nvcc, nvJPEG2000 or nvJPEG is not here")
         return None
     options = ["-O3", "-std=c++17", "-arch=sm_90", *(f"-I{library}/include" for library in libraries.values())]
-    link = [str(next(library.glob(f"lib/lib{name}.so.*"))) for name, library in libraries.items()]
+    files = [next(library.glob(f"lib/lib{name}.so.*")) for name, library in libraries.items()]
+    link = [word for file in files for word in (f"-L{file.parent}", f"-l:{file.name}")]
     ended = session.run(["nvcc", *options, Path(__file__).with_name("pictures_bench.cu"), "-o", built, *link], 120)
     if not ended.well:
         session.say(f"nvcc pictures_bench: {ended.tail()}")

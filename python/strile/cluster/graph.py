@@ -80,9 +80,9 @@ def _given(
             whole = (rows[1] - rows[0]) * (columns[1] - columns[0])
             wanted = (end[0] - first[0]) * (end[1] - first[1])
             key: Hashable = source.key(i, j)
-            cut = None
+            cut: tasks.Cut | None = None
             if wanted < whole:
-                axes = [slice(None)] * (max(source.y, source.x) + 1)
+                axes: list[slice] = [slice(None)] * (max(source.y, source.x) + 1)
                 axes[source.y] = slice(first[0] - rows[0], end[0] - rows[0])
                 axes[source.x] = slice(first[1] - columns[0], end[1] - columns[0])
                 cut = tuple(axes)

@@ -113,8 +113,7 @@ def finish(job: Job, encoded: list[Encoded]) -> dict[str, Any]:
     parts = _parts(job, "cpu")
     assembly = parts.assemble(job.target)
     try:
-        for blocks in _in_files(job, parts) if job.in_files else (blocks for blocks, _ in encoded):
-            at, index, records = blocks
+        for at, index, records in _stored(job, parts, encoded):
             assembly.add(*at, index, records)
         for suffix, content in job.sidecars:
             assembly.sidecar(suffix, content)
@@ -128,7 +127,11 @@ def finish(job: Job, encoded: list[Encoded]) -> dict[str, Any]:
     return dict(report)
 
 
-def _in_files(job: Job, parts: Any) -> Iterator[tuple[Address, bytes, str]]:
+def _stored(job: Job, parts: Any, encoded: list[Encoded]) -> Iterator[tuple[Address, bytes, bytes | str]]:
+    """Every part: its index, and its records or the file that has them."""
+    if not job.in_files:
+        yield from (blocks for blocks, _ in encoded if blocks is not None)
+        return
     for number, tier in enumerate(parts.tiers):
         for row in range(tier["rows"]):
             for column in range(tier["columns"]):

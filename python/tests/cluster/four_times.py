@@ -58,9 +58,9 @@ def work(source: str, target: str, buffer: int) -> None:
     strile.to_geotiff(array, target, **LAYOUT, streaming_buffer_bytes=buffer, cluster=True)
 
 
-def cluster(limit: int) -> Any:
+def cluster(limit: int, workers: int = 4) -> Any:
     return distributed.LocalCluster(
-        n_workers=4, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=limit
+        n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=limit
     )
 
 
@@ -73,7 +73,7 @@ def main(folder: str, room: int) -> dict[str, Any]:
     strile.to_geotiff(raster(rows, columns), large, **local)
     killing = {f"distributed.worker.memory.{what}": False for what in ("target", "spill", "pause")}
     with dask.config.set({**killing, "distributed.worker.memory.terminate": 0.98}):
-        with cluster(0) as found, distributed.Client(found) as client:
+        with cluster(0, workers=1) as found, distributed.Client(found) as client:
             # What is loaded once, code and thread stacks, is not what the raster takes.
             work(small, target, 8 << 20)
             idle = max(client.run(peak).values())
