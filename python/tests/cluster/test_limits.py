@@ -18,12 +18,8 @@ import pytest
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
-cloudpickle = pytest.importorskip("cloudpickle")
 
 import strile  # noqa: E402
-
-# Workers do not have this module.
-cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 HERE = Path(__file__).parent
 PIXELS = np.random.default_rng(5).integers(0, 4000, (1024, 1024), dtype=np.uint16)
@@ -66,17 +62,6 @@ def test_the_scheduler_knows_parts_and_not_blocks(tmp_path: Path) -> None:
     assert told["per_10000"] < 50 << 20, told
 
 
-def _slow(block: np.ndarray) -> np.ndarray:
-    time.sleep(0.02)
-    return block
-
-
-def _dies(block: np.ndarray, block_info: Any = None) -> np.ndarray:
-    if block_info[0]["chunk-location"] == (3, 3):
-        os.kill(os.getpid(), signal.SIGKILL)
-    return block
-
-
 @pytest.fixture(scope="module")
 def short_lived() -> Any:
     """A cluster of its own: its workers do not all survive, and are replaced."""
@@ -90,7 +75,12 @@ def short_lived() -> Any:
 
 @pytest.mark.parametrize("buffer", [1 << 20, 1 << 28], ids=["files", "results"])
 def test_a_worker_that_is_killed_is_replaced(short_lived: Any, tmp_path: Path, buffer: int) -> None:
-    short_lived.wait_for_workers(2)
+    # Functions of this module go to the workers by value, which do not have it: so they are local.
+    def slow(block: np.ndarray) -> np.ndarray:
+        time.sleep(0.02)
+        return block
+
+    short_lived.wait_for_workers(2, timeout=60)
     strile.to_geotiff(PIXELS, tmp_path / "whole.tif", cog=True, tile_size=64, overview_resampling="cubic")
     killed: list[int] = []
     pids = short_lived.run(os.getpid)
@@ -101,7 +91,7 @@ def test_a_worker_that_is_killed_is_replaced(short_lived: Any, tmp_path: Path, b
             os.kill(killed[0], signal.SIGKILL)
 
     strile.to_geotiff(
-        da.from_array(PIXELS, chunks=128).map_blocks(_slow),
+        da.from_array(PIXELS, chunks=128).map_blocks(slow),
         tmp_path / "parts.tif",
         cog=True,
         tile_size=64,
@@ -116,7 +106,12 @@ def test_a_worker_that_is_killed_is_replaced(short_lived: Any, tmp_path: Path, b
 
 
 def test_a_task_that_kills_every_worker_leaves_nothing(short_lived: Any, tmp_path: Path) -> None:
-    lazy = da.from_array(PIXELS, chunks=128).map_blocks(_dies, dtype="u2")
+    def dies(block: np.ndarray, block_info: Any = None) -> np.ndarray:
+        if block_info[0]["chunk-location"] == (3, 3):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return block
+
+    lazy = da.from_array(PIXELS, chunks=128).map_blocks(dies, dtype="u2")
     with pytest.raises(distributed.KilledWorker):
         strile.to_geotiff(lazy, tmp_path / "a.tif", cog=True, cluster=True, streaming_buffer_bytes=1 << 20)
     assert list(tmp_path.iterdir()) == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import logging
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,9 @@ import pytest
 da = pytest.importorskip("dask.array")
 xr = pytest.importorskip("xarray")
 pytest.importorskip("distributed")
-cloudpickle = pytest.importorskip("cloudpickle")
 
 import strile  # noqa: E402
 from strile.cluster import workers  # noqa: E402
-
-# Workers do not have this module.
-cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 PIXELS = np.random.default_rng(3).normal(0, 100, (610, 530)).astype(np.float32).round(1)
 PIXELS[40:60, 300:400] = np.nan
@@ -128,17 +123,17 @@ def test_workers_that_do_not_share_the_folder(client: Any, tmp_path: Path, monke
     assert [path.name for path in tmp_path.iterdir()] == ["a.tif"]
 
 
-def _fails(block: np.ndarray, block_info: Any = None) -> np.ndarray:
-    if block_info[0]["chunk-location"] == (2, 1):
-        raise RuntimeError("no pixels here")
-    return block
-
-
 @pytest.mark.parametrize("buffer", [SMALL, LARGE])
 def test_a_failure_leaves_what_was_there(client: Any, tmp_path: Path, buffer: int) -> None:
     target = tmp_path / "a.tif"
     target.write_bytes(b"before")
-    lazy = da.from_array(PIXELS, chunks=128).map_blocks(_fails, dtype="f4")
+    # Local, so that it goes to the workers by value: they do not have this module.
+    def fails(block: np.ndarray, block_info: Any = None) -> np.ndarray:
+        if block_info[0]["chunk-location"] == (2, 1):
+            raise RuntimeError("no pixels here")
+        return block
+
+    lazy = da.from_array(PIXELS, chunks=128).map_blocks(fails, dtype="f4")
     with pytest.raises(RuntimeError, match="no pixels here"):
         strile.to_geotiff(lazy, target, cog=True, cluster=True, streaming_buffer_bytes=buffer)
     assert [path.name for path in tmp_path.iterdir()] == ["a.tif"] and target.read_bytes() == b"before"
