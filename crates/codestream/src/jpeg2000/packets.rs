@@ -86,7 +86,14 @@ pub(super) struct TileState {
     pending: Vec<(usize, Contribution)>,
     /// Code-blocks that may still be made.
     pub(super) room: u64,
+    /// How often packets have asked a code-block whether it is in them.
+    visits: u64,
 }
+
+/// Visits of code-blocks that any stream may take, and those that each of its code-blocks adds: a packet of one byte
+/// visits all code-blocks of its precinct, so that a short stream of many layers could keep a thread busy for hours.
+const VISITS: u64 = 1 << 24;
+const VISITS_EACH: u64 = 64;
 
 impl TileState {
     /// Nothing yet, and room for so many code-blocks.
@@ -176,6 +183,10 @@ impl TileState {
         layer: u16,
     ) -> Result<(), Wrong> {
         let Some(&own) = self.bands.get(precinct_band) else { return Ok(()) };
+        self.visits = self.visits.saturating_add(own.blocks().len() as u64);
+        if self.visits > VISITS.max(VISITS_EACH.saturating_mul(self.blocks.len() as u64)) {
+            return Err(Wrong::Unsupported("more layers than its code-blocks account for"));
+        }
         for (index, block) in self.blocks.iter_mut().enumerate().take(own.blocks().end).skip(own.first) {
             let place = (block.column, block.row);
             let fresh = !block.passes.begun();

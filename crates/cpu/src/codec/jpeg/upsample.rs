@@ -132,8 +132,9 @@ const TOGETHER: usize = 16;
 /// Makes RGB of rows of Y, Cb and Cr.
 #[inline(always)]
 pub(super) fn weave_rgb([y, cb, cr]: [&[u8]; 3], pixels: &mut [u8]) {
-    // Rows of chroma may have a sample to spare.
-    let [cb, cr] = [cb, cr].map(|row| row.get(..y.len()).unwrap_or(row));
+    // Rows of components that are subsampled may have samples to spare.
+    let width = pixels.len() / 3;
+    let [y, cb, cr] = [y, cb, cr].map(|row| row.get(..width).unwrap_or(row));
     let (y_chunks, y_rest) = y.as_chunks::<TOGETHER>();
     let (cb_chunks, cb_rest) = cb.as_chunks::<TOGETHER>();
     let (cr_chunks, cr_rest) = cr.as_chunks::<TOGETHER>();
@@ -176,4 +177,23 @@ fn to_rgb(y: &[u8; TOGETHER], cb: &[u8; TOGETHER], cr: &[u8; TOGETHER]) -> [u8; 
 #[expect(clippy::cast_sign_loss, reason = "clamped to 0 to 255")]
 fn clamped(v: i32) -> u8 {
     v.clamp(0, 255) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Luma may be the component that is subsampled, and its rows the longer ones.
+    #[test]
+    fn every_pixel_has_its_luma_whichever_rows_are_longer() {
+        for width in 1..=35 {
+            let rows = |spare: [usize; 3]| spare.map(|spare| vec![128_u8; width + spare]);
+            let (even, longer) = (rows([0, 0, 0]), rows([1, 0, 0]));
+            for [y, cb, cr] in [&even, &longer] {
+                let mut pixels = vec![0; 3 * width];
+                weave_rgb([y, cb, cr], &mut pixels);
+                assert_eq!(pixels, vec![128; 3 * width], "{width}");
+            }
+        }
+    }
 }
