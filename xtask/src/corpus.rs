@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Cases that pass today; fewer is a step back. Raise it when more do.
-const FLOOR: usize = 1856;
+const FLOOR: usize = 1859;
 
 /// Where the checker and the unpacked files lie.
 pub struct Corpus {
