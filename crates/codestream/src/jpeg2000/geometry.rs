@@ -72,7 +72,6 @@ impl Resolution {
         let (x0, x1) = edges(rect.x0, rect.x1, self.rect.x0, self.precinct.0, precinct % across);
         let (y0, y1) = edges(rect.y0, rect.y1, self.rect.y0, self.precinct.1, precinct / across);
         let rect = Rect { x0, y0, x1, y1 };
-        let cells = |low: u32, high: u32, exponent: u8| cells(low, high, exponent);
         let (wide, high) = match rect.is_empty() {
             true => (0, 0),
             false => (cells(x0, x1, self.block.0), cells(y0, y1, self.block.1)),

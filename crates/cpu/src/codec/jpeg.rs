@@ -14,7 +14,7 @@ use super::StoredBlock;
 use super::image_shape::{StatedShape, with_whole_image};
 use super::lossless_jpeg;
 use strile_codestream::jpeg::{self as jpeg_stream, Colours, Component, Frame};
-use strile_engine::{BlockFault, FaultKind};
+use strile_engine::{BlockFault, BlockLayout, FaultKind};
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::zune_core::bytestream::ZCursor;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
@@ -22,6 +22,13 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 
 /// Most scans of a progressive stream; each costs a pass over the whole image.
 const MOST_SCANS: usize = 64;
+
+/// Samples of all components in whole data units, of all rows that a strip may hold.
+pub(super) fn working_len(layout: &BlockLayout, rows: u32) -> u64 {
+    let rows = if layout.is_strip { rows.max(layout.height) } else { rows };
+    let padded = |len: u32| u64::from(len).next_multiple_of(8);
+    padded(layout.width).saturating_mul(padded(rows)).saturating_mul(layout.samples.into())
+}
 
 pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
     let extras = &block.layout.extras;

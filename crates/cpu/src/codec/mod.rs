@@ -54,6 +54,7 @@ use strile_tiff::Compression as C;
 pub(crate) fn working_len(layout: &BlockLayout, rows: u32) -> u64 {
     match layout.compression {
         C::Jpeg2000 | C::Jpeg2000YCbCr | C::Jpeg2000Rgb => jpeg2000::working_len(layout, rows),
+        C::Jpeg => jpeg::working_len(layout, rows),
         _ => 0,
     }
 }

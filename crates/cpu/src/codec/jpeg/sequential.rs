@@ -13,6 +13,7 @@ use super::codes::{Bits, Class, Codes};
 use super::inverse::inverse_wide;
 use super::inverse::{flat, inverse};
 use super::upsample::{Samples, Spare, Way, weave, weave_rgb};
+use crate::codec::workspace::out_of_memory;
 use strile_codestream::jpeg::{HuffmanTable, Picture, Plane, Scan, ZIGZAG, coded_data};
 use strile_engine::BlockFault;
 
@@ -47,8 +48,8 @@ fn decode_picture(
     dst: &mut [u8],
     inverse: impl Inverse,
 ) -> Result<(), BlockFault> {
-    let mut planes: Vec<Samples> =
-        picture.planes.iter().map(|plane| samples_of(plane, picture.factors)).collect();
+    let planes = picture.planes.iter().map(|plane| samples_of(plane, picture.factors));
+    let mut planes = planes.collect::<Result<Vec<Samples>, BlockFault>>()?;
     for scan in &picture.scans {
         decode_scan(src, picture, scan, &mut planes, inverse).map_err(|wrong| match wrong {
             Wrong::Code => BlockFault::corrupt("JPEG: not a Huffman code"),
@@ -84,11 +85,15 @@ fn decode_picture(
 }
 
 /// Memory for the samples of a component, in whole data units.
-fn samples_of(plane: &Plane, factors: (u32, u32)) -> Samples {
+fn samples_of(plane: &Plane, factors: (u32, u32)) -> Result<Samples, BlockFault> {
     let (width, height) = (plane.width as usize, plane.height as usize);
     let stride = width.next_multiple_of(8);
     let way = Way::new(factors.0 / plane.sampling.0.max(1), factors.1 / plane.sampling.1.max(1), plane.width);
-    Samples { samples: vec![0; stride * height.next_multiple_of(8)], stride, width, height, way }
+    let len = stride.saturating_mul(height.next_multiple_of(8));
+    let mut samples = Vec::new();
+    samples.try_reserve_exact(len).map_err(|_| out_of_memory(len, "the samples of a JPEG component"))?;
+    samples.resize(len, 0);
+    Ok(Samples { samples, stride, width, height, way })
 }
 
 /// What is wrong with an interval.

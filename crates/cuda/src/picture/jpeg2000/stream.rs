@@ -109,6 +109,10 @@ fn covers(tile: (u32, u32), step: u32, all: (u32, u32), own: (u32, u32)) -> bool
     own.0 <= first && first <= last && last < own.1
 }
 
+/// The longest codeword bytes of a code-block that the device takes: one thread unstuffs a segment, and 4096 coefficients
+/// of 30 planes need far fewer.
+const LONGEST: u64 = 1 << 17;
+
 /// Whether a code-block is what the kernels take it to be.
 fn is_whole(codestream: &Codestream, block: &CodeBlock, stream: &[u8]) -> bool {
     let range = |range: &std::ops::Range<u32>| range.start as usize..range.end as usize;
@@ -134,6 +138,7 @@ fn is_whole(codestream: &Codestream, block: &CodeBlock, stream: &[u8]) -> bool {
         && passes == u64::from(block.passes)
         && segments.iter().all(|segment| segment.passes > 0)
         && len == have
+        && len <= LONGEST
         && pieces.iter().all(|p| u64::from(p.offset) + u64::from(p.len) <= stream.len() as u64)
 }
 
