@@ -38,6 +38,8 @@ pub(crate) enum Axes {
     Byx,
     /// Rows, columns, bands.
     Yxb,
+    /// Windows of a batch, bands, rows, columns: the bands of all windows, one window after the other.
+    Nbyx,
 }
 
 impl View {
@@ -138,6 +140,30 @@ impl View {
         let all: Vec<(u64, i64)> = self.shape.iter().copied().zip(self.strides.iter().copied()).collect();
         let [band, row, column] = match (axes, all.as_slice()) {
             (Axes::Byx, &[band, row, column]) | (Axes::Yxb, &[row, column, band]) => [band, row, column],
+            (Axes::Nbyx, &[window, band, row, column]) => {
+                let (windows, step) = window;
+                let (bands, stride) = band;
+                let follows = i64::try_from(bands).ok().and_then(|bands| bands.checked_mul(stride));
+                // Either axis of one alone has a stride that means nothing.
+                let all = match (windows, bands) {
+                    (_, 1) => step,
+                    (0 | 1, _) => stride,
+                    _ if follows == Some(step) => stride,
+                    _ => {
+                        return Err(refused(format!(
+                            "the windows of the array are {step} bytes apart, and their bands {stride}: an array whose \
+                             windows follow each other expected"
+                        )));
+                    }
+                };
+                [(windows.saturating_mul(bands), all), row, column]
+            }
+            (Axes::Nbyx, other) => {
+                let found = other.len();
+                return Err(refused(format!(
+                    "the array has {found} axes, 4 expected: windows, bands, rows, columns"
+                )));
+            }
             // An image of one band.
             (_, &[row, column]) => [(1, 0), row, column],
             _ => {

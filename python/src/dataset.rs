@@ -65,7 +65,7 @@ impl Dataset {
         }
     }
 
-    fn input(&self, py: Python<'_>) -> PyResult<Arc<Input>> {
+    pub(crate) fn input(&self, py: Python<'_>) -> PyResult<Arc<Input>> {
         let input = self.input.read().unwrap_or_else(PoisonError::into_inner);
         input.clone().ok_or_else(|| {
             strile_error(py, "ClosedError", format!("{}: the dataset was closed; open it again", self.name))
@@ -372,7 +372,7 @@ fn blocks(
 }
 
 /// Blocks that were filled in the caller's memory: there is no raster to tell of them.
-fn warn(py: Python<'_>, name: &str, faults: &[(String, String)]) -> PyResult<()> {
+pub(crate) fn warn(py: Python<'_>, name: &str, faults: &[(String, String)]) -> PyResult<()> {
     let Some((place, problem)) = faults.first() else { return Ok(()) };
     let class = py.import("strile.errors")?.getattr("GeoTIFFFallbackWarning")?;
     let sentence = format!("{name}: {} blocks were filled; {place}: {problem}", faults.len());

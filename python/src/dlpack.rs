@@ -38,7 +38,7 @@ pub(crate) struct Tensor {
     pub(crate) address: u64,
     pub(crate) location: Location,
     pub(crate) data_type: DataType,
-    pub(crate) shape: [i64; 3],
+    pub(crate) shape: Vec<i64>,
     pub(crate) keep: Arc<Memory>,
 }
 
@@ -91,8 +91,8 @@ struct Versioned {
 
 /// What a managed tensor points to; its `manager_ctx`.
 struct Context {
-    shape: [i64; 3],
-    strides: [i64; 3],
+    shape: Vec<i64>,
+    strides: Vec<i64>,
     _keep: Arc<Memory>,
 }
 
@@ -129,21 +129,26 @@ pub(crate) fn capsule(
     let bits = bits.map_err(|_| PyBufferError::new_err("a sample has too many bits for DLPack"))?;
     let address = usize::try_from(tensor.address);
     let address = address.map_err(|_| PyBufferError::new_err("an address is too large for this machine"))?;
-    let [_, rows, columns] = tensor.shape;
-    let context = Box::into_raw(Box::new(Context {
-        shape: tensor.shape,
-        strides: [rows * columns, columns, 1],
-        _keep: tensor.keep,
-    }));
-    // SAFETY: `context` was just made and is freed by the deleter alone; these are the addresses of its fields.
-    let (shape, strides) = unsafe { (&raw mut (*context).shape, &raw mut (*context).strides) };
+    let ndim = i32::try_from(tensor.shape.len())
+        .map_err(|_| PyBufferError::new_err("an array has too many axes for DLPack"))?;
+    // In samples, not in bytes.
+    let mut strides = vec![1; tensor.shape.len()];
+    for at in (1..strides.len()).rev() {
+        if let (Some(&size), Some(&next)) = (tensor.shape.get(at), strides.get(at)) {
+            strides.get_mut(at - 1).into_iter().for_each(|stride| *stride = size * next);
+        }
+    }
+    let mut context = Box::new(Context { shape: tensor.shape, strides, _keep: tensor.keep });
+    // What vectors hold does not move with the box; it is freed by the deleter alone.
+    let (shape, strides) = (context.shape.as_mut_ptr(), context.strides.as_mut_ptr());
+    let context = Box::into_raw(context);
     let dl_tensor = DlTensor {
         data: with_exposed_provenance_mut(address),
         device: DlDevice { device_type, device_id },
-        ndim: 3,
+        ndim,
         dtype: DlDataType { code: kind(tensor.data_type).1, bits, lanes: 1 },
-        shape: shape.cast(),
-        strides: strides.cast(),
+        shape,
+        strides,
         byte_offset: 0,
     };
     let manager_ctx = context.cast();

@@ -1,6 +1,7 @@
 //! The core of the Python package: converts, calls strile, converts back. What users see is made of it in Python.
 
 mod array;
+mod batch;
 mod call;
 mod contains;
 mod crs;
@@ -27,6 +28,7 @@ use pyo3::prelude::*;
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<batch::Headers>()?;
     module.add_class::<dataset::Dataset>()?;
     module.add_class::<plan::Plan>()?;
     module.add_class::<raster::Raster>()?;
@@ -34,6 +36,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<parts::Parts>()?;
     module.add_class::<parts::PartWriter>()?;
     module.add_class::<parts::Assembly>()?;
+    module.add_function(wrap_pyfunction!(batch::read_batch, module)?)?;
+    module.add_function(wrap_pyfunction!(batch::write_header_index, module)?)?;
     module.add_function(wrap_pyfunction!(contains::contains, module)?)?;
     module.add_function(wrap_pyfunction!(crs::crs, module)?)?;
     module.add_function(wrap_pyfunction!(vrt_index::write_vrt, module)?)?;

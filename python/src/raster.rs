@@ -5,9 +5,10 @@ use crate::dlpack::{self, Tensor};
 use crate::error::exception;
 use pyo3::exceptions::{PyAttributeError, PyBufferError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 use std::sync::Arc;
-use strile::{Context, DataType, DeviceRaster, Interleave, LocatedFault, Location};
+use strile::Tensor as Tensor4;
+use strile::{Context, DataType, DeviceRaster, Interleave, LocatedFault, Location, Output};
 
 /// Pixels, and what keeps them.
 pub(crate) enum Memory {
@@ -15,15 +16,17 @@ pub(crate) enum Memory {
     Host { address: usize, pixels: Vec<u8> },
     /// In the memory of a device.
     Device(DeviceRaster),
+    /// Windows of a batch, in the memory of a device.
+    Tensor(Tensor4),
 }
 
-/// Decoded pixels in host memory or in that of a GPU: (bands, rows, columns), or (rows, columns, bands) where they were
-/// read pixel by pixel.
+/// Decoded pixels in host memory or in that of a GPU: (bands, rows, columns), (rows, columns, bands) where they were
+/// read pixel by pixel, or (windows, bands, rows, columns) of a batch.
 #[pyclass(frozen, module = "strile._core")]
 pub(crate) struct Raster {
     memory: Arc<Memory>,
     data_type: DataType,
-    shape: (u32, u32, u32),
+    shape: Vec<u32>,
     faults: Vec<(String, String)>,
     holes: Vec<(String, String)>,
 }
@@ -46,17 +49,22 @@ impl Raster {
         Self::of(raster.pixels, raster.data_type, shape, told(&raster.faults))
     }
 
+    /// Windows of a batch, wherever they are.
+    pub(crate) fn batch(tensor: Tensor4, context: &Context) -> strile::Result<Self> {
+        let (shape, data_type) = (tensor.shape.to_vec(), tensor.output.spec().data_type);
+        let faults = told_by_window(&tensor.faults);
+        if tensor.location() == Location::Host {
+            return Ok(Self::of(tensor.into_host(context)?, data_type, shape, faults));
+        }
+        Ok(Self { memory: Arc::new(Memory::Tensor(tensor)), data_type, shape, faults, holes: Vec::new() })
+    }
+
     /// Pixels of a mosaic, with the sources that it went on without.
     pub(crate) fn mosaic((raster, holes): (strile::Raster, Vec<(String, String)>)) -> Self {
         Self { holes, ..Self::host(raster) }
     }
 
-    fn of(
-        mut pixels: Vec<u8>,
-        data_type: DataType,
-        shape: (u32, u32, u32),
-        faults: Vec<(String, String)>,
-    ) -> Self {
+    fn of(mut pixels: Vec<u8>, data_type: DataType, shape: Vec<u32>, faults: Vec<(String, String)>) -> Self {
         let address = pixels.as_mut_ptr().expose_provenance();
         Self {
             memory: Arc::new(Memory::Host { address, pixels }),
@@ -67,11 +75,17 @@ impl Raster {
         }
     }
 
-    fn location(&self) -> Location {
+    /// The memory, where it is a device's.
+    fn output(&self) -> Option<&Output> {
         match self.memory.as_ref() {
-            Memory::Host { .. } => Location::Host,
-            Memory::Device(raster) => raster.location(),
+            Memory::Host { .. } => None,
+            Memory::Device(raster) => Some(&raster.output),
+            Memory::Tensor(tensor) => Some(&tensor.output),
         }
+    }
+
+    fn location(&self) -> Location {
+        self.output().map_or(Location::Host, Output::location)
     }
 
     /// The same pixels in host memory of their own.
@@ -80,8 +94,12 @@ impl Raster {
             Memory::Device(raster) => {
                 py.detach(|| raster.to_host(&Context::default())).map(Self::host).map_err(exception)
             }
+            Memory::Tensor(tensor) => {
+                let pixels = py.detach(|| tensor.to_host(&Context::default())).map_err(exception)?;
+                Ok(Self::of(pixels, self.data_type, self.shape.clone(), self.faults.clone()))
+            }
             Memory::Host { pixels, .. } => {
-                Ok(Self::of(pixels.clone(), self.data_type, self.shape, self.faults.clone()))
+                Ok(Self::of(pixels.clone(), self.data_type, self.shape.clone(), self.faults.clone()))
             }
         }
     }
@@ -89,17 +107,18 @@ impl Raster {
     fn address(&self) -> u64 {
         match self.memory.as_ref() {
             Memory::Host { address, .. } => *address as u64,
-            Memory::Device(raster) => raster.output.device_bytes().map_or(0, strile::DeviceBytes::address),
+            Memory::Device(_) | Memory::Tensor(_) => {
+                self.output().and_then(Output::device_bytes).map_or(0, strile::DeviceBytes::address)
+            }
         }
     }
 
     fn tensor(&self) -> Tensor {
-        let (first, second, third) = self.shape;
         Tensor {
             address: self.address(),
             location: self.location(),
             data_type: self.data_type,
-            shape: [first, second, third].map(i64::from),
+            shape: self.shape.iter().copied().map(i64::from).collect(),
             keep: Arc::clone(&self.memory),
         }
     }
@@ -110,7 +129,7 @@ impl Raster {
         let order = if cfg!(target_endian = "big") { '>' } else { '<' };
         let interface = PyDict::new(py);
         interface.set_item("version", 3)?;
-        interface.set_item("shape", self.shape)?;
+        interface.set_item("shape", PyTuple::new(py, &self.shape)?)?;
         interface.set_item("typestr", format!("{order}{kind}{}", self.data_type.size()))?;
         interface.set_item("data", (self.address(), false))?;
         Ok(interface)
@@ -118,11 +137,21 @@ impl Raster {
 }
 
 /// The axes in the order of memory.
-fn shape(interleave: Interleave, (bands, rows, columns): (u32, u32, u32)) -> (u32, u32, u32) {
+fn shape(interleave: Interleave, (bands, rows, columns): (u32, u32, u32)) -> Vec<u32> {
     match interleave {
-        Interleave::BandFirst => (bands, rows, columns),
-        Interleave::BandLast => (rows, columns, bands),
+        Interleave::BandFirst => vec![bands, rows, columns],
+        Interleave::BandLast => vec![rows, columns, bands],
     }
+}
+
+/// Blocks of windows that were filled, and why.
+pub(crate) fn told_by_window(faults: &[strile::WindowFault]) -> Vec<(String, String)> {
+    let pair = |fault: &strile::WindowFault| {
+        let mut told = told(std::slice::from_ref(&fault.fault));
+        let (block, problem) = told.pop().unwrap_or_default();
+        (format!("window {}, {}, {block}", fault.window, fault.file), problem)
+    };
+    faults.iter().map(pair).collect()
 }
 
 /// Blocks that were filled, and why.
@@ -137,10 +166,11 @@ pub(crate) fn told(faults: &[LocatedFault]) -> Vec<(String, String)> {
 
 #[pymethods]
 impl Raster {
-    /// (bands, rows, columns), or (rows, columns, bands) where they were read pixel by pixel.
+    /// (bands, rows, columns), (rows, columns, bands) where they were read pixel by pixel, or (windows, bands, rows,
+    /// columns) of a batch.
     #[getter]
-    fn shape(&self) -> (u32, u32, u32) {
-        self.shape
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.shape)
     }
 
     /// Type of a sample, as numpy names it.
@@ -255,8 +285,8 @@ impl Raster {
     }
 
     fn __repr__(&self) -> String {
-        let (first, second, third) = self.shape;
-        format!("<strile.Raster ({first}, {second}, {third}) {} on {}>", self.dtype(), self.device())
+        let sizes: Vec<String> = self.shape.iter().map(u32::to_string).collect();
+        format!("<strile.Raster ({}) {} on {}>", sizes.join(", "), self.dtype(), self.device())
     }
 }
 

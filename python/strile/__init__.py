@@ -51,7 +51,8 @@ from .errors import (
 from .imported import when_imported
 
 if TYPE_CHECKING:
-    from ._core import Plan, Raster, devices
+    from ._core import Headers, Plan, Raster, devices
+    from .batch import prefetch, read_batch
     from .dataset import Dataset, open, read
     from .opening import open_geotiff
     from .planning import plan
@@ -61,13 +62,16 @@ if TYPE_CHECKING:
 # public function: importing it would put the module in the function's place.
 _LAZY = {
     "Dataset": "dataset",
+    "Headers": "_core",
     "Plan": "_core",
     "Raster": "_core",
     "devices": "_core",
     "open": "dataset",
     "open_geotiff": "opening",
     "plan": "planning",
+    "prefetch": "batch",
     "read": "dataset",
+    "read_batch": "batch",
     "to_geotiff": "write",
 }
 
@@ -89,6 +93,7 @@ __all__ = [
     "GEOREF_STATUS_VALUES",
     "GeoTIFFAmbiguousMetadataError",
     "GeoTIFFFallbackWarning",
+    "Headers",
     "InconsistentGeoKeysError",
     "InvalidCRSCodeError",
     "InvalidIntegerNodataError",
@@ -113,7 +118,9 @@ __all__ = [
     "open",
     "open_geotiff",
     "plan",
+    "prefetch",
     "read",
+    "read_batch",
     "to_geotiff",
 ]
 

@@ -22,7 +22,8 @@ class Raster:
     """Pixels that numpy, DLPack and CUDA libraries take without a copy."""
 
     @property
-    def shape(self) -> tuple[int, int, int]: ...
+    def shape(self) -> tuple[int, ...]:
+        """(bands, rows, columns), (rows, columns, bands) of pixels, (windows, bands, rows, columns) of a batch."""
     @property
     def dtype(self) -> str: ...
     @property
@@ -131,6 +132,40 @@ class Dataset:
         is refused, None otherwise), band and source_band (from 1), source_rect and target_rect (column, row, width,
         height; None for all of it), exists. The facts of a mosaic also have `band_nodata`, one for each band."""
     def close(self) -> None: ...
+
+class Headers:
+    """The headers of files that batches share: at most `files` of them and `memory` bytes (about), with at most `open_files`
+    open at a time; looked up again where size or modification time is another. `index`: a file of `write_header_index`,
+    looked into before a header is read."""
+
+    def __init__(
+        self,
+        *,
+        files: int | None = None,
+        memory: int | None = None,
+        open_files: int | None = None,
+        index: str | None = None,
+        sidecars: bool = True,
+    ) -> None: ...
+    def held(self) -> tuple[int, int, int]:
+        """Files whose headers are kept, bytes that these take, files that are open."""
+    def clear(self) -> None: ...
+
+def read_batch(
+    files: Sequence[Dataset | str],
+    windows: Sequence[tuple[int, int, float, float, float, float]],
+    headers: Headers,
+    **keywords: Any,
+) -> Raster | Any:
+    """Windows of files in one array; each is (index of its file, level, four numbers), which are (column, row, width,
+    height), (west, south, east, north) or (x, y, width, height) as `kind` says: pixels, bounds, points. Other keywords:
+    page, bands, float_type, masked, unpack, fill, size (columns, rows), resampling, on_fault, device, device_memory, out
+    (windows, bands, rows, columns), out_memory, stream, memory, threads; see `strile.batch`."""
+
+def write_header_index(
+    target: str, files: Sequence[str], *, sidecars: bool = True
+) -> tuple[int, int, list[tuple[str, str]]]:
+    """Writes an index of headers: files in it, its bytes, and those that are not with why."""
 
 class Writer:
     """A file being written; nothing is at the target before `finish`."""

@@ -38,6 +38,7 @@ pub enum Command {
     Convert(Box<ConvertArgs>),
     Overview(OverviewArgs),
     Vrt(VrtArgs),
+    Index(IndexArgs),
     Compare(CompareArgs),
     /// Check Cloud-Optimized GeoTIFFs
     #[command(
@@ -259,6 +260,26 @@ pub struct VrtArgs {
     /// Replace OUTPUT where it is there
     #[arg(long)]
     pub overwrite: bool,
+}
+
+/// Keep the headers of all GeoTIFFs below a folder in one file, so that opening them costs no read.
+///
+/// What readers of many files use (`strile.Headers(index=…)` in Python, `HeaderIndex` in Rust). A file that is in another state
+/// than the index knows, by size and modification time, is opened as if there were none. Exit 1: some files could not
+/// be opened, and are not in it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strile index scenes -o scenes/headers.index")]
+pub struct IndexArgs {
+    /// The folder
+    pub folder: PathBuf,
+    /// The index to write; one that is there is replaced
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Do not look at files beside files
+    #[arg(long)]
+    pub no_sidecars: bool,
 }
 
 /// Tell how two files differ: size, type, pixels, georeference, metadata, tags.

@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         Command::Convert(args) => commands::convert::run(&args, &session),
         Command::Overview(args) => commands::overview::run(&args, &session),
         Command::Vrt(args) => commands::vrt::run(&args),
+        Command::Index(args) => commands::index::run(&args, &session),
         Command::Compare(args) => commands::compare::run(&args, &session),
         Command::Cog(command) => commands::cog::run(&command, &session),
         Command::Bench(args) => commands::bench::run(&args, &session),

@@ -3,10 +3,10 @@
 use crate::error::{Error, Result};
 use crate::mask::MaskSource;
 use crate::metadata::{Metadata, Sidecars};
-use crate::open::{OpenFile, OpenOptions};
+use crate::open::{Files, OnDisk, OpenFile, OpenOptions};
 use crate::options::{Layer, ReadOptions};
 use crate::pages::{Level, Page, add_external_masks, add_external_overviews, pages_of};
-use crate::source::{FileSource, Source, Version};
+use crate::source::{Source, Version};
 use crate::window::Window;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,20 +37,25 @@ impl Dataset {
 
     /// Opens a file with options.
     pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
-        let path = path.as_ref();
-        let source = Arc::new(FileSource::open(path)?);
-        let sidecars = if options.sidecars { Sidecars::beside(path) } else { Sidecars::default() };
-        let mut dataset = Self::from_parts(source, &sidecars, options)?;
+        Self::open_among(path.as_ref(), &OnDisk, options)
+    }
+
+    /// Opens one of `files`, and what of them lies beside it.
+    pub(crate) fn open_among(path: &Path, files: &dyn Files, options: &OpenOptions) -> Result<Self> {
+        let source = files.source(path)?;
+        let sidecars = if options.sidecars { Sidecars::beside(path, files) } else { Sidecars::default() };
+        let file = OpenFile::open_with(source, files.at_hand(path), &options.limits)?;
+        let mut dataset = Self::from_parts(file, &sidecars, options)?;
         if options.sidecars {
-            dataset.add_sidecar(path, "ovr", options, add_external_overviews);
-            dataset.add_sidecar(path, "msk", options, add_external_masks);
+            dataset.add_sidecar(path, "ovr", (files, options), add_external_overviews);
+            dataset.add_sidecar(path, "msk", (files, options), add_external_masks);
         }
         Ok(dataset)
     }
 
     /// Opens any source; nothing beside it is looked for.
     pub fn from_source(source: Arc<dyn Source>, options: &OpenOptions) -> Result<Self> {
-        Self::from_parts(source, &Sidecars::default(), options)
+        Self::from_parts(OpenFile::open(source, &options.limits)?, &Sidecars::default(), options)
     }
 
     /// Opens any source, with the overviews of another (what `.ovr` is beside a file) and the text of a `.aux.xml`.
@@ -60,7 +65,8 @@ impl Dataset {
         aux_xml: Option<String>,
         options: &OpenOptions,
     ) -> Result<Self> {
-        let mut dataset = Self::from_parts(source, &Sidecars::of_text(aux_xml), options)?;
+        let file = OpenFile::open(source, &options.limits)?;
+        let mut dataset = Self::from_parts(file, &Sidecars::of_text(aux_xml), options)?;
         if let Some(overviews) = overviews {
             let name = overviews.name().to_owned();
             let opened = match OpenFile::open(overviews, &options.limits) {
@@ -73,8 +79,7 @@ impl Dataset {
         Ok(dataset)
     }
 
-    fn from_parts(source: Arc<dyn Source>, sidecars: &Sidecars, options: &OpenOptions) -> Result<Self> {
-        let mut file = OpenFile::open(source, &options.limits)?;
+    fn from_parts(mut file: OpenFile, sidecars: &Sidecars, options: &OpenOptions) -> Result<Self> {
         let mut warnings = std::mem::take(&mut file.tiff.warnings);
         let wrong = |error| Error::File { file: file.source.name().to_owned(), error };
         let pages = pages_of(&file, &options.limits, &mut warnings).map_err(wrong)?;
@@ -93,18 +98,19 @@ impl Dataset {
         &mut self,
         path: &Path,
         extension: &str,
-        options: &OpenOptions,
+        (files, options): (&dyn Files, &OpenOptions),
         add: fn(&mut [Page], usize, Vec<Page>),
     ) {
         let mut name = path.as_os_str().to_owned();
         name.push(".");
         name.push(extension);
         let beside = PathBuf::from(name);
-        if !beside.is_file() {
+        if !files.is_file(&beside) {
             return;
         }
+        let opened = files.source(&beside);
         let opened =
-            FileSource::open(&beside).and_then(|source| OpenFile::open(Arc::new(source), &options.limits));
+            opened.and_then(|source| OpenFile::open_with(source, files.at_hand(&beside), &options.limits));
         self.add_opened(beside.display().to_string(), opened, options, add);
     }
 

@@ -1,6 +1,7 @@
 //! What a file and its sidecars say besides pixels: where it lies, what its values mean.
 
 use crate::dataset::Dataset;
+use crate::open::Files;
 use crate::pages::Level;
 use std::path::Path;
 use strile_tiff::gdal::{BandMetadata, Metadata as Items, MetadataItem, NoData, pam, world_file};
@@ -29,9 +30,6 @@ pub(crate) struct Sidecars {
     world_file: Option<String>,
 }
 
-/// A sidecar larger than this is not one.
-const LARGEST_SIDECAR: u64 = 16 << 20;
-
 impl Sidecars {
     /// The text of a `.aux.xml` that is at hand.
     pub(crate) fn of_text(aux_xml: Option<String>) -> Self {
@@ -39,25 +37,18 @@ impl Sidecars {
     }
 
     /// Reads `FILE.aux.xml` and the world file of `path`, where they are.
-    pub(crate) fn beside(path: &Path) -> Self {
+    pub(crate) fn beside(path: &Path, files: &dyn Files) -> Self {
         let mut aux = path.as_os_str().to_owned();
         aux.push(".aux.xml");
         let extension = path.extension().map(|e| e.to_string_lossy().into_owned()).unwrap_or_default();
         // `tif` gives `tfw`; files named in capitals have sidecars named so.
         let world = world_file::extensions(&extension).into_iter().find_map(|candidate| {
-            text_of(&path.with_extension(&candidate))
-                .or_else(|| text_of(&path.with_extension(candidate.to_uppercase())))
+            files
+                .text(&path.with_extension(&candidate))
+                .or_else(|| files.text(&path.with_extension(candidate.to_uppercase())))
         });
-        Self { aux_xml: text_of(Path::new(&aux)), world_file: world }
+        Self { aux_xml: files.text(Path::new(&aux)), world_file: world }
     }
-}
-
-fn text_of(path: &Path) -> Option<String> {
-    let metadata = std::fs::metadata(path).ok()?;
-    if !metadata.is_file() || metadata.len() > LARGEST_SIDECAR {
-        return None;
-    }
-    Some(String::from_utf8_lossy(&std::fs::read(path).ok()?).into_owned())
 }
 
 impl Metadata {

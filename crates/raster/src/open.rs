@@ -1,8 +1,8 @@
 //! Drives the parser over a source and finds the files beside a file.
 
 use crate::error::{Error, Result};
-use crate::source::{Source, read_ranges};
-use std::path::PathBuf;
+use crate::source::{FileSource, Source, read_ranges};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use strile_tiff::{Limits, Parser, Step, Tiff, TiffError};
 
@@ -21,6 +21,49 @@ impl Default for OpenOptions {
     }
 }
 
+/// Where a file, and what lies beside it, is found.
+pub(crate) trait Files {
+    /// The bytes of a file.
+    fn source(&self, path: &Path) -> Result<Arc<dyn Source>>;
+
+    /// Whether there is such a file.
+    fn is_file(&self, path: &Path) -> bool;
+
+    /// The text of a small file, where it is there.
+    fn text(&self, path: &Path) -> Option<String>;
+
+    /// What of a file's structure is at hand already: bytes, with their offsets.
+    fn at_hand(&self, path: &Path) -> Vec<(u64, Vec<u8>)>;
+}
+
+/// Files as the system has them.
+pub(crate) struct OnDisk;
+
+/// A sidecar larger than this is not one.
+const LARGEST_SIDECAR: u64 = 16 << 20;
+
+impl Files for OnDisk {
+    fn source(&self, path: &Path) -> Result<Arc<dyn Source>> {
+        Ok(Arc::new(FileSource::open(path)?))
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        path.is_file()
+    }
+
+    fn text(&self, path: &Path) -> Option<String> {
+        let metadata = std::fs::metadata(path).ok()?;
+        if !metadata.is_file() || metadata.len() > LARGEST_SIDECAR {
+            return None;
+        }
+        Some(String::from_utf8_lossy(&std::fs::read(path).ok()?).into_owned())
+    }
+
+    fn at_hand(&self, _path: &Path) -> Vec<(u64, Vec<u8>)> {
+        Vec::new()
+    }
+}
+
 /// An opened source and its structure.
 pub(crate) struct OpenFile {
     pub(crate) source: Arc<dyn Source>,
@@ -29,12 +72,24 @@ pub(crate) struct OpenFile {
 
 impl OpenFile {
     pub(crate) fn open(source: Arc<dyn Source>, limits: &Limits) -> Result<Self> {
+        Self::open_with(source, Vec::new(), limits)
+    }
+
+    /// The same, with some of the source's bytes at hand.
+    pub(crate) fn open_with(
+        source: Arc<dyn Source>,
+        at_hand: Vec<(u64, Vec<u8>)>,
+        limits: &Limits,
+    ) -> Result<Self> {
         let wrong = |error: TiffError| Error::File { file: source.name().to_owned(), error };
         if source.len() == 0 {
             let problem = TiffError::Invalid { place: "header".into(), problem: "the file is empty".into() };
             return Err(wrong(problem));
         }
         let mut parser = Parser::new(source.len(), limits.clone());
+        for (offset, bytes) in at_hand {
+            parser.feed(offset, bytes);
+        }
         loop {
             match parser.next().map_err(wrong)? {
                 Step::Done(tiff) => return Ok(Self { source, tiff }),

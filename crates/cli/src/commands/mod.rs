@@ -8,6 +8,7 @@ pub mod convert;
 pub mod demo;
 pub mod devices;
 pub mod dump;
+pub mod index;
 pub mod info;
 pub mod overview;
 pub mod vrt;

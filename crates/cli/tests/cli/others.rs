@@ -42,6 +42,7 @@ fn help_shows_examples_and_version() {
         "convert",
         "overview",
         "vrt",
+        "index",
         "compare",
         "cog",
         "cog validate",
@@ -54,6 +55,21 @@ fn help_shows_examples_and_version() {
         assert!(run.text().contains("Examples:\n  strile "), "{command}");
     }
     assert!(bench.run("--version").clean().text().starts_with("strile "));
+}
+
+#[test]
+fn an_index_has_what_lies_below_a_folder() {
+    let bench = Bench::new();
+    bench.file("dem.tif", &dem().1);
+    bench.file("scene.TIFF", &rgb().1);
+    bench.file("notes.txt", b"no picture");
+    let run = bench.run("index . -o headers.index").clean();
+    assert!(run.stderr.contains("2 files"), "{}", run.stderr);
+    bench.file("broken.tif", b"II*\0");
+    let run = bench.run("index . -o headers.index");
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("broken.tif") && run.stderr.contains("2 files"), "{}", run.stderr);
+    assert_eq!(bench.run("index nowhere -o headers.index").code, 2);
 }
 
 /// The commands of the README's section about writing, one after the other.

@@ -3,6 +3,19 @@
 use crate::options::{Device, FloatType, OnFault};
 use strile_tiff::gdal::NoData;
 
+/// How windows are resampled. Pixels outside the image and nodata do not count; where nothing counts, the result is what
+/// pixels outside their image become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sampling {
+    /// The pixel that the centre lies in, as it is.
+    #[default]
+    Nearest,
+    /// Between the four pixels around the centre.
+    Bilinear,
+    /// The mean of all pixels under it, each by the part of it that is.
+    Average,
+}
+
 /// What becomes of the pixels of a batch, and who reads them.
 #[derive(Debug, Clone, Default)]
 pub struct BatchOptions {
@@ -16,6 +29,11 @@ pub struct BatchOptions {
     /// What pixels outside their image become, a value of the result's type. `None`: NaN where `masked` or `unpack` is
     /// set, else the file's nodata, else 0.
     pub fill: Option<NoData>,
+    /// Columns and rows that every window is resampled to, whatever pixels it covers; `None`: windows keep their pixels,
+    /// and all have as many.
+    pub size: Option<(u32, u32)>,
+    /// How, where they are.
+    pub sampling: Sampling,
     /// Faulty blocks fail the read unless told otherwise.
     pub on_fault: OnFault,
     /// Which engine.

@@ -5,6 +5,7 @@
 //! for each conversion: windows have their own bands, and in a window blocks and filled parts are disjoint, so no two
 //! tasks write the same sample whichever output they go through.
 
+use super::resample::Patch;
 use super::resolve::{Asked, Group, Resolved};
 use super::window::Frame;
 use crate::bytes::human;
@@ -16,7 +17,9 @@ use crate::source::Source;
 use crate::window::Window;
 use std::fmt;
 use std::sync::Arc;
-use strile_engine::{BlockAddress, BlockLayout, BlockTask, Context, Convert, Lease, OutputSpec, Placement};
+use strile_engine::{
+    BlockAddress, BlockLayout, BlockTask, Context, Convert, Lease, OutputError, OutputSpec, Placement,
+};
 use strile_tiff::{DataType, Planar};
 
 /// The output of parts that are filled.
@@ -40,7 +43,9 @@ pub struct BatchPlan {
     pub engine: String,
     /// Why that engine.
     pub engine_reason: String,
+    /// What is decoded: the result, or what that is resampled from.
     pub(super) spec: OutputSpec,
+    pub(super) patches: Option<Vec<Patch>>,
     pub(super) sources: Vec<Arc<dyn Source>>,
     pub(super) layouts: Vec<Arc<BlockLayout>>,
     pub(super) selections: Vec<Vec<u16>>,
@@ -56,7 +61,8 @@ pub struct BatchPlan {
 impl fmt::Display for BatchPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [windows, bands, rows, columns] = self.shape;
-        let size = human(self.spec.len().map_or(u64::MAX, |len| len as u64));
+        let size =
+            human(self.result().ok().and_then(|spec| spec.len().ok()).map_or(u64::MAX, |len| len as u64));
         writeln!(f, "{windows} windows × {bands} bands × {rows} × {columns} {}, {size}", self.data_type)?;
         let encoded = human(self.encoded);
         writeln!(
@@ -64,7 +70,16 @@ impl fmt::Display for BatchPlan {
             "{} blocks ({encoded}) of {} files, {} filled parts",
             self.blocks, self.files, self.filled
         )?;
-        write!(f, "by {}: {}", self.engine, self.engine_reason)
+        write!(f, "by {}: {}", self.engine, self.engine_reason)?;
+        match self.patches {
+            Some(_) => write!(
+                f,
+                "\nresampled from {rows} × {columns} by CPU threads",
+                rows = self.spec.rows,
+                columns = self.spec.columns
+            ),
+            None => Ok(()),
+        }
     }
 }
 
@@ -198,13 +213,20 @@ fn place_of<T>(list: &mut Vec<T>, is: impl Fn(&T) -> bool, make: impl FnOnce() -
 }
 
 impl BatchPlan {
+    /// The shape of the result.
+    pub(super) fn result(&self) -> std::result::Result<OutputSpec, OutputError> {
+        let [.., rows, columns] = self.shape;
+        OutputSpec::band_first(self.data_type, self.spec.bands, rows, columns)
+    }
+
     /// Locates all blocks and makes tasks of them; the engine is for another to say.
     pub(super) fn new(asked: Asked<'_>, resolved: Resolved<'_>, context: &Context) -> Result<Self> {
-        let Resolved { groups, sources, shape, spec, frames } = resolved;
+        let Resolved { groups, sources, shape, spec, patches, frames } = resolved;
+        let [windows, bands, ..] = shape;
         let mut tasks = Tasks {
             asked,
             context,
-            shape,
+            shape: [windows, bands, spec.rows, spec.columns],
             data_type: spec.data_type,
             leases: Vec::new(),
             layouts: Vec::new(),
@@ -233,6 +255,7 @@ impl BatchPlan {
             engine: String::new(),
             engine_reason: String::new(),
             spec,
+            patches,
             sources,
             layouts,
             selections,

@@ -2,19 +2,22 @@
 
 use super::options::BatchOptions;
 use super::plan::BatchPlan;
+use super::resample::resample;
 use super::resolve::Asked;
 use super::stage::stage;
 use super::window::{BatchWindow, of_window};
 use crate::dataset::Dataset;
-use crate::deliver::fetch_back;
+use crate::deliver::{deliver, fetch_back};
 use crate::device::{self, Choice, Destination, Gpu, Work};
 use crate::error::{Error, Result};
 use crate::options::{Interleave, OnFault};
+use crate::raster::Raster;
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use strile_engine::{
-    Context, DecodeJob, Encoded, Engine, EngineError, LocatedFault, Location, Output, OutputBox, ReadAt,
-    Report, Support,
+    Context, DecodeJob, Encoded, Engine, EngineError, Fill, LocatedFault, Location, Output, OutputBox,
+    OutputError, OutputSpec, ReadAt, Report, Support,
 };
 
 /// The pixels of a batch, where the engine has them: contiguous, native byte order.
@@ -69,50 +72,52 @@ impl Tensor {
 }
 
 /// Plans a batch without touching a pixel: what `read_batch_on_device` would do.
-pub fn plan_batch(
-    files: &[Arc<Dataset>],
+pub fn plan_batch<D: Borrow<Dataset>>(
+    files: &[D],
     windows: &[BatchWindow],
     options: &BatchOptions,
     context: &Context,
 ) -> Result<BatchPlan> {
-    let asked = Asked { files, windows, options };
+    let files = borrowed(files);
+    let asked = Asked { files: &files, windows, options };
     prepare(asked, Destination::Engine, context).map(|(_, plan)| plan)
 }
 
 /// Reads windows of files into host memory.
-pub fn read_batch(
-    files: &[Arc<Dataset>],
+pub fn read_batch<D: Borrow<Dataset>>(
+    files: &[D],
     windows: &[BatchWindow],
     options: &BatchOptions,
     context: &Context,
 ) -> Result<Tensor> {
-    read(Asked { files, windows, options }, Destination::Host, context)
+    read(Asked { files: &borrowed(files), windows, options }, Destination::Host, context)
 }
 
 /// Reads windows of files and leaves them where the engine has them: on a GPU that decoded them, in host memory where the
 /// CPU did.
-pub fn read_batch_on_device(
-    files: &[Arc<Dataset>],
+pub fn read_batch_on_device<D: Borrow<Dataset>>(
+    files: &[D],
     windows: &[BatchWindow],
     options: &BatchOptions,
     context: &Context,
 ) -> Result<Tensor> {
-    read(Asked { files, windows, options }, Destination::Engine, context)
+    read(Asked { files: &borrowed(files), windows, options }, Destination::Engine, context)
 }
 
 /// Reads windows of files into the caller's output: its bands are those of all windows, one window after the other. It may
 /// have any strides, and be used again for the next batch.
-pub fn read_batch_into(
+pub fn read_batch_into<D: Borrow<Dataset>>(
     output: &Output,
-    files: &[Arc<Dataset>],
+    files: &[D],
     windows: &[BatchWindow],
     options: &BatchOptions,
     context: &Context,
 ) -> Result<(Report, Vec<WindowFault>)> {
-    let asked = Asked { files, windows, options };
+    let files = borrowed(files);
+    let asked = Asked { files: &files, windows, options };
     let (choice, plan) = prepare(asked, Destination::Output(output.location()), context)?;
-    let (have, want) = (output.spec(), &plan.spec);
-    let shape = |spec: &strile_engine::OutputSpec| (spec.data_type, spec.bands, spec.rows, spec.columns);
+    let (have, want) = (output.spec(), &result_of(asked, &plan)?);
+    let shape = |spec: &OutputSpec| (spec.data_type, spec.bands, spec.rows, spec.columns);
     if shape(have) != shape(want) {
         let [windows, bands, rows, columns] = plan.shape;
         return Err(asked.refuse(format!(
@@ -121,21 +126,87 @@ pub fn read_batch_into(
             have.bands, have.rows, have.columns, have.data_type, want.data_type
         )));
     }
-    run(asked, plan, choice.engine.as_ref(), output, context)
+    match plan.patches.is_some() {
+        false => run(asked, plan, choice.engine.as_ref(), output, context),
+        true => {
+            let (pixels, report, faults) = resampled(asked, plan, choice.engine.as_ref(), context)?;
+            put(asked, pixels, choice.engine.as_ref(), output, context)?;
+            Ok((report, faults))
+        }
+    }
+}
+
+fn borrowed<D: Borrow<Dataset>>(files: &[D]) -> Vec<&Dataset> {
+    files.iter().map(Borrow::borrow).collect()
 }
 
 fn read(asked: Asked<'_>, to: Destination, context: &Context) -> Result<Tensor> {
     let (choice, plan) = prepare(asked, to, context)?;
-    let (shape, spec) = (plan.shape, plan.spec.clone());
+    let (shape, spec) = (plan.shape, result_of(asked, &plan)?);
     let on_host = to == Destination::Host || choice.engine.location() == Location::Host;
     let need = if on_host { spec.len().map_or(u64::MAX, |len| len as u64) } else { 0 };
     let _lease = context.budget.take(need, "the pixels of the batch")?;
+    let refuse = |error: OutputError| asked.refuse(error.to_string());
+    if plan.patches.is_some() {
+        let (pixels, report, faults) = resampled(asked, plan, choice.engine.as_ref(), context)?;
+        let output = match on_host {
+            true => Output::from_vec(spec, pixels).map_err(refuse)?,
+            false => {
+                let output = choice.engine.output(spec, context)?;
+                put(asked, pixels, choice.engine.as_ref(), &output, context)?;
+                output
+            }
+        };
+        return Ok(Tensor { shape, output, report, faults, engine: choice.engine });
+    }
     let output = match on_host {
-        true => Output::new(spec).map_err(|error| asked.refuse(error.to_string()))?,
+        true => Output::new(spec).map_err(refuse)?,
         false => choice.engine.output(spec, context)?,
     };
     let (report, faults) = run(asked, plan, choice.engine.as_ref(), &output, context)?;
     Ok(Tensor { shape, output, report, faults, engine: choice.engine })
+}
+
+fn result_of(asked: Asked<'_>, plan: &BatchPlan) -> Result<OutputSpec> {
+    plan.result().map_err(|error| asked.refuse(error.to_string()))
+}
+
+/// The pixels of a batch that is resampled, in host memory, and what the engine did.
+fn resampled(
+    asked: Asked<'_>,
+    mut plan: BatchPlan,
+    engine: &dyn Engine,
+    context: &Context,
+) -> Result<(Vec<u8>, Report, Vec<WindowFault>)> {
+    let abandoned = || Error::Engine(EngineError::Abandoned);
+    let (spec, result) = (plan.spec.clone(), result_of(asked, &plan)?);
+    let (from, to) = (spec.len().map_err(|_| abandoned())?, result.len().map_err(|_| abandoned())?);
+    let need = (from as u64).saturating_add(to as u64);
+    let _lease = context.budget.take(need, "windows before they are resampled")?;
+    let patches = plan.patches.take().unwrap_or_default();
+    let output = Output::new(spec.clone()).map_err(|error| asked.refuse(error.to_string()))?;
+    let (report, faults) = run(asked, plan, engine, &output, context)?;
+    let pixels = output.into_vec().ok_or_else(abandoned)?;
+    let sampling = asked.options.sampling;
+    let made = resample(&pixels, &spec, &result, (&patches, sampling), context).ok_or(Error::Cancelled)?;
+    Ok((made, report, faults))
+}
+
+/// Pixels of a batch in host memory, put into an output.
+fn put(
+    asked: Asked<'_>,
+    pixels: Vec<u8>,
+    engine: &dyn Engine,
+    output: &Output,
+    context: &Context,
+) -> Result<()> {
+    let OutputSpec { data_type, bands, rows, columns, .. } = *output.spec();
+    let (interleave, fill, faults) = (Interleave::BandFirst, Fill::default(), Vec::new());
+    let raster = Raster { data_type, bands, rows, columns, interleave, pixels, fill, faults };
+    match output.location() {
+        Location::Host => deliver(raster, Choice::cpu(asked.name()).engine.as_ref(), output, context),
+        Location::Cuda(_) => deliver(raster, engine, output, context),
+    }
 }
 
 /// The engine of a batch, and its plan.

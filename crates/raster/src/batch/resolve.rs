@@ -1,6 +1,7 @@
 //! Windows found in their files: what all of them make together, checked before a block is located.
 
-use super::options::BatchOptions;
+use super::options::{BatchOptions, Sampling};
+use super::resample::Patch;
 use super::window::{BatchWindow, Frame, of_window};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -31,8 +32,12 @@ pub(super) struct Group<'a> {
 pub(super) struct Resolved<'a> {
     pub(super) groups: Vec<Group<'a>>,
     pub(super) sources: Vec<Arc<dyn Source>>,
+    /// Of the result.
     pub(super) shape: [u32; 4],
+    /// What is decoded: the result, or what that is resampled from.
     pub(super) spec: OutputSpec,
+    /// How each window is resampled, where they are.
+    pub(super) patches: Option<Vec<Patch>>,
     /// Of each window its frame, and what of that is inside the image.
     pub(super) frames: Vec<(Frame, Option<Window>)>,
 }
@@ -40,7 +45,7 @@ pub(super) struct Resolved<'a> {
 /// What a batch is made of.
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'a> {
-    pub(super) files: &'a [Arc<Dataset>],
+    pub(super) files: &'a [&'a Dataset],
     pub(super) windows: &'a [BatchWindow],
     pub(super) options: &'a BatchOptions,
 }
@@ -79,6 +84,15 @@ impl<'a> Asked<'a> {
             let level =
                 ReadOptions { page: window.page, overview: window.overview, ..ReadOptions::default() };
             let frame = Frame::of(&window.area, group.dataset, &level).map_err(&fail)?;
+            let size = (group.facts.image.width, group.facts.image.height);
+            if self.options.size.is_some() {
+                let margin = if self.options.sampling == Sampling::Bilinear { 1.0 } else { 0.0 };
+                let frame = frame.under(margin, size);
+                let (rows, columns) = rows_columns.unwrap_or((1, 1));
+                rows_columns = Some((rows.max(frame.height), columns.max(frame.width)));
+                frames.push((frame, frame.inside(size)));
+                continue;
+            }
             let (rows, columns) = *rows_columns.get_or_insert((frame.height, frame.width));
             if (frame.height, frame.width) != (rows, columns) {
                 let problem = format!(
@@ -87,8 +101,7 @@ impl<'a> Asked<'a> {
                 );
                 return Err(fail(group.dataset.refuse(problem)));
             }
-            let inside = frame.inside((group.facts.image.width, group.facts.image.height));
-            frames.push((frame, inside));
+            frames.push((frame, frame.inside(size)));
         }
         let (Some(first), Some((rows, columns))) = (groups.first(), rows_columns) else {
             return Err(self.refuse("no window is asked for".into()));
@@ -108,7 +121,43 @@ impl<'a> Asked<'a> {
                 group.convert = self.convert(group, data_type)?;
             }
         }
-        Ok(Resolved { groups, sources: sources.list, shape: [count, bands, rows, columns], spec, frames })
+        let patches =
+            self.options.size.map(|size| self.patches(&groups, &frames, size, data_type)).transpose()?;
+        let (columns, rows) = self.options.size.unwrap_or((columns, rows));
+        let (shape, sources) = ([count, bands, rows, columns], sources.list);
+        Ok(Resolved { groups, sources, shape, spec, patches, frames })
+    }
+
+    /// How windows become that size.
+    fn patches(
+        &self,
+        groups: &[Group<'_>],
+        frames: &[(Frame, Option<Window>)],
+        (width, height): (u32, u32),
+        data_type: DataType,
+    ) -> Result<Vec<Patch>> {
+        if width == 0 || height == 0 {
+            return Err(self.refuse(format!("windows of {width} × {height} pixels have none")));
+        }
+        if self.options.sampling != Sampling::Nearest && !Convert::takes(data_type) {
+            return Err(self.refuse(format!("samples of {data_type} are resampled by nearest alone")));
+        }
+        let nothing = Patch { exact: [0.0; 4], size: (0, 0), nodata: None, fill: Fill::default() };
+        let mut patches = vec![nothing; frames.len()];
+        for group in groups {
+            let fill = self.edge(group, data_type)?;
+            let masked = self.options.masked || self.options.unpack;
+            let nodata = group.dataset.metadata().nodata.filter(|_| !masked);
+            let nodata = nodata.and_then(|nodata| nodata.to_sample(data_type)).map(Fill);
+            for &at in &group.members {
+                let (Some((frame, _)), Some(patch)) = (frames.get(at), patches.get_mut(at)) else { continue };
+                let ([left, top, wide, high], x, y) = (frame.exact, frame.x, frame.y);
+                #[expect(clippy::cast_precision_loss, reason = "a pixel of an image")]
+                let exact = [left - x as f64, top - y as f64, wide, high];
+                *patch = Patch { exact, size: (frame.width, frame.height), nodata, fill };
+            }
+        }
+        Ok(patches)
     }
 
     fn group(&self, window: &BatchWindow, sources: &mut Sources) -> Result<Group<'a>> {

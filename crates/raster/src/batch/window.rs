@@ -131,6 +131,25 @@ impl Frame {
         Ok(Self { x, y, width, height, exact: [x as f64, y as f64, width.into(), height.into()] })
     }
 
+    /// The pixels of an image of this size that a resampled window is made of: those under it, and `margin` more on
+    /// every side. A frame without pixels where there are none.
+    pub(crate) fn under(&self, margin: f64, size: (u32, u32)) -> Self {
+        let [left, top, width, height] = self.exact;
+        let side = |start: f64, len: f64| {
+            let (first, end) =
+                whole((start - margin).floor().max(-1.0)).zip(whole((start + len + margin).ceil()))?;
+            Some((first, u32::try_from(end - first).ok()?))
+        };
+        let sides = side(left, width).zip(side(top, height));
+        let all = sides.map(|((x, width), (y, height))| Self { x, y, width, height, exact: self.exact });
+        match all.and_then(|all| all.inside(size)) {
+            Some(Window { x, y, width, height }) => {
+                Self { x: x.into(), y: y.into(), width, height, exact: self.exact }
+            }
+            None => Self { x: 0, y: 0, width: 0, height: 0, exact: self.exact },
+        }
+    }
+
     /// The part of it that an image of this size has.
     pub(crate) fn inside(&self, (width, height): (u32, u32)) -> Option<Window> {
         let side = |start: i64, len: u32, size: u32| {
@@ -146,7 +165,9 @@ impl Frame {
     /// The pixels of the window itself that lie around `inside`: above, below, left and right of it.
     pub(crate) fn around(&self, inside: Option<Window>) -> Vec<Window> {
         let all = Window::full(self.width, self.height);
-        let Some(inside) = inside.and_then(|inside| self.seen(inside)) else { return vec![all] };
+        let Some(inside) = inside.and_then(|inside| self.seen(inside)) else {
+            return if self.width > 0 && self.height > 0 { vec![all] } else { Vec::new() };
+        };
         let (right, bottom) = (inside.x + inside.width, inside.y + inside.height);
         let sides = [
             Window { height: inside.y, ..all },

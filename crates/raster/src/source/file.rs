@@ -14,8 +14,7 @@ use strile_engine::{ReadAt, Span};
 /// See the module.
 pub struct FileSource {
     name: String,
-    len: u64,
-    mark: String,
+    version: Version,
     file: Arc<LocalFile>,
 }
 
@@ -24,25 +23,8 @@ struct LocalFile(File);
 impl FileSource {
     /// Opens a file for reading.
     pub fn open(path: &Path) -> Result<Self> {
-        let fail = |error: io::Error| Error::Io { path: path.to_owned(), error: Arc::new(error) };
-        // Before it is opened: a pipe would be waited for.
-        let metadata = std::fs::metadata(path).map_err(fail)?;
-        if metadata.is_dir() {
-            return Err(fail(io::Error::new(io::ErrorKind::IsADirectory, "is a directory, a file expected")));
-        }
-        if !metadata.is_file() {
-            let problem = "is not a regular file; `-` reads from standard input";
-            return Err(fail(io::Error::new(io::ErrorKind::InvalidInput, problem)));
-        }
-        let file = File::open(path).map_err(fail)?;
-        let metadata = file.metadata().map_err(fail)?;
-        let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        Ok(Self {
-            name: path.display().to_string(),
-            len: metadata.len(),
-            mark: modified.map(|since| since.as_nanos().to_string()).unwrap_or_default(),
-            file: Arc::new(LocalFile(file)),
-        })
+        let (file, version) = open_regular(path).map_err(|error| Error::io(path, error))?;
+        Ok(Self { name: path.display().to_string(), version, file: Arc::new(LocalFile(file)) })
     }
 }
 
@@ -52,27 +34,55 @@ impl Source for FileSource {
     }
 
     fn len(&self) -> u64 {
-        self.len
+        self.version.len
     }
 
     fn version(&self) -> Version {
-        Version { len: self.len, mark: self.mark.clone() }
+        self.version.clone()
     }
 
     fn submit(&self, ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>) {
-        for op in ops {
-            let (file, done) = (Arc::clone(&self.file), done.clone());
-            readers().run(Box::new(move || {
-                let ReadOp { id, offset, mut into } = op;
-                let result = file.0.read_exact_at(&mut into, offset);
-                let _nobody_waits = done.send(ReadDone { id, into, result });
-            }));
-        }
+        let file: Arc<dyn ReadAt> = Arc::clone(&self.file) as _;
+        submit(&file, ops, done);
     }
 
     fn local(&self) -> Option<Arc<dyn ReadAt>> {
         Some(Arc::clone(&self.file) as Arc<dyn ReadAt>)
     }
+}
+
+/// Reads on threads that wait for the disk.
+pub(crate) fn submit(file: &Arc<dyn ReadAt>, ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>) {
+    for ReadOp { id, offset, mut into } in ops {
+        let (file, done) = (Arc::clone(file), done.clone());
+        readers().run(Box::new(move || {
+            let result = file.read_into(offset, &mut into);
+            let _nobody_waits = done.send(ReadDone { id, into, result });
+        }));
+    }
+}
+
+/// What tells states of a file apart, as the system has it.
+pub(crate) fn version_of(metadata: &std::fs::Metadata) -> Version {
+    let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let mark = modified.map(|since| since.as_nanos().to_string()).unwrap_or_default();
+    Version { len: metadata.len(), mark }
+}
+
+/// Opens a file for reading; what could keep us waiting, or is no file, is refused.
+pub(crate) fn open_regular(path: &Path) -> io::Result<(File, Version)> {
+    // Before it is opened: a pipe would be waited for.
+    let metadata = std::fs::metadata(path)?;
+    if metadata.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory, a file expected"));
+    }
+    if !metadata.is_file() {
+        let problem = "is not a regular file; `-` reads from standard input";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+    }
+    let file = File::open(path)?;
+    let version = version_of(&file.metadata()?);
+    Ok((file, version))
 }
 
 impl ReadAt for LocalFile {

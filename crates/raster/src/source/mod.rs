@@ -7,7 +7,7 @@ mod file;
 mod memory;
 
 pub use file::FileSource;
-pub(crate) use file::ReadExactAt;
+pub(crate) use file::{ReadExactAt, open_regular, submit, version_of};
 pub use memory::MemorySource;
 
 use std::io;

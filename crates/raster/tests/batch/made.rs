@@ -28,7 +28,7 @@ pub fn spec(codec: Codec) -> ImageSpec {
 }
 
 pub fn bytes_of(spec: &ImageSpec, seed: u64) -> Vec<u8> {
-    let full = Pixels::generate(Pattern::LandCover, spec.sample, [3, 110, 150], seed);
+    let full = Pixels::generate(Pattern::Noise, spec.sample, [3, 110, 150], seed);
     let reduced = ImageSpec { subfile_type: 1, sparse: vec![], ..spec.clone() };
     let order = if seed.is_multiple_of(2) { ByteOrder::Little } else { ByteOrder::Big };
     let frame = FileFrame { order, big: seed.is_multiple_of(3), file_order: FileOrder::default() };

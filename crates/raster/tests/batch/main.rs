@@ -15,6 +15,8 @@
 mod sources;
 
 mod converted;
+mod growth;
+mod headers;
 mod made;
 mod refusals;
 mod structure;

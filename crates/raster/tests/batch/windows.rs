@@ -7,7 +7,7 @@ use crate::sources::open;
 use std::sync::Arc;
 use strile::{
     Area, BatchOptions, BatchWindow, Context, DataType, Dataset, Device, Output, OutputSpec, ReadOptions,
-    Strides, Window, read_batch, read_batch_into,
+    Sampling, Strides, Window, read_batch, read_batch_into,
 };
 use testkit::{Codec, Random, geo_tags};
 
@@ -137,4 +137,50 @@ fn blocks_that_several_windows_show_are_in_each() {
     let windows: Vec<_> = (0..20).map(|at| BatchWindow::of_pixels(4, 20 + at % 3, 20, (30, 30))).collect();
     let (_, pixels) = by_both(&files, &windows, &BatchOptions::default());
     check(&files, &windows, &BatchOptions::default(), &pixels, &[0; 2]);
+}
+
+#[test]
+fn resampled_windows_are_the_same_by_both_and_nearest_takes_pixels_as_they_are() {
+    let files = files();
+    let mut random = Random::new(8);
+    for (size, sampling) in
+        [((17, 9), Sampling::Nearest), ((17, 9), Sampling::Average), ((60, 50), Sampling::Bilinear)]
+    {
+        let mut windows: Vec<_> = (0..12).map(|_| any_window(&mut random, &files, (40, 30))).collect();
+        windows.push(BatchWindow::of_pixels(1, 900, 900, (5, 70)));
+        let options = BatchOptions { size: Some(size), sampling, ..Default::default() };
+        let (tensor, pixels) = by_both(&files, &windows, &options);
+        assert_eq!(tensor.shape, [13, 3, size.1, size.0]);
+        if sampling != Sampling::Nearest {
+            continue;
+        }
+        for (window, found) in windows.iter().zip(pixels.chunks(pixels.len() / 13)) {
+            let Area::Pixels { x, y, width, height } = window.area else { panic!("of pixels") };
+            let whole = whole(&files, window, &options);
+            let mut expected = Vec::new();
+            for band in 0..3 {
+                for row in 0..size.1 {
+                    for column in 0..size.0 {
+                        let at = |start: i64, len: u32, index: u32, count: u32| {
+                            start
+                                + ((f64::from(index) + 0.5) * f64::from(len) / f64::from(count)).floor()
+                                    as i64
+                        };
+                        let one = BatchWindow::of_pixels(
+                            window.file,
+                            at(x, width, column, size.0),
+                            at(y, height, row, size.1),
+                            (1, 1),
+                        );
+                        let pixel = crate::made::expected(&whole, &one, &7u16.to_ne_bytes());
+                        expected.extend_from_slice(&pixel[band * 2..band * 2 + 2]);
+                    }
+                }
+            }
+            assert_eq!(first_difference(&expected, found), None, "{window:?}");
+        }
+    }
+    let nothing = BatchOptions { size: Some((0, 4)), device: Device::Cpu, ..Default::default() };
+    let windows = [BatchWindow::of_pixels(0, 0, 0, (8, 8))];
+    assert!(read_batch(&files, &windows, &nothing, &Context::default()).is_err());
 }

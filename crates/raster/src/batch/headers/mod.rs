@@ -1,0 +1,232 @@
+//! The opened files of many batches: the headers of thousands, a bounded number of them open.
+//!
+//! A file is told from its later states by size and modification time, which are looked at every time it is asked for. What
+//! is kept is bounded in number and in bytes, and what was used longest ago goes first; files whose headers are
+//! kept are open only while they are read, and a bounded number of them at a time. An index (`index`) has headers of files
+//! that were not opened yet. A sidecar that changes is seen; one that appears later is seen once the file itself changes.
+
+mod index;
+mod pool;
+mod record;
+
+pub use index::{HeaderIndex, IndexReport, write_header_index};
+
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::open::{Files, OnDisk, OpenOptions};
+use crate::source::{Source, Version, version_of};
+use pool::{FilePool, PooledSource};
+use record::Record;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use strile_tiff::{BlockArray, ValueData};
+
+/// What may be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeaderLimits {
+    /// Files whose headers are kept.
+    pub files: usize,
+    /// Bytes of these headers, about.
+    pub bytes: u64,
+    /// Files that are open at a time.
+    pub open: usize,
+}
+
+impl Default for HeaderLimits {
+    /// Half of the descriptors that most systems give a process.
+    fn default() -> Self {
+        Self { files: 65_536, bytes: 1 << 30, open: 512 }
+    }
+}
+
+/// See the module. Threads may share it.
+pub struct Headers {
+    limits: HeaderLimits,
+    options: OpenOptions,
+    pool: Arc<FilePool>,
+    index: Option<HeaderIndex>,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    files: HashMap<PathBuf, Entry>,
+    /// By when they were used.
+    order: BTreeMap<u64, PathBuf>,
+    bytes: u64,
+    clock: u64,
+}
+
+struct Entry {
+    dataset: Arc<Dataset>,
+    /// Of the file, and of what was found beside it.
+    versions: Vec<(PathBuf, Version)>,
+    bytes: u64,
+    used: u64,
+}
+
+impl Headers {
+    /// Keeps headers within limits, of files that are opened so.
+    pub fn new(limits: HeaderLimits, options: OpenOptions) -> Self {
+        let pool = Arc::new(FilePool::new(limits.open.max(1)));
+        Self { limits, options, pool, index: None, kept: Mutex::default() }
+    }
+
+    /// The same with an index that is looked into before a header is read.
+    pub fn with_index(self, index: HeaderIndex) -> Self {
+        Self { index: Some(index), ..self }
+    }
+
+    /// How many files' headers are kept, how many bytes they take, and how many files are open.
+    pub fn held(&self) -> (usize, u64, usize) {
+        let kept = self.kept();
+        (kept.files.len(), kept.bytes, self.pool.open())
+    }
+
+    /// Forgets everything; datasets that are in use stay usable.
+    pub fn clear(&self) {
+        *self.kept() = Kept::default();
+    }
+
+    /// A file: the one that is kept, where it is still the same, else opened.
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Arc<Dataset>> {
+        let path = std::path::absolute(path.as_ref()).map_err(|error| Error::io(path.as_ref(), error))?;
+        if let Some(found) = self.known(&path) {
+            return Ok(found);
+        }
+        let seen = Seen { pool: &self.pool, record: self.recorded(&path), versions: Mutex::default() };
+        let dataset = Arc::new(Dataset::open_among(&path, &seen, &self.options)?);
+        let versions = seen.versions.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.keep(path, Arc::clone(&dataset), versions);
+        Ok(dataset)
+    }
+
+    /// What the index has of a file, where that is still the same.
+    fn recorded(&self, path: &Path) -> Option<Record> {
+        let record = self.index.as_ref()?.find(path)?;
+        record.is_current(path).then_some(record)
+    }
+
+    fn known(&self, path: &Path) -> Option<Arc<Dataset>> {
+        let found =
+            self.kept().files.get(path).map(|entry| (Arc::clone(&entry.dataset), entry.versions.clone()));
+        let (dataset, versions) = found?;
+        let same = |(path, version): &(PathBuf, Version)| is_same(path, version);
+        // Not under the lock: a file system may be slow.
+        if !versions.iter().all(same) {
+            self.kept().forget(path);
+            return None;
+        }
+        self.kept().touch(path);
+        Some(dataset)
+    }
+
+    fn keep(&self, path: PathBuf, dataset: Arc<Dataset>, versions: Vec<(PathBuf, Version)>) {
+        let bytes = size_of_header(&dataset);
+        let mut kept = self.kept();
+        kept.forget(&path);
+        kept.bytes = kept.bytes.saturating_add(bytes);
+        kept.files.insert(path.clone(), Entry { dataset, versions, bytes, used: 0 });
+        kept.touch(&path);
+        while kept.files.len() > self.limits.files || kept.bytes > self.limits.bytes {
+            let Some((_, oldest)) = kept.order.pop_first() else { break };
+            kept.forget(&oldest);
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    fn touch(&mut self, path: &Path) {
+        self.clock += 1;
+        let Some(entry) = self.files.get_mut(path) else { return };
+        self.order.remove(&entry.used);
+        entry.used = self.clock;
+        self.order.insert(self.clock, path.to_owned());
+    }
+
+    fn forget(&mut self, path: &Path) {
+        if let Some(entry) = self.files.remove(path) {
+            self.order.remove(&entry.used);
+            self.bytes = self.bytes.saturating_sub(entry.bytes);
+        }
+    }
+}
+
+/// Whether a file is in that state.
+fn is_same(path: &Path, version: &Version) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| version_of(&metadata) == *version)
+}
+
+/// About what a header takes in memory.
+fn size_of_header(dataset: &Dataset) -> u64 {
+    const EACH: usize = 4096;
+    let mut bytes = EACH;
+    for directory in dataset.tiff().map(|tiff| tiff.directories.as_slice()).unwrap_or_default() {
+        for entry in directory.entries() {
+            let held = match &entry.data {
+                ValueData::Here(held) => held.len(),
+                ValueData::There(_) => 0,
+            };
+            bytes = bytes.saturating_add(64 + held);
+        }
+    }
+    for level in dataset.pages().iter().flat_map(|page| &page.levels) {
+        for array in [&level.image.table.offsets, &level.image.table.sizes] {
+            if let BlockArray::Here(values) = array {
+                bytes = bytes.saturating_add(8 * values.len());
+            }
+        }
+    }
+    bytes as u64
+}
+
+/// Files as they are found while one is opened, their states kept.
+struct Seen<'a> {
+    pool: &'a Arc<FilePool>,
+    /// What an index has of it, where that is current.
+    record: Option<Record>,
+    versions: Mutex<Vec<(PathBuf, Version)>>,
+}
+
+impl Seen<'_> {
+    fn note(&self, path: &Path, version: Version) {
+        self.versions.lock().unwrap_or_else(PoisonError::into_inner).push((path.to_owned(), version));
+    }
+}
+
+impl Files for Seen<'_> {
+    fn source(&self, path: &Path) -> Result<Arc<dyn Source>> {
+        let recorded = self.record.as_ref().and_then(|record| record.version(path));
+        let source = match recorded {
+            Some(version) => PooledSource::known(path, version, self.pool),
+            None => PooledSource::open(path, self.pool)?,
+        };
+        self.note(path, source.version());
+        Ok(Arc::new(source))
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        self.record.as_ref().map_or_else(|| path.is_file(), |record| record.version(path).is_some())
+    }
+
+    fn text(&self, path: &Path) -> Option<String> {
+        let (text, version) = match &self.record {
+            Some(record) => (record.text(path)?, record.version(path)?),
+            None => {
+                let version = version_of(&std::fs::metadata(path).ok()?);
+                (OnDisk.text(path)?, version)
+            }
+        };
+        self.note(path, version);
+        Some(text)
+    }
+
+    fn at_hand(&self, path: &Path) -> Vec<(u64, Vec<u8>)> {
+        self.record.as_ref().map(|record| record.header(path)).unwrap_or_default()
+    }
+}

@@ -1,0 +1,164 @@
+//! Files that are read, of which a bounded number is open: the one used longest ago is closed for the next.
+//!
+//! A file that is opened again must be the one it was, by size and modification time; another one is an error of the read.
+
+use crate::error::{Error, Result};
+use crate::source::{ReadDone, ReadExactAt, ReadOp, Source, Version, open_regular, submit};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use strile_engine::{ReadAt, Span};
+
+/// See the module.
+pub(super) struct FilePool {
+    most: usize,
+    files: Mutex<Open>,
+}
+
+#[derive(Default)]
+struct Open {
+    /// By the number of the source, with the time of its last use.
+    files: HashMap<u64, (Arc<File>, u64)>,
+    clock: u64,
+    /// The number of the next source.
+    next: u64,
+}
+
+impl FilePool {
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, files: Mutex::default() }
+    }
+
+    /// Files that are open.
+    pub(super) fn open(&self) -> usize {
+        self.files().files.len()
+    }
+
+    fn files(&self) -> MutexGuard<'_, Open> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn number(&self) -> u64 {
+        let mut files = self.files();
+        files.next += 1;
+        files.next
+    }
+
+    fn find(&self, number: u64) -> Option<Arc<File>> {
+        let mut files = self.files();
+        files.clock += 1;
+        let now = files.clock;
+        let (file, used) = files.files.get_mut(&number)?;
+        *used = now;
+        Some(Arc::clone(file))
+    }
+
+    fn put(&self, number: u64, file: Arc<File>) {
+        let mut files = self.files();
+        files.clock += 1;
+        let now = files.clock;
+        files.files.insert(number, (file, now));
+        while files.files.len() > self.most {
+            let oldest = files.files.iter().min_by_key(|(_, (_, used))| *used).map(|(&number, _)| number);
+            let Some(closed) = oldest.and_then(|oldest| files.files.remove(&oldest)) else { break };
+            drop(closed);
+        }
+    }
+
+    fn close(&self, number: u64) {
+        let closed = self.files().files.remove(&number);
+        drop(closed);
+    }
+}
+
+/// A file of a pool.
+pub(super) struct PooledSource {
+    name: String,
+    file: Arc<PooledFile>,
+}
+
+struct PooledFile {
+    path: PathBuf,
+    version: Version,
+    number: u64,
+    pool: Arc<FilePool>,
+}
+
+impl PooledSource {
+    /// Opens a file.
+    pub(super) fn open(path: &Path, pool: &Arc<FilePool>) -> Result<Self> {
+        let (file, version) = open_regular(path).map_err(|error| Error::io(path, error))?;
+        let source = Self::known(path, version, pool);
+        pool.put(source.file.number, Arc::new(file));
+        Ok(source)
+    }
+
+    /// A file in a state that is known, opened when it is read.
+    pub(super) fn known(path: &Path, version: Version, pool: &Arc<FilePool>) -> Self {
+        let (name, path) = (path.display().to_string(), path.to_owned());
+        let pool = Arc::clone(pool);
+        Self { name, file: Arc::new(PooledFile { path, version, number: pool.number(), pool }) }
+    }
+}
+
+impl PooledFile {
+    fn get(&self) -> io::Result<Arc<File>> {
+        if let Some(file) = self.pool.find(self.number) {
+            return Ok(file);
+        }
+        let (file, version) = open_regular(&self.path)?;
+        if version != self.version {
+            return Err(io::Error::other("the file has changed since its header was read"));
+        }
+        let file = Arc::new(file);
+        self.pool.put(self.number, Arc::clone(&file));
+        Ok(file)
+    }
+}
+
+impl Drop for PooledFile {
+    fn drop(&mut self) {
+        self.pool.close(self.number);
+    }
+}
+
+impl ReadAt for PooledFile {
+    fn read_at<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
+        let len = usize::try_from(span.len).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        if scratch.len() < len {
+            scratch.resize(len, 0);
+        }
+        let into = scratch.get_mut(..len).ok_or(io::ErrorKind::OutOfMemory)?;
+        self.read_into(span.offset, into)?;
+        Ok(into)
+    }
+
+    fn read_into(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.get()?.read_exact_at(into, offset)
+    }
+}
+
+impl Source for PooledSource {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn len(&self) -> u64 {
+        self.file.version.len
+    }
+
+    fn version(&self) -> Version {
+        self.file.version.clone()
+    }
+
+    fn submit(&self, ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>) {
+        let file: Arc<dyn ReadAt> = Arc::clone(&self.file) as _;
+        submit(&file, ops, done);
+    }
+
+    fn local(&self) -> Option<Arc<dyn ReadAt>> {
+        Some(Arc::clone(&self.file) as _)
+    }
+}

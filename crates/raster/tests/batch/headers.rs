@@ -1,0 +1,193 @@
+//! Files kept open in the head: few descriptors, states told apart, an index that saves reading headers.
+
+use crate::made::{bytes_of, spec};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use strile::{
+    BatchOptions, BatchWindow, Context, Dataset, Device, HeaderIndex, HeaderLimits, Headers, OpenOptions,
+    read_batch, write_header_index,
+};
+use tempfile::TempDir;
+use testkit::{Codec, geo_tags, mutate_bytes};
+
+fn folder(files: u64) -> (TempDir, Vec<PathBuf>) {
+    let folder = tempfile::tempdir().unwrap();
+    let codecs = [Codec::Deflate, Codec::Lzw, Codec::Zstd, Codec::None];
+    let paths = (0..files)
+        .map(|seed| {
+            let path = folder.path().join(format!("{seed}.tif"));
+            std::fs::write(&path, bytes_of(&spec(codecs[seed as usize % 4].clone()), seed)).unwrap();
+            path
+        })
+        .collect();
+    (folder, paths)
+}
+
+fn headers(files: usize, open: usize) -> Headers {
+    let limits = HeaderLimits { files, open, ..HeaderLimits::default() };
+    Headers::new(limits, OpenOptions::default())
+}
+
+fn pixels(files: &[Arc<Dataset>]) -> Result<Vec<u8>, String> {
+    let windows: Vec<_> =
+        (0..files.len()).map(|file| BatchWindow::of_pixels(file, 50, 40, (30, 20))).collect();
+    let options = BatchOptions { device: Device::Cpu, ..Default::default() };
+    let tensor =
+        read_batch(files, &windows, &options, &Context::default()).map_err(|error| error.to_string())?;
+    Ok(tensor.into_host(&Context::default()).unwrap())
+}
+
+fn opened(paths: &[PathBuf]) -> Vec<Arc<Dataset>> {
+    paths.iter().map(|path| Arc::new(Dataset::open(path).unwrap())).collect()
+}
+
+fn kept(headers: &Headers, paths: &[PathBuf]) -> Vec<Arc<Dataset>> {
+    paths.iter().map(|path| headers.open(path).unwrap()).collect()
+}
+
+/// The same size and time of modification, other bytes.
+fn spoil(path: &Path) {
+    let modified = std::fs::metadata(path).unwrap().modified().unwrap();
+    let len = std::fs::metadata(path).unwrap().len() as usize;
+    std::fs::write(path, vec![0xEE; len]).unwrap();
+    File::options().write(true).open(path).unwrap().set_modified(modified).unwrap();
+}
+
+#[test]
+fn few_files_are_open_and_all_can_be_read() {
+    let (_folder, paths) = folder(40);
+    let headers = headers(100, 4);
+    let files = kept(&headers, &paths);
+    assert!(pixels(&files).unwrap() == pixels(&opened(&paths)).unwrap());
+    let (files_kept, bytes, open) = headers.held();
+    assert_eq!((files_kept, open), (40, 4));
+    assert!(bytes > 40 * 4096 && bytes < 40 * 16_384, "{bytes}");
+    assert!(Arc::ptr_eq(&files[7], &headers.open(&paths[7]).unwrap()), "kept");
+    drop(files);
+    headers.clear();
+    assert_eq!(headers.held(), (0, 0, 0));
+}
+
+#[test]
+fn what_was_used_longest_ago_is_forgotten() {
+    let (_folder, paths) = folder(6);
+    let headers = headers(3, 100);
+    let first = headers.open(&paths[0]).unwrap();
+    kept(&headers, &paths[1..3]);
+    assert!(Arc::ptr_eq(&first, &headers.open(&paths[0]).unwrap()));
+    kept(&headers, &paths[3..5]);
+    assert_eq!(headers.held().0, 3);
+    assert!(Arc::ptr_eq(&first, &headers.open(&paths[0]).unwrap()), "used since");
+    let small = HeaderLimits { bytes: 10_000, ..HeaderLimits::default() };
+    let headers = Headers::new(small, OpenOptions::default());
+    kept(&headers, &paths);
+    assert!(headers.held().1 <= 10_000 && headers.held().0 >= 1, "{:?}", headers.held());
+}
+
+#[test]
+fn another_state_of_a_file_is_another_file() {
+    let (_folder, paths) = folder(2);
+    let headers = headers(10, 1);
+    let before = headers.open(&paths[0]).unwrap();
+    let old = pixels(std::slice::from_ref(&before)).unwrap();
+    std::fs::write(&paths[0], bytes_of(&spec(Codec::Lzw), 77)).unwrap();
+    let later = SystemTime::now() + Duration::from_secs(5);
+    File::options().write(true).open(&paths[0]).unwrap().set_modified(later).unwrap();
+    let after = headers.open(&paths[0]).unwrap();
+    assert!(!Arc::ptr_eq(&before, &after));
+    assert!(pixels(&[after]).unwrap() != old);
+    // The header that is held belongs to no file any more, once that was closed.
+    headers.open(&paths[1]).unwrap();
+    let problem = pixels(&[before]).unwrap_err();
+    assert!(problem.contains("the file has changed since its header was read"), "{problem}");
+    assert!(problem.contains("0.tif") && problem.starts_with("window 0"), "{problem}");
+    std::fs::remove_file(&paths[0]).unwrap();
+    assert!(headers.open(&paths[0]).is_err(), "gone");
+}
+
+/// Files with everything that lies beside a file.
+fn with_sidecars() -> (TempDir, Vec<PathBuf>) {
+    let (folder, paths) = folder(5);
+    let mut bare = spec(Codec::Deflate);
+    bare.tags.extend(geo_tags(32633, (10.0, 20.0), 1.0, false));
+    std::fs::write(&paths[1], bytes_of(&bare, 8)).unwrap();
+    let beside = |path: &Path, suffix: &str| PathBuf::from(format!("{}{suffix}", path.display()));
+    let pixels = testkit::Pixels::generate(testkit::Pattern::Dem, bare.sample, [3, 28, 38], 5);
+    let overview = spec(Codec::Lzw).build(&pixels, strile::tiff::ByteOrder::Little, false).bytes;
+    std::fs::write(beside(&paths[2], ".ovr"), overview).unwrap();
+    let xml =
+        "<PAMDataset><PAMRasterBand band=\"1\"><NoDataValue>5</NoDataValue></PAMRasterBand></PAMDataset>";
+    std::fs::write(beside(&paths[3], ".aux.xml"), xml).unwrap();
+    std::fs::write(paths[4].with_extension("tfw"), "2\n0\n0\n-2\n101\n199\n").unwrap();
+    (folder, paths)
+}
+
+fn facts(dataset: &Dataset) -> String {
+    let levels: Vec<_> =
+        dataset.pages().iter().flat_map(|page| &page.levels).map(|level| &level.image).collect();
+    format!("{levels:?} {:?} {:?}", dataset.metadata(), dataset.warnings())
+}
+
+#[test]
+fn an_index_has_all_that_opening_needs() {
+    let (folder, paths) = with_sidecars();
+    let target = folder.path().join("index");
+    let mut all = paths.clone();
+    all.push(folder.path().join("none.tif"));
+    let report = write_header_index(&target, &all, &OpenOptions::default(), &Context::default()).unwrap();
+    assert_eq!((report.files, report.skipped.len()), (5, 1));
+    assert_eq!(report.bytes, std::fs::metadata(&target).unwrap().len());
+    assert!(report.bytes < 5 * 3000, "{} bytes", report.bytes);
+    let expected: Vec<String> = opened(&paths).iter().map(|dataset| facts(dataset)).collect();
+    let right = pixels(&opened(&paths)).unwrap();
+    let index = HeaderIndex::load(&target).unwrap();
+    assert_eq!(index.files(), paths);
+    let indexed = headers(100, 100).with_index(index);
+    assert!(pixels(&kept(&indexed, &paths)).unwrap() == right);
+    // Without a look into the files: these have nothing of what they had.
+    let indexed = headers(100, 100).with_index(HeaderIndex::load(&target).unwrap());
+    paths.iter().for_each(|path| spoil(path));
+    for (path, expected) in paths.iter().zip(&expected) {
+        assert_eq!(&facts(&indexed.open(path).unwrap()), expected, "{}", path.display());
+    }
+    assert_eq!(indexed.held().2, 0, "none is open");
+}
+
+#[test]
+fn an_index_of_another_state_is_not_used() {
+    let (folder, paths) = with_sidecars();
+    let target = folder.path().join("sub").join("index");
+    std::fs::create_dir(folder.path().join("sub")).unwrap();
+    write_header_index(&target, &paths, &OpenOptions::default(), &Context::default()).unwrap();
+    std::fs::write(&paths[0], bytes_of(&spec(Codec::Zstd), 50)).unwrap();
+    std::fs::write(format!("{}.aux.xml", paths[3].display()), "<PAMDataset></PAMDataset>").unwrap();
+    let indexed = headers(100, 100).with_index(HeaderIndex::load(&target).unwrap());
+    for path in &paths {
+        let expected = facts(&Dataset::open(path).unwrap());
+        assert_eq!(facts(&indexed.open(path).unwrap()), expected, "{}", path.display());
+    }
+}
+
+#[test]
+fn a_damaged_index_does_no_harm() {
+    let (folder, paths) = with_sidecars();
+    let target = folder.path().join("index");
+    write_header_index(&target, &paths, &OpenOptions::default(), &Context::default()).unwrap();
+    let whole = std::fs::read(&target).unwrap();
+    let expected: Vec<String> = opened(&paths).iter().map(|dataset| facts(dataset)).collect();
+    for seed in 0..300 {
+        std::fs::write(&target, mutate_bytes(&whole, seed)).unwrap();
+        let Ok(index) = HeaderIndex::load(&target) else { continue };
+        let indexed = headers(100, 100).with_index(index);
+        for (path, expected) in paths.iter().zip(&expected) {
+            assert_eq!(&facts(&indexed.open(path).unwrap()), expected);
+        }
+    }
+    std::fs::write(&target, b"STRILEIX\x02\0\0\0").unwrap();
+    let problem = HeaderIndex::load(&target).err().unwrap().to_string();
+    assert!(problem.ends_with("is an index of version 2, 1 expected: make it again"), "{problem}");
+    std::fs::write(&target, b"II*\0").unwrap();
+    assert!(HeaderIndex::load(&target).err().unwrap().to_string().ends_with("is no index of headers"));
+}

@@ -1,0 +1,275 @@
+//! `read_batch`, and the headers of files that batches share.
+
+use crate::array::{Axes, View};
+use crate::dataset::{Dataset, warn};
+use crate::error::{exception, refused};
+use crate::keys::Keys;
+use crate::raster::{Raster, told_by_window};
+use crate::{call, device};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::path::PathBuf;
+use std::sync::Arc;
+use strile::tiff::gdal::NoData;
+use strile::{
+    Area, BatchOptions, BatchWindow, Context, FloatType, HeaderIndex, HeaderLimits, Input, OnFault,
+    OpenOptions, Output, Sampling,
+};
+
+/// Headers of files that were opened: bounded, and looked up again where a file has changed.
+#[pyclass(frozen, module = "strile._core")]
+pub(crate) struct Headers {
+    kept: strile::Headers,
+}
+
+#[pymethods]
+impl Headers {
+    #[new]
+    #[pyo3(signature = (*, files=None, memory=None, open_files=None, index=None, sidecars=true))]
+    fn new(
+        py: Python<'_>,
+        files: Option<usize>,
+        memory: Option<u64>,
+        open_files: Option<usize>,
+        index: Option<PathBuf>,
+        sidecars: bool,
+    ) -> PyResult<Self> {
+        let usual = HeaderLimits::default();
+        let limits = HeaderLimits {
+            files: files.unwrap_or(usual.files),
+            bytes: memory.unwrap_or(usual.bytes),
+            open: open_files.unwrap_or(usual.open),
+        };
+        let kept = strile::Headers::new(limits, OpenOptions { sidecars, ..OpenOptions::default() });
+        let kept = match index {
+            None => kept,
+            Some(path) => kept.with_index(py.detach(|| HeaderIndex::load(path)).map_err(exception)?),
+        };
+        Ok(Self { kept })
+    }
+
+    /// Files whose headers are kept, bytes that these take, and files that are open.
+    fn held(&self) -> (usize, u64, usize) {
+        self.kept.held()
+    }
+
+    /// Forgets everything.
+    fn clear(&self) {
+        self.kept.clear();
+    }
+}
+
+/// A file of a batch.
+#[derive(FromPyObject)]
+pub(crate) enum Given<'py> {
+    Opened(Bound<'py, Dataset>),
+    Path(PathBuf),
+}
+
+/// A file that is to be opened, or is.
+enum File {
+    Handle(Arc<Input>),
+    Path(PathBuf),
+}
+
+/// A file that is open.
+enum Opened {
+    Handle(Arc<Input>),
+    Kept(Arc<strile::Dataset>),
+}
+
+impl Opened {
+    fn dataset(&self) -> strile::Result<&strile::Dataset> {
+        match self {
+            Self::Kept(dataset) => Ok(dataset),
+            Self::Handle(input) => input.tiff().ok_or_else(|| strile::Error::Unsupported {
+                file: input.name().to_owned(),
+                reason: "a mosaic is read by itself, give its sources to a batch".to_owned(),
+            }),
+        }
+    }
+}
+
+/// A window as Python gives it: file, level and four numbers, which are (column, row, width, height), (west, south, east,
+/// north), or (x, y, width, height), by `kind`.
+pub(crate) type Numbers<'py> =
+    (usize, usize, Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>);
+
+fn area(kind: &str, [a, b, c, d]: [&Bound<'_, PyAny>; 4]) -> PyResult<Area> {
+    Ok(match kind {
+        "pixels" => {
+            Area::Pixels { x: a.extract()?, y: b.extract()?, width: c.extract()?, height: d.extract()? }
+        }
+        "bounds" => Area::Bounds([a.extract()?, b.extract()?, c.extract()?, d.extract()?]),
+        "points" => {
+            Area::Point { x: a.extract()?, y: b.extract()?, width: c.extract()?, height: d.extract()? }
+        }
+        other => return Err(refused(format!("windows `{other}`: `pixels`, `bounds` or `points` expected"))),
+    })
+}
+
+fn windows_of(
+    kind: &str,
+    list: &[Numbers<'_>],
+    page: usize,
+    bands: Option<&[u16]>,
+) -> PyResult<Vec<BatchWindow>> {
+    let window = |(at, (file, level, a, b, c, d)): (usize, &Numbers<'_>)| {
+        let area = area(kind, [a, b, c, d]).map_err(|error| {
+            refused(format!("window {at}: {}", Python::attach(|py| error.value(py).to_string())))
+        })?;
+        let (overview, bands) = (level.checked_sub(1), bands.map(<[u16]>::to_vec));
+        Ok(BatchWindow { file: *file, page, overview, bands, area })
+    };
+    list.iter().enumerate().map(window).collect()
+}
+
+/// What the keywords of a batch say.
+struct Asked<'py> {
+    kind: String,
+    page: usize,
+    bands: Option<Vec<u16>>,
+    options: BatchOptions,
+    stays: bool,
+    out: Option<(Bound<'py, PyAny>, Output)>,
+    context: Context,
+}
+
+impl<'py> Asked<'py> {
+    fn parse(keywords: &Bound<'py, PyDict>) -> PyResult<Self> {
+        let mut keys = Keys::new("read_batch", keywords);
+        let float_type = keys.word("float_type", &["float32", "float64"], |word| match word {
+            "float32" => Some(FloatType::Float32),
+            "float64" => Some(FloatType::Float64),
+            _ => None,
+        })?;
+        let on_fault = keys.word("on_fault", &["fail", "fill"], |word| match word {
+            "fail" => Some(OnFault::Fail),
+            "fill" => Some(OnFault::Fill),
+            _ => None,
+        })?;
+        let stays = keys.word("out_memory", &["device", "host"], |word| match word {
+            "device" => Some(true),
+            "host" => Some(false),
+            _ => None,
+        })?;
+        let sampling = keys.word("resampling", &["nearest", "bilinear", "average"], |word| match word {
+            "nearest" => Some(Sampling::Nearest),
+            "bilinear" => Some(Sampling::Bilinear),
+            "average" => Some(Sampling::Average),
+            _ => None,
+        })?;
+        let fill = keys.typed("fill", "a number", |value| match value.extract::<i128>() {
+            Ok(whole) => Some(NoData::Integer(whole)),
+            Err(_) => value.extract::<f64>().ok().map(NoData::Float),
+        })?;
+        let options = BatchOptions {
+            masked: keys.flag("masked")?.unwrap_or(false),
+            unpack: keys.flag("unpack")?.unwrap_or(false),
+            float_type,
+            fill,
+            size: keys.typed("size", "columns and rows", |value| value.extract().ok())?,
+            sampling: sampling.unwrap_or_default(),
+            on_fault: on_fault.unwrap_or_default(),
+            device: device::parse(keys.text("device")?.as_deref().unwrap_or("auto"))?,
+            device_memory: keys.integer("device_memory", "a number of bytes")?,
+        };
+        let stream = keys.integer("stream", "the handle of a stream")?;
+        let out = keys.get("out")?;
+        let memory = keys.integer("memory", "a number of bytes")?;
+        let threads = keys.integer("threads", "a number of threads")?;
+        let asked = Self {
+            kind: keys.text("kind")?.unwrap_or_else(|| "pixels".to_owned()),
+            page: keys.integer("page", "the number of a page, from 0")?.unwrap_or(0),
+            bands: keys.typed("bands", "numbers of bands, from 1", |value| value.extract().ok())?,
+            options,
+            stays: stays.unwrap_or(true),
+            out: out
+                .map(|out| View::writable(&out, stream)?.output(Axes::Nbyx).map(|output| (out, output)))
+                .transpose()?,
+            context: call::context(memory, threads)?,
+        };
+        keys.finish()?;
+        Ok(asked)
+    }
+}
+
+/// What a batch gives.
+enum Result {
+    Filled(Vec<(String, String)>),
+    Pixels(Raster),
+}
+
+/// Windows of files, in one array; see `_core.pyi`.
+#[pyfunction]
+#[pyo3(signature = (files, windows, headers, **keywords))]
+pub(crate) fn read_batch<'py>(
+    py: Python<'py>,
+    files: Vec<Given<'py>>,
+    windows: Vec<Numbers<'py>>,
+    headers: &Bound<'py, Headers>,
+    keywords: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let none = PyDict::new(py);
+    let asked = Asked::parse(keywords.unwrap_or(&none))?;
+    let windows = windows_of(&asked.kind, &windows, asked.page, asked.bands.as_deref())?;
+    let mut all = Vec::with_capacity(files.len());
+    for file in files {
+        all.push(match file {
+            Given::Opened(dataset) => File::Handle(dataset.get().input(py)?),
+            Given::Path(path) => File::Path(path),
+        });
+    }
+    let (kept, Asked { options, stays, out, context, .. }) = (&headers.get().kept, asked);
+    let output = out.as_ref().map(|(_, output)| output);
+    let work = || read(all, &windows, kept, (&options, output, stays), &context);
+    let result = call::run(py, &context.cancel, None, work)?;
+    match (result, out) {
+        (Result::Filled(faults), Some((array, _))) => {
+            warn(py, "a batch", &faults)?;
+            Ok(array)
+        }
+        (Result::Filled(_), None) => Err(refused("an output that nobody gave: a mistake in strile")),
+        (Result::Pixels(raster), _) => Ok(Bound::new(py, raster)?.into_any()),
+    }
+}
+
+fn read(
+    files: Vec<File>,
+    windows: &[BatchWindow],
+    headers: &strile::Headers,
+    (options, output, stays): (&BatchOptions, Option<&Output>, bool),
+    context: &Context,
+) -> strile::Result<Result> {
+    let open = |file| match file {
+        File::Handle(input) => Ok(Opened::Handle(input)),
+        File::Path(path) => headers.open(path).map(Opened::Kept),
+    };
+    let opened = files.into_iter().map(open).collect::<strile::Result<Vec<Opened>>>()?;
+    let files = opened.iter().map(Opened::dataset).collect::<strile::Result<Vec<_>>>()?;
+    let tensor = match output {
+        Some(output) => {
+            let (_, faults) = strile::read_batch_into(output, &files, windows, options, context)?;
+            return Ok(Result::Filled(told_by_window(&faults)));
+        }
+        None if stays => strile::read_batch_on_device(&files, windows, options, context)?,
+        None => strile::read_batch(&files, windows, options, context)?,
+    };
+    Raster::batch(tensor, context).map(Result::Pixels)
+}
+
+/// Writes an index of the headers of files: how many there are in it, its bytes, and the files that are not, with why.
+#[pyfunction]
+#[pyo3(signature = (target, files, *, sidecars=true))]
+pub(crate) fn write_header_index(
+    py: Python<'_>,
+    target: PathBuf,
+    files: Vec<PathBuf>,
+    sidecars: bool,
+) -> PyResult<(usize, u64, Vec<(PathBuf, String)>)> {
+    let (context, options) = (call::context(None, None)?, OpenOptions { sidecars, ..OpenOptions::default() });
+    let work = || strile::write_header_index(target, &files, &options, &context);
+    let report = call::run(py, &context.cancel, None, work)?;
+    let told = |(path, error): (PathBuf, strile::Error)| (path, error.to_string());
+    Ok((report.files, report.bytes, report.skipped.into_iter().map(told).collect()))
+}

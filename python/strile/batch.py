@@ -1,0 +1,219 @@
+"""`read_batch`: many windows of many files in one array, and `prefetch`: the next batch read while this one is used.
+
+Arguments are made into plain numbers here, checked once, and given to the core, which reads all windows of a batch by one
+job. The headers of files are kept between batches (`Headers`); what becomes of pixels is left to the core."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from .errors import StrileError
+
+if TYPE_CHECKING:
+    from ._core import Headers, Raster
+
+_headers: Any = None
+"""Those of batches that bring none, made by the first."""
+
+
+def headers_of_process() -> Headers:
+    """The headers that batches of this process share."""
+    global _headers
+    if _headers is None:
+        from ._core import Headers
+
+        _headers = Headers()
+    return _headers
+
+
+def read_batch(
+    files: Sequence[Any] | str | os.PathLike[str],
+    windows: Any = None,
+    *,
+    bounds: Any = None,
+    points: Any = None,
+    size: int | tuple[int, int] | None = None,
+    resampling: str = "nearest",
+    bands: Sequence[int] | None = None,
+    level: int | Sequence[int] = 0,
+    page: int = 0,
+    dtype: Any = None,
+    masked: bool = False,
+    unpack: bool = False,
+    fill: float | None = None,
+    on_fault: str = "fail",
+    device: str = "auto",
+    out: Any = None,
+    out_memory: str = "device",
+    stream: int | None = None,
+    headers: Headers | None = None,
+    memory: int | None = None,
+    threads: int | None = None,
+) -> Raster | Any:
+    """Reads windows of files into one array (window, band, row, column).
+
+    `files` are paths, or files that are open (`strile.open`). Which pixels, one row a window and one of:
+
+    - `windows`: (file, column, row, width, height) in pixels of the level, or (file, column, row) with `size`; `file` is
+      an index into `files`. Without it the i-th window is of the i-th file, or all are of the one there is. Windows
+      may leave the image on any side.
+    - `bounds`: (file, west, south, east, north) in the coordinates of the file.
+    - `points`: (file, x, y) with `size`: the pixel that holds the place is in the middle of the window, at
+      (width // 2, height // 2).
+
+    All windows have one size, or are resampled to `size` (width, height): `nearest`, `bilinear` between the four pixels
+    around the centre, or `average` of all that lie under it; nodata and pixels outside do not count. `level` is 0 for the
+    full image and k for its k-th overview, one number or one for each window; bands count from 1.
+
+    The result has the type of the files, which must be one, or `dtype`: float32 or float64. `masked` makes nodata NaN,
+    `unpack` also scales by each file's scale and offset. Pixels outside their image become `fill`; without it NaN
+    where `masked` or `unpack` is set, else the file's nodata, else 0.
+
+    It is a `Raster` that numpy, CuPy, PyTorch and JAX take without a copy, in the memory of the GPU that decoded it
+    (`out_memory="host"`: in host memory), or `out`: an array of the caller, of that shape and type, to be used again and
+    again."""
+    from ._core import read_batch as read
+
+    kind, rows, wanted = _areas(windows, bounds, points, size)
+    opened = _files(files)
+    numbers = _numbers(kind, rows, wanted, level, len(opened))
+    keywords: dict[str, Any] = {
+        "kind": kind,
+        "page": page,
+        "bands": None if bands is None else [int(band) for band in bands],
+        "float_type": None if dtype is None else _float_type(dtype),
+        "masked": masked,
+        "unpack": unpack,
+        "fill": _fill(fill),
+        "size": wanted if _is_resampled(kind, rows, wanted) else None,
+        "resampling": resampling,
+        "on_fault": on_fault,
+        "device": device,
+        "out": out,
+        "out_memory": out_memory,
+        "stream": stream,
+        "memory": memory,
+        "threads": threads,
+    }
+    return read(opened, numbers, headers or headers_of_process(), **keywords)
+
+
+def _files(files: Any) -> list[Any]:
+    """Paths as text, handles as what they are in the core."""
+    if isinstance(files, str | os.PathLike) or hasattr(files, "facts"):
+        files = [files]
+    return [os.fspath(file) if isinstance(file, str | os.PathLike) else _core_of(file) for file in files]
+
+
+def _core_of(file: Any) -> Any:
+    from ._core import Dataset
+
+    core = file._opened() if hasattr(file, "_opened") else file
+    if not isinstance(core, Dataset):
+        raise StrileError(f"a {type(file).__name__} is no file: a path, or one opened by `strile.open`, expected")
+    return core
+
+
+def _areas(windows: Any, bounds: Any, points: Any, size: Any) -> tuple[str, np.ndarray, tuple[int, int] | None]:
+    given = [(name, value) for name, value in (("windows", windows), ("bounds", bounds), ("points", points)) if value is not None]
+    if len(given) != 1:
+        found = ", ".join(name for name, _ in given) or "none of them"
+        raise StrileError(f"one of windows, bounds and points says which pixels are read; given: {found}")
+    name, value = given[0]
+    kind = "pixels" if name == "windows" else name
+    rows = np.asarray(value)
+    if rows.ndim == 1 and rows.size:
+        rows = rows[None, :]
+    if rows.ndim != 2 or rows.dtype.kind not in "iuf" or (kind == "pixels" and rows.dtype.kind == "f" and not _whole(rows)):
+        expected = "whole numbers" if kind == "pixels" else "numbers"
+        raise StrileError(f"{name}: rows of {expected} expected, an array of {rows.dtype} and shape {rows.shape} given")
+    if size is not None:
+        size = (size, size) if isinstance(size, int | np.integer) else size
+        width, height = (int(length) for length in size)
+        size = (width, height)
+    return kind, rows, size
+
+
+def _whole(rows: np.ndarray) -> bool:
+    return bool(np.all(np.isfinite(rows)) and np.all(rows == np.floor(rows)))
+
+
+def _is_resampled(kind: str, rows: np.ndarray, size: tuple[int, int] | None) -> bool:
+    """Whether `size` is what windows become: where they have a size of their own."""
+    return size is not None and kind != "points" and not (kind == "pixels" and rows.shape[1] <= 3)
+
+
+def _numbers(
+    kind: str, rows: np.ndarray, size: tuple[int, int] | None, level: Any, files: int
+) -> list[tuple[Any, ...]]:
+    """(file, level, four numbers) of each window."""
+    count, columns = rows.shape
+    own = 2 if kind == "points" or columns <= 3 else 4
+    if kind == "bounds" and own != 4 or columns not in (own, own + 1):
+        expected = "5 (or 4 without the file)" if kind == "bounds" else "3 (or 2)" if own == 2 else "5, 4, 3 or 2"
+        raise StrileError(f"windows of {columns} numbers, {expected} expected")
+    if columns == own + 1:
+        which = rows[:, 0].astype(np.int64)
+        rows = rows[:, 1:]
+    elif files == 1:
+        which = np.zeros(count, np.int64)
+    elif files == count:
+        which = np.arange(count)
+    else:
+        raise StrileError(f"{count} windows of {files} files: as many files expected, or the index of its file first in each")
+    if count and which.min() < 0:
+        raise StrileError(f"there is no file {which.min()}: indices count from 0")
+    if own == 2:
+        if size is None:
+            raise StrileError(f"{kind} without a width and a height take a `size`")
+        rows = np.concatenate([rows, np.broadcast_to(np.asarray(size, rows.dtype), (count, 2))], axis=1)
+    levels = np.broadcast_to(np.asarray(level, np.int64), (count,))
+    if count and levels.min() < 0:
+        raise StrileError(f"there is no level {levels.min()}: 0 is the full image")
+    if kind == "pixels":
+        rows = rows.astype(np.int64)
+    numbers = rows.tolist()
+    if kind == "points":
+        numbers = [[x, y, int(width), int(height)] for x, y, width, height in numbers]
+    elif kind == "bounds":
+        numbers = [[float(side) for side in sides] for sides in numbers]
+    return [(file, at, *row) for file, at, row in zip(which.tolist(), levels.tolist(), numbers, strict=True)]
+
+
+def _float_type(dtype: Any) -> str:
+    name = np.dtype(dtype).name
+    if name not in ("float32", "float64"):
+        raise StrileError(f"dtype {name}: float32 or float64 expected, or None for the type of the files")
+    return name
+
+
+def _fill(fill: Any) -> int | float | None:
+    if fill is None or isinstance(fill, int | float):
+        return fill
+    value = np.asarray(fill).item()
+    return value
+
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def prefetch(read: Callable[[T], R], requests: Iterable[T], *, depth: int = 2) -> Iterator[R]:
+    """What `read` makes of each request, in order, up to `depth` of them read ahead by a thread while one is used.
+
+    An error is raised where its result would have come. Closing the iterator (or leaving a loop over it) stops reading
+    after the batch that is under way."""
+    if depth < 0:
+        raise StrileError(f"depth {depth}: 0 or more expected")
+    if depth == 0:
+        for request in requests:
+            yield read(request)
+        return
+    from .ahead import Ahead
+
+    with Ahead(read, requests, depth) as ahead:
+        yield from ahead

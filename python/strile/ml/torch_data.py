@@ -1,0 +1,149 @@
+"""Datasets for PyTorch: batches of windows as tensors.
+
+`BatchDataset` is iterable and gives whole batches; it is what to use. On a GPU it reads in this process, ahead of who uses
+it, and tensors are where they were decoded: workers of a DataLoader would only stand between. On the CPU it may be given to
+`DataLoader(dataset, batch_size=None, num_workers=N)`, which shares its batches out. `WindowDataset` has single windows, for
+samplers of PyTorch's own; a DataLoader asks it for all windows of a batch at once.
+
+Workers are processes: by spawn they start anew; by fork they may be started before strile was used in the parent, else every
+call in them raises `ForkedError`. A device in a worker is refused here, before anything can hang."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..batch import prefetch, read_batch
+from ..errors import DeviceError, StrileError
+
+try:
+    import torch
+    from torch.utils.data import Dataset, IterableDataset, get_worker_info
+except ImportError as error:
+    raise ImportError("the datasets of strile.ml need PyTorch, which cannot be imported") from error
+
+
+class _Reader:
+    """What both datasets share: files, and how windows of them are read."""
+
+    def __init__(self, files: Sequence[Any], options: dict[str, Any], pin_memory: bool) -> None:
+        for name in ("out", "windows", "bounds", "points", "out_memory", "stream"):
+            if name in options:
+                raise StrileError(f"{name} is for the dataset to say")
+        self.files = list(files)
+        self.device = str(options.pop("device", "cpu"))
+        self.options = options
+        self.pin_memory = pin_memory
+        if pin_memory and self.on_device:
+            raise StrileError("pinned memory is of the host: it goes with device='cpu'")
+
+    @property
+    def on_device(self) -> bool:
+        return self.device.startswith("cuda")
+
+    def read(self, windows: np.ndarray) -> Any:
+        if self.on_device and get_worker_info() is not None:
+            raise DeviceError("a GPU is not used in workers of a DataLoader: num_workers=0, batches are read ahead anyway")
+        if not self.pin_memory:
+            raster = read_batch(self.files, windows, device=self.device, **self.options)
+            return torch.from_dlpack(raster) if self.on_device else torch.from_numpy(raster.numpy())
+        return self._pinned(windows)
+
+    def _pinned(self, windows: np.ndarray) -> Any:
+        """Decoded straight into pinned memory, once the shape and type of windows are known."""
+        known = getattr(self, "_known", None)
+        if known is None:
+            tensor = torch.from_numpy(read_batch(self.files, windows, device="cpu", **self.options).numpy())
+            self._known = (tuple(tensor.shape[1:]), tensor.dtype)
+            return tensor.pin_memory()
+        shape, dtype = known
+        tensor = torch.empty((len(windows), *shape), dtype=dtype, pin_memory=True)
+        read_batch(self.files, windows, device="cpu", out=tensor.numpy(), **self.options)
+        return tensor
+
+
+class BatchDataset(IterableDataset):
+    """Batches (window, band, row, column) of the windows of a sampler, one epoch an iteration.
+
+    `windows` is a sampler of `strile.ml`, or rows as `read_batch` takes them; other keywords are those of `read_batch`.
+    `depth` batches are read ahead. With `with_windows` each batch comes with its rows."""
+
+    def __init__(
+        self,
+        files: Sequence[Any],
+        windows: Any,
+        batch_size: int,
+        *,
+        depth: int = 2,
+        shuffle: int | None = None,
+        drop_last: bool = False,
+        pin_memory: bool = False,
+        with_windows: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        if batch_size < 1:
+            raise StrileError(f"batches of {batch_size} windows: 1 or more expected")
+        self._reader = _Reader(files, options, pin_memory)
+        self._windows, self.batch_size, self.depth = windows, int(batch_size), int(depth)
+        self.shuffle, self.drop_last, self.with_windows = shuffle, drop_last, with_windows
+        self.epoch = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """The epoch of the next iteration; they count up by themselves."""
+        self.epoch = int(epoch)
+
+    def _rows(self) -> np.ndarray:
+        given = self._windows
+        rows = np.asarray(given.windows(self.epoch) if hasattr(given, "windows") else given)
+        if self.shuffle is not None:
+            rows = rows[np.random.default_rng((self.shuffle, self.epoch)).permutation(len(rows))]
+        return rows
+
+    def __len__(self) -> int:
+        count = len(self._windows)
+        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+    def __iter__(self) -> Iterator[Any]:
+        rows = self._rows()
+        self.epoch += 1
+        batches = [rows[at : at + self.batch_size] for at in range(0, len(rows), self.batch_size)][: len(self)]
+        worker = get_worker_info()
+        if worker is not None:
+            batches = batches[worker.id :: worker.num_workers]
+        results = prefetch(lambda part: (self._reader.read(part), part), batches, depth=self.depth)
+        for tensor, part in results:
+            yield (tensor, torch.from_numpy(np.ascontiguousarray(part))) if self.with_windows else tensor
+
+
+class _Batch(list):
+    """Windows of one batch, which are parts of one tensor."""
+
+    def __init__(self, tensor: Any) -> None:
+        super().__init__(tensor)
+        self.tensor = tensor
+
+
+class WindowDataset(Dataset):
+    """Windows (band, row, column), by index. `DataLoader(dataset, batch_size=N, collate_fn=strile.ml.collate)` reads all
+    windows of a batch by one job and copies none."""
+
+    def __init__(self, files: Sequence[Any], windows: Any, *, pin_memory: bool = False, **options: Any) -> None:
+        self._reader = _Reader(files, options, pin_memory)
+        self._rows = np.asarray(windows.windows() if hasattr(windows, "windows") else windows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: int) -> Any:
+        return self._reader.read(self._rows[[index]])[0]
+
+    def __getitems__(self, indices: list[int]) -> _Batch:
+        return _Batch(self._reader.read(self._rows[list(indices)]))
+
+
+def collate(batch: Any) -> Any:
+    """The tensor that windows of a `WindowDataset` are parts of; other lists are stacked."""
+    return batch.tensor if isinstance(batch, _Batch) else torch.stack(list(batch))
