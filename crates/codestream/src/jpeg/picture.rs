@@ -57,7 +57,8 @@ pub struct Scan {
     pub restart: u32,
     /// The stream's bytes with its data.
     pub data: Range<usize>,
-    /// Bytes of each interval, none of them 0, without restart markers and stuffing: at most 2^28 together.
+    /// Bytes of each interval, none of them 0, without restart markers and stuffing: at most 2^28 together, and two bits
+    /// a data unit at least.
     pub intervals: Vec<u32>,
 }
 
@@ -78,6 +79,17 @@ impl Scan {
     /// Data units of an MCU, 1 to 10.
     pub fn units(&self) -> u32 {
         self.parts.iter().map(|part| part.units.0 * part.units.1).sum()
+    }
+
+    /// Whether every interval has the bits of the shortest codes that there could be, one for DC and one for the rest of
+    /// every data unit: so the work and the memory that a header asks for are bounded by the data that come with it.
+    fn may_hold_all(&self) -> bool {
+        let mut left = self.mcus.0 * self.mcus.1;
+        self.intervals.iter().all(|&len| {
+            let mcus = self.restart.min(left);
+            left -= mcus;
+            u64::from(len) * 8 >= u64::from(mcus) * u64::from(self.units()) * 2
+        })
     }
 
     /// Data units in all; a picture of 65535 pixels a side has fewer than 2^31.
@@ -220,6 +232,9 @@ impl<'a> Walk<'a> {
         let scan = Scan { parts, mcus, restart, data, intervals: lens(found, all.div_ceil(restart))? };
         if scan.units() > MOST_UNITS {
             return Err(BlockFault::corrupt("JPEG: more than ten data units in an MCU"));
+        }
+        if !scan.may_hold_all() {
+            return Err(BlockFault::truncated(0, 0));
         }
         Ok(scan)
     }

@@ -207,6 +207,12 @@ mod tests {
         for len in 0..RGB.len() - 1 {
             assert!(decode_block(&RGB[..len], &rgb_layout()).is_err(), "{len}");
         }
+        // A picture of 62,500 data units that comes with the data of six.
+        let at = RGB.windows(2).position(|pair| pair == [0xFF, 0xC0]).unwrap();
+        let mut large = RGB.to_vec();
+        large[at + 5..at + 9].copy_from_slice(&[0x07, 0xD0, 0x07, 0xD0]);
+        let fault = decode_block(&large, &layout(Compression::Jpeg, (2000, 2000), (3, 8))).unwrap_err();
+        assert_eq!((fault.kind, fault.expected), (FaultKind::InputTruncated, 12_000_000));
         mutants_fill_or_fault(RGB, &rgb_layout(), 2000);
         mutants_fill_or_fault(YCBCR, &rgb_layout(), 2000);
     }

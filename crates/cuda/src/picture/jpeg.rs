@@ -29,6 +29,10 @@ use strile_tiff::{Compression, DataType};
 /// The `.cu` file without its ending.
 pub const MODULE: &str = "jpeg";
 
+/// The longest stream that is taken. One CUDA block decodes a scan, some 70 bytes a microsecond, and data made so that its
+/// threads never find each other can make that a hundred times as long: a second, where displays wait for two.
+const LONGEST: u64 = 2 << 20;
+
 /// The decoder.
 #[derive(Debug, Clone, Copy)]
 pub struct Jpeg {
@@ -113,6 +117,10 @@ impl Decoder for Jpeg {
             tables: 7168,
             scratch: samples / 64 * (UNIT_LEN + 2 + 64) + 8 * ALIGN,
         }
+    }
+
+    fn longest(&self) -> u64 {
+        LONGEST
     }
 
     fn fixed(&self) -> Need {

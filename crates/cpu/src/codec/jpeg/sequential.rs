@@ -161,6 +161,10 @@ fn decode_scan(
             mcu_x += 1;
             if mcu_x == across {
                 (mcu_x, mcu_y) = (0, mcu_y + 1);
+                // Not only at the end: what is behind the data is as long as the picture says.
+                if bits.overrun() {
+                    return Err(Wrong::Truncated);
+                }
             }
         }
         if bits.overrun() {
