@@ -453,3 +453,55 @@ fn a_picture_without_data_is_refused_before_anything_is_made() {
     let fault = Jpeg::new().parse(&case.stream, &case.layout, case.rows).unwrap_err();
     assert_eq!(fault.kind, FaultKind::InputTruncated);
 }
+
+/// The same bytes of headers mean something else in another layout: what is known of one is not taken for the other.
+#[test]
+fn what_is_known_of_headers_is_of_one_layout() {
+    let (whole, _) = made("ycbcr_420_33x21");
+    let with = |change: fn(&mut BlockLayout)| {
+        let mut case = whole.clone();
+        change(Arc::make_mut(&mut case.layout));
+        case
+    };
+    let fewer_rows = Case { rows: 5, ..whole.clone() };
+    let mut longer = whole.clone();
+    longer.stream.truncate(whole.stream.len() - 40);
+    longer.stream.extend([0xFF, 0xD9]);
+    let as_stored = with(|layout| layout.extras.ycbcr = None);
+    let tile = Case { rows: 5, ..with(|layout| layout.is_strip = false) };
+    let cases = [whole.clone(), fewer_rows, whole.clone(), as_stored, longer, tile, whole];
+    let together = decode(Jpeg::new(), &cases, 1);
+    for (found, case) in together.into_iter().zip(&cases) {
+        let alone = decode(Jpeg::new(), std::slice::from_ref(case), 1).remove(0);
+        match (&found, &alone) {
+            (Ok((0, _)), _) | (Err(_), _) => assert_eq!(found, alone),
+            (Ok((status, _)), _) => assert_eq!(*status, alone.unwrap().0),
+        }
+    }
+}
+
+/// Four components are inks as they are stored, whatever Adobe's marker says, but YCCK is none.
+#[test]
+fn cmyk_is_given_as_stored_and_ycck_refused() {
+    let (case, pixels) = made("cmyk_19x23");
+    let adobe = |transform: u8| {
+        let mut marked = case.clone();
+        let segment = [&[0xFF, 0xEE, 0, 14], &b"Adobe"[..], &[0, 100, 0, 0, 0, 0, transform]].concat();
+        marked.stream.splice(2..2, segment);
+        marked
+    };
+    assert_eq!(decode(Jpeg::new(), &[adobe(0)], 1), [Ok((0, pixels.clone()))]);
+    assert_eq!(by_cpu(&adobe(0)), Ok(pixels));
+    let words = "JPEG of YCCK colours, as Adobe's marker says; only CMYK is read";
+    let mut progressive = adobe(2);
+    let at = after(&progressive.stream, 0xC0);
+    progressive.stream[at - 1] = 0xC2;
+    let on_device = decode(Jpeg::new(), &[adobe(2)], 1).remove(0);
+    for found in [on_device.map(|(_, samples)| samples), by_cpu(&adobe(2)), by_cpu(&progressive)] {
+        let fault = found.unwrap_err();
+        assert_eq!((fault.kind, &*fault.detail), (FaultKind::Unsupported, words));
+    }
+    let mut in_ycbcr = case.clone();
+    Arc::make_mut(&mut in_ycbcr.layout).extras.ycbcr = Some(YCbCr::default());
+    assert_eq!(by_cpu(&in_ycbcr).unwrap_err().detail, "JPEG of four components in a YCbCr image");
+}
