@@ -308,6 +308,7 @@ mod tests {
                 lerc: LercWrapper::None,
                 fax_options: 0,
                 fill: Fill::default(),
+                reduce: 0,
             },
         }
     }

@@ -206,7 +206,7 @@ pub struct Piece {
 /// All that a codestream says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Codestream {
-    /// Its area on the reference grid, at full resolution.
+    /// Its area on the reference grid, at the resolution that is kept.
     pub area: Rect,
     /// Components, at least 1.
     pub components: Vec<Component>,

@@ -83,7 +83,7 @@ pub fn parse(stream: &[u8], limits: Limits) -> Result<Codestream, BlockFault> {
         codestream,
         memory,
         found: Codestream {
-            area: size.area,
+            area: size.area.reduced(limits.reduce),
             components: size.components.iter().map(component).collect(),
             tiles: Vec::new(),
             planes: Vec::new(),

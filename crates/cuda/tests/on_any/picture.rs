@@ -151,6 +151,7 @@ pub fn layout(compression: Compression) -> BlockLayout {
             lerc: LercWrapper::None,
             fax_options: 0,
             fill: Fill([7; 16]),
+            reduce: 0,
         },
     }
 }
