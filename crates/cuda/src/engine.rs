@@ -290,6 +290,7 @@ impl Engine for CudaEngine {
                 free: budget.free(),
                 most: budget.limit(),
                 host: context.budget.limit() / 4,
+                threads: context.threads.get(),
             };
             Plan::new(&job, &claims, there, allowed, libraries)
         });
