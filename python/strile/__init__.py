@@ -6,8 +6,6 @@ when it is first used, so that xarray, dask, CuPy and the core are loaded only b
 from __future__ import annotations
 
 import importlib
-import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 from .constants import (
@@ -140,17 +138,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__, "__version__"})
-
-
-def _after_fork() -> None:
-    """A core that was never loaded has started nothing that a child could miss."""
-    core = sys.modules.get(f"{__name__}._core")
-    if core is not None:
-        core.forked()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _register_accessors() -> None:

@@ -5,8 +5,7 @@ it, and tensors are where they were decoded: workers of a DataLoader would only 
 `DataLoader(dataset, batch_size=None, num_workers=N)`, which shares its batches out. `WindowDataset` has single windows, for
 samplers of PyTorch's own; a DataLoader asks it for all windows of a batch at once.
 
-Workers are processes: by spawn they start anew; by fork they may be started before strile was used in the parent, else every
-call in them raises `ForkedError`. A device in a worker is refused here, before anything can hang."""
+Workers may be started by fork, spawn or forkserver. A device in a worker is refused here, before anything can hang."""
 
 from __future__ import annotations
 
