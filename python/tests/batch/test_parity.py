@@ -1,6 +1,7 @@
 """Batches beside rasterio: codecs and types that a batch may mix, resampling, other sources.
 
 Where definitions agree pixels are equal (a rounding apart where values are averaged); where they do not is said in the test.
+GDAL averages without weights where the width, and only it, is halved: no such sizes here.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def test_codecs_and_layouts_mix_in_a_batch(mixed: list[str]) -> None:
         np.testing.assert_array_equal(pixels, by_rasterio(mixed[file], *window, fill=3)[[1, 0, 1]])
 
 
-@pytest.mark.parametrize("area", [(10, 12, 60, 45), (0, 0, 80, 48), (3, 5, 31, 29)], ids=str)
+@pytest.mark.parametrize("area", [(10, 12, 60, 45), (0, 0, 90, 48), (3, 5, 31, 29)], ids=str)
 @pytest.mark.parametrize("size", [(40, 30), (20, 15), (64, 64), (37, 41)], ids=str)
 @pytest.mark.parametrize("resampling", ["nearest", "bilinear", "average"])
 def test_resampled_as_by_rasterio(
@@ -66,7 +67,7 @@ def test_resampled_as_by_rasterio(
 ) -> None:
     if resampling == "bilinear":
         # GDAL widens its kernel where windows shrink: that is compared with PyTorch, below.
-        size = (size[0] + 60, size[1] + 60)
+        size = (size[0] + 70, size[1] + 70)
     files = [0, 2, 4, 6]
     windows = [(file, *area) for file in files]
     found = strile.read_batch(mixed, windows, size=size, resampling=resampling, device="cpu").numpy()
