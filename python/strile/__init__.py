@@ -49,7 +49,7 @@ from .errors import (
 from .imported import when_imported
 
 if TYPE_CHECKING:
-    from ._core import Headers, Plan, Raster, devices
+    from ._core import Headers, Plan, Raster, devices, write_header_index
     from .batch import prefetch, read_batch
     from .dataset import Dataset, open, read
     from .opening import open_geotiff
@@ -71,6 +71,7 @@ _LAZY = {
     "read": "dataset",
     "read_batch": "batch",
     "to_geotiff": "write",
+    "write_header_index": "_core",
 }
 
 __all__ = [
@@ -120,6 +121,7 @@ __all__ = [
     "read",
     "read_batch",
     "to_geotiff",
+    "write_header_index",
 ]
 
 

@@ -155,10 +155,8 @@ def test_headers_are_kept_within_bounds_and_looked_up_again(scenes: list[str], t
 
 
 def test_an_index_of_headers(scenes: list[str], tmp_path) -> None:
-    from strile._core import write_header_index
-
     index = tmp_path / "scenes.index"
-    files, size, skipped = write_header_index(index, [*scenes, "missing.tif"])
+    files, size, skipped = strile.write_header_index(index, [*scenes, "missing.tif"])
     assert files == 4 and size == index.stat().st_size and len(skipped) == 1
     headers = strile.Headers(index=index)
     windows = drawn(9)
