@@ -257,5 +257,3 @@ def crs(definition: int | str) -> dict[str, Any]:
     InvalidCRSCodeError where there is none."""
 def contains(array: Any, value: int | float) -> bool:
     """Whether a host array (any strides) holds a value (NaN: any NaN); stops at the first; all cores; GIL released."""
-def forked() -> None:
-    """Tells the core that this process is a child of a fork."""
