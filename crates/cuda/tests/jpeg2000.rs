@@ -117,7 +117,9 @@ fn lower_resolutions() {
 #[test]
 fn code_blocks_take_no_more_memory_than_is_allowed() {
     let stream = Stream::new(crafted::many_code_blocks(512));
-    for fault in [decode(&[stream.clone()], 1).remove(0).unwrap_err(), on_the_host(&stream).unwrap_err()] {
+    for fault in
+        [decode(std::slice::from_ref(&stream), 1).remove(0).unwrap_err(), on_the_host(&stream).unwrap_err()]
+    {
         assert_eq!(fault.kind, FaultKind::Unsupported);
         assert!(fault.found > fault.expected && fault.expected > 0, "{fault:?}");
         assert!(fault.detail.contains("bytes found") && fault.detail.contains("allowed"), "{fault}");

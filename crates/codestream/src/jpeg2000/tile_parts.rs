@@ -73,7 +73,10 @@ pub(super) fn headers(
     let mut parameters = Parameters::default();
     let mut packed = Vec::new();
     // SOC and SIZ, which `size` read.
-    (markers.marker()?, markers.marker()?, markers.segment()?);
+    for _ in 0..2 {
+        markers.marker()?;
+    }
+    markers.segment()?;
     loop {
         match markers.marker()? {
             SOT => break,

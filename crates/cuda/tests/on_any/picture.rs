@@ -3,7 +3,8 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
-    reason = "code of tests: it fails by panicking, and knows its numbers"
+    dead_code,
+    reason = "code of tests: it fails by panicking, knows its numbers, and each takes what it needs"
 )]
 
 use std::sync::Arc;
