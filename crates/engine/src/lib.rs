@@ -1,7 +1,7 @@
 //! The contract between strile and its engines.
 //!
 //! `block` how a block is stored and where it goes; `job` what is to be done; `encoded` where the bytes are;
-//! `output` where the pixels go, `convert` what it makes of them, `location` in which memory, `claims` who may write there; `encode`, `reduce` and `pixels` the way back; `ticket` work in flight and its report; `fault` what is wrong with a block;
+//! `output` where the pixels go, `convert` what it makes of them, `location` in which memory, `claims` who may write there; `resample` windows made another size; `encode`, `reduce` and `pixels` the way back; `ticket` work in flight and its report; `fault` what is wrong with a block;
 //! `portable` the numbers of the encoders that all engines have;
 //! `context` and `budget` what a call may take, `trace` what happened when; `engine` the trait; `conformance` what its engines must do.
 
@@ -24,6 +24,7 @@ mod output;
 mod pixels;
 pub mod portable;
 mod reduce;
+mod resample;
 mod ticket;
 mod trace;
 
@@ -43,5 +44,6 @@ pub use location::{DeviceBytes, Location};
 pub use output::{Claim, Output, OutputBox, OutputError, OutputRow, OutputSpec, Strides};
 pub use pixels::Pixels;
 pub use reduce::{ReduceJob, ReduceTask, Reduced, Resampling};
+pub use resample::{ResampleJob, ResampleWindow, Sampling};
 pub use ticket::{Completion, Report, StageTimes, Ticket};
 pub use trace::{Slice, Trace};

@@ -3,7 +3,7 @@
 use crate::made::{bytes_of, device, spec};
 use crate::sources::open;
 use std::sync::Arc;
-use strile::{BatchOptions, BatchWindow, Context, Dataset, read_batch_on_device};
+use strile::{BatchOptions, BatchWindow, Context, Dataset, Device, plan_batch, read_batch_on_device};
 use strile_emulate::{Call, StandIn};
 use testkit::{Codec, Random};
 
@@ -58,4 +58,25 @@ fn one_arena_one_upload_of_tables_one_launch_a_codec() {
         launches.push(count(&calls, "cuLaunchKernel"));
     }
     assert_eq!(launches[0], launches[1], "launches do not grow with windows or files");
+}
+
+/// Windows of training overlap: what each of them shows of a block is placed, the block is read and decoded once.
+#[test]
+fn a_block_that_many_windows_show_is_decoded_once() {
+    let files = files(3);
+    let windows: Vec<_> = (0..60)
+        .map(|at| BatchWindow::of_pixels(at % 3, at as i64 % 7 - 3, at as i64 % 5, (24, 24)))
+        .collect();
+    let context = Context::default();
+    for device in [Device::Cpu, device()] {
+        let options = BatchOptions { device, ..Default::default() };
+        let read = |windows: &[BatchWindow]| {
+            let plan = plan_batch(&files, windows, &options, &context).unwrap();
+            let report = read_batch_on_device(&files, windows, &options, &context).unwrap().report;
+            (plan.blocks, plan.encoded, report.encoded_bytes)
+        };
+        let (blocks, encoded, taken) = read(&windows);
+        assert_eq!((blocks, taken), (3, encoded), "{device:?}");
+        assert_eq!(read(&windows[..3]), (blocks, encoded, taken), "{device:?}");
+    }
 }
