@@ -93,6 +93,13 @@ impl CudaEngine {
         Some(which.expected(layout, blocks, encoded))
     }
 
+    /// The most bytes of a block that kernels take of a layout, where there is a bound: longer ones would hold the device
+    /// for too long, and the host decodes them. Asks no device.
+    pub fn longest_block(layout: &BlockLayout) -> Option<u64> {
+        let Ok(batch::How::Picture(which)) = batch::on_device(layout) else { return None };
+        Some(which.longest()).filter(|&longest| longest < u64::MAX)
+    }
+
     /// Whether blocks of a layout are encoded by kernels, or why the host encodes them. Asks no device.
     pub fn encodes_on_device(layout: &EncodeLayout) -> Result<(), String> {
         write::on_device(layout).map(|_| ())

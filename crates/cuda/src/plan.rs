@@ -121,7 +121,7 @@ struct Found {
 }
 
 /// What the pictures among the tasks take, by decoder; `how` says which decodes a layout. Those that would not fit the
-/// device alone become the host's.
+/// device alone, or hold it for too long, become the host's.
 fn pictures(
     job: &DecodeJob,
     claims: &BTreeMap<u32, Arc<Claim>>,
@@ -146,7 +146,8 @@ fn pictures(
         let decoded = layout.decoded_len(rows).map_or(u64::MAX, |len| len as u64);
         let need = which.estimate(layout, rows, span.len);
         let sizes = Sizes::of(need, decoded, landing_len(job, claims, task));
-        if Sizes::fixed(which.fixed()).plus(sizes).parts(place_len).end > allowed.most {
+        let too_large = Sizes::fixed(which.fixed()).plus(sizes).parts(place_len).end > allowed.most;
+        if too_large || span.len > which.longest() {
             *route = Route::Host;
             continue;
         }

@@ -111,6 +111,11 @@ pub trait Decoder: Send + Sync {
     /// be. A picture whose `need` is more than a whole flight goes to the host.
     fn estimate(&self, layout: &BlockLayout, rows: u32, stream_len: u64) -> Need;
 
+    /// The most bytes of a stream that is decoded: longer ones are the host's, and a plan says so.
+    fn longest(&self) -> u64 {
+        u64::MAX
+    }
+
     /// What a batch needs whatever is in it (`bytes` is 0).
     fn fixed(&self) -> Need;
 

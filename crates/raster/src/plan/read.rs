@@ -1,7 +1,8 @@
 //! The plan of a read.
 
 use super::{batches, coalesce, parts, rows_of_part};
-use crate::device::{Decode, Judged, picture_memory};
+use crate::bytes::human;
+use crate::device::{Decode, Judged, longest_block, picture_memory};
 use crate::options::{Interleave, ReadOptions};
 use crate::source::Source;
 use crate::unpack::Unpacking;
@@ -67,7 +68,7 @@ pub struct ReadPlan {
     pub judged: Option<Judged>,
     /// Where blocks are decompressed.
     pub decode: Decode,
-    /// What was asked of a GPU and is not done, and why.
+    /// What was asked of a GPU and is not done, and why; blocks that it leaves to the host.
     pub notes: Vec<String>,
     /// The memory that the engine decodes into.
     pub destination: Location,
@@ -196,6 +197,10 @@ pub(crate) fn plan_read(
             .unwrap_or(0)
             .saturating_mul(2),
     };
+    let mut notes = decided.notes;
+    if decided.decode == Decode::Kernels {
+        notes.extend(too_long(&facts.layout, &batches));
+    }
     let output = decided.output.len().map_or(u64::MAX, |len| len as u64);
     let memory = MemoryNeed {
         output,
@@ -219,7 +224,7 @@ pub(crate) fn plan_read(
         engine_reason: decided.engine_reason,
         judged: decided.judged,
         decode: decided.decode,
-        notes: decided.notes,
+        notes,
         destination: decided.destination,
         after: decided.after,
         convert: facts.unpacking.map(|unpacking| unpacking.convert),
@@ -234,6 +239,19 @@ pub(crate) fn plan_read(
         layout: facts.layout,
         batches,
     }
+}
+
+/// Says how many blocks are longer than kernels take, where any are.
+fn too_long(layout: &BlockLayout, batches: &[Vec<BlockTask>]) -> Option<String> {
+    let longest = longest_block(layout)?;
+    let spans = batches.iter().flatten().filter_map(|task| task.span);
+    let count = spans.filter(|span| span.len > longest).count();
+    let words = |longest: String| {
+        format!(
+            "{count} blocks longer than {longest} decoded on the host: each would hold the device for long"
+        )
+    };
+    (count > 0).then(|| words(human(longest)))
 }
 
 /// Two batches in flight, decompressed and encoded, or what pictures take; and the result or the part of it that they make.

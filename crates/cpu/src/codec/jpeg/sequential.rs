@@ -121,8 +121,8 @@ fn decode_scan(
     planes: &mut [Samples],
     inverse: impl Inverse,
 ) -> Result<(), Wrong> {
-    let mut data = vec![0; scan.intervals.iter().map(|&len| len as usize).sum()];
-    coded_data::copy(src.get(scan.data.clone()).unwrap_or_default(), &mut data);
+    let mut data = vec![0; scan.data.intervals.iter().map(|&len| len as usize).sum()];
+    coded_data::copy(src.get(scan.data.range.clone()).unwrap_or_default(), &mut data);
     let tables = codes_of(scan);
     let find = |table: &HuffmanTable, class| {
         tables.iter().find(|(other, of, _)| *of == class && *other == table).map(|(_, _, codes)| codes)
@@ -146,7 +146,7 @@ fn decode_scan(
     let across = scan.mcus.0 as usize;
     let (mut mcu_x, mut mcu_y) = (0, 0);
     let mut left = scan.mcus.0 * scan.mcus.1;
-    for &len in &scan.intervals {
+    for &len in &scan.data.intervals {
         let (interval, after) = rest.split_at_checked(len as usize).ok_or(Wrong::Truncated)?;
         rest = after;
         let mut bits = Bits::new(interval);
@@ -161,6 +161,10 @@ fn decode_scan(
             mcu_x += 1;
             if mcu_x == across {
                 (mcu_x, mcu_y) = (0, mcu_y + 1);
+                // Not only at the end: what is behind the data is as long as the picture says.
+                if bits.overrun() {
+                    return Err(Wrong::Truncated);
+                }
             }
         }
         if bits.overrun() {

@@ -75,15 +75,18 @@ pub(super) fn lay_out(pictures: &[Placed<Picture>], room: &Room, into: &mut [u8]
                 room.tables + quantisations_at as u64 + quantisations.place(quantisation, by_column);
         }
         told.push(picture);
-        for (scan, set) in plan.scans.iter().zip(&plan.sets) {
-            let mut scan = *scan;
-            scan.data += placed.bytes;
-            scan.pieces += placed.bytes;
-            scan.intervals += placed.bytes;
-            scan.coefficients += scratch;
-            scan.differences += scratch;
-            scan.tables = room.tables + shared_at as u64 + sets.places.get(set).copied().unwrap_or(0);
-            scans.push(scan);
+        for ((scan, set), bytes) in plan.scans.iter().zip(&plan.sets).zip(&placed.picture.scans) {
+            scans.push(JpegScan {
+                data: placed.bytes + bytes.data,
+                pieces: placed.bytes + bytes.pieces,
+                intervals: placed.bytes + bytes.intervals,
+                data_len: bytes.data_len,
+                piece_count: bytes.piece_count,
+                coefficients: scratch + scan.coefficients,
+                differences: scratch + scan.differences,
+                tables: room.tables + shared_at as u64 + sets.places.get(set).copied().unwrap_or(0),
+                ..*scan
+            });
         }
         scratch += plan.scratch;
         quads = plan.quads.max(quads);
