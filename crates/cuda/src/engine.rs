@@ -12,13 +12,13 @@ use crate::picture::nvidia::{self, NvidiaPictures, NvjpegError};
 use crate::picture::nvjpeg2000;
 use crate::plan::{Allowed, Libraries, Plan};
 use crate::run::{Run, Stop};
-use crate::{back, batch};
+use crate::{back, batch, resample};
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::{
     Arena, Assembly, BlockLayout, Context, DecodeJob, DeviceBytes, EncodeJob, EncodeLayout, EncodeParams,
     Encoded, EncodedBlocks, Encoder, Engine, EngineError, Location, Output, OutputSpec, Pixels, ReduceJob,
-    Reduced, Report, Resampling, Span, Support, Ticket, Trace, claim_outputs,
+    Reduced, Report, ResampleJob, Resampling, Span, Support, Ticket, Trace, claim_outputs,
 };
 use strile_tiff::DataType;
 
@@ -333,6 +333,17 @@ impl Engine for CudaEngine {
         let bytes = fetch::span(&lane.copies, pixels).map_err(|stop| self.failed(stop))?;
         self.spare.give_lane(lane);
         Ok(Arena::from_vec(bytes))
+    }
+
+    fn resample(
+        &self,
+        job: &ResampleJob,
+        pixels: &Pixels,
+        output: &Output,
+        context: &Context,
+    ) -> Result<(), EngineError> {
+        resample::run(&self.device, &self.spare, job, pixels, output, context)
+            .map_err(|stop| self.failed(stop))
     }
 
     fn encoder(&self, which: Encoder) -> String {

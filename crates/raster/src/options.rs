@@ -47,6 +47,8 @@ pub enum Interleave {
 /// Types of samples that were masked or unpacked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FloatType {
+    /// 16 bits, rounded to the nearest, beyond 65504 infinite.
+    Float16,
     /// 32 bits.
     Float32,
     /// 64 bits.

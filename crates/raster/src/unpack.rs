@@ -45,6 +45,7 @@ impl Dataset {
         }
         // Floats that hold every stored value.
         let data_type = match (options.float_type, stored.size()) {
+            (Some(FloatType::Float16), _) => DataType::F16,
             (Some(FloatType::Float32), _) => DataType::F32,
             (Some(FloatType::Float64), _) => DataType::F64,
             (None, 1 | 2) => DataType::F32,

@@ -331,6 +331,7 @@ fn place_all<P>(ready: Vec<Ready<P>>, parts: &Parts, base: u64) -> (Vec<Item>, V
             pixels,
             dst_len,
             row_len: 0,
+            shares: false,
         });
         let Wanted { layout, rows, .. } = one.wanted;
         placed.push(Placed {
