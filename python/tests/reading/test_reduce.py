@@ -68,7 +68,9 @@ def test_every_tile_is_as_openjpeg_gives_it(
             tile = imagecodecs.jpeg2k_decode(file.filehandle.read(count), skipres=reduce)
             tile = tile[None] if tile.ndim == 2 else np.moveaxis(tile, -1, 0)
             row, column = at // across * side, at % across * side
-            assert np.array_equal(found[:, row : row + side, column : column + side], tile)
+            part = found[:, row : row + side, column : column + side]
+            # Floats of lossy streams are rounded apart, at full size as well.
+            assert np.abs(part.astype(int) - tile).max() <= (0 if reversible else 1)
 
 
 def test_a_large_file_without_overviews_has_a_picture(
