@@ -258,6 +258,9 @@ fn read(
     Raster::batch(tensor, context).map(Result::Pixels)
 }
 
+/// Files, and why each was left out.
+type Skipped = Vec<(PathBuf, String)>;
+
 /// Writes an index of the headers of files: how many there are in it, its bytes, and the files that are not, with why.
 #[pyfunction]
 #[pyo3(signature = (target, files, *, sidecars=true))]
@@ -266,7 +269,7 @@ pub(crate) fn write_header_index(
     target: PathBuf,
     files: Vec<PathBuf>,
     sidecars: bool,
-) -> PyResult<(usize, u64, Vec<(PathBuf, String)>)> {
+) -> PyResult<(usize, u64, Skipped)> {
     let (context, options) = (call::context(None, None)?, OpenOptions { sidecars, ..OpenOptions::default() });
     let work = || strile::write_header_index(target, &files, &options, &context);
     let report = call::run(py, &context.cancel, None, work)?;

@@ -3,41 +3,17 @@
 //! On the main thread the work is done by another one, so that Ctrl-C is seen within the time of a look; on others, and
 //! where it is over at once, it is done in place where nobody watches it. Either way nothing is under way any more when `run` returns.
 
-use crate::error::{exception, refused, strile_error};
+use crate::error::{exception, refused};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 use strile::{Budget, Cancel, Context};
 
 /// Between looks for signals and news of progress.
 const LOOK: Duration = Duration::from_millis(50);
-
-/// Whether threads, or a GPU, were used by this process or by one it is a fork of.
-static USED: AtomicBool = AtomicBool::new(false);
-/// Whether this is a fork of a process that had used them.
-static FORKED: AtomicBool = AtomicBool::new(false);
-
-/// Tells the core that this process is a child of a fork.
-#[pyfunction]
-pub(crate) fn forked() {
-    if USED.load(Ordering::Relaxed) {
-        FORKED.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Refuses to go on in a fork whose threads are gone; to be called before anything that needs them.
-pub(crate) fn alive(py: Python<'_>) -> PyResult<()> {
-    if FORKED.load(Ordering::Relaxed) {
-        let sentence = "this process was forked after strile had started its threads or a GPU, which do not survive \
-                        that: start workers by spawn, or use strile in them first";
-        return Err(strile_error(py, "ForkedError", sentence));
-    }
-    USED.store(true, Ordering::Relaxed);
-    Ok(())
-}
 
 /// What a call may take: bytes of memory and threads; as much as the machine has where nothing is said.
 pub(crate) fn context(memory: Option<u64>, threads: Option<usize>) -> PyResult<Context> {
@@ -107,7 +83,6 @@ pub(crate) fn run<T: Send>(
     watch: Option<Watch<'_, '_>>,
     work: impl FnOnce() -> strile::Result<T> + Send,
 ) -> PyResult<T> {
-    alive(py)?;
     if watch.is_none() && !is_main_thread(py)? {
         return py.detach(work).map_err(exception);
     }
@@ -159,7 +134,6 @@ pub(crate) fn run_at_once<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> strile::Result<T> + Send,
 ) -> PyResult<T> {
-    alive(py)?;
     py.detach(work).map_err(exception)
 }
 

@@ -28,6 +28,8 @@ pub(crate) struct Dataset {
     version: (u64, String),
     /// Whether bytes are read from files of this machine, not by Python.
     local: bool,
+    /// The process that opened it.
+    process: u32,
     input: RwLock<Option<Arc<Input>>>,
     facts: PyOnceLock<Py<PyDict>>,
 }
@@ -44,7 +46,8 @@ enum Result {
 impl Dataset {
     fn of(input: Input, version: (u64, String), local: bool) -> Self {
         let name = input.name().to_owned();
-        Self { name, version, local, input: RwLock::new(Some(Arc::new(input))), facts: PyOnceLock::new() }
+        let (input, process) = (RwLock::new(Some(Arc::new(input))), std::process::id());
+        Self { name, version, local, process, input, facts: PyOnceLock::new() }
     }
 
     fn of_file(dataset: strile::Dataset, local: bool) -> Self {
@@ -67,6 +70,12 @@ impl Dataset {
 
     pub(crate) fn input(&self, py: Python<'_>) -> PyResult<Arc<Input>> {
         let input = self.input.read().unwrap_or_else(PoisonError::into_inner);
+        if self.process != std::process::id() && input.as_ref().is_some_and(|input| input.tiff().is_none()) {
+            // It keeps sources open under a lock, which a thread of the parent may have held.
+            let sentence =
+                format!("{}: the mosaic was opened before a fork; open it in this process", self.name);
+            return Err(strile_error(py, "ForkedError", sentence));
+        }
         input.clone().ok_or_else(|| {
             strile_error(py, "ClosedError", format!("{}: the dataset was closed; open it again", self.name))
         })
@@ -108,7 +117,6 @@ impl Dataset {
         let roots = Some(roots);
         let mut options = VrtOptions { missing, roots, data_type, empty_holes, ..VrtOptions::default() };
         options.max_bytes = max_bytes.unwrap_or(options.max_bytes);
-        call::alive(py)?;
         let opened = py.detach(|| {
             let version = std::fs::metadata(&path).map(|found| {
                 let modified = found.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());

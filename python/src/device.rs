@@ -9,7 +9,6 @@ use strile::{Device, Location};
 /// `compute_capability`, `memory_free`, `memory_total` and `driver_cuda`.
 #[pyfunction]
 pub(crate) fn devices(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
-    crate::call::alive(py)?;
     let found = py.detach(strile::devices);
     let list = PyList::empty(py);
     for device in found {

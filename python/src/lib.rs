@@ -10,6 +10,7 @@ mod device;
 mod dlpack;
 mod error;
 mod facts;
+mod held;
 mod keys;
 mod parts;
 mod piece;
@@ -41,6 +42,5 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(contains::contains, module)?)?;
     module.add_function(wrap_pyfunction!(crs::crs, module)?)?;
     module.add_function(wrap_pyfunction!(vrt_index::write_vrt, module)?)?;
-    module.add_function(wrap_pyfunction!(device::devices, module)?)?;
-    module.add_function(wrap_pyfunction!(call::forked, module)?)
+    module.add_function(wrap_pyfunction!(device::devices, module)?)
 }

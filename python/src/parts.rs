@@ -4,7 +4,8 @@
 //! the file. Both are closed by an error; nothing is left of what was not finished. One thread uses one at a time.
 
 use crate::call;
-use crate::error::{exception, strile_error};
+use crate::error::exception;
+use crate::held::Held;
 use crate::piece::Given;
 use crate::{device, sink, spec, write_options};
 use pyo3::exceptions::PyTypeError;
@@ -12,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::Arc;
 use strile::{Beyond, Cancel, EncodedPart, Location, PartAddress, PartBytes, PartTarget, Window};
 
 /// See the module.
@@ -34,7 +35,6 @@ impl Parts {
     ) -> PyResult<Self> {
         let raster = spec::raster(raster)?;
         let (options, sidecars) = write_options::options(options)?;
-        call::alive(py)?;
         let parts = py.detach(|| strile::Parts::new(raster, &options, size)).map_err(exception)?;
         Ok(Self { parts: Arc::new(parts), sidecars })
     }
@@ -104,24 +104,22 @@ impl Parts {
         memory: Option<u64>,
         threads: Option<usize>,
     ) -> PyResult<PartWriter> {
-        call::alive(py)?;
         let context = call::context(memory, threads)?;
         let target = path.map_or(PartTarget::Memory, PartTarget::File);
         let at = PartAddress { tier, row, column };
         let writer = py.detach(|| self.parts.encode(at, target, &context)).map_err(exception)?;
         let location = writer.location().unwrap_or(Location::Host);
-        Ok(PartWriter { location, open: Held::new((writer, context.cancel)) })
+        Ok(PartWriter { location, open: Held::new("part", (writer, context.cancel)) })
     }
 
     /// Begins the file.
     #[pyo3(signature = (target, *, memory=None))]
     fn assemble(&self, target: &Bound<'_, PyAny>, memory: Option<u64>) -> PyResult<Assembly> {
         let py = target.py();
-        call::alive(py)?;
         let context = call::context(memory, None)?;
         let sink = sink::open(target, self.sidecars)?;
         let assembly = py.detach(|| self.parts.assemble(sink, &context)).map_err(exception)?;
-        Ok(Assembly { parts: Arc::clone(&self.parts), open: Held::new((assembly, context.cancel)) })
+        Ok(Assembly { parts: Arc::clone(&self.parts), open: Held::new("file", (assembly, context.cancel)) })
     }
 }
 
@@ -161,7 +159,7 @@ impl PartWriter {
     /// Completes the part: `index`, `records` (None where they are in a file), `beyond` (its samples and its shape, axes
     /// as in the file; None where there is nothing to hand on) and how many `blocks`.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let (writer, cancel) = self.open.take(py)?;
+        let (writer, cancel) = self.open.take(py, "finished")?;
         let part = call::run(py, &cancel, None, || writer.finish())?;
         let EncodedPart { index, records, beyond, blocks } = part;
         let dict = PyDict::new(py);
@@ -181,9 +179,7 @@ impl PartWriter {
 
     /// Gives the part up; nothing is left.
     fn abort(&self, py: Python<'_>) {
-        if let Ok(open) = self.open.take(py) {
-            py.detach(|| drop(open));
-        }
+        self.open.abort(py);
     }
 }
 
@@ -240,64 +236,12 @@ impl Assembly {
 
     /// Puts the file to its place.
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
-        let (assembly, cancel) = self.open.take(py)?;
+        let (assembly, cancel) = self.open.take(py, "finished")?;
         call::run(py, &cancel, None, || assembly.commit())
     }
 
     /// Gives the file up; nothing is left.
     fn abort(&self, py: Python<'_>) {
-        if let Ok(open) = self.open.take(py) {
-            py.detach(|| drop(open));
-        }
-    }
-}
-
-/// What one thread uses at a time, until it is closed. It is let go without the interpreter's lock, which work under way
-/// may need to come to its end.
-struct Held<T: Send>(Mutex<Option<T>>);
-
-impl<T: Send> Held<T> {
-    fn new(open: T) -> Self {
-        Self(Mutex::new(Some(open)))
-    }
-
-    /// Does a step; one that fails closes.
-    fn attempt<R>(&self, py: Python<'_>, step: impl FnOnce(&mut T) -> PyResult<R>) -> PyResult<R> {
-        let mut held = self.lock(py)?;
-        let Some(open) = &mut *held else { return Err(closed(py)) };
-        let result = step(open);
-        if result.is_err()
-            && let Some(open) = held.take()
-        {
-            py.detach(|| drop(open));
-        }
-        result
-    }
-
-    fn take(&self, py: Python<'_>) -> PyResult<T> {
-        self.lock(py)?.take().ok_or_else(|| closed(py))
-    }
-
-    /// Never waits: whoever has it may need the interpreter's lock.
-    fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Option<T>>> {
-        match self.0.try_lock() {
-            Ok(held) => Ok(held),
-            Err(TryLockError::Poisoned(held)) => Ok(held.into_inner()),
-            Err(TryLockError::WouldBlock) => {
-                Err(strile_error(py, "StrileError", "it is in use by another thread"))
-            }
-        }
-    }
-}
-
-fn closed(py: Python<'_>) -> PyErr {
-    strile_error(py, "ClosedError", "it was finished, or given up after an error")
-}
-
-impl<T: Send> Drop for Held<T> {
-    fn drop(&mut self) {
-        if let Some(open) = self.0.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
-            Python::attach(|py| py.detach(|| drop(open)));
-        }
+        self.open.abort(py);
     }
 }

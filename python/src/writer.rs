@@ -1,31 +1,26 @@
 //! `Writer`: a file being written, piece by piece.
 //!
 //! After an error, an interrupt, `finish` or `abort` it is closed, and nothing is left of a file that was not finished.
-//! One thread writes at a time; the interpreter's lock is released meanwhile. What a writer holds is let go without that
-//! lock: work under way may need it to come to its end.
+//! One thread writes at a time; the interpreter's lock is released meanwhile.
 
 use crate::call::{self, Count, Watch};
-use crate::error::{exception, strile_error};
+use crate::error::exception;
+use crate::held::Held;
 use crate::piece::Given;
 use crate::{device, sink, spec, write_options};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::Arc;
 use strile::{Cancel, Context, Location};
 
 /// A file being written; nothing is at the target before `finish`.
 #[pyclass(frozen, module = "strile._core")]
 pub(crate) struct Writer {
-    state: Mutex<State>,
+    open: Held<Open>,
     location: Location,
     explained: String,
     encoder: (String, String),
     blocks: u64,
-}
-
-enum State {
-    Open(Box<Open>),
-    Closed(&'static str),
 }
 
 struct Open {
@@ -48,7 +43,6 @@ impl Writer {
         let py = target.py();
         let raster = spec::raster(raster)?;
         let (options, sidecars) = write_options::options(options)?;
-        call::alive(py)?;
         let count = Arc::new(Count::default());
         let context = call::context(memory, threads)?;
         let context = Context { progress: Some(Arc::clone(&count) as _), ..context };
@@ -62,7 +56,7 @@ impl Writer {
             explained: writer.explain(),
             encoder: writer.encoder(),
             blocks: writer.blocks(),
-            state: Mutex::new(State::Open(Box::new(Open { writer, cancel, count }))),
+            open: Held::new("writer", Open { writer, cancel, count }),
         })
     }
 
@@ -103,10 +97,10 @@ impl Writer {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let py = array.py();
-        self.attempt(py, |open| {
+        self.open.attempt(py, |open| {
             let given = Given::new(array, (row, column), axes, mask, stream, self.location)?;
             let piece = given.piece();
-            let Open { writer, cancel, count } = &mut **open;
+            let Open { writer, cancel, count } = open;
             let watch = progress.map(|progress| Watch { count, progress });
             call::run(py, cancel, watch, || writer.write(&piece))
         })
@@ -114,7 +108,7 @@ impl Writer {
 
     /// A small file that appears beside the target with it.
     fn sidecar(&self, py: Python<'_>, suffix: &str, content: Vec<u8>) -> PyResult<()> {
-        self.attempt(py, |open| py.detach(|| open.writer.sidecar(suffix, content)).map_err(exception))
+        self.open.attempt(py, |open| py.detach(|| open.writer.sidecar(suffix, content)).map_err(exception))
     }
 
     /// Completes the file and puts it to its place.
@@ -124,7 +118,7 @@ impl Writer {
         py: Python<'py>,
         progress: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let Open { writer, cancel, count } = *self.take(py, "finished")?;
+        let Open { writer, cancel, count } = self.open.take(py, "finished")?;
         let watch = progress.map(|progress| Watch { count: &count, progress });
         let report = call::run(py, &cancel, watch, || {
             let report = writer.finish()?;
@@ -143,64 +137,6 @@ impl Writer {
 
     /// Gives the file up; nothing is left. Of a closed writer nothing.
     fn abort(&self, py: Python<'_>) {
-        if let Ok(open) = self.take(py, "aborted") {
-            py.detach(|| open.writer.abort());
-        }
-    }
-}
-
-impl Writer {
-    /// Does a step of an open writer, which is closed where it fails.
-    fn attempt<T>(&self, py: Python<'_>, step: impl FnOnce(&mut Box<Open>) -> PyResult<T>) -> PyResult<T> {
-        let mut state = self.lock(py)?;
-        let State::Open(open) = &mut *state else { return Err(closed(py, &state)) };
-        let result = step(open);
-        if result.is_err()
-            && let State::Open(open) =
-                std::mem::replace(&mut *state, State::Closed("given up after an error"))
-        {
-            py.detach(|| open.writer.abort());
-        }
-        result
-    }
-
-    fn take(&self, py: Python<'_>, why: &'static str) -> PyResult<Box<Open>> {
-        let mut state = self.lock(py)?;
-        match std::mem::replace(&mut *state, State::Closed(why)) {
-            State::Open(open) => Ok(open),
-            was @ State::Closed(_) => {
-                *state = was;
-                Err(closed(py, &state))
-            }
-        }
-    }
-
-    /// Never waits: whoever has it may need the interpreter's lock.
-    fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
-        match self.state.try_lock() {
-            Ok(state) => Ok(state),
-            Err(TryLockError::Poisoned(state)) => Ok(state.into_inner()),
-            Err(TryLockError::WouldBlock) => {
-                let problem = "the writer is in use by another thread; pieces are given one after the other";
-                Err(strile_error(py, "StrileError", problem))
-            }
-        }
-    }
-}
-
-fn closed(py: Python<'_>, state: &State) -> PyErr {
-    let why = match state {
-        State::Open(_) => "open",
-        State::Closed(why) => why,
-    };
-    strile_error(py, "ClosedError", format!("the file was {why}; a new one needs a new Writer"))
-}
-
-impl Drop for Writer {
-    fn drop(&mut self) {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let State::Open(open) = std::mem::replace(state, State::Closed("dropped")) {
-            Python::attach(|py| py.detach(|| open.writer.abort()));
-        }
+        self.open.abort(py);
     }
 }

@@ -6,8 +6,6 @@ when it is first used, so that xarray, dask, CuPy and the core are loaded only b
 from __future__ import annotations
 
 import importlib
-import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 from .constants import (
@@ -51,7 +49,7 @@ from .errors import (
 from .imported import when_imported
 
 if TYPE_CHECKING:
-    from ._core import Headers, Plan, Raster, devices
+    from ._core import Headers, Plan, Raster, devices, write_header_index
     from .batch import prefetch, read_batch
     from .dataset import Dataset, open, read
     from .opening import open_geotiff
@@ -73,6 +71,7 @@ _LAZY = {
     "read": "dataset",
     "read_batch": "batch",
     "to_geotiff": "write",
+    "write_header_index": "_core",
 }
 
 __all__ = [
@@ -122,6 +121,7 @@ __all__ = [
     "read",
     "read_batch",
     "to_geotiff",
+    "write_header_index",
 ]
 
 
@@ -140,17 +140,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__, "__version__"})
-
-
-def _after_fork() -> None:
-    """A core that was never loaded has started nothing that a child could miss."""
-    core = sys.modules.get(f"{__name__}._core")
-    if core is not None:
-        core.forked()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _register_accessors() -> None:

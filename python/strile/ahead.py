@@ -1,15 +1,18 @@
 """Results made ahead by a thread: a bounded number of them waits to be taken.
 
 The thread ends when there are no more requests, at the first error, or when the results are not wanted any more; leaving
-the context waits for it, so nothing runs after."""
+the context waits for it, so nothing runs after. A child of a fork does not have the thread and is told so."""
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any
+
+from .errors import ForkedError
 
 _END = object()
 
@@ -20,6 +23,7 @@ class Ahead:
     def __init__(self, read: Callable[[Any], Any], requests: Iterable[Any], depth: int) -> None:
         self._ready: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue(maxsize=depth)
         self._stopped = threading.Event()
+        self._process = os.getpid()
         self._thread = threading.Thread(target=self._work, args=(read, requests), name="strile-ahead", daemon=True)
 
     def __enter__(self) -> Iterator[Any]:
@@ -29,6 +33,8 @@ class Ahead:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if os.getpid() != self._process:
+            return
         self._stopped.set()
         while self._thread.is_alive():
             # A thread that waits for room to put its result sees the stop then.
@@ -40,6 +46,8 @@ class Ahead:
 
     def _results(self) -> Iterator[Any]:
         while True:
+            if os.getpid() != self._process:
+                raise ForkedError("these batches are read ahead by the process that this one was forked from")
             result, error = self._ready.get()
             if error is not None:
                 raise error

@@ -56,7 +56,8 @@ def read_batch(
 ) -> Raster | Any:
     """Reads windows of files into one array (window, band, row, column).
 
-    `files` are paths, or files that are open (`strile.open`). Which pixels, one row a window and one of:
+    `files` are paths, URLs, or files that are open (`strile.open`, which saves asking a server again for each batch).
+    Which pixels, one row a window and one of:
 
     - `windows`: (file, column, row, width, height) in pixels of the level, or (file, column, row) with `size`; `file` is
       an index into `files`. Without it the i-th window is of the i-th file, or all are of the one there is. Windows
@@ -66,8 +67,9 @@ def read_batch(
       (width // 2, height // 2).
 
     All windows have one size, or are resampled to `size` (width, height): `nearest`, `bilinear` between the four pixels
-    around the centre, or `average` of all that lie under it; nodata and pixels outside do not count. `level` is 0 for the
-    full image and k for its k-th overview, one number or one for each window; bands count from 1.
+    around the centre (also where windows shrink, as in PyTorch; GDAL widens it then), or `average` of all that lie
+    under it; nodata and pixels outside do not count. `level` is 0 for the full image and k for its k-th overview, one
+    number or one for each window; bands count from 1.
 
     The result has the type of the files, which must be one, or `dtype`: float32 or float64. `masked` makes nodata NaN,
     `unpack` also scales by each file's scale and offset. Pixels outside their image become `fill`; without it NaN
@@ -79,7 +81,7 @@ def read_batch(
     from ._core import read_batch as read
 
     kind, rows, wanted = _areas(windows, bounds, points, size)
-    opened = _files(files)
+    opened = _files(files, deepest=int(np.max(level, initial=0)))
     numbers = _numbers(kind, rows, wanted, level, len(opened))
     keywords: dict[str, Any] = {
         "kind": kind,
@@ -102,20 +104,26 @@ def read_batch(
     return read(opened, numbers, headers or headers_of_process(), **keywords)
 
 
-def _files(files: Any) -> list[Any]:
-    """Paths as text, handles as what they are in the core."""
-    if isinstance(files, str | os.PathLike) or hasattr(files, "facts"):
+def _files(files: Any, deepest: int) -> list[Any]:
+    """Local paths as text, for `Headers` to open; others as what they are in the core."""
+    if isinstance(files, str | os.PathLike) or hasattr(files, "read"):
         files = [files]
-    return [os.fspath(file) if isinstance(file, str | os.PathLike) else _core_of(file) for file in files]
+    return [_file(file, deepest) for file in files]
 
 
-def _core_of(file: Any) -> Any:
-    from ._core import Dataset
+def _file(file: Any, deepest: int) -> Any:
+    from . import _core
+    from .reading import opened
+    from .reading.source import Source
 
-    core = file._opened() if hasattr(file, "_opened") else file
-    if not isinstance(core, Dataset):
-        raise StrileError(f"a {type(file).__name__} is no file: a path, or one opened by `strile.open`, expected")
-    return core
+    if isinstance(file, _core.Dataset):
+        return file
+    if hasattr(file, "_opened"):
+        return file._opened()
+    source = Source.of(file)
+    if source.is_object or source.is_remote or source.is_vrt:
+        return opened.dataset(source, level=deepest)
+    return source.location
 
 
 def _areas(windows: Any, bounds: Any, points: Any, size: Any) -> tuple[str, np.ndarray, tuple[int, int] | None]:

@@ -107,7 +107,8 @@ class DeviceError(StrileError):
 
 
 class ForkedError(StrileError):
-    """A process that was forked after strile had started its threads or a GPU."""
+    """Something that a process which was forked cannot have of its parent: a file being written, an open mosaic or file
+    object, batches that are read ahead. What is begun in the child works."""
 
 
 class GeoTIFFFallbackWarning(UserWarning):

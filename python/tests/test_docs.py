@@ -10,6 +10,7 @@ import pytest
 import strile
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "python"
+NEEDS = {"cluster.md": "distributed", "training.md": "torch"}
 BLOCK = re.compile(r"^```python( gpu)?\n(.*?)^```", re.M | re.S)
 
 
@@ -20,8 +21,8 @@ def gpu() -> bool:
 @pytest.mark.parametrize("page", sorted(path.name for path in PAGES.glob("*.md")))
 def test_examples_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (PAGES / page).read_text()
-    if page == "cluster.md":
-        pytest.importorskip("distributed")
+    if page in NEEDS:
+        pytest.importorskip(NEEDS[page])
     if "rioxarray" in page:
         pytest.importorskip("rioxarray")
         import xarray
@@ -52,7 +53,7 @@ def test_the_reference_has_every_name() -> None:
     assert missing == []
 
 
-@pytest.mark.parametrize("function", ["open_geotiff", "to_geotiff", "read", "plan"])
+@pytest.mark.parametrize("function", ["open_geotiff", "to_geotiff", "read", "read_batch", "prefetch", "plan"])
 def test_the_reference_has_every_parameter(function: str) -> None:
     text = (PAGES / "api.md").read_text()
     parameters = inspect.signature(getattr(strile, function)).parameters

@@ -36,8 +36,9 @@ def test_every_public_name_is_there_and_typed() -> None:
 def test_no_module_takes_the_name_of_a_function() -> None:
     code = "import strile, pkgutil, importlib\n"
     code += "for m in pkgutil.walk_packages(strile.__path__, 'strile.'):\n"
-    code += "    importlib.import_module(m.name)\n"
-    code += "print(all(callable(getattr(strile, n)) for n in ('open', 'read', 'plan', 'open_geotiff', 'to_geotiff')))"
+    # The one that needs PyTorch.
+    code += "    if m.name != 'strile.ml.torch_data': importlib.import_module(m.name)\n"
+    code += "print(all(callable(getattr(strile, n)) for n in ('open', 'read', 'plan', 'read_batch', 'open_geotiff')))"
     assert python(code) == "True"
 
 

@@ -3,7 +3,8 @@
 `batch_bench.py` makes the files (deflate, zstd and LZW in turn, uint16, four bands interleaved, tiles of 256²), compares every
 window with the crop of the whole, times rounds that alternate (one `read_batch`, a loop over `strile.read` on the GPU, 16
 processes of rasterio and one upload), and calls `read_batch` 10,000 times over small windows, looking at host memory,
-device memory and descriptors. It must show 10 times rasterio and 5 times the loop, and no growth.
+device memory and descriptors. It must show 10 times rasterio and 5 times the loop, and no growth. Where PyTorch is installed
+the example of training runs too; how long the GPU waits there is told, and asked of nobody.
 """
 import json
 import sys
@@ -17,13 +18,23 @@ RASTERIO = 10.0
 LOOP = 5.0
 
 
+def trained(session: Session, environment: dict) -> dict | None:
+    """What python/examples/train.py prints last."""
+    ended = session.run([sys.executable, session.root / "python/examples/train.py"], 150, environment)
+    last = ended.tail(1)
+    if not ended.well or not last.startswith("{"):
+        session.say(f"the example of training: {last}")
+        return None
+    return json.loads(last)
+
+
 def run(session: Session) -> dict:
     folder = unpacked(session)
     if folder is None:
         return {"ok": False, "why": "the bundle has no wheel"}
     environment = peers.environment(session, "six")
     paths = [str(folder), environment["PYTHONPATH"], str(session.work / "peers/tools")]
-    environment |= {"PYTHONPATH": ":".join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment |= {"PYTHONPATH": ":".join(paths), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore"}
     script = Path(__file__).with_name("batch_bench.py")
     ended = session.run([sys.executable, script, session.work / "batch"], 400, environment)
     found: dict = {}
@@ -32,6 +43,8 @@ def run(session: Session) -> dict:
             found |= json.loads(line)
         else:
             session.say(line)
+    if training := trained(session, environment):
+        found["training"] = training
     (session.out / "batch.json").write_text(json.dumps(found, indent=1))
     problems = [] if ended.well else [f"the benchmark ended early: {ended.tail(3)}"]
     for name, least in (("rasterio", RASTERIO), ("loop", LOOP)):
@@ -39,4 +52,5 @@ def run(session: Session) -> dict:
         if times is None or times < least:
             problems.append(f"{times} times {name}, {least} expected")
     problems += found.get("wrong", [])
+    session.say(json.dumps({name: found.get(name) for name in ("batch_ms", "times_rasterio", "times_loop", "training")}))
     return {"ok": not problems, **found, **({"why": "; ".join(problems)} if problems else {})}

@@ -1,8 +1,9 @@
-"""`batch_bench.py FOLDER [--calls 10000] [--device cuda:0]`: JSON lines with the figures of batch.py.
+"""`batch_bench.py FOLDER [--device cuda:0] [--calls 10000] …`: JSON lines with the figures of batch.py.
 
 Inside the timers: everything from the list of files and windows to one array on the device, headers known (the first round
-is not counted); of rasterio: 16 processes that keep their files open, each reading its windows into shared memory, and one
-copy of it to the device. All files are in the page cache.
+is not counted); of rasterio: processes that keep their files open, each reading its windows into shared memory, and one
+copy of it to the device; of the loop: one read a window of files that are open, and one stack. All files are in the page
+cache. With `--device cpu` and small numbers it runs without a GPU.
 """
 import argparse
 import concurrent.futures
@@ -16,41 +17,42 @@ from pathlib import Path
 
 import numpy as np
 
-FILES, WINDOWS, SIZE, BANDS, EDGE = 64, 512, 256, 4, 2048
 CODECS = ("deflate", "zstd", "lzw")
-PROCESSES, ROUNDS = 16, 5
+BANDS, ROUNDS = 4, 5
 
 
 def say(**found) -> None:
     print(json.dumps(found), flush=True)
 
 
-def made(folder: Path, number: int) -> str:
+def made(folder: Path, edge: int, number: int) -> str:
     """A scene of smooth fields with noise in the low bits, as reflectances have it."""
     import rasterio
 
-    path = folder / f"{number:02}_{CODECS[number % 3]}.tif"
+    codec = CODECS[number % 3]
+    path = folder / f"{number:02}_{edge}_{codec}.tif"
     if path.exists():
         return str(path)
     random = np.random.default_rng(number)
-    coarse = random.normal(1800, 600, (BANDS, EDGE // 64 + 1, EDGE // 64 + 1))
-    rows = np.linspace(0, EDGE // 64, EDGE, endpoint=False)
+    coarse = random.normal(1800, 600, (BANDS, edge // 64 + 1, edge // 64 + 1))
+    rows = np.linspace(0, edge // 64, edge, endpoint=False)
     low, part = rows.astype(int), (rows % 1)[:, None]
     smooth = coarse[:, low] * (1 - part) + coarse[:, low + 1] * part
     smooth = smooth[:, :, low] * (1 - part.T) + smooth[:, :, low + 1] * part.T
     pixels = np.clip(smooth + random.normal(0, 12, smooth.shape), 0, 10000).astype(np.uint16)
-    profile = dict(driver="GTiff", width=EDGE, height=EDGE, count=BANDS, dtype="uint16", tiled=True, blockxsize=256,
-                   blockysize=256, interleave="pixel", compress=CODECS[number % 3], predictor=2)
+    profile = dict(driver="GTiff", width=edge, height=edge, count=BANDS, dtype="uint16", tiled=True, blockxsize=256,
+                   blockysize=256, interleave="pixel", compress=codec, predictor=2)
     with rasterio.open(path, "w", **profile) as target:
         target.write(pixels)
     return str(path)
 
 
-def drawn(seed: int, count: int = WINDOWS, size: int = SIZE) -> np.ndarray:
+def drawn(seed: int, files: int, edge: int, count: int, size: int) -> np.ndarray:
+    """Rows of (file, column, row, width, height)."""
     random = np.random.default_rng(seed)
-    places = random.integers(0, EDGE - size + 1, (count, 2))
-    files = random.integers(0, FILES, (count, 1))
-    return np.concatenate([files, places, np.full((count, 2), size)], axis=1)
+    places = random.integers(0, edge - size + 1, (count, 2))
+    which = random.integers(0, files, (count, 1))
+    return np.concatenate([which, places, np.full((count, 2), size)], axis=1)
 
 
 OPEN: dict = {}
@@ -61,15 +63,90 @@ def by_rasterio(job) -> None:
     import rasterio
     from rasterio.windows import Window
 
-    name, paths, windows, first = job
+    name, shape, paths, windows, first = job
     memory = shared_memory.SharedMemory(name=name)
-    result = np.ndarray((WINDOWS, BANDS, SIZE, SIZE), np.uint16, memory.buf)
+    result = np.ndarray(shape, np.uint16, memory.buf)
     for at, (file, x, y, width, height) in enumerate(windows, first):
-        if file not in OPEN:
-            OPEN[file] = rasterio.open(paths[file])
-        OPEN[file].read(out=result[at], window=Window(x, y, width, height))
+        if paths[file] not in OPEN:
+            OPEN[paths[file]] = rasterio.open(paths[file])
+        OPEN[paths[file]].read(out=result[at], window=Window(x, y, width, height))
     del result
     memory.close()
+
+
+def not_the_crop(found: np.ndarray, windows: np.ndarray, paths: list[str]) -> list[str]:
+    """Windows that are not the crop of the whole, as rasterio reads it."""
+    import rasterio
+
+    wrong = []
+    for file in sorted(set(windows[:, 0].tolist())):
+        with rasterio.open(paths[file]) as source:
+            whole = source.read()
+        for at in np.flatnonzero(windows[:, 0] == file):
+            x, y, width, height = windows[at, 1:].tolist()
+            if not np.array_equal(found[at], whole[:, y : y + height, x : x + width]):
+                wrong.append(f"window {at} of {Path(paths[file]).name} is not the crop of the whole")
+    return wrong
+
+
+def timed(given, strile, cp, paths: list[str], pool) -> tuple[dict, list[str]]:
+    """Rounds that alternate; medians, and what was wrong."""
+    on_device = cp.from_dlpack if cp is not None else np.asarray
+    wait = cp.cuda.Device().synchronize if cp is not None else (lambda: None)
+    shape = (given.windows, BANDS, given.size, given.size)
+    memory = shared_memory.SharedMemory(create=True, size=int(np.prod(shape)) * 2)
+    shared = np.ndarray(shape, np.uint16, memory.buf)
+    share = -(-given.windows // given.processes)
+    handles = [strile.open(path) for path in paths]
+
+    def batch(windows):
+        return on_device(strile.read_batch(paths, windows, device=given.device))
+
+    def into(windows):
+        return strile.read_batch(paths, windows, device=given.device, out=out)
+
+    def loop(windows):
+        single = [on_device(handles[f].read(window=(x, y, w, h), device=given.device)) for f, x, y, w, h in windows.tolist()]
+        return (cp or np).stack(single)
+
+    def rasterio(windows):
+        starts = range(0, given.windows, share)
+        list(pool.map(by_rasterio, [(memory.name, shape, paths, windows[at : at + share].tolist(), at) for at in starts]))
+        return cp.asarray(shared) if cp is not None else shared.copy()
+
+    calls = {"batch": batch, "into": into, "loop": loop, "rasterio": rasterio}
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    wrong: list[str] = []
+    out = None
+    for number in range(ROUNDS + 1):
+        windows = drawn(100 + number, given.files, given.edge, given.windows, given.size)
+        out = batch(windows) if out is None else out
+        results = {}
+        for name, call in calls.items():
+            wait()
+            start = time.perf_counter()
+            result = call(windows)
+            wait()
+            seconds[name].append(time.perf_counter() - start)
+            results[name] = result.get() if cp is not None else np.array(result)
+            del result
+        if number == 0:
+            wrong += not_the_crop(results["batch"], windows, paths)
+        for name, pixels in results.items():
+            if not np.array_equal(results["batch"], pixels):
+                wrong.append(f"round {number}: {name} has other pixels")
+    del shared
+    memory.close()
+    memory.unlink()
+    medians = {name: statistics.median(times[1:]) for name, times in seconds.items()}
+    pixels = int(np.prod(shape)) * 2
+    return {
+        "windows": given.windows, "files": given.files, "size": given.size, "bands": BANDS, "processes": given.processes,
+        **{f"{name}_ms": round(median * 1e3, 3) for name, median in medians.items()},
+        "batch_gb_s": round(pixels / medians["batch"] / 1e9, 2),
+        "times_rasterio": round(medians["rasterio"] / medians["batch"], 2),
+        "times_loop": round(medians["loop"] / medians["batch"], 2),
+    }, wrong
 
 
 def held(cp) -> tuple[int, int, int]:
@@ -82,45 +159,39 @@ def held(cp) -> tuple[int, int, int]:
     return resident, device, len(os.listdir("/proc/self/fd"))
 
 
-def growth(strile, cp, paths: list[str], device: str, calls: int) -> dict:
-    size, count = 64, 16
-    out = strile.read_batch(paths, drawn(0, count, size), device=device)
-    before, seen = None, []
-    for call in range(calls + 500):
-        if call == 500:
+def growth(given, strile, cp, paths: list[str]) -> tuple[dict, list[str]]:
+    """Small batches, kept, dropped and cast in turn; the first twentieth is not counted."""
+    size, count, ready = 64, 16, given.calls // 20
+    before, seen, kept = None, [], None
+    for call in range(given.calls + ready):
+        if call == ready:
             before = held(cp)
-        windows = drawn(call, count, size)
+        windows = drawn(call, given.files, given.edge, count, size)
+        result = strile.read_batch(paths, windows, device=given.device, dtype="float32" if call % 3 == 1 else None)
         if call % 3 == 0:
-            out = strile.read_batch(paths, windows, device=device)
-        else:
-            strile.read_batch(paths, windows, device=device, dtype="float32" if call % 3 == 1 else None)
+            kept = result
         if call % 1000 == 999:
-            seen.append(held(cp))
-    del out
-    after = held(cp)
-    grown = [now - then for now, then in zip(after, before, strict=True)]
-    wrong = []
-    if grown[0] > 32 << 20:
-        wrong.append(f"{grown[0]} bytes of host memory more after {calls} calls")
-    if grown[1] > 32 << 20:
-        wrong.append(f"{grown[1]} bytes of device memory more after {calls} calls")
-    if grown[2] > 2:
-        wrong.append(f"{grown[2]} descriptors more after {calls} calls")
-    return {"calls": calls, "grown_host": grown[0], "grown_device": grown[1], "grown_descriptors": grown[2],
-            "resident_each_1000": [row[0] for row in seen], "wrong_growth": wrong}
+            seen.append(held(cp)[0])
+    del kept, result
+    grown = [now - then for now, then in zip(held(cp), before, strict=True)]
+    most = (("bytes of host memory", 32 << 20), ("bytes of device memory", 32 << 20), ("descriptors", 2))
+    wrong = [f"{n} {what} more after {given.calls} calls" for n, (what, limit) in zip(grown, most, strict=True) if n > limit]
+    return {"calls": given.calls, "grown_host": grown[0], "grown_device": grown[1], "grown_descriptors": grown[2],
+            "resident_each_1000": seen}, wrong
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("folder", type=Path)
-    arguments.add_argument("--calls", type=int, default=10_000)
     arguments.add_argument("--device", default="cuda:0")
+    for name, usual in (("calls", 10_000), ("files", 64), ("windows", 512), ("size", 256), ("edge", 2048), ("processes", 16)):
+        arguments.add_argument(f"--{name}", type=int, default=usual)
     given = arguments.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     # Processes are started before anything here has a device or threads.
     spawn = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(PROCESSES, mp_context=spawn) as pool:
-        paths = list(pool.map(made, [given.folder] * FILES, range(FILES)))
+    with concurrent.futures.ProcessPoolExecutor(given.processes, mp_context=spawn) as pool:
+        paths = list(pool.map(made, [given.folder] * given.files, [given.edge] * given.files, range(given.files)))
         for path in paths:
             Path(path).read_bytes()
         import strile
@@ -128,65 +199,10 @@ def main() -> None:
         cp = None
         if given.device.startswith("cuda"):
             import cupy as cp
-        on_device = cp.from_dlpack if cp is not None else np.asarray
-        wait = cp.cuda.Device().synchronize if cp is not None else (lambda: None)
-
-        wrong = []
-        windows = drawn(1)
-        found = on_device(strile.read_batch(paths, windows, device=given.device))
-        found = found.get() if cp is not None else found
-        wholes = {file: np.asarray(strile.read(paths[file], device="cpu").numpy()) for file in set(windows[:, 0].tolist())}
-        for at, (file, x, y, width, height) in enumerate(windows.tolist()):
-            if not np.array_equal(found[at], wholes[file][:, y : y + height, x : x + width]):
-                wrong.append(f"window {at} of {paths[file]} is not the crop of the whole")
-        del wholes
-
-        memory = shared_memory.SharedMemory(create=True, size=found.nbytes)
-        shared = np.ndarray(found.shape, np.uint16, memory.buf)
-        share = WINDOWS // PROCESSES
-
-        def ours(windows):
-            return on_device(strile.read_batch(paths, windows, device=given.device))
-
-        def into(windows, out):
-            return strile.read_batch(paths, windows, device=given.device, out=out)
-
-        def loop(windows):
-            handles = [strile.open(path) for path in paths]
-            single = (on_device(handles[f].read(window=(x, y, w, h), device=given.device)) for f, x, y, w, h in windows.tolist())
-            return (cp or np).stack(list(single))
-
-        def rasterio(windows):
-            jobs = [(memory.name, paths, windows[at : at + share].tolist(), at) for at in range(0, WINDOWS, share)]
-            list(pool.map(by_rasterio, jobs))
-            return cp.asarray(shared) if cp is not None else shared.copy()
-
-        seconds: dict[str, list[float]] = {"batch": [], "into": [], "loop": [], "rasterio": []}
-        out = ours(windows)
-        for number in range(ROUNDS + 1):
-            windows = drawn(100 + number)
-            results = {}
-            for name, call in (("batch", ours), ("into", lambda w: into(w, out)), ("loop", loop), ("rasterio", rasterio)):
-                start = time.perf_counter()
-                result = call(windows)
-                wait()
-                seconds[name].append(time.perf_counter() - start)
-                results[name] = np.asarray(result.get() if hasattr(result, "get") else result)
-            for name in ("into", "loop", "rasterio"):
-                if not np.array_equal(results["batch"], results[name]):
-                    wrong.append(f"round {number}: {name} has other pixels")
-        medians = {name: statistics.median(times[1:]) for name, times in seconds.items()}
-        pixels = WINDOWS * BANDS * SIZE * SIZE * 2
-        say(windows=WINDOWS, files=FILES, **{f"{name}_ms": round(t * 1e3, 3) for name, t in medians.items()},
-            batch_gb_s=round(pixels / medians["batch"] / 1e9, 2),
-            times_rasterio=round(medians["rasterio"] / medians["batch"], 2),
-            times_loop=round(medians["loop"] / medians["batch"], 2))
-        del shared, results, result, out
-        memory.close()
-        memory.unlink()
-    grown = growth(strile, cp, paths, given.device, given.calls)
-    wrong += grown.pop("wrong_growth")
-    say(**grown, wrong=wrong)
+        figures, wrong = timed(given, strile, cp, paths, pool)
+        say(**figures)
+    grown, more = growth(given, strile, cp, paths)
+    say(**grown, wrong=wrong + more)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ It is written only when every part of a round passed for the same sources as tho
 import json
 from pathlib import Path
 
-NEEDED = ("facts", "tests", "corpus", "sanitize", "gather", "bench", "growth", "write", "python", "pictures")
+NEEDED = ("facts", "tests", "corpus", "sanitize", "gather", "bench", "growth", "write", "python", "pictures", "batch")
 
 
 def value(item) -> str:
@@ -75,6 +75,10 @@ def text(bundle: dict, parts: dict[str, dict]) -> str:
             "open_geotiff_above_rust_ms": [
                 round(row["open_geotiff_ms"] - row["rust_ms"], 2) for row in parts["python"]["times"]
             ],
+        }),
+        section("batch", {
+            name: parts["batch"].get(name)
+            for name in ("windows", "files", "batch_ms", "batch_gb_s", "times_rasterio", "times_loop", "calls")
         }),
         *figures,
         *written,

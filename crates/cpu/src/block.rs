@@ -60,7 +60,7 @@ pub(crate) fn scratch_len(layout: &BlockLayout, rows: u32, encoded: u64, reads: 
     let decoded = if layout.compression == Compression::None { 0 } else { decoded };
     let row = bytes(layout.samples_len(1)).saturating_add(bytes(layout.packed_row_len()).saturating_mul(2));
     let inputs = u64::from(reads) + u64::from(copied);
-    let own = codec::working_len(layout, rows);
+    let own = codec::working_len(layout, rows, encoded);
     decoded.saturating_add(encoded.saturating_mul(inputs)).saturating_add(row).saturating_add(own)
 }
 

@@ -1,14 +1,15 @@
 //! The threads of the process and what each keeps from block to block.
 //!
 //! One pool serves every engine and every job, so that sixteen callers do not start sixteen times sixteen
-//! threads. It has a thread for each core the process may use and never grows: more would not decode faster.
+//! threads. It has a thread for each core the process may use and never grows: more would not decode faster. A child of a
+//! fork starts its own.
 
 use crate::codec::Workspace;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::cell::RefCell;
 use std::num::NonZeroUsize;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use strile_engine::PerProcess;
 
 /// What a thread keeps of a buffer between jobs; larger ones are given back.
 const KEPT_BYTES: usize = 32 << 20;
@@ -72,24 +73,22 @@ pub(crate) fn sized(buffer: &mut Vec<u8>, len: usize) -> Option<&mut [u8]> {
 
 /// Number of threads jobs run on.
 pub(crate) fn threads() -> usize {
-    pool().map_or(1, ThreadPool::current_num_threads)
+    pool().threads.as_ref().map_or(1, ThreadPool::current_num_threads)
 }
 
 /// Runs `work` on a thread of the pool, or here where the system gives no threads.
 pub(crate) fn spawn(work: impl FnOnce() + Send + 'static) {
+    let pool = pool();
     let work = || {
-        BUSY.fetch_add(1, Ordering::Relaxed);
+        pool.busy.fetch_add(1, Ordering::Relaxed);
         let _busy = Helpers { count: 1 };
         work();
     };
-    match pool() {
-        Some(pool) => pool.spawn_fifo(work),
+    match &pool.threads {
+        Some(threads) => threads.spawn_fifo(work),
         None => work(),
     }
 }
-
-/// Threads at work: of the pool and helpers.
-static BUSY: AtomicUsize = AtomicUsize::new(0);
 
 /// Threads that count as being at work, until this is dropped.
 pub(crate) struct Helpers {
@@ -105,7 +104,7 @@ impl Helpers {
 
 impl Drop for Helpers {
     fn drop(&mut self) {
-        BUSY.fetch_sub(self.count, Ordering::Relaxed);
+        pool().busy.fetch_sub(self.count, Ordering::Relaxed);
     }
 }
 
@@ -114,7 +113,7 @@ pub(crate) fn helpers(most: usize) -> Helpers {
     let mut count = 0;
     if most > 0 {
         // The closure always has a value.
-        let _ = BUSY.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |busy| {
+        let _ = pool().busy.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |busy| {
             count = most.min(threads().saturating_sub(busy));
             Some(busy + count)
         });
@@ -122,13 +121,20 @@ pub(crate) fn helpers(most: usize) -> Helpers {
     Helpers { count }
 }
 
-fn pool() -> Option<&'static ThreadPool> {
-    static POOL: OnceLock<Option<ThreadPool>> = OnceLock::new();
-    let start = || {
+struct Pool {
+    /// None where the system gives no threads.
+    threads: Option<ThreadPool>,
+    /// Threads at work: of the pool and helpers.
+    busy: AtomicUsize,
+}
+
+fn pool() -> &'static Pool {
+    static POOL: PerProcess<Pool> = PerProcess::new();
+    POOL.get(|| {
         let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         // A panic on a worker drops its job, whose ticket then says that it was abandoned.
         let builder = ThreadPoolBuilder::new().num_threads(threads).panic_handler(|_| {});
-        builder.thread_name(|index| format!("strile-{index}")).build().ok()
-    };
-    POOL.get_or_init(start).as_ref()
+        let threads = builder.thread_name(|index| format!("strile-{index}")).build().ok();
+        Pool { threads, busy: AtomicUsize::new(0) }
+    })
 }

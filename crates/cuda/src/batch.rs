@@ -70,6 +70,9 @@ pub(crate) enum How {
 /// Whether blocks of a layout are decoded on the device and how, or why not.
 pub(crate) fn on_device(layout: &BlockLayout) -> Result<How, String> {
     let name = layout.compression.name();
+    if layout.extras.reduce > 0 && !layout.compression.is_jpeg2000() {
+        return Err(format!("no lower resolution of {name}"));
+    }
     let how = match (Which::of(layout), kernel(layout.compression)) {
         (Some(which), _) => {
             How::Picture(which.map_err(|reason| format!("no kernel for {name} with {reason}"))?)
@@ -322,6 +325,7 @@ mod tests {
                 lerc: LercWrapper::None,
                 fax_options: 0,
                 fill: Fill::default(),
+                reduce: 0,
             },
         }
     }

@@ -38,6 +38,7 @@ use cudarc::driver::sys;
 use libloading::Library;
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The oldest driver that takes the PTX and the cubins of this crate: CUDA 12.0, which is 525 and newer.
 pub const OLDEST_DRIVER: u32 = 12_000;
@@ -61,6 +62,12 @@ impl Driver {
     /// The driver, opened by the first call; what that found is what later calls get.
     pub fn get() -> Result<&'static Self, Unavailable> {
         static DRIVER: OnceLock<Result<Driver, Unavailable>> = OnceLock::new();
+        static OPENER: AtomicU32 = AtomicU32::new(0);
+        let opener = OPENER.compare_exchange(0, std::process::id(), Ordering::Relaxed, Ordering::Relaxed);
+        if DRIVER.get().is_none() && opener.is_err_and(|opener| opener != std::process::id()) {
+            // The parent was forked while it opened the driver: nobody in this process will ever have done so.
+            return Err(Unavailable::Forked);
+        }
         let driver = DRIVER.get_or_init(Self::open).as_ref().map_err(Clone::clone)?;
         driver.same_process().map_err(|_| Unavailable::Forked)?;
         Ok(driver)

@@ -236,7 +236,8 @@ impl Engine for CudaEngine {
         let budget = self.device.budget();
         let lease = budget.take(Kind::Output, len, "the decoded image on the device", &context.cancel)?;
         let lane = self.spare.lane(&self.device).map_err(|error| self.failed(error))?;
-        let buffer = self.device.pool().alloc(&lane.copies, len).map_err(|error| self.failed(error))?;
+        let mut buffer = self.device.pool().alloc(&lane.copies, len).map_err(|error| self.failed(error))?;
+        buffer.share();
         // Whoever gets it may use it on any stream.
         lane.copies.synchronize().map_err(|error| self.failed(error))?;
         self.spare.give_lane(lane);
@@ -290,6 +291,7 @@ impl Engine for CudaEngine {
                 free: budget.free(),
                 most: budget.limit(),
                 host: context.budget.limit() / 4,
+                threads: context.threads.get(),
             };
             Plan::new(&job, &claims, there, allowed, libraries)
         });

@@ -122,8 +122,8 @@ impl Run {
     }
 
     /// Reads the statuses of a batch, which are those of the items that `reports` names, in order, one for all that share
-    /// a block; hands over what goes to the host, and counts. Tasks in `refused`, which is sorted, were not decoded; they and those that a kernel refused
-    /// are added to `left`.
+    /// a block; hands over what goes to the host, and counts. Tasks in `refused`, in any order, were not decoded; they and
+    /// those that a kernel refused are added to `left`, once each.
     pub(crate) fn settle(
         &self,
         Landed { statuses, landing }: Landed,

@@ -15,7 +15,7 @@ use on_any::{engine, on_a_device};
 use strile_cpu::CpuEngine;
 use strile_cuda::CudaEngine;
 use strile_emulate::{Alone, Call, StandIn};
-use strile_engine::{BlockLayout, Context, Encoded, Engine, Output, Report, Span};
+use strile_engine::{BlockLayout, Context, Encoded, Engine, LocatedFault, Output, Report, Span};
 use strile_tiff::{Compression as C, DataType, Photometric, SampleFormat, SampleType, YCbCr};
 
 /// The stand-in for one test at a time; `None` on a device.
@@ -162,6 +162,35 @@ fn a_jpeg_stream_of_megabytes_does_not_hold_the_device() {
     let report = run(&engine, &picture, picture.pulled(), &output);
     assert_eq!((report.blocks, report.host_blocks, report.faults), (3, 1, vec![]));
     assert_same(&picture, &output.into_vec().unwrap(), &pixels, "pixels");
+}
+
+/// Blocks of half and a quarter of the stored size, without one and two wavelet levels; a fault names how many there are.
+#[test]
+fn lower_resolutions_are_those_of_the_cpu() {
+    let standin = alone();
+    let engine = engine().unwrap();
+    for picture in pictures(3).into_iter().filter(|picture| picture.layout.compression.is_jpeg2000()) {
+        for reduce in [1, 2, 20] {
+            let smaller = picture.reduced(reduce);
+            let (report, pixels) = expected(&smaller);
+            assert_eq!(CudaEngine::on_device(&smaller.layout), Ok(()));
+            let output = smaller.poisoned();
+            let found = run(&engine, &smaller, smaller.staged(), &output);
+            assert_eq!(found.faults, report.faults);
+            assert_eq!(found.host_blocks, if reduce == 20 { 3 } else { 0 });
+            assert!(output.into_vec().unwrap() == pixels, "less {reduce}");
+            let named = format!("{reduce} wavelet levels to be left out of");
+            let is_named = |fault: &LocatedFault| fault.fault.detail.contains(&named);
+            assert_eq!(report.faults.iter().filter(|fault| is_named(fault)).count(), report.faults.len());
+            assert_eq!(report.faults.is_empty(), reduce < 20);
+        }
+    }
+    let mut other = of_bytes(C::Deflate, 1);
+    other.extras.reduce = 1;
+    assert_eq!(CudaEngine::on_device(&other), Err("no lower resolution of deflate".to_owned()));
+    if let Some(standin) = standin {
+        assert_eq!(count(&standin.calls(), "!"), 0, "misuse");
+    }
 }
 
 /// Changed bytes anywhere: whatever the CPU engine makes of a block is what is found.

@@ -3,7 +3,7 @@
 //! `block` how a block is stored and where it goes; `job` what is to be done; `encoded` where the bytes are;
 //! `output` where the pixels go, `convert` what it makes of them, `location` in which memory, `claims` who may write there; `resample` windows made another size; `encode`, `reduce` and `pixels` the way back; `ticket` work in flight and its report; `fault` what is wrong with a block;
 //! `portable` the numbers of the encoders that all engines have;
-//! `context` and `budget` what a call may take, `trace` what happened when; `engine` the trait; `conformance` what its engines must do.
+//! `context` and `budget` what a call may take, `per_process` what a fork must not share, `trace` what happened when; `engine` the trait; `conformance` what its engines must do.
 
 mod arena;
 mod assemble;
@@ -21,6 +21,7 @@ mod fault;
 mod job;
 mod location;
 mod output;
+mod per_process;
 mod pixels;
 pub mod portable;
 mod reduce;
@@ -42,6 +43,7 @@ pub use fault::{BlockFault, FaultKind, LocatedFault};
 pub use job::{BlockTask, DecodeJob, JobError};
 pub use location::{DeviceBytes, Location};
 pub use output::{Claim, Output, OutputBox, OutputError, OutputRow, OutputSpec, Strides};
+pub use per_process::PerProcess;
 pub use pixels::Pixels;
 pub use reduce::{ReduceJob, ReduceTask, Reduced, Resampling};
 pub use resample::{ResampleJob, ResampleWindow, Sampling};

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use strile_cpu::CpuEngine;
-use strile_engine::{BlockLayout, Context, Engine, Location, ReadAt, Span};
+use strile_engine::{BlockLayout, Context, Engine, Location, PerProcess, ReadAt, Span};
 
 /// One device, or why there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -266,14 +266,13 @@ pub(crate) fn choose_for_writing(device: Device) -> Reasoned<Choice> {
 }
 
 /// What is known of this machine, read once.
-static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
+static KNOWN: PerProcess<Mutex<Option<Known>>> = PerProcess::new();
 
 fn known() -> Known {
-    let kept = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let kept = || KNOWN.get(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = kept().clone() {
         return known;
     }
-    // Not under the lock: a thread that forks meanwhile would leave it locked in its child.
     let known = constants::load(constants::path().as_deref(), &Machine::this());
     kept().get_or_insert(known).clone()
 }
@@ -348,6 +347,6 @@ pub fn calibrate(context: &Context) -> Result<PathBuf> {
     let identity = cuda::identity(FIRST).map_err(unusable)?;
     let measured = calibrate::measure(&CpuEngine, engine.as_ref(), &besides, context)?;
     constants::store(&path, &measured, &Machine::this(), &identity)?;
-    *KNOWN.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    *KNOWN.get(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner) = None;
     Ok(path)
 }

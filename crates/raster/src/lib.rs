@@ -43,6 +43,7 @@ mod pipeline;
 mod plan;
 mod raster;
 mod read;
+mod resolution;
 mod sink;
 mod source;
 mod spool;

@@ -38,7 +38,7 @@ impl Dataset {
                 "samples of {stored} are neither masked nor scaled, read them as they are"
             )));
         }
-        if adjust::is_inverted(target.image, options) {
+        if adjust::is_inverted(&target.image, options) {
             let problem =
                 "white as maximum is for stored values, it does not go with masked or unpacked ones";
             return Err(self.refuse(problem.into()));

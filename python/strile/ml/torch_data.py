@@ -5,11 +5,11 @@ it, and tensors are where they were decoded: workers of a DataLoader would only 
 `DataLoader(dataset, batch_size=None, num_workers=N)`, which shares its batches out. `WindowDataset` has single windows, for
 samplers of PyTorch's own; a DataLoader asks it for all windows of a batch at once.
 
-Workers are processes: by spawn they start anew; by fork they may be started before strile was used in the parent, else every
-call in them raises `ForkedError`. A device in a worker is refused here, before anything can hang."""
+Workers may be started by fork, spawn or forkserver. A device in a worker is refused here, before anything can hang."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -46,10 +46,22 @@ class _Reader:
     def read(self, windows: np.ndarray) -> Any:
         if self.on_device and get_worker_info() is not None:
             raise DeviceError("a GPU is not used in workers of a DataLoader: num_workers=0, batches are read ahead anyway")
-        if not self.pin_memory:
+        if not self._pins():
             raster = read_batch(self.files, windows, device=self.device, **self.options)
             return torch.from_dlpack(raster) if self.on_device else torch.from_numpy(raster.numpy())
         return self._pinned(windows)
+
+    def _pins(self) -> bool:
+        """Asked when something is read: a process that has asked for a GPU is not to be forked any more."""
+        if not self.pin_memory:
+            return False
+        if get_worker_info() is not None:
+            raise StrileError("workers do not pin memory: give pin_memory=True to the DataLoader, not to the dataset")
+        if torch.cuda.is_available():
+            return True
+        warnings.warn("there is no GPU for which memory could be pinned: batches are in ordinary memory", stacklevel=2)
+        self.pin_memory = False
+        return False
 
     def _pinned(self, windows: np.ndarray) -> Any:
         """Decoded straight into pinned memory, once the shape and type of windows are known."""
@@ -68,7 +80,8 @@ class BatchDataset(IterableDataset):
     """Batches (window, band, row, column) of the windows of a sampler, one epoch an iteration.
 
     `windows` is a sampler of `strile.ml`, or rows as `read_batch` takes them; other keywords are those of `read_batch`.
-    `depth` batches are read ahead. With `with_windows` each batch comes with its rows."""
+    `depth` batches are read ahead. With `with_windows` each batch comes with its rows. Epochs count up by themselves, but
+    where workers of a DataLoader that are started for each epoch iterate: then `set_epoch` says which one it is."""
 
     def __init__(
         self,

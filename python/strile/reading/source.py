@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from ..errors import CloudSizeLimitError, StrileError, UnsafeURLError
+from ..errors import CloudSizeLimitError, ForkedError, StrileError, UnsafeURLError
 from . import hosts
 
 _URI = re.compile(r"^[A-Za-z][A-Za-z0-9+.\-]+(::|://)")
@@ -73,16 +73,23 @@ class Source:
         return Path(self.location).stem or None
 
 
+def fsspec_of(location: str) -> tuple[Any, str]:
+    """The file system of a location, and the path there."""
+    import fsspec
+
+    filesystem, path = fsspec.core.url_to_fs(location, **hosts.options(location))
+    return filesystem, path
+
+
 class Ranges:
     """An object of a remote store, read in batches of ranges."""
 
     def __init__(self, location: str, limit: int | None = None) -> None:
         """Asks for the size of the object; `limit` is the most bytes it may have."""
         hosts.check(location)
-        import fsspec
-
         self.location = location
-        self.fs, self.path = fsspec.core.url_to_fs(location, **hosts.options(location))
+        self._process = os.getpid()
+        self.fs, self.path = fsspec_of(location)
         try:
             info = self.fs.info(self.path)
         except FileNotFoundError as problem:
@@ -104,6 +111,10 @@ class Ranges:
             )
 
     def read_ranges(self, ranges: list[tuple[int, int]]) -> list[bytes]:
+        if os.getpid() != self._process:
+            # A connection is not shared with the process that this one was forked from.
+            self.fs, self.path = fsspec_of(self.location)
+            self._process = os.getpid()
         starts = [start for start, _ in ranges]
         ends = [end for _, end in ranges]
         return list(self.fs.cat_ranges([self.path] * len(ranges), starts, ends, on_error="raise"))
@@ -120,6 +131,7 @@ class OpenFile:
     def __init__(self, file: Any) -> None:
         self.file = file
         self.lock = threading.Lock()
+        self._process = os.getpid()
         with self.lock:
             before = file.tell() if hasattr(file, "tell") else 0
             self.size = file.seek(0, os.SEEK_END)
@@ -128,6 +140,8 @@ class OpenFile:
             file.seek(before)
 
     def read_ranges(self, ranges: list[tuple[int, int]]) -> list[bytes]:
+        if os.getpid() != self._process:
+            self._forked()
         parts = []
         with self.lock:
             before = self.file.tell()
@@ -138,3 +152,13 @@ class OpenFile:
             finally:
                 self.file.seek(before)
         return parts
+
+    def _forked(self) -> None:
+        """A file of the system has one position for parent and child: bytes of one could be given to the other."""
+        try:
+            self.file.fileno()
+        except (AttributeError, OSError):
+            # What lies in memory was copied by the fork; the lock may have been held.
+            self.lock, self._process = threading.Lock(), os.getpid()
+            return
+        raise ForkedError("the file object was opened before a fork, which shares its position: open it in this process")

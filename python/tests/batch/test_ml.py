@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -57,6 +58,50 @@ def test_weights_by_valid_pixels(scenes: list[str]) -> None:
         WeightedWindows(grid, np.zeros(len(grid)), 3)
 
 
+def near(counts: np.ndarray, expected: np.ndarray) -> bool:
+    """Whether counts of draws are what chances let expect, within five standard deviations."""
+    return bool((np.abs(counts - expected) <= 5 * np.sqrt(expected) + 1).all())
+
+
+def test_random_windows_are_even(tmp_path: Path) -> None:
+    files = []
+    for number, (rows, columns) in enumerate([(40, 60), (90, 30), (12, 9)]):
+        files.append(str(tmp_path / f"{number}.tif"))
+        strile.to_geotiff(np.zeros((rows, columns), np.uint8), files[-1])
+    drawn = RandomWindows(files, (20, 10), 20_000, seed=9).windows(3)
+    # Of the last, which is smaller than a window, there is one place.
+    places = np.array([(60 - 19) * (40 - 9), (30 - 19) * (90 - 9), 1 * 3])
+    assert near(np.bincount(drawn[:, 0], minlength=3), 20_000 * places / places.sum())
+    first = drawn[drawn[:, 0] == 0]
+    for axis, count in ((1, 41), (2, 31)):
+        assert near(np.bincount(first[:, axis], minlength=count), np.full(count, len(first) / count))
+    np.testing.assert_array_equal(RandomWindows(files, (20, 10), 20_000, seed=9).windows(3), drawn)
+    assert not np.array_equal(RandomWindows(files, (20, 10), 20_000, seed=8).windows(3), drawn)
+
+
+def test_weighted_windows_come_as_often_as_they_weigh() -> None:
+    rows = np.array([[0, 8 * number, 0, 8, 8] for number in range(5)])
+    weights = np.array([0.0, 1.0, 2.0, 3.0, 10.0])
+    drawn = WeightedWindows(rows, weights, 20_000, seed=2).windows()
+    assert near(np.bincount(drawn[:, 1] // 8, minlength=5), 20_000 * weights / 16)
+    np.testing.assert_array_equal(WeightedWindows(rows, weights, 20_000, seed=2).windows(), drawn)
+
+
+@pytest.mark.parametrize("step", [7, 16, 30], ids=str)
+@pytest.mark.parametrize("partial", [True, "move", False])
+def test_a_grid_of_any_step(scenes: list[str], step: int, partial: bool | str) -> None:
+    grid = GridWindows(scenes, 16, step, partial=partial)
+    rows = grid.windows()
+    assert len(grid) == len(rows) == len(np.unique(rows, axis=0))
+    seen = np.zeros((90, 120), int)
+    for _, x, y, width, height in rows[rows[:, 0] == 1].tolist():
+        seen[y : y + height, x : x + width] += 1
+    if step <= 16 and partial is not False:
+        assert seen.min() == 1
+    if partial is not True:
+        assert (rows[:, 1] + 16).max() <= 120 and (rows[:, 2] + 16).max() <= 90
+
+
 @pytest.fixture
 def torch_data(monkeypatch: pytest.MonkeyPatch):
     """The module over PyTorch, or over arrays of numpy with the few functions it uses."""
@@ -71,6 +116,7 @@ def torch_data(monkeypatch: pytest.MonkeyPatch):
         torch = types.ModuleType("torch")
         torch.from_numpy = torch.from_dlpack = np.asarray
         torch.stack = np.stack
+        torch.cuda = types.SimpleNamespace(is_available=lambda: False)
         monkeypatch.setitem(sys.modules, "torch", torch)
         monkeypatch.setitem(sys.modules, "torch.utils", types.ModuleType("torch.utils"))
         monkeypatch.setitem(sys.modules, "torch.utils.data", data)
@@ -111,6 +157,17 @@ def test_windows_by_index(scenes: list[str], torch_data) -> None:
     np.testing.assert_array_equal(np.asarray(torch_data.collate([batch[1], batch[2]]))[0], one)
 
 
+def test_pinned_memory_where_there_is_no_gpu(scenes: list[str], torch_data) -> None:
+    if sys.modules["torch"].cuda.is_available():
+        pytest.skip("there is a GPU")
+    grid = GridWindows(scenes, 30)
+    plain = list(torch_data.BatchDataset(scenes, grid, 7))
+    with pytest.warns(UserWarning, match="no GPU for which memory could be pinned"):
+        pinned = list(torch_data.BatchDataset(scenes, grid, 7, pin_memory=True))
+    for one, other in zip(plain, pinned, strict=True):
+        np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
+
+
 def test_what_a_dataset_refuses(scenes: list[str], torch_data) -> None:
     grid = GridWindows(scenes, 30)
     with pytest.raises(strile.StrileError, match="out is for the dataset"):
@@ -124,5 +181,7 @@ def test_what_a_dataset_refuses(scenes: list[str], torch_data) -> None:
         rows = [np.asarray(part).tolist() for _, part in parts]
         every = grid.windows()
         assert rows == [every[at : at + 4].tolist() for at in range(4, len(every), 12)]
+        with pytest.raises(strile.StrileError, match="give pin_memory=True to the DataLoader"):
+            next(iter(torch_data.BatchDataset(scenes, grid, 4, pin_memory=True)))
         with pytest.raises(strile.DeviceError, match="num_workers=0"):
             next(iter(torch_data.BatchDataset(scenes, grid, 4, device="cuda")))

@@ -155,10 +155,8 @@ def test_headers_are_kept_within_bounds_and_looked_up_again(scenes: list[str], t
 
 
 def test_an_index_of_headers(scenes: list[str], tmp_path) -> None:
-    from strile._core import write_header_index
-
     index = tmp_path / "scenes.index"
-    files, size, skipped = write_header_index(index, [*scenes, "missing.tif"])
+    files, size, skipped = strile.write_header_index(index, [*scenes, "missing.tif"])
     assert files == 4 and size == index.stat().st_size and len(skipped) == 1
     headers = strile.Headers(index=index)
     windows = drawn(9)
@@ -225,29 +223,6 @@ def test_no_growth(scenes: list[str]) -> None:
         strile.read_batch(scenes, drawn(4, 8, seed), device="cpu", threads=1, dtype="float32" if seed % 2 else None)
     after = held()
     assert after[1] <= before[1] and after[0] - before[0] < 8 << 20, (before, after)
-
-
-FORKED = """
-import os, sys
-import strile
-path = sys.argv[1]
-strile.read_batch(path, [[0, 0, 8, 8]], device="cpu")
-child = os.fork()
-if child == 0:
-    try:
-        strile.read_batch(path, [[0, 0, 8, 8]], device="cpu")
-    except strile.ForkedError:
-        os._exit(3)
-    os._exit(0)
-print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_fork_is_right_or_told(scenes: list[str]) -> None:
-    environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(strile.__file__))}
-    ended = subprocess.run([sys.executable, "-c", FORKED, scenes[0]], capture_output=True, timeout=60, env=environment, text=True)
-    assert ended.stdout.strip() in ("0", "3"), ended
 
 
 def test_samplers_pickle(scenes: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Long calls: Ctrl-C, progress, threads, forks."""
+"""Long calls: Ctrl-C, progress, threads."""
 
 from __future__ import annotations
 
@@ -164,40 +164,3 @@ def test_threads_share_a_dataset(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
-
-
-FORKED = """
-import os, sys
-import strile
-from strile import _core, errors
-used = sys.argv[2] == "used"
-if used:
-    _core.Dataset.open(sys.argv[1]).read(window=(0, 0, 4, 4))
-child = os.fork()
-if child == 0:
-    try:
-        for call in (lambda: _core.Dataset.open(sys.argv[1]), _core.devices):
-            try:
-                call()
-            except errors.ForkedError:
-                if not used:
-                    os._exit(1)
-            else:
-                if used:
-                    os._exit(2)
-        os._exit(0)
-    except BaseException as error:
-        print(error, file=sys.stderr)
-        os._exit(3)
-print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-@pytest.mark.parametrize("used", ["used", "unused"])
-def test_a_fork_of_a_used_core_is_refused_and_one_of_an_unused_works(tmp_path: Path, used: str) -> None:
-    path = tmp_path / "a.tif"
-    tifffile.imwrite(path, np.zeros((8, 8), "u1"))
-    arguments = [sys.executable, "-W", "ignore", "-c", FORKED, str(path), used]
-    done = subprocess.run(arguments, capture_output=True, text=True, timeout=60)
-    assert done.stdout.split() == ["0"], done.stderr

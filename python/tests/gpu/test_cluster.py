@@ -47,7 +47,7 @@ def test_bytes_are_those_of_the_portable_encoder(
         lazy = lazy.map_blocks(on_device, meta=cupy.empty((0, 0), dtype=PIXELS.dtype))
     if where == "mixed":
         # Half of the chunks are on the device when they come to be encoded.
-        lazy = lazy.map_blocks(_half, dtype=PIXELS.dtype)
+        lazy = lazy.map_blocks(_half, meta=np.empty((0, 0), dtype=PIXELS.dtype))
     strile.to_geotiff(
         lazy, tmp_path / "parts.tif", cluster=True, gpu=None if where == "CuPy" else True,
         streaming_buffer_bytes=buffer, **LAYOUT,

@@ -112,6 +112,14 @@ def test_equals_the_local_file(
     assert far.compute().identical(near.compute())
 
 
+def test_windows_of_a_batch(remote: str, local: Path) -> None:
+    windows, levels = [[0, 30, 40, 50, 60], [1, -9, 7, 50, 60], [0, 200, 5, 50, 60]], [0, 0, 1]
+    near = strile.read_batch([local, local], windows, level=levels, device="cpu").numpy()
+    for far in (remote, strile.open(remote)):
+        found = strile.read_batch([far, local], windows, level=levels, device="cpu").numpy()
+        np.testing.assert_array_equal(found, near)
+
+
 def test_a_window_needs_a_part_of_the_file(server: Any, local: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STRILE_GEOTIFF_ALLOW_PRIVATE_HOSTS", "1")
     address, handler = server

@@ -14,5 +14,6 @@ pub use headers::{
 };
 pub use picture::{Picture, Plane, Scan, ScanData, ScanPart, parse};
 pub use tables::{
-    HuffmanCode, HuffmanTable, HuffmanTables, Quantisation, ZIGZAG, huffman_tables, quantisation_tables,
+    Class, HuffmanCode, HuffmanTable, HuffmanTables, Quantisation, ZIGZAG, huffman_tables,
+    quantisation_tables,
 };

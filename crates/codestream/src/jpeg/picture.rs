@@ -5,7 +5,7 @@
 //! the codes say is left to whoever decodes them. Other processes are refused by name: a decoder for them exists or not.
 
 use super::coded_data::{self, Interval};
-use super::tables::{HuffmanTable, HuffmanTables, Quantisation, huffman_tables, quantisation_tables};
+use super::tables::{Class, HuffmanTable, HuffmanTables, Quantisation, huffman_tables, quantisation_tables};
 use super::{Colours, DHT, DQT, DRI, EOI, Frame, SOS, Segment, check_inks, frame, segment_at, segments};
 use crate::{StatedShape, StoredBlock};
 use std::ops::Range;
@@ -86,6 +86,19 @@ impl Scan {
     /// Data units of an MCU, 1 to 10.
     pub fn units(&self) -> u32 {
         self.parts.iter().map(|part| part.units.0 * part.units.1).sum()
+    }
+
+    /// The different Huffman tables, in the order in which components have them.
+    pub fn tables(&self) -> Vec<(&HuffmanTable, Class)> {
+        let mut found = Vec::with_capacity(4);
+        for part in &self.parts {
+            for table in [(&part.dc, Class::Dc), (&part.ac, Class::Ac)] {
+                if !found.contains(&table) {
+                    found.push(table);
+                }
+            }
+        }
+        found
     }
 
     /// The data of the only scan of another stream, which is the same up to where this scan's data begin.

@@ -14,8 +14,12 @@ use cudarc::driver::sys::{
     CUmemPool_attribute, CUmemPoolHandle_st, CUmemPoolProps, CUmemoryPool, CUstream,
 };
 use std::ffi::c_void;
+use std::ptr::without_provenance_mut;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The driver's name of its default stream, `CU_STREAM_LEGACY`.
+const LEGACY_STREAM: usize = 1;
 
 /// Where device memory comes from. What is freed stays with the pool up to `keep` bytes; the rest goes back to the driver
 /// at the next wait.
@@ -92,7 +96,7 @@ impl Pool {
             self.peak.fetch_max(now, Ordering::Relaxed);
             self.allocations.fetch_add(1, Ordering::Relaxed);
         }
-        Ok(DeviceBuffer { address, len, stream: stream.clone(), pool: Arc::clone(self) })
+        Ok(DeviceBuffer { address, len, stream: stream.clone(), shared: false, pool: Arc::clone(self) })
     }
 
     /// Memory for a library that names the stream itself, as `alloc` gives it.
@@ -160,6 +164,8 @@ pub struct DeviceBuffer {
     address: CUdeviceptr,
     len: u64,
     stream: Stream,
+    /// Whether others may use it, see `share`.
+    shared: bool,
     pool: Arc<Pool>,
 }
 
@@ -187,6 +193,12 @@ impl DeviceBuffer {
     /// It is freed on that stream from now on, in the order of what is queued there.
     pub fn set_stream(&mut self, stream: &Stream) {
         self.stream = stream.clone();
+    }
+
+    /// It is freed after all that is queued then on the default streams and on those that wait for them: others than
+    /// this crate may have queued work that uses it, and do not say when that is done.
+    pub fn share(&mut self) {
+        self.shared = true;
     }
 
     /// The address of a part of it.
@@ -302,8 +314,10 @@ impl Drop for DeviceBuffer {
         self.pool.current.fetch_sub(self.len, Ordering::Relaxed);
         let Ok(_bound) = self.pool.context.bind() else { return };
         // Where it fails the context is lost, and all its memory with it.
-        // SAFETY: nobody else frees it; what is queued on its stream before uses it before.
-        let _ = unsafe { self.pool.context.driver().cuMemFreeAsync(self.address, self.stream.handle()) };
+        // No stream of ours waits for others' work: only who gets this memory again does.
+        let stream = if self.shared { without_provenance_mut(LEGACY_STREAM) } else { self.stream.handle() };
+        // SAFETY: nobody else frees it; what is queued on the stream before uses it before.
+        let _ = unsafe { self.pool.context.driver().cuMemFreeAsync(self.address, stream) };
     }
 }
 

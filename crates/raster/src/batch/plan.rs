@@ -118,7 +118,7 @@ impl Tasks<'_> {
         let need = blocks.saturating_mul(PLAN_BYTES_PER_BLOCK);
         self.leases.push(self.context.budget.take(need, "the plan of the batch")?);
         let decoded_len = facts.layout.decoded_len(facts.layout.height).unwrap_or(usize::MAX);
-        let spans = locate(facts.source, facts.image, decoded_len, &runs)?;
+        let spans = locate(facts.source, &facts.image, decoded_len, &runs)?;
         let mut spans = spans.as_slice();
         let layout = self.layout(&facts.layout);
         let selection = self.selection(match facts.image.planar {

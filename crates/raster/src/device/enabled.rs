@@ -10,17 +10,19 @@ use std::time::Instant;
 use strile_cpu::CpuEngine;
 use strile_cuda::device::Device;
 use strile_cuda::{CudaEngine, CudaOptions, DeviceFacts, NvidiaPictures};
-use strile_engine::{BlockLayout, Context, Engine};
+use strile_engine::{BlockLayout, Context, Engine, PerProcess};
 
 /// Why there is no CUDA engine, where that is known beforehand.
 pub(super) const ABSENT: Option<&str> = None;
 
-/// The device of an engine, the process that opened it (a device does not outlive a fork, the child opens its own and
-/// is told that it cannot), and which libraries it may use.
-type Key = (u32, u32, strile_cuda::DirectIo, strile_cuda::Nvcomp, NvidiaPictures);
+/// The device of an engine, and which libraries it may use.
+type Key = (u32, strile_cuda::DirectIo, strile_cuda::Nvcomp, NvidiaPictures);
 
-/// Engines stay open: a context costs a tenth of a second.
-static ENGINES: Mutex<Vec<(Key, Arc<CudaEngine>)>> = Mutex::new(Vec::new());
+type Engines = Vec<(Key, Arc<CudaEngine>)>;
+
+/// Engines stay open: a context costs a tenth of a second. They do not outlive a fork: the child opens its own and is told
+/// that it cannot.
+static ENGINES: PerProcess<Mutex<Engines>> = PerProcess::new();
 
 /// The engine of a device.
 pub(super) fn open(index: u32, gpu: Gpu, work: &Work<'_>) -> Result<Opened, String> {
@@ -73,9 +75,7 @@ pub(super) fn identity(index: u32) -> Result<Identity, String> {
 
 /// An engine of a device that this process has open.
 fn any_of(index: u32) -> Option<Arc<CudaEngine>> {
-    let process = std::process::id();
-    let of_it = |key: &Key| (key.0, key.1) == (index, process);
-    engines().iter().find(|(key, _)| of_it(key)).map(|(_, engine)| Arc::clone(engine))
+    engines().iter().find(|(key, _)| key.0 == index).map(|(_, engine)| Arc::clone(engine))
 }
 
 /// The engine of a device, how long it took to open, and how fast ordinary memory is copied to it.
@@ -112,11 +112,11 @@ fn engine(index: u32, gpu: Gpu) -> Result<Arc<CudaEngine>, String> {
         Nvjpeg::Trusted => NvidiaPictures::Trusted,
         Nvjpeg::TrustedAlways => NvidiaPictures::TrustedAlways,
     };
-    let key = (index, std::process::id(), direct_io, nvcomp, nvjpeg);
+    let key = (index, direct_io, nvcomp, nvjpeg);
     if let Some(engine) = opened(&engines(), key) {
         return Ok(engine);
     }
-    // Not under the lock: a thread that forks meanwhile would leave it locked in its child.
+    // Not under the lock: it takes long.
     let options = CudaOptions { direct_io, nvcomp, nvjpeg, ..CudaOptions::default() };
     let engine = CudaEngine::open(index, Arc::new(CpuEngine), options);
     let engine = Arc::new(engine.map_err(|reason| reason.to_string())?);
@@ -128,8 +128,8 @@ fn engine(index: u32, gpu: Gpu) -> Result<Arc<CudaEngine>, String> {
     Ok(engine)
 }
 
-fn engines() -> MutexGuard<'static, Vec<(Key, Arc<CudaEngine>)>> {
-    ENGINES.lock().unwrap_or_else(PoisonError::into_inner)
+fn engines() -> MutexGuard<'static, Engines> {
+    ENGINES.get(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn opened(engines: &[(Key, Arc<CudaEngine>)], key: Key) -> Option<Arc<CudaEngine>> {

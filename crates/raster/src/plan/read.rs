@@ -54,6 +54,8 @@ pub struct ReadPlan {
     pub page: usize,
     /// `None` the full image.
     pub overview: Option<usize>,
+    /// How many times it is halved while it is decoded.
+    pub reduce: u8,
     /// Size of the level.
     pub level_size: (u32, u32),
     /// The pixels wanted.
@@ -91,7 +93,7 @@ pub struct ReadPlan {
 /// What a plan is made from.
 pub(crate) struct Facts<'a> {
     pub(crate) source: &'a dyn Source,
-    pub(crate) image: &'a Image,
+    pub(crate) image: Arc<Image>,
     pub(crate) layout: Arc<BlockLayout>,
     pub(crate) window: Window,
     /// Bands from 1, all there.
@@ -157,6 +159,13 @@ impl Facts<'_> {
         self.runs().iter().fold(0u64, |sum, run| sum.saturating_add(run.end - run.start))
     }
 
+    /// Bytes of a block as it is stored, decoded: more than the layout's where levels are left out.
+    pub(crate) fn stored_len(&self) -> usize {
+        let decoded = self.layout.decoded_len(self.layout.height).unwrap_or(usize::MAX);
+        let times = 1usize.checked_shl(2 * u32::from(self.layout.extras.reduce)).unwrap_or(usize::MAX);
+        decoded.saturating_mul(times)
+    }
+
     /// The shape of the result.
     pub(crate) fn output(&self, options: &ReadOptions) -> Result<OutputSpec, OutputError> {
         let bands = u32::try_from(self.bands.len()).unwrap_or(u32::MAX);
@@ -218,6 +227,7 @@ pub(crate) fn plan_read(
         file_len: facts.source.len(),
         page: options.page,
         overview: options.overview,
+        reduce: options.reduce,
         level_size: (facts.image.width, facts.image.height),
         window: facts.window,
         engine: decided.engine,
@@ -293,7 +303,7 @@ pub(crate) fn tasks_of(facts: &Facts<'_>, overview: Option<usize>, spans: &[Opti
 }
 
 fn placement_of(facts: &Facts<'_>, column: u32, row: u32, first_band: u32) -> Option<Placement> {
-    let (grid, image) = (&facts.image.grid, facts.image);
+    let (grid, image) = (&facts.image.grid, &facts.image);
     let (left, top) = (column * grid.block_width, row * grid.block_height);
     let block = Window {
         x: left,

@@ -7,9 +7,9 @@ use crate::error::{Error, Result};
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::UNIX_EPOCH;
-use strile_engine::{ReadAt, Span};
+use strile_engine::{PerProcess, ReadAt, Span};
 
 /// See the module.
 pub struct FileSource {
@@ -132,7 +132,7 @@ impl ReadExactAt for File {
     }
 }
 
-/// Threads that wait for the disk so that others need not; started by the first submitted read.
+/// Threads that wait for the disk so that others need not; started by the first submitted read of a process.
 struct Readers {
     queue: Mutex<mpsc::Sender<Work>>,
 }
@@ -143,8 +143,8 @@ type Work = Box<dyn FnOnce() + Send>;
 const READERS: usize = 8;
 
 fn readers() -> &'static Readers {
-    static READERS_OF_THE_PROCESS: OnceLock<Readers> = OnceLock::new();
-    READERS_OF_THE_PROCESS.get_or_init(|| {
+    static READERS_OF_THE_PROCESS: PerProcess<Readers> = PerProcess::new();
+    READERS_OF_THE_PROCESS.get(|| {
         let (queue, work) = mpsc::channel::<Work>();
         let work = Arc::new(Mutex::new(work));
         for _ in 0..READERS {

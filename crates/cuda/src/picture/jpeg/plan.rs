@@ -4,9 +4,9 @@
 
 use super::abi::{JpegPicture, JpegPlane, JpegScan, JpegWay, MOST_UNITS, TABLE_ENTRIES, UNIT_LEN};
 use super::cut::Cut;
-use super::lookup::{self, Class};
+use super::lookup;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash, Hasher};
-use strile_codestream::jpeg::{HuffmanTable, Picture, Plane, Quantisation, Scan, ScanPart, ZIGZAG};
+use strile_codestream::jpeg::{Class, HuffmanTable, Picture, Plane, Quantisation, Scan, ScanPart, ZIGZAG};
 use strile_engine::BlockFault;
 
 /// Addresses and lengths in scratch memory are multiples of it.
@@ -105,7 +105,7 @@ impl Plan {
     }
 
     fn add(&mut self, headers: &Picture, scan: &Scan, cut: Cut) -> Result<(), BlockFault> {
-        let set = distinct(scan);
+        let set = scan.tables().into_iter().map(|(table, class)| (table.clone(), class)).collect();
         let told = self.scan(scan, &set, cut)?;
         let mut first_unit = 0;
         for part in &scan.parts {
@@ -162,19 +162,6 @@ impl Plan {
             ..JpegScan::default()
         })
     }
-}
-
-/// The different tables of a scan.
-fn distinct(scan: &Scan) -> TableSet {
-    let mut found = TableSet::with_capacity(4);
-    for part in &scan.parts {
-        for (table, class) in [(&part.dc, Class::Dc), (&part.ac, Class::Ac)] {
-            if !found.iter().any(|(other, of)| *of == class && other == table) {
-                found.push((table.clone(), class));
-            }
-        }
-    }
-    found
 }
 
 /// First entries of the look-up tables of a set, and behind them their number.

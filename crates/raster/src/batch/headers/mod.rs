@@ -20,6 +20,7 @@ use record::Record;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use strile_engine::PerProcess;
 use strile_tiff::{BlockArray, ValueData};
 
 /// What may be kept.
@@ -46,7 +47,8 @@ pub struct Headers {
     options: OpenOptions,
     pool: Arc<FilePool>,
     index: Option<HeaderIndex>,
-    kept: Mutex<Kept>,
+    /// A child of a fork begins with none.
+    kept: PerProcess<Mutex<Kept>>,
 }
 
 #[derive(Default)]
@@ -78,7 +80,7 @@ impl Headers {
     /// Keeps headers within limits, of files that are opened so.
     pub fn new(limits: HeaderLimits, options: OpenOptions) -> Self {
         let pool = Arc::new(FilePool::new(limits.open.max(1)));
-        Self { limits, options, pool, index: None, kept: Mutex::default() }
+        Self { limits, options, pool, index: None, kept: PerProcess::new() }
     }
 
     /// The same with an index that is looked into before a header is read.
@@ -160,7 +162,7 @@ impl Headers {
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.get(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -8,13 +8,17 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
-use strile_engine::{ReadAt, Span};
+use strile_engine::{PerProcess, ReadAt, Span};
 
 /// See the module.
 pub(super) struct FilePool {
     most: usize,
-    files: Mutex<Open>,
+    /// A child of a fork opens its own.
+    files: PerProcess<Mutex<Open>>,
+    /// The number of the next source.
+    next: AtomicU64,
 }
 
 #[derive(Default)]
@@ -22,13 +26,11 @@ struct Open {
     /// By the number of the source, with the time of its last use.
     files: HashMap<u64, (Arc<File>, u64)>,
     clock: u64,
-    /// The number of the next source.
-    next: u64,
 }
 
 impl FilePool {
     pub(super) fn new(most: usize) -> Self {
-        Self { most, files: Mutex::default() }
+        Self { most, files: PerProcess::new(), next: AtomicU64::new(0) }
     }
 
     /// Files that are open.
@@ -37,13 +39,11 @@ impl FilePool {
     }
 
     fn files(&self) -> MutexGuard<'_, Open> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+        self.files.get(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn number(&self) -> u64 {
-        let mut files = self.files();
-        files.next += 1;
-        files.next
+        self.next.fetch_add(1, Ordering::Relaxed)
     }
 
     fn find(&self, number: u64) -> Option<Arc<File>> {

@@ -1,0 +1,91 @@
+//! What one thread uses at a time, until it is closed: a file being written, or a part of one.
+//!
+//! It is let go without the interpreter's lock, which work under way may need to come to its end. A child of a fork does not
+//! get hold of it, nor lets it go: the threads that worked for it, and the file, are its parent's.
+
+use crate::error::strile_error;
+use pyo3::prelude::*;
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+
+/// See the module. It is open, or closed with the reason.
+pub(crate) struct Held<T: Send> {
+    open: Mutex<Result<T, &'static str>>,
+    /// What it is, in messages.
+    what: &'static str,
+    process: u32,
+}
+
+impl<T: Send> Held<T> {
+    pub(crate) fn new(what: &'static str, open: T) -> Self {
+        Self { open: Mutex::new(Ok(open)), what, process: std::process::id() }
+    }
+
+    /// Does a step; one that fails closes.
+    pub(crate) fn attempt<R>(&self, py: Python<'_>, step: impl FnOnce(&mut T) -> PyResult<R>) -> PyResult<R> {
+        let mut held = self.lock(py)?;
+        let result = match &mut *held {
+            Ok(open) => step(open),
+            Err(why) => return Err(self.closed(py, why)),
+        };
+        if result.is_err() {
+            let given_up = std::mem::replace(&mut *held, Err("given up after an error"));
+            py.detach(|| drop(given_up));
+        }
+        result
+    }
+
+    /// Closes it for a reason.
+    pub(crate) fn take(&self, py: Python<'_>, why: &'static str) -> PyResult<T> {
+        let mut held = self.lock(py)?;
+        match std::mem::replace(&mut *held, Err(why)) {
+            Ok(open) => Ok(open),
+            Err(sooner) => {
+                *held = Err(sooner);
+                Err(self.closed(py, sooner))
+            }
+        }
+    }
+
+    /// Closes it and lets it go, where it is open.
+    pub(crate) fn abort(&self, py: Python<'_>) {
+        if let Ok(open) = self.take(py, "aborted") {
+            py.detach(|| drop(open));
+        }
+    }
+
+    /// Never waits: whoever has it may need the interpreter's lock.
+    fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Result<T, &'static str>>> {
+        if self.process != std::process::id() {
+            let sentence = format!("the {} is of the process that this one was forked from", self.what);
+            return Err(strile_error(py, "ForkedError", sentence));
+        }
+        match self.open.try_lock() {
+            Ok(held) => Ok(held),
+            Err(TryLockError::Poisoned(held)) => Ok(held.into_inner()),
+            Err(TryLockError::WouldBlock) => {
+                let sentence = format!(
+                    "the {} is in use by another thread; pieces are given one after the other",
+                    self.what
+                );
+                Err(strile_error(py, "StrileError", sentence))
+            }
+        }
+    }
+
+    fn closed(&self, py: Python<'_>, why: &str) -> PyErr {
+        strile_error(py, "ClosedError", format!("the {} was {why}; begin a new one", self.what))
+    }
+}
+
+impl<T: Send> Drop for Held<T> {
+    fn drop(&mut self) {
+        let open = self.open.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let open = std::mem::replace(open, Err("dropped"));
+        if self.process != std::process::id() {
+            return std::mem::forget(open);
+        }
+        if open.is_ok() {
+            Python::attach(|py| py.detach(|| drop(open)));
+        }
+    }
+}
