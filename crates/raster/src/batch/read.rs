@@ -82,6 +82,35 @@ pub fn plan_batch<D: Borrow<Dataset>>(
 }
 
 /// Reads windows of files into host memory.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use testkit::{ImageSpec, Pattern, Pixels};
+/// use strile::{BatchOptions, BatchWindow, Context, Dataset, FloatType, Sampling, read_batch};
+/// # use strile::{MemorySource, OpenOptions, tiff};
+/// # let sample = tiff::SampleType { format: tiff::SampleFormat::Uint, bits: 16 };
+/// # let scene = |seed| {
+/// #     let pixels = Pixels::generate(Pattern::Dem, sample, [2, 60, 80], seed);
+/// #     let bytes = ImageSpec::new(sample).build(&pixels, tiff::ByteOrder::Little, false).bytes;
+/// #     Dataset::from_source(Arc::new(MemorySource::new("scene.tif", bytes)), &OpenOptions::default())
+/// # };
+/// # let (spring, autumn) = (scene(1)?, scene(2)?);
+/// // Two windows of two files, one of them over the edge, made half their size.
+/// let windows =
+///     [BatchWindow::of_pixels(0, 10, 20, (32, 32)), BatchWindow::of_pixels(1, 70, -8, (32, 32))];
+/// let options = BatchOptions {
+///     float_type: Some(FloatType::Float16),
+///     size: Some((16, 16)),
+///     sampling: Sampling::Average,
+///     ..BatchOptions::default()
+/// };
+/// let context = Context::default();
+/// let tensor = read_batch(&[spring, autumn], &windows, &options, &context)?;
+/// assert_eq!(tensor.shape, [2, 2, 16, 16]);
+/// let halves: Vec<u8> = tensor.into_host(&context)?;
+/// assert_eq!(halves.len(), 2 * 2 * 16 * 16 * 2);
+/// # Ok::<(), strile::Error>(())
+/// ```
 pub fn read_batch<D: Borrow<Dataset>>(
     files: &[D],
     windows: &[BatchWindow],

@@ -197,9 +197,14 @@ fn a_damaged_index_does_no_harm() {
 fn a_source_is_told_by_its_name_size_and_mark() {
     let bytes = bytes_of(&spec(Codec::Deflate), 1);
     let headers = headers(2, 10);
-    let open = |mark: &str| headers.open_source(Arc::new(Bucket::new(&bytes).marked(mark))).unwrap();
+    let bucket = |mark: &str| {
+        let mut bucket = Bucket::new(&bytes);
+        bucket.mark = mark.to_owned();
+        Arc::new(bucket)
+    };
+    let open = |mark: &str| headers.open_source(bucket(mark)).unwrap();
     let first = open("a");
-    let asked = Arc::new(Bucket::new(&bytes).marked("a"));
+    let asked = bucket("a");
     let again = headers.open_source(Arc::clone(&asked) as Arc<dyn Source>).unwrap();
     assert!(Arc::ptr_eq(&first, &again) && asked.requests().is_empty(), "nothing is asked for");
     let other = open("b");

@@ -14,7 +14,8 @@ use testkit::{Pixels, Random};
 pub struct Bucket {
     bytes: Arc<Vec<u8>>,
     trouble: Option<Trouble>,
-    mark: String,
+    /// Its ETag.
+    pub mark: String,
     seed: u64,
     requests: Mutex<Vec<Vec<Range<u64>>>>,
 }
@@ -32,11 +33,6 @@ impl Bucket {
     pub fn new(bytes: &[u8]) -> Self {
         let (bytes, mark) = (Arc::new(bytes.to_vec()), "1".to_owned());
         Self { bytes, trouble: None, mark, seed: 5, requests: Mutex::default() }
-    }
-
-    /// The same with another ETag.
-    pub fn marked(self, mark: &str) -> Self {
-        Self { mark: mark.to_owned(), ..self }
     }
 
     pub fn with(self, trouble: Trouble) -> Self {
