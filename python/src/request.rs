@@ -45,6 +45,7 @@ impl<'py> Request<'py> {
         match key {
             "page" => options.page = value.extract()?,
             "level" => options.overview = value.extract::<usize>()?.checked_sub(1),
+            "reduce" => options.reduce = value.extract()?,
             "window" => {
                 let window = value.extract::<Option<(u32, u32, u32, u32)>>()?;
                 options.window = window.map(|(x, y, width, height)| Window { x, y, width, height });

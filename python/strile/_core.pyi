@@ -101,6 +101,7 @@ class Dataset:
         *,
         page: int = 0,
         level: int = 0,
+        reduce: int = 0,
         window: Window | None = None,
         bands: Sequence[int] | None = None,
         layer: Literal["pixels", "mask"] = "pixels",
@@ -120,6 +121,7 @@ class Dataset:
         progress: Progress | None = None,
     ) -> Raster:
         """Pixels of a level (0 full, then overviews); window is (column, row, width, height), bands count from 1.
+        `reduce`: how many times JPEG 2000 is halved while it is decoded; windows are then of what comes of it.
         `out`: any array (buffer, `__cuda_array_interface__`, DLPack) of exactly the type and shape, of any strides;
         it is returned, and blocks that were filled in it (`on_fault='fill'`) are told by a GeoTIFFFallbackWarning.
         `float_type` is the type that `masked` and `unpack` give; None: float32 where that is exact."""

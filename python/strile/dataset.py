@@ -44,6 +44,7 @@ def read(
     window: Any = None,
     bands: Sequence[int] | None = None,
     overview_level: int | None = None,
+    reduce: int = 0,
     page: int = 0,
     device: str = "auto",
     out: Any = None,
@@ -57,12 +58,14 @@ def read(
 
     The result is a `Raster`, (band, y, x), that numpy, CuPy, PyTorch and JAX take without a copy (`numpy()`,
     `from_dlpack`), or `out`: any array of the caller, on the CPU or a GPU, that is filled on `stream`. Bands
-    count from 1, pages and overviews from 0. `device` is "auto", "cpu", "cuda" or "cuda:N"; where a GPU
-    decodes, pixels stay in its memory unless `out_memory` is "host"."""
+    count from 1, pages and overviews from 0. `reduce` halves JPEG 2000 so many times while it is decoded: its
+    blocks hold lower resolutions, and windows are then of the smaller image. `device` is "auto", "cpu", "cuda"
+    or "cuda:N"; where a GPU decodes, pixels stay in its memory unless `out_memory` is "host"."""
     dataset = opened.dataset(Source.of(path), level=_level(overview_level))
     return dataset.read(
         page=page,
         level=_level(overview_level),
+        reduce=reduce,
         window=_window(window),
         bands=None if bands is None else list(bands),
         masked=masked,
@@ -249,6 +252,7 @@ class Dataset:
         *,
         out: Any = None,
         overview_level: int | None = None,
+        reduce: int = 0,
         masked: bool = False,
         device: str = "auto",
         stream: int | None = None,
@@ -256,14 +260,16 @@ class Dataset:
     ) -> Any:
         """Pixels as a numpy array: (y, x) of one band, (band, y, x) of several; `masked` as a masked array.
 
-        `window` is rasterio's `Window`, its pair of pairs, or (column, row, width, height). On a device that
-        is named ("cuda", "cuda:1") pixels stay there and come as a `Raster`, or in `out`."""
+        `window` is rasterio's `Window`, its pair of pairs, or (column, row, width, height). `reduce` halves
+        JPEG 2000 so many times while it is decoded. On a device that is named ("cuda", "cuda:1") pixels stay
+        there and come as a `Raster`, or in `out`."""
         core = self._opened()
         one = isinstance(indexes, (int, np.integer))
         chosen: Any = [indexes] if one else indexes
         numbers = None if chosen is None else [self._band(number) for number in chosen]
         request: dict[str, Any] = {
             "level": _level(overview_level),
+            "reduce": reduce,
             "window": _window(window),
             "device": device,
         }
@@ -302,6 +308,7 @@ class Dataset:
         window: Any = None,
         *,
         overview_level: int | None = None,
+        reduce: int = 0,
         device: str = "auto",
     ) -> Plan:
         """What `read` would do."""
@@ -309,6 +316,7 @@ class Dataset:
             bands=None if indexes is None else list(indexes),
             window=_window(window),
             level=_level(overview_level),
+            reduce=reduce,
             device=device,
         )
 

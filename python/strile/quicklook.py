@@ -1,8 +1,9 @@
 """Small pictures of rasters for notebooks: PNG, without another package.
 
 One band is grey, three or more are colours; values are stretched from the 2nd to the 98th percentile, pixels
-without data are transparent. The picture of a file comes from its smallest overview that is large enough; a
-file without one that is small has no picture rather than a slow one."""
+without data are transparent. The picture of a file comes from its smallest overview that is large enough, and of
+JPEG 2000 from the lowest resolution that is in its blocks; a file without one that is small has no picture rather
+than a slow one."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from .errors import StrileError
 
 if TYPE_CHECKING:
     from .dataset import Dataset
+    from .facts import Level
 
 MOST_PIXELS = 16 << 20
 """Pixels of a level that a picture may read."""
@@ -26,13 +28,38 @@ def of_dataset(dataset: Dataset, width: int = 256) -> bytes | None:
     """A PNG of a file, `width` pixels at its longer side at most; None where no level is small enough to
     read."""
     levels = [level for level, (w, h) in enumerate(dataset.level_shapes) if max(w, h) >= width] or [0]
-    columns, rows = dataset.level_shapes[levels[-1]]
-    if columns * rows > MOST_PIXELS or np.dtype(dataset.dtypes[0]).kind == "c":
+    level = levels[-1]
+    columns, rows = dataset.level_shapes[level]
+    if np.dtype(dataset.dtypes[0]).kind == "c":
         return None
     bands = _shown(dataset.count)
-    level = levels[-1]
-    pixels = dataset.read(bands, overview_level=level - 1 if level else None, masked=True)
+    halvings = _halvings(dataset.facts.pages[0][level], width)
+    if columns * rows >> 2 * halvings > MOST_PIXELS:
+        return None
+    overview = level - 1 if level else None
+    try:
+        pixels = dataset.read(bands, overview_level=overview, reduce=halvings, masked=True)
+    except StrileError:
+        # Streams may have fewer levels than a usual encoder gives them; what else is wrong comes again.
+        if halvings == 0:
+            raise
+        if columns * rows > MOST_PIXELS:
+            return None
+        pixels = dataset.read(bands, overview_level=overview, masked=True)
     return picture(np.ma.getdata(pixels), ~np.ma.getmaskarray(pixels), width)
+
+
+def _halvings(level: Level, width: int) -> int:
+    """How often a level of JPEG 2000 can be halved and is still large enough: 5 wavelet levels are usual."""
+    if not level.compression.startswith("jpeg2000") or level.has_mask:
+        return 0
+    most = min(5, (max(level.width, level.height) // max(width, 1)).bit_length() - 1)
+    sides = [(level.height, level.block[0]), (level.width, level.block[1])]
+
+    def meets(times: int) -> bool:
+        return all(size <= block or block % (1 << times) == 0 for size, block in sides)
+
+    return next((times for times in range(max(most, 0), 0, -1) if meets(times)), 0)
 
 
 def of_array(array: Any, width: int = 256) -> bytes:

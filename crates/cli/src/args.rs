@@ -100,6 +100,7 @@ Examples:
   strile dump dem.tif -o dem.npy
   strile dump dem.tif --format raw > dem.raw
   strile dump rgb.tif --band 3 --band 2 --band 1 --overview 0 -o quicklook.png
+  strile dump jpeg2000.tif --reduce 3 -o eighth.png
   strile dump dem.tif --bbox 500000,4400000,510000,4410000 -o part.npy
   strile dump damaged.tif --on-fault fill -o rescued.npy
   strile dump dem.tif --window 0,0,4,4 --format csv -o -")]
@@ -392,6 +393,9 @@ pub struct PartArgs {
     /// Read a reduced level: 0 is the largest of them
     #[arg(long, value_name = "K")]
     pub overview: Option<usize>,
+    /// Halve the level so many times while it is decoded: JPEG 2000 only, which holds lower resolutions
+    #[arg(long, value_name = "TIMES", default_value_t = ReadOptions::default().reduce)]
+    pub reduce: u8,
     /// Page of the file, from 0
     #[arg(long, value_name = "N", default_value_t = ReadOptions::default().page)]
     pub page: usize,
@@ -504,6 +508,7 @@ impl PartArgs {
         ReadOptions {
             page: self.page,
             overview: self.overview,
+            reduce: self.reduce,
             window: self.window,
             bands: (!self.band.is_empty()).then(|| self.band.clone()),
             on_fault: match self.on_fault {

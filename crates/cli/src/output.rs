@@ -137,6 +137,7 @@ pub fn plan_json(plan: &ReadPlan) -> Value {
         "file": plan.file,
         "page": plan.page,
         "overview": plan.overview,
+        "reduce": plan.reduce,
         "window": [plan.window.x, plan.window.y, plan.window.width, plan.window.height],
         "bands": plan.bands,
         "shape": [plan.output.bands, plan.output.rows, plan.output.columns],

@@ -7,6 +7,8 @@
     reason = "a test; small numbers made here"
 )]
 
+mod crafted;
+
 use strile_codestream::jpeg2000::{CodeBlock, Codestream, Limits, parse, size};
 use strile_engine::FaultKind;
 
@@ -47,8 +49,14 @@ fn stream(name: &str) -> &'static [u8] {
     streams().into_iter().find(|(other, _)| *other == name).unwrap().1
 }
 
+/// What a caller allows a stream of so many bytes.
+fn limits(reduce: u8, stream: &[u8]) -> Limits {
+    let memory = Limits::ample_memory(MOST_SAMPLES, 4, stream.len() as u64);
+    Limits { reduce, most_samples: MOST_SAMPLES, memory }
+}
+
 fn read(stream: &[u8], reduce: u8) -> Codestream {
-    parse(stream, Limits { reduce, most_samples: MOST_SAMPLES }).unwrap()
+    parse(stream, limits(reduce, stream)).unwrap()
 }
 
 /// The bytes of a code-block.
@@ -131,7 +139,7 @@ fn discarded_resolutions_leave_the_others_as_they_are() {
         for reduce in 1..=levels {
             let found = read(stream, u8::try_from(reduce).unwrap());
             check(stream, &found);
-            assert_eq!(found.area, full.area);
+            assert_eq!(found.area, full.area.reduced(u8::try_from(reduce).unwrap()));
             for (plane, whole) in found.planes.iter().zip(&full.planes) {
                 assert_eq!(plane.resolutions[..], whole.resolutions[..=levels - reduce], "{name}");
             }
@@ -144,7 +152,7 @@ fn discarded_resolutions_leave_the_others_as_they_are() {
             let kept: Vec<_> = found.blocks.iter().map(|block| bytes(stream, &found, block)).collect();
             assert_eq!(kept, expected, "{name} less {reduce}");
         }
-        let more = Limits { reduce: u8::try_from(levels + 1).unwrap(), most_samples: MOST_SAMPLES };
+        let more = limits(u8::try_from(levels + 1).unwrap(), stream);
         assert_eq!(parse(stream, more).unwrap_err().kind, FaultKind::Unsupported);
     }
 }
@@ -308,23 +316,23 @@ fn the_progression_may_change() {
     }
     let short = segment(0x5F, &changes[..14]);
     let stream = join(main, &[(short, body)], true);
-    let fault = parse(&stream, Limits { reduce: 0, most_samples: MOST_SAMPLES }).unwrap_err();
+    let fault = parse(&stream, limits(0, &stream)).unwrap_err();
     assert_eq!(fault.kind, FaultKind::Corrupt);
     assert!(fault.detail.contains("leaves packets"), "{fault}");
 }
 
 #[test]
 fn what_is_not_supported_is_named() {
-    let limits = Limits { reduce: 0, most_samples: MOST_SAMPLES };
-    let fault = parse(include_bytes!("data/jpeg2000/region_of_interest.j2k"), limits).unwrap_err();
+    let region = include_bytes!("data/jpeg2000/region_of_interest.j2k");
+    let fault = parse(region, limits(0, region)).unwrap_err();
     assert_eq!(fault.kind, FaultKind::Unsupported);
     assert!(fault.detail.contains("region of interest"));
     let mut mixed = stream("ht_gray16").to_vec();
     let cod = mixed.windows(2).position(|pair| pair == [0xFF, 0x52]).unwrap();
     assert_eq!(mixed[cod + 12], 0x40);
     mixed[cod + 12] = 0xC0;
-    assert_eq!(parse(&mixed, limits).unwrap_err().kind, FaultKind::Unsupported);
-    let few = Limits { reduce: 0, most_samples: 10 };
+    assert_eq!(parse(&mixed, limits(0, &mixed)).unwrap_err().kind, FaultKind::Unsupported);
+    let few = Limits { most_samples: 10, ..limits(0, stream("offset")) };
     assert_eq!(parse(stream("offset"), few).unwrap_err().kind, FaultKind::WrongShape);
 }
 
@@ -333,7 +341,7 @@ fn a_stream_cut_anywhere_is_a_fault() {
     for (name, stream) in streams() {
         for len in 0..stream.len() - 2 {
             let cut = &stream[..len];
-            let fault = parse(cut, Limits { reduce: 0, most_samples: MOST_SAMPLES });
+            let fault = parse(cut, limits(0, cut));
             let fault = fault.expect_err(&format!("{name} cut to {len}"));
             assert!(matches!(fault.kind, FaultKind::InputTruncated | FaultKind::Corrupt), "{fault}");
         }
@@ -360,7 +368,7 @@ fn damaged_streams_never_panic() {
                 damaged[at] =
                     [0, 0xFF, 0x80, damaged[at] ^ 1 << random(8), damaged[at].wrapping_add(1)][random(5)];
             }
-            match parse(&damaged, Limits { reduce: u8::from(random(3) == 0), most_samples: MOST_SAMPLES }) {
+            match parse(&damaged, limits(u8::from(random(3) == 0), &damaged)) {
                 Ok(found) => {
                     check(&damaged, &found);
                     sound += 1;
@@ -370,4 +378,76 @@ fn damaged_streams_never_panic() {
         }
     }
     assert!(sound > 1000 && faults > 1000, "{sound} sound, {faults} faults");
+}
+
+/// Few bytes that say much: memory is counted before it is had, and the fault says how much there would be.
+#[test]
+fn code_blocks_take_no_more_memory_than_is_allowed() {
+    let stream = crafted::many_code_blocks(512);
+    assert!(stream.len() < 17_000, "{}", stream.len());
+    let samples = 512 * 512;
+    let roomy = Limits { reduce: 0, most_samples: samples, memory: 4 << 20 };
+    let found = parse(&stream, roomy).unwrap();
+    assert_eq!((found.blocks.len(), found.segments.len(), found.pieces.len()), (128 * 128, 128 * 128, 0));
+    for memory in [
+        Limits::ample_memory(samples, 1, stream.len() as u64),
+        Limits::usual_memory(samples, 1, stream.len() as u64),
+        1000,
+        0,
+    ] {
+        let fault = parse(&stream, Limits { memory, ..roomy }).unwrap_err();
+        assert_eq!((fault.kind, fault.expected), (FaultKind::Unsupported, memory), "{fault}");
+        assert!(fault.found > memory && fault.found < 4 << 20, "{fault}");
+        assert!(fault.detail.contains(&format!("{} bytes found, {memory} allowed", fault.found)), "{fault}");
+    }
+    // Streams of ordinary encoders take less than is usual.
+    for (name, stream) in streams() {
+        let size = size(stream).unwrap();
+        let samples = |c: &strile_codestream::jpeg2000::Component| c.rect.width() * c.rect.height();
+        let samples = size.components.iter().map(samples).sum::<u32>().into();
+        let memory = Limits::usual_memory(samples, size.components.len() as u64, stream.len() as u64);
+        let limits = Limits { reduce: 0, most_samples: samples, memory };
+        assert!(parse(stream, limits).is_ok(), "{name}");
+    }
+}
+
+/// Packet headers in the main header are those of all tile-parts, no more and no fewer; these were once used up or left
+/// over without a word, and a second SIZ was passed over.
+#[test]
+fn headers_that_do_not_fit_their_tile_parts_are_faults() {
+    let source = stream("layers_sop");
+    let (head, packets) = packets(source);
+    let (main, _) = heads(&head);
+    let parts: Vec<(Vec<u8>, Vec<u8>)> = packets
+        .chunks(5)
+        .map(|part| {
+            let headers = part.iter().flat_map(|(header, _)| header.clone()).collect();
+            (headers, part.iter().flat_map(|(_, body)| body.clone()).collect())
+        })
+        .collect();
+    let own = |headers: &[u8]| [&u32::try_from(headers.len()).unwrap().to_be_bytes()[..], headers].concat();
+    let all: Vec<Vec<u8>> = parts.iter().map(|(headers, _)| own(headers)).collect();
+    let bodies: Vec<_> = parts.iter().map(|(_, bodies)| (Vec::new(), bodies.clone())).collect();
+    let fault = |packed: &[u8], bodies: &[(Vec<u8>, Vec<u8>)]| {
+        let stream = join(&[main, &segment(0x60, &[&[0], packed].concat())].concat(), bodies, true);
+        let found = parse(&stream, limits(0, &stream));
+        found.map(drop).map_err(|fault| fault.to_string())
+    };
+    assert_eq!(fault(&all.concat(), &bodies), Ok(()));
+    let short = fault(&all[..all.len() - 1].concat(), &bodies).unwrap_err();
+    assert!(short.contains("PPM segments end before part 2 of tile 0, 0 bytes left for it"), "{short}");
+    let long = fault(&[all.concat(), own(&[0x80])].concat(), &bodies).unwrap_err();
+    assert!(long.contains("5 bytes of PPM segments after those of the last tile-part"), "{long}");
+    let mut longer = parts[2].0.clone();
+    longer.extend([0, 0, 0]);
+    let more = fault(&[&all[..2].concat()[..], &own(&longer)].concat(), &bodies).unwrap_err();
+    assert!(more.contains("3 bytes of PPM or PPT segments after the last packet header"), "{more}");
+    let mut both = bodies.clone();
+    both[0].0 = segment(0x61, &[0]);
+    let both = fault(&all.concat(), &both).unwrap_err();
+    assert!(both.contains("PPM segments, and PPT segments of tile 0"), "{both}");
+    let siz = &main[2..4 + usize::from(u16::from_be_bytes([main[4], main[5]]))];
+    let twice = [main, siz, &source[main.len()..]].concat();
+    let twice = parse(&twice, limits(0, &twice)).unwrap_err();
+    assert!(twice.detail.contains("a second SIZ segment"), "{twice}");
 }

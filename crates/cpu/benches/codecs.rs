@@ -184,6 +184,7 @@ fn layout(compression: Compression, bytes: usize) -> BlockLayout {
             lerc: LercWrapper::None,
             fax_options: 0,
             fill: Fill::default(),
+            reduce: 0,
         },
     }
 }

@@ -133,6 +133,7 @@ fn layout(image: &Image, compression: Compression, level: i32) -> EncodeLayout {
             lerc: LercWrapper::None,
             fax_options: 0,
             fill: Fill::default(),
+            reduce: 0,
         },
     };
     let params = EncodeParams { encoder: Encoder::Fast, level, quality: 75, lossless: true, max_error: 0.0 };

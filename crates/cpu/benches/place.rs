@@ -105,6 +105,7 @@ fn measure(case: &Case) -> Result<(), Box<dyn std::error::Error>> {
             lerc: LercWrapper::None,
             fax_options: 0,
             fill: Fill::default(),
+            reduce: 0,
         },
     });
     let across = SIDE / TILE;

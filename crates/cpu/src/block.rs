@@ -60,7 +60,7 @@ pub(crate) fn scratch_len(layout: &BlockLayout, rows: u32, encoded: u64, reads: 
     let decoded = if layout.compression == Compression::None { 0 } else { decoded };
     let row = bytes(layout.samples_len(1)).saturating_add(bytes(layout.packed_row_len()).saturating_mul(2));
     let inputs = u64::from(reads) + u64::from(copied);
-    let own = codec::working_len(layout, rows);
+    let own = codec::working_len(layout, rows, encoded);
     decoded.saturating_add(encoded.saturating_mul(inputs)).saturating_add(row).saturating_add(own)
 }
 
@@ -69,16 +69,19 @@ fn needs_reversal(layout: &BlockLayout) -> bool {
     layout.reverse_bits && layout.decoded_form() == DecodedForm::Packed
 }
 
-/// Decodes `encoded` and writes the wanted part; after a fault the caller fills it.
+/// Decodes `encoded` and writes the wanted parts, of which there is one at least; after a fault the caller fills them.
 pub(crate) fn decode(
     encoded: &[u8],
     layout: &BlockLayout,
-    target: &mut Target<'_>,
+    targets: &mut [Target<'_>],
     scratch: &mut Scratch,
 ) -> Result<(), BlockFault> {
     let conversion = Conversion::of(layout).map_err(BlockFault::unsupported)?;
     let Scratch { workspace, reversed, decoded, rows, .. } = scratch;
-    let placement = *target.placement();
+    let Some(placement) = targets.first().map(|target| *target.placement()) else { return Ok(()) };
+    let mut place_all = |decoded: &[u8], targets: &mut [Target<'_>]| {
+        targets.iter_mut().try_for_each(|target| place(decoded, layout, &conversion, target, rows))
+    };
     let len = layout.decoded_len(placement.rows).ok_or_else(no_memory)?;
     let encoded = if needs_reversal(layout) {
         let bits = sized(reversed, encoded.len()).ok_or_else(no_memory)?;
@@ -96,10 +99,11 @@ pub(crate) fn decode(
                 holds_image_rows(&short, layout, &placement).then_some(encoded).ok_or(short)?
             }
         };
-        return place(stored, layout, &conversion, target, rows);
+        return place_all(stored, targets);
     }
     let block = StoredBlock { layout, rows: placement.rows };
-    if conversion.is_nothing()
+    if let [target] = targets
+        && conversion.is_nothing()
         && target.cast().is_none()
         && placement.width == layout.width
         && placement.height == placement.rows
@@ -113,7 +117,7 @@ pub(crate) fn decode(
         Err(fault) if !holds_image_rows(&fault, layout, &placement) => return Err(fault),
         Ok(()) | Err(_) => {}
     }
-    place(decoded, layout, &conversion, target, rows)
+    place_all(decoded, targets)
 }
 
 /// Whether a tile that ended early holds all rows that lie in the image: some writers store no more in the

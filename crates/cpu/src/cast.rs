@@ -67,7 +67,12 @@ impl Cast {
         const NAN_32: [u8; 4] = 0x7FC0_0000u32.to_ne_bytes();
         const NAN_64: [u8; 8] = 0x7FF8_0000_0000_0000u64.to_ne_bytes();
         let (src, _) = src.as_chunks::<N>();
-        if self.target == DataType::F32 {
+        if self.target == DataType::F16 {
+            let (dst, _) = dst.as_chunks_mut::<2>();
+            for (to, &from) in dst.iter_mut().zip(src) {
+                *to = Convert::half_of(value(from)).to_ne_bytes();
+            }
+        } else if self.target == DataType::F32 {
             let (dst, _) = dst.as_chunks_mut::<4>();
             for (to, &from) in dst.iter_mut().zip(src) {
                 let value = value(from) as f32;

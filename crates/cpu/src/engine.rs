@@ -5,16 +5,16 @@
 //! neither pixels nor faults depend on how many workers there were.
 
 use crate::crew::Crew;
-use crate::place::{Slot, Slots};
+use crate::place::{Slot, Slots, Target};
 use crate::pool::{self, Scratch};
-use crate::{assemble, block, block::Conversion, codec, encode, reduce};
+use crate::{assemble, block, block::Conversion, codec, encode, reduce, resample};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::{
     Arena, Assembly, BlockFault, BlockLayout, Completion, Context, DecodeJob, EncodeJob, EncodeLayout,
     Encoded, EncodedBlocks, Encoder, Engine, EngineError, Lease, LocatedFault, Location, Output, OutputSpec,
-    Pixels, ReduceJob, Reduced, Report, Resampling, Span, Support, Ticket,
+    Pixels, ReduceJob, Reduced, Report, ResampleJob, Resampling, Span, Support, Ticket,
 };
 use strile_tiff::{Compression, DataType};
 
@@ -115,6 +115,16 @@ impl Engine for CpuEngine {
 
     fn fetch(&self, pixels: &Pixels, _context: &Context) -> Result<Arena, EngineError> {
         assemble::fetch(pixels)
+    }
+
+    fn resample(
+        &self,
+        job: &ResampleJob,
+        pixels: &Pixels,
+        output: &Output,
+        context: &Context,
+    ) -> Result<(), EngineError> {
+        resample::resample(job, pixels, output, context)
     }
 
     fn encoder(&self, which: Encoder) -> String {
@@ -227,18 +237,20 @@ impl Running {
     fn run(&self, mut slot: Slot<'_>, scratch: &mut Scratch) {
         let result = match slot.task.span {
             None => {
-                slot.target.fill();
+                slot.targets.iter_mut().for_each(Target::fill);
                 Ok(())
             }
             Some(span) => self.decode(&mut slot, span, scratch),
         };
         if let Err(fault) = result {
-            slot.target.fill();
-            self.faults.lock().unwrap_or_else(PoisonError::into_inner).push((slot.index, fault));
+            slot.targets.iter_mut().for_each(Target::fill);
+            let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+            faults.extend((slot.index..).zip(&slot.targets).map(|(index, _)| (index, fault.clone())));
         }
-        self.blocks.fetch_add(1, Ordering::Relaxed);
+        let count = slot.targets.len() as u64;
+        self.blocks.fetch_add(count, Ordering::Relaxed);
         if let Some(progress) = &self.context.progress {
-            progress.advance(1);
+            progress.advance(count);
         }
     }
 
@@ -247,7 +259,7 @@ impl Running {
         let mut buffer = std::mem::take(&mut scratch.encoded);
         let result = self.bytes(slot.task.source, span, &mut buffer).and_then(|bytes| {
             self.encoded_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-            block::decode(bytes, slot.layout, &mut slot.target, scratch)
+            block::decode(bytes, slot.layout, &mut slot.targets, scratch)
         });
         scratch.encoded = buffer;
         result

@@ -4,7 +4,7 @@
 //! pixels: `codec` decompresses, then row by row, while the row is in the first cache, `predict` undoes the
 //! predictor, `samples` (or `ycbcr`) makes samples of bits, `cast` makes floats of them where the output
 //! converts, and `place` writes them where they belong, with the loops of `simd`. `crew` has threads for a block that is
-//! large. `place`, `simd` and the decoder of JPEG 2000 code-blocks are the only files with `unsafe`.
+//! large, and `resample` makes windows another size. `place`, `resample`, `simd` and the decoder of JPEG 2000 code-blocks are the only files with `unsafe`.
 
 mod assemble;
 mod block;
@@ -17,6 +17,7 @@ mod place;
 mod pool;
 mod predict;
 mod reduce;
+mod resample;
 mod samples;
 mod simd;
 mod ycbcr;

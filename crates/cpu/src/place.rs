@@ -1,6 +1,6 @@
 //! Who writes which part of an output, and the writing.
 //!
-//! `Slots` hands out every task of a job once, each with the `Target` that is its part of the output. That
+//! `Slots` hands out every task of a job once, with the `Target` that is its part of the output, those of one block together. That
 //! makes writing from many threads sound: a job's tasks are disjoint (`DecodeJob::new`), jobs hold claims
 //! that are (`Output::claim`), and nobody else can make a target. With `simd` the only file with `unsafe`.
 
@@ -20,19 +20,20 @@ use strile_engine::{
 pub(crate) struct Slots {
     job: DecodeJob,
     claims: BTreeMap<u32, Claim>,
+    /// The first task that was not handed out.
     next: AtomicUsize,
 }
 
-/// One task, with what it needs.
+/// One block, with what it needs: tasks that follow each other in the job and place parts of the same block.
 pub(crate) struct Slot<'a> {
-    /// Its number in the job.
+    /// The number of the first task in the job; those of the others follow.
     pub index: usize,
-    /// The task.
+    /// The first task.
     pub task: &'a BlockTask,
-    /// The layout of its block.
+    /// The layout of the block.
     pub layout: &'a BlockLayout,
-    /// Where its pixels go.
-    pub target: Target<'a>,
+    /// Where its pixels go, of each task.
+    pub targets: Vec<Target<'a>>,
 }
 
 /// The part of an output that one task writes.
@@ -68,11 +69,23 @@ impl Slots {
         self.claims.get(&task.output).is_some_and(|claim| claim.output().convert().is_some())
     }
 
-    /// The next task, in order; `None` when all were handed out.
+    /// The next block, in the order of the tasks; `None` when all were handed out.
     pub(crate) fn next(&self) -> Option<Slot<'_>> {
-        let index = self.next.fetch_add(1, Ordering::Relaxed);
-        let task = self.job.tasks().get(index)?;
+        let tasks = self.job.tasks();
+        let count = |index: usize| {
+            let (first, rest) = tasks.get(index..)?.split_first()?;
+            Some(1 + rest.iter().take_while(|task| task.is_of_same_block(first)).count())
+        };
+        let after = |index: usize| Some(index + count(index)?);
+        let index = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, after).ok()?;
+        let slice = tasks.get(index..index + count(index)?)?;
+        let task = slice.first()?;
         let layout = self.job.layouts().get(task.layout as usize)?;
+        let targets = slice.iter().map(|task| self.target(task, layout)).collect::<Option<Vec<_>>>()?;
+        Some(Slot { index, task, layout, targets })
+    }
+
+    fn target<'a>(&'a self, task: &'a BlockTask, layout: &'a BlockLayout) -> Option<Target<'a>> {
         let selection = self.job.selections().get(task.selection as usize)?;
         let claim = self.claims.get(&task.output)?;
         let spec = claim.spec();
@@ -95,8 +108,7 @@ impl Slots {
             claim.output().convert().map(|convert| Cast::new(convert, layout.data_type, spec.data_type));
         let fill = layout.extras.fill;
         let fill = cast.map_or(fill, |cast| cast.fill(&fill));
-        let target = Target { claim, placement: p, selection, fill, cast, interleaved, first };
-        Some(Slot { index, task, layout, target })
+        Some(Target { claim, placement: p, selection, fill, cast, interleaved, first })
     }
 }
 

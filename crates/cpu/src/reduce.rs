@@ -9,7 +9,7 @@ mod four;
 mod nearest;
 mod part;
 mod running;
-mod sample;
+pub(crate) mod sample;
 
 use half::f16;
 use part::Part;

@@ -46,6 +46,7 @@ fn layout(width: u32, height: u32, samples: u16, format: SampleFormat, bits: u16
             lerc: LercWrapper::None,
             fax_options: 0,
             fill: Fill::default(),
+            reduce: 0,
         },
     }
 }

@@ -18,9 +18,10 @@
 
 // An entry of a look-up table, 16 bits. Bits 0 to 4: bits of the code and of the value behind it; 5 to 8: bits of the
 // value; 9 to 15: coefficients to go on by, 64 for the end of a block. Where bits 0 to 4 are 0 the code is longer: bits 5
-// to 7 say by how many more bits to look, 8 to 15 where, in units of 8 entries from the table on. JPEG_NO_CODE is one bit
-// that goes on by nothing.
-#define JPEG_NO_CODE 0x01E1u
+// to 7 say by how many more bits to look, 8 to 15 where, in units of 8 entries from the table on. JPEG_NO_CODE is eight
+// bits, with more for a value, that go on by nothing: in the bits that fill the last byte of an interval there is no room
+// for it, so that these end the interval.
+#define JPEG_NO_CODE 0x01E8u
 
 // Part of a scan that one thread decodes: whole bytes of one interval. Behind the last there is one more, which begins
 // where the data end, of the interval after the last.

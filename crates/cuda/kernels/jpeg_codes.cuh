@@ -76,15 +76,15 @@ DEVICE Passed walk(const Codes& codes, State& state, u32 until, u32 end, Target 
   while (bit < until) {
     u32 bits = __funnelshift_l(high, low, bit);
     u32 entry = look_up(codes.tables + table, bits);
-    u32 len = entry & 31, left = end - bit;
-    const bool ends = len > left;
+    u32 len = entry & 31;
+    const bool ends = len > end - bit;
     if (ends) {
       entry = len = 0;
       until = 0;
     }
     u32 size = entry >> 5 & 15, after = index + (entry >> 9);
-    // No code, but for the bits that fill the last byte; or more than 64 coefficients.
-    bool wrong = (size > len && left >= 8) || (after > 64 && entry < 0x8000u);
+    // No code, or more than 64 coefficients.
+    bool wrong = size > len || (after > 64 && entry < 0x8000u);
     passed.wrong = wrong ? 1 : passed.wrong;
     if (WRITES && size <= len && !ends) {
       i32 value = size == 0 ? 0 : value_of(bits << (len - size), size);

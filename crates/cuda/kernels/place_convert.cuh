@@ -41,12 +41,27 @@ DEVICE double value_of(const PlaceLayout& layout, const Conversion& conversion, 
   return value;
 }
 
+// The bits of the binary16 nearest to a number that is no NaN, of two as near the even one: rounded once.
+DEVICE u32 half_of_double(double value) {
+  const u64 bits = (u64)__double_as_longlong(value), magnitude = bits & ~(1ull << 63);
+  const u32 sign = (u32)(bits >> 48) & 0x8000u;
+  if (magnitude >= 0x40EFFE0000000000ull) return sign | 0x7C00u;
+  if (magnitude < 0x3F10000000000000ull) {
+    // Below the normal ones: an integer of 2^-24, rounded by the addition that pushes the rest out.
+    const double shifted = __dadd_rn(__longlong_as_double((i64)magnitude), 268435456.0);
+    return sign | (u32)((u64)__double_as_longlong(shifted) - 0x41B0000000000000ull);
+  }
+  const u64 rebased = magnitude - (1008ull << 52);
+  return sign | (u32)((rebased + ((1ull << 41) - 1) + (magnitude >> 42 & 1)) >> 42);
+}
+
 // The bytes of the output's sample.
 DEVICE u64 converted(const PlaceLayout& layout, const Conversion& conversion, u64 bits) {
   bool masked;
   const double value = value_of(layout, conversion, bits, masked);
   const double scaled = __dadd_rn(__dmul_rn(value, conversion.scale), conversion.offset);
   const bool nan = masked || scaled != scaled;
+  if (layout.size == 2) return nan ? 0x7E00u : half_of_double(scaled);
   if (layout.size == 4) return nan ? 0x7FC00000u : __float_as_uint((float)scaled);
   return nan ? 0x7FF8000000000000ull : (u64)__double_as_longlong(scaled);
 }

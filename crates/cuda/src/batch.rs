@@ -70,6 +70,9 @@ pub(crate) enum How {
 /// Whether blocks of a layout are decoded on the device and how, or why not.
 pub(crate) fn on_device(layout: &BlockLayout) -> Result<How, String> {
     let name = layout.compression.name();
+    if layout.extras.reduce > 0 && !layout.compression.is_jpeg2000() {
+        return Err(format!("no lower resolution of {name}"));
+    }
     let how = match (Which::of(layout), kernel(layout.compression)) {
         (Some(which), _) => {
             How::Picture(which.map_err(|reason| format!("no kernel for {name} with {reason}"))?)
@@ -127,6 +130,8 @@ pub(crate) struct Item {
     pub(crate) dst_len: u32,
     /// Bytes of a packed row.
     pub(crate) row_len: u32,
+    /// Whether its block is that of the item before, which decodes it.
+    pub(crate) shares: bool,
 }
 
 /// One range of a source, and where it lies in the arena of encoded bytes.
@@ -189,6 +194,10 @@ pub(crate) fn batches(
 ) -> Vec<Batch> {
     let mut done = Vec::new();
     let mut batch = Batch::default();
+    let shares = |batch: &Batch, task: &BlockTask| {
+        let before = batch.items.last().and_then(|item| job.tasks().get(item.task));
+        before.is_some_and(|before| task.is_of_same_block(before))
+    };
     for (index, (task, route)) in job.tasks().iter().zip(routes).enumerate() {
         let kernel = match route {
             Route::Host | Route::Picture => continue,
@@ -198,7 +207,7 @@ pub(crate) fn batches(
         let Some(layout) = job.layouts().get(task.layout as usize) else { continue };
         let number = |len: Option<usize>| u32::try_from(len.unwrap_or(0)).unwrap_or(0);
         let span = task.span.filter(|_| !matches!(route, Route::Fill));
-        let item = Item {
+        let mut item = Item {
             task: index,
             kernel,
             span,
@@ -208,15 +217,20 @@ pub(crate) fn batches(
             pixels: 0,
             dst_len: number(layout.decoded_len(task.placement.rows)),
             row_len: number(layout.packed_row_len()),
+            shares: kernel.is_some() && shares(&batch, task),
         };
         let mut size = grown(batch.size, &item, pixels(task));
         let Limits { encoded, working, .. } = limits.of(done.len());
         let over = size.encoded > encoded || size.working() > working;
         if over && !batch.items.is_empty() {
             done.push(finished(std::mem::take(&mut batch), merge, job));
+            item.shares = false;
             size = grown(Size::default(), &item, pixels(task));
         }
-        let Size { decoded: dst, scratch, pixels, .. } = batch.size;
+        let Size { decoded, scratch, pixels, .. } = batch.size;
+        let own = (decoded, scratch);
+        let before = batch.items.last().filter(|_| item.shares).map(|before| (before.dst, before.scratch));
+        let (dst, scratch) = before.unwrap_or(own);
         batch.items.push(Item { dst, scratch, pixels, ..item });
         batch.size = size;
     }
@@ -228,6 +242,10 @@ pub(crate) fn batches(
 
 /// The sizes with one block more; encoded bytes as if each block were read by itself.
 fn grown(size: Size, item: &Item, pixels: u64) -> Size {
+    let placed = Size { pixels: size.pixels.saturating_add(aligned(pixels)), items: size.items + 1, ..size };
+    if item.shares {
+        return placed;
+    }
     let encoded = item.span.map_or(0, |span| aligned(span.len.saturating_add(SLACK)));
     let src_len = item.span.map_or(0, |span| u32::try_from(span.len).unwrap_or(u32::MAX));
     let decoded = item.kernel.map_or(0, |_| aligned(item.dst_len.into()));
@@ -236,8 +254,7 @@ fn grown(size: Size, item: &Item, pixels: u64) -> Size {
         encoded: size.encoded.saturating_add(encoded),
         decoded: size.decoded.saturating_add(decoded),
         scratch: size.scratch.saturating_add(scratch),
-        pixels: size.pixels.saturating_add(aligned(pixels)),
-        items: size.items + 1,
+        ..placed
     }
 }
 
@@ -308,6 +325,7 @@ mod tests {
                 lerc: LercWrapper::None,
                 fax_options: 0,
                 fill: Fill::default(),
+                reduce: 0,
             },
         }
     }
@@ -383,6 +401,26 @@ mod tests {
         // One block is more than a batch may hold: it is a batch of its own.
         let small = Limits { encoded: 1, working: 1, ramp: false };
         assert_eq!(batches(&job, &routes, small, |_| 0, true).len(), 40);
+    }
+
+    #[test]
+    fn a_block_of_several_tasks_is_decoded_once_in_a_batch() {
+        let job = job(&[Some((0, 0, 9)), Some((0, 9, 9)), Some((0, 9, 9)), Some((0, 9, 9)), Some((1, 9, 9))]);
+        let routes = vec![Route::Device(Some(&KERNEL)); 5];
+        let made = batches(&job, &routes, Limits::USUAL, |_| 500, true);
+        let [batch] = made.as_slice() else { panic!("{} batches", made.len()) };
+        let items: Vec<_> = batch.items.iter().map(|item| (item.shares, item.dst, item.pixels)).collect();
+        let wanted =
+            [(false, 0, 0), (false, 1024, 512), (true, 1024, 1024), (true, 1024, 1536), (false, 2048, 2048)];
+        assert_eq!(items, wanted);
+        assert_eq!((batch.size.decoded, batch.size.items, batch.size.pixels), (3072, 5, 2560));
+        // In a batch of its own it is decoded again.
+        let small = Limits { encoded: 1, working: 1, ramp: false };
+        let made = batches(&job, &routes, small, |_| 500, true);
+        assert!(made.len() == 5 && made.iter().all(|batch| !batch.items[0].shares));
+        // Stored blocks are placed from where they were read.
+        let stored = batches(&job, &[Route::Device(None); 5], Limits::USUAL, |_| 0, true);
+        assert!(stored[0].items.iter().all(|item| !item.shares));
     }
 
     #[test]

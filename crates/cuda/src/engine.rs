@@ -12,13 +12,13 @@ use crate::picture::nvidia::{self, NvidiaPictures, NvjpegError};
 use crate::picture::nvjpeg2000;
 use crate::plan::{Allowed, Libraries, Plan};
 use crate::run::{Run, Stop};
-use crate::{back, batch};
+use crate::{back, batch, resample};
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::{
     Arena, Assembly, BlockLayout, Context, DecodeJob, DeviceBytes, EncodeJob, EncodeLayout, EncodeParams,
     Encoded, EncodedBlocks, Encoder, Engine, EngineError, Location, Output, OutputSpec, Pixels, ReduceJob,
-    Reduced, Report, Resampling, Span, Support, Ticket, Trace, claim_outputs,
+    Reduced, Report, ResampleJob, Resampling, Span, Support, Ticket, Trace, claim_outputs,
 };
 use strile_tiff::DataType;
 
@@ -91,6 +91,13 @@ impl CudaEngine {
     pub fn picture_memory(layout: &BlockLayout, blocks: u64, encoded: u64) -> Option<u64> {
         let Ok(batch::How::Picture(which)) = batch::on_device(layout) else { return None };
         Some(which.expected(layout, blocks, encoded))
+    }
+
+    /// The most bytes of a block that kernels take of a layout, where there is a bound: longer ones would hold the device
+    /// for too long, and the host decodes them. Asks no device.
+    pub fn longest_block(layout: &BlockLayout) -> Option<u64> {
+        let Ok(batch::How::Picture(which)) = batch::on_device(layout) else { return None };
+        Some(which.longest()).filter(|&longest| longest < u64::MAX)
     }
 
     /// Whether blocks of a layout are encoded by kernels, or why the host encodes them. Asks no device.
@@ -284,6 +291,7 @@ impl Engine for CudaEngine {
                 free: budget.free(),
                 most: budget.limit(),
                 host: context.budget.limit() / 4,
+                threads: context.threads.get(),
             };
             Plan::new(&job, &claims, there, allowed, libraries)
         });
@@ -325,6 +333,17 @@ impl Engine for CudaEngine {
         let bytes = fetch::span(&lane.copies, pixels).map_err(|stop| self.failed(stop))?;
         self.spare.give_lane(lane);
         Ok(Arena::from_vec(bytes))
+    }
+
+    fn resample(
+        &self,
+        job: &ResampleJob,
+        pixels: &Pixels,
+        output: &Output,
+        context: &Context,
+    ) -> Result<(), EngineError> {
+        resample::run(&self.device, &self.spare, job, pixels, output, context)
+            .map_err(|stop| self.failed(stop))
     }
 
     fn encoder(&self, which: Encoder) -> String {

@@ -121,9 +121,9 @@ impl Run {
         Ok(Landed { statuses, landing })
     }
 
-    /// Reads the statuses of a batch, which are those of the items that `reports` names, in order; hands over what goes to
-    /// the host, and counts. Tasks in `refused`, which is sorted, were not decoded; they and those that a kernel refused
-    /// are added to `left`.
+    /// Reads the statuses of a batch, which are those of the items that `reports` names, in order, one for all that share
+    /// a block; hands over what goes to the host, and counts. Tasks in `refused`, in any order, were not decoded; they and
+    /// those that a kernel refused are added to `left`, once each.
     pub(crate) fn settle(
         &self,
         Landed { statuses, landing }: Landed,
@@ -134,10 +134,16 @@ impl Run {
     ) -> Result<(), Stop> {
         if let Some(statuses) = statuses {
             let (words, _) = statuses.as_chunks::<4>();
-            let bad = items.iter().filter(|item| reports(item)).zip(words);
-            let bad: Vec<usize> =
-                bad.filter(|(_, status)| **status != [0; 4]).map(|(item, _)| item.task).collect();
-            refused.extend(bad);
+            let mut own = words.iter();
+            let mut status = None;
+            for item in items.iter().filter(|item| reports(item)) {
+                if !item.shares {
+                    status = own.next();
+                }
+                if status.is_some_and(|status| *status != [0; 4]) {
+                    refused.push(item.task);
+                }
+            }
             self.spare.give_pinned(statuses);
         }
         refused.sort_unstable();
@@ -145,7 +151,7 @@ impl Run {
         let taken = |item: &&Item| refused.binary_search(&item.task).is_err();
         let mut done = 0;
         for item in items.iter().filter(taken) {
-            tally.encoded_bytes += item.span.map_or(0, |span| span.len);
+            tally.encoded_bytes += item.span.filter(|_| !item.shares).map_or(0, |span| span.len);
             done += 1;
         }
         tally.blocks += done;

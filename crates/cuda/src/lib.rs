@@ -2,7 +2,8 @@
 //!
 //! `driver` and `device` find the driver and a device, or say why not; `stream`, `memory`, `module` and `launch` are
 //! owners around it, `cufile` and `nvcomp` optional libraries beside it; `abi` and `codec` what kernels are called with;
-//! `place` the pass that turns decompressed rows into pixels in their place; `encode` the way back; `engine` the whole.
+//! `place` the pass that turns decompressed rows into pixels in their place; `resample` windows made another size; `encode`
+//! the way back; `engine` the whole.
 
 mod abi;
 mod back;
@@ -28,6 +29,7 @@ pub mod picture;
 pub mod place;
 mod plan;
 pub mod rates;
+pub mod resample;
 mod run;
 mod slabs;
 pub mod stream;

@@ -72,6 +72,8 @@ pub(crate) struct Allowed {
     pub(crate) most: u64,
     /// Host memory that there is at most.
     pub(crate) host: u64,
+    /// Threads that read and parse.
+    pub(crate) threads: usize,
 }
 
 /// Offsets of the arenas of one flight in the job's memory.
@@ -118,10 +120,12 @@ struct Found {
     tasks: Vec<usize>,
     sizes: Vec<Sizes>,
     streams: u64,
+    /// The most that parsing one of them takes besides its stream.
+    parsing: u64,
 }
 
 /// What the pictures among the tasks take, by decoder; `how` says which decodes a layout. Those that would not fit the
-/// device alone become the host's.
+/// device alone, or hold it for too long, become the host's.
 fn pictures(
     job: &DecodeJob,
     claims: &BTreeMap<u32, Arc<Claim>>,
@@ -145,8 +149,11 @@ fn pictures(
         let rows = task.placement.rows;
         let decoded = layout.decoded_len(rows).map_or(u64::MAX, |len| len as u64);
         let need = which.estimate(layout, rows, span.len);
-        let sizes = Sizes::of(need, decoded, landing_len(job, claims, task));
-        if Sizes::fixed(which.fixed()).plus(sizes).parts(place_len).end > allowed.most {
+        let parsing = which.parsing(layout, rows);
+        let held = span.len.saturating_mul(2).saturating_add(parsing);
+        let sizes = Sizes { held, ..Sizes::of(need, decoded, landing_len(job, claims, task)) };
+        let too_large = Sizes::fixed(which.fixed()).plus(sizes).parts(place_len).end > allowed.most;
+        if too_large || span.len > which.longest() {
             *route = Route::Host;
             continue;
         }
@@ -157,15 +164,17 @@ fn pictures(
             found.tasks.push(index);
             found.sizes.push(sizes);
             found.streams = found.streams.saturating_add(span.len);
+            found.parsing = found.parsing.max(parsing);
         }
     }
-    let Allowed { limits, free, host, .. } = allowed;
-    let plan = |(which, Found { tasks, sizes, streams }): (&Which, Found)| {
+    let Allowed { limits, free, host, threads, .. } = allowed;
+    let plan = |(which, Found { tasks, sizes, streams, parsing }): (&Which, Found)| {
         let (working, up) = match limits == Limits::USUAL {
             true => (which.working(), MOST_UP),
             false => (limits.working, limits.working),
         };
-        let supplies = Supplies { working, up, ramp: limits.ramp, free, host };
+        let parsing = parsing.saturating_mul(threads.min(tasks.len()) as u64);
+        let supplies = Supplies { working, up, ramp: limits.ramp, free, host, parsing };
         let fixed = Sizes::fixed(which.fixed());
         Pictures::new((which.clone(), tasks), (fixed, &sizes, streams), place_len, supplies)
     };

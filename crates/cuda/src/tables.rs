@@ -239,6 +239,9 @@ impl Launches {
             let (src, status) = match (item.span, item.kernel) {
                 (None, _) => (None, None),
                 (Some(_), None) => (Some(encoded), None),
+                (Some(_), Some(_)) if item.shares => {
+                    (Some(base + arenas.decoded + item.dst), statuses.checked_sub(1))
+                }
                 (Some(span), Some(kernel)) => {
                     let status = statuses;
                     statuses += 1;

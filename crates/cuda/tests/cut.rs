@@ -96,6 +96,7 @@ fn block(width: u32, height: u32, samples: u16, format: F, bits: u16) -> BlockLa
             lerc: LercWrapper::None,
             fax_options: 0,
             fill: Fill::default(),
+            reduce: 0,
         },
     }
 }

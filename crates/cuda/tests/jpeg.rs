@@ -340,3 +340,169 @@ fn mutants_end() {
     }
     assert!(right > 20, "{right} of the mutants are pictures");
 }
+
+/// Units side by side, 8 pixels each, of codes whose longest are none: a bit of ones may end an interval at any place.
+/// DC: 0 no difference, 10 one of three bits. Others: 0 end of block, 10 a value of one bit, 110 sixteen zeros.
+fn of_short_codes(restart: u8, intervals: &[&[u8]]) -> Case {
+    let units: u8 = 2;
+    let mut stream = vec![0xFF, 0xD8, 0xFF, 0xDB, 0, 67, 0];
+    stream.extend([9; 64]);
+    stream.extend([0xFF, 0xC0, 0, 11, 8, 0, 8, 0, 8 * units, 1, 1, 0x11, 0]);
+    stream.extend([0xFF, 0xC4, 0, 21, 0x00, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3]);
+    stream.extend([0xFF, 0xC4, 0, 22, 0x10, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xF0]);
+    stream.extend([0xFF, 0xDD, 0, 4, 0, restart, 0xFF, 0xDA, 0, 8, 1, 1, 0, 0, 63, 0]);
+    for (i, interval) in intervals.iter().enumerate() {
+        for &byte in *interval {
+            stream.extend([byte, 0][..if byte == 0xFF { 2 } else { 1 }].iter());
+        }
+        stream.extend([0xFF, if i + 1 < intervals.len() { 0xD0 + i as u8 } else { 0xD9 }]);
+    }
+    let name = format!("restarts {restart}, {intervals:02X?}");
+    Case { name, stream, layout: Arc::new(layout((8 * u32::from(units), 8), 1, false)), rows: 8 }
+}
+
+/// What the device calls right is right to the CPU engine too, with the same pixels. Says how many were right to the
+/// device, and how many to the CPU engine.
+fn verdicts_agree(cases: &[Case]) -> (usize, usize) {
+    let (mut by_device, mut right) = (0, 0);
+    let found = cases.chunks(2000).flat_map(|some| decode(Jpeg::new(), some, 1));
+    for (found, case) in found.zip(cases) {
+        let expected = by_cpu(case);
+        right += usize::from(expected.is_ok());
+        let Ok((0, samples)) = found else { continue };
+        by_device += 1;
+        assert_eq!(Ok(samples), expected, "{}", case.name);
+    }
+    (by_device, right)
+}
+
+/// Every second last byte with every last one would take minutes: some of them, all over the range.
+fn tails() -> impl Iterator<Item = [u8; 2]> {
+    let every = std::env::var("STRILE_EVERY_TAIL").is_ok();
+    (0..=u16::MAX).step_by(if every { 1 } else { 61 }).map(u16::to_be_bytes)
+}
+
+/// A code that is none in the last bits of an interval ended it without a word, and the rest of the data unit was made of
+/// the bits behind.
+#[test]
+fn the_last_bits_of_an_interval_mean_the_same_to_both_engines() {
+    let alone: Vec<Case> = tails().map(|tail| of_short_codes(0, &[&tail])).collect();
+    let longer = tails().map(|[a, b]| of_short_codes(0, &[&[0b0001_0110, 0b1101_1011, a, b]]));
+    let first = tails().map(|tail| of_short_codes(1, &[&tail, &[0b1011_1011]]));
+    let before_zeros = tails().map(|tail| of_short_codes(1, &[&tail, &[0b0011_1111]]));
+    let last = tails().map(|tail| of_short_codes(1, &[&[0b0011_1111], &tail]));
+    // One data unit leaves the last byte to itself: 7 bits and fewer, of ones and of zeros.
+    let filled: Vec<Case> = (0..=u8::MAX)
+        .flat_map(|byte| [&[byte][..], &[0b0010_0111, byte]].map(|all| of_short_codes(0, &[all])))
+        .collect();
+    for cases in [alone, longer.collect(), first.collect(), before_zeros.collect(), last.collect(), filled] {
+        let (by_device, right) = verdicts_agree(&cases);
+        assert!(
+            by_device > cases.len() / 64 && right >= by_device && right < cases.len(),
+            "{by_device} {right}"
+        );
+    }
+    // Both units are no difference and nothing else; what is left is filled with ones, as encoders do.
+    assert_eq!(
+        verdicts_agree(&[of_short_codes(0, &[&[0b0000_1111]]), of_short_codes(0, &[&[0b0000_0000]])]),
+        (1, 2)
+    );
+}
+
+/// The same with codes of annex K and whole pictures.
+#[test]
+fn the_last_bytes_of_pictures_mean_the_same_to_both_engines() {
+    for name in ["grey_8x8", "grey_restarts_50x31", "ycbcr_420_3x3"] {
+        let (case, _) = made(name);
+        let data = after(&case.stream, 0xDA);
+        let marks = |at: &usize| case.stream[*at] == 0xFF && !matches!(case.stream[at + 1], 0 | 0xFF);
+        let ends: Vec<usize> = (data + 12..case.stream.len() - 1).filter(marks).collect();
+        let tails = tails().step_by(if name == "grey_8x8" { 2 } else { 32 });
+        let with = |(i, tail): (usize, [u8; 2])| {
+            let end = ends[i % ends.len()];
+            let mut mutant = case.clone();
+            mutant.name = format!("{name} with {tail:02X?} at {end}");
+            let stuffed =
+                tail.iter().flat_map(|&byte| [byte, 0].into_iter().take(if byte == 0xFF { 2 } else { 1 }));
+            mutant.stream.splice(end - 2..end, stuffed);
+            mutant
+        };
+        let cases: Vec<Case> = tails.enumerate().map(with).collect();
+        let (by_device, right) = verdicts_agree(&cases);
+        assert!(by_device > 0 && right >= by_device && right < cases.len(), "{name}: {by_device} {right}");
+    }
+}
+
+/// A header asks for no more work and memory than its data can fill.
+#[test]
+fn a_picture_without_data_is_refused_before_anything_is_made() {
+    let (mut case, _) = made("grey_8x8");
+    let at = after(&case.stream, 0xC0);
+    case.stream[at + 3..at + 7].copy_from_slice(&[0xFF, 0xF0, 0xFF, 0xF0]);
+    let layout = layout((0xFFF0, 0xFFF0), 1, false);
+    let fault = Jpeg::new().parse(&case.stream, &layout, 0xFFF0).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::InputTruncated);
+    let (mut case, _) = made("ycbcr_420_restarts_70x35");
+    // Every interval has to hold its own; the last of them is one short of its MCUs.
+    let at = after(&case.stream, 0xDD);
+    let found = Jpeg::new().parse(&case.stream, &case.layout, case.rows);
+    assert!(found.is_ok() && case.stream[at..at + 3] == [0, 4, 0]);
+    let end = case.stream.len() - 2;
+    let begin =
+        (0..end).rfind(|&at| case.stream[at] == 0xFF && (0xD0..0xD8).contains(&case.stream[at + 1])).unwrap();
+    case.stream.splice(begin + 2..end, [0x11]);
+    let fault = Jpeg::new().parse(&case.stream, &case.layout, case.rows).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::InputTruncated);
+}
+
+/// The same bytes of headers mean something else in another layout: what is known of one is not taken for the other.
+#[test]
+fn what_is_known_of_headers_is_of_one_layout() {
+    let (whole, _) = made("ycbcr_420_33x21");
+    let with = |change: fn(&mut BlockLayout)| {
+        let mut case = whole.clone();
+        change(Arc::make_mut(&mut case.layout));
+        case
+    };
+    let fewer_rows = Case { rows: 5, ..whole.clone() };
+    let mut longer = whole.clone();
+    longer.stream.truncate(whole.stream.len() - 40);
+    longer.stream.extend([0xFF, 0xD9]);
+    let as_stored = with(|layout| layout.extras.ycbcr = None);
+    let tile = Case { rows: 5, ..with(|layout| layout.is_strip = false) };
+    let cases = [whole.clone(), fewer_rows, whole.clone(), as_stored, longer, tile, whole];
+    let together = decode(Jpeg::new(), &cases, 1);
+    for (found, case) in together.into_iter().zip(&cases) {
+        let alone = decode(Jpeg::new(), std::slice::from_ref(case), 1).remove(0);
+        match (&found, &alone) {
+            (Ok((0, _)), _) | (Err(_), _) => assert_eq!(found, alone),
+            (Ok((status, _)), _) => assert_eq!(*status, alone.unwrap().0),
+        }
+    }
+}
+
+/// Four components are inks as they are stored, whatever Adobe's marker says, but YCCK is none.
+#[test]
+fn cmyk_is_given_as_stored_and_ycck_refused() {
+    let (case, pixels) = made("cmyk_19x23");
+    let adobe = |transform: u8| {
+        let mut marked = case.clone();
+        let segment = [&[0xFF, 0xEE, 0, 14], &b"Adobe"[..], &[0, 100, 0, 0, 0, 0, transform]].concat();
+        marked.stream.splice(2..2, segment);
+        marked
+    };
+    assert_eq!(decode(Jpeg::new(), &[adobe(0)], 1), [Ok((0, pixels.clone()))]);
+    assert_eq!(by_cpu(&adobe(0)), Ok(pixels));
+    let words = "JPEG of YCCK colours, as Adobe's marker says; only CMYK is read";
+    let mut progressive = adobe(2);
+    let at = after(&progressive.stream, 0xC0);
+    progressive.stream[at - 1] = 0xC2;
+    let on_device = decode(Jpeg::new(), &[adobe(2)], 1).remove(0);
+    for found in [on_device.map(|(_, samples)| samples), by_cpu(&adobe(2)), by_cpu(&progressive)] {
+        let fault = found.unwrap_err();
+        assert_eq!((fault.kind, &*fault.detail), (FaultKind::Unsupported, words));
+    }
+    let mut in_ycbcr = case.clone();
+    Arc::make_mut(&mut in_ycbcr.layout).extras.ycbcr = Some(YCbCr::default());
+    assert_eq!(by_cpu(&in_ycbcr).unwrap_err().detail, "JPEG of four components in a YCbCr image");
+}

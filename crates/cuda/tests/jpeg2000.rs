@@ -8,6 +8,8 @@
     reason = "a test; small numbers made here"
 )]
 
+#[path = "../../codestream/tests/crafted/mod.rs"]
+mod crafted;
 mod jpeg2000_batch;
 
 use jpeg2000_batch::{Stream, decode, fixture, on_the_host, own_fixture};
@@ -91,6 +93,36 @@ fn a_strip_has_the_first_rows_of_a_taller_picture() {
             assert_eq!(status, 0);
             assert!(samples == all[..samples.len()], "{name}, {rows} rows");
         }
+    }
+}
+
+/// Blocks of a half, a quarter and an eighth of the size, which the CPU engine decodes as OpenJPEG does.
+#[test]
+fn lower_resolutions() {
+    let mut streams = Vec::new();
+    for name in ["bypass", "layers_sop", "parts", "97", "sparse", "wide", "ht_gray16", "ht_tiles"] {
+        let stream = Stream::read(&fixture(name));
+        streams.extend([1, 2].map(|reduce| stream.clone().reduced(reduce)));
+    }
+    streams.push(Stream::read(&fixture("sparse")).reduced(3));
+    streams.push(Stream::read(&own_fixture("jpeg2000/subsampled.j2k")).reduced(1));
+    same_as_the_host(&streams, 3);
+    assert!(decode(&streams, 4).iter().all(Result::is_ok));
+    let fault = decode(&[Stream::read(&fixture("bypass")).reduced(3)], 1).remove(0).unwrap_err();
+    assert!(fault.detail.contains("3 wavelet levels to be left out of 2"), "{fault}");
+}
+
+/// A stream of 16 KiB that would make code-blocks of a hundred times as much is left to the host, which has a fault for
+/// it.
+#[test]
+fn code_blocks_take_no_more_memory_than_is_allowed() {
+    let stream = Stream::new(crafted::many_code_blocks(512));
+    for fault in
+        [decode(std::slice::from_ref(&stream), 1).remove(0).unwrap_err(), on_the_host(&stream).unwrap_err()]
+    {
+        assert_eq!(fault.kind, FaultKind::Unsupported);
+        assert!(fault.found > fault.expected && fault.expected > 0, "{fault:?}");
+        assert!(fault.detail.contains("bytes found") && fault.detail.contains("allowed"), "{fault}");
     }
 }
 

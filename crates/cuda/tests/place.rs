@@ -77,6 +77,7 @@ fn layout(width: u32, height: u32, samples: u16, format: F, bits: u16) -> BlockL
             lerc: LercWrapper::None,
             fax_options: 0,
             fill: Fill::default(),
+            reduce: 0,
         },
     }
 }

@@ -52,6 +52,9 @@ pub struct CodecExtras {
     pub fax_options: u32,
     /// What missing and faulty blocks and masked-out pixels become: the image's nodata, else 0.
     pub fill: Fill,
+    /// Wavelet levels of JPEG 2000 streams that are left out; 0 for all other codecs. The layout's sizes are those that
+    /// are left: of the stored ones divided by two to this power, rounded up.
+    pub reduce: u8,
 }
 
 /// One sample in memory, native byte order; the first `DataType::size` bytes count.
@@ -98,6 +101,7 @@ impl BlockLayout {
                 lerc: LercWrapper::None,
                 fax_options: 0,
                 fill: Fill::default(),
+                reduce: 0,
             },
         }
     }

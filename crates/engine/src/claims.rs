@@ -38,11 +38,7 @@ pub fn claim_outputs(
             if stored == wanted {
                 continue;
             }
-            let or = if Convert::takes(stored) {
-                ", or an output of float32 or float64 that converts"
-            } else {
-                ""
-            };
+            let or = if Convert::takes(stored) { ", or an output of floats that converts" } else { "" };
             return Err(mismatch(found(), format!("{stored}{or}")));
         };
         if !Convert::takes(stored) {

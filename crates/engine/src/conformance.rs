@@ -52,7 +52,7 @@ pub const BEHAVIOURS: &[(&str, Behaviour)] = &[
     ("predictor_3_does_not_depend_on_the_byte_order", samples::predictor_3_does_not_depend_on_the_byte_order),
     ("chroma_units_become_rgb", samples::chroma_units_become_rgb),
     ("jpeg2000_keeps_every_sample", streams::jpeg2000_keeps_every_sample),
-    ("jpeg_is_near_libjpeg", streams::jpeg_is_near_libjpeg),
+    ("jpeg_has_the_pixels_of_libjpeg", streams::jpeg_has_the_pixels_of_libjpeg),
     ("a_broken_picture_leaves_others_alone", streams::a_broken_picture_leaves_others_alone),
     ("samples_become_floats", convert::samples_become_floats),
     ("only_real_samples_are_converted", convert::only_real_samples_are_converted),
@@ -129,7 +129,7 @@ macro_rules! for_each_engine {
                 predictor_3_does_not_depend_on_the_byte_order
                 chroma_units_become_rgb
                 jpeg2000_keeps_every_sample
-                jpeg_is_near_libjpeg
+                jpeg_has_the_pixels_of_libjpeg
                 a_broken_picture_leaves_others_alone
                 samples_become_floats
                 only_real_samples_are_converted

@@ -9,6 +9,7 @@ use strile_tiff::DataType;
 
 const NAN: f64 = f64::from_bits(0x7FF8_0000_0000_0000);
 const NAN_32: f32 = f32::from_bits(0x7FC0_0000);
+const NAN_16: u16 = 0x7E00;
 
 /// See the module.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,7 +36,7 @@ impl Convert {
 
     /// Whether a type can be converted to.
     pub const fn gives(target: DataType) -> bool {
-        matches!(target, DataType::F32 | DataType::F64)
+        matches!(target, DataType::F16 | DataType::F32 | DataType::F64)
     }
 
     /// What becomes of a value that is not nodata, before it is rounded to the type of the output.
@@ -54,6 +55,7 @@ impl Convert {
         let value = if masked { NAN } else { self.value(value) };
         let mut bytes = [0; 16];
         match target {
+            DataType::F16 => *bytes.first_chunk_mut()? = Self::half_of(value).to_ne_bytes(),
             DataType::F32 => *bytes.first_chunk_mut()? = nearest(value).to_ne_bytes(),
             DataType::F64 => {
                 *bytes.first_chunk_mut()? = if value.is_nan() { NAN } else { value }.to_ne_bytes()
@@ -61,6 +63,26 @@ impl Convert {
             _ => return None,
         }
         Some(Fill(bytes))
+    }
+
+    /// The bits of the nearest IEEE binary16, of two that are as near the even one; the canonical NaN of any NaN. Rounded
+    /// once: by way of `f32` some would be rounded twice.
+    #[expect(clippy::cast_possible_truncation, reason = "at most 16 bits are left")]
+    pub fn half_of(value: f64) -> u16 {
+        const LEAST_NORMAL: u64 = 0x3F10_0000_0000_0000;
+        const ABOVE_ALL: u64 = 0x40EF_FE00_0000_0000;
+        const INFINITY: u64 = 0x7FF0_0000_0000_0000;
+        /// Its numbers lie 2^-24 apart, as the least halves do.
+        const SHIFT: f64 = 268_435_456.0;
+        let (sign, magnitude) = ((value.to_bits() >> 48 & 0x8000) as u16, value.to_bits() & !(1 << 63));
+        sign | match magnitude {
+            _ if magnitude > INFINITY => return NAN_16,
+            ABOVE_ALL.. => 0x7C00,
+            LEAST_NORMAL.. => {
+                ((magnitude - (1008 << 52) + ((1 << 41) - 1) + (magnitude >> 42 & 1)) >> 42) as u16
+            }
+            _ => ((f64::from_bits(magnitude) + SHIFT).to_bits() - SHIFT.to_bits()) as u16,
+        }
     }
 
     /// A sample of a type as `f64`; `None` for complex ones.
@@ -133,6 +155,29 @@ mod tests {
             |v: u64| as_f64(convert.sample(DataType::U64, &fill(&v.to_ne_bytes()), DataType::F64).unwrap());
         assert!(of(nodata).is_nan());
         assert_eq!(of(nodata - 1), 18_446_744_073_709_551_616.0);
+    }
+
+    #[test]
+    fn every_half_comes_back_and_what_lies_between_goes_to_the_nearer() {
+        for bits in 0..0x7C00u16 {
+            let (low, high) = (half(bits), if bits == 0x7BFF { 65_536.0 } else { half(bits + 1) });
+            let middle = f64::midpoint(low, high);
+            let even = bits + (bits & 1);
+            for (value, wanted) in [
+                (low, bits),
+                (middle, even),
+                (middle.next_down(), bits),
+                (middle.next_up(), bits + 1),
+                (high.next_down(), bits + 1),
+            ] {
+                assert_eq!(Convert::half_of(value), wanted, "{value:e}");
+                assert_eq!(Convert::half_of(-value), wanted | 0x8000, "-{value:e}");
+            }
+        }
+        let ends = [f64::INFINITY, 1e300, 5e-324, -0.0, -f64::NAN];
+        assert_eq!(ends.map(Convert::half_of), [0x7C00, 0x7C00, 0, 0x8000, 0x7E00]);
+        // By way of `f32` this would be 1.
+        assert_eq!(Convert::half_of(1.0 + 2f64.powi(-11) + 2f64.powi(-40)), 0x3C01);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use crate::{
     Arena, Assembly, BlockLayout, BudgetError, Context, DecodeJob, EncodeJob, EncodeLayout, Encoded,
-    EncodedBlocks, Encoder, Location, Output, OutputSpec, Pixels, ReduceJob, Reduced, Report, Resampling,
-    Ticket,
+    EncodedBlocks, Encoder, Location, Output, OutputSpec, Pixels, ReduceJob, Reduced, Report, ResampleJob,
+    Resampling, Ticket,
 };
 use strile_tiff::DataType;
 use thiserror::Error;
@@ -99,6 +99,16 @@ pub trait Engine: Send + Sync {
 
     /// The bytes that the shape of pixels spans, in host memory. What lies between their samples is not specified.
     fn fetch(&self, pixels: &Pixels, context: &Context) -> Result<Arena, EngineError>;
+
+    /// Makes windows of `pixels` another size, into `output`, and waits for it; see `ResampleJob`. Both lie in the memory of
+    /// this engine.
+    fn resample(
+        &self,
+        job: &ResampleJob,
+        pixels: &Pixels,
+        output: &Output,
+        context: &Context,
+    ) -> Result<(), EngineError>;
 
     /// Name and version of the encoders: equal names give equal bytes.
     fn encoder(&self, which: Encoder) -> String;

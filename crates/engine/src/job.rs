@@ -24,6 +24,16 @@ pub struct BlockTask {
     pub placement: Placement,
 }
 
+impl BlockTask {
+    /// Whether both place parts of one stored block: it is decoded once where such tasks follow each other.
+    pub fn is_of_same_block(&self, other: &Self) -> bool {
+        let key = |task: &Self| (task.source, task.span, task.layout, task.placement.rows);
+        self.span.is_some()
+            && key(self) == key(other)
+            && self.placement.image_rows == other.placement.image_rows
+    }
+}
+
 /// Blocks of any number of files, with any number of layouts, into any number of outputs.
 #[derive(Debug, Clone)]
 pub struct DecodeJob {

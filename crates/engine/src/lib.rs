@@ -1,7 +1,7 @@
 //! The contract between strile and its engines.
 //!
 //! `block` how a block is stored and where it goes; `job` what is to be done; `encoded` where the bytes are;
-//! `output` where the pixels go, `convert` what it makes of them, `location` in which memory, `claims` who may write there; `encode`, `reduce` and `pixels` the way back; `ticket` work in flight and its report; `fault` what is wrong with a block;
+//! `output` where the pixels go, `convert` what it makes of them, `location` in which memory, `claims` who may write there; `resample` windows made another size; `encode`, `reduce` and `pixels` the way back; `ticket` work in flight and its report; `fault` what is wrong with a block;
 //! `portable` the numbers of the encoders that all engines have;
 //! `context` and `budget` what a call may take, `per_process` what a fork must not share, `trace` what happened when; `engine` the trait; `conformance` what its engines must do.
 
@@ -25,6 +25,7 @@ mod per_process;
 mod pixels;
 pub mod portable;
 mod reduce;
+mod resample;
 mod ticket;
 mod trace;
 
@@ -45,5 +46,6 @@ pub use output::{Claim, Output, OutputBox, OutputError, OutputRow, OutputSpec, S
 pub use per_process::PerProcess;
 pub use pixels::Pixels;
 pub use reduce::{ReduceJob, ReduceTask, Reduced, Resampling};
+pub use resample::{ResampleJob, ResampleWindow, Sampling};
 pub use ticket::{Completion, Report, StageTimes, Ticket};
 pub use trace::{Slice, Trace};

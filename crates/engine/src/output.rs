@@ -63,7 +63,7 @@ pub enum OutputError {
     #[error("the strides of the output let two samples share bytes")]
     Overlapping,
     /// A conversion to a type that has none.
-    #[error("an output of {data_type} cannot convert: only float32 and float64 ones do")]
+    #[error("an output of {data_type} cannot convert: only float16, float32 and float64 ones do")]
     NotConverting {
         /// Type of the output.
         data_type: DataType,
@@ -508,7 +508,7 @@ mod tests {
         let refused = Output::new(spec()).unwrap().converting(convert).err().unwrap();
         assert_eq!(
             refused.to_string(),
-            "an output of uint16 cannot convert: only float32 and float64 ones do"
+            "an output of uint16 cannot convert: only float16, float32 and float64 ones do"
         );
         let spec = OutputSpec::band_first(DataType::F32, 1, 1, 2).unwrap();
         let output = Output::new(spec).unwrap().converting(convert).unwrap();

@@ -7,9 +7,9 @@ use std::time::Duration;
 /// What became of a job.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Report {
-    /// Blocks decoded or filled.
+    /// Blocks decoded or filled, for each task that places one.
     pub blocks: u64,
-    /// Encoded bytes taken in.
+    /// Encoded bytes taken in: of a block that several tasks in a row place, once.
     pub encoded_bytes: u64,
     /// Faulty blocks in the order of the job's tasks; their part of the output holds the fill value.
     pub faults: Vec<LocatedFault>,

@@ -6,6 +6,7 @@ use crate::metadata::{Metadata, Sidecars};
 use crate::open::{Files, OnDisk, OpenFile, OpenOptions};
 use crate::options::{Layer, ReadOptions};
 use crate::pages::{Level, Page, add_external_masks, add_external_overviews, pages_of};
+use crate::resolution::reduced;
 use crate::source::{Source, Version};
 use crate::window::Window;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ pub struct Dataset {
 /// What a request resolves to.
 pub(crate) struct Target<'a> {
     pub(crate) file: &'a OpenFile,
-    pub(crate) image: &'a Image,
+    pub(crate) image: Arc<Image>,
     pub(crate) window: Window,
     pub(crate) bands: Vec<u16>,
 }
@@ -208,6 +209,10 @@ impl Dataset {
             },
         };
         let file = self.files.get(file).ok_or_else(|| self.refuse("a sidecar is gone".into()))?;
+        let image = match options.reduce {
+            0 => Arc::clone(image),
+            levels => Arc::new(reduced(image, levels).map_err(|problem| self.refuse(problem))?),
+        };
         let window = options.window.unwrap_or(Window::full(image.width, image.height));
         if !window.is_inside(image.width, image.height) {
             return Err(self.refuse(format!(

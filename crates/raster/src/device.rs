@@ -247,6 +247,11 @@ pub(crate) fn picture_memory(layout: &BlockLayout, blocks: u64, encoded: u64) ->
     cuda::picture_memory(layout, blocks, encoded)
 }
 
+/// The most bytes of a block of a layout that kernels take, where there is a bound.
+pub(crate) fn longest_block(layout: &BlockLayout) -> Option<u64> {
+    cuda::longest_block(layout)
+}
+
 /// The engine that encodes and reduces: there is one.
 pub(crate) fn choose_for_writing(device: Device) -> Reasoned<Choice> {
     match device {

@@ -43,6 +43,7 @@ mod pipeline;
 mod plan;
 mod raster;
 mod read;
+mod resolution;
 mod sink;
 mod source;
 mod spool;
@@ -52,8 +53,9 @@ mod window;
 mod write;
 
 pub use batch::{
-    Area, BatchOptions, BatchPlan, BatchWindow, HeaderIndex, HeaderLimits, Headers, IndexReport, Sampling,
-    Tensor, WindowFault, plan_batch, read_batch, read_batch_into, read_batch_on_device, write_header_index,
+    Area, BatchOptions, BatchPlan, BatchWindow, Batches, HeaderIndex, HeaderLimits, Headers, IndexReport,
+    Sampling, Tensor, WindowFault, plan_batch, read_batch, read_batch_into, read_batch_on_device,
+    write_header_index,
 };
 pub use cog::{CogChecks, CogReport, Finding, FoundBy, GhostArea, LevelLayout};
 pub use compare::{CompareOptions, Difference, SampleDifference};

@@ -47,6 +47,8 @@ pub enum Interleave {
 /// Types of samples that were masked or unpacked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FloatType {
+    /// 16 bits, rounded to the nearest, beyond 65504 infinite.
+    Float16,
     /// 32 bits.
     Float32,
     /// 64 bits.
@@ -60,7 +62,11 @@ pub struct ReadOptions {
     pub page: usize,
     /// `None` the full image, `Some(k)` its k-th overview, 0 the largest.
     pub overview: Option<usize>,
-    /// In pixels of that level; `None` all of it.
+    /// How many times that level is halved while it is decoded, by leaving out wavelet levels: of JPEG 2000 alone, whose
+    /// blocks hold lower resolutions. The result is as large as the level divided by two to this power, rounded up. An
+    /// error where blocks would not meet, and a fault where a stream has fewer levels.
+    pub reduce: u8,
+    /// In pixels of that level, halved as said; `None` all of it.
     pub window: Option<Window>,
     /// Bands from 1, in the order wanted; `None` all.
     pub bands: Option<Vec<u16>>,

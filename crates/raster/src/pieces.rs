@@ -154,7 +154,7 @@ impl Dataset {
         let all_bands = whole <= room || options.interleave == Interleave::BandLast;
         let piece_row = if all_bands { row.saturating_mul(bands.len() as u64) } else { row };
         // Rows of an uncompressed block are read by themselves, so pieces may end inside it.
-        let part = layout_of(image, Fill::default()).as_ref().and_then(rows_of_part);
+        let part = layout_of(&image, Fill::default()).as_ref().and_then(rows_of_part);
         let block_height = part.unwrap_or(image.grid.block_height);
         let rows_of_piece = if turned || piece_row.saturating_mul(u64::from(window.height)) <= room {
             // Beyond the window's end: one piece, whatever row of its block the window begins in.

@@ -23,8 +23,7 @@ pub(crate) const PLAN_BYTES_PER_BLOCK: u64 = 160;
 fn spans(facts: &Facts<'_>, context: &Context) -> Result<(Lease, Vec<Option<Span>>)> {
     let need = facts.blocks().saturating_mul(PLAN_BYTES_PER_BLOCK);
     let lease = context.budget.take(need, "the plan of the read")?;
-    let decoded_len = facts.layout.decoded_len(facts.layout.height).unwrap_or(usize::MAX);
-    Ok((lease, locate(facts.source, facts.image, decoded_len, &facts.runs())?))
+    Ok((lease, locate(facts.source, &facts.image, facts.stored_len(), &facts.runs())?))
 }
 
 impl Dataset {
@@ -57,7 +56,7 @@ impl Dataset {
         let report = self.run(&choice, plan, &output, options, context)?;
         let raster = Raster::from_output(output, options.interleave, fill, report.faults.clone())?;
         let image = self.target(options)?.image;
-        Ok((adjust::apply(raster, image, options, context)?, report))
+        Ok((adjust::apply(raster, &image, options, context)?, report))
     }
 
     /// Reads pixels and leaves them where the engine has them: on a GPU that decoded them, in host memory
@@ -131,7 +130,7 @@ impl Dataset {
 
     /// Whether something is done to the whole result after decoding.
     fn is_adjusted(&self, options: &ReadOptions) -> Result<bool> {
-        Ok(self.derived(options)?.is_some() || adjust::changes(self.target(options)?.image, options))
+        Ok(self.derived(options)?.is_some() || adjust::changes(&self.target(options)?.image, options))
     }
 
     /// What is decoded for a request, and what is done to it after.
@@ -139,7 +138,7 @@ impl Dataset {
         let derived = self.derived(options)?;
         let pixels = derived.and_then(|source| source.pixels(options));
         let pixels = pixels.unwrap_or_else(|| options.clone());
-        let mut after = adjust::steps(self.target(&pixels)?.image, &pixels);
+        let mut after = adjust::steps(&self.target(&pixels)?.image, &pixels);
         after.extend(derived.and_then(MaskSource::step));
         Ok((pixels, after))
     }
@@ -171,11 +170,12 @@ impl Dataset {
         let Target { file, image, window, bands } = self.target(options)?;
         let unsupported = |reason: String| Error::Unsupported { file: self.name().to_owned(), reason };
         let fill = match options.layer {
-            Layer::Pixels => self.fill(image),
+            Layer::Pixels => self.fill(&image),
             Layer::Mask => Fill::default(),
         };
-        let layout =
-            layout_of(image, fill).ok_or_else(|| unsupported(format!("{} samples", image.sample)))?;
+        let mut layout =
+            layout_of(&image, fill).ok_or_else(|| unsupported(format!("{} samples", image.sample)))?;
+        layout.extras.reduce = options.reduce;
         let too_large = || {
             let (w, h) = (layout.width, layout.height);
             unsupported(format!("blocks of {w} × {h} pixels are larger than memory can address"))

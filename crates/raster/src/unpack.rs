@@ -38,13 +38,14 @@ impl Dataset {
                 "samples of {stored} are neither masked nor scaled, read them as they are"
             )));
         }
-        if adjust::is_inverted(target.image, options) {
+        if adjust::is_inverted(&target.image, options) {
             let problem =
                 "white as maximum is for stored values, it does not go with masked or unpacked ones";
             return Err(self.refuse(problem.into()));
         }
         // Floats that hold every stored value.
         let data_type = match (options.float_type, stored.size()) {
+            (Some(FloatType::Float16), _) => DataType::F16,
             (Some(FloatType::Float32), _) => DataType::F32,
             (Some(FloatType::Float64), _) => DataType::F64,
             (None, 1 | 2) => DataType::F32,

@@ -23,7 +23,7 @@ use strile::{
     Context, Dataset, Decode, Device, DirectIo, Error, Fetch, Interleave, Layer, Location, MaskSource, Nvcomp,
 };
 use strile::{OnFault, Output, Raster, ReadOptions, Report, Window};
-use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels, Tag};
+use testkit::{Codec, Grid, ImageSpec, JpegOptions, Pattern, Pixels, Tag};
 
 /// Puts the stand-in in the place of the driver, once.
 fn device() -> Device {
@@ -272,6 +272,22 @@ fn the_plan_names_the_device_and_what_the_host_does() {
     let (_, bytes) = file(Codec::Lzma);
     let text = open(&bytes).plan(&options, &Context::default()).unwrap().to_string();
     assert!(text.contains("\ndecode   on the host (no kernel for lzma), then one copy a batch\n"), "{text}");
+}
+
+/// One scan is one CUDA block's work: a strip of megabytes is decoded by the host, and the plan says so.
+#[test]
+fn the_plan_says_which_jpeg_blocks_are_too_long_for_kernels() {
+    let bytes = SampleType { format: SampleFormat::Uint, bits: 8 };
+    let pixels = Pixels::generate(Pattern::Bits, bytes, [1, 1500, 1600], 3);
+    let jpeg = JpegOptions { quality: 100, chroma: None, shared_tables: true, progressive: false };
+    let spec = ImageSpec::new(bytes).grid(Grid::Strips(1490)).codec(Codec::Jpeg(jpeg));
+    let dataset = open(&spec.build(&pixels, ByteOrder::Little, false).bytes);
+    let cuda = by(device(), &ReadOptions::default());
+    let plan = dataset.plan(&cuda, &Context::default()).unwrap();
+    let note = "1 blocks longer than 2.0 MiB decoded on the host: each would hold the device for long";
+    assert_eq!((&plan.decode, plan.notes.as_slice()), (&Decode::Kernels, &[note.to_owned()][..]));
+    let report = compare(&dataset, &ReadOptions::default()).unwrap().unwrap();
+    assert_eq!((report.blocks, report.host_blocks), (2, 1));
 }
 
 /// nvCOMP that decodes nothing.

@@ -81,6 +81,13 @@ compressions! {
     Lz4 = [50004] "lz4";
 }
 
+impl Compression {
+    /// Whether blocks are JPEG 2000 streams.
+    pub const fn is_jpeg2000(self) -> bool {
+        matches!(self, Self::Jpeg2000 | Self::Jpeg2000YCbCr | Self::Jpeg2000Rgb)
+    }
+}
+
 /// What was done to samples before they were compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Predictor {

@@ -238,6 +238,7 @@ fn layout_of(image: &Image) -> Option<BlockLayout> {
             lerc: image.colour.lerc,
             fax_options: image.colour.fax_options,
             fill: Fill::default(),
+            reduce: 0,
         },
     })
 }
@@ -304,6 +305,7 @@ fn sgi_log() -> Vec<Seed> {
                 lerc: LercWrapper::None,
                 fax_options: 0,
                 fill: Fill::default(),
+                reduce: 0,
             },
         }),
         rows: height,

@@ -59,6 +59,25 @@ fn window_bands_overview_mask_and_box_choose_what_is_read() {
 }
 
 #[test]
+fn jpeg_2000_is_halved_while_it_is_decoded() {
+    let bench = Bench::new();
+    let sample = SampleType { format: SampleFormat::Uint, bits: 8 };
+    let mut pixels = Pixels::zeroed(DataType::U8, 1, 50, 70);
+    pixels.bytes.fill(77);
+    bench.file("plain.tif", &ImageSpec::new(sample).build(&pixels, ByteOrder::Little, false).bytes);
+    bench.run("convert plain.tif j2k.tif --compress jpeg2000").clean();
+    let run = bench.run("dump j2k.tif --reduce 2").clean();
+    let (header, samples) = raw(&run);
+    assert_eq!(header["shape"], serde_json::json!([1, 13, 18]));
+    assert_eq!(samples, [77; 13 * 18], "what is even stays as it is");
+    bench.run("convert j2k.tif small.tif --reduce 1 --compress deflate").clean();
+    assert_eq!(raw(&bench.run("dump small.tif").clean()).0["shape"], serde_json::json!([1, 25, 35]));
+    let refused = bench.run("dump plain.tif --reduce 1");
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("only those of JPEG 2000 hold lower resolutions"), "{}", refused.stderr);
+}
+
+#[test]
 fn nodata_and_scale_are_applied_where_asked_for() {
     let bench = Bench::new();
     let sample = SampleType { format: SampleFormat::Int, bits: 16 };

@@ -173,6 +173,26 @@ pub enum Colours {
     YCbCr,
 }
 
+/// Refuses four components that are not what the image says, or would have to be converted: those of a YCbCr image, and
+/// YCCK by Adobe's word (T.872, 6.5.3: transform 2). All others are inks as they are stored, inverted ones too.
+pub fn check_inks(src: &[u8], frame: &Frame, colours: Colours) -> Result<(), BlockFault> {
+    if frame.components.len() != 4 {
+        return Ok(());
+    }
+    if colours == Colours::YCbCr {
+        return Err(BlockFault::unsupported("JPEG of four components in a YCbCr image"));
+    }
+    for segment in segments(src) {
+        let Segment { marker, body, .. } = segment?;
+        if marker == APP14 && body.starts_with(b"Adobe") && body.get(11) == Some(&2) {
+            return Err(BlockFault::unsupported(
+                "JPEG of YCCK colours, as Adobe's marker says; only CMYK is read",
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// A whole stream out of an abbreviated one and its tables, with one word of ours on colours and none of others.
 pub fn complete(src: &[u8], tables: Option<&[u8]>, colours: Colours) -> Result<Vec<u8>, BlockFault> {
     let transform = match colours {

@@ -9,10 +9,11 @@ mod picture;
 mod tables;
 
 pub use headers::{
-    Colours, Component, DHT, DQT, DRI, EOI, Frame, SOS, Segment, check_scans, complete, frame, segment_at,
-    segments,
+    Colours, Component, DHT, DQT, DRI, EOI, Frame, SOS, Segment, check_inks, check_scans, complete, frame,
+    segment_at, segments,
 };
-pub use picture::{Picture, Plane, Scan, ScanPart, parse};
+pub use picture::{Picture, Plane, Scan, ScanData, ScanPart, parse};
 pub use tables::{
-    HuffmanCode, HuffmanTable, HuffmanTables, Quantisation, ZIGZAG, huffman_tables, quantisation_tables,
+    Class, HuffmanCode, HuffmanTable, HuffmanTables, Quantisation, ZIGZAG, huffman_tables,
+    quantisation_tables,
 };

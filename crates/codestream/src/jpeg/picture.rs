@@ -5,8 +5,8 @@
 //! the codes say is left to whoever decodes them. Other processes are refused by name: a decoder for them exists or not.
 
 use super::coded_data::{self, Interval};
-use super::tables::{HuffmanTable, HuffmanTables, Quantisation, huffman_tables, quantisation_tables};
-use super::{Colours, DHT, DQT, DRI, EOI, Frame, SOS, Segment, frame, segment_at, segments};
+use super::tables::{Class, HuffmanTable, HuffmanTables, Quantisation, huffman_tables, quantisation_tables};
+use super::{Colours, DHT, DQT, DRI, EOI, Frame, SOS, Segment, check_inks, frame, segment_at, segments};
 use crate::{StatedShape, StoredBlock};
 use std::ops::Range;
 use strile_engine::BlockFault;
@@ -55,9 +55,17 @@ pub struct Scan {
     pub mcus: (u32, u32),
     /// MCUs of each interval but the last; all where there are no restarts.
     pub restart: u32,
-    /// The stream's bytes with its data.
-    pub data: Range<usize>,
-    /// Bytes of each interval, none of them 0, without restart markers and stuffing: at most 2^28 together.
+    /// Its data.
+    pub data: ScanData,
+}
+
+/// Where the data of a scan are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScanData {
+    /// The bytes of the stream.
+    pub range: Range<usize>,
+    /// Bytes of each interval, none of them 0, without restart markers and stuffing: at most 2^28 together, and two bits
+    /// a data unit at least.
     pub intervals: Vec<u32>,
 }
 
@@ -78,6 +86,49 @@ impl Scan {
     /// Data units of an MCU, 1 to 10.
     pub fn units(&self) -> u32 {
         self.parts.iter().map(|part| part.units.0 * part.units.1).sum()
+    }
+
+    /// The different Huffman tables, in the order in which components have them.
+    pub fn tables(&self) -> Vec<(&HuffmanTable, Class)> {
+        let mut found = Vec::with_capacity(4);
+        for part in &self.parts {
+            for table in [(&part.dc, Class::Dc), (&part.ac, Class::Ac)] {
+                if !found.contains(&table) {
+                    found.push(table);
+                }
+            }
+        }
+        found
+    }
+
+    /// The data of the only scan of another stream, which is the same up to where this scan's data begin.
+    pub fn data_in(&self, src: &[u8]) -> Result<ScanData, BlockFault> {
+        let data = self.find_data(src, self.data.range.start)?;
+        match segment_at(src, data.range.end) {
+            Some(Ok(segment)) if segment.marker == EOI => Ok(data),
+            _ => Err(BlockFault::corrupt("JPEG: no end after the last scan's data")),
+        }
+    }
+
+    /// The data of this scan from `start` on.
+    ///
+    /// Every interval has the bits of the shortest codes that there could be, one for DC and one for the rest of every data
+    /// unit: so the work and the memory that a header asks for are bounded by the data that come with it.
+    fn find_data(&self, src: &[u8], start: usize) -> Result<ScanData, BlockFault> {
+        let too_long = || BlockFault::unsupported("JPEG: scans of more than 2^28 bytes");
+        let (found, end) = coded_data::intervals(src, start).ok_or_else(too_long)?;
+        let all = self.mcus.0 * self.mcus.1;
+        let intervals = lens(&found, all.div_ceil(self.restart))?;
+        let mut left = all;
+        let may_hold_all = intervals.iter().all(|&len| {
+            let mcus = self.restart.min(left);
+            left -= mcus;
+            u64::from(len) * 8 >= u64::from(mcus) * u64::from(self.units()) * 2
+        });
+        match may_hold_all {
+            true => Ok(ScanData { range: start..end, intervals }),
+            false => Err(BlockFault::truncated(0, 0)),
+        }
     }
 
     /// Data units in all; a picture of 65535 pixels a side has fewer than 2^31.
@@ -111,6 +162,7 @@ pub fn parse(
     if !matches!(count, 1 | 3 | 4) {
         return Err(BlockFault::unsupported(format!("JPEG of {count} components")));
     }
+    check_inks(src, &frame, colours)?;
     if width == 0 || height == 0 {
         return Err(BlockFault::corrupt("JPEG: a picture without pixels"));
     }
@@ -169,10 +221,10 @@ impl<'a> Walk<'a> {
                     )));
                 }
                 SOS => {
-                    let too_long = || BlockFault::unsupported("JPEG: scans of more than 2^28 bytes");
-                    let (intervals, end) = coded_data::intervals(src, at).ok_or_else(too_long)?;
-                    scans.push(self.scan(segment.body, at..end, &intervals)?);
-                    at = end;
+                    let mut scan = self.scan(segment.body)?;
+                    scan.data = scan.find_data(src, at)?;
+                    at = scan.data.range.end;
+                    scans.push(scan);
                 }
                 _ => self.take_tables(segment)?,
             }
@@ -193,7 +245,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn scan(&mut self, header: &[u8], data: Range<usize>, found: &[Interval]) -> Result<Scan, BlockFault> {
+    /// A scan, without its data.
+    fn scan(&mut self, header: &[u8]) -> Result<Scan, BlockFault> {
         let bad = || BlockFault::corrupt("JPEG: scan header is not valid");
         let (&count, rest) = header.split_first().ok_or_else(bad)?;
         let (specs, rest) = rest.split_at_checked(2 * usize::from(count)).ok_or_else(bad)?;
@@ -217,7 +270,7 @@ impl<'a> Walk<'a> {
         };
         let all = mcus.0 * mcus.1;
         let restart = if self.restart == 0 { all } else { self.restart.min(all) };
-        let scan = Scan { parts, mcus, restart, data, intervals: lens(found, all.div_ceil(restart))? };
+        let scan = Scan { parts, mcus, restart, data: ScanData { range: 0..0, intervals: Vec::new() } };
         if scan.units() > MOST_UNITS {
             return Err(BlockFault::corrupt("JPEG: more than ten data units in an MCU"));
         }

@@ -57,6 +57,31 @@ pub struct HuffmanCode {
     pub symbol: u8,
 }
 
+/// What the codes of a sequential scan are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Differences of DC coefficients: symbols are sizes.
+    Dc,
+    /// The other coefficients: symbols are runs and sizes.
+    Ac,
+}
+
+impl HuffmanCode {
+    /// What it says in a sequential scan (T.81, F.1.2): coefficients to go on by, 64 at the end of a block, and bits of the
+    /// value behind it. `None` for symbols that stand for nothing.
+    pub fn meaning(&self, class: Class) -> Option<(u8, u8)> {
+        let (run, size) = (self.symbol >> 4, self.symbol & 15);
+        let go_on = match (class, run, size) {
+            (Class::Dc, 0, _) => 1,
+            (Class::Ac, 0, 0) => 64,
+            (Class::Ac, 15, 0) => 16,
+            (Class::Dc, ..) | (Class::Ac, _, 0) => return None,
+            (Class::Ac, run, _) => run + 1,
+        };
+        Some((go_on, size))
+    }
+}
+
 /// The Huffman tables that a stream has at a time, by class (0 DC or lossless, 1 AC) and number.
 #[derive(Debug, Clone, Default)]
 pub struct HuffmanTables([[Option<HuffmanTable>; 4]; 2]);

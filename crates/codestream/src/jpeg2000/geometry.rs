@@ -50,6 +50,11 @@ pub(super) struct BlockGrid {
     pub(super) high: u32,
 }
 
+/// Bytes of the geometry of a tile-component with so many resolutions.
+pub(super) fn resolutions_len(resolutions: usize) -> usize {
+    resolutions.saturating_mul(size_of::<Resolution>() + 3 * size_of::<BandPlace>())
+}
+
 impl Resolution {
     /// Precincts in all.
     pub(super) fn count(&self) -> u64 {

@@ -3,6 +3,7 @@
 
 use super::geometry::{TileComponent, places, tile_component};
 use super::markers::{Holding, Parameters};
+use super::memory::Memory;
 use super::progression::{Order, Place, Volume, walk};
 use super::size::Size;
 use super::{Band, Rect};
@@ -39,7 +40,7 @@ fn case(seed: &mut u64) -> Case {
         cod.push(u8::try_from(y << 4 | x).unwrap());
     }
     parameters.read_cod(&cod).unwrap();
-    parameters.read_qcd(&[0x40; 20]).unwrap();
+    parameters.read_qcd(&[0x40; 20], &mut Memory::new(1000)).unwrap();
     Case { size, parameters }
 }
 
@@ -158,7 +159,7 @@ fn orders_of_places_are_those_of_a_walk_over_the_grid() {
             for order in [Order::Rpcl, Order::Pcrl, Order::Cprl] {
                 let volume = Volume { order, resolutions: (0, 33), components: (0, 2), layers: 1 };
                 let mut found = Vec::new();
-                walk(&volume, &list, |index, _| {
+                walk(&volume, &list, &mut Vec::new(), |index, _| {
                     found.push(names[index]);
                     Ok::<_, ()>(())
                 })

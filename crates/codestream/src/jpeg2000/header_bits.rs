@@ -1,6 +1,8 @@
 //! Bits of packet headers (ISO 15444-1, B.10.1): high bits first; after a byte of ones comes one of seven
 //! bits.
 
+use super::memory::NoMemory;
+
 /// What is wrong with a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wrong {
@@ -10,6 +12,14 @@ pub(super) enum Wrong {
     Corrupt(&'static str),
     /// It can be, but is not read here.
     Unsupported(&'static str),
+    /// There is no memory for what it names.
+    Memory(NoMemory),
+}
+
+impl From<NoMemory> for Wrong {
+    fn from(none: NoMemory) -> Self {
+        Self::Memory(none)
+    }
 }
 
 /// Bits of a packet header.

@@ -4,6 +4,7 @@
 //! that what is kept is bounded by the bytes of the segments.
 
 use super::fields::Fields;
+use super::memory::Memory;
 use super::progression::{Order, Volume};
 use super::{Band, Style};
 use std::collections::BTreeMap;
@@ -75,12 +76,12 @@ fn code_block_style(bits: u8) -> Result<Style, BlockFault> {
             "JPEG 2000: styles that high-throughput code-blocks do not have",
         ));
     }
+    // Bit 0x10, that segments end in a predictable way, is nothing that a decoder must know.
     Ok(Style {
         bypass: bits & 0x01 != 0,
         reset: bits & 0x02 != 0,
         terminate: bits & 0x04 != 0,
         causal: bits & 0x08 != 0,
-        predictable: bits & 0x10 != 0,
         segmentation: bits & 0x20 != 0,
         high_throughput,
     })
@@ -166,7 +167,8 @@ impl Quantisation {
     }
 }
 
-/// The segments of a header: the main one, or all of a tile's.
+/// The segments of a header: the main one, or all of a tile's. Segments of which a header may have many are counted,
+/// twice, as maps have room to spare.
 #[derive(Debug, Default)]
 pub(super) struct Parameters {
     all: Option<(General, Coding)>,
@@ -195,7 +197,13 @@ impl Parameters {
         Ok(())
     }
 
-    pub(super) fn read_coc(&mut self, body: &[u8], components: usize) -> Result<(), BlockFault> {
+    pub(super) fn read_coc(
+        &mut self,
+        body: &[u8],
+        components: usize,
+        memory: &mut Memory,
+    ) -> Result<(), BlockFault> {
+        memory.take::<(u16, Coding)>(2)?;
         let mut fields = Fields(body);
         let component = component(&mut fields, components, "COC")?;
         let style = fields.u8().ok_or_else(|| BlockFault::corrupt("JPEG 2000: COC segment cut short"))?;
@@ -203,12 +211,20 @@ impl Parameters {
         Ok(())
     }
 
-    pub(super) fn read_qcd(&mut self, body: &[u8]) -> Result<(), BlockFault> {
+    pub(super) fn read_qcd(&mut self, body: &[u8], memory: &mut Memory) -> Result<(), BlockFault> {
+        memory.take::<(u8, u16)>(body.len())?;
         self.quantisation = Some(Quantisation::read(&mut Fields(body))?);
         Ok(())
     }
 
-    pub(super) fn read_qcc(&mut self, body: &[u8], components: usize) -> Result<(), BlockFault> {
+    pub(super) fn read_qcc(
+        &mut self,
+        body: &[u8],
+        components: usize,
+        memory: &mut Memory,
+    ) -> Result<(), BlockFault> {
+        memory.take::<(u16, Quantisation)>(2)?;
+        memory.take::<(u8, u16)>(body.len())?;
         let mut fields = Fields(body);
         let component = component(&mut fields, components, "QCC")?;
         self.quantisation_of_component.insert(component, Quantisation::read(&mut fields)?);

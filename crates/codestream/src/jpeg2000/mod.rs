@@ -13,6 +13,7 @@ mod geometry_tests;
 mod header_bits;
 pub mod high_throughput;
 mod markers;
+mod memory;
 mod packets;
 mod parse;
 mod progression;
@@ -70,6 +71,13 @@ pub struct Component {
     pub rect: Rect,
 }
 
+/// Whether three components are YCbCr with subsampled chroma: nobody subsamples anything else.
+pub fn has_subsampled_chroma(components: &[Component]) -> bool {
+    let [y, cb, cr] = components else { return false };
+    let steps = |component: &Component| (component.dx, component.dy);
+    steps(cb) == steps(cr) && steps(cb) != steps(y) && cb.dx >= y.dx && cb.dy >= y.dy
+}
+
 /// What the first three components of a tile went through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colour {
@@ -115,12 +123,20 @@ pub struct Style {
     pub terminate: bool,
     /// Contexts do not look into the stripe below.
     pub causal: bool,
-    /// Segments end in a predictable way; nothing that a decoder must know.
-    pub predictable: bool,
     /// Four symbols end every cleanup pass.
     pub segmentation: bool,
     /// High-throughput coding instead of all of this (bypass, reset and the others are off then).
     pub high_throughput: bool,
+}
+
+/// Passes before raw bits begin, where a style has them: those of the first four planes.
+const BEFORE_BYPASS: u8 = 10;
+
+impl Style {
+    /// Whether a pass of a code-block is raw bits (ISO 15444-1, table D.9): after the tenth, but for cleanups.
+    pub fn is_raw(&self, pass: u32) -> bool {
+        self.bypass && pass >= u32::from(BEFORE_BYPASS) && !pass.is_multiple_of(3)
+    }
 }
 
 /// Which subband a code-block lies in: contexts differ.
@@ -190,7 +206,7 @@ pub struct Piece {
 /// All that a codestream says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Codestream {
-    /// Its area on the reference grid, at full resolution.
+    /// Its area on the reference grid, at the resolution that is kept.
     pub area: Rect,
     /// Components, at least 1.
     pub components: Vec<Component>,

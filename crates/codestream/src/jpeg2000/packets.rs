@@ -1,12 +1,12 @@
 //! Packets of a tile (ISO 15444-1, B.9 and B.10): their headers are read, and of each code-block it is noted
 //! which bytes of which packets are its own.
 //!
-//! State is made for a precinct when the first packet that is not empty comes for it, within a bound of
-//! code-blocks.
+//! State is made for a precinct when the first packet that is not empty comes for it, in memory that is counted.
 
 use super::Style;
 use super::geometry::{BandPlace, Resolution};
 use super::header_bits::{HeaderBits, Wrong};
+use super::memory::Memory;
 use super::segments::{Contribution, NONE, Passes};
 use super::tag_tree::{Node, TagTree};
 
@@ -17,12 +17,9 @@ const EPH: [u8; 2] = [0xFF, 0x92];
 /// Deepest code-blocks: in half units, their coefficients fill 32 bits with a sign.
 const MOST_PLANES: u8 = 30;
 
-/// A code-block of which at least the precinct was met.
+/// A code-block of which at least the precinct was met; those of a precinct and band lie row by row.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BlockState {
-    /// Its place in the grid of its precinct and band.
-    pub(super) column: u32,
-    pub(super) row: u32,
     pub(super) passes: Passes,
     /// Bit planes that are all 0.
     pub(super) zero_planes: u8,
@@ -44,6 +41,12 @@ pub(super) struct PrecinctBand {
 impl PrecinctBand {
     pub(super) fn blocks(&self) -> std::ops::Range<usize> {
         self.first..self.first + self.wide as usize * self.high as usize
+    }
+
+    /// The column and row of each of them.
+    pub(super) fn cells(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
+        let wide = self.wide;
+        (0..self.high).flat_map(move |row| (0..wide).map(move |column| (column, row)))
     }
 }
 
@@ -76,16 +79,14 @@ impl<'a> Source<'a> {
 }
 
 /// Code-blocks of a tile and what packets said of them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct TileState {
     pub(super) blocks: Vec<BlockState>,
     pub(super) bands: Vec<PrecinctBand>,
     pub(super) contributions: Vec<Contribution>,
     nodes: Vec<Node>,
-    /// Contributions of the packet that is being read, with their code-blocks.
-    pending: Vec<(usize, Contribution)>,
-    /// Code-blocks that may still be made.
-    pub(super) room: u64,
+    /// What all of these are counted in.
+    pub(super) memory: Memory,
     /// How often packets have asked a code-block whether it is in them.
     visits: u64,
 }
@@ -96,13 +97,20 @@ const VISITS: u64 = 1 << 24;
 const VISITS_EACH: u64 = 64;
 
 impl TileState {
-    /// Nothing yet, and room for so many code-blocks.
-    pub(super) fn new(room: u64) -> Self {
-        Self { room, ..Self::default() }
+    /// Nothing yet.
+    pub(super) fn new(memory: Memory) -> Self {
+        Self {
+            blocks: Vec::new(),
+            bands: Vec::new(),
+            contributions: Vec::new(),
+            nodes: Vec::new(),
+            memory,
+            visits: 0,
+        }
     }
 
     /// Reads the next packet, which is one of a precinct. `first_band` is the precinct's place in `bands`,
-    /// `None` as long as it has none.
+    /// `NONE` as long as it has none.
     pub(super) fn packet(
         &mut self,
         source: &mut Source<'_>,
@@ -110,7 +118,7 @@ impl TileState {
         precinct: u32,
         style: Style,
         layer: u16,
-        first_band: &mut Option<usize>,
+        first_band: &mut u32,
     ) -> Result<(), Wrong> {
         if source.sop && source.rest().starts_with(&SOP) {
             let rest = source.rest();
@@ -119,7 +127,7 @@ impl TileState {
             }
             source.at += SOP_LEN;
         }
-        self.pending.clear();
+        let first_own = self.contributions.len();
         let moved = source.headers;
         let bytes = match moved {
             Some(headers) => headers,
@@ -127,12 +135,11 @@ impl TileState {
         };
         let mut bits = HeaderBits::new(bytes);
         if bits.bit()? {
-            let first = match *first_band {
-                Some(first) => first,
-                None => *first_band.insert(self.precinct(resolution, precinct)?),
-            };
-            for (index, band) in resolution.bands.iter().enumerate() {
-                self.header(&mut bits, first + index, band, style, layer)?;
+            if *first_band == NONE {
+                *first_band = self.precinct(resolution, precinct)?;
+            }
+            for (index, band) in (*first_band as usize..).zip(&resolution.bands) {
+                self.header(&mut bits, (index, band), style, layer, resolution.kept)?;
             }
         }
         let mut len = bits.end()?;
@@ -144,66 +151,79 @@ impl TileState {
             Some(headers) => source.headers = headers.get(len..),
             None => source.at += len,
         }
-        self.bodies(source, resolution.kept)
+        self.bodies(source, first_own)?;
+        if !resolution.kept {
+            self.contributions.truncate(first_own);
+        }
+        Ok(())
     }
 
     /// Makes the code-blocks of a precinct.
-    fn precinct(&mut self, resolution: &Resolution, precinct: u32) -> Result<usize, Wrong> {
-        let first_band = self.bands.len();
+    fn precinct(&mut self, resolution: &Resolution, precinct: u32) -> Result<u32, Wrong> {
+        let too_many = Wrong::Unsupported("more code-blocks than 32 bits count");
+        let first_band = u32::try_from(self.bands.len()).ok().filter(|&first| first != NONE);
+        let Self { blocks, bands, nodes, memory, .. } = self;
+        memory.reserve(bands, resolution.bands.len())?;
         for band in &resolution.bands {
             let grid = resolution.grid(precinct, band);
             let (wide, high) = (grid.wide, grid.high);
-            let count = u64::from(wide) * u64::from(high);
-            let too_many = Wrong::Unsupported("more code-blocks than its samples account for");
-            self.room = self.room.checked_sub(count).ok_or(too_many)?;
-            let inclusion = TagTree::new(&mut self.nodes, wide, high).ok_or(too_many)?;
-            let zero_planes = TagTree::new(&mut self.nodes, wide, high).ok_or(too_many)?;
-            let first = self.blocks.len();
-            self.bands.push(PrecinctBand { first, wide, high, inclusion, zero_planes });
-            let cells = (0..high).flat_map(|row| (0..wide).map(move |column| (column, row)));
-            self.blocks.extend(cells.map(|(column, row)| BlockState {
-                column,
-                row,
-                passes: Passes::default(),
-                zero_planes: 0,
-                first: NONE,
-                last: NONE,
-            }));
+            let count = usize::try_from(u64::from(wide) * u64::from(high)).map_err(|_| too_many)?;
+            memory.reserve(blocks, count)?;
+            let inclusion = TagTree::new(nodes, memory, (wide, high))?;
+            let zero_planes = TagTree::new(nodes, memory, (wide, high))?;
+            let first = blocks.len();
+            bands.push(PrecinctBand { first, wide, high, inclusion, zero_planes });
+            let fresh = BlockState { passes: Passes::default(), zero_planes: 0, first: NONE, last: NONE };
+            blocks.resize(first + count, fresh);
         }
-        Ok(first_band)
+        first_band.ok_or(too_many)
     }
 
-    /// Reads what a header says of the code-blocks of a band.
+    /// Reads what a header says of the code-blocks of a band, and notes what is in the packet of them, one after the
+    /// other.
     fn header(
         &mut self,
         bits: &mut HeaderBits<'_>,
-        precinct_band: usize,
-        band: &BandPlace,
+        (precinct_band, band): (usize, &BandPlace),
         style: Style,
         layer: u16,
+        kept: bool,
     ) -> Result<(), Wrong> {
         let Some(&own) = self.bands.get(precinct_band) else { return Ok(()) };
         self.visits = self.visits.saturating_add(own.blocks().len() as u64);
         if self.visits > VISITS.max(VISITS_EACH.saturating_mul(self.blocks.len() as u64)) {
             return Err(Wrong::Unsupported("more layers than its code-blocks account for"));
         }
-        for (index, block) in self.blocks.iter_mut().enumerate().take(own.blocks().end).skip(own.first) {
-            let place = (block.column, block.row);
+        let Self { blocks, contributions, nodes, memory, .. } = self;
+        let blocks = blocks.get_mut(own.blocks()).unwrap_or_default();
+        for (block, place) in blocks.iter_mut().zip(own.cells()) {
             let fresh = !block.passes.begun();
             let included = match fresh {
-                true => own.inclusion.value(&mut self.nodes, bits, place, layer.saturating_add(1))?.is_some(),
+                true => own.inclusion.value(nodes, bits, place, layer.saturating_add(1))?.is_some(),
                 false => bits.bit()?,
             };
             if !included {
                 continue;
             }
             if fresh {
-                let zero = own.zero_planes.value(&mut self.nodes, bits, place, band.planes.into())?;
+                let zero = own.zero_planes.value(nodes, bits, place, band.planes.into())?;
                 let zero = zero.and_then(|zero| u8::try_from(zero).ok());
                 block.zero_planes = zero.ok_or(Wrong::Corrupt("a code-block without bit planes"))?;
             }
-            let placeholders = block.passes.read(bits, style, |contribution| {
-                self.pending.push((index, contribution));
+            let BlockState { passes, first, last, .. } = block;
+            let placeholders = passes.read(bits, style, |contribution| {
+                let many = |_| Wrong::Unsupported("more pieces than 32 bits count");
+                let next = u32::try_from(contributions.len()).map_err(many)?;
+                memory.reserve(contributions, 1)?;
+                contributions.push(contribution);
+                if kept {
+                    match contributions.get_mut(*last as usize) {
+                        Some(last) => last.next = next,
+                        None => *first = next,
+                    }
+                    *last = next;
+                }
+                Ok(())
             })?;
             block.zero_planes += placeholders;
             let planes = band.planes.saturating_sub(block.zero_planes);
@@ -218,23 +238,14 @@ impl TileState {
         Ok(())
     }
 
-    /// Gives the bytes after the header to the code-blocks that it named.
-    fn bodies(&mut self, source: &mut Source<'_>, kept: bool) -> Result<(), Wrong> {
-        for &(index, mut contribution) in &self.pending {
+    /// Gives the bytes after the header to what it noted, from contribution `first` on.
+    fn bodies(&mut self, source: &mut Source<'_>, first: usize) -> Result<(), Wrong> {
+        for contribution in self.contributions.iter_mut().skip(first) {
             if contribution.len as usize > source.rest().len() {
                 return Err(Wrong::Ended);
             }
-            contribution.offset = source.at;
+            contribution.offset = u32::try_from(source.at).map_err(|_| Wrong::Ended)?;
             source.at += contribution.len as usize;
-            let Some(block) = self.blocks.get_mut(index).filter(|_| kept) else { continue };
-            let own = u32::try_from(self.contributions.len());
-            let own = own.map_err(|_| Wrong::Unsupported("more pieces than 32 bits count"))?;
-            match self.contributions.get_mut(block.last as usize) {
-                Some(last) => last.next = own,
-                None => block.first = own,
-            }
-            block.last = own;
-            self.contributions.push(contribution);
         }
         Ok(())
     }

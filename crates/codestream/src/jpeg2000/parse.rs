@@ -1,12 +1,13 @@
 //! From the bytes of a stream to all its code-blocks: headers first, then tile by tile the packets.
 
 use super::boxes::place;
-use super::geometry::{Resolution, TileComponent, places, tile_component};
+use super::geometry::{Resolution, TileComponent, places, resolutions_len, tile_component};
 use super::header_bits::Wrong;
 use super::markers::{General, Holding};
+use super::memory::Memory;
 use super::packets::{Source, TileState};
 use super::progression::{Place, Volume, walk};
-use super::segments::collect;
+use super::segments::{NONE, collect};
 use super::size::Size;
 use super::tile_parts::{Headers, TileParts, ended, headers};
 use super::{CodeBlock, Codestream, Colour, Component, Plane, Rect, Tile};
@@ -19,13 +20,34 @@ pub struct Limits {
     pub reduce: u8,
     /// Most samples of all components together, at the resolution that is kept.
     pub most_samples: u64,
+    /// Most bytes of memory that parsing takes, with what comes of it.
+    pub memory: u64,
 }
 
-/// Code-blocks that a stream may have besides one for each sample that is kept: those of resolutions that are
-/// not.
-const SPARE_BLOCKS: u64 = 1 << 16;
-/// Resolutions that a stream may have besides four for each of its bytes.
-const SPARE_RESOLUTIONS: u64 = 1 << 12;
+/// What any stream may take, and for each component of it: its resolutions are there however few samples it has.
+const SPARE: u64 = 64 << 10;
+const SPARE_EACH: u64 = 4 << 10;
+
+impl Limits {
+    /// Memory for any stream that is worth its samples: a code-block takes about 100 bytes with all that is noted of it,
+    /// so that there may be one for every 4 x 4 samples of a lossless stream. One for every 64 x 64, as is usual, takes
+    /// a hundredth of this.
+    pub fn ample_memory(samples: u64, components: u64, stream_len: u64) -> u64 {
+        Self::spare(components)
+            .saturating_add(samples.saturating_mul(2))
+            .saturating_add(stream_len.saturating_mul(4))
+    }
+
+    /// Memory for streams as they are usual, where many are held: code-blocks of 32 x 32 samples and more.
+    pub fn usual_memory(samples: u64, components: u64, stream_len: u64) -> u64 {
+        Self::spare(components).saturating_add(samples / 8).saturating_add(stream_len)
+    }
+
+    fn spare(components: u64) -> u64 {
+        components.saturating_mul(SPARE_EACH).saturating_add(SPARE)
+    }
+}
+
 const EOC: [u8; 2] = [0xFF, 0xD9];
 
 /// The shape of a codestream, alone or in a JP2 file.
@@ -37,12 +59,12 @@ pub fn size(stream: &[u8]) -> Result<Size, BlockFault> {
     super::tile_parts::size(super::boxes::codestream(stream)?)
 }
 
-/// Reads a codestream, alone or in a JP2 file. Pieces of code-blocks lie in `stream`. What is allocated is
-/// bounded by the length of the stream and the samples that the limits allow.
+/// Reads a codestream, alone or in a JP2 file. Pieces of code-blocks lie in `stream`.
 ///
 /// # Errors
 ///
-/// The stream is corrupt, ends too early, has more samples than allowed, or uses what is not supported.
+/// The stream is corrupt, ends too early, has more samples than allowed or takes more memory, or uses what is not
+/// supported.
 pub fn parse(stream: &[u8], limits: Limits) -> Result<Codestream, BlockFault> {
     let place = place(stream)?;
     let base = place.start;
@@ -50,16 +72,18 @@ pub fn parse(stream: &[u8], limits: Limits) -> Result<Codestream, BlockFault> {
         return Err(BlockFault::unsupported("JPEG 2000: a stream of 4 GiB and more"));
     }
     let codestream = stream.get(place).unwrap_or_default();
-    let Headers { size, parameters, tiles } = headers(codestream, |size| check(size, codestream, limits))?;
+    let mut memory = Memory::new(limits.memory);
+    let Headers { size, parameters, tiles } =
+        headers(codestream, &mut memory, |size| check(size, codestream, limits))?;
+    memory.take::<Component>(2 * size.components.len())?;
     let component =
         |component: &Component| Component { rect: component.rect.reduced(limits.reduce), ..*component };
     let mut parsed = Parsed {
         base,
         codestream,
-        room: limits.most_samples.saturating_add(SPARE_BLOCKS),
-        resolutions: SPARE_RESOLUTIONS + 4 * codestream.len() as u64,
+        memory,
         found: Codestream {
-            area: size.area,
+            area: size.area.reduced(limits.reduce),
             components: size.components.iter().map(component).collect(),
             tiles: Vec::new(),
             planes: Vec::new(),
@@ -95,9 +119,7 @@ struct Parsed<'a> {
     /// Where the codestream begins in the stream.
     base: usize,
     codestream: &'a [u8],
-    /// Code-blocks and resolutions that may still come.
-    room: u64,
-    resolutions: u64,
+    memory: Memory,
     found: Codestream,
 }
 
@@ -112,24 +134,29 @@ impl Parsed<'_> {
     ) -> Result<(), BlockFault> {
         let rect = size.tile(index);
         let general = holding.general()?;
+        let before = self.memory.used();
         let mut components = Vec::new();
+        self.memory.reserve(&mut components, size.components.len())?;
         for component in (0_u16..).take(size.components.len()) {
-            let one = tile_component(size, rect, holding, component, reduce)?;
-            let room = self.resolutions.checked_sub(one.resolutions.len() as u64);
-            self.resolutions = room.ok_or_else(|| ended(self.codestream, "resolutions without packets"))?;
-            components.push(one);
+            let levels = usize::from(holding.coding(component)?.levels);
+            self.memory.take::<u8>(resolutions_len(levels + 1))?;
+            components.push(tile_component(size, rect, holding, component, reduce)?);
         }
         let (places, mut precincts) =
             self.precincts(size, index, rect, parts, &components, general.layers)?;
-        let mut state = TileState::new(self.room);
+        let mut state = TileState::new(self.memory);
         self.packets(index, parts, holding, &components, &places, &mut precincts, &mut state)?;
-        self.room = state.room;
-        self.take(size, &components, &general, &places, &precincts, &state)
+        self.memory = state.memory;
+        // All of it is the tile's alone.
+        let own = self.memory.used() - before;
+        self.take(size, &components, &general, &places, &precincts, &state)?;
+        self.memory.give(own);
+        Ok(())
     }
 
     /// The precincts of a tile, after it is known that the packets of them all can be there.
     fn precincts(
-        &self,
+        &mut self,
         size: &Size,
         index: usize,
         rect: Rect,
@@ -152,12 +179,16 @@ impl Parsed<'_> {
             ));
         }
         let (mut all, mut precincts) = (Vec::new(), Vec::new());
+        // Not more than there are bytes.
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        self.memory.reserve(&mut all, count)?;
+        self.memory.reserve(&mut precincts, count)?;
         for (component, parts) in (0_u16..).zip(components) {
             for resolution in 0..=parts.coding.levels {
                 let first = all.len();
                 all.extend(places(size, rect, component, parts, resolution));
                 let own = all.len() - first;
-                precincts.extend((0_u32..).take(own).map(|index| Precinct { index, layers: 0, bands: None }));
+                precincts.extend((0_u32..).take(own).map(|index| Precinct { index, layers: 0, bands: NONE }));
             }
         }
         Ok((all, precincts))
@@ -186,9 +217,11 @@ impl Parsed<'_> {
             sop,
             eph,
         };
+        let mut order = Vec::new();
+        state.memory.reserve(&mut order, places.len())?;
         for volume in volumes {
             let volume = Volume { layers: volume.layers.min(layers), ..*volume };
-            walk(&volume, places, |at, layer| {
+            walk(&volume, places, &mut order, |at, layer| {
                 let (Some(place), Some(precinct)) = (places.get(at), precincts.get_mut(at)) else {
                     return Ok(());
                 };
@@ -221,6 +254,12 @@ impl Parsed<'_> {
                 "JPEG 2000: bytes after the last packet of tile {index}"
             )));
         }
+        if let Some(left) = source.headers.filter(|left| !left.is_empty()) {
+            return Err(BlockFault::corrupt(format!(
+                "JPEG 2000: {} bytes of PPM or PPT segments after the last packet header of tile {index}",
+                left.len()
+            )));
+        }
         Ok(())
     }
 
@@ -235,6 +274,7 @@ impl Parsed<'_> {
             }
             Wrong::Corrupt(what) => BlockFault::corrupt(format!("JPEG 2000: {what} in the {packet}")),
             Wrong::Unsupported(what) => BlockFault::unsupported(format!("JPEG 2000: {what} in the {packet}")),
+            Wrong::Memory(none) => none.into(),
         }
     }
 
@@ -248,24 +288,33 @@ impl Parsed<'_> {
         precincts: &[Precinct],
         state: &TileState,
     ) -> Result<(), BlockFault> {
-        let found = &mut self.found;
+        let (found, memory) = (&mut self.found, &mut self.memory);
         let first_plane = found.planes.len();
+        let begun = state.blocks.iter().filter(|block| block.first != NONE).count();
+        memory.reserve(&mut found.tiles, 1)?;
+        memory.reserve(&mut found.planes, components.len())?;
+        memory.reserve(&mut found.blocks, begun)?;
+        memory.reserve(&mut found.segments, state.contributions.len())?;
+        memory.reserve(&mut found.pieces, state.contributions.len())?;
         let mut left = places.iter().zip(precincts).peekable();
         for (component, parts) in (0_u16..).zip(components) {
             let plane = u32::try_from(found.planes.len())
                 .map_err(|_| BlockFault::unsupported("JPEG 2000: more tile-components than 32 bits count"))?;
-            let resolutions = parts.resolutions.iter().filter(|resolution| resolution.kept);
+            let mut resolutions = Vec::new();
+            memory.reserve(&mut resolutions, parts.resolutions.len())?;
+            let kept = parts.resolutions.iter().filter(|resolution| resolution.kept);
+            resolutions.extend(kept.map(|resolution| resolution.rect));
             found.planes.push(Plane {
                 component,
-                resolutions: resolutions.map(|resolution| resolution.rect).collect(),
+                resolutions,
                 reversible: parts.coding.reversible,
                 style: parts.coding.style,
             });
             while let Some((place, precinct)) = left.next_if(|(place, _)| place.component == component) {
                 let resolution = parts.resolutions.get(usize::from(place.resolution));
-                let (Some(resolution), Some(first)) = (resolution, precinct.bands) else { continue };
-                if resolution.kept {
-                    blocks(found, state, resolution, precinct.index, first, plane, self.base)?;
+                let Some(resolution) = resolution.filter(|resolution| resolution.kept) else { continue };
+                if precinct.bands != NONE {
+                    blocks(found, state, resolution, precinct, plane, self.base)?;
                 }
             }
         }
@@ -275,23 +324,25 @@ impl Parsed<'_> {
     }
 }
 
-/// Notes the code-blocks of a precinct.
+/// Notes the code-blocks of a precinct; there is room for them.
 fn blocks(
     found: &mut Codestream,
     state: &TileState,
     resolution: &Resolution,
-    precinct: u32,
-    first_band: usize,
+    precinct: &Precinct,
     plane: u32,
     base: usize,
 ) -> Result<(), BlockFault> {
-    let own = state.bands.get(first_band..).unwrap_or_default();
+    let own = state.bands.get(precinct.bands as usize..).unwrap_or_default();
     let high_throughput = found.planes.last().is_some_and(|plane| plane.style.high_throughput);
     for (band, own) in resolution.bands.iter().zip(own) {
-        let grid = resolution.grid(precinct, band);
+        let grid = resolution.grid(precinct.index, band);
         let blocks = state.blocks.get(own.blocks()).unwrap_or_default();
-        for block in blocks.iter().filter(|block| block.passes.begun()) {
-            let rect = grid.block(block.column, block.row);
+        for (block, (column, row)) in blocks.iter().zip(own.cells()) {
+            if !block.passes.begun() {
+                continue;
+            }
+            let rect = grid.block(column, row);
             let (first_segment, first_piece) = (found.segments.len(), found.pieces.len());
             let counted = || BlockFault::unsupported("JPEG 2000: more codeword segments than 32 bits count");
             let number = |count: usize| u32::try_from(count).map_err(|_| counted());
@@ -356,6 +407,6 @@ struct Precinct {
     index: u32,
     /// Layers that are read.
     layers: u16,
-    /// Its place in the bands of the tile, once a packet of it was not empty.
-    bands: Option<usize>,
+    /// Its place in the bands of the tile, or `NONE` until a packet of it was not empty.
+    bands: u32,
 }

@@ -63,7 +63,7 @@ impl Volume {
 }
 
 /// A precinct as the orders see it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Place {
     pub(super) component: u16,
     pub(super) resolution: u8,
@@ -74,9 +74,11 @@ pub(super) struct Place {
 
 /// Calls `visit` for each packet of a volume with the index of its precinct and its layer. Places are sorted
 /// by component, then resolution, then row by row. Packets that came in a volume before are visited again.
+/// `order` becomes the list of places as they are visited; it has room for them all.
 pub(super) fn walk<E>(
     volume: &Volume,
     places: &[Place],
+    order: &mut Vec<u32>,
     mut visit: impl FnMut(usize, u16) -> Result<(), E>,
 ) -> Result<(), E> {
     let (resolutions, components) = (volume.resolutions, volume.components);
@@ -84,24 +86,28 @@ pub(super) fn walk<E>(
         (resolutions.0..resolutions.1).contains(&place.resolution)
             && (components.0..components.1).contains(&place.component)
     };
-    let mut list: Vec<(usize, Place)> =
-        places.iter().copied().enumerate().filter(|(_, place)| within(place)).collect();
-    match volume.order {
-        Order::Lrcp | Order::Rlcp => list.sort_unstable_by_key(|&(index, place)| (place.resolution, index)),
-        Order::Rpcl => {
-            list.sort_unstable_by_key(|&(index, place)| (place.resolution, place.y, place.x, index));
+    order.clear();
+    order.extend((0_u32..).zip(places).filter(|(_, place)| within(place)).map(|(index, _)| index));
+    let place = |index: u32| places.get(index as usize).copied().unwrap_or_default();
+    let key = |&index: &u32| {
+        let Place { component, resolution, x, y } = place(index);
+        match volume.order {
+            Order::Lrcp | Order::Rlcp => (u16::from(resolution), 0, 0, index),
+            Order::Rpcl => (u16::from(resolution), y, x, index),
+            Order::Pcrl => (0, y, x, index),
+            Order::Cprl => (component, y, x, index),
         }
-        Order::Pcrl => list.sort_unstable_by_key(|&(index, place)| (place.y, place.x, index)),
-        Order::Cprl => {
-            list.sort_unstable_by_key(|&(index, place)| (place.component, place.y, place.x, index));
-        }
-    }
-    let mut round = |list: &[(usize, Place)]| -> Result<(), E> {
-        (0..volume.layers).try_for_each(|layer| list.iter().try_for_each(|&(index, _)| visit(index, layer)))
+    };
+    order.sort_unstable_by_key(key);
+    let mut round = |list: &[u32]| -> Result<(), E> {
+        (0..volume.layers)
+            .try_for_each(|layer| list.iter().try_for_each(|&index| visit(index as usize, layer)))
     };
     match volume.order {
-        Order::Lrcp => round(&list),
-        Order::Rlcp => list.chunk_by(|a, b| a.1.resolution == b.1.resolution).try_for_each(round),
-        Order::Rpcl | Order::Pcrl | Order::Cprl => list.chunks(1).try_for_each(round),
+        Order::Lrcp => round(order),
+        Order::Rlcp => {
+            order.chunk_by(|&a, &b| place(a).resolution == place(b).resolution).try_for_each(round)
+        }
+        Order::Rpcl | Order::Pcrl | Order::Cprl => order.chunks(1).try_for_each(round),
     }
 }

@@ -2,14 +2,13 @@
 //! B.10.7; 15444-15, annex B for high throughput).
 
 use super::header_bits::{HeaderBits, Wrong};
-use super::{Piece, Segment, Style};
+use super::{BEFORE_BYPASS, Piece, Segment, Style};
 
 /// No contribution.
 pub(super) const NONE: u32 = u32::MAX;
 /// Bits of a length before a header says more.
-const FIRST_LENGTH_BITS: u32 = 3;
-/// Passes before raw bits begin, where a style has them.
-const BEFORE_BYPASS: u8 = 10;
+const FIRST_LENGTH_BITS: u8 = 3;
+const MOST_LENGTH_BITS: u32 = 32;
 /// Passes of a high-throughput set: cleanup, significance propagation, magnitude refinement.
 const HIGH_THROUGHPUT_SET: u8 = 3;
 
@@ -17,7 +16,7 @@ const HIGH_THROUGHPUT_SET: u8 = 3;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Contribution {
     /// Where it lies in the codestream.
-    pub(super) offset: usize,
+    pub(super) offset: u32,
     pub(super) len: u32,
     passes: u8,
     /// Whether a segment begins with it.
@@ -33,7 +32,7 @@ pub(super) struct Passes {
     /// Passes that the segment of the last one can still take.
     room: u8,
     /// Bits of lengths, less those for the number of passes.
-    length_bits: u32,
+    length_bits: u8,
 }
 
 impl Default for Passes {
@@ -57,11 +56,12 @@ impl Passes {
         &mut self,
         bits: &mut HeaderBits<'_>,
         style: Style,
-        mut add: impl FnMut(Contribution),
+        mut add: impl FnMut(Contribution) -> Result<(), Wrong>,
     ) -> Result<u8, Wrong> {
         let mut left = new_passes(bits)?;
+        let too_long = Wrong::Corrupt("a length of more than 32 bits");
         while bits.bit()? {
-            self.length_bits += 1;
+            self.length_bits = self.length_bits.checked_add(1).ok_or(too_long)?;
         }
         let mut skipped = 0;
         if style.high_throughput {
@@ -80,16 +80,16 @@ impl Passes {
                 self.room = capacity(style, self.count);
             }
             let passes = left.min(self.room);
-            let length_bits = self.length_bits + u32::from(before + passes).ilog2();
-            if length_bits > 32 {
-                return Err(Wrong::Corrupt("a length of more than 32 bits"));
+            let length_bits = u32::from(self.length_bits) + u32::from(before + passes).ilog2();
+            if length_bits > MOST_LENGTH_BITS {
+                return Err(too_long);
             }
             let len = bits.number(length_bits)?;
             before = 0;
             left -= passes;
             self.room -= passes;
             self.count = self.count.checked_add(passes).ok_or(Wrong::Corrupt("too many coding passes"))?;
-            add(Contribution { offset: 0, len, passes, fresh, next: NONE });
+            add(Contribution { offset: 0, len, passes, fresh, next: NONE })?;
         }
         Ok(skipped)
     }
@@ -121,8 +121,8 @@ fn new_passes(bits: &mut HeaderBits<'_>) -> Result<u8, Wrong> {
     Ok(37 + u8::try_from(bits.number(7)?).unwrap_or_default())
 }
 
-/// Appends the segments and the pieces of a code-block, from the first of its contributions on. Returns all
-/// its bytes.
+/// Appends the segments and the pieces of a code-block, from the first of its contributions on: at most as many as it
+/// has contributions. Returns all its bytes.
 pub(super) fn collect(
     contributions: &[Contribution],
     first: u32,
@@ -135,7 +135,7 @@ pub(super) fn collect(
     let mut at = first;
     while let Some(contribution) = contributions.get(at as usize) {
         at = contribution.next;
-        let offset = u32::try_from(base + contribution.offset).ok()?;
+        let offset = u32::try_from(base).ok()?.checked_add(contribution.offset)?;
         len = len.checked_add(contribution.len)?;
         match segments.last_mut().filter(|_| !contribution.fresh) {
             Some(segment) => {

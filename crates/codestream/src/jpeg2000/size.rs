@@ -105,8 +105,8 @@ impl Rect {
         Self { x0: part(self.x0, dx), y0: part(self.y0, dy), x1: part(self.x1, dx), y1: part(self.y1, dy) }
     }
 
-    /// At a resolution that is lower by `levels`, 32 at most.
-    pub(super) fn reduced(&self, levels: u8) -> Self {
+    /// At a resolution that is lower by `levels`, 32 at most: every edge divided by two to that power, rounded up.
+    pub fn reduced(&self, levels: u8) -> Self {
         let factor = 1_u64 << levels.min(32);
         self.divided(factor, factor)
     }

@@ -4,6 +4,7 @@
 //! The nodes of all trees of a tile lie in one list.
 
 use super::header_bits::{HeaderBits, Wrong};
+use super::memory::Memory;
 
 /// A number of which so much is known: it is at least `low`, and equal to it where `known`.
 #[derive(Debug, Clone, Copy, Default)]
@@ -36,12 +37,18 @@ impl TagTree {
         }
     }
 
-    /// A tree of which nothing is known, at the end of the list; `None` where the list would be too long.
-    pub(super) fn new(nodes: &mut Vec<Node>, wide: u32, high: u32) -> Option<Self> {
-        let first = u32::try_from(nodes.len()).ok()?;
-        let end = u64::from(first) + Self::nodes(wide, high);
-        nodes.resize(usize::try_from(u32::try_from(end).ok()?).ok()?, Node::default());
-        Some(Self { first, wide, high })
+    /// A tree of which nothing is known, at the end of the list.
+    pub(super) fn new(
+        nodes: &mut Vec<Node>,
+        memory: &mut Memory,
+        (wide, high): (u32, u32),
+    ) -> Result<Self, Wrong> {
+        let too_many = |_| Wrong::Unsupported("more code-blocks than 32 bits count");
+        let first = u32::try_from(nodes.len()).map_err(too_many)?;
+        let more = usize::try_from(Self::nodes(wide, high)).map_err(too_many)?;
+        memory.reserve(nodes, more)?;
+        nodes.resize(nodes.len() + more, Node::default());
+        Ok(Self { first, wide, high })
     }
 
     /// The number of a leaf if it is below `limit`; reads no more than it takes to know.

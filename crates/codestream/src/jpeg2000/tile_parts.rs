@@ -3,6 +3,7 @@
 
 use super::fields::Fields;
 use super::markers::Parameters;
+use super::memory::Memory;
 use super::size::Size;
 use std::ops::Range;
 use strile_engine::{BlockFault, FaultKind};
@@ -59,6 +60,7 @@ pub(super) fn size(codestream: &[u8]) -> Result<Size, BlockFault> {
 /// Reads everything but the packets. `check` sees the size before anything is allocated by it.
 pub(super) fn headers(
     codestream: &[u8],
+    memory: &mut Memory,
     check: impl FnOnce(&Size) -> Result<(), BlockFault>,
 ) -> Result<Headers, BlockFault> {
     let mut markers = Markers { codestream, at: 0 };
@@ -70,23 +72,31 @@ pub(super) fn headers(
     let components = size.components.len();
     let mut parameters = Parameters::default();
     let mut packed = Vec::new();
-    markers.marker()?;
+    // SOC and SIZ, which `size` read.
+    for _ in 0..2 {
+        markers.marker()?;
+    }
+    markers.segment()?;
     loop {
         match markers.marker()? {
             SOT => break,
-            SIZ => drop(markers.segment()?),
+            SIZ => return Err(BlockFault::corrupt("JPEG 2000: a second SIZ segment")),
             CAP => check_extensions(markers.segment()?)?,
-            PPM => packed.push(numbered(markers.segment()?)?),
-            marker => read_parameters(&mut parameters, marker, &mut markers, components)?,
+            PPM => {
+                memory.reserve(&mut packed, 1)?;
+                packed.push(numbered(markers.segment()?)?);
+            }
+            marker => read_parameters(&mut parameters, marker, &mut markers, (components, memory))?,
         }
     }
-    packed.sort_by_key(|&(index, _)| index);
-    let packed: Vec<u8> = packed.into_iter().flat_map(|(_, bytes)| bytes).copied().collect();
-    let mut packed = Fields(&packed);
+    let is_packed = !packed.is_empty();
+    let packed = joined(packed, memory)?;
+    let mut packed = is_packed.then_some(Fields(&packed));
     let mut tiles = Vec::new();
+    memory.reserve(&mut tiles, size.tiles())?;
     tiles.resize_with(size.tiles(), TileParts::default);
     loop {
-        tile_part(&mut markers, &mut tiles, &mut packed, components)?;
+        tile_part(&mut markers, &mut tiles, packed.as_mut(), (components, memory))?;
         // Every packet is looked for, so a stream that ends without EOC has lost nothing.
         if markers.at == codestream.len() {
             break;
@@ -105,15 +115,31 @@ pub(super) fn headers(
     if let Some(missing) = tiles.iter().position(|tile| tile.packets.is_empty()) {
         return Err(ended(codestream, &format!("tile {missing} of {} is missing", tiles.len())));
     }
+    if let Some(left) = packed.filter(|packed| !packed.0.is_empty()) {
+        return Err(BlockFault::corrupt(format!(
+            "JPEG 2000: {} bytes of PPM segments after those of the last tile-part",
+            left.0.len()
+        )));
+    }
     Ok(Headers { size, parameters, tiles })
 }
 
-/// Reads a tile-part from after its SOT marker.
+/// The bytes of numbered segments in the order of their numbers.
+fn joined(mut segments: Vec<(u8, &[u8])>, memory: &mut Memory) -> Result<Vec<u8>, BlockFault> {
+    segments.sort_by_key(|&(number, _)| number);
+    let mut bytes = Vec::new();
+    memory.reserve(&mut bytes, segments.iter().map(|(_, bytes)| bytes.len()).sum())?;
+    segments.iter().for_each(|(_, own)| bytes.extend_from_slice(own));
+    Ok(bytes)
+}
+
+/// Reads a tile-part from after its SOT marker. Where packet headers are packed in the main header, those of every
+/// tile-part must be there.
 fn tile_part(
     markers: &mut Markers<'_>,
     tiles: &mut [TileParts],
-    packed: &mut Fields<'_>,
-    components: usize,
+    packed: Option<&mut Fields<'_>>,
+    (components, memory): (usize, &mut Memory),
 ) -> Result<(), BlockFault> {
     let codestream = markers.codestream;
     let start = markers.at - 2;
@@ -145,6 +171,7 @@ fn tile_part(
             SOD => break,
             PPT => {
                 let segment = markers.segment()?;
+                memory.reserve(&mut moved, 1)?;
                 moved.push(numbered(segment)?);
             }
             COD | COC | QCD | QCC if part != 0 => {
@@ -155,7 +182,7 @@ fn tile_part(
             SOC | SIZ | CAP | PPM | SOT | EOC => {
                 return Err(BlockFault::corrupt("JPEG 2000: a marker that a tile-part cannot have"));
             }
-            marker => read_parameters(&mut tile.parameters, marker, markers, components)?,
+            marker => read_parameters(&mut tile.parameters, marker, markers, (components, memory))?,
         }
     }
     if markers.at > end {
@@ -163,16 +190,29 @@ fn tile_part(
             "JPEG 2000: the header of tile {index} is longer than its part"
         )));
     }
-    if !packed.0.is_empty() {
-        let headers = packed.u32().and_then(|len| packed.take(len as usize));
-        let headers = headers.ok_or_else(|| BlockFault::corrupt("JPEG 2000: PPM segments cut short"))?;
-        tile.headers.get_or_insert_default().extend_from_slice(headers);
+    if packed.is_some() && !moved.is_empty() {
+        return Err(BlockFault::corrupt(format!(
+            "JPEG 2000: PPM segments, and PPT segments of tile {index}"
+        )));
+    }
+    if let Some(packed) = packed {
+        let found = packed.0.len();
+        let headers = packed.u32().and_then(|len| packed.take(len as usize)).ok_or_else(|| {
+            BlockFault::corrupt(format!(
+                "JPEG 2000: PPM segments end before part {part} of tile {index}, {found} bytes left for it"
+            ))
+        })?;
+        let all = tile.headers.get_or_insert_default();
+        memory.reserve(all, headers.len())?;
+        all.extend_from_slice(headers);
     }
     if !moved.is_empty() {
-        moved.sort_by_key(|&(number, _)| number);
-        let headers = tile.headers.get_or_insert_default();
-        moved.into_iter().for_each(|(_, bytes)| headers.extend_from_slice(bytes));
+        let headers = joined(moved, memory)?;
+        let all = tile.headers.get_or_insert_default();
+        memory.reserve(all, headers.len())?;
+        all.extend_from_slice(&headers);
     }
+    memory.reserve(&mut tile.packets, 1)?;
     tile.packets.push(markers.at..end);
     markers.at = end;
     Ok(())
@@ -183,13 +223,13 @@ fn read_parameters(
     parameters: &mut Parameters,
     marker: u16,
     markers: &mut Markers<'_>,
-    components: usize,
+    (components, memory): (usize, &mut Memory),
 ) -> Result<(), BlockFault> {
     match marker {
         COD => parameters.read_cod(markers.segment()?),
-        COC => parameters.read_coc(markers.segment()?, components),
-        QCD => parameters.read_qcd(markers.segment()?),
-        QCC => parameters.read_qcc(markers.segment()?, components),
+        COC => parameters.read_coc(markers.segment()?, components, memory),
+        QCD => parameters.read_qcd(markers.segment()?, memory),
+        QCC => parameters.read_qcc(markers.segment()?, components, memory),
         POC => parameters.read_poc(markers.segment()?, components),
         RGN => Err(BlockFault::unsupported("JPEG 2000: a region of interest")),
         0xFF70..=0xFF7F => Err(BlockFault::unsupported(format!("JPEG 2000: segment {marker:04X} of part 2"))),

@@ -29,6 +29,7 @@ pub(super) fn layout(compression: Compression, width: u32, height: u32) -> Block
             lerc: LercWrapper::None,
             fax_options: 0,
             fill: Fill::default(),
+            reduce: 0,
         },
     }
 }

@@ -1,8 +1,8 @@
 //! JPEG streams as Technical Note 2 has them: abbreviated or whole, baseline, progressive or lossless.
 //!
 //! YCbCr becomes RGB where the image's photometric tag says YCbCr, and only there; what the stream itself says
-//! of colours (Adobe's marker, names of components) does not count, as in libtiff. Lossless streams give their
-//! components as stored. Sequential pictures are decoded by `sequential`; progressive ones, and those whose sampling
+//! of colours (Adobe's marker, names of components) does not count, as in libtiff; but YCCK is refused, where libtiff gives
+//! it for CMYK. Lossless streams give their components as stored. Sequential pictures are decoded by `sequential`; progressive ones, and those whose sampling
 //! factors do not divide the largest, by a library that rounds and interpolates otherwise.
 
 mod codes;
@@ -74,6 +74,7 @@ impl Stream<'_> {
             let picture = picture.map_err(|fault| with_len(fault, dst.len()))?;
             return sequential::decode(self.src, &picture, dst);
         }
+        jpeg_stream::check_inks(self.src, frame, self.colours)?;
         // The decoder pads, or leaves as it was, what is missing of the last rows.
         let scans = jpeg_stream::check_scans(self.src, frame).map_err(|fault| with_len(fault, dst.len()))?;
         // It also takes the data units of a component's own sequential scan for those of MCUs.
@@ -207,6 +208,12 @@ mod tests {
         for len in 0..RGB.len() - 1 {
             assert!(decode_block(&RGB[..len], &rgb_layout()).is_err(), "{len}");
         }
+        // A picture of 62,500 data units that comes with the data of six.
+        let at = RGB.windows(2).position(|pair| pair == [0xFF, 0xC0]).unwrap();
+        let mut large = RGB.to_vec();
+        large[at + 5..at + 9].copy_from_slice(&[0x07, 0xD0, 0x07, 0xD0]);
+        let fault = decode_block(&large, &layout(Compression::Jpeg, (2000, 2000), (3, 8))).unwrap_err();
+        assert_eq!((fault.kind, fault.expected), (FaultKind::InputTruncated, 12_000_000));
         mutants_fill_or_fault(RGB, &rgb_layout(), 2000);
         mutants_fill_or_fault(YCBCR, &rgb_layout(), 2000);
     }

@@ -24,7 +24,7 @@ use super::StoredBlock;
 use super::image_shape::StatedShape;
 use crate::crew::Crew;
 use samples::Destination;
-use strile_codestream::jpeg2000::{Component, Limits, Rect, parse, size};
+use strile_codestream::jpeg2000::{Limits, has_subsampled_chroma, parse, size};
 use strile_engine::{BlockFault, BlockLayout};
 use strile_tiff::{Compression, SampleFormat};
 
@@ -33,11 +33,15 @@ const MOST_BITS: u8 = 28;
 /// Samples of a block below which helpers cost more than they do.
 const WORTH_SHARING: u64 = 1 << 16;
 
-/// Bytes of the coefficients of a block: a last strip may hold all the rows of a full one.
-pub(super) fn working_len(layout: &BlockLayout, rows: u32) -> u64 {
+/// Bytes that a block takes while it is decoded: what is noted of its code-blocks, its coefficients, and the samples of
+/// components once more where some are subsampled. A last strip may hold all the rows of a full one.
+pub(super) fn working_len(layout: &BlockLayout, rows: u32, encoded: u64) -> u64 {
     let rows = if layout.is_strip { rows.max(layout.height) } else { rows };
-    let samples = u64::from(layout.width) * u64::from(rows);
-    samples.saturating_mul(4 * u64::from(layout.samples))
+    let components = u64::from(layout.samples);
+    let samples = (u64::from(layout.width) * u64::from(rows)).saturating_mul(components);
+    // A component that is alone has a quarter of its samples where it is subsampled, or half.
+    let each = if components > 1 { 8 } else { 4 };
+    samples.saturating_mul(each).saturating_add(Limits::ample_memory(samples, components, encoded))
 }
 
 pub(super) fn decode(
@@ -46,20 +50,10 @@ pub(super) fn decode(
     block: StoredBlock<'_>,
     crew: &Crew,
 ) -> Result<(), BlockFault> {
-    decode_reduced(src, dst, block, 0, crew)
-}
-
-/// Decodes a block of a picture that has `2^reduce` times its size, without the highest resolutions.
-fn decode_reduced(
-    src: &[u8],
-    dst: &mut [u8],
-    block: StoredBlock<'_>,
-    reduce: u8,
-    crew: &Crew,
-) -> Result<(), BlockFault> {
     let layout = block.layout;
+    let reduce = layout.extras.reduce;
     let size = size(src)?;
-    let area = reduced(size.area, reduce);
+    let area = size.area.reduced(reduce);
     let (first, others) = match size.components.as_slice() {
         [first, others @ ..] => (first, others),
         [] => return Err(BlockFault::corrupt("JPEG 2000: no components")),
@@ -93,28 +87,14 @@ fn decode_reduced(
         )));
     }
     let most_samples = u64::from(area.width()) * u64::from(area.height()) * u64::from(shape.samples);
-    let codestream = parse(src, Limits { reduce, most_samples })?;
+    let memory = Limits::ample_memory(most_samples, u64::from(shape.samples), src.len() as u64);
+    let codestream = parse(src, Limits { reduce, most_samples, memory })?;
     let alone = Crew::alone();
     let crew = if most_samples < WORTH_SHARING { &alone } else { crew };
     let planes = planes::decode(src, &codestream, crew)?;
     let destination =
         Destination { bytes: dst, width: layout.width as usize, data_type: layout.data_type, ycbcr };
-    samples::write(&codestream, &planes, area, destination, crew)
-}
-
-/// The grid without the highest resolutions.
-fn reduced(area: Rect, by: u8) -> Rect {
-    let half = |at: u32| u64::from(at).div_ceil(1 << by.min(32));
-    // Not more than it was.
-    let half = |at: u32| u32::try_from(half(at)).unwrap_or(at);
-    Rect { x0: half(area.x0), y0: half(area.y0), x1: half(area.x1), y1: half(area.y1) }
-}
-
-/// Nobody subsamples anything but chroma.
-fn has_subsampled_chroma(components: &[Component]) -> bool {
-    let [y, cb, cr] = components else { return false };
-    let steps = |component: &Component| (component.dx, component.dy);
-    steps(cb) == steps(cr) && steps(cb) != steps(y) && cb.dx >= y.dx && cb.dy >= y.dy
+    samples::write(&codestream, &planes, destination, crew)
 }
 
 #[cfg(test)]

@@ -50,10 +50,10 @@ pub use workspace::Workspace;
 use strile_engine::{BlockFault, BlockLayout};
 use strile_tiff::Compression as C;
 
-/// Bytes that a decoder needs besides those it decodes to, where they grow with the block.
-pub(crate) fn working_len(layout: &BlockLayout, rows: u32) -> u64 {
+/// Bytes that a decoder needs besides those it decodes to, where they grow with the block or its `encoded` bytes.
+pub(crate) fn working_len(layout: &BlockLayout, rows: u32, encoded: u64) -> u64 {
     match layout.compression {
-        C::Jpeg2000 | C::Jpeg2000YCbCr | C::Jpeg2000Rgb => jpeg2000::working_len(layout, rows),
+        C::Jpeg2000 | C::Jpeg2000YCbCr | C::Jpeg2000Rgb => jpeg2000::working_len(layout, rows, encoded),
         C::Jpeg => jpeg::working_len(layout, rows),
         _ => 0,
     }
@@ -66,6 +66,9 @@ pub fn decode(
     block: StoredBlock<'_>,
     workspace: &mut Workspace,
 ) -> Result<(), BlockFault> {
+    if block.layout.extras.reduce > 0 && !block.layout.compression.is_jpeg2000() {
+        return Err(BlockFault::unsupported("a lower resolution of anything but JPEG 2000"));
+    }
     match block.layout.compression {
         C::None => stored::decode(src, dst, block),
         C::PackBits => packbits::decode(src, dst, block),

@@ -33,6 +33,7 @@ pub(super) fn layout(
             lerc: LercWrapper::None,
             fax_options: 0,
             fill: Fill::default(),
+            reduce: 0,
         },
     }
 }

@@ -6,7 +6,7 @@ use half::f16;
 use strile_engine::Fill;
 
 /// A real sample.
-pub(super) trait Sample: Copy + PartialEq + PartialOrd + Default + 'static {
+pub(crate) trait Sample: Copy + PartialEq + PartialOrd + Default + 'static {
     /// Whether NaN can occur.
     const FLOAT: bool;
     /// What a pixel without a valid one under it becomes where there is no nodata.

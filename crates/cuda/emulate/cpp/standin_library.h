@@ -1,16 +1,10 @@
-// What stand-ins of NVIDIA's libraries for pictures share: the stand-in driver's log, planted failures and streams, and a
-// function of the test that knows the pixels of a stream.
+// What stand-ins of NVIDIA's libraries for pictures share: memory that grows, jobs on streams, and a function of the test
+// that knows the pixels of a stream.
 #pragma once
-#include <dlfcn.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
 #include <atomic>
 #include <vector>
 
-typedef unsigned long long u64;
+#include "standin_driver.h"
 
 enum {
   INVALID_PARAMETER = 2,
@@ -27,26 +21,6 @@ typedef int (*Decoder)(const void* src, size_t src_len, void* dst, size_t dst_le
 static Decoder decoder = nullptr;
 
 extern "C" __attribute__((visibility("default"))) void strile_standin_decoder(Decoder given) { decoder = given; }
-
-struct Driver {
-  int (*enter)(const char*, const char*);
-  int (*holds)(u64, u64);
-  int (*host_function)(u64, void (*)(void*), void*);
-};
-
-static const Driver& driver() {
-  static const Driver found = [] {
-    void* library = dlopen("libcuda.so.1", RTLD_NOW);
-    Driver d;
-    d.enter = (int (*)(const char*, const char*))dlsym(library, "strile_standin_enter");
-    d.holds = (int (*)(u64, u64))dlsym(library, "strile_standin_holds");
-    d.host_function = (int (*)(u64, void (*)(void*), void*))dlsym(library, "cuLaunchHostFunc");
-    return d;
-  }();
-  return found;
-}
-
-static void misuse(const char* text) { driver().enter("!", text); }
 
 // Memory by the functions that the caller gave: `allocate(context, to, size, stream)`, `free(context, at, size, stream)`.
 struct Allocator {

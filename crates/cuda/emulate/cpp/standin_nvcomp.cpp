@@ -2,13 +2,7 @@
 // test decode each chunk when the stream comes to it; its compressors store. Built once for each version it plays
 // (-DVERSION=6000, what it says it is; -DSYMBOLS=6, whose functions it has). It checks what nvCOMP asks of its callers: alignment, memory that is
 // there, options whose spare bytes are 0. Log and planted failures are the driver stand-in's.
-#include <dlfcn.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-typedef unsigned long long u64;
+#include "standin_driver.h"
 
 enum { INVALID_VALUE = 10, CANNOT_DECOMPRESS = 12, ALIGNMENT = 17, INTERNAL = 10000 };
 
@@ -29,25 +23,6 @@ struct Alignments {
 typedef int (*Decoder)(int codec, const void* src, size_t src_len, void* dst, size_t room, size_t* written);
 
 static Decoder decoder = nullptr;
-
-// What the stand-in driver offers.
-struct Driver {
-  int (*enter)(const char*, const char*);
-  int (*holds)(u64, u64);
-  int (*host_function)(u64, void (*)(void*), void*);
-};
-
-static const Driver& driver() {
-  static const Driver found = [] {
-    void* library = dlopen("libcuda.so.1", RTLD_NOW);
-    Driver d;
-    d.enter = (int (*)(const char*, const char*))dlsym(library, "strile_standin_enter");
-    d.holds = (int (*)(u64, u64))dlsym(library, "strile_standin_holds");
-    d.host_function = (int (*)(u64, void (*)(void*), void*))dlsym(library, "cuLaunchHostFunc");
-    return d;
-  }();
-  return found;
-}
 
 struct Batch {
   int codec;
@@ -90,7 +65,7 @@ static void run(void* data) {
                      holds(b->targets, 8 * b->count) && holds(b->statuses, 4 * b->count) &&
                      holds(b->temporary, b->temporary_len);
   if (!there) {
-    driver().enter("!", "nvCOMP was given lists or temporary memory that is not there");
+    misuse("nvCOMP was given lists or temporary memory that is not there");
   } else {
     // It is nvCOMP's to scribble on.
     memset(b->temporary, 0xC7, b->temporary_len);
@@ -182,7 +157,7 @@ static void run_compress(void* data) {
                      holds(b->written, 8 * b->count) && holds(b->targets, 8 * b->count) &&
                      holds(b->statuses, 4 * b->count) && holds(b->temporary, b->temporary_len);
   if (!there) {
-    driver().enter("!", "nvCOMP was given lists or temporary memory that is not there");
+    misuse("nvCOMP was given lists or temporary memory that is not there");
   } else {
     // It is nvCOMP's to scribble on.
     memset(b->temporary, 0xC7, b->temporary_len);

@@ -54,6 +54,7 @@ fn layout(image: &Image) -> BlockLayout {
             lerc: image.colour.lerc,
             fax_options: image.colour.fax_options,
             fill: Fill::default(),
+            reduce: 0,
         },
     }
 }

@@ -121,6 +121,7 @@ fn layout(set: &Set, compression: Compression, tile: u32) -> BlockLayout {
             lerc: LercWrapper::None,
             fax_options: 0,
             fill: Fill::default(),
+            reduce: 0,
         },
     }
 }

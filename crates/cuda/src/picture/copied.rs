@@ -78,6 +78,14 @@ impl Decoder for Copied {
         Ok(output.into_vec().unwrap())
     }
 
+    fn parsing(&self, layout: &BlockLayout, rows: u32) -> u64 {
+        layout.decoded_len(rows).unwrap() as u64
+    }
+
+    fn held(&self, picture: &Vec<u8>) -> u64 {
+        picture.len() as u64
+    }
+
     fn need(&self, picture: &Vec<u8>) -> Need {
         Need { bytes: picture.len() as u64, tables: 8, scratch: 16 }
     }

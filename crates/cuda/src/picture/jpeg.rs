@@ -8,6 +8,7 @@
 
 mod abi;
 mod cut;
+mod known;
 mod lookup;
 mod plan;
 mod tables;
@@ -20,7 +21,9 @@ use crate::launch::launch;
 use crate::stream::Stream;
 use abi::UNIT_LEN;
 use cut::{Cut, ScanBytes};
+use known::Known;
 use plan::{ALIGN, Plan};
+use std::sync::{Arc, PoisonError, RwLock};
 use strile_codestream::StoredBlock;
 use strile_codestream::jpeg::{self, Colours};
 use strile_engine::{BlockFault, BlockLayout};
@@ -29,18 +32,23 @@ use strile_tiff::{Compression, DataType};
 /// The `.cu` file without its ending.
 pub const MODULE: &str = "jpeg";
 
+/// The longest stream that is taken. One CUDA block decodes a scan, some 70 bytes a microsecond, and data made so that its
+/// threads never find each other can make that a hundred times as long: a second, where displays wait for two.
+const LONGEST: u64 = 2 << 20;
+
 /// The decoder.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct Jpeg {
     cut: Cut,
+    /// The headers that were parsed last.
+    known: RwLock<Option<Arc<Known>>>,
 }
 
 /// A stream that was taken apart.
 #[derive(Debug)]
 pub struct Picture {
-    headers: jpeg::Picture,
     scans: Vec<ScanBytes>,
-    plan: Plan,
+    plan: Arc<Plan>,
 }
 
 /// What is launched for a batch.
@@ -65,13 +73,17 @@ pub struct Launch {
 impl Jpeg {
     /// The decoder as it is used.
     pub const fn new() -> Self {
-        Self { cut: Cut::Measured }
+        Self::by(Cut::Measured)
     }
 
     /// One that cuts scans into pieces of about so many bytes, and begins so many bits before each: small pictures then
     /// have many pieces.
     pub const fn cut_into(piece: u32, run_in: u32) -> Self {
-        Self { cut: Cut::Into { piece, run_in } }
+        Self::by(Cut::Into { piece, run_in })
+    }
+
+    const fn by(cut: Cut) -> Self {
+        Self { cut, known: RwLock::new(None) }
     }
 }
 
@@ -115,21 +127,34 @@ impl Decoder for Jpeg {
         }
     }
 
+    fn longest(&self) -> u64 {
+        LONGEST
+    }
+
     fn fixed(&self) -> Need {
         Need { bytes: 0, tables: 0, scratch: ALIGN }
     }
 
     fn parse(&self, stream: &[u8], layout: &BlockLayout, rows: u32) -> Result<Picture, BlockFault> {
         let block = StoredBlock { layout, rows };
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(picture) = known.and_then(|known| known.picture(stream, block, self.cut)) {
+            return Ok(picture);
+        }
         let colours = if layout.extras.ycbcr.is_some() { Colours::YCbCr } else { Colours::AsStored };
         let headers = jpeg::parse(stream, layout.extras.jpeg_tables.as_deref(), block, colours)?;
-        let mut scans: Vec<ScanBytes> = Vec::with_capacity(headers.scans.len());
-        for scan in &headers.scans {
-            let begin = scans.last().map_or(0, |scan| scan.end);
-            scans.push(ScanBytes::new(scan, self.cut, begin));
+        let plan = Arc::new(Plan::new(&headers, rows, self.cut)?);
+        let known = Known::new(stream, block, &headers, &plan).map(Arc::new);
+        if known.is_some() {
+            *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
         }
-        let plan = Plan::new(&headers, &scans, rows, self.cut)?;
-        Ok(Picture { headers, scans, plan })
+        let mut scans: Vec<ScanBytes> = Vec::with_capacity(headers.scans.len());
+        for scan in headers.scans {
+            let begin = scans.last().map_or(0, |scan| scan.end);
+            let mcu_units = scan.units();
+            scans.push(ScanBytes::new(scan.data, mcu_units, self.cut, begin));
+        }
+        Ok(Picture { scans, plan })
     }
 
     fn need(&self, picture: &Picture) -> Need {
@@ -142,9 +167,7 @@ impl Decoder for Jpeg {
     }
 
     fn write(&self, picture: &Picture, stream: &[u8], into: &mut [u8]) {
-        for (bytes, scan) in picture.scans.iter().zip(&picture.headers.scans) {
-            bytes.write(scan, stream, into);
-        }
+        picture.scans.iter().for_each(|scan| scan.write(stream, into));
     }
 
     fn lay_out(&self, pictures: &[Placed<Picture>], room: &Room, tables: &mut [u8]) -> Result<Batch, Stop> {

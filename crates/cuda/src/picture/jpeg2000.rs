@@ -16,7 +16,7 @@ use crate::device::Device;
 use crate::launch::launch;
 use crate::stream::Stream;
 use strile_engine::{BlockFault, BlockLayout};
-use strile_tiff::{Compression, DataType};
+use strile_tiff::DataType;
 
 /// See the module.
 #[derive(Debug, Clone, Copy, Default)]
@@ -40,9 +40,8 @@ impl Decoder for Jpeg2000 {
     type Batch = Batch;
 
     fn takes(&self, layout: &BlockLayout) -> Result<(), String> {
-        match layout.compression {
-            Compression::Jpeg2000 | Compression::Jpeg2000YCbCr | Compression::Jpeg2000Rgb => {}
-            other => return Err(format!("blocks of {}", other.name())),
+        if !layout.compression.is_jpeg2000() {
+            return Err(format!("blocks of {}", layout.compression.name()));
         }
         match layout.data_type {
             DataType::U8 | DataType::I8 | DataType::U16 | DataType::I16 if !layout.reverse_bits => Ok(()),
@@ -54,11 +53,9 @@ impl Decoder for Jpeg2000 {
         // Code-blocks of 64 x 64, some smaller, in one codeword segment each; coefficients twice.
         let samples = u64::from(layout.width) * u64::from(rows) * u64::from(layout.samples);
         let blocks = samples / 3072 + 20 * u64::from(layout.samples);
-        Need {
-            bytes: stream_len + 8 * blocks,
-            tables: 64 * blocks + 512,
-            scratch: 8 * samples + 8 * samples / 16,
-        }
+        // The bytes of a resolution that is left out are more than those of all that are not.
+        let coded = stream_len >> layout.extras.reduce.min(63);
+        Need { bytes: coded + 8 * blocks, tables: 64 * blocks + 512, scratch: 8 * samples + 8 * samples / 16 }
     }
 
     fn fixed(&self) -> Need {
@@ -67,6 +64,14 @@ impl Decoder for Jpeg2000 {
 
     fn parse(&self, stream: &[u8], layout: &BlockLayout, rows: u32) -> Result<Picture, BlockFault> {
         Picture::parse(stream, layout, rows)
+    }
+
+    fn parsing(&self, layout: &BlockLayout, rows: u32) -> u64 {
+        stream::parsing(layout, rows)
+    }
+
+    fn held(&self, picture: &Picture) -> u64 {
+        picture.template.held()
     }
 
     fn need(&self, picture: &Picture) -> Need {
@@ -78,9 +83,7 @@ impl Decoder for Jpeg2000 {
     }
 
     fn lay_out(&self, pictures: &[Placed<Picture>], room: &Room, tables: &mut [u8]) -> Result<Batch, Stop> {
-        // Without steps the statuses stay as they are, and the host decodes.
-        let steps = steps::lay_out(pictures, room, tables).unwrap_or_default();
-        Ok(Batch { steps })
+        Ok(Batch { steps: steps::lay_out(pictures, room, tables)? })
     }
 
     fn launch(&self, batch: &mut Batch, device: &Device, stream: &Stream) -> Result<(), Stop> {

@@ -41,7 +41,7 @@ pub(crate) use which::Which;
 use crate::device::Device;
 use crate::stream::Stream;
 use std::sync::Arc;
-use strile_engine::{BlockFault, BlockLayout};
+use strile_engine::{BlockFault, BlockLayout, EngineError};
 
 /// What a picture takes of a flight's memory, beside its decoded samples, its status and its place. Bounds: a decoder may
 /// use less. Those of several pictures add up, so what alignment loses is in them.
@@ -91,6 +91,12 @@ pub struct Room {
     pub scratch_len: u64,
 }
 
+/// That a batch was given less memory than its pictures' needs add up to. No stream brings that about.
+pub(crate) fn too_little(what: &'static str, found: u64, expected: u64) -> Stop {
+    let (found, expected) = (format!("{found} bytes"), format!("at most {expected}"));
+    Stop::Engine(EngineError::Mismatch { what, found, expected })
+}
+
 /// A way to decode pictures on a device.
 ///
 /// The engine calls `takes` and `estimate` when it plans, `parse`, `need` and `write` from any thread and several at once,
@@ -111,12 +117,30 @@ pub trait Decoder: Send + Sync {
     /// be. A picture whose `need` is more than a whole flight goes to the host.
     fn estimate(&self, layout: &BlockLayout, rows: u32, stream_len: u64) -> Need;
 
+    /// The most bytes of a stream that is decoded: longer ones are the host's, and a plan says so.
+    fn longest(&self) -> u64 {
+        u64::MAX
+    }
+
     /// What a batch needs whatever is in it (`bytes` is 0).
     fn fixed(&self) -> Need;
 
     /// What a stream says, checked: sizes and number of components are the block's, and whatever kernels rely on holds.
-    /// Takes no more memory than some multiple of the stream and of the block. An error sends the block to the host.
+    /// Takes no more memory than `parsing` and the length of the stream. An error sends the block to the host.
     fn parse(&self, stream: &[u8], layout: &BlockLayout, rows: u32) -> Result<Self::Picture, BlockFault>;
+
+    /// Bytes of host memory that `parse` may take for `rows` rows of a layout, besides as many as the stream has; of
+    /// these, a picture may keep all.
+    fn parsing(&self, layout: &BlockLayout, rows: u32) -> u64 {
+        let _ = (layout, rows);
+        0
+    }
+
+    /// Bytes of host memory that a picture keeps.
+    fn held(&self, picture: &Self::Picture) -> u64 {
+        let _ = picture;
+        0
+    }
 
     /// What a picture takes on the device.
     fn need(&self, picture: &Self::Picture) -> Need;

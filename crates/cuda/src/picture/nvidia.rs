@@ -21,7 +21,7 @@ use super::nvjpeg2000::Nvjpeg2000;
 use crate::batch::aligned;
 use crate::device::Device;
 use crate::driver::DriverError;
-use crate::stream::Stream;
+use crate::stream::{Event, Stream};
 use std::sync::Arc;
 use strile_engine::BlockLayout;
 use strile_tiff::Compression;
@@ -94,6 +94,26 @@ impl Optional {
             (false, true) => Ok((chosen, format!("{name}, {measured}; the file is trusted"))),
             (false, false) => Err(format!("not by {name}: {measured}")),
         }
+    }
+}
+
+/// The end of what a state of a library does, which is one thing at a time.
+#[derive(Debug, Default)]
+pub(super) struct Busy(Option<Event>);
+
+impl Busy {
+    /// Waits for it.
+    pub(super) fn wait(&self) -> Result<(), DriverError> {
+        self.0.as_ref().map_or(Ok(()), Event::synchronize)
+    }
+
+    /// Something was queued on a stream: from now on it is that.
+    pub(super) fn until(&mut self, stream: &Stream) -> Result<(), DriverError> {
+        match &self.0 {
+            Some(end) => end.record(stream)?,
+            None => self.0 = Some(stream.record()?),
+        }
+        Ok(())
     }
 }
 

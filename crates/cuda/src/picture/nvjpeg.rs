@@ -18,6 +18,7 @@ use crate::stream::Stream;
 use library::{Format, Library, State, Wanted};
 use std::ffi::OsStr;
 use std::sync::{Arc, Mutex, PoisonError};
+use strile_codestream::StoredBlock;
 use strile_codestream::jpeg::{self, Colours};
 use strile_engine::{BlockFault, BlockLayout};
 use strile_tiff::Compression;
@@ -131,24 +132,17 @@ impl Decoder for Nvjpeg {
     }
 
     fn parse(&self, stream: &[u8], layout: &BlockLayout, rows: u32) -> Result<Picture, BlockFault> {
-        let frame = jpeg::frame(stream)?;
-        let shape = (u32::from(frame.width), u32::from(frame.height), frame.components.len());
-        if shape != (layout.width, rows, layout.samples.into()) || frame.precision != 8 {
-            return Err(BlockFault::wrong_shape("the frame is not the block's"));
-        }
-        if !matches!(frame.marker, 0xC0 | 0xC1) {
-            return Err(BlockFault::unsupported("not a sequential frame"));
-        }
-        jpeg::check_scans(stream, &frame)?;
         let format = format(layout).ok_or_else(|| BlockFault::unsupported("components as stored"))?;
         let colours = match format {
             Format::Grey => Colours::AsStored,
             Format::Rgb => Colours::YCbCr,
         };
-        if format == Format::Rgb && frame.components.iter().map(|c| c.id).eq(*b"RGB") {
-            return Err(BlockFault::unsupported("components named R, G and B"));
+        let tables = layout.extras.jpeg_tables.as_deref();
+        let found = jpeg::parse(stream, tables, StoredBlock { layout, rows }, colours)?;
+        if found.height != rows {
+            return Err(BlockFault::wrong_shape("a strip with rows to spare"));
         }
-        let stream = jpeg::complete(stream, layout.extras.jpeg_tables.as_deref(), colours)?;
+        let stream = jpeg::complete(stream, tables, colours)?;
         Ok(Picture { stream, format })
     }
 

@@ -23,7 +23,7 @@ use std::ffi::OsStr;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use strile_codestream::jpeg2000;
+use strile_codestream::jpeg2000::{self, Limits};
 use strile_engine::{BlockFault, BlockLayout};
 use strile_tiff::{Compression, DataType};
 
@@ -104,6 +104,9 @@ impl Decoder for Nvjpeg2000 {
     type Batch = Batch;
 
     fn takes(&self, layout: &BlockLayout) -> Result<(), String> {
+        if layout.extras.reduce > 0 {
+            return Err("lower resolutions are decoded by kernels of our own".to_owned());
+        }
         match (layout.compression, pixel(layout)) {
             (Compression::Jpeg2000YCbCr, _) => Err("YCbCr becomes RGB by kernels of our own".to_owned()),
             (Compression::Jpeg2000 | Compression::Jpeg2000Rgb, Some(_)) if !layout.reverse_bits => Ok(()),
@@ -127,8 +130,10 @@ impl Decoder for Nvjpeg2000 {
         let inner = jpeg2000::codestream(stream)?;
         // Without its boxes: what samples mean is the TIFF's to say.
         let start = inner.as_ptr().addr().saturating_sub(stream.as_ptr().addr());
-        let most_samples = u64::from(layout.width) * u64::from(rows) * u64::from(layout.samples);
-        let found = jpeg2000::parse(inner, jpeg2000::Limits { reduce: 0, most_samples })?;
+        let components = u64::from(layout.samples);
+        let most_samples = u64::from(layout.width) * u64::from(rows) * components;
+        let memory = Limits::usual_memory(most_samples, components, stream.len() as u64);
+        let found = jpeg2000::parse(inner, Limits { reduce: 0, most_samples, memory })?;
         let bits = u8::try_from(layout.sample.bits).unwrap_or(0);
         let signed = pixel == Pixel::I16;
         let whole = |component: &jpeg2000::Component| {
@@ -139,6 +144,12 @@ impl Decoder for Nvjpeg2000 {
             return Err(BlockFault::wrong_shape("components are not the block's"));
         }
         Ok(Picture { codestream: start..start.saturating_add(inner.len()), bits, pixel })
+    }
+
+    fn parsing(&self, layout: &BlockLayout, rows: u32) -> u64 {
+        let components = u64::from(layout.samples);
+        let samples = u64::from(layout.width) * u64::from(rows) * components;
+        Limits::usual_memory(samples, components, 0)
     }
 
     fn need(&self, _picture: &Picture) -> Need {

@@ -17,8 +17,10 @@ pub(crate) struct Pictures {
     pub(crate) upload: u64,
     /// And for pixels that come down.
     pub(crate) landing: u64,
-    /// Bytes of streams that are read ahead.
+    /// Bytes of streams that are read ahead, and of streams and what was made of them that a batch may keep.
     pub(crate) ahead: u64,
+    /// What threads take that parse, besides as much as their streams have.
+    pub(crate) parsing: u64,
     /// Whether the first batches are smaller, so that the first kernels start soon after the first read.
     pub(crate) ramp: bool,
 }
@@ -36,6 +38,8 @@ pub(crate) struct Supplies {
     pub(crate) free: u64,
     /// Host memory that may be taken at most.
     pub(crate) host: u64,
+    /// Host memory for all threads that parse, as in `Pictures`.
+    pub(crate) parsing: u64,
 }
 
 /// Bytes of streams that are read ahead at least.
@@ -64,6 +68,7 @@ impl Pictures {
         let largest = alone().map(|parts| parts.end).max().unwrap_or(0);
         let most_up = alone().map(|parts| parts.decoded).max().unwrap_or(0);
         let most_down = sizes.iter().map(|one| one.pixels).max().unwrap_or(0);
+        let most_held = sizes.iter().map(|one| one.held).max().unwrap_or(0);
         let whole = parts(all);
         let count = usize::try_from(whole.end / SMALLEST).unwrap_or(usize::MAX);
         let mut plan = Self {
@@ -74,6 +79,7 @@ impl Pictures {
             upload: 0,
             landing: 0,
             ahead: 0,
+            parsing: supplies.parsing,
             ramp: false,
         };
         // A flight that the upload of no batch fills is not taken.
@@ -88,7 +94,7 @@ impl Pictures {
             let up = part(whole.decoded).saturating_mul(5).div_ceil(4).saturating_add(ROUGHLY);
             plan.upload = up.min(supplies.up).max(most_up).min(plan.flight);
             plan.landing = part(all.pixels).saturating_mul(5).div_ceil(4).max(most_down);
-            plan.ahead = part(streams).saturating_mul(2).max(LEAST_AHEAD);
+            plan.ahead = part(streams).saturating_mul(2).max(LEAST_AHEAD).max(most_held);
             plan.ramp = supplies.ramp && whole.end > plan.memory();
             if plan.memory() <= supplies.free && plan.host() <= supplies.host {
                 return plan;
@@ -107,17 +113,21 @@ impl Pictures {
         self.flight.saturating_mul(self.flights as u64)
     }
 
-    /// Host memory: what goes up and what comes down; streams that are read ahead, and those of batches, which a library
-    /// may hold until they are done. What parsers make of streams is about as long as these.
+    /// Host memory: what goes up and what comes down; streams that are read ahead, what was made of them, and as much
+    /// again while they are parsed; streams and pictures of batches, which are kept until they are done.
     pub(crate) fn host(&self) -> u64 {
         let each = self.upload.saturating_add(self.landing).saturating_add(self.ahead);
-        each.saturating_mul(self.flights as u64).saturating_add(self.ahead.saturating_mul(2))
+        let before = self.ahead.saturating_mul(3).saturating_add(self.parsing);
+        each.saturating_mul(self.flights as u64).saturating_add(before)
     }
 
     /// Whether a batch of these pictures fits a flight, or the part of one that batch `number` may take.
     pub(crate) fn fits(&self, sizes: &Sizes, parts: &Parts, number: usize) -> bool {
         let shift = if self.ramp { 2usize.saturating_sub(number) } else { 0 };
-        parts.end <= self.flight >> shift && parts.decoded <= self.upload && sizes.pixels <= self.landing
+        parts.end <= self.flight >> shift
+            && parts.decoded <= self.upload
+            && sizes.pixels <= self.landing
+            && sizes.held <= self.ahead
     }
 }
 
@@ -142,8 +152,14 @@ mod tests {
         Pictures::new((Which::Copied, (0..count).collect()), of, |pictures| pictures * 100, supplies)
     }
 
-    const AMPLE: Supplies =
-        Supplies { working: 1024 * MIB, up: MOST_UP, ramp: false, free: 64 << 30, host: 64 << 30 };
+    const AMPLE: Supplies = Supplies {
+        working: 1024 * MIB,
+        up: MOST_UP,
+        ramp: false,
+        free: 64 << 30,
+        host: 64 << 30,
+        parsing: 0,
+    };
 
     #[test]
     fn flights_are_as_large_as_their_pictures_and_the_memory() {
@@ -162,6 +178,8 @@ mod tests {
             let host = planned(10_000, Supplies { host: limit * MIB, ..AMPLE });
             assert!(host.host() <= limit.max(40) * MIB, "{limit}: {host:?}");
         }
+        let parsing = planned(10_000, Supplies { parsing: 5 * MIB, ..AMPLE });
+        assert_eq!(parsing.host(), many.host() + 5 * MIB);
         let least = planned(10_000, Supplies { free: 1, ..AMPLE });
         assert!(least.flights == 1 && least.flight < 8 * MIB && least.flight > 6 * MIB, "{least:?}");
     }
@@ -172,5 +190,7 @@ mod tests {
         let sizes = Sizes { scratch: 300 * MIB, ..Sizes::default() };
         let parts = sizes.parts(|_| 0);
         assert_eq!([0, 1, 2, 9].map(|batch| plan.fits(&sizes, &parts, batch)), [false, true, true, true]);
+        let held = |held| plan.fits(&Sizes { held, ..sizes }, &parts, 9);
+        assert!(held(plan.ahead) && !held(plan.ahead + 1));
     }
 }

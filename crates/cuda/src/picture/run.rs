@@ -18,7 +18,7 @@ use crate::run::{Run, Stop, Tally};
 use crate::stream::Stream;
 use crate::tables::PlaceTables;
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::{Encoded, EngineError, Span, Trace};
 
 /// Bytes of pictures that a thread writes at least: fewer are written before it has started.
@@ -30,7 +30,7 @@ struct Ready<P> {
     picture: Arc<P>,
     stream: super::Bytes,
     /// Bytes of its samples, of what is written for it, and of its pixels that go to the host.
-    decoded: u64,
+    decoded: u32,
     bytes: u64,
     pixels: u64,
 }
@@ -177,18 +177,19 @@ impl<D: Decoder> Flights<'_, D> {
         self.plan.fits(sizes, &self.parts(sizes), batch)
     }
 
-    /// A parsed picture, and what it takes of a flight.
+    /// A parsed picture, and what it takes of a flight; none where its samples are more than 32 bits count.
     fn ready(
         &self,
         wanted: &Wanted,
-        Parsed { picture, stream, need }: Parsed<D::Picture>,
+        Parsed { picture, stream, need, held }: Parsed<D::Picture>,
     ) -> Option<(Ready<D::Picture>, Sizes)> {
         let task = self.run.job.tasks().get(wanted.task)?;
-        let decoded = wanted.layout.decoded_len(wanted.rows)? as u64;
+        let decoded = u32::try_from(wanted.layout.decoded_len(wanted.rows)?).ok()?;
         let pixels = landing_len(&self.run.job, &self.run.claims, task);
         let wanted = wanted.clone();
+        let held = held.saturating_add(stream.len() as u64);
         let ready = Ready { wanted, picture, stream, decoded, bytes: need.bytes, pixels };
-        Some((ready, Sizes::of(need, decoded, pixels)))
+        Some((ready, Sizes { held, ..Sizes::of(need, decoded.into(), pixels) }))
     }
 
     /// Sends a batch up and queues its work, in a flight that nothing uses any more.
@@ -257,7 +258,7 @@ impl<D: Decoder> Flights<'_, D> {
         Ok(())
     }
 
-    /// Fills the upload of a batch: bytes of pictures by several threads, everything else by this one meanwhile.
+    /// Fills the upload of a batch: bytes of pictures by several threads, everything else by this one before it helps them.
     fn fill(
         &self,
         upload: &mut [u8],
@@ -279,24 +280,26 @@ impl<D: Decoder> Flights<'_, D> {
         tables.fill(0);
         let share = pictures.len().div_ceil(self.run.context.threads.get()).max(WRITTEN_BY_ONE);
         let shares = shares(pictures, placed, bytes, share)?;
-        let write = |share: Vec<(&Placed<D::Picture>, &mut [u8])>| {
-            for (placed, into) in share {
-                self.decoder.write(&placed.picture, &placed.stream, into);
+        let helpers = shares.len().saturating_sub(1);
+        let shares = Mutex::new(shares.into_iter());
+        let next = || shares.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let write = || {
+            while let Some(share) = next() {
+                for (placed, into) in share {
+                    self.decoder.write(&placed.picture, &placed.stream, into);
+                }
             }
         };
         std::thread::scope(|scope| {
-            let mut shares = shares.into_iter();
-            let own = shares.next();
-            for share in shares {
-                std::thread::Builder::new()
-                    .name("strile-cuda-write".to_owned())
-                    .spawn_scoped(scope, move || write(share))
-                    .map_err(|error| self.run.no_thread(&error))?;
+            for _ in 0..helpers {
+                let thread = std::thread::Builder::new().name("strile-cuda-write".to_owned());
+                // What a thread that cannot be had would write, the others do.
+                if thread.spawn_scoped(scope, write).is_err() {
+                    break;
+                }
             }
             let made = self.decoder.lay_out(placed, room, tables);
-            if let Some(own) = own {
-                write(own);
-            }
+            write();
             made
         })
     }
@@ -317,7 +320,7 @@ fn place_all<P>(ready: Vec<Ready<P>>, parts: &Parts, base: u64) -> (Vec<Item>, V
     let mut items = Vec::with_capacity(ready.len());
     let mut placed = Vec::with_capacity(ready.len());
     for (status, one) in (0..).zip(ready) {
-        let dst_len = u32::try_from(one.decoded).unwrap_or(u32::MAX);
+        let dst_len = one.decoded;
         items.push(Item {
             task: one.wanted.task,
             kernel: None,
@@ -328,6 +331,7 @@ fn place_all<P>(ready: Vec<Ready<P>>, parts: &Parts, base: u64) -> (Vec<Item>, V
             pixels,
             dst_len,
             row_len: 0,
+            shares: false,
         });
         let Wanted { layout, rows, .. } = one.wanted;
         placed.push(Placed {
@@ -341,7 +345,7 @@ fn place_all<P>(ready: Vec<Ready<P>>, parts: &Parts, base: u64) -> (Vec<Item>, V
             status,
         });
         bytes += aligned(one.bytes);
-        dst += aligned(one.decoded);
+        dst += aligned(one.decoded.into());
         pixels += aligned(one.pixels);
     }
     (items, placed)

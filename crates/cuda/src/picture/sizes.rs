@@ -15,6 +15,8 @@ pub(crate) struct Sizes {
     pub(crate) scratch: u64,
     /// Pixels on their way to the host.
     pub(crate) pixels: u64,
+    /// Host memory that streams and pictures keep until the batch is done.
+    pub(crate) held: u64,
 }
 
 impl Sizes {
@@ -38,6 +40,7 @@ impl Sizes {
             decoded: self.decoded.saturating_add(other.decoded),
             scratch: self.scratch.saturating_add(other.scratch),
             pixels: self.pixels.saturating_add(other.pixels),
+            held: self.held.saturating_add(other.held),
         }
     }
 
@@ -74,7 +77,10 @@ mod tests {
         let one = Sizes::of(Need { bytes: 1, tables: 40, scratch: 300 }, 1000, 0);
         let other = Sizes::of(Need { bytes: 256, tables: 40, scratch: 0 }, 1, 77);
         let sum = Sizes::fixed(Need { bytes: 0, tables: 20, scratch: 1 }).plus(one).plus(other);
-        let whole = Sizes { pictures: 2, tables: 100, bytes: 512, decoded: 1280, scratch: 768, pixels: 256 };
+        let held = Sizes { held: 7, ..Sizes::default() };
+        let sum = sum.plus(held);
+        let whole =
+            Sizes { pictures: 2, tables: 100, bytes: 512, decoded: 1280, scratch: 768, pixels: 256, held: 7 };
         assert_eq!(sum, whole);
         let parts = sum.parts(|pictures| pictures * 300);
         let expected = Parts {

@@ -1,7 +1,8 @@
 //! Streams read and parsed by several threads, ahead of the thread that makes batches of them, and given to it in order.
 //!
-//! Threads take pictures in runs, so that small ones cost no lock and no read each. No more is read ahead than a bound
-//! says. What cannot be read or is refused by the parser comes without a picture: the host says what is wrong with it.
+//! Threads take pictures in runs, so that small ones cost no read each. No more is read ahead than a bound says, and what
+//! is made of it takes no more than that again. What cannot be read, is refused by the parser or would take more comes
+//! without a picture: the host says what is wrong with it.
 
 use super::streams::Streams;
 use super::{Bytes, Decoder, Need};
@@ -27,6 +28,8 @@ pub(crate) struct Parsed<P> {
     pub(crate) picture: Arc<P>,
     pub(crate) stream: Bytes,
     pub(crate) need: Need,
+    /// Host memory that the picture keeps.
+    pub(crate) held: u64,
 }
 
 /// Pictures of a run, in order; `None` for those that could not be had.
@@ -56,7 +59,7 @@ struct State<P> {
     next: usize,
     /// Those below were given.
     given: usize,
-    /// Bytes of streams that were read and not given.
+    /// Bytes of streams and of pictures that were made and not given.
     held: u64,
     /// Runs by their first picture.
     runs: BTreeMap<usize, Run<P>>,
@@ -185,8 +188,15 @@ impl<'a, D: Decoder> Supply<'a, D> {
 
     fn parse(&self, wanted: &Wanted, stream: Bytes) -> Option<Parsed<D::Picture>> {
         let picture = self.decoder.parse(&stream, &wanted.layout, wanted.rows).ok()?;
-        let need = self.decoder.need(&picture);
-        Some(Parsed { picture: Arc::new(picture), stream, need })
+        let (need, held) = (self.decoder.need(&picture), self.decoder.held(&picture));
+        let mut state = self.lock();
+        let all = state.held.saturating_add(held);
+        if all > self.bound.saturating_mul(2) {
+            return None;
+        }
+        state.held = all;
+        drop(state);
+        Some(Parsed { picture: Arc::new(picture), stream, need, held })
     }
 
     /// The next run in order, with what was wanted of it; `None` at the end, and where reading was ended.
@@ -197,7 +207,10 @@ impl<'a, D: Decoder> Supply<'a, D> {
             if let Some(run) = state.runs.remove(&first) {
                 let range = first..first + run.len();
                 state.given = range.end;
-                state.held = state.held.saturating_sub(self.bytes(range.clone()));
+                let pictures =
+                    run.iter().flatten().fold(0, |sum: u64, parsed| sum.saturating_add(parsed.held));
+                let held = self.bytes(range.clone()).saturating_add(pictures);
+                state.held = state.held.saturating_sub(held);
                 drop(state);
                 self.room.notify_all();
                 let wanted = self.wanted.get(range).unwrap_or_default();

@@ -304,18 +304,48 @@ impl ReadAt for Counted {
     }
 }
 
-#[test]
-fn pictures_are_given_in_order_and_no_more_is_read_ahead_than_may_be() {
-    let picture = with_first_samples(&[], 200);
-    let source = Arc::new(Counted(Memory(picture.bytes.clone()), AtomicU64::new(0)));
-    let wanted = picture.tasks.iter().enumerate().map(|(task, found)| Wanted {
+/// All blocks of a picture.
+fn wanted(picture: &Picture) -> Vec<Wanted> {
+    let one = |(task, found): (usize, &BlockTask)| Wanted {
         task,
         source: 0,
         span: found.span.unwrap(),
         layout: Arc::clone(&picture.layout),
         rows: TILE,
-    });
-    let wanted: Vec<Wanted> = wanted.collect();
+    };
+    picture.tasks.iter().enumerate().map(one).collect()
+}
+
+/// What is made of streams takes no more than they may: the rest is the host's.
+#[test]
+fn pictures_that_keep_too_much_are_left_to_the_host() {
+    let picture = with_first_samples(&[], 20);
+    let wanted = wanted(&picture);
+    let stream = wanted.iter().map(|one| one.span.len).max().unwrap();
+    let made = u64::from(TILE * TILE * 2);
+    // One at a time is read where there is room for none; twice the bound may be kept.
+    for (bound, fits) in [((stream + made) / 2 + 1, true), (1, false)] {
+        let streams = Streams::Staged(Arc::new(strile_engine::Arena::from_vec(picture.bytes.clone())));
+        let supply = Supply::new(&Copied, streams, wanted.clone(), bound, 100);
+        let context = Context::default();
+        std::thread::scope(|scope| {
+            scope.spawn(|| supply.work(0, &context));
+            let mut count = 0;
+            while let Some(run) = supply.next() {
+                count += run.len();
+                assert!(run.iter().all(|(_, parsed)| parsed.is_some() == fits), "{bound}");
+            }
+            assert_eq!(count, 20);
+        });
+        assert!(supply.is_done());
+    }
+}
+
+#[test]
+fn pictures_are_given_in_order_and_no_more_is_read_ahead_than_may_be() {
+    let picture = with_first_samples(&[], 200);
+    let source = Arc::new(Counted(Memory(picture.bytes.clone()), AtomicU64::new(0)));
+    let wanted = wanted(&picture);
     let bound = wanted.iter().map(|one| one.span.len).max().unwrap() * 30;
     let streams = Streams::Pulled(vec![Arc::clone(&source) as Arc<dyn ReadAt>], Arc::default());
     let supply = Supply::new(&Copied, streams, wanted, bound, 3);

@@ -86,6 +86,16 @@ impl Which {
         with_decoder!(self, decoder => decoder.estimate(layout, rows, stream_len))
     }
 
+    /// The most bytes of a stream that it decodes.
+    pub(crate) fn longest(&self) -> u64 {
+        with_decoder!(self, decoder => decoder.longest())
+    }
+
+    /// Host memory that parsing takes, besides as much as the stream has.
+    pub(crate) fn parsing(&self, layout: &BlockLayout, rows: u32) -> u64 {
+        with_decoder!(self, decoder => decoder.parsing(layout, rows))
+    }
+
     /// What a batch takes beside its pictures.
     pub(crate) fn fixed(&self) -> Need {
         with_decoder!(self, decoder => decoder.fixed())

@@ -144,6 +144,7 @@ impl Codec {
                 lerc: LercWrapper::None,
                 fax_options: 0,
                 fill: Fill::default(),
+                reduce: 0,
             },
         }
     }

@@ -40,6 +40,7 @@ fn layout(compression: Compression, rows: &Rows, unit: u32) -> BlockLayout {
             lerc: LercWrapper::None,
             fax_options: 0,
             fill: Fill::default(),
+            reduce: 0,
         },
     }
 }

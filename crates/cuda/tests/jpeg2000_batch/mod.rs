@@ -54,6 +54,15 @@ impl Stream {
         Self { bytes, layout, rows: height }
     }
 
+    /// For a block that is smaller: the highest resolutions are left out.
+    pub fn reduced(mut self, reduce: u8) -> Self {
+        let area = size(&self.bytes).unwrap().area.reduced(reduce);
+        self.layout.extras.reduce = reduce;
+        (self.layout.width, self.layout.height) = (area.width(), area.height());
+        self.rows = self.layout.height;
+        self
+    }
+
     pub fn read(path: &Path) -> Self {
         Self::new(std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
     }

@@ -111,6 +111,18 @@ fn a_call_that_fails_is_taken_apart() {
 }
 
 #[test]
+fn without_a_state_its_pictures_are_the_hosts() {
+    let Some(standin) = standin() else { return };
+    let decoder = open();
+    standin.set("fail=nvjpegJpegStateCreate:1:5");
+    let found = decode(&decoder, &device(), &tiles(9, fine)).unwrap();
+    let colours: Vec<Option<Vec<u8>>> = (0..9).map(|i| (i % 3 != 0).then(|| samples(i))).collect();
+    assert!(found == colours);
+    assert_eq!(decode(&decoder, &device(), &tiles(9, fine)).unwrap(), expected(9));
+    no_misuse(&standin.calls());
+}
+
+#[test]
 fn engines_of_the_device_are_taken_where_it_has_some() {
     let Some(standin) = standin() else { return };
     let backends = |calls: &[Call]| -> Vec<String> {

@@ -3,7 +3,8 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
-    reason = "code of tests: it fails by panicking, and knows its numbers"
+    dead_code,
+    reason = "code of tests: it fails by panicking, knows its numbers, and each takes what it needs"
 )]
 
 use std::sync::Arc;
@@ -90,6 +91,23 @@ impl Picture {
         Self { layout, tasks, bytes: encoded.slab.bytes().to_vec(), pixels, spec }
     }
 
+    /// The same blocks of JPEG 2000 without some wavelet levels: each is smaller, and so are the pixels.
+    pub fn reduced(&self, reduce: u8) -> Self {
+        let side = TILE.div_ceil(1 << reduce);
+        let mut layout = BlockLayout::clone(&self.layout);
+        (layout.width, layout.height, layout.extras.reduce) = (side, side, reduce);
+        let mut tasks = self.tasks.clone();
+        for (row, task) in (0..).zip(&mut tasks) {
+            let Placement { rows, image_rows, width, height, out_y, .. } = &mut task.placement;
+            (*rows, *image_rows, *width, *height, *out_y) = (side, side, side, side, row * side);
+        }
+        let blocks = tasks.len() as u32;
+        let spec =
+            OutputSpec::band_first(layout.data_type, layout.samples.into(), side * blocks, side).unwrap();
+        let pixels = vec![0; spec.len().unwrap()];
+        Self { layout: Arc::new(layout), tasks, bytes: self.bytes.clone(), pixels, spec }
+    }
+
     /// The job over its tasks as they are now.
     pub fn job(&self) -> DecodeJob {
         let all = (0..self.layout.samples).collect();
@@ -151,6 +169,7 @@ pub fn layout(compression: Compression) -> BlockLayout {
             lerc: LercWrapper::None,
             fax_options: 0,
             fill: Fill([7; 16]),
+            reduce: 0,
         },
     }
 }

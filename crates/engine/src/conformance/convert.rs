@@ -13,8 +13,9 @@ const HEIGHT: u32 = 3;
 /// What a gap between samples holds.
 const GAP: u8 = 0xEE;
 
-/// Factors and offsets: none, one that rounds twice, one that overflows, one that is all but lost.
-const SCALES: [(f64, f64); 4] = [(1.0, -0.0), (0.1, -273.15), (1e300, 1e-3), (-2.5e-45, 0.0)];
+/// Factors and offsets: none, one that rounds twice, one that overflows, one that is all but lost, one
+/// that makes halves below the normal ones.
+const SCALES: [(f64, f64); 5] = [(1.0, -0.0), (0.1, -273.15), (1e300, 1e-3), (-2.5e-45, 0.0), (3e-6, 0.0)];
 
 fn fill_of(bytes: &[u8]) -> Fill {
     let mut fill = Fill::default();
@@ -139,11 +140,33 @@ fn wanted(stored: DataType, sample: &[u8], convert: &Convert, target: DataType) 
     let result = product + convert.offset;
     let is_nan = masked || result.is_nan();
     match target {
+        DataType::F16 if is_nan => 0x7E00u16.to_ne_bytes().to_vec(),
+        DataType::F16 => nearest_half(result).to_ne_bytes().to_vec(),
         DataType::F32 if is_nan => 0x7FC0_0000u32.to_ne_bytes().to_vec(),
         DataType::F32 => (result as f32).to_ne_bytes().to_vec(),
         _ if is_nan => 0x7FF8_0000_0000_0000u64.to_ne_bytes().to_vec(),
         _ => result.to_ne_bytes().to_vec(),
     }
+}
+
+/// The half nearest to a number: of the two around it, found among all, the nearer or the even one.
+fn nearest_half(value: f64) -> u16 {
+    let magnitude = |bits: u16| match bits {
+        // Where the next would lie.
+        0x7C00 => 65_536.0,
+        _ => match number(DataType::F16, &bits.to_ne_bytes()) {
+            Number::Float(value) => value,
+            Number::Integer(_) => 0.0,
+        },
+    };
+    let (mut low, mut high) = (0u16, 0x7C00u16);
+    while high - low > 1 {
+        let middle = u16::midpoint(low, high);
+        if magnitude(middle) <= value.abs() { low = middle } else { high = middle }
+    }
+    let (below, above) = (value.abs() - magnitude(low), magnitude(high) - value.abs());
+    let bits = if below < above || (below == above && low % 2 == 0) { low } else { high };
+    bits | if value.is_sign_negative() { 0x8000 } else { 0 }
 }
 
 /// Four blocks: one whole, one that is sparse, one that is faulty, and a part of one.
@@ -236,13 +259,9 @@ pub(super) fn samples_become_floats(engine: &dyn Engine) {
         for (at, nodata) in nodata.into_iter().enumerate() {
             // What is missing is nodata, or some value.
             block.extras.fill = if at % 2 == 0 { fill_of(&plain[..size]) } else { nodata.unwrap() };
-            for (target, selection) in [DataType::F32, DataType::F64].into_iter().zip(&selections) {
+            for (turn, selection) in selections.iter().enumerate() {
                 let (scale, offset) = SCALES[(at + number) % SCALES.len()];
-                let target = if number % 2 == 0 {
-                    target
-                } else {
-                    [DataType::F64, DataType::F32][usize::from(target == DataType::F64)]
-                };
+                let target = [DataType::F32, DataType::F64, DataType::F16][(at + number + turn) % 3];
                 let convert = Convert { nodata, scale, offset };
                 // One kind of output each: all of them with all of the rest say no more.
                 let kinds = kinds(engine, target, selection.len() as u32);

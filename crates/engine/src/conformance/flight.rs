@@ -170,7 +170,7 @@ pub(super) fn a_job_must_fit_what_it_is_given(engine: &dyn Engine) {
     assert_eq!(submit(&[]), "the job does not fit its outputs: found 0 outputs, expected output 0");
     assert_eq!(
         submit(&[output(DataType::I8, 1, 4, 4)]),
-        "the job does not fit its outputs: found int8 in output 0, expected uint8, or an output of float32 or float64 that converts"
+        "the job does not fit its outputs: found int8 in output 0, expected uint8, or an output of floats that converts"
     );
     assert_eq!(
         submit(&[output(DataType::U8, 1, 4, 3)]),

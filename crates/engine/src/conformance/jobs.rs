@@ -66,6 +66,7 @@ pub(super) fn layout(width: u32, height: u32, samples: u16, format: SampleFormat
             lerc: LercWrapper::None,
             fax_options: 0,
             fill: Fill::default(),
+            reduce: 0,
         },
     }
 }

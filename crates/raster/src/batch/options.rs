@@ -1,20 +1,8 @@
 //! What can be chosen for a batch, and every default.
 
 use crate::options::{Device, FloatType, OnFault};
+use strile_engine::Sampling;
 use strile_tiff::gdal::NoData;
-
-/// How windows are resampled. Pixels outside the image and nodata do not count; where nothing counts, the result is what
-/// pixels outside their image become.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Sampling {
-    /// The pixel that the centre lies in, as it is.
-    #[default]
-    Nearest,
-    /// Between the four pixels around the centre.
-    Bilinear,
-    /// The mean of all pixels under it, each by the part of it that is.
-    Average,
-}
 
 /// What becomes of the pixels of a batch, and who reads them.
 #[derive(Debug, Clone, Default)]

@@ -5,7 +5,6 @@
 //! for each conversion: windows have their own bands, and in a window blocks and filled parts are disjoint, so no two
 //! tasks write the same sample whichever output they go through.
 
-use super::resample::Patch;
 use super::resolve::{Asked, Group, Resolved};
 use super::window::Frame;
 use crate::bytes::human;
@@ -19,6 +18,7 @@ use std::fmt;
 use std::sync::Arc;
 use strile_engine::{
     BlockAddress, BlockLayout, BlockTask, Context, Convert, Lease, OutputError, OutputSpec, Placement,
+    ResampleWindow,
 };
 use strile_tiff::{DataType, Planar};
 
@@ -33,7 +33,7 @@ pub struct BatchPlan {
     pub data_type: DataType,
     /// Files that are read.
     pub files: usize,
-    /// Blocks that are decoded; one that several windows show is counted for each.
+    /// Blocks that are decoded; one that several windows show is one.
     pub blocks: usize,
     /// Parts of windows outside their image, which are filled.
     pub filled: usize,
@@ -45,7 +45,7 @@ pub struct BatchPlan {
     pub engine_reason: String,
     /// What is decoded: the result, or what that is resampled from.
     pub(super) spec: OutputSpec,
-    pub(super) patches: Option<Vec<Patch>>,
+    pub(super) patches: Option<Vec<ResampleWindow>>,
     pub(super) sources: Vec<Arc<dyn Source>>,
     pub(super) layouts: Vec<Arc<BlockLayout>>,
     pub(super) selections: Vec<Vec<u16>>,
@@ -74,7 +74,7 @@ impl fmt::Display for BatchPlan {
         match self.patches {
             Some(_) => write!(
                 f,
-                "\nresampled from {rows} × {columns} by CPU threads",
+                "\nresampled from {rows} × {columns}",
                 rows = self.spec.rows,
                 columns = self.spec.columns
             ),
@@ -118,7 +118,7 @@ impl Tasks<'_> {
         let need = blocks.saturating_mul(PLAN_BYTES_PER_BLOCK);
         self.leases.push(self.context.budget.take(need, "the plan of the batch")?);
         let decoded_len = facts.layout.decoded_len(facts.layout.height).unwrap_or(usize::MAX);
-        let spans = locate(facts.source, facts.image, decoded_len, &runs)?;
+        let spans = locate(facts.source, &facts.image, decoded_len, &runs)?;
         let mut spans = spans.as_slice();
         let layout = self.layout(&facts.layout);
         let selection = self.selection(match facts.image.planar {
@@ -239,11 +239,18 @@ impl BatchPlan {
             tasks.add(group, &frames)?;
         }
         let Tasks { leases, layouts, selections, converts, filled, mut list, .. } = tasks;
-        // In the order of the files: what lies together is read together.
-        list.sort_by_key(|(task, window)| (task.source, task.span.map(|span| span.offset), *window));
-        let encoded = list.iter().filter_map(|(task, _)| task.span).map(|span| span.len);
-        let encoded = encoded.fold(0, u64::saturating_add);
-        let blocks = list.len() - filled;
+        // In the order of the files: what lies together is read together, and windows of one block follow each other.
+        list.sort_by_key(|(task, window)| {
+            (task.source, task.span.map(|span| span.offset), task.layout, *window)
+        });
+        let (mut blocks, mut encoded, mut before): (_, _, Option<&BlockTask>) = (0, 0u64, None);
+        for (task, _) in &list {
+            if !before.is_some_and(|before| task.is_of_same_block(before)) {
+                blocks += usize::from(task.output != FILLED);
+                encoded = encoded.saturating_add(task.span.map_or(0, |span| span.len));
+            }
+            before = Some(task);
+        }
         let (tasks, windows) = list.into_iter().unzip();
         Ok(Self {
             shape,

@@ -2,22 +2,20 @@
 
 use super::options::BatchOptions;
 use super::plan::BatchPlan;
-use super::resample::resample;
 use super::resolve::Asked;
 use super::stage::stage;
 use super::window::{BatchWindow, of_window};
 use crate::dataset::Dataset;
-use crate::deliver::{deliver, fetch_back};
+use crate::deliver::fetch_back;
 use crate::device::{self, Choice, Destination, Gpu, Work};
 use crate::error::{Error, Result};
 use crate::options::{Interleave, OnFault};
-use crate::raster::Raster;
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use strile_engine::{
-    Context, DecodeJob, Encoded, Engine, EngineError, Fill, LocatedFault, Location, Output, OutputBox,
-    OutputError, OutputSpec, ReadAt, Report, Support,
+    Context, DecodeJob, Encoded, Engine, EngineError, LocatedFault, Location, Output, OutputBox, OutputError,
+    OutputSpec, Pixels, ReadAt, Report, ResampleJob, Support,
 };
 
 /// The pixels of a batch, where the engine has them: contiguous, native byte order.
@@ -126,14 +124,7 @@ pub fn read_batch_into<D: Borrow<Dataset>>(
             have.bands, have.rows, have.columns, have.data_type, want.data_type
         )));
     }
-    match plan.patches.is_some() {
-        false => run(asked, plan, choice.engine.as_ref(), output, context),
-        true => {
-            let (pixels, report, faults) = resampled(asked, plan, choice.engine.as_ref(), context)?;
-            put(asked, pixels, choice.engine.as_ref(), output, context)?;
-            Ok((report, faults))
-        }
-    }
+    decode(asked, plan, choice.engine.as_ref(), output, context)
 }
 
 fn borrowed<D: Borrow<Dataset>>(files: &[D]) -> Vec<&Dataset> {
@@ -147,23 +138,11 @@ fn read(asked: Asked<'_>, to: Destination, context: &Context) -> Result<Tensor> 
     let need = if on_host { spec.len().map_or(u64::MAX, |len| len as u64) } else { 0 };
     let _lease = context.budget.take(need, "the pixels of the batch")?;
     let refuse = |error: OutputError| asked.refuse(error.to_string());
-    if plan.patches.is_some() {
-        let (pixels, report, faults) = resampled(asked, plan, choice.engine.as_ref(), context)?;
-        let output = match on_host {
-            true => Output::from_vec(spec, pixels).map_err(refuse)?,
-            false => {
-                let output = choice.engine.output(spec, context)?;
-                put(asked, pixels, choice.engine.as_ref(), &output, context)?;
-                output
-            }
-        };
-        return Ok(Tensor { shape, output, report, faults, engine: choice.engine });
-    }
     let output = match on_host {
         true => Output::new(spec).map_err(refuse)?,
         false => choice.engine.output(spec, context)?,
     };
-    let (report, faults) = run(asked, plan, choice.engine.as_ref(), &output, context)?;
+    let (report, faults) = decode(asked, plan, choice.engine.as_ref(), &output, context)?;
     Ok(Tensor { shape, output, report, faults, engine: choice.engine })
 }
 
@@ -171,42 +150,37 @@ fn result_of(asked: Asked<'_>, plan: &BatchPlan) -> Result<OutputSpec> {
     plan.result().map_err(|error| asked.refuse(error.to_string()))
 }
 
-/// The pixels of a batch that is resampled, in host memory, and what the engine did.
-fn resampled(
+/// Decodes a batch into an output, resampled where it is to be: then windows are decoded beside it, where the engine is.
+fn decode(
     asked: Asked<'_>,
     mut plan: BatchPlan,
     engine: &dyn Engine,
-    context: &Context,
-) -> Result<(Vec<u8>, Report, Vec<WindowFault>)> {
-    let abandoned = || Error::Engine(EngineError::Abandoned);
-    let (spec, result) = (plan.spec.clone(), result_of(asked, &plan)?);
-    let (from, to) = (spec.len().map_err(|_| abandoned())?, result.len().map_err(|_| abandoned())?);
-    let need = (from as u64).saturating_add(to as u64);
-    let _lease = context.budget.take(need, "windows before they are resampled")?;
-    let patches = plan.patches.take().unwrap_or_default();
-    let output = Output::new(spec.clone()).map_err(|error| asked.refuse(error.to_string()))?;
-    let (report, faults) = run(asked, plan, engine, &output, context)?;
-    let pixels = output.into_vec().ok_or_else(abandoned)?;
-    let sampling = asked.options.sampling;
-    let made = resample(&pixels, &spec, &result, (&patches, sampling), context).ok_or(Error::Cancelled)?;
-    Ok((made, report, faults))
-}
-
-/// Pixels of a batch in host memory, put into an output.
-fn put(
-    asked: Asked<'_>,
-    pixels: Vec<u8>,
-    engine: &dyn Engine,
     output: &Output,
     context: &Context,
-) -> Result<()> {
-    let OutputSpec { data_type, bands, rows, columns, .. } = *output.spec();
-    let (interleave, fill, faults) = (Interleave::BandFirst, Fill::default(), Vec::new());
-    let raster = Raster { data_type, bands, rows, columns, interleave, pixels, fill, faults };
-    match output.location() {
-        Location::Host => deliver(raster, Choice::cpu(asked.name()).engine.as_ref(), output, context),
-        Location::Cuda(_) => deliver(raster, engine, output, context),
+) -> Result<(Report, Vec<WindowFault>)> {
+    let Some(windows) = plan.patches.take() else { return run(asked, plan, engine, output, context) };
+    let abandoned = || Error::Engine(EngineError::Abandoned);
+    let refuse = |error: OutputError| asked.refuse(error.to_string());
+    let (spec, result) = (plan.spec.clone(), result_of(asked, &plan)?);
+    let host = engine.location() == Location::Host;
+    let need = if host { spec.len().map_or(u64::MAX, |len| len as u64) } else { 0 };
+    let _lease = context.budget.take(need, "windows before they are resampled")?;
+    let decoded = engine.output(spec.clone(), context)?;
+    let done = run(asked, plan, engine, &decoded, context)?;
+    let pixels = match decoded.device_bytes() {
+        Some(bytes) => Pixels::on_device(spec, bytes.clone()),
+        None => Pixels::new(spec, Arc::new(decoded.into_vec().ok_or_else(abandoned)?)),
+    };
+    let (pixels, job) = (pixels.map_err(refuse)?, ResampleJob { sampling: asked.options.sampling, windows });
+    if output.location() == engine.location() {
+        engine.resample(&job, &pixels, output, context)?;
+        return Ok(done);
     }
+    let there = engine.output(result, context)?;
+    engine.resample(&job, &pixels, &there, context)?;
+    let bytes = there.device_bytes().ok_or_else(abandoned)?;
+    fetch_back(bytes, Interleave::BandFirst, engine, output, context)?;
+    Ok(done)
 }
 
 /// The engine of a batch, and its plan.

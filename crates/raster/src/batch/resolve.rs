@@ -1,7 +1,6 @@
 //! Windows found in their files: what all of them make together, checked before a block is located.
 
-use super::options::{BatchOptions, Sampling};
-use super::resample::Patch;
+use super::options::BatchOptions;
 use super::window::{BatchWindow, Frame, of_window};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -11,7 +10,7 @@ use crate::source::Source;
 use crate::window::Window;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use strile_engine::{Convert, Fill, OutputSpec};
+use strile_engine::{Convert, Fill, OutputSpec, ResampleWindow, Sampling};
 use strile_tiff::DataType;
 use strile_tiff::gdal::NoData;
 
@@ -37,7 +36,7 @@ pub(super) struct Resolved<'a> {
     /// What is decoded: the result, or what that is resampled from.
     pub(super) spec: OutputSpec,
     /// How each window is resampled, where they are.
-    pub(super) patches: Option<Vec<Patch>>,
+    pub(super) patches: Option<Vec<ResampleWindow>>,
     /// Of each window its frame, and what of that is inside the image.
     pub(super) frames: Vec<(Frame, Option<Window>)>,
 }
@@ -135,14 +134,14 @@ impl<'a> Asked<'a> {
         frames: &[(Frame, Option<Window>)],
         (width, height): (u32, u32),
         data_type: DataType,
-    ) -> Result<Vec<Patch>> {
+    ) -> Result<Vec<ResampleWindow>> {
         if width == 0 || height == 0 {
             return Err(self.refuse(format!("windows of {width} × {height} pixels have none")));
         }
         if self.options.sampling != Sampling::Nearest && !Convert::takes(data_type) {
             return Err(self.refuse(format!("samples of {data_type} are resampled by nearest alone")));
         }
-        let nothing = Patch { exact: [0.0; 4], size: (0, 0), nodata: None, fill: Fill::default() };
+        let nothing = ResampleWindow { exact: [0.0; 4], size: (0, 0), nodata: None, fill: Fill::default() };
         let mut patches = vec![nothing; frames.len()];
         for group in groups {
             let fill = self.edge(group, data_type)?;
@@ -154,7 +153,7 @@ impl<'a> Asked<'a> {
                 let ([left, top, wide, high], x, y) = (frame.exact, frame.x, frame.y);
                 #[expect(clippy::cast_precision_loss, reason = "a pixel of an image")]
                 let exact = [left - x as f64, top - y as f64, wide, high];
-                *patch = Patch { exact, size: (frame.width, frame.height), nodata, fill };
+                *patch = ResampleWindow { exact, size: (frame.width, frame.height), nodata, fill };
             }
         }
         Ok(patches)
@@ -192,6 +191,7 @@ impl<'a> Asked<'a> {
                 other => other.size() <= 2,
             };
             return Ok(match self.options.float_type {
+                Some(FloatType::Float16) => DataType::F16,
                 Some(FloatType::Float32) => DataType::F32,
                 Some(FloatType::Float64) => DataType::F64,
                 None if groups.iter().all(fits) => DataType::F32,

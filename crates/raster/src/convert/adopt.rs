@@ -32,8 +32,9 @@ impl<'a> Adopted<'a> {
         write: &WriteOptions,
     ) -> Result<Option<Self>> {
         let target = input.target(read)?;
-        let image = target.image;
-        let whole = target.window == Window::full(image.width, image.height)
+        let image = &*target.image;
+        let whole = read.reduce == 0
+            && target.window == Window::full(image.width, image.height)
             && target.bands.iter().copied().eq(1..=image.samples)
             && !(read.apply_orientation && image.orientation != 1)
             && !read.invert_min_is_white;

@@ -40,7 +40,7 @@ impl ConvertOptions {
     /// tiles, whatever the other has.
     pub fn like(input: &Dataset, format: Format) -> Result<Self> {
         let image = input.target(&ReadOptions::default())?.image;
-        let mut write = WriteOptions { format, ..stored_like(image, image.compression) };
+        let mut write = WriteOptions { format, ..stored_like(&image, image.compression) };
         write.byte_order = input.tiff().map_or(ByteOrder::Little, |tiff| tiff.header.byte_order);
         if format == Format::Cog && matches!(write.blocks, BlockChoice::Strips { .. }) {
             write.blocks = BlockChoice::Auto;

@@ -25,7 +25,7 @@ pub(crate) struct Cut {
 pub(crate) fn cut(input: &Dataset, read: &ReadOptions, spec: &RasterSpec) -> Result<Cut> {
     let target = input.target(read)?;
     let grid = &target.image.grid;
-    let part = layout_of(target.image, Fill::default()).as_ref().and_then(rows_of_part);
+    let part = layout_of(&target.image, Fill::default()).as_ref().and_then(rows_of_part);
     let (block_width, block_height) = (grid.block_width, part.unwrap_or(grid.block_height));
     let pixel = u64::from(spec.bands) * spec.data_type.size() as u64;
     let block_row = pixel * u64::from(target.window.width) * u64::from(block_height);

@@ -19,7 +19,7 @@ pub(crate) fn spec_of(
     warnings: &mut Vec<String>,
 ) -> Result<RasterSpec> {
     let target = input.target(read)?;
-    let image = target.image;
+    let image = &*target.image;
     let data_type = image.sample.data_type();
     let data_type = data_type.ok_or_else(|| input.refuse(format!("{} samples", image.sample)))?;
     let bands = u16::try_from(target.bands.len());
@@ -169,7 +169,8 @@ fn metadata_of(input: &Dataset, read: &ReadOptions, options: &ConvertOptions) ->
     if target.bands.first() != Some(&1) {
         metadata.categories.clear();
     }
-    let full = input.target(&ReadOptions { window: None, overview: None, ..read.clone() })?.image;
+    let full = ReadOptions { window: None, overview: None, reduce: 0, ..read.clone() };
+    let full = input.target(&full)?.image;
     let whole = (target.window.width, target.window.height) == (full.width, full.height);
     if !whole {
         // They speak of other pixels.

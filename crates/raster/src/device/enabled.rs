@@ -56,6 +56,11 @@ pub(super) fn picture_memory(layout: &BlockLayout, blocks: u64, encoded: u64) ->
     CudaEngine::picture_memory(layout, blocks, encoded)
 }
 
+/// The most bytes of a block of a layout that kernels take, where there is a bound.
+pub(super) fn longest_block(layout: &BlockLayout) -> Option<u64> {
+    CudaEngine::longest_block(layout)
+}
+
 /// Whether this process has a device open.
 pub(super) fn is_open(index: u32) -> bool {
     any_of(index).is_some()

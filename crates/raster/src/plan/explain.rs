@@ -90,6 +90,11 @@ impl fmt::Display for ReadPlan {
             None => format!("page {}, full size", self.page),
             Some(k) => format!("page {}, overview {k}", self.page),
         };
+        let level = match self.reduce {
+            0 => level,
+            1 => format!("{level} halved by leaving out 1 wavelet level"),
+            n => format!("{level} halved {n} times by leaving out {n} wavelet levels"),
+        };
         let count = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
         let kind = if self.layout.is_strip { "strip" } else { "tile" };
         writeln!(f, "read     {level}, {width} × {height} pixels, window {}", self.window)?;

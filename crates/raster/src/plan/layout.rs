@@ -29,6 +29,7 @@ pub(crate) fn layout_of(image: &Image, fill: Fill) -> Option<BlockLayout> {
             lerc: image.colour.lerc,
             fax_options: image.colour.fax_options,
             fill,
+            reduce: 0,
         },
     })
 }

@@ -1,7 +1,8 @@
 //! The plan of a read.
 
 use super::{batches, coalesce, parts, rows_of_part};
-use crate::device::{Decode, Judged, picture_memory};
+use crate::bytes::human;
+use crate::device::{Decode, Judged, longest_block, picture_memory};
 use crate::options::{Interleave, ReadOptions};
 use crate::source::Source;
 use crate::unpack::Unpacking;
@@ -53,6 +54,8 @@ pub struct ReadPlan {
     pub page: usize,
     /// `None` the full image.
     pub overview: Option<usize>,
+    /// How many times it is halved while it is decoded.
+    pub reduce: u8,
     /// Size of the level.
     pub level_size: (u32, u32),
     /// The pixels wanted.
@@ -67,7 +70,7 @@ pub struct ReadPlan {
     pub judged: Option<Judged>,
     /// Where blocks are decompressed.
     pub decode: Decode,
-    /// What was asked of a GPU and is not done, and why.
+    /// What was asked of a GPU and is not done, and why; blocks that it leaves to the host.
     pub notes: Vec<String>,
     /// The memory that the engine decodes into.
     pub destination: Location,
@@ -90,7 +93,7 @@ pub struct ReadPlan {
 /// What a plan is made from.
 pub(crate) struct Facts<'a> {
     pub(crate) source: &'a dyn Source,
-    pub(crate) image: &'a Image,
+    pub(crate) image: Arc<Image>,
     pub(crate) layout: Arc<BlockLayout>,
     pub(crate) window: Window,
     /// Bands from 1, all there.
@@ -156,6 +159,13 @@ impl Facts<'_> {
         self.runs().iter().fold(0u64, |sum, run| sum.saturating_add(run.end - run.start))
     }
 
+    /// Bytes of a block as it is stored, decoded: more than the layout's where levels are left out.
+    pub(crate) fn stored_len(&self) -> usize {
+        let decoded = self.layout.decoded_len(self.layout.height).unwrap_or(usize::MAX);
+        let times = 1usize.checked_shl(2 * u32::from(self.layout.extras.reduce)).unwrap_or(usize::MAX);
+        decoded.saturating_mul(times)
+    }
+
     /// The shape of the result.
     pub(crate) fn output(&self, options: &ReadOptions) -> Result<OutputSpec, OutputError> {
         let bands = u32::try_from(self.bands.len()).unwrap_or(u32::MAX);
@@ -196,6 +206,10 @@ pub(crate) fn plan_read(
             .unwrap_or(0)
             .saturating_mul(2),
     };
+    let mut notes = decided.notes;
+    if decided.decode == Decode::Kernels {
+        notes.extend(too_long(&facts.layout, &batches));
+    }
     let output = decided.output.len().map_or(u64::MAX, |len| len as u64);
     let memory = MemoryNeed {
         output,
@@ -213,13 +227,14 @@ pub(crate) fn plan_read(
         file_len: facts.source.len(),
         page: options.page,
         overview: options.overview,
+        reduce: options.reduce,
         level_size: (facts.image.width, facts.image.height),
         window: facts.window,
         engine: decided.engine,
         engine_reason: decided.engine_reason,
         judged: decided.judged,
         decode: decided.decode,
-        notes: decided.notes,
+        notes,
         destination: decided.destination,
         after: decided.after,
         convert: facts.unpacking.map(|unpacking| unpacking.convert),
@@ -234,6 +249,19 @@ pub(crate) fn plan_read(
         layout: facts.layout,
         batches,
     }
+}
+
+/// Says how many blocks are longer than kernels take, where any are.
+fn too_long(layout: &BlockLayout, batches: &[Vec<BlockTask>]) -> Option<String> {
+    let longest = longest_block(layout)?;
+    let spans = batches.iter().flatten().filter_map(|task| task.span);
+    let count = spans.filter(|span| span.len > longest).count();
+    let words = |longest: String| {
+        format!(
+            "{count} blocks longer than {longest} decoded on the host: each would hold the device for long"
+        )
+    };
+    (count > 0).then(|| words(human(longest)))
 }
 
 /// Two batches in flight, decompressed and encoded, or what pictures take; and the result or the part of it that they make.
@@ -275,7 +303,7 @@ pub(crate) fn tasks_of(facts: &Facts<'_>, overview: Option<usize>, spans: &[Opti
 }
 
 fn placement_of(facts: &Facts<'_>, column: u32, row: u32, first_band: u32) -> Option<Placement> {
-    let (grid, image) = (&facts.image.grid, facts.image);
+    let (grid, image) = (&facts.image.grid, &facts.image);
     let (left, top) = (column * grid.block_width, row * grid.block_height);
     let block = Window {
         x: left,

@@ -30,6 +30,9 @@ impl Vrt {
         if let Some(overview) = options.overview {
             return Err(self.refuse(format!("there is no overview {overview}, those of a VRT are not read")));
         }
+        if options.reduce > 0 {
+            return Err(self.refuse("lower resolutions of a VRT's files are not read".into()));
+        }
         if let Device::Cuda(index) = options.device {
             return Err(
                 self.refuse(format!("device `cuda:{index}` cannot be used: a VRT is read by the CPU"))

@@ -149,7 +149,7 @@ impl Opened {
             Self::File(dataset) => {
                 let target = dataset.target(&ReadOptions::default())?;
                 let source = dataset.mask_source(&ReadOptions::default())?;
-                let alpha = match mask::MaskSource::of(target.image, false) {
+                let alpha = match mask::MaskSource::of(&target.image, false) {
                     mask::MaskSource::Alpha(band) => Some(band),
                     _ => None,
                 };

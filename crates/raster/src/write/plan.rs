@@ -411,6 +411,7 @@ fn image_layout(
             lerc: options.lerc,
             fax_options: 0,
             fill: nodata.unwrap_or_default(),
+            reduce: 0,
         },
     })
 }
@@ -450,6 +451,7 @@ fn mask_layout(grid: &BlockGrid, options: &WriteOptions, encoder: Encoder) -> En
             lerc: LercWrapper::None,
             fax_options: 0,
             fill: Fill::default(),
+            reduce: 0,
         },
     };
     let params = EncodeParams { encoder, level: 6, quality: 75, lossless: true, max_error: 0.0 };

@@ -99,3 +99,31 @@ fn the_type_of_floats_holds_all_stored_values() {
     assert_eq!(by_both(&all, &windows, &options).1.len(), 7 * 3 * 64 * 8);
     assert_eq!(by_both(&all, &windows[..6], &options).1.len(), 6 * 3 * 64 * 4);
 }
+
+#[test]
+fn halves_are_the_nearest_ones() {
+    let (files, windows) = (files(), windows());
+    let options = |float_type| BatchOptions { float_type: Some(float_type), ..Default::default() };
+    let (tensor, halves) = by_both(&files, &windows, &options(FloatType::Float16));
+    assert_eq!((tensor.shape, halves.len()), ([18, 3, 25, 40], 18 * 3 * 25 * 40 * 2));
+    let (_, floats) = by_both(&files, &windows, &options(FloatType::Float32));
+    let mut seen = [0; 3];
+    for (half, float) in halves.as_chunks::<2>().0.iter().zip(floats.as_chunks::<4>().0) {
+        let (bits, value) = (u16::from_ne_bytes(*half), f32::from_ne_bytes(*float));
+        // Integers here: exact up to 2048, above it at every second, fourth … number.
+        let size = value.abs();
+        if value.is_nan() || size < 1.0 || value.fract() != 0.0 {
+            seen[0] += 1;
+            continue;
+        }
+        let step = (size.log2().floor() - 10.0).exp2();
+        let nearest = (size / step).round_ties_even() * step;
+        let (exponent, fraction) = (i32::from(bits >> 10 & 31), f32::from(bits & 1023));
+        let found =
+            if exponent == 31 { f32::INFINITY } else { (1024.0 + fraction) * 2f32.powi(exponent - 25) };
+        assert_eq!(found, if nearest > 65504.0 { f32::INFINITY } else { nearest }, "{value}");
+        assert_eq!(bits >> 15 == 1, value < 0.0);
+        seen[if step > 1.0 { 1 } else { 2 }] += 1;
+    }
+    assert!(seen[1] > 1000 && seen[2] > 1000, "{seen:?}");
+}

@@ -1,16 +1,17 @@
 //! Files kept open in the head: few descriptors, states told apart, an index that saves reading headers.
 
 use crate::made::{bytes_of, spec};
+use crate::sources::Bucket;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use strile::{
     BatchOptions, BatchWindow, Context, Dataset, Device, HeaderIndex, HeaderLimits, Headers, OpenOptions,
-    read_batch, write_header_index,
+    Source, read_batch, write_header_index,
 };
 use tempfile::TempDir;
-use testkit::{Codec, geo_tags, mutate_bytes};
+use testkit::{Codec, Random, geo_tags, mutate_bytes};
 
 fn folder(files: u64) -> (TempDir, Vec<PathBuf>) {
     let folder = tempfile::tempdir().unwrap();
@@ -190,4 +191,104 @@ fn a_damaged_index_does_no_harm() {
     assert!(problem.ends_with("is an index of version 2, 1 expected: make it again"), "{problem}");
     std::fs::write(&target, b"II*\0").unwrap();
     assert!(HeaderIndex::load(&target).err().unwrap().to_string().ends_with("is no index of headers"));
+}
+
+#[test]
+fn a_source_is_told_by_its_name_size_and_mark() {
+    let bytes = bytes_of(&spec(Codec::Deflate), 1);
+    let headers = headers(2, 10);
+    let open = |mark: &str| headers.open_source(Arc::new(Bucket::new(&bytes).marked(mark))).unwrap();
+    let first = open("a");
+    let asked = Arc::new(Bucket::new(&bytes).marked("a"));
+    let again = headers.open_source(Arc::clone(&asked) as Arc<dyn Source>).unwrap();
+    assert!(Arc::ptr_eq(&first, &again) && asked.requests().is_empty(), "nothing is asked for");
+    let other = open("b");
+    assert!(!Arc::ptr_eq(&first, &other));
+    assert!(Arc::ptr_eq(&other, &open("b")) && headers.held().0 == 1);
+    assert!(pixels(&[first]).unwrap() == pixels(&[other]).unwrap());
+}
+
+#[test]
+fn threads_share_headers() {
+    let (_folder, paths) = folder(12);
+    let (headers, right) = (headers(5, 3), pixels(&opened(&paths)).unwrap());
+    let each = right.len() / paths.len();
+    std::thread::scope(|scope| {
+        for seed in 0..4 {
+            let (headers, paths, right) = (&headers, &paths, &right);
+            scope.spawn(move || {
+                let mut random = Random::new(seed);
+                for _ in 0..60 {
+                    let at = random.below(paths.len());
+                    let found = pixels(&[headers.open(&paths[at]).unwrap()]).unwrap();
+                    assert!(found == right[at * each..][..each]);
+                }
+            });
+        }
+    });
+    let (files, bytes, open) = headers.held();
+    assert!(files <= 5 && open <= 3 && bytes > 0, "{:?}", headers.held());
+}
+
+/// The checksum of a record.
+fn fnv(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3);
+    bytes.iter().fold(0xCBF2_9CE4_8422_2325, step)
+}
+
+/// An index that lies with a checksum that is right: files are opened with what it says, and nothing breaks.
+#[test]
+fn an_index_that_lies_does_no_harm() {
+    let (folder, paths) = with_sidecars();
+    let target = folder.path().join("index");
+    write_header_index(&target, &paths, &OpenOptions::default(), &Context::default()).unwrap();
+    let whole = std::fs::read(&target).unwrap();
+    let number = |at: usize| u32::from_le_bytes(whole[at..at + 4].try_into().unwrap()) as usize;
+    let mut opened = 0;
+    for seed in 0..400 {
+        let (mut made, mut at) = (whole[..12].to_vec(), 12);
+        while at < whole.len() {
+            let name = &whole[at..at + 4 + number(at)];
+            let record = &whole[at + name.len() + 12..][..number(at + name.len() + 8)];
+            let mut lies = mutate_bytes(record, seed);
+            // The sizes and times that files have are kept, or it would be put aside at once.
+            let kept = record.len().min(lies.len()).min(60);
+            lies[..kept].copy_from_slice(&record[..kept]);
+            made.extend(name);
+            made.extend(fnv(&lies).to_le_bytes());
+            made.extend((lies.len() as u32).to_le_bytes());
+            made.extend(lies);
+            at += name.len() + 12 + record.len();
+        }
+        std::fs::write(&target, made).unwrap();
+        let indexed = headers(100, 100).with_index(HeaderIndex::load(&target).unwrap());
+        for path in &paths {
+            if let Ok(file) = indexed.open(path) {
+                let _either = pixels(&[file]);
+                opened += 1;
+            }
+        }
+    }
+    assert!(opened > 100, "{opened}");
+}
+
+#[test]
+fn an_index_is_a_regular_file_that_ends_where_it_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let load = |path: &Path| HeaderIndex::load(path).err().map(|error| error.to_string());
+    assert!(load(folder.path()).unwrap().contains("is a directory"));
+    assert!(load(&folder.path().join("none")).is_some());
+    let path = folder.path().join("index");
+    for (bytes, told) in [
+        (&b"STRILEIX\x01\0\0\0"[..], None),
+        (b"STRILEIX\x01\0\0\0\xFF\xFF\xFF\xFFa", Some("ends early: make it again")),
+        (b"STRILEIX\x01\0", Some("ends early: make it again")),
+        (b"", Some("is no index of headers")),
+    ] {
+        std::fs::write(&path, bytes).unwrap();
+        assert_eq!(load(&path).as_ref().map(|text| text.ends_with(told.unwrap())), told.map(|_| true));
+    }
+    // Larger than any index: refused by its size, before a byte of it is read.
+    File::create(&path).unwrap().set_len(1 << 40).unwrap();
+    assert!(load(&path).unwrap().contains("larger than an index can be"));
 }

@@ -14,10 +14,12 @@
 #[path = "../reader/sources.rs"]
 mod sources;
 
+mod ahead;
 mod converted;
 mod growth;
 mod headers;
 mod made;
+mod peers;
 mod refusals;
 mod structure;
 mod windows;

@@ -3,7 +3,9 @@
 use crate::made::{bytes_of, device, spec};
 use crate::sources::open;
 use std::sync::Arc;
-use strile::{BatchOptions, BatchWindow, Context, Dataset, read_batch_on_device};
+use strile::{
+    BatchOptions, BatchWindow, Context, Dataset, Device, Sampling, plan_batch, read_batch_on_device,
+};
 use strile_emulate::{Call, StandIn};
 use testkit::{Codec, Random};
 
@@ -58,4 +60,55 @@ fn one_arena_one_upload_of_tables_one_launch_a_codec() {
         launches.push(count(&calls, "cuLaunchKernel"));
     }
     assert_eq!(launches[0], launches[1], "launches do not grow with windows or files");
+}
+
+/// Windows of training overlap: what each of them shows of a block is placed, the block is read and decoded once.
+#[test]
+fn a_block_that_many_windows_show_is_decoded_once() {
+    let files = files(3);
+    let windows: Vec<_> = (0..60)
+        .map(|at| BatchWindow::of_pixels(at % 3, at as i64 % 7 - 3, at as i64 % 5, (24, 24)))
+        .collect();
+    let context = Context::default();
+    for device in [Device::Cpu, device()] {
+        let options = BatchOptions { device, ..Default::default() };
+        let read = |windows: &[BatchWindow]| {
+            let plan = plan_batch(&files, windows, &options, &context).unwrap();
+            let report = read_batch_on_device(&files, windows, &options, &context).unwrap().report;
+            (plan.blocks, plan.encoded, report.encoded_bytes)
+        };
+        let (blocks, encoded, taken) = read(&windows);
+        assert_eq!((blocks, taken), (3, encoded), "{device:?}");
+        assert_eq!(read(&windows[..3]), (blocks, encoded, taken), "{device:?}");
+    }
+}
+
+/// Windows are resampled where they were decoded: one launch more, and nothing comes back to the host but statuses.
+#[test]
+fn resampling_is_one_launch_on_the_device() {
+    let device = device();
+    if std::env::var_os("STRILE_REQUIRE_GPU").is_some_and(|value| value == "1") {
+        eprintln!("left out: a device is required, and this looks at the calls of the stand-in");
+        return;
+    }
+    let standin = StandIn::load().unwrap().alone();
+    let files = files(6);
+    let windows: Vec<_> =
+        (0..30).map(|at| BatchWindow::of_pixels(at % 6, at as i64 - 5, at as i64 % 20, (20, 20))).collect();
+    let context = Context::default();
+    let calls = |size: Option<(u32, u32)>| {
+        let options = BatchOptions { device, size, sampling: Sampling::Average, ..Default::default() };
+        drop(read_batch_on_device(&files, &windows, &options, &context).unwrap());
+        standin.calls();
+        drop(read_batch_on_device(&files, &windows, &options, &context).unwrap());
+        let calls = standin.calls();
+        assert_eq!((count(&calls, "!"), count(&calls, "cuMemHostAlloc")), (0, 0));
+        ["cuMemAllocFromPoolAsync", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuLaunchKernel"]
+            .map(|name| count(&calls, name))
+    };
+    let [allocations, up, down, launches] = calls(None);
+    let [more, more_up, same_down, more_launches] = calls(Some((9, 7)));
+    // What was decoded and the table of windows; what is outside its image is no part of it.
+    assert_eq!((more, more_up, same_down), (allocations + 2, up + 1, down));
+    assert!((launches..=launches + 1).contains(&more_launches), "{launches}, {more_launches}");
 }

@@ -12,6 +12,7 @@ const INT16: SampleType = SampleType { format: SampleFormat::Int, bits: 16 };
 const FILL: ReadOptions = ReadOptions {
     page: 0,
     overview: None,
+    reduce: 0,
     window: None,
     bands: None,
     layer: strile::Layer::Pixels,

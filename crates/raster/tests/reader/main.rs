@@ -2,7 +2,8 @@
 //!
 //! `fixtures` every file equals its pixels; `windows` any part equals that part of the whole; `io` which bytes are
 //! asked for; `faults` damaged files; `plan` what is said before and where pixels go; `options` what can be asked
-//! for; `unpack` samples as floats; `sidecars` files on disk and beside; `sources` the sources these tests read from.
+//! for; `resolution` JPEG 2000 without its highest levels; `unpack` samples as floats; `sidecars` files on disk and
+//! beside; `sources` the sources these tests read from.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -16,6 +17,7 @@ mod fixtures;
 mod io;
 mod options;
 mod plan;
+mod resolution;
 mod sidecars;
 mod sources;
 mod unpack;

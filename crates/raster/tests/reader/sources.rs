@@ -14,6 +14,7 @@ use testkit::{Pixels, Random};
 pub struct Bucket {
     bytes: Arc<Vec<u8>>,
     trouble: Option<Trouble>,
+    mark: String,
     seed: u64,
     requests: Mutex<Vec<Vec<Range<u64>>>>,
 }
@@ -29,7 +30,13 @@ pub enum Trouble {
 
 impl Bucket {
     pub fn new(bytes: &[u8]) -> Self {
-        Self { bytes: Arc::new(bytes.to_vec()), trouble: None, seed: 5, requests: Mutex::default() }
+        let (bytes, mark) = (Arc::new(bytes.to_vec()), "1".to_owned());
+        Self { bytes, trouble: None, mark, seed: 5, requests: Mutex::default() }
+    }
+
+    /// The same with another ETag.
+    pub fn marked(self, mark: &str) -> Self {
+        Self { mark: mark.to_owned(), ..self }
     }
 
     pub fn with(self, trouble: Trouble) -> Self {
@@ -52,7 +59,7 @@ impl Source for Bucket {
     }
 
     fn version(&self) -> Version {
-        Version { len: self.len(), mark: "1".into() }
+        Version { len: self.len(), mark: self.mark.clone() }
     }
 
     fn submit(&self, mut ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>) {

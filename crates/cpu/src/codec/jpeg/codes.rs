@@ -1,7 +1,7 @@
 //! Huffman codes of sequential scans: bits without stuffing, tables that give a code and the value behind it at once, and
 //! the coefficients of a data unit.
 
-use strile_codestream::jpeg::{HuffmanTable, ZIGZAG};
+use strile_codestream::jpeg::{Class, HuffmanCode, HuffmanTable, ZIGZAG};
 
 /// Bits that are looked up at once.
 const FAST_BITS: u32 = 11;
@@ -9,15 +9,6 @@ const FAST_BITS: u32 = 11;
 const VALUE_BEHIND: u32 = 0x80;
 /// Coefficients to go on by at the end of a block.
 const END_OF_BLOCK: u32 = 64;
-
-/// What a table codes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
-    /// Differences of DC coefficients.
-    Dc,
-    /// The others.
-    Ac,
-}
 
 /// A table. An entry has the bits to skip in bits 0 to 6, coefficients to go on by in 8 to 15, and the value above.
 pub(super) struct Codes {
@@ -32,7 +23,7 @@ impl Codes {
         let mut fast = vec![0; 1 << FAST_BITS];
         let mut slow = Vec::new();
         for code in table.codes() {
-            let Some(entry) = entry(code.len, code.symbol, class) else { continue };
+            let Some(entry) = entry(code, class) else { continue };
             let Some(spare) = FAST_BITS.checked_sub(code.len) else {
                 slow.push((code.bits << (16 - code.len), code.len, entry));
                 continue;
@@ -67,18 +58,10 @@ impl Codes {
 }
 
 /// The entry of a code without its value; `None` for symbols that stand for nothing.
-fn entry(len: u32, symbol: u8, class: Class) -> Option<u32> {
-    let size = u32::from(symbol & 15);
-    let go_on = match (class, symbol >> 4, size) {
-        (Class::Dc, 0, _) => 1,
-        (Class::Dc, ..) => return None,
-        (Class::Ac, 0, 0) => END_OF_BLOCK,
-        (Class::Ac, 15, 0) => 16,
-        (Class::Ac, _, 0) => return None,
-        (Class::Ac, run, _) => u32::from(run) + 1,
-    };
+fn entry(code: HuffmanCode, class: Class) -> Option<u32> {
+    let (go_on, size) = code.meaning(class)?;
     let behind = if size == 0 { 0 } else { VALUE_BEHIND };
-    Some(len | behind | go_on << 8 | size << 16)
+    Some(code.len | behind | u32::from(go_on) << 8 | u32::from(size) << 16)
 }
 
 /// An entry with the value whose bits are known.

@@ -185,10 +185,11 @@ pub(super) fn inverse_wide(unit: &[i16; 64], steps: &[i32; 64]) -> [[u8; 8]; 8] 
     samples
 }
 
-/// The one value of a data unit that has only DC.
+/// The one value of a data unit that has only DC: both dimensions of [`transform`], which wrap each on its own.
 #[inline(always)]
 pub(super) fn flat(dc: i16, step: i32) -> u8 {
-    sample(i32::from(dc).wrapping_mul(step).wrapping_mul(4).wrapping_add(16) >> 5)
+    let column = i32::from(dc).wrapping_mul(step).wrapping_mul(1 << 13).wrapping_add(1 << 10) >> 11;
+    sample(column.wrapping_mul(1 << 13).wrapping_add(1 << 17) >> 18)
 }
 
 #[cfg(test)]
@@ -229,10 +230,14 @@ mod tests {
 
     #[test]
     fn a_flat_unit_is_a_unit() {
-        for dc in -300..300 {
+        // And where corrupt data make sums wrap.
+        let large = [i16::MIN, i16::MIN + 1, -20_000, -2049, 2048, 20_000, i16::MAX];
+        for (dc, step) in
+            (-300..300).chain(large).flat_map(|dc| [1, 7, 99, 255, 4000, 65_535].map(|step| (dc, step)))
+        {
             let mut unit = [0; 64];
             unit[0] = dc;
-            assert_eq!(inverse(&unit, &[7; 64]), [[flat(dc, 7); 8]; 8]);
+            assert_eq!(inverse(&unit, &[step; 64]), [[flat(dc, step); 8]; 8], "{dc} {step}");
         }
     }
 }

@@ -8,13 +8,13 @@
     expect(unsafe_code, reason = "one call of code compiled for newer machines")
 )]
 
-use super::codes::{Bits, Class, Codes};
+use super::codes::{Bits, Codes};
 #[cfg(target_arch = "x86_64")]
 use super::inverse::inverse_wide;
 use super::inverse::{flat, inverse};
 use super::upsample::{Samples, Spare, Way, weave, weave_rgb};
 use crate::codec::workspace::out_of_memory;
-use strile_codestream::jpeg::{HuffmanTable, Picture, Plane, Scan, ZIGZAG, coded_data};
+use strile_codestream::jpeg::{Class, HuffmanTable, Picture, Plane, Scan, ZIGZAG, coded_data};
 use strile_engine::BlockFault;
 
 /// The inverse transform: coefficients and steps of a data unit to its samples.
@@ -121,11 +121,12 @@ fn decode_scan(
     planes: &mut [Samples],
     inverse: impl Inverse,
 ) -> Result<(), Wrong> {
-    let mut data = vec![0; scan.intervals.iter().map(|&len| len as usize).sum()];
-    coded_data::copy(src.get(scan.data.clone()).unwrap_or_default(), &mut data);
-    let tables = codes_of(scan);
+    let mut data = vec![0; scan.data.intervals.iter().map(|&len| len as usize).sum()];
+    coded_data::copy(src.get(scan.data.range.clone()).unwrap_or_default(), &mut data);
+    let tables = scan.tables();
+    let codes: Vec<Codes> = tables.iter().map(|&(table, class)| Codes::new(table, class)).collect();
     let find = |table: &HuffmanTable, class| {
-        tables.iter().find(|(other, of, _)| *of == class && *other == table).map(|(_, _, codes)| codes)
+        tables.iter().position(|&known| known == (table, class)).and_then(|index| codes.get(index))
     };
     let mut parts = Vec::with_capacity(scan.parts.len());
     for part in &scan.parts {
@@ -146,7 +147,7 @@ fn decode_scan(
     let across = scan.mcus.0 as usize;
     let (mut mcu_x, mut mcu_y) = (0, 0);
     let mut left = scan.mcus.0 * scan.mcus.1;
-    for &len in &scan.intervals {
+    for &len in &scan.data.intervals {
         let (interval, after) = rest.split_at_checked(len as usize).ok_or(Wrong::Truncated)?;
         rest = after;
         let mut bits = Bits::new(interval);
@@ -161,6 +162,10 @@ fn decode_scan(
             mcu_x += 1;
             if mcu_x == across {
                 (mcu_x, mcu_y) = (0, mcu_y + 1);
+                // Not only at the end: what is behind the data is as long as the picture says.
+                if bits.overrun() {
+                    return Err(Wrong::Truncated);
+                }
             }
         }
         if bits.overrun() {
@@ -168,19 +173,6 @@ fn decode_scan(
         }
     }
     Ok(())
-}
-
-/// The look-up tables of a scan, each once.
-fn codes_of(scan: &Scan) -> Vec<(&HuffmanTable, Class, Codes)> {
-    let mut found: Vec<(&HuffmanTable, Class, Codes)> = Vec::with_capacity(4);
-    for part in &scan.parts {
-        for (table, class) in [(&part.dc, Class::Dc), (&part.ac, Class::Ac)] {
-            if !found.iter().any(|(other, of, _)| *of == class && *other == table) {
-                found.push((table, class, Codes::new(table, class)));
-            }
-        }
-    }
-    found
 }
 
 /// The data units of one component in an MCU.

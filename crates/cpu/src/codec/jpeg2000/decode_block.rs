@@ -12,8 +12,6 @@ use strile_engine::BlockFault;
 
 /// Most bit planes: half-units and the sign share 32 bits.
 const MOST_PLANES: u8 = 30;
-/// Passes that are arithmetically coded always: those of the first four planes.
-const NEVER_RAW: u32 = 10;
 
 /// What a thread needs for code-blocks, used for one after the other.
 pub(super) struct BlockSpace {
@@ -97,7 +95,7 @@ fn decode_any(
         space.bytes.extend_from_slice(own);
         space.bytes.extend_from_slice(&[0xFF; PADDING]);
         let count = u32::from(segment.passes);
-        if is_raw(style, pass) {
+        if style.is_raw(pass) {
             decode_raw(&mut passes, &space.bytes, pass..pass + count, block.planes, style)?;
         } else {
             decode_coded(&mut passes, &space.bytes, pass..pass + count, block.planes, style)?;
@@ -119,10 +117,6 @@ fn plane(pass: u32, planes: u8) -> Result<u32, BlockFault> {
     u32::from(planes).checked_sub(1 + pass.div_ceil(3)).ok_or_else(too_many)
 }
 
-fn is_raw(style: Style, pass: u32) -> bool {
-    style.bypass && pass >= NEVER_RAW && kind(pass) != 2
-}
-
 #[inline(always)]
 fn decode_coded(
     passes: &mut Passes<'_>,
@@ -135,7 +129,7 @@ fn decode_coded(
     for pass in range {
         let plane = plane(pass, planes)?;
         match kind(pass) {
-            _ if is_raw(style, pass) => return Err(mixed()),
+            _ if style.is_raw(pass) => return Err(mixed()),
             0 => passes.propagate(&mut bits, bytes, plane),
             1 => passes.refine(&mut bits, bytes, plane),
             _ => {
@@ -168,7 +162,7 @@ fn decode_raw(
     for pass in range {
         let plane = plane(pass, planes)?;
         match kind(pass) {
-            _ if !is_raw(style, pass) => return Err(mixed()),
+            _ if !style.is_raw(pass) => return Err(mixed()),
             0 => passes.propagate(&mut bits, bytes, plane),
             _ => passes.refine(&mut bits, bytes, plane),
         }

@@ -33,10 +33,10 @@ pub(super) struct Destination<'a> {
 pub(super) fn write(
     codestream: &Codestream,
     planes: &[Values],
-    area: Rect,
     destination: Destination<'_>,
     crew: &Crew,
 ) -> Result<(), BlockFault> {
+    let area = codestream.area;
     let size = match destination.data_type {
         DataType::U8 | DataType::I8 => 1,
         DataType::U16 | DataType::I16 => 2,

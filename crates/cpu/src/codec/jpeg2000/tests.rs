@@ -7,13 +7,16 @@
     reason = "small numbers made here"
 )]
 
+#[path = "../../../../codestream/tests/crafted/mod.rs"]
+mod crafted;
+
 use super::super::byte_testing::Random;
 use super::super::testing::{
     check_picture, decode_block, decode_rows, encode_rows, layout, mutants_fill_or_fault, params, picture,
     prepared, u16s,
 };
 use super::*;
-use strile_engine::BlockLayout;
+use strile_engine::{BlockLayout, FaultKind};
 use strile_tiff::{DataType, Photometric, SampleType};
 
 macro_rules! streams {
@@ -52,17 +55,29 @@ fn streams() -> Vec<(&'static str, &'static [u8], u64)> {
     .to_vec()
 }
 
+/// Of some of them the same without the highest resolutions, one or more: what OpenJPEG 2.5.4 decodes with `cp_reduce`.
+const LESS: [(&str, &[u64]); 9] = [
+    ("layers_sop", &[0x9EC7_4B19_4D95_B5FC, 0xBF75_B822_E047_315B]),
+    ("parts", &[0x1543_564E_BE7B_AB99, 0xB51F_F9D6_9109_223A]),
+    ("bypass", &[0x4D10_CB42_74EE_2C05, 0xDD82_9C53_9F9C_1E21]),
+    ("sparse", &[0xD394_C960_022C_7DB7, 0x6CFE_3A86_112A_513A, 0x48C9_2A8E_1D3D_04B5]),
+    ("97", &[0xB222_EB32_2EC0_542A, 0xDE24_A4CD_8CA2_173A, 0x9A0C_1BC2_BE65_8949]),
+    ("24bit", &[0x93D9_C817_0729_2417, 0xC789_4BE7_A5E3_59A8, 0x254D_9773_68E5_A039]),
+    ("ht_rgb8", &[0x04A8_B5C1_F047_0E95, 0x929A_1E65_5C88_AB76, 0xDD6D_D2C6_21CE_9FE5]),
+    ("ht_tiles", &[0x48B7_671C_0661_B2DD, 0x4DCC_03C1_52F2_483B, 0x3795_51AA_F32C_43F8]),
+    ("segmentation", &[0x2696_59B1_142A_42AD, 0x54AF_479E_15F8_8A17]),
+];
+
 /// The layout that a codestream fits.
 fn layout_of(stream: &[u8], reduce: u8) -> BlockLayout {
     let size = size(stream).unwrap();
-    let (area, first) = (reduced(size.area, reduce), size.components[0]);
+    let (area, first) = (size.area.reduced(reduce), size.components[0]);
     let format = if first.signed { SampleFormat::Int } else { SampleFormat::Uint };
     let sample = SampleType { format, bits: first.bits.into() };
-    BlockLayout {
-        sample,
-        data_type: sample.data_type().unwrap(),
-        ..layout(Compression::Jpeg2000, (area.width(), area.height()), (size.components.len() as u16, 8))
-    }
+    let mut layout =
+        layout(Compression::Jpeg2000, (area.width(), area.height()), (size.components.len() as u16, 8));
+    layout.extras.reduce = reduce;
+    BlockLayout { sample, data_type: sample.data_type().unwrap(), ..layout }
 }
 
 fn values(decoded: &[u8], data_type: DataType) -> Vec<i32> {
@@ -89,7 +104,7 @@ fn equals_other_decoders_in_every_style() {
         for helpers in [0, 3] {
             let mut decoded = vec![0; layout.decoded_len(layout.height).unwrap()];
             let block = StoredBlock { layout: &layout, rows: layout.height };
-            decode_reduced(stream, &mut decoded, block, reduce, &Crew::new(helpers)).unwrap();
+            decode(stream, &mut decoded, block, &Crew::new(helpers)).unwrap();
             assert_eq!(digest(&values(&decoded, layout.data_type)), expected, "{name}");
             first = decoded;
         }
@@ -100,6 +115,37 @@ fn equals_other_decoders_in_every_style() {
             assert_eq!(decode_rows(stream, &layout, rows).unwrap(), first[..row * rows as usize], "{name}");
         }
     }
+}
+
+#[test]
+fn lower_resolutions_equal_another_decoder() {
+    for (name, digests) in LESS {
+        let (_, stream, _) = streams().into_iter().find(|(other, ..)| *other == name).unwrap();
+        for (reduce, &expected) in (1..).zip(digests) {
+            let layout = layout_of(stream, reduce);
+            let decoded = decode_block(stream, &layout).unwrap();
+            assert_eq!(digest(&values(&decoded, layout.data_type)), expected, "{name} less {reduce}");
+        }
+    }
+    let (_, stream, _) = streams().into_iter().find(|(other, ..)| *other == "bypass").unwrap();
+    let fault = decode_block(stream, &layout_of(stream, 3)).unwrap_err().to_string();
+    assert!(fault.contains("3 wavelet levels to be left out of 2"), "{fault}");
+    let mut other = layout(Compression::Lzw, (8, 8), (1, 8));
+    other.extras.reduce = 1;
+    assert!(decode_block(&[1, 2], &other).unwrap_err().to_string().contains("anything but JPEG 2000"));
+}
+
+/// A stream of 16 KiB that would make code-blocks of a hundred times as much.
+#[test]
+fn code_blocks_take_no_more_memory_than_was_counted() {
+    let stream = crafted::many_code_blocks(512);
+    let layout = layout(Compression::Jpeg2000, (512, 512), (1, 8));
+    let fault = decode_block(&stream, &layout).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Unsupported);
+    assert!(fault.found > fault.expected && fault.expected > 0, "{fault:?}");
+    assert!(fault.detail.contains("bytes found") && fault.detail.contains("allowed"), "{fault}");
+    let counted = working_len(&layout, 512, stream.len() as u64);
+    assert_eq!(counted, fault.expected + 4 * 512 * 512, "and coefficients");
 }
 
 #[test]

@@ -9,7 +9,7 @@ pub(super) const TABLE_ENTRIES: usize = 4096;
 /// Bits that the first look-up takes.
 pub(super) const FIRST_BITS: u32 = 9;
 /// An entry for bits that begin no code.
-pub(super) const NO_CODE: u16 = 0x01E1;
+pub(super) const NO_CODE: u16 = 0x01E8;
 /// The most bytes of a piece.
 pub(super) const MOST_PIECE: u32 = 192;
 /// The least bytes of a piece that is not alone in its interval.

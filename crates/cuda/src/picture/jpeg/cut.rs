@@ -3,7 +3,7 @@
 
 use super::abi::{JpegPiece, LEAST_PIECE, MOST_PIECE};
 use crate::abi::bytes_of;
-use strile_codestream::jpeg::{Scan, coded_data};
+use strile_codestream::jpeg::{ScanData, coded_data};
 
 /// Bytes behind the data that kernels read.
 const SLACK: u64 = 64;
@@ -44,9 +44,11 @@ impl Cut {
     }
 }
 
-/// Where the parts of a scan lie in the bytes of its picture.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The bytes of a scan, and where its parts lie in those of its picture.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct ScanBytes {
+    /// Where they are in the stream.
+    from: ScanData,
     /// The first byte of each interval, `u32` each, and the length of the data.
     pub(super) intervals: u64,
     /// `JpegPiece`s, one more than `piece_count`.
@@ -64,36 +66,36 @@ pub(super) struct ScanBytes {
 }
 
 impl ScanBytes {
-    /// Lays out a scan from `begin`, a multiple of 16, on.
-    pub(super) fn new(scan: &Scan, cut: Cut, begin: u64) -> Self {
-        let data_len = scan.intervals.iter().sum();
-        let piece = cut.piece(data_len, scan.units());
-        let piece_count = scan.intervals.iter().map(|len| len.div_ceil(piece)).sum();
-        let pieces = begin + (scan.intervals.len() as u64 + 1).next_multiple_of(2) * 4;
+    /// Lays out a scan of so many data units an MCU from `begin`, a multiple of 16, on.
+    pub(super) fn new(from: ScanData, mcu_units: u32, cut: Cut, begin: u64) -> Self {
+        let data_len = from.intervals.iter().sum();
+        let piece = cut.piece(data_len, mcu_units);
+        let piece_count = from.intervals.iter().map(|len| len.div_ceil(piece)).sum();
+        let pieces = begin + (from.intervals.len() as u64 + 1).next_multiple_of(2) * 4;
         let data = (pieces + (u64::from(piece_count) + 1) * 8).next_multiple_of(16);
         let end = (data + u64::from(data_len) + SLACK).next_multiple_of(16);
-        Self { intervals: begin, pieces, data, data_len, piece_count, end, piece }
+        Self { from, intervals: begin, pieces, data, data_len, piece_count, end, piece }
     }
 
     /// Writes all bytes of a scan of `stream`.
-    pub(super) fn write(&self, scan: &Scan, stream: &[u8], into: &mut [u8]) {
-        let mut begins = Vec::with_capacity(scan.intervals.len() + 1);
+    pub(super) fn write(&self, stream: &[u8], into: &mut [u8]) {
+        let ScanData { range: data, intervals } = &self.from;
+        let mut begins = Vec::with_capacity(intervals.len() + 1);
         let mut pieces = Vec::with_capacity(self.piece_count as usize + 1);
         let mut begin = 0;
-        for (interval, &len) in (0..).zip(&scan.intervals) {
+        for (interval, &len) in (0..).zip(intervals) {
             begins.push(begin);
             pieces.extend(cut_evenly(len, self.piece).map(|at| JpegPiece { begin: begin + at, interval }));
             begin += len;
         }
         begins.push(begin);
-        let interval = u32::try_from(scan.intervals.len()).unwrap_or(u32::MAX);
+        let interval = u32::try_from(intervals.len()).unwrap_or(u32::MAX);
         pieces.push(JpegPiece { begin, interval });
         fill(into, self.intervals, self.pieces, bytes_of(&begins));
         fill(into, self.pieces, self.data, bytes_of(&pieces));
         let (from, to) = (self.data, self.end);
         if let Some(room) = range(into, from, to) {
-            let data = stream.get(scan.data.clone()).unwrap_or_default();
-            let copied = coded_data::copy(data, room);
+            let copied = coded_data::copy(stream.get(data.clone()).unwrap_or_default(), room);
             room.get_mut(copied..).unwrap_or_default().fill(0);
         }
     }

@@ -5,16 +5,7 @@
 //! cannot take much: as many entries as there are codes, and less than 128 more wherever the length changes.
 
 use super::abi::{FIRST_BITS, NO_CODE};
-use strile_codestream::jpeg::{HuffmanCode, HuffmanTable};
-
-/// What a table codes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Class {
-    /// Differences of DC coefficients: symbols are sizes.
-    Dc,
-    /// The others: symbols are runs and sizes.
-    Ac,
-}
+use strile_codestream::jpeg::{Class, HuffmanCode, HuffmanTable};
 
 const FIRST_ENTRIES: usize = 1 << FIRST_BITS;
 /// Second tables begin at multiples of so many entries.
@@ -69,17 +60,9 @@ fn second_tables(table: &HuffmanTable) -> impl Iterator<Item = (u32, u32)> {
 
 /// The entry of a code; `None` for symbols that stand for nothing in a sequential scan.
 fn entry(code: HuffmanCode, class: Class) -> Option<u16> {
-    let size = u16::from(code.symbol & 15);
-    let go_on = match (class, code.symbol >> 4, size) {
-        (Class::Dc, 0, _) => 1,
-        (Class::Dc, ..) => return None,
-        (Class::Ac, 0, 0) => 64,
-        (Class::Ac, 15, 0) => 16,
-        (Class::Ac, _, 0) => return None,
-        (Class::Ac, run, _) => u16::from(run) + 1,
-    };
-    let bits = u16::try_from(code.len).ok()? + size;
-    Some(bits | size << 5 | go_on << 9)
+    let (go_on, size) = code.meaning(class)?;
+    let bits = u16::try_from(code.len).ok()? + u16::from(size);
+    Some(bits | u16::from(size) << 5 | u16::from(go_on) << 9)
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! What kernels are told of a picture, made where it is parsed: all but the addresses of its memory, which are offsets
-//! until it has a place. So the thread that lays out a batch only adds.
+//! until it has a place, and where its data lie. So the thread that lays out a batch only adds, and pictures of the same
+//! headers share it.
 
 use super::abi::{JpegPicture, JpegPlane, JpegScan, JpegWay, MOST_UNITS, TABLE_ENTRIES, UNIT_LEN};
-use super::cut::{Cut, ScanBytes};
-use super::lookup::{self, Class};
+use super::cut::Cut;
+use super::lookup;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash, Hasher};
-use strile_codestream::jpeg::{HuffmanTable, Picture, Plane, Quantisation, Scan, ScanPart, ZIGZAG};
+use strile_codestream::jpeg::{Class, HuffmanTable, Picture, Plane, Quantisation, Scan, ScanPart, ZIGZAG};
 use strile_engine::BlockFault;
 
 /// Addresses and lengths in scratch memory are multiples of it.
@@ -46,7 +47,7 @@ pub(super) type TableSet = Vec<(HuffmanTable, Class)>;
 pub(super) struct Plan {
     /// Addresses of scratch memory from the picture's own; of quantisations none.
     pub(super) picture: JpegPicture,
-    /// Addresses of bytes and scratch memory from the picture's own; of tables none.
+    /// Addresses of scratch memory from the picture's own; of tables none, nor of data.
     pub(super) scans: Vec<JpegScan>,
     /// Of each scan.
     pub(super) sets: Vec<Keyed<TableSet>>,
@@ -68,12 +69,7 @@ fn take(scratch: &mut u64, len: u64) -> u64 {
 
 impl Plan {
     /// The plan of a picture of which `rows` rows are wanted.
-    pub(super) fn new(
-        headers: &Picture,
-        bytes: &[ScanBytes],
-        rows: u32,
-        cut: Cut,
-    ) -> Result<Self, BlockFault> {
+    pub(super) fn new(headers: &Picture, rows: u32, cut: Cut) -> Result<Self, BlockFault> {
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let mut plan = Self {
             picture: JpegPicture {
@@ -91,8 +87,8 @@ impl Plan {
             quads: 0,
             eights: u64::from(headers.width.div_ceil(8)) * u64::from(rows),
         };
-        for (scan, bytes) in headers.scans.iter().zip(bytes) {
-            plan.add(headers, scan, bytes, cut)?;
+        for scan in &headers.scans {
+            plan.add(headers, scan, cut)?;
         }
         for plane in &plan.picture.planes {
             plan.quads += u64::from(plane.blocks_across.div_ceil(4)) * u64::from(plane.blocks_down);
@@ -108,9 +104,9 @@ impl Plan {
         2 * entries + (structs + lost + self.quantisations.len() * size_of::<Quantisation>()) as u64
     }
 
-    fn add(&mut self, headers: &Picture, scan: &Scan, bytes: &ScanBytes, cut: Cut) -> Result<(), BlockFault> {
-        let set = distinct(scan);
-        let told = self.scan(scan, bytes, &set, cut)?;
+    fn add(&mut self, headers: &Picture, scan: &Scan, cut: Cut) -> Result<(), BlockFault> {
+        let set = scan.tables().into_iter().map(|(table, class)| (table.clone(), class)).collect();
+        let told = self.scan(scan, &set, cut)?;
         let mut first_unit = 0;
         for part in &scan.parts {
             let (across, down) = part.units;
@@ -135,13 +131,7 @@ impl Plan {
         Ok(())
     }
 
-    fn scan(
-        &mut self,
-        scan: &Scan,
-        bytes: &ScanBytes,
-        set: &TableSet,
-        cut: Cut,
-    ) -> Result<JpegScan, BlockFault> {
+    fn scan(&mut self, scan: &Scan, set: &TableSet, cut: Cut) -> Result<JpegScan, BlockFault> {
         let begins = begins(set)?;
         let begin = |table: &HuffmanTable, class: Class| {
             let found = set.iter().position(|(other, of)| *of == class && other == table);
@@ -160,14 +150,8 @@ impl Plan {
         let units = scan.all_units();
         let mcu_units = scan.units();
         Ok(JpegScan {
-            data: bytes.data,
-            pieces: bytes.pieces,
-            intervals: bytes.intervals,
             coefficients: take(&mut self.scratch, u64::from(units) * UNIT_LEN),
             differences: take(&mut self.scratch, u64::from(units) * 2),
-            tables: 0,
-            data_len: bytes.data_len,
-            piece_count: bytes.piece_count,
             table_entries: begins.last().copied().unwrap_or(0),
             units,
             mcu_units,
@@ -175,21 +159,9 @@ impl Plan {
             run_in: cut.run_in(mcu_units),
             components,
             lookups,
+            ..JpegScan::default()
         })
     }
-}
-
-/// The different tables of a scan.
-fn distinct(scan: &Scan) -> TableSet {
-    let mut found = TableSet::with_capacity(4);
-    for part in &scan.parts {
-        for (table, class) in [(&part.dc, Class::Dc), (&part.ac, Class::Ac)] {
-            if !found.iter().any(|(other, of)| *of == class && other == table) {
-                found.push((table.clone(), class));
-            }
-        }
-    }
-    found
 }
 
 /// First entries of the look-up tables of a set, and behind them their number.

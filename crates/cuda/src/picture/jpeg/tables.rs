@@ -4,10 +4,9 @@ use super::abi::{JpegArgs, JpegPicture, JpegScan};
 use super::plan::{ALIGN, Keyed, TableSet, by_column};
 use super::{Batch, Picture, lookup};
 use crate::abi::bytes_of;
-use crate::picture::{Placed, Room, Stop};
+use crate::picture::{Placed, Room, Stop, too_little};
 use std::collections::HashMap;
 use strile_codestream::jpeg::Quantisation;
-use strile_engine::EngineError;
 
 /// Work for one CUDA block: what its warps take of the transform, and its threads of pixels, four times each, as what a
 /// picture is told by has to be loaded first.
@@ -75,15 +74,18 @@ pub(super) fn lay_out(pictures: &[Placed<Picture>], room: &Room, into: &mut [u8]
                 room.tables + quantisations_at as u64 + quantisations.place(quantisation, by_column);
         }
         told.push(picture);
-        for (scan, set) in plan.scans.iter().zip(&plan.sets) {
-            let mut scan = *scan;
-            scan.data += placed.bytes;
-            scan.pieces += placed.bytes;
-            scan.intervals += placed.bytes;
-            scan.coefficients += scratch;
-            scan.differences += scratch;
-            scan.tables = room.tables + shared_at as u64 + sets.places.get(set).copied().unwrap_or(0);
-            scans.push(scan);
+        for ((scan, set), bytes) in plan.scans.iter().zip(&plan.sets).zip(&placed.picture.scans) {
+            scans.push(JpegScan {
+                data: placed.bytes + bytes.data,
+                pieces: placed.bytes + bytes.pieces,
+                intervals: placed.bytes + bytes.intervals,
+                data_len: bytes.data_len,
+                piece_count: bytes.piece_count,
+                coefficients: scratch + scan.coefficients,
+                differences: scratch + scan.differences,
+                tables: room.tables + shared_at as u64 + sets.places.get(set).copied().unwrap_or(0),
+                ..*scan
+            });
         }
         scratch += plan.scratch;
         quads = plan.quads.max(quads);
@@ -95,17 +97,13 @@ pub(super) fn lay_out(pictures: &[Placed<Picture>], room: &Room, into: &mut [u8]
         (shared_at, &sets.bytes),
         (quantisations_at, &quantisations.bytes),
     ];
-    let too_long = |what, found: u64, expected: u64| {
-        let (found, expected) = (format!("{found} bytes"), format!("at most {expected}"));
-        Stop::Engine(EngineError::Mismatch { what, found, expected })
-    };
     let room_len = into.len() as u64;
     for (at, bytes) in parts {
         let slot = into.get_mut(at..at + bytes.len());
-        slot.ok_or_else(|| too_long("tables", (at + bytes.len()) as u64, room_len))?.copy_from_slice(bytes);
+        slot.ok_or_else(|| too_little("tables", (at + bytes.len()) as u64, room_len))?.copy_from_slice(bytes);
     }
     if scratch > room.scratch + room.scratch_len {
-        return Err(too_long("working memory", scratch - room.scratch, room.scratch_len));
+        return Err(too_little("working memory", scratch - room.scratch, room.scratch_len));
     }
     let args = JpegArgs {
         scans: room.tables + scans_at as u64,

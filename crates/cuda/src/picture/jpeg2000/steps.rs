@@ -1,10 +1,11 @@
 //! What is launched for a batch, over which memory.
 
-use super::super::{Placed, Room};
+use super::super::{Placed, Room, Stop, too_little};
 use super::abi::{Block, BlockArgs, Level, LevelArgs, Plane, Segment, Tile, TileArgs};
 use super::stream::Picture;
 use super::template::{Coded, RANKS, Template};
 use crate::abi::{Plain, bytes_of};
+use strile_engine::EngineError;
 
 /// The modules (`.cu` files) of the kernels.
 const MODULE: &str = "jpeg2000";
@@ -52,15 +53,21 @@ impl Launch {
     }
 }
 
-/// Fills tables with what a batch is. `None` where there is less memory than the needs of its pictures add up to.
-pub(super) fn lay_out(pictures: &[Placed<Picture>], room: &Room, tables: &mut [u8]) -> Option<Vec<Step>> {
+/// Fills tables with what a batch is.
+pub(super) fn lay_out(
+    pictures: &[Placed<Picture>],
+    room: &Room,
+    tables: &mut [u8],
+) -> Result<Vec<Step>, Stop> {
     // Planes first; behind all of them, at one time the states of code-blocks, later what rows of the wavelet become.
     let planes_len: u64 = templates(pictures).map(|made| made.planes_len).sum();
     let states_len: u64 = templates(pictures).map(|made| made.states_len).sum();
-    if planes_len + planes_len.max(states_len) > room.scratch_len {
-        return None;
+    let scratch_len = planes_len + planes_len.max(states_len);
+    if scratch_len > room.scratch_len {
+        return Err(too_little("working memory", scratch_len, room.scratch_len));
     }
-    let mut filled = Filled { tables, at: room.tables };
+    let len = tables.len() as u64;
+    let mut filled = Filled { tables, len, at: room.tables };
     let mut steps = vec![Step::Clear(room.scratch, planes_len)];
     let states = room.scratch + planes_len;
     let args = filled.coded(pictures, |made| &made.arithmetic, (room, states), MANY_WARPS)?;
@@ -89,7 +96,7 @@ pub(super) fn lay_out(pictures: &[Placed<Picture>], room: &Room, tables: &mut [u
     let pixels = |tile: &Tile| patches(tile.width, tile.height);
     let grid = (args.count, tiles.iter().map(pixels).max().unwrap_or(1));
     steps.push(Step::Tiles(Launch::new("jpeg2000_pixels", grid, PIXEL_THREADS), args));
-    Some(steps)
+    Ok(steps)
 }
 
 fn templates(pictures: &[Placed<Picture>]) -> impl Iterator<Item = &Template> {
@@ -162,20 +169,25 @@ fn count<T>(items: &[T]) -> u32 {
 
 /// The table memory of a batch, filled from the front.
 struct Filled<'a> {
+    /// What is left of it.
     tables: &'a mut [u8],
+    /// Bytes of all of it.
+    len: u64,
     at: u64,
 }
 
 impl Filled<'_> {
     /// Puts items, and tells their address on the device. Sizes of all items are multiples of 8.
-    fn put<T: Plain>(&mut self, items: &[T]) -> Option<u64> {
+    fn put<T: Plain>(&mut self, items: &[T]) -> Result<u64, Stop> {
         let bytes = bytes_of(items);
-        let (own, rest) = std::mem::take(&mut self.tables).split_at_mut_checked(bytes.len())?;
+        let found = self.len - self.tables.len() as u64 + bytes.len() as u64;
+        let split = std::mem::take(&mut self.tables).split_at_mut_checked(bytes.len());
+        let (own, rest) = split.ok_or_else(|| too_little("tables", found, self.len))?;
         own.copy_from_slice(bytes);
         self.tables = rest;
         let at = self.at;
         self.at += bytes.len() as u64;
-        Some(at)
+        Ok(at)
     }
 
     /// Puts the code-blocks of one way of coding, longest first: a warp of like code-blocks ends at one time, and what is
@@ -186,11 +198,11 @@ impl Filled<'_> {
         of: impl Fn(&Template) -> &Coded,
         (room, mut states): (&Room, u64),
         many_warps: usize,
-    ) -> Option<BlockArgs> {
+    ) -> Result<BlockArgs, Stop> {
         // Where the next code-block of each rank goes.
         let mut next = vec![0_usize; RANKS + 1];
         for &rank in templates(pictures).flat_map(|made| &of(made).ranks) {
-            *next.get_mut(usize::from(rank) + 1)? += 1;
+            *next.get_mut(usize::from(rank) + 1).ok_or(EngineError::Abandoned)? += 1;
         }
         let mut sum = 0;
         for place in &mut next {
@@ -204,8 +216,8 @@ impl Filled<'_> {
             let made = &placed.picture.template;
             let (coded, first) = (of(made), count(&segments));
             for (block, &rank) in coded.blocks.iter().zip(&coded.ranks) {
-                let place = next.get_mut(usize::from(rank))?;
-                *blocks.get_mut(*place)? = Block {
+                let place = next.get_mut(usize::from(rank)).ok_or(EngineError::Abandoned)?;
+                *blocks.get_mut(*place).ok_or(EngineError::Abandoned)? = Block {
                     state: states + block.state,
                     out: planes + block.out,
                     segment: first + block.segment,
@@ -220,7 +232,7 @@ impl Filled<'_> {
             planes += made.planes_len;
         }
         let lanes = blocks.len().div_ceil(many_warps).next_power_of_two().clamp(1, 32);
-        Some(BlockArgs {
+        Ok(BlockArgs {
             segments: self.put(&segments)?,
             blocks: self.put(&blocks)?,
             statuses: room.statuses,

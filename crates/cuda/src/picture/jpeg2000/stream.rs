@@ -2,8 +2,8 @@
 
 use super::super::Need;
 use super::abi::{Block, Level, Plane, Segment, Tile};
-use super::template::Template;
-use strile_codestream::jpeg2000::{self, CodeBlock, Codestream, Limits, Rect};
+use super::template::{Template, reserve};
+use strile_codestream::jpeg2000::{self, CodeBlock, Codestream, Limits, Rect, has_subsampled_chroma};
 use strile_codestream::{StatedShape, StoredBlock};
 use strile_engine::{BlockFault, BlockLayout};
 use strile_tiff::{Compression, SampleFormat};
@@ -25,9 +25,11 @@ impl Picture {
         if size.components.iter().any(|c| (c.bits, c.signed) != (first.bits, first.signed)) {
             return Err(BlockFault::unsupported("JPEG 2000 components of different depths"));
         }
+        let reduce = layout.extras.reduce;
+        let area = size.area.reduced(reduce);
         let shape = StatedShape {
-            width: size.area.width(),
-            height: size.area.height(),
+            width: area.width(),
+            height: area.height(),
             samples: u32::try_from(size.components.len()).unwrap_or(u32::MAX),
             bits: u32::from(first.bits),
         };
@@ -40,31 +42,35 @@ impl Picture {
             let wanted = layout.sample;
             return Err(BlockFault::wrong_shape(format!("JPEG 2000 samples are {found}, {wanted} expected")));
         }
-        let pixels = u64::from(shape.width) * u64::from(shape.height);
-        let limits = Limits { reduce: 0, most_samples: pixels * u64::from(shape.samples) };
-        let codestream = jpeg2000::parse(stream, limits)?;
+        let components = u64::from(shape.samples);
+        let most_samples = u64::from(shape.width) * u64::from(shape.height) * components;
+        let memory = Limits::usual_memory(most_samples, components, stream.len() as u64);
+        let codestream = jpeg2000::parse(stream, Limits { reduce, most_samples, memory })?;
         let ycbcr = ycbcr(&codestream, layout)?;
         let tiles = tiles(&codestream)?;
         if !codestream.blocks.iter().all(|block| is_whole(&codestream, block, stream)) {
             return Err(BlockFault::corrupt("JPEG 2000: a code-block that cannot be"));
         }
-        let template = Template::of(&codestream, &tiles, ycbcr, layout, rows);
+        let template = Template::of(&codestream, &tiles, ycbcr, layout, rows)?;
         let need = need(&template);
         Ok(Self { template, need })
     }
+}
+
+/// Bytes that parsing and a template take, besides as many as the stream has: what is noted of code-blocks, and the
+/// template of that, which is about as long.
+pub(super) fn parsing(layout: &BlockLayout, rows: u32) -> u64 {
+    let rows = if layout.is_strip { rows.max(layout.height) } else { rows };
+    let components = u64::from(layout.samples);
+    let samples = (u64::from(layout.width) * u64::from(rows)).saturating_mul(components);
+    Limits::usual_memory(samples, components, 0).saturating_mul(2)
 }
 
 /// Whether three components are to become RGB; what is said to be YCbCr and cannot be is the host's.
 fn ycbcr(codestream: &Codestream, layout: &BlockLayout) -> Result<bool, BlockFault> {
     let stated = layout.compression == Compression::Jpeg2000YCbCr;
     match codestream.components.as_slice() {
-        [y, cb, cr] if !y.signed => {
-            let subsampled = (cb.dx, cb.dy) == (cr.dx, cr.dy)
-                && cb.dx >= y.dx
-                && cb.dy >= y.dy
-                && (cb.dx, cb.dy) != (y.dx, y.dy);
-            Ok(stated || subsampled)
-        }
+        components @ [y, _, _] if !y.signed => Ok(stated || has_subsampled_chroma(components)),
         _ if stated => Err(BlockFault::wrong_shape("three unsigned components of YCbCr expected")),
         _ => Ok(false),
     }
@@ -76,7 +82,8 @@ fn tiles(codestream: &Codestream) -> Result<Vec<Rect>, BlockFault> {
     let unsupported = || BlockFault::unsupported("JPEG 2000: tiles that share samples");
     let last = |index: usize| codestream.planes.get(index)?.resolutions.last().copied();
     let full = codestream.components.iter().position(|c| (c.dx, c.dy) == (1, 1));
-    let mut found = Vec::with_capacity(codestream.tiles.len());
+    let mut found = Vec::new();
+    reserve(&mut found, codestream.tiles.len())?;
     for tile in &codestream.tiles {
         if tile.planes.len() != codestream.components.len() {
             return Err(BlockFault::corrupt("JPEG 2000: a tile without all components"));

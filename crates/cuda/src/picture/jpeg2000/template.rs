@@ -5,7 +5,7 @@ use super::abi::{
     Block, CAUSAL, Level, Plane, RESET, REVERSIBLE, SEGMENTATION, Segment, Tile, ht_state_len, state_len,
 };
 use strile_codestream::jpeg2000::{CodeBlock, Codestream, Colour, Piece, Rect, Style};
-use strile_engine::BlockLayout;
+use strile_engine::{BlockFault, BlockLayout, FaultKind};
 
 /// What the start of a plane is aligned to.
 const PLANE: u64 = 256;
@@ -49,6 +49,20 @@ pub(super) fn segment_len(len: u32) -> u64 {
     4 * (u64::from(len).div_ceil(4) + 1)
 }
 
+/// Makes room for items, which may fail.
+pub(super) fn reserve<T>(list: &mut Vec<T>, more: usize) -> Result<(), BlockFault> {
+    list.try_reserve_exact(more).map_err(|_| BlockFault {
+        kind: FaultKind::OutOfMemory,
+        found: 0,
+        expected: more.saturating_mul(size_of::<T>()) as u64,
+        detail: "JPEG 2000 tables for the device".into(),
+    })
+}
+
+fn held<T>(list: &Vec<T>) -> u64 {
+    (list.capacity() as u64).saturating_mul(size_of::<T>() as u64)
+}
+
 fn count<T>(items: &[T]) -> u32 {
     u32::try_from(items.len()).unwrap_or(u32::MAX)
 }
@@ -67,19 +81,60 @@ impl Template {
         ycbcr: bool,
         layout: &BlockLayout,
         rows: u32,
-    ) -> Self {
+    ) -> Result<Self, BlockFault> {
         let mut made = Self::default();
+        made.reserve(codestream)?;
         for plane in &codestream.planes {
-            made.plane(codestream, plane);
+            made.plane(codestream, plane)?;
         }
         for block in &codestream.blocks {
             made.block(codestream, block);
         }
         made.tiles(codestream, tiles, ycbcr, layout, rows);
-        made
+        Ok(made)
     }
 
-    fn plane(&mut self, codestream: &Codestream, plane: &strile_codestream::jpeg2000::Plane) {
+    /// Makes room for everything but levels.
+    fn reserve(&mut self, codestream: &Codestream) -> Result<(), BlockFault> {
+        let (mut blocks, mut segments) = ([0; 2], [0; 2]);
+        for block in &codestream.blocks {
+            let ht = usize::from(is_high_throughput(codestream, block));
+            if let (Some(blocks), Some(segments)) = (blocks.get_mut(ht), segments.get_mut(ht)) {
+                *blocks += 1;
+                *segments += block.segments.len();
+            }
+        }
+        for (coded, (blocks, segments)) in [&mut self.arithmetic, &mut self.high_throughput]
+            .into_iter()
+            .zip(blocks.into_iter().zip(segments))
+        {
+            reserve(&mut coded.blocks, blocks)?;
+            reserve(&mut coded.ranks, blocks)?;
+            reserve(&mut coded.segments, segments)?;
+        }
+        reserve(&mut self.planes, codestream.planes.len())?;
+        reserve(&mut self.tiles, codestream.tiles.len())?;
+        reserve(&mut self.pieces, codestream.pieces.len())?;
+        reserve(&mut self.segment_lens, codestream.segments.len())
+    }
+
+    /// Bytes of host memory that it takes.
+    pub(super) fn held(&self) -> u64 {
+        let coded = |coded: &Coded| held(&coded.segments) + held(&coded.blocks) + held(&coded.ranks);
+        coded(&self.arithmetic)
+            + coded(&self.high_throughput)
+            + self.levels.iter().map(held).sum::<u64>()
+            + held(&self.planes)
+            + held(&self.tiles)
+            + held(&self.pieces)
+            + held(&self.segment_lens)
+    }
+
+    fn plane(
+        &mut self,
+        codestream: &Codestream,
+        plane: &strile_codestream::jpeg2000::Plane,
+    ) -> Result<(), BlockFault> {
         let rect = plane.resolutions.last().copied().unwrap_or_default();
         let len = 4 * u64::from(rect.width()) * u64::from(rect.height());
         let at = take(&mut self.planes_len, len.next_multiple_of(PLANE));
@@ -105,6 +160,10 @@ impl Template {
             if let Some(levels) = self.levels.get_mut(index)
                 && !resolution.is_empty()
             {
+                if levels.len() == levels.capacity() {
+                    let more = levels.len().max(codestream.components.len());
+                    reserve(levels, more)?;
+                }
                 levels.push(Level {
                     plane: at,
                     spare: at,
@@ -118,6 +177,7 @@ impl Template {
                 });
             }
         }
+        Ok(())
     }
 
     fn block(&mut self, codestream: &Codestream, block: &CodeBlock) {
@@ -133,7 +193,7 @@ impl Template {
                 words: take(&mut self.bytes_len, segment_len(found.len)),
                 len: found.len,
                 passes: u16::from(found.passes),
-                raw: u16::from(style.bypass && is_raw(pass)),
+                raw: u16::from(style.is_raw(pass)),
             });
             self.segment_lens.push(found.len);
             pass += u32::from(found.passes);
@@ -235,7 +295,6 @@ impl Template {
     }
 }
 
-/// Whether pass `pass` of a code-block with bypass is raw: after the tenth, but for cleanups (ISO 15444-1, table D.9).
-fn is_raw(pass: u32) -> bool {
-    pass >= 10 && !pass.is_multiple_of(3)
+fn is_high_throughput(codestream: &Codestream, block: &CodeBlock) -> bool {
+    codestream.planes.get(block.plane as usize).is_some_and(|plane| plane.style.high_throughput)
 }

@@ -168,8 +168,11 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    /// That of this machine.
-    pub(crate) fn open(which: Which) -> Result<Self, NvjpegError> {
+    /// That of a path, or that of this machine.
+    pub(crate) fn open(which: Which, path: Option<&OsStr>) -> Result<Self, NvjpegError> {
+        if let Some(path) = path {
+            return Self::load(which, path);
+        }
         let absent = NvjpegError::NoLibrary { library: which };
         let mut found = Err(absent.clone());
         for name in which.names() {
@@ -182,7 +185,7 @@ impl Opened {
     }
 
     /// That of a name or path.
-    pub(crate) fn load(which: Which, name: impl AsRef<OsStr>) -> Result<Self, NvjpegError> {
+    fn load(which: Which, name: impl AsRef<OsStr>) -> Result<Self, NvjpegError> {
         // SAFETY: what the library runs when it is loaded is what every user of it lets it run.
         let library = unsafe { libloading::Library::new(name.as_ref()) };
         let library = library.map_err(|_| NvjpegError::NoLibrary { library: which })?;

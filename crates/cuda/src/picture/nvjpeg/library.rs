@@ -9,8 +9,8 @@ use crate::device::{Context, Device};
 use crate::driver::DriverError;
 use crate::picture::nvidia::memory::{Allocator, Allocators};
 use crate::picture::nvidia::opened::{Opened, functions};
-use crate::picture::nvidia::{NvjpegError, Version, Which};
-use crate::stream::{Event, Stream};
+use crate::picture::nvidia::{Busy, NvjpegError, Version, Which};
+use crate::stream::Stream;
 use std::ffi::{OsStr, c_int, c_uint, c_void};
 use std::mem::offset_of;
 use std::sync::Arc;
@@ -157,10 +157,7 @@ impl Library {
         path: Option<&OsStr>,
         hardware: bool,
     ) -> Result<Self, NvjpegError> {
-        let opened = match path {
-            Some(path) => Opened::load(Which::Nvjpeg, path)?,
-            None => Opened::open(Which::Nvjpeg)?,
-        };
+        let opened = Opened::open(Which::Nvjpeg, path)?;
         let functions = Functions::load(&opened)?;
         let allocators = Allocators::new(device);
         let _bound = device.bind().map_err(of_driver)?;
@@ -225,7 +222,7 @@ pub(super) struct State {
     state: Pointer,
     bitstream: Pointer,
     /// Behind its last batch.
-    busy: Option<Event>,
+    busy: Busy,
     library: Arc<Library>,
 }
 
@@ -235,7 +232,8 @@ unsafe impl Send for State {}
 impl State {
     pub(super) fn new(library: &Arc<Library>) -> Result<Self, NvjpegError> {
         let null = std::ptr::null_mut();
-        let mut this = Self { state: null, bitstream: null, busy: None, library: Arc::clone(library) };
+        let mut this =
+            Self { state: null, bitstream: null, busy: Busy::default(), library: Arc::clone(library) };
         let (functions, handle) = (&library.functions, library.handle);
         let _bound = library.context.bind().map_err(of_driver)?;
         // SAFETY: here and below, what is written to lives through the call.
@@ -286,18 +284,13 @@ impl State {
         wanted: &[Wanted<'_>],
         stream: &Stream,
     ) -> Result<Result<(), NvjpegError>, DriverError> {
-        if let Some(busy) = &self.busy {
-            busy.synchronize()?;
-        }
+        self.busy.wait()?;
         let library = Arc::clone(&self.library);
         let _bound = library.context.bind()?;
         // SAFETY: the caller's; nothing of this state is under way.
         let said = unsafe { self.queue(wanted, stream) };
         // Of one that failed something may be queued as well.
-        match &self.busy {
-            Some(busy) => busy.record(stream)?,
-            None => self.busy = Some(stream.record()?),
-        }
+        self.busy.until(stream)?;
         Ok(said)
     }
 
@@ -330,10 +323,8 @@ impl Drop for State {
     fn drop(&mut self) {
         let functions = &self.library.functions;
         let Ok(_bound) = self.library.context.bind() else { return };
-        if let Some(busy) = &self.busy {
-            // An error means that the context is lost: nothing in it runs any more.
-            let _ = busy.synchronize();
-        }
+        // An error means that the context is lost: nothing in it runs any more.
+        let _ = self.busy.wait();
         if !self.bitstream.is_null() {
             // SAFETY: made by `new`, and nothing is under way.
             let _ = unsafe { functions.nvjpegJpegStreamDestroy(self.bitstream) };

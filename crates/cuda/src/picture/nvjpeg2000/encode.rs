@@ -187,7 +187,7 @@ unsafe impl Send for State {}
 impl Encoder {
     /// That of this machine, for a device.
     pub(crate) fn open(device: &Arc<Device>) -> Result<Self, NvjpegError> {
-        let opened = Opened::open(Which::Nvjpeg2000)?;
+        let opened = Opened::open(Which::Nvjpeg2000, None)?;
         let functions = Functions::load(&opened)?;
         let context = Arc::clone(device.context());
         let mut handle: Pointer = std::ptr::null_mut();

@@ -9,8 +9,8 @@ use crate::device::{Context, Device};
 use crate::driver::DriverError;
 use crate::picture::nvidia::memory::{Allocator, Allocators};
 use crate::picture::nvidia::opened::{Opened, functions};
-use crate::picture::nvidia::{NvjpegError, Version, Which};
-use crate::stream::{Event, Stream};
+use crate::picture::nvidia::{Busy, NvjpegError, Version, Which};
+use crate::stream::Stream;
 use std::ffi::{OsStr, c_int, c_void};
 use std::mem::offset_of;
 use std::sync::Arc;
@@ -168,10 +168,7 @@ unsafe impl Sync for Library {}
 impl Library {
     /// The library of that path, or that of this machine, for a device.
     pub(super) fn open(device: &Arc<Device>, path: Option<&OsStr>) -> Result<Self, NvjpegError> {
-        let opened = match path {
-            Some(path) => Opened::load(Which::Nvjpeg2000, path)?,
-            None => Opened::open(Which::Nvjpeg2000)?,
-        };
+        let opened = Opened::open(Which::Nvjpeg2000, path)?;
         let functions = Functions::load(&opened)?;
         let allocators = Allocators::new(device);
         let mut handle: Pointer = std::ptr::null_mut();
@@ -210,7 +207,7 @@ pub(super) struct State {
     /// One is parsed while the other is decoded.
     bitstreams: [Pointer; 2],
     /// Behind its last decode.
-    busy: Option<Event>,
+    busy: Busy,
     stream: Stream,
     library: Arc<Library>,
 }
@@ -224,7 +221,8 @@ impl State {
         let null = std::ptr::null_mut();
         let library = Arc::clone(library);
         // What was made before a failure is given back when this is dropped.
-        let mut this = Self { state: null, params: null, bitstreams: [null; 2], busy: None, stream, library };
+        let mut this =
+            Self { state: null, params: null, bitstreams: [null; 2], busy: Busy::default(), stream, library };
         let library = Arc::clone(&this.library);
         let (functions, context) = (&library.functions, &library.context);
         let _bound = context.bind().map_err(of_driver)?;
@@ -260,9 +258,7 @@ impl State {
         if let Err(error) = self.parse(bitstream, codestream, wanted) {
             return Ok(Err(error));
         }
-        if let Some(busy) = &self.busy {
-            busy.synchronize()?;
-        }
+        self.busy.wait()?;
         let samples = usize::from(wanted.samples);
         let start = std::ptr::with_exposed_provenance_mut(usize::try_from(wanted.dst).unwrap_or(0));
         let mut data: Vec<Pointer> = vec![std::ptr::null_mut(); samples.max(1)];
@@ -288,10 +284,7 @@ impl State {
             )
         };
         // Of one that failed something may be queued as well.
-        match &self.busy {
-            Some(busy) => busy.record(&self.stream)?,
-            None => self.busy = Some(self.stream.record()?),
-        }
+        self.busy.until(&self.stream)?;
         self.bitstreams = [other, bitstream];
         Ok(said)
     }
@@ -335,10 +328,8 @@ impl Drop for State {
     fn drop(&mut self) {
         let functions = &self.library.functions;
         let Ok(_bound) = self.library.context.bind() else { return };
-        if let Some(busy) = &self.busy {
-            // An error means that the context is lost: nothing in it runs any more.
-            let _ = busy.synchronize();
-        }
+        // An error means that the context is lost: nothing in it runs any more.
+        let _ = self.busy.wait();
         for bitstream in self.bitstreams.into_iter().filter(|bitstream| !bitstream.is_null()) {
             // SAFETY: made by `new`, and no decode is under way.
             let _ = unsafe { functions.nvjpeg2kStreamDestroy(bitstream) };

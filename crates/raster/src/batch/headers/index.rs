@@ -5,9 +5,9 @@
 //! record   path: text (from the folder of the index, or absolute), checksum: u64 of the bytes after it, bytes: `record`
 //! ```
 //!
-//! Numbers and texts are those of `record`; the checksum is FNV-1a of 64 bits. A record that is damaged is as good as none: its file
-//! is opened without. An index is not trusted: what it holds is parsed and checked as bytes of a file are, and not used where
-//! the file is in another state.
+//! Numbers and texts are those of `record`; the checksum is FNV-1a of 64 bits. A record that is damaged is as good as none:
+//! its file is opened without. An index is not trusted: its size is bounded, what it holds is parsed and checked as bytes of
+//! a file are, and not used where the file is in another state.
 
 use super::record::{Held, Input, Part, Record, put};
 use crate::dataset::Dataset;
@@ -15,9 +15,9 @@ use crate::error::{Error, Result};
 use crate::open::{Files, OnDisk, OpenOptions};
 use crate::plan::coalesce;
 use crate::sink::{FileSink, Sink, folder_of};
-use crate::source::{Source, Version, read_ranges, version_of};
+use crate::source::{Source, Version, open_regular, read_ranges, version_of};
 use std::collections::{HashMap, HashSet};
-use std::io;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,6 +27,9 @@ use strile_tiff::{Parser, Step};
 
 const MAGIC: &[u8; 8] = b"STRILEIX";
 const VERSION: u32 = 1;
+/// Bytes of an index that is loaded, and files it has, at most: some ten million headers of the usual size.
+const MOST_BYTES: u64 = 16 << 30;
+const MOST_FILES: usize = 1 << 24;
 
 /// Headers of many files, as `write_header_index` keeps them.
 pub struct HeaderIndex {
@@ -41,7 +44,7 @@ impl HeaderIndex {
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let fail = |error| Error::io(path, error);
-        let bytes = std::fs::read(path).map_err(fail)?;
+        let bytes = bytes_of(path).map_err(fail)?;
         let folder = std::path::absolute(folder_of(path)).map_err(fail)?;
         let wrong =
             |problem: &str| Error::Request { file: path.display().to_string(), problem: problem.into() };
@@ -60,16 +63,18 @@ impl HeaderIndex {
         }
         let mut records = HashMap::new();
         while !input.0.is_empty() {
-            let next = || {
+            let mut next = || {
                 let name = input.text()?;
                 let start = bytes.len() - input.0.len();
                 input.long()?;
                 input.bytes()?;
                 Some((name, start..bytes.len() - input.0.len()))
             };
-            let mut next = next;
             let (name, range) = next().ok_or_else(|| wrong("ends early: make it again"))?;
             records.insert(folder.join(name), range);
+            if records.len() > MOST_FILES {
+                return Err(wrong(&format!("has more than {MOST_FILES} files")));
+            }
         }
         Ok(Self { folder, bytes, records })
     }
@@ -103,6 +108,18 @@ impl HeaderIndex {
         let bytes = input.bytes()?;
         (fnv(bytes) == checksum).then(|| Record::from_bytes(bytes))?
     }
+}
+
+/// All bytes of an index.
+fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
+    let (mut file, version) = open_regular(path)?;
+    let mut bytes = Vec::new();
+    let len = usize::try_from(version.len).ok().filter(|_| version.len <= MOST_BYTES);
+    let len = len.ok_or_else(|| io::Error::other("is larger than an index can be"))?;
+    bytes.try_reserve_exact(len).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    // One that grows meanwhile ends where it ended.
+    file.by_ref().take(version.len).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// What became of the files of an index.

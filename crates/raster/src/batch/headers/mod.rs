@@ -1,7 +1,7 @@
 //! The opened files of many batches: the headers of thousands, a bounded number of them open.
 //!
-//! A file is told from its later states by size and modification time, which are looked at every time it is asked for. What
-//! is kept is bounded in number and in bytes, and what was used longest ago goes first; files whose headers are
+//! A file is told from its later states by size and modification time, which are looked at every time it is asked for, and
+//! a source that is none by what it says of itself, a size and an ETag. What is kept is bounded in number and in bytes, and what was used longest ago goes first; files whose headers are
 //! kept are open only while they are read, and a bounded number of them at a time. An index (`index`) has headers of files
 //! that were not opened yet. A sidecar that changes is seen; one that appears later is seen once the file itself changes.
 
@@ -62,10 +62,18 @@ struct Kept {
 
 struct Entry {
     dataset: Arc<Dataset>,
-    /// Of the file, and of what was found beside it.
-    versions: Vec<(PathBuf, Version)>,
+    told_by: ToldBy,
     bytes: u64,
     used: u64,
+}
+
+/// What must be the same for a header to be that of its file.
+#[derive(Clone)]
+enum ToldBy {
+    /// The file, and what was found beside it.
+    Files(Vec<(PathBuf, Version)>),
+    /// What the source said.
+    Source(Version),
 }
 
 impl Headers {
@@ -94,13 +102,30 @@ impl Headers {
     /// A file: the one that is kept, where it is still the same, else opened.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Arc<Dataset>> {
         let path = std::path::absolute(path.as_ref()).map_err(|error| Error::io(path.as_ref(), error))?;
-        if let Some(found) = self.known(&path) {
+        let on_disk = |told_by: &ToldBy| match told_by {
+            ToldBy::Files(versions) => versions.iter().all(|(path, version)| is_same(path, version)),
+            ToldBy::Source(_) => false,
+        };
+        if let Some(found) = self.known(&path, on_disk) {
             return Ok(found);
         }
         let seen = Seen { pool: &self.pool, record: self.recorded(&path), versions: Mutex::default() };
         let dataset = Arc::new(Dataset::open_among(&path, &seen, &self.options)?);
         let versions = seen.versions.into_inner().unwrap_or_else(PoisonError::into_inner);
-        self.keep(path, Arc::clone(&dataset), versions);
+        self.keep(path, Arc::clone(&dataset), ToldBy::Files(versions));
+        Ok(dataset)
+    }
+
+    /// A source that is no file, by its name: the one that is kept, where that had the same size and mark, else this one
+    /// opened, without what may lie beside it. Sources without a mark are told apart by size alone.
+    pub fn open_source(&self, source: Arc<dyn Source>) -> Result<Arc<Dataset>> {
+        let (name, version) = (PathBuf::from(source.name()), source.version());
+        let same = |told_by: &ToldBy| matches!(told_by, ToldBy::Source(known) if *known == version);
+        if let Some(found) = self.known(&name, same) {
+            return Ok(found);
+        }
+        let dataset = Arc::new(Dataset::from_source(source, &self.options)?);
+        self.keep(name, Arc::clone(&dataset), ToldBy::Source(version));
         Ok(dataset)
     }
 
@@ -110,13 +135,12 @@ impl Headers {
         record.is_current(path).then_some(record)
     }
 
-    fn known(&self, path: &Path) -> Option<Arc<Dataset>> {
+    fn known(&self, path: &Path, is_current: impl Fn(&ToldBy) -> bool) -> Option<Arc<Dataset>> {
         let found =
-            self.kept().files.get(path).map(|entry| (Arc::clone(&entry.dataset), entry.versions.clone()));
-        let (dataset, versions) = found?;
-        let same = |(path, version): &(PathBuf, Version)| is_same(path, version);
+            self.kept().files.get(path).map(|entry| (Arc::clone(&entry.dataset), entry.told_by.clone()));
+        let (dataset, told_by) = found?;
         // Not under the lock: a file system may be slow.
-        if !versions.iter().all(same) {
+        if !is_current(&told_by) {
             self.kept().forget(path);
             return None;
         }
@@ -124,12 +148,12 @@ impl Headers {
         Some(dataset)
     }
 
-    fn keep(&self, path: PathBuf, dataset: Arc<Dataset>, versions: Vec<(PathBuf, Version)>) {
+    fn keep(&self, path: PathBuf, dataset: Arc<Dataset>, told_by: ToldBy) {
         let bytes = size_of_header(&dataset);
         let mut kept = self.kept();
         kept.forget(&path);
         kept.bytes = kept.bytes.saturating_add(bytes);
-        kept.files.insert(path.clone(), Entry { dataset, versions, bytes, used: 0 });
+        kept.files.insert(path.clone(), Entry { dataset, told_by, bytes, used: 0 });
         kept.touch(&path);
         while kept.files.len() > self.limits.files || kept.bytes > self.limits.bytes {
             let Some((_, oldest)) = kept.order.pop_first() else { break };

@@ -1,0 +1,233 @@
+//! Windows made another size on the device: what `resample.cu` is launched with, twins of `kernels/resample_abi.h`, and
+//! the launch. Results equal the CPU engine's to the last bit.
+
+#![expect(unsafe_code, reason = "a kernel is launched")]
+
+use crate::abi::{Address, bytes_of};
+use crate::device::Device;
+use crate::lane::{Lane, Spare};
+use crate::launch::launch;
+use crate::memory::Kind;
+use crate::run::Stop;
+use strile_engine::{
+    Context, EngineError, Fill, Output, OutputBox, OutputSpec, Pixels, ResampleJob, Sampling,
+};
+use strile_tiff::DataType;
+
+/// The `.cu` file without its ending, and its entry point.
+pub const MODULE: &str = "resample";
+/// Threads of a CUDA block, as the kernel says.
+pub const THREADS: u32 = 256;
+
+/// Pixels of a result and CUDA blocks of a launch stay below.
+const MOST: u64 = 1 << 31;
+const HAS_NODATA: u32 = 1;
+const UNALIGNED: u32 = 1;
+
+/// How one window is made.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[repr(C)]
+pub struct WindowEntry {
+    /// Left, top, width and height of what is wanted, in pixels from the window's first one.
+    pub exact: [f64; 4],
+    /// Bytes of the fill value.
+    pub fill: [u64; 2],
+    /// Bits of the sample that does not count.
+    pub nodata: u64,
+    /// Columns and rows that the window has pixels of.
+    pub size: [u32; 2],
+    /// 1 there is nodata.
+    pub flags: u32,
+    /// 0.
+    pub reserved: u32,
+}
+
+/// Arguments of the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct ResampleArgs {
+    /// `WindowEntry`s.
+    pub windows: Address,
+    /// The first sample that is read.
+    pub src: Address,
+    /// The first sample that is written.
+    pub dst: Address,
+    /// Bytes of the source from band to band, row to row, column to column.
+    pub from: [u64; 3],
+    /// The same of the result.
+    pub to: [u64; 3],
+    /// Bands of a window.
+    pub bands: u32,
+    /// Columns of a result.
+    pub columns: u32,
+    /// Its rows.
+    pub rows: u32,
+    /// CUDA blocks of a window.
+    pub tiles: u32,
+    /// The method.
+    pub method: u32,
+    /// What samples are: 0 unsigned, 1 signed, 2 floats, 3 complex.
+    pub kind: u32,
+    /// Bytes of a sample.
+    pub size: u32,
+    /// 1 samples do not lie at multiples of their size.
+    pub flags: u32,
+}
+
+const _: () = assert!(size_of::<WindowEntry>() == 72);
+const _: () = assert!(size_of::<ResampleArgs>() == 104);
+
+// SAFETY: fields of falling size that fill the struct; its size is asserted above.
+unsafe impl crate::abi::Plain for WindowEntry {}
+
+/// A job made ready for pixels and an output on the device.
+#[derive(Debug, Clone)]
+pub struct Planned {
+    /// The table of windows, to be copied to the device as it is.
+    pub windows: Vec<WindowEntry>,
+    /// CUDA blocks.
+    pub grid: u32,
+    args: ResampleArgs,
+}
+
+impl Planned {
+    /// The arguments, given where the table lies.
+    pub fn args(&self, windows: u64) -> ResampleArgs {
+        ResampleArgs { windows, ..self.args }
+    }
+}
+
+/// Makes a job ready; an error where it does not fit.
+pub fn plan(
+    job: &ResampleJob,
+    (from, src): (&OutputSpec, u64),
+    (to, dst): (&OutputSpec, u64),
+) -> Result<Planned, EngineError> {
+    let bands = job.check(from, to)?;
+    let pixels = u64::from(to.rows) * u64::from(to.columns);
+    let tiles = pixels.div_ceil(THREADS.into());
+    let grid = tiles.saturating_mul(job.windows.len() as u64);
+    let small = |number: u64| u32::try_from(number).ok().filter(|_| number < MOST && pixels < MOST);
+    let (tiles, grid) = small(tiles).zip(small(grid)).ok_or_else(|| EngineError::Mismatch {
+        what: "pixels",
+        found: format!("{} windows of {} × {}", job.windows.len(), to.rows, to.columns),
+        expected: "fewer than a launch can have".to_owned(),
+    })?;
+    let strides = |spec: &OutputSpec| {
+        [spec.strides.band, spec.strides.row, spec.strides.column].map(|stride| stride as u64)
+    };
+    let (kind, number) = numbers(from.data_type);
+    let (from_strides, to_strides) = (strides(from), strides(to));
+    let places = from_strides.iter().chain(&to_strides).chain([&src, &dst]);
+    let aligned = places.into_iter().all(|at| at.is_multiple_of(number));
+    let windows = job.windows.iter().map(|window| {
+        let Fill(fill) = window.fill;
+        WindowEntry {
+            exact: window.exact,
+            fill: [word(&fill, 0), word(&fill, 8)],
+            nodata: window
+                .nodata
+                .map_or(0, |Fill(nodata)| word(&nodata, 0) & (u64::MAX >> (64 - 8 * number))),
+            size: [window.size.0, window.size.1],
+            flags: if window.nodata.is_some() { HAS_NODATA } else { 0 },
+            reserved: 0,
+        }
+    });
+    let args = ResampleArgs {
+        windows: 0,
+        src,
+        dst,
+        from: from_strides,
+        to: to_strides,
+        bands,
+        columns: to.columns,
+        rows: to.rows,
+        tiles,
+        method: match job.sampling {
+            Sampling::Nearest => 0,
+            Sampling::Bilinear => 1,
+            Sampling::Average => 2,
+        },
+        kind,
+        size: u32::try_from(from.data_type.size()).unwrap_or(0),
+        flags: if aligned { 0 } else { UNALIGNED },
+    };
+    Ok(Planned { windows: windows.collect(), grid, args })
+}
+
+/// Eight bytes as a number.
+fn word(bytes: &[u8; 16], at: usize) -> u64 {
+    bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u64::from_le_bytes(*word))
+}
+
+/// What samples are, as `ReduceKind`, and the bytes of the numbers in them, at most 8.
+fn numbers(data_type: DataType) -> (u32, u64) {
+    use DataType as D;
+    let kind = match data_type {
+        D::U8 | D::U16 | D::U32 | D::U64 => 0,
+        D::I8 | D::I16 | D::I32 | D::I64 => 1,
+        D::F16 | D::F32 | D::F64 => 2,
+        D::C64 | D::C128 => 3,
+    };
+    (kind, (data_type.size() as u64).clamp(1, 8))
+}
+
+/// Does all of it.
+pub(crate) fn run(
+    device: &Device,
+    spare: &Spare,
+    job: &ResampleJob,
+    pixels: &Pixels,
+    output: &Output,
+    context: &Context,
+) -> Result<(), Stop> {
+    let cancel = &context.cancel;
+    if cancel.is_cancelled() {
+        return Err(EngineError::Cancelled.into());
+    }
+    let index = device.facts().index;
+    let here = |at: Option<(u32, u64)>| match at {
+        Some((device, address)) if device == index => Ok(address),
+        _ => Err(EngineError::Mismatch {
+            what: "pixels",
+            found: "pixels elsewhere".to_owned(),
+            expected: format!("pixels in cuda:{index}"),
+        }),
+    };
+    let on_device = |location| match location {
+        strile_engine::Location::Cuda(device) => Some(device),
+        strile_engine::Location::Host => None,
+    };
+    let src = here(on_device(pixels.location()).zip(pixels.address()))?;
+    let dst = here(output.device_bytes().map(|bytes| (bytes.device(), bytes.address())))?;
+    let spec = output.spec();
+    let whole = OutputBox { bands: (0, spec.bands), rows: (0, spec.rows), columns: (0, spec.columns) };
+    let _claim = output.claim(whole).ok_or(EngineError::Busy { output: 0 })?;
+    let planned = plan(job, (pixels.spec(), src), (spec, dst))?;
+    let _bound = device.bind()?;
+    let need = size_of_val(planned.windows.as_slice()) as u64;
+    let _lease = device.budget().take(Kind::Working, need, "resampling on the device", cancel)?;
+    let lane = spare.lane(device)?;
+    let queued = queue(device, spare, &lane, &planned);
+    let ended = lane.synchronize();
+    queued?;
+    ended?;
+    spare.give_lane(lane);
+    Ok(())
+}
+
+/// Queues the table and the launch.
+fn queue(device: &Device, spare: &Spare, lane: &Lane, planned: &Planned) -> Result<(), Stop> {
+    let table = bytes_of(&planned.windows);
+    let buffer = device.pool().alloc(&lane.copies, table.len() as u64)?;
+    let mut up = spare.pinned(device, table.len())?;
+    up.get_mut(..table.len()).ok_or(EngineError::Abandoned)?.copy_from_slice(table);
+    let sent = buffer.upload(&lane.copies, 0, up, table.len())?;
+    let function = device.function(MODULE, MODULE)?;
+    let args = planned.args(buffer.address());
+    // SAFETY: the plan holds windows against the pixels and the output, which the caller keeps until the stream was waited
+    // for; the table is freed on the same stream.
+    unsafe { launch(&lane.copies, &function, (planned.grid, 1), THREADS, &args) }?;
+    spare.give_pinned(sent.wait()?);
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! Batches one after the other, the next ones read on a thread of their own while one is used.
+//!
+//! They come in the order they were asked for. A batch that fails is an error in its place, and those after it follow. At
+//! most `depth` are read and not taken; who drops this in the middle stops the read under way and waits for the thread.
+
+use super::options::BatchOptions;
+use super::read::{Tensor, read_batch_on_device};
+use super::window::BatchWindow;
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use strile_engine::{Cancel, Context, EngineError};
+
+/// See the module.
+///
+/// ```
+/// # use strile::{BatchOptions, BatchWindow, Batches, Context, Dataset};
+/// # use std::{num::NonZeroUsize, sync::Arc};
+/// # fn train(paths: Vec<std::path::PathBuf>) -> strile::Result<()> {
+/// let requests = paths.into_iter().map(|path| {
+///     let file = Arc::new(Dataset::open(path)?);
+///     Ok((vec![file], vec![BatchWindow::of_pixels(0, 0, 0, (256, 256))]))
+/// });
+/// for batch in Batches::new(requests, BatchOptions::default(), NonZeroUsize::MIN, &Context::default())? {
+///     let tensor = batch?;
+///     assert_eq!(tensor.shape[0], 1);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub struct Batches {
+    /// `None` once all were taken.
+    batches: Option<mpsc::Receiver<Result<Tensor>>>,
+    thread: Option<JoinHandle<()>>,
+    cancel: Cancel,
+}
+
+impl Batches {
+    /// Reads batches of files and their windows, left where the engine has them. What the iterator does, it does on the
+    /// other thread: files may be opened there. Its errors are those of their batch.
+    pub fn new<R>(requests: R, options: BatchOptions, depth: NonZeroUsize, context: &Context) -> Result<Self>
+    where
+        R: IntoIterator<Item = Result<(Vec<Arc<Dataset>>, Vec<BatchWindow>)>>,
+        R::IntoIter: Send + 'static,
+    {
+        let cancel = context.cancel.part();
+        let context = Context { cancel: cancel.clone(), ..context.clone() };
+        // One more waits to be sent.
+        let (sender, batches) = mpsc::sync_channel(depth.get() - 1);
+        let mut requests = requests.into_iter();
+        let read = move || {
+            while !context.cancel.is_cancelled()
+                && let Some(request) = requests.next()
+            {
+                let batch = request
+                    .and_then(|(files, windows)| read_batch_on_device(&files, &windows, &options, &context));
+                if sender.send(batch).is_err() {
+                    return;
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("strile-batches".to_owned()).spawn(read);
+        let thread = thread.map_err(|error| Error::io("the thread that reads batches", error))?;
+        Ok(Self { batches: Some(batches), thread: Some(thread), cancel })
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Result<Tensor>;
+
+    fn next(&mut self) -> Option<Result<Tensor>> {
+        if let Ok(batch) = self.batches.as_ref()?.recv() {
+            return Some(batch);
+        }
+        self.batches = None;
+        let ended = self.thread.take()?.join();
+        // The iterator of the requests panicked.
+        ended.is_err().then_some(Err(Error::Engine(EngineError::Abandoned)))
+    }
+}
+
+impl Drop for Batches {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+        // First, so that the thread does not wait for a batch to be taken.
+        drop(self.batches.take());
+        if let Some(thread) = self.thread.take() {
+            // What it would say is for nobody any more.
+            let _ended = thread.join();
+        }
+    }
+}
