@@ -138,7 +138,8 @@ struct Asked<'py> {
 impl<'py> Asked<'py> {
     fn parse(keywords: &Bound<'py, PyDict>) -> PyResult<Self> {
         let mut keys = Keys::new("read_batch", keywords);
-        let float_type = keys.word("float_type", &["float32", "float64"], |word| match word {
+        let float_type = keys.word("float_type", &["float16", "float32", "float64"], |word| match word {
+            "float16" => Some(FloatType::Float16),
             "float32" => Some(FloatType::Float32),
             "float64" => Some(FloatType::Float64),
             _ => None,

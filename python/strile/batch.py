@@ -71,7 +71,7 @@ def read_batch(
     under it; nodata and pixels outside do not count. `level` is 0 for the full image and k for its k-th overview, one
     number or one for each window; bands count from 1.
 
-    The result has the type of the files, which must be one, or `dtype`: float32 or float64. `masked` makes nodata NaN,
+    The result has the type of the files, which must be one, or `dtype`: float16, float32 or float64. `masked` makes nodata NaN,
     `unpack` also scales by each file's scale and offset. Pixels outside their image become `fill`; without it NaN
     where `masked` or `unpack` is set, else the file's nodata, else 0.
 
@@ -194,8 +194,8 @@ def _numbers(
 
 def _float_type(dtype: Any) -> str:
     name = np.dtype(dtype).name
-    if name not in ("float32", "float64"):
-        raise StrileError(f"dtype {name}: float32 or float64 expected, or None for the type of the files")
+    if name not in ("float16", "float32", "float64"):
+        raise StrileError(f"dtype {name}: float16, float32 or float64 expected, or None for the type of the files")
     return name
 
 

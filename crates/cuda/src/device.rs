@@ -97,9 +97,15 @@ pub struct Device {
 }
 
 /// Bytes that this process may take of a card with so many free and in all, shared by so many processes as it was told.
-fn limit_of((free, total): (u64, u64), told: Option<&str>) -> u64 {
-    let processes = told.and_then(|text| text.trim().parse().ok()).filter(|&count| count > 0).unwrap_or(1);
-    free.min(total / processes) / 10 * 9
+fn limit_of((free, total): (u64, u64), told: Option<&str>) -> Result<u64, Unavailable> {
+    let processes = match told.map(str::trim).filter(|text| !text.is_empty()) {
+        None => 1,
+        Some(text) => match text.parse() {
+            Ok(count) if count > 0 => count,
+            _ => return Err(Unavailable::Share { found: text.to_owned() }),
+        },
+    };
+    Ok(free.min(total / processes) / 10 * 9)
 }
 
 impl Device {
@@ -125,12 +131,13 @@ impl Device {
         let context = Arc::new(Context::retain(driver, device)?);
         let pool = Pool::new(&context)?;
         let (free, total) = context.memory()?;
-        let told = std::env::var("STRILE_GPU_SHARE").ok();
+        let told = std::env::var_os("STRILE_GPU_SHARE").map(|text| text.to_string_lossy().into_owned());
+        let limit = limit_of((free, total), told.as_deref())?;
         let kept = (free / 32).min(KEPT);
         pool.keep(kept)?;
         Ok(Self {
             pool: Arc::new(pool),
-            budget: Arc::new(Budget::new(limit_of((free, total), told.as_deref()))),
+            budget: Arc::new(Budget::new(limit)),
             kept,
             ring: Ring::new(&context),
             modules: Modules::new(&context, facts.capability),
@@ -233,9 +240,14 @@ mod tests {
 
     #[test]
     fn processes_take_their_part_and_never_more_than_is_free() {
-        assert_eq!(limit_of((800, 1000), None), 720);
-        assert_eq!(limit_of((800, 1000), Some("4")), 225);
-        assert_eq!(limit_of((100, 1000), Some(" 2 ")), 90);
-        assert_eq!([Some("0"), Some("many")].map(|told| limit_of((800, 1000), told)), [720, 720]);
+        let limit = |free, told| limit_of((free, 1000), told).map_err(|error| error.to_string());
+        assert_eq!([limit(800, None), limit(800, Some(" "))], [Ok(720), Ok(720)]);
+        assert_eq!([limit(800, Some("4")), limit(100, Some(" 2 "))], [Ok(225), Ok(90)]);
+        for wrong in ["0", "many", "-1", "1.5"] {
+            let told = format!(
+                "STRILE_GPU_SHARE is `{wrong}`: how many processes share the card, 1 or more, expected"
+            );
+            assert_eq!(limit(800, Some(wrong)), Err(told));
+        }
     }
 }

@@ -12,6 +12,9 @@ from typing import Any
 GPU_SHARE = "STRILE_GPU_SHARE"
 """Workers that share a card: each takes its part of the card's memory. Read when a device is opened."""
 
+_given: str | None = None
+"""What the last write told this worker."""
+
 
 @dataclass(frozen=True, slots=True)
 class Workers:
@@ -93,10 +96,11 @@ def told(folder: str, dask_worker: Any = None) -> dict[str, Any]:
 
 
 def take_share(shares: dict[tuple[str, str], int]) -> None:
-    """Runs on a worker. What its environment says already stays."""
-    count = shares.get((socket.gethostname(), card()), 1)
-    if count > 1:
-        os.environ.setdefault(GPU_SHARE, str(count))
+    """Runs on a worker. What its environment says by itself stays; what an earlier write said does not, for workers come
+    and go."""
+    global _given
+    if os.environ.get(GPU_SHARE) == _given:
+        _given = os.environ[GPU_SHARE] = str(shares.get((socket.gethostname(), card()), 1))
 
 
 def card() -> str:

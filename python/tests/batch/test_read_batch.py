@@ -53,6 +53,8 @@ def test_scaled_and_masked_by_the_numbers_of_each_file(scenes: list[str]) -> Non
     assert (filled == -1).all()
     cast = strile.read_batch(scenes, windows, dtype="float64", device="cpu").numpy()
     assert cast.dtype == np.float64
+    half = strile.read_batch(scenes, windows, dtype="float16", device="cpu").numpy()
+    np.testing.assert_array_equal(half, cast.astype(np.float16))
 
 
 def test_boxes_and_places(scenes: list[str]) -> None:
@@ -126,7 +128,7 @@ def test_refusals_name_the_file_and_the_window(scenes: list[str], tmp_path: obje
         strile.read_batch(scenes, [[0, 0.5, 0, 8, 8]], device="cpu")
     with pytest.raises(strile.StrileError, match="3 windows of 4 files"):
         strile.read_batch(scenes, [[0, 0, 8, 8]] * 3, device="cpu")
-    with pytest.raises(strile.StrileError, match="float32 or float64"):
+    with pytest.raises(strile.StrileError, match="float16, float32 or float64"):
         strile.read_batch(scenes, [[0, 0, 0, 8, 8]], dtype="int16", device="cpu")
 
 

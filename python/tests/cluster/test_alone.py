@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -62,3 +63,20 @@ def test_without_a_client(tmp_path: Path) -> None:
         strile.to_geotiff(lazy, tmp_path / "a.tif", cluster=True)
     strile.to_geotiff(lazy, tmp_path / "a.tif")
     assert [path.name for path in tmp_path.iterdir()] == ["a.tif"]
+
+
+def test_a_worker_is_told_its_share_anew_by_each_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    import socket
+
+    from strile.cluster import workers
+
+    monkeypatch.delenv(workers.GPU_SHARE, raising=False)
+    monkeypatch.setattr(workers, "_given", None)
+    card = (socket.gethostname(), workers.card())
+    for count in (3, 2):
+        workers.take_share({card: count})
+        assert os.environ[workers.GPU_SHARE] == str(count)
+    # What somebody else has said stays.
+    monkeypatch.setenv(workers.GPU_SHARE, "7")
+    workers.take_share({card: 2})
+    assert os.environ[workers.GPU_SHARE] == "7"

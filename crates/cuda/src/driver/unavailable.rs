@@ -59,6 +59,12 @@ pub enum Unavailable {
     /// Pictures were to be decoded by nvJPEG2000 and nvJPEG, which cannot.
     #[error(transparent)]
     NoNvjpeg(#[from] crate::picture::nvidia::NvjpegError),
+    /// What the environment says of processes that share the card is no number of them.
+    #[error("STRILE_GPU_SHARE is `{found}`: how many processes share the card, 1 or more, expected")]
+    Share {
+        /// What it says.
+        found: String,
+    },
     /// CUDA does not survive a fork.
     #[error("{FORKED}")]
     Forked,
