@@ -32,17 +32,17 @@ impl HuffmanTable {
 
     /// The codes of all symbols, in their order (T.81, C.2).
     pub fn codes(&self) -> impl Iterator<Item = HuffmanCode> {
-        let mut next = 0_u32;
-        let lens = (1_u32..).zip(self.counts).flat_map(|(len, count)| {
-            (0..=u32::from(count)).map(move |index| (len, index < u32::from(count)))
-        });
-        // One step more at each length, which makes room for the codes of the next.
-        let bits = lens.filter_map(move |(len, is_code)| {
-            let bits = next;
-            next = if is_code { next.saturating_add(1) } else { next.saturating_mul(2) };
-            is_code.then_some((len, bits))
-        });
-        bits.zip(&self.symbols).map(|((len, bits), &symbol)| HuffmanCode { len, bits, symbol })
+        let (mut counts, mut len, mut left, mut next) = (self.counts.iter(), 0, 0, 0_u32);
+        self.symbols.iter().map_while(move |&symbol| {
+            while left == 0 {
+                left = *counts.next()?;
+                len += 1;
+                next *= 2;
+            }
+            left -= 1;
+            next += 1;
+            Some(HuffmanCode { len, bits: next - 1, symbol })
+        })
     }
 }
 

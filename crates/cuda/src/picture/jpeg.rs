@@ -1,8 +1,9 @@
 //! JPEG pictures by kernels of our own (`kernels/jpeg.cu`): sequential, 8 bits, Huffman codes.
 //!
 //! The host parses headers, takes markers and stuffing out of the data and cuts them into pieces, and makes look-up tables
-//! of Huffman tables, once for all pictures of a batch that share them. The rest is the device's, in four launches a batch.
-//! Samples are those of libjpeg, bit for bit. Other processes, and streams that break a rule, are the host's.
+//! of Huffman tables, which lie once in a batch for all pictures that share them. The rest is the device's, in four
+//! launches a batch. Samples are those of libjpeg, bit for bit. Other processes, and streams that break a rule, are the
+//! host's.
 
 #![expect(unsafe_code, reason = "kernels are launched with addresses of a batch's memory")]
 

@@ -10,17 +10,17 @@ use strile_codestream::jpeg::{Class, HuffmanCode, HuffmanTable};
 const FIRST_ENTRIES: usize = 1 << FIRST_BITS;
 /// Second tables begin at multiples of so many entries.
 const UNIT: usize = 8;
-/// The most entries of a table: where a second table begins is said in eight bits.
-pub(super) const MOST_ENTRIES: usize = UNIT << 8;
 
-/// The entries of a table, a multiple of 8; `None` for tables of more than `MOST_ENTRIES`.
-pub(super) fn entries(table: &HuffmanTable, class: Class) -> Option<Vec<u16>> {
-    let mut entries = vec![NO_CODE; FIRST_ENTRIES];
+/// Adds the entries of a table, a multiple of 8; `None` where there are too many.
+pub(super) fn add_entries(table: &HuffmanTable, class: Class, to: &mut Vec<u16>) -> Option<()> {
+    let begin = to.len();
+    to.resize(begin + FIRST_ENTRIES, NO_CODE);
     for (prefix, more) in second_tables(table) {
-        let unit = u16::try_from(entries.len() / UNIT).ok().filter(|&unit| unit < 1 << 8)?;
-        *entries.get_mut(prefix as usize)? = unit << 8 | u16::try_from(more).ok()? << 5;
-        entries.resize(entries.len() + (1_usize << more).next_multiple_of(UNIT), NO_CODE);
+        let unit = u16::try_from((to.len() - begin) / UNIT).ok().filter(|&unit| unit < 1 << 8)?;
+        *to.get_mut(begin + prefix as usize)? = unit << 8 | u16::try_from(more).ok()? << 5;
+        to.resize(to.len() + (1_usize << more).next_multiple_of(UNIT), NO_CODE);
     }
+    let entries = to.get_mut(begin..)?;
     for code in table.codes() {
         let Some(entry) = entry(code, class) else { continue };
         let (first, spare) = if let Some(spare) = FIRST_BITS.checked_sub(code.len) {
@@ -34,13 +34,7 @@ pub(super) fn entries(table: &HuffmanTable, class: Class) -> Option<Vec<u16>> {
         };
         entries.get_mut(first..first + (1 << spare))?.fill(entry);
     }
-    Some(entries)
-}
-
-/// How many entries a table has.
-pub(super) fn len(table: &HuffmanTable) -> usize {
-    second_tables(table).map(|(_, more)| (1_usize << more).next_multiple_of(UNIT)).sum::<usize>()
-        + FIRST_ENTRIES
+    Some(())
 }
 
 /// The first nine bits of longer codes, each once, and how many bits the longest of them has more.
@@ -81,15 +75,18 @@ mod tests {
     }
 
     fn check(table: &HuffmanTable, class: Class) {
-        let entries = entries(table, class).unwrap();
-        assert_eq!(entries.len(), len(table));
+        // Behind those of another table.
+        let mut all = vec![7; 24];
+        add_entries(table, class, &mut all).unwrap();
+        let entries = &all[24..];
+        assert!(all[..24] == [7; 24] && entries.len().is_multiple_of(UNIT));
         let mut known = vec![NO_CODE; 1 << 16];
         for code in table.codes() {
             let first = (code.bits << (16 - code.len)) as usize;
             known[first..first + (1 << (16 - code.len))].fill(entry(code, class).unwrap_or(NO_CODE));
         }
         for (bits, &expected) in (0..=u16::MAX).zip(&known) {
-            assert_eq!(look_up(&entries, bits), expected, "{bits:#018b}");
+            assert_eq!(look_up(entries, bits), expected, "{bits:#018b}");
         }
     }
 

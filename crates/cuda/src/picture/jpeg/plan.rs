@@ -12,35 +12,32 @@ use strile_engine::BlockFault;
 /// Addresses and lengths in scratch memory are multiples of it.
 pub(super) const ALIGN: u64 = 256;
 
-/// Content that pictures share, with its hash: it is compared only where the hashes are the same.
-#[derive(Debug, Clone)]
-pub(super) struct Keyed<T> {
+/// A table that pictures may share, with a hash of what it was made of: tables are compared only where that is the same.
+#[derive(Debug)]
+pub(super) struct Keyed {
     hash: u64,
-    pub(super) content: T,
+    pub(super) table: Vec<u16>,
 }
 
-impl<T: Hash> Keyed<T> {
-    fn new(content: T) -> Self {
-        Self { hash: BuildHasherDefault::<DefaultHasher>::default().hash_one(&content), content }
+impl Keyed {
+    fn new(made_of: impl Hash, table: Vec<u16>) -> Self {
+        Self { hash: BuildHasherDefault::<DefaultHasher>::default().hash_one(made_of), table }
     }
 }
 
-impl<T: PartialEq> PartialEq for Keyed<T> {
+impl PartialEq for Keyed {
     fn eq(&self, other: &Self) -> bool {
-        self.hash == other.hash && self.content == other.content
+        self.hash == other.hash && self.table == other.table
     }
 }
 
-impl<T: Eq> Eq for Keyed<T> {}
+impl Eq for Keyed {}
 
-impl<T> Hash for Keyed<T> {
+impl Hash for Keyed {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.hash);
     }
 }
-
-/// The different Huffman tables of a scan, in the order in which they lie behind each other.
-pub(super) type TableSet = Vec<(HuffmanTable, Class)>;
 
 /// See the module.
 #[derive(Debug)]
@@ -49,10 +46,10 @@ pub(super) struct Plan {
     pub(super) picture: JpegPicture,
     /// Addresses of scratch memory from the picture's own; of tables none, nor of data.
     pub(super) scans: Vec<JpegScan>,
-    /// Of each scan.
-    pub(super) sets: Vec<Keyed<TableSet>>,
+    /// Of each scan: its look-up tables, one behind the other.
+    pub(super) lookups: Vec<Keyed>,
     /// Of each component.
-    pub(super) quantisations: Vec<Keyed<Quantisation>>,
+    pub(super) quantisations: Vec<Keyed>,
     /// Scratch memory, a multiple of 256.
     pub(super) scratch: u64,
     /// Work of the transform, four data units each, and of pixels, eight each.
@@ -81,8 +78,8 @@ impl Plan {
                 ..JpegPicture::default()
             },
             scans: Vec::with_capacity(headers.scans.len()),
-            sets: Vec::with_capacity(headers.scans.len()),
-            quantisations: headers.planes.iter().map(|plane| Keyed::new(plane.quantisation)).collect(),
+            lookups: Vec::with_capacity(headers.scans.len()),
+            quantisations: headers.planes.iter().map(|plane| by_column(&plane.quantisation)).collect(),
             scratch: 0,
             quads: 0,
             eights: u64::from(headers.width.div_ceil(8)) * u64::from(rows),
@@ -105,8 +102,7 @@ impl Plan {
     }
 
     fn add(&mut self, headers: &Picture, scan: &Scan, cut: Cut) -> Result<(), BlockFault> {
-        let set = scan.tables().into_iter().map(|(table, class)| (table.clone(), class)).collect();
-        let told = self.scan(scan, &set, cut)?;
+        let told = self.scan(scan, cut)?;
         let mut first_unit = 0;
         for part in &scan.parts {
             let (across, down) = part.units;
@@ -127,14 +123,21 @@ impl Plan {
             first_unit += across * down;
         }
         self.scans.push(told);
-        self.sets.push(Keyed::new(set));
         Ok(())
     }
 
-    fn scan(&mut self, scan: &Scan, set: &TableSet, cut: Cut) -> Result<JpegScan, BlockFault> {
-        let begins = begins(set)?;
+    fn scan(&mut self, scan: &Scan, cut: Cut) -> Result<JpegScan, BlockFault> {
+        let tables = scan.tables();
+        let mut entries = Vec::with_capacity(TABLE_ENTRIES);
+        let mut begins = Vec::with_capacity(tables.len());
+        for &(table, class) in &tables {
+            begins.push(u32::try_from(entries.len()).unwrap_or(u32::MAX));
+            lookup::add_entries(table, class, &mut entries)
+                .filter(|()| entries.len() <= TABLE_ENTRIES)
+                .ok_or_else(|| BlockFault::unsupported("JPEG: Huffman tables too large for kernels"))?;
+        }
         let begin = |table: &HuffmanTable, class: Class| {
-            let found = set.iter().position(|(other, of)| *of == class && other == table);
+            let found = tables.iter().position(|&known| known == (table, class));
             found.and_then(|index| begins.get(index)).copied().unwrap_or(0)
         };
         let (mut lookups, mut components) = ([0; MOST_UNITS], 0);
@@ -147,12 +150,14 @@ impl Plan {
             *slot = lookup;
             components |= index << (2 * unit);
         }
+        let table_entries = u32::try_from(entries.len()).unwrap_or(u32::MAX);
+        self.lookups.push(Keyed::new(&tables, entries));
         let units = scan.all_units();
         let mcu_units = scan.units();
         Ok(JpegScan {
             coefficients: take(&mut self.scratch, u64::from(units) * UNIT_LEN),
             differences: take(&mut self.scratch, u64::from(units) * 2),
-            table_entries: begins.last().copied().unwrap_or(0),
+            table_entries,
             units,
             mcu_units,
             interval_units: scan.restart * mcu_units,
@@ -162,21 +167,6 @@ impl Plan {
             ..JpegScan::default()
         })
     }
-}
-
-/// First entries of the look-up tables of a set, and behind them their number.
-fn begins(set: &TableSet) -> Result<Vec<u32>, BlockFault> {
-    let lens = set.iter().map(|(table, _)| lookup::len(table)).collect::<Vec<_>>();
-    if lens.iter().any(|&len| len > lookup::MOST_ENTRIES) || lens.iter().sum::<usize>() > TABLE_ENTRIES {
-        return Err(BlockFault::unsupported("JPEG: Huffman tables too large for kernels"));
-    }
-    let mut end = 0;
-    let mut begins = vec![0];
-    for len in lens {
-        end += u32::try_from(len).unwrap_or(0);
-        begins.push(end);
-    }
-    Ok(begins)
 }
 
 /// Bytes of the samples of a component, in whole data units.
@@ -214,12 +204,12 @@ fn plane_of(plane: &Plane, factors: (u32, u32)) -> JpegPlane {
 }
 
 /// A quantisation as kernels have it: column by column.
-pub(super) fn by_column(quantisation: &Quantisation) -> Vec<u16> {
+fn by_column(quantisation: &Quantisation) -> Keyed {
     let mut by_column = vec![0; 64];
     for (&step, &place) in quantisation.iter().zip(&ZIGZAG) {
         if let Some(slot) = by_column.get_mut(usize::from(place % 8 * 8 + place / 8)) {
             *slot = step;
         }
     }
-    by_column
+    Keyed::new(quantisation, by_column)
 }

@@ -1,12 +1,11 @@
 //! The tables of a batch: its pictures, their scans, and the look-up and quantisation tables that these share.
 
 use super::abi::{JpegArgs, JpegPicture, JpegScan};
-use super::plan::{ALIGN, Keyed, TableSet, by_column};
-use super::{Batch, Picture, lookup};
+use super::plan::{ALIGN, Keyed};
+use super::{Batch, Picture};
 use crate::abi::bytes_of;
 use crate::picture::{Placed, Room, Stop, too_little};
 use std::collections::HashMap;
-use strile_codestream::jpeg::Quantisation;
 
 /// Work for one CUDA block: what its warps take of the transform, and its threads of pixels, four times each, as what a
 /// picture is told by has to be loaded first.
@@ -15,24 +14,25 @@ const COLOURED: u64 = 256 * 4;
 /// CUDA blocks of a picture at most.
 const MOST_PARTS: u64 = 65_535;
 
-/// Content that is there once, however many ask for it.
-struct Shared<'a, T> {
-    places: HashMap<&'a Keyed<T>, u64>,
-    bytes: Vec<u8>,
+/// Tables that are there once, however many pictures have them.
+struct Shared<'a, 'b> {
+    places: HashMap<&'a Keyed, u64>,
+    /// Where they go.
+    room: &'b mut [u8],
+    used: usize,
 }
 
-impl<'a, T: Eq> Shared<'a, T> {
-    fn new() -> Self {
-        Self { places: HashMap::new(), bytes: Vec::new() }
-    }
-
-    /// Where the content of `key` lies, a multiple of 16.
-    fn place(&mut self, key: &'a Keyed<T>, content: impl FnOnce(&T) -> Vec<u16>) -> u64 {
-        let bytes = &mut self.bytes;
-        *self.places.entry(key).or_insert_with(|| {
-            bytes.resize(bytes.len().next_multiple_of(16), 0);
-            let at = bytes.len();
-            bytes.extend_from_slice(bytes_of(&content(&key.content)));
+impl<'a> Shared<'a, '_> {
+    /// Where a table lies, a multiple of 16 as their lengths are; past the end of the room where it has none.
+    fn place(&mut self, key: &'a Keyed) -> u64 {
+        let Self { places, room, used } = self;
+        *places.entry(key).or_insert_with(|| {
+            let at = *used;
+            let bytes = bytes_of(&key.table);
+            if let Some(slot) = room.get_mut(at..at + bytes.len()) {
+                slot.copy_from_slice(bytes);
+            }
+            *used = at + bytes.len();
             at as u64
         })
     }
@@ -43,18 +43,12 @@ pub(super) fn lay_out(pictures: &[Placed<Picture>], room: &Room, into: &mut [u8]
     let scan_count: usize = pictures.iter().map(|placed| placed.picture.plan.scans.len()).sum();
     let scans_at = (pictures.len() * size_of::<JpegPicture>()).next_multiple_of(16);
     let shared_at = (scans_at + scan_count * size_of::<JpegScan>()).next_multiple_of(16);
-    let mut sets: Shared<'_, TableSet> = Shared::new();
-    let mut quantisations: Shared<'_, Quantisation> = Shared::new();
-    for plan in pictures.iter().map(|placed| &placed.picture.plan) {
-        plan.sets.iter().for_each(|set| {
-            sets.place(set, |set| {
-                set.iter()
-                    .flat_map(|(table, class)| lookup::entries(table, *class).unwrap_or_default())
-                    .collect()
-            });
-        });
-    }
-    let quantisations_at = (shared_at + sets.bytes.len()).next_multiple_of(16);
+    let room_len = into.len();
+    let (structs, rest) = into
+        .split_at_mut_checked(shared_at)
+        .ok_or_else(|| too_little("tables", shared_at as u64, room_len as u64))?;
+    let mut shared = Shared { places: HashMap::new(), room: rest, used: 0 };
+    let tables = room.tables + shared_at as u64;
     let mut told = Vec::with_capacity(pictures.len());
     let mut scans = Vec::with_capacity(scan_count);
     // Faults of all scans come first.
@@ -70,11 +64,10 @@ pub(super) fn lay_out(pictures: &[Placed<Picture>], room: &Room, into: &mut [u8]
             plane.coefficients += scratch;
             plane.dc += scratch;
             plane.samples += scratch;
-            plane.quantisation =
-                room.tables + quantisations_at as u64 + quantisations.place(quantisation, by_column);
+            plane.quantisation = tables + shared.place(quantisation);
         }
         told.push(picture);
-        for ((scan, set), bytes) in plan.scans.iter().zip(&plan.sets).zip(&placed.picture.scans) {
+        for ((scan, lookups), bytes) in plan.scans.iter().zip(&plan.lookups).zip(&placed.picture.scans) {
             scans.push(JpegScan {
                 data: placed.bytes + bytes.data,
                 pieces: placed.bytes + bytes.pieces,
@@ -83,7 +76,7 @@ pub(super) fn lay_out(pictures: &[Placed<Picture>], room: &Room, into: &mut [u8]
                 piece_count: bytes.piece_count,
                 coefficients: scratch + scan.coefficients,
                 differences: scratch + scan.differences,
-                tables: room.tables + shared_at as u64 + sets.places.get(set).copied().unwrap_or(0),
+                tables: tables + shared.place(lookups),
                 ..*scan
             });
         }
@@ -91,16 +84,13 @@ pub(super) fn lay_out(pictures: &[Placed<Picture>], room: &Room, into: &mut [u8]
         quads = plan.quads.max(quads);
         eights = plan.eights.max(eights);
     }
-    let parts: [(usize, &[u8]); 4] = [
-        (0, bytes_of(&told)),
-        (scans_at, bytes_of(&scans)),
-        (shared_at, &sets.bytes),
-        (quantisations_at, &quantisations.bytes),
-    ];
-    let room_len = into.len() as u64;
-    for (at, bytes) in parts {
-        let slot = into.get_mut(at..at + bytes.len());
-        slot.ok_or_else(|| too_little("tables", (at + bytes.len()) as u64, room_len))?.copy_from_slice(bytes);
+    if shared_at + shared.used > room_len {
+        return Err(too_little("tables", (shared_at + shared.used) as u64, room_len as u64));
+    }
+    for (at, bytes) in [(0, bytes_of(&told)), (scans_at, bytes_of(&scans))] {
+        if let Some(slot) = structs.get_mut(at..at + bytes.len()) {
+            slot.copy_from_slice(bytes);
+        }
     }
     if scratch > room.scratch + room.scratch_len {
         return Err(too_little("working memory", scratch - room.scratch, room.scratch_len));
