@@ -203,7 +203,7 @@ impl StandIn {
         unsafe { (self.reset)() }
     }
 
-    /// Bytes of device memory allocated and not yet freed by work that was done.
+    /// Bytes of device memory that nobody has freed, once all that is queued is done.
     pub fn allocated(&self) -> u64 {
         // SAFETY: no arguments.
         unsafe { (self.allocated)() }
