@@ -27,15 +27,16 @@ pub struct Limits {
 /// What any stream may take, and for each component of it: its resolutions are there however few samples it has.
 const SPARE: u64 = 64 << 10;
 const SPARE_EACH: u64 = 4 << 10;
+/// What small pictures may take for their samples at most, however small their code-blocks.
+const SMALL: u64 = 64 << 20;
 
 impl Limits {
-    /// Memory for any stream that is worth its samples: a code-block takes about 100 bytes with all that is noted of it,
-    /// so that there may be one for every 4 x 4 samples of a lossless stream. One for every 64 x 64, as is usual, takes
-    /// a hundredth of this.
+    /// Memory for any stream that is worth its samples. A code-block takes about 120 bytes with all that is noted of it,
+    /// so that there may be one for every 4 x 4 samples, the least that encoders make, and of large pictures one for
+    /// every 16 x 16. One for every 64 x 64, as is usual, takes a fraction of this.
     pub fn ample_memory(samples: u64, components: u64, stream_len: u64) -> u64 {
-        Self::spare(components)
-            .saturating_add(samples.saturating_mul(2))
-            .saturating_add(stream_len.saturating_mul(4))
+        let blocks = samples.saturating_mul(8).min(SMALL.saturating_add(samples / 2));
+        Self::spare(components).saturating_add(blocks).saturating_add(stream_len)
     }
 
     /// Memory for streams as they are usual, where many are held: code-blocks of 32 x 32 samples and more.
