@@ -43,6 +43,17 @@ impl TestsRan {
         }
     }
 
+    /// Adds the tests of `cargo test --workspace --doc`, whose lines name the library they are of.
+    pub fn add_doctests(&mut self, lines: &[String]) {
+        let begins = |line: &String| line.trim().starts_with("Doc-tests ");
+        for of_library in lines.chunk_by(|_, next| !begins(next)) {
+            let name = of_library.first().and_then(|line| line.trim().strip_prefix("Doc-tests "));
+            if let Some(library) = name {
+                self.add_libtest(&library.replace('_', "-"), of_library);
+            }
+        }
+    }
+
     /// Adds the tests of `cargo test -p PACKAGE`, unit, integration and document tests.
     pub fn add_libtest(&mut self, package: &str, lines: &[String]) {
         let mut binary = package.to_owned();
@@ -241,6 +252,21 @@ test result: ok. 1 passed; 0 failed; 0 ignored",
         let want = "pass strile-cli::bin/strile::args::tests::help
 fail strile-cli::dump::windows::crop
 pass strile-cli::doc::crates/cli/src/lib.rs - open (line 3)";
+        assert_eq!(ran, TestsRan::parse(want));
+    }
+
+    #[test]
+    fn reads_document_tests_of_all_libraries() {
+        let mut ran = TestsRan::default();
+        ran.add_doctests(&lines(
+            "    Finished `test` profile
+   Doc-tests strile
+test crates/raster/src/lib.rs - (line 3) ... ok
+   Doc-tests strile_engine
+test crates/engine/src/job.rs - (line 9) ... FAILED",
+        ));
+        let want = "pass strile::doc::crates/raster/src/lib.rs - (line 3)
+fail strile-engine::doc::crates/engine/src/job.rs - (line 9)";
         assert_eq!(ran, TestsRan::parse(want));
     }
 

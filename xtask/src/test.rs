@@ -165,7 +165,18 @@ fn sanitized(workspace: &Workspace) -> Result<(), Failure> {
 }
 
 fn document_tests(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> {
-    libtests(workspace, ran, &["--doc"])
+    // The whole workspace, as above.
+    let mut test = process::cargo(&workspace.root);
+    let ended = process::show_and_keep(test.args([
+        "test",
+        "--workspace",
+        "--doc",
+        "--no-fail-fast",
+        "--color",
+        "never",
+    ]))?;
+    ran.add_doctests(&ended.lines);
+    success(ended.success, "cargo test --doc")
 }
 
 /// `cargo test` for each package: its lines do not say which package a test belongs to.
@@ -173,11 +184,8 @@ fn libtests(workspace: &Workspace, ran: &mut TestsRan, targets: &[&str]) -> Resu
     let mut all = true;
     for package in workspace.members() {
         let without_library = !workspace.has_library(package);
-        let targets: Vec<&str> = targets
-            .iter()
-            .copied()
-            .filter(|t| !(without_library && ["--lib", "--doc"].contains(t)))
-            .collect();
+        let targets: Vec<&str> =
+            targets.iter().copied().filter(|t| !(without_library && *t == "--lib")).collect();
         if targets.is_empty() {
             continue;
         }
@@ -198,7 +206,7 @@ const COUNTING_CHECKS: [&str; 6] =
 /// The command line judged by other readers and writers, in our own environment.
 fn python_checks(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> {
     let python = venv::CHECKS.python(workspace)?;
-    process::show(process::cargo(&workspace.root).args(["build", "--package", "strile-cli"]))?;
+    process::show(process::cargo(&workspace.root).args(["build", "--workspace", "--bin", "strile"]))?;
     let program = workspace.target.join("debug/strile");
     let script = |name: &str| {
         let mut command = Command::new(&python);

@@ -1,7 +1,7 @@
 //! Who writes which part of an output, and the writing.
 //!
-//! `Slots` hands out every task of a job once, with the `Target` that is its part of the output, those of one block together. That
-//! makes writing from many threads sound: a job's tasks are disjoint (`DecodeJob::new`), jobs hold claims
+//! `Slots` hands out every task of a job once, with the `Target` that is its part of the output, those of one block
+//! together. That makes writing from many threads sound: a job's tasks are disjoint (`DecodeJob::new`), jobs hold claims
 //! that are (`Output::claim`), and nobody else can make a target. With `simd` the only file with `unsafe`.
 
 #![expect(unsafe_code, reason = "writes into output memory that many threads share, each its own part")]
@@ -23,6 +23,10 @@ pub(crate) struct Slots {
     /// The first task that was not handed out.
     next: AtomicUsize,
 }
+
+/// Tasks of one block that one thread places: files may name one block for all their tiles, and others shall have work and
+/// a stop be seen in between.
+const MOST_TOGETHER: usize = 16;
 
 /// One block, with what it needs: tasks that follow each other in the job and place parts of the same block.
 pub(crate) struct Slot<'a> {
@@ -74,7 +78,8 @@ impl Slots {
         let tasks = self.job.tasks();
         let count = |index: usize| {
             let (first, rest) = tasks.get(index..)?.split_first()?;
-            Some(1 + rest.iter().take_while(|task| task.is_of_same_block(first)).count())
+            let more = rest.iter().take(MOST_TOGETHER - 1).take_while(|task| task.is_of_same_block(first));
+            Some(1 + more.count())
         };
         let after = |index: usize| Some(index + count(index)?);
         let index = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, after).ok()?;
