@@ -5,9 +5,12 @@ the context waits for it, so nothing runs after. A child of a fork does not have
 
 from __future__ import annotations
 
+import atexit
 import os
 import queue
+import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any
@@ -15,6 +18,8 @@ from typing import Any
 from .errors import ForkedError
 
 _END = object()
+
+_under_way: weakref.WeakSet[Ahead] = weakref.WeakSet()
 
 
 class Ahead:
@@ -27,13 +32,15 @@ class Ahead:
         self._thread = threading.Thread(target=self._work, args=(read, requests), name="strile-ahead", daemon=True)
 
     def __enter__(self) -> Iterator[Any]:
+        _under_way.add(self)
         self._thread.start()
         return self._results()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if os.getpid() != self._process:
+        # When the interpreter ends a thread like this one never runs again, and looks alive; `_stop_all` was there before.
+        if os.getpid() != self._process or sys.is_finalizing():
             return
         self._stopped.set()
         while self._thread.is_alive():
@@ -71,3 +78,9 @@ class Ahead:
                 return self._ready.put((result, error), timeout=0.1)
             except queue.Full:
                 continue
+
+
+@atexit.register
+def _stop_all() -> None:
+    for ahead in list(_under_way):
+        ahead.__exit__(None, None, None)

@@ -81,8 +81,12 @@ def read_batch(
     from ._core import read_batch as read
 
     kind, rows, wanted = _areas(windows, bounds, points, size)
-    opened = _files(files, deepest=int(np.max(level, initial=0)))
-    numbers = _numbers(kind, rows, wanted, level, len(opened))
+    listed = _listed(files)
+    numbers = _numbers(kind, rows, wanted, level, len(listed))
+    used, numbers = _used(numbers, len(listed))
+    _check_room(out, len(numbers))
+    deepest = int(np.max(level, initial=0))
+    opened = [_file(listed[file], deepest) for file in used]
     keywords: dict[str, Any] = {
         "kind": kind,
         "page": page,
@@ -104,14 +108,30 @@ def read_batch(
     return read(opened, numbers, headers or headers_of_process(), **keywords)
 
 
-def _files(files: Any, deepest: int) -> list[Any]:
-    """Local paths as text, for `Headers` to open; others as what they are in the core."""
+def _listed(files: Any) -> Sequence[Any]:
     if isinstance(files, str | os.PathLike) or hasattr(files, "read"):
-        files = [files]
-    return [_file(file, deepest) for file in files]
+        return [files]
+    return files if isinstance(files, Sequence) else list(files)
+
+
+def _used(numbers: list[tuple[Any, ...]], files: int) -> tuple[list[int], list[tuple[Any, ...]]]:
+    """The files that windows are of, and the windows with indices into these: a batch asks nothing of the others."""
+    used = sorted({window[0] for window in numbers}) or list(range(min(files, 1)))
+    if used and used[-1] >= files:
+        raise StrileError(f"there is no file {used[-1]}: {files} are given, and indices count from 0")
+    place = {file: at for at, file in enumerate(used)}
+    return used, [(place[file], *rest) for file, *rest in numbers]
+
+
+def _check_room(out: Any, windows: int) -> None:
+    """The core compares all bands of all windows with those of `out`; how many of them are a window's is seen here."""
+    shape = tuple(getattr(out, "shape", ()))
+    if len(shape) == 4 and shape[0] != windows:
+        raise StrileError(f"out has room for {shape[0]} windows, and the batch has {windows}")
 
 
 def _file(file: Any, deepest: int) -> Any:
+    """A local path as text, for `Headers` to open; others as what they are in the core."""
     from . import _core
     from .reading import opened
     from .reading.source import Source
@@ -139,6 +159,7 @@ def _areas(windows: Any, bounds: Any, points: Any, size: Any) -> tuple[str, np.n
     if rows.ndim != 2 or rows.dtype.kind not in "iuf" or (kind == "pixels" and rows.dtype.kind == "f" and not _whole(rows)):
         expected = "whole numbers" if kind == "pixels" else "numbers"
         raise StrileError(f"{name}: rows of {expected} expected, an array of {rows.dtype} and shape {rows.shape} given")
+    rows = rows.astype(np.int64 if kind == "pixels" else np.float64)
     if size is not None:
         size = (size, size) if isinstance(size, int | np.integer) else size
         width, height = (int(length) for length in size)

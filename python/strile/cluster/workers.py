@@ -99,8 +99,14 @@ def take_share(shares: dict[tuple[str, str], int]) -> None:
     """Runs on a worker. What its environment says by itself stays; what an earlier write said does not, for workers come
     and go."""
     global _given
-    if os.environ.get(GPU_SHARE) == _given:
-        _given = os.environ[GPU_SHARE] = str(shares.get((socket.gethostname(), card()), 1))
+    if os.environ.get(GPU_SHARE) != _given:
+        return
+    count = shares.get((socket.gethostname(), card()), 1)
+    # Alone it says nothing: processes that are started from here would take it for their user's word.
+    _given = str(count) if count > 1 else None
+    os.environ.pop(GPU_SHARE, None)
+    if _given is not None:
+        os.environ[GPU_SHARE] = _given
 
 
 def card() -> str:

@@ -2,7 +2,7 @@
 
     from strile.ml import BatchDataset, RandomWindows
 
-    windows = RandomWindows(files, size=256, seed=1)
+    windows = RandomWindows(files, size=256, count=10_000, seed=1)
     for batch in BatchDataset(files, windows, batch_size=64, device="cuda"):
         ...
 

@@ -41,7 +41,7 @@ class GridWindows:
     def __init__(
         self, files: Sequence[Any], size: Any, step: Any = None, *, level: int = 0, page: int = 0, partial: bool | str = True
     ) -> None:
-        self.size = _sides(size)
+        self.size, self.level, self.page = _sides(size), int(level), int(page)
         across, down = _sides(self.size if step is None else step)
         if partial not in (True, False, "move"):
             raise StrileError(f"partial {partial!r}: True, False or 'move' expected")
@@ -79,6 +79,7 @@ class RandomWindows:
         self, files: Sequence[Any], size: Any, count: int, *, seed: int = 0, level: int = 0, page: int = 0
     ) -> None:
         self.size, self.count, self.seed = _sides(size), int(count), int(seed)
+        self.level, self.page = int(level), int(page)
         sizes = level_sizes(files, level, page)
         if not len(sizes):
             raise StrileError("no file to draw windows of")
@@ -107,6 +108,7 @@ class WeightedWindows:
         self, windows: Any, weights: Any, count: int, *, seed: int = 0, jitter: int = 0
     ) -> None:
         self._windows = np.asarray(windows.windows() if hasattr(windows, "windows") else windows, np.int64)
+        self.level, self.page = getattr(windows, "level", None), getattr(windows, "page", None)
         weights = np.asarray(weights, np.float64)
         if self._windows.ndim != 2 or weights.shape != (len(self._windows),):
             raise StrileError(f"{weights.shape} weights for windows of shape {self._windows.shape}: one for each expected")
@@ -127,15 +129,28 @@ class WeightedWindows:
         return chosen
 
 
-def valid_fractions(files: Sequence[Any], windows: Any, *, level: int = 0, page: int = 0, **options: Any) -> np.ndarray:
-    """The part of each window's pixels that is inside its image and not nodata in all bands; read once, in batches."""
+def with_place_of(windows: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """Options of `read_batch`, with the level and page that a sampler's windows are of."""
+    options = dict(options)
+    for name in ("level", "page"):
+        own = getattr(windows, name, None)
+        if own is not None and options.setdefault(name, own) != own:
+            raise StrileError(f"{name} {options[name]} of windows that were made for {name} {own}")
+    return options
+
+
+def valid_fractions(files: Sequence[Any], windows: Any, **options: Any) -> np.ndarray:
+    """The part of each window's pixels that is inside its image and not nodata in all bands; read once, in batches.
+    Keywords are those of `read_batch`."""
     from ..batch import read_batch
+
+    options = with_place_of(windows, options)
 
     rows = np.asarray(windows.windows() if hasattr(windows, "windows") else windows, np.int64)
     fractions = np.empty(len(rows))
     for first in range(0, len(rows), 64):
         part = rows[first : first + 64]
-        batch = read_batch(files, part, level=level, page=page, masked=True, out_memory="host", **options)
+        batch = read_batch(files, part, masked=True, out_memory="host", **options)
         valid = ~np.isnan(np.asarray(batch)).all(axis=1)
         fractions[first : first + len(part)] = valid.mean(axis=(1, 2))
     return fractions

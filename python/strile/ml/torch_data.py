@@ -17,6 +17,7 @@ import numpy as np
 
 from ..batch import prefetch, read_batch
 from ..errors import DeviceError, StrileError
+from .samplers import with_place_of
 
 try:
     import torch
@@ -28,13 +29,15 @@ except ImportError as error:
 class _Reader:
     """What both datasets share: files, and how windows of them are read."""
 
-    def __init__(self, files: Sequence[Any], options: dict[str, Any], pin_memory: bool) -> None:
+    def __init__(self, files: Sequence[Any], windows: Any, options: dict[str, Any], pin_memory: bool) -> None:
         for name in ("out", "windows", "bounds", "points", "out_memory", "stream"):
             if name in options:
                 raise StrileError(f"{name} is for the dataset to say")
         self.files = list(files)
-        self.device = str(options.pop("device", "cpu"))
-        self.options = options
+        self.options = with_place_of(windows, options)
+        self.device = str(self.options.pop("device", "cpu"))
+        if self.device != "cpu" and not self.on_device:
+            raise StrileError(f"device {self.device!r}: 'cpu' or 'cuda' expected, so that it is known where tensors are")
         self.pin_memory = pin_memory
         if pin_memory and self.on_device:
             raise StrileError("pinned memory is of the host: it goes with device='cpu'")
@@ -80,7 +83,7 @@ class BatchDataset(IterableDataset):
     """Batches (window, band, row, column) of the windows of a sampler, one epoch an iteration.
 
     `windows` is a sampler of `strile.ml`, or rows as `read_batch` takes them; other keywords are those of `read_batch`.
-    `depth` batches are read ahead. With `with_windows` each batch comes with its rows. Epochs count up by themselves, but
+    `depth` batches are read ahead. `shuffle` is the seed of another order each epoch. With `with_windows` each batch comes with its rows. Epochs count up by themselves, but
     where workers of a DataLoader that are started for each epoch iterate: then `set_epoch` says which one it is."""
 
     def __init__(
@@ -90,7 +93,7 @@ class BatchDataset(IterableDataset):
         batch_size: int,
         *,
         depth: int = 2,
-        shuffle: int | None = None,
+        shuffle: int | bool | None = None,
         drop_last: bool = False,
         pin_memory: bool = False,
         with_windows: bool = False,
@@ -99,8 +102,10 @@ class BatchDataset(IterableDataset):
         super().__init__()
         if batch_size < 1:
             raise StrileError(f"batches of {batch_size} windows: 1 or more expected")
-        self._reader = _Reader(files, options, pin_memory)
+        self._reader = _Reader(files, windows, options, pin_memory)
         self._windows, self.batch_size, self.depth = windows, int(batch_size), int(depth)
+        # A seed, or PyTorch's word.
+        shuffle = (0 if shuffle else None) if isinstance(shuffle, bool) else shuffle
         self.shuffle, self.drop_last, self.with_windows = shuffle, drop_last, with_windows
         self.epoch = 0
 
@@ -128,7 +133,7 @@ class BatchDataset(IterableDataset):
             batches = batches[worker.id :: worker.num_workers]
         results = prefetch(lambda part: (self._reader.read(part), part), batches, depth=self.depth)
         for tensor, part in results:
-            yield (tensor, torch.from_numpy(np.ascontiguousarray(part))) if self.with_windows else tensor
+            yield (tensor, torch.from_numpy(np.array(part))) if self.with_windows else tensor
 
 
 class _Batch(list):
@@ -140,11 +145,11 @@ class _Batch(list):
 
 
 class WindowDataset(Dataset):
-    """Windows (band, row, column), by index. `DataLoader(dataset, batch_size=N, collate_fn=strile.ml.collate)` reads all
+    """Windows (band, row, column), by index: of a sampler those of its first epoch. `DataLoader(dataset, batch_size=N, collate_fn=strile.ml.collate)` reads all
     windows of a batch by one job and copies none."""
 
     def __init__(self, files: Sequence[Any], windows: Any, *, pin_memory: bool = False, **options: Any) -> None:
-        self._reader = _Reader(files, options, pin_memory)
+        self._reader = _Reader(files, windows, options, pin_memory)
         self._rows = np.asarray(windows.windows() if hasattr(windows, "windows") else windows)
 
     def __len__(self) -> int:
