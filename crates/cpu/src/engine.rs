@@ -258,7 +258,9 @@ impl Running {
         // The source fills this buffer while the rest of the scratch is used.
         let mut buffer = std::mem::take(&mut scratch.encoded);
         let result = self.bytes(slot.task.source, span, &mut buffer).and_then(|bytes| {
-            self.encoded_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+            if !slot.again {
+                self.encoded_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+            }
             block::decode(bytes, slot.layout, &mut slot.targets, scratch)
         });
         scratch.encoded = buffer;

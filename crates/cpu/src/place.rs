@@ -26,7 +26,7 @@ pub(crate) struct Slots {
 
 /// Tasks of one block that one thread places: files may name one block for all their tiles, and others shall have work and
 /// a stop be seen in between.
-const MOST_TOGETHER: usize = 16;
+const MOST_TOGETHER: usize = 64;
 
 /// One block, with what it needs: tasks that follow each other in the job and place parts of the same block.
 pub(crate) struct Slot<'a> {
@@ -36,6 +36,8 @@ pub(crate) struct Slot<'a> {
     pub task: &'a BlockTask,
     /// The layout of the block.
     pub layout: &'a BlockLayout,
+    /// Whether tasks before have placed parts of it.
+    pub again: bool,
     /// Where its pixels go, of each task.
     pub targets: Vec<Target<'a>>,
 }
@@ -87,7 +89,9 @@ impl Slots {
         let task = slice.first()?;
         let layout = self.job.layouts().get(task.layout as usize)?;
         let targets = slice.iter().map(|task| self.target(task, layout)).collect::<Option<Vec<_>>>()?;
-        Some(Slot { index, task, layout, targets })
+        let before = index.checked_sub(1).and_then(|before| tasks.get(before));
+        let again = before.is_some_and(|before| task.is_of_same_block(before));
+        Some(Slot { index, task, layout, again, targets })
     }
 
     fn target<'a>(&'a self, task: &'a BlockTask, layout: &'a BlockLayout) -> Option<Target<'a>> {

@@ -56,9 +56,14 @@ impl Batches {
             {
                 let batch = request
                     .and_then(|(files, windows)| read_batch_on_device(&files, &windows, &options, &context));
-                if sender.send(batch).is_err() {
+                let stopped = matches!(batch, Err(Error::Cancelled)) && context.cancel.is_cancelled();
+                if sender.send(batch).is_err() || stopped {
                     return;
                 }
+            }
+            // Stopped between two reads: without a word it would look like the end.
+            if context.cancel.is_cancelled() {
+                let _nobody_waits = sender.send(Err(Error::Cancelled));
             }
         };
         let thread = std::thread::Builder::new().name("strile-batches".to_owned()).spawn(read);

@@ -276,7 +276,8 @@ fn run(
         return Err(Error::Cancelled);
     }
     // Where a fault is seen: the plan's own tasks go to the engine.
-    let shown: Vec<_> = plan.tasks.iter().map(|task| (task.source, task.address)).collect();
+    let shown: Vec<_> =
+        plan.tasks.iter().map(|task| task.span.map(|_| (task.source, task.address))).collect();
     let locals = plan.sources.iter().map(|source| source.local()).collect::<Option<Vec<Arc<dyn ReadAt>>>>();
     let (encoded, outside, _staging) = match locals.filter(|_| engine.pulls()) {
         Some(locals) => (Encoded::Pulled(locals), Vec::new(), None),
@@ -322,7 +323,7 @@ fn run(
 /// Faults as windows show them, the first window first; a block that several show is faulty in each.
 fn by_window(
     found: Vec<LocatedFault>,
-    shown: &[(u32, strile_engine::BlockAddress)],
+    shown: &[Option<(u32, strile_engine::BlockAddress)>],
     windows: &[u32],
     name: impl Fn(u32) -> String,
 ) -> Vec<WindowFault> {
@@ -332,7 +333,8 @@ fn by_window(
     let found: BTreeMap<_, _> =
         found.into_iter().map(|located| ((located.source, located.address), located.fault)).collect();
     let mut faults: BTreeMap<_, WindowFault> = BTreeMap::new();
-    for (&(source, address), &window) in shown.iter().zip(windows) {
+    for (&shown, &window) in shown.iter().zip(windows) {
+        let Some((source, address)) = shown else { continue };
         if let Some(fault) = found.get(&(source, address)) {
             let fault = LocatedFault { source, address, fault: fault.clone() };
             let window = window as usize;

@@ -147,7 +147,13 @@ impl<'a> Asked<'a> {
             let fill = self.edge(group, data_type)?;
             let masked = self.options.masked || self.options.unpack;
             let nodata = group.dataset.metadata().nodata.filter(|_| !masked);
-            let nodata = nodata.and_then(|nodata| nodata.to_sample(data_type)).map(Fill);
+            // As it is after the conversion: a half may be another number than the one stored.
+            let stored = group.facts.layout.data_type;
+            let nodata = nodata.and_then(|nodata| nodata.to_sample(stored)).map(Fill);
+            let nodata = nodata.and_then(|sample| match group.convert {
+                Some(convert) => convert.sample(stored, &sample, data_type),
+                None => Some(sample),
+            });
             for &at in &group.members {
                 let (Some((frame, _)), Some(patch)) = (frames.get(at), patches.get_mut(at)) else { continue };
                 let ([left, top, wide, high], x, y) = (frame.exact, frame.x, frame.y);

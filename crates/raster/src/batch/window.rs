@@ -135,12 +135,13 @@ impl Frame {
     /// every side. A frame without pixels where there are none.
     pub(crate) fn under(&self, margin: f64, size: (u32, u32)) -> Self {
         let [left, top, width, height] = self.exact;
-        let side = |start: f64, len: f64| {
-            let (first, end) =
-                whole((start - margin).floor().max(-1.0)).zip(whole((start + len + margin).ceil()))?;
-            Some((first, u32::try_from(end - first).ok()?))
+        let side = |start: f64, len: f64, pixels: u32| {
+            let first = whole((start - margin).floor().max(-1.0))?;
+            let end = whole((start + len + margin).ceil().min(f64::from(pixels) + 1.0))?;
+            // One pixel at least: a stretch may be too short to be seen in its numbers.
+            Some((first, u32::try_from(end.max(first + 1) - first).ok()?))
         };
-        let sides = side(left, width).zip(side(top, height));
+        let sides = side(left, width, size.0).zip(side(top, height, size.1));
         let all = sides.map(|((x, width), (y, height))| Self { x, y, width, height, exact: self.exact });
         match all.and_then(|all| all.inside(size)) {
             Some(Window { x, y, width, height }) => {

@@ -5,7 +5,7 @@ use crate::sources::open;
 use std::sync::Arc;
 use strile::tiff::gdal::NoData;
 use strile::tiff::{SampleFormat, SampleType};
-use strile::{BatchOptions, BatchWindow, DataType, Dataset, FloatType};
+use strile::{BatchOptions, BatchWindow, DataType, Dataset, FloatType, Sampling};
 use testkit::{Codec, ImageSpec, metadata_tag, nodata_tag};
 
 const INT8: SampleType = SampleType { format: SampleFormat::Int, bits: 8 };
@@ -126,4 +126,38 @@ fn halves_are_the_nearest_ones() {
         seen[if step > 1.0 { 1 } else { 2 }] += 1;
     }
     assert!(seen[1] > 1000 && seen[2] > 1000, "{seen:?}");
+}
+
+/// 2049 and the like are other numbers as halves, and do not count as what they were.
+#[test]
+fn nodata_that_no_half_holds_does_not_count() {
+    let windows = [BatchWindow::of_pixels(0, 10, 10, (40, 24))];
+    let file = |nodata: Option<u16>| {
+        let spec = ImageSpec { sample: UINT16, ..spec(Codec::Deflate) };
+        let spec = nodata.map(|value| spec.clone().tag(nodata_tag(&value.to_string()))).unwrap_or(spec);
+        [Arc::new(open(&bytes_of(&spec, 5)))]
+    };
+    let (_, stored) = by_both(&file(None), &windows, &BatchOptions::default());
+    let stored: Vec<u16> = stored.as_chunks::<2>().0.iter().map(|bytes| u16::from_ne_bytes(*bytes)).collect();
+    // One that no other sample becomes as a half.
+    let alone = |value: u16| stored.iter().all(|&other| other == value || other.abs_diff(value) > 40);
+    let odd = |value: u16| value > 2048 && value < 60_000 && value % 2 == 1;
+    let nodata = stored.iter().copied().find(|&value| odd(value) && alone(value)).unwrap();
+    let made = |float_type, nodata| {
+        let (size, sampling) = (Some((20, 12)), Sampling::Average);
+        let options =
+            BatchOptions { float_type: Some(float_type), size, sampling, ..BatchOptions::default() };
+        by_both(&file(nodata), &windows, &options).1
+    };
+    let floats = |bytes: Vec<u8>| -> Vec<f32> {
+        bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_ne_bytes(*bytes)).collect()
+    };
+    let wanted = floats(made(FloatType::Float32, Some(nodata)));
+    assert_ne!(wanted, floats(made(FloatType::Float32, None)), "nodata is seen");
+    for (half, wanted) in made(FloatType::Float16, Some(nodata)).as_chunks::<2>().0.iter().zip(wanted) {
+        let bits = u16::from_ne_bytes(*half);
+        let found = (1024.0 + f32::from(bits & 1023)) * 2f32.powi(i32::from(bits >> 10 & 31) - 25);
+        // Each sample was rounded to a half, and their mean once more.
+        assert!(wanted > 60_000.0 || (found - wanted).abs() <= wanted / 500.0 + 1.0, "{found} {wanted}");
+    }
 }

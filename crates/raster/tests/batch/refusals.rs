@@ -93,16 +93,16 @@ fn memory_is_asked_for_before_anything_is_read() {
     assert!(read_batch(&files, &windows, &BatchOptions::default(), &Context::default()).is_err());
 }
 
-/// Deflate streams of one file are spoiled in the middle.
-fn with_a_damaged_file() -> Vec<Arc<Dataset>> {
+/// Deflate streams of one file, those of a tile, are spoiled in the middle.
+fn with_a_damaged_file(tile: usize) -> Vec<Arc<Dataset>> {
     let mut all = bytes_of_files();
     let spoiled = &mut all[3];
     let dataset = open(spoiled);
     let table = dataset.pages()[0].levels[0].image.table.clone();
     let strile::tiff::BlockArray::Here(offsets) = &table.offsets else { panic!("small") };
-    // Tile (1, 1) of the three planes, columns 64 to 127 and rows 48 to 95.
-    for index in [4, 13, 22] {
-        let at = offsets.get(index).copied().unwrap_or(offsets[4]) as usize;
+    // Of the three planes, where it has them; tile 4 has columns 64 to 127 and rows 48 to 95.
+    for index in [tile, 9 + tile, 18 + tile] {
+        let at = offsets.get(index).copied().unwrap_or(offsets[tile]) as usize;
         spoiled[at + 20..at + 40].fill(0xFF);
     }
     let opened = |(at, bytes): (usize, &Vec<u8>)| {
@@ -114,7 +114,7 @@ fn with_a_damaged_file() -> Vec<Arc<Dataset>> {
 
 #[test]
 fn a_damaged_file_is_named_with_the_window_that_shows_it() {
-    let files = with_a_damaged_file();
+    let files = with_a_damaged_file(4);
     let windows = [
         BatchWindow::of_pixels(2, 70, 50, (10, 10)),
         BatchWindow::of_pixels(3, 0, 0, (10, 10)),
@@ -139,6 +139,22 @@ fn a_damaged_file_is_named_with_the_window_that_shows_it() {
         let (_, alone) = by_both(&files, std::slice::from_ref(window), &BatchOptions::default());
         assert_eq!(alone, pixels[at * len..(at + 1) * len]);
     }
+}
+
+#[test]
+fn a_window_that_is_only_filled_has_no_fault_of_its_files_first_block() {
+    let files = with_a_damaged_file(0);
+    let windows =
+        [BatchWindow::of_pixels(3, 5000, 5000, (10, 10)), BatchWindow::of_pixels(3, 0, 0, (10, 10))];
+    let words = refusal(&files, &windows, &BatchOptions::default());
+    assert!(
+        words.starts_with("window 1 (10 × 10 pixels from 0,0): scene 3.tif: block (column 0, row 0"),
+        "{words}"
+    );
+    let options = BatchOptions { on_fault: OnFault::Fill, ..Default::default() };
+    let (tensor, _) = by_both(&files, &windows, &options);
+    let told: Vec<_> = tensor.faults.iter().map(|fault| fault.window).collect();
+    assert!(!told.is_empty() && told.iter().all(|&window| window == 1), "{told:?}");
 }
 
 #[test]
