@@ -146,6 +146,29 @@ def test_batches_of_an_epoch(scenes: list[str], torch_data) -> None:
     assert rows.tolist() != GridWindows(scenes, 30).windows().tolist()
 
 
+def test_the_order_is_kept_and_rows_are_copies(scenes: list[str], torch_data) -> None:
+    grid = GridWindows(scenes, 30)
+    dataset = torch_data.BatchDataset(scenes, grid, 5, shuffle=False, with_windows=True)
+    before = grid.windows().copy()
+    for at, (_, part) in enumerate(dataset):
+        np.testing.assert_array_equal(np.asarray(part), before[5 * at : 5 * at + 5])
+        np.asarray(part)[:] = 0
+    np.testing.assert_array_equal(grid.windows(), before)
+
+
+def test_windows_of_a_level_are_read_of_that_level(scenes: list[str], torch_data) -> None:
+    grid = GridWindows(scenes, 20, level=1)
+    tensor = next(iter(torch_data.BatchDataset(scenes, grid, 3)))
+    expected = strile.read_batch(scenes, grid.windows()[:3], level=1, device="cpu").numpy()
+    np.testing.assert_array_equal(np.asarray(tensor), expected)
+    fractions = valid_fractions(scenes, grid, device="cpu")
+    assert fractions[0] == 1 - 25 / 400
+    with pytest.raises(strile.StrileError, match="level 0 of windows that were made for level 1"):
+        torch_data.BatchDataset(scenes, grid, 3, level=0)
+    with pytest.raises(strile.StrileError, match="'cpu' or 'cuda' expected"):
+        torch_data.BatchDataset(scenes, grid, 3, device="auto")
+
+
 def test_windows_by_index(scenes: list[str], torch_data) -> None:
     grid = GridWindows(scenes, 30)
     dataset = torch_data.WindowDataset(scenes, grid)

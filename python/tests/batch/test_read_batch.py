@@ -233,3 +233,34 @@ def test_samplers_pickle(scenes: list[str]) -> None:
     sampler = RandomWindows(scenes, 16, 10, seed=3)
     again = pickle.loads(pickle.dumps(sampler))
     np.testing.assert_array_equal(again.windows(2), sampler.windows(2))
+
+
+def test_only_files_that_windows_are_of_are_asked_for(scenes: list[str]) -> None:
+    files = ["/nowhere/a.tif", scenes[1], "/nowhere/b.tif", scenes[3]]
+    found = strile.read_batch(files, [[3, 0, 0, 20, 20], [1, 5, 5, 20, 20]], device="cpu").numpy()
+    wanted = strile.read_batch(scenes, [[3, 0, 0, 20, 20], [1, 5, 5, 20, 20]], device="cpu").numpy()
+    np.testing.assert_array_equal(found, wanted)
+    with pytest.raises(strile.StrileError, match="there is no file 4: 4 are given"):
+        strile.read_batch(files, [[4, 0, 0, 20, 20]], device="cpu")
+
+
+def test_an_array_with_as_many_bands_of_other_windows_is_refused(scenes: list[str]) -> None:
+    windows = [[0, 0, 0, 20, 20], [1, 5, 5, 20, 20]]
+    for shape in ((3, 2, 20, 20), (6, 1, 20, 20), (1, 6, 20, 20)):
+        out = np.full(shape, 9, np.uint16)
+        with pytest.raises(strile.StrileError, match=f"room for {shape[0]} windows, and the batch has 2"):
+            strile.read_batch(scenes, windows, out=out, device="cpu")
+        assert (out == 9).all()
+
+
+def test_a_process_ends_with_batches_under_way(scenes: list[str]) -> None:
+    program = (
+        "import sys, strile\n"
+        "read = lambda row: strile.read_batch(sys.argv[1], [row], device='cpu').numpy()\n"
+        "kept = strile.prefetch(read, [[0, 0, 20, 20]] * 1000, depth=2)\n"
+        "print(next(kept).shape)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, scenes[0]], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == "(1, 3, 20, 20)\n" and done.stderr == ""
