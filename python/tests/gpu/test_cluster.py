@@ -30,24 +30,27 @@ def client() -> Iterator[Any]:
         yield client
 
 
-def on_device(block: np.ndarray) -> Any:
-    import cupy
-
-    return cupy.asarray(block)
-
-
 @pytest.mark.parametrize("buffer", [1 << 20, 1 << 28], ids=["files", "results"])
 @pytest.mark.parametrize("where", ["gpu=True", "CuPy", "mixed"])
 def test_bytes_are_those_of_the_portable_encoder(
     client: Any, tmp_path: Path, where: str, buffer: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Defined here, so that they go to workers by value: these do not have this module.
+    def on_device(block: np.ndarray) -> Any:
+        import cupy
+
+        return cupy.asarray(block)
+
+    def half(block: np.ndarray, block_info: Any = None) -> Any:
+        return on_device(block) if sum(block_info[0]["chunk-location"]) % 2 else block
+
     strile.to_geotiff(PIXELS, tmp_path / "whole.tif", reproducible=True, **LAYOUT)
     lazy = da.from_array(PIXELS, chunks=300)
     if where == "CuPy":
         lazy = lazy.map_blocks(on_device, meta=cupy.empty((0, 0), dtype=PIXELS.dtype))
     if where == "mixed":
         # Half of the chunks are on the device when they come to be encoded.
-        lazy = lazy.map_blocks(_half, meta=np.empty((0, 0), dtype=PIXELS.dtype))
+        lazy = lazy.map_blocks(half, meta=np.empty((0, 0), dtype=PIXELS.dtype))
     strile.to_geotiff(
         lazy, tmp_path / "parts.tif", cluster=True, gpu=None if where == "CuPy" else True,
         streaming_buffer_bytes=buffer, **LAYOUT,
@@ -55,7 +58,3 @@ def test_bytes_are_those_of_the_portable_encoder(
     assert (tmp_path / "parts.tif").read_bytes() == (tmp_path / "whole.tif").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["parts.tif", "whole.tif"]
     assert set(client.run(lambda: os.environ.get("STRILE_GPU_SHARE")).values()) == {"2"}
-
-
-def _half(block: np.ndarray, block_info: Any = None) -> Any:
-    return on_device(block) if sum(block_info[0]["chunk-location"]) % 2 else block
