@@ -3,7 +3,6 @@
 // turn comes; a batch is done when its status is asked for. Log, planted failures (`fail=cuFileRead:2:5030`:
 // a read gives minus that) and short reads
 // (`short=1000`) are the driver stand-in's.
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -13,7 +12,7 @@
 #include <set>
 #include <vector>
 
-typedef unsigned long long u64;
+#include "standin_driver.h"
 
 enum {
   DRIVER_NOT_INITIALIZED = 5001,
@@ -66,27 +65,6 @@ struct Batch {
   size_t most;
   std::vector<Parameters> waiting;
 };
-
-// What the stand-in driver offers.
-struct Driver {
-  int (*enter)(const char*, const char*);
-  int (*holds)(u64, u64);
-  u64 (*most_read)();
-  int (*host_function)(u64, void (*)(void*), void*);
-};
-
-static const Driver& driver() {
-  static const Driver found = [] {
-    void* library = dlopen("libcuda.so.1", RTLD_NOW);
-    Driver d;
-    d.enter = (int (*)(const char*, const char*))dlsym(library, "strile_standin_enter");
-    d.holds = (int (*)(u64, u64))dlsym(library, "strile_standin_holds");
-    d.most_read = (u64 (*)())dlsym(library, "strile_standin_most_read");
-    d.host_function = (int (*)(u64, void (*)(void*), void*))dlsym(library, "cuLaunchHostFunc");
-    return d;
-  }();
-  return found;
-}
 
 static std::mutex lock;
 static std::set<File*> files;
