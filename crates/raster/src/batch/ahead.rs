@@ -1,7 +1,8 @@
 //! Batches one after the other, the next ones read on a thread of their own while one is used.
 //!
 //! They come in the order they were asked for. A batch that fails is an error in its place, and those after it follow. At
-//! most `depth` are read and not taken; who drops this in the middle stops the read under way and waits for the thread.
+//! most `depth` are read and not taken; who drops this in the middle stops the read under way and waits for the thread. A
+//! child of a fork does not have the thread: it is told so once, and may drop what it has of it.
 
 use super::options::BatchOptions;
 use super::read::{Tensor, read_batch_on_device};
@@ -9,9 +10,9 @@ use super::window::BatchWindow;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use std::num::NonZeroUsize;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
-use strile_engine::{Cancel, Context, EngineError};
+use strile_engine::{Cancel, Context, EngineError, PerProcess};
 
 /// See the module.
 ///
@@ -31,7 +32,22 @@ use strile_engine::{Cancel, Context, EngineError};
 /// # }
 /// ```
 pub struct Batches {
-    /// `None` once all were taken.
+    /// A child of a fork has no thread that reads, and none of the thread's locks can be waited for there.
+    ahead: PerProcess<Mutex<Ahead>>,
+}
+
+/// Where it stands.
+enum Ahead {
+    Reading(Reading),
+    /// Of the process that this one was forked from, and not told yet.
+    Forked,
+    /// All was given.
+    Ended,
+}
+
+/// The other thread, and what comes from it.
+struct Reading {
+    /// `None` once nobody wants any more.
     batches: Option<mpsc::Receiver<Result<Tensor>>>,
     thread: Option<JoinHandle<()>>,
     cancel: Cancel,
@@ -68,7 +84,10 @@ impl Batches {
         };
         let thread = std::thread::Builder::new().name("strile-batches".to_owned()).spawn(read);
         let thread = thread.map_err(|error| Error::io("the thread that reads batches", error))?;
-        Ok(Self { batches: Some(batches), thread: Some(thread), cancel })
+        let reading = Reading { batches: Some(batches), thread: Some(thread), cancel };
+        let ahead = PerProcess::new();
+        ahead.get(|| Mutex::new(Ahead::Reading(reading)));
+        Ok(Self { ahead })
     }
 }
 
@@ -76,17 +95,27 @@ impl Iterator for Batches {
     type Item = Result<Tensor>;
 
     fn next(&mut self) -> Option<Result<Tensor>> {
-        if let Ok(batch) = self.batches.as_ref()?.recv() {
-            return Some(batch);
-        }
-        self.batches = None;
-        let ended = self.thread.take()?.join();
-        // The iterator of the requests panicked.
-        ended.is_err().then_some(Err(Error::Engine(EngineError::Abandoned)))
+        let ahead = self.ahead.get(|| Mutex::new(Ahead::Forked));
+        let mut ahead = ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = match &mut *ahead {
+            Ahead::Reading(reading) => match reading.batches.as_ref()?.recv() {
+                Ok(batch) => return Some(batch),
+                // The iterator of the requests panicked, or came to its end.
+                Err(_) => reading.thread.take()?.join().err().map(|_| Error::Engine(EngineError::Abandoned)),
+            },
+            Ahead::Forked => Some(Error::Request {
+                file: "batches".to_owned(),
+                problem: "are read ahead by the process that this one was forked from: make new ones in this process"
+                    .to_owned(),
+            }),
+            Ahead::Ended => None,
+        };
+        *ahead = Ahead::Ended;
+        last.map(Err)
     }
 }
 
-impl Drop for Batches {
+impl Drop for Reading {
     fn drop(&mut self) {
         self.cancel.cancel();
         // First, so that the thread does not wait for a batch to be taken.

@@ -94,3 +94,42 @@ fn a_stop_ends_it_and_a_panic_is_told() {
     assert_eq!(told.len(), 3);
     assert!(told[2].contains("stopped before"), "{told:?}");
 }
+
+/// What a child of a fork is told: it has the batches, and not the thread that reads them.
+#[cfg(unix)]
+#[test]
+#[expect(unsafe_code, reason = "a fork")]
+fn a_forked_child_is_told_and_does_not_wait() {
+    unsafe extern "C" {
+        fn fork() -> i32;
+        fn alarm(seconds: u32) -> u32;
+        fn waitpid(pid: i32, status: *mut i32, options: i32) -> i32;
+        fn _exit(status: i32) -> !;
+    }
+    let (file, asked) = (file(), Arc::new(AtomicUsize::new(0)));
+    let mut batches = Batches::new(counted(&file, &asked), options(), depth(2), &Context::default()).unwrap();
+    batches.next().unwrap().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let told = folder.path().join("told");
+    // SAFETY: the child takes no lock that another thread may have had, and ends by `_exit`.
+    let child = unsafe { fork() };
+    if child == 0 {
+        // SAFETY: ends the child where it waits for ever.
+        unsafe { alarm(60) };
+        let errors: Vec<String> = batches.by_ref().map(|batch| batch.err().unwrap().to_string()).collect();
+        drop(batches);
+        std::fs::write(&told, errors.join("; ")).unwrap();
+        // SAFETY: ends the child.
+        unsafe { _exit(0) }
+    }
+    let mut status = -1;
+    // SAFETY: `status` lives through the call.
+    assert_eq!(unsafe { waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0, "ended by itself");
+    assert_eq!(
+        std::fs::read_to_string(told).unwrap(),
+        "batches: are read ahead by the process that this one was forked from: make new ones in this process"
+    );
+    // The parent goes on as before.
+    batches.next().unwrap().unwrap();
+}
