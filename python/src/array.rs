@@ -7,7 +7,7 @@
 
 #![expect(unsafe_code, reason = "memory of others, by its address")]
 
-use crate::error::{refused, strile_error};
+use crate::error::{exception, refused, strile_error};
 use crate::{dlpack, raster};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -16,7 +16,7 @@ use pyo3::types::{PyDict, PyTuple};
 use std::any::Any;
 use std::ptr::with_exposed_provenance_mut;
 use std::sync::Arc;
-use strile::{DataType, DeviceBytes, Location, Output, OutputError, OutputSpec, Strides};
+use strile::{BatchOutput, DataType, DeviceBytes, Location, Output, OutputError, OutputSpec, Strides};
 
 /// Memory of an array of any number of axes.
 pub(crate) struct View {
@@ -216,6 +216,13 @@ impl View {
             }
         };
         output.map_err(wrong)
+    }
+
+    /// An output for the windows of batches in this memory.
+    pub(crate) fn batch_output(&self) -> PyResult<BatchOutput> {
+        let output = self.output(Axes::Nbyx)?;
+        let windows = self.shape.first().and_then(|&windows| u32::try_from(windows).ok());
+        BatchOutput::new(output, windows.unwrap_or(0)).map_err(exception)
     }
 }
 

@@ -1,6 +1,6 @@
 //! `read_batch`, and the headers of files that batches share.
 
-use crate::array::{Axes, View};
+use crate::array::View;
 use crate::dataset::{Dataset, warn};
 use crate::error::{exception, refused};
 use crate::keys::Keys;
@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use strile::tiff::gdal::NoData;
 use strile::{
-    Area, BatchOptions, BatchWindow, Context, FloatType, HeaderIndex, HeaderLimits, Input, OnFault,
-    OpenOptions, Output, Sampling,
+    Area, BatchOptions, BatchOutput, BatchWindow, Context, FloatType, HeaderIndex, HeaderLimits, Input, OnFault,
+    OpenOptions, Sampling,
 };
 
 /// Headers of files that were opened: bounded, and looked up again where a file has changed.
@@ -131,7 +131,7 @@ struct Asked<'py> {
     bands: Option<Vec<u16>>,
     options: BatchOptions,
     stays: bool,
-    out: Option<(Bound<'py, PyAny>, Output)>,
+    out: Option<(Bound<'py, PyAny>, BatchOutput)>,
     context: Context,
 }
 
@@ -186,7 +186,7 @@ impl<'py> Asked<'py> {
             options,
             stays: stays.unwrap_or(true),
             out: out
-                .map(|out| View::writable(&out, stream)?.output(Axes::Nbyx).map(|output| (out, output)))
+                .map(|out| View::writable(&out, stream)?.batch_output().map(|output| (out, output)))
                 .transpose()?,
             context: call::context(memory, threads)?,
         };
@@ -239,7 +239,7 @@ fn read(
     files: Vec<File>,
     windows: &[BatchWindow],
     headers: &strile::Headers,
-    (options, output, stays): (&BatchOptions, Option<&Output>, bool),
+    (options, output, stays): (&BatchOptions, Option<&BatchOutput>, bool),
     context: &Context,
 ) -> strile::Result<Result> {
     let open = |file| match file {

@@ -84,7 +84,6 @@ def read_batch(
     listed = _listed(files)
     numbers = _numbers(kind, rows, wanted, level, len(listed))
     used, numbers = _used(numbers, len(listed))
-    _check_room(out, len(numbers))
     deepest = int(np.max(level, initial=0))
     opened = [_file(listed[file], deepest) for file in used]
     keywords: dict[str, Any] = {
@@ -121,13 +120,6 @@ def _used(numbers: list[tuple[Any, ...]], files: int) -> tuple[list[int], list[t
         raise StrileError(f"there is no file {used[-1]}: {files} are given, and indices count from 0")
     place = {file: at for at, file in enumerate(used)}
     return used, [(place[file], *rest) for file, *rest in numbers]
-
-
-def _check_room(out: Any, windows: int) -> None:
-    """The core compares all bands of all windows with those of `out`; how many of them are a window's is seen here."""
-    shape = tuple(getattr(out, "shape", ()))
-    if len(shape) == 4 and shape[0] != windows:
-        raise StrileError(f"out has room for {shape[0]} windows, and the batch has {windows}")
 
 
 def _file(file: Any, deepest: int) -> Any:

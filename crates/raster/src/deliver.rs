@@ -15,7 +15,8 @@ const BLOCK_BYTES: u64 = 4 << 20;
 
 /// Writes `raster` to an output with its type and shape and any strides, in memory the engine writes.
 pub(crate) fn deliver(raster: Raster, engine: &dyn Engine, output: &Output, context: &Context) -> Result<()> {
-    let job = stored_job(output.spec(), raster.interleave).ok_or(Error::Engine(EngineError::Abandoned))?;
+    let job =
+        stored_job(output.spec(), raster.interleave, Some).ok_or(Error::Engine(EngineError::Abandoned))?;
     submit(job, Encoded::Staged(Arc::new(Arena::from_vec(raster.pixels))), engine, output, context)
 }
 
@@ -27,8 +28,26 @@ pub(crate) fn fetch_back(
     output: &Output,
     context: &Context,
 ) -> Result<()> {
-    let job = stored_job(output.spec(), interleave).ok_or(Error::Engine(EngineError::Abandoned))?;
+    let job = stored_job(output.spec(), interleave, Some).ok_or(Error::Engine(EngineError::Abandoned))?;
     submit(job, Encoded::Device(bytes.clone()), engine, output, context)
+}
+
+/// Copies contiguous pixels in the engine's memory to these bands of an output, each of its rows and columns.
+pub(crate) fn place_bands(
+    pixels: Output,
+    bands: &[u32],
+    engine: &dyn Engine,
+    output: &Output,
+    context: &Context,
+) -> Result<()> {
+    let abandoned = || Error::Engine(EngineError::Abandoned);
+    let band_of = |plane| bands.get(plane as usize).copied();
+    let job = stored_job(pixels.spec(), Interleave::BandFirst, band_of).ok_or_else(abandoned)?;
+    let encoded = match pixels.device_bytes() {
+        Some(bytes) => Encoded::Device(bytes.clone()),
+        None => Encoded::Staged(Arc::new(Arena::from_vec(pixels.into_vec().ok_or_else(abandoned)?))),
+    };
+    submit(job, encoded, engine, output, context)
 }
 
 fn submit(
@@ -48,8 +67,12 @@ fn submit(
     }
 }
 
-/// A job over contiguous pixels of that shape, from offset 0 on.
-fn stored_job(shape: &OutputSpec, interleave: Interleave) -> Option<DecodeJob> {
+/// A job over contiguous pixels of that shape, from offset 0 on, each plane into the band that is its.
+fn stored_job(
+    shape: &OutputSpec,
+    interleave: Interleave,
+    band_of: impl Fn(u32) -> Option<u32>,
+) -> Option<DecodeJob> {
     let OutputSpec { data_type, bands, rows, columns, .. } = *shape;
     let (samples, planes) = match interleave {
         Interleave::BandFirst => (1, bands),
@@ -60,6 +83,7 @@ fn stored_job(shape: &OutputSpec, interleave: Interleave) -> Option<DecodeJob> {
     let layout = Arc::new(BlockLayout::stored(data_type, (columns, height), samples));
     let mut tasks = Vec::new();
     for plane in 0..planes {
+        let first_band = band_of(plane)?;
         for (row, top) in (0u32..).zip((0..rows).step_by(height as usize)) {
             let rows_here = height.min(rows - top);
             let offset = (u64::from(plane) * u64::from(rows) + u64::from(top)).checked_mul(row_len)?;
@@ -79,7 +103,7 @@ fn stored_job(shape: &OutputSpec, interleave: Interleave) -> Option<DecodeJob> {
                     height: rows_here,
                     out_x: 0,
                     out_y: top,
-                    first_band: plane,
+                    first_band,
                 },
             });
         }

@@ -5,7 +5,8 @@
 //! child of a fork does not have the thread: it is told so once, and may drop what it has of it.
 
 use super::options::BatchOptions;
-use super::read::{Tensor, read_batch_on_device};
+use super::read::read_batch_on_device;
+use super::tensor::Tensor;
 use super::window::BatchWindow;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};

@@ -3,8 +3,9 @@
 //! `window` says which pixels are wanted, `options` what becomes of them; `resolve` finds the windows in their files,
 //! `plan` makes of them one list of blocks over all files, whatever their codecs, and `read` gives it to an engine as one
 //! job. Every block is placed where it belongs in the tensor, so nothing is copied after; what lies outside its image is
-//! filled by the same job. Windows of another size are decoded beside it and resampled by the same engine. `stage` fetches
-//! what comes from afar, `ahead` reads the next batches while one is used, and `headers` keeps the files of many opened.
+//! filled by the same job. Windows of another size are decoded beside it (`sheet`) and resampled by the same engine. `stage`
+//! fetches what comes from afar, `tensor` has the pixels, `ahead` reads the next batches while one is used, and `headers`
+//! keeps the files of many opened.
 
 mod ahead;
 mod headers;
@@ -12,13 +13,16 @@ mod options;
 mod plan;
 mod read;
 mod resolve;
+mod sheet;
 mod stage;
+mod tensor;
 mod window;
 
 pub use ahead::Batches;
 pub use headers::{HeaderIndex, HeaderLimits, Headers, IndexReport, write_header_index};
 pub use options::BatchOptions;
 pub use plan::BatchPlan;
-pub use read::{Tensor, WindowFault, plan_batch, read_batch, read_batch_into, read_batch_on_device};
+pub use read::{plan_batch, read_batch, read_batch_into, read_batch_on_device};
 pub use strile_engine::Sampling;
+pub use tensor::{BatchOutput, Tensor, WindowFault};
 pub use window::{Area, BatchWindow};

@@ -1,11 +1,12 @@
 //! The plan of a batch: one list of blocks over all files, made before any pixel is touched.
 //!
-//! The tensor is one output whose bands are those of all windows, one window after the other. What is filled (all bands at
-//! once, which a block of one plane is not) and samples that are converted go through outputs that lie in the same memory, one
-//! for each conversion: windows have their own bands, and in a window blocks and filled parts are disjoint, so no two
-//! tasks write the same sample whichever output they go through.
+//! The tensor, or a sheet that it is resampled from, is one output whose bands are those of its windows, one window after
+//! the other. What is filled (all bands at once, which a block of one plane is not) and samples that are converted go
+//! through outputs that lie in the same memory, one for each conversion: windows have their own bands, and in a window
+//! blocks and filled parts are disjoint, so no two tasks write the same sample whichever output they go through.
 
 use super::resolve::{Asked, Group, Resolved};
+use super::sheet::Sheet;
 use super::window::Frame;
 use crate::bytes::human;
 use crate::error::Result;
@@ -14,15 +15,13 @@ use crate::plan::tasks_of;
 use crate::read::PLAN_BYTES_PER_BLOCK;
 use crate::source::Source;
 use crate::window::Window;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use strile_engine::{
-    BlockAddress, BlockLayout, BlockTask, Context, Convert, Lease, OutputError, OutputSpec, Placement,
-    ResampleWindow,
-};
+use strile_engine::{BlockAddress, BlockLayout, BlockTask, Context, Convert, Lease, OutputSpec, Placement};
 use strile_tiff::{DataType, Planar};
 
-/// The output of parts that are filled.
+/// The output of parts that are filled, among those of a sheet.
 const FILLED: u32 = 1;
 
 /// What a batch will do. `Display` tells it in words.
@@ -43,13 +42,14 @@ pub struct BatchPlan {
     pub engine: String,
     /// Why that engine.
     pub engine_reason: String,
-    /// What is decoded: the result, or what that is resampled from.
-    pub(super) spec: OutputSpec,
-    pub(super) patches: Option<Vec<ResampleWindow>>,
+    pub(super) result: OutputSpec,
+    /// What windows are decoded into.
+    pub(super) sheets: Vec<Sheet>,
     pub(super) sources: Vec<Arc<dyn Source>>,
     pub(super) layouts: Vec<Arc<BlockLayout>>,
     pub(super) selections: Vec<Vec<u16>>,
-    /// Output 0 takes samples as they are, output 1 what is filled; each of these makes one more.
+    /// Of the outputs of a sheet the first takes samples as they are, the second what is filled, and each of these makes one
+    /// more; those of the next sheet follow.
     pub(super) converts: Vec<Convert>,
     pub(super) tasks: Vec<BlockTask>,
     /// The window of each task.
@@ -61,8 +61,7 @@ pub struct BatchPlan {
 impl fmt::Display for BatchPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [windows, bands, rows, columns] = self.shape;
-        let size =
-            human(self.result().ok().and_then(|spec| spec.len().ok()).map_or(u64::MAX, |len| len as u64));
+        let size = human(self.result.len().map_or(u64::MAX, |len| len as u64));
         writeln!(f, "{windows} windows × {bands} bands × {rows} × {columns} {}, {size}", self.data_type)?;
         let encoded = human(self.encoded);
         writeln!(
@@ -71,15 +70,15 @@ impl fmt::Display for BatchPlan {
             self.blocks, self.files, self.filled
         )?;
         write!(f, "by {}: {}", self.engine, self.engine_reason)?;
-        match self.patches {
-            Some(_) => write!(
-                f,
-                "\nresampled from {rows} × {columns}",
-                rows = self.spec.rows,
-                columns = self.spec.columns
-            ),
-            None => Ok(()),
+        if self.sheets.iter().all(|sheet| sheet.patches.is_none()) {
+            return Ok(());
         }
+        write!(f, "\nresampled from")?;
+        for (at, Sheet { windows, spec, .. }) in self.sheets.iter().enumerate() {
+            let (before, windows) = (if at == 0 { "" } else { "," }, windows.len());
+            write!(f, "{before} {windows} × {} × {}", spec.rows, spec.columns)?;
+        }
+        Ok(())
     }
 }
 
@@ -88,6 +87,8 @@ struct Tasks<'a> {
     asked: Asked<'a>,
     context: &'a Context,
     shape: [u32; 4],
+    /// Of each window its sheet, and its place there.
+    places: Vec<(u32, u32)>,
     data_type: DataType,
     leases: Vec<Lease>,
     layouts: Vec<Arc<BlockLayout>>,
@@ -128,9 +129,8 @@ impl Tasks<'_> {
         let output = self.output(convert, facts.layout.data_type);
         for ((at, (frame, inside)), count) in frames.into_iter().zip(counts) {
             let window = u32::try_from(at).unwrap_or(u32::MAX);
-            let [_, bands, ..] = self.shape;
-            let first_band = window.saturating_mul(bands);
-            self.fill(frame.around(*inside), &edge, (window, source));
+            let first_band = self.first_band(at);
+            self.fill(frame.around(*inside), &edge, (at, source));
             let Some((inside, seen)) = inside.and_then(|inside| Some((inside, frame.seen(inside)?))) else {
                 continue;
             };
@@ -149,6 +149,12 @@ impl Tasks<'_> {
         Ok(())
     }
 
+    /// Where the bands of a window begin in its sheet.
+    fn first_band(&self, window: usize) -> u32 {
+        let [_, bands, ..] = self.shape;
+        self.places.get(window).map_or(u32::MAX, |(_, place)| place.saturating_mul(bands))
+    }
+
     /// A block of nothing but what pixels outside the image become, as large as a window.
     fn edge(&self, group: &Group<'_>) -> Result<BlockLayout> {
         let [_, bands, rows, columns] = self.shape;
@@ -160,13 +166,14 @@ impl Tasks<'_> {
     }
 
     /// Adds what fills parts of a window.
-    fn fill(&mut self, parts: Vec<Window>, edge: &Arc<BlockLayout>, (window, source): (u32, u32)) {
+    fn fill(&mut self, parts: Vec<Window>, edge: &Arc<BlockLayout>, (window, source): (usize, u32)) {
         if parts.is_empty() {
             return;
         }
         let layout = self.layout(edge);
         let selection = self.selection((0..edge.samples).collect());
-        let [_, bands, rows, _] = self.shape;
+        let [_, _, rows, _] = self.shape;
+        let first_band = self.first_band(window);
         for Window { x, y, width, height } in parts {
             let placement = Placement {
                 rows,
@@ -177,12 +184,12 @@ impl Tasks<'_> {
                 height,
                 out_x: x,
                 out_y: y,
-                first_band: window.saturating_mul(bands),
+                first_band,
             };
             let address = BlockAddress::default();
             let task =
                 BlockTask { source, layout, selection, output: FILLED, span: None, address, placement };
-            self.list.push((task, window));
+            self.list.push((task, u32::try_from(window).unwrap_or(u32::MAX)));
             self.filled += 1;
         }
     }
@@ -212,22 +219,25 @@ fn place_of<T>(list: &mut Vec<T>, is: impl Fn(&T) -> bool, make: impl FnOnce() -
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-impl BatchPlan {
-    /// The shape of the result.
-    pub(super) fn result(&self) -> std::result::Result<OutputSpec, OutputError> {
-        let [.., rows, columns] = self.shape;
-        OutputSpec::band_first(self.data_type, self.spec.bands, rows, columns)
-    }
+/// Of each window its sheet, and its place there.
+fn places_of(sheets: &[Sheet]) -> Vec<(u32, u32)> {
+    let all = (0u32..).zip(sheets).flat_map(|(sheet, Sheet { windows, .. })| {
+        windows.iter().zip(0u32..).map(move |(&window, place)| (window, (sheet, place)))
+    });
+    let by_window: BTreeMap<_, _> = all.collect();
+    by_window.into_values().collect()
+}
 
+impl BatchPlan {
     /// Locates all blocks and makes tasks of them; the engine is for another to say.
     pub(super) fn new(asked: Asked<'_>, resolved: Resolved<'_>, context: &Context) -> Result<Self> {
-        let Resolved { groups, sources, shape, spec, patches, frames } = resolved;
-        let [windows, bands, ..] = shape;
+        let Resolved { groups, sources, shape, result, sheets, frames } = resolved;
         let mut tasks = Tasks {
             asked,
             context,
-            shape: [windows, bands, spec.rows, spec.columns],
-            data_type: spec.data_type,
+            shape,
+            places: places_of(&sheets),
+            data_type: result.data_type,
             leases: Vec::new(),
             layouts: Vec::new(),
             selections: Vec::new(),
@@ -238,7 +248,7 @@ impl BatchPlan {
         for group in groups {
             tasks.add(group, &frames)?;
         }
-        let Tasks { leases, layouts, selections, converts, filled, mut list, .. } = tasks;
+        let Tasks { places, leases, layouts, selections, converts, filled, mut list, .. } = tasks;
         // In the order of the files: what lies together is read together, and windows of one block follow each other.
         list.sort_by_key(|(task, window)| {
             (task.source, task.span.map(|span| span.offset), task.layout, *window)
@@ -251,18 +261,23 @@ impl BatchPlan {
             }
             before = Some(task);
         }
+        let outputs = u32::try_from(converts.len()).unwrap_or(u32::MAX).saturating_add(FILLED + 1);
+        for (task, window) in &mut list {
+            let (sheet, _) = places.get(*window as usize).copied().unwrap_or_default();
+            task.output = sheet.saturating_mul(outputs).saturating_add(task.output);
+        }
         let (tasks, windows) = list.into_iter().unzip();
         Ok(Self {
             shape,
-            data_type: spec.data_type,
+            data_type: result.data_type,
             files: sources.len(),
             blocks,
             filled,
             encoded,
             engine: String::new(),
             engine_reason: String::new(),
-            spec,
-            patches,
+            result,
+            sheets,
             sources,
             layouts,
             selections,

@@ -3,71 +3,23 @@
 use super::options::BatchOptions;
 use super::plan::BatchPlan;
 use super::resolve::Asked;
+use super::sheet::{Sheet, len_of};
 use super::stage::stage;
+use super::tensor::{BatchOutput, Tensor, WindowFault};
 use super::window::{BatchWindow, of_window};
 use crate::dataset::Dataset;
-use crate::deliver::fetch_back;
+use crate::deliver::place_bands;
 use crate::device::{self, Choice, Destination, Gpu, Work};
 use crate::error::{Error, Result};
-use crate::options::{Interleave, OnFault};
+use crate::options::OnFault;
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use strile_engine::{
-    Context, DecodeJob, Encoded, Engine, EngineError, LocatedFault, Location, Output, OutputBox, OutputError,
-    OutputSpec, Pixels, ReadAt, Report, ResampleJob, Support,
+    Context, DecodeJob, Encoded, Engine, EngineError, Lease, LocatedFault, Location, Output, OutputBox,
+    OutputError, OutputSpec, Pixels, ReadAt, Report, ResampleJob, Support,
 };
-
-/// The pixels of a batch, where the engine has them: contiguous, native byte order.
-pub struct Tensor {
-    /// Windows, bands, rows, columns.
-    pub shape: [u32; 4],
-    /// The memory; its bands are those of all windows, one window after the other.
-    pub output: Output,
-    /// What the engine did; which blocks are faulty is in `faults`.
-    pub report: Report,
-    /// Faulty blocks, where they were to be filled.
-    pub faults: Vec<WindowFault>,
-    engine: Arc<dyn Engine>,
-}
-
-/// A faulty block of a window.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WindowFault {
-    /// The window's number, from 0.
-    pub window: usize,
-    /// The file.
-    pub file: String,
-    /// The block, and what is wrong with it.
-    pub fault: LocatedFault,
-}
-
-impl Tensor {
-    /// Where the pixels are.
-    pub fn location(&self) -> Location {
-        self.output.location()
-    }
-
-    /// The pixels in host memory: the same memory where they are there already, else a copy.
-    pub fn into_host(self, context: &Context) -> Result<Vec<u8>> {
-        match self.location() {
-            Location::Host => self.output.into_vec().ok_or(Error::Engine(EngineError::Abandoned)),
-            Location::Cuda(_) => self.to_host(context),
-        }
-    }
-
-    /// A copy, in host memory, of pixels that are on a device; `into_host` gives those that are in host memory.
-    pub fn to_host(&self, context: &Context) -> Result<Vec<u8>> {
-        let abandoned = || Error::Engine(EngineError::Abandoned);
-        let spec = self.output.spec().clone();
-        let need = spec.len().map_or(u64::MAX, |len| len as u64);
-        let _lease = context.budget.take(need, "the pixels of the batch")?;
-        let copy = Output::new(spec).map_err(|_| abandoned())?;
-        let bytes = self.output.device_bytes().ok_or_else(abandoned)?;
-        fetch_back(bytes, Interleave::BandFirst, self.engine.as_ref(), &copy, context)?;
-        copy.into_vec().ok_or_else(abandoned)
-    }
-}
+use strile_tiff::DataType;
 
 /// Plans a batch without touching a pixel: what `read_batch_on_device` would do.
 pub fn plan_batch<D: Borrow<Dataset>>(
@@ -78,7 +30,7 @@ pub fn plan_batch<D: Borrow<Dataset>>(
 ) -> Result<BatchPlan> {
     let files = borrowed(files);
     let asked = Asked { files: &files, windows, options };
-    prepare(asked, Destination::Engine, context).map(|(_, plan)| plan)
+    Reader::new(asked, Destination::Engine, context).map(|(_, plan)| plan)
 }
 
 /// Reads windows of files into host memory.
@@ -131,10 +83,9 @@ pub fn read_batch_on_device<D: Borrow<Dataset>>(
     read(Asked { files: &borrowed(files), windows, options }, Destination::Engine, context)
 }
 
-/// Reads windows of files into the caller's output: its bands are those of all windows, one window after the other. It may
-/// have any strides, and be used again for the next batch.
+/// Reads windows of files into the caller's output, which has exactly the shape and the type of the batch.
 pub fn read_batch_into<D: Borrow<Dataset>>(
-    output: &Output,
+    output: &BatchOutput,
     files: &[D],
     windows: &[BatchWindow],
     options: &BatchOptions,
@@ -142,18 +93,16 @@ pub fn read_batch_into<D: Borrow<Dataset>>(
 ) -> Result<(Report, Vec<WindowFault>)> {
     let files = borrowed(files);
     let asked = Asked { files: &files, windows, options };
-    let (choice, plan) = prepare(asked, Destination::Output(output.location()), context)?;
-    let (have, want) = (output.spec(), &result_of(asked, &plan)?);
-    let shape = |spec: &OutputSpec| (spec.data_type, spec.bands, spec.rows, spec.columns);
-    if shape(have) != shape(want) {
-        let [windows, bands, rows, columns] = plan.shape;
-        return Err(asked.refuse(format!(
-            "the output is {} bands × {} × {} of {}, the batch gives {windows} × {bands} bands × {rows} × {columns} \
-             of {}",
-            have.bands, have.rows, have.columns, have.data_type, want.data_type
-        )));
+    let (shape, output) = (output.shape(), output.output());
+    let (reader, plan) = Reader::new(asked, Destination::Output(output.location()), context)?;
+    let (have, want) = ((shape, output.spec().data_type), (plan.shape, plan.data_type));
+    if have != want {
+        let told = |([windows, bands, rows, columns], data_type): ([u32; 4], DataType)| {
+            format!("{windows} windows × {bands} bands × {rows} × {columns} of {data_type}")
+        };
+        return Err(asked.refuse(format!("the output is {}, the batch gives {}", told(have), told(want))));
     }
-    decode(asked, plan, choice.engine.as_ref(), output, context)
+    reader.decode(plan, output)
 }
 
 fn borrowed<D: Borrow<Dataset>>(files: &[D]) -> Vec<&Dataset> {
@@ -161,86 +110,166 @@ fn borrowed<D: Borrow<Dataset>>(files: &[D]) -> Vec<&Dataset> {
 }
 
 fn read(asked: Asked<'_>, to: Destination, context: &Context) -> Result<Tensor> {
-    let (choice, plan) = prepare(asked, to, context)?;
-    let (shape, spec) = (plan.shape, result_of(asked, &plan)?);
-    let on_host = to == Destination::Host || choice.engine.location() == Location::Host;
+    let (reader, plan) = Reader::new(asked, to, context)?;
+    let (shape, spec) = (plan.shape, plan.result.clone());
+    let on_host = to == Destination::Host || reader.engine.location() == Location::Host;
     let need = if on_host { spec.len().map_or(u64::MAX, |len| len as u64) } else { 0 };
     let _lease = context.budget.take(need, "the pixels of the batch")?;
-    let refuse = |error: OutputError| asked.refuse(error.to_string());
     let output = match on_host {
-        true => Output::new(spec).map_err(refuse)?,
-        false => choice.engine.output(spec, context)?,
+        true => Output::new(spec).map_err(|error| asked.refuse(error.to_string()))?,
+        false => reader.engine.output(spec, context)?,
     };
-    let (report, faults) = decode(asked, plan, choice.engine.as_ref(), &output, context)?;
-    Ok(Tensor { shape, output, report, faults, engine: choice.engine })
+    let (report, faults) = reader.decode(plan, &output)?;
+    Ok(Tensor { shape, output, report, faults, engine: reader.engine })
 }
 
-fn result_of(asked: Asked<'_>, plan: &BatchPlan) -> Result<OutputSpec> {
-    plan.result().map_err(|error| asked.refuse(error.to_string()))
+/// Who reads a batch.
+struct Reader<'a> {
+    asked: Asked<'a>,
+    engine: Arc<dyn Engine>,
+    context: &'a Context,
 }
 
-/// Decodes a batch into an output, resampled where it is to be: then windows are decoded beside it, where the engine is.
-fn decode(
-    asked: Asked<'_>,
-    mut plan: BatchPlan,
-    engine: &dyn Engine,
-    output: &Output,
-    context: &Context,
-) -> Result<(Report, Vec<WindowFault>)> {
-    let Some(windows) = plan.patches.take() else { return run(asked, plan, engine, output, context) };
-    let abandoned = || Error::Engine(EngineError::Abandoned);
-    let refuse = |error: OutputError| asked.refuse(error.to_string());
-    let (spec, result) = (plan.spec.clone(), result_of(asked, &plan)?);
-    let host = engine.location() == Location::Host;
-    let need = if host { spec.len().map_or(u64::MAX, |len| len as u64) } else { 0 };
-    let _lease = context.budget.take(need, "windows before they are resampled")?;
-    let decoded = engine.output(spec.clone(), context)?;
-    let done = run(asked, plan, engine, &decoded, context)?;
-    let pixels = match decoded.device_bytes() {
-        Some(bytes) => Pixels::on_device(spec, bytes.clone()),
-        None => Pixels::new(spec, Arc::new(decoded.into_vec().ok_or_else(abandoned)?)),
-    };
-    let (pixels, job) = (pixels.map_err(refuse)?, ResampleJob { sampling: asked.options.sampling, windows });
-    if output.location() == engine.location() {
-        engine.resample(&job, &pixels, output, context)?;
-        return Ok(done);
+impl<'a> Reader<'a> {
+    /// The engine of a batch, and its plan.
+    fn new(asked: Asked<'a>, to: Destination, context: &'a Context) -> Result<(Self, BatchPlan)> {
+        let resolved = asked.resolve()?;
+        if matches!(to, Destination::Host | Destination::Output(Location::Host)) {
+            // Refused here, before tables of blocks are fetched for pixels that memory cannot hold.
+            let need = resolved.result.len().map_or(u64::MAX, |len| len as u64);
+            drop(context.budget.take(need, "the pixels of the batch")?);
+        }
+        let names: Vec<_> =
+            resolved.groups.iter().map(|group| (group.dataset, Arc::clone(&group.facts.layout))).collect();
+        let mut plan = BatchPlan::new(asked, resolved, context)?;
+        let choice = choose(asked, &plan, to, context)?;
+        for (dataset, layout) in names {
+            if let Support::No(reason) = choice.engine.support(&layout) {
+                return Err(Error::Unsupported { file: dataset.name().to_owned(), reason });
+            }
+        }
+        plan.engine = choice.engine.name().to_owned();
+        plan.engine_reason = choice.reason;
+        Ok((Self { asked, engine: choice.engine, context }, plan))
     }
-    let there = engine.output(result, context)?;
-    engine.resample(&job, &pixels, &there, context)?;
-    let bytes = there.device_bytes().ok_or_else(abandoned)?;
-    fetch_back(bytes, Interleave::BandFirst, engine, output, context)?;
-    Ok(done)
-}
 
-/// The engine of a batch, and its plan.
-fn prepare(asked: Asked<'_>, to: Destination, context: &Context) -> Result<(Choice, BatchPlan)> {
-    let resolved = asked.resolve()?;
-    let output = resolved.spec.len().map_or(u64::MAX, |len| len as u64);
-    if matches!(to, Destination::Host | Destination::Output(Location::Host)) {
-        // Refused here, before tables of blocks are fetched for pixels that memory cannot hold.
-        drop(context.budget.take(output, "the pixels of the batch")?);
+    /// Decodes a batch into an output. Windows that are resampled are decoded beside it, where the engine is.
+    fn decode(&self, mut plan: BatchPlan, output: &Output) -> Result<(Report, Vec<WindowFault>)> {
+        let sheets = std::mem::take(&mut plan.sheets);
+        if sheets.iter().all(|sheet| sheet.patches.is_none()) {
+            return self.run(plan, std::slice::from_ref(output));
+        }
+        let [_, bands, ..] = plan.shape;
+        let _lease = self.take(len_of(&sheets), "windows before they are resampled")?;
+        let made = |sheet: &Sheet| self.engine.output(sheet.spec.clone(), self.context);
+        let decoded = sheets.iter().map(made).collect::<std::result::Result<Vec<_>, _>>()?;
+        let done = self.run(plan, &decoded)?;
+        for (sheet, decoded) in sheets.into_iter().zip(decoded) {
+            self.resample(sheet, decoded, bands, output)?;
+        }
+        Ok(done)
     }
-    let names: Vec<_> =
-        resolved.groups.iter().map(|group| (group.dataset, Arc::clone(&group.facts.layout))).collect();
-    let mut plan = BatchPlan::new(asked, resolved, context)?;
-    let choice = choose(asked, &plan, (output, to), context)?;
-    for (dataset, layout) in names {
-        if let Support::No(reason) = choice.engine.support(&layout) {
-            return Err(Error::Unsupported { file: dataset.name().to_owned(), reason });
+
+    /// Memory where the engine is, for as long as the lease lives; a device lends its own.
+    fn take(&self, need: u64, purpose: &'static str) -> Result<Lease> {
+        let need = if self.engine.location() == Location::Host { need } else { 0 };
+        Ok(self.context.budget.take(need, purpose)?)
+    }
+
+    /// Resamples the windows of a sheet into their bands of `output`: at once where these are all and the engine writes
+    /// there, else by way of memory of its own.
+    fn resample(&self, sheet: Sheet, decoded: Output, bands: u32, output: &Output) -> Result<()> {
+        let Sheet { windows, spec, patches } = sheet;
+        let refuse = |error: OutputError| self.asked.refuse(error.to_string());
+        let pixels = match decoded.device_bytes() {
+            Some(bytes) => Pixels::on_device(spec, bytes.clone()),
+            None => Pixels::new(spec, Arc::new(decoded.into_vec().ok_or(EngineError::Abandoned)?)),
+        };
+        let pixels = pixels.map_err(refuse)?;
+        let (all, of_sheet) = (output.spec(), pixels.spec().bands);
+        let job = ResampleJob {
+            sampling: self.asked.options.sampling,
+            windows: patches.ok_or(EngineError::Abandoned)?,
+        };
+        if output.location() == self.engine.location() && of_sheet == all.bands {
+            return Ok(self.engine.resample(&job, &pixels, output, self.context)?);
+        }
+        let there = OutputSpec::band_first(all.data_type, of_sheet, all.rows, all.columns);
+        let there = there.map_err(refuse)?;
+        let need = there.len().map_or(u64::MAX, |len| len as u64);
+        let _lease = self.take(need, "windows on their way to the result")?;
+        let there = self.engine.output(there, self.context)?;
+        self.engine.resample(&job, &pixels, &there, self.context)?;
+        drop(pixels);
+        let bands_of = |window: usize| {
+            let first = u32::try_from(window).unwrap_or(u32::MAX).saturating_mul(bands);
+            first..first.saturating_add(bands)
+        };
+        let bands: Vec<u32> = windows.into_iter().flat_map(bands_of).collect();
+        place_bands(there, &bands, self.engine.as_ref(), output, self.context)
+    }
+
+    /// Decodes all blocks by one job, the windows of a sheet into an output each.
+    fn run(&self, mut plan: BatchPlan, sheets: &[Output]) -> Result<(Report, Vec<WindowFault>)> {
+        let Self { asked, engine, context } = self;
+        if context.cancel.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+        // Where a fault is seen: the plan's own tasks go to the engine.
+        let shown: Vec<_> =
+            plan.tasks.iter().map(|task| task.span.map(|_| (task.source, task.address))).collect();
+        let locals =
+            plan.sources.iter().map(|source| source.local()).collect::<Option<Vec<Arc<dyn ReadAt>>>>();
+        let (encoded, outside, _staging) = match locals.filter(|_| engine.pulls()) {
+            Some(locals) => (Encoded::Pulled(locals), Vec::new(), None),
+            None => {
+                let staged = stage(&mut plan.tasks, &plan.sources, engine.as_ref(), context)?;
+                (Encoded::Staged(Arc::new(staged.arena)), staged.outside, Some(staged.lease))
+            }
+        };
+        let (mut claims, mut outputs) = (Vec::new(), Vec::new());
+        for sheet in sheets {
+            let spec = sheet.spec();
+            let whole =
+                OutputBox { bands: (0, spec.bands), rows: (0, spec.rows), columns: (0, spec.columns) };
+            let claim = Arc::new(sheet.claim(whole).ok_or(EngineError::Busy { output: 0 })?);
+            outputs.extend([claim.delegate_converted(), claim.delegate_converted()]);
+            for &convert in &plan.converts {
+                let part = claim.delegate_converting(convert);
+                outputs.push(part.map_err(|error| asked.refuse(error.to_string()))?);
+            }
+            claims.push(claim);
+        }
+        let job = DecodeJob::new(plan.layouts, plan.selections, plan.tasks).map_err(|error| {
+            Error::Engine(EngineError::Mismatch {
+                what: "plan of the batch",
+                found: error.to_string(),
+                expected: "a consistent plan".into(),
+            })
+        })?;
+        let mut report = engine.submit(job, encoded, &outputs, context)?.wait()?;
+        drop(claims);
+        let mut found = std::mem::take(&mut report.faults);
+        found.extend(outside);
+        let faults = by_window(found, &shown, &plan.windows, |source| {
+            plan.sources.get(source as usize).map_or_else(String::new, |source| source.name().to_owned())
+        });
+        match (asked.options.on_fault, faults.first()) {
+            (OnFault::Fail, Some(WindowFault { window, file, fault })) => {
+                let count = faults.len();
+                let error = Error::Blocks { file: file.clone(), first: fault.clone(), count };
+                Err(asked
+                    .windows
+                    .get(*window)
+                    .map_or_else(|| error.clone(), |w| of_window(*window, w)(error.clone())))
+            }
+            _ => Ok((report, faults)),
         }
     }
-    plan.engine = choice.engine.name().to_owned();
-    plan.engine_reason.clone_from(&choice.reason);
-    Ok((choice, plan))
 }
 
 /// The engine, judged by the layout that most bytes are decoded of, as if all blocks were of it.
-fn choose(
-    asked: Asked<'_>,
-    plan: &BatchPlan,
-    (output, to): (u64, Destination),
-    context: &Context,
-) -> Result<Choice> {
+fn choose(asked: Asked<'_>, plan: &BatchPlan, to: Destination, context: &Context) -> Result<Choice> {
     let mut decoded: BTreeMap<u32, u64> = BTreeMap::new();
     for task in plan.tasks.iter().filter(|task| task.span.is_some()) {
         let layout = plan.layouts.get(task.layout as usize);
@@ -255,7 +284,7 @@ fn choose(
     let work = Work {
         layout,
         spans: &spans,
-        output,
+        output: len_of(&plan.sheets),
         to,
         local: local.and_then(|locals| locals.into_iter().next()),
         threads: context.threads.get(),
@@ -263,61 +292,6 @@ fn choose(
     let gpu = Gpu { memory: asked.options.device_memory, ..Gpu::default() };
     device::choose(asked.options.device, gpu, &work)
         .map_err(|problem| Error::Device { file: asked.name(), problem })
-}
-
-fn run(
-    asked: Asked<'_>,
-    mut plan: BatchPlan,
-    engine: &dyn Engine,
-    output: &Output,
-    context: &Context,
-) -> Result<(Report, Vec<WindowFault>)> {
-    if context.cancel.is_cancelled() {
-        return Err(Error::Cancelled);
-    }
-    // Where a fault is seen: the plan's own tasks go to the engine.
-    let shown: Vec<_> =
-        plan.tasks.iter().map(|task| task.span.map(|_| (task.source, task.address))).collect();
-    let locals = plan.sources.iter().map(|source| source.local()).collect::<Option<Vec<Arc<dyn ReadAt>>>>();
-    let (encoded, outside, _staging) = match locals.filter(|_| engine.pulls()) {
-        Some(locals) => (Encoded::Pulled(locals), Vec::new(), None),
-        None => {
-            let staged = stage(&mut plan.tasks, &plan.sources, engine, context)?;
-            (Encoded::Staged(Arc::new(staged.arena)), staged.outside, Some(staged.lease))
-        }
-    };
-    let spec = output.spec();
-    let whole = OutputBox { bands: (0, spec.bands), rows: (0, spec.rows), columns: (0, spec.columns) };
-    let claim = Arc::new(output.claim(whole).ok_or(EngineError::Busy { output: 0 })?);
-    let mut outputs = vec![claim.delegate_converted(), claim.delegate_converted()];
-    for &convert in &plan.converts {
-        let part = claim.delegate_converting(convert);
-        outputs.push(part.map_err(|error| asked.refuse(error.to_string()))?);
-    }
-    let job = DecodeJob::new(plan.layouts, plan.selections, plan.tasks).map_err(|error| {
-        Error::Engine(EngineError::Mismatch {
-            what: "plan of the batch",
-            found: error.to_string(),
-            expected: "a consistent plan".into(),
-        })
-    })?;
-    let mut report = engine.submit(job, encoded, &outputs, context)?.wait()?;
-    let mut found = std::mem::take(&mut report.faults);
-    found.extend(outside);
-    let faults = by_window(found, &shown, &plan.windows, |source| {
-        plan.sources.get(source as usize).map_or_else(String::new, |source| source.name().to_owned())
-    });
-    match (asked.options.on_fault, faults.first()) {
-        (OnFault::Fail, Some(WindowFault { window, file, fault })) => {
-            let count = faults.len();
-            let error = Error::Blocks { file: file.clone(), first: fault.clone(), count };
-            Err(asked
-                .windows
-                .get(*window)
-                .map_or_else(|| error.clone(), |w| of_window(*window, w)(error.clone())))
-        }
-        _ => Ok((report, faults)),
-    }
 }
 
 /// Faults as windows show them, the first window first; a block that several show is faulty in each.

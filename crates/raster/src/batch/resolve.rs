@@ -1,6 +1,7 @@
 //! Windows found in their files: what all of them make together, checked before a block is located.
 
 use super::options::BatchOptions;
+use super::sheet::{Sheet, alike};
 use super::window::{BatchWindow, Frame, of_window};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -33,10 +34,9 @@ pub(super) struct Resolved<'a> {
     pub(super) sources: Vec<Arc<dyn Source>>,
     /// Of the result.
     pub(super) shape: [u32; 4],
-    /// What is decoded: the result, or what that is resampled from.
-    pub(super) spec: OutputSpec,
-    /// How each window is resampled, where they are.
-    pub(super) patches: Option<Vec<ResampleWindow>>,
+    pub(super) result: OutputSpec,
+    /// What windows are decoded into.
+    pub(super) sheets: Vec<Sheet>,
     /// Of each window its frame, and what of that is inside the image.
     pub(super) frames: Vec<(Frame, Option<Window>)>,
 }
@@ -66,7 +66,7 @@ impl<'a> Asked<'a> {
         let mut sources = Sources::default();
         let mut known = BTreeMap::new();
         let mut frames = Vec::with_capacity(self.windows.len());
-        let mut rows_columns: Option<(u32, u32)> = None;
+        let mut rows_columns = None;
         for (index, window) in self.windows.iter().enumerate() {
             let fail = of_window(index, window);
             let key = (window.file, window.page, window.overview, &window.bands);
@@ -87,8 +87,6 @@ impl<'a> Asked<'a> {
             if self.options.size.is_some() {
                 let margin = if self.options.sampling == Sampling::Bilinear { 1.0 } else { 0.0 };
                 let frame = frame.under(margin, size);
-                let (rows, columns) = rows_columns.unwrap_or((1, 1));
-                rows_columns = Some((rows.max(frame.height), columns.max(frame.width)));
                 frames.push((frame, frame.inside(size)));
                 continue;
             }
@@ -102,7 +100,8 @@ impl<'a> Asked<'a> {
             }
             frames.push((frame, frame.inside(size)));
         }
-        let (Some(first), Some((rows, columns))) = (groups.first(), rows_columns) else {
+        let wanted = self.options.size.map(|(columns, rows)| (rows, columns)).or(rows_columns);
+        let (Some(first), Some((rows, columns))) = (groups.first(), wanted) else {
             return Err(self.refuse("no window is asked for".into()));
         };
         let bands = first.facts.bands.len();
@@ -113,18 +112,42 @@ impl<'a> Asked<'a> {
         let bands = u32::try_from(bands).ok();
         let (count, bands) = count.zip(bands).ok_or_else(too_many)?;
         let all = count.checked_mul(bands).ok_or_else(too_many)?;
-        let spec = OutputSpec::band_first(data_type, all, rows, columns);
-        let spec = spec.map_err(|error| self.refuse(error.to_string()))?;
+        let result = self.spec(data_type, all, (columns, rows))?;
         if self.options.converts() {
             for group in &mut groups {
                 group.convert = self.convert(group, data_type)?;
             }
         }
-        let patches =
-            self.options.size.map(|size| self.patches(&groups, &frames, size, data_type)).transpose()?;
-        let (columns, rows) = self.options.size.unwrap_or((columns, rows));
+        let sheets = match self.options.size {
+            Some(size) => {
+                let patches = self.patches(&groups, &frames, size, data_type)?;
+                self.sheets(&patches, (data_type, bands))?
+            }
+            None => {
+                let windows = (0..frames.len()).collect();
+                vec![Sheet { windows, spec: result.clone(), patches: None }]
+            }
+        };
         let (shape, sources) = ([count, bands, rows, columns], sources.list);
-        Ok(Resolved { groups, sources, shape, spec, patches, frames })
+        Ok(Resolved { groups, sources, shape, result, sheets, frames })
+    }
+
+    fn spec(&self, data_type: DataType, bands: u32, (columns, rows): (u32, u32)) -> Result<OutputSpec> {
+        let spec = OutputSpec::band_first(data_type, bands, rows, columns);
+        spec.map_err(|error| self.refuse(error.to_string()))
+    }
+
+    /// What windows of so many bands that are resampled are decoded into.
+    fn sheets(&self, patches: &[ResampleWindow], (data_type, bands): (DataType, u32)) -> Result<Vec<Sheet>> {
+        let sizes: Vec<_> = patches.iter().map(|patch| patch.size).collect();
+        let sheet = |(size, windows): (_, Vec<usize>)| {
+            // No more than those of all windows, which fit.
+            let bands = u32::try_from(windows.len()).unwrap_or(u32::MAX).saturating_mul(bands);
+            let spec = self.spec(data_type, bands, size)?;
+            let patches = windows.iter().filter_map(|&at| patches.get(at).copied()).collect();
+            Ok(Sheet { windows, spec, patches: Some(patches) })
+        };
+        alike(&sizes).into_iter().map(sheet).collect()
     }
 
     /// How windows become that size.

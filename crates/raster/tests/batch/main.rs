@@ -21,5 +21,6 @@ mod headers;
 mod made;
 mod peers;
 mod refusals;
+mod sizes;
 mod structure;
 mod windows;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use strile::tiff::gdal::NoData;
 use strile::tiff::{SampleFormat, SampleType};
 use strile::{
-    Area, BatchOptions, BatchWindow, Budget, Context, DataType, Dataset, Device, MemorySource, OnFault,
-    OpenOptions, Output, OutputSpec, read_batch, read_batch_into,
+    Area, BatchOptions, BatchOutput, BatchWindow, Budget, Context, DataType, Dataset, Device, MemorySource,
+    OnFault, OpenOptions, Output, OutputSpec, read_batch, read_batch_into,
 };
 use testkit::{Codec, ImageSpec};
 
@@ -68,16 +68,25 @@ fn a_request_that_makes_no_tensor() {
 fn an_output_of_another_shape_or_type_is_refused_untouched() {
     let files = files();
     let windows = [BatchWindow::of_pixels(0, 0, 0, (10, 10)), BatchWindow::of_pixels(1, 0, 0, (10, 10))];
-    for spec in [
-        OutputSpec::band_first(DataType::U16, 5, 10, 10),
-        OutputSpec::band_first(DataType::I16, 6, 10, 10),
-        OutputSpec::band_first(DataType::U16, 6, 10, 11),
+    for (windows_of_it, data_type, bands, columns, told) in [
+        (2, DataType::U16, 8, 10, "2 windows × 4 bands × 10 × 10 of uint16"),
+        (2, DataType::I16, 6, 10, "2 windows × 3 bands × 10 × 10 of int16"),
+        (2, DataType::U16, 6, 11, "2 windows × 3 bands × 10 × 11 of uint16"),
+        // As many samples, of other windows.
+        (3, DataType::U16, 6, 10, "3 windows × 2 bands × 10 × 10 of uint16"),
     ] {
-        let output = Output::new(spec.unwrap()).unwrap();
+        let spec = OutputSpec::band_first(data_type, bands, 10, columns).unwrap();
+        let output = BatchOutput::new(Output::new(spec).unwrap(), windows_of_it).unwrap();
         let options = BatchOptions { device: Device::Cpu, ..Default::default() };
         let error = read_batch_into(&output, &files, &windows, &options, &Context::default()).err().unwrap();
-        assert!(error.to_string().ends_with("the batch gives 2 × 3 bands × 10 × 10 of uint16"), "{error}");
-        assert!(output.into_vec().unwrap().iter().all(|&byte| byte == 0));
+        let gives = "the batch gives 2 windows × 3 bands × 10 × 10 of uint16";
+        assert_eq!(error.to_string(), format!("batch of 2 windows: the output is {told}, {gives}"));
+        assert!(output.into_output().into_vec().unwrap().iter().all(|&byte| byte == 0));
+    }
+    for windows in [0, 4] {
+        let spec = OutputSpec::band_first(DataType::U16, 6, 10, 10).unwrap();
+        let error = BatchOutput::new(Output::new(spec).unwrap(), windows).err().unwrap().to_string();
+        assert!(error.contains(&format!("6 bands are not those of {windows} windows")), "{error}");
     }
 }
 

@@ -6,8 +6,8 @@ use crate::made::{
 use crate::sources::open;
 use std::sync::Arc;
 use strile::{
-    Area, BatchOptions, BatchWindow, Context, DataType, Dataset, Device, Output, OutputSpec, ReadOptions,
-    Sampling, Strides, Window, read_batch, read_batch_into,
+    Area, BatchOptions, BatchOutput, BatchWindow, Context, DataType, Dataset, Device, Output, OutputSpec,
+    ReadOptions, Sampling, Strides, Window, read_batch, read_batch_into,
 };
 use testkit::{Codec, Random, geo_tags};
 
@@ -120,10 +120,10 @@ fn an_output_of_the_callers_is_used_again_and_left_alone_between_its_samples() {
         for _ in 0..3 {
             let windows: Vec<_> = (0..8).map(|_| any_window(&mut random, &files, (30, 12))).collect();
             let options = BatchOptions { device, ..Default::default() };
-            let output = Output::from_vec(spec.clone(), memory).unwrap();
+            let output = BatchOutput::new(Output::from_vec(spec.clone(), memory).unwrap(), 8).unwrap();
             let (report, faults) = read_batch_into(&output, &files, &windows, &options, &context).unwrap();
             assert_eq!((report.faults, faults), (vec![], vec![]));
-            memory = output.into_vec().unwrap();
+            memory = output.into_output().into_vec().unwrap();
             let rows: Vec<u8> = memory.chunks(66).flat_map(|row| row[..60].to_vec()).collect();
             check(&files, &windows, &options, &rows, &7u16.to_ne_bytes());
             assert!(memory.chunks(66).all(|row| row[60..].iter().all(|&byte| byte == 0xAB)));

@@ -1,0 +1,94 @@
+//! What windows are decoded into: the result itself or, where they are resampled, memory beside it.
+//!
+//! An engine resamples windows that lie in one shape, each in its first rows and columns. With the shape of the largest
+//! for all, one large window among many small ones would take the memory of many large ones. So windows of very different
+//! sizes lie in sheets of their own, and all sheets together have less than four times the pixels of the windows.
+
+use std::collections::BTreeMap;
+use strile_engine::{OutputSpec, ResampleWindow};
+
+/// Windows that lie in one shape.
+#[derive(Debug)]
+pub(super) struct Sheet {
+    /// Their numbers in the batch; the bands of one follow those of the one before.
+    pub(super) windows: Vec<usize>,
+    pub(super) spec: OutputSpec,
+    /// How each is resampled, where they are.
+    pub(super) patches: Option<Vec<ResampleWindow>>,
+}
+
+/// The bytes of all of them.
+pub(super) fn len_of(sheets: &[Sheet]) -> u64 {
+    let len = |sheet: &Sheet| sheet.spec.len().map_or(u64::MAX, |len| len as u64);
+    sheets.iter().map(len).fold(0, u64::saturating_add)
+}
+
+/// Columns and rows of a window.
+type Size = (u32, u32);
+
+/// Windows of these sizes, by their numbers, in lists of those that share a sheet, each with the size that holds them.
+pub(super) fn alike(sizes: &[Size]) -> Vec<(Size, Vec<usize>)> {
+    let all = (0..sizes.len()).collect();
+    // Most batches: a sheet more is a launch and a copy more.
+    let one = sheet_of(sizes, all);
+    let ((columns, rows), windows) = &one;
+    let pixels = |columns: u32, rows: u32| u128::from(columns.max(1)) * u128::from(rows.max(1));
+    let sum: u128 = sizes.iter().map(|&(columns, rows)| pixels(columns, rows)).sum();
+    if pixels(*columns, *rows) * windows.len() as u128 <= 2 * sum {
+        return vec![one];
+    }
+    // Within a power of two each side is more than half of the longest.
+    let power = |side: u32| u32::BITS - side.saturating_sub(1).leading_zeros();
+    let mut lists: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    for (at, &(columns, rows)) in sizes.iter().enumerate() {
+        lists.entry((power(columns), power(rows))).or_default().push(at);
+    }
+    lists.into_values().map(|windows| sheet_of(sizes, windows)).collect()
+}
+
+/// The size that holds these windows; one pixel at least.
+fn sheet_of(sizes: &[Size], windows: Vec<usize>) -> (Size, Vec<usize>) {
+    let held = windows.iter().filter_map(|&at| sizes.get(at));
+    let size = held.fold((1, 1), |(columns, rows), size| (size.0.max(columns), size.1.max(rows)));
+    (size, windows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_window_is_in_one_sheet_that_holds_it_and_little_is_wasted() {
+        let mut state = 9u32;
+        let mut next = |most: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) % most
+        };
+        for _ in 0..500 {
+            let most = 1 << (1 + next(14));
+            let sizes: Vec<Size> = (0..1 + next(40)).map(|_| (next(most), next(most))).collect();
+            let sheets = alike(&sizes);
+            let mut seen = vec![0; sizes.len()];
+            let mut taken = 0u64;
+            for ((columns, rows), windows) in &sheets {
+                assert!(windows.is_sorted() && !windows.is_empty());
+                taken += u64::from(*columns) * u64::from(*rows) * windows.len() as u64;
+                for &window in windows {
+                    seen[window] += 1;
+                    assert!(sizes[window].0 <= *columns && sizes[window].1 <= *rows);
+                }
+            }
+            let sum: u64 = sizes.iter().map(|&(x, y)| u64::from(x.max(1)) * u64::from(y.max(1))).sum();
+            assert!(seen.iter().all(|&times| times == 1) && taken < 4 * sum, "{sizes:?}");
+        }
+    }
+
+    #[test]
+    fn windows_of_about_one_size_share_a_sheet() {
+        assert_eq!(alike(&[(256, 255), (257, 256), (200, 256)]), [((257, 256), vec![0, 1, 2])]);
+        let mut sizes = vec![(16, 16); 5];
+        sizes.insert(2, (4096, 4096));
+        assert_eq!(alike(&sizes), [((16, 16), vec![0, 1, 3, 4, 5]), ((4096, 4096), vec![2])]);
+        assert_eq!(alike(&[(0, 0), (0, 0)]), [((1, 1), vec![0, 1])]);
+    }
+}
