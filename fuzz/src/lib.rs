@@ -2,7 +2,7 @@
 //!
 //! `target` what is fuzzed, each with its seeds: the `parser`, `codec`s, whole `read`s, `vrt`s, `convert`; `stream` what is known
 //! of compressed streams (where their data begins, their checksums); `watch` what a mutant must not do;
-//! `tally` what mutants did; `run` many mutants of a target; `allocator` counts memory. Mutants are made by
+//! `tally` what mutants did; `run` many mutants of a target. Mutants are made by
 //! their number: the same number is the same mutant as long as fixtures stay.
 #![allow(
     clippy::unwrap_used,
@@ -13,7 +13,6 @@
     reason = "dev-only: a wrong seed should stop the run"
 )]
 
-mod allocator;
 mod run;
 mod stream;
 mod tally;

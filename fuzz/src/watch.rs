@@ -4,10 +4,13 @@
 //! another crate's decoder is counted; one anywhere else is a failure, caught or not. A mutant that does not
 //! come back ends the process, naming itself.
 
-use crate::allocator;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
+use testkit::allocator;
+
+#[global_allocator]
+static ALLOCATOR: allocator::Counting = allocator::Counting;
 
 /// No mutant may take longer.
 const SLOW: Duration = Duration::from_secs(2);

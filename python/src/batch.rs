@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use strile::tiff::gdal::NoData;
 use strile::{
-    Area, BatchOptions, BatchOutput, BatchWindow, Context, FloatType, HeaderIndex, HeaderLimits, Input, OnFault,
+    Area, BatchOptions, BatchOutput, BatchWindow, Context, FloatType, HeaderLimits, Input, OnFault,
     OpenOptions, Sampling,
 };
 
@@ -43,7 +43,7 @@ impl Headers {
         let kept = strile::Headers::new(limits, OpenOptions { sidecars, ..OpenOptions::default() });
         let kept = match index {
             None => kept,
-            Some(path) => kept.with_index(py.detach(|| HeaderIndex::load(path)).map_err(exception)?),
+            Some(path) => py.detach(|| kept.with_index(path)).map_err(exception)?,
         };
         Ok(Self { kept })
     }

@@ -136,9 +136,9 @@ class Dataset:
     def close(self) -> None: ...
 
 class Headers:
-    """The headers of files that batches share: at most `files` of them and `memory` bytes (about), with at most `open_files`
-    open at a time; looked up again where size or modification time is another. `index`: a file of `write_header_index`,
-    looked into before a header is read."""
+    """The headers of files that batches share: at most `files` of them and `memory` bytes, with at most `open_files` open at
+    a time; looked up again where size or modification time is another. `index`: a file of `write_header_index`, looked
+    into before a header is read; its bytes count in `memory`."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class Headers:
         sidecars: bool = True,
     ) -> None: ...
     def held(self) -> tuple[int, int, int]:
-        """Files whose headers are kept, bytes that these take, files that are open."""
+        """Files whose headers are kept, bytes that these take with the index, files that are open."""
     def clear(self) -> None: ...
 
 def read_batch(

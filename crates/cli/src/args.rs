@@ -265,7 +265,7 @@ pub struct VrtArgs {
 
 /// Keep the headers of all GeoTIFFs below a folder in one file, so that opening them costs no read.
 ///
-/// What readers of many files use (`strile.Headers(index=…)` in Python, `HeaderIndex` in Rust). A file that is in another state
+/// What readers of many files use (`strile.Headers(index=…)` in Python, `Headers::with_index` in Rust). A file that is in another state
 /// than the index knows, by size and modification time, is opened as if there were none. Exit 1: some files could not
 /// be opened, and are not in it.
 #[derive(Debug, Args)]

@@ -53,8 +53,8 @@ mod window;
 mod write;
 
 pub use batch::{
-    Area, BatchOptions, BatchOutput, BatchPlan, BatchWindow, Batches, HeaderIndex, HeaderLimits, Headers,
-    IndexReport, Sampling, Tensor, WindowFault, plan_batch, read_batch, read_batch_into, read_batch_on_device,
+    Area, BatchOptions, BatchOutput, BatchPlan, BatchWindow, Batches, HeaderLimits, Headers, IndexReport,
+    Sampling, Tensor, WindowFault, plan_batch, read_batch, read_batch_into, read_batch_on_device,
     write_header_index,
 };
 pub use cog::{CogChecks, CogReport, Finding, FoundBy, GhostArea, LevelLayout};

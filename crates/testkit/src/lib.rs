@@ -2,7 +2,7 @@
 //!
 //! `pixels` rasters; `image` an image by its facts; `builder` and `tag` directories and bytes, odd ones too;
 //! `pack` and `encode` blocks; `fixtures` the list of files every engine must read; `corpus` the conformance
-//! corpus where it is found; `digest` SHA-256; `mutate` damaged files.
+//! corpus where it is found; `digest` SHA-256; `mutate` damaged files; `allocator` counts memory.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -14,6 +14,7 @@
     reason = "dev-only: a wrong fixture should stop the test"
 )]
 
+pub mod allocator;
 mod builder;
 mod corpus;
 mod digest;

@@ -19,7 +19,7 @@ mod tensor;
 mod window;
 
 pub use ahead::Batches;
-pub use headers::{HeaderIndex, HeaderLimits, Headers, IndexReport, write_header_index};
+pub use headers::{HeaderLimits, Headers, IndexReport, write_header_index};
 pub use options::BatchOptions;
 pub use plan::BatchPlan;
 pub use read::{plan_batch, read_batch, read_batch_into, read_batch_on_device};

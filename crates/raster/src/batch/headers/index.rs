@@ -6,8 +6,9 @@
 //! ```
 //!
 //! Numbers and texts are those of `record`; the checksum is FNV-1a of 64 bits. A record that is damaged is as good as none:
-//! its file is opened without. An index is not trusted: its size is bounded, what it holds is parsed and checked as bytes of
-//! a file are, and not used where the file is in another state.
+//! its file is opened without, and so is one whose record is larger than the values that opening a file may fetch. An index
+//! is not trusted: it is loaded as it is, into no more memory than it is given, what it holds is parsed and checked as
+//! bytes of a file are, and not used where the file is in another state.
 
 use super::record::{Held, Input, Part, Record, put};
 use crate::dataset::Dataset;
@@ -16,7 +17,8 @@ use crate::open::{Files, OnDisk, OpenOptions};
 use crate::plan::coalesce;
 use crate::sink::{FileSink, Sink, folder_of};
 use crate::source::{Source, Version, open_regular, read_ranges, version_of};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -27,98 +29,110 @@ use strile_tiff::{Parser, Step};
 
 const MAGIC: &[u8; 8] = b"STRILEIX";
 const VERSION: u32 = 1;
-/// Bytes of an index that is loaded, and files it has, at most: some ten million headers of the usual size.
-const MOST_BYTES: u64 = 16 << 30;
-const MOST_FILES: usize = 1 << 24;
 
 /// Headers of many files, as `write_header_index` keeps them.
-pub struct HeaderIndex {
+pub(super) struct HeaderIndex {
     folder: PathBuf,
     bytes: Vec<u8>,
-    /// Where in the bytes the checksum of each record begins, and where it ends.
-    records: HashMap<PathBuf, Range<usize>>,
+    /// Where in the bytes each record begins, sorted by the names of their files.
+    records: Vec<usize>,
 }
 
 impl HeaderIndex {
-    /// Reads an index.
-    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
+    /// Reads an index into at most so many bytes of memory.
+    pub(super) fn load(path: &Path, most: u64) -> Result<Self> {
         let fail = |error| Error::io(path, error);
-        let bytes = bytes_of(path).map_err(fail)?;
-        let folder = std::path::absolute(folder_of(path)).map_err(fail)?;
-        let wrong =
-            |problem: &str| Error::Request { file: path.display().to_string(), problem: problem.into() };
+        let wrong = |problem: String| Error::Request { file: path.display().to_string(), problem };
+        let room = |need: u64| match need <= most {
+            true => Ok(()),
+            false => Err(wrong(format!(
+                "the index takes {need} bytes of memory, {most} are allowed for headers: allow more \
+                 (`HeaderLimits::bytes`, `memory` in Python), or make one of fewer files"
+            ))),
+        };
+        let (file, version) = open_regular(path).map_err(fail)?;
+        room(version.len)?;
+        let bytes = bytes_of(file, version.len).map_err(fail)?;
+        let early = || wrong("ends early: make it again".to_owned());
         let mut input = Input(&bytes);
         if input.take(MAGIC.len()) != Some(MAGIC.as_slice()) {
-            return Err(wrong("is no index of headers"));
+            return Err(wrong("is no index of headers".to_owned()));
         }
         match input.number() {
             Some(VERSION) => {}
             Some(other) => {
-                return Err(wrong(&format!(
-                    "is an index of version {other}, {VERSION} expected: make it again"
-                )));
+                let problem = format!("is an index of version {other}, {VERSION} expected: make it again");
+                return Err(wrong(problem));
             }
-            None => return Err(wrong("ends early: make it again")),
+            None => return Err(early()),
         }
-        let mut records = HashMap::new();
+        let (first, mut count) = (input.0, 0u64);
         while !input.0.is_empty() {
-            let mut next = || {
-                let name = input.text()?;
-                let start = bytes.len() - input.0.len();
-                input.long()?;
-                input.bytes()?;
-                Some((name, start..bytes.len() - input.0.len()))
-            };
-            let (name, range) = next().ok_or_else(|| wrong("ends early: make it again"))?;
-            records.insert(folder.join(name), range);
-            if records.len() > MOST_FILES {
-                return Err(wrong(&format!("has more than {MOST_FILES} files")));
-            }
+            Stored::take(&mut input).ok_or_else(early)?;
+            count += 1;
         }
-        Ok(Self { folder, bytes, records })
+        let folder = std::path::absolute(folder_of(path)).map_err(fail)?;
+        room((bytes.len() as u64).saturating_add(count.saturating_mul(size_of::<usize>() as u64)))?;
+        let mut records = Vec::new();
+        let out_of_memory = |_| fail(io::ErrorKind::OutOfMemory.into());
+        records.try_reserve_exact(usize::try_from(count).unwrap_or(usize::MAX)).map_err(out_of_memory)?;
+        let mut input = Input(first);
+        while !input.0.is_empty() {
+            records.push(bytes.len() - input.0.len());
+            Stored::take(&mut input).ok_or_else(early)?;
+        }
+        let mut index = Self { folder, bytes, records: Vec::new() };
+        records.sort_unstable_by(|&a, &b| index.name(a).cmp(&index.name(b)));
+        index.records = records;
+        Ok(index)
     }
 
-    /// How many files it has.
-    pub fn len(&self) -> usize {
-        self.records.len()
+    /// Bytes that it takes in memory.
+    pub(super) fn memory(&self) -> u64 {
+        (self.bytes.capacity() + self.records.capacity() * size_of::<usize>()) as u64
     }
 
-    /// Whether it has none.
-    pub fn is_empty(&self) -> bool {
-        self.records.is_empty()
+    /// What it has of a file, by its absolute path, in at most so many bytes.
+    pub(super) fn find(&self, path: &Path, most: u64) -> Option<Record> {
+        // From the folder where it lies in that; or as it is, where the index was moved.
+        let names = [path.strip_prefix(&self.folder).ok(), Some(path)];
+        let named = |name| self.records.binary_search_by(|&at| self.name(at).cmp(&Some(name))).ok();
+        let at = names.into_iter().flatten().find_map(named)?;
+        let Stored { checksum, record, .. } = self.stored(*self.records.get(at)?)?;
+        let whole = record.len() as u64 <= most && fnv(record) == checksum;
+        whole.then(|| Record::from_bytes(record))?
     }
 
-    /// The files it has, sorted.
-    pub fn files(&self) -> Vec<&Path> {
-        let mut files: Vec<&Path> = self.records.keys().map(PathBuf::as_path).collect();
-        files.sort_unstable();
-        files
+    fn stored(&self, at: usize) -> Option<Stored<'_>> {
+        Stored::take(&mut Input(self.bytes.get(at..)?))
     }
 
-    /// The folder that it lies in.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    /// Names are compared by their parts: separators may be those of another system.
+    fn name(&self, at: usize) -> Option<&Path> {
+        self.stored(at).map(|stored| Path::new(stored.name))
     }
+}
 
-    /// What it has of a file, by its absolute path.
-    pub(super) fn find(&self, path: &Path) -> Option<Record> {
-        let mut input = Input(self.bytes.get(self.records.get(path)?.clone())?);
-        let checksum = input.long()?;
-        let bytes = input.bytes()?;
-        (fnv(bytes) == checksum).then(|| Record::from_bytes(bytes))?
+/// A record as it stands in an index.
+struct Stored<'a> {
+    name: &'a str,
+    checksum: u64,
+    record: &'a [u8],
+}
+
+impl<'a> Stored<'a> {
+    fn take(input: &mut Input<'a>) -> Option<Self> {
+        Some(Self { name: input.text()?, checksum: input.long()?, record: input.bytes()? })
     }
 }
 
 /// All bytes of an index.
-fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
-    let (mut file, version) = open_regular(path)?;
+fn bytes_of(file: File, len: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let len = usize::try_from(version.len).ok().filter(|_| version.len <= MOST_BYTES);
-    let len = len.ok_or_else(|| io::Error::other("is larger than an index can be"))?;
-    bytes.try_reserve_exact(len).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    let room = usize::try_from(len).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    bytes.try_reserve_exact(room).map_err(|_| io::ErrorKind::OutOfMemory)?;
     // One that grows meanwhile ends where it ended.
-    file.by_ref().take(version.len).read_to_end(&mut bytes)?;
+    file.take(len).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -1,34 +1,36 @@
 //! The opened files of many batches: the headers of thousands, a bounded number of them open.
 //!
 //! A file is told from its later states by size and modification time, which are looked at every time it is asked for, and
-//! a source that is none by what it says of itself, a size and an ETag. What is kept is bounded in number and in bytes, and what was used longest ago goes first; files whose headers are
-//! kept are open only while they are read, and a bounded number of them at a time. An index (`index`) has headers of files
-//! that were not opened yet. A sidecar that changes is seen; one that appears later is seen once the file itself changes.
+//! a source that is none by what it says of itself, a size and an ETag. What is kept is bounded in number and in bytes
+//! (`memory`), and what was used longest ago goes first; files whose headers are kept are open only while they are read, and
+//! a bounded number of them at a time. An index (`index`) has headers of files that were not opened yet. A sidecar that
+//! changes is seen; one that appears later is seen once the file itself changes.
 
 mod index;
+mod memory;
 mod pool;
 mod record;
 
-pub use index::{HeaderIndex, IndexReport, write_header_index};
+pub use index::{IndexReport, write_header_index};
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::open::{Files, OnDisk, OpenOptions};
 use crate::source::{Source, Version, version_of};
+use index::HeaderIndex;
 use pool::{FilePool, PooledSource};
 use record::Record;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use strile_engine::PerProcess;
-use strile_tiff::{BlockArray, ValueData};
 
 /// What may be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeaderLimits {
     /// Files whose headers are kept.
     pub files: usize,
-    /// Bytes of these headers, about.
+    /// Bytes of memory that these headers take, and the index with them.
     pub bytes: u64,
     /// Files that are open at a time.
     pub open: usize,
@@ -83,15 +85,21 @@ impl Headers {
         Self { limits, options, pool, index: None, kept: PerProcess::new() }
     }
 
-    /// The same with an index that is looked into before a header is read.
-    pub fn with_index(self, index: HeaderIndex) -> Self {
-        Self { index: Some(index), ..self }
+    /// The same with an index, made by `write_header_index`, that is looked into before a header is read. It takes of the
+    /// bytes that headers may take; an error where it takes more.
+    pub fn with_index(self, path: impl AsRef<Path>) -> Result<Self> {
+        let index = HeaderIndex::load(path.as_ref(), self.limits.bytes)?;
+        Ok(Self { index: Some(index), ..self })
     }
 
-    /// How many files' headers are kept, how many bytes they take, and how many files are open.
+    /// How many files' headers are kept, how many bytes they take with the index, and how many files are open.
     pub fn held(&self) -> (usize, u64, usize) {
         let kept = self.kept();
-        (kept.files.len(), kept.bytes, self.pool.open())
+        (kept.files.len(), kept.bytes.saturating_add(self.index_bytes()), self.pool.open())
+    }
+
+    fn index_bytes(&self) -> u64 {
+        self.index.as_ref().map_or(0, HeaderIndex::memory)
     }
 
     /// Forgets everything; datasets that are in use stay usable.
@@ -131,7 +139,7 @@ impl Headers {
 
     /// What the index has of a file, where that is still the same.
     fn recorded(&self, path: &Path) -> Option<Record> {
-        let record = self.index.as_ref()?.find(path)?;
+        let record = self.index.as_ref()?.find(path, self.options.limits.total_value_bytes)?;
         record.is_current(path).then_some(record)
     }
 
@@ -149,13 +157,14 @@ impl Headers {
     }
 
     fn keep(&self, path: PathBuf, dataset: Arc<Dataset>, told_by: ToldBy) {
-        let bytes = size_of_header(&dataset);
+        let bytes = memory::of_entry(&path, &dataset, &told_by);
+        let room = self.limits.bytes.saturating_sub(self.index_bytes());
         let mut kept = self.kept();
         kept.forget(&path);
         kept.bytes = kept.bytes.saturating_add(bytes);
         kept.files.insert(path.clone(), Entry { dataset, told_by, bytes, used: 0 });
         kept.touch(&path);
-        while kept.files.len() > self.limits.files || kept.bytes > self.limits.bytes {
+        while kept.files.len() > self.limits.files || kept.bytes > room {
             let Some((_, oldest)) = kept.order.pop_first() else { break };
             kept.forget(&oldest);
         }
@@ -186,29 +195,6 @@ impl Kept {
 /// Whether a file is in that state.
 fn is_same(path: &Path, version: &Version) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| version_of(&metadata) == *version)
-}
-
-/// About what a header takes in memory.
-fn size_of_header(dataset: &Dataset) -> u64 {
-    const EACH: usize = 4096;
-    let mut bytes = EACH;
-    for directory in dataset.tiff().map(|tiff| tiff.directories.as_slice()).unwrap_or_default() {
-        for entry in directory.entries() {
-            let held = match &entry.data {
-                ValueData::Here(held) => held.len(),
-                ValueData::There(_) => 0,
-            };
-            bytes = bytes.saturating_add(64 + held);
-        }
-    }
-    for level in dataset.pages().iter().flat_map(|page| &page.levels) {
-        for array in [&level.image.table.offsets, &level.image.table.sizes] {
-            if let BlockArray::Here(values) = array {
-                bytes = bytes.saturating_add(8 * values.len());
-            }
-        }
-    }
-    bytes as u64
 }
 
 /// Files as they are found while one is opened, their states kept.

@@ -15,6 +15,9 @@
 use crate::source::Version;
 use std::path::Path;
 
+/// The file itself, its overviews, its masks, its `.aux.xml` and a world file: each is looked at before the record is used.
+const MOST_PARTS: u32 = 5;
+
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Record {
@@ -95,26 +98,26 @@ impl Record {
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut input = Input(bytes);
         let mut parts = Vec::new();
-        for _ in 0..input.number()? {
-            let name = input.text()?;
+        for _ in 0..input.number().filter(|&parts| parts <= MOST_PARTS)? {
+            let name = input.text()?.to_owned();
             // A name in the folder of the file, and nothing else.
             if name.is_empty() || Path::new(&name).file_name().is_none_or(|only| only != name.as_str()) {
                 return None;
             }
-            let version = Version { len: input.long()?, mark: input.text()? };
+            let version = Version { len: input.long()?, mark: input.text()?.to_owned() };
             let held = match input.take(1)? {
                 [0] => {
                     let mut pieces = Vec::new();
                     for _ in 0..input.number()? {
                         let offset = input.long()?;
-                        let piece = input.bytes()?;
+                        let piece = input.bytes().filter(|piece| !piece.is_empty())?;
                         // Inside the file, as what is read from it would be.
                         offset.checked_add(piece.len() as u64).filter(|&end| end <= version.len)?;
                         pieces.push((offset, piece.to_vec()));
                     }
                     Held::Header(pieces)
                 }
-                [1] => Held::Text(input.text()?),
+                [1] => Held::Text(input.text()?.to_owned()),
                 _ => return None,
             };
             parts.push(Part { name, version, held });
@@ -157,8 +160,8 @@ impl<'a> Input<'a> {
         self.take(len)
     }
 
-    pub(super) fn text(&mut self) -> Option<String> {
-        std::str::from_utf8(self.bytes()?).ok().map(str::to_owned)
+    pub(super) fn text(&mut self) -> Option<&'a str> {
+        std::str::from_utf8(self.bytes()?).ok()
     }
 }
 
@@ -195,6 +198,17 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn no_more_parts_than_a_file_can_have_and_no_empty_pieces() {
+        let (mut parts, mut pieces) = (record(), record());
+        parts.parts.resize(5, parts.parts[1].clone());
+        assert_eq!(Record::from_bytes(&parts.to_bytes().unwrap()), Some(parts.clone()));
+        parts.parts.resize(6, parts.parts[1].clone());
+        assert_eq!(Record::from_bytes(&parts.to_bytes().unwrap()), None);
+        pieces.parts[0].held = Held::Header(vec![(0, vec![1]), (1, vec![])]);
+        assert_eq!(Record::from_bytes(&pieces.to_bytes().unwrap()), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The system's allocator, counting.
+//! The system's allocator, counting: for programs that make it theirs by `#[global_allocator]`.
 //!
 //! Counts what Rust code asks for, by all threads; C libraries (zstd, liblzma, libdeflate) have an allocator of
 //! their own and are watched by the resident size of the process.
@@ -13,20 +13,23 @@ static PEAK: AtomicUsize = AtomicUsize::new(0);
 /// A single request above this is refused, as a machine would; what asks for it has already failed.
 const REFUSED: usize = 1 << 32;
 
-struct Counting;
+/// See the module.
+pub struct Counting;
 
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+/// What is taken now.
+pub fn taken() -> usize {
+    NOW.load(Relaxed)
+}
 
 /// Starts to look for a new peak; returns what is taken now.
-pub(crate) fn reset_peak() -> usize {
-    let now = NOW.load(Relaxed);
+pub fn reset_peak() -> usize {
+    let now = taken();
     PEAK.store(now, Relaxed);
     now
 }
 
 /// The most that was taken, or asked for, at once since the last reset.
-pub(crate) fn peak() -> usize {
+pub fn peak() -> usize {
     PEAK.load(Relaxed)
 }
 

@@ -1,0 +1,303 @@
+//! What a kept header takes in memory: every text, list and table that an opened file holds.
+//!
+//! Nothing is left out: structs are taken apart field by field, so that one with a new field does not compile here. What
+//! a source that is no file holds (a connection, all its bytes) is its own.
+
+use super::{Entry, ToldBy};
+use crate::dataset::Dataset;
+use crate::metadata::Metadata;
+use crate::open::OpenFile;
+use crate::pages::{Level, Page};
+use crate::source::Version;
+use std::path::PathBuf;
+use std::sync::Arc;
+use strile_tiff::gdal::{BandMetadata, MetadataItem, NoData, Statistics};
+use strile_tiff::geo::{AreaOrPoint, Crs, Gcp, GeoKeys, GeoTransform, Georeference, KeyValue};
+use strile_tiff::geo::{Rpc, Unit, VerticalCrs};
+use strile_tiff::{BlockArray, BlockTable, Colour, Directory, ExtraSample, Image, Tiff, ValueData, Warning};
+
+/// What an allocation takes beside what was asked for, about: rounding, and the allocator's own.
+const EACH: usize = 16;
+/// A file of a pool, with its place there, beside its name and its path.
+const SOURCE: usize = 512;
+
+/// What a kept header takes, with its places in the lists of `Kept`, which have the path twice.
+pub(super) fn of_entry(path: &PathBuf, dataset: &Arc<Dataset>, told_by: &ToldBy) -> u64 {
+    // Tables of hashes are at least 7 parts of 16 full, nodes of trees 5 of 11.
+    let places = 3 * (size_of::<(PathBuf, Entry)>() + size_of::<(u64, PathBuf)>());
+    let told_by = match told_by {
+        ToldBy::Files(versions) => versions.held(),
+        ToldBy::Source(version) => version.held(),
+    };
+    [places, 2 * path.held(), told_by, dataset.held()].into_iter().fold(0, usize::saturating_add) as u64
+}
+
+/// Memory that a value has allocated; its own size is counted by whoever has it.
+trait Held {
+    fn held(&self) -> usize;
+}
+
+/// An allocation of so many bytes.
+fn allocated(bytes: usize) -> usize {
+    if bytes == 0 { 0 } else { bytes.saturating_add(EACH) }
+}
+
+fn sum<const N: usize>(parts: [usize; N]) -> usize {
+    parts.into_iter().fold(0, usize::saturating_add)
+}
+
+/// Types that have nothing but themselves.
+macro_rules! flat {
+    ($($name:ty),+ $(,)?) => {
+        $(impl Held for $name {
+            fn held(&self) -> usize {
+                0
+            }
+        })+
+    };
+}
+
+flat!(u8, u16, u64, f64, [u16; 3], ExtraSample, NoData, GeoTransform, Rpc, AreaOrPoint, Statistics);
+
+impl Held for String {
+    fn held(&self) -> usize {
+        allocated(self.capacity())
+    }
+}
+
+impl Held for PathBuf {
+    fn held(&self) -> usize {
+        allocated(self.capacity())
+    }
+}
+
+impl<T: Held> Held for Option<T> {
+    fn held(&self) -> usize {
+        self.as_ref().map_or(0, Held::held)
+    }
+}
+
+impl<T: Held> Held for [T] {
+    fn held(&self) -> usize {
+        self.iter().map(Held::held).fold(0, usize::saturating_add)
+    }
+}
+
+impl<T: Held> Held for Vec<T> {
+    fn held(&self) -> usize {
+        let own = allocated(self.capacity().saturating_mul(size_of::<T>()));
+        own.saturating_add(self.as_slice().held())
+    }
+}
+
+impl<T: Held> Held for Arc<T> {
+    fn held(&self) -> usize {
+        let counts = 2 * size_of::<usize>();
+        allocated(size_of::<T>() + counts).saturating_add(T::held(self))
+    }
+}
+
+impl<A: Held, B: Held> Held for (A, B) {
+    fn held(&self) -> usize {
+        sum([self.0.held(), self.1.held()])
+    }
+}
+
+impl<A: Held, B: Held, C: Held> Held for (A, B, C) {
+    fn held(&self) -> usize {
+        sum([self.0.held(), self.1.held(), self.2.held()])
+    }
+}
+
+impl Held for Version {
+    fn held(&self) -> usize {
+        let Self { len: _, mark } = self;
+        mark.held()
+    }
+}
+
+impl Held for Dataset {
+    fn held(&self) -> usize {
+        let files: Vec<&OpenFile> = (0..).map_while(|index| self.file(index)).collect();
+        let files = files.iter().map(|file| sum([2 * size_of::<OpenFile>(), file.held()]));
+        let files = files.fold(0, usize::saturating_add);
+        let pages = 2 * size_of_val(self.pages());
+        let warnings = 2 * size_of_val(self.warnings());
+        sum([files, pages, self.pages().held(), self.metadata().held(), warnings, self.warnings().held()])
+    }
+}
+
+impl Held for OpenFile {
+    fn held(&self) -> usize {
+        let Self { source, tiff } = self;
+        sum([SOURCE, 2 * allocated(source.name().len()), source.version().held(), tiff.held()])
+    }
+}
+
+impl Held for Tiff {
+    fn held(&self) -> usize {
+        let Self { header: _, file_len: _, directories, warnings } = self;
+        sum([directories.held(), warnings.held()])
+    }
+}
+
+impl Held for Directory {
+    fn held(&self) -> usize {
+        let value = |data: &ValueData| match data {
+            ValueData::Here(bytes) => bytes.held(),
+            ValueData::There(_) => 0,
+        };
+        let values = self.entries().iter().map(|entry| value(&entry.data)).fold(0, usize::saturating_add);
+        // A list that grew has at most twice what it needs.
+        sum([allocated(2 * size_of_val(self.entries())), values])
+    }
+}
+
+impl Held for Warning {
+    fn held(&self) -> usize {
+        let Self { code: _, place, message } = self;
+        sum([place.held(), message.held()])
+    }
+}
+
+impl Held for Page {
+    fn held(&self) -> usize {
+        let Self { levels } = self;
+        levels.held()
+    }
+}
+
+impl Held for Level {
+    fn held(&self) -> usize {
+        let Self { file: _, image, mask } = self;
+        sum([image.held(), mask.as_ref().map_or(0, |(_, mask)| mask.held())])
+    }
+}
+
+impl Held for Image {
+    fn held(&self) -> usize {
+        let Self {
+            directory: _,
+            subfile: _,
+            width: _,
+            height: _,
+            samples: _,
+            sample: _,
+            mixed_bits,
+            planar: _,
+            grid: _,
+            table: BlockTable { offsets, sizes },
+            compression: _,
+            predictor: _,
+            reverse_bits: _,
+            byte_order: _,
+            orientation: _,
+            colour,
+        } = self;
+        sum([mixed_bits.held(), offsets.held(), sizes.held(), colour.held()])
+    }
+}
+
+impl Held for BlockArray {
+    fn held(&self) -> usize {
+        match self {
+            Self::Here(values) => values.held(),
+            Self::There(_) => 0,
+        }
+    }
+}
+
+impl Held for Colour {
+    fn held(&self) -> usize {
+        let Self {
+            photometric: _,
+            extra_samples,
+            colour_map,
+            ycbcr: _,
+            jpeg_tables,
+            lerc: _,
+            fax_options: _,
+        } = self;
+        sum([extra_samples.held(), colour_map.held(), jpeg_tables.held()])
+    }
+}
+
+impl Held for Metadata {
+    fn held(&self) -> usize {
+        let Self { georeference, nodata, bands, items, categories } = self;
+        sum([georeference.held(), nodata.held(), bands.held(), items.held(), categories.held()])
+    }
+}
+
+impl Held for MetadataItem {
+    fn held(&self) -> usize {
+        let Self { name, domain, sample: _, role, value } = self;
+        sum([name.held(), domain.held(), role.held(), value.held()])
+    }
+}
+
+impl Held for BandMetadata {
+    fn held(&self) -> usize {
+        let Self { scale, offset, unit, description, colour, statistics, items, domain_items } = self;
+        let texts = sum([unit.held(), description.held(), colour.held()]);
+        let numbers = sum([scale.held(), offset.held(), statistics.held()]);
+        sum([texts, numbers, items.held(), domain_items.held()])
+    }
+}
+
+impl Held for Georeference {
+    fn held(&self) -> usize {
+        let Self { transform, crs, gcps, gcp_crs, height_unit, rpc, area_or_point, keys } = self;
+        let numbers = sum([transform.held(), rpc.held(), area_or_point.held()]);
+        sum([numbers, crs.held(), gcps.held(), gcp_crs.held(), height_unit.held(), keys.held()])
+    }
+}
+
+impl Held for Crs {
+    fn held(&self) -> usize {
+        let Self { epsg: _, horizontal_epsg: _, wkt, name, kind: _, unit, vertical } = self;
+        sum([wkt.held(), name.held(), unit.held(), vertical.held()])
+    }
+}
+
+impl Held for VerticalCrs {
+    fn held(&self) -> usize {
+        let Self { epsg: _, name, unit } = self;
+        sum([name.held(), unit.held()])
+    }
+}
+
+impl Held for Unit {
+    fn held(&self) -> usize {
+        let Self { name, size: _ } = self;
+        name.held()
+    }
+}
+
+impl Held for Gcp {
+    fn held(&self) -> usize {
+        let Self { column: _, row: _, x: _, y: _, z: _, id } = self;
+        id.held()
+    }
+}
+
+impl Held for GeoKeys {
+    fn held(&self) -> usize {
+        let Self { revision: _, values } = self;
+        // A node of the tree has room for 11, and all but the first are at least 5 parts of 11 full.
+        let each = size_of::<(u16, KeyValue)>() + size_of::<usize>();
+        let nodes = if values.is_empty() { 0 } else { (values.len() * 11 / 5 + 11).saturating_mul(each) };
+        values.values().map(Held::held).fold(nodes, usize::saturating_add)
+    }
+}
+
+impl Held for KeyValue {
+    fn held(&self) -> usize {
+        match self {
+            Self::Short(_) => 0,
+            Self::Shorts(values) => values.held(),
+            Self::Doubles(values) => values.held(),
+            Self::Text(text) => text.held(),
+        }
+    }
+}
