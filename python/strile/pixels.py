@@ -71,7 +71,7 @@ class PixelArray(BackendArray):
 
     def _window(self, bands: range, window: tuple[int, int, int, int]) -> Any:
         """Decoded pixels of neighbouring bands (from 0) in a window (column, row, width, height)."""
-        dataset = opened.dataset(self.source, level=self.level)
+        dataset = opened.dataset(self.source, level=self.level, version=self.version)
         how = self.decoding
         real = self.dtype.kind == "f"
         place = {"level": self.level, "window": window, **_memory(self.device)}
