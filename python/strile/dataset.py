@@ -163,7 +163,7 @@ class Dataset:
 
     @property
     def transform(self) -> Transform:
-        return grid.transform(self._facts)
+        return grid.transform(self._facts, self._level)
 
     @property
     def bounds(self) -> BoundingBox:

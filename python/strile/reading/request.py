@@ -19,6 +19,9 @@ from .source import Source
 Window = tuple[int, int, int, int]
 """(row0, col0, row1, col1), half open, after the orientation is applied."""
 
+MASK_LAYER: dict[str, Any] = {"layer": "mask", "bands": None, "interleave": "band", "invert_white": False}
+"""The keywords in which a read of the mask differs from one of the pixels."""
+
 
 @dataclass(frozen=True)
 class Masking:
@@ -56,6 +59,7 @@ class Request:
     source: Source
     version: tuple[int, str]
     level: int
+    reduce: int
     bands: tuple[int, ...]
     flat: bool
     turn: Turn
@@ -100,6 +104,7 @@ class Request:
         by_core = self._by_core
         return {
             "level": self.level,
+            "reduce": self.reduce,
             "window": (column, row, column1 - column, row1 - row),
             "bands": self.bands,
             "interleave": "band" if self.flat else "pixel",
@@ -176,8 +181,7 @@ class Request:
         return self.inverted_from is not None and (self._by_core or self.stored.kind == "f")
 
     def _masked_by_layer(self, array: Any, source: Any, window: Window) -> Any:
-        one = {"layer": "mask", "bands": None, "interleave": "band", "invert_white": False}
-        raster = source.read(**self.core_keywords(window) | one)
+        raster = source.read(**self.core_keywords(window) | MASK_LAYER)
         empty = (cuda.array(raster) if self.gpu else raster.numpy())[0] == 0
         array = array.astype(self.floating)
         if self.flat:
