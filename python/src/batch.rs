@@ -7,7 +7,7 @@ use crate::keys::Keys;
 use crate::raster::{Raster, told_by_window};
 use crate::{call, device};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 use std::path::PathBuf;
 use std::sync::Arc;
 use strile::tiff::gdal::NoData;
@@ -20,6 +20,9 @@ use strile::{
 #[pyclass(frozen, module = "strile._core")]
 pub(crate) struct Headers {
     kept: strile::Headers,
+    limits: HeaderLimits,
+    index: Option<PathBuf>,
+    sidecars: bool,
 }
 
 #[pymethods]
@@ -41,11 +44,24 @@ impl Headers {
             open: open_files.unwrap_or(usual.open),
         };
         let kept = strile::Headers::new(limits, OpenOptions { sidecars, ..OpenOptions::default() });
-        let kept = match index {
+        // For a process that works in another folder.
+        let index = index.map(std::path::absolute).transpose()?;
+        let kept = match &index {
             None => kept,
             Some(path) => py.detach(|| kept.with_index(path)).map_err(exception)?,
         };
-        Ok(Self { kept })
+        Ok(Self { kept, limits, index, sidecars })
+    }
+
+    /// Pickled they are limits and the place of the index: headers are read anew in the other process.
+    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
+        let keywords = PyDict::new(py);
+        keywords.set_item("files", self.limits.files)?;
+        keywords.set_item("memory", self.limits.bytes)?;
+        keywords.set_item("open_files", self.limits.open)?;
+        keywords.set_item("index", &self.index)?;
+        keywords.set_item("sidecars", self.sidecars)?;
+        Ok((PyTuple::empty(py), keywords))
     }
 
     /// Files whose headers are kept, bytes that these take, and files that are open.

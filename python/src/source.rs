@@ -16,17 +16,21 @@ use strile::{ReadAt, ReadDone, ReadOp, Source, Version};
 pub(crate) struct RangeSource {
     reader: Py<PyAny>,
     name: String,
-    len: u64,
+    version: Version,
 }
 
 impl RangeSource {
-    /// A source of `len` bytes, called `name` in messages.
+    /// A source of `len` bytes, called `name` in messages. Its reader may have a `mark`, another one where it has changed.
     pub(crate) fn new(reader: &Bound<'_, PyAny>, name: String, len: u64) -> PyResult<Arc<Self>> {
         if !reader.hasattr("read_ranges")? {
             let class = reader.get_type().name()?;
             return Err(PyTypeError::new_err(format!("a {class} has no `read_ranges`")));
         }
-        Ok(Arc::new(Self { reader: reader.clone().unbind(), name, len }))
+        let mark = match reader.getattr_opt("mark")? {
+            Some(mark) => mark.extract()?,
+            None => String::new(),
+        };
+        Ok(Arc::new(Self { reader: reader.clone().unbind(), name, version: Version { len, mark } }))
     }
 
     /// The bytes of ranges.
@@ -65,11 +69,11 @@ impl Source for RangeSource {
     }
 
     fn len(&self) -> u64 {
-        self.len
+        self.version.len
     }
 
     fn version(&self) -> Version {
-        Version { len: self.len, mark: String::new() }
+        self.version.clone()
     }
 
     fn submit(&self, mut ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>) {

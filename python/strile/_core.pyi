@@ -13,7 +13,8 @@ Progress = Callable[[int, int], object]
 exception of it stops the work and is raised."""
 
 class RangeReader(Protocol):
-    """A source that is no local file. Called from several threads, one call a batch of reads."""
+    """A source that is no local file. Called from several threads, one call a batch of reads. It may have a `mark`, a text
+    that is another one where the source has changed."""
 
     def read_ranges(self, ranges: list[tuple[int, int]]) -> list[bytes]:
         """The bytes [start, end) of each range."""
@@ -138,7 +139,8 @@ class Dataset:
 class Headers:
     """The headers of files that batches share: at most `files` of them and `memory` bytes, with at most `open_files` open at
     a time; looked up again where size or modification time is another. `index`: a file of `write_header_index`, looked
-    into before a header is read; its bytes count in `memory`."""
+    into before a header is read; its bytes count in `memory`. Pickled they are these arguments: headers are read anew in the
+    other process."""
 
     def __init__(
         self,

@@ -21,6 +21,7 @@ from .errors import StrileError
 from .facts import Facts, Level
 from .pixels import Decoding, PixelArray
 from .reading import opened
+from .reading.arguments import halvings
 from .reading.source import Source
 
 
@@ -35,6 +36,7 @@ class StrileBackend(BackendEntrypoint):
         "default_name",
         "band_as_variable",
         "overview_level",
+        "reduce",
         "device",
     )
 
@@ -49,35 +51,37 @@ class StrileBackend(BackendEntrypoint):
         default_name: str = "band_data",
         band_as_variable: bool = False,
         overview_level: int | None = None,
+        reduce: int = 0,
         device: str | None = None,
     ) -> xr.Dataset:
-        """A file as a dataset. `overview_level` counts overviews from 0, as rasterio does; `device` is "cpu",
-        "cuda" or "cuda:N" (dask arrays of CuPy blocks, cut as `chunks` says), or None: decoded wherever that is
+        """A file as a dataset. `overview_level` counts overviews from 0, as rasterio does; `reduce` is how many
+        times JPEG 2000 is halved while it is decoded, also where there are no overviews; `device` is "cpu", "cuda" or "cuda:N" (dask arrays of CuPy blocks, cut as `chunks` says), or None: decoded wherever that is
         quicker, numpy arrays."""
         accessor.register()
         _check_device(device)
         source = Source.of(filename_or_obj)
-        level = _level(overview_level)
+        level, reduce = _level(overview_level), halvings(reduce)
         dataset = opened.dataset(source, level=level)
         facts = Facts.of(dataset)
         levels = facts.pages[0]
         if level >= len(levels):
             raise IndexError(f"{source}: there is no overview {overview_level}; it has {len(levels) - 1}")
+        shown = levels[level].halved(reduce)
         masked = bool(masked or mask_and_scale)
-        decoding = _decoding(facts, levels[level], masked, bool(mask_and_scale))
+        decoding = _decoding(facts, shown, masked, bool(mask_and_scale))
         dtype = _result_type(facts.dtype) if masked else facts.dtype
-        shape = (levels[level].bands, levels[level].height, levels[level].width)
-        array = PixelArray(source, level, shape, dtype, decoding, device)
+        array = PixelArray(source, level, reduce, (shown.bands, shown.height, shown.width), dtype, decoding, device)
+        array.check()
         attrs = conventions.attributes(dataset, facts)
-        encoding = _encoding(source, facts, levels[level], dtype)
+        encoding = _encoding(source, facts, shown, dtype)
         _place_decoding(attrs, encoding, facts, dtype, masked=masked, scaled=bool(mask_and_scale))
         dims = ("band", "y", "x")
         if device is not None and device != "cpu":
             variable = on_device.variable(array, dims, attrs, encoding)
         else:
             variable = xr.Variable(dims, indexing.LazilyIndexedArray(array), attrs, encoding)
-        coords: dict[str, Any] = dict(conventions.coordinates(facts, level, spatial=parse_coordinates))
-        coords[conventions.SPATIAL_REF] = xr.Variable((), np.int64(0), conventions.spatial_ref(facts, level))
+        coords: dict[str, Any] = dict(conventions.coordinates(facts, shown, spatial=parse_coordinates))
+        coords[conventions.SPATIAL_REF] = xr.Variable((), np.int64(0), conventions.spatial_ref(facts, shown))
         result = xr.Dataset({default_name: variable}, coords)
         if band_as_variable:
             result = _bands_apart(result, default_name, facts)

@@ -19,13 +19,12 @@ CHUNK_BYTES = 32 << 20
 _NOT_ATTRIBUTES = {"_FillValue", "missing_value", "fill_value", "nodata", "nodatavals", "is_tiled", "res"}
 
 
-def coordinates(facts: Facts, level: int, *, spatial: bool) -> dict[str, tuple[tuple[str, ...], Any]]:
+def coordinates(facts: Facts, level: Level, *, spatial: bool) -> dict[str, tuple[tuple[str, ...], Any]]:
     """Bands from 1 and pixel centres; an image that only control points place has none of these."""
-    shape = facts.level(level)
-    coords: dict[str, tuple[tuple[str, ...], Any]] = {"band": (("band",), np.arange(1, shape.bands + 1))}
+    coords: dict[str, tuple[tuple[str, ...], Any]] = {"band": (("band",), np.arange(1, level.bands + 1))}
     if spatial and not (facts.gcps and facts.transform is None):
         place = grid.transform(facts, level)
-        x, y = grid.centres(place, shape.width, shape.height)
+        x, y = grid.centres(place, level.width, level.height)
         if grid.is_rectilinear(place):
             coords |= {"x": (("x",), x), "y": (("y",), y)}
         else:
@@ -33,7 +32,7 @@ def coordinates(facts: Facts, level: int, *, spatial: bool) -> dict[str, tuple[t
     return coords
 
 
-def spatial_ref(facts: Facts, level: int) -> dict[str, Any]:
+def spatial_ref(facts: Facts, level: Level) -> dict[str, Any]:
     """The attributes of the grid mapping: the reference system as CF and as WKT has it, and where pixels
     lie."""
     attrs: dict[str, Any] = {}

@@ -35,7 +35,7 @@ _COLOURS = {
 def open(source: str | os.PathLike[str] | Any) -> Dataset:
     """Opens a TIFF or a VRT: a path, a URL, an fsspec URI or a binary file."""
     where = Source.of(source)
-    return Dataset(opened.dataset(where, level=1), str(where))
+    return Dataset(opened.dataset(where, level=1), str(where), where.anywhere())
 
 
 def read(
@@ -79,12 +79,22 @@ def read(
 
 
 class Dataset:
-    """An opened file. Made by `strile.open`."""
+    """An opened file. Made by `strile.open`.
 
-    def __init__(self, core: Any, name: str) -> None:
+    Pickled it is its place, and opened anew where it arrives: an error where there is another file by then."""
+
+    def __init__(self, core: Any, name: str, source: Source) -> None:
         self._core: Any = core
         self._facts = Facts.of(core)
+        self._source = source
         self.name = name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        core = self._opened()
+        if self._source.is_object:
+            kind = type(self._source.file).__name__
+            raise TypeError(f"{self.name}: a {kind} stays in its process and so does its handle: open a path or a URL")
+        return _reopened, (self._source, self.name, core.version)
 
     @property
     def closed(self) -> bool:
@@ -153,7 +163,7 @@ class Dataset:
 
     @property
     def transform(self) -> Transform:
-        return grid.transform(self._facts)
+        return grid.transform(self._facts, self._level)
 
     @property
     def bounds(self) -> BoundingBox:
@@ -343,6 +353,10 @@ class Dataset:
 
     def _repr_html_(self) -> str:
         return notebook.of_dataset(self)
+
+
+def _reopened(source: Source, name: str, version: tuple[int, str]) -> Dataset:
+    return Dataset(opened.dataset(source, level=1, version=version), name, source)
 
 
 def _level(overview: Any) -> int:

@@ -38,6 +38,11 @@ class Level:
     largest_block: int | None
     georeference: dict[str, Any] | None
 
+    def halved(self, times: int) -> Level:
+        """What JPEG 2000 is that is decoded without so many of its wavelet levels."""
+        width, height, *block = (-(-side >> times) for side in (self.width, self.height, *self.block))
+        return replace(self, width=width, height=height, block=(block[0], block[1]))
+
 
 @dataclass(frozen=True, slots=True)
 class Crs:

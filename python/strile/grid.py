@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .facts import Facts, Transform
+from .facts import Facts, Level, Transform
 
 IDENTITY: Transform = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 
@@ -23,10 +23,10 @@ class BoundingBox(NamedTuple):
     top: float
 
 
-def transform(facts: Facts, level: int = 0, page: int = 0) -> Transform:
-    """The transform of a level."""
+def transform(facts: Facts, this: Level) -> Transform:
+    """The transform of a level of the first page."""
     a, b, c, d, e, f = facts.transform or IDENTITY
-    full, this = facts.level(0, page), facts.level(level, page)
+    full = facts.level()
     across, down = full.width / this.width, full.height / this.height
     return (a * across, b * down, c, d * across, e * down, f)
 

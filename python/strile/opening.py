@@ -45,6 +45,7 @@ def open_geotiff(
     lock: object | None = None,
     cache: bool = True,
     progress: bool | Callable[[int, int], object] | None = None,
+    reduce: int = 0,
 ) -> xr.DataArray:
     """Opens a GeoTIFF, COG or VRT as a DataArray with dims `(y, x)`, or `(y, x, band)` for several bands.
 
@@ -104,6 +105,9 @@ def open_geotiff(
         Accepted, with a warning: reads are safe from many threads.
     progress
         True for a bar, or a callable of (done, total) blocks; eager reads.
+    reduce
+        JPEG 2000 at 1/2ⁿ of its size, by leaving wavelet levels out: also where there are no overviews. Coordinates and
+        windows are those of the smaller image.
 
     Returns
     -------

@@ -40,6 +40,7 @@ class PixelArray(BackendArray):
         self,
         source: Source,
         level: int,
+        reduce: int,
         shape: tuple[int, int, int],
         dtype: np.dtype[Any],
         decoding: Decoding,
@@ -47,6 +48,7 @@ class PixelArray(BackendArray):
     ) -> None:
         self.source = source
         self.level = level
+        self.reduce = reduce
         self.shape = shape
         self.dtype = dtype
         self.decoding = decoding
@@ -55,6 +57,14 @@ class PixelArray(BackendArray):
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
         return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self.read)
+
+    def check(self) -> None:
+        """Refuses what has no lower resolution, by the plan of a pixel."""
+        if self.reduce == 0:
+            return
+        dataset = opened.dataset(self.source, level=self.level, version=self.version)
+        for layer in ("pixels", "mask") if self.decoding.by_mask else ("pixels",):
+            dataset.plan(level=self.level, reduce=self.reduce, window=(0, 0, 1, 1), layer=layer, device="cpu")
 
     def read(self, key: tuple[Any, ...]) -> Any:
         """The pixels of an index an axis: slices, numbers or lists."""
@@ -71,10 +81,10 @@ class PixelArray(BackendArray):
 
     def _window(self, bands: range, window: tuple[int, int, int, int]) -> Any:
         """Decoded pixels of neighbouring bands (from 0) in a window (column, row, width, height)."""
-        dataset = opened.dataset(self.source, level=self.level)
+        dataset = opened.dataset(self.source, level=self.level, version=self.version)
         how = self.decoding
         real = self.dtype.kind == "f"
-        place = {"level": self.level, "window": window, **_memory(self.device)}
+        place = {"level": self.level, "reduce": self.reduce, "window": window, **_memory(self.device)}
         pixels = _array(
             dataset.read(
                 bands=[band + 1 for band in bands],

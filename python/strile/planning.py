@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import StrileError
 from .facts import Facts
 from .reading import opened
+from .reading.arguments import halvings
 from .reading.source import Source
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ def plan(
     *,
     window: tuple[int, int, int, int] | None = None,
     overview_level: int | None = None,
+    reduce: int = 0,
     band: int | None = None,
     gpu: bool = False,
     device: str | None = None,
@@ -36,13 +38,14 @@ def plan(
     dataset = opened.dataset(where, level=level)
     request: dict[str, Any] = {
         "level": level,
+        "reduce": halvings(reduce),
         "device": device or ("cuda" if gpu else "cpu"),
         "masked": masked,
         "unpack": unpack,
     }
     if window is not None:
         row, column, end_row, end_column = (int(number) for number in window)
-        shape = Facts.of(dataset).level(level)
+        shape = Facts.of(dataset).level(level).halved(request["reduce"])
         if not (0 <= row < end_row <= shape.height and 0 <= column < end_column <= shape.width):
             raise StrileError(
                 f"window is {window}: (row0, col0, row1, col1) within {shape.height} rows and "

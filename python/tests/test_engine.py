@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from pathlib import Path
 
 import numpy as np
@@ -75,3 +76,24 @@ def test_memory_of_fsspec_and_open_files(path: Path) -> None:
     assert np.array_equal(remote.band_data[0].compute(), PIXELS)
     opened = xr.open_dataset(io.BytesIO(path.read_bytes()), engine=StrileBackend, mask_and_scale=False)
     assert np.array_equal(opened.band_data[0, 5:9, ::3], PIXELS[5:9, ::3])
+
+
+@pytest.mark.filterwarnings("ignore:The specified chunks separate the stored chunks")
+def test_threads_take_turns_with_an_open_file(path: Path) -> None:
+    class Slow(io.BytesIO):
+        def seek(self, *arguments: int) -> int:
+            place = super().seek(*arguments)
+            time.sleep(0.001)
+            return place
+
+    pytest.importorskip("dask")
+    chunks = {"y": 16, "x": 32}
+    opened = xr.open_dataset(Slow(path.read_bytes()), engine=StrileBackend, mask_and_scale=False, chunks=chunks)
+    assert np.array_equal(opened.band_data[0].compute(scheduler="threads", num_workers=4), PIXELS)
+
+
+def test_a_file_that_was_replaced_is_not_read_for_the_other(path: Path) -> None:
+    dataset = xr.open_dataset(path, engine=StrileBackend)
+    tifffile.imwrite(path, PIXELS[::-1], tile=(16, 32), compression="zlib")
+    with pytest.raises(strile.StrileError, match="has changed since it was opened"):
+        dataset.band_data.load()

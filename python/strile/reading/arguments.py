@@ -20,6 +20,8 @@ from ..errors import GeoTIFFFallbackWarning, RemoteStableSourcesOnlyError, Stril
 from .source import Source
 
 MAX_PIXELS = 1_000_000_000
+MOST_HALVINGS = 32
+"""What a JPEG 2000 stream can have."""
 
 
 class _Unset:
@@ -41,6 +43,7 @@ class Arguments:
     window: tuple[int, int, int, int] | None
     bbox: tuple[float, float, float, float] | None
     level: int
+    reduce: int
     band: int | None
     default_name: str | None
     chunks: tuple[int, int] | None
@@ -62,6 +65,7 @@ class Arguments:
 def check(source: Any, given: dict[str, Any]) -> Arguments:
     """The call, or the error it deserves. `given` holds every keyword of `open_geotiff`."""
     level = _level(given["overview_level"])
+    reduce = halvings(given["reduce"])
     gpu = _strict_bool("gpu", given["gpu"])
     name = _renamed(given, "default_name", "name", None)
     masked = _renamed(given, "masked", "mask_nodata", False)
@@ -78,7 +82,7 @@ def check(source: Any, given: dict[str, Any]) -> Arguments:
         band_nodata = _vrt_only("band_nodata", band_nodata, ("first",), where)
     if given["window"] is not None and given["bbox"] is not None:
         raise StrileError("window and bbox are both given: pass one of them")
-    _unservable(where, gpu, chunks, level, unpack, given["parse_coordinates"])
+    _unservable(where, gpu, chunks, level, reduce, unpack, given["parse_coordinates"])
     if given["lock"] is not None or given["cache"] is not True:
         warnings.warn(
             "lock and cache have no effect: every read of strile is safe from many threads",
@@ -93,6 +97,7 @@ def check(source: Any, given: dict[str, Any]) -> Arguments:
         window=_window(given["window"]),
         bbox=_bbox(given["bbox"]),
         level=level,
+        reduce=reduce,
         band=_band(given["band"], where),
         default_name=name,
         chunks=chunks,
@@ -120,6 +125,15 @@ def _level(level: Any) -> int:
     if level < 0:
         raise StrileError(f"overview_level is {level}: 0 (full resolution) or more expected")
     return int(level)
+
+
+def halvings(reduce: Any) -> int:
+    """`reduce`, of the engine as well."""
+    if isinstance(reduce, (bool, np.bool_)) or not isinstance(reduce, (int, np.integer)):
+        raise TypeError(f"reduce is {reduce!r} ({type(reduce).__name__}): an int expected")
+    if not 0 <= reduce <= MOST_HALVINGS:
+        raise StrileError(f"reduce is {reduce}: 0 (full size) to {MOST_HALVINGS} expected")
+    return int(reduce)
 
 
 def _strict_bool(name: str, value: Any) -> bool:
@@ -204,7 +218,7 @@ def _vrt_only(name: str, value: Any, choices: tuple[str, ...], source: Source) -
 
 
 def _unservable(
-    source: Source, gpu: bool, chunks: Any, level: int, unpack: bool, parse_coordinates: bool
+    source: Source, gpu: bool, chunks: Any, level: int, reduce: int, unpack: bool, parse_coordinates: bool
 ) -> None:
     """Arguments that this route cannot honour: refused, never ignored."""
     if source.is_object and (gpu or chunks is not None):
@@ -219,6 +233,8 @@ def _unservable(
     if source.is_vrt:
         if level > 0:
             raise StrileError(f"overview_level is {level} and a VRT has no levels here: open its sources")
+        if reduce > 0:
+            raise StrileError(f"reduce is {reduce} and is not served for a VRT: open its sources")
         if unpack:
             raise StrileError("unpack is not served for a VRT: open its sources, or scale the result")
         if not parse_coordinates:

@@ -18,7 +18,7 @@ from . import attrs as attributes
 from . import metadata, nodata, pam, reference, vrt
 from .arguments import MAX_PIXELS, Arguments
 from .georef import Grid, level_grid, stored_grid
-from .request import Masking, Request, Turn, Window
+from .request import MASK_LAYER, Masking, Request, Turn, Window
 
 UNUSABLE_SIDECAR = "unusable-sidecar"
 _WHITE_IS_ZERO = 0
@@ -44,7 +44,8 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
     """The result of a call on an open source; `mosaic` is what a VRT says of its bands."""
     facts = Facts.of(dataset)
     name = str(call.source)
-    level = _level(facts, call.level, name)
+    stored_level = _level(facts, call.level, name)
+    level = stored_level.halved(call.reduce)
     bands = _bands(call.band, level.bands, mosaic is not None, name)
     flat = len(bands) == 1
     if level.orientation != 1 and (call.window is not None or call.bbox is not None):
@@ -55,7 +56,7 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
 
     own, base = _tags(dataset, call.level), _tags(dataset, 0)
     facts = facts.placed_as(level)
-    grid = _grid(call, facts, level, own, base, name)
+    grid = _grid(call, facts, stored_level, own, base, name)
     height, width = (level.width, level.height) if level.orientation > 4 else (level.height, level.width)
     window = _window(call, grid, height, width, name)
     row, column, row1, column1 = window
@@ -64,7 +65,7 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
     inverted = level.photometric == _WHITE_IS_ZERO and mosaic is None
     _served(stored, inverted, name)
     if mosaic is None:
-        _blocks(level, stored, own, name)
+        _blocks(stored_level, stored, own, name)
     text = attributes.metadata_text(own, base)
     items = metadata.items(text, name)
     attrs: dict[str, Any] = {attributes.CONTRACT: attributes.CONTRACT_VERSION}
@@ -84,6 +85,8 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
         if holes:
             attrs["vrt_holes"] = holes
     _fits(request, window, call)
+    if call.reduce > 0:
+        _reducible(request, window, dataset)
 
     coords: dict[str, Any] = {}
     if call.parse_coordinates:
@@ -115,6 +118,15 @@ def _fits(request: Request, window: Window, call: Arguments) -> None:
         raise PixelSafetyLimitError(
             f"{call.source} has a side of {longest:,} pixels and at most {most:,} are taken"
         )
+
+
+def _reducible(request: Request, window: Window, dataset: Any) -> None:
+    """Refuses what has no lower resolution, by the plan of a pixel."""
+    row, column = window[:2]
+    keywords = request.core_keywords((row, column, row + 1, column + 1))
+    dataset.plan(**keywords)
+    if request.masking is not None and request.masking.how == "layer":
+        dataset.plan(**keywords | MASK_LAYER)
 
 
 def _level(facts: Facts, number: int, name: str) -> Level:
@@ -149,7 +161,9 @@ def _grid(
     stated = own if level.georeference is not None else base
     grid = stored_grid(facts, {tag: value for tag, _, _, value in stated}, call.allow_rotated, name)
     grid = level_grid(grid, facts.level(), level, {tag: value for tag, _, _, value in own}, name)
-    return grid.oriented(level.orientation, level.height, level.width)
+    small = level.halved(call.reduce)
+    grid = grid.reduced(level.width / small.width, level.height / small.height)
+    return grid.oriented(level.orientation, small.height, small.width)
 
 
 def _window(call: Arguments, grid: Grid, height: int, width: int, name: str) -> Window:
@@ -269,6 +283,7 @@ def _pixels(
         source=call.source,
         version=tuple(dataset.version),
         level=call.level,
+        reduce=call.reduce,
         bands=bands,
         flat=len(bands) == 1,
         turn=Turn(level.orientation, level.height, level.width),

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import environment
+from ..errors import StrileError
 from .source import OpenFile, Ranges, Source
 
 _SIDECARS = (".ovr", ".aux.xml", ".msk")
@@ -43,7 +44,16 @@ def dataset(
 ) -> Any:
     """The open core dataset of a source. `level` is the overview that will be asked for, `limit` the most
     bytes of a remote object, `dtype` what the bands of a mosaic are given in. With the `version` of an earlier
-    opening a remote source that is still open is not asked again."""
+    opening a remote source that is still open is not asked again, and another file than that is an error."""
+    found = _found(source, level, limit, missing, dtype, version)
+    if version is not None and tuple(found.version) != tuple(version):
+        raise StrileError(f"{source} has changed since it was opened: open it again")
+    return found
+
+
+def _found(
+    source: Source, level: int, limit: int | None, missing: str, dtype: str | None, version: tuple[int, str] | None
+) -> Any:
     from .. import _core
 
     if source.is_object:

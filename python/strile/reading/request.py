@@ -12,12 +12,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..errors import GeoTIFFFallbackWarning, PixelSafetyLimitError, StrileError
+from ..errors import GeoTIFFFallbackWarning, PixelSafetyLimitError
 from . import cuda, opened
 from .source import Source
 
 Window = tuple[int, int, int, int]
 """(row0, col0, row1, col1), half open, after the orientation is applied."""
+
+MASK_LAYER: dict[str, Any] = {"layer": "mask", "bands": None, "interleave": "band", "invert_white": False}
+"""The keywords in which a read of the mask differs from one of the pixels."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class Request:
     source: Source
     version: tuple[int, str]
     level: int
+    reduce: int
     bands: tuple[int, ...]
     flat: bool
     turn: Turn
@@ -73,7 +77,7 @@ class Request:
 
     def dataset(self) -> Any:
         """The open source; an error where it is another file than the one that was described."""
-        found = opened.dataset(
+        return opened.dataset(
             self.source,
             level=self.level,
             limit=self.max_cloud_bytes,
@@ -81,9 +85,6 @@ class Request:
             dtype=self.stored.name if self.source.is_vrt else None,
             version=self.version,
         )
-        if tuple(found.version) != tuple(self.version):
-            raise StrileError(f"{self.source} has changed since it was opened: open it again")
-        return found
 
     def check(self, window: Window) -> None:
         row, column, row1, column1 = window
@@ -103,6 +104,7 @@ class Request:
         by_core = self._by_core
         return {
             "level": self.level,
+            "reduce": self.reduce,
             "window": (column, row, column1 - column, row1 - row),
             "bands": self.bands,
             "interleave": "band" if self.flat else "pixel",
@@ -179,8 +181,7 @@ class Request:
         return self.inverted_from is not None and (self._by_core or self.stored.kind == "f")
 
     def _masked_by_layer(self, array: Any, source: Any, window: Window) -> Any:
-        one = {"layer": "mask", "bands": None, "interleave": "band", "invert_white": False}
-        raster = source.read(**self.core_keywords(window) | one)
+        raster = source.read(**self.core_keywords(window) | MASK_LAYER)
         empty = (cuda.array(raster) if self.gpu else raster.numpy())[0] == 0
         array = array.astype(self.floating)
         if self.flat:

@@ -11,6 +11,7 @@ import os
 import posixpath
 import re
 import threading
+import weakref
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,12 @@ class Source:
             f"source is {source!r} ({type(source).__name__}): a path, a URL, or a binary file with read and "
             "seek expected"
         )
+
+    def anywhere(self) -> Source:
+        """The same for a process that works in another folder."""
+        if self.is_object or self.is_remote:
+            return self
+        return Source(os.path.abspath(self.location))
 
     def __str__(self) -> str:
         return self.location if isinstance(self.location, str) else repr(self.location)
@@ -125,25 +132,42 @@ class Ranges:
         return f"{head}{suffix}{mark}{query}"
 
 
+_locks: weakref.WeakKeyDictionary[Any, dict[int, threading.Lock]] = weakref.WeakKeyDictionary()
+
+
+def _locks_of(file: Any) -> dict[int, threading.Lock]:
+    """The locks of a file object by process, the same for all who read it."""
+    try:
+        return _locks.setdefault(file, {})
+    except TypeError:
+        # It has no hash or takes no weak references: readers that were made apart do not know of each other.
+        return {}
+
+
 class OpenFile:
     """A file object of the caller, read from one thread at a time; its position is put back."""
 
     def __init__(self, file: Any) -> None:
         self.file = file
-        self.lock = threading.Lock()
         self._process = os.getpid()
-        with self.lock:
+        self._locks = _locks_of(file)
+        with self._lock:
             before = file.tell() if hasattr(file, "tell") else 0
             self.size = file.seek(0, os.SEEK_END)
             if self.size is None:
                 self.size = file.tell()
             file.seek(before)
 
+    @property
+    def _lock(self) -> threading.Lock:
+        """That of this process: a child may have been forked while a thread of its parent had the parent's."""
+        return self._locks.setdefault(os.getpid(), threading.Lock())
+
     def read_ranges(self, ranges: list[tuple[int, int]]) -> list[bytes]:
         if os.getpid() != self._process:
-            self._forked()
+            self._refuse_shared_position()
         parts = []
-        with self.lock:
+        with self._lock:
             before = self.file.tell()
             try:
                 for start, end in ranges:
@@ -153,12 +177,11 @@ class OpenFile:
                 self.file.seek(before)
         return parts
 
-    def _forked(self) -> None:
-        """A file of the system has one position for parent and child: bytes of one could be given to the other."""
+    def _refuse_shared_position(self) -> None:
+        """A file of the system has one position for parent and child: bytes of one could be given to the other. What
+        lies in memory was copied by the fork."""
         try:
             self.file.fileno()
         except (AttributeError, OSError):
-            # What lies in memory was copied by the fork; the lock may have been held.
-            self.lock, self._process = threading.Lock(), os.getpid()
             return
         raise ForkedError("the file object was opened before a fork, which shares its position: open it in this process")

@@ -124,6 +124,52 @@ ahead.close()
     )
 
 
+def test_a_file_object_in_memory_whose_lock_a_thread_had(scenes: list[str]) -> None:
+    run(
+        """
+import io, time
+
+class Slow(io.BytesIO):
+    wait = 0.0
+
+    def read(self, *arguments):
+        time.sleep(self.wait)
+        return super().read(*arguments)
+
+    def fileno(self):
+        # Threads of a child that ask at the same time are all past it before one of them reads.
+        time.sleep(0.1)
+        return super().fileno()
+
+content = Slow(open(paths[0], "rb").read())
+handle = strile.open(content)
+expected = [handle.read(window=(0, row, 120, 30)) for row in (0, 30, 60)]
+content.wait = 0.5
+thread = threading.Thread(target=handle.read)
+thread.start()
+time.sleep(0.1)
+
+def work():
+    content.wait = 0.005
+    found = [None] * 3
+    def read(at):
+        found[at] = handle.read(window=(0, 30 * at, 120, 30))
+    threads = [threading.Thread(target=read, args=(at,)) for at in range(3)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert all(np.array_equal(one, other) for one, other in zip(found, expected))
+
+assert in_child(work) == 0
+content.wait = 0.0
+thread.join()
+assert np.array_equal(handle.read(window=(0, 0, 120, 30)), expected[0])
+""",
+        *scenes,
+    )
+
+
 def test_a_file_being_written_stays_with_its_process(tmp_path: Path) -> None:
     target = tmp_path / "a.tif"
     run(
@@ -201,18 +247,22 @@ def main():
     grid = GridWindows(paths, 30)
     expected = strile.read_batch(paths, grid.windows(), device="cpu").numpy()
     options = dict(num_workers=2, multiprocessing_context=how, timeout=60)
-    batches = DataLoader(BatchDataset(paths, grid, 5, with_windows=True), batch_size=None, **options)
+    # Handles and headers of this process: where it is no fork they are made anew.
+    files, headers = [strile.open(path) for path in paths[:2]] + paths[2:], strile.Headers(open_files=2)
+    batches = BatchDataset(files, grid, 5, with_windows=True, headers=headers)
+    batches = DataLoader(batches, batch_size=None, **options)
     seen = 0
     for tensor, rows in batches:
         for pixels, row in zip(tensor.numpy(), rows.tolist(), strict=True):
             assert np.array_equal(pixels, expected[grid.windows().tolist().index(row)])
             seen += 1
     assert seen == len(grid), seen
-    if how != "fork":
-        return
-    windows = DataLoader(WindowDataset(paths, grid), batch_size=5, collate_fn=collate, **options)
+    windows = WindowDataset(files, grid, headers=headers)
+    windows = DataLoader(windows, batch_size=5, collate_fn=collate, **options)
     found = torch.cat(list(windows)).numpy()
     assert np.array_equal(found, expected)
+    if how != "fork":
+        return
     try:
         list(DataLoader(BatchDataset(paths, grid, 5, device="cuda"), batch_size=None, **options))
     except strile.DeviceError as error:

@@ -47,6 +47,11 @@ REFUSED: list[tuple[str, Any, dict[str, Any], type[Exception]]] = [
     ("band nodata of a file", "a.tif", {"band_nodata": "first"}, ValueError),
     ("band nodata unknown", "a.vrt", {"band_nodata": "last"}, ValueError),
     ("level of a VRT", "a.vrt", {"overview_level": 1}, ValueError),
+    ("reduced VRT", "a.vrt", {"reduce": 1}, ValueError),
+    ("reduced by a bool", "a.tif", {"reduce": True}, TypeError),
+    ("reduced by a fraction", "a.tif", {"reduce": 0.5}, TypeError),
+    ("reduced below 0", "a.tif", {"reduce": -1}, ValueError),
+    ("reduced too far", "a.tif", {"reduce": 33}, ValueError),
     ("unpacked VRT", "a.vrt", {"unpack": True}, ValueError),
     ("VRT without coordinates", "a.vrt", {"parse_coordinates": False}, ValueError),
     ("GPU without coordinates", "a.tif", {"gpu": True, "parse_coordinates": False}, ValueError),
@@ -116,7 +121,7 @@ def test_signature_is_annotated_and_in_order() -> None:
     signature = inspect.signature(strile.open_geotiff)
     names = list(signature.parameters)
     assert names[:6] == ["source", "dtype", "window", "bbox", "overview_level", "band"]
-    assert names[-4:] == ["parse_coordinates", "lock", "cache", "progress"]
+    assert names[-5:] == ["parse_coordinates", "lock", "cache", "progress", "reduce"]
     assert all(p.annotation is not inspect.Parameter.empty for p in signature.parameters.values())
     assert all(p.kind is p.KEYWORD_ONLY for name, p in signature.parameters.items() if name != "source")
 

@@ -161,7 +161,7 @@ impl<'a> Reader<'a> {
         }
         let [_, bands, ..] = plan.shape;
         let _lease = self.take(len_of(&sheets), "windows before they are resampled")?;
-        let made = |sheet: &Sheet| self.engine.output(sheet.spec.clone(), self.context);
+        let made = |sheet: &Sheet| self.engine.scratch(sheet.spec.clone(), self.context);
         let decoded = sheets.iter().map(made).collect::<std::result::Result<Vec<_>, _>>()?;
         let done = self.run(plan, &decoded)?;
         for (sheet, decoded) in sheets.into_iter().zip(decoded) {
@@ -198,7 +198,7 @@ impl<'a> Reader<'a> {
         let there = there.map_err(refuse)?;
         let need = there.len().map_or(u64::MAX, |len| len as u64);
         let _lease = self.take(need, "windows on their way to the result")?;
-        let there = self.engine.output(there, self.context)?;
+        let there = self.engine.scratch(there, self.context)?;
         self.engine.resample(&job, &pixels, &there, self.context)?;
         drop(pixels);
         let bands_of = |window: usize| {
