@@ -105,7 +105,7 @@ def test_an_array_of_the_callers_is_filled_again_and_again(scenes: list[str]) ->
         np.testing.assert_array_equal(out, strile.read_batch(scenes, windows, device="cpu").numpy())
     half = strile.read_batch(scenes, drawn(10), size=20, out=out[:, :, :20, :20], device="cpu")
     np.testing.assert_array_equal(half, strile.read_batch(scenes, drawn(10), size=20, device="cpu").numpy())
-    with pytest.raises(strile.StrileError, match="the batch gives 10 × 3 bands × 40 × 40 of uint16"):
+    with pytest.raises(strile.StrileError, match="the batch gives 10 windows × 3 bands × 40 × 40 of uint16"):
         strile.read_batch(scenes, drawn(10), out=np.zeros((10, 3, 40, 41), np.uint16), device="cpu")
     with pytest.raises(strile.StrileError, match="4 expected"):
         strile.read_batch(scenes, drawn(10), out=out[0], device="cpu")
