@@ -2,7 +2,7 @@
 //!
 //! `header`, `field`, `tag`, `directory` what a file is made of; `parse` bytes to directories, asking for the
 //! ranges it needs; `image` a directory made into facts (with `samples_of`, `colour`, `grid`, `block_table`);
-//! `layout` and `serialize` the way back, facts to bytes; `geo` georeferencing; `gdal` what GDAL keeps in tags and sidecars; `limits` and `error`.
+//! `layout` and `serialize` the way back, facts to bytes; `geo` georeferencing; `gdal` what GDAL keeps in tags and sidecars; `half` floats of 16 bits; `limits` and `error`.
 
 mod block_table;
 mod byte_order;
@@ -15,6 +15,7 @@ mod field_value;
 pub mod gdal;
 pub mod geo;
 mod grid;
+mod half;
 mod header;
 mod image;
 pub mod layout;
@@ -36,6 +37,7 @@ pub use error::{TiffError, Warning};
 pub use field::FieldType;
 pub use field_value::FieldValue;
 pub use grid::{BlockGrid, BlockKind};
+pub use half::from_half;
 pub use header::{Header, Variant};
 pub use image::{Image, Planar, Subfile};
 pub use limits::Limits;

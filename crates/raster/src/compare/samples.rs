@@ -1,6 +1,6 @@
 //! Two runs of samples compared by value.
 
-use strile_tiff::DataType;
+use strile_tiff::{DataType, from_half};
 
 /// Runs of this many bytes are compared as bytes before samples are looked at.
 const RUN: usize = 4096;
@@ -55,24 +55,12 @@ fn read(data_type: DataType, bytes: &[u8]) -> Option<Sample> {
         DataType::I32 => integer!(i32),
         DataType::U64 => integer!(u64),
         DataType::I64 => integer!(i64),
-        DataType::F16 => Sample::Float(half(u16::from_ne_bytes(*bytes.first_chunk()?))),
+        DataType::F16 => Sample::Float(from_half(u16::from_ne_bytes(*bytes.first_chunk()?))),
         DataType::F32 => Sample::Float(single(0)?),
         DataType::F64 => Sample::Float(double(0)?),
         DataType::C64 => Sample::Complex(single(0)?, single(4)?),
         DataType::C128 => Sample::Complex(double(0)?, double(8)?),
     })
-}
-
-/// The value of an IEEE binary16.
-fn half(bits: u16) -> f64 {
-    let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));
-    let magnitude = match exponent {
-        0 => fraction * 2f64.powi(-24),
-        31 if fraction == 0.0 => f64::INFINITY,
-        31 => f64::NAN,
-        _ => (1024.0 + fraction) * 2f64.powi(exponent - 25),
-    };
-    if bits >> 15 == 1 { -magnitude } else { magnitude }
 }
 
 fn distance(data_type: DataType, a: &[u8], b: &[u8]) -> f64 {
@@ -143,13 +131,6 @@ mod tests {
         assert_eq!(found(DataType::U64, &a, &b, 0.0), [(0, 1.0)]);
         assert_eq!(show(DataType::U64, &a, 0), "18446744073709551615");
         assert_eq!(show(DataType::I64, &i64::MIN.to_ne_bytes(), 0), "-9223372036854775808");
-    }
-
-    #[test]
-    fn halves_have_their_values() {
-        let values: Vec<f64> = [0x3c00, 0xc000, 0x0001, 0x7bff, 0x7c00].map(half).to_vec();
-        assert_eq!(values, [1.0, -2.0, 2f64.powi(-24), 65504.0, f64::INFINITY]);
-        assert!(half(0x7e00).is_nan());
     }
 
     #[test]

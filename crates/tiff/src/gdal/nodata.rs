@@ -5,6 +5,7 @@
 
 use super::number::print;
 use crate::geo::{GeoWarning, GeoWarningCode as Code};
+use crate::half::{from_half, to_half};
 use crate::{DataType, FieldValue, Tag};
 
 /// A nodata value as the file states it, not yet bound to a sample type.
@@ -117,8 +118,8 @@ impl NoData {
             DataType::I64 => put(&i64::try_from(integer()?).ok()?.to_ne_bytes()),
             DataType::F16 => {
                 // GDAL widens half floats and compares them with the value as it is.
-                let half = to_f16(self.as_f64());
-                let equal = from_f16(half) == self.as_f64() || self.as_f64().is_nan();
+                let half = to_half(self.as_f64());
+                let equal = from_half(half) == self.as_f64() || self.as_f64().is_nan();
                 put(&equal.then_some(half)?.to_ne_bytes());
             }
             DataType::F32 | DataType::C64 => put(&to_f32(self.as_f64()).to_ne_bytes()),
@@ -154,45 +155,6 @@ fn to_f32(v: f64) -> f32 {
 fn whole(v: f64) -> Option<i128> {
     #[expect(clippy::cast_possible_truncation, reason = "the value is whole and below 2^65")]
     (v.fract() == 0.0 && v.abs() < 36_893_488_147_419_103_232.0).then_some(v as i128)
-}
-
-/// The value of a half float that is no NaN.
-fn from_f16(half: u16) -> f64 {
-    let (exponent, fraction) = (i32::from(half >> 10 & 31), f64::from(half & 1023));
-    let magnitude = match exponent {
-        0 => fraction * 2f64.powi(-24),
-        31 => f64::INFINITY,
-        _ => (1024.0 + fraction) * 2f64.powi(exponent - 25),
-    };
-    if half >> 15 == 0 { magnitude } else { -magnitude }
-}
-
-/// IEEE half precision, to nearest, ties to even.
-fn to_f16(v: f64) -> u16 {
-    let sign = if v.is_sign_negative() { 0x8000 } else { 0 };
-    let magnitude = v.abs();
-    if v.is_nan() {
-        return sign | 0x7e00;
-    }
-    // 65520 lies half way between the largest half and the next power.
-    if magnitude >= 65520.0 {
-        return sign | 0x7c00;
-    }
-    // Rounding to a multiple of the unit in the last place; below 2^-14 that unit stays 2^-24.
-    let mut unit = 2f64.powi(-24);
-    let mut exponent = 0_u16;
-    while magnitude >= unit * 2048.0 {
-        unit *= 2.0;
-        exponent += 1;
-    }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the quotient lies between 0 and 2048"
-    )]
-    let steps = (magnitude / unit).round_ties_even() as u16;
-    // A carry out of the fraction raises the exponent by itself.
-    sign | ((exponent << 10) + steps)
 }
 
 /// The number a text begins with, and what is behind it.
@@ -362,25 +324,6 @@ mod tests {
         }
         for value in [0.0, -2.5, 65504.0, -32768.0, 5.960464477539063e-08, f64::INFINITY, f64::NAN] {
             assert!(sample(value).is_some(), "{value}");
-        }
-    }
-
-    #[test]
-    fn half_precision_bits() {
-        // Bits from numpy.float16.
-        for (value, bits) in [
-            (0.0, 0x0000),
-            (-1.0, 0xbc00),
-            (0.1, 0x2e66),
-            (65504.0, 0x7bff),
-            (65519.0, 0x7bff),
-            (65520.0, 0x7c00),
-            (5.960464477539063e-08, 0x0001),
-            (6.1e-05, 0x03ff),
-            (2049.0, 0x6800),
-            (-9999.0, 0xf0e2),
-        ] {
-            assert_eq!(to_f16(value), bits, "{value}");
         }
     }
 }
