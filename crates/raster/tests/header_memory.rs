@@ -69,33 +69,44 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
+/// What threads that read may have at hand before or after a look.
+const SLACK: usize = 4096;
+
 #[test]
 fn headers_take_what_is_said_and_no_more() {
     let folder = tempfile::tempdir().unwrap();
     let paths = files(folder.path());
-    // Tables that are made once by whoever needs them first.
+    // Many of the plain one, so that what little each takes is seen.
+    let copied = |at: usize| {
+        let copy = folder.path().join(format!("copy {at}.tif"));
+        std::fs::copy(&paths[0], &copy).unwrap();
+        copy
+    };
+    let copies: Vec<_> = (0..200).map(copied).collect();
+    let groups: Vec<&[PathBuf]> = paths.chunks(1).chain([copies.as_slice()]).collect();
+    // Tables and threads that are made once, by whoever needs them first.
     let first = Headers::new(HeaderLimits::default(), OpenOptions::default());
     paths.iter().for_each(|path| drop(first.open(path).unwrap()));
     drop(first);
     let headers = Headers::new(HeaderLimits::default(), OpenOptions::default());
     let (start, mut before) = (taken(), (taken(), 0));
-    for path in &paths {
-        drop(headers.open(path).unwrap());
-        let now = (taken(), headers.held().1);
-        let (took, said) = ((now.0 - before.0) as u64, now.1 - before.1);
+    for group in groups {
+        group.iter().for_each(|path| drop(headers.open(path).unwrap()));
+        let now = (taken(), usize::try_from(headers.held().1).unwrap());
+        let (took, said) = (now.0.saturating_sub(before.0), now.1 - before.1);
         before = now;
-        assert!(took <= said, "{}: {took} bytes taken, {said} said", path.display());
-        assert!(said < 2 * took + 8192, "{}: {took} bytes taken, {said} said", path.display());
+        assert!(took <= said + SLACK, "{}: {took} bytes taken, {said} said", group[0].display());
+        assert!(said <= 2 * took + SLACK, "{}: {took} bytes taken, {said} said", group[0].display());
     }
     assert!(headers.held().1 > 8 << 20, "something was held");
     headers.clear();
     drop(headers);
-    assert!(taken() <= start, "all is given back");
+    assert!(taken() <= start + SLACK, "all is given back");
     // What is kept is within the limit, however much a file has.
     let limits = HeaderLimits { bytes: 1 << 20, ..HeaderLimits::default() };
     let (start, headers) = (taken(), Headers::new(limits, OpenOptions::default()));
     for path in paths.iter().chain(&paths) {
         drop(headers.open(path).unwrap());
-        assert!(taken() - start <= 1 << 20, "{}", path.display());
+        assert!(taken() <= start + (1 << 20) + SLACK, "{}", path.display());
     }
 }
