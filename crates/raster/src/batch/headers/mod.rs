@@ -30,7 +30,7 @@ use strile_engine::PerProcess;
 pub struct HeaderLimits {
     /// Files whose headers are kept.
     pub files: usize,
-    /// Bytes of memory that these headers take, and the index with them.
+    /// Bytes of memory that these headers take, and the index with them; what a source that is no file holds is its own.
     pub bytes: u64,
     /// Files that are open at a time.
     pub open: usize,
