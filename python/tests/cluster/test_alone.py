@@ -76,7 +76,9 @@ def test_a_worker_is_told_its_share_anew_by_each_write(monkeypatch: pytest.Monke
 
     from strile.cluster import workers
 
-    monkeypatch.delenv(workers.GPU_SHARE, raising=False)
+    # Set first, so that it is gone again after the test.
+    monkeypatch.setenv(workers.GPU_SHARE, "")
+    monkeypatch.delenv(workers.GPU_SHARE)
     monkeypatch.setattr(workers, "_given", None)
     card = (socket.gethostname(), workers.card())
     # Alone on its card a worker says nothing: what it starts would take that for the user's word.

@@ -40,7 +40,8 @@ def main(folder):
                 lazy, folder + "/parts.tif", cluster=True, gpu=True, streaming_buffer_bytes=buffer, **LAYOUT
             )
             assert open(folder + "/parts.tif", "rb").read() == whole
-        assert set(client.run(os.environ.get, workers.GPU_SHARE).values()) == {"2"}
+        # A function of the worker's own environment: `os.environ.get` would take this one along.
+        assert set(client.run(lambda: os.environ.get("STRILE_GPU_SHARE")).values()) == {"2"}
     assert sorted(os.listdir(folder)) == ["log", "parts.tif", "program.py", "whole.tif"]
 
 if __name__ == "__main__":
