@@ -1,86 +1,67 @@
-"""Results made ahead by a thread: a bounded number of them waits to be taken.
+"""Results made ahead by threads: a bounded number of them is under way or waits to be taken, and they come in order.
 
-The thread ends when there are no more requests, at the first error, or when the results are not wanted any more; leaving
-the context waits for it, so nothing runs after. A child of a fork does not have the thread and is told so."""
+No more is begun at the first error, or when the results are not wanted any more; leaving the context waits for what is under
+way, so nothing runs after. A child of a fork does not have the threads and is told so."""
 
 from __future__ import annotations
 
-import atexit
 import os
-import queue
-import sys
-import threading
-import weakref
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any
 
 from .errors import ForkedError
 
-_END = object()
-
-_under_way: weakref.WeakSet[Ahead] = weakref.WeakSet()
-
 
 class Ahead:
     """See the module."""
 
-    def __init__(self, read: Callable[[Any], Any], requests: Iterable[Any], depth: int) -> None:
-        self._ready: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue(maxsize=depth)
-        self._stopped = threading.Event()
+    def __init__(self, read: Callable[[Any], Any], requests: Iterable[Any], depth: int, readers: int) -> None:
+        self._read, self._requests, self._depth = read, iter(requests), depth
         self._process = os.getpid()
-        self._thread = threading.Thread(target=self._work, args=(read, requests), name="strile-ahead", daemon=True)
+        self._threads = ThreadPoolExecutor(min(depth, readers), thread_name_prefix="strile-ahead")
+        self._begun: deque[Future[Any]] = deque()
+        self._failed = False
 
     def __enter__(self) -> Iterator[Any]:
-        _under_way.add(self)
-        self._thread.start()
         return self._results()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # When the interpreter ends a thread like this one never runs again, and looks alive; `_stop_all` was there before.
-        if os.getpid() != self._process or sys.is_finalizing():
-            return
-        self._stopped.set()
-        while self._thread.is_alive():
-            # A thread that waits for room to put its result sees the stop then.
-            try:
-                self._ready.get(timeout=0.05)
-            except queue.Empty:
-                pass
-        self._thread.join()
+        if os.getpid() == self._process:
+            self._threads.shutdown(cancel_futures=True)
 
     def _results(self) -> Iterator[Any]:
-        while True:
+        self._begin()
+        while self._begun:
             if os.getpid() != self._process:
                 raise ForkedError("these batches are read ahead by the process that this one was forked from")
-            result, error = self._ready.get()
-            if error is not None:
-                raise error
-            if result is _END:
-                return
+            result = self._begun.popleft().result()
+            self._begin()
             yield result
 
-    def _work(self, read: Callable[[Any], Any], requests: Iterable[Any]) -> None:
-        try:
-            for request in requests:
-                if self._stopped.is_set():
-                    return
-                self._put(read(request), None)
-            self._put(_END, None)
-        except BaseException as error:  # it is raised where the result would have been taken
-            self._put(None, error)
-
-    def _put(self, result: Any, error: BaseException | None) -> None:
-        while not self._stopped.is_set():
+    def _begin(self) -> None:
+        """Begins what there is room for. An error of the requests comes after the results of those before it."""
+        while len(self._begun) < self._depth:
             try:
-                return self._ready.put((result, error), timeout=0.1)
-            except queue.Full:
-                continue
+                request = next(self._requests)
+            except StopIteration:
+                return
+            except BaseException as error:
+                failed: Future[Any] = Future()
+                failed.set_exception(error)
+                self._begun.append(failed)
+                return
+            self._begun.append(self._threads.submit(self._call, request))
 
-
-@atexit.register
-def _stop_all() -> None:
-    for ahead in list(_under_way):
-        ahead.__exit__(None, None, None)
+    def _call(self, request: Any) -> Any:
+        if self._failed:
+            return None  # nobody takes it: the error comes before
+        try:
+            return self._read(request)
+        except BaseException:
+            self._failed = True
+            raise

@@ -231,18 +231,20 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def prefetch(read: Callable[[T], R], requests: Iterable[T], *, depth: int = 2) -> Iterator[R]:
+def prefetch(read: Callable[[T], R], requests: Iterable[T], *, depth: int = 2, readers: int = 1) -> Iterator[R]:
     """What `read` makes of each request, in order, up to `depth` of them read ahead by a thread while one is used.
 
-    An error is raised where its result would have come. Closing the iterator (or leaving a loop over it) stops reading
+    With `readers` so many threads call `read` at once: two keep a GPU busy where one batch alone does not fill it. An error is raised where its result would have come. Closing the iterator (or leaving a loop over it) stops reading
     after the batch that is under way."""
     if depth < 0:
         raise StrileError(f"depth {depth}: 0 or more expected")
+    if readers < 1:
+        raise StrileError(f"{readers} readers: 1 or more expected")
     if depth == 0:
         for request in requests:
             yield read(request)
         return
     from .ahead import Ahead
 
-    with Ahead(read, requests, depth) as ahead:
+    with Ahead(read, requests, depth, readers) as ahead:
         yield from ahead

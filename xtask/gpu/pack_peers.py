@@ -29,8 +29,12 @@ PARTS = [
         "xarray-spatial==0.10.20", "urllib3==2.8.0", "zstandard==0.25.0", "deflate==0.9.0",
         "kvikio-cu13==26.10.0", "libkvikio-cu13==26.10.0", "rapids-logger==0.3.0",
     ]),
+    # No peers: what the tests of the Python package need, in two archives for their size.
+    ("peers-2", "tools", [
+        "distributed==2026.8.0", "msgpack==1.2.4", "sortedcontainers==2.4.0", "tblib==3.2.2", "tornado==6.6.1", "zict==3.0.0",
+        "psutil==7.2.2", "jinja2==3.1.6", "markupsafe==3.0.4",
+    ]),
     ("peers-3", "six", ["nvidia-libnvcomp-cu13==6.0.0.12"]),
-    # No peers: what the tests of the Python package need.
     ("peers-3", "tools", [
         "pytest==9.2.0", "iniconfig==2.3.1", "pluggy==1.7.0", "packaging==26.3", "pygments==2.21.0", "dask==2026.8.0",
         "cloudpickle==3.1.2", "fsspec==2026.9.0", "partd==1.4.2", "locket==1.0.0", "toolz==1.2.0", "pyyaml==6.0.3",

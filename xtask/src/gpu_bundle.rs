@@ -48,10 +48,10 @@ const MIXED: &str = "sources changed while it was built";
 /// What goes together in one call, in order: what went before is still there.
 const CALLS: [&[&str]; 5] = [
     &["bundle.toml", "programs.tar.xz", "state.json"],
-    &["bundle.toml", "corpus"],
+    &["bundle.toml", "corpus", "wheel"],
     &["bundle.toml", "peers-1"],
     &["bundle.toml", "peers-2"],
-    &["bundle.toml", "peers-3", "wheel"],
+    &["bundle.toml", "peers-3"],
 ];
 
 /// Builds the bundle.

@@ -7,7 +7,8 @@ use crate::reduce::sample::Sample;
 use half::f16;
 use std::sync::atomic::{AtomicBool, Ordering};
 use strile_engine::{
-    Claim, Context, EngineError, Location, Output, OutputBox, Pixels, ResampleJob, ResampleWindow, Sampling,
+    Claim, Context, EngineError, Location, Output, OutputBox, PIECE, Pixels, ResampleJob, ResampleWindow,
+    Sampling,
 };
 use strile_tiff::DataType;
 
@@ -34,14 +35,18 @@ pub(crate) fn resample(
     let each = (columns + rows) * size_of::<Stretch>() as u64 + columns * 32 + u64::from(from.columns) * 8;
     let _lease = context.budget.take(each.saturating_mul(workers as u64), "resampling")?;
     let stopped = AtomicBool::new(false);
-    Crew::new(workers - 1).share(Bands::of(&mut claim), Vec::new, |line, band| {
-        if context.cancel.is_cancelled() {
+    let stop = || {
+        let stop = context.cancel.is_cancelled();
+        if stop {
             stopped.store(true, Ordering::Relaxed);
-            return;
         }
+        stop
+    };
+    Crew::new(workers - 1).share(Bands::of(&mut claim), Vec::new, |line, band| {
         let number = band.band;
         if let Some(window) = job.windows.get((number / bands) as usize) {
-            Plane { pixels, window, band: number, to: (to.columns, to.rows) }.make(job.sampling, band, line);
+            let plane = Plane { pixels, window, band: number, to: (to.columns, to.rows), stop: &stop };
+            plane.make(job.sampling, band, line);
         }
     });
     if stopped.into_inner() { Err(EngineError::Cancelled) } else { Ok(()) }
@@ -142,6 +147,8 @@ struct Plane<'a> {
     band: u32,
     /// Columns and rows of the result.
     to: (u32, u32),
+    /// Whether to leave it, asked for every row that is read: one result pixel may be of all of them.
+    stop: &'a (dyn Fn() -> bool + Sync),
 }
 
 impl Plane<'_> {
@@ -189,6 +196,9 @@ impl Plane<'_> {
         let size = self.pixels.spec().data_type.size();
         let fill = self.window.fill.0.get(..size).unwrap_or_default();
         for row in 0..self.to.1 {
+            if (self.stop)() {
+                return;
+            }
             let from = down(row);
             let (samples, stride) =
                 if from.first < from.end { self.row(from.first) } else { (&[][..], size) };
@@ -218,16 +228,25 @@ impl Plane<'_> {
             let from = down(row);
             sums.fill((0.0, 0.0));
             for y in from.first..from.end {
+                if (self.stop)() {
+                    return;
+                }
                 self.load(y, &mut samples, &mut picked);
                 let high = from.weight(y);
                 for ((sum, weights), column) in sums.iter_mut().zip(across) {
                     let under = samples.get(column.first as usize..column.end as usize).unwrap_or_default();
-                    for (x, &sample) in (column.first..).zip(under) {
-                        let weight = high * column.weight(x);
-                        if weight > 0.0 && !sample.is_nan() && nodata != Some(sample) {
-                            *sum += sample.to_f64() * weight;
-                            *weights += weight;
+                    let pieces = (column.first..).step_by(PIECE as usize).zip(under.chunks(PIECE as usize));
+                    for (first, piece) in pieces {
+                        let (mut part, mut part_weights) = (0.0, 0.0);
+                        for (x, &sample) in (first..).zip(piece) {
+                            let weight = high * column.weight(x);
+                            if weight > 0.0 && !sample.is_nan() && nodata != Some(sample) {
+                                part += sample.to_f64() * weight;
+                                part_weights += weight;
+                            }
                         }
+                        *sum += part;
+                        *weights += part_weights;
                     }
                 }
             }
@@ -305,6 +324,21 @@ mod tests {
         // A result pixel that `f64` has no length for is the pixel it lies in.
         let point = [2.0, 0.0, 1e-300, 1.0];
         assert_eq!(made(&pixels, (4, 1), point, (2, 1), Sampling::Average), [30, 30]);
+    }
+
+    #[test]
+    fn a_stop_is_seen_within_a_result_pixel() {
+        let asked = std::sync::atomic::AtomicU32::new(0);
+        let stop = || asked.fetch_add(1, Ordering::Relaxed) == 5;
+        let spec = OutputSpec::band_first(DataType::U8, 1, 100, 1).unwrap();
+        let pixels = Pixels::new(spec, Arc::new(vec![7; 100])).unwrap();
+        let result = Output::new(OutputSpec::band_first(DataType::U8, 1, 1, 1).unwrap()).unwrap();
+        let mut claim = result.claim(OutputBox { bands: (0, 1), rows: (0, 1), columns: (0, 1) }).unwrap();
+        let (nodata, fill) = (None, Fill::default());
+        let window = ResampleWindow { exact: [0.0, 0.0, 1.0, 100.0], size: (1, 100), nodata, fill };
+        let plane = Plane { pixels: &pixels, window: &window, band: 0, to: (1, 1), stop: &stop };
+        plane.make(Sampling::Average, Bands::of(&mut claim).next().unwrap(), &mut Vec::new());
+        assert_eq!(asked.into_inner(), 6, "rows that were looked at");
     }
 
     #[test]

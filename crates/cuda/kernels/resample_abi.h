@@ -16,6 +16,7 @@ enum ResampleFlag : u32 {
 };
 
 const u32 RESAMPLE_THREADS = 256;
+const u32 RESAMPLE_PIECE = 256;  // pixels of a row that are summed up by themselves
 
 // How one window is made.
 struct ResampleWindow {
@@ -40,7 +41,7 @@ struct ResampleArgs {
   u64 dst_column;
   u32 bands;           // of a window
   u32 columns, rows;   // of a result: fewer than 2^31 pixels
-  u32 tiles;           // of RESAMPLE_THREADS pixels, of a window; the grid has them of all windows
+  u32 tiles;           // CUDA blocks of a window, of RESAMPLE_THREADS pixels or, if wide, one; the grid has those of all
   u32 method;
   u32 kind;            // `ReduceKind`
   u32 size;            // bytes of a sample

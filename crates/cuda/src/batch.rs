@@ -32,6 +32,16 @@ impl Limits {
     /// in docs/bench/gpu.md: halves of it cost up to a fifth in launches, twice as much gains nothing.
     pub(crate) const USUAL: Self = Self { encoded: 64 << 20, working: 128 << 20, ramp: true };
 
+    /// A batch of large blocks holds as many as give every multiprocessor work, where `most` bytes allow it: what decodes
+    /// them takes long for one and fills the device with many. For blocks that take `each` bytes. Measured in
+    /// docs/bench/batch.md.
+    pub(crate) fn for_blocks(self, each: u64, most: u64) -> Self {
+        const BLOCKS: u64 = 384;
+        let factor = each.saturating_mul(BLOCKS).min(most) / self.working.max(1);
+        let factor = factor.clamp(1, 4);
+        Self { encoded: self.encoded * factor, working: self.working * factor, ..self }
+    }
+
     /// Those of a batch by its number.
     fn of(self, batch: usize) -> Self {
         let shift = if self.ramp { 2usize.saturating_sub(batch) } else { 0 };
@@ -198,7 +208,9 @@ pub(crate) fn batches(
         let before = batch.items.last().and_then(|item| job.tasks().get(item.task));
         before.is_some_and(|before| task.is_of_same_block(before))
     };
-    for (index, (task, route)) in job.tasks().iter().zip(routes).enumerate() {
+    let module = |kernel: Option<&Kernel>| kernel.map_or("", |kernel| kernel.module);
+    let (order, mixed) = by_kernel(job, routes);
+    for (index, task, route) in order {
         let kernel = match route {
             Route::Host | Route::Picture => continue,
             Route::Fill => None,
@@ -221,7 +233,9 @@ pub(crate) fn batches(
         };
         let mut size = grown(batch.size, &item, pixels(task));
         let Limits { encoded, working, .. } = limits.of(done.len());
-        let over = size.encoded > encoded || size.working() > working;
+        let other = |last: &Item| mixed && module(last.kernel) != module(kernel);
+        let over =
+            size.encoded > encoded || size.working() > working || batch.items.last().is_some_and(other);
         if over && !batch.items.is_empty() {
             done.push(finished(std::mem::take(&mut batch), merge, job));
             item.shares = false;
@@ -238,6 +252,38 @@ pub(crate) fn batches(
         done.push(finished(batch, merge, job));
     }
     done
+}
+
+/// Tasks by the kernels that decode them, in their order for each, and whether there are several: launches of a batch
+/// follow each other, and those of several batches run side by side.
+fn by_kernel<'a>(job: &'a DecodeJob, routes: &'a [Route]) -> (Vec<(usize, &'a BlockTask, &'a Route)>, bool) {
+    let module = |route: &Route| match route {
+        Route::Device(Some(kernel)) => kernel.module,
+        _ => "",
+    };
+    let mut order: Vec<_> =
+        (0..).zip(job.tasks()).zip(routes).map(|((index, task), route)| (index, task, route)).collect();
+    let mut modules = routes.iter().map(module).filter(|module| !module.is_empty());
+    let first = modules.next();
+    let mixed = modules.any(|module| Some(module) != first);
+    if mixed {
+        order.sort_by_key(|(_, _, route)| module(route));
+    }
+    (order, mixed)
+}
+
+/// Decoded bytes and scratch of a block, on average of those that kernels decode.
+pub(crate) fn mean_working(job: &DecodeJob, routes: &[Route]) -> u64 {
+    let (mut sum, mut blocks) = (0u64, 0u64);
+    for (task, route) in job.tasks().iter().zip(routes) {
+        let (Route::Device(Some(kernel)), Some(span)) = (route, task.span) else { continue };
+        let layout = job.layouts().get(task.layout as usize);
+        let decoded = layout.and_then(|layout| layout.decoded_len(task.placement.rows)).unwrap_or(0);
+        let [src, dst] = [span.len, decoded as u64].map(|len| u32::try_from(len).unwrap_or(u32::MAX));
+        sum = sum.saturating_add(u64::from(dst)).saturating_add((kernel.scratch)(src, dst));
+        blocks += 1;
+    }
+    sum / blocks.max(1)
 }
 
 /// The sizes with one block more; encoded bytes as if each block were read by itself.
@@ -401,6 +447,33 @@ mod tests {
         // One block is more than a batch may hold: it is a batch of its own.
         let small = Limits { encoded: 1, working: 1, ramp: false };
         assert_eq!(batches(&job, &routes, small, |_| 0, true).len(), 40);
+    }
+
+    #[test]
+    fn a_batch_is_of_one_kernel() {
+        const OTHER: Kernel = Kernel { module: "deflate", ..KERNEL };
+        let job = job(&[Some((0, 0, 9)), Some((1, 9, 9)), None, Some((0, 20, 9)), Some((1, 9, 9))]);
+        let [one, other] = [&KERNEL, &OTHER].map(|kernel| Route::Device(Some(kernel)));
+        let tasks = |routes: &[Route]| -> Vec<Vec<usize>> {
+            let made = batches(&job, routes, Limits::USUAL, |_| 0, true);
+            made.iter().map(|batch| batch.items.iter().map(|item| item.task).collect()).collect()
+        };
+        assert_eq!(tasks(&[one, other, Route::Fill, one, other]), [vec![2], vec![1, 4], vec![0, 3]]);
+        // What is filled goes with the blocks around it where one kernel does the rest.
+        assert_eq!(tasks(&[one, one, Route::Fill, one, one]), [vec![0, 1, 2, 3, 4]]);
+    }
+
+    #[test]
+    fn large_blocks_make_large_batches_as_far_as_allowed() {
+        let working = |each, most| Limits::USUAL.for_blocks(each, most).working >> 20;
+        assert_eq!(working(300 << 10, u64::MAX), 128, "those that were measured stay");
+        assert_eq!(working(1 << 20, u64::MAX), 384);
+        assert_eq!(working(64 << 20, u64::MAX), 512);
+        assert_eq!(working(64 << 20, 100 << 20), 128);
+        assert_eq!(Limits::USUAL.for_blocks(1 << 20, u64::MAX).encoded >> 20, 192);
+        let job = job(&[Some((0, 0, 9)), None, Some((1, 9, 9))]);
+        let routes = [Route::Device(Some(&KERNEL)), Route::Fill, Route::Device(Some(&KERNEL))];
+        assert_eq!(mean_working(&job, &routes), 1000 + 1001);
     }
 
     #[test]

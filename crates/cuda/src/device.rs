@@ -80,7 +80,7 @@ pub fn devices() -> Result<Vec<DeviceFacts>, Unavailable> {
 
 /// Device memory that stays with this process between reads, at most: what is given back to the driver takes longer to
 /// come again than to be decoded into.
-const KEPT: u64 = 2 << 30;
+const KEPT: u64 = 4 << 30;
 
 /// An open device.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use crate::device::Device;
 use crate::driver::Unavailable;
 use crate::encode::{self, bring, fetch, halve, plan as write};
 use crate::lane::Spare;
-use crate::memory::Kind;
+use crate::memory::{DeviceBuffer, Kind};
 use crate::nvcomp::{Codec, Compressor, Nvcomp, Optional};
 use crate::picture::nvidia::{self, NvidiaPictures, NvjpegError};
 use crate::picture::nvjpeg2000;
@@ -189,6 +189,31 @@ impl CudaEngine {
         stop.into().on(&self.device)
     }
 
+    /// An output on the device, once its buffer is made `ready`.
+    fn memory_for(
+        &self,
+        spec: OutputSpec,
+        ready: impl FnOnce(&mut DeviceBuffer),
+        context: &Context,
+    ) -> Result<Output, EngineError> {
+        let wrong = |error: strile_engine::OutputError| EngineError::Mismatch {
+            what: "outputs",
+            found: error.to_string(),
+            expected: "a shape that memory can hold".to_owned(),
+        };
+        let len = spec.len().map_err(wrong)? as u64;
+        let budget = self.device.budget();
+        let lease = budget.take(Kind::Output, len, "the decoded image on the device", &context.cancel)?;
+        let lane = self.spare.lane(&self.device).map_err(|error| self.failed(error))?;
+        let mut buffer = self.device.pool().alloc(&lane.copies, len).map_err(|error| self.failed(error))?;
+        ready(&mut buffer);
+        // Whoever gets it may use it on any stream.
+        lane.copies.synchronize().map_err(|error| self.failed(error))?;
+        self.spare.give_lane(lane);
+        let memory = crate::memory::lasting(self.index(), buffer, lease);
+        Output::on_device(spec, memory).map_err(wrong)
+    }
+
     /// Does some work on a thread of its own; the ticket is completed when it is done.
     fn start<T: Send + 'static>(
         &self,
@@ -227,22 +252,11 @@ impl Engine for CudaEngine {
     }
 
     fn output(&self, spec: OutputSpec, context: &Context) -> Result<Output, EngineError> {
-        let wrong = |error: strile_engine::OutputError| EngineError::Mismatch {
-            what: "outputs",
-            found: error.to_string(),
-            expected: "a shape that memory can hold".to_owned(),
-        };
-        let len = spec.len().map_err(wrong)? as u64;
-        let budget = self.device.budget();
-        let lease = budget.take(Kind::Output, len, "the decoded image on the device", &context.cancel)?;
-        let lane = self.spare.lane(&self.device).map_err(|error| self.failed(error))?;
-        let mut buffer = self.device.pool().alloc(&lane.copies, len).map_err(|error| self.failed(error))?;
-        buffer.share();
-        // Whoever gets it may use it on any stream.
-        lane.copies.synchronize().map_err(|error| self.failed(error))?;
-        self.spare.give_lane(lane);
-        let memory = crate::memory::lasting(self.index(), buffer, lease);
-        Output::on_device(spec, memory).map_err(wrong)
+        self.memory_for(spec, DeviceBuffer::share, context)
+    }
+
+    fn scratch(&self, spec: OutputSpec, context: &Context) -> Result<Output, EngineError> {
+        self.memory_for(spec, |_| {}, context)
     }
 
     fn staging(&self, len: usize) -> Result<Arena, EngineError> {

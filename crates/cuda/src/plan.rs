@@ -1,7 +1,7 @@
 //! What a job will do and take, known before anything is allocated.
 
 use crate::abi::DecodeBlock;
-use crate::batch::{Batch, How, Limits, Route, Size, aligned, batches, on_device, route};
+use crate::batch::{Batch, How, Limits, Route, Size, aligned, batches, mean_working, on_device, route};
 use crate::device::Device;
 use crate::nvcomp::Optional;
 use crate::picture::{MOST_UP, Pictures, Sizes, Supplies, Which, nvidia};
@@ -14,8 +14,10 @@ use strile_engine::{BlockLayout, BlockTask, Claim, DecodeJob, Location};
 /// Batches under way at most: some are read and copied while others are decoded, and kernels of several fill the device
 /// together.
 pub(crate) const FLIGHTS: usize = 4;
-/// Device memory up to which there are more than two of them.
-const ALL_FLIGHTS: u64 = 800 << 20;
+/// The part of the device's memory that a batch of large blocks may take.
+const PART_OF_DEVICE: u64 = 256;
+/// What the tables of a batch take, at most or nearly so.
+const TABLES: u64 = 8 << 20;
 /// Pixels that go up or down in one copy where the host decodes.
 const HOST_GROUP: u64 = 64 << 20;
 
@@ -213,7 +215,10 @@ impl Plan {
             routes.push(found.map_or(Route::Host, |(layout, how)| route(task, layout, how)));
         }
         let pictures = pictures(job, claims, &how, &mut routes, allowed);
-        let Allowed { mut limits, free, .. } = allowed;
+        let Allowed { mut limits, free, most: device, .. } = allowed;
+        if limits == Limits::USUAL {
+            limits = limits.for_blocks(mean_working(job, &routes), device / PART_OF_DEVICE);
+        }
         let mut most = FLIGHTS;
         loop {
             let mut plan = Self::with(job, claims, merge, &routes, limits, most, nvcomp)?;
@@ -287,7 +292,9 @@ impl Plan {
             0 => 0,
             _ => all.min(HOST_GROUP).max(largest).saturating_add(plan.upload_tables(PARTS)),
         };
-        let fit = usize::try_from(ALL_FLIGHTS / plan.flight_len(size).max(1)).unwrap_or(usize::MAX);
+        // Blocks that are larger than a batch may be: no more than two of them at once.
+        let usual = (limits.encoded + limits.working + TABLES).saturating_mul(FLIGHTS as u64);
+        let fit = usize::try_from(usual / plan.flight_len(size).max(1)).unwrap_or(usize::MAX);
         plan.flights = plan.flights.min(fit.max(2));
         plan.sizes = vec![Size::default(); plan.flights];
         for (index, batch) in plan.batches.iter().enumerate() {

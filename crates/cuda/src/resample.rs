@@ -14,11 +14,16 @@ use strile_engine::{
 };
 use strile_tiff::DataType;
 
-/// The `.cu` file without its ending, and its entry point.
+/// The `.cu` file without its ending, and its entry point with a thread a pixel.
 pub const MODULE: &str = "resample";
+/// That with a CUDA block a pixel.
+pub const WIDE: &str = "resample_wide";
 /// Threads of a CUDA block, as the kernel says.
 pub const THREADS: u32 = 256;
 
+/// A mean of this many pixels or more is made by a CUDA block: one thread would take long for it, and a launch is not
+/// stopped.
+const MANY: f64 = 4096.0;
 /// Pixels of a result and CUDA blocks of a launch stay below.
 const MOST: u64 = 1 << 31;
 const HAS_NODATA: u32 = 1;
@@ -74,6 +79,7 @@ pub struct ResampleArgs {
     pub flags: u32,
 }
 
+const _: () = assert!(strile_engine::PIECE == 256, "RESAMPLE_PIECE of the kernel");
 const _: () = assert!(size_of::<WindowEntry>() == 72);
 const _: () = assert!(size_of::<ResampleArgs>() == 104);
 
@@ -85,6 +91,8 @@ unsafe impl crate::abi::Plain for WindowEntry {}
 pub struct Planned {
     /// The table of windows, to be copied to the device as it is.
     pub windows: Vec<WindowEntry>,
+    /// The entry point.
+    pub kernel: &'static str,
     /// CUDA blocks.
     pub grid: u32,
     args: ResampleArgs,
@@ -105,7 +113,10 @@ pub fn plan(
 ) -> Result<Planned, EngineError> {
     let bands = job.check(from, to)?;
     let pixels = u64::from(to.rows) * u64::from(to.columns);
-    let tiles = pixels.div_ceil(THREADS.into());
+    let many =
+        |[.., width, height]: [f64; 4]| width / f64::from(to.columns) * (height / f64::from(to.rows)) >= MANY;
+    let wide = job.sampling == Sampling::Average && job.windows.iter().any(|window| many(window.exact));
+    let (kernel, tiles) = if wide { (WIDE, pixels) } else { (MODULE, pixels.div_ceil(THREADS.into())) };
     let grid = tiles.saturating_mul(job.windows.len() as u64);
     let small = |number: u64| u32::try_from(number).ok().filter(|_| number < MOST && pixels < MOST);
     let (tiles, grid) = small(tiles).zip(small(grid)).ok_or_else(|| EngineError::Mismatch {
@@ -152,7 +163,7 @@ pub fn plan(
         size: u32::try_from(from.data_type.size()).unwrap_or(0),
         flags: if aligned { 0 } else { UNALIGNED },
     };
-    Ok(Planned { windows: windows.collect(), grid, args })
+    Ok(Planned { windows: windows.collect(), kernel, grid, args })
 }
 
 /// Eight bytes as a number.
@@ -223,7 +234,7 @@ fn queue(device: &Device, spare: &Spare, lane: &Lane, planned: &Planned) -> Resu
     let mut up = spare.pinned(device, table.len())?;
     up.get_mut(..table.len()).ok_or(EngineError::Abandoned)?.copy_from_slice(table);
     let sent = buffer.upload(&lane.copies, 0, up, table.len())?;
-    let function = device.function(MODULE, MODULE)?;
+    let function = device.function(MODULE, planned.kernel)?;
     let args = planned.args(buffer.address());
     // SAFETY: the plan holds windows against the pixels and the output, which the caller keeps until the stream was waited
     // for; the table is freed on the same stream.

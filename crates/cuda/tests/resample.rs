@@ -77,10 +77,23 @@ fn window(from: (u32, u32), data_type: DataType, draw: &mut Draw) -> ResampleWin
 
 fn compare(data_type: DataType, sampling: Sampling, seed: u64) {
     let mut draw = Draw(Garbage::new(seed));
-    let (count, bands) = (1 + draw.below(4), 1 + draw.below(3));
+    let count = 1 + draw.below(4);
     let from = (1 + draw.below(12), 1 + draw.below(9));
     let to = (1 + draw.below(24), 1 + draw.below(17));
     let windows: Vec<_> = (0..count).map(|_| window(from, data_type, &mut draw)).collect();
+    let kernel = compare_windows(data_type, sampling, windows, (from, to), draw, seed);
+    assert_eq!(kernel, resample::MODULE);
+}
+
+fn compare_windows(
+    data_type: DataType,
+    sampling: Sampling,
+    windows: Vec<ResampleWindow>,
+    (from, to): ((u32, u32), (u32, u32)),
+    mut draw: Draw,
+    seed: u64,
+) -> &'static str {
+    let (count, bands) = (windows.len() as u32, 1 + draw.below(3));
     let source = spec(data_type, count * bands, from, draw.below(3));
     let result = spec(data_type, count * bands, to, draw.below(3));
     let mut memory = Poisoned::new(source.len().unwrap(), seed);
@@ -105,13 +118,14 @@ fn compare(data_type: DataType, sampling: Sampling, seed: u64) {
     let planned = resample::plan(&job, (&source, memory.address()), (&result, found.address())).unwrap();
     let table = Poisoned::from_bytes(&table(&planned.windows), seed);
     let kernels = Emulator::module(resample::MODULE).unwrap();
-    assert_eq!(kernels.threads(resample::MODULE), Some(resample::THREADS));
+    assert_eq!(kernels.threads(planned.kernel), Some(resample::THREADS));
     let args = planned.args(table.address());
-    kernels.launch(resample::MODULE, (planned.grid, 1), resample::THREADS, &args, seed).unwrap();
+    kernels.launch(planned.kernel, (planned.grid, 1), resample::THREADS, &args, seed).unwrap();
     found.check().unwrap();
     let differs = found.iter().zip(&wanted).position(|(a, b)| a != b);
     assert_eq!(differs, None, "{sampling:?} of {data_type}, seed {seed}: {job:?}, {source:?} to {result:?}");
     assert!(found.len() == wanted.len());
+    planned.kernel
 }
 
 fn table(windows: &[WindowEntry]) -> Vec<u8> {
@@ -127,6 +141,27 @@ fn every_method_and_type_as_on_the_cpu() {
                 continue;
             }
             (0..12).for_each(|round| compare(data_type, sampling, (index * 3 + which) * 100 + round));
+        }
+    }
+}
+
+/// Rows of several pieces, more pieces than a CUDA block has threads, windows of a few pixels among them.
+#[test]
+fn means_of_many_pixels_as_on_the_cpu() {
+    let types = [DataType::U8, DataType::I16, DataType::F16, DataType::F32, DataType::F64, DataType::U64];
+    for (seed, data_type) in (7000..).zip(types) {
+        for (from, to) in [((700, 301), (2, 3)), ((600, 9), (1, 1)), ((70, 900), (3, 2))] {
+            let mut draw = Draw(Garbage::new(seed));
+            let all = [0.0, 0.0, f64::from(from.0), f64::from(from.1)];
+            let over = [-0.5 - draw.part(), 0.25, f64::from(from.0) * 1.5, f64::from(from.1) - draw.part()];
+            let windows = [(all, from), (over, from), ([0.5, 0.0, 3.0, 1.0], (3, 2)), (all, (0, 0))];
+            let windows = windows.map(|(exact, size)| {
+                let nodata = (draw.below(2) == 0).then(|| Fill(sample(data_type, &mut draw)));
+                ResampleWindow { exact, size, nodata, fill: Fill(sample(data_type, &mut draw)) }
+            });
+            let kernel =
+                compare_windows(data_type, Sampling::Average, windows.to_vec(), (from, to), draw, seed);
+            assert_eq!(kernel, resample::WIDE);
         }
     }
 }

@@ -81,6 +81,12 @@ pub trait Engine: Send + Sync {
     /// budget for as long as the output lives; the host's is the caller's to account for.
     fn output(&self, spec: OutputSpec, context: &Context) -> Result<Output, EngineError>;
 
+    /// The same for what nobody but this engine uses: a device frees it as soon as it is dropped, where it frees an output
+    /// after all that its holder may have queued.
+    fn scratch(&self, spec: OutputSpec, context: &Context) -> Result<Output, EngineError> {
+        self.output(spec, context)
+    }
+
     /// Memory for sources to read `len` encoded bytes into; pinned where the engine is a GPU.
     fn staging(&self, len: usize) -> Result<Arena, EngineError>;
 

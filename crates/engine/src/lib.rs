@@ -46,6 +46,6 @@ pub use output::{Claim, Output, OutputBox, OutputError, OutputRow, OutputSpec, S
 pub use per_process::PerProcess;
 pub use pixels::Pixels;
 pub use reduce::{ReduceJob, ReduceTask, Reduced, Resampling};
-pub use resample::{ResampleJob, ResampleWindow, Sampling};
+pub use resample::{PIECE, ResampleJob, ResampleWindow, Sampling};
 pub use ticket::{Completion, Report, StageTimes, Ticket};
 pub use trace::{Slice, Trace};

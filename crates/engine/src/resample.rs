@@ -14,11 +14,15 @@
 //!
 //! The weight of a pixel is the length of it in the stretch: min(high, *x* + 1) − max(low, *x*), that of two axes their
 //! product, rows first. Nearest gives its pixel as it is. The others take the pixels with a weight above 0 that are
-//! neither nodata nor NaN, row by row, and give the sum of value·weight over the sum of weights, in `f64` without fused
-//! operations. The quotient is rounded to the type as `reduce.md` says, and stands beside nodata where it would be it.
+//! neither nodata nor NaN, and give the sum of value·weight over the sum of weights, in `f64` without fused operations.
+//! Each row of what counts is summed up in pieces of [`PIECE`] pixels from its first one on, and the sums of the pieces
+//! are added row by row: pieces can be made side by side, whatever the reduction. The quotient is rounded to the type as `reduce.md` says, and stands beside nodata where it would be it.
 //! Where nothing counts the result is the fill value.
 
 use crate::{Convert, EngineError, Fill, OutputSpec};
+
+/// Pixels of a row that are summed up by themselves.
+pub const PIECE: u32 = 256;
 
 /// How windows are resampled. Pixels outside the image and nodata do not count; where nothing counts, the result is what
 /// pixels outside their image become.

@@ -131,7 +131,9 @@ class BatchDataset(IterableDataset):
         worker = get_worker_info()
         if worker is not None:
             batches = batches[worker.id :: worker.num_workers]
-        results = prefetch(lambda part: (self._reader.read(part), part), batches, depth=self.depth)
+        # One batch alone does not fill a GPU; the CPU's threads are shared by all who read.
+        readers = 2 if self._reader.on_device else 1
+        results = prefetch(lambda part: (self._reader.read(part), part), batches, depth=self.depth, readers=readers)
         for tensor, part in results:
             yield (tensor, torch.from_numpy(np.array(part))) if self.with_windows else tensor
 

@@ -6,6 +6,8 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -209,6 +211,27 @@ def test_the_next_batch_is_read_while_one_is_used(scenes: list[str]) -> None:
     assert next(endless) == 0
     endless.close()
     assert max(seen) == 2
+
+
+def test_two_readers_read_at_once_and_in_order() -> None:
+    met = threading.Barrier(2, timeout=30)
+
+    def read(number: int) -> int:
+        met.wait()  # nobody gets past it alone
+        return number
+
+    assert list(strile.prefetch(read, range(10), depth=3, readers=2)) == list(range(10))
+    with pytest.raises(strile.StrileError, match="0 readers: 1 or more expected"):
+        next(strile.prefetch(read, range(2), readers=0))
+
+    def requests() -> Iterator[int]:
+        yield 1
+        raise KeyError("no more")
+
+    numbers = strile.prefetch(lambda number: number, requests(), depth=3)
+    assert next(numbers) == 1
+    with pytest.raises(KeyError, match="no more"):
+        next(numbers)
 
 
 def test_no_growth(scenes: list[str]) -> None:

@@ -194,7 +194,7 @@ fn decode(
     let host = engine.location() == Location::Host;
     let need = if host { spec.len().map_or(u64::MAX, |len| len as u64) } else { 0 };
     let _lease = context.budget.take(need, "windows before they are resampled")?;
-    let decoded = engine.output(spec.clone(), context)?;
+    let decoded = engine.scratch(spec.clone(), context)?;
     let done = run(asked, plan, engine, &decoded, context)?;
     let pixels = match decoded.device_bytes() {
         Some(bytes) => Pixels::on_device(spec, bytes.clone()),
@@ -205,7 +205,7 @@ fn decode(
         engine.resample(&job, &pixels, output, context)?;
         return Ok(done);
     }
-    let there = engine.output(result, context)?;
+    let there = engine.scratch(result, context)?;
     engine.resample(&job, &pixels, &there, context)?;
     let bytes = there.device_bytes().ok_or_else(abandoned)?;
     fetch_back(bytes, Interleave::BandFirst, engine, output, context)?;
