@@ -7,6 +7,7 @@ use crate::error::{carried, exception};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
+use std::fs::File;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -75,6 +76,10 @@ impl Sink for Alone {
 
     fn append_from(&mut self, spool: &Spool, range: Range<u64>) -> io::Result<()> {
         self.0.append_from(spool, range)
+    }
+
+    fn append_within_system(&mut self, file: &File, range: Range<u64>) -> io::Result<u64> {
+        self.0.append_within_system(file, range)
     }
 
     fn beside(&self) -> Option<&Path> {

@@ -22,7 +22,7 @@ import numpy as np
 from .. import _core
 from ..errors import StrileError
 from ..writing.pixels import Steps, device_of, stream_of
-from .workers import cores
+from .workers import cores, devices
 
 Address = tuple[int, int, int]
 """Tier, row and column of a part."""
@@ -64,7 +64,7 @@ def encode(job: Job, at: Address, given: list[Any], places: list[tuple[int, int,
     it is meant."""
     arrays = [pixels_of(value) for value in given]
     device = _device(job, arrays)
-    steps = replace(job.steps, on_host=device == "cpu")
+    steps = replace(job.steps, device=device)
     writer = None
     path = _unique(job.path(at)) if job.in_files else None
     try:
@@ -175,16 +175,16 @@ def _planned(key: _Key) -> Any:
 
 def _device(job: Job, arrays: list[Any]) -> str:
     """The engine of this worker: of the device that holds the pixels, or its current one; the CPU where it
-    has none, with the same encoder."""
+    has none that works, with the same encoder."""
     if not job.gpu:
         return "cpu"
     for array in arrays:
         number = device_of(array)
         if number is not None:
             return f"cuda:{number}"
-    if "cupy" in sys.modules:
+    found = devices()
+    if found and "cupy" in sys.modules:
         from ..reading import cuda
 
         return cuda.current()
-    usable = [device for device in _core.devices() if device["usable"] and device["name"].startswith("cuda")]
-    return str(usable[0]["name"]) if usable else "cpu"
+    return found[0] if found else "cpu"

@@ -7,6 +7,7 @@ import socket
 import sys
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 GPU_SHARE = "STRILE_GPU_SHARE"
@@ -42,6 +43,11 @@ class Workers:
         return dict(count)
 
     @property
+    def lacking(self) -> str | None:
+        """Why a worker cannot take part at all."""
+        return next((worker["lacks"] for worker in self.found if "lacks" in worker), None)
+
+    @property
     def unseeing(self) -> list[str]:
         """Hosts that do not reach the folder."""
         return sorted({worker["host"] for worker in self.found if not worker["sees"]})
@@ -72,7 +78,16 @@ def active_client(array: Any) -> Any:
 
 def ask(client: Any, folder: str) -> Workers:
     """Asks every worker, once."""
-    answers = client.run(told, folder)
+
+    # Local, so that it goes by value: a worker may have no strile to find it in.
+    def tell(dask_worker: Any = None) -> dict[str, Any]:
+        try:
+            from strile.cluster.workers import told
+        except ImportError as problem:
+            return {"lacks": f"on {dask_worker.address} strile cannot be imported ({problem})"}
+        return told(folder, dask_worker)
+
+    answers = client.run(tell)
     return Workers(tuple(answers[name] for name in sorted(answers)))
 
 
@@ -81,7 +96,7 @@ def share_cards(client: Any, shares: dict[tuple[str, str], int]) -> None:
     client.run(take_share, shares)
 
 
-def told(folder: str, dask_worker: Any = None) -> dict[str, Any]:
+def told(folder: str, dask_worker: Any) -> dict[str, Any]:
     """Runs on a worker."""
     from .. import _core  # noqa: F401  (a worker that has no core cannot take part)
 
@@ -124,8 +139,10 @@ def cores(threads: dict[str, int]) -> int:
     return max(available // tasks, 1)
 
 
-def has_device() -> bool:
-    """Runs on a worker."""
+@cache
+def devices() -> tuple[str, ...]:
+    """Runs on a worker: its CUDA devices that work, in the words of the core. Asked once, for asking opens each."""
     from .. import _core
 
-    return any(device["usable"] for device in _core.devices() if device["name"].startswith("cuda"))
+    found = [device for device in _core.devices() if device["usable"]]
+    return tuple(str(device["name"]) for device in found if device["name"].startswith("cuda"))

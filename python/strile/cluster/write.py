@@ -74,6 +74,8 @@ def _refusal(
 def _unfit(found: workers.Workers, target: str) -> str | None:
     if not found.found:
         return "the cluster has no workers yet: wait for them with client.wait_for_workers"
+    if found.lacking is not None:
+        return found.lacking
     if found.unseeing:
         hosts = ", ".join(found.unseeing)
         return f"workers on {hosts} cannot write beside {target}: a shared folder is needed"
@@ -198,7 +200,7 @@ def _on_gpu(raster: RasterToWrite, arguments: WriteArguments, found: workers.Wor
     if not (arguments.gpu or (arguments.gpu is None and raster.device is not None)):
         return False
     workers.share_cards(client, found.shares)
-    if raster.device is None and not any(client.run(workers.has_device).values()):
+    if raster.device is None and not any(client.run(workers.devices).values()):
         reason = "no worker has a CUDA device that works"
         if environment.strict():
             raise DeviceError(f"gpu=True: {reason}")

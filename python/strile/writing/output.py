@@ -170,7 +170,7 @@ def steps_of(raster: RasterToWrite, device: str, statistics: Statistics | None) 
     return Steps(
         dtype=raster.dtype,
         axes=raster.layout.axes,
-        on_host=device == "cpu",
+        device=device,
         packing=raster.packing,
         inverted=raster.inverted,
         statistics=statistics,

@@ -141,17 +141,20 @@ class Steps:
 
     dtype: np.dtype[Any]
     axes: Axes
-    on_host: bool = True
+    device: str = "cpu"
+    """Where the writer's engine is."""
     packing: Packing | None = None
     inverted: bool = False
     statistics: Statistics | None = field(default=None)
 
     def apply(self, piece: Any) -> Any:
         """The piece as it is written."""
-        if device_of(piece) is not None and self.on_host:
-            piece = to_host(piece)
-        elif device_of(piece) is None and not isinstance(piece, np.ndarray):
+        number = device_of(piece)
+        if number is None and not isinstance(piece, np.ndarray):
             piece = np.asarray(piece)
+        elif number is not None and f"cuda:{number}" != self.device:
+            # A chunk may be on another device than the first: by the host it comes to any.
+            piece = to_host(piece)
         if isinstance(piece, np.ma.MaskedArray):
             raise StrileError(
                 "a masked array cannot be written: fill it with a nodata value, `.filled(…)`, first"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
+from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -11,8 +14,11 @@ import pytest
 da = pytest.importorskip("dask.array")
 
 import strile  # noqa: E402
+from strile.cluster import tasks  # noqa: E402
 from strile.cluster.sizes import part_size  # noqa: E402
+from strile.cluster.tasks import Job  # noqa: E402
 from strile.cluster.workers import Workers, cores  # noqa: E402
+from strile.writing.pixels import Steps  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -70,7 +76,9 @@ def test_a_worker_is_told_its_share_anew_by_each_write(monkeypatch: pytest.Monke
 
     from strile.cluster import workers
 
-    monkeypatch.delenv(workers.GPU_SHARE, raising=False)
+    # Set first, so that it is gone again after the test.
+    monkeypatch.setenv(workers.GPU_SHARE, "")
+    monkeypatch.delenv(workers.GPU_SHARE)
     monkeypatch.setattr(workers, "_given", None)
     card = (socket.gethostname(), workers.card())
     # Alone on its card a worker says nothing: what it starts would take that for the user's word.
@@ -81,3 +89,38 @@ def test_a_worker_is_told_its_share_anew_by_each_write(monkeypatch: pytest.Monke
     monkeypatch.setenv(workers.GPU_SHARE, "7")
     workers.take_share({card: 2})
     assert os.environ[workers.GPU_SHARE] == "7"
+
+
+class OnDevice:
+    """Pixels of a device, as far as anyone looks before the core does."""
+
+    def __init__(self, device: int, pixels: np.ndarray) -> None:
+        self.device, self.pixels, self.dtype = device, pixels, pixels.dtype
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, self.device
+
+    def get(self) -> np.ndarray:
+        return self.pixels
+
+
+def test_chunks_of_several_devices_come_to_one() -> None:
+    steps = Steps(np.dtype("u2"), "yx", device="cuda:1")
+    there, elsewhere, host = OnDevice(1, np.ones((2, 3), "u2")), OnDevice(0, np.ones((2, 3), "u2")), np.zeros((2, 3), "u2")
+    assert steps.apply(there) is there and steps.apply(host) is host
+    assert steps.apply(elsewhere) is elsewhere.pixels
+    assert Steps(np.dtype("u2"), "yx", device="cpu").apply(there) is there.pixels
+
+
+def test_the_engine_of_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = Job("t", "a.tif", "f", True, {}, {}, (1, 1), Steps(np.dtype("u2"), "yx"), gpu=True)
+    chunks = [np.zeros(3), OnDevice(3, np.zeros(3)), OnDevice(1, np.zeros(3))]
+    assert tasks._device(job, chunks) == "cuda:3"
+    # A worker may have CuPy and no device, in a cluster where others have one.
+    monkeypatch.setitem(sys.modules, "cupy", ModuleType("cupy"))
+    monkeypatch.setattr(tasks, "devices", lambda: ())
+    assert tasks._device(job, chunks[:1]) == "cpu"
+    monkeypatch.delitem(sys.modules, "cupy")
+    monkeypatch.setattr(tasks, "devices", lambda: ("cuda:0", "cuda:1"))
+    assert tasks._device(job, chunks[:1]) == "cuda:0"
+    assert tasks._device(replace(job, gpu=False), chunks) == "cpu"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ LAYOUTS: dict[str, dict[str, Any]] = {
     "lanczos": {"cog": True, "tile_size": 16, "overview_resampling": "lanczos", "overview_levels": [4, 16]},
     "strips": {"tiled": False, "compression": "deflate", "predictor": 3},
     "plain": {"overview_levels": [2, 4], "tile_size": 128, "overview_resampling": "median", "bigtiff": True},
+    # Blocks that are large enough for the system to copy them into the file.
+    "large": {"tile_size": 256, "compression": "none"},
     "portable": {"cog": True, "tile_size": 128, "reproducible": True},
 }
 SMALL, LARGE = 1 << 18, 1 << 28
@@ -121,6 +124,29 @@ def test_workers_that_do_not_share_the_folder(client: Any, tmp_path: Path, monke
     with pytest.raises(strile.StrileError, match="cluster=True: workers on .* cannot write beside"):
         strile.to_geotiff(lazy, tmp_path / "b.tif", cluster=True)
     assert [path.name for path in tmp_path.iterdir()] == ["a.tif"]
+
+
+def test_workers_without_strile(client: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def hide() -> None:
+        sys.modules["strile.cluster.workers"] = None  # type: ignore[assignment]
+
+    def show() -> None:
+        del sys.modules["strile.cluster.workers"]
+
+    lazy = da.from_array(PIXELS, chunks=200)
+    one = next(iter(client.scheduler_info()["workers"]))
+    client.run(hide, workers=[one])
+    try:
+        caplog.set_level(logging.INFO, "strile")
+        strile.to_geotiff(lazy, tmp_path / "a.tif")
+        assert f"not written by the cluster: on {one} strile cannot be imported" in caplog.text
+        with pytest.raises(strile.StrileError, match="cluster=True: on .* strile cannot be imported"):
+            strile.to_geotiff(lazy, tmp_path / "b.tif", cluster=True)
+    finally:
+        client.run(show, workers=[one])
+    assert [path.name for path in tmp_path.iterdir()] == ["a.tif"]
+    strile.to_geotiff(lazy, tmp_path / "b.tif", cluster=True)
+    assert (tmp_path / "a.tif").read_bytes() == (tmp_path / "b.tif").read_bytes()
 
 
 @pytest.mark.parametrize("buffer", [SMALL, LARGE])

@@ -41,7 +41,7 @@ const SIDECARS: [&str; 4] = [".aux.xml", ".ovr", ".msk", ".msk.ovr"];
 /// As many links as Linux follows.
 const LINKS: u32 = 40;
 
-/// Smaller parts of a spool are collected with their neighbours instead of costing a call each.
+/// Smaller parts of a spool, or of another file, are collected with their neighbours instead of costing a call each.
 const DIRECT: u64 = 256 << 10;
 
 /// See the module.
@@ -125,22 +125,29 @@ impl FileSink {
     }
 
     fn copy(&mut self, spool: &Spool, range: Range<u64>) -> io::Result<()> {
-        let (mut stored, _) = spool.split(range.clone())?;
-        if stored.end - stored.start >= DIRECT {
-            let to = self.temporary.file();
-            self.buffered.flush(to)?;
-            while stored.start < stored.end {
-                let count = copy_within_system(spool.file(), &stored, to, self.buffered.written())?;
-                if count == 0 {
-                    break;
-                }
-                self.buffered.advance(count);
-                stored.start += count;
-            }
+        let (stored, _) = spool.split(range.clone())?;
+        let taken = self.copy_file(spool.file(), stored)?;
+        let to = self.temporary.file();
+        spool.for_each_chunk(range.start + taken..range.end, |bytes| self.buffered.append(to, bytes))
+    }
+
+    fn copy_file(&mut self, from: &File, mut range: Range<u64>) -> io::Result<u64> {
+        let mut taken = 0;
+        if range.end - range.start < DIRECT {
+            return Ok(taken);
         }
         let to = self.temporary.file();
-        spool
-            .for_each_chunk(stored.start.max(range.start)..range.end, |bytes| self.buffered.append(to, bytes))
+        self.buffered.flush(to)?;
+        while range.start < range.end {
+            let count = copy_within_system(from, &range, to, self.buffered.written())?;
+            if count == 0 {
+                break;
+            }
+            self.buffered.advance(count);
+            range.start += count;
+            taken += count;
+        }
+        Ok(taken)
     }
 
     fn finish(mut self) -> io::Result<()> {
@@ -215,6 +222,12 @@ impl Sink for FileSink {
     fn append_from(&mut self, spool: &Spool, range: Range<u64>) -> io::Result<()> {
         self.stopped.check()?;
         let done = self.copy(spool, range);
+        self.note(done)
+    }
+
+    fn append_within_system(&mut self, file: &File, range: Range<u64>) -> io::Result<u64> {
+        self.stopped.check()?;
+        let done = self.copy_file(file, range);
         self.note(done)
     }
 

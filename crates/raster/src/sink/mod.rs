@@ -20,6 +20,7 @@ pub use stream::StreamSink;
 pub(crate) use temporary::{Reserved, Temporary, spool_of};
 
 use crate::spool::Spool;
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
@@ -49,6 +50,12 @@ pub trait Sink: Send {
     /// Takes a part of a spool, without holding more than a buffer of it.
     fn append_from(&mut self, spool: &Spool, range: Range<u64>) -> io::Result<()> {
         spool.for_each_chunk(range, |bytes| self.append(bytes))
+    }
+
+    /// Takes the beginning of a part of a file where the system can copy it without this process reading it, and says
+    /// how many bytes that were.
+    fn append_within_system(&mut self, _file: &File, _range: Range<u64>) -> io::Result<u64> {
+        Ok(0)
     }
 
     /// Whether `sidecar` works.

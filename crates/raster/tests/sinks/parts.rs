@@ -84,6 +84,33 @@ fn committed(mut sink: Box<dyn Sink>, spool: &Spool) {
 }
 
 #[test]
+fn what_the_system_copies_is_what_a_file_has() {
+    let folder = tempdir().unwrap();
+    let (path, other) = (folder.path().join("x.tif"), folder.path().join("other"));
+    let (all, len) = (bytes(3 * MIB + 5, 4), 3 * MIB as u64 + 5);
+    fs::write(&other, &all).unwrap();
+    let other = fs::File::open(&other).unwrap();
+    let mut sink = Box::new(FileSink::create(&path, false).unwrap());
+    let mut expected = Vec::new();
+    // Too small to be worth it, from the middle, all of it, and past the end: no more than there is.
+    for range in [0..1000, 7..MIB as u64, 0..len, len - 400_000..len + 400_000] {
+        sink.append(b"between").unwrap();
+        expected.extend_from_slice(b"between");
+        let taken = sink.append_within_system(&other, range.clone()).unwrap();
+        assert!(range.start + taken <= len && (taken == 0 || range.end - range.start >= 256 << 10));
+        let start = range.start as usize;
+        expected.extend_from_slice(&all[start..start + taken as usize]);
+        // Some systems copy none of it.
+        println!("{taken} of {range:?}");
+    }
+    sink.append(b"end").unwrap();
+    expected.extend_from_slice(b"end");
+    sink.commit().unwrap();
+    assert!(fs::read(&path).unwrap() == expected);
+    assert_eq!(MemorySink::new().append_within_system(&other, 0..len).unwrap(), 0);
+}
+
+#[test]
 fn every_sink_takes_the_same_bytes_from_a_spool() {
     let folder = tempdir().unwrap();
     let (spool, all) = spool_in(folder.path());

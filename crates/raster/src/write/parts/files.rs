@@ -79,8 +79,8 @@ impl PartFiles {
         };
         let len = part.len;
         let file = self.opened(number, &path, len).map_err(|error| Error::io(&path, error))?;
-        let mut at = from;
-        let mut chunk = vec![0; usize::try_from(to - from).unwrap_or(BUFFER).min(BUFFER)];
+        let mut at = from + sink.append_within_system(file, from..to).map_err(|error| told(error, sink))?;
+        let mut chunk = vec![0; usize::try_from(to - at).unwrap_or(BUFFER).min(BUFFER)];
         while at < to {
             let len = usize::try_from(to - at).unwrap_or(BUFFER).min(BUFFER);
             let bytes = chunk.get_mut(..len).unwrap_or_default();
