@@ -170,6 +170,7 @@ def steps_of(raster: RasterToWrite, device: str, statistics: Statistics | None) 
     return Steps(
         dtype=raster.dtype,
         axes=raster.layout.axes,
+        declared=raster.array.dtype if raster.is_lazy else None,
         device=device,
         packing=raster.packing,
         inverted=raster.inverted,

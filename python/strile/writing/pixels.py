@@ -141,6 +141,8 @@ class Steps:
 
     dtype: np.dtype[Any]
     axes: Axes
+    declared: np.dtype[Any] | None = None
+    """The type that a dask array says its chunks have."""
     device: str = "cpu"
     """Where the writer's engine is."""
     packing: Packing | None = None
@@ -159,6 +161,12 @@ class Steps:
             raise StrileError(
                 "a masked array cannot be written: fill it with a nodata value, `.filled(…)`, first"
             )
+        if self.declared is not None and not _is_kept(dtype_of(piece), self.declared):
+            raise StrileError(
+                f"a chunk is {dtype_of(piece)} and its dask array says {self.declared}, which cannot hold every value of "
+                f"it: say dtype={dtype_of(piece).name!r} where the array is made (map_blocks, apply_ufunc), or convert "
+                "the chunks there"
+            )
         if (
             self.statistics is None
             and self.packing is None
@@ -176,6 +184,12 @@ class Steps:
         if self.inverted:
             piece = -piece if self.dtype.kind == "f" else xp.invert(piece)
         return piece
+
+
+def _is_kept(found: np.dtype[Any], declared: np.dtype[Any]) -> bool:
+    """Whether every value of a type is one of another. numpy counts integers of 64 bits as doubles, too."""
+    exact = declared.kind != "f" or found.kind == "f" or found.itemsize < declared.itemsize
+    return np.can_cast(found, declared) and exact
 
 
 def _is_stored(piece: Any, dtype: np.dtype[Any]) -> bool:

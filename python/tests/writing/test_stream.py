@@ -125,6 +125,33 @@ def test_statistics_and_packing_compute_nothing_twice(tmp_path: Path) -> None:
         assert found == pytest.approx(float(value), rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    "declared, found, kept",
+    [
+        ("f4", "f8", False),
+        ("u1", "i2", False),
+        ("f8", "i8", False),
+        ("f8", "f4", True),
+        ("f8", "i4", True),
+        ("u1", "?", True),
+        ("f4", ">f4", True),
+    ],
+)
+def test_chunks_of_another_type_than_declared(tmp_path: Path, declared: str, found: str, kept: bool) -> None:
+    lazy = da.ones((40, 30), chunks=20, dtype=declared).map_blocks(
+        lambda block: block.astype(found), dtype=declared
+    )
+    if kept:
+        strile.to_geotiff(lazy, tmp_path / "a.tif")
+        written = strile.open_geotiff(tmp_path / "a.tif")
+        assert written.dtype == declared and (written == 1).all()
+        return
+    message = f"a chunk is {np.dtype(found)} and its dask array says {np.dtype(declared)}"
+    with pytest.raises(strile.StrileError, match=message):
+        strile.to_geotiff(lazy, tmp_path / "a.tif")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_plan_says_what_it_does() -> None:
     arguments = {
         name: parameter.default
