@@ -18,10 +18,14 @@ class PartFolder:
         self.path = str(place.parent / f".{place.name}.{uuid.uuid4().hex[:12]}.strile-parts")
 
     @staticmethod
+    def has_parent(target: str) -> bool:
+        """Whether the folder of the target is there."""
+        return Path(target).absolute().parent.is_dir()
+
+    @staticmethod
     def possible(target: str) -> bool:
-        """Whether files can be made beside the target at all."""
-        parent = Path(target).absolute().parent
-        return parent.is_dir() and os.access(parent, os.W_OK | os.X_OK)
+        """Whether it can be made beside the target."""
+        return os.access(Path(target).absolute().parent, os.W_OK | os.X_OK)
 
     def __enter__(self) -> PartFolder:
         os.mkdir(self.path)

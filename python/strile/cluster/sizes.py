@@ -10,6 +10,15 @@ from __future__ import annotations
 PER_TASK = 4
 """Parts there should be for each task that runs at one time, so that none waits long for the last."""
 
+BLOCKS_HELD = 2
+"""Times that a block is held beside the pixels it is made of: put together, and encoded."""
+
+
+def least_memory(part: int, block: int) -> int:
+    """What a worker takes for one part alone, given the bytes of its pixels and of a block. Less than any write
+    that was measured: edges, a predictor and the next chunks come on top, up to five parts in all."""
+    return part + BLOCKS_HELD * block
+
 
 def part_size(
     image: tuple[int, int], chunk: tuple[int, int], block: tuple[int, int], most: int, tasks: int

@@ -13,6 +13,9 @@ from typing import Any
 GPU_SHARE = "STRILE_GPU_SHARE"
 """Workers that share a card: each takes its part of the card's memory. Read when a device is opened."""
 
+WORKER_BYTES = 112 << 20
+"""A worker takes no more for itself: what it has beyond is data, or left over from it, and can go."""
+
 _given: str | None = None
 """What the last write told this worker."""
 
@@ -33,6 +36,12 @@ class Workers:
         """What one task may have of the memory of the smallest worker; None where there is no limit."""
         limits = [worker["memory"] // worker["threads"] for worker in self.found if worker["memory"]]
         return min(limits) if limits else None
+
+    @property
+    def room(self) -> int | None:
+        """What pixels may take in the smallest worker before its nanny kills it; None where none does."""
+        rooms = [worker["room"] for worker in self.found if worker["room"] is not None]
+        return min(rooms) if rooms else None
 
     @property
     def threads(self) -> dict[str, int]:
@@ -100,11 +109,16 @@ def told(folder: str, dask_worker: Any) -> dict[str, Any]:
     """Runs on a worker."""
     from .. import _core  # noqa: F401  (a worker that has no core cannot take part)
 
+    import dask
+
     limit = getattr(getattr(dask_worker, "memory_manager", None), "memory_limit", None)
+    kills = dask.config.get("distributed.worker.memory.terminate", False) if dask_worker.nanny else False
+    taken = int(dask_worker.monitor.get_process_memory())
     return {
         "host": socket.gethostname(),
         "threads": max(int(getattr(dask_worker.state, "nthreads", 1)), 1),
         "memory": int(limit) if limit else None,
+        "room": int(limit * kills) - min(taken, WORKER_BYTES) if limit and kills else None,
         "sees": os.path.isdir(folder) and os.access(folder, os.W_OK),
         "card": card(),
     }

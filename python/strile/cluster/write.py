@@ -7,6 +7,7 @@ has been touched then.
 from __future__ import annotations
 
 import logging
+import math
 import uuid
 import warnings
 from collections.abc import Hashable
@@ -22,7 +23,7 @@ from ..writing.stream import whole_bands
 from . import workers
 from .folder import PartFolder
 from .graph import Graph, Source, build
-from .sizes import part_size
+from .sizes import least_memory, part_size
 from .tasks import Job
 
 log = logging.getLogger("strile")
@@ -41,9 +42,12 @@ def write(
     client = workers.active_client(raster.array) if raster.is_lazy else None
     reason = _refusal(raster, arguments, target, client)
     if reason is None and client is not None and target.local is not None:
-        if not arguments.cluster and not PartFolder.possible(target.local):
-            # What is wrong with the target is told by the local write.
+        if not PartFolder.has_parent(target.local):
+            # The local write says so: it can only fail.
             return False
+        if not PartFolder.possible(target.local):
+            reason = f"no folder can be made beside {target.local}, which part files need"
+    if reason is None and client is not None and target.local is not None:
         with PartFolder(target.local) as folder:
             found = workers.ask(client, folder.path)
             reason = _unfit(found, target.local)
@@ -99,13 +103,15 @@ def _write(
     limits = [arguments.buffer // 4, *([] if found.memory is None else [found.memory // MEMORY_PARTS])]
     room = min(limits)
     side = arguments.tile_size
+    chunk = (max(array.chunks[layout.y]), max(array.chunks[layout.x]))
+    block = (side, side) if arguments.tiled else (STRIP_ROWS, layout.width)
     rows, columns = part_size(
-        (layout.height, layout.width),
-        (max(array.chunks[layout.y]), max(array.chunks[layout.x])),
-        (side, side) if arguments.tiled else (STRIP_ROWS, layout.width),
-        max(room // pixel, 1),
-        found.tasks,
+        (layout.height, layout.width), chunk, block, max(room // pixel, 1), found.tasks
     )
+    if not gpu:
+        # Where a chunk is cut into parts it is there as a whole.
+        largest = max((rows, columns), chunk, key=math.prod)
+        _check_memory(largest, block, pixel, found.room)
     options = options_of(raster, arguments, "cpu")
     options["buffer"] = max(arguments.buffer, 1 << 20) if gpu else min(max(room // 4, 1 << 20), 64 << 20)
     # One encoder for all, whatever each worker has: that of a local write by the CPU, or the portable one.
@@ -143,6 +149,18 @@ def _write(
         warnings.warn(f"{target.given}: {message}", UserWarning, stacklevel=6)
     bounds = output.style_bounds(None, arguments) if styled else None
     output.put_style(arguments, target, bounds)
+
+
+def _check_memory(part: tuple[int, int], block: tuple[int, int], pixel: int, room: int | None) -> None:
+    """A part that no worker can hold ends in `KilledWorker`, after several workers have died of it."""
+    pixels, blocks = math.prod(part) * pixel, math.prod(block) * pixel
+    needed = least_memory(pixels, blocks)
+    if room is not None and needed > room:
+        raise StrileError(
+            f"a worker takes at least {needed:,} bytes for {part[0]} by {part[1]} pixels of {pixel} bytes in blocks of "
+            f"{block[0]} by {block[1]}, and has {room:,} before it is killed: make chunks smaller (or tiles, which are "
+            "not divided), give workers a larger memory_limit, or pass cluster=False"
+        )
 
 
 def _computed(client: Any, graph: Graph, progress: output.Progress | None) -> dict[str, Any]:

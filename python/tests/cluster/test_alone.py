@@ -50,16 +50,18 @@ def test_sizes_of_parts(
 
 
 def worker(host: str, **changed: object) -> dict[str, object]:
-    return {"host": host, "threads": 2, "memory": 8 << 30, "sees": True, "card": "0", **changed}
+    return {"host": host, "threads": 2, "memory": 8 << 30, "room": 7 << 30, "sees": True, "card": "0", **changed}
 
 
 def test_what_workers_share() -> None:
-    small = worker("a", card="1", memory=1 << 30)
+    small = worker("a", card="1", memory=1 << 30, room=900 << 20)
     found = Workers((worker("a"), small, worker("b", sees=False), worker("b")))
     assert (found.tasks, found.memory, found.threads) == (8, 1 << 29, {"a": 4, "b": 4})
     assert found.unseeing == ["b"]
     assert found.shares == {("a", "0"): 1, ("a", "1"): 1, ("b", "0"): 2}
-    assert Workers((worker("a", memory=None),)).memory is None
+    assert found.room == 900 << 20
+    unlimited = Workers((worker("a", memory=None, room=None),))
+    assert unlimited.memory is None and unlimited.room is None
     assert cores({}) == 1
 
 

@@ -62,6 +62,22 @@ def test_the_scheduler_knows_parts_and_not_blocks(tmp_path: Path) -> None:
     assert told["per_10000"] < 50 << 20, told
 
 
+def test_a_part_that_no_worker_can_hold_is_refused(tmp_path: Path) -> None:
+    cluster = distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=400_000_000
+    )
+    with cluster, distributed.Client(cluster):
+        for shape, chunks, found in (
+            ((9216, 9216), 9216, "for 9216 by 9216 pixels of 4 bytes in blocks of 256 by 256"),
+            ((256, 256, 400), 256, "for 256 by 256 pixels of 1600 bytes"),
+        ):
+            lazy = da.zeros(shape, chunks=(chunks, chunks, *shape[2:]), dtype="f4")
+            with pytest.raises(strile.StrileError, match=f"{found}.* before it is killed: make chunks smaller"):
+                strile.to_geotiff(lazy, tmp_path / "a.tif", cluster=True)
+        assert list(tmp_path.iterdir()) == []
+        strile.to_geotiff(da.zeros((2048, 2048), chunks=1024, dtype="f4"), tmp_path / "a.tif", cluster=True)
+
+
 @pytest.fixture(scope="module")
 def short_lived() -> Any:
     """A cluster of its own: its workers do not all survive, and are replaced."""

@@ -113,6 +113,16 @@ def test_it_is_used_where_it_can_be(client: Any, tmp_path: Path, caplog: pytest.
     assert len(files) == 1
 
 
+def test_a_folder_that_is_missing_is_named_as_by_a_local_write(client: Any, tmp_path: Path) -> None:
+    lazy = da.from_array(PIXELS, chunks=200)
+    told = []
+    for cluster in (True, None, False):
+        with pytest.raises(FileNotFoundError, match="make it first") as raised:
+            strile.to_geotiff(lazy, tmp_path / "none" / "a.tif", cluster=cluster)
+        told.append(str(raised.value))
+    assert len(set(told)) == 1 and list(tmp_path.iterdir()) == []
+
+
 def test_workers_that_do_not_share_the_folder(client: Any, tmp_path: Path, monkeypatch: Any) -> None:
     asked = workers.ask
 
