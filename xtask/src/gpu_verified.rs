@@ -48,7 +48,8 @@ pub fn check(workspace: &Workspace) -> Result<Option<String>, Failure> {
     let Verified { revision, date, device, driver, not_shown, .. } = &verified;
     if hash == verified.hash {
         println!("verified on {device}, driver {driver}, {date}, revision {revision}");
-        let but = || format!("{FILE} is of these sources, and of its round this failed: {}", not_shown.join("; "));
+        let but =
+            || format!("{FILE} is of these sources, and of its round this failed: {}", not_shown.join("; "));
         return Ok((!not_shown.is_empty()).then(but));
     }
     let changed = changed_since(&workspace.root, revision);
