@@ -3,9 +3,9 @@
 use crate::array::View;
 use crate::dataset::{Dataset, warn};
 use crate::error::{exception, refused};
-use crate::keys::Keys;
+use crate::keys::{Keys, shown};
 use crate::raster::{Raster, told_by_window};
-use crate::{call, device};
+use crate::{call, device, validity};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::path::PathBuf;
@@ -31,17 +31,17 @@ impl Headers {
     #[pyo3(signature = (*, files=None, memory=None, open_files=None, index=None, sidecars=true))]
     fn new(
         py: Python<'_>,
-        files: Option<usize>,
-        memory: Option<u64>,
-        open_files: Option<usize>,
+        files: Option<Bound<'_, PyAny>>,
+        memory: Option<Bound<'_, PyAny>>,
+        open_files: Option<Bound<'_, PyAny>>,
         index: Option<PathBuf>,
         sidecars: bool,
     ) -> PyResult<Self> {
         let usual = HeaderLimits::default();
         let limits = HeaderLimits {
-            files: files.unwrap_or(usual.files),
-            bytes: memory.unwrap_or(usual.bytes),
-            open: open_files.unwrap_or(usual.open),
+            files: limit("files", files.as_ref(), usual.files)?,
+            bytes: limit("memory", memory.as_ref(), usual.bytes)?,
+            open: limit("open_files", open_files.as_ref(), usual.open)?,
         };
         let kept = strile::Headers::new(limits, OpenOptions { sidecars, ..OpenOptions::default() });
         // For a process that works in another folder.
@@ -73,6 +73,13 @@ impl Headers {
     fn clear(&self) {
         self.kept.clear();
     }
+}
+
+/// A limit of `Headers`, where one is given.
+fn limit<T: TryFrom<i128>>(name: &str, given: Option<&Bound<'_, PyAny>>, usual: T) -> PyResult<T> {
+    let Some(value) = given else { return Ok(usual) };
+    let number = crate::keys::integer(value).and_then(|number| T::try_from(number).ok());
+    number.ok_or_else(|| refused(format!("{name} is {}: a whole number, 0 or more, expected", shown(value))))
 }
 
 /// A file of a batch.
@@ -264,6 +271,9 @@ fn read(
     };
     let opened = files.into_iter().map(open).collect::<strile::Result<Vec<Opened>>>()?;
     let files = opened.iter().map(Opened::dataset).collect::<strile::Result<Vec<_>>>()?;
+    if options.masked || options.unpack {
+        validity::refuse_ignored(&files, windows)?;
+    }
     let tensor = match output {
         Some(output) => {
             let (_, faults) = strile::read_batch_into(output, &files, windows, options, context)?;
@@ -287,6 +297,12 @@ pub(crate) fn write_header_index(
     files: Vec<PathBuf>,
     sidecars: bool,
 ) -> PyResult<(usize, u64, Skipped)> {
+    if let Some(url) = files.iter().find(|file| file.to_string_lossy().contains("://")) {
+        let url = url.display();
+        return Err(refused(format!(
+            "{url}: an index is of local files, whose state is known without a request"
+        )));
+    }
     let (context, options) = (call::context(None, None)?, OpenOptions { sidecars, ..OpenOptions::default() });
     let work = || strile::write_header_index(target, &files, &options, &context);
     let report = call::run(py, &context.cancel, None, work)?;

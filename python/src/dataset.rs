@@ -9,6 +9,7 @@ use crate::plan::Plan;
 use crate::raster::Raster;
 use crate::request::Request;
 use crate::source::RangeSource;
+use crate::validity;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -17,8 +18,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::UNIX_EPOCH;
 use strile::tiff::Tag;
 use strile::{
-    Cancel, Context, DataType, Device, Error, Input, Location, Missing, OpenOptions, Output, PieceLimits,
-    ReadOptions, Source, Vrt, VrtOptions, Window,
+    Cancel, Context, DataType, Device, Error, Input, Location, MaskSource, Missing, OpenOptions, Output,
+    PieceLimits, ReadOptions, Source, Vrt, VrtOptions, Window,
 };
 
 /// See the module.
@@ -172,6 +173,23 @@ impl Dataset {
         Ok(facts.clone_ref(py))
     }
 
+    /// What says which pixels of a level are valid where no nodata value does: ("image", None), ("alpha", its band), or
+    /// None. Of a mosaic it is None: the facts tell.
+    #[pyo3(signature = (page=0, level=0))]
+    fn mask_beside_nodata(
+        &self,
+        py: Python<'_>,
+        page: usize,
+        level: usize,
+    ) -> PyResult<Option<(&'static str, Option<u16>)>> {
+        let input = self.input(py)?;
+        let found = input.tiff().and_then(|file| validity::beside_nodata(file, page, level.checked_sub(1)));
+        Ok(found.map(|source| match source {
+            MaskSource::Alpha(band) => ("alpha", Some(band)),
+            _ => ("image", None),
+        }))
+    }
+
     /// (tag, type, count, value) of every field of a level as stored; without `tables` those of blocks, which can have
     /// millions of entries, have None for a value.
     #[pyo3(signature = (page=0, level=0, *, tables=true))]
@@ -300,7 +318,7 @@ impl Dataset {
     }
 }
 
-fn data_type(name: &str) -> PyResult<DataType> {
+pub(crate) fn data_type(name: &str) -> PyResult<DataType> {
     let found = DataType::ALL.into_iter().find(|data_type| data_type.name() == name);
     found.ok_or_else(|| refused(format!("dtype `{name}`: a type that pixels can have expected")))
 }

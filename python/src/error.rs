@@ -63,7 +63,15 @@ fn exception_of(py: Python<'_>, error: Error) -> PyErr {
             }
             return raised;
         }
-        Error::Memory { .. } => return PyMemoryError::new_err(sentence),
+        Error::Memory { error } => {
+            let place = place.map(|place| format!("{place}: ")).unwrap_or_default();
+            // The library names its own options, which callers from Python do not have.
+            let more = match error.purpose.ends_with("on the device") {
+                true => "",
+                false => ", or allow more by `memory=` where the call takes it",
+            };
+            return PyMemoryError::new_err(format!("{place}{error}; read less at once{more}"));
+        }
         // Who cancels knows why and raises that; the rest is a signal.
         Error::Cancelled => return PyKeyboardInterrupt::new_err(sentence),
         Error::File { error: TiffError::Unsupported { .. }, .. } | Error::Unsupported { .. } => {

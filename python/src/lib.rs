@@ -21,6 +21,7 @@ mod sink;
 mod source;
 mod spec;
 mod tags;
+mod validity;
 mod vrt_index;
 mod write_options;
 mod writer;

@@ -3,7 +3,7 @@
 use crate::device;
 use crate::dlpack::{self, Tensor};
 use crate::error::exception;
-use pyo3::exceptions::{PyAttributeError, PyBufferError, PyTypeError};
+use pyo3::exceptions::{PyAttributeError, PyBufferError, PyMemoryError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::sync::Arc;
@@ -26,9 +26,16 @@ pub(crate) enum Memory {
 pub(crate) struct Raster {
     memory: Arc<Memory>,
     data_type: DataType,
-    shape: Vec<u32>,
+    shape: Shape,
     faults: Vec<(String, String)>,
     holes: Vec<(String, String)>,
+}
+
+/// The axes in the order of memory: how long they are, and their names.
+#[derive(Clone)]
+struct Shape {
+    sizes: Vec<u32>,
+    dims: &'static [&'static str],
 }
 
 impl Raster {
@@ -51,7 +58,8 @@ impl Raster {
 
     /// Windows of a batch, wherever they are.
     pub(crate) fn batch(tensor: Tensor4, context: &Context) -> strile::Result<Self> {
-        let (shape, data_type) = (tensor.shape.to_vec(), tensor.output.spec().data_type);
+        let shape = Shape { sizes: tensor.shape.to_vec(), dims: &["window", "band", "y", "x"] };
+        let data_type = tensor.output.spec().data_type;
         let faults = told_by_window(&tensor.faults);
         if tensor.location() == Location::Host {
             return Ok(Self::of(tensor.into_host(context)?, data_type, shape, faults));
@@ -64,7 +72,7 @@ impl Raster {
         Self { holes, ..Self::host(raster) }
     }
 
-    fn of(mut pixels: Vec<u8>, data_type: DataType, shape: Vec<u32>, faults: Vec<(String, String)>) -> Self {
+    fn of(mut pixels: Vec<u8>, data_type: DataType, shape: Shape, faults: Vec<(String, String)>) -> Self {
         let address = pixels.as_mut_ptr().expose_provenance();
         Self {
             memory: Arc::new(Memory::Host { address, pixels }),
@@ -118,7 +126,7 @@ impl Raster {
             address: self.address(),
             location: self.location(),
             data_type: self.data_type,
-            shape: self.shape.iter().copied().map(i64::from).collect(),
+            shape: self.shape.sizes.iter().copied().map(i64::from).collect(),
             keep: Arc::clone(&self.memory),
         }
     }
@@ -129,18 +137,17 @@ impl Raster {
         let order = if cfg!(target_endian = "big") { '>' } else { '<' };
         let interface = PyDict::new(py);
         interface.set_item("version", 3)?;
-        interface.set_item("shape", PyTuple::new(py, &self.shape)?)?;
+        interface.set_item("shape", PyTuple::new(py, &self.shape.sizes)?)?;
         interface.set_item("typestr", format!("{order}{kind}{}", self.data_type.size()))?;
         interface.set_item("data", (self.address(), false))?;
         Ok(interface)
     }
 }
 
-/// The axes in the order of memory.
-fn shape(interleave: Interleave, (bands, rows, columns): (u32, u32, u32)) -> Vec<u32> {
+fn shape(interleave: Interleave, (bands, rows, columns): (u32, u32, u32)) -> Shape {
     match interleave {
-        Interleave::BandFirst => vec![bands, rows, columns],
-        Interleave::BandLast => vec![rows, columns, bands],
+        Interleave::BandFirst => Shape { sizes: vec![bands, rows, columns], dims: &["band", "y", "x"] },
+        Interleave::BandLast => Shape { sizes: vec![rows, columns, bands], dims: &["y", "x", "band"] },
     }
 }
 
@@ -166,11 +173,36 @@ pub(crate) fn told(faults: &[LocatedFault]) -> Vec<(String, String)> {
 
 #[pymethods]
 impl Raster {
+    /// (bands, rows, columns) of zeros in host memory, to be written to.
+    #[staticmethod]
+    fn zeros(dtype: &str, shape: (u32, u32, u32)) -> PyResult<Self> {
+        let data_type = crate::dataset::data_type(dtype)?;
+        let (bands, rows, columns) = shape;
+        let sides = [bands, rows, columns].map(u64::from);
+        let bytes = sides.into_iter().try_fold(data_type.size() as u64, u64::checked_mul);
+        let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
+        let mut pixels = Vec::new();
+        let taken = bytes.and_then(|bytes| pixels.try_reserve_exact(bytes).ok().map(|()| bytes));
+        let bytes = taken.ok_or_else(|| {
+            PyMemoryError::new_err(format!(
+                "{bands} x {rows} x {columns} samples of {dtype}: no memory for them"
+            ))
+        })?;
+        pixels.resize(bytes, 0);
+        Ok(Self::of(pixels, data_type, self::shape(Interleave::BandFirst, shape), Vec::new()))
+    }
+
     /// (bands, rows, columns), (rows, columns, bands) where they were read pixel by pixel, or (windows, bands, rows,
     /// columns) of a batch.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, &self.shape)
+        PyTuple::new(py, &self.shape.sizes)
+    }
+
+    /// The names of the axes: "band", "y" and "x", and "window" of a batch.
+    #[getter]
+    fn dims<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.shape.dims)
     }
 
     /// Type of a sample, as numpy names it.
@@ -285,7 +317,7 @@ impl Raster {
     }
 
     fn __repr__(&self) -> String {
-        let sizes: Vec<String> = self.shape.iter().map(u32::to_string).collect();
+        let sizes: Vec<String> = self.shape.sizes.iter().map(u32::to_string).collect();
         format!("<strile.Raster ({}) {} on {}>", sizes.join(", "), self.dtype(), self.device())
     }
 }

@@ -22,9 +22,16 @@ class RangeReader(Protocol):
 class Raster:
     """Pixels that numpy, DLPack and CUDA libraries take without a copy."""
 
+    @staticmethod
+    def zeros(dtype: str, shape: tuple[int, int, int]) -> Raster:
+        """(bands, rows, columns) in host memory, to be written to."""
+
     @property
     def shape(self) -> tuple[int, ...]:
         """(bands, rows, columns), (rows, columns, bands) of pixels, (windows, bands, rows, columns) of a batch."""
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """Names of the axes: band, y and x, and window of a batch."""
     @property
     def dtype(self) -> str: ...
     @property
@@ -128,6 +135,9 @@ class Dataset:
         `float_type` is the type that `masked` and `unpack` give; None: float32 where that is exact."""
     def plan(self, **request: Any) -> Plan:
         """The plan of `read` with these keywords."""
+    def mask_beside_nodata(self, page: int = 0, level: int = 0) -> tuple[str, int | None] | None:
+        """What says which pixels of a level are valid where no nodata value does, and `masked` of `read` leaves alone:
+        ("image", None) or ("alpha", its band from 1). Of a mosaic None: its facts tell."""
     def holes(self) -> list[tuple[str, str]]:
         """Of a mosaic: sources that reads so far went on without, missing or damaged, each with the problem."""
     def sources(self) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ from xarray.core import indexing
 from . import accessor, conventions, on_device
 from .errors import StrileError
 from .facts import Facts, Level
+from .masking import float_type
 from .pixels import Decoding, PixelArray
 from .reading import opened
 from .reading.arguments import halvings
@@ -69,8 +70,9 @@ class StrileBackend(BackendEntrypoint):
         shown = levels[level].halved(reduce)
         masked = bool(masked or mask_and_scale)
         decoding = _decoding(facts, shown, masked, bool(mask_and_scale))
-        dtype = _result_type(facts.dtype) if masked else facts.dtype
-        array = PixelArray(source, level, reduce, (shown.bands, shown.height, shown.width), dtype, decoding, device)
+        dtype = float_type(facts.dtype) if masked else facts.dtype
+        # Indexed later, and perhaps by a process that works in another folder.
+        array = PixelArray(source.anywhere(), level, reduce, (shown.bands, shown.height, shown.width), dtype, decoding, device)
         array.check()
         attrs = conventions.attributes(dataset, facts)
         encoding = _encoding(source, facts, shown, dtype)
@@ -115,13 +117,6 @@ def _level(overview: Any) -> int:
     if overview < 0:
         raise StrileError(f"overview_level is {overview}: 0 (the first overview) or more expected")
     return int(overview) + 1
-
-
-def _result_type(stored: np.dtype[Any]) -> np.dtype[Any]:
-    """The smallest float that holds every stored value as far as a float of 32 bits reaches; floats stay."""
-    if stored.kind in "fc":
-        return stored if stored.itemsize > 2 else np.dtype(np.float32)
-    return np.dtype(np.float32 if stored.itemsize <= 2 else np.float64)
 
 
 def _decoding(facts: Facts, level: Level, masked: bool, scaled: bool) -> Decoding:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from .asked import bands_of, sides_of
 from .errors import StrileError
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def read_batch(
     unpack: bool = False,
     fill: float | None = None,
     on_fault: str = "fail",
-    device: str = "auto",
+    device: Any = "auto",
     out: Any = None,
     out_memory: str = "device",
     stream: int | None = None,
@@ -76,7 +77,8 @@ def read_batch(
     number or one for each window; bands count from 1.
 
     The result has the type of the files, which must be one, or `dtype`: float16, float32 or float64. `masked` makes nodata NaN,
-    `unpack` also scales by each file's scale and offset. Pixels outside their image become `fill`; without it NaN
+    `unpack` also scales by each file's scale and offset; files that have a mask image or alpha instead of a nodata value are
+    refused then, as batches do not apply these. Pixels outside their image become `fill`; without it NaN
     where `masked` or `unpack` is set, else the file's nodata, else 0.
 
     It is a `Raster` that numpy, CuPy, PyTorch and JAX take without a copy, in the memory of the GPU that decoded it
@@ -93,7 +95,7 @@ def read_batch(
     keywords: dict[str, Any] = {
         "kind": kind,
         "page": page,
-        "bands": None if bands is None else [int(band) for band in bands],
+        "bands": bands_of(bands),
         "float_type": None if dtype is None else _float_type(dtype),
         "masked": masked,
         "unpack": unpack,
@@ -101,7 +103,7 @@ def read_batch(
         "size": wanted if _is_resampled(kind, rows, wanted) else None,
         "resampling": resampling,
         "on_fault": on_fault,
-        "device": device,
+        "device": str(device),
         "out": out,
         "out_memory": out_memory,
         "stream": stream,
@@ -171,11 +173,7 @@ def _areas(windows: Any, bounds: Any, points: Any, size: Any) -> tuple[str, np.n
         expected = "whole numbers" if kind == "pixels" else "numbers"
         raise StrileError(f"{name}: rows of {expected} expected, an array of {rows.dtype} and shape {rows.shape} given")
     rows = rows.astype(np.int64 if kind == "pixels" else np.float64)
-    if size is not None:
-        size = (size, size) if isinstance(size, int | np.integer) else size
-        width, height = (int(length) for length in size)
-        size = (width, height)
-    return kind, rows, size
+    return kind, rows, None if size is None else sides_of(size)
 
 
 def _whole(rows: np.ndarray) -> bool:
@@ -211,11 +209,10 @@ def _numbers(
         if size is None:
             raise StrileError(f"{kind} without a width and a height take a `size`")
         rows = np.concatenate([rows, np.broadcast_to(np.asarray(size, rows.dtype), (count, 2))], axis=1)
-    levels = np.broadcast_to(np.asarray(level, np.int64), (count,))
-    if count and levels.min() < 0:
-        raise StrileError(f"there is no level {levels.min()}: 0 is the full image")
+    levels = _levels(level, count)
     if kind == "pixels":
         rows = rows.astype(np.int64)
+        _check_sides(rows[:, 2:])
     numbers = rows.tolist()
     if kind == "points":
         numbers = [[x, y, int(width), int(height)] for x, y, width, height in numbers]
@@ -224,8 +221,31 @@ def _numbers(
     return [(file, at, *row) for file, at, row in zip(which.tolist(), levels.tolist(), numbers, strict=True)]
 
 
+def _levels(level: Any, count: int) -> np.ndarray:
+    """The level of each window."""
+    levels = np.asarray(level)
+    if levels.shape not in ((), (count,)) or (levels.size and levels.dtype.kind not in "iu"):
+        raise StrileError(f"level is {level!r} and there are {count} windows: a whole number expected, or one for each window")
+    levels = np.broadcast_to(levels.astype(np.int64), (count,))
+    if count and levels.min() < 0:
+        raise StrileError(f"there is no level {levels.min()}: 0 is the full image")
+    return levels
+
+
+def _check_sides(sides: np.ndarray) -> None:
+    wrong = np.flatnonzero(((sides < 1) | (sides >= 1 << 32)).any(axis=1))
+    if wrong.size:
+        width, height = sides[wrong[0]].tolist()
+        most = (1 << 32) - 1
+        raise StrileError(f"window {wrong[0]}: {width} x {height} pixels; a width and a height of 1 to {most:,} expected")
+
+
 def _float_type(dtype: Any) -> str:
-    name = np.dtype(dtype).name
+    try:
+        name = np.dtype(dtype).name
+    except TypeError:
+        # PyTorch names its types as numpy does, behind the name of the package.
+        name = str(dtype).rpartition(".")[2]
     if name not in ("float16", "float32", "float64"):
         raise StrileError(f"dtype {name}: float16, float32 or float64 expected, or None for the type of the files")
     return name

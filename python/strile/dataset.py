@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import grid, notebook, words
+from . import grid, masking, notebook, words
+from .asked import bands_of
 from .errors import ClosedError, StrileError
 from .facts import Facts, Level, Transform
 from .grid import BoundingBox
@@ -60,22 +61,23 @@ def read(
     `from_dlpack`), or `out`: any array of the caller, on the CPU or a GPU, that is filled on `stream`. Bands
     count from 1, pages and overviews from 0. `reduce` halves JPEG 2000 so many times while it is decoded: its
     blocks hold lower resolutions, and windows are then of the smaller image. `device` is "auto", "cpu", "cuda"
-    or "cuda:N"; where a GPU decodes, pixels stay in its memory unless `out_memory` is "host"."""
+    or "cuda:N"; where a GPU decodes, pixels stay in its memory unless `out_memory` is "host".
+
+    `masked` makes floats with NaN where pixels hold the nodata value or, in a file without one, where its mask image or
+    alpha band says so (in host memory, and not in `out`). `unpack` applies scale and offset too."""
     dataset = opened.dataset(Source.of(path), level=_level(overview_level))
-    return dataset.read(
-        page=page,
-        level=_level(overview_level),
-        reduce=reduce,
-        window=_window(window),
-        bands=None if bands is None else list(bands),
-        masked=masked,
-        unpack=unpack,
-        device=device,
-        out=out,
-        out_memory=out_memory,
-        stream=stream,
-        progress=resolve(progress, "read"),
-    )
+    level, chosen = _level(overview_level), bands_of(bands)
+    place = {"page": page, "level": level, "reduce": reduce, "window": _window(window)}
+    keywords: dict[str, Any] = {
+        "unpack": unpack,
+        "device": str(device),
+        "out": out,
+        "progress": resolve(progress, "read"),
+    }
+    mask = dataset.mask_beside_nodata(page, level) if masked or unpack else None
+    if mask is not None and chosen != [mask[1]]:
+        return masking.read(dataset, mask, place, chosen, keywords)
+    return dataset.read(bands=chosen, masked=masked, out_memory=out_memory, stream=stream, **place, **keywords)
 
 
 class Dataset:
@@ -281,9 +283,9 @@ class Dataset:
             "level": _level(overview_level),
             "reduce": reduce,
             "window": _window(window),
-            "device": device,
+            "device": str(device),
         }
-        stays = device.startswith("cuda")
+        stays = request["device"].startswith("cuda")
         if masked and (stays or out is not None):
             raise StrileError(
                 "masked=True makes a masked array of numpy: drop device and out, or read without it"

@@ -15,6 +15,7 @@ import numpy as np
 from xarray.backends import BackendArray
 from xarray.core import indexing
 
+from .masking import leave_out
 from .reading import opened
 from .reading.source import Source
 
@@ -99,10 +100,7 @@ class PixelArray(BackendArray):
         if missing is not None:
             pixels[missing] = np.nan
         if how.by_mask:
-            invalid = _array(dataset.read(layer="mask", **place))[0] == 0
-            for number, band in enumerate(bands):
-                if band != how.alpha:
-                    pixels[number][invalid] = np.nan
+            leave_out(pixels, _array(dataset.read(layer="mask", **place))[0], bands, how.alpha)
         for number, band in enumerate(bands):
             if how.scales is not None and how.scales[band] != 1.0:
                 pixels[number] *= how.scales[band]

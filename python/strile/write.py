@@ -10,9 +10,11 @@ if TYPE_CHECKING:
     import numpy as np
     import xarray as xr
 
+    from ._core import Raster
+
 
 def to_geotiff(
-    data: xr.DataArray | np.ndarray,
+    data: xr.DataArray | np.ndarray | Raster,
     path: str | BinaryIO,
     *,
     crs: int | str | None = None,
@@ -44,8 +46,8 @@ def to_geotiff(
 ) -> str | BinaryIO:
     """Writes an array as GeoTIFF or, with `cog=True`, as Cloud-Optimized GeoTIFF; returns `path`.
 
-    `data` is a DataArray or an array of numpy, CuPy, dask, torch, JAX or any library with their protocols, of
-    two dimensions or of three: (band, y, x) or (y, x, band) by name, bands last without names. Pixels on a
+    `data` is a DataArray, a `Raster`, or an array of numpy, CuPy, dask, torch, JAX or any library with their protocols,
+    of two dimensions or of three: (band, y, x) or (y, x, band) by name, bands last without names. Pixels on a
     GPU are encoded there. A dask array is computed a few chunks at a time, each once, within
     `streaming_buffer_bytes`, and never held.
 

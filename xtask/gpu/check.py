@@ -3,7 +3,7 @@
 
 Parts: facts, tests, corpus, sanitize, gather, times (kernel_bench on rasters of its own), bench, growth (with tiles and
 windows, device memory, first reads), peers (unpacks them), rasters (makes them and builds the peers' programs),
-nvcomp (trusted files by nvCOMP), write (device arrays to files, round trips, memory), python (the package: its tests on
+nvcomp (trusted files by nvCOMP), write (device arrays to files, memory), written (round trips), python (the package: its tests on
 the device, and its calls beside the Rust ones), pictures (JPEG 2000 and JPEG tiles beside the peers), batch (many windows of
 many files beside rasterio and single reads); peers and rasters are done by bench where they were not before.
   smoke = facts tests             kernels = facts tests corpus
@@ -56,13 +56,13 @@ def peers(session: Session) -> dict:
 PARTS = {
     "facts": facts.run, "tests": tests.run, "corpus": corpus.run, "sanitize": sanitize.run, "gather": gather.run,
     "times": times.run, "peers": peers, "rasters": rasters, "bench": bench.run, "growth": growth.run,
-    "nvcomp": nvcomp.run, "write": write.run, "python": python.run, "pictures": pictures.run,
+    "nvcomp": nvcomp.run, "write": write.run, "written": write.written, "python": python.run, "pictures": pictures.run,
     "batch": batch.run,
 }
 GROUPS = {
     "smoke": ["facts", "tests"],
     "kernels": ["facts", "tests", "corpus"],
-    "all": ["facts", "tests", "corpus", "sanitize", "gather", "bench", "growth", "nvcomp", "write", "python",
+    "all": ["facts", "tests", "corpus", "sanitize", "gather", "bench", "growth", "nvcomp", "written", "write", "python",
         "pictures", "batch"],
 }
 

@@ -1,11 +1,13 @@
 """gpu-verified.toml: what was checked, on what, and what came out. Written here alone; `cargo xtask test` reads it.
 
-It is written only when every part of a round passed for the same sources as those the bundle was built from.
+It is written when tests, corpus and sanitizers passed for the same sources as those the bundle was built from, and everything
+else was run; what of that failed is in it, and `cargo xtask test` repeats it.
 """
 import json
 from pathlib import Path
 
-NEEDED = ("facts", "tests", "corpus", "sanitize", "gather", "bench", "growth", "write", "python", "pictures", "batch")
+MUST_PASS = ("facts", "tests", "corpus", "sanitize")
+MUST_RUN = ("gather", "bench", "growth", "written", "write", "python", "pictures", "batch")
 
 
 def value(item) -> str:
@@ -23,6 +25,7 @@ def text(bundle: dict, parts: dict[str, dict]) -> str:
     head = {
         "version": 1, "hash": bundle["hash"], "revision": bundle["revision"], "modified": bundle["modified"],
         "date": facts["date"],
+        "not_shown": [f"{name}: {why_of(parts[name])}" for name in MUST_RUN if not parts[name]["ok"]],
     }
     blocks = [
         section(f"corpus.blocks.{json.dumps(codec)}", counts) for codec, counts in sorted(corpus["blocks"].items())
@@ -67,7 +70,7 @@ def text(bundle: dict, parts: dict[str, dict]) -> str:
         section("growth", parts["growth"]["figures"]),
         section("copies", parts["bench"].get("copies", {})),
         section("write", {
-            "cases": parts["write"]["write_check"]["cases"], "read_back": parts["write"]["read_back"]["files"],
+            "cases": parts["written"]["write_check"]["cases"], "read_back": parts["written"]["read_back"]["files"],
             "streamed_mib_above_input": max(r["resident"]["driver"] for r in parts["write"]["memory"]) >> 20,
         }),
         section("python", {
@@ -86,9 +89,14 @@ def text(bundle: dict, parts: dict[str, dict]) -> str:
     ]) + "\n"
 
 
+def why_of(found: dict) -> str:
+    """In one line, whatever it was."""
+    return "; ".join([found["why"]] if found.get("why") else found.get("names", []))[:300].replace("\n", " ")
+
+
 def lacking(parts: dict[str, dict]) -> list[str]:
-    missing = [name for name in NEEDED if not parts.get(name, {}).get("ok")]
-    return [f"{name} {'failed' if name in parts else 'not run'}" for name in missing]
+    failed = [f"{name} failed" for name in MUST_PASS if name in parts and not parts[name].get("ok")]
+    return failed + [f"{name} not run" for name in MUST_PASS + MUST_RUN if name not in parts]
 
 
 def write(out: Path, bundle: dict, parts: dict[str, dict]) -> str:

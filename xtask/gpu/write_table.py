@@ -95,7 +95,6 @@ def markdown(found: dict) -> str:
             lines.append(f"| {name} | {way} | " + " | ".join(taken) + f" | {record[way]['seconds']:.3f} |")
     copies = found.get("copies_back", {})
     lines += ["", f"Copies back: {copies}, {cell(below_loop(found), 0)} % below the loop"]
-    lines += [f"Read back: {found.get('read_back')}", f"Both engines: {found.get('write_check')}"]
     return "\n".join(lines)
 
 

@@ -32,6 +32,8 @@ struct Verified {
     date: String,
     device: String,
     driver: String,
+    /// Parts that were run and failed, in words.
+    not_shown: Vec<String>,
 }
 
 /// `None` when the sources are those last verified, else the warning in words.
@@ -43,10 +45,12 @@ pub fn check(workspace: &Workspace) -> Result<Option<String>, Failure> {
     let text = std::fs::read_to_string(&path).map_err(|e| Failure::new(format!("{FILE}: {e}")))?;
     let verified = parse(&text).map_err(|e| Failure::new(format!("{FILE}: {e}")))?;
     let hash = source_hash(&workspace.root)?;
-    let Verified { revision, date, device, driver, .. } = &verified;
+    let Verified { revision, date, device, driver, not_shown, .. } = &verified;
     if hash == verified.hash {
         println!("verified on {device}, driver {driver}, {date}, revision {revision}");
-        return Ok(None);
+        let but =
+            || format!("{FILE} is of these sources, and of its round this failed: {}", not_shown.join("; "));
+        return Ok((!not_shown.is_empty()).then(but));
     }
     let changed = changed_since(&workspace.root, revision);
     Ok(Some(format!(
@@ -100,8 +104,11 @@ fn parse(text: &str) -> Result<Verified, String> {
         return Err("a check is written when both engines agree on the whole corpus".to_owned());
     }
     inside("sanitizer")?;
+    let told = table.get("not_shown").and_then(Value::as_array).ok_or("no `not_shown`, or not a list")?;
+    let not_shown = told.iter().map(|part| part.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>();
     Ok(Verified {
         hash,
+        not_shown: not_shown.ok_or("`not_shown` is not a list of words")?,
         revision: words(&table, "revision")?,
         date: words(&table, "date")?,
         device: words(device, "name")?,
@@ -186,6 +193,7 @@ mod tests {
         revision = "00df058"
         modified = false
         date = "2026-11-15"
+        not_shown = ["write: no time"]
         [device]
         name = "NVIDIA H200"
         driver = "580.159.04"
@@ -205,6 +213,7 @@ mod tests {
     fn reads_what_the_script_writes() {
         let verified = parse(GOOD).unwrap();
         assert_eq!((verified.revision.as_str(), verified.device.as_str()), ("00df058", "NVIDIA H200"));
+        assert_eq!(verified.not_shown, ["write: no time"]);
     }
 
     #[test]
@@ -214,6 +223,7 @@ mod tests {
         assert_eq!(wrong("0123456789abcdef0123", "0123456789ABCDEF0123").get(..9), Some("`hash` is"));
         assert_eq!(wrong("revision = \"00df058\"", ""), "no `revision`, or not words");
         assert_eq!(wrong("[device]", "[elsewhere]"), "no `[device]`");
+        assert_eq!(wrong("[\"write: no time\"]", "[3]"), "`not_shown` is not a list of words");
         assert!(wrong("failed = 0", "failed = 1").contains("all passed"));
         assert!(wrong("same = 1359", "same = 1358").contains("agree"));
         assert_eq!(

@@ -167,7 +167,10 @@ def _computed(client: Any, graph: Graph, progress: output.Progress | None) -> di
         wait(end)
         report: dict[str, Any] = end.result()
     except BaseException:
-        client.cancel([*parts.values(), end], force=True)
+        # Released and not cancelled: a scheduler that is to cancel a task which has dependents that no client
+        # holds, as edges are, fails, and drops the client with all that it holds.
+        for future in (end, *parts.values()):
+            future.release()
         raise
     if progress is not None:
         progress(total, total)

@@ -10,14 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ..asked import sides_of
 from ..errors import StrileError
-
-
-def _sides(size: Any) -> tuple[int, int]:
-    width, height = (size, size) if isinstance(size, int | np.integer) else size
-    if width < 1 or height < 1:
-        raise StrileError(f"windows of {width} x {height} pixels: 1 or more expected")
-    return int(width), int(height)
 
 
 def level_sizes(files: Sequence[Any], level: int = 0, page: int = 0) -> np.ndarray:
@@ -41,8 +35,8 @@ class GridWindows:
     def __init__(
         self, files: Sequence[Any], size: Any, step: Any = None, *, level: int = 0, page: int = 0, partial: bool | str = True
     ) -> None:
-        self.size, self.level, self.page = _sides(size), int(level), int(page)
-        across, down = _sides(self.size if step is None else step)
+        self.size, self.level, self.page = sides_of(size), int(level), int(page)
+        across, down = self.size if step is None else sides_of(step, "step")
         if partial not in (True, False, "move"):
             raise StrileError(f"partial {partial!r}: True, False or 'move' expected")
         width, height = self.size
@@ -78,7 +72,7 @@ class RandomWindows:
     def __init__(
         self, files: Sequence[Any], size: Any, count: int, *, seed: int = 0, level: int = 0, page: int = 0
     ) -> None:
-        self.size, self.count, self.seed = _sides(size), int(count), int(seed)
+        self.size, self.count, self.seed = sides_of(size), int(count), int(seed)
         self.level, self.page = int(level), int(page)
         sizes = level_sizes(files, level, page)
         if not len(sizes):
@@ -141,9 +135,12 @@ def with_place_of(windows: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 def valid_fractions(files: Sequence[Any], windows: Any, **options: Any) -> np.ndarray:
     """The part of each window's pixels that is inside its image and not nodata in all bands; read once, in batches.
-    Keywords are those of `read_batch`."""
+    Keywords are those of `read_batch`. Files with a mask image or alpha instead of a nodata value are refused."""
     from ..batch import read_batch
 
+    for name in ("masked", "windows", "bounds", "points", "out", "out_memory"):
+        if name in options:
+            raise StrileError(f"{name} is for valid_fractions to say: windows are read masked, into host memory of their own")
     options = with_place_of(windows, options)
 
     rows = np.asarray(windows.windows() if hasattr(windows, "windows") else windows, np.int64)

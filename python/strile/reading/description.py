@@ -280,7 +280,8 @@ def _pixels(
         added["mask_source"] = facts.mask_source
     compared = tuple(entry.value if entry is not None else None for entry in declared)
     request = Request(
-        source=call.source,
+        # A chunk may be read by a process that works in another folder.
+        source=call.source if call.chunks is None else call.source.anywhere(),
         version=tuple(dataset.version),
         level=call.level,
         reduce=call.reduce,

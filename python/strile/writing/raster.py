@@ -7,12 +7,14 @@ computed.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from .._core import Raster
 from ..errors import StrileError
 from .arguments import STRIP_ROWS, WriteArguments
 from .crs import crs_keys
@@ -57,6 +59,8 @@ def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> Ras
     if not _is_array(array):
         array = np.asarray(array)
     layout = layout_of(tuple(int(side) for side in array.shape), dims)
+    if dims is None:
+        _warn_of_bands(layout)
     source = dtype_of(array)
     check_allowed(attrs, arguments.rich_tags)
     value = nodata_of(nodata, attrs)
@@ -139,12 +143,23 @@ def is_dask(array: Any) -> bool:
 
 
 def _taken_apart(data: Any) -> tuple[Any, Any, Mapping[Any, Any], tuple[Any, ...] | None]:
-    """The DataArray if it is one, its array, its attrs and the names of its axes."""
+    """The DataArray if it is one, its array, its attrs and the names of its axes, where these are known."""
     if hasattr(data, "data_vars"):
         raise TypeError("a Dataset cannot be written: choose one of its variables")
     if hasattr(data, "dims") and hasattr(data, "coords") and hasattr(data, "attrs"):
         return data, data.data, data.attrs, tuple(data.dims)
+    if isinstance(data, Raster):
+        return None, data.numpy() if data.device == "cpu" else data, {}, data.dims
     return None, data, {}, None
+
+
+def _warn_of_bands(layout: Layout) -> None:
+    if layout.bands > max(layout.height, layout.width):
+        warnings.warn(
+            f"an array without names of its axes is (y, x, band): {layout.height} rows and {layout.width} columns of "
+            f"{layout.bands} bands are written; where it is (band, y, x) give np.moveaxis(array, 0, -1), or a DataArray",
+            stacklevel=4,
+        )
 
 
 def _is_array(array: Any) -> bool:

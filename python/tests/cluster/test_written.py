@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,40 @@ def test_a_failure_leaves_what_was_there(client: Any, tmp_path: Path, buffer: in
     assert [path.name for path in tmp_path.iterdir()] == ["a.tif"] and target.read_bytes() == b"before"
 
 
+def test_failures_leave_what_else_the_client_holds(client: Any, tmp_path: Path) -> None:
+    def fails(block: np.ndarray, block_info: Any = None) -> np.ndarray:
+        if block_info[0]["chunk-location"] == (0, 0):
+            raise RuntimeError("no pixels here")
+        return block
+
+    def stops(done: int, total: int) -> None:
+        raise RuntimeError("no more")
+
+    held = client.submit(sum, [1, 2])
+    assert held.result() == 3
+    zeros = da.zeros((3000, 4100), chunks=(700, 900), dtype="f4")
+    # Cubic in three tiers: edges that parts hand on are tasks which no future stands for.
+    cubic = {"cog": True, "overview_resampling": "cubic", "streaming_buffer_bytes": 1 << 20}
+    for lazy, progress in [(zeros, stops), (zeros.map_blocks(fails, dtype="f4"), None)] * 2:
+        with pytest.raises(RuntimeError, match="no pixels here|no more"):
+            strile.to_geotiff(lazy, tmp_path / "a.tif", cluster=True, progress=progress, **cubic)
+    assert unfinished(client) == []
+    assert held.status == "finished" and held.result() == 3
+    assert list(tmp_path.iterdir()) == []
+
+
+def unfinished(client: Any) -> list[str]:
+    """Tasks of strile that the scheduler knows, once it has had time to forget them."""
+
+    def ours(dask_scheduler: Any) -> list[str]:
+        return [str(key) for key in dask_scheduler.tasks if "strile" in str(key)]
+
+    until = time.monotonic() + 10
+    while (left := client.run_on_scheduler(ours)) and time.monotonic() < until:
+        time.sleep(0.05)
+    return left
+
+
 def test_what_progress_raises_stops_it(client: Any, tmp_path: Path) -> None:
     class Enough(Exception):
         pass
@@ -172,9 +207,18 @@ def test_what_progress_raises_stops_it(client: Any, tmp_path: Path) -> None:
     def tell(done: int, total: int) -> None:
         raise Enough
 
+    def slow(block: np.ndarray) -> np.ndarray:
+        time.sleep(0.25)
+        return block
+
+    lazy = da.from_array(PIXELS, chunks=64).map_blocks(slow)
     with pytest.raises(Enough):
-        strile.to_geotiff(da.from_array(PIXELS, chunks=64), tmp_path / "a.tif", cluster=True, progress=tell)
+        strile.to_geotiff(lazy, tmp_path / "a.tif", cluster=True, progress=tell)
     assert list(tmp_path.iterdir()) == []
+    begun = time.monotonic()
+    # 90 chunks by two workers would take more than 11 seconds.
+    assert client.submit(sum, [1, 2], pure=False).result() == 3 and unfinished(client) == []
+    assert time.monotonic() - begun < 4
 
 
 def test_an_error_of_the_core_keeps_its_kind(client: Any, tmp_path: Path) -> None:

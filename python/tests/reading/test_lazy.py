@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import strile
+from strile.backend import StrileBackend
 from strile.reading import opened
 from strile.reading.request import Request
 
@@ -118,3 +121,17 @@ def test_the_open_files_are_few(gtiff: Any, pixels: np.ndarray, monkeypatch: pyt
     for i in range(6):
         strile.open_geotiff(gtiff(pixels, name=f"{i}.tif"))
     assert len(opened._kept) == 3
+
+
+@pytest.mark.parametrize("by", ["open_geotiff", "engine"])
+def test_another_folder_changes_nothing(path: str, by: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    whole = strile.open_geotiff(path).values
+    monkeypatch.chdir(Path(path).parent)
+    name = Path(path).name
+    if by == "engine":
+        array = xr.open_dataset(name, engine=StrileBackend, chunks={}, mask_and_scale=False).band_data[0]
+    else:
+        array = strile.open_geotiff(name, chunks=16)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    np.testing.assert_array_equal(array.compute().values, whole)

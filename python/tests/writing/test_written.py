@@ -493,3 +493,28 @@ def test_a_band_alone_is_not_described_as_another(tmp_path: Path) -> None:
     strile.to_geotiff(strile.open_geotiff(two), str(one))
     with rasterio.open(one) as written:
         assert written.scales == (0.5, 2.0) and written.descriptions == ("red", "nir")
+
+
+@pytest.mark.parametrize("name", ["b.tif", "b.vrt"])
+def test_a_raster_has_its_bands_first(tmp_path: Path, name: str) -> None:
+    pixels = np.arange(3 * 30 * 40, dtype=np.uint16).reshape(3, 30, 40)
+    strile.to_geotiff(array(pixels, ("band", "y", "x")), str(tmp_path / "a.tif"))
+    raster = strile.read(tmp_path / "a.tif")
+    assert raster.dims == ("band", "y", "x")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        strile.to_geotiff(raster, str(tmp_path / name))
+    with rasterio.open(tmp_path / name) as file:
+        np.testing.assert_array_equal(file.read(), pixels)
+    batch = strile.read_batch(tmp_path / "a.tif", [[0, 0, 8, 8]])
+    assert batch.dims == ("window", "band", "y", "x")
+    with pytest.raises(strile.StrileError, match="an array of 4 dimensions"):
+        strile.to_geotiff(batch, str(tmp_path / "c.tif"))
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_bands_without_names_are_last_and_a_doubt_is_told(tmp_path: Path, lazy: bool) -> None:
+    pixels = np.zeros((3, 30, 40), np.uint8)
+    with pytest.warns(UserWarning, match=r"\(y, x, band\): 3 rows and 30 columns of 40 bands"):
+        strile.to_geotiff(da.from_array(pixels) if lazy else pixels, str(tmp_path / "a.tif"))
+    assert strile.open(tmp_path / "a.tif").count == 40
