@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 _headers: Any = None
 """Those of batches that bring none, made by the first."""
+_AT_ONCE = 32
+"""Files of servers that are opened at once."""
 
 
 def headers_of_process() -> Headers:
@@ -87,7 +91,7 @@ def read_batch(
     numbers = _numbers(kind, rows, wanted, level, len(listed))
     used, numbers = _used(numbers, len(listed))
     deepest = int(np.max(level, initial=0))
-    opened = [_file(listed[file], deepest) for file in used]
+    opened = _opened([listed[file] for file in used], deepest)
     keywords: dict[str, Any] = {
         "kind": kind,
         "page": page,
@@ -122,6 +126,21 @@ def _used(numbers: list[tuple[Any, ...]], files: int) -> tuple[list[int], list[t
         raise StrileError(f"there is no file {used[-1]}: {files} are given, and indices count from 0")
     place = {file: at for at, file in enumerate(used)}
     return used, [(place[file], *rest) for file, *rest in numbers]
+
+
+def _opened(files: list[Any], deepest: int) -> list[Any]:
+    """The files as the core takes them. Those of servers are opened together, for each waits for several answers; the
+    error is that of the first by order."""
+    if sum(_is_remote(file) for file in files) < 2:
+        return [_file(file, deepest) for file in files]
+    with ThreadPoolExecutor(min(len(files), _AT_ONCE), "strile-open") as threads:
+        return list(threads.map(_file, files, repeat(deepest)))
+
+
+def _is_remote(file: Any) -> bool:
+    from .reading.source import Source
+
+    return isinstance(file, str | os.PathLike) and Source.of(file).is_remote
 
 
 def _file(file: Any, deepest: int) -> Any:

@@ -88,6 +88,22 @@ def fsspec_of(location: str) -> tuple[Any, str]:
     return filesystem, path
 
 
+def _told(location: str, problem: FileNotFoundError) -> Exception:
+    """What fsspec calls a file that is not there, which it does of every failure."""
+    cause = problem.__cause__
+    if isinstance(cause, UnsafeURLError):
+        return cause
+    if isinstance(cause, OSError):
+        if cause.errno is None or cause.errno <= 0:
+            return ConnectionError(f"{location}: {cause or type(cause).__name__}")
+        # Python picks the class by the number: `ConnectionRefusedError`, `TimeoutError`, …
+        return OSError(cause.errno, f"{os.strerror(cause.errno)}; is the address right and the server up?", location)
+    status = getattr(cause, "status", None)
+    if status is not None:
+        return FileNotFoundError(f"{location}: the server answers {status} {getattr(cause, 'message', '')}".rstrip())
+    return problem
+
+
 class Ranges:
     """An object of a remote store, read in batches of ranges."""
 
@@ -100,10 +116,7 @@ class Ranges:
         try:
             info = self.fs.info(self.path)
         except FileNotFoundError as problem:
-            # fsspec says this of every failure; a refusal of ours is the better answer.
-            if isinstance(problem.__cause__, UnsafeURLError):
-                raise problem.__cause__ from None
-            raise
+            raise _told(location, problem) from None
         if info.get("size") is None:
             raise StrileError(f"{location}: the server does not tell how large it is, and ranges need that")
         self.size = int(info["size"])
@@ -124,7 +137,14 @@ class Ranges:
             self._process = os.getpid()
         starts = [start for start, _ in ranges]
         ends = [end for _, end in ranges]
-        return list(self.fs.cat_ranges([self.path] * len(ranges), starts, ends, on_error="raise"))
+        parts = list(self.fs.cat_ranges([self.path] * len(ranges), starts, ends, on_error="raise"))
+        for (start, end), part in zip(ranges, parts, strict=True):
+            if len(part) > end - start:
+                raise StrileError(
+                    f"{self.location}: the server does not serve ranges: of the {end - start:,} bytes from {start:,} on it "
+                    f"gave {len(part):,}; use one that does (`Accept-Ranges: bytes`), or read a copy on disk"
+                )
+        return parts
 
     def beside(self, suffix: str) -> str:
         """The location of a file beside this one; a query stays where it is."""

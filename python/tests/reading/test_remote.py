@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,8 +41,17 @@ class Served(http.server.SimpleHTTPRequestHandler):
 
     given: list[int]
     moved: str | None = None
+    together: threading.Barrier | None = None
+    """Requests are answered when so many are under way."""
+    ranges = True
 
     def do_GET(self) -> None:
+        if self.together is not None:
+            try:
+                self.together.wait(20)
+            except threading.BrokenBarrierError:
+                self.send_error(503)
+                return
         if self.path.startswith("/moved") and self.moved is not None:
             self.send_response(302)
             self.send_header("Location", self.moved)
@@ -53,7 +63,7 @@ class Served(http.server.SimpleHTTPRequestHandler):
             return
         whole = path.read_bytes()
         start, stop = 0, len(whole)
-        asked = self.headers.get("Range")
+        asked = self.headers.get("Range") if self.ranges else None
         if asked:
             first, _, last = asked.removeprefix("bytes=").partition("-")
             start, stop = int(first), int(last) + 1 if last else len(whole)
@@ -125,6 +135,47 @@ def test_a_window_needs_a_part_of_the_file(server: Any, local: Path, monkeypatch
     address, handler = server
     strile.open_geotiff(f"{address}/far.tif", window=(0, 0, 20, 20))
     assert sum(handler.given) < local.stat().st_size * 0.7
+
+
+def test_files_of_a_batch_are_opened_and_read_together(
+    server: Any, local: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STRILE_GEOTIFF_ALLOW_PRIVATE_HOSTS", "1")
+    address, handler = server
+    files = [f"{address}/far.tif?{number}" for number in range(6)]
+    windows = [[number, 30 + number, 40, 50, 60] for number in range(6)]
+    near = strile.read_batch([local] * 6, windows, device="cpu").numpy()
+    handles = [strile.open(file) for file in files]
+    handler.together = threading.Barrier(6)
+    for far in (files, handles):
+        np.testing.assert_array_equal(strile.read_batch(far, windows, device="cpu").numpy(), near)
+
+
+def test_the_first_file_of_a_batch_that_is_not_there_is_named(
+    server: Any, local: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STRILE_GEOTIFF_ALLOW_PRIVATE_HOSTS", "1")
+    files = [f"{server[0]}/{name}.tif" for name in ("far", "none", "nothing", "never")]
+    with pytest.raises(FileNotFoundError, match=r"none\.tif: the server answers 404"):
+        strile.read_batch(files, [[number, 0, 0, 8, 8] for number in range(4)], device="cpu")
+
+
+def test_a_server_without_ranges_is_told(server: Any, local: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRILE_GEOTIFF_ALLOW_PRIVATE_HOSTS", "1")
+    address, handler = server
+    handler.ranges = False
+    with pytest.raises(strile.StrileError, match=r"far\.tif: the server does not serve ranges: of the .* bytes from"):
+        strile.read_batch([f"{address}/far.tif"], [[0, 0, 0, 8, 8]], device="cpu")
+
+
+def test_a_server_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("aiohttp")
+    monkeypatch.setenv("STRILE_GEOTIFF_ALLOW_PRIVATE_HOSTS", "1")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # nobody listens
+        address = f"http://127.0.0.1:{taken.getsockname()[1]}/far.tif"
+        with pytest.raises(ConnectionRefusedError, match="refused.*far"):
+            strile.open_geotiff(address)
 
 
 def test_a_file_that_is_not_there(remote: str) -> None:

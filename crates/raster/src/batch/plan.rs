@@ -7,6 +7,7 @@
 
 use super::resolve::{Asked, Group, Resolved};
 use super::sheet::Sheet;
+use super::together::together;
 use super::window::Frame;
 use crate::bytes::human;
 use crate::error::Result;
@@ -17,9 +18,12 @@ use crate::source::Source;
 use crate::window::Window;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
-use strile_engine::{BlockAddress, BlockLayout, BlockTask, Context, Convert, Lease, OutputSpec, Placement};
-use strile_tiff::{DataType, Planar};
+use strile_engine::{
+    BlockAddress, BlockLayout, BlockTask, Context, Convert, Lease, OutputSpec, Placement, Span,
+};
+use strile_tiff::{BlockArray, BlockTable, DataType, Planar};
 
 /// The output of parts that are filled, among those of a sheet.
 const FILLED: u32 = 1;
@@ -82,6 +86,29 @@ impl fmt::Display for BatchPlan {
     }
 }
 
+/// A group, and which blocks its windows need.
+struct Sought<'a> {
+    group: Group<'a>,
+    /// Their numbers in the table of blocks, one window after the other.
+    runs: Vec<Range<u64>>,
+    /// How many of them each window has.
+    counts: Vec<u64>,
+}
+
+/// Where the blocks of each group are. Tables that lie afar are fetched together.
+fn spans_of(sought: &[Sought<'_>], context: &Context) -> Result<Vec<Vec<Option<Span>>>> {
+    let spans = |Sought { group: Group { facts, .. }, runs, .. }: &Sought<'_>| {
+        let decoded_len = facts.layout.decoded_len(facts.layout.height).unwrap_or(usize::MAX);
+        locate(facts.source, &facts.image, decoded_len, runs)
+    };
+    let is_afar = |Sought { group: Group { facts, .. }, .. }: &Sought<'_>| {
+        let BlockTable { offsets, sizes } = &facts.image.table;
+        [offsets, sizes].iter().any(|array| matches!(array, BlockArray::There(_)))
+            && facts.source.local().is_none()
+    };
+    together(sought.iter().collect(), sought.iter().any(is_afar), &context.cancel, spans)
+}
+
 /// The tasks of a batch, as they are collected.
 struct Tasks<'a> {
     asked: Asked<'a>,
@@ -100,17 +127,14 @@ struct Tasks<'a> {
 }
 
 impl Tasks<'_> {
-    /// Adds the windows of a group.
-    fn add(&mut self, group: Group<'_>, frames: &[(Frame, Option<Window>)]) -> Result<()> {
-        let edge = Arc::new(self.edge(&group)?);
-        let Group { mut facts, source, overview, members, convert, .. } = group;
-        let frames: Vec<_> = members.into_iter().filter_map(|at| Some((at, frames.get(at)?))).collect();
-        let (mut runs, mut counts) = (Vec::new(), Vec::with_capacity(frames.len()));
-        for &(_, &(_, inside)) in &frames {
+    /// Finds which blocks the windows of a group need.
+    fn seek<'g>(&mut self, mut group: Group<'g>, frames: &[(Frame, Option<Window>)]) -> Result<Sought<'g>> {
+        let (mut runs, mut counts) = (Vec::new(), Vec::with_capacity(group.members.len()));
+        for (_, inside) in group.members.iter().filter_map(|&at| frames.get(at)) {
             let before = runs.len();
-            if let Some(inside) = inside {
-                facts.window = inside;
-                runs.extend(facts.runs());
+            if let Some(inside) = *inside {
+                group.facts.window = inside;
+                runs.extend(group.facts.runs());
             }
             let own = runs.get(before..).unwrap_or_default();
             counts.push(own.iter().fold(0u64, |sum, run| sum.saturating_add(run.end - run.start)));
@@ -118,9 +142,19 @@ impl Tasks<'_> {
         let blocks = counts.iter().fold(0u64, |sum, &count| sum.saturating_add(count));
         let need = blocks.saturating_mul(PLAN_BYTES_PER_BLOCK);
         self.leases.push(self.context.budget.take(need, "the plan of the batch")?);
-        let decoded_len = facts.layout.decoded_len(facts.layout.height).unwrap_or(usize::MAX);
-        let spans = locate(facts.source, &facts.image, decoded_len, &runs)?;
-        let mut spans = spans.as_slice();
+        Ok(Sought { group, runs, counts })
+    }
+
+    /// Adds the windows of a group, whose blocks are at `spans`.
+    fn add(
+        &mut self,
+        Sought { group, counts, .. }: Sought<'_>,
+        mut spans: &[Option<Span>],
+        frames: &[(Frame, Option<Window>)],
+    ) -> Result<()> {
+        let edge = Arc::new(self.edge(&group)?);
+        let Group { mut facts, source, overview, members, convert, .. } = group;
+        let frames: Vec<_> = members.into_iter().filter_map(|at| Some((at, frames.get(at)?))).collect();
         let layout = self.layout(&facts.layout);
         let selection = self.selection(match facts.image.planar {
             Planar::Chunky => facts.bands.iter().map(|band| band - 1).collect(),
@@ -245,8 +279,11 @@ impl BatchPlan {
             filled: 0,
             list: Vec::new(),
         };
-        for group in groups {
-            tasks.add(group, &frames)?;
+        let sought =
+            groups.into_iter().map(|group| tasks.seek(group, &frames)).collect::<Result<Vec<_>>>()?;
+        let spans = spans_of(&sought, context)?;
+        for (sought, spans) in sought.into_iter().zip(&spans) {
+            tasks.add(sought, spans, &frames)?;
         }
         let Tasks { places, leases, layouts, selections, converts, filled, mut list, .. } = tasks;
         // In the order of the files: what lies together is read together, and windows of one block follow each other.

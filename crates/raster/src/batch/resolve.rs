@@ -93,7 +93,8 @@ impl<'a> Asked<'a> {
             let (rows, columns) = *rows_columns.get_or_insert((frame.height, frame.width));
             if (frame.height, frame.width) != (rows, columns) {
                 let problem = format!(
-                    "{} × {} pixels, window 0 has {columns} × {rows}: all windows of a batch have one size",
+                    "{} × {} pixels, window 0 has {columns} × {rows}: all windows of a batch have one size, or \
+                     are resampled to a `size`",
                     frame.width, frame.height
                 );
                 return Err(fail(group.dataset.refuse(problem)));

@@ -1,6 +1,7 @@
-//! The bytes of a batch that come from afar: the ranges of all files, asked for before the first is waited for, in one
-//! arena.
+//! The bytes of a batch that an engine does not fetch itself: the ranges of all files in one arena. Local files are all
+//! asked before the first is waited for; of those from afar many are waited for at once.
 
+use super::together::{AT_ONCE, together};
 use crate::error::{Error, Result};
 use crate::open::io_error;
 use crate::plan::fetches;
@@ -59,20 +60,17 @@ pub(super) fn stage(
     let lease = context.budget.take(at, "staging of encoded blocks")?;
     let arena = engine.staging(usize::try_from(at).map_err(|_| abandoned())?)?;
     let (parts, slots) = arena.split(&lens).ok_or_else(abandoned)?;
-    let (sender, done) = mpsc::channel();
-    let mut slots = slots.into_iter();
+    let (mut slots, mut reads) = (slots.into_iter(), Vec::with_capacity(plans.len()));
     for (index, plan) in &plans {
         let source = sources.get(*index).ok_or_else(abandoned)?;
-        // The number says whose read it is, should it fail.
-        let op = |(range, into): (&Range<u64>, _)| ReadOp { id: *index, offset: range.start, into };
-        source.submit(plan.ranges.iter().zip(slots.by_ref()).map(op).collect(), &sender);
+        let op = |(id, (range, into)): (usize, (&Range<u64>, _))| ReadOp { id, offset: range.start, into };
+        let ops = plan.ranges.iter().zip(slots.by_ref()).enumerate().map(op).collect();
+        reads.push((source, ops));
     }
-    drop(sender);
-    for ReadDone { id, into, result } in done {
-        drop(into);
-        let source = sources.get(id).ok_or_else(abandoned)?;
-        result.map_err(|error| io_error(source.as_ref(), error))?;
-    }
+    let _answers = context.budget.take(answers(&reads), "answers from afar")?;
+    let afar = reads.iter().any(|(source, _)| is_afar(source));
+    let reads = reads.into_iter().map(Reads::new).collect();
+    together(reads, afar, &context.cancel, Reads::wait)?;
     let of_sources = tasks.chunk_by_mut(|a, b| a.source == b.source);
     for (of_source, (_, plan)) in of_sources.zip(&plans) {
         for task in of_source {
@@ -81,6 +79,51 @@ pub(super) fn stage(
     }
     let arena = parts.rejoin().map_err(|_| abandoned())?;
     Ok(Staged { arena, outside, lease })
+}
+
+/// Whether a source may answer on the thread that asks.
+fn is_afar(source: &Arc<dyn Source>) -> bool {
+    source.local().is_none()
+}
+
+/// Bytes of answers that may be under way at once, which a source from afar can have beside the arena until they are
+/// complete.
+fn answers(reads: &[(&Arc<dyn Source>, Vec<ReadOp>)]) -> u64 {
+    let afar = reads.iter().filter(|(source, _)| is_afar(source));
+    let mut lens: Vec<u64> = afar.map(|(_, ops)| ops.iter().map(|op| op.into.len() as u64).sum()).collect();
+    lens.sort_unstable_by(|a, b| b.cmp(a));
+    lens.iter().take(AT_ONCE).sum()
+}
+
+/// Reads of one file: submitted where it is local, else by who waits for them.
+struct Reads<'a> {
+    source: &'a Arc<dyn Source>,
+    left: Vec<ReadOp>,
+    sender: mpsc::Sender<ReadDone>,
+    done: mpsc::Receiver<ReadDone>,
+}
+
+impl<'a> Reads<'a> {
+    fn new((source, mut left): (&'a Arc<dyn Source>, Vec<ReadOp>)) -> Self {
+        let (sender, done) = mpsc::channel();
+        if !is_afar(source) {
+            source.submit(std::mem::take(&mut left), &sender);
+        }
+        Self { source, left, sender, done }
+    }
+
+    fn wait(self) -> Result<()> {
+        let Self { source, left, sender, done } = self;
+        if !left.is_empty() {
+            source.submit(left, &sender);
+        }
+        drop(sender);
+        let failed = done.into_iter().filter_map(|ReadDone { id, result, .. }| Some((id, result.err()?)));
+        match failed.min_by_key(|(id, _)| *id) {
+            None => Ok(()),
+            Some((_, error)) => Err(io_error(source.as_ref(), error)),
+        }
+    }
 }
 
 impl Ranges {

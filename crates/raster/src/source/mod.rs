@@ -57,7 +57,8 @@ pub trait Source: Send + Sync {
     /// What this state of the source is told by.
     fn version(&self) -> Version;
 
-    /// Starts all reads and returns; each is answered once on `done`.
+    /// Starts all reads; each is answered once on `done`, perhaps before this returns: who reads many sources that are not
+    /// `local` submits to them from several threads.
     fn submit(&self, ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>);
 
     /// The source as one that any thread can read at once, where it is.

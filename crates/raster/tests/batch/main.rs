@@ -23,4 +23,5 @@ mod peers;
 mod refusals;
 mod sizes;
 mod structure;
+mod together;
 mod windows;

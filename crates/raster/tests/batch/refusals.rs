@@ -46,7 +46,7 @@ fn a_request_that_makes_no_tensor() {
     assert_eq!(
         refusal(&files, &[at(0), BatchWindow::of_pixels(1, 3, 4, (10, 11))], &plain),
         "window 1 (10 × 11 pixels from 3,4): made.tif: 10 × 11 pixels, window 0 has 10 × 10: all windows of a batch \
-         have one size"
+         have one size, or are resampled to a `size`"
     );
     let level = BatchWindow { overview: Some(1), ..at(0) };
     assert_eq!(

@@ -1,0 +1,47 @@
+//! Work that waits for answers from afar, done for many files at once: a round trip costs what it costs once, and not once
+//! for each file.
+
+use crate::error::{Error, Result};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use strile_engine::Cancel;
+
+/// Files that are waited for at once. Threads that wait cost little, and servers take so many connections of one client.
+pub(super) const AT_ONCE: usize = 32;
+
+/// What `work` makes of each item, in order, or the first error by order: items are begun in order and none after an error,
+/// so all before a faulty one have been tried. Where no answer is `afar` one thread does it.
+pub(super) fn together<T: Send, R: Send>(
+    items: Vec<T>,
+    afar: bool,
+    cancel: &Cancel,
+    work: impl Fn(T) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    let threads = if afar { items.len().min(AT_ONCE) } else { 1 };
+    let (queue, found) = (Mutex::new(items.into_iter().enumerate()), Mutex::new(Vec::new()));
+    let failed = AtomicBool::new(false);
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let run = || {
+        while !failed.load(Ordering::Relaxed) && !cancel.is_cancelled() {
+            let Some((at, item)) = next() else { return };
+            let result = work(item);
+            failed.fetch_or(result.is_err(), Ordering::Relaxed);
+            found.lock().unwrap_or_else(PoisonError::into_inner).push((at, result));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            // Where the system has no more threads, those there are do the work.
+            if std::thread::Builder::new().spawn_scoped(scope, run).is_err() {
+                break;
+            }
+        }
+        run();
+    });
+    if cancel.is_cancelled() {
+        return Err(Error::Cancelled);
+    }
+    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    found.sort_unstable_by_key(|(at, _)| *at);
+    found.into_iter().map(|(_, result)| result).collect()
+}
