@@ -27,6 +27,8 @@ pub(crate) struct Slots {
 /// Tasks of one block that one thread places: files may name one block for all their tiles, and others shall have work and
 /// a stop be seen in between.
 const MOST_TOGETHER: usize = 64;
+/// Pixels that they place together at most, but for one task.
+const MOST_PIXELS: u64 = 1 << 22;
 
 /// One block, with what it needs: tasks that follow each other in the job and place parts of the same block.
 pub(crate) struct Slot<'a> {
@@ -80,7 +82,12 @@ impl Slots {
         let tasks = self.job.tasks();
         let count = |index: usize| {
             let (first, rest) = tasks.get(index..)?.split_first()?;
-            let more = rest.iter().take(MOST_TOGETHER - 1).take_while(|task| task.is_of_same_block(first));
+            let area = |task: &BlockTask| u64::from(task.placement.width) * u64::from(task.placement.height);
+            let mut pixels = area(first);
+            let more = rest.iter().take(MOST_TOGETHER - 1).take_while(|task| {
+                pixels = pixels.saturating_add(area(task));
+                pixels <= MOST_PIXELS && task.is_of_same_block(first)
+            });
             Some(1 + more.count())
         };
         let after = |index: usize| Some(index + count(index)?);
