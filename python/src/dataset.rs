@@ -331,6 +331,9 @@ fn read(
     watched: Option<&Count>,
     context: &Context,
 ) -> strile::Result<Result> {
+    if let Input::Tiff(dataset) = input {
+        validity::refuse_lost(dataset, options)?;
+    }
     if let Some(count) = watched {
         count.expect(blocks(input, options, (output, stays), context)?);
     }

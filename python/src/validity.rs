@@ -1,7 +1,7 @@
 //! Masks that `masked` of a read leaves alone: it knows of nodata values, and a file without one may have a mask image or
 //! alpha instead.
 
-use strile::{BatchWindow, Error, MaskSource, ReadOptions, Result};
+use strile::{BatchWindow, Error, Layer, MaskSource, ReadOptions, Result};
 
 /// The mask image or the alpha that says which pixels of a level are valid, where there is no nodata value.
 pub(crate) fn beside_nodata(
@@ -16,6 +16,21 @@ pub(crate) fn beside_nodata(
     // An overview may lack the mask that its image has. A level that is not there is refused by who reads it.
     let found = [overview, None].into_iter().filter_map(|level| source(level).ok());
     found.into_iter().find(|source| matches!(source, MaskSource::Image | MaskSource::Alpha(_)))
+}
+
+/// Refuses the mask of an overview that has none where its image has one: all of it would be valid.
+pub(crate) fn refuse_lost(file: &strile::Dataset, options: &ReadOptions) -> Result<()> {
+    let Some(overview) = options.overview.filter(|_| options.layer == Layer::Mask) else { return Ok(()) };
+    let whole = ReadOptions { overview: None, ..options.clone() };
+    let [own, whole] = [options, &whole].map(|options| file.mask_source(options).ok());
+    if own != Some(MaskSource::AllValid) || whole != Some(MaskSource::Image) {
+        return Ok(());
+    }
+    let problem = format!(
+        "its image has a mask and its overview {overview} has none, so that all pixels of that would be valid: read the \
+         full size, or make the overviews again with masks"
+    );
+    Err(Error::Request { file: file.name().to_owned(), problem })
 }
 
 /// Refuses windows of files whose mask would be ignored.

@@ -265,8 +265,9 @@ R = TypeVar("R")
 def prefetch(read: Callable[[T], R], requests: Iterable[T], *, depth: int = 2, readers: int = 1) -> Iterator[R]:
     """What `read` makes of each request, in order, up to `depth` of them read ahead by a thread while one is used.
 
-    With `readers` so many threads call `read` at once: two keep a GPU busy where one batch alone does not fill it. An error is raised where its result would have come. Closing the iterator (or leaving a loop over it) stops reading
-    after the batch that is under way."""
+    With `readers` so many threads call `read` at once, at most `depth`: two keep a GPU busy where one batch alone does not
+    fill it. An error is raised where its result would have come. Closing the iterator (or leaving a loop over it) stops
+    reading after the batches that are under way."""
     if depth < 0:
         raise StrileError(f"depth {depth}: 0 or more expected")
     if readers < 1:

@@ -96,7 +96,9 @@ def why_of(found: dict) -> str:
 
 def lacking(parts: dict[str, dict]) -> list[str]:
     failed = [f"{name} failed" for name in MUST_PASS if name in parts and not parts[name].get("ok")]
-    return failed + [f"{name} not run" for name in MUST_PASS + MUST_RUN if name not in parts]
+    # One that ended before it had found anything says why, and no more.
+    found = {name for name, part in parts.items() if set(part) - {"ok", "why", "took", "names"}}
+    return failed + [f"{name} not run" for name in MUST_PASS + MUST_RUN if name not in found]
 
 
 def write(out: Path, bundle: dict, parts: dict[str, dict]) -> str:

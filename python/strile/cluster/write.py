@@ -152,14 +152,15 @@ def _write(
 
 
 def _check_memory(part: tuple[int, int], block: tuple[int, int], pixel: int, room: int | None) -> None:
-    """A part that no worker can hold ends in `KilledWorker`, after several workers have died of it."""
+    """A part that a worker cannot hold ends in `KilledWorker`, after several workers have died of it; chunks are made by
+    workers also where this process writes. `room` is that of the smallest worker."""
     pixels, blocks = math.prod(part) * pixel, math.prod(block) * pixel
     needed = least_memory(pixels, blocks)
     if room is not None and needed > room:
         raise StrileError(
             f"a worker takes at least {needed:,} bytes for {part[0]} by {part[1]} pixels of {pixel} bytes in blocks of "
-            f"{block[0]} by {block[1]}, and has {room:,} before it is killed: make chunks smaller (or tiles, which are "
-            "not divided), give workers a larger memory_limit, or pass cluster=False"
+            f"{block[0]} by {block[1]}, and the smallest has {room:,} before it is killed: make chunks smaller (or tiles, which are "
+            "not divided), or give workers a larger memory_limit"
         )
 
 

@@ -94,10 +94,12 @@ def _told(location: str, problem: FileNotFoundError) -> Exception:
     if isinstance(cause, UnsafeURLError):
         return cause
     if isinstance(cause, OSError):
-        if cause.errno is None or cause.errno <= 0:
+        # Python picks the class by the number: `ConnectionRefusedError`, `TimeoutError`, … Other numbers may be those of
+        # a library, as OpenSSL's are.
+        told = OSError(cause.errno or 0, "")
+        if not isinstance(told, ConnectionError | TimeoutError):
             return ConnectionError(f"{location}: {cause or type(cause).__name__}")
-        # Python picks the class by the number: `ConnectionRefusedError`, `TimeoutError`, …
-        return OSError(cause.errno, f"{os.strerror(cause.errno)}; is the address right and the server up?", location)
+        return type(told)(told.errno, f"{os.strerror(told.errno)}; is the address right and the server up?", location)
     status = getattr(cause, "status", None)
     if status is not None:
         return FileNotFoundError(f"{location}: the server answers {status} {getattr(cause, 'message', '')}".rstrip())
@@ -172,7 +174,9 @@ class OpenFile:
         self._process = os.getpid()
         self._locks = _locks_of(file)
         with self._lock:
-            before = file.tell() if hasattr(file, "tell") else 0
+            if not hasattr(file, "tell"):
+                raise TypeError(f"a {type(file).__name__} has no `tell`: a binary file that can be sought is expected")
+            before = file.tell()
             self.size = file.seek(0, os.SEEK_END)
             if self.size is None:
                 self.size = file.tell()

@@ -88,3 +88,18 @@ def test_a_nodata_value_goes_before_a_mask(tmp_path: Path) -> None:
     np.testing.assert_array_equal(strile.read(path, masked=True).numpy(), expected)
     batch = strile.read_batch(path, [[0, 0, 50, 40]], masked=True, device="cpu")
     np.testing.assert_array_equal(batch.numpy()[0], expected)
+
+
+def test_an_overview_without_the_mask_of_its_image_is_refused(tmp_path: Path) -> None:
+    place = str(tmp_path / "a.tif")
+    with rasterio.open(place, "w", driver="GTiff", width=50, height=40, count=3, dtype="uint8") as file:
+        file.write(PIXELS[:3])
+    with rasterio.open(place, "r+") as file:
+        file.build_overviews([2])
+    with rasterio.Env(GDAL_TIFF_INTERNAL_MASK=True), rasterio.open(place, "r+") as file:
+        file.write_mask(VALID)
+    assert np.isnan(strile.read(place, masked=True).numpy()[:, :12, :20]).all()
+    with pytest.raises(strile.StrileError, match="its image has a mask and its overview 0 has none"):
+        strile.read(place, overview_level=0, masked=True)
+    with strile.open(place) as dataset, pytest.raises(strile.StrileError, match="its overview 0 has none"):
+        dataset.read(overview_level=0, masked=True)

@@ -224,6 +224,21 @@ def test_two_readers_read_at_once_and_in_order() -> None:
     with pytest.raises(strile.StrileError, match="0 readers: 1 or more expected"):
         next(strile.prefetch(read, range(2), readers=0))
 
+    # The second fails while the first is about to begin: it comes all the same, and then the error.
+    begun = threading.Event()
+
+    def failing(number: int) -> int:
+        if number == 1:
+            begun.set()
+            raise ValueError("the second")
+        begun.wait(30)
+        return number
+
+    both = strile.prefetch(failing, range(9), depth=4, readers=2)
+    assert next(both) == 0
+    with pytest.raises(ValueError, match="the second"):
+        next(both)
+
     def requests() -> Iterator[int]:
         yield 1
         raise KeyError("no more")
@@ -282,8 +297,11 @@ def test_a_process_ends_with_batches_under_way(scenes: list[str]) -> None:
         "read = lambda row: strile.read_batch(sys.argv[1], [row], device='cpu').numpy()\n"
         "kept = strile.prefetch(read, [[0, 0, 20, 20]] * 1000, depth=2)\n"
         "print(next(kept).shape)\n"
+        "import time\n"
+        "slow = strile.prefetch(lambda number: time.sleep(1) or number, range(100), depth=60)\n"
+        "next(slow)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, scenes[0]], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", program, scenes[0]], capture_output=True, text=True, timeout=30, check=True
     )
     assert done.stdout == "(1, 3, 20, 20)\n" and done.stderr == ""

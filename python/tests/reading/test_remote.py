@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 import rasterio
 
 import strile
+from strile.reading import source
 
 fsspec = pytest.importorskip("fsspec")
 
@@ -164,7 +166,7 @@ def test_a_server_without_ranges_is_told(server: Any, local: Path, monkeypatch: 
     monkeypatch.setenv("STRILE_GEOTIFF_ALLOW_PRIVATE_HOSTS", "1")
     address, handler = server
     handler.ranges = False
-    with pytest.raises(strile.StrileError, match=r"far\.tif: the server does not serve ranges: of the .* bytes from"):
+    with pytest.raises(strile.StrileError, match=r"far\.tif: the server does not serve ranges: asked for .* bytes from"):
         strile.read_batch([f"{address}/far.tif"], [[0, 0, 0, 8, 8]], device="cpu")
 
 
@@ -176,6 +178,13 @@ def test_a_server_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> 
         address = f"http://127.0.0.1:{taken.getsockname()[1]}/far.tif"
         with pytest.raises(ConnectionRefusedError, match="refused.*far"):
             strile.open_geotiff(address)
+
+
+def test_what_openssl_says_is_kept() -> None:
+    problem = FileNotFoundError("far")
+    problem.__cause__ = ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version number")
+    told = source._told("https://far", problem)
+    assert type(told) is ConnectionError and "WRONG_VERSION_NUMBER" in str(told)
 
 
 def test_a_file_that_is_not_there(remote: str) -> None:

@@ -7,7 +7,8 @@ use strile_tiff::gdal::NoData;
 /// What becomes of the pixels of a batch, and who reads them.
 #[derive(Debug, Clone, Default)]
 pub struct BatchOptions {
-    /// Nodata becomes NaN; the result is of floats whether a file has nodata or not.
+    /// Nodata becomes NaN; the result is of floats whether a file has nodata or not. Mask images and alpha are not looked
+    /// at.
     pub masked: bool,
     /// The same, and other samples become stored × scale + offset by GDAL's scale and offset of their file.
     pub unpack: bool,

@@ -1,7 +1,7 @@
 //! What a kept header takes in memory: every text, list and table that an opened file holds.
 //!
-//! Nothing is left out: structs are taken apart field by field, so that one with a new field does not compile here. What
-//! a source that is no file holds (a connection, all its bytes) is its own.
+//! Structs whose fields are open are taken apart field by field, so that one with a new field does not compile here. A
+//! source is counted by a flat number of bytes; what one that is no file holds (a connection, all its bytes) is its own.
 
 use super::{Entry, ToldBy};
 use crate::dataset::Dataset;

@@ -161,6 +161,10 @@ impl Headers {
         let room = self.limits.bytes.saturating_sub(self.index_bytes());
         let mut kept = self.kept();
         kept.forget(&path);
+        if bytes > room {
+            // All others would go for it, and then it.
+            return;
+        }
         kept.bytes = kept.bytes.saturating_add(bytes);
         kept.files.insert(path.clone(), Entry { dataset, told_by, bytes, used: 0 });
         kept.touch(&path);
