@@ -96,10 +96,11 @@ def _told(location: str, problem: FileNotFoundError) -> Exception:
     if isinstance(cause, OSError):
         # Python picks the class by the number: `ConnectionRefusedError`, `TimeoutError`, … Other numbers may be those of
         # a library, as OpenSSL's are.
-        told = OSError(cause.errno or 0, "")
-        if not isinstance(told, ConnectionError | TimeoutError):
-            return ConnectionError(f"{location}: {cause or type(cause).__name__}")
-        return type(told)(told.errno, f"{os.strerror(told.errno)}; is the address right and the server up?", location)
+        number = cause.errno or 0
+        told = OSError(number, f"{os.strerror(number)}; is the address right and the server up?", location)
+        if isinstance(told, ConnectionError | TimeoutError):
+            return told
+        return ConnectionError(f"{location}: {cause or type(cause).__name__}")
     status = getattr(cause, "status", None)
     if status is not None:
         return FileNotFoundError(f"{location}: the server answers {status} {getattr(cause, 'message', '')}".rstrip())
