@@ -96,3 +96,20 @@ fn one_large_window_among_small_ones_takes_little_more_than_itself() {
     let told = plan_batch(&files, &windows, &options, &context).unwrap().to_string();
     assert!(told.ends_with("resampled from 100 × 16 × 16, 1 × 4096 × 4096"), "{told}");
 }
+
+/// So many pixels under each of the result that a device takes another kernel for them.
+#[test]
+fn means_of_very_many_pixels_are_the_same_by_both() {
+    let pixels = Pixels::generate(Pattern::Dem, UINT16, [2, 300, 700], 3);
+    let image = ImageSpec::new(UINT16).grid(Grid::Tiles(256, 256)).codec(Codec::None);
+    let files = [Arc::new(open(&image.build(&pixels, ByteOrder::Little, false).bytes))];
+    let windows =
+        [BatchWindow::of_pixels(0, 0, 0, (700, 300)), BatchWindow::of_pixels(0, -200, 30, (700, 300))];
+    let read = |device| {
+        let options =
+            BatchOptions { size: Some((3, 2)), sampling: Sampling::Average, device, ..Default::default() };
+        let context = Context::default();
+        read_batch(&files, &windows, &options, &context).unwrap().into_host(&context).unwrap()
+    };
+    assert_eq!(read(Device::Cpu), read(device()));
+}
