@@ -56,8 +56,9 @@ class StrileBackend(BackendEntrypoint):
         device: str | None = None,
     ) -> xr.Dataset:
         """A file as a dataset. `overview_level` counts overviews from 0, as rasterio does; `reduce` is how many
-        times JPEG 2000 is halved while it is decoded, also where there are no overviews; `device` is "cpu", "cuda" or "cuda:N" (dask arrays of CuPy blocks, cut as `chunks` says), or None: decoded wherever that is
-        quicker, numpy arrays."""
+        times JPEG 2000 is halved while it is decoded, also where there are no overviews; `device` is "cpu", "cuda" or
+        "cuda:N" (dask arrays of CuPy blocks, cut as `chunks` says), or None: decoded wherever that is quicker, numpy
+        arrays."""
         accessor.register()
         _check_device(device)
         source = Source.of(filename_or_obj)

@@ -2,7 +2,8 @@
 //!
 //! `header`, `field`, `tag`, `directory` what a file is made of; `parse` bytes to directories, asking for the
 //! ranges it needs; `image` a directory made into facts (with `samples_of`, `colour`, `grid`, `block_table`);
-//! `layout` and `serialize` the way back, facts to bytes; `geo` georeferencing; `gdal` what GDAL keeps in tags and sidecars; `half` floats of 16 bits; `limits` and `error`.
+//! `layout` and `serialize` the way back, facts to bytes; `geo` georeferencing; `gdal` what GDAL keeps in tags and
+//! sidecars; `half` floats of 16 bits; `limits` and `error`.
 
 mod block_table;
 mod byte_order;

@@ -83,8 +83,9 @@ class BatchDataset(IterableDataset):
     """Batches (window, band, row, column) of the windows of a sampler, one epoch an iteration.
 
     `windows` is a sampler of `strile.ml`, or rows as `read_batch` takes them; other keywords are those of `read_batch`.
-    `depth` batches are read ahead. `shuffle` is the seed of another order each epoch. With `with_windows` each batch comes with its rows. Epochs count up by themselves, but
-    where workers of a DataLoader that are started for each epoch iterate: then `set_epoch` says which one it is."""
+    `depth` batches are read ahead. `shuffle` is the seed of another order each epoch. With `with_windows` each batch comes
+    with its rows. Epochs count up by themselves, but where workers of a DataLoader that are started for each epoch iterate:
+    then `set_epoch` says which one it is."""
 
     def __init__(
         self,

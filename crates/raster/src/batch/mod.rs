@@ -3,9 +3,9 @@
 //! `window` says which pixels are wanted, `options` what becomes of them; `resolve` finds the windows in their files,
 //! `plan` makes of them one list of blocks over all files, whatever their codecs, and `read` gives it to an engine as one
 //! job. Every block is placed where it belongs in the tensor, so nothing is copied after; what lies outside its image is
-//! filled by the same job. Windows of another size are decoded beside it (`sheet`) and resampled by the same engine. `stage`
-//! fetches what comes from afar, of many files at once (`together`), `tensor` has the pixels, `ahead` reads the next batches while one is used, and `headers`
-//! keeps the files of many opened.
+//! filled by the same job. Windows of another size are decoded beside it (`sheet`) and resampled by the same engine.
+//! `stage` fetches what comes from afar, of many files at once (`together`), `tensor` has the pixels, `ahead` reads the
+//! next batches while one is used, and `headers` keeps the files of many opened.
 
 mod ahead;
 mod headers;
