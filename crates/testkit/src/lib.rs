@@ -2,7 +2,8 @@
 //!
 //! `pixels` rasters; `image` an image by its facts; `builder` and `tag` directories and bytes, odd ones too;
 //! `pack` and `encode` blocks; `fixtures` the list of files every engine must read; `corpus` the conformance
-//! corpus where it is found; `digest` SHA-256; `mutate` damaged files; `allocator` counts memory.
+//! corpus where it is found; `digest` SHA-256; `mutate` damaged files; `hostile` small files that ask for much;
+//! `allocator` counts memory.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -20,6 +21,7 @@ mod corpus;
 mod digest;
 mod encode;
 mod fixtures;
+pub mod hostile;
 mod image;
 mod mutate;
 mod pack;
