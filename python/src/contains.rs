@@ -38,7 +38,7 @@ pub(crate) fn contains(py: Python<'_>, array: &Bound<'_, PyAny>, value: &Bound<'
 
 /// What a sample is compared with.
 #[derive(Clone, Copy)]
-enum Wanted {
+pub(crate) enum Wanted {
     /// The low bytes of a whole number, as its type has them.
     Bits(u64),
     /// A float that the type holds, or NaN.
@@ -47,7 +47,7 @@ enum Wanted {
 
 impl Wanted {
     /// `None` where the type cannot hold the value.
-    fn of(value: &Bound<'_, PyAny>, data_type: DataType) -> PyResult<Option<Self>> {
+    pub(crate) fn of(value: &Bound<'_, PyAny>, data_type: DataType) -> PyResult<Option<Self>> {
         use DataType as D;
         let whole = integer(value);
         let number = match whole {
@@ -128,7 +128,7 @@ fn half(bits: u16) -> f64 {
 }
 
 /// Rows of samples that lie at equal distances.
-struct Grid {
+pub(crate) struct Grid {
     /// The first sample of each row is found by these: how many, and how far apart in bytes.
     outer: Vec<(usize, isize)>,
     rows: usize,
@@ -141,7 +141,7 @@ struct Grid {
 
 impl Grid {
     /// An array with its axes put in the order of memory, and joined where there is nothing between them.
-    fn of(view: &View) -> PyResult<Self> {
+    pub(crate) fn of(view: &View) -> PyResult<Self> {
         let large = |_| refused("the array is larger than memory can address");
         let mut axes: Vec<(usize, isize)> = Vec::new();
         let mut address = view.address;
@@ -175,6 +175,46 @@ impl Grid {
         Ok(Self { outer: joined, rows, count, step, address })
     }
 
+    /// Gives all samples to `look`, on all cores: the address of the first, and how many. Ends early where it says so.
+    pub(crate) fn visit(&self, size: usize, look: impl Fn(usize, usize) -> bool + Sync) {
+        let all = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+        let bytes = (self.rows * self.count).saturating_mul(size);
+        let threads = (bytes / SHARE).clamp(1, all);
+        // Parts of rows, so that one long row is shared too.
+        let pieces_per_row = self.count.div_ceil(STEP);
+        let pieces = self.rows * pieces_per_row;
+        let next = std::sync::atomic::AtomicUsize::new(0);
+        // A thread takes some at once, of about as many samples as a long row has in one.
+        let taken = (STEP / self.count.min(STEP)).max(1);
+        let work = || {
+            loop {
+                let first = next.fetch_add(taken, Ordering::Relaxed);
+                if first >= pieces {
+                    return;
+                }
+                for piece in first..pieces.min(first + taken) {
+                    let (row, start) = (piece / pieces_per_row, piece % pieces_per_row * STEP);
+                    let address = self.row(row) + start * self.step.unsigned_abs();
+                    if look(address, self.count.min(start + STEP) - start) {
+                        return;
+                    }
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                // Fewer threads are slower and no less right.
+                let _unneeded = std::thread::Builder::new().spawn_scoped(scope, work);
+            }
+            work();
+        });
+    }
+
+    /// The distance of two samples in bytes.
+    pub(crate) fn step(&self) -> usize {
+        self.step.unsigned_abs()
+    }
+
     /// The address of the first sample of a row.
     fn row(&self, mut row: usize) -> usize {
         let mut offset = 0;
@@ -188,37 +228,11 @@ impl Grid {
 
 fn search(grid: &Grid, data_type: DataType, wanted: Wanted) -> bool {
     let found = AtomicBool::new(false);
-    let all = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
-    let bytes = (grid.rows * grid.count).saturating_mul(data_type.size());
-    let threads = (bytes / SHARE).clamp(1, all);
-    // Parts of rows, so that one long row is shared too.
-    let pieces_per_row = grid.count.div_ceil(STEP);
-    let pieces = grid.rows * pieces_per_row;
-    let next = std::sync::atomic::AtomicUsize::new(0);
-    // A thread takes some at once, of about as many samples as a long row has in one.
-    let taken = (STEP / grid.count.min(STEP)).max(1);
-    let work = || {
-        while !found.load(Ordering::Relaxed) {
-            let first = next.fetch_add(taken, Ordering::Relaxed);
-            if first >= pieces {
-                return;
-            }
-            for piece in first..pieces.min(first + taken) {
-                let (row, start) = (piece / pieces_per_row, piece % pieces_per_row * STEP);
-                let address = grid.row(row) + start * grid.step.unsigned_abs();
-                if in_row(address, grid.count.min(start + STEP) - start, grid.step, data_type, wanted) {
-                    found.store(true, Ordering::Relaxed);
-                    return;
-                }
-            }
+    grid.visit(data_type.size(), |address, count| {
+        if in_row(address, count, grid.step, data_type, wanted) {
+            found.store(true, Ordering::Relaxed);
         }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            // Fewer threads are slower and no less right.
-            let _unneeded = std::thread::Builder::new().spawn_scoped(scope, work);
-        }
-        work();
+        found.load(Ordering::Relaxed)
     });
     found.into_inner()
 }

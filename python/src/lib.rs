@@ -3,7 +3,9 @@
 mod array;
 mod batch;
 mod call;
+mod commands;
 mod contains;
+mod count;
 mod crs;
 mod dataset;
 mod device;
@@ -41,6 +43,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(batch::read_batch, module)?)?;
     module.add_function(wrap_pyfunction!(batch::write_header_index, module)?)?;
     module.add_function(wrap_pyfunction!(contains::contains, module)?)?;
+    module.add_function(wrap_pyfunction!(count::count_missing, module)?)?;
+    module.add_function(wrap_pyfunction!(commands::convert, module)?)?;
+    module.add_function(wrap_pyfunction!(commands::add_overviews, module)?)?;
+    module.add_function(wrap_pyfunction!(commands::validate_cog, module)?)?;
+    module.add_function(wrap_pyfunction!(commands::compare, module)?)?;
     module.add_function(wrap_pyfunction!(crs::crs, module)?)?;
     module.add_function(wrap_pyfunction!(vrt_index::write_vrt, module)?)?;
     module.add_function(wrap_pyfunction!(device::devices, module)?)

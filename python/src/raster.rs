@@ -5,6 +5,7 @@ use crate::dlpack::{self, Tensor};
 use crate::error::exception;
 use pyo3::exceptions::{PyAttributeError, PyBufferError, PyMemoryError, PyTypeError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 use std::sync::Arc;
 use strile::Tensor as Tensor4;
@@ -29,6 +30,8 @@ pub(crate) struct Raster {
     shape: Shape,
     faults: Vec<(String, String)>,
     holes: Vec<(String, String)>,
+    origin: PyOnceLock<Py<PyAny>>,
+    attrs: PyOnceLock<Py<PyDict>>,
 }
 
 /// The axes in the order of memory: how long they are, and their names.
@@ -47,7 +50,15 @@ impl Raster {
         let spec = raster.output.spec();
         let shape = shape(raster.interleave, (spec.bands, spec.rows, spec.columns));
         let (data_type, faults) = (spec.data_type, told(&raster.report.faults));
-        Ok(Self { memory: Arc::new(Memory::Device(raster)), data_type, shape, faults, holes: Vec::new() })
+        Ok(Self {
+            memory: Arc::new(Memory::Device(raster)),
+            data_type,
+            shape,
+            faults,
+            holes: Vec::new(),
+            origin: PyOnceLock::new(),
+            attrs: PyOnceLock::new(),
+        })
     }
 
     /// Pixels in host memory.
@@ -64,7 +75,15 @@ impl Raster {
         if tensor.location() == Location::Host {
             return Ok(Self::of(tensor.into_host(context)?, data_type, shape, faults));
         }
-        Ok(Self { memory: Arc::new(Memory::Tensor(tensor)), data_type, shape, faults, holes: Vec::new() })
+        Ok(Self {
+            memory: Arc::new(Memory::Tensor(tensor)),
+            data_type,
+            shape,
+            faults,
+            holes: Vec::new(),
+            origin: PyOnceLock::new(),
+            attrs: PyOnceLock::new(),
+        })
     }
 
     /// Pixels of a mosaic, with the sources that it went on without.
@@ -80,6 +99,8 @@ impl Raster {
             shape,
             faults,
             holes: Vec::new(),
+            origin: PyOnceLock::new(),
+            attrs: PyOnceLock::new(),
         }
     }
 
@@ -227,6 +248,55 @@ impl Raster {
     #[getter]
     fn holes(&self) -> Vec<(String, String)> {
         self.holes.clone()
+    }
+
+    /// What is known of where the pixels come from, under the names of `open_geotiff`: transform, crs, nodata, …
+    #[getter]
+    fn attrs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let make = || -> PyResult<Py<PyDict>> {
+            match self.origin.get(py) {
+                None => Ok(PyDict::new(py).unbind()),
+                Some(origin) => Ok(origin.bind(py).call0()?.cast_into::<PyDict>()?.unbind()),
+            }
+        };
+        let attrs = self.attrs.get_or_try_init(py, make)?;
+        Ok(attrs.bind(py).clone())
+    }
+
+    /// Sets the function that gives `attrs`, called once and only where they are asked for.
+    fn set_origin(&self, py: Python<'_>, origin: Py<PyAny>) {
+        let _first = self.origin.set(py, origin);
+    }
+
+    /// The transform of pixel corners (a, b, c, d, e, f); None where there is none.
+    #[getter]
+    fn transform<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let attrs = self.attrs(py)?;
+        let Some(transform) = attrs.get_item("transform")? else { return Ok(None) };
+        let is_point = attrs.get_item("raster_type")?.is_some_and(|kind| kind.eq("point").unwrap_or(false));
+        if !is_point {
+            return Ok(Some(transform));
+        }
+        // `attrs` has the place of the first pixel's centre, as the file does.
+        let (a, b, c, d, e, f): (f64, f64, f64, f64, f64, f64) = transform.extract()?;
+        let corner = (a, b, c - (a + b) / 2.0, d, e, f - (d + e) / 2.0);
+        Ok(Some(corner.into_pyobject(py)?.into_any()))
+    }
+
+    /// `EPSG:n` where the reference system has a code, else WKT; None where there is none.
+    #[getter]
+    fn crs(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        let attrs = self.attrs(py)?;
+        if let Some(code) = attrs.get_item("crs")? {
+            return Ok(Some(format!("EPSG:{code}")));
+        }
+        attrs.get_item("crs_wkt")?.map(|wkt| wkt.extract()).transpose()
+    }
+
+    /// The value of missing pixels; None where there is none.
+    #[getter]
+    fn nodata<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.attrs(py)?.get_item("nodata")
     }
 
     /// The pixels as a numpy array: the same memory where they are in host memory, else a copy.

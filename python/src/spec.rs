@@ -6,7 +6,7 @@ use crate::tags;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use strile::tiff::gdal::{BandMetadata, MetadataItem, NoData};
-use strile::tiff::geo::{AreaOrPoint, Crs, CrsKind, GeoTransform};
+use strile::tiff::geo::{AreaOrPoint, Crs, CrsKind, Gcp, GeoTransform};
 use strile::tiff::{ExtraSample, FieldValue, Tag};
 use strile::{DataType, Photometric, RasterSpec};
 
@@ -43,19 +43,80 @@ pub(crate) fn raster(dict: &Bound<'_, PyDict>) -> PyResult<RasterSpec> {
     }
     spec.metadata.categories = keys.list("categories", "a list of names", text)?.unwrap_or_default();
     let said = bands_and_items(&mut keys, &mut spec)?;
+    let merged = Merged::read(&mut keys, said)?;
     let xml = keys.text("gdal_metadata_xml")?;
     extra_tags(&mut keys, &mut spec, py)?;
     if let Some(xml) = xml {
-        if let Some(key) = said {
-            let problem = format!("is written as it is, so that `{key}` has no place; leave one out");
-            return Err(keys.refused(py, "gdal_metadata_xml", &problem));
+        match merged.is_needed() || !spec.metadata.items.is_empty() {
+            true => merged.apply(&xml, &mut spec),
+            false => {
+                let closed = xml.trim_end_matches('\0').to_owned();
+                spec.extra_fields.push((Tag::GDAL_METADATA, FieldValue::Text(closed)));
+            }
         }
-        spec.metadata.items.clear();
-        let closed = xml.trim_end_matches('\0').to_owned();
-        spec.extra_fields.push((Tag::GDAL_METADATA, FieldValue::Text(closed)));
     }
     keys.finish()?;
     Ok(spec)
+}
+
+/// How the items of `gdal_metadata_xml` are taken where they are not written as they are: of these bands, with these names
+/// left out, below what other keys say.
+struct Merged {
+    said: bool,
+    /// For each band of the raster, the one that the text has items of, from 0.
+    bands: Option<Vec<u32>>,
+    dropped: Vec<String>,
+    without_statistics: bool,
+}
+
+impl Merged {
+    fn read(keys: &mut Keys<'_, '_>, said: Option<&'static str>) -> PyResult<Self> {
+        let band = |value: &Bound<'_, PyAny>| integer(value).and_then(|number| u32::try_from(number).ok());
+        Ok(Self {
+            said: said.is_some(),
+            bands: keys.list("metadata_bands", "a list of band numbers from 0", band)?,
+            dropped: keys.list("dropped_items", "a list of names", text)?.unwrap_or_default(),
+            without_statistics: keys.flag("statistics")? == Some(false),
+        })
+    }
+
+    fn is_needed(&self) -> bool {
+        self.said || self.bands.is_some() || !self.dropped.is_empty() || self.without_statistics
+    }
+
+    fn apply(&self, xml: &str, spec: &mut RasterSpec) {
+        let mut found = strile::tiff::gdal::Metadata::parse(xml, &mut Vec::new());
+        let is_dropped = |name: &str| {
+            self.dropped.iter().any(|dropped| dropped == name)
+                || (self.without_statistics && name.starts_with("STATISTICS_"))
+        };
+        found.items.retain(|item| !is_dropped(&item.name));
+        let last = found.items.iter().filter_map(|item| item.sample).max();
+        let count = last.and_then(|last| usize::try_from(last).ok()).map_or(0, |last| last + 1);
+        let of_file = found.bands(count.min(usize::from(u16::MAX)), &mut Vec::new());
+        for (number, band) in spec.metadata.bands.iter_mut().enumerate() {
+            let source = match &self.bands {
+                None => Some(number),
+                Some(bands) => bands.get(number).and_then(|band| usize::try_from(*band).ok()),
+            };
+            let Some(below) = source.and_then(|source| of_file.get(source)) else { continue };
+            let own = std::mem::replace(band, below.clone());
+            band.description = own.description.or(band.description.take());
+            band.unit = own.unit.or(band.unit.take());
+            band.scale = own.scale.or(band.scale);
+            band.offset = own.offset.or(band.offset);
+            band.items.retain(|(name, _)| !own.items.iter().any(|(other, _)| other == name));
+            band.items.extend(own.items);
+            band.domain_items.extend(own.domain_items);
+        }
+        let mut items: Vec<MetadataItem> =
+            found.items.into_iter().filter(|item| item.sample.is_none()).collect();
+        items.retain(|item| {
+            !spec.metadata.items.iter().any(|own| own.name == item.name && own.domain == item.domain)
+        });
+        items.append(&mut spec.metadata.items);
+        spec.metadata.items = items;
+    }
 }
 
 fn colours(keys: &mut Keys<'_, '_>, spec: &mut RasterSpec) -> PyResult<()> {
@@ -90,12 +151,22 @@ fn georeference(keys: &mut Keys<'_, '_>, spec: &mut RasterSpec) -> PyResult<()> 
         "point" => Some(AreaOrPoint::Point),
         _ => None,
     })?;
+    let gcps = keys.list("gcps", "a list of (row, column, x, y, z)", |value| {
+        let values: Vec<f64> = elements(value)?.iter().map(float).collect::<Option<_>>()?;
+        <[f64; 5]>::try_from(values).ok()
+    })?;
+    for (number, [row, column, x, y, z]) in (1..).zip(gcps.unwrap_or_default()) {
+        georeference.gcps.push(Gcp { column, row, x, y, z, id: format!("{number}") });
+    }
     georeference.crs = keys.get("crs")?.map(|definition| crs::parse(&definition)).transpose()?;
     if let Some(name) = keys.text("crs_citation")? {
         // A system that nothing is known of but what it is called.
         let (epsg, horizontal_epsg, wkt, unit, vertical) = (None, None, None, None, None);
         georeference.crs =
             Some(Crs { epsg, horizontal_epsg, wkt, name, kind: CrsKind::Other, unit, vertical });
+    }
+    if !georeference.gcps.is_empty() && georeference.transform.is_none() {
+        georeference.gcp_crs = georeference.crs.take();
     }
     Ok(())
 }

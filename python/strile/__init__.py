@@ -51,6 +51,7 @@ from .imported import when_imported
 if TYPE_CHECKING:
     from ._core import Headers, Plan, Raster, devices, write_header_index
     from .batch import prefetch, read_batch
+    from .commands import add_overviews, compare, convert, info, validate_cog
     from .dataset import Dataset, open, read
     from .opening import open_geotiff
     from .planning import plan
@@ -63,7 +64,11 @@ _LAZY = {
     "Headers": "_core",
     "Plan": "_core",
     "Raster": "_core",
+    "add_overviews": "commands",
+    "compare": "commands",
+    "convert": "commands",
     "devices": "_core",
+    "info": "commands",
     "open": "dataset",
     "open_geotiff": "opening",
     "plan": "planning",
@@ -71,6 +76,7 @@ _LAZY = {
     "read": "dataset",
     "read_batch": "batch",
     "to_geotiff": "write",
+    "validate_cog": "commands",
     "write_header_index": "_core",
 }
 
@@ -113,7 +119,11 @@ __all__ = [
     "UnsupportedGeoTIFFFeatureError",
     "VRTStableSourcesOnlyError",
     "VRTUnsupportedError",
+    "add_overviews",
+    "compare",
+    "convert",
     "devices",
+    "info",
     "open",
     "open_geotiff",
     "plan",
@@ -121,6 +131,7 @@ __all__ = [
     "read",
     "read_batch",
     "to_geotiff",
+    "validate_cog",
     "write_header_index",
 ]
 

@@ -41,6 +41,19 @@ class Raster:
     @property
     def holes(self) -> list[tuple[str, str]]:
         """Sources that a mosaic went on without, each with the problem."""
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """What the file says of these pixels, under the names of `open_geotiff`: transform, crs, nodata, tags, …"""
+    @property
+    def transform(self) -> Transform | None:
+        """The transform of pixel corners."""
+    @property
+    def crs(self) -> str | None:
+        """`EPSG:n` where the reference system has a code, else WKT."""
+    @property
+    def nodata(self) -> int | float | None: ...
+    def set_origin(self, origin: Callable[[], dict[str, Any]]) -> None:
+        """Sets the function that gives `attrs`, called once and only where they are asked for."""
     def numpy(self) -> Any: ...
     @property
     def __array_interface__(self) -> dict[str, Any]: ...
@@ -269,5 +282,33 @@ def write_vrt(path: str, sources: Sequence[str], *, relative: bool = True) -> No
 def crs(definition: int | str) -> dict[str, Any]:
     """A reference system by EPSG code, `EPSG:n`, WKT or PROJ text: epsg, wkt, name, kind. UnparseableCRSError or
     InvalidCRSCodeError where there is none."""
+def convert(
+    source: Dataset,
+    target: str,
+    options: dict[str, Any],
+    *,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    memory: int | None = None,
+    threads: int | None = None,
+) -> dict[str, Any]:
+    """Writes (part of) a file as another; `options` as `strile.convert` makes them. A report with `warnings`."""
+
+def add_overviews(
+    path: str, options: dict[str, Any], *, memory: int | None = None, threads: int | None = None
+) -> dict[str, Any]:
+    """Adds overviews to a file; a report with `warnings`."""
+
+def validate_cog(source: Dataset, *, strict: bool = False) -> dict[str, Any]:
+    """`valid`, `errors`, `warnings`."""
+
+def compare(
+    a: Dataset, b: Dataset, *, tolerance: float = 0.0, structure: bool = False, device: str = "auto"
+) -> list[dict[str, Any]]:
+    """How two files differ."""
+
+def count_missing(array: Any, value: int | float) -> tuple[int, int]:
+    """How many samples of a host array are NaN, and how many equal a value; all cores; GIL released."""
+
 def contains(array: Any, value: int | float) -> bool:
     """Whether a host array (any strides) holds a value (NaN: any NaN); stops at the first; all cores; GIL released."""

@@ -21,9 +21,14 @@ from .errors import StrileError
 from .facts import Facts, Level
 from .masking import float_type
 from .pixels import Decoding, PixelArray
-from .reading import opened
+from .reading import attrs as attributes
+from .reading import metadata, opened, pam
 from .reading.arguments import halvings
 from .reading.source import Source
+
+
+KEPT = "strile"
+"""Key of `encoding`; see `writing.said`."""
 
 
 class StrileBackend(BackendEntrypoint):
@@ -77,6 +82,7 @@ class StrileBackend(BackendEntrypoint):
         array.check()
         attrs = conventions.attributes(dataset, facts)
         encoding = _encoding(source, facts, shown, dtype)
+        encoding[KEPT] = _kept(dataset, facts, source, level, attrs, array.shape)
         _place_decoding(attrs, encoding, facts, dtype, masked=masked, scaled=bool(mask_and_scale))
         dims = ("band", "y", "x")
         if device is not None and device != "cpu":
@@ -160,6 +166,27 @@ def _encoding(source: Source, facts: Facts, level: Level, dtype: np.dtype[Any]) 
         "source": name,
         "rasterio_dtype": str(facts.dtype),
     }
+
+
+def _kept(
+    dataset: Any, facts: Facts, source: Source, level: int, attrs: dict[str, Any], shape: tuple[int, ...]
+) -> dict[str, Any]:
+    """What rioxarray has no words for, for `to_geotiff`: tags, items of bands, colours, control points, categories."""
+    kept: dict[str, Any] = {"shown": dict(attrs), "shape": shape}
+    if facts.kind == "tiff":
+        own, base = (list(dataset.tags(0, number, tables=False)) for number in (level, 0))
+        text = attributes.metadata_text(own, base)
+        kept |= attributes.described(own, base, metadata.items(text, str(source)), text)
+        kept |= attributes.colours(facts.level(level))
+    if facts.gcps and facts.transform is None:
+        full, this = facts.level(), facts.level(level)
+        down, across = this.height / full.height, this.width / full.width
+        kept["gcps"] = tuple((row * down, column * across, *rest) for row, column, *rest in facts.gcps)
+    if facts.nodata is None and facts.mask_source in ("image", "alpha"):
+        kept["mask"] = facts.mask_source
+    if not (source.is_object or source.is_remote):
+        kept |= pam.categories(source.location)
+    return kept
 
 
 def _place_decoding(

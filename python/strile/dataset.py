@@ -19,6 +19,7 @@ from .asked import bands_of
 from .errors import ClosedError, StrileError
 from .facts import Facts, Level, Transform
 from .grid import BoundingBox
+from .origin import Origin
 from .progress import resolve
 from .reading import opened
 from .reading.source import Source
@@ -65,9 +66,10 @@ def read(
 
     `masked` makes floats with NaN where pixels hold the nodata value or, in a file without one, where its mask image or
     alpha band says so (in host memory, and not in `out`). `unpack` applies scale and offset too."""
-    dataset = opened.dataset(Source.of(path), level=_level(overview_level))
+    where = Source.of(path)
+    dataset = opened.dataset(where, level=_level(overview_level))
     level, chosen = _level(overview_level), bands_of(bands)
-    place = {"page": page, "level": level, "reduce": reduce, "window": _window(window)}
+    place = {"page": page, "level": level, "reduce": reduce, "window": window_of(window)}
     keywords: dict[str, Any] = {
         "unpack": unpack,
         "device": str(device),
@@ -76,8 +78,12 @@ def read(
     }
     mask = dataset.mask_beside_nodata(page, level) if masked or unpack else None
     if mask is not None and chosen != [mask[1]]:
-        return masking.read(dataset, mask, place, chosen, keywords)
-    return dataset.read(bands=chosen, masked=masked, out_memory=out_memory, stream=stream, **place, **keywords)
+        found = masking.read(dataset, mask, place, chosen, keywords)
+    else:
+        found = dataset.read(bands=chosen, masked=masked, out_memory=out_memory, stream=stream, **place, **keywords)
+    if out is None:
+        found.set_origin(Origin(dataset, where, place, chosen, masked, unpack))
+    return found
 
 
 class Dataset:
@@ -282,7 +288,7 @@ class Dataset:
         request: dict[str, Any] = {
             "level": _level(overview_level),
             "reduce": reduce,
-            "window": _window(window),
+            "window": window_of(window),
             "device": str(device),
         }
         stays = request["device"].startswith("cuda")
@@ -305,6 +311,13 @@ class Dataset:
             array = np.ma.MaskedArray(array, self._invalid(array, request))
         return array[0] if one else array
 
+    def raster(self) -> Raster:
+        """All pixels, (band, y, x), with what the file says of them in `attrs`: what `to_geotiff` writes."""
+        pixels = self._opened().read(device="cpu", out_memory="host")
+        place = {"page": 0, "level": 0, "reduce": 0, "window": None}
+        pixels.set_origin(Origin(self._opened(), self._source, place, None, False, False))
+        return pixels
+
     def _invalid(self, array: Any, request: dict[str, Any]) -> Any:
         nodata = self.nodata
         if nodata is not None:
@@ -326,7 +339,7 @@ class Dataset:
         """What `read` would do."""
         return self._opened().plan(
             bands=None if indexes is None else list(indexes),
-            window=_window(window),
+            window=window_of(window),
             level=_level(overview_level),
             reduce=reduce,
             device=device,
@@ -373,7 +386,7 @@ def _level(overview: Any) -> int:
     return int(overview) + 1
 
 
-def _window(window: Any) -> tuple[int, int, int, int] | None:
+def window_of(window: Any) -> tuple[int, int, int, int] | None:
     """(column, row, width, height) of the ways in which people say it."""
     if window is None:
         return None

@@ -18,13 +18,13 @@ def open_geotiff(
     source: str | os.PathLike[str] | BinaryIO,
     *,
     dtype: str | np.dtype | None = None,
-    window: tuple | None = None,
+    window: Any = None,
     bbox: tuple | None = None,
     overview_level: int | None = None,
     band: int | None = None,
     default_name: str | None = None,
     name: str | None = UNSET,
-    chunks: int | tuple | None = None,
+    chunks: int | tuple | dict | str | None = None,
     gpu: bool = False,
     max_pixels: int | None = None,
     max_cloud_bytes: int | None = UNSET,
@@ -57,7 +57,8 @@ def open_geotiff(
     dtype
         The type of the result. Floats are never cast to integers.
     window
-        `(row0, col0, row1, col1)` in pixels, half open; outside of the raster is an error.
+        `(row0, col0, row1, col1)` in pixels, half open; also rasterio's `Window`, or a pair of slices (rows, columns).
+        A window outside the raster is an error.
     bbox
         `(xmin, ymin, xmax, ymax)` in the file's reference system, clamped to the file and rounded outwards.
     overview_level
@@ -68,7 +69,8 @@ def open_geotiff(
         The name of the array; else that of the file without its suffix. `name` is the old name of this
         argument.
     chunks
-        Rows and columns of a dask chunk, one number for both or a pair. At most 50,000 chunks.
+        Rows and columns of a dask chunk: one number for both, a pair, or a dict such as {"y": 2048, "x": 2048}. "auto" and
+        {} take whole blocks of the file, some dozens of MiB per chunk. At most 50,000 chunks.
     gpu
         CuPy arrays on the current device, or dask of them.
     max_pixels
@@ -122,6 +124,7 @@ def _opened(call: Arguments) -> xr.DataArray:
     from . import progress as bars
     from .reading import cuda, eager, lazy, opened, vrt
     from .reading.description import describe
+    from .reading.mask import FileMask, ends_of
 
     if call.gpu:
         cuda.require()
@@ -139,11 +142,17 @@ def _opened(call: Arguments) -> xr.DataArray:
     if call.gpu:
         _planned(call, description, dataset)
     if call.chunks is not None:
-        array = lazy.read(description, call.chunks)
+        array = lazy.read(description, lazy.sizes(description, call.chunks))
     else:
         array = eager.read(description, dataset, bars.resolve(call.progress, str(call.source)))
     if not call.source.is_object:
         array.encoding["source"] = call.source.location
+    # Kept by xarray as long as the array holds pixels of the file; what it computes has none.
+    array.encoding["original_shape"] = description.original_shape
+    if "mask_dropped" in array.attrs and call.level == 0 and call.reduce == 0:
+        array.encoding["mask"] = FileMask(
+            description.request.source, description.request.version, description.window, ends_of(array)
+        )
     return array
 
 

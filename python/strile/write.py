@@ -3,7 +3,7 @@ call."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def to_geotiff(
     compression_level: int | None = None,
     tiled: bool = True,
     tile_size: int = 256,
-    predictor: bool | int = False,
+    predictor: bool | int | str = "auto",
     cog: bool = False,
     overview_levels: list[int] | None = None,
     overview_resampling: str = "mean",
@@ -43,24 +43,31 @@ def to_geotiff(
     spill: bool = True,
     progress: bool | Callable[[int, int], object] | None = None,
     cluster: bool | None = None,
+    dims: Sequence[str] | None = None,
+    transform: Sequence[float] | None = None,
 ) -> str | BinaryIO:
     """Writes an array as GeoTIFF or, with `cog=True`, as Cloud-Optimized GeoTIFF; returns `path`.
 
-    `data` is a DataArray, a `Raster`, or an array of numpy, CuPy, dask, torch, JAX or any library with their protocols,
-    of two dimensions or of three: (band, y, x) or (y, x, band) by name, bands last without names. Pixels on a
-    GPU are encoded there. A dask array is computed a few chunks at a time, each once, within
-    `streaming_buffer_bytes`, and never held.
+    `data` is a DataArray, a `Raster`, an open `Dataset`, or an array of numpy, CuPy, dask, torch, JAX or any library with
+    their protocols, of two dimensions or three. Pixels on a GPU are encoded there. A dask array is computed a few chunks
+    at a time, each chunk once, within `streaming_buffer_bytes`.
 
-    `path` is a local path, a URL of fsspec, or an object with `write`; a `.vrt` path makes a mosaic of tiles.
-    The file is there when all of it is written, and not before; after a failure nothing is left.
+    `path` is a local path, an fsspec URL, or an object with `write`; a `.vrt` path makes a mosaic of tiles.
+    The file appears under its name when it is complete. A failure leaves nothing behind.
 
-    crs, nodata
-        The reference system (EPSG code, WKT or PROJ text) and the value of missing pixels; without them, what
-        the array's attributes say. NaN is written as nodata, unless `attrs["masked_nodata"]` is False.
+    dims
+        Names of the axes: ("band", "y", "x") or ("y", "x", "band"). DataArrays and `Raster` have names. An array
+        without names is (y, x, band) if its last axis is the shortest or has at most 4 entries; for any other shape
+        `dims` is required.
+    crs, nodata, transform
+        The reference system (EPSG code, WKT or PROJ text), the value of missing pixels, and the transform of pixel
+        corners (an Affine or its six numbers, which may be rotated). Without them the array's attributes and
+        coordinates decide. NaN in float data means missing and is written as the nodata value; if valid pixels hold
+        that value, the write fails and says how many.
     compression, compression_level, predictor, max_z_error
         none, deflate, lzw, packbits, zstd, lz4, lzma, lerc, jpeg, jpeg2000 or j2k, webp, jxl; levels 1 to 9
-        (deflate), 1 to 22 (zstd), 0 to 16 (lz4), 0 to 9 (lzma). `predictor`: True or 2 for differences, 3 for
-        floats. `max_z_error`: by how much LERC may change a value.
+        (deflate), 1 to 22 (zstd), 0 to 16 (lz4), 0 to 9 (lzma). `predictor`: "auto" for the one that suits the type,
+        False for none, True or 2 for differences, 3 for floats. `max_z_error`: by how much LERC may change a value.
     tiled, tile_size
         Square tiles of a multiple of 16; `tiled=False` for strips of 256 rows.
     cog, overview_levels, overview_resampling
@@ -73,17 +80,17 @@ def to_geotiff(
         True: encode on the GPU, with a `GeoTIFFFallbackWarning` where there is none; False: on the CPU; None:
         where the pixels are.
     photometric
-        'auto' is 'minisblack' for any number of bands; 'rgb', 'rgba', 'miniswhite' (stored inverted), or
-        TIFF's number.
+        'auto' keeps the colours of the file that the array was read from, and is 'minisblack' for other arrays,
+        whatever the number of bands; 'rgb', 'rgba', 'miniswhite' (stored inverted), or TIFF's number.
     pack
-        Reverses `open_geotiff(unpack=True)`: scale, offset and type as they were stored.
+        Reverses `open_geotiff(unpack=True)`: scale, offset and type as they were stored. Arrays of the xarray engine are
+        stored as their `encoding` says, as `rio.to_raster` does; `array.drop_encoding()` writes the values as they are.
     color_ramp, color_ramp_range
         A style for QGIS (`.qml`) and statistics beside a file of one band: viridis, plasma, magma, inferno,
         cividis, greys, spectral or terrain, over the range of the values or the one given.
     drop_rotation, allow_unparseable_crs, allow_experimental_codecs, allow_internal_only_jpeg
         Write the pixels of a rotated grid without its transform; write a reference system that cannot be
-        read; write `extra_tags` and `gdal_metadata` of arrays that did not come from a read. The last is not
-        needed any more.
+        parsed. The other two are accepted and have no effect.
     reproducible
         The same bytes whichever device encodes.
     spill

@@ -30,8 +30,11 @@ Address = tuple[int, int, int]
 Blocks = tuple[Address, bytes, bytes]
 """A part, its index and its records."""
 
-Encoded = tuple[Blocks | None, Any]
-"""What a task gives: blocks, where they are not in files, and the pixels it hands on, where there are any."""
+Counts = tuple[int, int]
+"""Missing pixels, and valid ones that hold the nodata value."""
+
+Encoded = tuple[Blocks | None, Any, Counts]
+"""What a task gives: blocks, where they are not in files, the pixels it hands on, where there are any, and counts."""
 
 Cut = tuple[slice, ...]
 
@@ -58,13 +61,17 @@ class Job:
     def index_path(self, at: Address) -> str:
         return self.path(at) + ".index"
 
+    def counts_path(self, at: Address) -> str:
+        return self.path(at) + ".counts"
+
 
 def encode(job: Job, at: Address, given: list[Any], places: list[tuple[int, int, Cut | None]]) -> Encoded:
     """Encodes a part, given what other tasks gave and where that lies in the level: row, column, and what of
     it is meant."""
     arrays = [pixels_of(value) for value in given]
     device = _device(job, arrays)
-    steps = replace(job.steps, device=device)
+    missing = None if job.steps.missing is None else job.steps.missing.fresh()
+    steps = replace(job.steps, device=device, missing=missing)
     writer = None
     path = _unique(job.path(at)) if job.in_files else None
     try:
@@ -72,13 +79,23 @@ def encode(job: Job, at: Address, given: list[Any], places: list[tuple[int, int,
         for array, (row, column, cut) in zip(arrays, places, strict=True):
             piece = array if cut is None else array[cut]
             # What parts hand on is as it is written already, all bands of a pixel side by side.
-            piece, axes = (steps.apply(piece), steps.axes) if at[0] == 0 else (piece, "yxb")
+            if at[0] == 0:
+                own = None if missing is None else _own(job, at, piece, (row, column))
+                piece, axes = steps.apply(piece, own), steps.axes
+            else:
+                axes = "yxb"
             writer.write(piece, row, column, axes=axes, stream=stream_of(piece))
             del piece, array
         done = writer.finish()
+        counts = (0, 0) if missing is None else (missing.nans, missing.equal)
         if path is None:
-            return (at, done["index"], done["records"]), _handed_on(done["beyond"], job)
+            return (at, done["index"], done["records"]), _handed_on(done["beyond"], job), counts
         os.replace(path, job.path(at))
+        if missing is not None and at[0] == 0:
+            path = _unique(job.counts_path(at))
+            with open(path, "w") as file:
+                file.write(f"{counts[0]} {counts[1]}")
+            os.replace(path, job.counts_path(at))
         path = _unique(job.index_path(at))
         with open(path, "wb") as file:
             file.write(done["index"])
@@ -94,7 +111,18 @@ def encode(job: Job, at: Address, given: list[Any], places: list[tuple[int, int,
                 "of the target is not shared by all workers (pass cluster=False)"
             ) from None
         raise
-    return None, _handed_on(done["beyond"], job)
+    return None, _handed_on(done["beyond"], job), counts
+
+
+def _own(job: Job, at: Address, piece: Any, start: tuple[int, int]) -> tuple[slice, ...]:
+    """Where a piece lies in its part: edges for overviews are counted by the neighbour whose pixels they are."""
+    left, top, width, height = _parts(job, "cpu").part(*at)["own"]
+    cuts = [slice(None)] * len(job.steps.axes)
+    for axis, first, begin, length in (("y", start[0], top, height), ("x", start[1], left, width)):
+        number = job.steps.axes.index(axis)
+        low = max(begin - first, 0)
+        cuts[number] = slice(low, max(min(begin + length - first, piece.shape[number]), low))
+    return tuple(cuts)
 
 
 def pixels_of(given: Any) -> Any:
@@ -111,6 +139,7 @@ def finish(job: Job, encoded: list[Encoded]) -> dict[str, Any]:
     """Makes the file, and puts it to its place unless the caller has given up meanwhile. Parts in files are
     found there: of these `encoded` says only that they are."""
     parts = _parts(job, "cpu")
+    _check_missing(job, parts, encoded)
     assembly = parts.assemble(job.target)
     try:
         for at, index, records in _stored(job, parts, encoded):
@@ -127,10 +156,28 @@ def finish(job: Job, encoded: list[Encoded]) -> dict[str, Any]:
     return dict(report)
 
 
+def _check_missing(job: Job, parts: Any, encoded: list[Encoded]) -> None:
+    """What all parts counted together; see `Missing.check`."""
+    if job.steps.missing is None:
+        return
+    total = job.steps.missing.fresh()
+    if not job.in_files:
+        for _, _, counts in encoded:
+            total.put(*counts)
+    else:
+        tier = parts.tiers[0]
+        for row in range(tier["rows"]):
+            for column in range(tier["columns"]):
+                with open(job.counts_path((0, row, column))) as file:
+                    nans, equal = file.read().split()
+                total.put(int(nans), int(equal))
+    total.check(job.target)
+
+
 def _stored(job: Job, parts: Any, encoded: list[Encoded]) -> Iterator[tuple[Address, bytes, bytes | str]]:
     """Every part: its index, and its records or the file that has them."""
     if not job.in_files:
-        yield from (blocks for blocks, _ in encoded if blocks is not None)
+        yield from (blocks for blocks, _, _ in encoded if blocks is not None)
         return
     for number, tier in enumerate(parts.tiers):
         for row in range(tier["rows"]):

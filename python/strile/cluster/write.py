@@ -72,6 +72,8 @@ def _refusal(
         return "the target is no path"
     if output.gathered(raster, arguments, target) is not None:
         return "statistics for color_ramp are gathered in one process: pass color_ramp_range"
+    if raster.mask is not None:
+        return "the mask of the file is written by one process: read the file with masked=True"
     return None
 
 

@@ -46,7 +46,7 @@ class Arguments:
     reduce: int
     band: int | None
     default_name: str | None
-    chunks: tuple[int, int] | None
+    chunks: tuple[int | None, int | None] | None
     gpu: bool
     max_pixels: int
     max_cloud_bytes: int | None
@@ -164,14 +164,47 @@ def _stable(source: Source) -> None:
         )
 
 
-def _chunks(chunks: Any) -> tuple[int, int] | None:
+def _chunks(chunks: Any) -> tuple[int | None, int | None] | None:
+    """Rows and columns; None for those that the file prefers, -1 for all."""
     if chunks is None:
         return None
+    problem = StrileError(
+        f"chunks is {chunks!r}: expected a positive int, a tuple (rows, columns), a dict with y and x, or 'auto'"
+    )
+    if isinstance(chunks, str):
+        if chunks != "auto":
+            raise problem
+        return None, None
+    if isinstance(chunks, dict):
+        unknown = [key for key in chunks if key not in ("y", "x", "band")]
+        if unknown:
+            raise StrileError(f"chunks is {chunks!r}: expected keys y, x and band, got {unknown[0]!r}")
+        _band_chunk(chunks.get("band", -1), problem)
+        return _dict_chunk(chunks.get("y"), problem), _dict_chunk(chunks.get("x"), problem)
     pair = chunks if isinstance(chunks, tuple) else (chunks, chunks)
-    whole = all(isinstance(n, (int, np.integer)) and not isinstance(n, (bool, np.bool_)) for n in pair)
-    if len(pair) != 2 or not whole or min(pair) <= 0:
-        raise StrileError(f"chunks is {chunks!r}: a positive int or a tuple (rows, columns) of two expected")
+    if len(pair) != 2 or not all(map(_is_whole, pair)) or min(pair) <= 0:
+        raise problem
     return int(pair[0]), int(pair[1])
+
+
+def _is_whole(number: Any) -> bool:
+    return isinstance(number, (int, np.integer)) and not isinstance(number, (bool, np.bool_))
+
+
+def _dict_chunk(size: Any, problem: StrileError) -> int | None:
+    if size is None or size == "auto":
+        return None
+    if not _is_whole(size) or (size <= 0 and size != -1):
+        raise problem
+    return int(size)
+
+
+def _band_chunk(size: Any, problem: StrileError) -> None:
+    """Bands of a pixel are read together: a chunk has all of them, which -1 says."""
+    if size not in (None, "auto") and not _is_whole(size):
+        raise problem
+    if _is_whole(size) and size != -1:
+        raise StrileError(f"chunks has {size} for band: a chunk holds all bands; leave it out, and rechunk afterwards")
 
 
 def _gpu_policy(policy: Any, gpu: bool, source: Source) -> bool:
@@ -244,15 +277,30 @@ def _unservable(
 
 
 def _window(window: Any) -> tuple[int, int, int, int] | None:
+    """(row0, col0, row1, col1) of four numbers, of rasterio's `Window`, or of a pair of slices (rows, columns)."""
     if window is None:
         return None
+    expected = "expected (row0, col0, row1, col1) in pixels, a rasterio Window, or a pair of slices (rows, columns)"
+    if hasattr(window, "col_off"):
+        row, column = window.row_off, window.col_off
+        window = (row, column, row + window.height, column + window.width)
     try:
-        numbers = tuple(operator.index(_whole(number)) for number in window)
+        parts = tuple(window)
+        if len(parts) == 2 and all(isinstance(part, slice) for part in parts):
+            parts = tuple(_end(part, end) for end in ("start", "stop") for part in parts)
+        numbers = tuple(operator.index(_whole(number)) for number in parts)
     except TypeError as problem:
-        raise TypeError(f"window is {window!r}: (row0, col0, row1, col1) in pixels expected") from problem
+        raise TypeError(f"window is {window!r}: {expected}") from problem
     if len(numbers) != 4:
-        raise StrileError(f"window is {window!r}: four numbers (row0, col0, row1, col1) expected")
+        raise StrileError(f"window is {window!r}: {expected}")
     return numbers
+
+
+def _end(part: slice, end: str) -> int:
+    value = getattr(part, end)
+    if part.step not in (None, 1) or value is None:
+        raise StrileError(f"window has {part}: expected slices with a start and an end, and no step")
+    return int(value)
 
 
 def _whole(number: Any) -> Any:

@@ -16,6 +16,7 @@ from ..constants import (
     GEOREF_STATUS_TRANSFORM_ONLY,
 )
 from ..errors import StrileError
+from ..facts import Level
 from .georef import Grid
 
 CONTRACT = "_xrspatial_geotiff_contract"
@@ -37,6 +38,15 @@ _MANAGED = frozenset(
 Tags = list[tuple[int, int, int, Any]]
 
 
+_PHOTOMETRICS = {2: "rgb", 5: "cmyk", 6: "rgb", 8: "cielab", 9: "icclab", 10: "itulab"}
+
+
+def colours(level: Level) -> dict[str, Any]:
+    """`photometric`, where bands are colours. YCbCr is read as RGB; palettes have a `colormap`."""
+    name = _PHOTOMETRICS.get(level.photometric)
+    return {} if name is None else {"photometric": name}
+
+
 def georeference(grid: Grid, crs: dict[str, Any], row: int, column: int) -> dict[str, Any]:
     """Status, reference system and transform of a window that begins at a pixel."""
     attrs: dict[str, Any] = {}
@@ -52,6 +62,8 @@ def georeference(grid: Grid, crs: dict[str, Any], row: int, column: int) -> dict
         attrs["transform"] = transform
     if grid.point:
         attrs["raster_type"] = "point"
+    if grid.gcps:
+        attrs["gcps"] = grid.gcps
     return {**attrs, **crs}
 
 

@@ -38,6 +38,10 @@ class Description:
     request: Request
     holes: list[dict[str, Any]]
     sources: list[dict[str, Any]]
+    original_shape: tuple[int, ...]
+    """The shape of the whole file at full resolution, with all bands."""
+    preferred: tuple[int, int]
+    """Rows and columns of a chunk of whole blocks."""
 
 
 def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) -> Description:
@@ -58,7 +62,7 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
     facts = facts.placed_as(level)
     grid = _grid(call, facts, stored_level, own, base, name)
     height, width = (level.width, level.height) if level.orientation > 4 else (level.height, level.width)
-    window = _window(call, grid, height, width, name)
+    window = _window(call, facts, grid, height, width, name)
     row, column, row1, column1 = window
 
     stored = np.dtype(level.dtype if mosaic is None else mosaic.dtype or level.dtype)
@@ -71,7 +75,14 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
     attrs: dict[str, Any] = {attributes.CONTRACT: attributes.CONTRACT_VERSION}
     crs = reference.attributes(facts, call.allow_unparseable_crs, name) if grid.rotated is None else {}
     attrs |= attributes.georeference(grid, crs, row, column)
+    if grid.gcps and not call.parse_coordinates:
+        # Coordinates would say where the window begins.
+        attrs["gcps"] = tuple((down - row, across - column, *rest) for down, across, *rest in grid.gcps)
     attrs |= attributes.described(own, base, items, text)
+    if mosaic is None:
+        attrs |= attributes.colours(level)
+    if call.band is not None and level.bands > 1:
+        attrs["source_band"] = call.band
 
     request, added = _pixels(call, facts, level, dataset, bands, stored, inverted, mosaic)
     attrs |= added
@@ -104,7 +115,21 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
         request=request,
         holes=holes,
         sources=sources,
+        original_shape=_whole_shape(facts.level()),
+        preferred=_preferred(level, request.dtype),
     )
+
+
+def _whole_shape(full: Level) -> tuple[int, ...]:
+    height, width = (full.width, full.height) if full.orientation > 4 else (full.height, full.width)
+    return (height, width) if full.bands == 1 else (height, width, full.bands)
+
+
+def _preferred(level: Level, dtype: np.dtype) -> tuple[int, int]:
+    from ..conventions import preferred_chunks
+
+    chosen = preferred_chunks(level, dtype.itemsize)
+    return chosen["y"], chosen["x"]
 
 
 def _fits(request: Request, window: Window, call: Arguments) -> None:
@@ -166,17 +191,16 @@ def _grid(
     return grid.oriented(level.orientation, small.height, small.width)
 
 
-def _window(call: Arguments, grid: Grid, height: int, width: int, name: str) -> Window:
+def _window(call: Arguments, facts: Facts, grid: Grid, height: int, width: int, name: str) -> Window:
     if call.bbox is not None:
-        return grid.pixels(call.bbox, height, width)
+        return grid.pixels(call.bbox, height, width, facts.crs)
     if call.window is None:
         return (0, 0, height, width)
     row, column, row1, column1 = call.window
     if not (0 <= row < row1 <= height and 0 <= column < column1 <= width):
         raise StrileError(
-            f"window {call.window} of {name} is empty or outside of its {height} rows and {width} columns: "
-            "(row0, col0, "
-            "row1, col1) inside of them expected"
+            f"window {call.window} lies outside {name} ({height} rows and {width} columns) or is empty: expected (row0, col0, "
+            "row1, col1) inside it"
         )
     return call.window
 
@@ -278,6 +302,8 @@ def _pixels(
             added["nodata_dtype_cast"] = dtype.name
     elif masking is not None:
         added["mask_source"] = facts.mask_source
+    elif facts.mask_source == "image" and mosaic is None and level.orientation == 1:
+        added["mask_dropped"] = "image"
     compared = tuple(entry.value if entry is not None else None for entry in declared)
     request = Request(
         # A chunk may be read by a process that works in another folder.

@@ -19,7 +19,7 @@ from ..errors import (
     StrileError,
     UnsupportedGeoTIFFFeatureError,
 )
-from ..facts import Facts, Level, Transform
+from ..facts import Crs, Facts, Level, Transform
 
 PIXEL_SCALE, TIEPOINT, TRANSFORMATION = 33550, 33922, 34264
 _SHEAR = 1e-12
@@ -28,11 +28,13 @@ _SHEAR = 1e-12
 @dataclass(frozen=True)
 class Grid:
     """The placement of a raster of some size. `transform` is None without georeferencing; `rotated` is the
-    transform that was dropped because its axes are not rows and columns."""
+    transform that was dropped because its axes are not rows and columns. `gcps` are control points (row, column, x, y, z)
+    in place of a transform."""
 
     transform: Transform | None
     point: bool
     rotated: Transform | None = None
+    gcps: tuple[tuple[float, float, float, float, float], ...] = ()
 
     def coords(self, first: int, stop: int, axis: str) -> np.ndarray:
         """The labels of pixels `first` to `stop`: of a window, exactly those that the whole raster has
@@ -53,26 +55,34 @@ class Grid:
         return (a, b, c + column * a if column else c, d, e, f + row * e if row else f)
 
     def pixels(
-        self, bbox: tuple[float, float, float, float], height: int, width: int
+        self, bbox: tuple[float, float, float, float], height: int, width: int, crs: Crs | None = None
     ) -> tuple[int, int, int, int]:
         """The smallest window (row0, col0, row1, col1) inside the raster that covers a box."""
         if self.rotated is not None:
             raise StrileError(
                 "bbox needs axes that are rows and columns and this file is rotated: pass window"
             )
+        if self.gcps:
+            raise StrileError("bbox needs a transform and this file is placed by control points: pass window")
         if self.transform is None:
             raise StrileError("bbox needs a georeferenced file and this one is not: pass window")
         west, south, east, north = bbox
         rows = self._span("y", south, north, height)
         columns = self._span("x", west, east, width)
         if rows[0] >= rows[1] or columns[0] >= columns[1]:
+            extent = self._extent(height, width)
             raise StrileError(
-                f"bbox {bbox} lies outside the file, which covers {self._extent(height, width)}"
+                f"bbox {bbox} lies outside the file, which covers {extent}{_other_system(bbox, extent, crs)}"
             )
         return rows[0], columns[0], rows[1], columns[1]
 
     def oriented(self, orientation: int, height: int, width: int) -> Grid:
         """The grid after the pixels were turned as the orientation says; `height` and `width` as stored."""
+        if orientation != 1 and self.gcps:
+            raise UnsupportedGeoTIFFFeatureError(
+                f"orientation {orientation} turns the pixels of a file that is placed by control points: rewrite it with "
+                "orientation 1"
+            )
         if orientation == 1 or self.transform is None:
             return self
         if orientation > 4:
@@ -91,7 +101,12 @@ class Grid:
 
     def reduced(self, across: float, down: float) -> Grid:
         """The grid of an overview whose pixels are that many pixels wide and high."""
-        if self.transform is None or (across == 1 and down == 1):
+        if across == 1 and down == 1:
+            return self
+        if self.gcps:
+            points = tuple((row / down, column / across, x, y, z) for row, column, x, y, z in self.gcps)
+            return replace(self, gcps=points)
+        if self.transform is None:
             return self
         a, _, c, _, e, f = self.transform
         if self.point:
@@ -118,6 +133,21 @@ class Grid:
         return xs[0], ys[0], xs[1], ys[1]
 
 
+def _other_system(
+    bbox: tuple[float, float, float, float], extent: tuple[float, float, float, float], crs: Crs | None
+) -> str:
+    """A hint, where a box that misses the file seems to be in another reference system."""
+
+    def degrees(box: tuple[float, float, float, float]) -> bool:
+        return all(abs(x) <= 360 for x in box[::2]) and all(abs(y) <= 90 for y in box[1::2])
+
+    if crs is None or degrees(bbox) == degrees(extent):
+        return ""
+    system = f"EPSG:{crs.epsg}" if crs.epsg is not None else crs.name or "another system"
+    unit = "degrees" if degrees(bbox) else "the units of a projection"
+    return f" in {system}: the box looks like {unit}; transform it to the reference system of the file first"
+
+
 def stored_grid(facts: Facts, tags: dict[int, Any], allow_rotated: bool, name: str) -> Grid:
     """The grid of the full resolution, before orientation."""
     point = facts.area_or_point == "point"
@@ -130,11 +160,8 @@ def stored_grid(facts: Facts, tags: dict[int, Any], allow_rotated: bool, name: s
             a, b, c, d, e, f = known
             transform = (a, b, c + (a + b) / 2, d, e, f + (d + e) / 2)
     if transform is None:
-        if len(facts.gcps) > 1 or len(tags.get(TIEPOINT) or ()) > 6:
-            raise UnsupportedGeoTIFFFeatureError(
-                f"{name} is placed by ground control points, which no axis-aligned transform can say: warp "
-                "it first"
-            )
+        if facts.gcps:
+            return Grid(None, point, gcps=tuple(facts.gcps))
         return Grid(None, point)
     a, b, _, d, e, _ = transform
     if _sheared(transform) or _leans(tags):

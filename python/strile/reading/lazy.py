@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import StrileError
-
+from ..extras import require
 from . import cuda
 from .description import Description
 from .request import Request, Window
@@ -34,8 +34,19 @@ def read(description: Description, chunks: tuple[int, int]) -> xarray.DataArray:
     )
 
 
+def sizes(description: Description, chunks: tuple[int | None, int | None]) -> tuple[int, int]:
+    """Rows and columns of a chunk: those asked for, else whole blocks of the file, -1 for all of an axis."""
+    height, width = description.shape[:2]
+    rows, columns = (
+        preferred if asked is None else whole if asked == -1 else asked
+        for asked, preferred, whole in zip(chunks, description.preferred, (height, width), strict=True)
+    )
+    return min(rows, height), min(columns, width)
+
+
 def array(description: Description, chunks: tuple[int, int]) -> Any:
     """The dask array of a described result."""
+    require("dask", "chunks", "dask")
     import dask.array
     from dask.base import tokenize
     from dask.highlevelgraph import HighLevelGraph

@@ -68,7 +68,7 @@ class WriteArguments:
     level: int | None
     tiled: bool
     tile_size: int
-    predictor: int
+    predictor: int | str
     cog: bool
     overview_levels: tuple[int, ...] | None
     resampling: str
@@ -78,7 +78,6 @@ class WriteArguments:
     max_error: float
     photometric: int | None
     alpha: bool
-    rich_tags: bool
     allow_unparseable_crs: bool
     drop_rotation: bool
     pack: bool
@@ -87,10 +86,13 @@ class WriteArguments:
     reproducible: bool
     spill: bool
     cluster: bool | None
+    dims: tuple[str, ...] | None
+    transform: tuple[float, float, float, float, float, float] | None
 
 
 def check(given: dict[str, Any]) -> WriteArguments:
     """The keywords of `to_geotiff` by name, checked."""
+    from .georef import checked_transform
     from .ramps import ramp_name
 
     gpu = given["gpu"]
@@ -121,7 +123,6 @@ def check(given: dict[str, Any]) -> WriteArguments:
         max_error=_max_error(given["max_z_error"], compression),
         photometric=photometric,
         alpha=alpha,
-        rich_tags=bool(given["allow_experimental_codecs"]),
         allow_unparseable_crs=bool(given["allow_unparseable_crs"]),
         drop_rotation=bool(given["drop_rotation"]),
         pack=bool(given["pack"]),
@@ -130,6 +131,8 @@ def check(given: dict[str, Any]) -> WriteArguments:
         reproducible=bool(given["reproducible"]),
         spill=bool(given["spill"]),
         cluster=_cluster(given["cluster"]),
+        dims=_dims(given["dims"]),
+        transform=checked_transform(given["transform"]),
     )
 
 
@@ -152,6 +155,15 @@ def _cluster(value: Any) -> bool | None:
     if value is not None and not is_bool(value):
         raise TypeError(f"cluster is {value!r}: True, False or None expected")
     return None if value is None else bool(value)
+
+
+def _dims(value: Any) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    names = () if isinstance(value, str) or not hasattr(value, "__iter__") else tuple(value)
+    if len(names) not in (2, 3) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"dims is {value!r}: expected names of the axes, as ('band', 'y', 'x') or ('y', 'x')")
+    return names
 
 
 def _compression(name: Any) -> str:
@@ -178,16 +190,20 @@ def _level(level: Any, compression: str) -> int | None:
     return number
 
 
-def _predictor(value: Any, compression: str) -> int:
+def _predictor(value: Any, compression: str) -> int | str:
+    if isinstance(value, str) and value.lower() == "auto":
+        # The core knows which suits the type, and which codecs have one.
+        return "auto"
     number = int(value) if is_bool(value) else whole(value)
     if number is None or number not in (0, 1, 2, 3):
-        raise StrileError(f"predictor={value!r}: False, True, 1, 2 or 3 expected")
+        raise StrileError(f"predictor={value!r}: expected 'auto', False, True, 1, 2 or 3")
     if is_bool(value):
         number = 2 if value else 1
     number = max(number, 1)
     if number > 1 and compression not in (*PREDICTED, "none"):
         raise StrileError(
-            f"predictor={number} with compression {compression!r}, which models pixels itself: use none"
+            f"predictor={number} cannot be combined with compression {compression!r}, which models pixels itself: use "
+            "'auto' or False"
         )
     return 1 if compression == "none" else number
 

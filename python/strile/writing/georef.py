@@ -14,13 +14,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import DegeneratePixelSizeError, NonUniformCoordsError, RotatedTransformError, StrileError
 from .layout import X_NAMES, Y_NAMES
 from .tags import CONTRACT
+
+if TYPE_CHECKING:
+    from .arguments import WriteArguments
 
 Transform = tuple[float, float, float, float, float, float]
 
@@ -34,29 +37,102 @@ SHEAR = 1e-12
 ASTRAY = 1e-2
 
 
+Gcp = tuple[float, float, float, float, float]
+"""Row, column, x, y and z of a control point; rows and columns count from the outer corner."""
+
+
 @dataclass(frozen=True, slots=True)
 class Placed:
     """Where a raster lies."""
 
     transform: Transform | None
     is_point: bool
+    gcps: tuple[Gcp, ...] = ()
 
 
-def placed(data: Any, attrs: Mapping[Any, Any], drop_rotation: bool) -> Placed:
+def placed(data: Any, attrs: Mapping[Any, Any], arguments: WriteArguments) -> Placed:
     """`data`: a DataArray, or None for an array that has no coordinates."""
+    drop_rotation = arguments.drop_rotation
     is_point = str(attrs.get("raster_type", "")).lower() == "point"
+    if arguments.transform is not None:
+        return Placed(arguments.transform, is_point)
     if attrs.get("rotated_affine") is not None and not drop_rotation:
         raise RotatedTransformError(
             "attrs['rotated_affine'] says that the grid is rotated, and rows and columns would be written as if it were "
-            "not: reproject it, or pass drop_rotation=True to write the pixels alone"
+            "not: reproject it, pass transform= with the rotated transform, or drop_rotation=True to write the pixels alone"
         )
     stated = _stated(attrs.get("transform"), drop_rotation)
     if stated is not None:
         corner = _to_corner(stated) if is_point else stated
         return Placed(_moved(data, corner) if CONTRACT in attrs else corner, is_point)
+    if attrs.get("gcps"):
+        return Placed(None, is_point, _gcps(data, attrs["gcps"]))
     if data is None or attrs.get(NO_GEOREF) is True:
         return Placed(None, is_point)
+    mapped = _geo_transform(data)
+    if mapped is not None:
+        return Placed(_moved(data, mapped), is_point)
     return Placed(_from_coords(data, attrs), is_point)
+
+
+def _geo_transform(data: Any) -> Transform | None:
+    """The transform that rioxarray keeps beside the reference system, where its axes are rows and columns."""
+    mapping = data.encoding.get("grid_mapping", data.attrs.get("grid_mapping", "spatial_ref"))
+    text = data.coords[mapping].attrs.get("GeoTransform") if mapping in data.coords else None
+    if not isinstance(text, str):
+        return None
+    try:
+        c, a, b, f, d, e = (float(number) for number in text.split())
+    except ValueError:
+        return None
+    if _coord(data, X_NAMES) is None and (b, d) == (0.0, 0.0) and (a, e, c, f) == (1.0, 1.0, 0.0, 0.0):
+        return None
+    if b != 0.0 or d != 0.0:
+        raise RotatedTransformError(
+            f"the coordinate {mapping!r} has a rotated GeoTransform ({text}): reproject the array, or pass transform= "
+            "with the transform of its first pixel"
+        )
+    return (a, 0.0, c, 0.0, e, f) if a and e and math.isfinite(a * e * c * f) else None
+
+
+def _gcps(data: Any, stated: Any) -> tuple[Gcp, ...]:
+    """Control points on the grid of the array: its coordinates are numbers of pixels in the file."""
+    points = []
+    for point in stated:
+        try:
+            row, column, x, y, z = (float(number) for number in point)
+        except (TypeError, ValueError):
+            raise StrileError(f"attrs['gcps'] has {point!r}: expected (row, column, x, y, z)") from None
+        points.append((_on_axis(data, Y_NAMES, row), _on_axis(data, X_NAMES, column), x, y, z))
+    return tuple(points)
+
+
+def _on_axis(data: Any, names: tuple[str, ...], place: float) -> float:
+    found = None if data is None else _coord(data, names)
+    if found is None or not len(found[1]):
+        return place
+    name, values = found[0], found[1].astype(np.float64)
+    _check_even(name, values)
+    step = _step(values) or 1.0
+    return (place - 0.5 - float(values[0])) / step + 0.5
+
+
+def checked_transform(value: Any) -> Transform | None:
+    """The keyword `transform`: that of pixel corners, as rasterio has it; it may be rotated."""
+    if value is None:
+        return None
+    try:
+        numbers = [float(number) for number in value]
+    except (TypeError, ValueError):
+        raise StrileError(f"transform is {value!r}: expected an Affine or six numbers (a, b, c, d, e, f)") from None
+    if len(numbers) == 9 and numbers[6:] == [0.0, 0.0, 1.0]:
+        numbers = numbers[:6]
+    if len(numbers) != 6:
+        raise StrileError(f"transform has {len(numbers)} numbers: expected an Affine or six numbers (a, b, c, d, e, f)")
+    a, b, c, d, e, f = numbers
+    if not all(map(math.isfinite, numbers)) or a * e - b * d == 0.0:
+        raise DegeneratePixelSizeError(f"transform {tuple(numbers)} has pixels without an area: expected finite sizes, not 0")
+    return a, b, c, d, e, f
 
 
 def _stated(value: Any, drop_rotation: bool) -> Transform | None:

@@ -19,6 +19,9 @@ TIME_NAMES = ("time", "t", "date", "datetime", "times", "day", "month", "year", 
 
 Axes = Literal["yx", "byx", "yxb"]
 
+SURELY_BANDS = 4
+"""A last axis of at most this length holds bands, whatever the others are."""
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:
@@ -43,10 +46,12 @@ class Layout:
 
 
 def layout_of(shape: tuple[int, ...], dims: tuple[Hashable, ...] | None) -> Layout:
-    """`dims`: names of the axes; None for an array without names, whose third axis is bands."""
+    """`dims`: names of the axes; None for an array without names."""
     if len(shape) not in (2, 3):
-        raise StrileError(f"an array of {len(shape)} dimensions {tuple(shape)}: 2 or 3 expected")
-    axes: Axes = "yx" if len(shape) == 2 else "yxb" if dims is None else _axes_of(dims)
+        raise StrileError(f"cannot write an array of {len(shape)} dimensions {tuple(shape)}: expected 2 or 3")
+    if dims is not None and len(dims) != len(shape):
+        raise StrileError(f"dims {tuple(dims)} name {len(dims)} axes, and the array has {len(shape)}: {tuple(shape)}")
+    axes = _bare(shape) if dims is None else _axes_of(dims)
     size = dict(zip(axes, shape, strict=True))
     height, width, bands = size["y"], size["x"], size.get("b", 1)
     if height == 0 or width == 0:
@@ -56,8 +61,25 @@ def layout_of(shape: tuple[int, ...], dims: tuple[Hashable, ...] | None) -> Layo
     return Layout(axes, height, width, bands)
 
 
+def _bare(shape: tuple[int, ...]) -> Axes:
+    """The axes of an array without names: (y, x, band), where the shape cannot mean (band, y, x)."""
+    if len(shape) == 2:
+        return "yx"
+    if shape[2] <= SURELY_BANDS or shape[2] < min(shape[:2]):
+        return "yxb"
+    raise StrileError(
+        f"cannot tell which axis of an array of shape {tuple(shape)} holds the bands: pass dims=('band', 'y', 'x') or "
+        "dims=('y', 'x', 'band'), or a DataArray with named dimensions"
+    )
+
+
 def _axes_of(dims: tuple[Hashable, ...]) -> Axes:
-    first, second, third = (str(name).lower() if isinstance(name, str) else "" for name in dims)
+    names = [str(name).lower() if isinstance(name, str) else "" for name in dims]
+    if len(names) == 2:
+        if names[0] in X_NAMES or names[1] in Y_NAMES:
+            raise StrileError(f"dimensions {dims}: expected (y, x); transpose the array, `.transpose({names[1]!r}, {names[0]!r})`")
+        return "yx"
+    first, second, third = names
     for place, name in (("leading", first), ("trailing", third)):
         if name in TIME_NAMES:
             raise StrileError(
@@ -69,6 +91,6 @@ def _axes_of(dims: tuple[Hashable, ...]) -> Axes:
     if first in Y_NAMES and second in X_NAMES and third in BAND_NAMES:
         return "yxb"
     raise StrileError(
-        f"dimensions {dims}: (band, y, x) or (y, x, band) expected, a band axis being one of {', '.join(BAND_NAMES)}, "
-        f"rows one of {', '.join(Y_NAMES)} and columns one of {', '.join(X_NAMES)}"
+        f"dimensions {dims}: expected (band, y, x) or (y, x, band), with bands named one of {', '.join(BAND_NAMES)}, "
+        f"rows one of {', '.join(Y_NAMES)} and columns one of {', '.join(X_NAMES)}; rename them or pass dims="
     )

@@ -147,11 +147,20 @@ def write_file(
     try:
         source = pieces.whole(raster) if plan is None else plan.pieces(raster, rows)
         for piece in source:
+            mask = None if raster.mask is None else raster.mask.of(piece.array, piece.row, piece.column)
             stored = steps.apply(piece.array)
             writer.write(
-                stored, piece.row, piece.column, axes=steps.axes, stream=stream_of(stored), progress=progress
+                stored,
+                piece.row,
+                piece.column,
+                axes=steps.axes,
+                mask=mask,
+                stream=stream_of(stored),
+                progress=progress,
             )
             del piece, stored
+        if steps.missing is not None:
+            steps.missing.check(target.given)
         bounds = finish_sidecars(writer, raster, arguments, target, statistics)
         report = writer.finish(progress)
         if target.local is None:
@@ -175,6 +184,7 @@ def steps_of(raster: RasterToWrite, device: str, statistics: Statistics | None) 
         packing=raster.packing,
         inverted=raster.inverted,
         statistics=statistics,
+        missing=None if raster.missing is None else raster.missing.fresh(),
     )
 
 

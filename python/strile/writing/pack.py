@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import StrileError
+from .missing import Missing
 from .nodata import Number, fits, number_of
+from .said import Encoding
 
 # A band's scale or offset among the items of tag 42112.
 _SCALING = re.compile(
@@ -26,32 +28,36 @@ _SCALING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """How values become numbers of `dtype`."""
+    """How values become numbers of `dtype`. `scale` and `offset` are one number, or an array of one for each band that
+    lies along the band axis; `why` says in messages who asked for it."""
 
-    scale: float
-    offset: float
+    scale: Any
+    offset: Any
     dtype: np.dtype[Any]
     sentinel: Number | None
+    why: str = "pack=True"
 
-    def apply(self, values: Any, xp: Any) -> Any:
-        """A new array of `dtype`; the given one stays as it is."""
-        if self.dtype.kind == "f":
-            stored = (values.astype(np.float64) - self.offset) / self.scale
+    def apply(self, values: Any, xp: Any, missing: Missing | None = None, own: tuple[slice, ...] | None = None) -> Any:
+        """A new array of `dtype`; the given one stays as it is. `missing` counts, in `own`, what becomes nodata."""
+        if self.dtype.kind in "fc":
+            stored = self._numbers(values, xp)
+            lost = xp.isnan(values)
+            _count(missing, stored.astype(self.dtype), lost, own)
             if self.sentinel is not None:
-                stored = xp.where(xp.isnan(values), float(self.sentinel), stored)
+                stored = xp.where(lost, float(self.sentinel), stored)
             return stored.astype(self.dtype)
         lost = xp.isnan(values) if values.dtype.kind == "f" else None
         if values.dtype.kind == "f" and bool(xp.isinf(values).any()):
-            raise StrileError(f"pack=True: the array has infinite values, which {self.dtype} cannot hold")
+            raise StrileError(f"{self.why}: the array has infinite values, which {self.dtype} cannot hold")
         any_lost = lost is not None and bool(lost.any())
         if any_lost and self.sentinel is None:
             raise StrileError(
-                f"pack=True: the array has NaN, which {self.dtype} cannot hold without a nodata value: pass nodata="
+                f"{self.why}: the array has NaN, which {self.dtype} cannot hold without a nodata value: pass nodata="
             )
-        if self.scale == 1.0 and self.offset == 0.0:
+        if self._is_plain:
             numbers = values if values.dtype.kind != "f" else xp.rint(values)
         else:
-            numbers = xp.rint((values.astype(np.float64) - self.offset) / self.scale)
+            numbers = xp.rint(self._numbers(values, xp))
         if any_lost:
             numbers = xp.where(lost, numbers.dtype.type(0), numbers)
         info = np.iinfo(self.dtype)
@@ -59,12 +65,52 @@ class Packing:
         # Compared as Python numbers, which are exact: the largest int64 is no double.
         if low < info.min or high > info.max:
             raise StrileError(
-                f"pack=True: values from {low} to {high} are out of range of {self.dtype} ({info.min} to {info.max})"
+                f"{self.why}: values from {low} to {high} are out of range of {self.dtype} ({info.min} to {info.max})"
             )
         stored = numbers.astype(self.dtype)
+        _count(missing, stored, lost, own)
         if any_lost:
             stored = xp.where(lost, self.dtype.type(self.sentinel), stored)
         return stored
+
+    @property
+    def _is_plain(self) -> bool:
+        return bool(np.all(self.scale == 1.0)) and bool(np.all(self.offset == 0.0))
+
+    def _numbers(self, values: Any, xp: Any) -> Any:
+        if self._is_plain:
+            return values.astype(np.result_type(values.dtype, np.float64))
+        scale, offset = (number if np.ndim(number) == 0 else xp.asarray(number) for number in (self.scale, self.offset))
+        return (values.astype(np.result_type(values.dtype, np.float64)) - offset) / scale
+
+
+def _count(missing: Missing | None, stored: Any, lost: Any, own: tuple[slice, ...] | None) -> None:
+    """Tells how many pixels are missing, and how many valid ones hold the value that these get."""
+    if missing is None:
+        return
+    holds = stored == stored.dtype.type(missing.value)
+    if lost is not None:
+        holds &= ~lost
+    part = (slice(None),) if own is None else own
+    missing.put(0 if lost is None else int(lost[part].sum()), int(holds[part].sum()))
+
+
+def packing_encoded(encoded: Encoding, sentinel: Number | None, axes: str, current: np.dtype[Any]) -> Packing | None:
+    """The packing that an array's encoding asks for; None where values are stored as they are."""
+    dtype = current if encoded.dtype is None else encoded.dtype
+    shape = [-1 if axis == "b" else 1 for axis in axes]
+    scale, offset = (
+        values[0] if len(set(values)) == 1 else np.array(values).reshape(shape)
+        for values in (encoded.scales, encoded.offsets)
+    )
+    if np.any(scale == 0.0) or not np.all(np.isfinite(scale)) or not np.all(np.isfinite(offset)):
+        raise StrileError(f"encoding: scales {encoded.scales} and offsets {encoded.offsets} cannot be reversed")
+    if sentinel is not None and dtype.kind in "iu":
+        if not fits(sentinel, dtype):
+            raise StrileError(f"nodata {sentinel} does not fit {dtype}, the type that the encoding names: pass nodata=")
+        sentinel = int(sentinel)
+    packing = Packing(scale, offset, dtype, sentinel, f"the encoding ({dtype})")
+    return None if dtype == current and packing._is_plain else packing
 
 
 def packing_of(attrs: Mapping[Any, Any], sentinel: Number | None, current: np.dtype[Any]) -> Packing:

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import StrileError
+from ..reading.mask import FileMask
 from .layout import Axes
+from .missing import Missing
 from .nodata import Number
 from .pack import Packing
 
@@ -50,16 +52,16 @@ def dtype_of(array: Any) -> np.dtype[Any]:
         # torch and others name their types as numpy does, behind the name of the package.
         return np.dtype(str(dtype).rpartition(".")[2])
     except TypeError:
-        raise StrileError(f"an array of {dtype} cannot be written: integers or floats expected") from None
+        raise StrileError(f"cannot write an array of {dtype}: expected integers, floats or complex numbers") from None
 
 
 def stored_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The type that pixels are stored as; half floats and truth values have none of their own."""
     native = dtype.newbyteorder("=")
     wide = np.dtype(WIDENED.get(native.name, native))
-    if wide.kind not in "iuf" or wide.itemsize > 8:
+    if wide.kind not in "iufc" or wide.itemsize > (16 if wide.kind == "c" else 8):
         raise StrileError(
-            f"an array of {dtype} cannot be written: integers or floats of up to 64 bits expected"
+            f"cannot write an array of {dtype}: expected integers or floats of up to 64 bits, or complex64 or complex128"
         )
     return wide
 
@@ -135,6 +137,23 @@ class Statistics:
         return math.sqrt(self.squares / self.count) if self.count else 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """Which pixels are valid: what a file says, or, without one, those that are not NaN."""
+
+    file: FileMask | None
+    axes: Axes
+
+    def of(self, piece: Any, row: int, column: int) -> Any:
+        """The mask of a piece that begins at a pixel of the array."""
+        height, width = (int(piece.shape[self.axes.index(axis)]) for axis in "yx")
+        if self.file is not None:
+            return self.file.read(row, column, height, width)
+        array = to_host(piece)
+        valid = ~np.isnan(array)
+        return np.ascontiguousarray(valid.any(axis=self.axes.index("b")) if "b" in self.axes else valid).astype(np.uint8)
+
+
 @dataclass(slots=True)
 class Steps:
     """See the module."""
@@ -148,9 +167,10 @@ class Steps:
     packing: Packing | None = None
     inverted: bool = False
     statistics: Statistics | None = field(default=None)
+    missing: Missing | None = field(default=None)
 
-    def apply(self, piece: Any) -> Any:
-        """The piece as it is written."""
+    def apply(self, piece: Any, own: tuple[slice, ...] | None = None) -> Any:
+        """The piece as it is written. `own`: the part of it that is counted here; the rest is another piece's."""
         number = device_of(piece)
         if number is None and not isinstance(piece, np.ndarray):
             piece = np.asarray(piece)
@@ -167,20 +187,18 @@ class Steps:
                 f"it: say dtype={dtype_of(piece).name!r} where the array is made (map_blocks, apply_ufunc), or convert "
                 "the chunks there"
             )
-        if (
-            self.statistics is None
-            and self.packing is None
-            and not self.inverted
-            and _is_stored(piece, self.dtype)
-        ):
+        plain = self.statistics is None and self.packing is None and not self.inverted
+        if plain and self.missing is None and _is_stored(piece, self.dtype):
             return piece
         piece, xp = array_module(piece)
         if self.statistics is not None:
             self.statistics.add(piece, xp)
         if self.packing is not None:
-            piece = self.packing.apply(piece, xp)
+            piece = self.packing.apply(piece, xp, self.missing, own)
         if not _is_stored(piece, self.dtype):
             piece = piece.astype(self.dtype)
+        if self.missing is not None and self.packing is None:
+            self.missing.add(piece if own is None else piece[own], xp)
         if self.inverted:
             piece = -piece if self.dtype.kind == "f" else xp.invert(piece)
         return piece

@@ -15,15 +15,19 @@ from typing import Any
 import numpy as np
 
 from .._core import Raster
+from ..dataset import Dataset
 from ..errors import StrileError
+from ..reading.mask import FileMask
 from .arguments import STRIP_ROWS, WriteArguments
 from .crs import crs_keys
 from .georef import Transform, placed
 from .layout import Layout, layout_of
+from .missing import Missing, missing_of
 from .nodata import Number, fits, nodata_of
-from .pack import Packing, packed_items, packing_of, unpacked_items
-from .pixels import device_of, dtype_of, stored_dtype
-from .tags import check_allowed, tags_of
+from .pack import Packing, packed_items, packing_encoded, packing_of, unpacked_items
+from .pixels import Mask, device_of, dtype_of, stored_dtype
+from .said import Said, said_by
+from .tags import tags_of
 
 MOST_OVERVIEWS = 8
 
@@ -40,6 +44,8 @@ class RasterToWrite:
     nodata: Number | None
     nan_to_nodata: bool
     packing: Packing | None
+    missing: Missing | None
+    mask: Mask | None
     inverted: bool
     categories: tuple[tuple[str, ...], tuple[Any, ...]]
     keys: dict[str, Any]
@@ -55,28 +61,31 @@ class RasterToWrite:
 
 def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> RasterToWrite:
     """`data`: a DataArray, or an array of any library."""
-    named, array, attrs, dims = _taken_apart(data)
+    named, array, attrs, dims = _taken_apart(data, arguments.dims)
     if not _is_array(array):
         array = np.asarray(array)
     layout = layout_of(tuple(int(side) for side in array.shape), dims)
-    if dims is None:
-        _warn_of_bands(layout)
     source = dtype_of(array)
-    check_allowed(attrs, arguments.rich_tags)
+    said = said_by(named, attrs, layout.bands)
+    attrs = said.attrs
     value = nodata_of(nodata, attrs)
     packing = packing_of(attrs, value, source) if arguments.pack else None
+    if packing is None and said.encoding is not None:
+        filled = 0 if value is None and said.mask in ("image", "alpha") else value
+        packing = packing_encoded(said.encoding, filled, layout.axes, source)
     dtype = stored_dtype(source) if packing is None else stored_dtype(packing.dtype)
     _check_predictor(arguments, dtype)
-    place = placed(named, attrs, arguments.drop_rotation)
+    place = placed(named, attrs, arguments)
     system = crs_keys(crs, named, attrs, arguments.allow_unparseable_crs)
-    tags = tags_of(
-        unpacked_items(attrs) if packing is None else packed_items(attrs, packing, layout.bands),
-        layout.bands,
-        dtype,
-    )
+    if arguments.pack and packing is not None:
+        attrs = packed_items(attrs, packing, layout.bands)
+    else:
+        attrs = unpacked_items(attrs)
+    tags = tags_of(attrs, said, layout.bands, dtype)
     colours = _photometric(tags, arguments, layout, dtype)
     inverted = colours["photometric"] == 0
     stored = _inverted(value, dtype) if inverted and value is not None else value
+    mask = _mask(said, named, layout, packing)
     keys: dict[str, Any] = {
         "width": layout.width,
         "height": layout.height,
@@ -86,8 +95,12 @@ def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> Ras
         **colours,
         **system,
     }
+    if mask is not None:
+        keys["mask"] = True
     if place.transform is not None:
         keys["transform"] = place.transform
+    elif place.gcps:
+        keys["gcps"] = place.gcps
     if place.transform is not None or system or place.is_point:
         keys["area_or_point"] = "point" if place.is_point else "area"
     if stored is not None:
@@ -103,12 +116,33 @@ def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> Ras
         transform=place.transform,
         is_point=place.is_point,
         nodata=value,
-        nan_to_nodata=dtype.kind == "f" and attrs.get("masked_nodata") is not False,
+        nan_to_nodata=dtype.kind == "f",
         packing=packing,
+        missing=missing_of(
+            attrs, value, dtype, floats=source.kind == "f", chosen=nodata is not None, unchanged=said.unchanged
+        ),
+        mask=mask,
         inverted=inverted,
         categories=_categories(attrs),
         keys=keys,
     )
+
+
+def _mask(said: Said, named: Any, layout: Layout, packing: Packing | None) -> Mask | None:
+    """The mask image that is written: that of the file which the array was read from."""
+    if said.mask == "image" and packing is not None and packing.dtype.kind in "iu":
+        return Mask(None, layout.axes)
+    if "mask_dropped" not in said.attrs:
+        return None
+    if isinstance(said.mask, FileMask) and said.mask.fits(named, layout.height, layout.width):
+        return Mask(said.mask, layout.axes)
+    warnings.warn(
+        "the mask of the file that the array was read from is not written, and pixels that it marks as missing become "
+        "valid: read the file with masked=True to keep them apart",
+        UserWarning,
+        stacklevel=5,
+    )
+    return None
 
 
 def options_of(raster: RasterToWrite, arguments: WriteArguments, device: str) -> dict[str, Any]:
@@ -142,24 +176,26 @@ def is_dask(array: Any) -> bool:
     return hasattr(array, "__dask_graph__") and hasattr(array, "chunks")
 
 
-def _taken_apart(data: Any) -> tuple[Any, Any, Mapping[Any, Any], tuple[Any, ...] | None]:
-    """The DataArray if it is one, its array, its attrs and the names of its axes, where these are known."""
+def _taken_apart(
+    data: Any, given: tuple[str, ...] | None
+) -> tuple[Any, Any, Mapping[Any, Any], tuple[Any, ...] | None]:
+    """The DataArray if it is one, its array, its attrs and the names of its axes, where these are known. `given` names of
+    axes stand before those of the array."""
     if hasattr(data, "data_vars"):
-        raise TypeError("a Dataset cannot be written: choose one of its variables")
-    if hasattr(data, "dims") and hasattr(data, "coords") and hasattr(data, "attrs"):
-        return data, data.data, data.attrs, tuple(data.dims)
+        raise TypeError("cannot write an xarray.Dataset: choose one of its variables, or use dataset.strile.to_geotiff")
+    if isinstance(data, Dataset):
+        data = data.raster()
     if isinstance(data, Raster):
-        return None, data.numpy() if data.device == "cpu" else data, {}, data.dims
-    return None, data, {}, None
-
-
-def _warn_of_bands(layout: Layout) -> None:
-    if layout.bands > max(layout.height, layout.width):
-        warnings.warn(
-            f"an array without names of its axes is (y, x, band): {layout.height} rows and {layout.width} columns of "
-            f"{layout.bands} bands are written; where it is (band, y, x) give np.moveaxis(array, 0, -1), or a DataArray",
-            stacklevel=4,
-        )
+        return None, data.numpy() if data.device == "cpu" else data, data.attrs, given or data.dims
+    if hasattr(data, "dims") and hasattr(data, "coords") and hasattr(data, "attrs"):
+        if given is not None:
+            layout_of(tuple(data.shape), given)
+            data = data.rename(dict(zip(data.dims, given, strict=True)))
+        return data, data.data, data.attrs, tuple(data.dims)
+    dims = getattr(data, "dims", None)
+    if given is None and isinstance(dims, tuple) and all(isinstance(name, str) for name in dims):
+        return None, getattr(data, "data", data), {}, dims
+    return None, data, {}, given
 
 
 def _is_array(array: Any) -> bool:
@@ -172,22 +208,23 @@ def _is_array(array: Any) -> bool:
 
 def _check_predictor(arguments: WriteArguments, dtype: np.dtype[Any]) -> None:
     if arguments.predictor == 3 and dtype.kind != "f":
-        raise StrileError(f"predictor=3 is for floats, and the raster is of {dtype}: use 2 or none")
+        raise StrileError(f"predictor=3 is for floats, and the raster is of {dtype}: use 2 or 'auto'")
 
 
 def _photometric(
     tags: dict[str, Any], arguments: WriteArguments, layout: Layout, dtype: np.dtype[Any]
 ) -> dict[str, Any]:
-    """The meaning of the samples: what the tags of the array say, else the argument, else grey whatever the
-    bands."""
+    """The meaning of the samples: what the tags of the array say, else the argument, else what the file of the array
+    had, else grey whatever the bands."""
     chosen = tags.pop("photometric", None)
+    kept = tags.pop("kept_photometric", None)
     if layout.bands == 1 and chosen is not None and (chosen == 0) != (arguments.photometric == 0):
         raise StrileError(
             f"photometric {chosen} in attrs['extra_tags'] would change what white is without changing the pixels: pass "
             "photometric= instead"
         )
     if chosen is None:
-        chosen = arguments.photometric
+        chosen = kept if arguments.photometric is None else arguments.photometric
     table = tags.pop("colormap", None)
     if chosen is None:
         chosen = 1 if table is None else 3
@@ -208,10 +245,9 @@ def _photometric(
     keys: dict[str, Any] = {"photometric": chosen}
     if table is not None and chosen == 3:
         keys["colormap"] = table
-    if "extra_samples" in tags:
-        # What was read with all bands may be written with fewer; what is not said is unspecified.
-        beyond = max(layout.bands - (3 if chosen in (2, 6, 8) else 1), 0)
-        keys["extra_samples"] = (tags.pop("extra_samples") + [0] * beyond)[:beyond]
+    by_band = tags.pop("extra_by_band", None)
+    if by_band is not None and not arguments.alpha:
+        keys["extra_samples"] = by_band[{2: 3, 5: 4, 6: 3, 8: 3, 9: 3, 10: 3}.get(chosen, 1) :]
     elif arguments.alpha:
         keys["extra_samples"] = [2] + [0] * (layout.bands - 4)
     return keys

@@ -1,23 +1,26 @@
 """What else a file can say about a raster: items, further tags, resolution, colours.
 
-Arrays that came from a read carry these in attrs and get them back; from anywhere else tags and items are
-refused unless the caller allows them, because they would be written as they are.
+Arrays that came from a read carry these in attrs and get them back; those that a caller sets are
+written as they are given.
 """
 
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import StrileError
 from .arguments import whole
 
+if TYPE_CHECKING:
+    from .said import Said
+
 CONTRACT = "_xrspatial_geotiff_contract"
-RICH = ("extra_tags", "gdal_metadata", "gdal_metadata_xml")
 
 MANAGED = frozenset(
     # What lays the file out; places of other directories; what the other keys of the raster state.
@@ -28,24 +31,17 @@ MANAGED = frozenset(
 
 _BAND_ITEM = re.compile(r"""\s*<Item\b[^>]*\bsample=["'](\d+)["'][^>]*>.*?</Item>""", re.DOTALL)
 
+COLOURS = {"rgb": (2, 3), "cmyk": (5, 4), "cielab": (8, 3), "icclab": (9, 3), "itulab": (10, 3)}
+"""What `attrs["photometric"]` of a read says: TIFF's number, and bands that are colours."""
+
 UNITS = {"none": 1, "inch": 2, "centimeter": 3}
 
 
-def check_allowed(attrs: Mapping[Any, Any], allowed: bool) -> None:
-    if allowed or CONTRACT in attrs:
-        return
-    for key in RICH:
-        if attrs.get(key):
-            raise StrileError(
-                f"attrs['{key}'] would be written as it is: pass allow_experimental_codecs=True to do so, or drop it"
-            )
-
-
-def tags_of(attrs: Mapping[Any, Any], bands: int, dtype: np.dtype[Any]) -> dict[str, Any]:
+def tags_of(attrs: Mapping[Any, Any], said: Said, bands: int, dtype: np.dtype[Any]) -> dict[str, Any]:
     """Keys of the core's `raster` that come from attrs."""
     keys: dict[str, Any] = {}
     extra = dict(_extra_tags(attrs.get("extra_tags")))
-    keys.update(_colours(attrs, extra, bands, dtype))
+    keys.update(_colours(attrs, extra, said, bands, dtype))
     for tag, entry in _resolution(attrs).items():
         extra.setdefault(tag, entry)
     description = attrs.get("image_description")
@@ -57,16 +53,27 @@ def tags_of(attrs: Mapping[Any, Any], bands: int, dtype: np.dtype[Any]) -> dict[
     items = attrs.get("gdal_metadata")
     text = xml if isinstance(xml, str) and xml else items_xml(items) if items else None
     if text is not None:
-        keys["gdal_metadata_xml"] = _of_these_bands(text, bands)
-    return keys
+        keys["gdal_metadata_xml"] = text
+        _of_these_bands(keys, text, said, bands)
+        if not said.whole and "STATISTICS_" in text:
+            keys["statistics"] = False
+    return {**keys, **said.words}
 
 
-def _of_these_bands(text: str, bands: int) -> str:
-    """Items of bands are those of the file that was read: where that had more bands than are written, nobody knows
-    which of them these are, and items of none are written."""
-    if all(int(band) < bands for band in _BAND_ITEM.findall(text)):
-        return text
-    return _BAND_ITEM.sub("", text)
+def _of_these_bands(keys: dict[str, Any], text: str, said: Said, bands: int) -> None:
+    """Items of bands are those of the file that was read. The array says which of them it has; where it does not, and
+    the file had more, they cannot be told apart and are not written."""
+    highest = max((int(band) for band in _BAND_ITEM.findall(text)), default=-1)
+    if said.bands is not None and (highest >= bands or said.bands != tuple(range(bands))):
+        keys["metadata_bands"] = said.bands
+    elif said.bands is None and highest >= bands:
+        keys["metadata_bands"] = ()
+        warnings.warn(
+            f"names, scales and other items of bands are not written: the array has {bands} bands, its file had more, and "
+            "no band coordinate says which these are",
+            UserWarning,
+            stacklevel=5,
+        )
 
 
 def items_xml(items: Any) -> str:
@@ -145,7 +152,7 @@ def _resolution(attrs: Mapping[Any, Any]) -> dict[int, tuple[int, int, int, Any]
 
 
 def _colours(
-    attrs: Mapping[Any, Any], extra: dict[int, Any], bands: int, dtype: np.dtype[Any]
+    attrs: Mapping[Any, Any], extra: dict[int, Any], said: Said, bands: int, dtype: np.dtype[Any]
 ) -> dict[str, Any]:
     """Photometric, meaning of further samples and colour table; tags that say the same win and are taken
     out."""
@@ -153,12 +160,23 @@ def _colours(
     photometric = extra.pop(262, None)
     if photometric is not None:
         keys["photometric"] = int(_first(photometric[3]))
+    of_file = tuple(range(bands)) if said.bands is None else said.bands
+    kept = COLOURS.get(str(attrs.get("photometric")).lower())
+    if kept is not None and of_file[: kept[1]] == tuple(range(kept[1])):
+        keys["kept_photometric"] = kept[0]
     samples = extra.pop(338, None)
     stated = samples[3] if samples is not None else attrs.get("extra_samples")
     if stated is not None:
-        keys["extra_samples"] = [int(value) for value in _all(stated)]
+        # One for each band of the file beyond its colours; the array may have other bands.
+        meanings = [int(value) for value in _all(stated)]
+        whole = of_file == tuple(range(bands)) and bands > len(meanings)
+        colours = kept[1] if kept is not None else bands - len(meanings) if whole else 1
+        places = [band - colours for band in of_file]
+        keys["extra_by_band"] = [meanings[place] if 0 <= place < len(meanings) else 0 for place in places]
     table = extra.pop(320, None)
     values = table[3] if table is not None else attrs.get("colormap")
+    if values is not None and of_file != (0,):
+        values = None
     if values is not None and bands == 1 and dtype.kind == "u" and dtype.itemsize <= 2:
         flat = [int(value) for value in np.asarray(values).ravel()]
         if len(flat) == 3 << (8 * dtype.itemsize):

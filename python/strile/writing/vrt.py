@@ -27,6 +27,7 @@ from .stream import plan_stream
 TYPES = {
     "uint8": "Byte", "int8": "Int8", "uint16": "UInt16", "int16": "Int16", "uint32": "UInt32", "int32": "Int32",
     "uint64": "UInt64", "int64": "Int64", "float32": "Float32", "float64": "Float64",
+    "complex64": "CFloat32", "complex128": "CFloat64",
 }  # fmt: skip
 
 
@@ -69,11 +70,14 @@ def write_vrt(
     try:
         tiles: list[Tile] = []
         for tile, piece in _tiles(raster, arguments):
-            _write_tile(tile, steps.apply(piece.array), raster, arguments, (making, device))
+            mask = None if raster.mask is None else raster.mask.of(piece.array, piece.row, piece.column)
+            _write_tile(tile, (steps.apply(piece.array), mask), raster, arguments, (making, device))
             tiles.append(tile)
             if progress is not None:
                 progress(len(tiles), _count(raster, arguments))
             del piece
+        if steps.missing is not None:
+            steps.missing.check(target.given)
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(making, 0o777 & ~mask)
@@ -146,8 +150,9 @@ def _pieces(
 
 
 def _write_tile(
-    tile: Tile, array: Any, raster: RasterToWrite, arguments: WriteArguments, place: tuple[str, str]
+    tile: Tile, pixels: tuple[Any, Any], raster: RasterToWrite, arguments: WriteArguments, place: tuple[str, str]
 ) -> None:
+    array, mask = pixels
     folder, device = place
     keys = dict(raster.keys, width=tile.width, height=tile.height)
     if raster.transform is not None:
@@ -156,7 +161,7 @@ def _write_tile(
     options = options_of(raster, arguments, device)
     writer = _core.Writer(os.path.join(folder, tile.name), keys, options)
     try:
-        writer.write(array, 0, 0, axes=raster.layout.axes, stream=stream_of(array))
+        writer.write(array, 0, 0, axes=raster.layout.axes, mask=mask, stream=stream_of(array))
         names, colours = raster.categories
         content = sidecars.aux_xml(names, colours, None, None)
         if content is not None:

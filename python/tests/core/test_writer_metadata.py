@@ -207,10 +207,28 @@ XML = '<GDALMetadata>\n  <Item name="A"   sample="0">  kept as it is </Item>\n  
 
 
 def test_items_as_text_are_written_as_they_are(tmp_path: Path) -> None:
-    write(tmp_path / "a.tif", gdal_metadata_xml=XML, items=[("LOST", "to the text", "")])
+    write(tmp_path / "a.tif", gdal_metadata_xml=XML)
     assert tags(tmp_path / "a.tif")[42112][3] == XML
-    with pytest.raises(StrileError, match="`gdal_metadata_xml`.*`scales`"):
-        write(tmp_path / "a.tif", gdal_metadata_xml=XML, scales=[2.0])
+
+
+def test_items_as_text_beside_those_of_other_keys(tmp_path: Path) -> None:
+    write(tmp_path / "a.tif", gdal_metadata_xml=XML, scales=[2.0], items=[("MORE", "than the text", "")])
+    with rasterio.open(tmp_path / "a.tif") as read:
+        assert "kept as it is" in read.tags(1)["A"]
+        assert read.scales == (2.0,) and read.tags()["MORE"] == "than the text"
+
+
+def test_items_of_bands_that_are_chosen(tmp_path: Path) -> None:
+    """Issue 20, 9: a band that was selected lost its name and scale, or had those of another."""
+    text = "".join(
+        f'<Item name="DESCRIPTION" sample="{band}" role="description">{name}</Item>'
+        f'<Item name="STATISTICS_MAXIMUM" sample="{band}">{band}</Item>'
+        for band, name in enumerate(("red", "green", "blue"))
+    )
+    text = f"<GDALMetadata>{text}</GDALMetadata>"
+    write(tmp_path / "a.tif", bands=2, gdal_metadata_xml=text, metadata_bands=[2, 0], statistics=False)
+    with rasterio.open(tmp_path / "a.tif") as read:
+        assert read.descriptions == ("blue", "red") and read.tags(1) == {} and read.tags(2) == {}
 
 
 def test_items_as_text_beside_the_item_that_a_file_needs(tmp_path: Path) -> None:

@@ -42,6 +42,10 @@ SOME: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
 """Further ways, and the files that are opened so."""
 
 
+OURS = ("photometric", "source_band", "mask_dropped")
+"""Attributes that xarray-spatial does not have: without them colours, names of bands and masks were lost on a write."""
+
+
 def ways(name: str) -> dict[str, dict[str, Any]]:
     """How a file of the list is opened."""
     return EVERY | {way: options for way, (options, files) in SOME.items() if name in files}
@@ -58,7 +62,9 @@ def described(array: Any) -> dict[str, Any]:
             str(name): [str(coord.dtype), list(coord.shape), digest(coord.values), ends(coord.values)]
             for name, coord in array.coords.items()
         },
-        "attrs": {str(name): plain(name, value) for name, value in sorted(array.attrs.items())},
+        "attrs": {
+            str(name): plain(name, value) for name, value in sorted(array.attrs.items()) if name not in OURS
+        },
     }
 
 

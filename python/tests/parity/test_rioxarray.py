@@ -54,6 +54,8 @@ def test_a_dataset_is_what_rioxarray_makes_of_it(name: str, decoding: str, folde
     for coord in ours.coords:
         assert ours[coord].dims == theirs[coord].dims
         assert np.array_equal(ours[coord].values, theirs[coord].values), coord
+    # What `to_geotiff` needs and rioxarray has no words for.
+    mine.encoding.pop("strile", None)
     for what in ("attrs", "encoding"):
         mine_said, other_said = getattr(mine, what), getattr(other, what)
         # Chunks are larger on purpose, and names of files are absolute.

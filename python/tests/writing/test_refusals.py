@@ -64,7 +64,12 @@ REFUSED: list[tuple[str, Any, dict[str, Any], type[BaseException]]] = [
     ("four dimensions", np.zeros((2, 2, 2, 2)), {}, ValueError),
     ("no rows", np.zeros((0, 3)), {}, ValueError),
     ("no bands", np.zeros((3, 3, 0)), {}, ValueError),
-    ("complex", np.zeros((3, 3), complex), {}, ValueError),
+    ("complex of 256 bits", np.zeros((3, 3), np.clongdouble), {}, ValueError),
+    ("bands that may be first", np.zeros((4, 30, 40), np.uint8), {}, ValueError),
+    ("dims a text", FLOATS, {"dims": "yx"}, TypeError),
+    ("dims of another number", FLOATS, {"dims": ("band", "y", "x")}, ValueError),
+    ("transform a text", FLOATS, {"transform": "north"}, ValueError),
+    ("transform of no area", FLOATS, {"transform": (0, 0, 0, 0, 0, 0)}, ValueError),
     ("objects", np.zeros((3, 3), object), {}, ValueError),
     ("text", np.zeros((3, 3), "U3"), {}, ValueError),
     ("progress a number", FLOATS, {"progress": 5}, TypeError),
@@ -168,7 +173,7 @@ def test_the_signature() -> None:
             "data path crs nodata compression compression_level tiled tile_size predictor cog overview_levels "
             "overview_resampling bigtiff gpu streaming_buffer_bytes max_z_error photometric allow_internal_only_jpeg "
             "allow_experimental_codecs allow_unparseable_crs drop_rotation pack color_ramp color_ramp_range reproducible "
-            "spill progress cluster"
+            "spill progress cluster dims transform"
         ).split()
     )
     assert all(

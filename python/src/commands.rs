@@ -1,0 +1,242 @@
+//! What the commands `convert`, `overview`, `cog validate` and `compare` do, for Python.
+
+use crate::call::{self, Count, Watch};
+use crate::dataset::Dataset;
+use crate::error::refused;
+use crate::keys::{Keys, elements, float, integer, text};
+use crate::{crs, device};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use std::path::PathBuf;
+use std::sync::Arc;
+use strile::tiff::gdal::NoData;
+use strile::tiff::geo::GeoTransform;
+use strile::{
+    CogChecks, CompareOptions, Compression, Context, Conversion, ConvertOptions, FileSink, Finding, Format,
+    OverviewOptions, Resampling, Window, WriteReport,
+};
+
+/// Writes (part of) an opened file as another; see `_core.pyi`.
+#[pyfunction]
+#[pyo3(signature = (source, target, options, *, overwrite=false, progress=None, memory=None, threads=None))]
+#[expect(clippy::too_many_arguments, reason = "the keywords of a Python function")]
+pub(crate) fn convert<'py>(
+    py: Python<'py>,
+    source: &Bound<'py, Dataset>,
+    target: PathBuf,
+    options: &Bound<'py, PyDict>,
+    overwrite: bool,
+    progress: Option<Bound<'py, PyAny>>,
+    memory: Option<u64>,
+    threads: Option<usize>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let input = source.get().input(py)?;
+    let (options, notes) = convert_options(options)?;
+    let count = Arc::new(Count::default());
+    let mut context = call::context(memory, threads)?;
+    if let (Some(asked), None) = (notes.threads, threads) {
+        context.threads = asked;
+    }
+    let context = Context { progress: Some(Arc::clone(&count) as _), ..context };
+    let watch = progress.as_ref().map(|progress| Watch { count: &count, progress });
+    let report = call::run(py, &context.cancel, watch, || {
+        let sink = FileSink::create(&target, overwrite)?;
+        let conversion = Conversion::plan(&input, Box::new(sink), &options, &context)?;
+        count.expect(conversion.blocks());
+        let report = conversion.run(&context)?;
+        count.complete();
+        Ok(report)
+    })?;
+    let mut warnings = notes.warnings;
+    warnings.extend(report.warnings.iter().cloned());
+    told(py, &report, &warnings)
+}
+
+/// Adds overviews to a file.
+#[pyfunction]
+#[pyo3(signature = (path, options, *, memory=None, threads=None))]
+pub(crate) fn add_overviews<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    options: &Bound<'py, PyDict>,
+    memory: Option<u64>,
+    threads: Option<usize>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let mut keys = Keys::new("overview", options);
+    let names: Vec<&str> = Compression::ALL.iter().map(|codec| codec.name()).collect();
+    let options = OverviewOptions {
+        count: keys.integer("count", "a number of overviews")?,
+        resampling: resampling(&mut keys)?,
+        compression: keys.word("compression", &names, |word| {
+            Compression::ALL.iter().copied().find(|codec| codec.name() == word)
+        })?,
+        external: keys.flag("external")?.unwrap_or(false),
+        overwrite: keys.flag("overwrite")?.unwrap_or(false),
+        ..OverviewOptions::default()
+    };
+    keys.finish()?;
+    let context = call::context(memory, threads)?;
+    let report = call::run(py, &context.cancel, None, || strile::add_overviews(&path, &options, &context))?;
+    told(py, &report, &report.warnings)
+}
+
+/// Whether an opened file is a Cloud-Optimized GeoTIFF.
+#[pyfunction]
+#[pyo3(signature = (source, *, strict=false))]
+pub(crate) fn validate_cog<'py>(
+    py: Python<'py>,
+    source: &Bound<'py, Dataset>,
+    strict: bool,
+) -> PyResult<Bound<'py, PyDict>> {
+    let input = source.get().input(py)?;
+    let context = call::context(None, None)?;
+    let report = call::run(py, &context.cancel, None, || {
+        let dataset = input.tiff().ok_or_else(|| strile::Error::Unsupported {
+            file: input.name().to_owned(),
+            reason: "a mosaic is not a Cloud-Optimized GeoTIFF".to_owned(),
+        })?;
+        dataset.validate_cog(&CogChecks::default(), &context)
+    })?;
+    let dict = PyDict::new(py);
+    dict.set_item("valid", report.is_valid(strict))?;
+    for (key, findings) in [("errors", &report.errors), ("warnings", &report.warnings)] {
+        let list = PyList::empty(py);
+        for finding in findings {
+            list.append(of_finding(py, finding)?)?;
+        }
+        dict.set_item(key, list)?;
+    }
+    Ok(dict)
+}
+
+fn of_finding<'py>(py: Python<'py>, finding: &Finding) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("code", finding.code)?;
+    dict.set_item("place", &finding.place)?;
+    dict.set_item("message", &finding.message)?;
+    dict.set_item("advice", finding.advice)?;
+    dict.set_item("count", finding.count)?;
+    dict.set_item("found_by", finding.found_by.names().to_vec())?;
+    Ok(dict)
+}
+
+/// How two opened files differ.
+#[pyfunction]
+#[pyo3(signature = (a, b, *, tolerance=0.0, structure=false, device="auto"))]
+pub(crate) fn compare<'py>(
+    py: Python<'py>,
+    a: &Bound<'py, Dataset>,
+    b: &Bound<'py, Dataset>,
+    tolerance: f64,
+    structure: bool,
+    device: &str,
+) -> PyResult<Bound<'py, PyList>> {
+    let (first, second) = (a.get().input(py)?, b.get().input(py)?);
+    let options = CompareOptions { tolerance, structure, device: device::parse(device)? };
+    let context = call::context(None, None)?;
+    let found = call::run(py, &context.cancel, None, || {
+        let mosaic = |name: &str| strile::Error::Unsupported {
+            file: name.to_owned(),
+            reason: "mosaics are not compared; convert them first".to_owned(),
+        };
+        let one = first.tiff().ok_or_else(|| mosaic(first.name()))?;
+        let other = second.tiff().ok_or_else(|| mosaic(second.name()))?;
+        one.compare(other, &options, &context)
+    })?;
+    let list = PyList::empty(py);
+    for difference in &found {
+        let dict = PyDict::new(py);
+        dict.set_item("category", difference.category)?;
+        dict.set_item("place", &difference.place)?;
+        dict.set_item("message", &difference.message)?;
+        let samples = difference.samples.as_ref().map(|samples| {
+            let dict = PyDict::new(py);
+            dict.set_item("count", samples.count)?;
+            dict.set_item("compared", samples.compared)?;
+            dict.set_item("largest", samples.largest)?;
+            dict.set_item("band", samples.band)?;
+            dict.set_item("row", samples.row)?;
+            dict.set_item("column", samples.column)?;
+            dict.set_item("a", &samples.a)?;
+            dict.set_item("b", &samples.b)?;
+            PyResult::Ok(dict)
+        });
+        dict.set_item("samples", samples.transpose()?)?;
+        list.append(dict)?;
+    }
+    Ok(list)
+}
+
+fn told<'py>(py: Python<'py>, report: &WriteReport, warnings: &[String]) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("file_len", report.file_len)?;
+    dict.set_item("blocks", report.blocks)?;
+    dict.set_item("levels", report.levels)?;
+    dict.set_item("warnings", warnings)?;
+    Ok(dict)
+}
+
+fn resampling(keys: &mut Keys<'_, '_>) -> PyResult<Option<Resampling>> {
+    let names: Vec<&str> = Resampling::ALL.map(Resampling::name).into_iter().chain(["mean"]).collect();
+    keys.word("resampling", &names, |word| {
+        let name = if word == "mean" { Resampling::Average.name() } else { word };
+        Resampling::ALL.into_iter().find(|method| method.name() == name)
+    })
+}
+
+fn convert_options(dict: &Bound<'_, PyDict>) -> PyResult<(ConvertOptions, strile::CreationNotes)> {
+    let mut keys = Keys::new("convert", dict);
+    let mut options = ConvertOptions::default();
+    let format = keys.word("format", &["gtiff", "cog"], |word| match word {
+        "gtiff" => Some(Format::GeoTiff),
+        "cog" => Some(Format::Cog),
+        _ => None,
+    })?;
+    if let Some(profile) = keys.text("profile")? {
+        options.set_profile(&profile).map_err(refused)?;
+    }
+    if let Some(format) = format {
+        options.write.format = format;
+    }
+    let creation = keys.list("creation_options", "a list of (name, value)", |value| {
+        let pair = elements(value)?;
+        let [name, value] = pair.as_slice() else { return None };
+        Some((text(name)?, text(value)?))
+    })?;
+    let notes = options.set_creation_options(&creation.unwrap_or_default()).map_err(refused)?;
+    options.read.page = keys.integer("page", "the number of a page, from 0")?.unwrap_or(0);
+    let level: Option<usize> = keys.integer("level", "0 for the full image, 1 for its first overview")?;
+    options.read.overview = level.and_then(|level| level.checked_sub(1));
+    options.read.window = keys
+        .typed("window", "(column, row, width, height)", |value| {
+            value.extract::<(u32, u32, u32, u32)>().ok()
+        })?
+        .map(|(x, y, width, height)| Window { x, y, width, height });
+    options.read.bands = keys.typed("bands", "numbers of bands, from 1", |value| value.extract().ok())?;
+    options.crs = keys.get("crs")?.map(|definition| crs::parse(&definition)).transpose()?;
+    options.transform = keys
+        .typed("transform", "six numbers (a, b, c, d, e, f)", |value| {
+            let values: Vec<f64> = elements(value)?.iter().map(float).collect::<Option<_>>()?;
+            values.try_into().ok()
+        })?
+        .map(GeoTransform::from_coefficients);
+    options.nodata = keys.typed("nodata", "a number, or 'none'", |value| match text(value).as_deref() {
+        Some("none") => Some(None),
+        Some(_) => None,
+        None => {
+            let whole = integer(value).map(NoData::Integer);
+            whole.or_else(|| float(value).map(NoData::Float)).map(Some)
+        }
+    })?;
+    if let Some(name) = keys.text("device")? {
+        let chosen = device::parse(&name)?;
+        (options.read.device, options.write.device) = (chosen, chosen);
+    }
+    if let Some(resampling) = resampling(&mut keys)? {
+        options.write.resampling = Some(resampling);
+    }
+    options.write.reproducible = keys.flag("reproducible")?.unwrap_or(false);
+    options.reencode = keys.flag("reencode")?.unwrap_or(false);
+    keys.finish()?;
+    Ok((options, notes))
+}

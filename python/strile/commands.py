@@ -1,0 +1,172 @@
+"""What the commands of `strile` do, as functions: `convert`, `add_overviews`, `validate_cog`, `compare`, `info`."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from .asked import bands_of
+from .dataset import Dataset, window_of
+from .errors import StrileError
+from .facts import Facts
+from .reading import opened
+from .reading.source import Source
+
+Place = str | os.PathLike[str] | Dataset
+
+
+def convert(
+    source: Place | Any,
+    target: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    profile: str | None = None,
+    creation_options: Mapping[str, Any] | None = None,
+    window: Any = None,
+    bands: Sequence[int] | None = None,
+    overview_level: int | None = None,
+    page: int = 0,
+    crs: int | str | None = None,
+    nodata: float | str | None = None,
+    transform: Sequence[float] | None = None,
+    resampling: str | None = None,
+    reencode: bool = False,
+    reproducible: bool = False,
+    device: str = "cpu",
+    overwrite: bool = False,
+    progress: bool | Callable[[int, int], object] | None = None,
+    memory: int | None = None,
+    threads: int | None = None,
+) -> str:
+    """Writes a file, or a part of it, as another GeoTIFF or COG, in bounded memory; returns `target`.
+
+    All that the file says is kept: georeference, nodata, masks, colours, names, scales, tags. Blocks stored alike in
+    both files are copied without decoding. This is `strile convert`.
+
+    format, profile, creation_options
+        "gtiff" or "cog"; a profile of rio-cogeo ("deflate", "zstd", "jpeg", …); GDAL's creation options, as
+        {"COMPRESS": "ZSTD", "BLOCKSIZE": 256}.
+    window, bands, overview_level, page
+        What is taken: a window (column, row, width, height) or a rasterio `Window`, bands from 1, an overview from 0.
+    crs, nodata, transform
+        What is said of the pixels differently; `nodata="none"` removes the value.
+    resampling
+        How overviews are made: average, nearest, mode, …
+    reencode, reproducible, device
+        Decode and encode every block; the same bytes whichever device encodes; "cpu", "auto" or "cuda:N".
+    """
+    from . import _core
+    from .progress import resolve
+
+    path = os.fspath(target)
+    options: dict[str, Any] = {
+        "format": format,
+        "profile": profile,
+        "creation_options": [(str(name), str(value)) for name, value in (creation_options or {}).items()],
+        "window": window_of(window),
+        "bands": bands_of(bands),
+        "level": _level(overview_level),
+        "page": page,
+        "crs": crs,
+        "nodata": nodata,
+        "transform": None if transform is None else [float(number) for number in transform][:6],
+        "resampling": resampling,
+        "reencode": reencode,
+        "reproducible": reproducible,
+        "device": device,
+    }
+    chosen = {key: value for key, value in options.items() if value is not None}
+    report = _core.convert(
+        _core_of(source),
+        path,
+        chosen,
+        overwrite=overwrite,
+        progress=resolve(progress, "convert"),
+        memory=memory,
+        threads=threads,
+    )
+    _warn(path, report)
+    return path
+
+
+def add_overviews(
+    path: str | os.PathLike[str],
+    *,
+    count: int | None = None,
+    resampling: str | None = None,
+    compression: str | None = None,
+    external: bool = False,
+    overwrite: bool = False,
+    memory: int | None = None,
+    threads: int | None = None,
+) -> None:
+    """Adds overviews to a file: `count` of them, each half of the one above, or until the smallest fits one block.
+
+    `external` writes them beside the file as `.ovr`, and `overwrite` replaces one that is there. This is `strile overview`."""
+    from . import _core
+
+    options = {
+        "count": count,
+        "resampling": resampling,
+        "compression": compression,
+        "external": external,
+        "overwrite": overwrite,
+    }
+    chosen = {key: value for key, value in options.items() if value is not None}
+    _warn(os.fspath(path), _core.add_overviews(os.fspath(path), chosen, memory=memory, threads=threads))
+
+
+def validate_cog(source: Place | Any, *, strict: bool = False) -> dict[str, Any]:
+    """Whether a file is a Cloud-Optimized GeoTIFF, by the rules of GDAL and of rio-cogeo.
+
+    Returns `valid` (with `strict`: and without warnings), `errors` and `warnings`; each finding has a `code`, a `place`, a
+    `message`, `advice`, and by whose rules it is one. This is `strile cog validate`."""
+    from . import _core
+
+    return _core.validate_cog(_core_of(source), strict=strict)
+
+
+def compare(
+    a: Place | Any, b: Place | Any, *, tolerance: float = 0.0, structure: bool = False, device: str = "auto"
+) -> list[dict[str, Any]]:
+    """How two files differ: shape, pixels, masks, overviews, georeference, metadata, tags; an empty list if they do not.
+
+    `tolerance`: by how much samples may differ. `structure` compares compression, blocks and byte order as well. Each
+    difference has a `category`, a `place`, a `message`, and figures of `samples` or None. This is `strile compare`."""
+    from . import _core
+
+    return _core.compare(_core_of(a), _core_of(b), tolerance=tolerance, structure=structure, device=device)
+
+
+def info(source: Place | Any) -> dict[str, Any]:
+    """What a file holds, without reading pixels: levels, type, layout, georeference, nodata, bands, tags.
+
+    Of an open file `Dataset.profile`, `Dataset.facts` and their neighbours tell the same. This is `strile info`."""
+    core = _core_of(source)
+    facts = Facts.of(core)
+    told = asdict(facts)
+    told["name"] = core.name
+    told["levels"] = told.pop("pages")[0]
+    return told
+
+
+def _core_of(source: Any) -> Any:
+    if isinstance(source, Dataset):
+        return source._opened()
+    return opened.dataset(Source.of(source), level=1)
+
+
+def _level(overview: Any) -> int:
+    if overview is None:
+        return 0
+    if isinstance(overview, bool) or not isinstance(overview, int) or overview < 0:
+        raise StrileError(f"overview_level is {overview!r}: expected 0 (the first overview) or more, or None")
+    return overview + 1
+
+
+def _warn(path: str, report: dict[str, Any]) -> None:
+    for message in report["warnings"]:
+        warnings.warn(f"{path}: {message}", UserWarning, stacklevel=3)

@@ -1,0 +1,48 @@
+"""The mask image of a file that was read without it: kept with the array as long as the array holds those pixels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import opened
+from .source import Source
+
+Ends = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class FileMask:
+    """The mask of a window (row0, col0, row1, col1). `ends` are the first and last coordinates of its rows and columns, by
+    which an array that was turned is told apart; None where there are none to tell by."""
+
+    source: Source
+    version: tuple[int, str]
+    window: tuple[int, int, int, int]
+    ends: Ends | None
+
+    def read(self, row: int, column: int, height: int, width: int) -> Any:
+        """1 where pixels of the array are valid, 0 where they are not."""
+        dataset = opened.dataset(self.source, level=0, version=self.version)
+        place = (self.window[1] + column, self.window[0] + row, width, height)
+        found = dataset.read(layer="mask", window=place, device="cpu", out_memory="host").numpy()[0]
+        return np.ascontiguousarray(found != 0).astype(np.uint8)
+
+    def fits(self, data: Any, height: int, width: int) -> bool:
+        """Whether an array still holds the pixels that it was read with, in their order."""
+        row, column, row1, column1 = self.window
+        if (row1 - row, column1 - column) != (height, width):
+            return False
+        return data is None or (self.ends is not None and self.ends == ends_of(data))
+
+
+def ends_of(data: Any) -> Ends | None:
+    """The first and last coordinates of the rows and columns of a DataArray."""
+    if "y" not in data.coords or "x" not in data.coords:
+        return None
+    y, x = data.coords["y"].values, data.coords["x"].values
+    if y.ndim != 1 or x.ndim != 1:
+        return None
+    return float(y[0]), float(y[-1]), float(x[0]), float(x[-1])

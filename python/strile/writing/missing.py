@@ -1,0 +1,89 @@
+"""NaN and the nodata value among the pixels that are written, counted piece by piece.
+
+NaN in float data means missing, and is written as the nodata value. A valid pixel that holds that value would read as
+missing, too: that is an error, found while the pixels are encoded and raised before the file is committed.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..errors import StrileError
+from .nodata import Number, fits
+
+@dataclass(slots=True)
+class Missing:
+    """Counts of one write.
+
+    `by_value`: the array was read unmasked, so pixels that hold the value are missing as well. `masked`: it was read
+    masked, so pixels that hold the value are valid. `changed`: it was read unmasked and has been computed with since."""
+
+    value: Number
+    by_value: bool = False
+    masked: bool = False
+    changed: bool = False
+    nans: int = 0
+    equal: int = 0
+
+    def add(self, piece: Any, xp: Any) -> None:
+        """Counts a piece of pixels as they are stored."""
+        if xp is np:
+            self.put(*_core.count_missing(piece, self.value))
+        else:
+            nans = int(xp.isnan(piece).sum()) if piece.dtype.kind == "f" else 0
+            self.put(nans, int((piece == self.value).sum()))
+
+    def put(self, nans: int, equal: int) -> None:
+        self.nans += nans
+        self.equal += equal
+
+    def fresh(self) -> Missing:
+        """The same question, with nothing counted yet."""
+        return Missing(self.value, self.by_value, self.masked, self.changed)
+
+    def check(self, target: Any) -> None:
+        """Raises where missing and valid pixels would become one value; warns where they might."""
+        if self.nans and self.equal and not self.by_value:
+            raise StrileError(
+                f"cannot write {target}: {self.nans:,} missing pixels (NaN) would be written as the nodata value "
+                f"{self.value}, which {self.equal:,} valid pixels hold: pass another nodata= (nodata=float('nan') keeps "
+                "NaN), or replace NaN in the array first if those pixels are missing, too"
+            )
+        if self.masked and self.equal and not self.nans:
+            warnings.warn(
+                f"{target}: {self.equal:,} pixels hold the nodata value {self.value} of the file that the array was read "
+                "from, and will read as missing: pass nodata= to choose another value, or this one to say that they are",
+                UserWarning,
+                stacklevel=5,
+            )
+        if self.changed and not self.equal and not self.nans:
+            warnings.warn(
+                f"{target}: the array was read with masked=False and changed since; missing pixels (nodata {self.value}) "
+                "were computed with like valid ones: read it with masked=True, or pass nodata= if no pixel was missing",
+                UserWarning,
+                stacklevel=5,
+            )
+
+
+def missing_of(said: Mapping[Any, Any], value: Number | None, dtype: np.dtype[Any], *, floats: bool, chosen: bool, unchanged: bool) -> Missing | None:
+    """What is counted of a raster of stored type `dtype`; None where there is nothing to mix up. `floats`: the array may
+    hold NaN; `chosen`: the caller gave `nodata=`; `unchanged`: the array holds the pixels of its file."""
+    if value is None or dtype.kind not in "iuf" or not fits(value, dtype):
+        return None
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    state = said.get("masked_nodata")
+    unmasked = state is False and said.get("nodata") == value
+    # An eager read knows whether a pixel was missing.
+    changed = unmasked and not chosen and not unchanged and said.get("nodata_pixels_present") is not False
+    if not changed and (unmasked or not floats):
+        return None
+    number = float(dtype.type(value)) if dtype.kind == "f" else int(value)
+    return Missing(number, by_value=unmasked, masked=state is True and not chosen, changed=changed)
