@@ -72,7 +72,6 @@ pub(crate) fn add_overviews<'py>(
         })?,
         external: keys.flag("external")?.unwrap_or(false),
         overwrite: keys.flag("overwrite")?.unwrap_or(false),
-        ..OverviewOptions::default()
     };
     keys.finish()?;
     let context = call::context(memory, threads)?;

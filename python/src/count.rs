@@ -32,7 +32,7 @@ pub(crate) fn count_missing(
     }
     let wanted = Wanted::of(value, view.data_type)?;
     let repeated = view.shape.iter().zip(&view.strides).filter(|(_, stride)| **stride == 0);
-    let repeats: u64 = repeated.filter_map(|(count, _)| u64::try_from(*count).ok()).product();
+    let repeats: u64 = repeated.map(|(count, _)| *count).product();
     let grid = Grid::of(&view)?;
     let (nans, equal) = (AtomicU64::new(0), AtomicU64::new(0));
     py.detach(|| {
