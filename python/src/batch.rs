@@ -153,6 +153,8 @@ struct Asked<'py> {
     page: usize,
     bands: Option<Vec<u16>>,
     options: BatchOptions,
+    /// Whether windows are read from the overview that suffices for their size.
+    sufficient: bool,
     stays: bool,
     out: Option<(Bound<'py, PyAny>, BatchOutput)>,
     context: Context,
@@ -207,6 +209,7 @@ impl<'py> Asked<'py> {
             page: keys.integer("page", "the number of a page, from 0")?.unwrap_or(0),
             bands: keys.typed("bands", "numbers of bands, from 1", |value| value.extract().ok())?,
             options,
+            sufficient: keys.flag("sufficient")?.unwrap_or(false),
             stays: stays.unwrap_or(true),
             out: out
                 .map(|out| View::writable(&out, stream)?.batch_output().map(|output| (out, output)))
@@ -244,9 +247,9 @@ pub(crate) fn read_batch<'py>(
             Given::Path(path) => File::Path(path),
         });
     }
-    let (kept, Asked { options, stays, out, context, .. }) = (&headers.get().kept, asked);
+    let (kept, Asked { options, sufficient, stays, out, context, .. }) = (&headers.get().kept, asked);
     let output = out.as_ref().map(|(_, output)| output);
-    let work = || read(all, &windows, kept, (&options, output, stays), &context);
+    let work = || read(all, windows, kept, (&options, output, stays, sufficient), &context);
     let result = call::run(py, &context.cancel, None, work)?;
     match (result, out) {
         (Result::Filled(faults), Some((array, _))) => {
@@ -260,9 +263,9 @@ pub(crate) fn read_batch<'py>(
 
 fn read(
     files: Vec<File>,
-    windows: &[BatchWindow],
+    mut windows: Vec<BatchWindow>,
     headers: &strile::Headers,
-    (options, output, stays): (&BatchOptions, Option<&BatchOutput>, bool),
+    (options, output, stays, sufficient): (&BatchOptions, Option<&BatchOutput>, bool, bool),
     context: &Context,
 ) -> strile::Result<Result> {
     let open = |file| match file {
@@ -271,18 +274,22 @@ fn read(
     };
     let opened = files.into_iter().map(open).collect::<strile::Result<Vec<Opened>>>()?;
     let files = opened.iter().map(Opened::dataset).collect::<strile::Result<Vec<_>>>()?;
+    if let Some(size) = options.size.filter(|_| sufficient) {
+        windows = strile::sufficient_overviews(&files, &windows, size)?;
+    }
     if options.masked || options.unpack {
-        validity::refuse_ignored(&files, windows)?;
+        validity::refuse_ignored(&files, &windows)?;
     }
     let tensor = match output {
         Some(output) => {
-            let (_, faults) = strile::read_batch_into(output, &files, windows, options, context)?;
+            let (_, faults) = strile::read_batch_into(output, &files, &windows, options, context)?;
             return Ok(Result::Filled(told_by_window(&faults)));
         }
-        None if stays => strile::read_batch_on_device(&files, windows, options, context)?,
-        None => strile::read_batch(&files, windows, options, context)?,
+        None if stays => strile::read_batch_on_device(&files, &windows, options, context)?,
+        None => strile::read_batch(&files, &windows, options, context)?,
     };
-    Raster::batch(tensor, context).map(Result::Pixels)
+    let levels = windows.iter().map(|window| window.overview.map_or(0, |overview| overview + 1));
+    Raster::batch(tensor, levels.collect(), context).map(Result::Pixels)
 }
 
 /// Files, and why each was left out.

@@ -30,6 +30,8 @@ pub(crate) struct Raster {
     shape: Shape,
     faults: Vec<(String, String)>,
     holes: Vec<(String, String)>,
+    /// Of a batch, the level that each window was read from.
+    levels: Vec<usize>,
     origin: PyOnceLock<Py<PyAny>>,
     attrs: PyOnceLock<Py<PyDict>>,
 }
@@ -56,6 +58,7 @@ impl Raster {
             shape,
             faults,
             holes: Vec::new(),
+            levels: Vec::new(),
             origin: PyOnceLock::new(),
             attrs: PyOnceLock::new(),
         })
@@ -68,12 +71,12 @@ impl Raster {
     }
 
     /// Windows of a batch, wherever they are.
-    pub(crate) fn batch(tensor: Tensor4, context: &Context) -> strile::Result<Self> {
+    pub(crate) fn batch(tensor: Tensor4, levels: Vec<usize>, context: &Context) -> strile::Result<Self> {
         let shape = Shape { sizes: tensor.shape.to_vec(), dims: &["window", "band", "y", "x"] };
         let data_type = tensor.output.spec().data_type;
         let faults = told_by_window(&tensor.faults);
         if tensor.location() == Location::Host {
-            return Ok(Self::of(tensor.into_host(context)?, data_type, shape, faults));
+            return Ok(Self { levels, ..Self::of(tensor.into_host(context)?, data_type, shape, faults) });
         }
         Ok(Self {
             memory: Arc::new(Memory::Tensor(tensor)),
@@ -81,6 +84,7 @@ impl Raster {
             shape,
             faults,
             holes: Vec::new(),
+            levels,
             origin: PyOnceLock::new(),
             attrs: PyOnceLock::new(),
         })
@@ -99,6 +103,7 @@ impl Raster {
             shape,
             faults,
             holes: Vec::new(),
+            levels: Vec::new(),
             origin: PyOnceLock::new(),
             attrs: PyOnceLock::new(),
         }
@@ -297,6 +302,29 @@ impl Raster {
     #[getter]
     fn nodata<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.attrs(py)?.get_item("nodata")
+    }
+
+    /// Of a batch, the level that each window was read from: 0 the full image, k its k-th overview.
+    #[getter]
+    fn levels(&self) -> Vec<usize> {
+        self.levels.clone()
+    }
+
+    /// The one window of a batch as (band, row, column); the memory is the same.
+    fn only_window(&self) -> PyResult<Self> {
+        let &[1, bands, rows, columns] = self.shape.sizes.as_slice() else {
+            return Err(crate::error::refused("expected a batch of one window"));
+        };
+        Ok(Self {
+            memory: Arc::clone(&self.memory),
+            data_type: self.data_type,
+            shape: self::shape(Interleave::BandFirst, (bands, rows, columns)),
+            faults: self.faults.clone(),
+            holes: Vec::new(),
+            levels: self.levels.clone(),
+            origin: PyOnceLock::new(),
+            attrs: PyOnceLock::new(),
+        })
     }
 
     /// The pixels as a numpy array: the same memory where they are in host memory, else a copy.

@@ -44,6 +44,7 @@ pub(crate) fn options(dict: &Bound<'_, PyDict>) -> PyResult<(WriteOptions, bool)
         let name = if word == "mean" { Resampling::Average.name() } else { word };
         Resampling::ALL.into_iter().find(|method| method.name() == name)
     })?;
+    options.bits = keys.integer("bits", "a number of bits")?;
     options.nan_to_nodata = keys.flag("nan_to_nodata")?.unwrap_or(false);
     options.spooled = keys.flag("spooled")?.unwrap_or(false);
     options.buffer = keys.integer("buffer", "a number of bytes")?;

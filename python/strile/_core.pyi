@@ -42,6 +42,11 @@ class Raster:
     def holes(self) -> list[tuple[str, str]]:
         """Sources that a mosaic went on without, each with the problem."""
     @property
+    def levels(self) -> list[int]:
+        """Of a batch, the level that each window was read from: 0 the full image, k its k-th overview."""
+    def only_window(self) -> Raster:
+        """The one window of a batch as (band, row, column); the memory is the same."""
+    @property
     def attrs(self) -> dict[str, Any]:
         """What the file says of these pixels, under the names of `open_geotiff`: transform, crs, nodata, tags, …"""
     @property

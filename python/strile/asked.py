@@ -52,3 +52,55 @@ def sides_of(size: Any, name: str = "size") -> tuple[int, int]:
     if not 1 <= min(found) <= max(found) < 1 << 32:
         raise StrileError(f"{name} is {size!r}: 1 to {(1 << 32) - 1:,} pixels expected")
     return found[0], found[1]
+
+
+def level_of(overview: Any) -> int:
+    """The core's number of a level: 0 for the full image, which None means, k + 1 for overview k."""
+    if overview is None:
+        return 0
+    if isinstance(overview, bool) or not isinstance(overview, (int, np.integer)):
+        raise TypeError(
+            f"overview_level is {overview!r} ({type(overview).__name__}): an int or None expected"
+        )
+    if overview < 0:
+        raise StrileError(f"overview_level is {overview}: 0 (the first overview) or more expected")
+    return int(overview) + 1
+
+
+def window_of(window: Any, *, boundless: bool = False) -> tuple[int, int, int, int] | None:
+    """(column, row, width, height) of the ways in which people say it."""
+    if window is None:
+        return None
+    if hasattr(window, "col_off"):
+        numbers = [window.col_off, window.row_off, window.width, window.height]
+    else:
+        numbers = list(window)
+        if len(numbers) == 2:
+            (row, end_row), (column, end_column) = (_ends(part, window) for part in numbers)
+            numbers = [column, row, end_column - column, end_row - row]
+    try:
+        whole = len(numbers) == 4 and all(int(number) == number for number in numbers)
+    except (TypeError, ValueError, OverflowError):
+        whole = False
+    if not whole:
+        raise StrileError(
+            f"window is {window!r}: expected whole numbers (column, row, width, height), a rasterio Window, or a pair of "
+            "slices (rows, columns)"
+        )
+    if min(numbers[2:] if boundless else numbers) < 0:
+        raise StrileError(f"window is {window!r}: expected no negative numbers")
+    column, row, width, height = (int(number) for number in numbers)
+    return column, row, width, height
+
+
+def _ends(part: Any, window: Any) -> tuple[Any, Any]:
+    """First and end of a slice, or of a pair of numbers."""
+    if isinstance(part, slice):
+        if part.start is None or part.stop is None or part.step not in (None, 1):
+            raise StrileError(f"window is {window!r}: expected slices with a start and an end, and no step")
+        return part.start, part.stop
+    try:
+        first, end = part
+    except (TypeError, ValueError):
+        raise StrileError(f"window is {window!r}: expected a pair of slices or of pairs (rows, columns)") from None
+    return first, end

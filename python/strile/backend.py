@@ -178,6 +178,8 @@ def _kept(
         text = attributes.metadata_text(own, base)
         kept |= attributes.described(own, base, metadata.items(text, str(source)), text)
         kept |= attributes.colours(facts.level(level))
+        if facts.level(level).fewer_bits is not None:
+            kept["nbits"] = facts.level(level).fewer_bits
     if facts.gcps and facts.transform is None:
         full, this = facts.level(), facts.level(level)
         down, across = this.height / full.height, this.width / full.width
@@ -186,6 +188,9 @@ def _kept(
         kept["mask"] = facts.mask_source
     if not (source.is_object or source.is_remote):
         kept |= pam.categories(source.location)
+        tables = pam.tables(source.location)
+        if tables is not None:
+            kept["tables"] = tables
     return kept
 
 
@@ -220,6 +225,7 @@ def _bands_apart(dataset: xr.Dataset, name: str, facts: Facts) -> xr.Dataset:
             if value:
                 variable.attrs[key] = value
         chunks = {axis: size for axis, size in stacked.encoding["preferred_chunks"].items() if axis != "band"}
-        variable.encoding = {**stacked.encoding, "preferred_chunks": chunks}
+        kept = {**stacked.encoding[KEPT], "band": number}
+        variable.encoding = {**stacked.encoding, "preferred_chunks": chunks, KEPT: kept}
         result[f"band_{number + 1}"] = variable
     return result

@@ -44,7 +44,7 @@ def read_batch(
     size: int | tuple[int, int] | None = None,
     resampling: str = "nearest",
     bands: Sequence[int] | None = None,
-    level: int | Sequence[int] = 0,
+    level: int | Sequence[int] | None = None,
     page: int = 0,
     dtype: Any = None,
     masked: bool = False,
@@ -73,8 +73,11 @@ def read_batch(
 
     All windows have one size, or are resampled to `size` (width, height): `nearest`, `bilinear` between the four pixels
     around the centre (also where windows shrink, as in PyTorch; GDAL widens it then), or `average` of all that lie
-    under it; nodata and pixels outside do not count. `level` is 0 for the full image and k for its k-th overview, one
-    number or one for each window; bands count from 1.
+    under it; nodata and pixels outside do not count. Bands count from 1.
+
+    `level` is 0 for the full image and k for its k-th overview, one number or one for each window; windows are in pixels of
+    that level. Without it windows are in pixels of the full image. Windows that shrink are then read from the smallest
+    overview that has at least `size` pixels for them, as rasterio does, and `Raster.levels` says which.
 
     The result has the type of the files, which must be one, or `dtype`: float16, float32 or float64. `masked` makes nodata NaN,
     `unpack` also scales by each file's scale and offset; files that have a mask image or alpha instead of a nodata value are
@@ -88,9 +91,11 @@ def read_batch(
 
     kind, rows, wanted = _areas(windows, bounds, points, size)
     listed = _listed(files)
-    numbers = _numbers(kind, rows, wanted, level, len(listed))
+    numbers = _numbers(kind, rows, wanted, 0 if level is None else level, len(listed))
     used, numbers = _used(numbers, len(listed))
-    deepest = int(np.max(level, initial=0))
+    resampled = _is_resampled(kind, rows, wanted)
+    chooses = level is None and resampled
+    deepest = 1 if level is None else int(np.max(level, initial=0))
     opened = _opened([listed[file] for file in used], deepest)
     keywords: dict[str, Any] = {
         "kind": kind,
@@ -100,7 +105,7 @@ def read_batch(
         "masked": masked,
         "unpack": unpack,
         "fill": _fill(fill),
-        "size": wanted if _is_resampled(kind, rows, wanted) else None,
+        "size": wanted if resampled else None,
         "resampling": resampling,
         "on_fault": on_fault,
         "device": str(device),
@@ -110,6 +115,8 @@ def read_batch(
         "memory": memory,
         "threads": threads,
     }
+    if chooses:
+        keywords["sufficient"] = True
     return read(opened, numbers, headers or headers_of_process(), **keywords)
 
 

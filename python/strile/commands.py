@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from .asked import bands_of
-from .dataset import Dataset, window_of
-from .errors import StrileError
+from .asked import bands_of, level_of, window_of
+from .dataset import Dataset
 from .facts import Facts
 from .reading import opened
 from .reading.source import Source
@@ -68,7 +67,7 @@ def convert(
         "creation_options": [(str(name), str(value)) for name, value in (creation_options or {}).items()],
         "window": window_of(window),
         "bands": bands_of(bands),
-        "level": _level(overview_level),
+        "level": level_of(overview_level),
         "page": page,
         "crs": crs,
         "nodata": nodata,
@@ -157,14 +156,6 @@ def _core_of(source: Any) -> Any:
     if isinstance(source, Dataset):
         return source._opened()
     return opened.dataset(Source.of(source), level=1)
-
-
-def _level(overview: Any) -> int:
-    if overview is None:
-        return 0
-    if isinstance(overview, bool) or not isinstance(overview, int) or overview < 0:
-        raise StrileError(f"overview_level is {overview!r}: expected 0 (the first overview) or more, or None")
-    return overview + 1
 
 
 def _warn(path: str, report: dict[str, Any]) -> None:

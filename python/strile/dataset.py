@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import grid, masking, notebook, words
-from .asked import bands_of
+from .asked import bands_of, level_of, sides_of, window_of
 from .errors import ClosedError, StrileError
 from .facts import Facts, Level, Transform
 from .grid import BoundingBox
@@ -23,6 +23,7 @@ from .origin import Origin
 from .progress import resolve
 from .reading import opened
 from .reading.source import Source
+from .values import Values
 
 if TYPE_CHECKING:
     from ._core import Plan, Raster
@@ -45,6 +46,8 @@ def read(
     *,
     window: Any = None,
     bands: Sequence[int] | None = None,
+    size: int | tuple[int, int] | None = None,
+    resampling: str = "nearest",
     overview_level: int | None = None,
     reduce: int = 0,
     page: int = 0,
@@ -64,11 +67,21 @@ def read(
     blocks hold lower resolutions, and windows are then of the smaller image. `device` is "auto", "cpu", "cuda"
     or "cuda:N"; where a GPU decodes, pixels stay in its memory unless `out_memory` is "host".
 
+    `size` (width, height) resamples the window: "nearest", "bilinear" or "average" (`read_batch` says how). Unless
+    `overview_level` is given, pixels come from the smallest overview that has enough of them, and `Raster.levels` says which.
+
     `masked` makes floats with NaN where pixels hold the nodata value or, in a file without one, where its mask image or
     alpha band says so (in host memory, and not in `out`). `unpack` applies scale and offset too."""
+    if size is not None:
+        if reduce or out is not None or progress:
+            raise StrileError("size cannot be combined with reduce, out or progress: use read_batch, or resample afterwards")
+        return sized(
+            path, window_of(window), bands, sides_of(size), resampling, overview_level=overview_level, page=page, device=str(device),
+            out_memory=out_memory, stream=stream, masked=masked, unpack=unpack,
+        )  # fmt: skip
     where = Source.of(path)
-    dataset = opened.dataset(where, level=_level(overview_level))
-    level, chosen = _level(overview_level), bands_of(bands)
+    dataset = opened.dataset(where, level=level_of(overview_level))
+    level, chosen = level_of(overview_level), bands_of(bands)
     place = {"page": page, "level": level, "reduce": reduce, "window": window_of(window)}
     keywords: dict[str, Any] = {
         "unpack": unpack,
@@ -86,7 +99,33 @@ def read(
     return found
 
 
-class Dataset:
+def sized(
+    path: Any,
+    window: tuple[int, int, int, int] | None,
+    bands: Sequence[int] | None,
+    size: tuple[int, int],
+    resampling: Any,
+    *,
+    overview_level: int | None = None,
+    **keywords: Any,
+) -> Raster:
+    """One window of a file, all of it by default, as (band, y, x) of this width and height."""
+    from .batch import read_batch
+
+    level = None if overview_level is None else level_of(overview_level)
+    handle = path if isinstance(path, Dataset) else open(path)
+    if window is None:
+        shapes = handle.level_shapes
+        number = level or 0
+        if number >= len(shapes):
+            raise StrileError(f"{handle.name} has {len(shapes) - 1} overviews, and overview_level is {number - 1}")
+        window = (0, 0, *shapes[number])
+    name = str(getattr(resampling, "name", resampling))
+    batch = read_batch([handle], [window], size=size, bands=bands, resampling=name, level=level, **keywords)
+    return batch.only_window()
+
+
+class Dataset(Values):
     """An opened file. Made by `strile.open`.
 
     Pickled it is its place, and opened anew where it arrives: an error where there is another file by then."""
@@ -269,6 +308,10 @@ class Dataset:
         window: Any = None,
         *,
         out: Any = None,
+        out_shape: tuple[int, ...] | None = None,
+        resampling: Any = "nearest",
+        boundless: bool = False,
+        fill_value: float | None = None,
         overview_level: int | None = None,
         reduce: int = 0,
         masked: bool = False,
@@ -280,13 +323,25 @@ class Dataset:
 
         `window` is rasterio's `Window`, its pair of pairs, or (column, row, width, height). `reduce` halves
         JPEG 2000 so many times while it is decoded. On a device that is named ("cuda", "cuda:1") pixels stay
-        there and come as a `Raster`, or in `out`."""
+        there and come as a `Raster`, or in `out`.
+
+        `out_shape` is (rows, columns) or (bands, rows, columns) of the result, resampled by `resampling` ("nearest",
+        "bilinear", "average", or rasterio's names) from the smallest overview that has enough pixels. `boundless` takes
+        windows that leave the file: pixels outside are `fill_value`, else the nodata value, else 0."""
         core = self._opened()
         one = isinstance(indexes, (int, np.integer))
         chosen: Any = [indexes] if one else indexes
         numbers = None if chosen is None else [self._band(number) for number in chosen]
+        if out_shape is not None or boundless:
+            if out is not None or reduce:
+                raise StrileError("out_shape and boundless cannot be combined with out or reduce")
+            place = window_of(window, boundless=boundless)
+            array = self._resampled(
+                numbers, place, out_shape, resampling, fill_value, overview_level, masked, str(device), stream
+            )
+            return array if not one or not isinstance(array, np.ndarray) else array[0]
         request: dict[str, Any] = {
-            "level": _level(overview_level),
+            "level": level_of(overview_level),
             "reduce": reduce,
             "window": window_of(window),
             "device": str(device),
@@ -310,6 +365,45 @@ class Dataset:
         if masked:
             array = np.ma.MaskedArray(array, self._invalid(array, request))
         return array[0] if one else array
+
+    def _resampled(
+        self,
+        bands: list[int] | None,
+        window: tuple[int, int, int, int] | None,
+        shape: Any,
+        resampling: Any,
+        fill: float | None,
+        overview: int | None,
+        masked: bool,
+        device: str,
+        stream: int | None,
+    ) -> Any:
+        if shape is not None and (not hasattr(shape, "__len__") or len(shape) not in (2, 3)):
+            raise StrileError(f"out_shape is {shape!r}: expected (rows, columns) or (bands, rows, columns)")
+        count = self.count if bands is None else len(bands)
+        if shape is not None and len(shape) == 3 and shape[0] != count:
+            raise StrileError(f"out_shape is {shape!r} and {count} bands are read: expected as many")
+        place = window or (0, 0, *self.level_shapes[level_of(overview)])
+        size = place[2:] if shape is None else (int(shape[-1]), int(shape[-2]))
+        stays = device.startswith("cuda")
+        keywords = {"device": device, "out_memory": "device" if stays else "host", "stream": stream}
+        pixels = sized(
+            self, place, bands, sides_of(size, "out_shape"), resampling, overview_level=overview, fill=fill, **keywords
+        )  # fmt: skip
+        if stays:
+            return pixels
+        array = pixels.numpy()
+        if not masked:
+            return array
+        nodata = self.nodata
+        if nodata is None:
+            if self._facts.mask_source in ("image", "alpha"):
+                raise StrileError(
+                    f"{self.name} has a mask in place of a nodata value, which is not resampled: read it without out_shape "
+                    "and boundless, or read dataset_mask() apart"
+                )
+            return np.ma.MaskedArray(array, np.zeros(array.shape, bool))
+        return np.ma.MaskedArray(array, np.isnan(array) if nodata != nodata else array == nodata)
 
     def raster(self) -> Raster:
         """All pixels, (band, y, x), with what the file says of them in `attrs`: what `to_geotiff` writes."""
@@ -340,7 +434,7 @@ class Dataset:
         return self._opened().plan(
             bands=None if indexes is None else list(indexes),
             window=window_of(window),
-            level=_level(overview_level),
+            level=level_of(overview_level),
             reduce=reduce,
             device=device,
         )
@@ -372,34 +466,3 @@ class Dataset:
 
 def _reopened(source: Source, name: str, version: tuple[int, str]) -> Dataset:
     return Dataset(opened.dataset(source, level=1, version=version), name, source)
-
-
-def _level(overview: Any) -> int:
-    if overview is None:
-        return 0
-    if isinstance(overview, bool) or not isinstance(overview, (int, np.integer)):
-        raise TypeError(
-            f"overview_level is {overview!r} ({type(overview).__name__}): an int or None expected"
-        )
-    if overview < 0:
-        raise StrileError(f"overview_level is {overview}: 0 (the first overview) or more expected")
-    return int(overview) + 1
-
-
-def window_of(window: Any) -> tuple[int, int, int, int] | None:
-    """(column, row, width, height) of the ways in which people say it."""
-    if window is None:
-        return None
-    if hasattr(window, "col_off"):
-        numbers = [window.col_off, window.row_off, window.width, window.height]
-    else:
-        numbers = list(window)
-        if len(numbers) == 2:
-            (row, end_row), (column, end_column) = numbers
-            numbers = [column, row, end_column - column, end_row - row]
-    if len(numbers) != 4 or any(int(number) != number for number in numbers):
-        raise StrileError(f"window is {window!r}: whole numbers (column, row, width, height) expected")
-    if min(numbers) < 0:
-        raise StrileError(f"window is {window!r}: no negative numbers expected")
-    column, row, width, height = (int(number) for number in numbers)
-    return column, row, width, height

@@ -38,6 +38,13 @@ class Level:
     largest_block: int | None
     georeference: dict[str, Any] | None
 
+    @property
+    def fewer_bits(self) -> int | None:
+        """Bits that a sample is stored in, where its type has more."""
+        full = np.dtype(self.dtype).itemsize * 8
+        bits = set(self.bits)
+        return min(bits) if len(bits) == 1 and min(bits) < full and np.dtype(self.dtype).kind == "u" else None
+
     def halved(self, times: int) -> Level:
         """What JPEG 2000 is that is decoded without so many of its wavelet levels."""
         width, height, *block = (-(-side >> times) for side in (self.width, self.height, *self.block))

@@ -122,7 +122,7 @@ def open_geotiff(
 
 def _opened(call: Arguments) -> xr.DataArray:
     from . import progress as bars
-    from .reading import cuda, eager, lazy, opened, vrt
+    from .reading import cuda, eager, lazy, opened, pam, vrt
     from .reading.description import describe
     from .reading.mask import FileMask, ends_of
 
@@ -149,6 +149,12 @@ def _opened(call: Arguments) -> xr.DataArray:
         array.encoding["source"] = call.source.location
     # Kept by xarray as long as the array holds pixels of the file; what it computes has none.
     array.encoding["original_shape"] = description.original_shape
+    if not (call.source.is_object or call.source.is_remote):
+        tables = pam.tables(call.source.location)
+        if tables is not None:
+            array.encoding["tables"] = tables
+    if description.bits is not None:
+        array.encoding["nbits"] = description.bits
     if "mask_dropped" in array.attrs and call.level == 0 and call.reduce == 0:
         array.encoding["mask"] = FileMask(
             description.request.source, description.request.version, description.window, ends_of(array)

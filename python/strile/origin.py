@@ -58,10 +58,15 @@ class Origin:
             attrs |= {"nodata": value, "masked_nodata": self.masked or self.unpack}
         if self.unpack:
             attrs["mask_and_scale_dtype"] = facts.dtype.name
+        if level.fewer_bits is not None and of_file:
+            attrs["nbits"] = level.fewer_bits
         if self.bands is not None:
             attrs["source_bands"] = tuple(band - 1 for band in self.bands)
         if not (self.source.is_object or self.source.is_remote):
             attrs |= pam.categories(self.source.location)
+            tables = pam.tables(self.source.location)
+            if tables is not None:
+                attrs["tables"] = tables
         if facts.mask_source == "image" and not (self.masked or self.unpack):
             attrs["mask_dropped"] = "image"
             if number == 0 and self.place["reduce"] == 0:

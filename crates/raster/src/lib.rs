@@ -55,7 +55,7 @@ mod write;
 pub use batch::{
     Area, BatchOptions, BatchOutput, BatchPlan, BatchWindow, Batches, HeaderLimits, Headers, IndexReport,
     Sampling, Tensor, WindowFault, plan_batch, read_batch, read_batch_into, read_batch_on_device,
-    write_header_index,
+    sufficient_overviews, write_header_index,
 };
 pub use cog::{CogChecks, CogReport, Finding, FoundBy, GhostArea, LevelLayout};
 pub use compare::{CompareOptions, Difference, SampleDifference};

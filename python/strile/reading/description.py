@@ -42,6 +42,8 @@ class Description:
     """The shape of the whole file at full resolution, with all bands."""
     preferred: tuple[int, int]
     """Rows and columns of a chunk of whole blocks."""
+    bits: int | None
+    """Stored bits of a sample, where its type has more."""
 
 
 def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) -> Description:
@@ -117,6 +119,7 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
         sources=sources,
         original_shape=_whole_shape(facts.level()),
         preferred=_preferred(level, request.dtype),
+        bits=None if mosaic is not None else level.fewer_bits,
     )
 
 

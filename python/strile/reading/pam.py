@@ -6,6 +6,7 @@ that is missing or says nothing of classes gives nothing: it often holds statist
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +17,45 @@ _LIMIT = 16 << 20
 _NAME, _RED, _GREEN, _BLUE, _ALPHA = 2, 6, 7, 8, 9
 
 
-def categories(path: str) -> dict[str, Any]:
-    """`category_names` and `category_colors`, whichever there are."""
+@dataclass(frozen=True)
+class Tables:
+    """Attribute and colour tables as a file has them beside it: texts of XML by band, from 0. `attrs` are the categories
+    that were read with them: an array that has others now has other tables."""
+
+    by_band: dict[int, tuple[str, ...]]
+    attrs: dict[str, Any]
+
+
+def tables(path: str) -> Tables | None:
+    """The tables beside a file, where there are any."""
+    root = _root(path)
+    found: dict[int, tuple[str, ...]] = {}
+    for band in [] if root is None else root.findall("PAMRasterBand"):
+        number = band.get("band", "1")
+        texts = tuple(
+            ElementTree.tostring(child, encoding="unicode")
+            for child in band
+            if child.tag in ("ColorTable", "GDALRasterAttributeTable")
+        )
+        if texts and number.isdigit():
+            found[int(number) - 1] = texts
+    return Tables(found, categories(path)) if found else None
+
+
+def _root(path: str) -> ElementTree.Element | None:
     beside = Path(path + ".aux.xml")
     try:
         if not 0 < beside.stat().st_size <= _LIMIT:
-            return {}
-        root = elements(beside.read_text(encoding="utf-8", errors="replace"), str(beside))
+            return None
+        return elements(beside.read_text(encoding="utf-8", errors="replace"), str(beside))
     except (OSError, ElementTree.ParseError, StrileError):
-        return {}
-    band = root.find("PAMRasterBand")
+        return None
+
+
+def categories(path: str) -> dict[str, Any]:
+    """`category_names` and `category_colors`, whichever there are."""
+    root = _root(path)
+    band = None if root is None else root.find("PAMRasterBand")
     if band is None:
         return {}
     attrs: dict[str, Any] = {}

@@ -197,7 +197,12 @@ class OpenFile:
             try:
                 for start, end in ranges:
                     self.file.seek(start)
-                    parts.append(bytes(self.file.read(end - start)))
+                    part = self.file.read(end - start)
+                    if isinstance(part, str):
+                        raise TypeError(
+                            f"{type(self.file).__name__} gives text: expected a binary file, opened with mode 'rb'"
+                        )
+                    parts.append(bytes(part))
             finally:
                 self.file.seek(before)
         return parts

@@ -15,6 +15,7 @@ from typing import Any
 
 from .. import _core, environment
 from ..errors import DeviceError, GeoTIFFFallbackWarning
+from ..extras import require
 from . import pieces, sidecars
 from .arguments import WriteArguments
 from .pixels import Statistics, Steps, stream_of
@@ -86,8 +87,7 @@ class _Url:
 
     def write(self, content: bytes) -> Any:
         if self.file is None:
-            import fsspec
-
+            fsspec = require("fsspec", f"writing to {self.name}", "remote")
             filesystem, path = fsspec.core.url_to_fs(self.name)
             self.file = filesystem.open(path, "wb")
         return self.file.write(content)
@@ -234,7 +234,7 @@ def aux_of(
 ) -> bytes | None:
     names, colours = raster.categories
     bounds = sidecars.style_bounds(None, arguments.ramp_range) if styled else None
-    return sidecars.aux_xml(names, colours, statistics, bounds)
+    return sidecars.aux_xml(names, colours, statistics, bounds, raster.tables)
 
 
 def put_style(arguments: WriteArguments, target: Target, bounds: sidecars.Range | None) -> None:

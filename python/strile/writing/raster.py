@@ -30,6 +30,8 @@ from .said import Said, said_by
 from .tags import tags_of
 
 MOST_OVERVIEWS = 8
+WHOLE_BYTES = ("jpeg", "jpeg2000", "webp", "lerc")
+"""Codecs of pictures, which store samples of whole bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,8 @@ class RasterToWrite:
     packing: Packing | None
     missing: Missing | None
     mask: Mask | None
+    bits: int | None
+    tables: dict[int, tuple[str, ...]]
     inverted: bool
     categories: tuple[tuple[str, ...], tuple[Any, ...]]
     keys: dict[str, Any]
@@ -122,6 +126,8 @@ def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> Ras
             attrs, value, dtype, floats=source.kind == "f", chosen=nodata is not None, unchanged=said.unchanged
         ),
         mask=mask,
+        bits=said.bits if _holds(dtype, said.bits) and arguments.compression not in WHOLE_BYTES else None,
+        tables=_tables(said, layout.bands),
         inverted=inverted,
         categories=_categories(attrs),
         keys=keys,
@@ -145,6 +151,11 @@ def _mask(said: Said, named: Any, layout: Layout, packing: Packing | None) -> Ma
     return None
 
 
+def _holds(dtype: np.dtype[Any], bits: int | None) -> bool:
+    """Whether samples of a type are what so few bits are read as."""
+    return bits is not None and dtype.kind == "u" and dtype.itemsize * 4 < max(bits, 5) < dtype.itemsize * 8
+
+
 def options_of(raster: RasterToWrite, arguments: WriteArguments, device: str) -> dict[str, Any]:
     """The core's options for a raster."""
     options: dict[str, Any] = {
@@ -161,6 +172,8 @@ def options_of(raster: RasterToWrite, arguments: WriteArguments, device: str) ->
     }
     if arguments.compression == "jpeg2000":
         options["lossless"] = True
+    if raster.bits is not None:
+        options["bits"] = raster.bits
     if arguments.level is not None:
         options["level"] = arguments.level
     if arguments.max_error:
@@ -276,6 +289,18 @@ def _overviews(layout: Layout, arguments: WriteArguments) -> str | int | list[in
             "pixel left"
         )
     return list(levels)
+
+
+def _tables(said: Said, bands: int) -> dict[int, tuple[str, ...]]:
+    """Attribute and colour tables by band of the raster, from 0: of an array that has the categories of its file."""
+    if said.tables is None:
+        return {}
+    own = {key: said.attrs[key] for key in ("category_names", "category_colors") if key in said.attrs}
+    if own != said.tables.attrs:
+        return {}
+    of_file = tuple(range(bands)) if said.bands is None else said.bands
+    chosen = {number: said.tables.by_band.get(band) for number, band in enumerate(of_file)}
+    return {number: texts for number, texts in chosen.items() if texts is not None}
 
 
 def _categories(attrs: Mapping[Any, Any]) -> tuple[tuple[str, ...], tuple[Any, ...]]:

@@ -51,6 +51,10 @@ class Said:
     encoding: Encoding | None = None
     unchanged: bool = False
     whole: bool = False
+    bits: int | None = None
+    """Bits that the file stores a sample in, where its type has more."""
+    tables: Any = None
+    """Attribute and colour tables that the file has beside it: `reading.pam.Tables`."""
     mask: Any = None
     """A `FileMask`, or "image" or "alpha" where pixels that the file masks are NaN."""
     words: dict[str, Any] = field(default_factory=dict)
@@ -66,10 +70,14 @@ def said_by(data: Any, attrs: Mapping[Any, Any], count: int) -> Said:
         whole = data is None or encoding.get(ORIGINAL) == data.shape
         scaled = attrs.get("mask_and_scale_dtype") is not None
         mask = encoding.get("mask", attrs.get("mask"))
-        return Said(attrs, _bands(data, attrs, count), None, unchanged, whole and not scaled, mask, words)
+        bits = encoding.get("nbits", attrs.get("nbits") if data is None else None)
+        tables = encoding.get("tables", attrs.get("tables") if data is None else None)
+        found = _bands(data, attrs, count)
+        return Said(attrs, found, None, unchanged, whole and not scaled, bits, tables, mask, words)
     kept = dict(encoding.get(KEPT) or {})
     shown = kept.pop("shown", {})
-    bands = _from_one(_bands(data, attrs, count))
+    alone = kept.pop("band", None)
+    bands = _from_one(_bands(data, attrs, count)) if alone is None else (int(alone),)
     said: dict[Any, Any] = {CONTRACT: None, **kept}
     is_point = str(attrs.get("AREA_OR_POINT", "")).lower() == "point"
     if is_point:
@@ -92,7 +100,8 @@ def said_by(data: Any, attrs: Mapping[Any, Any], count: int) -> Said:
         words["dropped_items"] = gone
     words |= {**_scaling(encoding, count, bands), **_scaling(attrs, count, bands)}
     stored = _encoding(encoding, count, bands)
-    whole = "shape" not in kept or tuple(kept["shape"]) == data.shape
+    height, width = tuple(kept.pop("shape", (None, None)))[-2:]
+    whole = (data.sizes.get("y"), data.sizes.get("x")) == (height, width)
     if said.get("gcps") and not whole:
         del said["gcps"]
         warnings.warn(
@@ -101,7 +110,9 @@ def said_by(data: Any, attrs: Mapping[Any, Any], count: int) -> Said:
             UserWarning,
             stacklevel=5,
         )
-    return Said(said, bands, stored, unchanged=True, whole=whole, mask=said.pop("mask", None), words=words)
+    mask, bits = said.pop("mask", None), said.pop("nbits", None)
+    tables = said.pop("tables", None)
+    return Said(said, bands, stored, True, whole, bits, tables, mask, words)
 
 
 def _selected(values: Any, bands: tuple[int, ...] | None) -> Any:

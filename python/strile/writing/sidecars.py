@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -29,24 +29,34 @@ def number_text(value: float) -> str:
 
 
 def aux_xml(
-    names: Sequence[str], colours: Sequence[Any], statistics: Statistics | None, bounds: Range | None
+    names: Sequence[str],
+    colours: Sequence[Any],
+    statistics: Statistics | None,
+    bounds: Range | None,
+    tables: Mapping[int, tuple[str, ...]] | None = None,
 ) -> bytes | None:
     """The text of `.aux.xml`; None where there is nothing to say. `bounds` stand for statistics nobody
-    gathered."""
+    gathered; `tables` are elements by band, from 0, which say what colours would."""
     root = ET.Element("PAMDataset")
     band = ET.SubElement(root, "PAMRasterBand", band="1")
+    kept = dict(tables or {})
     if names:
         listed = ET.SubElement(band, "CategoryNames")
         for name in names:
             ET.SubElement(listed, "Category").text = str(name)
-    if colours:
+    if 0 in kept:
+        band.extend(ET.fromstring(text) for text in kept[0])
+    elif colours:
         _colour_table(band, names, [_rgba(colour) for colour in colours])
     figures = _figures(statistics, bounds)
     if figures:
         metadata = ET.SubElement(band, "Metadata")
         for key, value in figures.items():
             ET.SubElement(metadata, "MDI", key=f"STATISTICS_{key}").text = number_text(value)
-    if not names and not colours and not figures:
+    for number in sorted(kept.keys() - {0}):
+        other = ET.SubElement(root, "PAMRasterBand", band=str(number + 1))
+        other.extend(ET.fromstring(text) for text in kept[number])
+    if not names and not colours and not figures and not kept:
         return None
     ET.indent(root)
     return ET.tostring(root, encoding="unicode").encode() + b"\n"

@@ -103,7 +103,7 @@ def test_nodata_does_not_count_as_in_gdal(scenes: list[str]) -> None:
     with rasterio.open(scenes[0], overview_level=None) as source:
         method = rasterio.enums.Resampling.average
         expected = source.read(window=rasterio.windows.Window(*area), out_shape=(3, 10, 12), resampling=method)
-    found = strile.read_batch(scenes, [(0, *area)], size=size, resampling="average", device="cpu").numpy()[0]
+    found = strile.read_batch(scenes, [(0, *area)], size=size, level=0, resampling="average", device="cpu").numpy()[0]
     assert np.abs(found.astype(int) - expected.astype(int)).max() <= 1
     assert (expected[:, :3, :3] == 7).all()
 
@@ -136,3 +136,13 @@ def test_files_of_different_types_are_refused(scenes: list[str], mixed: list[str
         [scenes[0], mixed[0]], [[0, 0, 0, 8, 8], [1, 0, 0, 8, 8]], bands=[1, 2], dtype="float32", device="cpu"
     ).numpy()
     np.testing.assert_array_equal(one[1], by_rasterio(mixed[0], 0, 0, 8, 8, fill=0).astype(np.float32))
+
+
+def test_what_shrinks_comes_from_the_overview_that_rasterio_takes(scenes: list[str]) -> None:
+    """Issue 20. The overview is made of every second pixel: averages of it are others than those of the full image."""
+    area, size = (0, 0, 36, 30), (12, 10)
+    with rasterio.open(scenes[0]) as source:
+        method = rasterio.enums.Resampling.average
+        expected = source.read(window=rasterio.windows.Window(*area), out_shape=(3, 10, 12), resampling=method)
+    batch = strile.read_batch(scenes, [(0, *area)], size=size, resampling="average", device="cpu")
+    assert batch.levels == [1] and np.abs(batch.numpy()[0].astype(int) - expected.astype(int)).max() <= 1

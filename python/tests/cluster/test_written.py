@@ -248,3 +248,18 @@ def test_what_is_no_way_to_ask(tmp_path: Path) -> None:
     with pytest.raises(strile.StrileError, match="cluster=True with a .vrt path"):
         strile.to_geotiff(lazy, tmp_path / "a.vrt", cluster=True)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("buffer", [SMALL, LARGE])
+def test_a_nodata_value_that_valid_pixels_hold_is_found_by_all_parts_together(
+    client: Any, tmp_path: Path, buffer: int
+) -> None:
+    """Issue 20, 5. NaN is in one part and the value in another; edges that parts share are counted once."""
+    pixels = np.ones((610, 530), np.float32)
+    pixels[:5, :7] = np.nan
+    pixels[250:260, 500:] = 0
+    lazy = da.from_array(pixels, chunks=(100, 530))
+    keywords: dict[str, Any] = {"cog": True, "tile_size": 64, "overview_resampling": "cubic", "cluster": True}
+    with pytest.raises(strile.StrileError, match="35 missing pixels .* which 300 valid pixels hold"):
+        strile.to_geotiff(lazy, tmp_path / "a.tif", nodata=0, streaming_buffer_bytes=buffer, **keywords)
+    assert list(tmp_path.iterdir()) == []

@@ -47,14 +47,6 @@ NOT_YET = {
         ("compound CRS", way): "`crs_wkt` has the horizontal part alone"
         for way in ("open_geotiff → to_geotiff", "open_geotiff(chunks=) → to_geotiff", "open → to_geotiff")
     },
-    **{
-        (feature, way): "arrays have no place for it yet"
-        for feature in ("categories and attribute table", "1 bit")
-        for way in (
-            "open_geotiff → to_geotiff", "open_geotiff(chunks=) → to_geotiff", "xarray engine → to_geotiff",
-            "open → to_geotiff",
-        )
-    },
 }  # fmt: skip
 """Cells that are known to be lost, and why. Nothing may be added; what is kept by now must be taken out."""
 

@@ -284,6 +284,14 @@ def test_arrays_of_either_engine_are_written_as_by_rio_to_raster(tmp_path: Path,
         assert np.array_equal(ours.read(), theirs.read())
 
 
+def test_a_band_that_is_a_variable_is_written_as_it_was(tmp_path: Path, two: Path) -> None:
+    dataset = xr.open_dataset(two, engine=StrileBackend, band_as_variable=True)
+    dataset.band_2.strile.to_geotiff(tmp_path / "b.tif")
+    assert told(tmp_path / "b.tif") == [NIR]
+    with rasterio.open(tmp_path / "b.tif") as ours, rasterio.open(two) as before:
+        assert np.array_equal(ours.read(1), before.read(2)) and ours.nodata == -1
+
+
 def test_what_was_computed_is_written_as_it_is(tmp_path: Path, two: Path) -> None:
     array = xr.open_dataset(two, engine=StrileBackend).band_data + 0.25
     array.strile.to_geotiff(tmp_path / "b.tif")

@@ -20,6 +20,9 @@ pub enum Area {
         /// Rows.
         height: u32,
     },
+    /// A part of the level that begins and ends anywhere in its pixels: left, top, width, height. Exact where the batch is
+    /// resampled, else the pixels it touches.
+    Part([f64; 4]),
     /// The pixels that a box of coordinates touches: west, south, east, north. Where the batch is resampled, exactly the
     /// box.
     Bounds([f64; 4]),
@@ -40,6 +43,9 @@ impl fmt::Display for Area {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pixels { x, y, width, height } => write!(f, "{width} × {height} pixels from {x},{y}"),
+            Self::Part([left, top, width, height]) => {
+                write!(f, "{width} × {height} pixels from {left},{top}")
+            }
             Self::Bounds([west, south, east, north]) => write!(f, "box {west},{south},{east},{north}"),
             Self::Point { x, y, width, height } => write!(f, "{width} × {height} pixels around {x},{y}"),
         }
@@ -106,17 +112,28 @@ impl Frame {
                     return Err(refuse("a box is west, south, east, north, each below the one opposite"));
                 }
                 let pixels = transform()?.bounds(west, south, east - west, north - south);
-                let side = |low: f64, high: f64| {
-                    let (first, end) = whole((low + EDGE).floor()).zip(whole((high - EDGE).ceil()))?;
-                    Some((first, u32::try_from((end - first).max(1)).ok()?))
-                };
-                let sides = side(pixels.min_x, pixels.max_x).zip(side(pixels.min_y, pixels.max_y));
-                let ((x, width), (y, height)) = sides.ok_or_else(far)?;
-                let exact =
-                    [pixels.min_x, pixels.min_y, pixels.max_x - pixels.min_x, pixels.max_y - pixels.min_y];
-                Ok(Self { x, y, width, height, exact })
+                let (width, height) = (pixels.max_x - pixels.min_x, pixels.max_y - pixels.min_y);
+                Self::touched([pixels.min_x, pixels.min_y, width, height]).ok_or_else(far)
+            }
+            Area::Part(exact) => {
+                let [_, _, width, height] = exact;
+                if !(width > 0.0 && height > 0.0) {
+                    return Err(refuse("a window without pixels"));
+                }
+                Self::touched(exact).ok_or_else(far)
             }
         }
+    }
+
+    /// The pixels that a stretch of the level touches; `None` where it is not finite or far away.
+    fn touched(exact: [f64; 4]) -> Option<Self> {
+        let [left, top, wide, high] = exact;
+        let side = |low: f64, high: f64| {
+            let (first, end) = whole((low + EDGE).floor()).zip(whole((high - EDGE).ceil()))?;
+            Some((first, u32::try_from((end - first).max(1)).ok()?))
+        };
+        let ((x, width), (y, height)) = side(left, left + wide).zip(side(top, top + high))?;
+        Some(Self { x, y, width, height, exact })
     }
 
     #[expect(clippy::cast_precision_loss, reason = "below 2^53, checked")]
