@@ -1,8 +1,9 @@
 """The reference system of a source as attributes: `crs` (an EPSG code) and `crs_wkt`.
 
-The core reads GeoKeys and knows the definitions; this decides what of it the contract shows: the horizontal
-part of a compound system, text of a citation where the file states its system in no other way, an error where
-keys contradict each other. """
+The core decides what the system is, for every way to open a file. This only names it as the contract does: `crs` is the
+code of the whole system, never of its base or of a part, and absent where the whole has none. Contradicting keys, and
+text that is meant as a definition and cannot be understood, are errors.
+"""
 
 from __future__ import annotations
 
@@ -19,42 +20,31 @@ _WKT = (
     "PROJCS", "PROJCRS", "GEOGCS", "GEOGCRS", "GEODCRS", "GEODETICCRS", "GEOCCS", "COMPD_CS", "COMPOUNDCRS",
     "LOCAL_CS", "ENGCRS", "BOUNDCRS", "VERT_CS", "VERTCRS",
 )  # fmt: skip
-_PLACED = ("projected", "geographic", "geocentric", "compound")
 
 
 def attributes(facts: Facts, allow_unparseable: bool, name: str) -> dict[str, Any]:
     """`crs` and `crs_wkt`, whichever are known."""
     _consistent(facts.geokeys, name)
-    stated = _code(facts.geokeys.get(_PROJECTED)) or _code(facts.geokeys.get(_GEOGRAPHIC))
-    cited = None if stated is not None else _citation(facts.geokeys)
-    if cited is not None:
-        return {"crs_wkt": _parsed(cited, allow_unparseable, name)}
     crs = facts.crs
+    if crs is None or crs.kind == "local":
+        stated = _code(facts.geokeys.get(_PROJECTED)) or _code(facts.geokeys.get(_GEOGRAPHIC))
+        cited = None if stated is not None else _citation(facts.geokeys)
+        if cited is not None:
+            return {"crs_wkt": _parsed(cited, allow_unparseable, name)}
     if crs is None:
-        return _by_code(stated, name) if stated is not None else {}
-    code = crs.horizontal_epsg if crs.kind == "compound" else crs.epsg
-    if code is not None:
-        # One text for one code, whatever words the file has for it: the same on every route.
-        return _by_code(code, name)
-    if stated is not None:
-        return _by_code(stated, name)
-    # A local system is a name and a unit: nothing that could be placed, or written again.
-    return {"crs_wkt": crs.wkt} if crs.wkt and crs.kind in _PLACED else {}
-
-
-def _by_code(code: int, name: str) -> dict[str, Any]:
-    from .. import _core
-
-    try:
-        wkt = _core.crs(code)["wkt"]
-    except StrileError as problem:
+        return {}
+    attrs: dict[str, Any] = {}
+    if crs.epsg is not None:
+        attrs["crs"] = crs.epsg
+    if crs.wkt:
+        attrs["crs_wkt"] = crs.wkt
+    elif crs.epsg is not None:
         warnings.warn(
-            f"{name}: EPSG:{code} is not known and has no crs_wkt ({problem})",
+            f"{name}: EPSG:{crs.epsg} is not in the table of reference systems, so there is no crs_wkt",
             GeoTIFFFallbackWarning,
             stacklevel=2,
         )
-        return {"crs": code}
-    return {"crs": code, "crs_wkt": wkt} if wkt else {"crs": code}
+    return attrs
 
 
 def _parsed(text: str, allow_unparseable: bool, name: str) -> str:

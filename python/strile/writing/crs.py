@@ -50,7 +50,7 @@ def _crs_of(
     code, wkt = attrs.get("crs"), attrs.get("crs_wkt")
     if code is not None and wkt is not None:
         _check_agree(code, wkt)
-    if code is not None:
+    if code is not None and not (wkt and _is_compound(code)):
         return _checked(code, "attrs['crs']", allow_unparseable)
     if wkt is not None and wkt != "":
         return _checked(wkt, "attrs['crs_wkt']", allow_unparseable)
@@ -124,6 +124,14 @@ def _check_agree(code: Any, wkt: Any) -> None:
     raise ConflictingCRSError(
         f"attrs['crs'] is {one} and attrs['crs_wkt'] means {other}: pass crs= to choose, or drop one of them"
     )
+
+
+def _is_compound(code: Any) -> bool:
+    """Whether a code means a compound system. Only its text can be written: one key holds one part."""
+    try:
+        return bool(_core.crs(code)["kind"] == "compound")
+    except (StrileError, TypeError):
+        return False
 
 
 def _meaning(value: Any) -> Any:

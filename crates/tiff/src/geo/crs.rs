@@ -1,13 +1,17 @@
 //! Coordinate reference systems: what a file says, as WKT 1 and, where there is one, an EPSG code.
 //!
-//! A system given by a code is the registered one; one written out in keys is turned into WKT and looked
-//! up; one that cannot be written is kept as its keys, with a warning. WKT in the file is kept as it is.
+//! This decides kind, code and text of a system for every caller: `info`, the Python package and the writer all
+//! report what is here. A system given by a code has the text that GDAL writes for the code; one written out in
+//! keys is turned into WKT and looked up; one that cannot be written is kept as its keys, with a warning. WKT in
+//! the file is kept as it is.
 
+use super::dialect::{self, Heights};
 use super::geographic::{self, DEGREE};
 use super::identify::identify;
 use super::keys::{GeoKeys, USER_DEFINED, key};
 use super::projection;
 use super::registry;
+use super::user_input;
 use super::vertical;
 use super::warning::{GeoWarning, GeoWarningCode as Code};
 use super::wkt::{Node, Value};
@@ -86,13 +90,35 @@ impl Crs {
         registry::lookup(code).map(|node| Self::from_node(&node))
     }
 
-    /// The system a WKT text describes; the error says what is wrong with the text.
+    /// The system a WKT text describes; the error says what is wrong with the text. The code is found in WKT 2
+    /// and ESRI's WKT too.
     pub fn from_wkt(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let node = Node::parse(text)?;
         let mut crs = Self::from_node(&node);
         crs.wkt = Some(text.to_owned());
+        if crs.epsg.is_none() {
+            crs.find_code(&node);
+        }
         Ok(crs)
+    }
+
+    /// Looks for the code of a text in another dialect than GDAL's WKT 1.
+    fn find_code(&mut self, node: &Node) {
+        let Ok(system) = dialect::system(node) else { return };
+        let Some(code) = code_of(&system.horizontal) else { return };
+        match system.heights {
+            Heights::None => self.epsg = Some(code),
+            Heights::Ellipsoidal(whole) => {
+                self.epsg = whole.filter(|_| self.kind == CrsKind::Geographic3D);
+                self.horizontal_epsg = Some(code);
+            }
+            Heights::Vertical(vertical) => {
+                let whole = vertical.epsg_code().and_then(|vertical| registry::compound(code, vertical));
+                self.epsg = whole.and_then(|whole| whole.epsg_code());
+                self.horizontal_epsg = Some(code);
+            }
+        }
     }
 
     pub(super) fn from_node(node: &Node) -> Self {
@@ -133,6 +159,9 @@ impl Crs {
         if keys.short(key::MODEL_TYPE).is_none() && !matches!(model(keys), Model::Local) {
             let message = "the model type is missing; taken from the codes that are there";
             warnings.push(GeoWarning::new(Code::BadKey, "key 1024", message));
+        }
+        if let Some(cited) = cited(keys) {
+            return Some(cited);
         }
         let horizontal = match model(keys) {
             Model::Projected => projected(keys, warnings),
@@ -257,6 +286,15 @@ fn projected(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Found> {
     let name = stated.or_else(|| keys.text(key::CITATION)).or(own.filter(|text| !text.contains(" = ")));
     let name = name.unwrap_or("unnamed");
     let name = name.strip_prefix("PCS Name = ").unwrap_or(name);
+    // Keys have no method for it: writers describe an ellipsoidal Mercator and tell by the name what they mean.
+    if PSEUDO_MERCATOR.contains(&name)
+        && projection.is_mercator_at_zero()
+        && identify(&geographic) == Some(4326)
+    {
+        return registry::lookup(3857).map(Found::Node);
+    }
+    let mut geographic = geographic;
+    geographic.remove_all(&["AXIS"]);
     let mut node = projection.add_to(Node::named("PROJCS", name).with(geographic));
     node = node.with(linear_unit(keys, warnings));
     for (axis, direction) in projection.axes() {
@@ -264,6 +302,9 @@ fn projected(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Found> {
     }
     Some(Found::Node(node))
 }
+
+/// ESRI's and EPSG's name of EPSG:3857.
+const PSEUDO_MERCATOR: [&str; 2] = ["WGS_1984_Web_Mercator_Auxiliary_Sphere", "WGS 84 / Pseudo-Mercator"];
 
 /// A part of a citation such as `PCS Name = x|LUnits = y|`.
 fn part_of<'a>(citation: &'a str, name: &str) -> Option<&'a str> {
@@ -340,12 +381,32 @@ fn with_linear_unit(mut node: Node, keys: &GeoKeys, warnings: &mut Vec<GeoWarnin
     node
 }
 
+/// A citation that is WKT, beside keys that neither name nor describe a system: files of xarray-spatial.
+fn cited(keys: &GeoKeys) -> Option<Crs> {
+    let codes = [key::PROJECTED_CRS, key::GEODETIC_CRS].iter().any(|&id| keys.code(id).is_some());
+    let described = [key::METHOD, key::PROJECTION, key::GEODETIC_DATUM, key::ELLIPSOID];
+    if codes || described.iter().any(|&id| keys.short(id).is_some()) {
+        return None;
+    }
+    let citations = [key::PROJECTED_CITATION, key::CITATION, key::GEODETIC_CITATION];
+    let mut texts = citations.iter().filter_map(|&id| keys.text(id)).map(str::trim);
+    texts.find(|text| user_input::is_wkt(text)).and_then(|text| Crs::from_wkt(text).ok())
+}
+
+/// The code of a system by what it is; a datum without a code is nobody's.
+pub(super) fn code_of(node: &Node) -> Option<u32> {
+    let base = node.child(&["GEOGCS"]).unwrap_or(node);
+    base.child(&["DATUM"])?.epsg_code()?;
+    identify(node)
+}
+
 /// What is neither projected nor geographic: WKT in a citation, or a system without a place on the Earth.
 fn local(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Crs> {
     let citation = keys.text(key::PROJECTED_CITATION);
     if let Some(wkt) = citation.and_then(|text| text.strip_prefix("ESRI PE String = ")) {
         match Crs::from_wkt(wkt) {
-            Ok(crs) => return Some(crs),
+            // A registered system is given by its own text, which every reader takes.
+            Ok(crs) => return Some(crs.epsg.and_then(Crs::from_epsg).unwrap_or(crs)),
             Err(message) => warnings.push(GeoWarning::new(Code::BadWkt, "key 3073", message)),
         }
     }

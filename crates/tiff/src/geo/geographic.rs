@@ -82,7 +82,10 @@ pub(super) fn from_keys(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Optio
     if keys.code(key::PRIME_MERIDIAN).is_some() || datum.epsg_code().is_some() {
         primem = primem.epsg(meridian_code);
     }
-    Some(Node::named("GEOGCS", name).with(datum).with(primem).with(unit))
+    let node = Node::named("GEOGCS", name).with(datum).with(primem).with(unit);
+    // GDAL reads them in this order, and so are systems compared.
+    let node = node.with(Node::named("AXIS", "Latitude").word("NORTH"));
+    Some(node.with(Node::named("AXIS", "Longitude").word("EAST")))
 }
 
 /// The size of the angular unit that key 2054 names, in radians.

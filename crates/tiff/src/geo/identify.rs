@@ -13,7 +13,7 @@ const ROLES: [(&str, &[&str]); 2] = [
     ("lon0", &["central_meridian", "longitude_of_center", "longitude_of_origin"]),
 ];
 
-/// The code of a `PROJCS` or `GEOGCS`, where a registered system is the same. A search through every
+/// The code of a `PROJCS`, `GEOGCS` or `GEOCCS`, where a registered system is the same. A search through every
 /// projected system takes about a millisecond, so callers ask once.
 pub(super) fn identify(node: &Node) -> Option<u32> {
     if let Some(code) = node.epsg_code() {
@@ -23,6 +23,8 @@ pub(super) fn identify(node: &Node) -> Option<u32> {
         projected(node)
     } else if node.is(&["GEOGCS"]) {
         geographic(node)
+    } else if node.is(&["GEOCCS"]) {
+        geocentric(node)
     } else {
         None
     }
@@ -84,6 +86,13 @@ fn geographic(node: &Node) -> Option<u32> {
     (same_meridian(node, &found) && same_unit(node, &found)).then(|| found.epsg_code())?
 }
 
+fn geocentric(node: &Node) -> Option<u32> {
+    let found = registry::geocentric_by_datum(node.child(&["DATUM"])?.epsg_code()?)?;
+    (same_meridian(node, &found) && same_unit(node, &found)).then(|| found.epsg_code())?
+}
+
+/// Among several systems that are the same but for their axes, the one of the same name counts, then one with
+/// eastings first, as coordinates in files are; a system with northings first only where it is the only one.
 fn projected(node: &Node) -> Option<u32> {
     let method = node.child(&["PROJECTION"])?.name()?;
     let geographic = node.child(&["GEOGCS"])?;
@@ -104,19 +113,27 @@ fn projected(node: &Node) -> Option<u32> {
             && !text.contains("EXTENSION[")
             && scan_parameters(text).is_some_and(|found| same_parameters(&parameters, &found))
     };
-    let mut found = registry::all("PROJCS").filter(|(_, text)| likely(text)).filter_map(|(code, _)| {
+    let found = registry::all("PROJCS").filter(|(_, text)| likely(text)).filter_map(|(code, _)| {
         let candidate = registry::lookup(code)?;
         let base = candidate.child(&["GEOGCS"])?;
         let same = same_unit(node, &candidate)
-            && same_axes(&candidate)
             && !candidate.name()?.ends_with("(deprecated)")
             && same_meridian(geographic, base)
             && same_unit(geographic, base)
             && if unknown { same_spheroid(geographic, base) } else { same_datum(geographic, base) };
-        same.then_some(code)
+        same.then_some((code, candidate))
     });
-    let first = found.next()?;
-    if unknown && found.next().is_some() { None } else { Some(first) }
+    let (eastings, northings): (Vec<_>, Vec<_>) =
+        found.partition(|(_, candidate)| !northings_first(candidate));
+    let named = eastings.iter().chain(&northings).find(|(_, candidate)| candidate.name() == node.name());
+    if let Some((code, _)) = named {
+        return Some(*code);
+    }
+    match (eastings.as_slice(), northings.as_slice()) {
+        ([(code, _)], _) | ([], [(code, _)]) => Some(*code),
+        ([(code, _), ..], _) if !unknown => Some(*code),
+        _ => None,
+    }
 }
 
 /// The parameters by role, sorted, without those that have the value everyone assumes.
@@ -160,14 +177,13 @@ fn close(a: f64, b: f64, tolerance: f64) -> bool {
     a == b || (a - b).abs() <= tolerance * a.abs().max(b.abs())
 }
 
-/// Systems in a file have eastings first, or the axes of a polar or south-orientated system.
-fn same_axes(candidate: &Node) -> bool {
+fn northings_first(candidate: &Node) -> bool {
     let mut axes = candidate.children().filter(|n| n.is(&["AXIS"])).filter_map(|n| n.text(1));
     match (axes.next(), axes.next()) {
         (Some(first), Some(second)) => {
-            !(first.eq_ignore_ascii_case("NORTH") && second.eq_ignore_ascii_case("EAST"))
+            first.eq_ignore_ascii_case("NORTH") && second.eq_ignore_ascii_case("EAST")
         }
-        _ => true,
+        _ => false,
     }
 }
 

@@ -34,6 +34,12 @@ impl Projection {
         projcs
     }
 
+    /// Whether it is a Mercator with every parameter at its natural value.
+    pub fn is_mercator_at_zero(&self) -> bool {
+        let natural = |name| if name == "scale_factor" { 1.0 } else { 0.0 };
+        self.name == "Mercator_1SP" && self.parameters.iter().all(|(name, value)| *value == natural(*name))
+    }
+
     /// Eastings and northings, or westings and southings.
     pub fn axes(&self) -> [(&'static str, &'static str); 2] {
         if self.name == "Transverse_Mercator_South_Orientated" {

@@ -1,84 +1,92 @@
-//! Definitions by EPSG code: crs-definitions, and a supplement for what that crate lacks.
+//! Definitions by EPSG code: the texts that GDAL writes for the codes, in `epsg.txt`.
 //!
-//! Definitions come out as GDAL writes them: without datum shifts (`TOWGS84`) and grid names, which are
-//! about transformations and not about the system.
+//! `xtask/python/make_epsg.py` makes that file. Definitions are those of the present registry, names and axes
+//! included, so that GDAL and PROJ take a text from here for the system they know by the same code.
 
 use super::reference::{ANGLES, ELLIPSOIDS, EllipsoidRow, LENGTHS, MERIDIANS, MeridianRow, UnitRow};
 use super::wkt::{Node, Value};
 
 /// See the head of the file for its format.
-const SUPPLEMENT: &str = include_str!("epsg_supplement.txt");
-
-/// Codes whose text in crs-definitions is wrong: 3167 has its false easting in chains divided by chains again.
-const REPLACED: [u16; 1] = [3167];
+const DEFINITIONS: &str = include_str!("epsg.txt");
 
 /// The definition of a code, where it is known.
 pub(super) fn lookup(code: u32) -> Option<Node> {
-    let text = text(code)?;
-    let mut node = Node::parse(text).ok()?;
-    if node.is(&["BOUNDCRS"]) {
-        let source = node.child(&["SOURCECRS"])?.children().next().cloned();
-        node = source?;
-    }
+    let mut node = Node::parse(text(code)?).ok()?;
     expand(&mut node);
-    node.remove_all(&["TOWGS84"]);
-    // Some texts carry the code of a system that replaced theirs.
-    if node.epsg_code().is_some_and(|own| own != code) {
-        node.values.retain(|v| !matches!(v, Value::Node(n) if n.is(&["AUTHORITY", "ID"])));
-        node = node.epsg(Some(code));
-    }
-    if let Some(vertical) = node.child_mut(&["VERT_CS"]) {
-        vertical.remove_all(&["EXTENSION"]);
-    }
     Some(node)
 }
 
-/// The stored text of a code; it may hold references to other codes.
+/// The stored text of a code; it may hold references to other codes. The lines are sorted: a binary search.
 fn text(code: u32) -> Option<&'static str> {
-    let code = u16::try_from(code).ok()?;
-    match crs_definitions::from_code(code) {
-        Some(def) if !def.wkt.is_empty() && !REPLACED.contains(&code) => Some(def.wkt),
-        _ => supplement().find(|(c, _)| *c == u32::from(code)).map(|(_, text)| text),
+    let (mut low, mut high) = (0, DEFINITIONS.len());
+    while low < high {
+        let start = DEFINITIONS.get(..low.midpoint(high))?.rfind('\n').map_or(0, |end| end + 1).max(low);
+        let rest = DEFINITIONS.get(start..)?;
+        let line = rest.split('\n').next()?;
+        match entry(line) {
+            Some((found, text)) if found == code => return Some(text),
+            Some((found, _)) if found > code => high = start,
+            // A line of the head is before every code.
+            _ => low = start + line.len() + 1,
+        }
     }
+    None
 }
 
-fn supplement() -> impl Iterator<Item = (u32, &'static str)> {
-    SUPPLEMENT.lines().filter_map(|line| {
-        let (code, text) = line.split_once('\t')?;
-        Some((code.parse().ok()?, text))
-    })
+fn entry(line: &'static str) -> Option<(u32, &'static str)> {
+    let (code, text) = line.split_once('\t')?;
+    Some((code.parse().ok()?, text))
 }
 
 /// Puts definitions in the place of references such as `GEOGCS[4269]`.
 fn expand(node: &mut Node) {
+    let in_projected = node.is(&["PROJCS"]);
     for value in &mut node.values {
         let Value::Node(inner) = value else { continue };
         let reference = match inner.values.as_slice() {
-            [Value::Word(code)] if inner.is(&["GEOGCS", "PROJCS", "VERT_CS"]) => code.parse().ok(),
+            [Value::Word(code)] => code.parse().ok(),
             _ => None,
         };
-        match reference.and_then(lookup) {
-            Some(definition) => *inner = definition,
-            None => expand(inner),
+        match reference {
+            Some(9001) if inner.is(&["UNIT"]) => *inner = metre(),
+            Some(code) if inner.is(&["GEOGCS", "PROJCS", "VERT_CS"]) => {
+                let Some(mut definition) = lookup(code) else { continue };
+                if in_projected {
+                    definition.remove_all(&["AXIS"]);
+                }
+                *inner = definition;
+            }
+            _ => expand(inner),
         }
     }
 }
 
+fn metre() -> Node {
+    Node::named("UNIT", "metre").number(1.0).epsg(Some(9001))
+}
+
 /// Every code and text whose text begins with a keyword, in the order of the codes.
 pub(super) fn all(keyword: &'static str) -> impl Iterator<Item = (u32, &'static str)> {
-    let first = (1024..=u16::MAX)
-        .filter(|code| !REPLACED.contains(code))
-        .filter_map(|code| Some((u32::from(code), crs_definitions::from_code(code)?.wkt)));
-    first
-        .chain(supplement())
+    DEFINITIONS
+        .lines()
+        .filter_map(entry)
         .filter(move |(_, text)| text.strip_prefix(keyword).is_some_and(|rest| rest.starts_with('[')))
 }
 
 /// A geographic system (two axes) that uses this datum; among several, the one with the lowest code whose
 /// name is not marked as deprecated.
 pub(super) fn geographic_by_datum(datum: u32) -> Option<Node> {
+    by_datum("GEOGCS", datum)
+}
+
+/// The geocentric system that uses this datum.
+pub(super) fn geocentric_by_datum(datum: u32) -> Option<Node> {
+    by_datum("GEOCCS", datum)
+}
+
+fn by_datum(keyword: &'static str, datum: u32) -> Option<Node> {
     let needle = format!("AUTHORITY[\"EPSG\",\"{datum}\"]");
-    all("GEOGCS")
+    all(keyword)
         .filter(|(_, text)| text.contains(&needle) && !text.contains("(deprecated)"))
         .filter_map(|(code, _)| lookup(code))
         .find(|node| node.child(&["DATUM"]).and_then(Node::epsg_code) == Some(datum))
@@ -120,32 +128,41 @@ mod tests {
 
     #[test]
     fn every_definition_parses_and_has_its_code() {
-        for keyword in ["PROJCS", "GEOGCS", "COMPD_CS", "VERT_CS", "GEOCCS", "GEOGCRS", "BOUNDCRS"] {
+        let mut last = 0;
+        for keyword in ["PROJCS", "GEOGCS", "COMPD_CS", "VERT_CS", "GEOCCS", "GEOGCRS", "PROJCRS"] {
             let mut count = 0;
             for (code, _) in all(keyword) {
                 let node = lookup(code).unwrap_or_else(|| panic!("{code} does not parse"));
                 assert_eq!(node.epsg_code(), Some(code), "{node}");
-                assert!(!node.to_string().contains("TOWGS84"));
+                let text = node.to_string();
+                assert!(!text.contains("[9001]"), "{text}");
                 count += 1;
             }
             assert!(count > 50, "{keyword}: {count}");
         }
-    }
-
-    #[test]
-    fn wrong_texts_are_replaced() {
-        for code in REPLACED {
-            assert!(crs_definitions::from_code(code).is_some());
-            assert_eq!(all("PROJCS").filter(|(c, _)| *c == u32::from(code)).count(), 1);
+        for (code, _) in DEFINITIONS.lines().filter_map(entry) {
+            assert!(code > last, "{code} behind {last}");
+            last = code;
+            assert!(text(code).is_some());
         }
-        assert!(lookup(3167).unwrap().to_string().contains("PARAMETER[\"false_easting\",40000]"));
+        assert_eq!((text(0), text(1), text(last + 1), text(u32::MAX)), (None, None, None, None));
     }
 
+    /// What GDAL 3.10 exports for the code, to the letter.
     #[test]
-    fn references_in_the_supplement_are_resolved() {
-        let text = lookup(9518).unwrap().to_string();
-        assert!(text.contains("GEOGCS[\"WGS 84\"") && text.contains("EGM2008 height"), "{text}");
-        assert!(lookup(9674).unwrap().to_string().contains("GEOGCS[\"NAD83\""));
+    fn definitions_are_those_of_gdal() {
+        let text = |code| lookup(code).unwrap().to_string();
+        assert_eq!(
+            text(3413),
+            r#"PROJCS["WGS 84 / NSIDC Sea Ice Polar Stereographic North",GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,298.257223563,AUTHORITY["EPSG","7030"]],AUTHORITY["EPSG","6326"]],PRIMEM["Greenwich",0,AUTHORITY["EPSG","8901"]],UNIT["degree",0.0174532925199433,AUTHORITY["EPSG","9122"]],AUTHORITY["EPSG","4326"]],PROJECTION["Polar_Stereographic"],PARAMETER["latitude_of_origin",70],PARAMETER["central_meridian",-45],PARAMETER["false_easting",0],PARAMETER["false_northing",0],UNIT["metre",1,AUTHORITY["EPSG","9001"]],AXIS["Easting",SOUTH],AXIS["Northing",SOUTH],AUTHORITY["EPSG","3413"]]"#
+        );
+        assert_eq!(
+            text(4978),
+            r#"GEOCCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,298.257223563,AUTHORITY["EPSG","7030"]],AUTHORITY["EPSG","6326"]],PRIMEM["Greenwich",0,AUTHORITY["EPSG","8901"]],UNIT["metre",1,AUTHORITY["EPSG","9001"]],AXIS["Geocentric X",OTHER],AXIS["Geocentric Y",OTHER],AXIS["Geocentric Z",NORTH],AUTHORITY["EPSG","4978"]]"#
+        );
+        // Axes stay in the geographic part of a compound system.
+        assert!(text(9518).contains(r#"AXIS["Longitude",EAST],AUTHORITY["EPSG","4326"]],VERT_CS["EGM2008"#));
+        assert!(text(3167).contains("PARAMETER[\"false_easting\",40000]"));
     }
 
     #[test]

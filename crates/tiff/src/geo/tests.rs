@@ -273,6 +273,86 @@ fn wkt_in_a_citation_is_kept_as_it_is() {
     assert_eq!((crs.wkt.as_deref(), crs.name.as_str()), (Some(text), "x"));
 }
 
+/// Once these had no code, so that readers took the one of their geographic base.
+#[test]
+fn web_mercator_of_esri_is_epsg_3857() {
+    let mercator = [
+        (2048, S(4326)),
+        (3072, S(32767)),
+        (3074, S(32767)),
+        (3075, S(7)),
+        (3076, S(9001)),
+        (3080, D(0.0)),
+        (3081, D(0.0)),
+        (3082, D(0.0)),
+        (3083, D(0.0)),
+        (3092, D(1.0)),
+    ];
+    let crs = |more: &[(u16, Key)]| {
+        let mut keys = mercator.to_vec();
+        keys.extend_from_slice(more);
+        keys.sort_by_key(|(id, _)| *id);
+        Crs::from_keys(&keys_of(&keys, 0), &mut Vec::new()).unwrap()
+    };
+    const NAME: &str = "WGS_1984_Web_Mercator_Auxiliary_Sphere";
+    const CITED: &str = "PCS Name = WGS_1984_Web_Mercator_Auxiliary_Sphere";
+    const TEXT: &str = r#"ESRI PE String = PROJCS["WGS_1984_Web_Mercator_Auxiliary_Sphere",GEOGCS["GCS_WGS_1984",DATUM["D_WGS_1984",SPHEROID["WGS_1984",6378137.0,298.257223563]],PRIMEM["Greenwich",0.0],UNIT["Degree",0.0174532925199433]],PROJECTION["Mercator_Auxiliary_Sphere"],PARAMETER["False_Easting",0.0],PARAMETER["False_Northing",0.0],PARAMETER["Central_Meridian",0.0],PARAMETER["Standard_Parallel_1",0.0],PARAMETER["Auxiliary_Sphere_Type",0.0],UNIT["Meter",1.0]]"#;
+    let registered = Crs::from_epsg(3857).unwrap();
+    assert_eq!(crs(&[(1024, S(1)), (1026, T(CITED))]), registered);
+    assert_eq!(crs(&[(1024, S(1)), (3073, T(NAME))]), registered);
+    assert_eq!(crs(&[(1024, S(32767)), (3073, T(TEXT))]), registered);
+    // The name alone makes it no sphere, and neither do the parameters.
+    assert_eq!(crs(&[(1024, S(1)), (1026, T("sea chart"))]).epsg, Some(3395));
+    assert_eq!(crs(&[(1024, S(1)), (1026, T(NAME)), (3084, D(0.0)), (3080, D(9.0))]).epsg, None);
+}
+
+#[test]
+fn geocentric_systems_have_codes() {
+    let crs = |list: &[(u16, Key)]| Crs::from_keys(&keys_of(list, 0), &mut Vec::new()).unwrap();
+    // As GDAL writes EPSG:4978 and EPSG:4936.
+    for (datum, code) in [(6326, 4978), (6258, 4936)] {
+        let found = crs(&[(1024, S(3)), (2048, S(32767)), (2050, S(datum)), (2052, S(9001))]);
+        assert_eq!((found.epsg, found.kind), (Some(code), CrsKind::Geocentric));
+    }
+    assert_eq!(crs(&[(1024, S(3)), (2048, S(4326))]).epsg, Some(4978));
+    assert_eq!(crs(&[(1024, S(3)), (2048, S(4326)), (3076, S(9036))]).epsg, None);
+}
+
+#[test]
+fn a_citation_that_is_wkt_is_the_system_where_keys_say_nothing_else() {
+    let wkt = Crs::from_epsg(7405).unwrap().wkt.unwrap();
+    let text: &'static str = Box::leak(wkt.clone().into_boxed_str());
+    for id in [1026, 3073] {
+        let keys = keys_of(&[(1024, S(1)), (id, T(text)), (3072, S(32767))], 1);
+        let crs = Crs::from_keys(&keys, &mut Vec::new()).unwrap();
+        assert_eq!((crs.epsg, crs.kind, crs.wkt.as_deref()), (Some(7405), CrsKind::Compound, Some(text)));
+    }
+    let keys = keys_of(&[(1024, S(1)), (1026, T(text)), (3072, S(32631))], 1);
+    assert_eq!(Crs::from_keys(&keys, &mut Vec::new()).unwrap().epsg, Some(32631));
+}
+
+#[test]
+fn northings_first_are_found_by_name_or_where_nothing_else_fits() {
+    let laea = |name: &'static str| {
+        let list = [
+            (1024, S(1)),
+            (1026, T(name)),
+            (2048, S(4258)),
+            (3072, S(32767)),
+            (3074, S(32767)),
+            (3075, S(10)),
+            (3076, S(9001)),
+            (3082, D(4321000.0)),
+            (3083, D(3210000.0)),
+            (3088, D(10.0)),
+            (3089, D(52.0)),
+        ];
+        Crs::from_keys(&keys_of(&list, 0), &mut Vec::new()).unwrap().epsg
+    };
+    assert_eq!(laea("ETRS89-extended / LAEA Europe"), Some(3035));
+    assert_eq!(laea("Europe"), Some(3035));
+}
+
 #[test]
 fn control_points_take_the_system_with_them() {
     let tags = GeoTags {

@@ -1,8 +1,6 @@
 //! A reference system as people write it: a code, a WKT, a PROJ string.
 
-use super::crs::Crs;
-use super::dialect;
-use super::identify::identify;
+use super::crs::{Crs, code_of};
 use super::proj_string;
 use super::registry;
 use super::wkt::Node;
@@ -58,26 +56,13 @@ fn from_definition(text: &str) -> Result<Crs, String> {
         let shown: String = node.keyword.chars().take(40).collect();
         return Err(format!("`{}` is no reference system of WKT", shown.escape_debug()));
     }
-    let mut crs = Crs::from_wkt(text)?;
-    if crs.epsg.is_none()
-        && let Ok(system) = dialect::system(&node)
-        && let Some(code) = code_of(&system.horizontal)
-    {
-        match system.heights {
-            dialect::Heights::None => crs.epsg = Some(code),
-            dialect::Heights::Ellipsoidal(_) | dialect::Heights::Vertical(_) => {
-                crs.horizontal_epsg = Some(code)
-            }
-        }
-    }
-    Ok(crs)
+    Crs::from_wkt(text)
 }
 
-/// The code of a system by what it is; a datum without a code is nobody's.
-fn code_of(node: &Node) -> Option<u32> {
-    let base = node.child(&["GEOGCS"]).unwrap_or(node);
-    base.child(&["DATUM"])?.epsg_code()?;
-    identify(node)
+/// Whether a text begins as the WKT of a reference system does.
+pub(super) fn is_wkt(text: &str) -> bool {
+    let keyword = text.split(['[', '(']).next().unwrap_or("");
+    keyword.len() < text.len() && SYSTEMS.iter().any(|known| keyword.trim().eq_ignore_ascii_case(known))
 }
 
 /// The registered definition of a system that is one.

@@ -122,14 +122,6 @@ impl Node {
         self.children().find(|n| n.is(keywords))
     }
 
-    /// The same, for changing.
-    pub(crate) fn child_mut(&mut self, keywords: &[&str]) -> Option<&mut Self> {
-        self.values.iter_mut().find_map(|v| match v {
-            Value::Node(node) if node.is(keywords) => Some(node),
-            _ => None,
-        })
-    }
-
     /// Takes out every node with one of these keywords, at any depth.
     pub(crate) fn remove_all(&mut self, keywords: &[&str]) {
         self.values.retain(|v| !matches!(v, Value::Node(node) if node.is(keywords)));
