@@ -38,14 +38,17 @@ impl Undo {
         }
         let sample = layout.sample;
         let foreign = layout.byte_order != ByteOrder::NATIVE;
-        // Integers of other depths are packed most significant bit first in both orders, 24 bits too: GDAL and
-        // tifffile agree on that. Floats of 24 bits are three bytes in the file's order.
+        // Integers of other depths are packed most significant bit first in both orders, but for those of 24 bits in
+        // big-endian files. Floats of 24 bits are three bytes in the file's order.
         let whole = sample.whole_bytes().filter(|bytes| match bytes {
             3 => sample.format == SampleFormat::Float,
             bytes => matches!(bytes, 1 | 2 | 4 | 8 | 16),
         });
         let whole = whole.filter(|_| layout.mixed_bits.is_none());
+        let reversed = layout.mixed_bits.is_none() && sample.is_reversed_triple(layout.byte_order);
         match (layout.predictor, whole) {
+            // Predictor 2 is undone by `samples` after that.
+            (Predictor::None | Predictor::Horizontal, None) if reversed => Ok(Self::Order(3)),
             (Predictor::None, None) => Ok(Self::Nothing),
             (Predictor::None, Some(_)) => {
                 let unit = sample.swap_unit().unwrap_or(1);

@@ -150,8 +150,9 @@ fn stored(block: &BlockLayout, tables: &mut Vec<i32>) -> Result<PlaceLayout, Str
 fn samples(block: &BlockLayout, layout: &mut PlaceLayout, tables: &mut Vec<i32>) -> Result<(), String> {
     let sample = block.sample;
     let foreign = block.byte_order != ByteOrder::Little;
-    // Integers of other depths are packed most significant bit first in both orders, 24 bits too; floats of 24 bits
-    // are three bytes in the file's order.
+    // Integers of other depths are packed most significant bit first in both orders, but for those of 24 bits in
+    // big-endian files, whose least significant byte is first; floats of 24 bits are three bytes in the file's order.
+    let reversed = sample.is_reversed_triple(block.byte_order);
     let whole_bytes = sample.whole_bytes().filter(|bytes| match bytes {
         3 => sample.format == SampleFormat::Float,
         bytes => matches!(bytes, 1 | 2 | 4 | 8 | 16),
@@ -178,6 +179,11 @@ fn samples(block: &BlockLayout, layout: &mut PlaceLayout, tables: &mut Vec<i32>)
             layout.load = Load::Planes as u8;
             let fast = bytes != 3 && block.samples == 1;
             layout.path = if fast { Path::Planes } else { Path::Each } as u8;
+        }
+        (Predictor::None, None) if reversed => whole(layout, 3, 0),
+        (Predictor::Horizontal, None) if reversed => {
+            whole(layout, 3, 0);
+            layout.flags |= LAYOUT_SUMS;
         }
         (Predictor::None, None) if sample.bits <= 64 => bits(layout),
         // Three bytes of a float are summed as they are stored, whatever the order of the file.

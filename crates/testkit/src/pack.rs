@@ -1,8 +1,9 @@
 //! Samples in memory to bytes of a block: depths, byte order, predictors.
 //!
 //! Floats, complex halves and integers of 8, 16, 32 or 64 bits follow the file's byte order. All other
-//! integers, 24 bits too, are packed from the most significant bit on, whatever the order: so libtiff's
-//! sample files, GDAL and tifffile have it. Rows end at a byte. A predictor is applied to values before the byte order.
+//! integers are packed from the most significant bit on, whatever the order: so libtiff's sample files, GDAL and
+//! tifffile have it. Only those of 24 bits in big-endian files have their bytes reversed, by libtiff. Rows end at a byte.
+//! A predictor is applied to values before the byte order.
 
 use strile_tiff::{ByteOrder, Predictor, SampleFormat, SampleType};
 
@@ -55,7 +56,11 @@ impl BlockPixels {
                 for unit in units {
                     bits.put(unit, unit_bits);
                 }
-                out.extend(bits.finish());
+                let mut row = bits.finish();
+                if self.sample.bits == 24 && order == ByteOrder::Big {
+                    row.chunks_mut(3).for_each(<[u8]>::reverse);
+                }
+                out.extend(row);
             }
         }
         out
@@ -191,6 +196,7 @@ mod tests {
     fn twenty_four_bits_are_integers_from_the_top_and_floats_in_order() {
         let integer = block(SampleFormat::Uint, 24, 1, 0x00AB_CDEFu32.to_ne_bytes().to_vec());
         assert_eq!(integer.pack(ByteOrder::Little, Predictor::None), [0xAB, 0xCD, 0xEF]);
+        assert_eq!(integer.pack(ByteOrder::Big, Predictor::None), [0xEF, 0xCD, 0xAB]);
         let float = block(SampleFormat::Float, 24, 1, 1.5f32.to_ne_bytes().to_vec());
         assert_eq!(float.pack(ByteOrder::Little, Predictor::None), [0x00, 0x80, 0x3F]);
     }

@@ -3,6 +3,7 @@
 //! Every stored type has exactly one type in memory, `SampleType::data_type`; engines widen odd depths on
 //! the way and never change a value doing so.
 
+use crate::ByteOrder;
 use std::fmt;
 
 /// How the bits of a stored sample are to be understood (tag SampleFormat).
@@ -56,6 +57,15 @@ impl SampleType {
     /// Bytes a sample takes in the file, where that is a whole number.
     pub fn whole_bytes(self) -> Option<usize> {
         self.bits.is_multiple_of(8).then_some(usize::from(self.bits / 8))
+    }
+
+    /// Whether samples are integers of 24 bits with the least significant byte first. All other odd depths are packed
+    /// most significant bit first in both byte orders. libtiff swaps 24-bit samples of big-endian files before GDAL
+    /// unpacks them, and after GDAL packed them, so that those of big-endian files lie in little-endian order.
+    pub fn is_reversed_triple(self, order: ByteOrder) -> bool {
+        self.bits == 24
+            && matches!(self.format, SampleFormat::Uint | SampleFormat::Int)
+            && order == ByteOrder::Big
     }
 
     /// Width in bytes of the unit whose bytes are swapped between byte orders: half a complex sample.

@@ -32,12 +32,14 @@ impl Difference {
         }
         let sample = layout.sample;
         let foreign = layout.byte_order != ByteOrder::NATIVE;
-        // Integers of other depths are bits in one order, whatever that of the file; floats of 24 bits follow it.
+        // Integers of other depths are bits in one order, whatever that of the file, but for those of 24 bits; floats of
+        // 24 bits follow the file's order.
         let whole = sample.whole_bytes().filter(|bytes| match bytes {
             3 => sample.format == SampleFormat::Float,
             bytes => matches!(bytes, 1 | 2 | 4 | 8 | 16),
         });
         match (layout.predictor, whole) {
+            (Predictor::None, None) if sample.is_reversed_triple(layout.byte_order) => Ok(Self::Order(3)),
             (Predictor::None, None) => Ok(Self::Nothing),
             (Predictor::None, Some(_)) => {
                 let unit = sample.swap_unit().unwrap_or(1);
