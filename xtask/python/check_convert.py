@@ -57,9 +57,6 @@ KNOWN = [
     ("one_strip_nobytecount.tif", "cog", "one pixel wide: rio-cogeo finds no overview of it smaller"),
     ("big_g4.tif", "cog", "the same"),
     ("usda_naip_256_webp_z3.tif", "cog", "rio-cogeo takes an overview as wide as its tiles for one in strips"),
-    *((f"austrian_capitals_model_{name}.tif", "colour-table", "of samples that are no indices, left out with a warning")
-      for name in ("tie_point_and_pixel_scale_pixel_is_point", "tie_points_pixel_is_area",
-                   "transformation_pixel_is_area")),
     ("test_esri_wkt.tif", "crs", "ESRI's text of a registered system is written as its code"),
     ("planar-yuv444-jpeg-lzw.tif", "colour", "planes of YCbCr are kept as plain samples, with a warning"),
     ("planar-yuv444-jpeg-lzw.tif", "extra-samples", "the same"),

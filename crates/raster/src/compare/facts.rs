@@ -3,7 +3,7 @@
 use super::{Differences, against, text_or_none};
 use crate::metadata::Metadata;
 use std::collections::BTreeMap;
-use strile_tiff::gdal::{BandMetadata, MetadataItem, NoData};
+use strile_tiff::gdal::{BandMetadata, Element, MetadataItem, NoData};
 use strile_tiff::geo::{AreaOrPoint, Crs, Gcp, GeoTransform, Georeference};
 
 /// Two coordinates are equal where they agree to this part of their size: text and float both lose less.
@@ -134,6 +134,12 @@ fn band(number: u32, a: &BandMetadata, b: &BandMetadata, found: &mut Differences
     found.unequal(("unit", &place), (&a.unit, &b.unit), |text| text_or_none(text));
     found.unequal(("description", &place), (&a.description, &b.description), |text| text_or_none(text));
     found.unequal(("colour", &place), (&a.colour, &b.colour), |text| text_or_none(text));
+    let table = |band: &BandMetadata, name: &str| band.sidecar.iter().find(|e| e.name == name).cloned();
+    for (category, name) in [("attribute-table", "GDALRasterAttributeTable"), ("categories", "CategoryNames")]
+    {
+        let words = |found: &Option<Element>| if found.is_some() { "one" } else { "none" }.to_owned();
+        found.unequal((category, &place), (table(a, name), table(b, name)), |element| words(element));
+    }
     let all = |band: &BandMetadata| -> BTreeMap<String, String> { band.items.iter().cloned().collect() };
     by_name(&place, &all(a), &all(b), found);
 }

@@ -9,6 +9,7 @@ use crate::options::ReadOptions;
 use crate::vrt::Vrt;
 use crate::window::Window;
 use crate::write::{Format, RasterSpec, WriteOptions};
+use strile_tiff::gdal::NoData;
 use strile_tiff::{Compression, DataType, ExtraSample, Image, Photometric, Planar, SampleFormat};
 
 /// The raster that is written.
@@ -31,6 +32,7 @@ pub(crate) fn spec_of(
         let name = image.colour.photometric.name();
         warnings.push(format!("codes of {name} are kept and written as plain samples, which do not say so"));
     }
+    check_nodata(options, data_type).map_err(|problem| input.refuse(problem))?;
     let photometric = options.photometric.unwrap_or(own);
     spec.photometric = Some(photometric);
     // Another meaning of the samples has more colours or fewer; what is beyond them keeps its band.
@@ -45,7 +47,11 @@ pub(crate) fn spec_of(
             }
         }
     }
-    if spec.photometric == Some(Photometric::Palette) {
+    let is_table_kept = match photometric {
+        Photometric::Palette => true,
+        grey => has_grey_table(image) && grey == image.colour.photometric && target.bands.first() == Some(&1),
+    };
+    if is_table_kept {
         spec.colour_map = image.colour.colour_map.clone();
     }
     spec.mask = level_has_mask(input, read);
@@ -86,6 +92,7 @@ pub(crate) fn spec_of_vrt(
     let count = u16::try_from(bands.len());
     let count = count.map_err(|_| vrt.refuse(format!("{} bands are too many", bands.len())))?;
     let mut spec = RasterSpec::new(window.width, window.height, count, vrt.data_type());
+    check_nodata(options, spec.data_type).map_err(|problem| vrt.refuse(problem))?;
     spec.photometric = options.photometric;
     let all = bands.iter().copied().eq(1..=vrt.bands());
     let table = vrt.colour_table(1);
@@ -136,6 +143,12 @@ fn meaning(image: &Image, bands: &[u16]) -> (Photometric, Vec<ExtraSample>) {
         at.and_then(|at| image.colour.extra_samples.get(at)).copied().unwrap_or(ExtraSample::Unspecified)
     };
     (photometric, beyond.map(extra_of).collect())
+}
+
+/// Whether grey samples have a colour table: GDAL writes one so where it comes after the pixels.
+pub(crate) fn has_grey_table(image: &Image) -> bool {
+    image.colour.colour_map.is_some()
+        && matches!(image.colour.photometric, Photometric::MinIsBlack | Photometric::MinIsWhite)
 }
 
 /// What the samples are once they are read: YCbCr of most codecs has become RGB.
@@ -194,6 +207,24 @@ fn metadata_of(input: &Dataset, read: &ReadOptions, options: &ConvertOptions) ->
     }
     change(&mut metadata, options);
     Ok(metadata)
+}
+
+/// Refuses a nodata value that no pixel could have.
+fn check_nodata(options: &ConvertOptions, data_type: DataType) -> std::result::Result<(), String> {
+    let fits = |nodata: NoData| match nodata.for_type(data_type) {
+        // Real numbers are rounded to those that the type has.
+        Some(_) => {
+            use DataType as D;
+            matches!(data_type, D::F16 | D::F32 | D::F64 | D::C64 | D::C128) || nodata.as_integer().is_some()
+        }
+        None => false,
+    };
+    match options.nodata {
+        Some(Some(nodata)) if !fits(nodata) => {
+            Err(format!("nodata {} is no value that {} samples can have", nodata.to_text(), data_type.name()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What is said differently.

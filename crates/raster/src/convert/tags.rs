@@ -1,5 +1,6 @@
 //! Which tags of the input go along: what describes the picture and strile does not say itself.
 
+use super::spec::has_grey_table;
 use crate::compare::is_of_storage;
 use crate::dataset::Dataset;
 use crate::options::ReadOptions;
@@ -39,8 +40,9 @@ pub(crate) fn tags_of(
         tag => !is_of_storage(tag) && (all || !OF_BANDS.contains(&tag)),
     };
     let colour = &target.image.colour;
-    if colour.colour_map.is_some() && colour.photometric != Photometric::Palette {
-        warnings.push("the colour table of samples that are no indices is left out".into());
+    let has_table = colour.photometric == Photometric::Palette || has_grey_table(&target.image);
+    if colour.colour_map.is_some() && !has_table {
+        warnings.push(format!("the colour table of {} samples is left out", colour.photometric.name()));
     }
     let mut out = Vec::new();
     for entry in directory.entries().iter().filter(|entry| goes(entry.tag)) {

@@ -3,7 +3,7 @@
 use super::cells::refused;
 use super::spec::RasterSpec;
 use crate::error::Result;
-use strile_tiff::gdal::{Metadata as Items, MetadataItem, pam::PamBand};
+use strile_tiff::gdal::{BandMetadata, Element, Metadata as Items, MetadataItem, pam::PamBand};
 use strile_tiff::geo::{GeoWarning, tags_of};
 use strile_tiff::{FieldType, FieldValue, Tag};
 
@@ -88,12 +88,20 @@ pub(crate) fn describe(spec: &RasterSpec, by_tile: bool) -> Result<Described> {
     fields.extend(items.to_field(&mut warnings));
     fields.extend(geo.fields);
     let mut sidecar = geo.sidecar;
-    if !metadata.categories.is_empty() {
-        sidecar.bands.push(PamBand {
-            band: 1,
-            categories: metadata.categories.clone(),
-            ..PamBand::default()
-        });
+    for (number, band) in (1..).zip(&metadata.bands) {
+        // A colour table of the file says the same as one beside it.
+        let kept =
+            |element: &&Element| element.name != "ColorTable" || number > 1 || spec.colour_map.is_none();
+        let elements: Vec<Element> = band.sidecar.iter().filter(kept).cloned().collect();
+        let categories = if number == 1 { metadata.categories.clone() } else { Vec::new() };
+        if !(elements.is_empty() && categories.is_empty()) {
+            let metadata = BandMetadata { sidecar: elements, ..BandMetadata::default() };
+            sidecar.bands.push(PamBand { band: number, categories, metadata, nodata: None });
+        }
+    }
+    if metadata.bands.is_empty() && !metadata.categories.is_empty() {
+        let categories = metadata.categories.clone();
+        sidecar.bands.push(PamBand { band: 1, categories, ..PamBand::default() });
     }
     let aux_xml = (!sidecar.is_empty()).then(|| sidecar.to_xml(&mut warnings));
     Ok(Described {

@@ -137,8 +137,8 @@ pub(crate) fn plan_write(
     };
     let (photometric, _) = spec.colours();
     check_colours(spec, sample, photometric)?;
-    let is_palette = photometric == Photometric::Palette;
-    let resampling = options.resampling.unwrap_or(match is_palette || !spec.metadata.categories.is_empty() {
+    let has_table = spec.colour_map.is_some();
+    let resampling = options.resampling.unwrap_or(match has_table || !spec.metadata.categories.is_empty() {
         true => Resampling::Nearest,
         false => Resampling::Average,
     });
@@ -271,11 +271,11 @@ fn check_colours(spec: &RasterSpec, sample: SampleType, photometric: Photometric
         return Err(format!("photometric {name} has {needed} colours, the image has {} bands", spec.bands));
     }
     match (photometric, &spec.colour_map) {
-        (Photometric::Palette, Some(map)) => {
+        (Photometric::Palette | Photometric::MinIsBlack | Photometric::MinIsWhite, Some(map)) => {
             let room = 1usize.checked_shl(u32::from(sample.bits)).unwrap_or(0);
             if sample.format != SampleFormat::Uint || sample.bits > 16 || map.len() > room {
                 let colours = map.len();
-                return Err(format!("a palette of {colours} colours does not suit samples of {sample}"));
+                return Err(format!("a colour table of {colours} entries does not suit samples of {sample}"));
             }
             Ok(())
         }

@@ -52,6 +52,9 @@ pub struct BandMetadata {
     pub items: Vec<(String, String)>,
     /// Items of the band in other domains: domain, name, value.
     pub domain_items: Vec<(String, String, String)>,
+    /// Elements that only a sidecar can hold: colour table, attribute table and, of bands after the first, the
+    /// names of categories.
+    pub sidecar: Vec<Element>,
 }
 
 /// All items, in the order of the file.

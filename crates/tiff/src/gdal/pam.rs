@@ -1,7 +1,7 @@
 //! Sidecars of GDAL's persistent auxiliary metadata: `.aux.xml`.
 //!
 //! What a sidecar says overrides what the file says, as in GDAL; `apply` does that for georeferencing and
-//! `PamBand::over` for a band. Histograms and attribute tables are left out.
+//! `PamBand::over` for a band. Colour tables and attribute tables are kept as their elements; histograms are left out.
 
 use super::metadata::{BandMetadata, MetadataItem};
 use super::nodata::NoData;
@@ -140,8 +140,33 @@ impl PamBand {
             statistics: pam.statistics.clone().or_else(|| own.statistics.clone()),
             items,
             domain_items: over_domains(&own.domain_items, &pam.domain_items),
+            sidecar: self.elements(),
         }
     }
+}
+
+impl PamBand {
+    /// What only a sidecar can hold. Category names of the first band have a place of their own.
+    fn elements(&self) -> Vec<Element> {
+        let mut elements = self.metadata.sidecar.clone();
+        if self.band > 1 && !self.categories.is_empty() {
+            let name =
+                |text: &String| Element { name: "Category".into(), text: text.clone(), ..Element::default() };
+            let children = self.categories.iter().map(name).collect();
+            elements.push(Element { name: "CategoryNames".into(), children, ..Element::default() });
+        }
+        elements
+    }
+}
+
+/// An element without the white space between the elements inside. The reader limits how deep they are.
+fn without_indents(element: &Element) -> Element {
+    let mut out = element.clone();
+    if !out.children.is_empty() {
+        out.text = out.text.trim().to_owned();
+        out.children = out.children.iter().map(without_indents).collect();
+    }
+    out
 }
 
 fn over_domains(
@@ -258,6 +283,8 @@ fn band(number: u32, element: &Element, warnings: &mut Vec<GeoWarning>) -> PamBa
     metadata.description = element.child_text("Description").map(str::to_owned);
     metadata.colour = element.child_text("ColorInterp").map(str::to_owned);
     let nodata = element.child_text("NoDataValue").and_then(|text| NoData::parse(text, warnings));
+    let kept = |child: &&Element| matches!(child.name.as_str(), "ColorTable" | "GDALRasterAttributeTable");
+    metadata.sidecar = element.children.iter().filter(kept).map(without_indents).collect();
     let names = element.child("CategoryNames").into_iter().flat_map(|e| e.all("Category"));
     PamBand { band: number, nodata, categories: names.map(|e| e.text.clone()).collect(), metadata }
 }

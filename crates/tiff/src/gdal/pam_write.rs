@@ -103,6 +103,7 @@ fn write_band(xml: &mut Xml, band: &PamBand) {
         }
         xml.end();
     }
+    metadata.sidecar.iter().for_each(|element| xml.element(element));
     let statistics = metadata.statistics_items();
     let own = metadata.items.iter().chain(&statistics).map(|(n, v)| ("", n.as_str(), v.as_str()));
     let other = metadata.domain_items.iter().map(|(d, n, v)| (d.as_str(), n.as_str(), v.as_str()));
@@ -113,6 +114,7 @@ fn write_band(xml: &mut Xml, band: &PamBand) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gdal::xml::Element;
     use crate::gdal::{BandMetadata, NoData, Statistics};
     use crate::geo::{GeoTransform, Rpc};
 
@@ -143,6 +145,10 @@ mod tests {
                 ("STATISTICS_MINIMUM".to_owned(), "0.10000000000000001".to_owned()),
             ],
             domain_items: vec![("Q".to_owned(), "x".to_owned(), "2".to_owned())],
+            sidecar: vec![
+                Element::parse("<ColorTable><Entry c1=\"1\" c2=\"&lt;\"/><Entry>a&amp;b</Entry></ColorTable>").unwrap(),
+                Element::parse("<GDALRasterAttributeTable tableType=\"thematic\"><Row><F> 1</F></Row></GDALRasterAttributeTable>").unwrap(),
+            ],
         };
         let pam = Pam {
             crs: Crs::from_epsg(5514),

@@ -3,21 +3,23 @@
 //! Everything that the reader of `xml` gives comes back. Characters that XML 1.0 has no way to hold become
 //! spaces, and are counted so that callers can tell.
 
+use super::xml::Element;
+
 /// A text that grows by elements.
 #[derive(Debug, Default)]
 pub(super) struct Xml {
     pub text: String,
-    open: Vec<&'static str>,
+    open: Vec<String>,
     /// How many characters became spaces.
     pub replaced: usize,
 }
 
 impl Xml {
     /// `<name a="…">` on a line of its own; what follows is inside until `end`.
-    pub fn start(&mut self, name: &'static str, attributes: &[(&str, &str)]) {
+    pub fn start(&mut self, name: &str, attributes: &[(&str, &str)]) {
         self.tag(name, attributes);
         self.text.push_str(">\n");
-        self.open.push(name);
+        self.open.push(name.to_owned());
     }
 
     /// Closes the last element that was started.
@@ -40,6 +42,17 @@ impl Xml {
     pub fn empty(&mut self, name: &str, attributes: &[(&str, &str)]) {
         self.tag(name, attributes);
         self.text.push_str(" />\n");
+    }
+
+    /// An element and all that is inside. The reader limits how deep that is.
+    pub fn element(&mut self, element: &Element) {
+        let attributes: Vec<_> = element.attributes.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
+        if element.children.is_empty() {
+            return self.leaf(&element.name, &attributes, &element.text);
+        }
+        self.start(&element.name, &attributes);
+        element.children.iter().for_each(|child| self.element(child));
+        self.end();
     }
 
     fn tag(&mut self, name: &str, attributes: &[(&str, &str)]) {

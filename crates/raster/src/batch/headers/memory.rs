@@ -11,7 +11,7 @@ use crate::pages::{Level, Page};
 use crate::source::Version;
 use std::path::PathBuf;
 use std::sync::Arc;
-use strile_tiff::gdal::{BandMetadata, MetadataItem, NoData, Statistics};
+use strile_tiff::gdal::{BandMetadata, Element, MetadataItem, NoData, Statistics};
 use strile_tiff::geo::{AreaOrPoint, Crs, Gcp, GeoKeys, GeoTransform, Georeference, KeyValue};
 use strile_tiff::geo::{Rpc, Unit, VerticalCrs};
 use strile_tiff::{BlockArray, BlockTable, Colour, Directory, ExtraSample, Image, Tiff, ValueData, Warning};
@@ -238,10 +238,18 @@ impl Held for MetadataItem {
 
 impl Held for BandMetadata {
     fn held(&self) -> usize {
-        let Self { scale, offset, unit, description, colour, statistics, items, domain_items } = self;
+        let Self { scale, offset, unit, description, colour, statistics, items, domain_items, sidecar } =
+            self;
         let texts = sum([unit.held(), description.held(), colour.held()]);
         let numbers = sum([scale.held(), offset.held(), statistics.held()]);
-        sum([texts, numbers, items.held(), domain_items.held()])
+        sum([texts, numbers, items.held(), domain_items.held(), sidecar.held()])
+    }
+}
+
+impl Held for Element {
+    fn held(&self) -> usize {
+        let Self { name, attributes, text, children } = self;
+        sum([name.held(), attributes.held(), text.held(), children.held()])
     }
 }
 
