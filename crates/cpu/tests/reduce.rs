@@ -163,6 +163,20 @@ fn nothing_valid_is_nodata_else_nan_else_0() {
     }
 }
 
+/// Once the lower of the two middle values was taken.
+#[test]
+fn a_median_of_two_or_four_is_the_mean_of_the_middle_ones() {
+    let pixels = [7.0, 1.0, 4.0, 2.0f32];
+    assert_eq!(of_f32(Resampling::Median, 2, &pixels, None), [3.0]);
+    assert_eq!(of_f32(Resampling::Median, 2, &pixels, Some(7.0)), [2.0]);
+    assert_eq!(of_f32(Resampling::Median, 2, &[7.0, 1.0, f32::NAN, 7.0], Some(7.0)), [1.0]);
+    assert_eq!(of_f32(Resampling::Median, 2, &[f32::NAN, 1.0, f32::NAN, 6.0], None), [3.5]);
+    let huge = [f32::MAX, f32::MAX, f32::MIN, f32::INFINITY];
+    assert_eq!(of_f32(Resampling::Median, 2, &huge, None), [f32::MAX]);
+    assert_eq!(of_u8(Resampling::Median, 2, &[255, 254, 0, 9], None), [132]);
+    assert_eq!(of_u8(Resampling::Median, 2, &[255, 254, 9, 9], Some(9)), [255]);
+}
+
 #[test]
 fn an_odd_edge_has_only_its_own_pixels() {
     // Three by three; the last column and row stand alone.
@@ -171,7 +185,7 @@ fn an_odd_edge_has_only_its_own_pixels() {
     assert_eq!(of_u8(Resampling::Average, 3, &pixels, None), [30, 47, 77, 99]);
     assert_eq!(of_u8(Resampling::Min, 3, &pixels, None), [10, 31, 71, 99]);
     assert_eq!(of_u8(Resampling::Max, 3, &pixels, None), [50, 62, 82, 99]);
-    assert_eq!(of_u8(Resampling::Median, 3, &pixels, None), [20, 31, 71, 99]);
+    assert_eq!(of_u8(Resampling::Median, 3, &pixels, None), [30, 47, 77, 99]);
     assert_eq!(of_f32(Resampling::Average, 3, &pixels.map(f32::from), None), [30.0, 46.5, 76.5, 99.0]);
 }
 

@@ -1,5 +1,6 @@
 // Min, max, median and mode: one of the four samples, told by comparing keys, which are ordered as the
-// numbers are. Of equal numbers (0 and -0) it matters which is taken.
+// numbers are; of a median of two or four the mean of two. Of equal numbers (0 and -0) it matters which is
+// taken.
 #pragma once
 #include "reduce_mean.cuh"
 
@@ -28,14 +29,9 @@ DEVICE Ranked<B> most(Ranked<B> a, Ranked<B> b) {
   return b.key > a.key ? b : a;
 }
 
-// The lower of the middle ones.
+// The valid one that `middle` others come before, by number; the first of equals.
 template <class B>
-DEVICE B median_of(const Ranked<B>* at, u32 valid, u32 n) {
-  if (n == 4) {
-    return least(most(least(at[0], at[1]), least(at[2], at[3])),
-                 least(most(at[0], at[1]), most(at[2], at[3]))).bits;
-  }
-  const u32 middle = (n - 1) / 2;
+DEVICE B at_rank(const Ranked<B>* at, u32 valid, u32 middle) {
   B found = 0;
 #pragma unroll
   for (u32 i = 4; i-- > 0;) {
@@ -48,6 +44,17 @@ DEVICE B median_of(const Ranked<B>* at, u32 valid, u32 n) {
     if (valid >> i & 1 && below <= middle && middle < upto) found = at[i].bits;
   }
   return found;
+}
+
+// The middle one; of two or four the mean of the two middle ones.
+template <class B>
+DEVICE B median_of(Number number, const Ranked<B>* at, u32 valid, u32 n) {
+  const B low = at_rank(at, valid, (n - 1) / 2);
+  if (n % 2 != 0) return low;
+  const B middle[4] = {low, at_rank(at, valid, n / 2), 0, 0};
+  if (number.kind != KIND_FLOAT) return (B)mean_of_integers(number, middle, 3, 2);
+  double values[4] = {to_double(number, middle[0]), to_double(number, middle[1]), 0.0, 0.0};
+  return (B)float_bits(number.size, mean_of_doubles(values, 2));
 }
 
 // The first to reach the largest count, in the order of the pixels.
@@ -82,7 +89,7 @@ DEVICE B rank_of(u32 method, const Validity& validity, const Four<B>& four) {
   for (u32 i = 0; i < 4; i++) at[i] = ranked(validity.number, four.at[i]);
   B bits;
   if (method == REDUCE_MEDIAN) {
-    bits = median_of(at, valid, n);
+    bits = median_of(validity.number, at, valid, n);
   } else if (method == REDUCE_MODE) {
     bits = mode_of(at, valid, n);
   } else {

@@ -309,8 +309,14 @@ fn most<T: Sample>(a: T, b: T) -> T {
     if b > a { b } else { a }
 }
 
+/// The mean of the two middle ones.
 fn median_of_four<T: Sample>(a: T, b: T, c: T, d: T) -> T {
-    least(most(least(a, b), least(c, d)), least(most(a, b), most(c, d)))
+    let (one, other) = (most(least(a, b), least(c, d)), least(most(a, b), most(c, d)));
+    mean_of_two(one, other)
+}
+
+fn mean_of_two<T: Sample>(one: T, other: T) -> T {
+    T::mean([one, other, T::default(), T::default()], [true, true, false, false])
 }
 
 /// The first to reach the largest count, in the order of the pixels.
@@ -344,15 +350,19 @@ fn max<T: Sample>(values: [T; 4], valid: [bool; 4]) -> T {
     taken(values, valid).reduce(most).unwrap_or(T::VOID)
 }
 
-/// The lower of the middle ones.
+/// The middle one; of two or four the mean of the two middle ones.
 fn median<T: Sample>(values: [T; 4], valid: [bool; 4]) -> T {
     if valid == [true; 4] {
         return median_of_four(values[0], values[1], values[2], values[3]);
     }
     let below = |value: T| taken(values, valid).filter(|other| *other < value).count();
     let upto = |value: T| taken(values, valid).filter(|other| *other <= value).count();
-    let middle = (usize::from(count(valid)).saturating_sub(1)) / 2;
-    taken(values, valid).find(|&value| below(value) <= middle && middle < upto(value)).unwrap_or(T::VOID)
+    let at = |rank: usize| {
+        taken(values, valid).find(|&value| below(value) <= rank && rank < upto(value)).unwrap_or(T::VOID)
+    };
+    let count = usize::from(count(valid));
+    let low = at(count.saturating_sub(1) / 2);
+    if count.is_multiple_of(2) { mean_of_two(low, at(count / 2)) } else { low }
 }
 
 fn mode<T: Sample>(values: [T; 4], valid: [bool; 4]) -> T {

@@ -243,7 +243,8 @@ impl Image {
             Resampling::Max => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             Resampling::Median => {
                 values.sort_by(f64::total_cmp);
-                values[(values.len() - 1) / 2]
+                let (low, high) = (values[(values.len() - 1) / 2], values[values.len() / 2]);
+                if low == high { low } else { (low + high) / 2.0 }
             }
             Resampling::Mode => {
                 let times = |upto: usize, value: f64| values[..upto].iter().filter(|v| **v == value).count();
