@@ -45,6 +45,7 @@ def to_geotiff(
     cluster: bool | None = None,
     dims: Sequence[str] | None = None,
     transform: Sequence[float] | None = None,
+    quality: int | None = None,
 ) -> str | BinaryIO:
     """Writes an array as GeoTIFF or, with `cog=True`, as Cloud-Optimized GeoTIFF; returns `path`.
 
@@ -65,9 +66,11 @@ def to_geotiff(
         coordinates decide. NaN in float data means missing and is written as the nodata value; if valid pixels hold
         that value, the write fails and says how many.
     compression, compression_level, predictor, max_z_error
-        none, deflate, lzw, packbits, zstd, lz4, lzma, lerc, jpeg, jpeg2000 or j2k, webp, jxl; levels 1 to 9
-        (deflate), 1 to 22 (zstd), 0 to 16 (lz4), 0 to 9 (lzma). `predictor`: "auto" for the one that suits the type,
-        False for none, True or 2 for differences, 3 for floats. `max_z_error`: by how much LERC may change a value.
+        none, deflate, lzw, packbits, zstd, lz4, lzma, lerc, jpeg, jpeg2000 or j2k, webp; levels 1 to 9
+        (deflate), 1 to 22 (zstd), 0 to 9 (lzma). `predictor`: "auto" for the one that suits the type, False for none,
+        True or 2 for differences, 3 for floats. `max_z_error`: by how much LERC may change a value.
+    quality
+        1 to 100, for jpeg (default 75), webp and jpeg2000 (both lossless by default).
     tiled, tile_size
         Square tiles of a multiple of 16; `tiled=False` for strips of 256 rows.
     cog, overview_levels, overview_resampling

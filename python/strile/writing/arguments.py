@@ -27,12 +27,14 @@ CODECS = {
     "jpeg2000": "jpeg2000",
     "j2k": "jpeg2000",
     "webp": "webp",
-    "jxl": "jxl",
 }
 """Names of codecs, and what the core calls them."""
 
-LEVELS = {"deflate": (1, 9), "zstd": (1, 22), "lz4": (0, 16), "lzma": (0, 9)}
+LEVELS = {"deflate": (1, 9), "zstd": (1, 22), "lzma": (0, 9)}
 """Lowest and highest level; a codec that is not here has none."""
+
+QUALITIES = ("jpeg", "webp", "jpeg2000")
+"""Codecs that take a quality."""
 
 PREDICTED = ("deflate", "lzw", "zstd", "lz4", "lzma", "packbits")
 """Codecs that take bytes as they are, so that a predictor can stand before them."""
@@ -66,6 +68,7 @@ class WriteArguments:
 
     compression: str
     level: int | None
+    quality: int | None
     tiled: bool
     tile_size: int
     predictor: int | str
@@ -111,6 +114,7 @@ def check(given: dict[str, Any]) -> WriteArguments:
     return WriteArguments(
         compression=compression,
         level=_level(given["compression_level"], compression),
+        quality=_quality(given["quality"], compression),
         tiled=tiled,
         tile_size=tile_size,
         predictor=predictor,
@@ -169,6 +173,8 @@ def _dims(value: Any) -> tuple[str, ...] | None:
 def _compression(name: Any) -> str:
     if not isinstance(name, str):
         raise TypeError(f"compression is {name!r}: a string expected, 'none' for none")
+    if name.lower() == "jxl":
+        raise StrileError("compression 'jxl' is read but not written: there is no free encoder; use webp or jpeg2000")
     if name.lower() not in CODECS:
         raise StrileError(f"compression {name!r} is not known: one of {', '.join(CODECS)} expected")
     return CODECS[name.lower()]
@@ -182,11 +188,27 @@ def _level(level: Any, compression: str) -> int | None:
         raise TypeError(f"compression_level is {level!r}: an integer or None expected")
     bounds = LEVELS.get(compression)
     if bounds is None:
-        return None
+        instead = "use quality=" if compression in QUALITIES else f"only {', '.join(LEVELS)} have levels"
+        raise StrileError(f"compression_level={number} has no meaning for compression {compression!r}: {instead}")
     if not bounds[0] <= number <= bounds[1]:
         raise StrileError(
             f"compression_level={number} is out of range: {bounds[0]} to {bounds[1]} expected for {compression}"
         )
+    return number
+
+
+def _quality(quality: Any, compression: str) -> int | None:
+    if quality is None:
+        return None
+    number = whole(quality)
+    if number is None:
+        raise TypeError(f"quality is {quality!r}: expected an integer or None")
+    if compression not in QUALITIES:
+        raise StrileError(
+            f"quality={number} has no meaning for compression {compression!r}: only {', '.join(QUALITIES)} have it"
+        )
+    if not 1 <= number <= 100:
+        raise StrileError(f"quality={number} is out of range: expected 1 to 100")
     return number
 
 

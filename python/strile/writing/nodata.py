@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import ConflictingNodataError, StrileError
 from .arguments import is_bool, whole
+from .tags import CONTRACT
 
 Number = int | float
 
@@ -66,6 +67,22 @@ def fits(value: Number, dtype: np.dtype[Any]) -> bool:
         return False
     info = np.iinfo(dtype)
     return int(info.min) <= int(value) <= int(info.max)
+
+
+def check_kept(value: Number, dtype: np.dtype[Any], keyword: str | None, attrs: Mapping[Any, Any]) -> None:
+    """Refuses a value that no pixel can have. Only a whole number that an array was read with is kept: it marks no
+    pixel, in the file that was read and in the one that is written."""
+    was_read = keyword is None and CONTRACT in attrs
+    if was_read and (isinstance(value, int) or value.is_integer()):
+        return
+    if dtype.kind in "fc":
+        held = f"{np.finfo(dtype).min:g} to {np.finfo(dtype).max:g}"
+    else:
+        held = f"whole numbers from {np.iinfo(dtype).min} to {np.iinfo(dtype).max}"
+    instead = "choose one of these" if keyword else "give nodata=, or drop attrs['nodata']"
+    raise StrileError(
+        f"{keyword or 'the nodata value of the array'} is {value}, and pixels of {dtype} hold {held}: {instead}"
+    )
 
 
 def _is_nan(value: Number) -> bool:

@@ -23,7 +23,7 @@ from .crs import crs_keys
 from .georef import Transform, placed
 from .layout import Layout, layout_of
 from .missing import Missing, missing_of
-from .nodata import Number, fits, nodata_of
+from .nodata import Number, check_kept, fits, nodata_of
 from .pack import Packing, packed_items, packing_encoded, packing_of, unpacked_items
 from .pixels import Mask, device_of, dtype_of, stored_dtype
 from .said import Said, said_by
@@ -111,7 +111,7 @@ def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> Ras
         if fits(stored, dtype):
             keys["nodata"] = int(stored) if dtype.kind in "iu" else stored
         else:
-            # No pixel can have it, so it marks none; a file that was read with such a value keeps it.
+            check_kept(stored, dtype, None if nodata is None else "nodata", attrs)
             keys["nodata_text"] = str(stored)
     return RasterToWrite(
         array=array,
@@ -170,7 +170,9 @@ def options_of(raster: RasterToWrite, arguments: WriteArguments, device: str) ->
         "device": device,
         "overviews": _overviews(raster.layout, arguments),
     }
-    if arguments.compression == "jpeg2000":
+    if arguments.quality is not None:
+        options["quality"] = arguments.quality
+    elif arguments.compression == "jpeg2000":
         options["lossless"] = True
     if raster.bits is not None:
         options["bits"] = raster.bits

@@ -25,7 +25,22 @@ REFUSED: list[tuple[str, Any, dict[str, Any], type[BaseException]]] = [
     ("level a bool", FLOATS, {"compression_level": True}, TypeError),
     ("level of zstd", FLOATS, {"compression_level": 23}, ValueError),
     ("level of deflate", FLOATS, {"compression": "deflate", "compression_level": 0}, ValueError),
-    ("level of lz4", FLOATS, {"compression": "lz4", "compression_level": 17}, ValueError),
+    # Once levels of codecs without any were ignored.
+    ("level of lz4", FLOATS, {"compression": "lz4", "compression_level": 9}, ValueError),
+    ("level of jpeg", BYTES, {"compression": "jpeg", "compression_level": 5}, ValueError),
+    ("level of none", BYTES, {"compression": "none", "compression_level": 5}, ValueError),
+    ("quality of zstd", BYTES, {"quality": 90}, ValueError),
+    ("quality of 0", BYTES, {"compression": "jpeg", "quality": 0}, ValueError),
+    ("quality of 101", BYTES, {"compression": "webp", "quality": 101}, ValueError),
+    ("quality a bool", BYTES, {"compression": "jpeg", "quality": True}, TypeError),
+    ("quality a float", BYTES, {"compression": "jpeg", "quality": 80.0}, TypeError),
+    ("jxl", BYTES, {"compression": "jxl"}, ValueError),
+    # Once such values were written, and refused by our own reader.
+    ("nodata beyond uint8", BYTES, {"nodata": -9999}, ValueError),
+    ("nodata NaN of uint8", BYTES, {"nodata": float("nan")}, ValueError),
+    ("nodata a fraction of uint8", BYTES, {"nodata": 0.5}, ValueError),
+    ("nodata beyond float32", FLOATS, {"nodata": 1e300}, ValueError),
+    ("nodata NaN in attrs", xr.DataArray(BYTES, attrs={"nodata": float("nan")}), {}, ValueError),
     ("tile of 100", FLOATS, {"tile_size": 100}, ValueError),
     ("tile of 0", FLOATS, {"tile_size": 0}, ValueError),
     ("tile a float", FLOATS, {"tile_size": 16.0}, ValueError),
@@ -173,13 +188,23 @@ def test_the_signature() -> None:
             "data path crs nodata compression compression_level tiled tile_size predictor cog overview_levels "
             "overview_resampling bigtiff gpu streaming_buffer_bytes max_z_error photometric allow_internal_only_jpeg "
             "allow_experimental_codecs allow_unparseable_crs drop_rotation pack color_ramp color_ramp_range reproducible "
-            "spill progress cluster dims transform"
+            "spill progress cluster dims transform quality"
         ).split()
     )
     assert all(
         p.annotation is not inspect.Parameter.empty
         for p in inspect.signature(strile.to_geotiff).parameters.values()
     )
+
+
+@pytest.mark.parametrize("codec", ["jpeg", "webp", "jpeg2000"])
+def test_quality_changes_the_size(tmp_path: Path, codec: str) -> None:
+    pixels = np.random.default_rng(5).normal(128, 20, (128, 128, 3)).clip(0, 255).astype(np.uint8)
+    sizes = []
+    for quality in (95, 30):
+        strile.to_geotiff(pixels, tmp_path / "a.tif", compression=codec, quality=quality, photometric="rgb")
+        sizes.append((tmp_path / "a.tif").stat().st_size)
+    assert sizes[0] > 1.2 * sizes[1]
 
 
 def test_a_file_object_is_untouched_by_a_refusal() -> None:

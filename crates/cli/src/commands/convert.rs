@@ -69,6 +69,13 @@ pub fn run(args: &ConvertArgs, session: &Session) -> Result<Outcome, Failure> {
     Ok(if report.faults.is_empty() { Outcome::Clean } else { Outcome::Found })
 }
 
+/// Extensions of files that are no TIFF, whatever they hold.
+const OTHER_FORMATS: [&str; 30] = [
+    "vrt", "png", "jpg", "jpeg", "jp2", "j2k", "jpx", "jxl", "webp", "gif", "bmp", "avif", "heic", "img",
+    "nc", "nc4", "h5", "hdf", "hdf5", "zarr", "grib", "grb", "grb2", "asc", "npy", "npz", "csv", "json",
+    "xml", "zip",
+];
+
 /// Where the bytes go.
 fn sink(args: &ConvertArgs) -> Result<Box<dyn Sink>, Failure> {
     if args.explain {
@@ -77,8 +84,13 @@ fn sink(args: &ConvertArgs) -> Result<Box<dyn Sink>, Failure> {
     if args.output.as_os_str() == "-" {
         return Ok(Box::new(StreamSink::new("standard output", stdout_for_binary()?)));
     }
-    if args.output.extension().is_some_and(|end| end.eq_ignore_ascii_case("vrt")) {
-        return Err(Failure::Request("`convert` writes TIFF, not VRT".into(), Some("name OUT `….tif`")));
+    let extension = args.output.extension().map(|end| end.to_string_lossy().to_ascii_lowercase());
+    if let Some(end) = extension.filter(|end| OTHER_FORMATS.contains(&end.as_str())) {
+        let problem = format!("`convert` writes TIFF, and `{}` ends in `.{end}`", args.output.display());
+        return Err(Failure::Request(
+            problem,
+            Some("name OUT `….tif`; `strile dump` writes PNG, NPY and CSV"),
+        ));
     }
     Ok(Box::new(FileSink::create(&args.output, args.overwrite)?))
 }

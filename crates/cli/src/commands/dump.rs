@@ -140,11 +140,12 @@ fn format_of(output: Option<&Path>) -> Result<Format, Failure> {
         Some("npy") => Format::Npy,
         Some("png") => Format::Png,
         Some("csv") => Format::Csv,
-        // Most likely a slip, and possibly the name of the input itself.
-        Some("tif" | "tiff") => {
-            let hint = Some("name the format with `--format raw|npy|png|csv`");
-            return Err(Failure::Request("`dump` writes no TIFF".into(), hint));
+        None | Some("raw" | "bin" | "dat" | "bsq") => Format::Raw,
+        // Bytes of another format than the name says, and possibly the name of the input itself.
+        Some(other) => {
+            let hint =
+                Some("name OUT `….npy`, `….png`, `….csv` or `….raw`, or add `--format raw|npy|png|csv`");
+            return Err(Failure::Request(format!("`dump` does not write `.{other}` files"), hint));
         }
-        _ => Format::Raw,
     })
 }

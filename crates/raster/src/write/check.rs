@@ -68,6 +68,10 @@ pub(crate) fn check_spec(spec: &RasterSpec) -> Result<(), String> {
         let (bands, name, found) = (spec.bands, photometric.name(), extra.len());
         return Err(format!("{found} samples beyond the colours of {name}, {bands} bands have {room}"));
     }
+    if let Some(nodata) = spec.metadata.nodata.filter(|nodata| nodata.for_type(spec.data_type).is_none()) {
+        let (text, name) = (nodata.to_text(), spec.data_type.name());
+        return Err(format!("nodata {text} is no value of {name} samples; choose one that they can hold"));
+    }
     match spec.extra_fields.iter().find(|(tag, _)| is_written(*tag)) {
         Some((tag, _)) => {
             Err(format!("{tag} is written from what the raster is; it cannot be a further tag"))
