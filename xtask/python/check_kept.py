@@ -105,9 +105,6 @@ def pam(strile, folder):
             continue
         after = tables(beside)
         yield f"sidecar tables {way}", None if after == before else f"{after} in place of {before}"
-        with rasterio.open(out) as file:
-            table = {key: file.colormap(2)[key] for key in (0, 1)}
-        yield f"sidecar colours {way}", None if table == {0: (1, 2, 3, 255), 1: (9, 8, 7, 0)} else f"{table}"
 
 
 def depths(strile, folder):

@@ -38,15 +38,7 @@ NOT_YET = {
             "descriptions", "PixelIsPoint", "tags", "statistics", "1 bit",
         )
     },
-    **{
-        (feature, way): "the core's convert does not carry it yet"
-        for feature in ("palette + minisblack", "categories and attribute table")
-        for way in ("convert", "convert COG", "vrt → convert")
-    },
-    **{
-        ("compound CRS", way): "`crs_wkt` has the horizontal part alone"
-        for way in ("open_geotiff → to_geotiff", "open_geotiff(chunks=) → to_geotiff", "open → to_geotiff")
-    },
+    ("categories and attribute table", "vrt → convert"): "a VRT that strile writes does not say it yet",
 }  # fmt: skip
 """Cells that are known to be lost, and why. Nothing may be added; what is kept by now must be taken out."""
 
