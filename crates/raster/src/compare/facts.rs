@@ -138,7 +138,7 @@ fn band(number: u32, a: &BandMetadata, b: &BandMetadata, found: &mut Differences
     for (category, name) in [("attribute-table", "GDALRasterAttributeTable"), ("categories", "CategoryNames")]
     {
         let words = |found: &Option<Element>| if found.is_some() { "one" } else { "none" }.to_owned();
-        found.unequal((category, &place), (table(a, name), table(b, name)), |element| words(element));
+        found.unequal((category, &place), (table(a, name), table(b, name)), words);
     }
     let all = |band: &BandMetadata| -> BTreeMap<String, String> { band.items.iter().cloned().collect() };
     by_name(&place, &all(a), &all(b), found);
