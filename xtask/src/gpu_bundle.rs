@@ -28,12 +28,13 @@ const CORPUS_LIMIT: u64 = 21 * MIB;
 type Target<'a> = (&'a str, &'a str, &'a str);
 
 /// Programs, built for release.
-const PROGRAMS: [Target<'static>; 7] = [
+const PROGRAMS: [Target<'static>; 8] = [
     ("strile-cli", "bin", "strile"),
     ("strile", "example", "device_check"),
     ("strile", "example", "device_bench"),
     ("strile", "example", "write_check"),
     ("strile", "example", "write_memory"),
+    ("strile", "example", "soak"),
     ("strile-cuda", "example", "gather_bench"),
     ("strile-cuda", "example", "kernel_bench"),
 ];
@@ -202,7 +203,7 @@ fn wheel(workspace: &Workspace, carry: &Path) -> Result<(), Failure> {
 /// All files of the corpus and the hostile ones, packed once, with a list of what they are.
 fn corpus(workspace: &Workspace, carry: &Path) -> Result<(), Failure> {
     let Some(corpus) = Corpus::find(workspace)? else {
-        println!("left out: no corpus in STRILE_CORPUS or ../shared/corpus");
+        println!("left out: STRILE_CORPUS names no corpus");
         return Ok(());
     };
     let folder = carry.join("corpus");

@@ -3,9 +3,11 @@
 //! Each chore is one module with one function that prints what it does and returns `Ok`, or what is wrong. What is
 //! Python runs in environments that [`venv`] makes under the repository's root.
 
+mod advisories;
 mod bench;
 mod corpus;
 mod failure;
+mod faults;
 mod file_size;
 mod gpu_bundle;
 mod gpu_verified;
@@ -14,6 +16,7 @@ mod licences;
 mod process;
 mod python;
 mod ran;
+mod soak;
 mod spdx;
 mod support_table;
 mod test;
@@ -27,9 +30,13 @@ use workspace::Workspace;
 const HELP: &str = "\
 usage: cargo xtask CHORE
 
-  test            everything CI runs: format, lints, licences, file sizes, kernels, tests, documents, Python,
-                  support table
+  test            everything CI runs: format, lints, licences, advisories, file sizes, kernels, tests, documents,
+                  Python, faults, corpus, support table
   python          build the Python package into a virtual environment, check its types and run its tests
+  faults [NAME…]  the fault suite: I/O errors, full disks, files changed while they are read, failed allocations, no
+                  threads, device errors, kills, Ctrl-C, forks; NAMEs choose cases that contain one of them
+  soak [ARG…]     read, write, convert and abort on many threads for `--minutes N`; `--document` writes the results
+                  into docs/reliability.md
   support-table   check docs/support.md against the tests that the last `test` ran
   licences        check the licence of every dependency against deny.toml
   file-size       list source files that are too long
@@ -38,7 +45,7 @@ usage: cargo xtask CHORE
   gpu-bundle      build carry/, what a machine with a GPU needs for xtask/gpu/check.py
   bench [ARG…]    measure whole reads beside GDAL and tifffile; ARGs go to docs/bench/cpu_peers.py
 
-The corpus is looked for in the folder STRILE_CORPUS, then in ../shared/corpus.";
+STRILE_CORPUS names the folder of the conformance corpus.";
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
@@ -60,7 +67,7 @@ fn run(chore: &str, rest: &[String]) -> Result<(), Failure> {
         println!("{HELP}");
         return Ok(());
     }
-    let takes_arguments = matches!(chore, "corpus" | "bench" | "kernels");
+    let takes_arguments = matches!(chore, "corpus" | "bench" | "kernels" | "faults" | "soak");
     if let (false, Some(surplus)) = (takes_arguments, rest.first()) {
         return Err(Failure::new(format!("`{chore}` takes no argument, found `{surplus}`\n\n{HELP}")));
     }
@@ -72,6 +79,8 @@ fn run(chore: &str, rest: &[String]) -> Result<(), Failure> {
         "licences" => licences::run(&workspace),
         "file-size" => file_size::run(&workspace),
         "kernels" => kernels::run(&workspace, rest),
+        "faults" => faults::run(&workspace, rest),
+        "soak" => soak::run(&workspace, rest),
         "corpus" => corpus::run(&workspace, rest),
         "bench" => bench::run(&workspace, rest),
         "gpu-bundle" => gpu_bundle::run(&workspace),

@@ -29,6 +29,14 @@ pub fn show(command: &mut Command) -> Result<(), Failure> {
 
 /// Runs to the end, showing each line and keeping it.
 pub fn show_and_keep(command: &mut Command) -> Result<Ended, Failure> {
+    show_some_and_keep(command, |_| true)
+}
+
+/// Runs to the end, keeping every line and showing those for which `shown` says so.
+pub fn show_some_and_keep(
+    command: &mut Command,
+    mut shown: impl FnMut(&str) -> bool,
+) -> Result<Ended, Failure> {
     let words = describe(command);
     eprintln!("$ {words}");
     let failed = |e: std::io::Error| Failure::new(format!("`{words}`: {e}"));
@@ -42,7 +50,9 @@ pub fn show_and_keep(command: &mut Command) -> Result<Ended, Failure> {
     let mut bytes = Vec::new();
     while reader.read_until(b'\n', &mut bytes).map_err(failed)? > 0 {
         let line = String::from_utf8_lossy(&bytes).trim_end().to_owned();
-        eprintln!("{line}");
+        if shown(&line) {
+            eprintln!("{line}");
+        }
         lines.push(line);
         bytes.clear();
     }

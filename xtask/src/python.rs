@@ -16,16 +16,24 @@ pub fn run(workspace: &Workspace) -> Result<(), Failure> {
     for test in ran.failed() {
         println!("failed: {test}");
     }
-    let (passed, failed) = ran.count();
-    println!("\n{passed} passed, {failed} failed");
+    for (test, reason) in ran.skipped() {
+        println!("skipped: {test}: {reason}");
+    }
+    println!("\n{}", ran.count());
     ended
+}
+
+/// Builds the wheel and installs it. Returns the environment's Python.
+pub fn installed(workspace: &Workspace) -> Result<PathBuf, Failure> {
+    let python = venv::PYTHON.python(workspace)?;
+    let wheel = build(workspace, &python)?;
+    install(&python, &wheel)?;
+    Ok(python)
 }
 
 /// Builds, installs, checks and tests.
 pub fn test(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> {
-    let python = venv::PYTHON.python(workspace)?;
-    let wheel = build(workspace, &python)?;
-    install(&python, &wheel)?;
+    let python = installed(workspace)?;
     let typed = process::show(
         module(workspace, &python, "mypy")
             .args(["--config-file", "python/pyproject.toml", "--cache-dir"])
@@ -47,16 +55,35 @@ pub fn test(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> {
                 .args(["-c", "python/pyproject.toml", "--rootdir", "python", "-p", "no:cacheprovider"])
                 .args(["-v", "-rs", "--color", "no", "--durations", "10", "python/tests"]),
         )?;
-    let skipped = ran.add_pytest(&ended.lines);
-    if skipped > 0 {
-        println!("Python package: {skipped} tests were skipped; the reasons are above");
-    }
+    ran.add_pytest(&ended.lines);
     typed?;
+    if in_ci() {
+        Failure::unless_empty("packages that tests need are missing", &missing(&ended.lines))?;
+    }
     if ended.success { Ok(()) } else { Err(Failure::new("pytest reports failures")) }
 }
 
+/// Packages that tests may do without in CI, which has no GPU. All others are pinned, so that their absence is a mistake.
+const OPTIONAL: [&str; 5] = ["cupy", "jax", "torch", "rmm", "numba"];
+
+/// Whether this is a run of CI, where nothing pinned may be missing.
+pub fn in_ci() -> bool {
+    std::env::var("CI").is_ok_and(|value| value == "true" || value == "1")
+}
+
+/// Lines of pytest that skip tests because of a package that is pinned and cannot be imported.
+fn missing(lines: &[String]) -> Vec<String> {
+    let skips = lines.iter().filter(|line| line.starts_with("SKIPPED ["));
+    let missing = skips.filter(|line| {
+        let Some((_, rest)) = line.split_once("could not import '") else { return false };
+        let module = rest.split(['.', '\'']).next().unwrap_or_default();
+        !OPTIONAL.contains(&module)
+    });
+    missing.cloned().collect()
+}
+
 /// The folder of the stand-in for the CUDA driver, which runs the kernels on the CPU.
-fn stand_in(workspace: &Workspace) -> Result<Option<String>, Failure> {
+pub fn stand_in(workspace: &Workspace) -> Result<Option<String>, Failure> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         return Ok(None);
     }
@@ -110,4 +137,19 @@ fn module(workspace: &Workspace, python: &Path, name: &str) -> Command {
     let mut command = Command::new(python);
     command.current_dir(&workspace.root).args(["-B", "-m", name]);
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pinned_package_may_not_be_missing_in_ci() {
+        let line =
+            |module: &str| format!("SKIPPED [1] tests/test_read.py:12: could not import '{module}': none");
+        let lines =
+            [line("cupy"), line("torch"), line("rasterio"), "SKIPPED [1] tests/x.py:1: no GPU".to_owned()];
+        assert_eq!(missing(&lines), [line("rasterio")]);
+        assert_eq!(missing(&[line("dask.array")]), [line("dask.array")]);
+    }
 }

@@ -1,44 +1,65 @@
-//! Which tests ran and how they ended, from what nextest, libtest and our Python checks print.
+//! Records which tests ran and how they ended, from the output of nextest, libtest and our Python checks.
 //!
 //! A test's name is its binary's name as nextest has it, `::`, and its path: `strile-cpu::codec::lzw::tests::x` of a
 //! library, `strile-cli::dump::x` of the integration test `tests/dump.rs`, `strile-cli::bin/strile::x` of a binary,
 //! `python::x` of a Python check, `strile.tests/reading/test_window.py::test_x` of the Python package (all cases of a test
 //! that has several; `…::test_x[case]` is one of them). The list is kept in the target folder for the support table.
+//!
+//! A Rust test that cannot run on this machine prints a line that starts with `skipped: ` and returns. libtest calls that
+//! a pass; here it counts as skipped.
 
 use crate::failure::Failure;
 use crate::workspace::Workspace;
 use std::collections::BTreeMap;
 
-/// Name of a test, and whether it passed.
-#[derive(Debug, Default, PartialEq)]
-pub struct TestsRan(BTreeMap<String, bool>, BTreeMap<String, Counted>);
+/// Starts the line by which a Rust test says that it did not run, and why.
+pub const SKIPPED: &str = "skipped: ";
 
-/// How many cases of a test passed and failed, of a script that counts many by itself.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Counted {
-    passed: usize,
-    failed: usize,
+/// How a test ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    Passed,
+    Failed,
+    Skipped,
+}
+
+/// Name of a test and how it ended.
+#[derive(Debug, Default, PartialEq)]
+pub struct TestsRan {
+    ended: BTreeMap<String, Ended>,
+    /// Scripts that count many cases themselves.
+    counted: BTreeMap<String, Count>,
+    /// Why tests were skipped, where they say so.
+    reasons: BTreeMap<String, String>,
+}
+
+/// How many cases passed, failed and were skipped.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Count {
+    pub passed: usize,
+    pub failed: usize,
+    pub skipped: usize,
+}
+
+impl std::fmt::Display for Count {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
+    }
 }
 
 impl TestsRan {
-    /// Adds the tests of a nextest run (`--status-level all`, no colours). A test that was tried again counts as it
-    /// ended last; skipped ones did not run.
+    /// Adds the tests of a nextest run (`--status-level all --success-output immediate`, no colours). A test that was
+    /// tried again counts as it ended last; tests that a filter left out did not run.
     pub fn add_nextest(&mut self, lines: &[String]) {
+        let mut last = None;
         for line in lines {
-            // `    PASS [   0.005s] ( 3/10) strile-tiff header::tests::big`; nextest before 0.9.100 has no count.
-            let Some((status, rest)) = line.trim_start().split_once(" [") else { continue };
-            let Some((_, rest)) = rest.split_once("s] ") else { continue };
-            let rest = rest.trim_start();
-            let named = match rest.strip_prefix('(') {
-                Some(count) => count.split_once(')').map_or("", |(_, named)| named.trim_start()),
-                None => rest,
-            };
-            let Some((binary, test)) = named.split_once(' ') else { continue };
-            let passed = matches!(status, "PASS" | "LEAK" | "SLOW") || status.starts_with("FLAKY");
-            let failed =
-                ["FAIL", "ABORT", "SIG", "TIMEOUT", "LEAK-FAIL"].iter().any(|word| status.starts_with(word));
-            if (passed && status != "SLOW") || failed {
-                self.0.insert(format!("{binary}::{test}"), passed);
+            if let Some((name, ended)) = nextest_status(line) {
+                last = ended.map(|ended| {
+                    self.ended.insert(name.clone(), ended);
+                    name
+                });
+            } else if let (Some(name), Some(reason)) = (&last, line.trim_start().strip_prefix(SKIPPED)) {
+                self.skip(name.clone(), reason);
             }
         }
     }
@@ -54,62 +75,76 @@ impl TestsRan {
         }
     }
 
-    /// Adds the tests of `cargo test -p PACKAGE`, unit, integration and document tests.
+    /// Adds the tests of `cargo test -p PACKAGE -- --show-output`: unit, integration and document tests.
     pub fn add_libtest(&mut self, package: &str, lines: &[String]) {
         let mut binary = package.to_owned();
+        // The test whose output is shown, after the results of its binary.
+        let mut shown = None;
         for line in lines {
             let line = line.trim();
             if let Some(running) = line.strip_prefix("Running ") {
-                binary = binary_name(package, running);
+                (binary, shown) = (binary_name(package, running), None);
             } else if line.starts_with("Doc-tests ") {
-                binary = format!("{package}::doc");
+                (binary, shown) = (format!("{package}::doc"), None);
             } else if let Some((test, ended)) =
                 line.strip_prefix("test ").and_then(|t| t.rsplit_once(" ... "))
             {
                 let test = test.trim_end_matches(" - should panic");
-                match ended {
-                    "ok" => self.0.insert(format!("{binary}::{test}"), true),
-                    "FAILED" => self.0.insert(format!("{binary}::{test}"), false),
-                    _ => None,
+                let ended = match ended {
+                    "ok" => Ended::Passed,
+                    "FAILED" => Ended::Failed,
+                    _ => continue,
                 };
+                self.ended.insert(format!("{binary}::{test}"), ended);
+            } else if let Some(test) = line.strip_prefix("---- ").and_then(|l| l.strip_suffix(" stdout ----"))
+            {
+                shown = Some(format!("{binary}::{test}"));
+            } else if let (Some(name), Some(reason)) = (&shown, line.strip_prefix(SKIPPED)) {
+                self.skip(name.clone(), reason);
             }
         }
     }
 
-    /// Adds lines `PASS name` and `FAIL name: reason` of a Python check.
+    /// Adds lines `PASS name`, `FAIL name: reason` and `SKIP name: reason` of a Python check.
     pub fn add_python(&mut self, lines: &[String]) {
         for line in lines {
+            let named = |rest: &str| {
+                let (name, reason) = rest.split_once(": ").unwrap_or((rest, ""));
+                (format!("python::{name}"), reason.to_owned())
+            };
             if let Some(name) = line.strip_prefix("PASS ") {
-                self.0.insert(format!("python::{name}"), true);
-            } else if let Some(failed) = line.strip_prefix("FAIL ") {
-                let name = failed.split_once(": ").map_or(failed, |(name, _)| name);
-                self.0.insert(format!("python::{name}"), false);
+                self.ended.insert(format!("python::{name}"), Ended::Passed);
+            } else if let Some((name, _)) = line.strip_prefix("FAIL ").map(named) {
+                self.ended.insert(name, Ended::Failed);
+            } else if let Some((name, reason)) = line.strip_prefix("SKIP ").map(named) {
+                self.skip(name, &reason);
             }
         }
     }
 
     /// Adds a Python check that counts its cases itself, by its last line `N passed, N failed`, as one test with so
-    /// many cases. No such line, or none that passed, is a failure.
+    /// many cases; `, N skipped` may follow. No such line, or no case that passed, is a failure.
     pub fn add_counted(&mut self, name: &str, lines: &[String]) -> bool {
         let counted = lines.iter().rev().find_map(|line| counts(line));
         let counted = counted.filter(|counted| counted.passed > 0);
         let name = format!("python::{name}");
         let passed = counted.is_some_and(|counted| counted.failed == 0);
-        self.1.insert(name.clone(), counted.unwrap_or(Counted { passed: 0, failed: 1 }));
-        self.0.insert(name, passed);
+        let failure = Count { failed: 1, ..Count::default() };
+        self.counted.insert(name.clone(), counted.unwrap_or(failure));
+        self.ended.insert(name, if passed { Ended::Passed } else { Ended::Failed });
         passed
     }
 
-    /// Adds the tests of `pytest -v` (no colours), and says how many were skipped. A test that passed and whose end
-    /// failed (`ERROR` after `PASSED`) failed.
-    pub fn add_pytest(&mut self, lines: &[String]) -> usize {
-        let mut skipped = 0;
+    /// Adds the tests of `pytest -v` (no colours). A test that passed and whose end failed (`ERROR` after `PASSED`)
+    /// failed.
+    pub fn add_pytest(&mut self, lines: &[String]) {
         for line in lines {
             // `tests/test_read.py::test_x[a b] PASSED [ 12%]`; a summary's lines start with the word instead.
             let ends = ["PASSED", "XPASS", "FAILED", "ERROR", "SKIPPED", "XFAIL"];
-            let Some((test, word)) =
-                ends.iter().find_map(|word| Some((line.rsplit_once(&format!(" {word}"))?.0, *word)))
-            else {
+            let Some((test, rest, word)) = ends.iter().find_map(|word| {
+                let (test, rest) = line.rsplit_once(&format!(" {word}"))?;
+                Some((test, rest, *word))
+            }) else {
                 continue;
             };
             let Some((file, _)) = test.split_once(".py::") else { continue };
@@ -117,58 +152,86 @@ impl TestsRan {
                 continue;
             }
             let test = test.strip_prefix("python/").unwrap_or(test).trim_end();
+            let name = format!("strile.{test}");
             match word {
-                "SKIPPED" | "XFAIL" => skipped += 1,
+                "SKIPPED" | "XFAIL" => {
+                    let reason = rest.rsplit_once(" [").map_or(rest, |(reason, _)| reason);
+                    self.skip(name, reason.trim().trim_start_matches('(').trim_end_matches(')'));
+                }
                 word => {
-                    let ended = self.0.entry(format!("strile.{test}")).or_insert(true);
-                    *ended &= word == "PASSED";
+                    let ended = self.ended.entry(name).or_insert(Ended::Passed);
+                    if word != "PASSED" {
+                        *ended = Ended::Failed;
+                    }
                 }
             }
         }
-        skipped
     }
 
-    /// How one test ended, all of its cases where it has several; `None` when it did not run.
-    pub fn passed(&self, name: &str) -> Option<bool> {
-        if let Some(passed) = self.0.get(name) {
-            return Some(*passed);
+    /// Records a test, or a whole step, that could not run here.
+    pub fn skip(&mut self, name: String, reason: &str) {
+        // A test that failed before it said so still failed.
+        if self.ended.get(&name) != Some(&Ended::Failed) {
+            self.ended.insert(name.clone(), Ended::Skipped);
+            self.reasons.insert(name, reason.to_owned());
+        }
+    }
+
+    /// Returns how one test ended, all of its cases where it has several; `None` when it did not run.
+    pub fn ended(&self, name: &str) -> Option<Ended> {
+        if let Some(ended) = self.ended.get(name) {
+            return Some(*ended);
         }
         let case = format!("{name}[");
-        let mut cases = self
-            .0
-            .range(case.clone()..)
-            .take_while(|(test, _)| test.starts_with(&case))
-            .map(|(_, passed)| *passed);
-        let first = cases.next()?;
-        Some(cases.fold(first, |all, passed| all && passed))
+        let cases = self.ended.range(case.clone()..).take_while(|(test, _)| test.starts_with(&case));
+        let cases: Vec<Ended> = cases.map(|(_, ended)| *ended).collect();
+        // One failed case fails the test, one skipped case leaves the others' proof.
+        [Ended::Failed, Ended::Passed, Ended::Skipped].into_iter().find(|ended| cases.contains(ended))
     }
 
     /// Names of the tests that failed.
     pub fn failed(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().filter(|(_, passed)| !**passed).map(|(name, _)| name.as_str())
+        self.ended.iter().filter(|(_, ended)| **ended == Ended::Failed).map(|(name, _)| name.as_str())
     }
 
-    /// How many passed and how many failed.
-    pub fn count(&self) -> (usize, usize) {
-        let each = self.0.iter().map(|(name, &passed)| match self.1.get(name) {
-            Some(counted) => (counted.passed, counted.failed),
-            None => (usize::from(passed), usize::from(!passed)),
-        });
-        each.fold((0, 0), |(passed, failed), (more, wrong)| (passed + more, failed + wrong))
+    /// Tests that were skipped, with their reasons.
+    pub fn skipped(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.reasons
+            .iter()
+            .filter(|(name, _)| self.ended.get(*name) == Some(&Ended::Skipped))
+            .map(|(name, reason)| (name.as_str(), reason.as_str()))
+    }
+
+    /// Counts the tests and the cases of scripts.
+    pub fn count(&self) -> Count {
+        self.ended.iter().fold(Count::default(), |sum, (name, ended)| {
+            let one = self.counted.get(name).copied().unwrap_or(Count {
+                passed: usize::from(*ended == Ended::Passed),
+                failed: usize::from(*ended == Ended::Failed),
+                skipped: usize::from(*ended == Ended::Skipped),
+            });
+            Count {
+                passed: sum.passed + one.passed,
+                failed: sum.failed + one.failed,
+                skipped: sum.skipped + one.skipped,
+            }
+        })
     }
 
     /// Keeps the list for `support-table`.
     pub fn save(&self, workspace: &Workspace) -> Result<(), Failure> {
         let path = workspace.target.join(FILE);
-        let text: String = self
-            .0
-            .iter()
-            .map(|(name, passed)| format!("{} {name}\n", if *passed { "pass" } else { "fail" }))
-            .collect();
+        let word = |ended: &Ended| match ended {
+            Ended::Passed => "pass",
+            Ended::Failed => "fail",
+            Ended::Skipped => "skip",
+        };
+        let text: String =
+            self.ended.iter().map(|(name, ended)| format!("{} {name}\n", word(ended))).collect();
         std::fs::write(&path, text).map_err(|e| Failure::new(format!("{}: {e}", path.display())))
     }
 
-    /// The list that the last `test` kept.
+    /// Reads the list that the last `test` kept.
     pub fn load(workspace: &Workspace) -> Result<Self, Failure> {
         let path = workspace.target.join(FILE);
         let text = std::fs::read_to_string(&path)
@@ -176,19 +239,63 @@ impl TestsRan {
         Ok(Self::parse(&text))
     }
 
-    /// A list as [`Self::save`] writes it.
+    /// Parses a list as [`Self::save`] writes it.
     pub fn parse(text: &str) -> Self {
-        let entry = |line: &str| line.split_once(' ').map(|(ended, name)| (name.to_owned(), ended == "pass"));
-        Self(text.lines().filter_map(entry).collect(), BTreeMap::new())
+        let entry = |line: &str| {
+            let (word, name) = line.split_once(' ')?;
+            let ended = match word {
+                "pass" => Ended::Passed,
+                "skip" => Ended::Skipped,
+                _ => Ended::Failed,
+            };
+            Some((name.to_owned(), ended))
+        };
+        Self { ended: text.lines().filter_map(entry).collect(), ..Self::default() }
     }
 }
 
 const FILE: &str = "tests-ran.txt";
 
-/// The numbers of a line `N passed, N failed`.
-fn counts(line: &str) -> Option<Counted> {
-    let (passed, failed) = line.trim().strip_suffix(" failed")?.split_once(" passed, ")?;
-    Some(Counted { passed: passed.parse().ok()?, failed: failed.parse().ok()? })
+/// Returns the test that a status line of nextest names and how it ended; `None` for any other line. A test that
+/// only takes long has not ended.
+///
+/// `    PASS [   0.005s] ( 3/10) strile-tiff header::tests::big`; nextest before 0.9.100 prints no count.
+pub fn nextest_status(line: &str) -> Option<(String, Option<Ended>)> {
+    let (status, rest) = line.trim_start().split_once(" [")?;
+    let (_, rest) = rest.split_once("] ")?;
+    let rest = rest.trim_start();
+    let named = match rest.strip_prefix('(') {
+        Some(count) => count.split_once(')').map_or("", |(_, named)| named.trim_start()),
+        None => rest,
+    };
+    let (binary, test) = named.split_once(' ')?;
+    let starts = |words: &[&str]| words.iter().any(|word| status.starts_with(word));
+    let ended = if starts(&["FAIL", "ABORT", "SIG", "TIMEOUT", "LEAK-FAIL"]) {
+        Some(Ended::Failed)
+    } else if starts(&["PASS", "LEAK", "FLAKY"]) {
+        Some(Ended::Passed)
+    } else if starts(&["SLOW", "SKIP", "START", "TRY"]) {
+        None
+    } else {
+        return None;
+    };
+    Some((format!("{binary}::{test}"), ended))
+}
+
+/// Reads the numbers of a line `N passed, N failed` or `N passed, N failed, N skipped`.
+fn counts(line: &str) -> Option<Count> {
+    let mut count = Count::default();
+    for part in line.trim().split(", ") {
+        let (number, word) = part.split_once(' ')?;
+        let number = number.parse().ok()?;
+        match word {
+            "passed" => count.passed = number,
+            "failed" => count.failed = number,
+            "skipped" => count.skipped = number,
+            _ => return None,
+        }
+    }
+    Some(count)
 }
 
 /// nextest's name for the binary of cargo's line `Running unittests src/main.rs (target/debug/deps/strile-0123)`.
@@ -219,6 +326,14 @@ mod tests {
             "    Finished `test` profile [optimized] target(s) in 2.3s
      Nextest run ID 1234 with nextest profile: default
         PASS [   0.005s] (  1/10) strile-tiff header::tests::big
+  stdout ───
+
+    running 1 test
+    test header::tests::big ... ok
+
+        PASS [   0.005s] (  1/10) strile::sinks room::the_disk_is_full
+  stderr ───
+    skipped: this user may not mount a file system
         FAIL [   0.006s] (  2/10) strile-cli::dump windows::crop
         SLOW [> 60.000s] (─────) strile-cpu codec::tests::slow
      SIGABRT [   0.006s] strile-cli::bin/strile tests::aborts
@@ -227,10 +342,16 @@ mod tests {
         FAIL [   0.006s] (  2/10) strile-cli::dump windows::crop",
         ));
         let want = "pass strile-tiff::header::tests::big
+skip strile::sinks::room::the_disk_is_full
 fail strile-cli::dump::windows::crop
 fail strile-cli::bin/strile::tests::aborts";
-        assert_eq!(ran, TestsRan::parse(want));
-        assert_eq!(ran.count(), (1, 2));
+        assert_eq!(ran.ended, TestsRan::parse(want).ended);
+        assert_eq!(ran.count(), Count { passed: 1, failed: 2, skipped: 1 });
+        let told: Vec<_> = ran.skipped().collect();
+        assert_eq!(
+            told,
+            [("strile::sinks::room::the_disk_is_full", "this user may not mount a file system")]
+        );
     }
 
     #[test]
@@ -244,6 +365,13 @@ test args::tests::help ... ok
 test args::tests::ignored ... ignored
      Running tests/dump.rs (target/debug/deps/dump-0a1b)
 test windows::crop ... FAILED
+test windows::gpu ... ok
+
+successes:
+
+---- windows::gpu stdout ----
+skipped: no GPU
+
    Doc-tests strile_cli
 test crates/cli/src/lib.rs - open (line 3) ... ok
 test result: ok. 1 passed; 0 failed; 0 ignored",
@@ -251,8 +379,9 @@ test result: ok. 1 passed; 0 failed; 0 ignored",
         );
         let want = "pass strile-cli::bin/strile::args::tests::help
 fail strile-cli::dump::windows::crop
+skip strile-cli::dump::windows::gpu
 pass strile-cli::doc::crates/cli/src/lib.rs - open (line 3)";
-        assert_eq!(ran, TestsRan::parse(want));
+        assert_eq!(ran.ended, TestsRan::parse(want).ended);
     }
 
     #[test]
@@ -267,22 +396,26 @@ test crates/engine/src/job.rs - (line 9) ... FAILED",
         ));
         let want = "pass strile::doc::crates/raster/src/lib.rs - (line 3)
 fail strile-engine::doc::crates/engine/src/job.rs - (line 9)";
-        assert_eq!(ran, TestsRan::parse(want));
+        assert_eq!(ran.ended, TestsRan::parse(want).ended);
     }
 
     #[test]
     fn reads_python() {
         let mut ran = TestsRan::default();
-        ran.add_python(&lines("PASS gdal/deflate_tiles\nFAIL gdal/lzw: pixels differ: 3\nother"));
-        assert_eq!(ran, TestsRan::parse("pass python::gdal/deflate_tiles\nfail python::gdal/lzw"));
-        assert_eq!(ran.passed("python::gdal/lzw"), Some(false));
-        assert_eq!(ran.passed("python::gdal/none"), None);
+        ran.add_python(&lines(
+            "PASS gdal/deflate_tiles\nFAIL gdal/lzw: pixels differ: 3\nSKIP full/disk: no mount\nother",
+        ));
+        let want = "pass python::gdal/deflate_tiles\nfail python::gdal/lzw\nskip python::full/disk";
+        assert_eq!(ran.ended, TestsRan::parse(want).ended);
+        assert_eq!(ran.ended("python::gdal/lzw"), Some(Ended::Failed));
+        assert_eq!(ran.ended("python::gdal/none"), None);
+        assert_eq!(ran.skipped().collect::<Vec<_>>(), [("python::full/disk", "no mount")]);
     }
 
     #[test]
     fn reads_pytest() {
         let mut ran = TestsRan::default();
-        let skipped = ran.add_pytest(&lines(
+        ran.add_pytest(&lines(
             "============ test session starts ============
 tests/test_read.py::test_pixels PASSED                               [ 10%]
 tests/test_read.py::test_window[a b-PASSED] PASSED                   [ 20%]
@@ -299,23 +432,26 @@ FAILED tests/test_read.py::test_window[c] - AssertionError
         let want = "pass strile.tests/test_read.py::test_pixels
 pass strile.tests/test_read.py::test_window[a b-PASSED]
 fail strile.tests/test_read.py::test_window[c]
+skip strile.tests/test_read.py::test_gpu
+skip strile.tests/test_read.py::test_known
 fail strile.tests/test_read.py::test_end";
-        assert_eq!(ran, TestsRan::parse(want));
-        assert_eq!(skipped, 2);
-        assert_eq!(ran.passed("strile.tests/test_read.py::test_window"), Some(false));
-        assert_eq!(ran.passed("strile.tests/test_read.py::test_window[a b-PASSED]"), Some(true));
-        assert_eq!(ran.passed("strile.tests/test_read.py::test_win"), None);
+        assert_eq!(ran.ended, TestsRan::parse(want).ended);
+        assert_eq!(ran.count(), Count { passed: 2, failed: 2, skipped: 2 });
+        assert_eq!(ran.skipped().next(), Some(("strile.tests/test_read.py::test_gpu", "no GPU")));
+        assert_eq!(ran.ended("strile.tests/test_read.py::test_window"), Some(Ended::Failed));
+        assert_eq!(ran.ended("strile.tests/test_read.py::test_window[a b-PASSED]"), Some(Ended::Passed));
+        assert_eq!(ran.ended("strile.tests/test_read.py::test_win"), None);
     }
 
     #[test]
     fn counts_what_scripts_count() {
         let mut ran = TestsRan::default();
         assert!(ran.add_counted("vrt", &lines("a line\n1120 passed, 0 failed")));
-        assert!(!ran.add_counted("crs", &lines("FAIL x\n240 passed, 3 failed\n")));
+        assert!(!ran.add_counted("crs", &lines("FAIL x\n240 passed, 3 failed, 2 skipped\n")));
         assert!(!ran.add_counted("empty", &lines("0 passed, 0 failed")));
         assert!(!ran.add_counted("died", &lines("Traceback (most recent call last):")));
-        assert_eq!(ran.count(), (1120 + 240, 3 + 1 + 1));
-        assert_eq!(ran.passed("python::vrt"), Some(true));
+        assert_eq!(ran.count(), Count { passed: 1120 + 240, failed: 3 + 1 + 1, skipped: 2 });
+        assert_eq!(ran.ended("python::vrt"), Some(Ended::Passed));
         assert_eq!(ran.failed().collect::<Vec<_>>(), ["python::crs", "python::died", "python::empty"]);
     }
 }

@@ -4,7 +4,7 @@
 //! did not run, or failed, in the last `cargo xtask test` is an error: a feature without proof is not one.
 
 use crate::failure::Failure;
-use crate::ran::TestsRan;
+use crate::ran::{Ended, TestsRan};
 use crate::workspace::Workspace;
 
 const FEATURES: &str = include_str!("features.txt");
@@ -78,13 +78,17 @@ fn complaints(rows: &[Row], ran: &TestsRan) -> Vec<String> {
             ));
         }
         for test in &row.tests {
-            match ran.passed(test) {
-                Some(true) => {}
-                Some(false) => found.push(format!("row `{}`: test `{test}` failed", row.feature)),
+            match ran.ended(test) {
+                Some(Ended::Passed | Ended::Skipped) => {}
+                Some(Ended::Failed) => found.push(format!("row `{}`: test `{test}` failed", row.feature)),
                 None => {
                     found.push(format!("row `{}`: test `{test}` does not exist or did not run", row.feature))
                 }
             }
+        }
+        // Tests that were skipped prove nothing; a row needs one that passed.
+        if !row.tests.is_empty() && row.tests.iter().all(|test| ran.ended(test) == Some(Ended::Skipped)) {
+            found.push(format!("row `{}`: all of its tests were skipped", row.feature));
         }
     }
     found
@@ -103,7 +107,7 @@ mod tests {
     }
 
     fn complaints_of(table: &str) -> Vec<String> {
-        complaints(&parse(table), &TestsRan::parse("pass a::x\npass a::y\nfail a::bad"))
+        complaints(&parse(table), &TestsRan::parse("pass a::x\npass a::y\nfail a::bad\nskip a::gpu"))
     }
 
     #[test]
@@ -134,6 +138,8 @@ mod tests {
         let missing = complaints_of(&table_with("`a::x`, `a::gone`"));
         assert_eq!(missing, [format!("{row}: test `a::gone` does not exist or did not run")]);
         assert_eq!(complaints_of(&table_with("`a::bad`")), [format!("{row}: test `a::bad` failed")]);
+        assert_eq!(complaints_of(&table_with("`a::gpu`, `a::x`")), [""; 0]);
+        assert_eq!(complaints_of(&table_with("`a::gpu`")), [format!("{row}: all of its tests were skipped")]);
     }
 
     #[test]

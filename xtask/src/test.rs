@@ -1,13 +1,14 @@
-//! Everything CI runs, step after step; a failing step does not keep the others from running.
+//! Runs everything CI runs, step after step; a failing step does not keep the others from running.
 //!
-//! The last line is `N passed, N failed`: tests that ran and passed, and tests or whole steps that failed.
+//! The last line is `N passed, N failed, N skipped`: tests, and whole steps that failed or could not run here. Every
+//! skipped test is named with its reason.
 
 use crate::corpus::Corpus;
 use crate::failure::Failure;
 use crate::process;
-use crate::ran::TestsRan;
+use crate::ran::{self, Ended, TestsRan};
 use crate::workspace::Workspace;
-use crate::{file_size, gpu_verified, kernels, licences, python, support_table, venv};
+use crate::{advisories, faults, file_size, gpu_verified, kernels, licences, python, support_table, venv};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,15 @@ pub fn run(workspace: &Workspace) -> Result<(), Failure> {
     steps.step("format", || process::show(&mut cargo(&["fmt", "--all", "--check"])));
     steps.step("file size", || file_size::run(workspace));
     steps.step("licences", || licences::run(workspace));
+    let mut unchecked = Vec::new();
+    steps.step("advisories", || {
+        unchecked = advisories::check(workspace)?;
+        Ok(())
+    });
+    for line in &unchecked {
+        let (what, reason) = line.split_once(": ").unwrap_or((line, ""));
+        ran.skip(format!("step::{what}"), reason);
+    }
     steps.step("kernels", || kernels::check(workspace));
     steps.step("lints", || {
         process::show(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
@@ -35,13 +45,18 @@ pub fn run(workspace: &Workspace) -> Result<(), Failure> {
     });
     steps.tests("Python checks", &mut ran, |ran| python_checks(workspace, ran));
     steps.tests("Python package", &mut ran, |ran| python::test(workspace, ran));
+    steps.tests("faults", &mut ran, |ran| faults::test(workspace, ran));
+    let mut without_corpus = false;
     steps.step("corpus", || match Corpus::find(workspace)? {
         Some(corpus) => corpus.check(workspace, &[]),
         None => {
-            println!("no corpus in STRILE_CORPUS or ../shared/corpus: left out");
+            without_corpus = true;
             Ok(())
         }
     });
+    if without_corpus {
+        ran.skip("step::corpus".to_owned(), "STRILE_CORPUS names no corpus");
+    }
     steps.step("tests kept", || ran.save(workspace));
     let mut warning = None;
     steps.step("GPU check", || {
@@ -91,9 +106,9 @@ impl Steps {
         ran: &mut TestsRan,
         work: impl FnOnce(&mut TestsRan) -> Result<(), Failure>,
     ) {
-        let (_, before) = ran.count();
+        let before = ran.count().failed;
         self.step(name, || work(ran));
-        let (_, after) = ran.count();
+        let after = ran.count().failed;
         if let Some(step) = self.0.last_mut()
             && after > before
         {
@@ -107,16 +122,19 @@ impl Steps {
             let word = if step.outcome == Outcome::Passed { "ok" } else { "FAILED" };
             println!("{:16} {word:6} {:7.1} s", step.name, step.took.as_secs_f64());
         }
+        for (test, reason) in ran.skipped() {
+            println!("skipped: {test}: {reason}");
+        }
         for test in ran.failed() {
             println!("failed: {test}");
         }
         if let Some(warning) = warning {
             println!("\nWARNING: {warning}");
         }
-        let (passed, tests_failed) = ran.count();
-        let failed = tests_failed + self.0.iter().filter(|step| step.outcome == Outcome::Failed).count();
-        println!("\n{passed} passed, {failed} failed");
-        if failed == 0 { Ok(()) } else { Err(Failure::reported()) }
+        let mut count = ran.count();
+        count.failed += self.0.iter().filter(|step| step.outcome == Outcome::Failed).count();
+        println!("\n{count}");
+        if count.failed == 0 { Ok(()) } else { Err(Failure::reported()) }
     }
 }
 
@@ -126,11 +144,32 @@ fn rust_tests(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> 
         let mut nextest = process::cargo(&workspace.root);
         nextest.args(["nextest", "run", "--workspace", "--no-fail-fast", "--color", "never"]);
         nextest.args(["--status-level", "all", "--final-status-level", "none"]);
-        let ended = process::show_and_keep(&mut nextest)?;
+        // A test that skips itself says so in its output.
+        nextest.args(["--success-output", "immediate"]);
+        let mut quiet = Quiet::default();
+        let ended = process::show_some_and_keep(&mut nextest, |line| quiet.shows(line))?;
         ran.add_nextest(&ended.lines);
         return success(ended.success, "nextest");
     }
     libtests(workspace, ran, &["--lib", "--bins", "--tests"])
+}
+
+/// Leaves out what tests that passed print, but for the lines by which they say that they were skipped.
+#[derive(Default)]
+struct Quiet {
+    passed: bool,
+}
+
+impl Quiet {
+    fn shows(&mut self, line: &str) -> bool {
+        if let Some((_, ended)) = ran::nextest_status(line) {
+            self.passed = ended == Some(Ended::Passed);
+            return true;
+        }
+        // The output of a test is indented, as are statuses; the summary begins with a rule.
+        self.passed &= !line.starts_with("────");
+        !self.passed || line.trim_start().starts_with(ran::SKIPPED)
+    }
 }
 
 /// Tests that run kernels on the CPU with buffers of their own, and those of the emulation.
@@ -191,7 +230,9 @@ fn libtests(workspace: &Workspace, ran: &mut TestsRan, targets: &[&str]) -> Resu
         }
         let mut test = process::cargo(&workspace.root);
         let ended = process::show_and_keep(
-            test.args(["test", "--package", package, "--no-fail-fast", "--color", "never"]).args(&targets),
+            test.args(["test", "--package", package, "--no-fail-fast", "--color", "never"])
+                .args(&targets)
+                .args(["--", "--show-output"]),
         )?;
         ran.add_libtest(package, &ended.lines);
         all &= ended.success;
@@ -238,6 +279,22 @@ fn success(success: bool, name: &str) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn output_of_tests_that_passed_is_left_out() {
+        let mut quiet = Quiet::default();
+        let mut shows = |line: &str| quiet.shows(line);
+        assert!(shows("   Compiling strile"));
+        assert!(shows("        PASS [   0.005s] (1/3) strile-tiff header::big"));
+        assert!(!shows("    running 1 test"));
+        assert!(shows("    skipped: no GPU"));
+        assert!(shows("        FAIL [   0.005s] (2/3) strile-tiff header::small"));
+        assert!(shows("    thread panicked"));
+        assert!(shows("        PASS [   0.005s] (3/3) strile-tiff header::third"));
+        assert!(!shows(""));
+        assert!(shows("────────────"));
+        assert!(shows("     Summary [   0.100s] 3 tests run: 2 passed, 1 failed"));
+    }
 
     #[test]
     fn a_step_that_fails_by_tests_is_not_counted_twice() {

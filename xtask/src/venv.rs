@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::process;
+use crate::python;
 use crate::workspace::Workspace;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -47,6 +48,7 @@ impl Environment {
         let stamp = folder.join("installed.txt");
         let wanted = read(&requirements)?;
         if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+            self.check(&python, &requirements)?;
             return Ok(python);
         }
         let base = self.machine_python()?;
@@ -65,7 +67,22 @@ impl Environment {
                 .arg(&requirements),
         )?;
         std::fs::write(&stamp, wanted).map_err(|e| Failure::new(format!("{}: {e}", stamp.display())))?;
+        self.check(&python, &requirements)?;
         Ok(python)
+    }
+
+    /// Fails where a pinned package is missing or has another version: tests that need it would skip themselves.
+    /// Outside of CI that is a warning.
+    fn check(&self, python: &Path, requirements: &Path) -> Result<(), Failure> {
+        let told = process::capture(Command::new(python).args(["-c", PINNED]).arg(requirements))?;
+        let complaints: Vec<String> = told.lines().map(str::to_owned).collect();
+        match Failure::unless_empty(self.folder, &complaints) {
+            Err(failure) if !python::in_ci() => {
+                eprintln!("warning: {failure}");
+                Ok(())
+            }
+            checked => checked,
+        }
     }
 
     /// A Python of the machine that is new enough: `STRILE_PYTHON`, else `python3`, else `python3.MINOR` on the path.
@@ -83,6 +100,23 @@ impl Environment {
         })
     }
 }
+
+/// Prints a line per pinned package that is not installed as pinned.
+const PINNED: &str = r##"
+import sys
+from importlib.metadata import PackageNotFoundError, version
+for line in open(sys.argv[1]):
+    name, pinned, wanted = line.strip().partition("==")
+    if not pinned or name.startswith("#"):
+        continue
+    try:
+        found = version(name)
+    except PackageNotFoundError:
+        print(f"{name}: expected {wanted}, not installed")
+        continue
+    if found != wanted:
+        print(f"{name}: expected {wanted}, got {found}")
+"##;
 
 fn read(path: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(path).map_err(|e| Failure::new(format!("{}: {e}", path.display())))

@@ -17,7 +17,7 @@ use strile_emulate::{Alone, Call, StandIn};
 /// The stand-in for one test; `None` where a real device is to be tested.
 fn standin() -> Option<Alone> {
     if std::env::var_os("STRILE_REQUIRE_GPU").is_some_and(|value| value == "1") {
-        eprintln!("left out: a device is required, and this tests the stand-in");
+        eprintln!("skipped: a device is required, and this tests the stand-in");
         return None;
     }
     Some(StandIn::load().unwrap().alone())

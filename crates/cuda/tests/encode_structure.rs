@@ -27,7 +27,7 @@ use writing::{CODECS, brought, encode, job, layout, raster};
 /// The stand-in for one test at a time; `None` on a device, where there is nothing to look at.
 fn standin() -> Option<Alone> {
     if on_a_device() {
-        eprintln!("left out: a device is required, and this looks at the calls of the stand-in");
+        eprintln!("skipped: a device is required, and this looks at the calls of the stand-in");
         return None;
     }
     Some(StandIn::load().unwrap().alone())

@@ -33,7 +33,7 @@ use strile_tiff::Compression as C;
 /// The stand-ins of driver and library for one test at a time; `None` on a device.
 fn standin() -> Option<Alone> {
     if on_a_device() {
-        eprintln!("left out: a device is required, and this looks at the calls of the stand-in");
+        eprintln!("skipped: a device is required, and this looks at the calls of the stand-in");
         return None;
     }
     let standin = StandIn::load().unwrap().alone();
@@ -215,7 +215,7 @@ fn pixels_by_nvcomp_itself() {
     let options = CudaOptions { nvcomp: Nvcomp::TrustedAlways, ..CudaOptions::default() };
     let engine = match CudaEngine::open(0, Arc::new(CpuEngine::new()), options) {
         Ok(engine) => engine,
-        Err(reason) if on_a_device() => return eprintln!("left out: {reason}"),
+        Err(reason) if on_a_device() => return eprintln!("skipped: {reason}"),
         Err(reason) => panic!("{reason}"),
     };
     let pictures = [

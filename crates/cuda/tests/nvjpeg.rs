@@ -41,7 +41,7 @@ use strile_tiff::{Compression, DataType, SampleFormat, SampleType};
 /// The stand-in of the driver for one test at a time; `None` on a device.
 fn standin() -> Option<Alone> {
     if on_a_device() {
-        eprintln!("left out: a device is required, and this looks at the calls of the stand-in");
+        eprintln!("skipped: a device is required, and this looks at the calls of the stand-in");
         return None;
     }
     Some(StandIn::load().unwrap().alone())

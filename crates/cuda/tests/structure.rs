@@ -32,7 +32,7 @@ fn alone() -> Option<Alone> {
 fn standin() -> Option<Alone> {
     let standin = alone();
     if standin.is_none() {
-        eprintln!("left out: a device is required, and this looks at the calls of the stand-in");
+        eprintln!("skipped: a device is required, and this looks at the calls of the stand-in");
     }
     standin
 }
@@ -255,7 +255,7 @@ fn files_read_by_cufile_give_the_same_pixels() {
     let options = CudaOptions { direct_io: DirectIo::On, ..CudaOptions::default() };
     let engine = match CudaEngine::open(0, host(), options) {
         Ok(engine) => engine,
-        Err(reason) if standin.is_none() => return eprintln!("left out: {reason}"),
+        Err(reason) if standin.is_none() => return eprintln!("skipped: {reason}"),
         Err(reason) => panic!("{reason}"),
     };
     let picture = Picture::new(C::Deflate, 12);
@@ -273,7 +273,7 @@ fn files_read_by_cufile_give_the_same_pixels() {
         Ok(report) => assert_eq!(report.faults, []),
         // Not every file system and container lets cuFile register a file.
         Err(error) if standin.is_none() && error.to_string().contains("cuFileHandleRegister") => {
-            return eprintln!("left out: {error}");
+            return eprintln!("skipped: {error}");
         }
         Err(error) => panic!("{error}"),
     }

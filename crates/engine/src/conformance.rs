@@ -79,18 +79,25 @@ pub const BEHAVIOURS: &[(&str, Behaviour)] = &[
     ("cancelling_stops_reducing", reduce::cancelling_stops_reducing),
 ];
 
-/// Runs a behaviour on an engine, or says that there is none; with `STRILE_REQUIRE_GPU=1` that fails.
+/// Runs a behaviour on an engine. Without an engine it prints a line that counts the test as skipped; with
+/// `STRILE_REQUIRE_GPU=1` it fails.
 pub fn run(name: &str, engine: Result<Box<dyn Engine>, String>) {
-    run_or_skip(name, engine, std::env::var_os("STRILE_REQUIRE_GPU").is_some_and(|value| value == "1"));
+    let required = std::env::var_os("STRILE_REQUIRE_GPU").is_some_and(|value| value == "1");
+    if let Some(reason) = run_or_skip(name, engine, required) {
+        println!("skipped: no device: {reason}");
+    }
 }
 
-/// The same, told whether a device is required.
-pub fn run_or_skip(name: &str, engine: Result<Box<dyn Engine>, String>, required: bool) {
+/// Runs a behaviour on an engine. Returns why it was skipped, where there is no engine and none is required.
+pub fn run_or_skip(name: &str, engine: Result<Box<dyn Engine>, String>, required: bool) -> Option<String> {
     let (_, behaviour) = BEHAVIOURS.iter().find(|(known, _)| *known == name).unwrap();
     match engine {
-        Ok(engine) => behaviour(engine.as_ref()),
+        Ok(engine) => {
+            behaviour(engine.as_ref());
+            None
+        }
         Err(reason) if required => panic!("STRILE_REQUIRE_GPU is 1 and there is no device: {reason}"),
-        Err(reason) => println!("{name} skipped, there is no device: {reason}"),
+        Err(reason) => Some(reason),
     }
 }
 

@@ -306,7 +306,7 @@ extern "C" fn refuses(
 fn the_plan_says_what_optional_libraries_do() {
     let device = device();
     if std::env::var_os("STRILE_REQUIRE_GPU").is_some_and(|value| value == "1") {
-        return eprintln!("left out: a device is required, and this is about the stand-ins");
+        return eprintln!("skipped: a device is required, and this is about the stand-ins");
     }
     strile_emulate::load_nvcomp(6000, refuses).unwrap();
     let (_, bytes) = file(Codec::Deflate);

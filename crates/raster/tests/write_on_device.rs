@@ -441,7 +441,7 @@ fn nvcomp() -> Option<&'static strile_emulate::StandIn> {
     }
     device();
     if std::env::var_os("STRILE_REQUIRE_GPU").is_some_and(|value| value == "1") {
-        eprintln!("left out: a device is required, and this is about the stand-ins");
+        eprintln!("skipped: a device is required, and this is about the stand-ins");
         return None;
     }
     strile_emulate::load_nvcomp(6000, refuses).unwrap();

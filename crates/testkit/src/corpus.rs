@@ -1,7 +1,7 @@
-//! The conformance corpus, where it is found; a test without it says so and passes.
+//! The conformance corpus. A test that does not find it prints why and counts as skipped.
 //!
-//! Looked for in `STRILE_CORPUS` (a folder with `manifest.json`), else the archive beside the repository is
-//! unpacked once below the target folder by the system's `tar`.
+//! `STRILE_CORPUS` names its folder: one with `manifest.json`, or one with `corpus.tar.xz`, which is unpacked once below
+//! the target folder by the system's `tar`.
 
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
@@ -129,30 +129,29 @@ pub enum Expect {
 }
 
 impl Corpus {
-    /// The corpus, or `None` with a line on stderr that says where it was looked for.
+    /// Returns the corpus, or `None` after printing why the test is skipped.
     pub fn find() -> Option<Self> {
         match Self::root() {
             Ok(root) => Some(Self::open(&root)),
             Err(reason) => {
-                eprintln!("corpus not found: {reason}; corpus tests skipped");
+                eprintln!("skipped: no corpus: {reason}");
                 None
             }
         }
     }
 
     fn root() -> Result<PathBuf, String> {
-        if let Some(folder) = std::env::var_os("STRILE_CORPUS") {
-            let folder = PathBuf::from(folder);
-            let found = [folder.clone(), folder.join("corpus")]
-                .into_iter()
-                .find(|f| f.join("manifest.json").is_file());
-            return found.ok_or_else(|| format!("no manifest.json in STRILE_CORPUS ({})", folder.display()));
+        let folder = std::env::var_os("STRILE_CORPUS").ok_or("STRILE_CORPUS names no folder")?;
+        let folder = PathBuf::from(folder);
+        let unpacked = [folder.clone(), folder.join("corpus")];
+        if let Some(found) = unpacked.into_iter().find(|f| f.join("manifest.json").is_file()) {
+            return Ok(found);
+        }
+        let archive = folder.join("corpus.tar.xz");
+        if !archive.is_file() {
+            return Err(format!("no manifest.json or corpus.tar.xz in STRILE_CORPUS ({})", folder.display()));
         }
         let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let archive = repository.join("../shared/corpus/corpus.tar.xz");
-        if !archive.is_file() {
-            return Err("neither STRILE_CORPUS nor ../shared/corpus is there".into());
-        }
         let target =
             std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| repository.join("target"), PathBuf::from);
         unpack(&archive, &target.join("corpus"))

@@ -100,7 +100,7 @@ impl Drop for Folder {
 #[test]
 fn no_driver() {
     if Path::new("/proc/driver/nvidia/version").exists() {
-        eprintln!("left out: this machine has a driver");
+        eprintln!("skipped: this machine has a driver");
         return;
     }
     let folder = Folder::new("no-driver");

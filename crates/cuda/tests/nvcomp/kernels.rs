@@ -81,7 +81,7 @@ fn decode(codec: i32, src: &[u8], len: usize, seed: u64, say: fn(usize) -> (u32,
 /// Whether there is nothing to do, which it says.
 fn left_out() -> bool {
     if on_a_device() {
-        eprintln!("left out: a device is required, and this runs in the emulator");
+        eprintln!("skipped: a device is required, and this runs in the emulator");
     }
     on_a_device()
 }

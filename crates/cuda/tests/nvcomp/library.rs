@@ -61,7 +61,7 @@ fn decodes_by_another_version() {
 #[test]
 fn version_5_decodes_too() {
     if on_a_device() {
-        return eprintln!("left out: a device is required, and this is about the stand-in");
+        return eprintln!("skipped: a device is required, and this is about the stand-in");
     }
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["library::decodes_by_another_version", "--exact", "--nocapture"]).env(VERSION, "5300");

@@ -70,7 +70,7 @@ fn the_bindings_are_what_the_headers_say() {
     ];
     for (header, count) in checked {
         if count == 0 {
-            eprintln!("left out: no {header} here; name its folder in STRILE_NVIDIA_HEADERS");
+            eprintln!("skipped: no {header} here; name its folder in STRILE_NVIDIA_HEADERS");
         }
     }
 }

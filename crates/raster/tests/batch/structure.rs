@@ -43,7 +43,7 @@ fn files(count: u64) -> Vec<Arc<Dataset>> {
 fn one_arena_and_a_codec_one_upload_of_tables_and_one_launch() {
     let device = device();
     if std::env::var_os("STRILE_REQUIRE_GPU").is_some_and(|value| value == "1") {
-        eprintln!("left out: a device is required, and this looks at the calls of the stand-in");
+        eprintln!("skipped: a device is required, and this looks at the calls of the stand-in");
         return;
     }
     let standin = StandIn::load().unwrap().alone();
@@ -102,7 +102,7 @@ fn a_block_that_many_windows_show_is_decoded_once() {
 fn resampling_is_one_launch_on_the_device() {
     let device = device();
     if std::env::var_os("STRILE_REQUIRE_GPU").is_some_and(|value| value == "1") {
-        eprintln!("left out: a device is required, and this looks at the calls of the stand-in");
+        eprintln!("skipped: a device is required, and this looks at the calls of the stand-in");
         return;
     }
     let standin = StandIn::load().unwrap().alone();
