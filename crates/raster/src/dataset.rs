@@ -54,6 +54,11 @@ impl Dataset {
         Ok(dataset)
     }
 
+    /// Allows the caller to change the files of this dataset while they are read.
+    pub(crate) fn expect_changes(&self) {
+        self.files.iter().for_each(|file| file.source.expect_changes());
+    }
+
     /// Opens any source; nothing beside it is looked for.
     pub fn from_source(source: Arc<dyn Source>, options: &OpenOptions) -> Result<Self> {
         Self::from_parts(OpenFile::open(source, &options.limits)?, &Sidecars::default(), options)

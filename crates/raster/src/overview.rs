@@ -39,6 +39,8 @@ const BROKEN: &[u8] = b"KNOWN_INCOMPATIBLE_EDITION=YES\n";
 /// Adds overviews to the first page of the file at `path`.
 pub fn add_overviews(path: &Path, options: &OverviewOptions, context: &Context) -> Result<WriteReport> {
     let input = Dataset::open(path)?;
+    // What is appended to the file changes it while it is read; its pixels stay where they are.
+    input.expect_changes();
     let page = input.pages().first().ok_or_else(|| input.refuse("has no image".into()))?;
     let image = page.full().map(|level| &level.image).ok_or_else(|| input.refuse("has no image".into()))?;
     let internal = page.levels.iter().skip(1).any(|level| level.file == 0);
@@ -215,10 +217,19 @@ impl Sink for AppendSink {
             return Err(error);
         }
         // One after the other: what was promised is taken back before the pointer leads to what is new.
-        for (offset, bytes) in &self.patches {
-            self.file.seek(SeekFrom::Start(*offset))?;
-            self.file.write_all(bytes)?;
-            self.file.sync_all()?;
+        for (number, (offset, bytes)) in std::mem::take(&mut self.patches).into_iter().enumerate() {
+            let written = self.file.seek(SeekFrom::Start(offset)).and_then(|_| self.file.write_all(&bytes));
+            if let Err(error) = written {
+                // Nothing leads to what was appended yet.
+                if number == 0 {
+                    self.abort();
+                }
+                return Err(error);
+            }
+            self.file.sync_all().map_err(|error| {
+                let problem = format!("is written, but its last change could not be synced: {error}");
+                io::Error::new(error.kind(), problem)
+            })?;
         }
         Ok(())
     }

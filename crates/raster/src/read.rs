@@ -5,6 +5,7 @@ use crate::deliver::deliver;
 use crate::device::{self, Choice, Destination, Work};
 use crate::error::{Error, Result};
 use crate::locate::locate;
+use crate::open::io_error;
 use crate::options::{Layer, OnFault, ReadOptions};
 use crate::plan::{Decided, Facts, Fetch, ReadPlan, layout_of, plan_read};
 use crate::raster::{DeviceRaster, Raster};
@@ -327,7 +328,10 @@ impl Dataset {
                 first: first.clone(),
                 count: report.faults.len(),
             }),
-            _ => Ok(report),
+            _ => {
+                source.check_unchanged().map_err(|error| io_error(source.as_ref(), error))?;
+                Ok(report)
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::dataset::Dataset;
 use crate::deliver::place_bands;
 use crate::device::{self, Choice, Destination, Gpu, Work};
 use crate::error::{Error, Result};
+use crate::open::io_error;
 use crate::options::OnFault;
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -263,7 +264,12 @@ impl<'a> Reader<'a> {
                     .get(*window)
                     .map_or_else(|| error.clone(), |w| of_window(*window, w)(error.clone())))
             }
-            _ => Ok((report, faults)),
+            _ => {
+                for source in &plan.sources {
+                    source.check_unchanged().map_err(|error| io_error(source.as_ref(), error))?;
+                }
+                Ok((report, faults))
+            }
         }
     }
 }

@@ -107,7 +107,9 @@ impl<'a> Adopted<'a> {
                 }
             }
         }
-        self.copy_batch(&batch, writer, context)
+        self.copy_batch(&batch, writer, context)?;
+        let source = file.source.as_ref();
+        source.check_unchanged().map_err(|error| io_error(source, error))
     }
 
     fn copy_batch(

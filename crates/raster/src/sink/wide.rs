@@ -133,16 +133,44 @@ mod tests {
         assert!(!write(&file, &bytes[..WORTH - 1], 5_970_002).unwrap(), "small writes are not worth it");
     }
 
-    /// Where the tests can have a small file system in memory: `STRILE_SMALL_TMPFS` names a folder in it.
+    /// Names the small file system to the run of the test inside of it.
+    const SMALL: &str = "STRILE_TEST_SMALL";
+
+    /// Touching memory of a file without room would end the process by SIGBUS. The test runs itself again in a mount
+    /// namespace of its own, in which it mounts a small file system.
     #[test]
     fn no_room_is_an_error_and_not_the_end() {
-        let Some(folder) = std::env::var_os("STRILE_SMALL_TMPFS") else {
-            println!("skipped: STRILE_SMALL_TMPFS names no small file system in memory");
+        if let Some(folder) = std::env::var_os(SMALL) {
+            let file = tempfile::tempfile_in(folder).unwrap();
+            let error = write_by(&file, &vec![3; 64 << 20], 0, 4).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+            println!("no room was met");
             return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let unshared = |script: &str| {
+            let mut command = std::process::Command::new("unshare");
+            command.args(["-rm", "sh", "-c", script]).arg(std::env::current_exe().unwrap());
+            command.args([
+                "--exact",
+                "sink::wide::tests::no_room_is_an_error_and_not_the_end",
+                "--nocapture",
+            ]);
+            command.env(SMALL, folder.path()).output()
         };
-        let file = tempfile::tempfile_in(folder).unwrap();
-        let error = write_by(&file, &vec![3; 64 << 20], 0, 4).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        let mount = format!("mount -t tmpfs -o size=8m none \"${SMALL}\"");
+        if !unshared(&mount).is_ok_and(|output| output.status.success()) {
+            println!("skipped: this user may not mount a file system in a namespace of its own");
+            return;
+        }
+        let output = unshared(&format!("{mount} && exec \"$0\" \"$@\"")).unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        let problem = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success() && told.contains("no room was met"),
+            "{}: {told}{problem}",
+            output.status
+        );
     }
 
     #[test]

@@ -2,11 +2,12 @@
 //!
 //! Not mapped into memory: a mapped file that another program truncates kills the process that reads it.
 
-use super::{ReadDone, ReadOp, Source, Version};
+use super::{ReadDone, ReadOp, Source, Version, check_unchanged};
 use crate::error::{Error, Result};
 use std::fs::File;
 use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::UNIX_EPOCH;
 use strile_engine::{PerProcess, ReadAt, Span};
@@ -16,6 +17,8 @@ pub struct FileSource {
     name: String,
     version: Version,
     file: Arc<LocalFile>,
+    /// The caller changes the file itself.
+    changes: AtomicBool,
 }
 
 struct LocalFile(File);
@@ -24,7 +27,12 @@ impl FileSource {
     /// Opens a file for reading.
     pub fn open(path: &Path) -> Result<Self> {
         let (file, version) = open_regular(path).map_err(|error| Error::io(path, error))?;
-        Ok(Self { name: path.display().to_string(), version, file: Arc::new(LocalFile(file)) })
+        Ok(Self {
+            name: path.display().to_string(),
+            version,
+            file: Arc::new(LocalFile(file)),
+            changes: AtomicBool::new(false),
+        })
     }
 }
 
@@ -48,6 +56,17 @@ impl Source for FileSource {
 
     fn local(&self) -> Option<Arc<dyn ReadAt>> {
         Some(Arc::clone(&self.file) as Arc<dyn ReadAt>)
+    }
+
+    fn check_unchanged(&self) -> io::Result<()> {
+        match self.changes.load(Ordering::Relaxed) {
+            true => Ok(()),
+            false => check_unchanged(&self.file.0, &self.version),
+        }
+    }
+
+    fn expect_changes(&self) {
+        self.changes.store(true, Ordering::Relaxed);
     }
 }
 

@@ -63,6 +63,28 @@ pub trait Source: Send + Sync {
 
     /// The source as one that any thread can read at once, where it is.
     fn local(&self) -> Option<Arc<dyn ReadAt>>;
+
+    /// Returns an error if the source has changed since it was opened. It is asked after every read: bytes of two states
+    /// would otherwise make one result. Sources that check each read themselves need not answer.
+    fn check_unchanged(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// From now on the caller changes the source itself, and `check_unchanged` has nothing to say.
+    fn expect_changes(&self) {}
+}
+
+/// Returns an error if an open file has another size or modification time than its version says. A change of the
+/// file's name, mode or number of links is none of its bytes.
+pub(crate) fn check_unchanged(file: &std::fs::File, version: &Version) -> io::Result<()> {
+    let metadata = file.metadata()?;
+    let since = metadata.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    let modified = since.map(|since| since.as_nanos().to_string()).unwrap_or_default();
+    // The mark begins with the modification time.
+    if metadata.len() == version.len && version.mark.split('/').next() == Some(modified.as_str()) {
+        return Ok(());
+    }
+    Err(io::Error::other("the file has changed since it was opened: open it again"))
 }
 
 /// Reads several ranges, all submitted before the first is waited for.

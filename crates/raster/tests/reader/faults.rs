@@ -235,6 +235,27 @@ fn a_file_that_is_cut_while_it_is_open_is_an_error() {
     );
 }
 
+/// On 1bd216b a file that was written over while it was open gave pixels of both, without a word.
+#[test]
+fn a_file_that_changed_since_it_was_opened_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.tif");
+    let built = build(&tiled(Codec::None), |_| {});
+    std::fs::write(&path, &built.bytes).unwrap();
+    let dataset = Dataset::open(&path).unwrap();
+    dataset.read(&ReadOptions::default(), &Context::default()).unwrap();
+    // A name more, or another mode, is no change of the pixels.
+    std::fs::hard_link(&path, folder.path().join("b.tif")).unwrap();
+    dataset.read(&ReadOptions::default(), &Context::default()).unwrap();
+    let modified = std::fs::metadata(&path).unwrap().modified().unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_modified(modified + std::time::Duration::from_secs(1)).unwrap();
+    let told = dataset.read(&ReadOptions::default(), &Context::default()).unwrap_err().to_string();
+    assert!(told.contains("has changed since it was opened"), "{told}");
+    let again = Dataset::open(&path).unwrap();
+    again.read(&ReadOptions::default(), &Context::default()).unwrap();
+}
+
 #[test]
 fn sparse_blocks_become_nodata_else_zero() {
     for (nodata, fill) in [(Some("-9999"), -9999), (None, 0)] {

@@ -3,7 +3,7 @@
 //! A file that is opened again must be the one it was, by size and modification time; another one is an error of the read.
 
 use crate::error::{Error, Result};
-use crate::source::{ReadDone, ReadExactAt, ReadOp, Source, Version, open_regular, submit};
+use crate::source::{ReadDone, ReadExactAt, ReadOp, Source, Version, check_unchanged, open_regular, submit};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
@@ -160,5 +160,9 @@ impl Source for PooledSource {
 
     fn local(&self) -> Option<Arc<dyn ReadAt>> {
         Some(Arc::clone(&self.file) as _)
+    }
+
+    fn check_unchanged(&self) -> io::Result<()> {
+        check_unchanged(self.file.get()?.as_ref(), &self.file.version)
     }
 }
