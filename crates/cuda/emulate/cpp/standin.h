@@ -73,6 +73,7 @@ struct Failure {
   std::string call;
   int nth;
   CUresult code;
+  bool sticks;  // every later call of the context fails alike
 };
 
 struct Knobs {

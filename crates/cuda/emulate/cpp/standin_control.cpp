@@ -33,11 +33,11 @@ static void apply(const char* text) {
     if (key == "short") s.knobs.most_read = number;
     if (key == "free") s.knobs.free = number;
     if (key == "seed") s.knobs.seed = s.random = number;
-    if (key == "fail") {
+    if (key == "fail" || key == "stick") {
       // name:nth:code
       size_t a = value.find(':'), b = value.rfind(':');
       if (a == std::string::npos || a == b) continue;
-      s.failures.push_back({value.substr(0, a), atoi(value.c_str() + a + 1), atoi(value.c_str() + b + 1)});
+      s.failures.push_back({value.substr(0, a), atoi(value.c_str() + a + 1), atoi(value.c_str() + b + 1), key == "stick"});
     }
   }
 }
@@ -86,6 +86,7 @@ Call::Call(const char* name, bool needs_context) : guard(state().lock), name(nam
     if (f.call == name && f.nth > 0 && --f.nth == 0) {
       result = f.code;
       ended = true;
+      if (f.sticks) s.sticky = f.code;
       return;
     }
   }

@@ -178,7 +178,8 @@ impl StandIn {
     /// Turns knobs, `key=value` with spaces between: `devices`, `driver` (12040), `major`, `minor`, `multiprocessors`,
     /// `total` and `free` (bytes; allocations beyond `free` fail), `seed` (order of work; even: only what is waited
     /// for), `short` (the most bytes a cuFile read gives), and `fail=cuMemAllocFromPoolAsync:3:2`: the third call from
-    /// now on of that name gives 2 and does nothing.
+    /// now on of that name gives 2 and does nothing. `stick=` in place of `fail=` makes every later call that needs the
+    /// context give the same code, as a driver does after a kernel faulted.
     pub fn set(&self, knobs: &str) {
         let Ok(text) = CString::new(knobs) else { return };
         // SAFETY: the text lives through the call.
