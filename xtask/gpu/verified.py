@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 MUST_PASS = ("facts", "tests", "corpus", "sanitize")
-MUST_RUN = ("gather", "bench", "growth", "written", "write", "python", "pictures", "batch")
+MUST_RUN = ("gather", "bench", "growth", "written", "write", "python", "pictures", "batch", "soak")
 
 
 def value(item) -> str:
@@ -82,6 +82,10 @@ def text(bundle: dict, parts: dict[str, dict]) -> str:
         section("batch", {
             name: parts["batch"].get(name)
             for name in ("windows", "files", "batch_ms", "batch_gb_s", "times_rasterio", "times_loop", "calls")
+        }),
+        section("soak", {
+            "minutes": parts["soak"].get("minutes"), "threads": parts["soak"].get("threads"),
+            "files": parts["soak"].get("files"), **parts["soak"].get("operations", {}),
         }),
         *figures,
         *written,

@@ -1,0 +1,161 @@
+//! What a soak run takes of the machine, and the rule by which it may not grow.
+
+use serde_json::{Value, json};
+use std::fmt;
+use std::time::Duration;
+
+/// A device whose memory is watched.
+pub struct Gpu {
+    #[cfg(feature = "cuda")]
+    device: std::sync::Arc<strile_cuda::device::Device>,
+    name: String,
+}
+
+impl Gpu {
+    /// Opens a device, which has to be there.
+    #[cfg(feature = "cuda")]
+    pub fn open(index: u32) -> Self {
+        let device = strile_cuda::device::Device::open(index)
+            .unwrap_or_else(|reason| panic!("cuda:{index}: {reason}"));
+        Self { device, name: format!("cuda:{index}") }
+    }
+
+    /// Bytes that our pool has handed out, and bytes of the device that the driver says are taken, by anyone.
+    fn taken(&self) -> (u64, u64) {
+        let gpu = strile::devices()
+            .into_iter()
+            .find(|device| device.name == self.name)
+            .and_then(|device| device.gpu);
+        let driver = gpu.and_then(|gpu| Some(gpu.memory_total - gpu.memory_free?)).unwrap_or(0);
+        (self.device.pool().current(), driver)
+    }
+}
+
+/// The process after a round, while no call is under way.
+pub struct Sample {
+    seconds: u64,
+    operations: u64,
+    memory: u64,
+    descriptors: u64,
+    threads: u64,
+    /// Bytes by our count and by the driver's.
+    device: Option<(u64, u64)>,
+}
+
+const MIB: u64 = 1 << 20;
+
+impl Sample {
+    pub fn take(at: Duration, operations: u64, gpu: Option<&Gpu>) -> Self {
+        Self {
+            seconds: at.as_secs(),
+            operations,
+            memory: status("RssAnon") << 10,
+            descriptors: std::fs::read_dir("/proc/self/fd").map_or(0, |entries| entries.count() as u64),
+            threads: status("Threads"),
+            device: gpu.map(Gpu::taken),
+        }
+    }
+
+    pub fn json(&self) -> Value {
+        let (pool, driver) = self.device.unzip();
+        json!({
+            "seconds": self.seconds, "operations": self.operations, "memory": self.memory,
+            "descriptors": self.descriptors, "threads": self.threads, "device": pool, "driver": driver,
+        })
+    }
+}
+
+impl fmt::Display for Sample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:5} s  {:8} operations  {:6} MiB  {:3} descriptors  {:3} threads",
+            self.seconds,
+            self.operations,
+            self.memory / MIB,
+            self.descriptors,
+            self.threads
+        )?;
+        match self.device {
+            Some((pool, driver)) => {
+                write!(f, "  device {} MiB, by the driver {} MiB", pool / MIB, driver / MIB)
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// The rule, in words.
+pub fn rule() -> &'static str {
+    "samples are taken while no call is under way; the first quarter is warm-up; of the rest the last third is compared \
+     with the first third: the median of memory may be 5 % + 16 MiB larger, that of the driver's count of device memory \
+     16 MiB, and the most descriptors, threads and device memory by our count may not be more"
+}
+
+type Figure = fn(&Sample) -> u64;
+type Summary = fn(&[Sample], Figure) -> u64;
+
+/// One line per figure: first and last third, and whether it is within the rule.
+pub fn verdict(samples: &[Sample]) -> Vec<Value> {
+    let steady = samples.get(samples.len() / 4..).unwrap_or_default();
+    let third = (steady.len() / 3).max(1);
+    let (first, last) = (steady.get(..third), steady.get(steady.len().saturating_sub(third)..));
+    let (Some(first), Some(last)) = (first.filter(|_| steady.len() >= 3), last) else {
+        return vec![
+            json!({ "figure": "samples", "ok": false, "why": "fewer than three samples after warm-up" }),
+        ];
+    };
+    let line = |name: &str, of: Summary, figure: Figure, slack: fn(u64) -> u64| {
+        let (before, after) = (of(first, figure), of(last, figure));
+        json!({ "figure": name, "first": before, "last": after, "most": before + slack(before), "ok": after <= before + slack(before) })
+    };
+    let mut lines = vec![
+        line("memory", median, |s| s.memory, |before| before / 20 + 16 * MIB),
+        line("descriptors", most, |s| s.descriptors, |_| 0),
+        line("threads", most, |s| s.threads, |_| 0),
+    ];
+    if samples.iter().any(|sample| sample.device.is_some()) {
+        lines.push(line("device", most, |s| s.device.unwrap_or_default().0, |_| 0));
+        lines.push(line("driver", median, |s| s.device.unwrap_or_default().1, |_| 16 * MIB));
+    }
+    lines
+}
+
+fn median(samples: &[Sample], figure: Figure) -> u64 {
+    let mut figures: Vec<u64> = samples.iter().map(figure).collect();
+    figures.sort_unstable();
+    figures.get(figures.len() / 2).copied().unwrap_or(0)
+}
+
+fn most(samples: &[Sample], figure: Figure) -> u64 {
+    samples.iter().map(figure).max().unwrap_or(0)
+}
+
+/// A number of `/proc/self/status`.
+fn status(key: &str) -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
+    line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
+/// The machine, in words.
+pub fn machine(gpu: Option<&Gpu>) -> String {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+    let found = gpu.and_then(|gpu| strile::devices().into_iter().find(|device| device.name == gpu.name));
+    let device = found.map_or_else(String::new, |device| format!(", {}", device.description));
+    format!("{cores} cores{device}")
+}
+
+/// The day, as 2026-11-16.
+pub fn date() -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    // Days since 0000-03-01, by Howard Hinnant's algorithm.
+    let days = now.as_secs() / 86_400 + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let date = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    format!("{:04}-{month:02}-{date:02}", year + era * 400 + u64::from(month <= 2))
+}

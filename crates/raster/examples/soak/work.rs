@@ -1,0 +1,346 @@
+//! What a thread of a soak run does, again and again: one call, and a look at what it gave.
+
+use crate::files::File;
+use serde_json::{Value, json};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
+use strile::{
+    BatchOptions, BatchWindow, BlockChoice, Budget, Cancel, Compression, Context, ConvertOptions, Dataset,
+    Device, Error, FileSink, Format, Input, Interleave, OpenOptions, Piece, RasterSpec, ReadOptions, Window,
+    WriteOptions, Writer, convert, read_batch,
+};
+use testkit::Random;
+
+/// How often each kind of call was made, and how many calls were cancelled in time.
+#[derive(Default)]
+pub struct Counts {
+    reads: AtomicU64,
+    batches: AtomicU64,
+    writes: AtomicU64,
+    conversions: AtomicU64,
+    aborted: AtomicU64,
+    compared: AtomicU64,
+}
+
+impl Counts {
+    pub fn total(&self) -> u64 {
+        let all = [&self.reads, &self.batches, &self.writes, &self.conversions];
+        all.iter().map(|count| count.load(Ordering::Relaxed)).sum()
+    }
+
+    pub fn json(&self) -> Value {
+        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        json!({
+            "reads": count(&self.reads), "batches": count(&self.batches), "writes": count(&self.writes),
+            "conversions": count(&self.conversions), "aborted": count(&self.aborted),
+            "compared_bytes": count(&self.compared),
+        })
+    }
+}
+
+/// Cancels calls when their time has come; one thread for all.
+#[derive(Clone)]
+pub struct Canceller(mpsc::Sender<(Instant, Cancel)>);
+
+impl Canceller {
+    pub fn start() -> Self {
+        let (sender, asked) = mpsc::channel::<(Instant, Cancel)>();
+        std::thread::spawn(move || {
+            let mut waiting: Vec<(Instant, Cancel)> = Vec::new();
+            loop {
+                match asked.recv_timeout(Duration::from_micros(200)) {
+                    Ok(next) => waiting.push(next),
+                    Err(mpsc::RecvTimeoutError::Timeout) => {}
+                    Err(mpsc::RecvTimeoutError::Disconnected) => return,
+                }
+                let now = Instant::now();
+                waiting.iter().filter(|(at, _)| *at <= now).for_each(|(_, cancel)| cancel.cancel());
+                waiting.retain(|(at, _)| *at > now);
+            }
+        });
+        Self(sender)
+    }
+}
+
+/// A thread's own things, and what all share.
+pub struct Worker {
+    pub random: Random,
+    pub folder: PathBuf,
+    pub files: Arc<Vec<File>>,
+    pub engines: Vec<Device>,
+    pub budget: Arc<Budget>,
+    pub counts: Arc<Counts>,
+    pub wrong: Arc<Mutex<Vec<String>>>,
+    pub canceller: Canceller,
+}
+
+/// Codecs to write by, all of them lossless.
+const WRITTEN: [Compression; 7] = [
+    Compression::None,
+    Compression::Deflate,
+    Compression::Zstd,
+    Compression::Lzw,
+    Compression::PackBits,
+    Compression::Lz4,
+    Compression::Lzma,
+];
+/// Most problems that are kept.
+const KEPT: usize = 20;
+/// Longest time before a call is cancelled.
+const PATIENCE_US: usize = 20_000;
+
+impl Worker {
+    /// Makes one call, chosen at random.
+    pub fn step(&mut self) {
+        let ended = match self.random.below(20) {
+            0..12 => self.read(),
+            12..15 => self.batch(),
+            15..17 => self.write(),
+            _ => self.convert(),
+        };
+        if let Err(problem) = ended {
+            let mut wrong = self.wrong.lock().unwrap();
+            if wrong.len() < KEPT {
+                wrong.push(problem);
+            }
+        }
+    }
+
+    fn read(&mut self) -> Result<(), String> {
+        self.counts.reads.fetch_add(1, Ordering::Relaxed);
+        let files = Arc::clone(&self.files);
+        let file = &files[self.random.below(files.len())];
+        let window = self.window(file);
+        let band = self.random.below(file.pixels.bands);
+        let all = self.random.below(2) == 0;
+        let bands = (!all).then(|| vec![band as u16 + 1]);
+        let chosen: Vec<usize> = if all { (0..file.pixels.bands).collect() } else { vec![band] };
+        let device = self.engine();
+        let options = ReadOptions { window: Some(window), bands, device, ..ReadOptions::default() };
+        let place = format!("{} {window:?} by {device:?}", name(&file.path));
+        let context = self.context();
+        let fresh = self.random.below(2) == 0;
+        let read = || match fresh {
+            true => Dataset::open(&file.path)?.read(&options, &context),
+            false => file.dataset.read(&options, &context),
+        };
+        match read() {
+            Ok(raster) => self.same(&place, &raster.pixels, &crop(file, window, &chosen)),
+            Err(error) => self.stopped(&place, &error, &context),
+        }
+    }
+
+    fn batch(&mut self) -> Result<(), String> {
+        self.counts.batches.fetch_add(1, Ordering::Relaxed);
+        let files = Arc::clone(&self.files);
+        let large: Vec<&File> = files.iter().filter(|file| file.large).collect();
+        let kind = large[self.random.below(large.len())].pixels.data_type;
+        let alike: Vec<&&File> = large.iter().filter(|file| file.pixels.data_type == kind).collect();
+        let datasets: Vec<Arc<Dataset>> = alike.iter().map(|file| Arc::clone(&file.dataset)).collect();
+        let size = (64 + self.random.below(200) as u32, 64 + self.random.below(200) as u32);
+        let mut windows = Vec::new();
+        let mut expected = Vec::new();
+        for _ in 0..1 + self.random.below(12) {
+            let number = self.random.below(alike.len());
+            let file = alike[number];
+            let x = self.random.below(file.pixels.width - size.0 as usize);
+            let y = self.random.below(file.pixels.height - size.1 as usize);
+            let window = BatchWindow::of_pixels(number, x as i64, y as i64, size);
+            windows.push(BatchWindow { bands: Some(vec![1]), ..window });
+            let window = Window { x: x as u32, y: y as u32, width: size.0, height: size.1 };
+            expected.extend_from_slice(&crop(file, window, &[0]));
+        }
+        let device = self.engine();
+        let options = BatchOptions { device, ..BatchOptions::default() };
+        let context = self.context();
+        let place = format!("batch of {} windows by {device:?}", windows.len());
+        match read_batch(&datasets, &windows, &options, &context) {
+            Ok(tensor) => {
+                let pixels =
+                    tensor.output.into_vec().ok_or_else(|| format!("{place}: not in host memory"))?;
+                self.same(&place, &pixels, &expected)
+            }
+            Err(error) => self.stopped(&place, &error, &context),
+        }
+    }
+
+    fn write(&mut self) -> Result<(), String> {
+        self.counts.writes.fetch_add(1, Ordering::Relaxed);
+        let files = Arc::clone(&self.files);
+        let file = self.large(&files);
+        let window = self.window(file);
+        let bands: Vec<usize> = (0..file.pixels.bands).collect();
+        let pixels = crop(file, window, &bands);
+        let (options, device) = self.writing();
+        let path = self.folder.join("written.tif");
+        let place = format!(
+            "write of {} {window:?} as {} by {device:?}",
+            name(&file.path),
+            options.compression.name()
+        );
+        let context = self.context();
+        let spec = RasterSpec::new(window.width, window.height, bands.len() as u16, file.pixels.data_type);
+        let run = || {
+            let sink = FileSink::create(&path, true)?;
+            let mut writer = Writer::create(Box::new(sink), spec, &options, &context)?;
+            let rows = 100;
+            for y in (0..window.height).step_by(rows) {
+                let height = (rows as u32).min(window.height - y);
+                let part = Window { x: 0, y, width: window.width, height };
+                let bytes = rows_of(&pixels, window, bands.len(), file.pixels.data_type.size(), part);
+                let (count, kind) = (bands.len() as u16, file.pixels.data_type);
+                let piece = Piece::contiguous(part, count, kind, Interleave::BandFirst, &bytes).unwrap();
+                writer.write(&piece)?;
+            }
+            writer.finish()
+        };
+        let ended = run().map(|_| ());
+        self.written(&place, ended, &path, &pixels, &context)
+    }
+
+    fn convert(&mut self) -> Result<(), String> {
+        self.counts.conversions.fetch_add(1, Ordering::Relaxed);
+        let files = Arc::clone(&self.files);
+        let file = self.large(&files);
+        let window = self.window(file);
+        let (write, device) = self.writing();
+        let path = self.folder.join("converted.tif");
+        let place =
+            format!("convert {} {window:?} as {} by {device:?}", name(&file.path), write.compression.name());
+        let read = ReadOptions { window: Some(window), device, ..ReadOptions::default() };
+        let options = ConvertOptions { read, write, ..ConvertOptions::default() };
+        let context = self.context();
+        let run = || {
+            let input = Input::open(&file.path, &OpenOptions::default())?;
+            convert(&input, Box::new(FileSink::create(&path, true)?), &options, &context)
+        };
+        let ended = run().map(|_| ());
+        let bands: Vec<usize> = (0..file.pixels.bands).collect();
+        self.written(&place, ended, &path, &crop(file, window, &bands), &context)
+    }
+
+    /// A file that was written must hold the pixels; one whose call was cancelled must not be there.
+    fn written(
+        &self,
+        place: &str,
+        ended: strile::Result<()>,
+        path: &Path,
+        pixels: &[u8],
+        context: &Context,
+    ) -> Result<(), String> {
+        let judged = match ended {
+            Ok(()) => {
+                let options = ReadOptions { device: Device::Cpu, ..ReadOptions::default() };
+                let free = Context { cancel: Cancel::default(), ..context.clone() };
+                let read = Dataset::open(path).and_then(|dataset| dataset.read(&options, &free));
+                let read = read.map_err(|error| format!("{place}: cannot be read back: {error}"))?;
+                self.same(place, &read.pixels, pixels)
+            }
+            Err(error) => self.stopped(place, &error, context).and_then(|()| match path.exists() {
+                true => Err(format!("{place}: cancelled, and the file is there")),
+                false => Ok(()),
+            }),
+        };
+        let _absent = std::fs::remove_file(path);
+        let left = std::fs::read_dir(&self.folder).map_err(|error| error.to_string())?.flatten();
+        let left: Vec<_> = left.map(|entry| entry.file_name()).collect();
+        judged.and_then(|()| if left.is_empty() { Ok(()) } else { Err(format!("{place}: left {left:?}")) })
+    }
+
+    fn same(&self, place: &str, found: &[u8], expected: &[u8]) -> Result<(), String> {
+        self.counts.compared.fetch_add(found.len() as u64, Ordering::Relaxed);
+        if found == expected {
+            return Ok(());
+        }
+        let at = found.iter().zip(expected).position(|(a, b)| a != b);
+        Err(format!(
+            "{place}: wrong pixels: {} bytes, expected {}; first at byte {at:?}",
+            found.len(),
+            expected.len()
+        ))
+    }
+
+    /// A call may only fail because it was cancelled.
+    fn stopped(&self, place: &str, error: &Error, context: &Context) -> Result<(), String> {
+        if matches!(error, Error::Cancelled) && context.cancel.is_cancelled() {
+            self.counts.aborted.fetch_add(1, Ordering::Relaxed);
+            return Ok(());
+        }
+        Err(format!("{place}: {error}"))
+    }
+
+    /// A context of its own; one call in four will be cancelled after a random time.
+    fn context(&mut self) -> Context {
+        let cancel = Cancel::default();
+        if self.random.below(4) == 0 {
+            let after = Duration::from_micros(self.random.below(PATIENCE_US) as u64);
+            let _ends_with_the_process = self.canceller.0.send((Instant::now() + after, cancel.clone()));
+        }
+        let threads = NonZeroUsize::new(1 + self.random.below(4)).unwrap_or(NonZeroUsize::MIN);
+        Context { cancel, budget: Arc::clone(&self.budget), threads, ..Context::default() }
+    }
+
+    fn engine(&mut self) -> Device {
+        self.engines[self.random.below(self.engines.len())]
+    }
+
+    fn large<'a>(&mut self, files: &'a [File]) -> &'a File {
+        let large: Vec<&File> = files.iter().filter(|file| file.large).collect();
+        large[self.random.below(large.len())]
+    }
+
+    /// A window, small more often than large.
+    fn window(&mut self, file: &File) -> Window {
+        let (width, height) = (file.pixels.width, file.pixels.height);
+        let most = if self.random.below(4) == 0 { usize::MAX } else { 300 };
+        let (w, h) = (1 + self.random.below(width.min(most)), 1 + self.random.below(height.min(most)));
+        let (x, y) = (self.random.below(width - w + 1), self.random.below(height - h + 1));
+        Window { x: x as u32, y: y as u32, width: w as u32, height: h as u32 }
+    }
+
+    fn writing(&mut self) -> (WriteOptions, Device) {
+        let device = self.engine();
+        let options = WriteOptions {
+            format: if self.random.below(2) == 0 { Format::Cog } else { Format::GeoTiff },
+            compression: WRITTEN[self.random.below(WRITTEN.len())],
+            level: Some(1),
+            blocks: BlockChoice::Tiles { width: 128, height: 128 },
+            device,
+            ..WriteOptions::default()
+        };
+        // Levels are of few codecs.
+        let level = matches!(options.compression, Compression::Deflate | Compression::Zstd).then_some(1);
+        (WriteOptions { level, ..options }, device)
+    }
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The pixels of a window and bands of a file, band by band.
+fn crop(file: &File, window: Window, bands: &[usize]) -> Vec<u8> {
+    let (pixels, size) = (&file.pixels, file.pixels.data_type.size());
+    let mut bytes = Vec::with_capacity(bands.len() * window.width as usize * window.height as usize * size);
+    for band in bands {
+        for row in window.y as usize..(window.y + window.height) as usize {
+            let start = ((band * pixels.height + row) * pixels.width + window.x as usize) * size;
+            bytes.extend_from_slice(&pixels.bytes[start..start + window.width as usize * size]);
+        }
+    }
+    bytes
+}
+
+/// Some rows of a cropped window, band by band.
+fn rows_of(pixels: &[u8], window: Window, bands: usize, size: usize, part: Window) -> Vec<u8> {
+    let row = window.width as usize * size;
+    let mut bytes = Vec::new();
+    for band in 0..bands {
+        let start = (band * window.height as usize + part.y as usize) * row;
+        bytes.extend_from_slice(&pixels[start..start + part.height as usize * row]);
+    }
+    bytes
+}
