@@ -32,13 +32,20 @@ class Missing:
     nans: int = 0
     equal: int = 0
 
-    def add(self, piece: Any, xp: Any) -> None:
-        """Counts a piece of pixels as they are stored."""
-        if xp is np:
+    def add(self, piece: Any) -> None:
+        """Counts a piece of pixels as they are stored, where they are: in host memory, or on a GPU by the library that
+        holds them."""
+        if isinstance(piece, np.ndarray):
             self.put(*_core.count_missing(piece, self.value))
-        else:
-            nans = int(xp.isnan(piece).sum()) if piece.dtype.kind == "f" else 0
-            self.put(nans, int((piece == self.value).sum()))
+            return
+        try:
+            array = piece if hasattr(piece, "isnan") else _cupy_array(piece)
+        except ImportError:
+            # Counted on the host: a copy, but nothing else is at hand.
+            self.put(*_core.count_missing(np.asarray(piece.numpy()), self.value))
+            return
+        nans = array.isnan() if hasattr(array, "isnan") else array != array
+        self.put(int(nans.sum()), int((array == self.value).sum()))
 
     def put(self, nans: int, equal: int) -> None:
         self.nans += nans
@@ -70,6 +77,12 @@ class Missing:
                 UserWarning,
                 stacklevel=5,
             )
+
+
+def _cupy_array(piece: Any) -> Any:
+    import cupy
+
+    return piece if isinstance(piece, cupy.ndarray) else cupy.from_dlpack(piece)
 
 
 def missing_of(said: Mapping[Any, Any], value: Number | None, dtype: np.dtype[Any], *, floats: bool, chosen: bool, unchanged: bool) -> Missing | None:

@@ -188,7 +188,9 @@ class Steps:
                 "the chunks there"
             )
         plain = self.statistics is None and self.packing is None and not self.inverted
-        if plain and self.missing is None and _is_stored(piece, self.dtype):
+        if plain and _is_stored(piece, self.dtype):
+            if self.missing is not None:
+                self.missing.add(piece if own is None else piece[own])
             return piece
         piece, xp = array_module(piece)
         if self.statistics is not None:
@@ -198,7 +200,7 @@ class Steps:
         if not _is_stored(piece, self.dtype):
             piece = piece.astype(self.dtype)
         if self.missing is not None and self.packing is None:
-            self.missing.add(piece if own is None else piece[own], xp)
+            self.missing.add(piece if own is None else piece[own])
         if self.inverted:
             piece = -piece if self.dtype.kind == "f" else xp.invert(piece)
         return piece
