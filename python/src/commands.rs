@@ -64,15 +64,16 @@ pub(crate) fn add_overviews<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut keys = Keys::new("overview", options);
     let names: Vec<&str> = Compression::ALL.iter().map(|codec| codec.name()).collect();
-    let options = OverviewOptions {
+    let mut options = OverviewOptions {
         count: keys.integer("count", "a number of overviews")?,
         resampling: resampling(&mut keys)?,
-        compression: keys.word("compression", &names, |word| {
-            Compression::ALL.iter().copied().find(|codec| codec.name() == word)
-        })?,
-        external: keys.flag("external")?.unwrap_or(false),
-        overwrite: keys.flag("overwrite")?.unwrap_or(false),
+        ..OverviewOptions::default()
     };
+    options.compression = keys.word("compression", &names, |word| {
+        Compression::ALL.iter().copied().find(|codec| codec.name() == word)
+    })?;
+    options.external = keys.flag("external")?.unwrap_or(false);
+    options.overwrite = keys.flag("overwrite")?.unwrap_or(false);
     keys.finish()?;
     let context = call::context(memory, threads)?;
     let report = call::run(py, &context.cancel, None, || strile::add_overviews(&path, &options, &context))?;
@@ -131,7 +132,8 @@ pub(crate) fn compare<'py>(
     device: &str,
 ) -> PyResult<Bound<'py, PyList>> {
     let (first, second) = (a.get().input(py)?, b.get().input(py)?);
-    let options = CompareOptions { tolerance, structure, device: device::parse(device)? };
+    let mut options = CompareOptions { tolerance, structure, ..CompareOptions::default() };
+    options.device = device::parse(device)?;
     let context = call::context(None, None)?;
     let found = call::run(py, &context.cancel, None, || {
         let mosaic = |name: &str| strile::Error::Unsupported {
