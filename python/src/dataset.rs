@@ -19,7 +19,7 @@ use std::time::UNIX_EPOCH;
 use strile::tiff::Tag;
 use strile::{
     Cancel, Context, DataType, Device, Error, Input, Location, MaskSource, Missing, OpenOptions, Output,
-    PieceLimits, ReadOptions, Source, Vrt, VrtOptions, Window,
+    PieceLimits, ProcessId, ReadOptions, Source, Vrt, VrtOptions, Window,
 };
 
 /// See the module.
@@ -30,7 +30,7 @@ pub(crate) struct Dataset {
     /// Whether bytes are read from files of this machine, not by Python.
     local: bool,
     /// The process that opened it.
-    process: u32,
+    process: ProcessId,
     input: RwLock<Option<Arc<Input>>>,
     facts: PyOnceLock<Py<PyDict>>,
 }
@@ -47,7 +47,7 @@ enum Result {
 impl Dataset {
     fn of(input: Input, version: (u64, String), local: bool) -> Self {
         let name = input.name().to_owned();
-        let (input, process) = (RwLock::new(Some(Arc::new(input))), std::process::id());
+        let (input, process) = (RwLock::new(Some(Arc::new(input))), ProcessId::current());
         Self { name, version, local, process, input, facts: PyOnceLock::new() }
     }
 
@@ -71,7 +71,7 @@ impl Dataset {
 
     pub(crate) fn input(&self, py: Python<'_>) -> PyResult<Arc<Input>> {
         let input = self.input.read().unwrap_or_else(PoisonError::into_inner);
-        if self.process != std::process::id() && input.as_ref().is_some_and(|input| input.tiff().is_none()) {
+        if self.process != ProcessId::current() && input.as_ref().is_some_and(|input| input.tiff().is_none()) {
             // It keeps sources open under a lock, which a thread of the parent may have held.
             let sentence =
                 format!("{}: the mosaic was opened before a fork; open it in this process", self.name);

@@ -6,18 +6,19 @@
 use crate::error::strile_error;
 use pyo3::prelude::*;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use strile::ProcessId;
 
 /// See the module. It is open, or closed with the reason.
 pub(crate) struct Held<T: Send> {
     open: Mutex<Result<T, &'static str>>,
     /// What it is, in messages.
     what: &'static str,
-    process: u32,
+    process: ProcessId,
 }
 
 impl<T: Send> Held<T> {
     pub(crate) fn new(what: &'static str, open: T) -> Self {
-        Self { open: Mutex::new(Ok(open)), what, process: std::process::id() }
+        Self { open: Mutex::new(Ok(open)), what, process: ProcessId::current() }
     }
 
     /// Does a step; one that fails closes.
@@ -55,7 +56,7 @@ impl<T: Send> Held<T> {
 
     /// Never waits: whoever has it may need the interpreter's lock.
     fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Result<T, &'static str>>> {
-        if self.process != std::process::id() {
+        if self.process != ProcessId::current() {
             let sentence = format!("the {} is of the process that this one was forked from", self.what);
             return Err(strile_error(py, "ForkedError", sentence));
         }
@@ -81,7 +82,7 @@ impl<T: Send> Drop for Held<T> {
     fn drop(&mut self) {
         let open = self.open.get_mut().unwrap_or_else(PoisonError::into_inner);
         let open = std::mem::replace(open, Err("dropped"));
-        if self.process != std::process::id() {
+        if self.process != ProcessId::current() {
             return std::mem::forget(open);
         }
         if open.is_ok() {

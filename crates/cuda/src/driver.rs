@@ -38,7 +38,8 @@ use cudarc::driver::sys;
 use libloading::Library;
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use strile_engine::ProcessId;
 
 /// The oldest driver that takes the PTX and the cubins of this crate: CUDA 12.0, which is 525 and newer.
 pub const OLDEST_DRIVER: u32 = 12_000;
@@ -53,7 +54,7 @@ pub struct Driver {
     /// By number, so that codes newer than the bindings are no undefined behaviour.
     error_name: unsafe extern "C" fn(c_uint, *mut *const c_char) -> Code,
     version: u32,
-    pid: u32,
+    process: ProcessId,
     /// Last, so that nothing above outlives it.
     _library: Library,
 }
@@ -62,9 +63,11 @@ impl Driver {
     /// The driver, opened by the first call; what that found is what later calls get.
     pub fn get() -> Result<&'static Self, Unavailable> {
         static DRIVER: OnceLock<Result<Driver, Unavailable>> = OnceLock::new();
-        static OPENER: AtomicU32 = AtomicU32::new(0);
-        let opener = OPENER.compare_exchange(0, std::process::id(), Ordering::Relaxed, Ordering::Relaxed);
-        if DRIVER.get().is_none() && opener.is_err_and(|opener| opener != std::process::id()) {
+        // No lock: a fork could leave it locked.
+        static OPENER: AtomicU64 = AtomicU64::new(0);
+        let process = ProcessId::current().as_u64();
+        let opener = OPENER.compare_exchange(0, process, Ordering::Relaxed, Ordering::Relaxed);
+        if DRIVER.get().is_none() && opener.is_err_and(|opener| opener != process) {
             // The parent was forked while it opened the driver: nobody in this process will ever have done so.
             return Err(Unavailable::Forked);
         }
@@ -97,7 +100,7 @@ impl Driver {
         // SAFETY: the signature is that of the driver's documentation, with the enum as its number.
         let error_name = unsafe { library.get(b"cuGetErrorName\0") };
         let error_name = *error_name.map_err(|_| missing("cuGetErrorName"))?;
-        let driver = Self { calls, error_name, version, pid: std::process::id(), _library: library };
+        let driver = Self { calls, error_name, version, process: ProcessId::current(), _library: library };
         // SAFETY: no pointer is passed.
         match unsafe { driver.cuInit(0) } {
             Err(DriverError::Call { code: NO_DEVICE, .. }) => Err(Unavailable::NoDevice),
@@ -107,7 +110,7 @@ impl Driver {
 
     /// A driver that was used before a fork does not work after it, and may do harm.
     pub(crate) fn same_process(&self) -> Result<(), DriverError> {
-        if std::process::id() == self.pid { Ok(()) } else { Err(DriverError::Forked) }
+        if ProcessId::current() == self.process { Ok(()) } else { Err(DriverError::Forked) }
     }
 
     fn check(&self, call: &'static str, code: Code) -> Result<(), DriverError> {

@@ -12,7 +12,8 @@ pub fn claim_outputs(
 ) -> Result<BTreeMap<u32, Claim>, EngineError> {
     let mismatch =
         |found: String, expected: String| EngineError::Mismatch { what: "outputs", found, expected };
-    let mut claims = BTreeMap::new();
+    // Outputs that lie in the same memory are claimed together, others each by itself.
+    let mut domains: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
     for (&index, wanted) in job.boxes() {
         let output = outputs
             .get(index as usize)
@@ -26,7 +27,22 @@ pub fn claim_outputs(
                 format!("{} × {} × {} or more", wanted.bands.1, wanted.rows.1, wanted.columns.1),
             ));
         }
-        claims.insert(index, output.claim(*wanted).ok_or(EngineError::Busy { output: index })?);
+        domains.entry(output.domain()).or_default().push(index);
+    }
+    let mut claims = BTreeMap::new();
+    for shared in domains.into_values() {
+        if shared.len() > 1 {
+            job.check_together(&shared).map_err(|error| {
+                mismatch(
+                    format!("outputs {shared:?} in the same memory, where {error}"),
+                    "disjoint tasks".into(),
+                )
+            })?;
+        }
+        let wanted = |index: &u32| Some((outputs.get(*index as usize)?, *job.boxes().get(index)?));
+        let wanted: Vec<_> = shared.iter().filter_map(wanted).collect();
+        let busy = EngineError::Busy { output: shared.first().copied().unwrap_or_default() };
+        claims.extend(shared.into_iter().zip(Output::claim_together(&wanted).ok_or(busy)?));
     }
     let mut nodata_types: BTreeMap<u32, DataType> = BTreeMap::new();
     for task in job.tasks() {
@@ -57,4 +73,54 @@ pub fn claim_outputs(
         }
     }
     Ok(claims)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{BlockAddress, BlockLayout, BlockTask, OutputBox, OutputSpec, Placement};
+    use std::sync::Arc;
+
+    /// A job that fills `columns` of a row of eight samples in each of its outputs.
+    fn filling(parts: &[(u32, u32, u32)]) -> DecodeJob {
+        let layout = Arc::new(BlockLayout::stored(DataType::U8, (8, 1), 1));
+        let task = |&(output, start, end): &(u32, u32, u32)| BlockTask {
+            source: 0,
+            layout: 0,
+            selection: 0,
+            output,
+            span: None,
+            address: BlockAddress::default(),
+            placement: Placement {
+                rows: 1,
+                image_rows: 1,
+                block_x: 0,
+                block_y: 0,
+                width: end - start,
+                height: 1,
+                out_x: start,
+                out_y: 0,
+                first_band: 0,
+            },
+        };
+        DecodeJob::new(vec![layout], vec![vec![0]], parts.iter().map(task).collect()).unwrap()
+    }
+
+    /// Tasks were compared within an output alone, while several outputs can be delegates of one claim.
+    #[test]
+    fn tasks_in_delegates_of_one_claim_do_not_overlap() {
+        let output = Output::new(OutputSpec::band_first(DataType::U8, 1, 1, 8).unwrap()).unwrap();
+        let all = OutputBox { bands: (0, 1), rows: (0, 1), columns: (0, 8) };
+        let claim = Arc::new(output.claim(all).unwrap());
+        let outputs = [claim.delegate(), claim.delegate()];
+        let claimed = |parts: &[(u32, u32, u32)]| claim_outputs(&filling(parts), &outputs, |_| Ok(()));
+        // Boxes around the tasks of the outputs overlap, the tasks do not.
+        let held = claimed(&[(0, 0, 2), (1, 2, 4), (0, 4, 6)]).unwrap();
+        assert_eq!(held.len(), 2);
+        assert_eq!(claimed(&[(1, 5, 7)]).err(), Some(EngineError::Busy { output: 1 }));
+        drop(held);
+        let refused = claimed(&[(0, 0, 3), (1, 2, 4)]).err().unwrap().to_string();
+        assert!(refused.contains("tasks 0 and 1 write the same samples"), "{refused}");
+        assert!(claimed(&[(1, 5, 7)]).is_ok(), "what was refused holds nothing");
+    }
 }

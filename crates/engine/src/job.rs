@@ -119,6 +119,43 @@ impl DecodeJob {
         Ok(Self { layouts, selections, tasks, boxes })
     }
 
+    /// Checks that no two tasks write the same sample where these outputs lie in the same memory.
+    pub(crate) fn check_together(&self, outputs: &[u32]) -> Result<(), JobError> {
+        let (mut placed, mut tasks) = (Vec::new(), Vec::new());
+        for (task, block) in self.tasks.iter().enumerate().filter(|(_, task)| outputs.contains(&task.output))
+        {
+            let layout = self.layouts.get(block.layout as usize);
+            let selection = self.selections.get(block.selection as usize);
+            let target = layout
+                .zip(selection)
+                .and_then(|(layout, selection)| target_box(layout, selection.len(), &block.placement));
+            placed.push((0, target.ok_or(JobError::OutsideBlock { task })?));
+            tasks.push(task);
+        }
+        // Ranges of bands may overlap in part between outputs: they are cut where others begin or end.
+        let mut cuts: Vec<u32> = placed.iter().flat_map(|(_, b)| [b.bands.0, b.bands.1]).collect();
+        cuts.sort_unstable();
+        cuts.dedup();
+        let (mut cut, mut of) = (Vec::with_capacity(placed.len()), Vec::with_capacity(placed.len()));
+        for ((_, target), task) in placed.into_iter().zip(tasks) {
+            let first = cuts.partition_point(|&at| at <= target.bands.0);
+            let mut start = target.bands.0;
+            for &end in cuts.iter().skip(first).take_while(|&&at| at <= target.bands.1) {
+                cut.push((0, OutputBox { bands: (start, end), ..target }));
+                of.push(task);
+                start = end;
+            }
+        }
+        let named = |at: usize| of.get(at).copied().unwrap_or_default();
+        check_disjoint(&cut).map_err(|error| match error {
+            JobError::Overlap { first, second } => {
+                let (first, second) = (named(first), named(second));
+                JobError::Overlap { first: first.min(second), second: first.max(second) }
+            }
+            other => other,
+        })
+    }
+
     /// The layouts.
     pub fn layouts(&self) -> &[Arc<BlockLayout>] {
         &self.layouts
@@ -256,6 +293,38 @@ mod tests {
             let overlapping = (0..6).any(|i| (0..i).any(|j| boxes[i].1.overlaps(&boxes[j].1)));
             assert_eq!(check_disjoint(&boxes).is_err(), overlapping, "{boxes:?}");
         }
+    }
+
+    #[test]
+    fn band_ranges_of_outputs_in_one_memory_may_overlap_in_part() {
+        let layout = Arc::new(BlockLayout::stored(strile_tiff::DataType::U8, (4, 4), 3));
+        let task = |output: u32, selection: u32, first_band: u32, out_x: u32| BlockTask {
+            source: 0,
+            layout: 0,
+            selection,
+            output,
+            span: None,
+            address: BlockAddress::default(),
+            placement: Placement {
+                rows: 4,
+                image_rows: 4,
+                block_x: 0,
+                block_y: 0,
+                width: 4,
+                height: 4,
+                out_x,
+                out_y: 0,
+                first_band,
+            },
+        };
+        let job =
+            |tasks| DecodeJob::new(vec![Arc::clone(&layout)], vec![vec![0], vec![0, 1, 2]], tasks).unwrap();
+        // One band of a plane beside a part that fills three.
+        let beside = job(vec![task(0, 0, 1, 0), task(0, 0, 2, 0), task(1, 1, 0, 4)]);
+        assert_eq!(beside.check_together(&[0, 1]), Ok(()));
+        let upon = job(vec![task(0, 0, 1, 0), task(0, 0, 2, 0), task(1, 1, 0, 3)]);
+        assert_eq!(upon.check_together(&[0, 1]), Err(JobError::Overlap { first: 0, second: 2 }));
+        assert_eq!(upon.check_together(&[1]), Ok(()));
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub use fault::{BlockFault, FaultKind, LocatedFault};
 pub use job::{BlockTask, DecodeJob, JobError};
 pub use location::{DeviceBytes, Location};
 pub use output::{Claim, Output, OutputBox, OutputError, OutputRow, OutputSpec, Strides};
-pub use per_process::PerProcess;
+pub use per_process::{PerProcess, ProcessId};
 pub use pixels::Pixels;
 pub use reduce::{ReduceJob, ReduceTask, Reduced, Resampling};
 pub use resample::{PIECE, ResampleJob, ResampleWindow, Sampling};

@@ -2,7 +2,12 @@
 //!
 //! Several jobs may write into one output at once, from many threads. That is sound because every job
 //! *claims* the box it will write (`Output::claim`), overlapping claims are refused, and the blocks inside a
-//! job are disjoint (`DecodeJob::new` checks it). This is the only file of the crate with `unsafe`.
+//! job are disjoint (`DecodeJob::new` checks it).
+//!
+//! A claim can be handed on as outputs of its own (`Claim::delegate`). All of them lie in the same memory, so they
+//! share one list of claims, which belongs to the claim they came from: what one of them has claimed, the others
+//! cannot claim. A job that writes to several of them at once claims their boxes together (`claim_together`), after
+//! its tasks were checked against each other across these outputs.
 
 #![expect(unsafe_code, reason = "shared output memory, written in disjoint windows by many threads")]
 
@@ -170,26 +175,34 @@ pub struct Output {
     shared: Arc<Shared>,
 }
 
+/// Boxes that are claimed of one piece of memory. Outputs that may write the same samples share one list.
+type Claims = Arc<Mutex<Vec<OutputBox>>>;
+
 struct Shared {
     spec: OutputSpec,
     start: *mut u8,
     len: usize,
     owner: Owner,
-    claims: Mutex<Vec<OutputBox>>,
-    /// Where only a part of the memory may be claimed.
-    part: Option<OutputBox>,
+    claims: Claims,
+    /// The claim that lent this memory, which it holds for as long as it lives; only that box may be claimed.
+    lender: Option<Arc<Claim>>,
     /// What is made of samples that are written.
     convert: Option<Convert>,
 }
 
 enum Owner {
     Vec(Vec<u8>),
-    Caller { _keep: Box<dyn Any + Send + Sync> },
+    Caller {
+        _keep: Box<dyn Any + Send + Sync>,
+    },
     Device(DeviceBytes),
+    /// The output that the lender's claim is of.
+    Lender,
 }
 
-// SAFETY: the memory behind `start` is owned by `owner` and written only through `Claim::row`, whose boxes
-// are disjoint between claims and whose callers write disjoint rows within one.
+// SAFETY: the memory behind `start` is owned by `owner` (or by the lender's output, which the lender keeps) and
+// written only through `Claim::row`. Boxes are disjoint between claims of one list and lie in the box of the claim
+// that the list belongs to; callers write disjoint rows within one claim, and within those taken together.
 unsafe impl Send for Shared {}
 // SAFETY: as above; nothing reads the memory while a claim is held.
 unsafe impl Sync for Shared {}
@@ -216,8 +229,8 @@ impl Output {
                 start,
                 len,
                 owner: Owner::Vec(memory),
-                claims: Mutex::default(),
-                part: None,
+                claims: Claims::default(),
+                lender: None,
                 convert: None,
             }),
         })
@@ -239,8 +252,8 @@ impl Output {
             return Err(OutputError::TooSmall { need: need as u64, have: len as u64 });
         }
         let owner = Owner::Caller { _keep: keep };
-        let claims = Mutex::default();
-        Ok(Self { shared: Arc::new(Shared { spec, start, len, owner, claims, part: None, convert: None }) })
+        let claims = Claims::default();
+        Ok(Self { shared: Arc::new(Shared { spec, start, len, owner, claims, lender: None, convert: None }) })
     }
 
     /// The same output, which from now on converts what is written to it. Blocks of any real type may then be written,
@@ -268,7 +281,7 @@ impl Output {
     pub fn into_vec(self) -> Option<Vec<u8>> {
         match Arc::into_inner(self.shared)?.owner {
             Owner::Vec(memory) => Some(memory),
-            Owner::Caller { .. } | Owner::Device(_) => None,
+            Owner::Caller { .. } | Owner::Device(_) | Owner::Lender => None,
         }
     }
 
@@ -283,8 +296,8 @@ impl Output {
             start: std::ptr::null_mut(),
             len: 0,
             owner: Owner::Device(memory),
-            claims: Mutex::default(),
-            part: None,
+            claims: Claims::default(),
+            lender: None,
             convert: None,
         };
         Ok(Self { shared: Arc::new(shared) })
@@ -299,25 +312,61 @@ impl Output {
     pub fn device_bytes(&self) -> Option<&DeviceBytes> {
         match &self.shared.owner {
             Owner::Device(memory) => Some(memory),
-            Owner::Vec(_) | Owner::Caller { .. } => None,
+            Owner::Vec(_) | Owner::Caller { .. } | Owner::Lender => None,
         }
     }
 
     /// Reserves a box for writing until the claim is dropped; `None` where it leaves the output or overlaps
     /// a box reserved already.
     pub fn claim(&self, wanted: OutputBox) -> Option<Claim> {
+        let held = self.hold(wanted)?;
+        Some(Claim { output: self.clone(), claimed: wanted, held: Arc::new(held) })
+    }
+
+    /// Reserves boxes of outputs that share their claims, all or none, as one job writes them. Boxes of different
+    /// outputs may overlap: the caller has checked that the samples written there do not
+    /// (`DecodeJob::check_together`).
+    pub(crate) fn claim_together(outputs: &[(&Self, OutputBox)]) -> Option<Vec<Claim>> {
+        let (first, rest) = outputs.split_first()?;
+        let together = |(output, wanted): &(&Self, OutputBox)| {
+            Arc::ptr_eq(&output.shared.claims, &first.0.shared.claims) && output.has(wanted)
+        };
+        if !outputs.iter().all(together) {
+            return None;
+        }
+        let around = rest.iter().fold(first.1, |around, (_, wanted)| around.union(wanted));
+        let held = Arc::new(first.0.hold(around)?);
+        let claim = |&(output, claimed): &(&Self, OutputBox)| Claim {
+            output: output.clone(),
+            claimed,
+            held: Arc::clone(&held),
+        };
+        Some(outputs.iter().map(claim).collect())
+    }
+
+    /// What tells outputs that share their claims from others.
+    pub(crate) fn domain(&self) -> usize {
+        Arc::as_ptr(&self.shared.claims).addr()
+    }
+
+    /// Whether a box lies in the output, or in the part of it that was lent.
+    fn has(&self, wanted: &OutputBox) -> bool {
         let spec = self.spec();
         let inside = |range: (u32, u32), n: u32| range.0 <= range.1 && range.1 <= n;
-        let fits = inside(wanted.bands, spec.bands)
+        inside(wanted.bands, spec.bands)
             && inside(wanted.rows, spec.rows)
             && inside(wanted.columns, spec.columns)
-            && self.shared.part.as_ref().is_none_or(|part| part.contains(&wanted));
-        let mut claims = self.shared.claims.lock().unwrap_or_else(PoisonError::into_inner);
-        if !fits || claims.iter().any(|held| held.overlaps(&wanted)) {
+            && self.shared.lender.as_ref().is_none_or(|lender| lender.claimed.contains(wanted))
+    }
+
+    fn hold(&self, wanted: OutputBox) -> Option<Held> {
+        let of = &self.shared.claims;
+        let mut claims = of.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.has(&wanted) || claims.iter().any(|held| held.overlaps(&wanted)) {
             return None;
         }
         claims.push(wanted);
-        Some(Claim { output: self.clone(), claimed: wanted })
+        Some(Held { of: Arc::clone(of), claimed: wanted, lent: Claims::default() })
     }
 }
 
@@ -344,10 +393,29 @@ fn prefer_huge_pages(memory: &mut [u8]) {
 #[cfg(not(target_os = "linux"))]
 fn prefer_huge_pages(_memory: &mut [u8]) {}
 
+/// A box that stays reserved for as long as this lives.
+struct Held {
+    of: Claims,
+    claimed: OutputBox,
+    /// What outputs that were made of it have claimed.
+    lent: Claims,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut claims = self.of.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = claims.iter().position(|held| *held == self.claimed) {
+            claims.swap_remove(at);
+        }
+    }
+}
+
 /// The right to write one box of an output.
 pub struct Claim {
     output: Output,
     claimed: OutputBox,
+    /// The box itself, or one around all that a job claimed of this memory.
+    held: Arc<Held>,
 }
 
 impl Claim {
@@ -361,37 +429,37 @@ impl Claim {
         &self.output
     }
 
-    /// The claimed box as an output of its own, for an engine that does a part of this one's work: nothing outside
-    /// the box can be claimed of it, and the claim is held while it lives. It converts as the whole output does.
+    /// Returns the claimed box as an output of its own, for an engine that does a part of this one's work. Nothing
+    /// outside the box can be claimed of it, nor what is claimed of another delegate of this claim, and the claim is
+    /// held while it lives. It converts as the whole output does.
     pub fn delegate(self: &Arc<Self>) -> Output {
         self.part(self.output.convert().copied())
     }
 
-    /// The same, but it converts by `convert`: for who was lent an output and knows what its samples shall be.
+    /// Like `delegate`, but converts by `convert`.
     pub fn delegate_converting(self: &Arc<Self>, convert: Convert) -> Result<Output, OutputError> {
         let data_type = self.spec().data_type;
         let gives = Convert::gives(data_type);
         gives.then(|| self.part(Some(convert))).ok_or(OutputError::NotConverting { data_type })
     }
 
-    /// The same for samples that were converted already: it takes them as they are.
+    /// Like `delegate`, for samples that were converted already: takes them unchanged.
     pub fn delegate_converted(self: &Arc<Self>) -> Output {
         self.part(None)
     }
 
     fn part(self: &Arc<Self>, convert: Option<Convert>) -> Output {
         let whole = &self.output.shared;
-        let owner = match &whole.owner {
-            Owner::Device(memory) => Owner::Device(memory.clone()),
-            Owner::Vec(_) | Owner::Caller { .. } => Owner::Caller { _keep: Box::new(Arc::clone(self)) },
-        };
         let shared = Shared {
             spec: whole.spec.clone(),
             start: whole.start,
             len: whole.len,
-            owner,
-            claims: Mutex::default(),
-            part: Some(self.claimed),
+            owner: match &whole.owner {
+                Owner::Device(memory) => Owner::Device(memory.clone()),
+                Owner::Vec(_) | Owner::Caller { .. } | Owner::Lender => Owner::Lender,
+            },
+            claims: Arc::clone(&self.held.lent),
+            lender: Some(Arc::clone(self)),
             convert,
         };
         Output { shared: Arc::new(shared) }
@@ -431,15 +499,6 @@ impl Claim {
     }
 }
 
-impl Drop for Claim {
-    fn drop(&mut self) {
-        let mut claims = self.output.shared.claims.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = claims.iter().position(|held| *held == self.claimed) {
-            claims.swap_remove(at);
-        }
-    }
-}
-
 /// A row of one band inside a claim: `len` bytes from `start`, a sample every `stride` bytes.
 pub struct OutputRow {
     /// First byte of the first sample.
@@ -451,81 +510,4 @@ pub struct OutputRow {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn spec() -> OutputSpec {
-        OutputSpec::band_first(DataType::U16, 2, 4, 8).unwrap()
-    }
-
-    #[test]
-    fn overlapping_claims_are_refused_until_dropped() {
-        let output = Output::new(spec()).unwrap();
-        let left = OutputBox { bands: (0, 2), rows: (0, 4), columns: (0, 4) };
-        let middle = OutputBox { columns: (3, 6), ..left };
-        let held = output.claim(left).unwrap();
-        assert!(output.claim(middle).is_none());
-        assert!(output.claim(OutputBox { columns: (4, 8), ..left }).is_some());
-        drop(held);
-        assert!(output.claim(middle).is_some());
-        assert!(output.claim(OutputBox { rows: (0, 5), ..left }).is_none(), "leaves the output");
-    }
-
-    #[test]
-    fn strides_that_alias_are_refused() {
-        let mut aliased = spec();
-        aliased.strides.band = 2;
-        assert_eq!(aliased.len(), Err(OutputError::Overlapping));
-        assert_eq!(spec().len(), Ok(2 * 4 * 8 * 2));
-        assert!(matches!(
-            OutputSpec::band_first(DataType::C128, u32::MAX, u32::MAX, u32::MAX),
-            Err(OutputError::TooLarge { .. })
-        ));
-        assert!(matches!(
-            Output::from_vec(spec(), vec![0; 127]),
-            Err(OutputError::TooSmall { need: 128, have: 127 })
-        ));
-    }
-
-    #[test]
-    fn a_delegate_is_no_larger_than_its_claim() {
-        let output = Output::new(spec()).unwrap();
-        let left = OutputBox { bands: (0, 2), rows: (0, 4), columns: (0, 4) };
-        let claim = Arc::new(output.claim(left).unwrap());
-        let delegate = claim.delegate();
-        assert!(delegate.claim(OutputBox { columns: (0, 5), ..left }).is_none(), "leaves the claim");
-        let held = delegate.claim(OutputBox { columns: (1, 4), ..left }).unwrap();
-        assert!(delegate.claim(OutputBox { columns: (3, 4), ..left }).is_none(), "is taken");
-        drop((claim, delegate));
-        assert!(output.claim(left).is_none(), "the delegate's claim holds the claim it came from");
-        drop(held);
-        assert!(output.claim(left).is_some());
-    }
-
-    #[test]
-    fn a_conversion_is_set_once_and_before_all_else() {
-        let convert = Convert::masking(None);
-        let refused = Output::new(spec()).unwrap().converting(convert).err().unwrap();
-        assert_eq!(
-            refused.to_string(),
-            "an output of uint16 cannot convert: only float16, float32 and float64 ones do"
-        );
-        let spec = OutputSpec::band_first(DataType::F32, 1, 1, 2).unwrap();
-        let output = Output::new(spec).unwrap().converting(convert).unwrap();
-        let all = OutputBox { bands: (0, 1), rows: (0, 1), columns: (0, 2) };
-        let claim = Arc::new(output.claim(all).unwrap());
-        assert_eq!(claim.delegate().convert(), Some(&convert));
-        assert_eq!(claim.delegate_converted().convert(), None);
-        let other = Convert { scale: 2.0, ..convert };
-        assert_eq!(claim.delegate_converting(other).unwrap().convert(), Some(&other));
-        assert_eq!(output.converting(convert).err(), Some(OutputError::InUse));
-    }
-
-    #[test]
-    fn memory_comes_back_when_nobody_holds_it() {
-        let output = Output::new(spec()).unwrap();
-        let clone = output.clone();
-        assert!(output.into_vec().is_none());
-        assert_eq!(clone.into_vec().unwrap().len(), 128);
-    }
-}
+mod tests;

@@ -1,8 +1,11 @@
 //! A value that each process has for itself: threads, and locks that a thread may hold while another forks.
 //!
-//! A child of a fork has none of its parent's threads, and a lock that one of them held stays locked in it for ever. What
-//! is kept here is made anew in a child by the first who asks; what the parent had is left as it is there, for nothing in it
-//! can be let go of without a wait.
+//! A child of a fork has none of its parent's threads, and a lock that one of them held stays locked in it for ever. A
+//! value kept here is made anew in a child by the first caller that asks; the parent's value is left alone there, because
+//! nothing in it can be released without waiting.
+//!
+//! Processes are told apart by a count of forks as well as by their numbers, because the system gives the number of a
+//! process that has ended to a later one.
 
 #![expect(
     unsafe_code,
@@ -12,31 +15,78 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-/// See the module.
+/// What tells this process from those it was forked from, and from its own children.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProcessId {
+    /// Forks between the first process and this one.
+    forks: u32,
+    /// For children that were made without the C library's `fork`, which does not count them.
+    number: u32,
+}
+
+/// Counts up in the child of every fork.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+impl ProcessId {
+    /// Returns the identity of the calling process.
+    pub fn current() -> Self {
+        count_forks();
+        Self { forks: FORKS.load(Ordering::Relaxed), number: std::process::id() }
+    }
+
+    /// Returns it as one number, which is never 0.
+    pub fn as_u64(self) -> u64 {
+        u64::from(self.number) << 32 | u64::from(self.forks)
+    }
+}
+
+#[cfg(all(unix, not(miri)))]
+fn count_forks() {
+    use std::sync::atomic::AtomicBool;
+    static COUNTED: AtomicBool = AtomicBool::new(false);
+    extern "C" fn forked() {
+        FORKS.fetch_add(1, Ordering::Relaxed);
+    }
+    if COUNTED.load(Ordering::Acquire) {
+        return;
+    }
+    // Not under a lock, which a fork could leave locked: of two callers at once both may register, and each fork then
+    // counts twice.
+    // SAFETY: the handler only adds to an atomic, which a child of a fork may do.
+    let registered = unsafe { libc::pthread_atfork(None, None, Some(forked)) };
+    // Without memory for it, the number of the process has to do until the next call.
+    COUNTED.store(registered == 0, Ordering::Release);
+}
+
+#[cfg(not(all(unix, not(miri))))]
+fn count_forks() {}
+
+/// A value that is made once in each process.
 pub struct PerProcess<T: Send + Sync> {
     now: AtomicPtr<Owned<T>>,
     owns: PhantomData<T>,
 }
 
 struct Owned<T> {
-    process: u32,
+    process: ProcessId,
     value: T,
 }
 
 impl<T: Send + Sync> PerProcess<T> {
-    /// Nothing, until somebody asks.
+    /// Makes an empty one.
     pub const fn new() -> Self {
         Self { now: AtomicPtr::new(ptr::null_mut()), owns: PhantomData }
     }
 
-    /// The value of this process, made by the first who asks. Of several at once one makes what all get; none waits.
+    /// Returns the value of this process, made by the first caller. Of several callers at once one makes what all get;
+    /// none waits.
     pub fn get(&self, make: impl FnOnce() -> T) -> &T {
-        self.of(std::process::id(), make)
+        self.of(ProcessId::current(), make)
     }
 
-    fn of(&self, process: u32, make: impl FnOnce() -> T) -> &T {
+    fn of(&self, process: ProcessId, make: impl FnOnce() -> T) -> &T {
         let seen = self.now.load(Ordering::Acquire);
         if let Some(value) = owned(seen, process) {
             return value;
@@ -56,7 +106,7 @@ impl<T: Send + Sync> PerProcess<T> {
 }
 
 /// The value, where it is of that process.
-fn owned<'a, T>(kept: *mut Owned<T>, process: u32) -> Option<&'a T> {
+fn owned<'a, T>(kept: *mut Owned<T>, process: ProcessId) -> Option<&'a T> {
     // SAFETY: it is null or was made by `of`, and nothing is freed before its holder, which `of` borrows.
     let kept = unsafe { kept.as_ref() }?;
     (kept.process == process).then_some(&kept.value)
@@ -65,7 +115,7 @@ fn owned<'a, T>(kept: *mut Owned<T>, process: u32) -> Option<&'a T> {
 impl<T: Send + Sync> Drop for PerProcess<T> {
     fn drop(&mut self) {
         let kept = *self.now.get_mut();
-        if owned(kept, std::process::id()).is_some() {
+        if owned(kept, ProcessId::current()).is_some() {
             // SAFETY: made by `of`, and nobody borrows `self` any more.
             drop(unsafe { Box::from_raw(kept) });
         }
@@ -90,12 +140,44 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn one_value_a_process() {
+    fn one_value_per_process() {
+        let process = |number: u32| ProcessId { forks: 0, number };
         let kept = PerProcess::new();
-        let first = kept.of(1, || 10);
-        assert_eq!((first, kept.of(1, || 11)), (&10, &10));
-        let second = kept.of(2, || 20);
-        assert_eq!((first, second, kept.of(2, || 21)), (&10, &20, &20));
+        let first = kept.of(process(1), || 10);
+        assert_eq!((first, kept.of(process(1), || 11)), (&10, &10));
+        let second = kept.of(process(2), || 20);
+        assert_eq!((first, second, kept.of(process(2), || 21)), (&10, &20, &20));
+    }
+
+    /// A process was known by its number alone, which the system gives again: a grandchild with the number of its
+    /// grandparent took that one's threads and locks for its own.
+    #[test]
+    fn a_number_that_is_given_again_is_another_process() {
+        let kept = PerProcess::new();
+        let grandparent = ProcessId { forks: 0, number: 7 };
+        assert_eq!(kept.of(grandparent, || 1), &1);
+        assert_eq!(kept.of(ProcessId { forks: 2, ..grandparent }, || 2), &2);
+    }
+
+    #[test]
+    #[cfg(all(unix, not(miri)))]
+    fn every_fork_is_counted() {
+        let parent = ProcessId::current();
+        // SAFETY: the child compares numbers and ends, and takes no lock.
+        match unsafe { libc::fork() } {
+            0 => {
+                let code = i32::from(ProcessId::current().forks <= parent.forks);
+                // SAFETY: ends the child without running what the parent registered.
+                unsafe { libc::_exit(code) }
+            }
+            child => {
+                let mut status = -1;
+                // SAFETY: waits for the child made above.
+                assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+                assert_eq!(status, 0, "the child counts more forks than its parent");
+                assert_eq!(ProcessId::current(), parent);
+            }
+        }
     }
 
     #[test]

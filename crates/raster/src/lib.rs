@@ -80,8 +80,8 @@ pub use source::{FileSource, MemorySource, ReadDone, ReadOp, Source, Version};
 pub use spool::Spool;
 pub use strile_engine::{
     Arena, BlockAddress, BlockFault, Budget, BudgetError, Cancel, Context, Convert, DeviceBytes, EngineError,
-    FaultKind, Fill, LocatedFault, Location, Output, OutputError, OutputSpec, Progress, ReadAt, Report,
-    Resampling, Slice, Slot, Span, StageTimes, Strides, Trace,
+    FaultKind, Fill, LocatedFault, Location, Output, OutputError, OutputSpec, ProcessId, Progress, ReadAt,
+    Report, Resampling, Slice, Slot, Span, StageTimes, Strides, Trace,
 };
 pub use strile_tiff as tiff;
 pub use strile_tiff::{Compression, DataType, Limits, Photometric, Planar, Predictor, Warning};

@@ -16,6 +16,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use strile_engine::ProcessId;
 
 /// How often a name is tried that others remove or hold for an instant.
 const ATTEMPTS: u32 = 5;
@@ -28,7 +29,7 @@ pub(crate) struct Temporary {
     path: PathBuf,
     file: File,
     /// A process forked while it is open must not remove it.
-    process: u32,
+    process: ProcessId,
     installed: bool,
 }
 
@@ -61,7 +62,7 @@ impl Temporary {
                 Ok(file) => {
                     let locked = !matches!(file.try_lock(), Err(TryLockError::WouldBlock));
                     if locked && is_at(&file, &path)? {
-                        let process = std::process::id();
+                        let process = ProcessId::current();
                         return Ok(Reserved::Ours(Self { path, file, process, installed: false }));
                     }
                 }
@@ -122,7 +123,7 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        if !self.installed && self.process == std::process::id() {
+        if !self.installed && self.process == ProcessId::current() {
             // One that cannot be removed is found dead by the next writer.
             let _left = fs::remove_file(&self.path);
         }
