@@ -266,7 +266,7 @@ const LEGACY_STREAM: u64 = 1;
 /// Waits for what is queued on a stream.
 pub(crate) fn wait(py: Python<'_>, device: u32, stream: u64) -> PyResult<()> {
     // On this thread: stream 2 is the one of the thread that asks.
-    py.detach(|| strile::wait_for_stream(device, stream)).map_err(|problem| {
+    crate::call::detached(py, || strile::wait_for_stream(device, stream))?.map_err(|problem| {
         strile_error(
             py,
             "DeviceError",

@@ -2,10 +2,10 @@
 
 use crate::array::View;
 use crate::dataset::{Dataset, warn};
-use crate::error::{exception, refused};
+use crate::error::refused;
 use crate::keys::{Keys, shown};
 use crate::raster::{Raster, told_by_window};
-use crate::{call, device, validity};
+use crate::{call, device, request, validity};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::path::PathBuf;
@@ -48,7 +48,7 @@ impl Headers {
         let index = index.map(std::path::absolute).transpose()?;
         let kept = match &index {
             None => kept,
-            Some(path) => py.detach(|| kept.with_index(path)).map_err(exception)?,
+            Some(path) => call::run_at_once(py, || kept.with_index(path))?,
         };
         Ok(Self { kept, limits, index, sidecars })
     }
@@ -65,13 +65,13 @@ impl Headers {
     }
 
     /// Files whose headers are kept, bytes that these take, and files that are open.
-    fn held(&self) -> (usize, u64, usize) {
-        self.kept.held()
+    fn held(&self, py: Python<'_>) -> PyResult<(usize, u64, usize)> {
+        call::detached(py, || self.kept.held())
     }
 
     /// Forgets everything.
-    fn clear(&self) {
-        self.kept.clear();
+    fn clear(&self, py: Python<'_>) -> PyResult<()> {
+        call::detached(py, || self.kept.clear())
     }
 }
 
@@ -196,6 +196,8 @@ impl<'py> Asked<'py> {
             fill,
             size: keys.typed("size", "columns and rows", |value| value.extract().ok())?,
             sampling: sampling.unwrap_or_default(),
+            max_pixels: keys.integer("max_pixels", "a number of samples")?,
+            max_block_bytes: request::max_block_bytes()?,
             on_fault: on_fault.unwrap_or_default(),
             device: device::parse(keys.text("device")?.as_deref().unwrap_or("auto"))?,
             device_memory: keys.integer("device_memory", "a number of bytes")?,

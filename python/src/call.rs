@@ -1,14 +1,16 @@
 //! Runs work of the library for Python: the interpreter let go, signals and progress looked after.
 //!
 //! On the main thread the work is done by another one, so that Ctrl-C is seen within the time of a look; on others, and
-//! where it is over at once, it is done in place where nobody watches it. Either way nothing is under way any more when `run` returns.
+//! where it is over at once or the system has no thread for it, it is done in place. Either way nothing is under way any
+//! more when `run` returns. A panic of the library is a bug, and still an exception like others: `InternalError`.
 
-use crate::error::{exception, refused};
-use pyo3::exceptions::PyRuntimeError;
+use crate::error::{exception, refused, strile_error};
 use pyo3::prelude::*;
+use std::any::Any;
 use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::time::Duration;
 use strile::{Budget, Cancel, Context};
 
@@ -84,7 +86,7 @@ pub(crate) fn run<T: Send>(
     work: impl FnOnce() -> strile::Result<T> + Send,
 ) -> PyResult<T> {
     if watch.is_none() && !is_main_thread(py)? {
-        return py.detach(work).map_err(exception);
+        return run_at_once(py, work);
     }
     let mut told = None;
     let mut look = |at_end: bool| {
@@ -98,27 +100,29 @@ pub(crate) fn run<T: Send>(
         Ok(())
     };
     let (sender, done) = mpsc::sync_channel(1);
+    // Taken by the thread, or by this one where there is none.
+    let work = Mutex::new(Some(work));
+    let taken = || work.lock().unwrap_or_else(PoisonError::into_inner).take();
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("strile-call".to_owned());
-        thread.spawn_scoped(scope, move || {
-            // The receiver lives as long as this thread.
-            let _waited_for = sender.send(work());
-        })?;
+        let begun = thread.spawn_scoped(scope, || {
+            if let Some(work) = taken() {
+                // The receiver lives as long as this thread.
+                let _waited_for = sender.send(catch_unwind(AssertUnwindSafe(work)));
+            }
+        });
+        if let (Err(_), Some(work)) = (begun, taken()) {
+            let result = run_at_once(py, work)?;
+            return look(true).map(|()| result);
+        }
         let mut done = done;
         loop {
             let waited;
             (waited, done) = py.detach(move || (done.recv_timeout(LOOK), done));
-            match waited {
-                Ok(result) => {
-                    let result = result.map_err(exception)?;
-                    return look(true).map(|()| result);
-                }
-                Err(mpsc::RecvTimeoutError::Timeout) => {}
-                Err(mpsc::RecvTimeoutError::Disconnected) => {
-                    return Err(PyRuntimeError::new_err(
-                        "the work ended without a result: a mistake in strile",
-                    ));
-                }
+            // The only error is that it takes longer: the sender outlives the loop.
+            if let Ok(result) = waited {
+                let result = result.map_err(|panic| panicked(py, panic.as_ref()))?.map_err(exception)?;
+                return look(true).map(|()| result);
             }
             if let Err(raised) = look(false) {
                 cancel.cancel();
@@ -134,7 +138,48 @@ pub(crate) fn run_at_once<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> strile::Result<T> + Send,
 ) -> PyResult<T> {
-    py.detach(work).map_err(exception)
+    detached(py, work)?.map_err(exception)
+}
+
+/// Does anything without the interpreter, on this thread.
+pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    py.detach(|| catch_unwind(AssertUnwindSafe(work)).map_err(|panic| words_of(panic.as_ref())))
+        .map_err(|words| internal(py, &words))
+}
+
+/// Does work that needs the interpreter, on this thread.
+pub(crate) fn guarded<T>(py: Python<'_>, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(py, panic.as_ref())))
+}
+
+fn panicked(py: Python<'_>, panic: &(dyn Any + Send)) -> PyErr {
+    internal(py, &words_of(panic))
+}
+
+fn internal(py: Python<'_>, words: &str) -> PyErr {
+    strile_error(
+        py,
+        "InternalError",
+        format!("strile failed inside: {words}; this is a bug, please report it"),
+    )
+}
+
+fn words_of(panic: &(dyn Any + Send)) -> String {
+    let words = panic.downcast_ref::<&str>().map(|words| (*words).to_owned());
+    words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".to_owned())
+}
+
+/// Panics, for the test of what a panic becomes: in work that is waited for, done at once, or with the interpreter.
+#[pyfunction]
+pub(crate) fn _panic(py: Python<'_>, place: &str) -> PyResult<()> {
+    fn panic() -> strile::Result<()> {
+        std::panic::panic_any("a panic on purpose")
+    }
+    match place {
+        "thread" => run(py, &Cancel::default(), None, panic),
+        "at once" => run_at_once(py, panic),
+        _ => guarded(py, || panic().map_err(exception)),
+    }
 }
 
 /// Whether signals arrive on this thread.

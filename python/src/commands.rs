@@ -4,7 +4,7 @@ use crate::call::{self, Count, Watch};
 use crate::dataset::Dataset;
 use crate::error::refused;
 use crate::keys::{Keys, elements, float, integer, text};
-use crate::{crs, device};
+use crate::{crs, device, request};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::path::PathBuf;
@@ -67,6 +67,7 @@ pub(crate) fn add_overviews<'py>(
     let mut options = OverviewOptions {
         count: keys.integer("count", "a number of overviews")?,
         resampling: resampling(&mut keys)?,
+        max_pixels: keys.integer("max_pixels", "a number of samples")?,
         ..OverviewOptions::default()
     };
     options.compression = keys.word("compression", &names, |word| {
@@ -122,7 +123,7 @@ fn of_finding<'py>(py: Python<'py>, finding: &Finding) -> PyResult<Bound<'py, Py
 
 /// How two opened files differ.
 #[pyfunction]
-#[pyo3(signature = (a, b, *, tolerance=0.0, structure=false, device="auto"))]
+#[pyo3(signature = (a, b, *, tolerance=0.0, structure=false, device="auto", max_pixels=None))]
 pub(crate) fn compare<'py>(
     py: Python<'py>,
     a: &Bound<'py, Dataset>,
@@ -130,9 +131,10 @@ pub(crate) fn compare<'py>(
     tolerance: f64,
     structure: bool,
     device: &str,
+    max_pixels: Option<u64>,
 ) -> PyResult<Bound<'py, PyList>> {
     let (first, second) = (a.get().input(py)?, b.get().input(py)?);
-    let mut options = CompareOptions { tolerance, structure, ..CompareOptions::default() };
+    let mut options = CompareOptions { tolerance, structure, max_pixels, ..CompareOptions::default() };
     options.device = device::parse(device)?;
     let context = call::context(None, None)?;
     let found = call::run(py, &context.cancel, None, || {
@@ -214,6 +216,8 @@ fn convert_options(dict: &Bound<'_, PyDict>) -> PyResult<(ConvertOptions, strile
         })?
         .map(|(x, y, width, height)| Window { x, y, width, height });
     options.read.bands = keys.typed("bands", "numbers of bands, from 1", |value| value.extract().ok())?;
+    options.read.max_pixels = keys.integer("max_pixels", "a number of samples")?;
+    options.read.max_block_bytes = request::max_block_bytes()?;
     options.crs = keys.get("crs")?.map(|definition| crs::parse(&definition)).transpose()?;
     options.transform = keys
         .typed("transform", "six numbers (a, b, c, d, e, f)", |value| {

@@ -7,9 +7,9 @@
 #![expect(unsafe_code, reason = "memory of arrays is taken by address")]
 
 use crate::array::View;
-use crate::device;
 use crate::error::refused;
 use crate::keys::{float, integer, shown};
+use crate::{call, device};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +33,7 @@ pub(crate) fn contains(py: Python<'_>, array: &Bound<'_, PyAny>, value: &Bound<'
         return Ok(false);
     }
     let grid = Grid::of(&view)?;
-    Ok(py.detach(|| search(&grid, view.data_type, wanted)))
+    call::detached(py, || search(&grid, view.data_type, wanted))
 }
 
 /// What a sample is compared with.

@@ -6,8 +6,8 @@
 
 use crate::array::View;
 use crate::contains::{Grid, Wanted};
-use crate::device;
 use crate::error::refused;
+use crate::{call, device};
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 use strile::{DataType, Location};
@@ -35,14 +35,14 @@ pub(crate) fn count_missing(
     let repeats: u64 = repeated.map(|(count, _)| *count).product();
     let grid = Grid::of(&view)?;
     let (nans, equal) = (AtomicU64::new(0), AtomicU64::new(0));
-    py.detach(|| {
+    call::detached(py, || {
         grid.visit(view.data_type.size(), |address, count| {
             let found = in_row(address, count, grid.step(), view.data_type, wanted);
             nans.fetch_add(found.0, Ordering::Relaxed);
             equal.fetch_add(found.1, Ordering::Relaxed);
             false
         });
-    });
+    })?;
     Ok((nans.into_inner() * repeats, equal.into_inner() * repeats))
 }
 

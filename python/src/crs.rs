@@ -1,5 +1,6 @@
 //! Reference systems by code or text.
 
+use crate::call;
 use crate::error::strile_error;
 use crate::facts;
 use crate::keys::{integer, shown, text};
@@ -32,5 +33,5 @@ pub(crate) fn parse(definition: &Bound<'_, PyAny>) -> PyResult<Crs> {
 /// A reference system by EPSG code, `EPSG:n`, WKT or PROJ text.
 #[pyfunction]
 pub(crate) fn crs<'py>(definition: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-    facts::of_crs(definition.py(), &parse(definition)?)
+    call::guarded(definition.py(), || facts::of_crs(definition.py(), &parse(definition)?))
 }

@@ -71,7 +71,8 @@ impl Dataset {
 
     pub(crate) fn input(&self, py: Python<'_>) -> PyResult<Arc<Input>> {
         let input = self.input.read().unwrap_or_else(PoisonError::into_inner);
-        if self.process != ProcessId::current() && input.as_ref().is_some_and(|input| input.tiff().is_none()) {
+        if self.process != ProcessId::current() && input.as_ref().is_some_and(|input| input.tiff().is_none())
+        {
             // It keeps sources open under a lock, which a thread of the parent may have held.
             let sentence =
                 format!("{}: the mosaic was opened before a fork; open it in this process", self.name);
@@ -118,13 +119,13 @@ impl Dataset {
         let roots = Some(roots);
         let mut options = VrtOptions { missing, roots, data_type, empty_holes, ..VrtOptions::default() };
         options.max_bytes = max_bytes.unwrap_or(options.max_bytes);
-        let opened = py.detach(|| {
+        let opened = call::detached(py, || {
             let version = std::fs::metadata(&path).map(|found| {
                 let modified = found.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
                 (found.len(), modified.map(|since| since.as_nanos().to_string()).unwrap_or_default())
             });
             Ok((Vrt::open(&path, &options)?, version.unwrap_or_default()))
-        });
+        })?;
         match opened {
             Ok((vrt, version)) => Ok(Self::of(Input::Vrt(Box::new(vrt)), version, true)),
             Err(error @ Error::Unsupported { .. }) => {
@@ -169,7 +170,9 @@ impl Dataset {
     #[getter]
     fn facts(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
         let input = self.input(py)?;
-        let facts = self.facts.get_or_try_init(py, || facts::facts(py, &input).map(Bound::unbind))?;
+        let facts = self
+            .facts
+            .get_or_try_init(py, || call::guarded(py, || facts::facts(py, &input)).map(Bound::unbind))?;
         Ok(facts.clone_ref(py))
     }
 
@@ -183,7 +186,8 @@ impl Dataset {
         level: usize,
     ) -> PyResult<Option<(&'static str, Option<u16>)>> {
         let input = self.input(py)?;
-        let found = input.tiff().and_then(|file| validity::beside_nodata(file, page, level.checked_sub(1)));
+        let find = |file| validity::beside_nodata(file, page, level.checked_sub(1));
+        let found = call::detached(py, || input.tiff().and_then(find))?;
         Ok(found.map(|source| match source {
             MaskSource::Alpha(band) => ("alpha", Some(band)),
             _ => ("image", None),
@@ -214,7 +218,7 @@ impl Dataset {
         signature = (**request),
         text_signature = "($self, *, page=0, level=0, window=None, bands=None, layer='pixels', interleave='band', \
                           apply_orientation=False, invert_white=False, masked=False, unpack=False, float_type=None, \
-                          on_fault='fail', device='auto', out_memory='device', out=None, stream=None, memory=None, \
+                          on_fault='fail', max_pixels=None, max_cloud_bytes=None, device='auto', out_memory='device', out=None, stream=None, memory=None, \
                           threads=None, progress=None)"
     )]
     fn read<'py>(
@@ -246,6 +250,13 @@ impl Dataset {
             (Result::Filled(_), None) => Err(refused("an output that nobody gave: a mistake in strile")),
             (Result::Pixels(raster), _) => Ok(Bound::new(py, raster)?.into_any()),
         }
+    }
+
+    /// Refuses a result of so many samples and bytes by the rule of every read: for what is made of a read in Python.
+    #[pyo3(signature = (samples, bytes, *, max_pixels=None))]
+    fn check_size(&self, py: Python<'_>, samples: u64, bytes: u64, max_pixels: Option<u64>) -> PyResult<()> {
+        let input = self.input(py)?;
+        call::run_at_once(py, || input.check_size(samples, bytes, max_pixels))
     }
 
     /// The plan of `read` with these keywords; touches no pixel.
@@ -292,7 +303,7 @@ impl Dataset {
         let input = self.input(py)?;
         let list = PyList::empty(py);
         let Input::Vrt(vrt) = input.as_ref() else { return Ok(list) };
-        for source in py.detach(|| vrt.listed_sources()) {
+        for source in call::detached(py, || vrt.listed_sources())? {
             let dict = PyDict::new(py);
             dict.set_item("name", &source.name)?;
             dict.set_item("path", source.path.as_ref().map(|path| path.display().to_string()))?;

@@ -9,7 +9,7 @@ use strile::{Device, Location};
 /// `compute_capability`, `memory_free`, `memory_total` and `driver_cuda`.
 #[pyfunction]
 pub(crate) fn devices(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
-    let found = py.detach(strile::devices);
+    let found = crate::call::detached(py, strile::devices)?;
     let list = PyList::empty(py);
     for device in found {
         let dict = PyDict::new(py);

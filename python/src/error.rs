@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 use strile::tiff::TiffError;
-use strile::{EngineError, Error, FaultKind};
+use strile::{EngineError, Error, FaultKind, Limited};
 
 /// The classes found so far.
 static CLASSES: PyOnceLock<Mutex<HashMap<&'static str, Py<PyType>>>> = PyOnceLock::new();
@@ -83,6 +83,8 @@ fn exception_of(py: Python<'_>, error: Error) -> PyErr {
         Error::Blocks { first, .. } if first.fault.kind == FaultKind::Unsupported => {
             "UnsupportedGeoTIFFFeatureError"
         }
+        Error::Limit { limited: Limited::Pixels, .. } => "PixelSafetyLimitError",
+        Error::Limit { limited: Limited::Fetched, .. } => "CloudSizeLimitError",
         Error::Device { .. } | Error::Engine(EngineError::Device { .. }) => "DeviceError",
         Error::File { .. }
         | Error::Request { .. }

@@ -30,6 +30,12 @@ mod writer;
 
 use pyo3::prelude::*;
 
+/// Text with every URL in it cut to scheme, host and path: without credentials.
+#[pyfunction]
+fn redacted(text: &str) -> String {
+    strile::redacted(text)
+}
+
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<batch::Headers>()?;
@@ -40,6 +46,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<parts::Parts>()?;
     module.add_class::<parts::PartWriter>()?;
     module.add_class::<parts::Assembly>()?;
+    module.add_function(wrap_pyfunction!(redacted, module)?)?;
+    module.add_function(wrap_pyfunction!(call::_panic, module)?)?;
     module.add_function(wrap_pyfunction!(batch::read_batch, module)?)?;
     module.add_function(wrap_pyfunction!(batch::write_header_index, module)?)?;
     module.add_function(wrap_pyfunction!(contains::contains, module)?)?;

@@ -33,15 +33,15 @@ impl Parts {
         options: &Bound<'_, PyDict>,
         size: (u32, u32),
     ) -> PyResult<Self> {
-        let raster = spec::raster(raster)?;
-        let (options, sidecars) = write_options::options(options)?;
-        let parts = py.detach(|| strile::Parts::new(raster, &options, size)).map_err(exception)?;
+        let (raster, (options, sidecars)) =
+            call::guarded(py, || Ok((spec::raster(raster)?, write_options::options(options)?)))?;
+        let parts = call::run_at_once(py, || strile::Parts::new(raster, &options, size))?;
         Ok(Self { parts: Arc::new(parts), sidecars })
     }
 
     /// What will be done, in words.
-    fn explain(&self) -> String {
-        self.parts.explain()
+    fn explain(&self, py: Python<'_>) -> PyResult<String> {
+        call::detached(py, || self.parts.explain())
     }
 
     /// Name of the encoder.
@@ -81,7 +81,7 @@ impl Parts {
 
     /// What a part encodes, needs and hands on, as (column, row, width, height), and its blocks.
     fn part<'py>(&self, py: Python<'py>, tier: u32, row: u32, column: u32) -> PyResult<Bound<'py, PyDict>> {
-        let windows = self.parts.part(PartAddress { tier, row, column }).map_err(exception)?;
+        let windows = call::run_at_once(py, || self.parts.part(PartAddress { tier, row, column }))?;
         let window = |window: Window| (window.x, window.y, window.width, window.height);
         let dict = PyDict::new(py);
         dict.set_item("own", window(windows.own))?;
@@ -107,7 +107,7 @@ impl Parts {
         let context = call::context(memory, threads)?;
         let target = path.map_or(PartTarget::Memory, PartTarget::File);
         let at = PartAddress { tier, row, column };
-        let writer = py.detach(|| self.parts.encode(at, target, &context)).map_err(exception)?;
+        let writer = call::run_at_once(py, || self.parts.encode(at, target, &context))?;
         let location = writer.location().unwrap_or(Location::Host);
         Ok(PartWriter { location, open: Held::new("part", (writer, context.cancel)) })
     }
@@ -118,7 +118,7 @@ impl Parts {
         let py = target.py();
         let context = call::context(memory, None)?;
         let sink = sink::open(target, self.sidecars)?;
-        let assembly = py.detach(|| self.parts.assemble(sink, &context)).map_err(exception)?;
+        let assembly = call::run_at_once(py, || self.parts.assemble(sink, &context))?;
         Ok(Assembly { parts: Arc::clone(&self.parts), open: Held::new("file", (assembly, context.cancel)) })
     }
 }
@@ -211,14 +211,13 @@ impl Assembly {
         };
         let at = PartAddress { tier, row, column };
         self.open.attempt(py, |(assembly, _)| {
-            assembly.add(&self.parts, at, index.as_bytes(), records).map_err(exception)
+            call::guarded(py, || assembly.add(&self.parts, at, index.as_bytes(), records).map_err(exception))
         })
     }
 
     /// A small file that appears beside the target with it.
     fn sidecar(&self, py: Python<'_>, suffix: &str, content: Vec<u8>) -> PyResult<()> {
-        self.open
-            .attempt(py, |(assembly, _)| py.detach(|| assembly.sidecar(suffix, content)).map_err(exception))
+        self.open.attempt(py, |(assembly, _)| call::run_at_once(py, || assembly.sidecar(suffix, content)))
     }
 
     /// Writes every byte of the file, beside its place.

@@ -1,8 +1,7 @@
 //! `strile.Raster`: pixels that numpy and DLPack take without a copy.
 
-use crate::device;
 use crate::dlpack::{self, Tensor};
-use crate::error::exception;
+use crate::{call, device};
 use pyo3::exceptions::{PyAttributeError, PyBufferError, PyMemoryError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -126,10 +125,10 @@ impl Raster {
     fn copied(&self, py: Python<'_>) -> PyResult<Self> {
         match self.memory.as_ref() {
             Memory::Device(raster) => {
-                py.detach(|| raster.to_host(&Context::default())).map(Self::host).map_err(exception)
+                call::run_at_once(py, || raster.to_host(&Context::default())).map(Self::host)
             }
             Memory::Tensor(tensor) => {
-                let pixels = py.detach(|| tensor.to_host(&Context::default())).map_err(exception)?;
+                let pixels = call::run_at_once(py, || tensor.to_host(&Context::default()))?;
                 Ok(Self::of(pixels, self.data_type, self.shape.clone(), self.faults.clone()))
             }
             Memory::Host { pixels, .. } => {

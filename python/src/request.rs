@@ -24,7 +24,7 @@ impl<'py> Request<'py> {
     /// The request that keywords make.
     pub(crate) fn parse(keywords: Option<&Bound<'py, PyDict>>) -> PyResult<Self> {
         let mut request = Self {
-            options: ReadOptions::default(),
+            options: ReadOptions { max_block_bytes: max_block_bytes()?, ..ReadOptions::default() },
             stays: true,
             out: None,
             progress: None,
@@ -72,6 +72,8 @@ impl<'py> Request<'py> {
             "on_fault" => {
                 options.on_fault = word(key, &text()?, &[("fail", OnFault::Fail), ("fill", OnFault::Fill)])?;
             }
+            "max_pixels" => options.max_pixels = value.extract()?,
+            "max_cloud_bytes" => options.max_cloud_bytes = value.extract()?,
             "device" => options.device = device::parse(&text()?)?,
             "out_memory" => self.stays = word(key, &text()?, &[("device", true), ("host", false)])?,
             "out" => self.out = some(value),
@@ -97,6 +99,16 @@ impl<'py> Request<'py> {
         };
         self.out.as_ref().map(|out| View::writable(out, self.stream)?.output(axes)).transpose()
     }
+}
+
+/// The environment's limit on decoded blocks, where there is one.
+pub(crate) fn max_block_bytes() -> PyResult<Option<u64>> {
+    const NAME: &str = "STRILE_COG_MAX_TILE_BYTES";
+    let Some(text) = std::env::var_os(NAME).filter(|text| !text.is_empty()) else { return Ok(None) };
+    let text = text.to_string_lossy();
+    let number = text.trim().parse().ok().filter(|number| *number > 0);
+    let wrong = || refused(format!("{NAME} is `{text}`: a whole number above 0 is needed"));
+    number.map(Some).ok_or_else(wrong)
 }
 
 fn some(value: Bound<'_, PyAny>) -> Option<Bound<'_, PyAny>> {

@@ -3,7 +3,7 @@
 //! Such an object takes bytes in order and nothing else, so blocks wait in a spool until the file is complete: it gets
 //! its first byte when all of them are known. What its `write` raises is raised again as it is.
 
-use crate::error::{carried, exception};
+use crate::error::carried;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
@@ -19,7 +19,7 @@ pub(crate) fn open(target: &Bound<'_, PyAny>, sidecars: bool) -> PyResult<Box<dy
     let is_path = target.is_instance_of::<PyString>() || target.hasattr("__fspath__")?;
     if is_path {
         let path: PathBuf = target.extract()?;
-        let sink = py.detach(|| FileSink::create(&path, true)).map_err(exception)?;
+        let sink = crate::call::run_at_once(py, || FileSink::create(&path, true))?;
         return Ok(if sidecars { Box::new(sink) } else { Box::new(Alone(Box::new(sink))) });
     }
     let write = target.getattr_opt("write")?.filter(Bound::is_callable).ok_or_else(|| {

@@ -1,6 +1,6 @@
 //! An index of tiles: `write_vrt`.
 
-use crate::error::exception;
+use crate::call;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use strile::IndexOptions;
@@ -15,5 +15,5 @@ pub(crate) fn write_vrt(
     relative: bool,
 ) -> PyResult<()> {
     let options = IndexOptions { overwrite: true, absolute: !relative, ..IndexOptions::default() };
-    py.detach(|| strile::write_index(&path, &sources, &options)).map_err(exception)
+    call::run_at_once(py, || strile::write_index(&path, &sources, &options))
 }

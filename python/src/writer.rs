@@ -4,7 +4,6 @@
 //! One thread writes at a time; the interpreter's lock is released meanwhile.
 
 use crate::call::{self, Count, Watch};
-use crate::error::exception;
 use crate::held::Held;
 use crate::piece::Given;
 use crate::{device, sink, spec, write_options};
@@ -41,14 +40,13 @@ impl Writer {
         threads: Option<usize>,
     ) -> PyResult<Self> {
         let py = target.py();
-        let raster = spec::raster(raster)?;
-        let (options, sidecars) = write_options::options(options)?;
+        let (raster, (options, sidecars)) =
+            call::guarded(py, || Ok((spec::raster(raster)?, write_options::options(options)?)))?;
         let count = Arc::new(Count::default());
         let context = call::context(memory, threads)?;
         let context = Context { progress: Some(Arc::clone(&count) as _), ..context };
         let sink = sink::open(target, sidecars)?;
-        let writer =
-            py.detach(|| strile::Writer::create(sink, raster, &options, &context)).map_err(exception)?;
+        let writer = call::run_at_once(py, || strile::Writer::create(sink, raster, &options, &context))?;
         count.expect(writer.blocks());
         let cancel = context.cancel;
         Ok(Self {
@@ -108,7 +106,7 @@ impl Writer {
 
     /// A small file that appears beside the target with it.
     fn sidecar(&self, py: Python<'_>, suffix: &str, content: Vec<u8>) -> PyResult<()> {
-        self.open.attempt(py, |open| py.detach(|| open.writer.sidecar(suffix, content)).map_err(exception))
+        self.open.attempt(py, |open| call::run_at_once(py, || open.writer.sidecar(suffix, content)))
     }
 
     /// Completes the file and puts it to its place.

@@ -138,6 +138,8 @@ class Dataset:
         unpack: bool = False,
         float_type: Literal["float32", "float64"] | None = None,
         on_fault: Literal["fail", "fill"] = "fail",
+        max_pixels: int | None = None,
+        max_cloud_bytes: int | None = None,
         device: str = "auto",
         out_memory: Literal["host", "device"] = "device",
         out: Any = None,
@@ -150,7 +152,11 @@ class Dataset:
         `reduce`: how many times JPEG 2000 is halved while it is decoded; windows are then of what comes of it.
         `out`: any array (buffer, `__cuda_array_interface__`, DLPack) of exactly the type and shape, of any strides;
         it is returned, and blocks that were filled in it (`on_fault='fill'`) are told by a GeoTIFFFallbackWarning.
-        `float_type` is the type that `masked` and `unpack` give; None: float32 where that is exact."""
+        `float_type` is the type that `masked` and `unpack` give; None: float32 where that is exact.
+        `max_pixels`: the most samples of the result; None refuses what is implausible for the file.
+        `max_cloud_bytes`: the most bytes fetched from a source that Python reads."""
+    def check_size(self, samples: int, bytes: int, *, max_pixels: int | None = None) -> None:
+        """Refuses a result of so many samples and bytes by the rule of `read`: PixelSafetyLimitError."""
     def plan(self, **request: Any) -> Plan:
         """The plan of `read` with these keywords."""
     def mask_beside_nodata(self, page: int = 0, level: int = 0) -> tuple[str, int | None] | None:
@@ -192,7 +198,7 @@ def read_batch(
     """Windows of files in one array; each is (index of its file, level, four numbers), which are (column, row, width,
     height), (west, south, east, north) or (x, y, width, height) as `kind` says: pixels, bounds, points. Other keywords:
     page, bands, float_type, masked, unpack, fill, size (columns, rows), resampling, on_fault, device, device_memory, out
-    (windows, bands, rows, columns), out_memory, stream, memory, threads; see `strile.batch`."""
+    (windows, bands, rows, columns), out_memory, stream, memory, threads, max_pixels; see `strile.batch`."""
 
 def write_header_index(
     target: str, files: Sequence[str], *, sidecars: bool = True
@@ -308,12 +314,16 @@ def validate_cog(source: Dataset, *, strict: bool = False) -> dict[str, Any]:
     """`valid`, `errors`, `warnings`."""
 
 def compare(
-    a: Dataset, b: Dataset, *, tolerance: float = 0.0, structure: bool = False, device: str = "auto"
+    a: Dataset, b: Dataset, *, tolerance: float = 0.0, structure: bool = False, device: str = "auto",
+    max_pixels: int | None = None,
 ) -> list[dict[str, Any]]:
     """How two files differ."""
 
 def count_missing(array: Any, value: int | float) -> tuple[int, int]:
     """How many samples of a host array are NaN, and how many equal a value; all cores; GIL released."""
-
+def redacted(text: str) -> str:
+    """Text with every URL in it cut to scheme, host and path: without credentials."""
+def _panic(place: str) -> None:
+    """Panics, for the tests: "thread", "at once", or with the interpreter."""
 def contains(array: Any, value: int | float) -> bool:
     """Whether a host array (any strides) holds a value (NaN: any NaN); stops at the first; all cores; GIL released."""

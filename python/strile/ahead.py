@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import math
-import os
 import queue
 import sys
 import threading
@@ -20,6 +19,7 @@ from types import TracebackType
 from typing import Any
 
 from .errors import ForkedError
+from .reading.process import process
 
 _under_way: weakref.WeakSet[Ahead] = weakref.WeakSet()
 
@@ -29,7 +29,7 @@ class Ahead:
 
     def __init__(self, read: Callable[[Any], Any], requests: Iterable[Any], depth: int, readers: int) -> None:
         self._read, self._requests, self._depth = read, iter(requests), depth
-        self._process = os.getpid()
+        self._process = process()
         self._begun: deque[Future[Any]] = deque()
         self._count = 0
         self._asked: queue.SimpleQueue[tuple[int, Any, Future[Any]] | None] = queue.SimpleQueue()
@@ -49,7 +49,7 @@ class Ahead:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         # When the interpreter ends a thread like these never runs again, and looks alive; `_stop_all` was there before.
-        if os.getpid() != self._process or sys.is_finalizing():
+        if process() != self._process or sys.is_finalizing():
             return
         self._end_at(-1)
         for _ in self._threads:
@@ -61,7 +61,7 @@ class Ahead:
     def _results(self) -> Iterator[Any]:
         self._begin()
         while self._begun:
-            if os.getpid() != self._process:
+            if process() != self._process:
                 raise ForkedError("these batches are read ahead by the process that this one was forked from")
             result = self._begun.popleft().result()
             self._begin()

@@ -23,7 +23,8 @@ from .masking import float_type
 from .pixels import Decoding, PixelArray
 from .reading import attrs as attributes
 from .reading import metadata, opened, pam
-from .reading.arguments import halvings
+from .reading.arguments import halvings, pixel_limit
+from .reading.description import check_coordinates
 from .reading.source import Source
 
 
@@ -44,6 +45,7 @@ class StrileBackend(BackendEntrypoint):
         "overview_level",
         "reduce",
         "device",
+        "max_pixels",
     )
 
     def open_dataset(
@@ -59,15 +61,16 @@ class StrileBackend(BackendEntrypoint):
         overview_level: int | None = None,
         reduce: int = 0,
         device: str | None = None,
+        max_pixels: int | None = None,
     ) -> xr.Dataset:
         """A file as a dataset. `overview_level` counts overviews from 0, as rasterio does; `reduce` is how many
         times JPEG 2000 is halved while it is decoded, also where there are no overviews; `device` is "cpu", "cuda" or
         "cuda:N" (dask arrays of CuPy blocks, cut as `chunks` says), or None: decoded wherever that is quicker, numpy
-        arrays."""
+        arrays. `max_pixels` is the most samples that are read at once, as in `open_geotiff`."""
         accessor.register()
         _check_device(device)
         source = Source.of(filename_or_obj)
-        level, reduce = _level(overview_level), halvings(reduce)
+        level, reduce, most = _level(overview_level), halvings(reduce), pixel_limit(max_pixels)
         dataset = opened.dataset(source, level=level)
         facts = Facts.of(dataset)
         levels = facts.pages[0]
@@ -78,7 +81,9 @@ class StrileBackend(BackendEntrypoint):
         decoding = _decoding(facts, shown, masked, bool(mask_and_scale))
         dtype = float_type(facts.dtype) if masked else facts.dtype
         # Indexed later, and perhaps by a process that works in another folder.
-        array = PixelArray(source.anywhere(), level, reduce, (shown.bands, shown.height, shown.width), dtype, decoding, device)
+        shape = (shown.bands, shown.height, shown.width)
+        array = PixelArray(source.anywhere(), level, reduce, shape, dtype, decoding, device, most)
+        check_coordinates(dataset, shown.height, shown.width, most)
         array.check()
         attrs = conventions.attributes(dataset, facts)
         encoding = _encoding(source, facts, shown, dtype)
@@ -159,7 +164,7 @@ def _nodata(facts: Facts) -> int | float | None:
 
 
 def _encoding(source: Source, facts: Facts, level: Level, dtype: np.dtype[Any]) -> dict[str, Any]:
-    name = source.location if source.is_remote or source.is_object else os.path.abspath(source.location)
+    name = source.shown if source.is_remote or source.is_object else os.path.abspath(source.location)
     return {
         "grid_mapping": conventions.SPATIAL_REF,
         "preferred_chunks": conventions.preferred_chunks(level, dtype.itemsize),

@@ -58,6 +58,7 @@ def read_batch(
     headers: Headers | None = None,
     memory: int | None = None,
     threads: int | None = None,
+    max_pixels: int | None = None,
 ) -> Raster | Any:
     """Reads windows of files into one array (window, band, row, column).
 
@@ -86,8 +87,9 @@ def read_batch(
 
     It is a `Raster` that numpy, CuPy, PyTorch and JAX take without a copy, in the memory of the GPU that decoded it
     (`out_memory="host"`: in host memory), or `out`: an array of the caller, of that shape and type, to be used again and
-    again."""
+    again. `max_pixels` is the most samples of a window before it is resampled, as in `strile.read`."""
     from ._core import read_batch as read
+    from .reading.arguments import pixel_limit
 
     kind, rows, wanted = _areas(windows, bounds, points, size)
     listed = _listed(files)
@@ -114,6 +116,7 @@ def read_batch(
         "stream": stream,
         "memory": memory,
         "threads": threads,
+        "max_pixels": pixel_limit(max_pixels),
     }
     if chooses:
         keywords["sufficient"] = True

@@ -12,6 +12,7 @@ from .asked import bands_of, level_of, window_of
 from .dataset import Dataset
 from .facts import Facts
 from .reading import opened
+from .reading.arguments import pixel_limit
 from .reading.source import Source
 
 Place = str | os.PathLike[str] | Dataset
@@ -35,6 +36,7 @@ def convert(
     reencode: bool = False,
     reproducible: bool = False,
     device: str = "cpu",
+    max_pixels: int | None = None,
     overwrite: bool = False,
     progress: bool | Callable[[int, int], object] | None = None,
     memory: int | None = None,
@@ -56,6 +58,8 @@ def convert(
         How overviews are made: average, nearest, mode, …
     reencode, reproducible, device
         Decode and encode every block; the same bytes whichever device encodes; "cpu", "auto" or "cuda:N".
+    max_pixels
+        The most samples of what is written, as in `strile.read`.
     """
     from . import _core
     from .progress import resolve
@@ -76,6 +80,7 @@ def convert(
         "reencode": reencode,
         "reproducible": reproducible,
         "device": device,
+        "max_pixels": pixel_limit(max_pixels),
     }
     chosen = {key: value for key, value in options.items() if value is not None}
     report = _core.convert(
@@ -99,6 +104,7 @@ def add_overviews(
     compression: str | None = None,
     external: bool = False,
     overwrite: bool = False,
+    max_pixels: int | None = None,
     memory: int | None = None,
     threads: int | None = None,
 ) -> None:
@@ -113,6 +119,7 @@ def add_overviews(
         "compression": compression,
         "external": external,
         "overwrite": overwrite,
+        "max_pixels": pixel_limit(max_pixels),
     }
     chosen = {key: value for key, value in options.items() if value is not None}
     _warn(os.fspath(path), _core.add_overviews(os.fspath(path), chosen, memory=memory, threads=threads))
@@ -129,7 +136,13 @@ def validate_cog(source: Place | Any, *, strict: bool = False) -> dict[str, Any]
 
 
 def compare(
-    a: Place | Any, b: Place | Any, *, tolerance: float = 0.0, structure: bool = False, device: str = "auto"
+    a: Place | Any,
+    b: Place | Any,
+    *,
+    tolerance: float = 0.0,
+    structure: bool = False,
+    device: str = "auto",
+    max_pixels: int | None = None,
 ) -> list[dict[str, Any]]:
     """How two files differ: shape, pixels, masks, overviews, georeference, metadata, tags; an empty list if they do not.
 
@@ -137,7 +150,9 @@ def compare(
     difference has a `category`, a `place`, a `message`, and figures of `samples` or None. This is `strile compare`."""
     from . import _core
 
-    return _core.compare(_core_of(a), _core_of(b), tolerance=tolerance, structure=structure, device=device)
+    return _core.compare(
+        _core_of(a), _core_of(b), tolerance=tolerance, structure=structure, device=device, max_pixels=pixel_limit(max_pixels)
+    )
 
 
 def info(source: Place | Any) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from .grid import BoundingBox
 from .origin import Origin
 from .progress import resolve
 from .reading import opened
+from .reading.arguments import pixel_limit
 from .reading.source import Source
 from .values import Values
 
@@ -57,6 +58,7 @@ def read(
     stream: int | None = None,
     masked: bool = False,
     unpack: bool = False,
+    max_pixels: int | None = None,
     progress: bool | Callable[[int, int], object] | None = None,
 ) -> Raster | Any:
     """Reads pixels: all of a page, or a window (column, row, width, height) of it or of an overview.
@@ -71,18 +73,22 @@ def read(
     `overview_level` is given, pixels come from the smallest overview that has enough of them, and `Raster.levels` says which.
 
     `masked` makes floats with NaN where pixels hold the nodata value or, in a file without one, where its mask image or
-    alpha band says so (in host memory, and not in `out`). `unpack` applies scale and offset too."""
+    alpha band says so (in host memory, and not in `out`). `unpack` applies scale and offset too.
+
+    `max_pixels` is the most samples (width × height × bands) of the result; without it only implausible results are
+    refused: those over 1 GB that are more than 1024 times larger than their file."""
     if size is not None:
         if reduce or out is not None or progress:
             raise StrileError("size cannot be combined with reduce, out or progress: use read_batch, or resample afterwards")
         return sized(
             path, window_of(window), bands, sides_of(size), resampling, overview_level=overview_level, page=page, device=str(device),
-            out_memory=out_memory, stream=stream, masked=masked, unpack=unpack,
+            out_memory=out_memory, stream=stream, masked=masked, unpack=unpack, max_pixels=max_pixels,
         )  # fmt: skip
     where = Source.of(path)
     dataset = opened.dataset(where, level=level_of(overview_level))
     level, chosen = level_of(overview_level), bands_of(bands)
-    place = {"page": page, "level": level, "reduce": reduce, "window": window_of(window)}
+    place: dict[str, Any] = {"page": page, "level": level, "reduce": reduce, "window": window_of(window)}
+    place["max_pixels"] = pixel_limit(max_pixels)
     keywords: dict[str, Any] = {
         "unpack": unpack,
         "device": str(device),
@@ -317,13 +323,14 @@ class Dataset(Values):
         masked: bool = False,
         device: str = "auto",
         stream: int | None = None,
+        max_pixels: int | None = None,
         progress: bool | Callable[[int, int], object] | None = None,
     ) -> Any:
         """Pixels as a numpy array: (y, x) of one band, (band, y, x) of several; `masked` as a masked array.
 
         `window` is rasterio's `Window`, its pair of pairs, or (column, row, width, height). `reduce` halves
         JPEG 2000 so many times while it is decoded. On a device that is named ("cuda", "cuda:1") pixels stay
-        there and come as a `Raster`, or in `out`.
+        there and come as a `Raster`, or in `out`. `max_pixels` is that of `strile.read`.
 
         `out_shape` is (rows, columns) or (bands, rows, columns) of the result, resampled by `resampling` ("nearest",
         "bilinear", "average", or rasterio's names) from the smallest overview that has enough pixels. `boundless` takes
@@ -337,13 +344,14 @@ class Dataset(Values):
                 raise StrileError("out_shape and boundless cannot be combined with out or reduce")
             place = window_of(window, boundless=boundless)
             array = self._resampled(
-                numbers, place, out_shape, resampling, fill_value, overview_level, masked, str(device), stream
+                numbers, place, out_shape, resampling, fill_value, overview_level, masked, str(device), stream, max_pixels
             )
             return array if not one or not isinstance(array, np.ndarray) else array[0]
         request: dict[str, Any] = {
             "level": level_of(overview_level),
             "reduce": reduce,
             "window": window_of(window),
+            "max_pixels": pixel_limit(max_pixels),
             "device": str(device),
         }
         stays = request["device"].startswith("cuda")
@@ -377,6 +385,7 @@ class Dataset(Values):
         masked: bool,
         device: str,
         stream: int | None,
+        max_pixels: int | None,
     ) -> Any:
         if shape is not None and (not hasattr(shape, "__len__") or len(shape) not in (2, 3)):
             raise StrileError(f"out_shape is {shape!r}: expected (rows, columns) or (bands, rows, columns)")
@@ -386,7 +395,8 @@ class Dataset(Values):
         place = window or (0, 0, *self.level_shapes[level_of(overview)])
         size = place[2:] if shape is None else (int(shape[-1]), int(shape[-2]))
         stays = device.startswith("cuda")
-        keywords = {"device": device, "out_memory": "device" if stays else "host", "stream": stream}
+        keywords: dict[str, Any] = {"device": device, "out_memory": "device" if stays else "host", "stream": stream}
+        keywords["max_pixels"] = max_pixels
         pixels = sized(
             self, place, bands, sides_of(size, "out_shape"), resampling, overview_level=overview, fill=fill, **keywords
         )  # fmt: skip
@@ -429,6 +439,7 @@ class Dataset(Values):
         overview_level: int | None = None,
         reduce: int = 0,
         device: str = "auto",
+        max_pixels: int | None = None,
     ) -> Plan:
         """What `read` would do."""
         return self._opened().plan(
@@ -437,6 +448,7 @@ class Dataset(Values):
             level=level_of(overview_level),
             reduce=reduce,
             device=device,
+            max_pixels=pixel_limit(max_pixels),
         )
 
     def _band(self, number: Any) -> int:

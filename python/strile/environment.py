@@ -6,12 +6,15 @@ kept, so that a test or a worker may set it. A value that cannot be read is an e
 ==========================================  ==================================================================
 `STRILE_GEOTIFF_STRICT`                     1: nothing is done another way than asked for: missing sources
                                             of a VRT raise, and `gpu=True` never falls back
-`STRILE_GEOTIFF_MAX_CLOUD_BYTES`            largest remote object an eager read takes (256 MiB); `none`: any
+`STRILE_GEOTIFF_MAX_CLOUD_BYTES`            most bytes an eager read fetches from a remote store (256 MiB); `none`:
+                                            any number
 `STRILE_GEOTIFF_ALLOW_PRIVATE_HOSTS`        1: URLs may lead to this machine and to private networks
+`STRILE_GEOTIFF_ALLOW_CHAINED_URLS`         1: fsspec's chained URLs (`simplecache::https://…`) are followed
 `STRILE_GEOTIFF_HTTP_CONNECT_TIMEOUT`       seconds to wait for a connection (10)
 `STRILE_GEOTIFF_HTTP_READ_TIMEOUT`          seconds to wait for the next bytes (30)
 `STRILE_GEOTIFF_OPEN_FILES`                 how many sources this process keeps open (32)
-`STRILE_COG_MAX_TILE_BYTES`                 largest tile or strip, decoded (256 MiB)
+`STRILE_COG_MAX_TILE_BYTES`                 largest compressed tile or strip, decoded; unset: 256 MiB,
+                                            more where it is plausible for the file
 `STRILE_VRT_ALLOWED_ROOTS`                  folders, separated as in PATH, that sources of a VRT may lie in
                                             beside the VRT's own
 `STRILE_VRT_MAX_XML_BYTES`                  largest VRT file (64 MiB)
@@ -38,6 +41,10 @@ def allow_private_hosts() -> bool:
     return _flag("STRILE_GEOTIFF_ALLOW_PRIVATE_HOSTS")
 
 
+def allow_chained_urls() -> bool:
+    return _flag("STRILE_GEOTIFF_ALLOW_CHAINED_URLS")
+
+
 def max_cloud_bytes() -> int | None:
     text = os.environ.get("STRILE_GEOTIFF_MAX_CLOUD_BYTES", "").strip()
     return None if text.lower() == "none" else _count("STRILE_GEOTIFF_MAX_CLOUD_BYTES", 256 * _MIB)
@@ -53,10 +60,6 @@ def http_timeouts() -> tuple[float, float]:
 
 def open_files() -> int:
     return _count("STRILE_GEOTIFF_OPEN_FILES", 32)
-
-
-def max_tile_bytes() -> int:
-    return _count("STRILE_COG_MAX_TILE_BYTES", 256 * _MIB)
 
 
 def vrt_roots() -> list[str]:

@@ -87,15 +87,15 @@ class UnsupportedGeoTIFFFeatureError(StrileError, NotImplementedError):
 
 
 class PixelSafetyLimitError(StrileError):
-    """More pixels than `max_pixels` allows in one buffer."""
+    """More pixels than `max_pixels` allows in one result, or than are plausible for the file."""
 
 
 class CloudSizeLimitError(StrileError):
-    """A remote object larger than `max_cloud_bytes`."""
+    """A read that would fetch more than `max_cloud_bytes`."""
 
 
 class UnsafeURLError(StrileError):
-    """A URL that leads to this machine or a private network."""
+    """A URL that leads to this machine or a private network, or a chain of URLs."""
 
 
 class ClosedError(StrileError):
@@ -109,6 +109,10 @@ class DeviceError(StrileError):
 class ForkedError(StrileError):
     """Something that a process which was forked cannot have of its parent: a file being written, an open mosaic or file
     object, batches that are read ahead. What is begun in the child works."""
+
+
+class InternalError(StrileError, RuntimeError):
+    """A bug in strile: please report it with the message."""
 
 
 class GeoTIFFFallbackWarning(UserWarning):

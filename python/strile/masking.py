@@ -43,7 +43,9 @@ def read(
     place = {**place, "device": keywords["device"], "out_memory": "host"}
     found = dataset.read(bands=bands, unpack=keywords["unpack"], progress=keywords["progress"], **place)
     pixels = found.numpy()
-    masked = Raster.zeros(float_type(pixels.dtype).name, found.shape)
+    made = float_type(pixels.dtype)
+    dataset.check_size(pixels.size, pixels.size * made.itemsize, max_pixels=place.get("max_pixels"))
+    masked = Raster.zeros(made.name, found.shape)
     array = masked.numpy()
     array[...] = pixels
     valid = dataset.read(layer="mask", **place).numpy()[0]

@@ -74,9 +74,11 @@ def open_geotiff(
     gpu
         CuPy arrays on the current device, or dask of them.
     max_pixels
-        The most samples read at once (1e9): of the whole result, or of one chunk.
+        The most samples (width × height × bands) read at once: of the whole result, or of one chunk. None refuses only
+        implausible results: those over 1 GB that are more than 1024 times larger than their file.
     max_cloud_bytes
-        The largest remote object that an eager CPU read takes (256 MiB); None: any.
+        The most bytes that are fetched from a remote store for the result (256 MiB), or for one chunk (no limit); None:
+        any number.
     on_gpu_failure
         'auto': where a file cannot be decoded on the GPU the plan says so in one warning and the CPU decodes
         it; 'strict': that is an error. A failure after work has begun is an error always.
@@ -128,13 +130,9 @@ def _opened(call: Arguments) -> xr.DataArray:
 
     if call.gpu:
         cuda.require()
-    eager_cpu = call.chunks is None and not call.gpu
-    limit = call.max_cloud_bytes if eager_cpu else None
     mosaic = vrt.inspect(call.source.location, call.band, call.band_nodata) if call.source.is_vrt else None
     dtype = None if mosaic is None else mosaic.dtype
-    dataset = opened.dataset(
-        call.source, level=call.level, limit=limit, missing=call.missing_sources, dtype=dtype
-    )
+    dataset = opened.dataset(call.source, level=call.level, missing=call.missing_sources, dtype=dtype)
     description = describe(call, dataset, mosaic)
     _warn_of_sidecars(call, dataset)
     if call.chunks is not None:
@@ -146,7 +144,7 @@ def _opened(call: Arguments) -> xr.DataArray:
     else:
         array = eager.read(description, dataset, bars.resolve(call.progress, str(call.source)))
     if not call.source.is_object:
-        array.encoding["source"] = call.source.location
+        array.encoding["source"] = call.source.shown
     # Kept by xarray as long as the array holds pixels of the file; what it computes has none.
     array.encoding["original_shape"] = description.original_shape
     if not (call.source.is_object or call.source.is_remote):

@@ -46,6 +46,7 @@ class PixelArray(BackendArray):
         dtype: np.dtype[Any],
         decoding: Decoding,
         device: str | None,
+        max_pixels: int | None = None,
     ) -> None:
         self.source = source
         self.level = level
@@ -54,6 +55,7 @@ class PixelArray(BackendArray):
         self.dtype = dtype
         self.decoding = decoding
         self.device = device
+        self.max_pixels = max_pixels
         self.version = opened.dataset(source, level=level).version
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
@@ -85,7 +87,10 @@ class PixelArray(BackendArray):
         dataset = opened.dataset(self.source, level=self.level, version=self.version)
         how = self.decoding
         real = self.dtype.kind == "f"
-        place = {"level": self.level, "reduce": self.reduce, "window": window, **_memory(self.device)}
+        samples = len(bands) * window[2] * window[3]
+        dataset.check_size(samples, samples * self.dtype.itemsize, max_pixels=self.max_pixels)
+        place = {"level": self.level, "reduce": self.reduce, "window": window, "max_pixels": self.max_pixels}
+        place |= _memory(self.device)
         pixels = _array(
             dataset.read(
                 bands=[band + 1 for band in bands],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import StrileError
 from .facts import Facts
 from .reading import opened
-from .reading.arguments import halvings
+from .reading.arguments import halvings, pixel_limit
 from .reading.source import Source
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def plan(
     device: str | None = None,
     masked: bool = False,
     unpack: bool = False,
+    max_pixels: int | None = None,
 ) -> Plan:
     """The plan of a read: engine and reason, blocks, byte ranges, memory; `print(plan.explain())`.
 
@@ -42,6 +43,7 @@ def plan(
         "device": device or ("cuda" if gpu else "cpu"),
         "masked": masked,
         "unpack": unpack,
+        "max_pixels": pixel_limit(max_pixels),
     }
     if window is not None:
         row, column, end_row, end_column = (int(number) for number in window)

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use strile::tiff::gdal::NoData;
 use strile::tiff::geo::Crs;
 use strile::{CompareOptions, Compression, Device, Interleave, Layer, OnFault, PROFILES, ReadOptions};
-use strile::{Missing, PieceLimits, Resampling, VrtOptions, Window};
+use strile::{Missing, Resampling, VrtOptions, Window};
 use values::{
     parse_bbox, parse_compression, parse_device, parse_nodata, parse_pair, parse_resampling, parse_size,
     parse_tolerance, parse_window,
@@ -429,6 +429,10 @@ pub struct EngineArgs {
     /// Limit on memory, as 2GiB; three quarters of the machine's by default
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub memory: Option<u64>,
+    /// Most samples (width × height × bands) of an image. By default only results over 1 GB that are more than 1024 times
+    /// larger than their file are refused
+    #[arg(long, value_name = "N")]
+    pub max_pixels: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -493,18 +497,9 @@ impl MosaicArgs {
     }
 }
 
-impl EngineArgs {
-    /// A limit on memory that was raised is one on what a small file may become, too.
-    pub fn piece_limits(&self) -> PieceLimits {
-        let default = PieceLimits::default();
-        let plausible = self.memory.map_or(default.plausible, |memory| memory.max(default.plausible));
-        PieceLimits { plausible, ..default }
-    }
-}
-
 impl PartArgs {
     /// The request; `bbox` is resolved by the caller, who has the file.
-    pub fn read_options(&self, device: Device) -> ReadOptions {
+    pub fn read_options(&self, engine: &EngineArgs) -> ReadOptions {
         ReadOptions {
             page: self.page,
             overview: self.overview,
@@ -515,7 +510,8 @@ impl PartArgs {
                 FaultPolicy::Fail => OnFault::Fail,
                 FaultPolicy::Fill => OnFault::Fill,
             },
-            device,
+            device: engine.device,
+            max_pixels: engine.max_pixels,
             ..ReadOptions::default()
         }
     }
@@ -535,7 +531,7 @@ impl DumpArgs {
             direct_io: self.gpu.direct_io,
             nvcomp: self.gpu.nvcomp,
             nvjpeg: self.gpu.nvjpeg,
-            ..self.part.read_options(self.engine.device)
+            ..self.part.read_options(&self.engine)
         }
     }
 }

@@ -82,6 +82,9 @@ impl Failure {
     fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Request(_, hint) => *hint,
+            Self::Strile(strile::Error::Limit { limited: strile::Limited::Pixels, .. }) => {
+                Some("`--max-pixels N` raises the limit")
+            }
             Self::Strile(strile::Error::Blocks { .. }) => {
                 Some("`--on-fault fill` fills faulty blocks and lists them")
             }

@@ -319,7 +319,7 @@ impl Output {
     /// Reserves a box for writing until the claim is dropped; `None` where it leaves the output or overlaps
     /// a box reserved already.
     pub fn claim(&self, wanted: OutputBox) -> Option<Claim> {
-        let held = self.hold(wanted)?;
+        let held = self.has(&wanted).then(|| self.hold(wanted))??;
         Some(Claim { output: self.clone(), claimed: wanted, held: Arc::new(held) })
     }
 
@@ -359,10 +359,11 @@ impl Output {
             && self.shared.lender.as_ref().is_none_or(|lender| lender.claimed.contains(wanted))
     }
 
+    /// Reserves a box that is free.
     fn hold(&self, wanted: OutputBox) -> Option<Held> {
         let of = &self.shared.claims;
         let mut claims = of.lock().unwrap_or_else(PoisonError::into_inner);
-        if !self.has(&wanted) || claims.iter().any(|held| held.overlaps(&wanted)) {
+        if claims.iter().any(|held| held.overlaps(&wanted)) {
             return None;
         }
         claims.push(wanted);

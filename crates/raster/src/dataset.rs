@@ -1,6 +1,7 @@
 //! An opened file: its pages, overviews, masks and georeference. `read` reads from it.
 
 use crate::error::{Error, Result};
+use crate::limits::{Size, check_result};
 use crate::mask::MaskSource;
 use crate::metadata::{Metadata, Sidecars};
 use crate::open::{Files, OnDisk, OpenFile, OpenOptions};
@@ -152,6 +153,17 @@ impl Dataset {
     /// What tells this state of the file from others.
     pub fn version(&self) -> Option<Version> {
         self.files.first().map(|file| file.source.version())
+    }
+
+    /// Bytes of the file and its sidecars.
+    pub(crate) fn stored_len(&self) -> u64 {
+        self.files.iter().fold(0, |sum, file| sum.saturating_add(file.source.len()))
+    }
+
+    /// Refuses a result of so many samples and bytes by the rule of every read; see `ReadOptions::max_pixels`. For
+    /// callers that make a larger result of what they read.
+    pub fn check_size(&self, samples: u64, bytes: u64, max_pixels: Option<u64>) -> Result<()> {
+        check_result((self.name(), "the file"), Size { samples, bytes }, max_pixels, || self.stored_len())
     }
 
     /// The structure of the file itself.

@@ -41,6 +41,16 @@ pub enum Error {
         /// What was asked for, and what there is.
         problem: String,
     },
+    /// The file asks for implausibly much, or for more than the caller allows.
+    #[error("{file}: {problem}")]
+    Limit {
+        /// The file.
+        file: String,
+        /// Which limit.
+        limited: Limited,
+        /// What is too large, and which option raises the limit.
+        problem: String,
+    },
     /// The device that was asked for cannot be used, or not so.
     #[error("{file}: {problem}")]
     Device {
@@ -82,6 +92,15 @@ pub enum Error {
     /// The engine failed as a whole.
     #[error("{0}")]
     Engine(EngineError),
+}
+
+/// What a limit of a read counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limited {
+    /// Samples of the result or of a block: `ReadOptions::max_pixels`.
+    Pixels,
+    /// Bytes fetched from a remote source: `ReadOptions::max_cloud_bytes`.
+    Fetched,
 }
 
 impl Error {

@@ -85,6 +85,15 @@ impl Input {
         }
     }
 
+    /// Refuses a result of so many samples and bytes by the rule of every read; see `ReadOptions::max_pixels`. For
+    /// callers that make a larger result of what they read.
+    pub fn check_size(&self, samples: u64, bytes: u64, max_pixels: Option<u64>) -> Result<()> {
+        match self {
+            Self::Tiff(dataset) => dataset.check_size(samples, bytes, max_pixels),
+            Self::Vrt(vrt) => vrt.check_size(samples, bytes, max_pixels),
+        }
+    }
+
     /// Reads pixels into new memory.
     pub fn read(&self, options: &ReadOptions, context: &Context) -> Result<Raster> {
         match self {

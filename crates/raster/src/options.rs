@@ -89,6 +89,14 @@ pub struct ReadOptions {
     /// The type that `masked` and `unpack` give, where they change anything; `None` leaves it to the stored type, as
     /// said there.
     pub float_type: Option<FloatType>,
+    /// The most samples (width × height × bands) of the result. `None` refuses only what is implausible: results beyond
+    /// 1 GB that are more than 1024 times larger than their file, and blocks beyond 256 MiB that are, or that are mostly
+    /// padding. A number replaces this rule: it refuses larger results, and allows any that are not.
+    pub max_pixels: Option<u64>,
+    /// The most bytes of a compressed block once decoded; `None` leaves that to `max_pixels`.
+    pub max_block_bytes: Option<u64>,
+    /// The most bytes that are fetched from a source that is not local; `None` for any number.
+    pub max_cloud_bytes: Option<u64>,
     /// Which engine.
     pub device: Device,
     /// Bytes that strile may take of the GPU's memory, in this process and from now on; `None` leaves the limit as

@@ -30,6 +30,8 @@ pub struct OverviewOptions {
     pub external: bool,
     /// Replace a `.ovr` that is there.
     pub overwrite: bool,
+    /// The most samples of the image, as in `ReadOptions::max_pixels`.
+    pub max_pixels: Option<u64>,
 }
 
 /// Text of the promise that a cloud-optimized file makes, and of the same taken back; equally long.
@@ -50,7 +52,7 @@ pub fn add_overviews(path: &Path, options: &OverviewOptions, context: &Context) 
             input.refuse(format!("has {count} overviews already; make new ones with `strile convert`"))
         );
     }
-    let read = ReadOptions::default();
+    let read = ReadOptions { max_pixels: options.max_pixels, ..ReadOptions::default() };
     input.pieces(&read, &PieceLimits::default(), context)?;
     let spec = spec_of(&input, &read, &ConvertOptions::default(), &mut Vec::new())?;
     let write = as_the_image(image, options, context);

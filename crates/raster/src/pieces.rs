@@ -7,6 +7,7 @@
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::limits::Size;
 use crate::options::{Interleave, ReadOptions};
 use crate::plan::{layout_of, rows_of_part};
 use crate::raster::Raster;
@@ -20,19 +21,13 @@ use strile_tiff::{BlockGrid, DataType, Planar};
 pub struct PieceLimits {
     /// Bytes of one piece, unless a single row of blocks is larger.
     pub piece: u64,
-    /// Bytes of the whole result up to which it may be any number of times larger than the file.
-    pub plausible: u64,
 }
 
 impl Default for PieceLimits {
     fn default() -> Self {
-        Self { piece: 256 << 20, plausible: 1 << 30 }
+        Self { piece: 256 << 20 }
     }
 }
-
-/// A result beyond `PieceLimits::plausible` may be this many times larger than its file. Deflate reaches 1032;
-/// what is beyond is a file made to fill a disk, or a sparse one to be read by windows.
-const PLAUSIBLE_RATIO: u64 = 1024;
 
 /// The shape of a result and how it will be cut.
 #[derive(Debug, Clone)]
@@ -140,15 +135,9 @@ impl Dataset {
         let row = (data_type.size() as u64).saturating_mul(u64::from(window.width));
         let band = row.saturating_mul(u64::from(window.height));
         let whole = band.saturating_mul(bands.len() as u64);
-        let file_len = target.file.source.len();
-        if whole > limits.plausible && whole > file_len.saturating_mul(PLAUSIBLE_RATIO) {
-            return Err(self.refuse(format!(
-                "decodes to {}, more than {PLAUSIBLE_RATIO} times the size of the file; raise the limit of {} \
-                 with `--memory` (`PieceLimits::plausible`), or read a window",
-                crate::bytes::human(whole),
-                crate::bytes::human(limits.plausible),
-            )));
-        }
+        let samples =
+            Size::new((1, window.height, window.width), 1).samples.saturating_mul(bands.len() as u64);
+        self.check_result(Size { samples, bytes: whole }, options)?;
         let turned = options.apply_orientation && image.orientation != 1;
         let room = limits.piece.min(context.budget.limit() / 2).max(1);
         let all_bands = whole <= room || options.interleave == Interleave::BandLast;

@@ -4,10 +4,11 @@ use crate::dataset::{Dataset, Target};
 use crate::deliver::deliver;
 use crate::device::{self, Choice, Destination, Work};
 use crate::error::{Error, Result};
+use crate::limits::{Size, check_block, check_fetched, check_result};
 use crate::locate::locate;
 use crate::open::io_error;
 use crate::options::{Layer, OnFault, ReadOptions};
-use crate::plan::{Decided, Facts, Fetch, ReadPlan, layout_of, plan_read};
+use crate::plan::{Decided, Facts, Fetch, ReadPlan, fetched_len, layout_of, plan_read};
 use crate::raster::{DeviceRaster, Raster};
 use crate::window::Window;
 use crate::{adjust, mask, mask::MaskSource, pipeline};
@@ -154,6 +155,7 @@ impl Dataset {
             let target = self.target(&ReadOptions { layer: Layer::Pixels, ..options.clone() })?;
             let turned = options.apply_orientation && target.image.orientation >= 5;
             let Window { width, height, .. } = target.window;
+            self.check_result(Size::new((1, height, width), 1), options)?;
             let size = if turned { (height, width) } else { (width, height) };
             return Ok((mask::all_valid(size, context)?, Report::default()));
         };
@@ -185,7 +187,14 @@ impl Dataset {
         layout.samples_len(layout.height).ok_or_else(too_large)?;
         let layout = Arc::new(layout);
         let unpacking = self.unpacking(options)?;
-        Ok(Facts { source: file.source.as_ref(), image, layout, window, bands, unpacking })
+        let facts = Facts { source: file.source.as_ref(), image, layout, window, bands, unpacking };
+        check_block(self.name(), &facts, self.stored_len(), options)?;
+        Ok(facts)
+    }
+
+    /// Refuses what is too large; see `limits`.
+    pub(crate) fn check_result(&self, size: Size, options: &ReadOptions) -> Result<()> {
+        check_result((self.name(), "the file"), size, options.max_pixels, || self.stored_len())
     }
 
     /// The engine for a request of any kind.
@@ -244,6 +253,8 @@ impl Dataset {
     ) -> Result<(Choice, ReadPlan)> {
         let facts = self.facts(options)?;
         let output = facts.output(options).map_err(|error| self.refuse(error.to_string()))?;
+        let OutputSpec { data_type, bands, rows, columns, .. } = output;
+        self.check_result(Size::new((bands, rows, columns), data_type.size()), options)?;
         // Refused here, before a large block table is fetched for pixels that memory cannot hold.
         let need = output.len().map_or(u64::MAX, |len| len as u64);
         let fits = || context.budget.take(need, "the decoded image").map(drop);
@@ -251,6 +262,9 @@ impl Dataset {
             fits()?;
         }
         let (_lease, spans) = spans(&facts, context)?;
+        if options.max_cloud_bytes.is_some() && facts.source.local().is_none() {
+            check_fetched(facts.source.name(), fetched_len(&spans, facts.source.len()), options)?;
+        }
         let choice = self.choose_for(&facts, &spans, &output, (options, to, context))?;
         let wanted = match to {
             Destination::Host => Location::Host,

@@ -21,7 +21,7 @@ fn made(spec: &ImageSpec) -> Dataset {
 
 /// The bytes of all pieces, and the largest number of rows in one.
 fn in_pieces(dataset: &Dataset, options: &ReadOptions, piece: u64) -> (Vec<u8>, u32) {
-    let (context, limits) = (Context::default(), PieceLimits { piece, ..Default::default() });
+    let (context, limits) = (Context::default(), PieceLimits { piece });
     let pieces = dataset.pieces(options, &limits, &context).unwrap();
     let (mut all, mut tallest) = (Vec::new(), 0);
     let faults = dataset.read_pieces(&pieces, &context, |raster| {
@@ -74,7 +74,7 @@ fn a_faulty_block_is_listed_once() {
     let dataset = open(TiffBuilder::new(ByteOrder::Little, false).directory(directory).build().bytes);
     let options = ReadOptions { on_fault: OnFault::Fill, ..Default::default() };
     let context = Context::default();
-    let limits = PieceLimits { piece: 1, ..Default::default() };
+    let limits = PieceLimits { piece: 1 };
     let pieces = dataset.pieces(&options, &limits, &context).unwrap();
     assert_eq!(pieces.blocks, 9, "three strips, once a band");
     let faults = dataset.read_pieces(&pieces, &context, |_| Ok::<(), Error>(())).unwrap();
@@ -87,10 +87,13 @@ fn a_result_far_larger_than_its_file_is_refused() {
     // One strip, left out, of an image of 60,000 × 60,000 pixels and 3 bands: 20 GiB out of some hundred bytes.
     let spec = ImageSpec::new(UINT16).grid(Grid::Strips(60_000)).sparse(&[0]);
     let dataset = made(&spec.tag(Tag::long(256, 60_000)).tag(Tag::long(257, 60_000)));
-    let pieces = |limits| dataset.pieces(&ReadOptions::default(), &limits, &Context::default());
-    let refused = pieces(PieceLimits::default()).unwrap_err().to_string();
+    let pieces = |max_pixels| {
+        let options = ReadOptions { max_pixels, ..Default::default() };
+        dataset.pieces(&options, &PieceLimits::default(), &Context::default())
+    };
+    let refused = pieces(None).unwrap_err().to_string();
     assert!(refused.contains("decodes to 20.1 GiB, more than 1024 times the size of the file"), "{refused}");
-    assert!(pieces(PieceLimits { plausible: 32 << 30, ..Default::default() }).is_ok());
+    assert!(pieces(Some(60_000 * 60_000 * 3)).is_ok());
 }
 
 #[test]

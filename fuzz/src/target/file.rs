@@ -135,6 +135,7 @@ pub(super) fn kind(error: &Error) -> &'static str {
             TiffError::Limit { .. } => "limit",
         },
         Error::Unsupported { .. } => "unsupported",
+        Error::Limit { .. } => "limit",
         Error::Request { .. } => "request",
         Error::Device { .. } => "device",
         Error::Memory { .. } => "memory",

@@ -19,7 +19,6 @@ from .. import environment
 from ..errors import GeoTIFFFallbackWarning, RemoteStableSourcesOnlyError, StrileError, VRTStableSourcesOnlyError
 from .source import Source
 
-MAX_PIXELS = 1_000_000_000
 MOST_HALVINGS = 32
 """What a JPEG 2000 stream can have."""
 
@@ -48,7 +47,7 @@ class Arguments:
     default_name: str | None
     chunks: tuple[int | None, int | None] | None
     gpu: bool
-    max_pixels: int
+    max_pixels: int | None
     max_cloud_bytes: int | None
     strict_gpu: bool
     missing_sources: str
@@ -102,7 +101,7 @@ def check(source: Any, given: dict[str, Any]) -> Arguments:
         default_name=name,
         chunks=chunks,
         gpu=gpu,
-        max_pixels=_max_pixels(given["max_pixels"]),
+        max_pixels=pixel_limit(given["max_pixels"]),
         max_cloud_bytes=cloud,
         strict_gpu=strict_gpu,
         missing_sources="raise" if environment.strict() or missing is None else missing,
@@ -224,12 +223,11 @@ def _gpu_policy(policy: Any, gpu: bool, source: Source) -> bool:
 
 def _cloud_bytes(limit: Any, gpu: bool, chunks: Any, source: Source) -> int | None:
     if limit is UNSET:
-        return environment.max_cloud_bytes()
-    for route, taken in (("gpu=True", gpu), ("chunks", chunks is not None), ("a VRT", source.is_vrt)):
+        # Without a word about it, a lazy read is not limited: each chunk is small, or the caller's choice.
+        return environment.max_cloud_bytes() if not gpu and chunks is None else None
+    for route, taken in (("gpu=True", gpu), ("a VRT", source.is_vrt)):
         if taken:
-            raise StrileError(
-                f"max_cloud_bytes limits eager CPU reads and has no meaning with {route}: drop it"
-            )
+            raise StrileError(f"max_cloud_bytes limits reads by the CPU from remote stores, not {route}: drop it")
     if limit is None:
         return None
     if isinstance(limit, (bool, np.bool_)) or not isinstance(limit, (int, np.integer)):
@@ -335,9 +333,10 @@ def _band(band: Any, source: Source) -> int | None:
     return int(band)
 
 
-def _max_pixels(limit: Any) -> int:
+def pixel_limit(limit: Any) -> int | None:
+    """A `max_pixels`, checked; None leaves it to the core what is plausible."""
     if limit is None:
-        return MAX_PIXELS
+        return None
     if isinstance(limit, (str, bytes)) or (isinstance(limit, float) and not limit.is_integer()):
         raise TypeError(f"max_pixels is {limit!r}: a whole number or None expected")
-    return int(limit)
+    return max(int(limit), 0)

@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import environment
-from ..errors import PixelSafetyLimitError, StrileError, UnsupportedGeoTIFFFeatureError
+from ..errors import StrileError, UnsupportedGeoTIFFFeatureError
 from ..facts import Facts, Level
 from . import attrs as attributes
 from . import metadata, nodata, pam, reference, vrt
-from .arguments import MAX_PIXELS, Arguments
+from .arguments import Arguments
 from .georef import Grid, level_grid, stored_grid
 from .request import MASK_LAYER, Masking, Request, Turn, Window
 
@@ -71,7 +70,7 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
     inverted = level.photometric == _WHITE_IS_ZERO and mosaic is None
     _served(stored, inverted, name)
     if mosaic is None:
-        _blocks(stored_level, stored, own, name)
+        _blocks(stored_level, own, name)
     text = attributes.metadata_text(own, base)
     items = metadata.items(text, name)
     attrs: dict[str, Any] = {attributes.CONTRACT: attributes.CONTRACT_VERSION}
@@ -97,7 +96,7 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
         holes, sources = vrt.needed(dataset, call, bands, window)
         if holes:
             attrs["vrt_holes"] = holes
-    _fits(request, window, call)
+    _fits(request, window, call, dataset)
     if call.reduce > 0:
         _reducible(request, window, dataset)
 
@@ -135,17 +134,20 @@ def _preferred(level: Level, dtype: np.dtype) -> tuple[int, int]:
     return chosen["y"], chosen["x"]
 
 
-def _fits(request: Request, window: Window, call: Arguments) -> None:
+def _fits(request: Request, window: Window, call: Arguments, dataset: Any) -> None:
     """Refuses what is too large before its coordinates are made: at once, or where even they would not
     fit."""
     if call.chunks is None:
-        request.check(window)
+        request.check(dataset, window)
     row, column, row1, column1 = window
-    longest, most = max(row1 - row, column1 - column), max(call.max_pixels, MAX_PIXELS)
-    if longest > most:
-        raise PixelSafetyLimitError(
-            f"{call.source} has a side of {longest:,} pixels and at most {most:,} are taken"
-        )
+    check_coordinates(dataset, row1 - row, column1 - column, call.max_pixels)
+
+
+def check_coordinates(dataset: Any, height: int, width: int, max_pixels: int | None) -> None:
+    """Refuses sides that are too long to have coordinates. A limit on pixels is one of chunks, so only a large one
+    counts here."""
+    most = None if max_pixels is None else max(max_pixels, 1_000_000_000)
+    dataset.check_size(height + width, 8 * (height + width), max_pixels=most)
 
 
 def _reducible(request: Request, window: Window, dataset: Any) -> None:
@@ -216,19 +218,11 @@ def _served(stored: np.dtype, inverted: bool, name: str) -> None:
         )
 
 
-def _blocks(level: Level, stored: np.dtype, tags: attributes.Tags, name: str) -> None:
-    """The table of blocks is whole, and none of them is larger than is taken."""
+def _blocks(level: Level, tags: attributes.Tags, name: str) -> None:
+    """Refuses a table that has not an entry for every block."""
     apart = level.bands if level.planar == "separate" else 1
     down, across = -(-level.height // level.block[0]), -(-level.width // level.block[1])
-    limit = environment.max_tile_bytes()
     kind = "tile" if level.tiled else "strip"
-    size = level.block[0] * level.block[1] * (level.bands // apart) * stored.itemsize
-    if level.tiled and size > limit:
-        raise PixelSafetyLimitError(
-            f"{name}: a tile of {level.block[1]} by {level.block[0]} has {size:,} bytes and at most "
-            f"{limit:,} are taken: raise "
-            "STRILE_COG_MAX_TILE_BYTES"
-        )
     for tag, _, count, _ in tags:
         if tag in _TABLES and count < down * across * apart:
             raise StrileError(
@@ -236,11 +230,6 @@ def _blocks(level: Level, stored: np.dtype, tags: attributes.Tags, name: str) ->
                 f"{level.bands} bands are needed "
                 f"in the table of {kind}s (tag {tag}) and it has {count}"
             )
-    if level.largest_block is not None and level.largest_block > limit:
-        raise PixelSafetyLimitError(
-            f"{name}: a {kind} is said to have {level.largest_block:,} bytes and at most {limit:,} are "
-            "taken: raise STRILE_COG_MAX_TILE_BYTES"
-        )
 
 
 def _pixels(
@@ -325,7 +314,7 @@ def _pixels(
         scaling=scaling,
         dtype=dtype,
         max_pixels=call.max_pixels,
-        max_cloud_bytes=call.max_cloud_bytes if call.chunks is None and not call.gpu else None,
+        max_cloud_bytes=call.max_cloud_bytes,
         missing=call.missing_sources,
         gpu=call.gpu,
     )

@@ -13,10 +13,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from .. import environment
-from ..errors import StrileError, UnsafeURLError
+from ..errors import UnsafeURLError
+from .shown import redacted
 
 _CHAINED = re.compile(r"::(?=[A-Za-z][A-Za-z0-9+.\-]*(?:://|::))")
-_RANGE = re.compile(r"bytes=(\d+)-(\d+)")
 _NETWORK = frozenset({"http", "https", "ftp", "sftp", "ssh", "smb", "webhdfs", "dav", "davs"})
 
 
@@ -28,15 +28,17 @@ def check(location: str) -> None:
         split = urlsplit(part)
         if split.scheme.lower() in _NETWORK:
             if not split.hostname:
-                raise UnsafeURLError(f"{location} names no host")
-            check_host(split.hostname, location)
+                raise UnsafeURLError(f"{redacted(location)} names no host")
+            check_host(split.hostname, redacted(location))
 
 
 def check_host(host: str, location: str) -> None:
     try:
         found = socket.getaddrinfo(host, None, proto=socket.IPPROTO_TCP)
     except OSError as problem:
-        raise UnsafeURLError(f"{location}: the host {host!r} cannot be resolved ({problem})") from problem
+        raise ConnectionError(
+            f"{location}: cannot find the host {host!r} ({problem}); check the address and the network"
+        ) from problem
     for *_, address in found:
         check_address(str(address[0]), host, location)
 
@@ -83,23 +85,7 @@ async def _client(
         target = response.headers.get("Location") or response.headers.get("URI") or ""
         check(str(response.url.join(type(response.url)(target))))
 
-    async def answered(session: Any, context: Any, event: Any) -> None:
-        """Refuses a whole object in place of a range, before its bytes are taken."""
-        response = event.response
-        asked = _RANGE.fullmatch(response.request_info.headers.get("Range", ""))
-        if response.status != 200 or asked is None:
-            return
-        first, wanted = int(asked[1]), int(asked[2]) - int(asked[1]) + 1
-        sent = response.content_length
-        if sent is None or sent > wanted:
-            response.close()
-            raise StrileError(
-                f"{response.url}: the server does not serve ranges: asked for {wanted:,} bytes from {first:,} on it sends "
-                f"{'all' if sent is None else f'{sent:,}'}; use one that does (`Accept-Ranges: bytes`), or read a copy on disk"
-            )
-
     trace = aiohttp.TraceConfig()
-    trace.on_request_end.append(answered)
     if guarded:
         trace.on_request_redirect.append(redirected)
     return aiohttp.ClientSession(

@@ -14,7 +14,8 @@ from typing import Any
 
 from .. import environment
 from ..errors import StrileError
-from .source import OpenFile, Ranges, Source
+from .remote import Ranges
+from .source import OpenFile, Source
 
 _SIDECARS = (".ovr", ".aux.xml", ".msk")
 _kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
@@ -37,22 +38,21 @@ def dataset(
     source: Source,
     *,
     level: int = 0,
-    limit: int | None = None,
     missing: str = "raise",
     dtype: str | None = None,
     version: tuple[int, str] | None = None,
 ) -> Any:
-    """The open core dataset of a source. `level` is the overview that will be asked for, `limit` the most
-    bytes of a remote object, `dtype` what the bands of a mosaic are given in. With the `version` of an earlier
+    """The open core dataset of a source. `level` is the overview that will be asked for, `dtype` what the
+    bands of a mosaic are given in. With the `version` of an earlier
     opening a remote source that is still open is not asked again, and another file than that is an error."""
-    found = _found(source, level, limit, missing, dtype, version)
+    found = _found(source, level, missing, dtype, version)
     if version is not None and tuple(found.version) != tuple(version):
         raise StrileError(f"{source} has changed since it was opened: open it again")
     return found
 
 
 def _found(
-    source: Source, level: int, limit: int | None, missing: str, dtype: str | None, version: tuple[int, str] | None
+    source: Source, level: int, missing: str, dtype: str | None, version: tuple[int, str] | None
 ) -> Any:
     from .. import _core
 
@@ -62,7 +62,7 @@ def _found(
     if source.is_vrt:
         return _keep(_vrt_key(source, missing, dtype), lambda: _open_vrt(source, missing, dtype))
     if source.is_remote:
-        return _remote(source.location, level > 0, limit, version)
+        return _remote(source.location, level > 0, version)
     stat = os.stat(source.location)
     if Path(source.location).is_dir():
         raise IsADirectoryError(f"{source} is a folder: a file expected")
@@ -95,28 +95,28 @@ def _keep(key: tuple[Any, ...], make: Any) -> Any:
     return opened
 
 
-def _remote(location: str, beside: bool, limit: int | None, version: tuple[int, str] | None) -> Any:
+def _remote(location: str, beside: bool, version: tuple[int, str] | None) -> Any:
     with _lock:
         for key in [key for key in _kept if key[:3] == ("remote", location, beside)]:
             if version is not None and tuple(_kept[key].version) == tuple(version):
                 _kept.move_to_end(key)
                 return _kept[key]
-    ranges = Ranges(location, limit)
+    ranges = Ranges(location)
     key = ("remote", location, beside, ranges.size, ranges.mark)
-    return _keep(key, lambda: _open_remote(ranges, beside, limit))
+    return _keep(key, lambda: _open_remote(ranges, beside))
 
 
-def _open_remote(ranges: Ranges, beside: bool, limit: int | None) -> Any:
+def _open_remote(ranges: Ranges, beside: bool) -> Any:
     from .. import _core
 
     overviews = None
     if beside:
         try:
-            ovr = Ranges(ranges.beside(".ovr"), limit)
-            overviews = (ovr, ovr.location, ovr.size)
+            ovr = Ranges(ranges.beside(".ovr"))
+            overviews = (ovr, ovr.name, ovr.size)
         except FileNotFoundError:
             pass
-    return _core.Dataset.open_ranges(ranges, ranges.location, ranges.size, overviews=overviews)
+    return _core.Dataset.open_ranges(ranges, ranges.name, ranges.size, overviews=overviews)
 
 
 def _vrt_key(source: Source, missing: str, dtype: str | None) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..errors import GeoTIFFFallbackWarning, PixelSafetyLimitError
+from ..errors import GeoTIFFFallbackWarning
 from . import cuda, opened
 from .source import Source
 
@@ -70,7 +70,7 @@ class Request:
     looked_for: tuple[int | float | None, ...]
     scaling: tuple[float, float] | None
     dtype: np.dtype
-    max_pixels: int
+    max_pixels: int | None
     max_cloud_bytes: int | None
     missing: str
     gpu: bool
@@ -80,23 +80,17 @@ class Request:
         return opened.dataset(
             self.source,
             level=self.level,
-            limit=self.max_cloud_bytes,
             missing=self.missing,
             dtype=self.stored.name if self.source.is_vrt else None,
             version=self.version,
         )
 
-    def check(self, window: Window) -> None:
+    def check(self, dataset: Any, window: Window) -> None:
+        """Refuses a result that is too large, by the rule of the core: it may be larger than what is read for it."""
         row, column, row1, column1 = window
-        pixels = (row1 - row) * (column1 - column) * len(self.bands)
-        if pixels > self.max_pixels:
-            raise PixelSafetyLimitError(
-                f"{self.source}: {row1 - row:,} rows of {column1 - column:,} pixels in {len(self.bands)} "
-                "bands are "
-                f"{pixels:,} and at most {self.max_pixels:,} are taken at once: raise max_pixels, or read "
-                "less with window "
-                "or chunks"
-            )
+        samples = (row1 - row) * (column1 - column) * len(self.bands)
+        size = max(dtype.itemsize for dtype in (self.stored, self.floating or self.stored, self.dtype))
+        dataset.check_size(samples, samples * size, max_pixels=self.max_pixels)
 
     def core_keywords(self, window: Window) -> dict[str, Any]:
         """The keywords of the core's `read` and `plan`."""
@@ -112,6 +106,8 @@ class Request:
             "invert_white": self.inverted_from is not None and not self._inverted_here,
             "masked": by_core,
             "float_type": self.floating.name if by_core and self.floating is not None else None,
+            "max_pixels": self.max_pixels,
+            "max_cloud_bytes": self.max_cloud_bytes,
             "device": cuda.current() if self.gpu else "cpu",
             "out_memory": "device" if self.gpu else "host",
         }
@@ -130,8 +126,8 @@ class Request:
     ) -> Any:
         """The pixels as the core gives them, before anything is compared, scaled or cast. `holes` takes the
         names of sources that a mosaic went on without, and why."""
-        self.check(window)
         source = self.dataset() if dataset is None else dataset
+        self.check(source, window)
         raster = source.read(**self.core_keywords(window), progress=progress)
         array = cuda.array(raster) if self.gpu else raster.numpy()
         if self.missing == "warn":

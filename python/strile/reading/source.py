@@ -2,14 +2,12 @@
 opened.
 
 A `Source` says what was asked for and can be pickled unless it is an open file. Nothing is read before
-`open`. What is remote goes through fsspec, in batches of ranges; hosts of URLs are checked first (`hosts`).
-"""
+`open`. What is remote goes through fsspec (`remote`). Shown, a source has no credentials (`shown`). """
 
 from __future__ import annotations
 
 import os
 import posixpath
-import re
 import threading
 import weakref
 from dataclasses import dataclass
@@ -17,13 +15,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from ..errors import CloudSizeLimitError, ForkedError, StrileError, UnsafeURLError
-from . import hosts
+from ..errors import ForkedError, StrileError
+from .process import process
+from .shown import is_uri, shown
 
-_URI = re.compile(r"^[A-Za-z][A-Za-z0-9+.\-]+(::|://)")
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Source:
     """What `open_geotiff` was given as its first argument."""
 
@@ -56,7 +53,16 @@ class Source:
         return Source(os.path.abspath(self.location))
 
     def __str__(self) -> str:
-        return self.location if isinstance(self.location, str) else repr(self.location)
+        """For people: without credentials."""
+        return shown(self.location) if isinstance(self.location, str) else repr(self.location)
+
+    def __repr__(self) -> str:
+        return f"Source({str(self)!r})" if self.file is None else f"Source({str(self)!r}, {self.file!r})"
+
+    @property
+    def shown(self) -> str:
+        """The location without credentials: of a local file its path."""
+        return str(self)
 
     @property
     def is_object(self) -> bool:
@@ -64,7 +70,7 @@ class Source:
 
     @property
     def is_remote(self) -> bool:
-        return not self.is_object and _URI.match(self.location) is not None
+        return not self.is_object and is_uri(self.location)
 
     @property
     def is_vrt(self) -> bool:
@@ -80,85 +86,10 @@ class Source:
         return Path(self.location).stem or None
 
 
-def fsspec_of(location: str) -> tuple[Any, str]:
-    """The file system of a location, and the path there."""
-    import fsspec
-
-    filesystem, path = fsspec.core.url_to_fs(location, **hosts.options(location))
-    return filesystem, path
+_locks: weakref.WeakKeyDictionary[Any, dict[tuple[int, int], threading.Lock]] = weakref.WeakKeyDictionary()
 
 
-def _told(location: str, problem: FileNotFoundError) -> Exception:
-    """What fsspec calls a file that is not there, which it does of every failure."""
-    cause = problem.__cause__
-    if isinstance(cause, UnsafeURLError):
-        return cause
-    if isinstance(cause, OSError):
-        # Python picks the class by the number: `ConnectionRefusedError`, `TimeoutError`, … Other numbers may be those of
-        # a library, as OpenSSL's are.
-        number = cause.errno or 0
-        told = OSError(number, f"{os.strerror(number)}; is the address right and the server up?", location)
-        if isinstance(told, ConnectionError | TimeoutError):
-            return told
-        return ConnectionError(f"{location}: {cause or type(cause).__name__}")
-    status = getattr(cause, "status", None)
-    if status is not None:
-        return FileNotFoundError(f"{location}: the server answers {status} {getattr(cause, 'message', '')}".rstrip())
-    return problem
-
-
-class Ranges:
-    """An object of a remote store, read in batches of ranges."""
-
-    def __init__(self, location: str, limit: int | None = None) -> None:
-        """Asks for the size of the object; `limit` is the most bytes it may have."""
-        hosts.check(location)
-        self.location = location
-        self._process = os.getpid()
-        self.fs, self.path = fsspec_of(location)
-        try:
-            info = self.fs.info(self.path)
-        except FileNotFoundError as problem:
-            raise _told(location, problem) from None
-        if info.get("size") is None:
-            raise StrileError(f"{location}: the server does not tell how large it is, and ranges need that")
-        self.size = int(info["size"])
-        keys = ("ETag", "etag", "mtime", "LastModified", "last_modified", "created")
-        marks = (info.get(key) for key in keys)
-        self.mark = str(next((mark for mark in marks if mark is not None), ""))
-        if limit is not None and self.size > limit:
-            raise CloudSizeLimitError(
-                f"{location} has {self.size:,} bytes and at most {limit:,} are taken: raise "
-                "max_cloud_bytes, or read "
-                "it lazily with chunks"
-            )
-
-    def read_ranges(self, ranges: list[tuple[int, int]]) -> list[bytes]:
-        if os.getpid() != self._process:
-            # A connection is not shared with the process that this one was forked from.
-            self.fs, self.path = fsspec_of(self.location)
-            self._process = os.getpid()
-        starts = [start for start, _ in ranges]
-        ends = [end for _, end in ranges]
-        parts = list(self.fs.cat_ranges([self.path] * len(ranges), starts, ends, on_error="raise"))
-        for (start, end), part in zip(ranges, parts, strict=True):
-            if len(part) > end - start:
-                raise StrileError(
-                    f"{self.location}: the server does not serve ranges: of the {end - start:,} bytes from {start:,} on it "
-                    f"gave {len(part):,}; use one that does (`Accept-Ranges: bytes`), or read a copy on disk"
-                )
-        return parts
-
-    def beside(self, suffix: str) -> str:
-        """The location of a file beside this one; a query stays where it is."""
-        head, mark, query = self.location.partition("?")
-        return f"{head}{suffix}{mark}{query}"
-
-
-_locks: weakref.WeakKeyDictionary[Any, dict[int, threading.Lock]] = weakref.WeakKeyDictionary()
-
-
-def _locks_of(file: Any) -> dict[int, threading.Lock]:
+def _locks_of(file: Any) -> dict[tuple[int, int], threading.Lock]:
     """The locks of a file object by process, the same for all who read it."""
     try:
         return _locks.setdefault(file, {})
@@ -172,7 +103,7 @@ class OpenFile:
 
     def __init__(self, file: Any) -> None:
         self.file = file
-        self._process = os.getpid()
+        self._process = process()
         self._locks = _locks_of(file)
         with self._lock:
             if not hasattr(file, "tell"):
@@ -186,10 +117,10 @@ class OpenFile:
     @property
     def _lock(self) -> threading.Lock:
         """That of this process: a child may have been forked while a thread of its parent had the parent's."""
-        return self._locks.setdefault(os.getpid(), threading.Lock())
+        return self._locks.setdefault(process(), threading.Lock())
 
     def read_ranges(self, ranges: list[tuple[int, int]]) -> list[bytes]:
-        if os.getpid() != self._process:
+        if process() != self._process:
             self._refuse_shared_position()
         parts = []
         with self._lock:

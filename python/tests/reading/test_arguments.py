@@ -58,7 +58,6 @@ REFUSED: list[tuple[str, Any, dict[str, Any], type[Exception]]] = [
     ("unpacked VRT", "a.vrt", {"unpack": True}, ValueError),
     ("VRT without coordinates", "a.vrt", {"parse_coordinates": False}, ValueError),
     ("GPU without coordinates", "a.tif", {"gpu": True, "parse_coordinates": False}, ValueError),
-    ("cloud limit and chunks", "a.tif", {"max_cloud_bytes": None, "chunks": 4}, ValueError),
     ("cloud limit and GPU", "a.tif", {"max_cloud_bytes": 9, "gpu": True}, ValueError),
     ("cloud limit and VRT", "a.vrt", {"max_cloud_bytes": 9}, ValueError),
     ("file-like and chunks", io.BytesIO(), {"chunks": 4}, ValueError),

@@ -15,7 +15,7 @@ import pytest
 import rasterio
 
 import strile
-from strile.reading import source
+from strile.reading import remote as transport
 
 fsspec = pytest.importorskip("fsspec")
 
@@ -183,7 +183,7 @@ def test_a_server_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_openssl_says_is_kept() -> None:
     problem = FileNotFoundError("far")
     problem.__cause__ = ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version number")
-    told = source._told("https://far", problem)
+    told = transport._told("https://far", problem)
     assert type(told) is ConnectionError and "WRONG_VERSION_NUMBER" in str(told)
 
 
@@ -232,7 +232,19 @@ def test_objects_over_the_limit_are_refused_before_they_are_read(
         strile.open_geotiff("memory://limit/far.tif")
     strile.open_geotiff("memory://limit/far.tif", max_cloud_bytes=None)
     strile.open_geotiff("memory://limit/far.tif", chunks=64).compute()
+    with pytest.raises(strile.CloudSizeLimitError):
+        strile.open_geotiff("memory://limit/far.tif", chunks=64, max_cloud_bytes=100).compute()
     strile.open_geotiff(local, max_cloud_bytes=100)
+
+
+def test_the_limit_counts_what_is_fetched(local: Path) -> None:
+    """It counted the bytes of the object, so 64 pixels of a large one were refused."""
+    fsspec.filesystem("memory").pipe("/counted/far.tif", local.read_bytes())
+    address, size = "memory://counted/far.tif", local.stat().st_size
+    part = strile.open_geotiff(address, window=(0, 0, 20, 20), max_cloud_bytes=size // 2)
+    assert part.identical(strile.open_geotiff(local, window=(0, 0, 20, 20)))
+    with pytest.raises(strile.CloudSizeLimitError, match=r"would fetch [\d]+ bytes: `max_cloud_bytes` is"):
+        strile.open_geotiff(address, max_cloud_bytes=size // 2)
 
 
 def test_overviews_beside_are_limited_too(local: Path) -> None:
@@ -241,7 +253,7 @@ def test_overviews_beside_are_limited_too(local: Path) -> None:
     store.pipe("/beside/far.tif.ovr", local.read_bytes() + bytes(1000))
     size = local.stat().st_size
     with pytest.raises(strile.CloudSizeLimitError, match=r"far\.tif\.ovr"):
-        strile.open_geotiff("memory://beside/far.tif", overview_level=1, max_cloud_bytes=size)
+        strile.open_geotiff("memory://beside/far.tif", overview_level=1, max_cloud_bytes=100)
     strile.open_geotiff("memory://beside/far.tif", max_cloud_bytes=size)
 
 

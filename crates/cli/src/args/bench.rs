@@ -96,6 +96,7 @@ impl BenchArgs {
         let device_memory = self.gpu.device_memory;
         let (direct_io, nvcomp, nvjpeg) = (self.gpu.direct_io, self.gpu.nvcomp, self.gpu.nvjpeg);
         let device = self.engine.device;
-        ReadOptions { device, device_memory, direct_io, nvcomp, nvjpeg, ..ReadOptions::default() }
+        let max_pixels = self.engine.max_pixels;
+        ReadOptions { device, max_pixels, device_memory, direct_io, nvcomp, nvjpeg, ..ReadOptions::default() }
     }
 }

@@ -13,8 +13,12 @@ pub fn run(args: &CompareArgs, session: &Session) -> Result<Outcome, Failure> {
     let b = session.open(&args.b, &mut context)?;
     session.warn(&a);
     session.warn(&b);
-    let options =
-        CompareOptions { tolerance: args.tolerance, structure: args.structure, device: args.engine.device };
+    let options = CompareOptions {
+        tolerance: args.tolerance,
+        structure: args.structure,
+        max_pixels: args.engine.max_pixels,
+        device: args.engine.device,
+    };
     let found = a.compare(&b, &options, &context)?;
     if args.json {
         let differences: Vec<Value> = found.iter().map(facts).collect();

@@ -31,7 +31,7 @@ pub fn run(args: &ConvertArgs, session: &Session) -> Result<Outcome, Failure> {
     for warning in &notes.warnings {
         session.note(&format!("warning: {warning}"));
     }
-    options.read = args.part.read_options(args.engine.device);
+    options.read = args.part.read_options(&args.engine);
     if let Some(bbox) = args.part.bbox {
         options.read.window = Some(input.window_of_box(&options.read, bbox.0)?);
     }
@@ -44,7 +44,6 @@ pub fn run(args: &ConvertArgs, session: &Session) -> Result<Outcome, Failure> {
     options.reencode = args.reencode;
     options.crs.clone_from(&args.a_srs);
     options.nodata = args.a_nodata.map(|nodata| nodata.0);
-    options.limits = args.engine.piece_limits();
     let pixels = input.pieces(&options.read, &options.limits, &context)?;
     options.transform = args.a_ullr.as_deref().and_then(|corners| transform(corners, &pixels));
     let bar = Bar::new(0, session.quiet || args.explain);

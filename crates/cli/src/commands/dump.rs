@@ -10,7 +10,7 @@ use crate::output::{Sink, plan_json, print, print_json};
 use crate::progress::Bar;
 use formats::{Csv, Image, Plain};
 use std::path::Path;
-use strile::{Dataset, Input, Interleave, LocatedFault, Pieces, Raster, ReadOptions};
+use strile::{Dataset, Input, Interleave, LocatedFault, PieceLimits, Pieces, Raster, ReadOptions};
 
 /// What a format does with the pieces.
 trait Writer {
@@ -64,7 +64,7 @@ pub fn run(args: &DumpArgs, session: &Session) -> Result<Outcome, Failure> {
         }
         None => {}
     }
-    let pieces = dataset.pieces(&options, &args.engine.piece_limits(), &context)?;
+    let pieces = dataset.pieces(&options, &PieceLimits::default(), &context)?;
     context.progress = Bar::new(pieces.blocks, session.quiet).map(|bar| bar as _);
     let request = Request { dataset: &dataset, options, pieces, context };
     let sink = Sink::open(args.output.as_deref(), format != Format::Csv)?.watch(&session.cancel);

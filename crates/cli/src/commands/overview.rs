@@ -13,6 +13,7 @@ pub fn run(args: &OverviewArgs, session: &Session) -> Result<Outcome, Failure> {
         compression: args.compress,
         external: args.external,
         overwrite: args.overwrite,
+        max_pixels: args.engine.max_pixels,
     };
     let report = add_overviews(&args.file, &options, &context)?;
     for warning in &report.warnings {

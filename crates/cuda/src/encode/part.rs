@@ -1,6 +1,7 @@
 //! Parts of pixels: which one a block needs, and how it is brought from the host to the device: its samples without what
 //! lies between them, copied by several threads where there are many.
 
+use std::sync::{Mutex, PoisonError};
 use strile_engine::{EncodeTask, OutputBox, OutputSpec, Strides};
 
 /// A part of an image: all of some bands, rows and columns.
@@ -79,17 +80,23 @@ pub(crate) fn copy(src: &[u8], from: &OutputSpec, part: &Part, dst: &mut [u8], t
             .enumerate()
             .try_for_each(|(line, dst)| across.copy(src.get(row_of(first + line)..)?, dst))
     };
-    if dst.len() <= share {
+    let dst_len = dst.len();
+    if dst_len <= share {
         return work(0, dst);
     }
-    std::thread::scope(|scope| {
-        let (mine, others) = dst.split_at_mut_checked(lines.checked_mul(line_len)?)?;
-        let mut helpers = Vec::new();
-        for (turn, dst) in others.chunks_mut(lines * line_len).enumerate() {
-            let work = &work;
-            helpers.push(scope.spawn(move || work((turn + 1) * lines, dst)));
+    let shares = Mutex::new(dst.chunks_mut(lines.checked_mul(line_len)?).enumerate());
+    let next = || shares.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let take = || {
+        while let Some((turn, dst)) = next() {
+            work(turn * lines, dst)?;
         }
-        let mine = work(0, mine);
+        Some(())
+    };
+    std::thread::scope(|scope| {
+        // Where the system has no more threads, those there are do the work.
+        let start = |_| std::thread::Builder::new().spawn_scoped(scope, take).ok();
+        let helpers: Vec<_> = (1..dst_len.div_ceil(lines * line_len)).map_while(start).collect();
+        let mine = take();
         helpers.into_iter().fold(mine, |done, helper| done.and(helper.join().ok().flatten()))
     })
 }

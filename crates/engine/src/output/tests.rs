@@ -74,9 +74,9 @@ fn boxes_that_are_claimed_together_are_free_together() {
     let claim = Arc::new(output.claim(all).unwrap());
     let (one, other) = (claim.delegate(), claim.delegate_converted());
     let left = OutputBox { columns: (0, 5), ..all };
-    let right = OutputBox { columns: (4, 8), ..all };
-    assert!(Output::claim_together(&[(&one, left), (&output, right)]).is_none(), "not of one list");
-    let mut both = Output::claim_together(&[(&one, left), (&other, right)]).unwrap();
+    let right_box = OutputBox { columns: (4, 8), ..all };
+    assert!(Output::claim_together(&[(&one, left), (&output, right_box)]).is_none(), "not of one list");
+    let mut both = Output::claim_together(&[(&one, left), (&other, right_box)]).unwrap();
     assert!(one.claim(OutputBox { columns: (7, 8), ..all }).is_none());
     let (right, left) = (Arc::new(both.pop().unwrap()), Arc::new(both.pop().unwrap()));
     let part = OutputBox { columns: (4, 5), ..all };
@@ -86,6 +86,13 @@ fn boxes_that_are_claimed_together_are_free_together() {
     assert!(one.claim(OutputBox { columns: (7, 8), ..all }).is_none(), "one of them is still held");
     drop((left, held));
     assert!(one.claim(all).is_some());
+
+    // Delegates of claims taken together are claimed together in turn, each in its own box.
+    let both = Output::claim_together(&[(&one, OutputBox { columns: (0, 4), ..all }), (&other, right_box)]);
+    let lent: Vec<Output> = both.unwrap().into_iter().map(|claim| Arc::new(claim).delegate()).collect();
+    let (start, end) = (OutputBox { columns: (0, 1), ..all }, OutputBox { columns: (7, 8), ..all });
+    assert!(Output::claim_together(&[(&lent[0], end), (&lent[1], start)]).is_none(), "not in their boxes");
+    assert!(Output::claim_together(&[(&lent[0], start), (&lent[1], end)]).is_some());
 }
 
 #[test]

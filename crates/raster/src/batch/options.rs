@@ -25,6 +25,10 @@ pub struct BatchOptions {
     pub sampling: Sampling,
     /// Faulty blocks fail the read unless told otherwise.
     pub on_fault: OnFault,
+    /// The most samples of a window before it is resampled, as in `ReadOptions::max_pixels`.
+    pub max_pixels: Option<u64>,
+    /// The most bytes of a compressed block once decoded, as in `ReadOptions::max_block_bytes`.
+    pub max_block_bytes: Option<u64>,
     /// Which engine.
     pub device: Device,
     /// Bytes that strile may take of the GPU's memory, in this process and from now on; `None` leaves the limit as it is.

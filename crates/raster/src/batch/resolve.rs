@@ -5,6 +5,7 @@ use super::sheet::{Sheet, alike};
 use super::window::{BatchWindow, Frame, of_window};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::limits::Size;
 use crate::options::{FloatType, ReadOptions};
 use crate::plan::Facts;
 use crate::source::Source;
@@ -108,6 +109,7 @@ impl<'a> Asked<'a> {
         let bands = first.facts.bands.len();
         let data_type = self.data_type(&groups)?;
         self.check_alike(&groups, bands)?;
+        self.check_sizes(&groups, &frames, data_type)?;
         let too_many = || self.refuse(format!("{bands} bands of that many windows are more than 2^32"));
         let count = u32::try_from(self.windows.len()).ok();
         let bands = u32::try_from(bands).ok();
@@ -194,7 +196,7 @@ impl<'a> Asked<'a> {
         let dataset = self.files.get(window.file).ok_or_else(|| {
             self.refuse(format!("there is no file {}, the batch has {there} (from 0)", window.file))
         })?;
-        let BatchOptions { masked, unpack, float_type, .. } = *self.options;
+        let BatchOptions { masked, unpack, float_type, max_pixels, max_block_bytes, .. } = *self.options;
         let options = ReadOptions {
             page: window.page,
             overview: window.overview,
@@ -202,6 +204,8 @@ impl<'a> Asked<'a> {
             masked,
             unpack,
             float_type,
+            max_pixels,
+            max_block_bytes,
             ..ReadOptions::default()
         };
         let facts = dataset.facts(&options)?;
@@ -252,6 +256,27 @@ impl<'a> Asked<'a> {
                 other.dataset.name()
             ))),
         }
+    }
+
+    /// Refuses windows that are too large, each as if it were read by itself.
+    fn check_sizes(
+        &self,
+        groups: &[Group<'_>],
+        frames: &[(Frame, Option<Window>)],
+        data_type: DataType,
+    ) -> Result<()> {
+        let options = ReadOptions { max_pixels: self.options.max_pixels, ..ReadOptions::default() };
+        for Group { dataset, facts, members, .. } in groups {
+            let bands = u32::try_from(facts.bands.len()).unwrap_or(u32::MAX);
+            for &at in members {
+                let (Some((frame, _)), Some(window)) = (frames.get(at), self.windows.get(at)) else {
+                    continue;
+                };
+                let size = Size::new((bands, frame.height, frame.width), data_type.size());
+                dataset.check_result(size, &options).map_err(of_window(at, window))?;
+            }
+        }
+        Ok(())
     }
 
     /// What is made of the samples of a group; `None` where that changes nothing.

@@ -26,6 +26,8 @@ pub struct CompareOptions {
     pub tolerance: f64,
     /// Compare also compression, blocks, interleaving, predictor and byte order.
     pub structure: bool,
+    /// The most samples of a level, as in `ReadOptions::max_pixels`.
+    pub max_pixels: Option<u64>,
     /// Which engine decodes.
     pub device: Device,
 }
@@ -161,12 +163,13 @@ impl Place {
         [page, level].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
     }
 
-    fn options(&self, layer: Layer, device: Device) -> ReadOptions {
+    fn options(&self, layer: Layer, options: &CompareOptions) -> ReadOptions {
         ReadOptions {
             page: self.page,
             overview: self.level.checked_sub(1),
             layer,
-            device,
+            device: options.device,
+            max_pixels: options.max_pixels,
             ..Default::default()
         }
     }

@@ -61,7 +61,7 @@ impl Comparison<'_> {
         (a, b): (&Image, &Image),
         found: &mut Differences,
     ) -> Result<()> {
-        let options = place.options(layer, self.options.device);
+        let options = place.options(layer, self.options);
         // Refuses files made to take forever.
         for dataset in [self.a, self.b] {
             dataset.pieces(&options, &PieceLimits::default(), self.context)?;

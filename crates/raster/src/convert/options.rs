@@ -27,6 +27,6 @@ pub struct ConvertOptions {
     pub tiling: Option<TilingScheme>,
     /// Encode every block anew, even where those of the input could be copied.
     pub reencode: bool,
-    /// What a small file may become.
+    /// Sizes of the pieces that are read at once.
     pub limits: PieceLimits,
 }

@@ -12,5 +12,5 @@ pub(crate) use coalesce::coalesce;
 pub use explain::PlanFigures;
 pub(crate) use layout::layout_of;
 pub(crate) use part::{parts, rows_of_part};
-pub(crate) use read::{Decided, Facts, fetches, plan_read, tasks_of};
+pub(crate) use read::{Decided, Facts, fetched_len, fetches, plan_read, tasks_of};
 pub use read::{Fetch, MemoryNeed, ReadPlan};

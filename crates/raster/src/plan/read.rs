@@ -327,7 +327,16 @@ fn placement_of(facts: &Facts<'_>, column: u32, row: u32, first_band: u32) -> Op
 
 /// The byte ranges of blocks inside a file of `file_len` bytes, merged.
 pub(crate) fn fetches(tasks: &[BlockTask], file_len: u64) -> Vec<Range<u64>> {
-    let spans = tasks.iter().filter_map(|task| task.span);
+    merged(tasks.iter().filter_map(|task| task.span), file_len)
+}
+
+/// Bytes that are fetched for blocks at once, those between blocks that are close together included.
+pub(crate) fn fetched_len(spans: &[Option<Span>], file_len: u64) -> u64 {
+    let ranges = merged(spans.iter().copied().flatten(), file_len);
+    ranges.iter().fold(0, |sum, range| sum.saturating_add(range.end - range.start))
+}
+
+fn merged(spans: impl Iterator<Item = Span>, file_len: u64) -> Vec<Range<u64>> {
     let ranges = spans.map(|span| span.offset..span.offset.saturating_add(span.len));
     let inside: Vec<Range<u64>> = ranges.filter(|range| range.end <= file_len).collect();
     coalesce(&inside, MERGE_GAP)

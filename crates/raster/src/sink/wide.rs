@@ -89,7 +89,9 @@ fn fill(bytes: &[u8], target: &mut [u8], before: usize, threads: usize) -> io::R
         Ok(())
     };
     std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        // Where the system has no more threads, those there are do the work.
+        let start = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
+        let others: Vec<_> = (1..threads).map_while(start).collect();
         let own = work();
         let joined = |done: std::thread::ScopedJoinHandle<'_, io::Result<()>>| {
             done.join().unwrap_or_else(|_| Err(io::Error::other("a thread that filled a file panicked")))

@@ -9,6 +9,7 @@ use crate::deliver::deliver;
 use crate::device::Choice;
 use crate::error::{Error, Result};
 use crate::footprint::window_of;
+use crate::limits::Size;
 use crate::mask::{self, MaskSource};
 use crate::options::{Device, Interleave, Layer, ReadOptions};
 use crate::pieces::{PieceLimits, Pieces, Whole, read_each};
@@ -85,6 +86,7 @@ impl Vrt {
         let (window, bands) = self.target(options)?;
         let part = |start: u32, count: u32| Part { start: start.into(), size: count.into(), count };
         let request = (part(window.x, window.width), part(window.y, window.height));
+        self.check_result(self.size_of(options, window, &bands), options)?;
         let call = Call::new(options, context);
         let of = |bands: &[u16]| bands.iter().map(|&band| Which::Band(band)).collect::<Vec<_>>();
         let mut raster = match options.layer {
@@ -116,6 +118,15 @@ impl Vrt {
                 Ok((interleaved(raster), holes))
             }
         }
+    }
+
+    /// The size of a result.
+    fn size_of(&self, options: &ReadOptions, window: Window, bands: &[u16]) -> Size {
+        let (bands, data_type) = match options.layer {
+            Layer::Pixels => (u32::try_from(bands.len()).unwrap_or(u32::MAX), self.data_type()),
+            Layer::Mask => (1, DataType::U8),
+        };
+        Size::new((bands, window.height, window.width), data_type.size())
     }
 
     /// Reads pixels into the caller's output in host memory, which must have the type and shape that the read gives.
@@ -169,6 +180,7 @@ impl Vrt {
     /// Decides how a result is cut into pieces; touches no pixel.
     pub fn pieces(&self, options: &ReadOptions, limits: &PieceLimits, context: &Context) -> Result<Pieces> {
         let (window, bands) = self.target(options)?;
+        self.check_result(self.size_of(options, window, &bands), options)?;
         let (data_type, bands) = match options.layer {
             Layer::Pixels => (self.data_type(), bands),
             Layer::Mask => (DataType::U8, vec![1]),

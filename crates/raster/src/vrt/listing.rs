@@ -9,7 +9,7 @@ use std::sync::PoisonError;
 /// One source of one band.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VrtSource {
-    /// Name of the file, as the VRT has it.
+    /// Name of the file, as the VRT has it; of a URL without credentials.
     pub name: String,
     /// The file, where it is there and may be opened.
     pub path: Option<PathBuf>,
@@ -42,7 +42,7 @@ impl Vrt {
             let (path, problem) = files.get(source.file as usize).cloned().unwrap_or_default();
             let rectangles = source.rectangles;
             VrtSource {
-                name: self.file_name(source.file).to_owned(),
+                name: crate::redact::redacted(self.file_name(source.file)),
                 path,
                 problem,
                 band,

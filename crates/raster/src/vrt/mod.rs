@@ -18,6 +18,7 @@ mod paths;
 mod place;
 mod read;
 mod sources;
+mod stored;
 mod values;
 mod write;
 

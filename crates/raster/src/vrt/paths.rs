@@ -120,5 +120,5 @@ fn driver_of(name: &str) -> Option<&str> {
 }
 
 fn shown(name: &str) -> String {
-    name.chars().take(200).collect::<String>().escape_debug().to_string()
+    crate::redact::redacted(name).chars().take(200).collect::<String>().escape_debug().to_string()
 }

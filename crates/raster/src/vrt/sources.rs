@@ -234,6 +234,8 @@ impl Opened {
             layer,
             interleave: Interleave::BandFirst,
             on_fault: call.options.on_fault,
+            max_pixels: call.options.max_pixels,
+            max_block_bytes: call.options.max_block_bytes,
             device: call.options.device,
             device_memory: call.options.device_memory,
             direct_io: call.options.direct_io,

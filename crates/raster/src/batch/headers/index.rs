@@ -158,24 +158,28 @@ pub fn write_header_index(
     let fail = |error| Error::io(target, error);
     let folder = std::path::absolute(folder_of(target)).map_err(fail)?;
     let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    std::thread::scope(|scope| {
-        // Readers wait for the disk more than they work.
-        for _ in 0..context.threads.get().min(files.len()).max(1) {
-            scope.spawn(|| {
-                while let Some((at, path)) =
-                    Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, files.get(at)?)))
-                {
-                    if context.cancel.is_cancelled() {
-                        return;
-                    }
-                    let record = entry(path, &folder, options);
-                    found.lock().unwrap_or_else(PoisonError::into_inner).push((at, path, record));
-                    if let Some(progress) = &context.progress {
-                        progress.advance(1);
-                    }
-                }
-            });
+    let read = || {
+        while let Some((at, path)) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, files.get(at)?)))
+        {
+            if context.cancel.is_cancelled() {
+                return;
+            }
+            let record = entry(path, &folder, options);
+            found.lock().unwrap_or_else(PoisonError::into_inner).push((at, path, record));
+            if let Some(progress) = &context.progress {
+                progress.advance(1);
+            }
         }
+    };
+    std::thread::scope(|scope| {
+        // Readers wait for the disk more than they work. Where the system has no more threads, those there are do it.
+        for _ in 1..context.threads.get().min(files.len()) {
+            if std::thread::Builder::new().spawn_scoped(scope, read).is_err() {
+                break;
+            }
+        }
+        read();
     });
     if context.cancel.is_cancelled() {
         return Err(Error::Cancelled);

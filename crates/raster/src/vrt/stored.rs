@@ -1,0 +1,48 @@
+//! How many bytes a mosaic is stored in: those of its sources, as far as they are there.
+
+use super::Vrt;
+use super::sources::Opened;
+use crate::error::Result;
+use crate::limits::{Size, check_result};
+use crate::options::ReadOptions;
+use std::path::Path;
+
+/// Sources that are looked at; of more the rest is taken to be as large.
+const LOOKED_AT: u32 = 4096;
+
+impl Vrt {
+    /// Refuses a result of so many samples and bytes by the rule of every read; see `ReadOptions::max_pixels`.
+    pub fn check_size(&self, samples: u64, bytes: u64, max_pixels: Option<u64>) -> Result<()> {
+        let stored = || self.stored_len(&mut LOOKED_AT.clone());
+        check_result((&self.name, "its sources"), Size { samples, bytes }, max_pixels, stored)
+    }
+
+    pub(super) fn check_result(&self, size: Size, options: &ReadOptions) -> Result<()> {
+        self.check_size(size.samples, size.bytes, options.max_pixels)
+    }
+
+    /// Bytes of all sources; at most `left` of them, and of those they name, are looked at.
+    fn stored_len(&self, left: &mut u32) -> u64 {
+        let (mut sum, mut seen) = (0u64, 0u64);
+        for (file, named) in (0u32..).zip(&self.files) {
+            let Some(less) = left.checked_sub(1) else { break };
+            *left = less;
+            seen += 1;
+            let Ok(path) = self.resolve(named) else { continue };
+            let len = match is_named_as_mosaic(&path) {
+                true => match self.source(file).ok().flatten().as_deref() {
+                    Some(Opened::Mosaic(nested)) => nested.stored_len(left),
+                    _ => 0,
+                },
+                false => std::fs::metadata(&path).map_or(0, |found| found.len()),
+            };
+            sum = sum.saturating_add(len);
+        }
+        let (sum, all) = (u128::from(sum), self.files.len() as u128);
+        u64::try_from(sum * all / u128::from(seen.max(1))).unwrap_or(u64::MAX)
+    }
+}
+
+fn is_named_as_mosaic(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end.eq_ignore_ascii_case("vrt"))
+}
