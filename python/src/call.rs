@@ -111,7 +111,10 @@ pub(crate) fn run<T: Send>(
                 let _waited_for = sender.send(catch_unwind(AssertUnwindSafe(work)));
             }
         });
-        if let (Err(_), Some(work)) = (begun, taken()) {
+        // The system has no thread for it.
+        if begun.is_err()
+            && let Some(work) = taken()
+        {
             let result = run_at_once(py, work)?;
             return look(true).map(|()| result);
         }
