@@ -1,15 +1,30 @@
-//! Memory is asked for before it is taken, and the answer can be no.
+//! Memory is counted against a limit before it is taken, and a request can be refused.
+//!
+//! A [`Budget`] is one call's account in a pool. A call that names a limit has a pool of its own. All calls of a
+//! process that name none share one pool, so that many threads together stay within the memory of the machine.
+//!
+//! Requests in a shared pool wait for other calls. The rules that keep calls from waiting for each other for ever
+//! (decision 017):
+//! - A request waits only while another call holds memory that it gives back by itself and does not wait too. The
+//!   request that would close a circle is refused.
+//! - Calls that hold nothing yet are admitted in the order they came, and only up to three quarters of the limit while
+//!   others are at work: the rest is for those that are at work already.
+//! - Nobody waits for memory that is held between calls (`take`, `Context::take_kept`).
+//! - Decoders take *brief* memory on the threads of the pool. They wait only for other brief memory, whose holders wait
+//!   for nothing.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::machine::{Roots, default_limit};
+use crate::{Cancel, EngineError, PerProcess};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// A limit on memory and how much of it is lent out.
+/// A limit on memory, shared with other calls or not, and what one call has taken of it.
 #[derive(Debug)]
 pub struct Budget {
-    limit: u64,
-    used: AtomicU64,
-    peak: AtomicU64,
+    pool: Arc<Pool>,
+    call: u64,
 }
 
 /// A request the budget refused.
@@ -26,77 +41,281 @@ pub struct BudgetError {
     pub purpose: &'static str,
 }
 
+/// How long memory is held, and so who may wait for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// Until its owner lets go, perhaps between calls: nobody waits for it.
+    Kept,
+    /// Until the call ends, by itself.
+    Working,
+    /// Until a block is decoded, by a thread that waits for nothing.
+    Brief,
+}
+
+/// How often a request that waits looks whether it was cancelled or can be served.
+const LOOKS_EVERY: Duration = Duration::from_millis(20);
+
+/// How long a request waits while no memory at all is given back. Only a call that waits for its own caller gets there.
+const PATIENCE: Duration = Duration::from_secs(600);
+
 impl Budget {
-    /// A budget of `limit` bytes.
+    /// A budget of `limit` bytes, shared with no other.
     pub fn new(limit: u64) -> Self {
-        Self { limit, used: AtomicU64::new(0), peak: AtomicU64::new(0) }
+        Self { pool: Arc::new(Pool::new(limit)), call: 0 }
     }
 
-    /// Three quarters of the memory this machine has (or the container allows); 4 GiB where neither is known.
-    pub fn for_this_machine() -> Self {
-        Self::new(machine_memory().map_or(4 << 30, |bytes| bytes / 4 * 3))
+    /// The budget of one call that names no limit. All of them in a process share three quarters of the memory that the
+    /// process may use: the least of physical memory, the limits of its cgroups, and its resource limits.
+    pub fn of_process() -> Self {
+        static POOL: PerProcess<Arc<Pool>> = PerProcess::new();
+        let pool = POOL.get(|| Arc::new(Pool::new(default_limit(&Roots::default()))));
+        Self::in_pool(pool)
+    }
+
+    fn in_pool(pool: &Arc<Pool>) -> Self {
+        let mut state = pool.lock();
+        state.last_call += 1;
+        Self { pool: Arc::clone(pool), call: state.last_call }
     }
 
     /// The whole budget in bytes.
     pub fn limit(&self) -> u64 {
-        self.limit
+        self.pool.limit
     }
 
-    /// The most that was ever lent out at once.
+    /// The most that was ever lent out at once, to all calls that share the budget.
     pub fn peak(&self) -> u64 {
-        self.peak.load(Ordering::Relaxed)
+        self.pool.lock().peak
     }
 
-    /// Lends `need` bytes until the lease is dropped, or says why not.
-    pub fn take(self: &Arc<Self>, need: u64, purpose: &'static str) -> Result<Lease, BudgetError> {
-        let grant = |used: u64| used.checked_add(need).filter(|&sum| sum <= self.limit);
-        match self.used.fetch_update(Ordering::AcqRel, Ordering::Acquire, grant) {
-            Ok(before) => {
-                self.peak.fetch_max(before + need, Ordering::Relaxed);
-                Ok(Lease { budget: Arc::clone(self), bytes: need })
+    /// Lends `need` bytes until the lease is dropped, or says why not. Does not wait, and no other call waits for it.
+    pub fn take(&self, need: u64, purpose: &'static str) -> Result<Lease, BudgetError> {
+        let mut state = self.pool.lock();
+        let free = self.pool.limit.saturating_sub(state.used);
+        match need <= free {
+            true => Ok(self.lend(&mut state, need, Hold::Kept)),
+            false => Err(self.refusal(&state, need, purpose)),
+        }
+    }
+
+    /// Checks that the limit itself has room for `need` bytes; takes nothing.
+    pub fn fits(&self, need: u64, purpose: &'static str) -> Result<(), BudgetError> {
+        let state = self.pool.lock();
+        match need <= self.pool.limit.saturating_sub(state.held(self.call)) {
+            true => Ok(()),
+            false => Err(self.refusal(&state, need, purpose)),
+        }
+    }
+
+    /// Lends memory for as many of `wanted` workers as there is room for, with `each` bytes a worker. Waits only for the
+    /// first.
+    pub(crate) fn wait(
+        &self,
+        (each, wanted): (u64, usize),
+        hold: Hold,
+        purpose: &'static str,
+        cancel: &Cancel,
+    ) -> Result<(usize, Lease), EngineError> {
+        let mut state = self.pool.lock();
+        let mut turn =
+            Turn { budget: self, ticket: None, waits: false, seen: (state.returns, Instant::now()) };
+        loop {
+            let room = self.room(&state, hold, turn.ticket);
+            if each <= room {
+                let workers =
+                    usize::try_from(room / each.max(1)).unwrap_or(usize::MAX).clamp(1, wanted.max(1));
+                turn.end(&mut state);
+                return Ok((workers, self.lend(&mut state, each.saturating_mul(workers as u64), hold)));
             }
-            Err(used) => {
-                Err(BudgetError { need, free: self.limit.saturating_sub(used), limit: self.limit, purpose })
+            if cancel.is_cancelled() {
+                turn.end(&mut state);
+                return Err(EngineError::Cancelled);
+            }
+            if !self.may_wait(&state, each, hold, turn.ticket) || turn.is_over(&state) {
+                turn.end(&mut state);
+                return Err(self.refusal(&state, each, purpose).into());
+            }
+            turn.begin(&mut state);
+            let waited = self.pool.changed.wait_timeout(state, LOOKS_EVERY);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// What this call may have now.
+    fn room(&self, state: &State, hold: Hold, ticket: Option<u64>) -> u64 {
+        let limit = self.pool.limit;
+        let first = state.queue.front().is_none_or(|&front| Some(front) == ticket);
+        let newcomer = state.held(self.call) == 0 && hold != Hold::Brief;
+        let most = match (newcomer, first, state.others(self.call).any(|held| held.working > 0)) {
+            (false, ..) | (true, true, false) => limit,
+            (true, true, true) => limit / 4 * 3,
+            // Others came before.
+            (true, false, _) => 0,
+        };
+        most.saturating_sub(state.used)
+    }
+
+    /// Whether a request that does not fit now can be served later.
+    fn may_wait(&self, state: &State, need: u64, hold: Hold, ticket: Option<u64>) -> bool {
+        if need > self.pool.limit.saturating_sub(state.held(self.call)) && hold != Hold::Brief {
+            return false;
+        }
+        match hold {
+            Hold::Brief => state.brief > 0 && need <= self.pool.limit,
+            Hold::Kept | Hold::Working => {
+                let after_others = state.held(self.call) == 0
+                    && state.queue.front().is_some_and(|&front| Some(front) != ticket);
+                after_others || state.others(self.call).any(|held| held.working > 0 && held.waiting == 0)
             }
         }
+    }
+
+    fn lend(&self, state: &mut State, bytes: u64, hold: Hold) -> Lease {
+        state.used += bytes;
+        state.peak = state.peak.max(state.used);
+        state.brief += u64::from(hold == Hold::Brief);
+        let held = state.calls.entry(self.call).or_default();
+        held.bytes += bytes;
+        if hold != Hold::Kept {
+            held.working += bytes;
+        }
+        Lease { pool: Arc::clone(&self.pool), call: self.call, bytes, hold }
+    }
+
+    fn refusal(&self, state: &State, need: u64, purpose: &'static str) -> BudgetError {
+        let limit = self.pool.limit;
+        BudgetError { need, free: limit.saturating_sub(state.used), limit, purpose }
     }
 }
 
 /// Memory lent by a budget; given back on drop.
 #[derive(Debug)]
 pub struct Lease {
-    budget: Arc<Budget>,
+    pool: Arc<Pool>,
+    call: u64,
     bytes: u64,
+    hold: Hold,
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.budget.used.fetch_sub(self.bytes, Ordering::AcqRel);
+        let mut state = self.pool.lock();
+        state.used = state.used.saturating_sub(self.bytes);
+        state.brief = state.brief.saturating_sub(u64::from(self.hold == Hold::Brief));
+        state.returns = state.returns.wrapping_add(1);
+        if let Some(held) = state.calls.get_mut(&self.call) {
+            held.bytes = held.bytes.saturating_sub(self.bytes);
+            if self.hold != Hold::Kept {
+                held.working = held.working.saturating_sub(self.bytes);
+            }
+            if *held == Held::default() {
+                state.calls.remove(&self.call);
+            }
+        }
+        drop(state);
+        self.pool.changed.notify_all();
     }
 }
 
-fn machine_memory() -> Option<u64> {
-    let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let total = line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)?;
-    let container = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
-    let allowed = container.and_then(|text| text.trim().parse::<u64>().ok());
-    Some(allowed.map_or(total, |allowed| allowed.min(total)))
+/// A limit and what all calls have taken of it.
+#[derive(Debug)]
+struct Pool {
+    limit: u64,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Pool {
+    fn new(limit: u64) -> Self {
+        Self { limit, state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No code that can panic runs while it is held.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    used: u64,
+    peak: u64,
+    /// Calls that hold something or wait.
+    calls: BTreeMap<u64, Held>,
+    last_call: u64,
+    /// Brief leases that are out.
+    brief: u64,
+    /// Leases given back so far.
+    returns: u64,
+    /// Calls that hold nothing yet and wait, in the order they came.
+    queue: VecDeque<u64>,
+    last_ticket: u64,
+}
+
+/// What one call has.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Held {
+    bytes: u64,
+    /// Of them those that it gives back by itself.
+    working: u64,
+    /// Its requests that wait.
+    waiting: u64,
+}
+
+impl State {
+    fn held(&self, call: u64) -> u64 {
+        self.calls.get(&call).map_or(0, |held| held.bytes)
+    }
+
+    fn others(&self, call: u64) -> impl Iterator<Item = &Held> {
+        self.calls.iter().filter(move |&(&other, _)| other != call).map(|(_, held)| held)
+    }
+}
+
+/// A request that waits, or is about to.
+struct Turn<'a> {
+    budget: &'a Budget,
+    /// Its place in the queue, where its call holds nothing.
+    ticket: Option<u64>,
+    waits: bool,
+    /// When the last lease was given back, as far as this request saw.
+    seen: (u64, Instant),
+}
+
+impl Turn<'_> {
+    fn begin(&mut self, state: &mut State) {
+        if std::mem::replace(&mut self.waits, true) {
+            return;
+        }
+        if state.held(self.budget.call) == 0 {
+            state.last_ticket += 1;
+            self.ticket = Some(state.last_ticket);
+            state.queue.push_back(state.last_ticket);
+        }
+        state.calls.entry(self.budget.call).or_default().waiting += 1;
+    }
+
+    fn end(&mut self, state: &mut State) {
+        if !std::mem::replace(&mut self.waits, false) {
+            return;
+        }
+        state.queue.retain(|&other| Some(other) != self.ticket);
+        if let Some(held) = state.calls.get_mut(&self.budget.call) {
+            held.waiting = held.waiting.saturating_sub(1);
+            if *held == Held::default() {
+                state.calls.remove(&self.budget.call);
+            }
+        }
+        self.budget.pool.changed.notify_all();
+    }
+
+    fn is_over(&mut self, state: &State) -> bool {
+        if state.returns != self.seen.0 {
+            self.seen = (state.returns, Instant::now());
+        }
+        self.seen.1.elapsed() > PATIENCE
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lends_up_to_the_limit_and_takes_back() {
-        let budget = Arc::new(Budget::new(100));
-        let first = budget.take(60, "pixels").unwrap();
-        let refused = budget.take(50, "staging").unwrap_err();
-        assert_eq!(refused, BudgetError { need: 50, free: 40, limit: 100, purpose: "staging" });
-        drop(first);
-        budget.take(100, "pixels").unwrap();
-        assert_eq!(budget.peak(), 100);
-        assert!(budget.take(u64::MAX, "pixels").is_err());
-    }
-}
+mod tests;

@@ -1,6 +1,7 @@
 //! What every long call is given: a way to stop it, to watch it, and what it may take.
 
-use crate::{Budget, Trace};
+use crate::budget::Hold;
+use crate::{Budget, EngineError, Lease, Trace};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,7 +44,7 @@ pub struct Context {
     pub cancel: Cancel,
     /// Watches the call.
     pub progress: Option<Arc<dyn Progress>>,
-    /// What memory the call may take.
+    /// What memory the call may take. Calls that name no limit share that of the process.
     pub budget: Arc<Budget>,
     /// Where what happens when is kept, where someone asks.
     pub trace: Option<Arc<Trace>>,
@@ -56,10 +57,39 @@ impl Default for Context {
         Self {
             cancel: Cancel::default(),
             progress: None,
-            budget: Arc::new(Budget::for_this_machine()),
+            budget: Arc::new(Budget::of_process()),
             trace: None,
             threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
         }
+    }
+}
+
+impl Context {
+    /// Lends `need` bytes until the lease is dropped, which happens before the call ends. Waits for other calls where
+    /// the budget is the one of the process and they have taken too much of it.
+    pub fn take(&self, need: u64, purpose: &'static str) -> Result<Lease, EngineError> {
+        self.budget.wait((need, 1), Hold::Working, purpose, &self.cancel).map(|(_, lease)| lease)
+    }
+
+    /// The same for memory that may be held between calls, as a writer does. No other call waits for it.
+    pub fn take_kept(&self, need: u64, purpose: &'static str) -> Result<Lease, EngineError> {
+        self.budget.wait((need, 1), Hold::Kept, purpose, &self.cancel).map(|(_, lease)| lease)
+    }
+
+    /// Lends `each` bytes for as many of `wanted` workers as there is room for, at least one, and says for how many.
+    pub fn take_for_workers(
+        &self,
+        each: u64,
+        wanted: usize,
+        purpose: &'static str,
+    ) -> Result<(usize, Lease), EngineError> {
+        self.budget.wait((each, wanted), Hold::Working, purpose, &self.cancel)
+    }
+
+    /// Lends memory for one block that is being decoded, on a thread of the pool. Waits only for other such memory. Who
+    /// holds some takes no more.
+    pub fn take_brief(&self, need: u64, purpose: &'static str) -> Result<Lease, EngineError> {
+        self.budget.wait((need, 1), Hold::Brief, purpose, &self.cancel).map(|(_, lease)| lease)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The trait every engine implements, and its errors.
 
+use crate::memory::NoMemory;
 use crate::{
     Arena, Assembly, BlockLayout, BudgetError, Context, DecodeJob, EncodeJob, EncodeLayout, Encoded,
     EncodedBlocks, Encoder, Location, Output, OutputSpec, Pixels, ReduceJob, Reduced, Report, ResampleJob,
@@ -26,6 +27,9 @@ pub enum EngineError {
     /// The budget refused memory.
     #[error(transparent)]
     Budget(#[from] BudgetError),
+    /// The system has no memory, though the budget had.
+    #[error(transparent)]
+    NoMemory(#[from] NoMemory),
     /// The job names an output or a source it was not given, or one of another type.
     #[error("the job does not fit its {what}: found {found}, expected {expected}")]
     Mismatch {

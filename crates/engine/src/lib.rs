@@ -3,7 +3,7 @@
 //! `block` how a block is stored and where it goes; `job` what is to be done; `encoded` where the bytes are;
 //! `output` where the pixels go, `convert` what it makes of them, `location` in which memory, `claims` who may write there; `resample` windows made another size; `encode`, `reduce` and `pixels` the way back; `ticket` work in flight and its report; `fault` what is wrong with a block;
 //! `portable` the numbers of the encoders that all engines have;
-//! `context` and `budget` what a call may take, `per_process` what a fork must not share, `trace` what happened when; `engine` the trait; `conformance` what its engines must do.
+//! `context` and `budget` what a call may take, `machine` how much there is, `memory` allocations that can fail, `per_process` what a fork must not share, `trace` what happened when; `engine` the trait; `conformance` what its engines must do.
 
 mod arena;
 mod assemble;
@@ -20,6 +20,8 @@ mod engine;
 mod fault;
 mod job;
 mod location;
+mod machine;
+pub mod memory;
 mod output;
 mod per_process;
 mod pixels;

@@ -11,6 +11,7 @@
 
 #![expect(unsafe_code, reason = "shared output memory, written in disjoint windows by many threads")]
 
+use crate::memory::{NoMemory, try_zeroed};
 use crate::{Convert, DeviceBytes, Location};
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -67,6 +68,9 @@ pub enum OutputError {
     /// Strides that let two samples share bytes.
     #[error("the strides of the output let two samples share bytes")]
     Overlapping,
+    /// The system has no memory for it.
+    #[error(transparent)]
+    NoMemory(#[from] NoMemory),
     /// A conversion to a type that has none.
     #[error("an output of {data_type} cannot convert: only float16, float32 and float64 ones do")]
     NotConverting {
@@ -211,7 +215,7 @@ impl Output {
     /// An output in memory of its own, zeroed by the system as pages are touched.
     pub fn new(spec: OutputSpec) -> Result<Self, OutputError> {
         let len = spec.len()?;
-        let mut memory = vec![0; len];
+        let mut memory = try_zeroed(len, "decoded pixels")?;
         prefer_huge_pages(&mut memory);
         Self::from_vec(spec, memory)
     }
