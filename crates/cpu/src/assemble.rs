@@ -1,6 +1,7 @@
 //! Pixels put together out of rectangles of others, in host memory.
 
 use std::sync::Arc;
+use strile_engine::memory::{try_copy, try_zeroed};
 use strile_engine::{Arena, Assembly, EngineError, Given, Location, OutputSpec, Patch, Pixels};
 
 /// Puts all of them together, one after the other.
@@ -11,9 +12,7 @@ pub(crate) fn assemble(wanted: &[Assembly<'_>]) -> Result<Vec<Pixels>, EngineErr
 fn one(wanted: &Assembly<'_>) -> Result<Pixels, EngineError> {
     let spec = &wanted.spec;
     let len = spec.len().map_err(|error| mismatch(error.to_string()))?;
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(len).map_err(|error| mismatch(format!("{len} bytes: {error}")))?;
-    bytes.resize(len, 0);
+    let mut bytes = try_zeroed(len, "pixels put together")?;
     for patch in &wanted.patches {
         put(patch, wanted.mask, &mut bytes, spec)?;
     }
@@ -48,7 +47,7 @@ fn source<'a>(given: &Given<'a>) -> Option<&'a [u8]> {
 pub(crate) fn fetch(pixels: &Pixels) -> Result<Arena, EngineError> {
     let bytes = source(&Given::There(pixels));
     let bytes = bytes.ok_or_else(|| mismatch(format!("pixels in {}", pixels.location())))?;
-    Ok(Arena::from_vec(bytes.to_vec()))
+    Ok(Arena::from_vec(try_copy(bytes, "a copy of pixels")?))
 }
 
 fn mismatch(found: String) -> EngineError {

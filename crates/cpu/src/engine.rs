@@ -11,10 +11,12 @@ use crate::{assemble, block, block::Conversion, codec, encode, reduce, resample}
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use strile_engine::memory::try_zeroed;
 use strile_engine::{
     Arena, Assembly, BlockFault, BlockLayout, Completion, Context, DecodeJob, EncodeJob, EncodeLayout,
-    Encoded, EncodedBlocks, Encoder, Engine, EngineError, Lease, LocatedFault, Location, Output, OutputSpec,
-    Pixels, ReduceJob, Reduced, Report, ResampleJob, Resampling, Span, Support, Ticket,
+    Encoded, EncodedBlocks, Encoder, Engine, EngineError, FaultKind, Lease, LocatedFault, Location, Output,
+    OutputError, OutputSpec, Pixels, ReduceJob, Reduced, Report, ResampleJob, Resampling, Span, Support,
+    Ticket,
 };
 use strile_tiff::{Compression, DataType};
 
@@ -58,15 +60,18 @@ impl Engine for CpuEngine {
     }
 
     fn output(&self, spec: OutputSpec, _context: &Context) -> Result<Output, EngineError> {
-        Output::new(spec).map_err(|error| EngineError::Mismatch {
-            what: "outputs",
-            found: error.to_string(),
-            expected: "a shape that memory can hold".to_owned(),
+        Output::new(spec).map_err(|error| match error {
+            OutputError::NoMemory(error) => error.into(),
+            error => EngineError::Mismatch {
+                what: "outputs",
+                found: error.to_string(),
+                expected: "a shape that memory can hold".to_owned(),
+            },
         })
     }
 
     fn staging(&self, len: usize) -> Result<Arena, EngineError> {
-        Ok(Arena::from_vec(vec![0; len]))
+        Ok(Arena::from_vec(try_zeroed(len, "staging of encoded blocks")?))
     }
 
     fn submit(
@@ -97,6 +102,7 @@ impl Engine for CpuEngine {
             blocks: AtomicU64::new(0),
             encoded_bytes: AtomicU64::new(0),
             faults: Mutex::default(),
+            refused: Mutex::default(),
             completion,
             lease,
             crew: Crew::new((threads / workers.max(1)).saturating_sub(1)),
@@ -191,14 +197,7 @@ fn scratch_lease(
         Some(block::scratch_len(layout, task.placement.rows, span.len, reads).saturating_add(floats))
     };
     let largest = job.tasks().iter().filter_map(need).max().unwrap_or(0);
-    let mut workers = wanted.max(1);
-    loop {
-        match context.budget.take(largest.saturating_mul(workers as u64), "decoding scratch") {
-            Ok(lease) => return Ok((workers, lease)),
-            Err(refused) if workers == 1 => return Err(refused.into()),
-            Err(_) => workers -= 1,
-        }
-    }
+    context.take_for_workers(largest, wanted, "decoding scratch")
 }
 
 /// A job under way, shared by its workers.
@@ -210,6 +209,8 @@ struct Running {
     blocks: AtomicU64,
     encoded_bytes: AtomicU64,
     faults: Mutex<Vec<(usize, BlockFault)>>,
+    /// Why there was no memory for a block.
+    refused: Mutex<Option<EngineError>>,
     completion: Completion<Report>,
     lease: Lease,
     /// Who helps a worker with a block: the threads that the job may have besides its workers, evenly.
@@ -219,6 +220,7 @@ struct Running {
 fn work(running: Arc<Running>) {
     pool::with_scratch(|scratch| {
         scratch.workspace.crew = running.crew;
+        scratch.workspace.lender = Some(running.context.clone());
         while let Some(slot) = running.slots.next() {
             if running.context.cancel.is_cancelled() {
                 running.cancelled.store(true, Ordering::Relaxed);
@@ -226,6 +228,7 @@ fn work(running: Arc<Running>) {
             }
             running.run(slot, scratch);
         }
+        scratch.workspace.lender = None;
     });
     // Exactly one worker is the last to let go.
     if let Some(done) = Arc::into_inner(running) {
@@ -244,6 +247,11 @@ impl Running {
         };
         if let Err(fault) = result {
             slot.targets.iter_mut().for_each(Target::fill);
+            if fault.kind == FaultKind::OutOfMemory {
+                // Nothing is wrong with the block: the job fails as a whole, whatever its caller does about faults.
+                let refused = scratch.workspace.refusal(&fault);
+                self.refused.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(refused);
+            }
             let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
             faults.extend((slot.index..).zip(&slot.targets).map(|(index, _)| (index, fault.clone())));
         }
@@ -285,6 +293,12 @@ impl Running {
                     io::ErrorKind::UnexpectedEof => {
                         BlockFault::unreadable(span, "the file ends before their end".to_owned())
                     }
+                    io::ErrorKind::OutOfMemory => BlockFault {
+                        kind: FaultKind::OutOfMemory,
+                        found: 0,
+                        expected: span.len,
+                        detail: "its encoded bytes".into(),
+                    },
                     _ => BlockFault::unreadable(span, error.to_string()),
                 })?;
                 let all = usize::try_from(span.len).is_ok_and(|len| len == bytes.len());
@@ -297,7 +311,17 @@ impl Running {
     /// Gives everything back, then completes the ticket: who waited for it finds the outputs free.
     fn finish(self) {
         let Self {
-            slots, encoded, context, cancelled, blocks, encoded_bytes, faults, completion, lease, ..
+            slots,
+            encoded,
+            context,
+            cancelled,
+            blocks,
+            encoded_bytes,
+            faults,
+            refused,
+            completion,
+            lease,
+            ..
         } = self;
         let mut faults = faults.into_inner().unwrap_or_else(PoisonError::into_inner);
         faults.sort_by_key(|&(index, _)| index);
@@ -313,12 +337,14 @@ impl Running {
             ..Report::default()
         };
         let all_done = slots.job().tasks().len() as u64 == report.blocks;
+        let refused = refused.into_inner().unwrap_or_else(PoisonError::into_inner);
         drop((slots, encoded, context, lease));
-        completion.complete(match (cancelled.into_inner(), all_done) {
-            (true, _) => Err(EngineError::Cancelled),
-            (false, true) => Ok(report),
+        completion.complete(match (cancelled.into_inner(), refused, all_done) {
+            (true, ..) => Err(EngineError::Cancelled),
+            (false, Some(refused), _) => Err(refused),
+            (false, None, true) => Ok(report),
             // A worker was lost to a panic.
-            (false, false) => Err(EngineError::Abandoned),
+            (false, None, false) => Err(EngineError::Abandoned),
         });
     }
 }

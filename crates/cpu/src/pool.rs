@@ -11,7 +11,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use strile_engine::PerProcess;
 
-/// What a thread keeps of a buffer between jobs; larger ones are given back.
+/// What a thread keeps of its buffers between jobs, all together; what is over is given back, the largest first.
 const KEPT_BYTES: usize = 32 << 20;
 
 /// Buffers and decoder state of one thread.
@@ -53,8 +53,12 @@ pub(crate) fn with_scratch<R>(work: impl FnOnce(&mut Scratch) -> R) -> R {
     let result = work(&mut scratch);
     let Scratch { workspace: _, encoded, reversed, decoded, rows } = &mut scratch;
     let RowScratch { samples, packed, bytes, picked, floats } = rows;
-    for buffer in [encoded, reversed, decoded, samples, packed, bytes, picked, floats] {
-        if buffer.capacity() > KEPT_BYTES {
+    let mut buffers = [encoded, reversed, decoded, samples, packed, bytes, picked, floats];
+    buffers.sort_by_key(|buffer| buffer.capacity());
+    let mut kept = 0;
+    for buffer in buffers {
+        kept += buffer.capacity();
+        if kept > KEPT_BYTES {
             *buffer = Vec::new();
         }
     }

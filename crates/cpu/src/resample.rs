@@ -33,7 +33,7 @@ pub(crate) fn resample(
     // What a worker has at hand: stretches of both axes, and of one row sums, samples and the result.
     let (columns, rows) = (u64::from(to.columns), u64::from(to.rows));
     let each = (columns + rows) * size_of::<Stretch>() as u64 + columns * 32 + u64::from(from.columns) * 8;
-    let _lease = context.budget.take(each.saturating_mul(workers as u64), "resampling")?;
+    let _lease = context.take(each.saturating_mul(workers as u64), "resampling")?;
     let stopped = AtomicBool::new(false);
     let stop = || {
         let stop = context.cancel.is_cancelled();

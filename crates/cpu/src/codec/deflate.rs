@@ -3,7 +3,8 @@
 //! libdeflate decodes it, but for streams that are nearly all literals (`inflate_literals`).
 //! It says only that data is bad; what is bad about it is found by `inflate_scan`, on that path alone.
 //!
-//! Named cases: bytes after the checksum are left, as libtiff does; a last strip holding all its rows.
+//! Named cases: bytes after the checksum are left, as libtiff does; a last strip holding all its rows. It is inflated
+//! in pieces by miniz_oxide, since libdeflate needs memory for all of it, and a strip may state millions of rows.
 
 mod literals;
 
@@ -14,7 +15,9 @@ use super::inflate_literals;
 use super::inflate_scan::{End, scan};
 use super::workspace::{most_output, out_of_memory, room};
 use super::{StoredBlock, Workspace};
-use libdeflater::{DecompressionError, adler32};
+use libdeflater::{Adler32, DecompressionError, adler32};
+use miniz_oxide::inflate::TINFLStatus;
+use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 use strile_engine::{BlockFault, EncodeLayout};
 use strile_tiff::Predictor;
 
@@ -33,12 +36,12 @@ pub(super) fn decode(
     if decode_literals(src, dst, workspace).is_some() {
         return Ok(());
     }
-    match workspace.deflate(0)?.0.zlib_decompress(src, dst) {
+    match workspace.deflate().zlib_decompress(src, dst) {
         Ok(found) if found == needed => Ok(()),
         Ok(found) => Err(BlockFault::short(found, needed)),
         // Cut data can look like either: libdeflate reads zeros past its end for a while.
         Err(DecompressionError::BadData | DecompressionError::InsufficientSpace) => {
-            decode_unusual(src, dst, most_output(needed, block), workspace)
+            decode_unusual(src, dst, most_output(needed, block))
         }
     }
 }
@@ -56,12 +59,7 @@ fn decode_literals(src: &[u8], dst: &mut [u8], workspace: &mut Workspace) -> Opt
 }
 
 /// Decodes a last strip holding all its rows, or says why libdeflate refused `src`.
-fn decode_unusual(
-    src: &[u8],
-    dst: &mut [u8],
-    most: usize,
-    workspace: &mut Workspace,
-) -> Result<(), BlockFault> {
+fn decode_unusual(src: &[u8], dst: &mut [u8], most: usize) -> Result<(), BlockFault> {
     let needed = dst.len();
     let (Some(&[method, flags]), Some(data)) = (src.first_chunk::<HEADER>(), src.get(HEADER..)) else {
         return Err(BlockFault::truncated(0, needed));
@@ -88,16 +86,42 @@ fn decode_unusual(
         fault.detail = "the Adler-32 at the end is missing".into();
         return Err(fault);
     };
-    let (decompressor, all) = workspace.deflate(found)?;
-    if decompressor.deflate_decompress(data, all) != Ok(found) {
-        return Err(BlockFault::corrupt("invalid Deflate data"));
-    }
-    let (computed, stored) = (adler32(all), u32::from_be_bytes(stored));
+    let (computed, stored) = match inflate_in_pieces(data, dst) {
+        Some((produced, computed)) if produced == found => (computed, u32::from_be_bytes(stored)),
+        _ => return Err(BlockFault::corrupt("invalid Deflate data")),
+    };
     if computed != stored {
         return Err(BlockFault::checksum(computed.into(), stored.into()));
     }
-    dst.copy_from_slice(all.get(..needed).unwrap_or_default());
     Ok(())
+}
+
+/// Bytes of output at once: as far as a match of Deflate reaches back.
+const WINDOW: usize = 32 << 10;
+
+/// Inflates all of `data`, of which `dst` keeps the first bytes; says how many there are, and their Adler-32. What `dst`
+/// does not keep takes a window of memory, however long it is.
+fn inflate_in_pieces(data: &[u8], dst: &mut [u8]) -> Option<(usize, u32)> {
+    let mut state = Box::<DecompressorOxide>::default();
+    let mut window = vec![0; WINDOW];
+    let mut checksum = Adler32::new();
+    let (mut taken, mut produced) = (0_usize, 0_usize);
+    loop {
+        let at = produced % WINDOW;
+        let (status, read, written) = decompress(&mut state, data.get(taken..)?, &mut window, at, 0);
+        let piece = window.get(at..at.checked_add(written)?)?;
+        checksum.update(piece);
+        if let Some(rest) = dst.get_mut(produced..) {
+            rest.iter_mut().zip(piece).for_each(|(to, from)| *to = *from);
+        }
+        taken += read;
+        produced = produced.checked_add(written)?;
+        match status {
+            TINFLStatus::Done => return Some((produced, checksum.sum())),
+            TINFLStatus::HasMoreOutput => {}
+            _ => return None,
+        }
+    }
 }
 
 /// libdeflate's level for one in zlib's numbers, by which users know them: from 6 to 9 it takes one more to be
@@ -213,6 +237,23 @@ mod tests {
         assert_eq!(dst, data[..30]);
         let fault = decode(&pack(&data), &mut dst, strip, &mut Workspace::default()).unwrap_err();
         assert_eq!(fault, BlockFault::surplus(81, 30));
+    }
+
+    /// Many windows long, with matches across their borders; the checksum covers what is dropped.
+    #[test]
+    fn long_last_strips_are_inflated_in_pieces() {
+        let layout = testing::layout(Compression::Deflate, 1000, 400);
+        let data = Random::new(6).image_like(400_000);
+        for rows in [1, 32, 33, 399] {
+            let strip = StoredBlock { layout: &layout, rows };
+            let mut dst = vec![0xA5; rows as usize * 1000];
+            decode(&pack(&data), &mut dst, strip, &mut Workspace::default()).unwrap();
+            assert!(dst == data[..dst.len()]);
+            let mut bad = pack(&data);
+            *bad.last_mut().unwrap() ^= 1;
+            let fault = decode(&bad, &mut dst, strip, &mut Workspace::default()).unwrap_err();
+            assert_eq!(fault.kind, FaultKind::Checksum);
+        }
     }
 
     #[test]

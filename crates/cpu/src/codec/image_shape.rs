@@ -1,7 +1,9 @@
 //! The size that an image stream states, and memory for a whole image where the block has fewer rows.
 
 use super::StoredBlock;
-use strile_engine::BlockFault;
+use super::workspace::out_of_memory;
+use strile_engine::memory::try_zeroed;
+use strile_engine::{BlockFault, BlockLayout};
 
 pub(super) use strile_codestream::StatedShape;
 
@@ -14,7 +16,7 @@ pub(super) fn check_len(src: &[u8], block: StoredBlock<'_>) -> Result<(), BlockF
 }
 
 /// Lets `decode` fill memory for a whole image of `image_len` bytes: `dst` itself where it is that long, else
-/// other memory whose beginning goes to `dst`.
+/// other memory whose beginning goes to `dst`. The caller has counted it.
 pub(super) fn with_whole_image(
     dst: &mut [u8],
     image_len: usize,
@@ -23,11 +25,21 @@ pub(super) fn with_whole_image(
     if dst.len() == image_len {
         return decode(dst);
     }
-    let mut whole = vec![0; image_len];
+    let mut whole = zeroed(image_len)?;
     decode(&mut whole)?;
     let first = whole.get(..dst.len()).ok_or_else(|| BlockFault::short(image_len, dst.len()))?;
     dst.copy_from_slice(first);
     Ok(())
+}
+
+/// Memory for a whole image, which the caller has counted.
+pub(super) fn zeroed(len: usize) -> Result<Vec<u8>, BlockFault> {
+    try_zeroed(len, "a whole image").map_err(|error| out_of_memory(len, error.purpose))
+}
+
+/// Rows that a picture in this block may state: a last strip may hold all its rows.
+pub(super) fn most_rows(layout: &BlockLayout, rows: u32) -> u32 {
+    if layout.is_strip { rows.max(layout.height) } else { rows }
 }
 
 /// Turns big-endian samples of 16 bits into native ones.

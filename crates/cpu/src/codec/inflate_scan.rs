@@ -30,7 +30,7 @@ pub(super) struct Scanned {
 
 /// Scans raw Deflate data.
 pub(super) fn scan(src: &[u8]) -> Scanned {
-    let mut scanner = Scanner { src, bit: 0, produced: 0 };
+    let mut scanner = Scanner::new(src);
     let end = loop {
         match scanner.block() {
             Ok(false) => {}
@@ -43,14 +43,14 @@ pub(super) fn scan(src: &[u8]) -> Scanned {
 
 const MOST_BITS: usize = 15;
 
-struct Scanner<'a> {
+pub(super) struct Scanner<'a> {
     src: &'a [u8],
     bit: usize,
     produced: usize,
 }
 
 /// A canonical Huffman code: how many codes have each length, and the symbols in order of code.
-struct Code {
+pub(super) struct Code {
     count: [u16; MOST_BITS + 1],
     symbols: Vec<u16>,
     /// A code of one symbol or none, which takes one bit whatever the bit is, as in libdeflate.
@@ -59,7 +59,7 @@ struct Code {
 
 impl Code {
     /// `None` where the lengths ask for more codes than there are, or leave some of them without a symbol.
-    fn new(lengths: &[u8]) -> Option<Self> {
+    pub(super) fn new(lengths: &[u8]) -> Option<Self> {
         let mut count = [0_u16; MOST_BITS + 1];
         for &length in lengths {
             *count.get_mut(usize::from(length))? += 1;
@@ -85,8 +85,14 @@ impl Code {
     }
 }
 
-impl Scanner<'_> {
-    fn bits(&mut self, n: usize) -> Result<usize, End> {
+impl<'a> Scanner<'a> {
+    /// At the first bit.
+    pub(super) fn new(src: &'a [u8]) -> Self {
+        Self { src, bit: 0, produced: 0 }
+    }
+
+    /// A number of `n` bits, the lowest first.
+    pub(super) fn bits(&mut self, n: usize) -> Result<usize, End> {
         let mut value = 0;
         for i in 0..n {
             let byte = *self.src.get(self.bit >> 3).ok_or(End::OutOfInput)?;
@@ -96,7 +102,8 @@ impl Scanner<'_> {
         Ok(value)
     }
 
-    fn symbol(&mut self, code: &Code) -> Result<usize, End> {
+    /// The next symbol.
+    pub(super) fn symbol(&mut self, code: &Code) -> Result<usize, End> {
         if let Some(symbol) = code.lone {
             return self.bits(1).map(|_| symbol.into());
         }

@@ -10,9 +10,8 @@ mod inverse;
 mod sequential;
 mod upsample;
 
-use super::StoredBlock;
-use super::image_shape::{StatedShape, with_whole_image};
-use super::lossless_jpeg;
+use super::image_shape::{StatedShape, most_rows, with_whole_image};
+use super::{StoredBlock, Workspace, lossless_jpeg};
 use strile_codestream::jpeg::{self as jpeg_stream, Colours, Component, Frame};
 use strile_engine::{BlockFault, BlockLayout, FaultKind};
 use zune_jpeg::JpegDecoder;
@@ -23,17 +22,40 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 /// Most scans of a progressive stream; each costs a pass over the whole image.
 const MOST_SCANS: usize = 64;
 
-/// Samples of all components in whole data units, of all rows that a strip may hold.
-pub(super) fn working_len(layout: &BlockLayout, rows: u32) -> u64 {
-    let rows = if layout.is_strip { rows.max(layout.height) } else { rows };
+/// Samples of all components in whole data units, of all rows that a strip may hold, and the coded bytes without stuffing.
+pub(super) fn working_len(layout: &BlockLayout, rows: u32, encoded: u64) -> u64 {
     let padded = |len: u32| u64::from(len).next_multiple_of(8);
-    padded(layout.width).saturating_mul(padded(rows)).saturating_mul(layout.samples.into())
+    let pixels = padded(layout.width).saturating_mul(padded(most_rows(layout, rows)));
+    pixels.saturating_mul(layout.samples.into()).saturating_add(encoded)
 }
 
-pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
+/// What the library takes: coefficients of 16 bits of all components in whole units of the picture, a whole image where
+/// the block keeps less, the stream with its tables, and rows on their way.
+fn library_memory(shape: StatedShape, frame: &Frame, kept: usize, encoded: usize) -> Result<u64, BlockFault> {
+    let of = |factor: fn(&Component) -> u8| frame.components.iter().map(factor).max().unwrap_or(1).max(1);
+    let padded = |len: u32, factor: u8| u64::from(len).next_multiple_of(8 * u64::from(factor));
+    let (width, height) = (
+        padded(shape.width, of(|component| component.sampling.0)),
+        padded(shape.height, of(|component| component.sampling.1)),
+    );
+    let coefficients = width.saturating_mul(height).saturating_mul(2 * u64::from(shape.samples));
+    let image = match shape.byte_len(1)? {
+        len if len == kept => 0,
+        len => len as u64,
+    };
+    let rows = width.saturating_mul(u64::from(shape.samples) * 512);
+    Ok([image, 2 * encoded as u64, rows].into_iter().fold(coefficients, u64::saturating_add))
+}
+
+pub(super) fn decode(
+    src: &[u8],
+    dst: &mut [u8],
+    block: StoredBlock<'_>,
+    workspace: &mut Workspace,
+) -> Result<(), BlockFault> {
     let extras = &block.layout.extras;
     let colours = if extras.ycbcr.is_some() { Colours::YCbCr } else { Colours::AsStored };
-    Stream { src, tables: extras.jpeg_tables.as_deref(), colours }.decode(dst, block)
+    Stream { src, tables: extras.jpeg_tables.as_deref(), colours }.decode(dst, block, workspace)
 }
 
 /// A stream and what goes with it.
@@ -48,17 +70,28 @@ pub(super) struct Stream<'a> {
 }
 
 impl Stream<'_> {
-    pub(super) fn decode(self, dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
+    pub(super) fn decode(
+        self,
+        dst: &mut [u8],
+        block: StoredBlock<'_>,
+        workspace: &mut Workspace,
+    ) -> Result<(), BlockFault> {
         let frame = jpeg_stream::frame(self.src)?;
         match frame.marker {
-            0xC0..=0xC2 => self.decode_lossy(dst, block, &frame),
+            0xC0..=0xC2 => self.decode_lossy(dst, block, &frame, workspace),
             0xC3 => lossless_jpeg::decode(self.src, self.tables, dst, block, &frame),
             0xC9..=0xCB => Err(BlockFault::unsupported("arithmetic-coded JPEG")),
             other => Err(BlockFault::unsupported(format!("JPEG process of marker {other:#04X}"))),
         }
     }
 
-    fn decode_lossy(self, dst: &mut [u8], block: StoredBlock<'_>, frame: &Frame) -> Result<(), BlockFault> {
+    fn decode_lossy(
+        self,
+        dst: &mut [u8],
+        block: StoredBlock<'_>,
+        frame: &Frame,
+        workspace: &mut Workspace,
+    ) -> Result<(), BlockFault> {
         let shape = StatedShape {
             width: u32::from(frame.width),
             height: u32::from(frame.height),
@@ -94,6 +127,9 @@ impl Stream<'_> {
         if as_ycbcr && frame.components.iter().map(|c| c.id).eq(*b"RGB") {
             return Err(BlockFault::unsupported("JPEG components named R, G and B in a YCbCr image"));
         }
+        let need = library_memory(shape, frame, dst.len(), self.src.len())?;
+        let counted = working_len(block.layout, block.rows, self.src.len() as u64);
+        let _loan = workspace.lend(need, counted, "a progressive JPEG decoder")?;
         let stream = jpeg_stream::complete(self.src, self.tables, colours)?;
         let options = DecoderOptions::default()
             .set_strict_mode(true)

@@ -2,66 +2,124 @@
 //!
 //! Samples stay in the colour space they were encoded in; nothing is managed. Channels follow each other as in
 //! the stream: colours, then extra channels.
+//!
+//! jxl-oxide decodes it, within a limit on its memory. What it allocates outside of that limit is checked first: boxes
+//! of metadata, which may be compressed, are left out (`container`); the size of the image is held against the
+//! block, and the size of an ICC profile against a limit of ours (`header`).
 
-use super::StoredBlock;
-use super::image_shape::StatedShape;
-use jxl_oxide::image::BitDepth;
+mod container;
+mod header;
+
+use super::image_shape::most_rows;
+use super::workspace::out_of_memory;
+use super::{StoredBlock, Workspace};
+use header::Stated;
 use jxl_oxide::{AllocTracker, InitializeResult, JxlImage, JxlThreadPool};
-use strile_engine::BlockFault;
+use strile_engine::memory::probe;
+use strile_engine::{BlockFault, BlockLayout};
 use strile_tiff::DataType;
 
-/// What the decoder may allocate for a sample, and besides: it works in floats, several copies of them.
-const BYTES_A_SAMPLE: usize = 64;
-const SPARE_BYTES: usize = 64 << 20;
+/// What the decoder takes for a sample at most: it works in floats, several copies of them.
+const BYTES_PER_SAMPLE: u64 = 64;
+/// What it usually takes.
+const USUAL_BYTES_PER_SAMPLE: u64 = 36;
+/// What it takes besides: tables, codes, and the bytes of the stream twice.
+const SPARE_BYTES: u64 = 4 << 20;
+/// What the library does not track, rounded up: the frame that it gives at the end, of floats, and rows on their way.
+const UNTRACKED_BYTES_PER_SAMPLE: u64 = 8;
 
-pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
+/// Bytes that the decoder usually takes for a block.
+pub(super) fn working_len(layout: &BlockLayout, rows: u32, encoded: u64) -> u64 {
+    bytes_for(layout, rows, USUAL_BYTES_PER_SAMPLE, encoded)
+}
+
+fn bytes_for(layout: &BlockLayout, rows: u32, per_sample: u64, encoded: u64) -> u64 {
+    let pixels = u64::from(layout.width).saturating_mul(most_rows(layout, rows).into());
+    let samples = pixels.saturating_mul(layout.samples.into());
+    samples.saturating_mul(per_sample).saturating_add(encoded.saturating_mul(3)).saturating_add(SPARE_BYTES)
+}
+
+pub(super) fn decode(
+    src: &[u8],
+    dst: &mut [u8],
+    block: StoredBlock<'_>,
+    workspace: &mut Workspace,
+) -> Result<(), BlockFault> {
+    let (layout, encoded) = (block.layout, src.len() as u64);
+    let codestream = container::codestream(src)?;
+    let stated = header::check(&codestream, block)?;
+    let counted = working_len(layout, block.rows, encoded);
+    probe(counted, "a JPEG XL decoder").map_err(|error| out_of_memory(dst.len(), error.purpose))?;
+    match decode_within(&codestream, dst, block, (stated, counted)) {
+        Err(Stopped::OutOfMemory) => {}
+        Err(Stopped::Fault(fault)) => return Err(fault),
+        Ok(()) => return Ok(()),
+    }
+    // More than is usual: with filters, patches or frames that are blended.
+    let most = bytes_for(layout, block.rows, BYTES_PER_SAMPLE, encoded);
+    let _loan = workspace.lend(most, counted, "a JPEG XL decoder")?;
+    match decode_within(&codestream, dst, block, (stated, most)) {
+        Err(Stopped::OutOfMemory) => Err(BlockFault::unsupported(
+            "a JPEG XL image that takes more than 64 bytes of memory per sample to decode",
+        )),
+        Err(Stopped::Fault(fault)) => Err(fault),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Why decoding stopped.
+enum Stopped {
+    /// It would have taken more than it may.
+    OutOfMemory,
+    Fault(BlockFault),
+}
+
+impl From<BlockFault> for Stopped {
+    fn from(fault: BlockFault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+/// Decodes with at most `limit` bytes of memory.
+fn decode_within(
+    codestream: &[&[u8]],
+    dst: &mut [u8],
+    block: StoredBlock<'_>,
+    (stated, limit): (Stated, u64),
+) -> Result<(), Stopped> {
     let layout = block.layout;
     let sample_size = layout.data_type.size();
     let samples = dst.len() / sample_size;
+    let encoded = codestream.iter().map(|part| part.len() as u64).sum();
+    let untracked = bytes_for(layout, block.rows, UNTRACKED_BYTES_PER_SAMPLE, encoded) - SPARE_BYTES;
+    let tracked = usize::try_from(limit.saturating_sub(untracked)).unwrap_or(usize::MAX);
     let mut uninitialised = JxlImage::builder()
         .pool(JxlThreadPool::none())
-        .alloc_tracker(AllocTracker::with_limit(
-            samples.saturating_mul(BYTES_A_SAMPLE).saturating_add(SPARE_BYTES),
-        ))
+        .alloc_tracker(AllocTracker::with_limit(tracked))
         .build_uninit();
-    uninitialised.feed_bytes(src).map_err(fault)?;
+    for part in codestream {
+        uninitialised.feed_bytes(part).map_err(fault)?;
+    }
     let InitializeResult::Initialized(mut image) = uninitialised.try_init().map_err(fault)? else {
-        return Err(BlockFault::truncated(0, dst.len()));
+        return Err(BlockFault::truncated(0, dst.len()).into());
     };
-    let header = image.image_header();
-    let colours = if header.metadata.grayscale() { 1 } else { 3 };
-    let depth = header.metadata.bit_depth;
-    let shape = StatedShape {
-        width: image.width(),
-        height: image.height(),
-        samples: colours + u32::try_from(header.metadata.ec_info.len()).unwrap_or(u32::MAX),
-        bits: depth.bits_per_sample(),
-    };
-    shape.check(block)?;
-    let is_float = matches!(depth, BitDepth::FloatSample { .. });
-    if header.metadata.ec_info.iter().any(|channel| channel.bit_depth != depth) {
-        return Err(BlockFault::unsupported("JPEG XL channels of different depths"));
-    }
-    if header.metadata.orientation != 1 {
-        return Err(BlockFault::unsupported("JPEG XL image that is stored turned"));
-    }
     image.set_render_spot_color(false);
     image.finalize().map_err(fault)?;
     if !image.is_loading_done() {
-        return Err(BlockFault::truncated(0, dst.len()));
+        return Err(BlockFault::truncated(0, dst.len()).into());
     }
     let frame = image.render_frame(0).map_err(fault)?.image_all_channels();
     let values = frame.buf();
     if values.len() < samples || frame.channels() != usize::from(layout.samples) {
-        return Err(BlockFault::short(values.len() * sample_size, dst.len()));
+        return Err(BlockFault::short(values.len() * sample_size, dst.len()).into());
     }
-    match (layout.data_type, is_float) {
+    match (layout.data_type, stated.is_float) {
         (DataType::U8, false) => {
-            dst.iter_mut().zip(values).for_each(|(out, &v)| *out = integer(v, shape.bits).to_le_bytes()[0])
+            dst.iter_mut().zip(values).for_each(|(out, &v)| *out = integer(v, stated.bits).to_le_bytes()[0])
         }
         (DataType::U16, false) => {
             let out = dst.as_chunks_mut().0;
-            out.iter_mut().zip(values).for_each(|(out, &v)| *out = integer(v, shape.bits).to_ne_bytes());
+            out.iter_mut().zip(values).for_each(|(out, &v)| *out = integer(v, stated.bits).to_ne_bytes());
         }
         (DataType::F32, true) => {
             dst.as_chunks_mut().0.iter_mut().zip(values).for_each(|(out, v)| *out = v.to_ne_bytes())
@@ -70,7 +128,7 @@ pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Resu
             let out = dst.as_chunks_mut().0;
             out.iter_mut().zip(values).for_each(|(out, &v)| *out = half::f16::from_f32(v).to_ne_bytes());
         }
-        (other, _) => return Err(BlockFault::unsupported(format!("JPEG XL samples as {other}"))),
+        (other, _) => return Err(BlockFault::unsupported(format!("JPEG XL samples as {other}")).into()),
     }
     Ok(())
 }
@@ -86,8 +144,16 @@ fn integer(value: f32, bits: u32) -> u16 {
     (value * largest).round().clamp(0.0, largest) as u16
 }
 
-fn fault(error: Box<dyn std::error::Error + Send + Sync>) -> BlockFault {
-    BlockFault::corrupt(format!("JPEG XL: {error}"))
+fn fault(error: Box<dyn std::error::Error + Send + Sync>) -> Stopped {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&*error);
+    while let Some(error) = cause {
+        // The libraries wrap each other's errors and do not name this one alike: its sentence is the same.
+        if error.to_string().contains("failed to allocate") {
+            return Stopped::OutOfMemory;
+        }
+        cause = error.source();
+    }
+    Stopped::Fault(BlockFault::corrupt(format!("JPEG XL: {error}")))
 }
 
 #[cfg(test)]

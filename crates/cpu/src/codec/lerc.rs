@@ -5,33 +5,51 @@
 //! samples are floats, as libtiff gives them, and the image's nodata else. A blob with one sample less than
 //! the block has its 8-bit alpha in the mask: 255 where valid, 0 elsewhere.
 
-use super::image_shape::StatedShape;
+use super::image_shape::{StatedShape, most_rows, zeroed};
 use super::{StoredBlock, Workspace};
 use lerc_reader::Decoded;
 use strile_engine::{BlockFault, BlockLayout};
 use strile_tiff::{ByteOrder, DataType, LercWrapper};
 
 /// Headers, masks and ranges of a blob besides its samples.
-const SPARE_BYTES: usize = 1 << 16;
+const SPARE_BYTES: u64 = 1 << 16;
+/// What the decoder has of a block of version 1, and more.
+const BYTES_PER_BLOCK: u64 = 96;
+/// How blobs of version 1 begin.
+const MAGIC_1: &[u8] = b"CntZImage ";
+
+/// Bytes that the decoder takes: all samples once more, masks as bits and as bytes, and the values of one of its own
+/// blocks in two forms of 64 bits, which may be as large as the image; the blob where it is wrapped.
+pub(super) fn working_len(layout: &BlockLayout, rows: u32) -> u64 {
+    let pixels = u64::from(layout.width).saturating_mul(most_rows(layout, rows).into());
+    let samples = pixels.saturating_mul(layout.samples.into()).saturating_mul(layout.data_type.size() as u64);
+    let wrapped = match layout.extras.lerc {
+        LercWrapper::None => 0,
+        LercWrapper::Deflate | LercWrapper::Zstd => unwrapped_len(samples),
+    };
+    samples.saturating_mul(2).saturating_add(pixels.saturating_mul(20)).saturating_add(wrapped)
+}
+
+/// A blob is never much longer than its samples: an encoder falls back to storing them.
+fn unwrapped_len(samples: u64) -> u64 {
+    samples.saturating_mul(2).saturating_add(SPARE_BYTES)
+}
 
 pub(super) fn decode(
     src: &[u8],
     dst: &mut [u8],
     block: StoredBlock<'_>,
-    _workspace: &mut Workspace,
+    workspace: &mut Workspace,
 ) -> Result<(), BlockFault> {
-    // A blob is never much longer than its samples: an encoder falls back to storing them.
-    let limit = dst.len().saturating_mul(2).saturating_add(SPARE_BYTES);
     let unwrapped = match block.layout.extras.lerc {
         LercWrapper::None => None,
-        LercWrapper::Deflate => Some(inflate(src, limit)?),
-        LercWrapper::Zstd => Some(
-            zstd::bulk::decompress(src, limit)
-                .map_err(|error| BlockFault::corrupt(format!("Zstandard around LERC: {error}")))?,
-        ),
+        wrapper => Some(unwrap(src, unwrapped_len(dst.len() as u64), wrapper, workspace)?),
     };
     let blob = unwrapped.as_deref().unwrap_or(src);
     let stated = stated_shape(blob)?;
+    let counted = working_len(block.layout, block.rows);
+    let need = counted.saturating_add(blocks_of_version_1(blob).saturating_mul(BYTES_PER_BLOCK));
+    let _loan = workspace.lend(need, counted, "a LERC decoder")?;
     let samples = u32::from(block.layout.samples);
     let alpha_in_mask =
         stated.samples.checked_add(1) == Some(samples) && block.layout.data_type == DataType::U8;
@@ -53,7 +71,7 @@ fn decode_bands(blobs: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Result<
     let layout = block.layout;
     let (size, samples) = (layout.data_type.size(), usize::from(layout.samples));
     let band_layout = BlockLayout { samples: 1, ..layout.clone() };
-    let mut band = vec![0; dst.len() / samples];
+    let mut band = zeroed(dst.len() / samples)?;
     let mut rest = blobs;
     let mut mask: Option<Vec<u8>> = None;
     for sample in 0..samples {
@@ -80,13 +98,42 @@ fn decode_bands(blobs: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Result<
     Ok(())
 }
 
-fn inflate(src: &[u8], limit: usize) -> Result<Vec<u8>, BlockFault> {
-    let mut out = vec![0; limit];
-    let len = libdeflater::Decompressor::new()
-        .zlib_decompress(src, &mut out)
-        .map_err(|error| BlockFault::corrupt(format!("Deflate around LERC: {error}")))?;
+/// Takes off what is around a blob of at most `limit` bytes.
+fn unwrap(
+    src: &[u8],
+    limit: u64,
+    wrapper: LercWrapper,
+    workspace: &mut Workspace,
+) -> Result<Vec<u8>, BlockFault> {
+    // Its pages are touched as far as the blob goes.
+    let mut out = zeroed(usize::try_from(limit).unwrap_or(usize::MAX))?;
+    let len = match wrapper {
+        LercWrapper::Deflate => workspace
+            .deflate()
+            .zlib_decompress(src, &mut out)
+            .map_err(|error| BlockFault::corrupt(format!("Deflate around LERC: {error}")))?,
+        _ => workspace.zstd()?.decompress(&mut out[..], src).map_err(|code| {
+            let name = ::zstd::zstd_safe::get_error_name(code);
+            BlockFault::corrupt(format!("Zstandard around LERC: {name}"))
+        })?,
+    };
     out.truncate(len);
     Ok(out)
+}
+
+/// The blocks that a blob of version 1 states after its mask, for each of which the decoder has an entry.
+fn blocks_of_version_1(blob: &[u8]) -> u64 {
+    let number = |at: usize| {
+        let bytes = blob.get(at..).and_then(|rest| rest.first_chunk());
+        bytes.map_or(0, |&bytes| u32::from_le_bytes(bytes))
+    };
+    if !blob.starts_with(MAGIC_1) {
+        return 0;
+    }
+    // Rows and columns of blocks, bytes and largest value of the mask, which follow a header of 34 bytes.
+    let mask = usize::try_from(number(42)).unwrap_or(usize::MAX);
+    let at = mask.saturating_add(50);
+    u64::from(number(at)).saturating_mul(number(at.saturating_add(4)).into())
 }
 
 /// The size in the blob's header.
@@ -96,7 +143,7 @@ fn stated_shape(blob: &[u8]) -> Result<StatedShape, BlockFault> {
         let bytes = blob.get(at..).and_then(|rest| rest.first_chunk());
         bytes.map(|&bytes| u32::from_le_bytes(bytes)).ok_or_else(short)
     };
-    if blob.starts_with(b"CntZImage ") {
+    if blob.starts_with(MAGIC_1) {
         return Ok(StatedShape { height: number(18)?, width: number(22)?, samples: 1, bits: 32 });
     }
     if !blob.starts_with(b"Lerc2 ") {

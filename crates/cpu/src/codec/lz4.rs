@@ -9,9 +9,9 @@
 //! Named cases: bytes after a frame are left; a last strip holding all its rows. A bare block has no end mark
 //! and no checksum: its end is the end of the bytes.
 
-use super::StoredBlock;
 use super::workspace::{most_output, out_of_memory};
-use lz4_flex::block::{DecompressError, decompress_into};
+use super::{StoredBlock, Workspace};
+use lz4_flex::block::decompress_into;
 use lz4_flex::frame::{BlockMode, BlockSize, Error as FrameError, FrameDecoder, FrameEncoder, FrameInfo};
 use std::io::{ErrorKind, Read, Write};
 use strile_engine::{BlockFault, FaultKind};
@@ -20,9 +20,30 @@ const FRAME_MAGIC: [u8; 4] = 0x184D_2204_u32.to_le_bytes();
 /// Bit of the frame's flags that says that a checksum follows the end mark.
 const CONTENT_CHECKSUM: u8 = 0b100;
 
-pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
+pub(super) fn decode(
+    src: &[u8],
+    dst: &mut [u8],
+    block: StoredBlock<'_>,
+    workspace: &mut Workspace,
+) -> Result<(), BlockFault> {
     let most = most_output(dst.len(), block);
-    if src.starts_with(&FRAME_MAGIC) { decode_frame(src, dst, most) } else { decode_block(src, dst, most) }
+    if !src.starts_with(&FRAME_MAGIC) {
+        return decode_block(src, dst, most);
+    }
+    let _loan = workspace.lend(frame_memory(src), 0, "an LZ4 decoder")?;
+    decode_frame(src, dst, most)
+}
+
+/// What the decoder of a frame takes: a block, encoded and decoded, and what it refers back to.
+fn frame_memory(src: &[u8]) -> u64 {
+    let block: u64 = match src.get(5).map(|descriptor| descriptor >> 4 & 7) {
+        Some(4) => 64 << 10,
+        Some(5) => 256 << 10,
+        Some(6) => 1 << 20,
+        // 4 MiB, or 8 in frames of the older kind.
+        _ => 8 << 20,
+    };
+    2 * block + (256 << 10)
 }
 
 fn decode_block(src: &[u8], dst: &mut [u8], most: usize) -> Result<(), BlockFault> {
@@ -36,15 +57,7 @@ fn decode_block(src: &[u8], dst: &mut [u8], most: usize) -> Result<(), BlockFaul
     match measured.end {
         End::Complete if measured.produced > most => Err(BlockFault::surplus(measured.produced, needed)),
         End::Complete if measured.produced > needed => {
-            // At most 255 times the input, since every byte of it adds at most 255 to a length.
-            let mut strip = Vec::new();
-            strip
-                .try_reserve_exact(measured.produced)
-                .map_err(|_| out_of_memory(measured.produced, "a last strip with all its rows"))?;
-            strip.resize(measured.produced, 0);
-            decompress_into(src, &mut strip).map_err(|error| corrupt(&error))?;
-            dst.copy_from_slice(strip.get(..needed).unwrap_or_default());
-            Ok(())
+            decode_first(src, dst).ok_or_else(|| BlockFault::corrupt("invalid LZ4 data"))
         }
         End::Complete => Err(BlockFault::short(measured.produced, needed)),
         End::OutOfInput if measured.produced > most => Err(BlockFault::surplus(measured.produced, needed)),
@@ -55,8 +68,30 @@ fn decode_block(src: &[u8], dst: &mut [u8], most: usize) -> Result<(), BlockFaul
     }
 }
 
-fn corrupt(error: &DecompressError) -> BlockFault {
-    BlockFault::corrupt(error.to_string())
+/// Fills `dst` with the first bytes of a bare block that gives more. Matches reach back into these alone.
+fn decode_first(src: &[u8], dst: &mut [u8]) -> Option<()> {
+    let (mut at, mut filled) = (0, 0);
+    while filled < dst.len() {
+        let &token = src.get(at)?;
+        at += 1;
+        let literals = length(src, &mut at, token >> 4)?;
+        let kept = literals.min(dst.len() - filled);
+        dst.get_mut(filled..)?.get_mut(..kept)?.copy_from_slice(src.get(at..)?.get(..kept)?);
+        filled += kept;
+        at += literals;
+        if filled == dst.len() {
+            break;
+        }
+        let &offset = src.get(at..)?.first_chunk::<2>()?;
+        let from = filled.checked_sub(u16::from_le_bytes(offset).into()).filter(|&from| from < filled)?;
+        at += 2;
+        let matched = length(src, &mut at, token & 15)?.saturating_add(4);
+        for from in (from..).take(matched.min(dst.len() - filled)) {
+            *dst.get_mut(filled)? = *dst.get(from)?;
+            filled += 1;
+        }
+    }
+    Some(())
 }
 
 /// The sizes that the blocks of a frame can have.
@@ -229,7 +264,7 @@ mod tests {
     fn unpack(src: &[u8], len: usize) -> Result<Vec<u8>, BlockFault> {
         let layout = testing::layout(Compression::Lz4, len as u32, 1);
         let mut dst = vec![0; len];
-        decode(src, &mut dst, testing::whole(&layout)).map(|()| dst)
+        decode(src, &mut dst, testing::whole(&layout), &mut Workspace::default()).map(|()| dst)
     }
 
     fn sample() -> Vec<u8> {
@@ -279,9 +314,10 @@ mod tests {
         let data = sample();
         for pack in [compress as fn(&[u8]) -> Vec<u8>, frame] {
             let mut dst = vec![0; 3000];
-            decode(&pack(&data[..50_000]), &mut dst, strip).unwrap();
+            decode(&pack(&data[..50_000]), &mut dst, strip, &mut Workspace::default()).unwrap();
             assert_eq!(dst, data[..3000]);
-            let fault = decode(&pack(&data[..50_001]), &mut dst, strip).unwrap_err();
+            let fault =
+                decode(&pack(&data[..50_001]), &mut dst, strip, &mut Workspace::default()).unwrap_err();
             assert_eq!(fault.kind, FaultKind::OutputSurplus);
         }
     }
@@ -295,7 +331,7 @@ mod tests {
             let src = random.mutant(&good);
             let layout = testing::layout(Compression::Lz4, data.len() as u32, 1 + (round % 3) as u32);
             let block = StoredBlock { layout: &layout, rows: 1 };
-            testing::fills_or_faults(data.len(), |dst| decode(&src, dst, block));
+            testing::fills_or_faults(data.len(), |dst| decode(&src, dst, block, &mut Workspace::default()));
         }
     }
 }

@@ -7,34 +7,100 @@
 //!
 //! Named cases: bytes after the stream are left; a last strip holding all its rows.
 
-use super::StoredBlock;
 use super::encode::level_within;
 use super::workspace::{most_output, out_of_memory};
+use super::{StoredBlock, Workspace};
 use liblzma::stream::{Action, Check, Error, Filters, IGNORE_CHECK, LzmaOptions, Status, Stream};
 use strile_engine::{BlockFault, BlockLayout, EncodeLayout, EncodeParams, FaultKind};
 use strile_tiff::Predictor;
 
-/// Memory for one decoder. The strongest preset asks for 65 MiB.
+/// Memory for one decoder, at most. The strongest preset asks for 65 MiB.
 const MEMORY_LIMIT: u64 = 128 << 20;
+/// What a decoder takes besides its dictionary, and more.
+const DECODER_BYTES: u64 = 256 << 10;
+/// What a stream with a larger dictionary is refused for.
+const TOO_LARGE: &str = "an LZMA dictionary over 128 MiB";
 /// Bytes of output that is counted and dropped, at once.
 const DROPPED: usize = 16 * 1024;
 
-pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
+pub(super) fn decode(
+    src: &[u8],
+    dst: &mut [u8],
+    block: StoredBlock<'_>,
+    workspace: &mut Workspace,
+) -> Result<(), BlockFault> {
+    let stated = dictionary(src).unwrap_or(0).saturating_add(DECODER_BYTES);
+    let limit = stated.min(MEMORY_LIMIT);
+    let loan = workspace.lend(limit, 0, "an LZMA dictionary")?;
+    match decode_within(src, dst, block, limit) {
+        // A later block of the stream has a larger dictionary than the first.
+        Err(fault) if limit < MEMORY_LIMIT && fault.detail == TOO_LARGE => {
+            drop(loan);
+            let _loan = workspace.lend(MEMORY_LIMIT, 0, "an LZMA dictionary")?;
+            decode_within(src, dst, block, MEMORY_LIMIT)
+        }
+        result => result,
+    }
+}
+
+/// Bytes of the stream header (XZ file format 1.2, 2.1.1).
+const STREAM_HEADER: usize = 12;
+/// The filter LZMA2.
+const LZMA2: u64 = 0x21;
+
+/// The dictionary of the first block (XZ file format 1.2, 3.1 and 5.3.1); `None` where there is none.
+fn dictionary(src: &[u8]) -> Option<u64> {
+    let (&size, header) = src.get(STREAM_HEADER..)?.split_first()?;
+    let (&flags, mut rest) = header.get(..(usize::from(size) * 4).checked_add(3)?)?.split_first()?;
+    for _ in 0..(flags >> 6 & 1) + (flags >> 7) {
+        number(&mut rest)?;
+    }
+    for _ in 0..=flags & 3 {
+        let (filter, len) = (number(&mut rest)?, number(&mut rest)?);
+        let (properties, after) = rest.split_at_checked(usize::try_from(len).ok()?)?;
+        rest = after;
+        if filter == LZMA2 {
+            let bits = u32::from(*properties.first()?);
+            return match bits {
+                0..40 => Some((2 | u64::from(bits & 1)) << (bits / 2 + 11)),
+                40 => Some(u64::from(u32::MAX)),
+                _ => None,
+            };
+        }
+    }
+    None
+}
+
+/// A number of seven bits a byte, the lowest first.
+fn number(src: &mut &[u8]) -> Option<u64> {
+    let mut value = 0_u64;
+    for place in 0..9 {
+        let (&byte, rest) = src.split_first()?;
+        *src = rest;
+        value |= u64::from(byte & 0x7F) << (7 * place);
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+fn decode_within(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>, limit: u64) -> Result<(), BlockFault> {
     let most = most_output(dst.len(), block);
-    let fault = match run(src, dst, most, 0) {
+    let fault = match run(src, dst, most, (limit, 0)) {
         Ok(()) => return Ok(()),
         Err(fault) => fault,
     };
     // liblzma has one error for bad data and for a bad check: without checks only the first remains.
-    if fault.kind == FaultKind::Corrupt && run(src, dst, most, IGNORE_CHECK).is_ok() {
+    if fault.kind == FaultKind::Corrupt && run(src, dst, most, (limit, IGNORE_CHECK)).is_ok() {
         return Err(BlockFault::checksum(0, 0));
     }
     Err(fault)
 }
 
-fn run(src: &[u8], dst: &mut [u8], most: usize, flags: u32) -> Result<(), BlockFault> {
+fn run(src: &[u8], dst: &mut [u8], most: usize, (limit, flags): (u64, u32)) -> Result<(), BlockFault> {
     let needed = dst.len();
-    let mut stream = Stream::new_stream_decoder(MEMORY_LIMIT, flags).map_err(|e| fault(&e, 0, needed))?;
+    let mut stream = Stream::new_stream_decoder(limit, flags).map_err(|e| fault(&e, 0, needed))?;
     let mut dropped = [0; DROPPED];
     let (mut taken, mut produced) = (0_usize, 0_usize);
     loop {
@@ -63,11 +129,7 @@ fn run(src: &[u8], dst: &mut [u8], most: usize, flags: u32) -> Result<(), BlockF
 
 fn fault(error: &Error, found: usize, expected: usize) -> BlockFault {
     match error {
-        Error::MemLimit => {
-            let mut fault = out_of_memory(0, "the dictionary of the stream is over 128 MiB");
-            fault.expected = MEMORY_LIMIT;
-            fault
-        }
+        Error::MemLimit => BlockFault::unsupported(TOO_LARGE),
         Error::Mem => out_of_memory(0, "an LZMA decoder"),
         Error::Options => BlockFault::unsupported("the XZ stream uses options that liblzma does not know"),
         Error::Format => BlockFault::corrupt("no XZ header"),
@@ -178,7 +240,7 @@ mod tests {
     fn unpack(src: &[u8], len: usize) -> Result<Vec<u8>, BlockFault> {
         let layout = testing::layout(Compression::Lzma, len as u32, 1);
         let mut dst = vec![0; len];
-        decode(src, &mut dst, testing::whole(&layout)).map(|()| dst)
+        decode(src, &mut dst, testing::whole(&layout), &mut Workspace::default()).map(|()| dst)
     }
 
     fn sample() -> Vec<u8> {
@@ -220,9 +282,10 @@ mod tests {
         let strip = StoredBlock { layout: &layout, rows: 3 };
         let data = sample();
         let mut dst = vec![0; 3000];
-        decode(&pack(&data[..50_000], Check::Crc64), &mut dst, strip).unwrap();
+        decode(&pack(&data[..50_000], Check::Crc64), &mut dst, strip, &mut Workspace::default()).unwrap();
         assert_eq!(dst, data[..3000]);
-        let fault = decode(&pack(&data[..50_001], Check::Crc64), &mut dst, strip).unwrap_err();
+        let fault = decode(&pack(&data[..50_001], Check::Crc64), &mut dst, strip, &mut Workspace::default())
+            .unwrap_err();
         assert_eq!(fault.kind, FaultKind::OutputSurplus);
     }
 
@@ -234,7 +297,9 @@ mod tests {
         for _ in 0..2000 {
             let src = random.mutant(&good);
             let layout = testing::layout(Compression::Lzma, data.len() as u32, 1);
-            testing::fills_or_faults(data.len(), |dst| decode(&src, dst, testing::whole(&layout)));
+            testing::fills_or_faults(data.len(), |dst| {
+                decode(&src, dst, testing::whole(&layout), &mut Workspace::default())
+            });
         }
     }
 }

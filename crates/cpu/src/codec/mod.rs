@@ -2,7 +2,8 @@
 //!
 //! Every decoder takes the encoded bytes and an output of exactly the size the layout says, and fills it
 //! wholly or returns a fault. None allocates by a size that the stream states without checking it first
-//! against the size that the layout states.
+//! against the size that the layout states. Memory is counted before it is taken: `working_len` with the scratch of the
+//! job, by the layout alone; what only the stream can tell by `Workspace::lend`, while the block is decoded.
 
 #[cfg(test)]
 mod byte_testing;
@@ -39,6 +40,7 @@ mod stored;
 mod testing;
 mod thunderscan;
 mod webp;
+mod webp_codes;
 mod webp_encode;
 mod workspace;
 mod zstd;
@@ -54,8 +56,29 @@ use strile_tiff::Compression as C;
 pub(crate) fn working_len(layout: &BlockLayout, rows: u32, encoded: u64) -> u64 {
     match layout.compression {
         C::Jpeg2000 | C::Jpeg2000YCbCr | C::Jpeg2000Rgb => jpeg2000::working_len(layout, rows, encoded),
-        C::Jpeg => jpeg::working_len(layout, rows),
-        _ => 0,
+        C::Jpeg => jpeg::working_len(layout, rows, encoded),
+        C::OldJpeg => old_jpeg::working_len(layout, rows, encoded),
+        C::JpegXl => jpegxl::working_len(layout, rows, encoded),
+        C::Lerc => lerc::working_len(layout, rows),
+        C::Png => png::working_len(layout),
+        C::WebP => webp::working_len(layout, rows, encoded),
+        // Constant, a row, or lent when the stream says how much (`Workspace::lend`).
+        C::None
+        | C::PackBits
+        | C::Lzw
+        | C::Deflate
+        | C::Zstd
+        | C::Lz4
+        | C::Lzma
+        | C::CcittRle
+        | C::CcittRleWord
+        | C::CcittGroup3
+        | C::CcittGroup4
+        | C::Next
+        | C::ThunderScan
+        | C::SgiLog
+        | C::SgiLog24
+        | C::JpegXr => 0,
     }
 }
 
@@ -75,18 +98,18 @@ pub fn decode(
         C::Lzw => lzw::decode(src, dst, block, workspace),
         C::Deflate => deflate::decode(src, dst, block, workspace),
         C::Zstd => zstd::decode(src, dst, block, workspace),
-        C::Lz4 => lz4::decode(src, dst, block),
-        C::Lzma => lzma::decode(src, dst, block),
+        C::Lz4 => lz4::decode(src, dst, block, workspace),
+        C::Lzma => lzma::decode(src, dst, block, workspace),
         C::CcittRle | C::CcittRleWord | C::CcittGroup3 | C::CcittGroup4 => ccitt::decode(src, dst, block),
         C::Next => next::decode(src, dst, block),
         C::ThunderScan => thunderscan::decode(src, dst, block),
-        C::OldJpeg => old_jpeg::decode(src, dst, block),
-        C::Jpeg => jpeg::decode(src, dst, block),
+        C::OldJpeg => old_jpeg::decode(src, dst, block, workspace),
+        C::Jpeg => jpeg::decode(src, dst, block, workspace),
         C::Jpeg2000 | C::Jpeg2000YCbCr | C::Jpeg2000Rgb => jpeg2000::decode(src, dst, block, &workspace.crew),
         C::Lerc => lerc::decode(src, dst, block, workspace),
-        C::Png => png::decode(src, dst, block),
-        C::WebP => webp::decode(src, dst, block),
-        C::JpegXl => jpegxl::decode(src, dst, block),
+        C::Png => png::decode(src, dst, block, workspace),
+        C::WebP => webp::decode(src, dst, block, workspace),
+        C::JpegXl => jpegxl::decode(src, dst, block, workspace),
         C::SgiLog | C::SgiLog24 => sgilog::decode(src, dst, block),
         C::JpegXr => Err(BlockFault::unsupported("no decoder for JPEG XR")),
     }

@@ -5,22 +5,36 @@
 //! whole stream needs none of it. Three components are YCbCr also where the image says RGB: old writers did not
 //! know better, and libtiff reads them so.
 
-use super::StoredBlock;
-use super::jpeg::Stream;
+use super::jpeg::{self, Stream};
+use super::workspace::out_of_memory;
+use super::{StoredBlock, Workspace};
 use strile_codestream::jpeg::Colours;
-use strile_engine::BlockFault;
+use strile_engine::memory::try_with_capacity;
+use strile_engine::{BlockFault, BlockLayout};
 use strile_tiff::Photometric;
 
 const SOI: [u8; 2] = [0xFF, 0xD8];
 const EOI: [u8; 2] = [0xFF, 0xD9];
 const SOS: [u8; 2] = [0xFF, 0xDA];
 
-pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
+/// What the decoder takes, and the stream put together.
+pub(super) fn working_len(layout: &BlockLayout, rows: u32, encoded: u64) -> u64 {
+    let header = layout.extras.jpeg_tables.as_ref().map_or(0, |tables| tables.len() as u64);
+    let stream = encoded.saturating_add(header).saturating_add(2);
+    jpeg::working_len(layout, rows, stream).saturating_add(stream)
+}
+
+pub(super) fn decode(
+    src: &[u8],
+    dst: &mut [u8],
+    block: StoredBlock<'_>,
+    workspace: &mut Workspace,
+) -> Result<(), BlockFault> {
     let extras = &block.layout.extras;
     let as_ycbcr = extras.ycbcr.is_some() || extras.photometric == Photometric::Rgb;
     let colours = if as_ycbcr { Colours::YCbCr } else { Colours::AsStored };
     if src.starts_with(&SOI) {
-        return Stream { src, tables: extras.jpeg_tables.as_deref(), colours }.decode(dst, block);
+        return Stream { src, tables: extras.jpeg_tables.as_deref(), colours }.decode(dst, block, workspace);
     }
     let Some(header) = extras.jpeg_tables.as_deref().filter(|header| header.starts_with(&SOI)) else {
         return Err(BlockFault::unsupported("old-style JPEG without a JPEG stream or its tables"));
@@ -30,11 +44,15 @@ pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Resu
     if !has_scan_header && !header.windows(2).any(|pair| pair == SOS) {
         return Err(BlockFault::unsupported("old-style JPEG without a scan header"));
     }
-    let mut stream = [header, src].concat();
+    let len = header.len().saturating_add(src.len()).saturating_add(EOI.len());
+    let stream = try_with_capacity(len, "a JPEG stream");
+    let mut stream = stream.map_err(|error| out_of_memory(len, error.purpose))?;
+    stream.extend_from_slice(header);
+    stream.extend_from_slice(src);
     if !src.ends_with(&EOI) {
         stream.extend(EOI);
     }
-    Stream { src: &stream, tables: None, colours }.decode(dst, block)
+    Stream { src: &stream, tables: None, colours }.decode(dst, block, workspace)
 }
 
 #[cfg(test)]

@@ -1,17 +1,31 @@
 //! PNG datastreams: one image a block, 1 to 16 bits, palettes as indices.
 
-use super::StoredBlock;
-use super::image_shape::{StatedShape, native_from_big_endian_16, with_whole_image};
+use super::image_shape::{StatedShape, native_from_big_endian_16, with_whole_image, zeroed};
+use super::{StoredBlock, Workspace};
 use png::{BitDepth, ColorType, Decoder, DecodingError, Limits, Transformations};
-use strile_engine::BlockFault;
+use strile_engine::{BlockFault, BlockLayout};
 
 /// What inflating and chunks may take besides a row.
 const SPARE_BYTES: usize = 1 << 20;
 
-pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
-    let row_len =
-        (block.layout.width as usize).saturating_mul(usize::from(block.layout.samples)).saturating_mul(2);
-    let limits = Limits { bytes: row_len.saturating_mul(4).saturating_add(SPARE_BYTES) };
+/// Bytes that the decoder takes: a few rows, and what inflating and chunks need.
+pub(super) fn working_len(layout: &BlockLayout) -> u64 {
+    row_len(layout).saturating_mul(8).saturating_add(2 * SPARE_BYTES as u64)
+}
+
+/// Bytes of a row, at most.
+fn row_len(layout: &BlockLayout) -> u64 {
+    u64::from(layout.width).saturating_mul(layout.samples.into()).saturating_mul(2)
+}
+
+pub(super) fn decode(
+    src: &[u8],
+    dst: &mut [u8],
+    block: StoredBlock<'_>,
+    workspace: &mut Workspace,
+) -> Result<(), BlockFault> {
+    let most = usize::try_from(row_len(block.layout).saturating_mul(4)).unwrap_or(usize::MAX);
+    let limits = Limits { bytes: most.saturating_add(SPARE_BYTES) };
     let mut decoder = Decoder::new_with_limits(std::io::Cursor::new(src), limits);
     decoder.set_transformations(Transformations::IDENTITY);
     decoder.set_ignore_text_chunk(true);
@@ -32,18 +46,34 @@ pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Resu
     };
     let shape = StatedShape { width: header.width, height: header.height, samples, bits };
     shape.check(block)?;
+    let whole_len = shape.byte_len(if bits == 16 { 2 } else { 1 })?;
+    // Rows come in their order but where they are interlaced, and then a whole image is needed.
+    let interlaced = header.interlaced;
+    let spare = if interlaced && (bits < 8 || whole_len != dst.len()) { whole_len as u64 } else { 0 };
+    let counted = working_len(block.layout);
+    let _loan = workspace.lend(counted.saturating_add(spare), counted, "a PNG decoder")?;
     let mut reader = decoder.read_info().map_err(fault)?;
-    if bits < 8 {
-        let packed_len =
-            reader.output_buffer_size().filter(|&len| len <= dst.len().saturating_mul(2).max(SPARE_BYTES));
-        let mut packed = vec![0; packed_len.ok_or_else(|| shape.fault(block))?];
-        let info = reader.next_frame(&mut packed).map_err(fault)?;
-        unpack(&packed, info.line_size, dst, shape);
+    let line_len = reader.output_line_size(shape.width).ok_or_else(|| shape.fault(block))?;
+    if interlaced && bits < 8 {
+        let mut packed = zeroed(reader.output_buffer_size().ok_or_else(|| shape.fault(block))?)?;
+        reader.next_frame(&mut packed).map_err(fault)?;
+        unpack(&packed, line_len, dst, shape);
         return Ok(());
     }
-    with_whole_image(dst, shape.byte_len(if bits == 16 { 2 } else { 1 })?, |whole| {
-        reader.next_frame(whole).map(drop).map_err(fault)
-    })?;
+    if interlaced {
+        with_whole_image(dst, whole_len, |whole| reader.next_frame(whole).map(drop).map_err(fault))?;
+    } else {
+        let pixels_len = if bits < 8 { shape.width as usize } else { line_len };
+        let mut rows = dst.chunks_exact_mut(pixels_len.max(1));
+        // To the end, past the rows that the block keeps, so that checksums are verified.
+        while let Some(line) = reader.next_row().map_err(fault)? {
+            match rows.next() {
+                Some(row) if bits < 8 => unpack(line.data(), line_len, row, shape),
+                Some(row) => row.copy_from_slice(line.data().get(..row.len()).unwrap_or_default()),
+                None => {}
+            }
+        }
+    }
     if bits == 16 {
         native_from_big_endian_16(dst);
     }
@@ -74,8 +104,11 @@ fn fault(error: DecodingError) -> BlockFault {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{check_picture, decode_block, layout};
+    use super::super::testing::{check_picture, decode_block, decode_rows, layout};
     use strile_tiff::Compression;
+
+    /// The picture of `rgb8.png`, interlaced, by another writer.
+    const INTERLACED: &[u8] = include_bytes!("../../tests/data/rgb8_interlaced.png");
 
     #[test]
     fn reads_8_and_16_bits() {
@@ -87,6 +120,17 @@ mod tests {
             include_bytes!("../../tests/data/rgba16.png"),
             &layout(Compression::Png, (13, 9), (4, 16)),
         );
+    }
+
+    /// A last strip may hold all its rows, interlaced or not; the block keeps the first.
+    #[test]
+    fn keeps_the_first_rows() {
+        let layout = layout(Compression::Png, (13, 9), (3, 8));
+        let whole = decode_block(include_bytes!("../../tests/data/rgb8.png"), &layout).unwrap();
+        let first = decode_rows(include_bytes!("../../tests/data/rgb8.png"), &layout, 4).unwrap();
+        assert_eq!(first, whole[..4 * 13 * 3]);
+        assert_eq!(decode_rows(INTERLACED, &layout, 4).unwrap(), first);
+        assert_eq!(decode_block(INTERLACED, &layout).unwrap(), whole);
     }
 
     #[test]

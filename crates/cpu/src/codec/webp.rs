@@ -3,12 +3,41 @@
 //! An image without alpha in a block of four samples is opaque (writers leave an alpha of 255 away); an image
 //! with alpha in a block of three samples loses it, as libtiff does.
 
-use super::StoredBlock;
-use super::image_shape::{StatedShape, with_whole_image};
+use super::image_shape::{StatedShape, most_rows, with_whole_image, zeroed};
+use super::{StoredBlock, Workspace};
 use image_webp::WebPDecoder;
-use strile_engine::BlockFault;
+use strile_engine::{BlockFault, BlockLayout};
 
-pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
+/// Bytes that the decoder takes for a pixel, rounded up: with an alpha beside lossy colours it is seven and a half.
+const BYTES_PER_PIXEL: u64 = 8;
+
+/// What the decoder takes for the pixels of a block, and copies of the stream.
+pub(super) fn working_len(layout: &BlockLayout, rows: u32, encoded: u64) -> u64 {
+    let rows = most_rows(layout, rows);
+    macroblocks(layout.width, rows).saturating_mul(BYTES_PER_PIXEL).saturating_add(encoded.saturating_mul(2))
+}
+
+/// Pixels of whole macroblocks.
+fn macroblocks(width: u32, height: u32) -> u64 {
+    u64::from(width).next_multiple_of(16).saturating_mul(u64::from(height).next_multiple_of(16))
+}
+
+/// What the decoder takes for this stream: for its pixels (planes of luma and chroma, the alpha as a picture of its own;
+/// or colours with an alpha, and the pictures of transforms and codes at a sixteenth of the size), a whole image where
+/// the block keeps less, and the codes of lossless parts.
+fn memory(src: &[u8], shape: StatedShape, own_image: bool) -> Result<u64, BlockFault> {
+    let pixels = macroblocks(shape.width, shape.height).saturating_mul(BYTES_PER_PIXEL);
+    let image = if own_image { shape.byte_len(1)? as u64 } else { 0 };
+    let parts = pixels.saturating_add(image).saturating_add(2 * src.len() as u64);
+    Ok(parts.saturating_add(super::webp_codes::memory(src, (shape.width, shape.height))))
+}
+
+pub(super) fn decode(
+    src: &[u8],
+    dst: &mut [u8],
+    block: StoredBlock<'_>,
+    workspace: &mut Workspace,
+) -> Result<(), BlockFault> {
     let wanted = usize::from(block.layout.samples);
     if !matches!(wanted, 3 | 4) || block.layout.sample.bits != 8 {
         return Err(BlockFault::wrong_shape(format!(
@@ -32,10 +61,13 @@ pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Resu
         return Err(StatedShape { width, height, samples, bits: 8 }.fault(block));
     }
     let image_len = shape.byte_len(1)?;
+    let own_image = samples as usize != wanted || image_len != dst.len();
+    let counted = working_len(block.layout, block.rows, src.len() as u64);
+    let _loan = workspace.lend(memory(src, shape, own_image)?, counted, "a WebP decoder")?;
     match (samples, wanted) {
         (3, 3) | (4, 4) => with_whole_image(dst, image_len, |whole| decoder.read_image(whole).map_err(fault)),
         (4, _) => {
-            let mut whole = vec![0; image_len];
+            let mut whole = zeroed(image_len)?;
             decoder.read_image(&mut whole).map_err(fault)?;
             for (out, &[r, g, b, _]) in dst.as_chunks_mut().0.iter_mut().zip(whole.as_chunks().0) {
                 *out = [r, g, b];
@@ -43,7 +75,7 @@ pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Resu
             Ok(())
         }
         _ => {
-            let mut whole = vec![0; image_len];
+            let mut whole = zeroed(image_len)?;
             decoder.read_image(&mut whole).map_err(fault)?;
             for (out, &[r, g, b]) in dst.as_chunks_mut().0.iter_mut().zip(whole.as_chunks().0) {
                 *out = [r, g, b, 255];

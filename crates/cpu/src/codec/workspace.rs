@@ -8,7 +8,8 @@ use super::lzw::{Table, encode::Strings};
 use super::portable::matches::Matches;
 use crate::crew::Crew;
 use libdeflater::{CompressionLvl, Compressor, Decompressor};
-use strile_engine::{BlockFault, FaultKind};
+use strile_engine::memory::{NoMemory, probe};
+use strile_engine::{BlockFault, Context, EngineError, FaultKind, Lease};
 use zstd::zstd_safe::{CCtx, DCtx};
 
 /// Reusable state of one thread.
@@ -16,11 +17,14 @@ use zstd::zstd_safe::{CCtx, DCtx};
 pub struct Workspace {
     /// Who helps with a block.
     pub(crate) crew: Crew,
+    /// The call whose budget lends what decoders take besides the scratch of their job; `None` lends without a limit.
+    pub(crate) lender: Option<Context>,
+    /// Why memory was refused, where the last fault is that it was.
+    pub(crate) refused: Option<EngineError>,
     deflate: Option<Decompressor>,
     zstd: Option<DCtx<'static>>,
     lzw: Option<Box<Table>>,
     inflate: Option<Box<Tables>>,
-    spill: Vec<u8>,
     deflate_encoder: Option<(i32, Compressor)>,
     zstd_encoder: Option<CCtx<'static>>,
     lzw_encoder: Option<Box<Strings>>,
@@ -28,18 +32,40 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// The Deflate context, and a buffer of at least `spill` bytes for output that the block does not keep.
-    pub(super) fn deflate(&mut self, spill: usize) -> Result<(&mut Decompressor, &mut [u8]), BlockFault> {
-        if self.spill.len() < spill {
-            let more = spill - self.spill.len();
-            self.spill
-                .try_reserve_exact(more)
-                .map_err(|_| out_of_memory(spill, "a last strip with all its rows"))?;
-            self.spill.resize(spill, 0);
+    /// Counts memory that a decoder is about to take, until the loan is dropped: `need` bytes, of which the job has
+    /// counted `counted` with its scratch. The system is asked for it too, since most decoders abort where they get none.
+    pub(super) fn lend(
+        &mut self,
+        need: u64,
+        counted: u64,
+        purpose: &'static str,
+    ) -> Result<Loan, BlockFault> {
+        let more = need.saturating_sub(counted);
+        let taken = match &self.lender {
+            Some(context) if more > 0 => context.take_brief(more, purpose).map(Some),
+            _ => Ok(None),
+        };
+        let taken = taken.and_then(|lease| Ok((lease, probe(need, purpose)?)));
+        match taken {
+            Ok((lease, ())) => Ok(Loan { _lease: lease }),
+            Err(error) => Err(self.refuse(error, need, purpose)),
         }
-        let decompressor = self.deflate.get_or_insert_with(Decompressor::new);
-        let buffer = self.spill.get_mut(..spill).unwrap_or_default();
-        Ok((decompressor, buffer))
+    }
+
+    fn refuse(&mut self, error: EngineError, need: u64, purpose: &'static str) -> BlockFault {
+        self.refused = Some(error);
+        out_of_memory(usize::try_from(need).unwrap_or(usize::MAX), purpose)
+    }
+
+    /// Why there was no memory for a block, after a fault that says so.
+    pub(crate) fn refusal(&mut self, fault: &BlockFault) -> EngineError {
+        let none = NoMemory { bytes: fault.expected, purpose: "decoding a block" };
+        self.refused.take().unwrap_or(EngineError::NoMemory(none))
+    }
+
+    /// The Deflate context.
+    pub(super) fn deflate(&mut self) -> &mut Decompressor {
+        self.deflate.get_or_insert_with(Decompressor::new)
     }
 
     /// The ZSTD context.
@@ -90,6 +116,11 @@ impl Workspace {
     pub(super) fn lzw(&mut self) -> &mut Table {
         self.lzw.get_or_insert_with(Table::boxed)
     }
+}
+
+/// Memory that is counted while a decoder has it.
+pub(super) struct Loan {
+    _lease: Option<Lease>,
 }
 
 /// A fault for memory that could not be had.

@@ -22,8 +22,14 @@ mod error {
     pub(super) const MEMORY_ALLOCATION: usize = 64;
 }
 
-/// The largest window of the streaming decoder, as a power of 2: 8 MiB, what RFC 8878 asks of every decoder.
-const WINDOW_LOG_MAX: u32 = 23;
+/// The largest window of the streaming decoder: what RFC 8878 asks of every decoder.
+const WINDOW_MAX: u64 = 8 << 20;
+/// What a decoder takes besides its window: its tables, and two blocks.
+const CONTEXT_BYTES: u64 = 512 << 10;
+/// The first bytes of a frame.
+const FRAME_MAGIC: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
+/// How the fault of a window over the limit ends.
+const TOO_LARGE: &str = "then a window over 8 MiB";
 /// Bytes of output that is counted and dropped, at once.
 const DROPPED: usize = 16 * 1024;
 
@@ -37,15 +43,52 @@ pub(super) fn decode(
     match workspace.zstd()?.decompress(dst, src) {
         Ok(found) if found == dst.len() => Ok(()),
         Ok(found) => Err(BlockFault::short(found, dst.len())),
-        Err(_) => decode_streaming(src, dst, most_output(dst.len(), block)),
+        Err(_) => {
+            // A window as large as the first frame says; as large as any may be where a later one has a larger one.
+            let window = first_window(src).unwrap_or(WINDOW_MAX).min(WINDOW_MAX);
+            let most = most_output(dst.len(), block);
+            match decode_streaming(src, dst, most, window, workspace) {
+                Err(fault) if window < WINDOW_MAX && fault.detail.ends_with(TOO_LARGE) => {
+                    decode_streaming(src, dst, most, WINDOW_MAX, workspace)
+                }
+                result => result,
+            }
+        }
     }
 }
 
-/// Fills `dst`, and counts up to `most` bytes of output in all.
-fn decode_streaming(src: &[u8], dst: &mut [u8], most: usize) -> Result<(), BlockFault> {
+/// The window that the first frame states (RFC 8878, 3.1.1.1), or `None` where there is no frame.
+fn first_window(src: &[u8]) -> Option<u64> {
+    let &descriptor = src.strip_prefix(&FRAME_MAGIC)?.first()?;
+    let one_segment = descriptor >> 5 & 1 == 1;
+    if !one_segment {
+        let &window = src.get(5)?;
+        let base = 1_u64 << (10 + u32::from(window >> 3));
+        return Some(base + base / 8 * u64::from(window & 7));
+    }
+    let dictionary = [0, 1, 2, 4].get(usize::from(descriptor & 3))?;
+    let size = src.get(5 + dictionary..)?;
+    Some(match descriptor >> 6 {
+        0 => u64::from(*size.first()?),
+        1 => u64::from(u16::from_le_bytes(*size.first_chunk()?)) + 256,
+        2 => u64::from(u32::from_le_bytes(*size.first_chunk()?)),
+        _ => u64::from_le_bytes(*size.first_chunk()?),
+    })
+}
+
+/// Fills `dst`, and counts up to `most` bytes of output in all. The decoder keeps a window of at most `window` bytes.
+fn decode_streaming(
+    src: &[u8],
+    dst: &mut [u8],
+    most: usize,
+    window: u64,
+    workspace: &mut Workspace,
+) -> Result<(), BlockFault> {
     let needed = dst.len();
+    let window_log = window.max(1 << 10).next_power_of_two().trailing_zeros();
+    let _loan = workspace.lend((1 << window_log) + CONTEXT_BYTES, 0, "a zstd window")?;
     let mut context = DCtx::try_create().ok_or_else(|| out_of_memory(0, "a zstd context"))?;
-    context.set_parameter(DParameter::WindowLogMax(WINDOW_LOG_MAX)).map_err(|code| fault(code, 0, needed))?;
+    context.set_parameter(DParameter::WindowLogMax(window_log)).map_err(|code| fault(code, 0, needed))?;
     let mut dropped = [0; DROPPED];
     let mut input = InBuffer::around(src);
     let (mut produced, mut frame_ended) = (0_usize, false);
@@ -91,7 +134,7 @@ fn fault(code: usize, found: usize, expected: usize) -> BlockFault {
         error::CHECKSUM_WRONG => BlockFault::checksum(0, 0),
         error::MEMORY_ALLOCATION => out_of_memory(0, "a zstd window"),
         error::WINDOW_TOO_LARGE => {
-            BlockFault::corrupt(format!("{found} of {expected} bytes decompressed, then a window over 8 MiB"))
+            BlockFault::corrupt(format!("{found} of {expected} bytes decompressed, {TOO_LARGE}"))
         }
         _ => BlockFault::corrupt(format!("{name}, after {found} of {expected} bytes")),
     }

@@ -16,9 +16,10 @@ use block::Recipe;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use strile_engine::memory::NoMemory;
 use strile_engine::{
-    Arena, BlockFault, BudgetError, Completion, Context, EncodeJob, EncodeLayout, EncodedBlock,
-    EncodedBlocks, EngineError, Lease, LocatedFault, Location, Pixels, Span, Ticket,
+    Arena, BlockFault, Completion, Context, EncodeJob, EncodeLayout, EncodedBlock, EncodedBlocks,
+    EngineError, FaultKind, Lease, LocatedFault, Location, Pixels, Span, Ticket,
 };
 
 /// Starts encoding. The budget lends the workers' scratch; the slab belongs to who waits for it.
@@ -59,14 +60,7 @@ fn scratch_lease(job: &EncodeJob, context: &Context, wanted: usize) -> Result<(u
         Some(block::scratch_len(job.layouts.get(task.layout as usize)?, task.rows))
     };
     let largest = job.tasks.iter().filter_map(need).max().unwrap_or(0);
-    let mut workers = wanted.max(1);
-    loop {
-        match context.budget.take(largest.saturating_mul(workers as u64), "encoding scratch") {
-            Ok(lease) => return Ok((workers, lease)),
-            Err(refused) if workers == 1 => return Err(refused.into()),
-            Err(_) => workers -= 1,
-        }
-    }
+    context.take_for_workers(largest, wanted, "encoding scratch")
 }
 
 /// A job under way, shared by its workers.
@@ -143,17 +137,21 @@ impl Running {
         let Self { job, recipes, pixels, context, next: _, cancelled, shares, completion, lease } = self;
         let shares = shares.into_inner().unwrap_or_else(PoisonError::into_inner);
         let all_done = shares.iter().map(|share| share.done.len()).sum::<usize>() == job.tasks.len();
-        let budget = Arc::clone(&context.budget);
+        let starved = shares.iter().flat_map(|share| &share.done).find_map(|(_, outcome)| match outcome {
+            Err(fault) if fault.kind == FaultKind::OutOfMemory => Some(fault.expected),
+            _ => None,
+        });
         drop((recipes, pixels, context, lease));
-        completion.complete(match (cancelled.into_inner(), all_done) {
-            (true, _) => Err(EngineError::Cancelled),
-            (false, true) => join(&job, shares).ok_or_else(|| {
-                let need = job.tasks.len() as u64;
-                let purpose = "joining encoded blocks";
-                EngineError::Budget(BudgetError { need, free: 0, limit: budget.limit(), purpose })
-            }),
+        let none = |bytes: u64, purpose| EngineError::NoMemory(NoMemory { bytes, purpose });
+        completion.complete(match (cancelled.into_inner(), starved, all_done) {
+            (true, ..) => Err(EngineError::Cancelled),
+            (false, Some(bytes), _) => Err(none(bytes, "encoding a block")),
+            (false, None, true) => {
+                let bytes = shares.iter().map(|share| share.bytes.len() as u64).sum();
+                join(&job, shares).ok_or_else(|| none(bytes, "joining encoded blocks"))
+            }
             // A worker was lost to a panic.
-            (false, false) => Err(EngineError::Abandoned),
+            (false, None, false) => Err(EngineError::Abandoned),
         });
     }
 }
@@ -161,6 +159,7 @@ impl Running {
 /// All shares in the order of the tasks; `None` for want of memory.
 fn join(job: &EncodeJob, mut shares: Vec<Share>) -> Option<EncodedBlocks> {
     let mut order: Vec<Option<(usize, Outcome)>> = Vec::new();
+    order.try_reserve_exact(job.tasks.len()).ok()?;
     order.resize_with(job.tasks.len(), || None);
     for (number, share) in shares.iter_mut().enumerate() {
         for (index, result) in share.done.drain(..) {
@@ -178,7 +177,8 @@ fn join(job: &EncodeJob, mut shares: Vec<Share>) -> Option<EncodedBlocks> {
     if joined {
         slab.try_reserve_exact(shares.iter().map(|share| share.bytes.len()).sum()).ok()?;
     }
-    let (mut blocks, mut faults) = (Vec::with_capacity(job.tasks.len()), Vec::new());
+    let (mut blocks, mut faults) = (Vec::new(), Vec::new());
+    blocks.try_reserve_exact(job.tasks.len()).ok()?;
     for (task, entry) in job.tasks.iter().zip(order) {
         let (number, result) = entry?;
         let span = match result {

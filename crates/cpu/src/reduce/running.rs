@@ -8,6 +8,7 @@ use crate::pool;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use strile_engine::memory::probe;
 use strile_engine::{Completion, Context, EngineError, Pixels, ReduceJob, Reduced, Ticket};
 
 /// Bytes of a run of rows: enough to outweigh handing it out, few enough to share one task among workers.
@@ -36,11 +37,16 @@ pub(crate) fn submit(
     pixels: &[Pixels],
     context: &Context,
 ) -> Result<Ticket<Vec<Reduced>>, EngineError> {
-    let mut runs = Vec::new();
+    let (mut runs, mut bytes) = (Vec::new(), 0_u64);
     for (task, wanted) in job.tasks.iter().enumerate() {
         let part = Part::new(job.method, wanted, pixels)?;
+        let rows = part.target_rows();
+        bytes =
+            bytes.saturating_add((part.row_len() as u64).saturating_mul(u64::from(rows.end - rows.start)));
         cut(&part, |rows| runs.push(Run { task, rows }));
     }
+    // Runs are made one by one and then put together.
+    probe(bytes.saturating_mul(2), "reduced pixels")?;
     let (completion, ticket) = Ticket::new();
     let workers = context.threads.get().min(pool::threads()).min(runs.len()).max(1);
     let running = Arc::new(Running {
