@@ -17,16 +17,12 @@ use strile::{Budget, Cancel, Context};
 /// Between looks for signals and news of progress.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What a call may take: bytes of memory and threads; as much as the machine has where nothing is said.
+/// What a call may take: bytes of memory and threads. Calls that name no memory share the budget of the process.
 pub(crate) fn context(memory: Option<u64>, threads: Option<usize>) -> PyResult<Context> {
     // Asked once: the answer takes longer than a small read.
-    static MACHINE: OnceLock<(u64, NonZeroUsize)> = OnceLock::new();
-    let machine = *MACHINE.get_or_init(|| {
-        let context = Context::default();
-        (context.budget.limit(), context.threads)
-    });
+    static THREADS: OnceLock<NonZeroUsize> = OnceLock::new();
     let threads = match threads {
-        None => machine.1,
+        None => *THREADS.get_or_init(|| Context::default().threads),
         Some(threads) => {
             NonZeroUsize::new(threads).ok_or_else(|| refused("threads is 0, at least 1 expected"))?
         }
@@ -34,7 +30,7 @@ pub(crate) fn context(memory: Option<u64>, threads: Option<usize>) -> PyResult<C
     Ok(Context {
         cancel: Cancel::default(),
         progress: None,
-        budget: Arc::new(Budget::new(memory.unwrap_or(machine.0))),
+        budget: Arc::new(memory.map_or_else(Budget::of_process, Budget::new)),
         trace: None,
         threads,
     })

@@ -72,6 +72,10 @@ fn exception_of(py: Python<'_>, error: Error) -> PyErr {
             };
             return PyMemoryError::new_err(format!("{place}{error}; read less at once{more}"));
         }
+        Error::NoMemory { error } => {
+            let place = place.map(|place| format!("{place}: ")).unwrap_or_default();
+            return PyMemoryError::new_err(format!("{place}{error}; read less at once"));
+        }
         // Who cancels knows why and raises that; the rest is a signal.
         Error::Cancelled => return PyKeyboardInterrupt::new_err(sentence),
         Error::File { error: TiffError::Unsupported { .. }, .. } | Error::Unsupported { .. } => {
@@ -103,6 +107,9 @@ fn is_duplicate(problem: &str) -> bool {
 fn os_error(py: Python<'_>, path: &str, error: &io::Error, sentence: String) -> PyErr {
     if let Some(raised) = error.get_ref().and_then(|inner| inner.downcast_ref::<PyErr>()) {
         return raised.clone_ref(py);
+    }
+    if error.kind() == io::ErrorKind::OutOfMemory {
+        return PyMemoryError::new_err(sentence);
     }
     match error.raw_os_error().or_else(|| number_of(error.kind())) {
         // With a number Python picks the class: `FileNotFoundError`, `PermissionError`, …

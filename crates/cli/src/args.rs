@@ -426,7 +426,7 @@ pub struct EngineArgs {
     /// Threads; all by default
     #[arg(short = 'j', long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
-    /// Limit on memory, as 2GiB; three quarters of the machine's by default
+    /// Limit on memory, as 2GiB; by default three quarters of what this process may use
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub memory: Option<u64>,
     /// Most samples (width × height × bands) of an image. By default only results over 1 GB that are more than 1024 times

@@ -2,8 +2,10 @@
 //!
 //! Memory of libraries in C is not seen here; `strile-cli` has tests of whole processes.
 
-#![expect(
+#![allow(
     clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
     clippy::cast_possible_truncation,
     unsafe_code,
     reason = "a test fails by panicking, and knows its numbers; an allocator is unsafe"

@@ -15,6 +15,7 @@ use crate::run::{Run, Stop};
 use crate::{back, batch, resample};
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
+use strile_engine::memory::try_zeroed;
 use strile_engine::{
     Arena, Assembly, BlockLayout, Context, DecodeJob, DeviceBytes, EncodeJob, EncodeLayout, EncodeParams,
     Encoded, EncodedBlocks, Encoder, Engine, EngineError, Location, Output, OutputSpec, Pixels, ReduceJob,
@@ -261,7 +262,7 @@ impl Engine for CudaEngine {
 
     fn staging(&self, len: usize) -> Result<Arena, EngineError> {
         // Ordinary memory: readers of the job copy it into pinned slabs, which is faster than pinning more.
-        Ok(Arena::from_vec(vec![0; len]))
+        Ok(Arena::from_vec(try_zeroed(len, "staging of encoded blocks")?))
     }
 
     fn submit(
@@ -314,7 +315,7 @@ impl Engine for CudaEngine {
             // The same refusal as later, and before anything is done.
             drop(budget.try_take(Kind::Working, plan.memory, "decoding on the device")?);
         }
-        let lease = context.budget.take(plan.host(), "pixels on their way to and from the device")?;
+        let lease = context.take(plan.host(), "pixels on their way to and from the device")?;
         let run = Run {
             device: Arc::clone(&self.device),
             host: Arc::clone(&self.host),
@@ -425,7 +426,7 @@ impl Engine for CudaEngine {
             // The same refusal as later, and before anything is done.
             drop(budget.try_take(Kind::Working, plan.memory, encode::run::PURPOSE)?);
         }
-        let lease = context.budget.take(plan.staged, "pixels on their way to the device")?;
+        let lease = context.take(plan.staged, "pixels on their way to the device")?;
         let run = encode::run::Run {
             device: Arc::clone(&self.device),
             host: Arc::clone(&self.host),

@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::options::{Interleave, Layer, ReadOptions};
 use crate::raster::Raster;
 use strile_engine::Context;
+use strile_engine::memory::try_with_capacity;
 use strile_tiff::{DataType, Image, Photometric, SampleFormat};
 
 /// Whether `apply` would change anything.
@@ -51,8 +52,8 @@ pub(crate) fn apply(
         invert(&mut raster.pixels, raster.data_type, image.sample.bits);
     }
     if is_turned(image, options) {
-        let _lease = context.budget.take(raster.pixels.len() as u64, "turning the image")?;
-        raster = turned(&raster, image.orientation);
+        let _lease = context.take(raster.pixels.len() as u64, "turning the image")?;
+        raster = turned(&raster, image.orientation)?;
     }
     Ok(raster)
 }
@@ -75,7 +76,7 @@ fn invert(pixels: &mut [u8], data_type: DataType, bits: u16) {
 }
 
 /// The raster with the row and column that Orientation calls first at the top left.
-fn turned(raster: &Raster, orientation: u8) -> Raster {
+fn turned(raster: &Raster, orientation: u8) -> Result<Raster> {
     let (rows, columns) = (raster.rows as usize, raster.columns as usize);
     let swaps = orientation >= 5;
     // Does the picture's first row (column) come from the end of the stored ones?
@@ -95,7 +96,7 @@ fn turned(raster: &Raster, orientation: u8) -> Raster {
         Interleave::BandFirst => (size, raster.bands as usize),
         Interleave::BandLast => (size * raster.bands as usize, 1),
     };
-    let mut pixels = Vec::with_capacity(raster.pixels.len());
+    let mut pixels = try_with_capacity(raster.pixels.len(), "the turned image")?;
     for plane in 0..planes {
         for row in 0..out_rows {
             for column in 0..out_columns {
@@ -106,7 +107,8 @@ fn turned(raster: &Raster, orientation: u8) -> Raster {
         }
     }
     let (rows, columns) = if swaps { (raster.columns, raster.rows) } else { (raster.rows, raster.columns) };
-    Raster { rows, columns, pixels, ..raster.clone() }
+    let Raster { bands, data_type, interleave, fill, .. } = *raster;
+    Ok(Raster { rows, columns, pixels, bands, data_type, interleave, fill, faults: raster.faults.clone() })
 }
 
 #[cfg(test)]

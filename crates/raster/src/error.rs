@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use strile_engine::{BudgetError, EngineError, LocatedFault};
+use strile_engine::memory::NoMemory;
+use strile_engine::{BudgetError, EngineError, LocatedFault, OutputError};
 use strile_tiff::TiffError;
 use thiserror::Error;
 
@@ -66,6 +67,13 @@ pub enum Error {
         #[from]
         error: BudgetError,
     },
+    /// The system has no memory, though the limit had room.
+    #[error("{error}; read a window, or allow this process more memory")]
+    NoMemory {
+        /// How much, and what for.
+        #[from]
+        error: NoMemory,
+    },
     /// Blocks could not be decoded.
     #[error("{file}: {first}{}", others(*.count))]
     Blocks {
@@ -108,6 +116,14 @@ impl Error {
     pub(crate) fn io(path: impl Into<PathBuf>, error: std::io::Error) -> Self {
         Self::Io { path: path.into(), error: Arc::new(error) }
     }
+
+    /// An output that cannot be made: for want of memory, or because of its shape, which `refuse` tells of.
+    pub(crate) fn output(error: OutputError, refuse: impl FnOnce(String) -> Self) -> Self {
+        match error {
+            OutputError::NoMemory(error) => Self::NoMemory { error },
+            error => refuse(error.to_string()),
+        }
+    }
 }
 
 /// Which limit it was: the purposes of a device's budget say that they are on the device.
@@ -131,6 +147,7 @@ impl From<EngineError> for Error {
         match error {
             EngineError::Cancelled => Self::Cancelled,
             EngineError::Budget(error) => Self::Memory { error },
+            EngineError::NoMemory(error) => Self::NoMemory { error },
             other => Self::Engine(other),
         }
     }

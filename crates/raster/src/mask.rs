@@ -6,6 +6,7 @@
 use crate::error::{Error, Result};
 use crate::options::{Interleave, Layer, ReadOptions};
 use crate::raster::Raster;
+use strile_engine::memory::try_filled;
 use strile_engine::{Context, EngineError, Fill};
 use strile_tiff::{DataType, ExtraSample, Image};
 
@@ -70,9 +71,9 @@ impl MaskSource {
 /// A mask of `width` × `height` pixels, all of them valid.
 pub(crate) fn all_valid((width, height): (u32, u32), context: &Context) -> Result<Raster> {
     let len = u64::from(width).saturating_mul(u64::from(height));
-    let _lease = context.budget.take(len, "the mask")?;
+    let _lease = context.take(len, "the mask")?;
     let len = usize::try_from(len).map_err(|_| Error::Engine(EngineError::Abandoned))?;
-    Ok(mask(height, width, vec![255; len]))
+    Ok(mask(height, width, try_filled(255, len, "the mask")?))
 }
 
 /// The mask that alpha means: 16 bits scaled to 8, other types as they are where they have 8 bits, else

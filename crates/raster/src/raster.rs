@@ -88,8 +88,8 @@ impl DeviceRaster {
         let abandoned = || Error::Engine(EngineError::Abandoned);
         let spec = self.output.spec().clone();
         let need = spec.len().map_or(u64::MAX, |len| len as u64);
-        let _lease = context.budget.take(need, "the decoded image")?;
-        let copy = Output::new(spec).map_err(|_| abandoned())?;
+        let _lease = context.take(need, "the decoded image")?;
+        let copy = Output::new(spec).map_err(|error| Error::output(error, |_| abandoned()))?;
         let bytes = self.output.device_bytes().ok_or_else(abandoned)?;
         fetch_back(bytes, self.interleave, self.engine.as_ref(), &copy, context)?;
         Raster::from_output(copy, self.interleave, self.fill, self.report.faults.clone())

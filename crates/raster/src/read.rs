@@ -13,6 +13,7 @@ use crate::raster::{DeviceRaster, Raster};
 use crate::window::Window;
 use crate::{adjust, mask, mask::MaskSource, pipeline};
 use std::sync::Arc;
+use strile_engine::memory::probe;
 use strile_engine::{
     Context, EngineError, Fill, Lease, Location, Output, OutputBox, OutputSpec, Report, Span, Support, Trace,
 };
@@ -24,7 +25,9 @@ pub(crate) const PLAN_BYTES_PER_BLOCK: u64 = 160;
 /// Where the blocks of a read lie, and the memory that its plan takes.
 fn spans(facts: &Facts<'_>, context: &Context) -> Result<(Lease, Vec<Option<Span>>)> {
     let need = facts.blocks().saturating_mul(PLAN_BYTES_PER_BLOCK);
-    let lease = context.budget.take(need, "the plan of the read")?;
+    let lease = context.take(need, "the plan of the read")?;
+    // Its lists are many and grow as they are made: asked for once, before the first.
+    probe(need, "the plan of the read")?;
     Ok((lease, locate(facts.source, &facts.image, facts.stored_len(), &facts.runs())?))
 }
 
@@ -52,9 +55,10 @@ impl Dataset {
             return self.derived_mask(source, options, context);
         }
         let (choice, plan) = self.prepare(options, Destination::Host, vec![], context)?;
-        let _lease = context.budget.take(plan.memory.output, "the decoded image")?;
+        let _lease = context.take(plan.memory.output, "the decoded image")?;
         let (spec, fill) = (plan.output.clone(), plan.fill());
-        let output = Output::new(spec).map_err(|error| self.refuse(error.to_string()))?;
+        let output =
+            Output::new(spec).map_err(|error| Error::output(error, |problem| self.refuse(problem)))?;
         let report = self.run(&choice, plan, &output, options, context)?;
         let raster = Raster::from_output(output, options.interleave, fill, report.faults.clone())?;
         let image = self.target(options)?.image;
@@ -88,8 +92,7 @@ impl Dataset {
             self.prepare(options, Destination::Engine, vec![], context)
         })?;
         let on_host = choice.engine.location() == Location::Host;
-        let _lease =
-            context.budget.take(if on_host { plan.memory.output } else { 0 }, "the decoded image")?;
+        let _lease = context.take(if on_host { plan.memory.output } else { 0 }, "the decoded image")?;
         let (interleave, fill) = (options.interleave, plan.fill());
         let output =
             Trace::time(trace, ("read", "output"), || choice.engine.output(plan.output.clone(), context))?;
@@ -257,7 +260,7 @@ impl Dataset {
         self.check_result(Size::new((bands, rows, columns), data_type.size()), options)?;
         // Refused here, before a large block table is fetched for pixels that memory cannot hold.
         let need = output.len().map_or(u64::MAX, |len| len as u64);
-        let fits = || context.budget.take(need, "the decoded image").map(drop);
+        let fits = || context.budget.fits(need, "the decoded image");
         if to == Destination::Host || to == Destination::Output(Location::Host) {
             fits()?;
         }

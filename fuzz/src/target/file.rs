@@ -138,7 +138,7 @@ pub(super) fn kind(error: &Error) -> &'static str {
         Error::Limit { .. } => "limit",
         Error::Request { .. } => "request",
         Error::Device { .. } => "device",
-        Error::Memory { .. } => "memory",
+        Error::Memory { .. } | Error::NoMemory { .. } => "memory",
         Error::Blocks { .. } => "blocks",
         Error::Window { .. } => "window",
         Error::Cancelled => "cancelled",

@@ -15,6 +15,8 @@ mod convert;
 mod dump;
 mod errors;
 mod info;
+#[cfg(target_os = "linux")]
+mod memory;
 mod others;
 mod overview;
 mod vrt;

@@ -10,6 +10,7 @@ use crate::launch::launch;
 use crate::memory::{DeviceBuffer, copy_out};
 use crate::run::Stop;
 use crate::stream::Stream;
+use strile_engine::memory::try_zeroed;
 use strile_engine::{EngineError, OutputSpec, Pixels, Strides};
 
 /// Device memory through which rows that do not lie together are gathered, a piece at a time.
@@ -54,7 +55,8 @@ pub(crate) fn part(
     let from = pixels.spec();
     let to = part::spec(part, from).ok_or(EngineError::Abandoned)?;
     let address = pixels.address().ok_or(EngineError::Abandoned)?;
-    let mut bytes = vec![0; to.len().map_err(|_| EngineError::Abandoned)?];
+    let len = to.len().map_err(|_| EngineError::Abandoned)?;
+    let mut bytes = try_zeroed(len, "pixels back to host").map_err(EngineError::from)?;
     let (row, images) = row_len(part, &to).ok_or(EngineError::Abandoned)?;
     let (bands, rows, columns) = part::size(part);
     let direct = together(part, from, &to);
@@ -109,7 +111,7 @@ fn gather(
 pub(crate) fn span(stream: &Stream, pixels: &Pixels) -> Result<Vec<u8>, Stop> {
     let len = pixels.spec().len().map_err(|_| EngineError::Abandoned)?;
     let address = pixels.address().ok_or(EngineError::Abandoned)?;
-    let mut bytes = vec![0; len];
+    let mut bytes = try_zeroed(len, "pixels back to host").map_err(EngineError::from)?;
     if len > 0 {
         // SAFETY: the pixels keep so many bytes there, and `bytes` lives until the wait is over.
         unsafe { copy_out(stream, bytes.as_mut_ptr(), address, len) }?;

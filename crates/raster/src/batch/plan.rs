@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
+use strile_engine::memory::probe;
 use strile_engine::{
     BlockAddress, BlockLayout, BlockTask, Context, Convert, Lease, OutputSpec, Placement, Span,
 };
@@ -141,7 +142,8 @@ impl Tasks<'_> {
         }
         let blocks = counts.iter().fold(0u64, |sum, &count| sum.saturating_add(count));
         let need = blocks.saturating_mul(PLAN_BYTES_PER_BLOCK);
-        self.leases.push(self.context.budget.take(need, "the plan of the batch")?);
+        self.leases.push(self.context.take(need, "the plan of the batch")?);
+        probe(need, "the plan of the batch")?;
         Ok(Sought { group, runs, counts })
     }
 

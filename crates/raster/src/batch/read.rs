@@ -115,9 +115,9 @@ fn read(asked: Asked<'_>, to: Destination, context: &Context) -> Result<Tensor> 
     let (shape, spec) = (plan.shape, plan.result.clone());
     let on_host = to == Destination::Host || reader.engine.location() == Location::Host;
     let need = if on_host { spec.len().map_or(u64::MAX, |len| len as u64) } else { 0 };
-    let _lease = context.budget.take(need, "the pixels of the batch")?;
+    let _lease = context.take(need, "the pixels of the batch")?;
     let output = match on_host {
-        true => Output::new(spec).map_err(|error| asked.refuse(error.to_string()))?,
+        true => Output::new(spec).map_err(|error| Error::output(error, |problem| asked.refuse(problem)))?,
         false => reader.engine.output(spec, context)?,
     };
     let (report, faults) = reader.decode(plan, &output)?;
@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
         if matches!(to, Destination::Host | Destination::Output(Location::Host)) {
             // Refused here, before tables of blocks are fetched for pixels that memory cannot hold.
             let need = resolved.result.len().map_or(u64::MAX, |len| len as u64);
-            drop(context.budget.take(need, "the pixels of the batch")?);
+            context.budget.fits(need, "the pixels of the batch")?;
         }
         let names: Vec<_> =
             resolved.groups.iter().map(|group| (group.dataset, Arc::clone(&group.facts.layout))).collect();
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
     /// Memory where the engine is, for as long as the lease lives; a device lends its own.
     fn take(&self, need: u64, purpose: &'static str) -> Result<Lease> {
         let need = if self.engine.location() == Location::Host { need } else { 0 };
-        Ok(self.context.budget.take(need, purpose)?)
+        Ok(self.context.take(need, purpose)?)
     }
 
     /// Resamples the windows of a sheet into their bands of `output`: at once where these are all and the engine writes

@@ -57,7 +57,7 @@ pub(super) fn stage(
         }
         plans.push((index, Ranges { ranges, starts }));
     }
-    let lease = context.budget.take(at, "staging of encoded blocks")?;
+    let lease = context.take(at, "staging of encoded blocks")?;
     let arena = engine.staging(usize::try_from(at).map_err(|_| abandoned())?)?;
     let (parts, slots) = arena.split(&lens).ok_or_else(abandoned)?;
     let (mut slots, mut reads) = (slots.into_iter(), Vec::with_capacity(plans.len()));
@@ -67,7 +67,7 @@ pub(super) fn stage(
         let ops = plan.ranges.iter().zip(slots.by_ref()).enumerate().map(op).collect();
         reads.push((source, ops));
     }
-    let _answers = context.budget.take(answers(&reads), "answers from afar")?;
+    let _answers = context.take(answers(&reads), "answers from afar")?;
     let afar = reads.iter().any(|(source, _)| is_afar(source));
     let reads = reads.into_iter().map(Reads::new).collect();
     together(reads, afar, &context.cancel, Reads::wait)?;

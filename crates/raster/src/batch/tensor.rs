@@ -49,8 +49,8 @@ impl Tensor {
         let abandoned = || Error::Engine(EngineError::Abandoned);
         let spec = self.output.spec().clone();
         let need = spec.len().map_or(u64::MAX, |len| len as u64);
-        let _lease = context.budget.take(need, "the pixels of the batch")?;
-        let copy = Output::new(spec).map_err(|_| abandoned())?;
+        let _lease = context.take(need, "the pixels of the batch")?;
+        let copy = Output::new(spec).map_err(|error| Error::output(error, |_| abandoned()))?;
         let bytes = self.output.device_bytes().ok_or_else(abandoned)?;
         fetch_back(bytes, Interleave::BandFirst, self.engine.as_ref(), &copy, context)?;
         copy.into_vec().ok_or_else(abandoned)

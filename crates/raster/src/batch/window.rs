@@ -214,7 +214,7 @@ pub(crate) fn of_window(index: usize, window: &BatchWindow) -> impl Fn(Error) ->
     let area = window.area;
     move |error| match error {
         Error::Cancelled => Error::Cancelled,
-        error @ (Error::Memory { .. } | Error::Engine(_)) => error,
+        error @ (Error::Memory { .. } | Error::NoMemory { .. } | Error::Engine(_)) => error,
         error => Error::Window { window: index, area: area.to_string(), error: Box::new(error) },
     }
 }

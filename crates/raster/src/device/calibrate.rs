@@ -217,7 +217,7 @@ impl Blocks {
         let spans: Vec<Span> = encoded.blocks.iter().filter_map(|block| block.span).collect();
         let len = encoded.slab.bytes().len() as u64;
         let times = u64::from(MANY * MANY / (DISTINCT * DISTINCT));
-        let _lease = context.budget.take(len.saturating_mul(times), "blocks to measure with")?;
+        let _lease = context.take(len.saturating_mul(times), "blocks to measure with")?;
         let bytes = encoded.slab.bytes().repeat(usize::try_from(times).unwrap_or(1));
         let moved =
             |time: u64| spans.iter().map(move |span| Span { offset: span.offset + time * len, ..*span });
@@ -268,7 +268,7 @@ impl Blocks {
             let job = job.clone();
             let start = Instant::now();
             let output = match place {
-                Place::Host => Output::new(spec.clone()).map_err(|error| refused(error.to_string()))?,
+                Place::Host => Output::new(spec.clone()).map_err(|error| Error::output(error, refused))?,
                 Place::Engine => engine.output(spec.clone(), context)?,
             };
             let encoded = Encoded::Pulled(vec![Arc::clone(&self.source)]);

@@ -7,6 +7,7 @@ use crate::source::{ReadDone, ReadOp, Source};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, mpsc};
+use strile_engine::memory::try_with_capacity;
 use strile_engine::{
     Arena, BlockFault, BlockTask, Context, DecodeJob, Encoded, Engine, EngineError, JobError, LocatedFault,
     Output, Report, Span, Ticket,
@@ -24,7 +25,7 @@ pub(crate) fn run(
     output: &Output,
     context: &Context,
 ) -> Result<Report> {
-    let _staging = context.budget.take(plan.memory.staging, "staging of encoded blocks")?;
+    let _staging = context.take(plan.memory.staging, "staging of encoded blocks")?;
     let flight =
         Flight { source, engine, output, context, tickets: VecDeque::new(), report: Report::default() };
     flight.fly(plan)
@@ -127,7 +128,7 @@ fn stage(
         drop(into);
         result.map_err(|error| io_error(source, error))?;
     }
-    let mut starts = Vec::with_capacity(ranges.len());
+    let mut starts = try_with_capacity(ranges.len(), "the plan of the read")?;
     let mut at = 0u64;
     for range in &ranges {
         starts.push(at);

@@ -108,6 +108,7 @@ impl ReadAt for LocalFile {
     fn read_at<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
         let len = usize::try_from(span.len).map_err(|_| io::ErrorKind::OutOfMemory)?;
         if scratch.len() < len {
+            scratch.try_reserve_exact(len - scratch.len()).map_err(|_| io::ErrorKind::OutOfMemory)?;
             scratch.resize(len, 0);
         }
         let into = scratch.get_mut(..len).ok_or(io::ErrorKind::OutOfMemory)?;

@@ -14,6 +14,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc;
+use strile_engine::memory::{try_copy, try_zeroed};
 use strile_engine::{Arena, ReadAt, Slot};
 
 /// What tells two states of one source apart.
@@ -96,7 +97,8 @@ pub(crate) fn read_ranges(source: &dyn Source, ranges: &[Range<u64>]) -> io::Res
     let mut ops = Vec::with_capacity(ranges.len());
     for (id, range) in ranges.iter().enumerate() {
         let len = usize::try_from(range.end - range.start).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        let split = Arena::from_vec(vec![0; len]).split(&[len]);
+        let bytes = try_zeroed(len, "ranges of a file").map_err(|_| io::ErrorKind::OutOfMemory)?;
+        let split = Arena::from_vec(bytes).split(&[len]);
         let (_, slots) = split.ok_or(io::ErrorKind::OutOfMemory)?;
         ops.extend(slots.into_iter().map(|into| ReadOp { id, offset: range.start, into }));
     }
@@ -106,7 +108,7 @@ pub(crate) fn read_ranges(source: &dyn Source, ranges: &[Range<u64>]) -> io::Res
     for ReadDone { id, into, result } in done {
         result?;
         if let Some(place) = results.get_mut(id) {
-            *place = into.to_vec();
+            *place = try_copy(&into, "ranges of a file").map_err(|_| io::ErrorKind::OutOfMemory)?;
         }
     }
     Ok(results)

@@ -15,6 +15,7 @@ use crate::options::{Device, Interleave, Layer, ReadOptions};
 use crate::pieces::{PieceLimits, Pieces, Whole, read_each};
 use crate::raster::Raster;
 use crate::window::Window;
+use strile_engine::memory::try_zeroed;
 use strile_engine::{Context, LocatedFault, Location, Output};
 use strile_tiff::DataType;
 use strile_tiff::geo::GeoTransform;
@@ -114,8 +115,8 @@ impl Vrt {
         match options.interleave {
             Interleave::BandFirst => Ok((raster, holes)),
             Interleave::BandLast => {
-                let _lease = context.budget.take(raster.pixels.len() as u64, "the interleaved image")?;
-                Ok((interleaved(raster), holes))
+                let _lease = context.take(raster.pixels.len() as u64, "the interleaved image")?;
+                Ok((interleaved(raster)?, holes))
             }
         }
     }
@@ -208,12 +209,12 @@ impl Vrt {
 }
 
 /// Band by band to pixel by pixel.
-fn interleaved(raster: Raster) -> Raster {
+fn interleaved(raster: Raster) -> Result<Raster> {
     let (size, bands) = (raster.data_type.size(), raster.bands as usize);
     if bands == 1 {
-        return Raster { interleave: Interleave::BandLast, ..raster };
+        return Ok(Raster { interleave: Interleave::BandLast, ..raster });
     }
-    let mut pixels = vec![0; raster.pixels.len()];
+    let mut pixels = try_zeroed(raster.pixels.len(), "the interleaved image")?;
     let plane = raster.pixels.len() / bands.max(1);
     for (band, samples) in raster.pixels.chunks_exact(plane.max(1)).enumerate() {
         let out = pixels.chunks_exact_mut(size * bands);
@@ -223,5 +224,5 @@ fn interleaved(raster: Raster) -> Raster {
             }
         }
     }
-    Raster { interleave: Interleave::BandLast, pixels, ..raster }
+    Ok(Raster { interleave: Interleave::BandLast, pixels, ..raster })
 }

@@ -14,6 +14,7 @@ use crate::options::{Interleave, ReadOptions};
 use crate::raster::Raster;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use strile_engine::memory::try_zeroed;
 use strile_engine::{Context, EngineError, Fill, LocatedFault, Progress};
 use strile_tiff::DataType;
 
@@ -103,9 +104,9 @@ impl Vrt {
         let plane =
             u64::from(columns).saturating_mul(u64::from(rows)).saturating_mul(data_type.size() as u64);
         let need = plane.saturating_mul(which.len() as u64);
-        let _lease = call.context.budget.take(need, "the decoded image")?;
+        let _lease = call.context.take(need, "the decoded image")?;
         let (plane, need) = usize::try_from(plane).ok().zip(usize::try_from(need).ok()).ok_or_else(absent)?;
-        let mut pixels = vec![0; need];
+        let mut pixels = try_zeroed(need, "the decoded image")?;
         let touched: Vec<Touched<'_>> = found
             .iter()
             .map(|&(band, index)| {
@@ -243,7 +244,7 @@ impl Vrt {
             };
             let count = rows.end - rows.start;
             let bytes = u64::from(across.part.count).saturating_mul(count.into()).saturating_mul(pixel);
-            let _lease = call.context.budget.take(bytes, "the pixels of a source")?;
+            let _lease = call.context.take(bytes, "the pixels of a source")?;
             let pixels = match is_constant {
                 true => Vec::new(),
                 false => opened.sample(&content, &sampling, rows.clone(), call)?,

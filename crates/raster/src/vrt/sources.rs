@@ -17,6 +17,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use strile_engine::Fill;
+use strile_engine::memory::{try_filled, try_with_capacity};
 use strile_tiff::DataType;
 
 /// An opened source.
@@ -185,7 +186,7 @@ impl Opened {
             Validity::Alpha(alpha) if alpha != band => {
                 mask::from_alpha(self.read(Layer::Pixels, &[alpha], sampling, rows, call)?).pixels
             }
-            Validity::Alpha(_) | Validity::All => vec![255; count],
+            Validity::Alpha(_) | Validity::All => try_filled(255, count, "the mask of a source")?,
             Validity::NoData(nodata) => {
                 let raster = self.read(Layer::Pixels, &[band], sampling, rows, call)?;
                 let (number, nodata) = (reader(raster.data_type), Number::Double(nodata));
@@ -268,9 +269,9 @@ fn picked(raster: &Raster, sampling: &Sampling, rows: Range<u32>, call: &Call<'_
     let size = raster.data_type.size();
     let (columns, count) = (sampling.across.part.count, rows.end - rows.start);
     let len = u64::from(columns) * u64::from(count) * u64::from(raster.bands) * size as u64;
-    let _lease = call.context.budget.take(len, "resampled pixels")?;
+    let _lease = call.context.take(len, "resampled pixels")?;
     let (left, top) = (sampling.columns.get(0), sampling.rows.get(rows.start));
-    let mut pixels = Vec::with_capacity(usize::try_from(len).unwrap_or(0));
+    let mut pixels = try_with_capacity(usize::try_from(len).unwrap_or(usize::MAX), "resampled pixels")?;
     let row_len = raster.columns as usize * size;
     let plane_len = row_len * raster.rows as usize;
     for band in 0..raster.bands as usize {

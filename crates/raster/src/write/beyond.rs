@@ -5,8 +5,12 @@ use super::spec::RasterSpec;
 use crate::Window;
 use crate::error::Result;
 use strile_cpu::put;
+use strile_engine::memory::try_zeroed;
 use strile_engine::{Arena, Context, Engine, Given, Lease, Location, OutputError, OutputSpec, Patch};
 use strile_tiff::{DataType, Planar};
+
+/// What the memory is for.
+const PURPOSE: &str = "reduced pixels of a part";
 
 /// See the module.
 pub(crate) struct Collected {
@@ -32,9 +36,12 @@ impl Collected {
         let len = spec.len().map_err(wrong)?;
         let mask_spec = OutputSpec::band_first(DataType::U8, 1, rows, columns).map_err(wrong)?;
         let mask_len = if masked { mask_spec.len().map_err(wrong)? } else { 0 };
-        let lease = context.budget.take((len + mask_len) as u64, "reduced pixels of a part")?;
-        let mask = masked.then(|| (mask_spec, vec![0; mask_len]));
-        Ok(Self { window, spec, pixels: vec![0; len], mask, _lease: lease })
+        let lease = context.take_kept((len + mask_len) as u64, PURPOSE)?;
+        let mask = match masked {
+            true => Some((mask_spec, try_zeroed(mask_len, PURPOSE)?)),
+            false => None,
+        };
+        Ok(Self { window, spec, pixels: try_zeroed(len, PURPOSE)?, mask, _lease: lease })
     }
 
     /// Takes pixels in.

@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use strile_cpu::put;
+use strile_engine::memory::try_zeroed;
 use strile_engine::{
     Assembly, Context, Engine, EngineError, Given, Lease, Location, OutputSpec, Patch, Pixels,
 };
@@ -245,9 +246,19 @@ impl Cells {
         let mask_len = if self.masked { window.width as usize * window.height as usize } else { 0 };
         let purpose = "pixels waiting for the rest of their block";
         let bytes = (len + mask_len) as u64;
-        let lease = context.budget.take(bytes, purpose)?;
-        let mask = self.masked.then(|| vec![0; mask_len]);
-        Ok(Begun { spec, pixels: vec![0; len], mask, covered: Coverage::default(), bytes, lease })
+        let lease = context.take_kept(bytes, purpose)?;
+        let mask = match self.masked {
+            true => Some(try_zeroed(mask_len, purpose)?),
+            false => None,
+        };
+        Ok(Begun {
+            spec,
+            pixels: try_zeroed(len, purpose)?,
+            mask,
+            covered: Coverage::default(),
+            bytes,
+            lease,
+        })
     }
 
     /// A cell of which all has been kept.
@@ -299,7 +310,7 @@ impl Cells {
             let bytes = bytes_of(wanted.get(first..).unwrap_or_default())?;
             let on_host = engine.location() == Location::Host && bytes > 0;
             let purpose = "pixels waiting to be encoded";
-            let lease = if on_host { Some(context.budget.take(bytes, purpose)?) } else { None };
+            let lease = if on_host { Some(context.take_kept(bytes, purpose)?) } else { None };
             found.push((pixels, mask, bytes, lease));
         }
         let made = if wanted.is_empty() { Vec::new() } else { engine.assemble(&wanted, context)? };

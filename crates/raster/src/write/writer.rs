@@ -16,6 +16,7 @@ use crate::device;
 use crate::error::{Error, Result};
 use crate::sink::Sink;
 use std::sync::Arc;
+use strile_engine::memory::probe;
 use strile_engine::{BlockAddress, Context, Lease, Location};
 use strile_tiff::{Planar, Variant};
 
@@ -213,7 +214,10 @@ impl Work {
 /// Takes the memory of the index of a file.
 pub(crate) fn index_lease(plan: &WritePlan, context: &Context) -> Result<Lease> {
     let cost = plan.levels.iter().map(LevelIndex::cost).fold(0u64, u64::saturating_add);
-    Ok(context.budget.take(cost, "the index of the file's blocks")?)
+    let lease = context.take_kept(cost, "the index of the file's blocks")?;
+    // Its tables are made at once, one after the other.
+    probe(cost, "the index of the file's blocks")?;
+    Ok(lease)
 }
 
 /// What a planned file says of a raster.

@@ -14,6 +14,7 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use strile_engine::memory::NoMemory;
 use strile_engine::{Budget, Context, Lease, Location, OutputSpec};
 
 /// Where the records of a part go.
@@ -184,6 +185,8 @@ impl Output {
                 while leases.len() as u64 * STEP < self.len {
                     leases.push(budget.take(STEP, "encoded blocks of a part")?);
                 }
+                let none = NoMemory { bytes: self.len, purpose: "encoded blocks of a part" };
+                bytes.try_reserve(more.len()).map_err(|_| none)?;
                 bytes.extend_from_slice(more);
                 Ok(())
             }

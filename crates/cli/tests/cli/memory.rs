@@ -1,0 +1,62 @@
+//! Memory that the system does not give is an error with an exit code, never an abort.
+
+use crate::Bench;
+use std::process::{Command, Output};
+
+/// A raster of 30,000 × 30,000 bytes, none of which is stored: 900 MB in a file of a few kilobytes.
+fn sparse() -> Vec<u8> {
+    const STRIPS: u32 = 100;
+    let fields: [(u16, u16, u32, u32); 9] = [
+        (256, 4, 1, 30_000),
+        (257, 4, 1, 30_000),
+        (258, 3, 1, 8),
+        (259, 3, 1, 1),
+        (262, 3, 1, 1),
+        (273, 4, STRIPS, 8 + 2 + 9 * 12 + 4),
+        (277, 3, 1, 1),
+        (278, 4, 1, 300),
+        (279, 4, STRIPS, 8 + 2 + 9 * 12 + 4),
+    ];
+    let mut file = b"II\x2a\0\x08\0\0\0\x09\0".to_vec();
+    for (tag, kind, count, value) in fields {
+        file.extend(tag.to_le_bytes());
+        file.extend(kind.to_le_bytes());
+        file.extend(count.to_le_bytes());
+        file.extend(value.to_le_bytes());
+    }
+    // The next directory, then offsets and sizes, which share their zeros.
+    file.extend([0; 4]);
+    file.extend(vec![0; 4 * STRIPS as usize]);
+    file
+}
+
+/// Runs the program where the system gives it `kilobytes` of address space; exit code and what it says.
+fn run_within(kilobytes: u32, bench: &Bench, line: &str) -> (Option<i32>, String) {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit -v {kilobytes}; exec \"$0\" \"$@\"")]);
+    command.arg(env!("CARGO_BIN_EXE_strile")).args(line.split_whitespace()).current_dir(bench.folder());
+    let Output { status, stderr, .. } = command.output().unwrap();
+    (status.code(), String::from_utf8(stderr).unwrap())
+}
+
+/// Bug: with `ulimit -v` the program aborted (SIGABRT) where an allocation failed.
+#[test]
+fn an_allocation_that_fails_is_an_error() {
+    let bench = Bench::new();
+    bench.file("large.tif", &sparse());
+    // The limit that is asked for is larger than what the system gives.
+    let (code, told) = run_within(700_000, &bench, "bench large.tif --device cpu --threads 2 --memory 8GiB");
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("cannot allocate 900000000 bytes for decoded pixels"), "{told}");
+}
+
+/// Bug: the default limit was three quarters of the machine's memory, whatever `ulimit -v` said.
+#[test]
+fn the_default_limit_knows_of_the_systems() {
+    let bench = Bench::new();
+    bench.file("large.tif", &sparse());
+    let (code, told) = run_within(700_000, &bench, "bench large.tif --device cpu --threads 2");
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("the decoded image needs 900000000 bytes of memory"), "{told}");
+    assert!(told.contains("`--memory`"), "{told}");
+}
