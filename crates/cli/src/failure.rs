@@ -3,6 +3,7 @@
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
+use strile::tiff::{printable, printable_lines};
 
 /// A command that came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,9 +73,9 @@ impl Failure {
     /// The error without `error:`.
     pub fn sentence(&self) -> String {
         match self {
-            Self::Strile(error) => without_number(&error.to_string()),
-            Self::Io(place, error) => without_number(&format!("{place}: {error}")),
-            Self::Request(sentence, _) => sentence.clone(),
+            Self::Strile(error) => one_line(&without_number(&error.to_string())),
+            Self::Io(place, error) => one_line(&without_number(&format!("{place}: {error}"))),
+            Self::Request(sentence, _) => one_line(sentence),
             Self::Told => String::new(),
         }
     }
@@ -93,9 +94,14 @@ impl Failure {
     }
 }
 
-/// Writes a line to standard error; where nobody listens, nobody is told.
+/// Writes a line to standard error, without characters that steer the terminal. A closed standard error is ignored.
 pub fn tell(line: &str) {
-    let _unheard = writeln!(io::stderr(), "{line}");
+    let _unheard = writeln!(io::stderr(), "{}", printable_lines(line));
+}
+
+/// A sentence that quotes a file and stays one line whatever the file says.
+fn one_line(sentence: &str) -> String {
+    printable(sentence).into_owned()
 }
 
 /// The system's messages end in ` (os error 2)`, which says nothing more.

@@ -5,6 +5,7 @@ use crate::failure::{Failure, tell};
 use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
+use strile::tiff::printable;
 use strile::{Budget, Cancel, Context, Dataset, Input, MemorySource, OpenOptions, Warning};
 
 /// What is the same for all commands of a run.
@@ -80,7 +81,8 @@ impl Session {
     pub fn warn_of(&self, name: &str, warnings: &[Warning]) {
         if !self.quiet {
             for warning in warnings {
-                tell(&format!("warning: {name}: {warning} [{}]", warning.code));
+                let line = format!("warning: {name}: {warning} [{}]", warning.code);
+                tell(&printable(&line));
             }
         }
     }

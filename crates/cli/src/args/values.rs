@@ -37,7 +37,7 @@ pub(super) fn parse_nodata(text: &str) -> Result<Nodata, String> {
     if text.eq_ignore_ascii_case("none") {
         return Ok(Nodata(None));
     }
-    let mut warnings = Vec::new();
+    let mut warnings = strile::Warnings::new();
     let value = NoData::parse(text, &mut warnings).filter(|_| warnings.is_empty());
     value.map(|value| Nodata(Some(value))).ok_or_else(|| "a number or `none` expected".into())
 }

@@ -5,6 +5,7 @@ use crate::failure::{Failure, Outcome};
 use crate::input::Session;
 use crate::output::{print, print_json};
 use serde_json::{Value, json};
+use strile::tiff::printable;
 use strile::{CompareOptions, Difference};
 
 pub fn run(args: &CompareArgs, session: &Session) -> Result<Outcome, Failure> {
@@ -31,7 +32,9 @@ pub fn run(args: &CompareArgs, session: &Session) -> Result<Outcome, Failure> {
     } else if found.is_empty() {
         print("equal")?;
     } else {
-        print(&found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
+        let lines: Vec<String> =
+            found.iter().map(|found| printable(&found.to_string()).into_owned()).collect();
+        print(&lines.join("\n"))?;
     }
     Ok(if found.is_empty() { Outcome::Clean } else { Outcome::Found })
 }

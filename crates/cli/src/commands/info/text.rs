@@ -3,6 +3,7 @@
 use crate::output::table;
 use serde_json::Value;
 use strile::bytes::human;
+use strile::tiff::printable;
 
 /// Longer lists end in the number of those left out.
 const MOST: usize = 20;
@@ -25,10 +26,11 @@ impl Lines {
     }
 }
 
+/// A value as text of one line, whatever a file says in it.
 fn text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) => text.clone(),
+        Value::String(text) => printable(text).into_owned(),
         other => other.to_string(),
     }
 }
@@ -194,12 +196,13 @@ fn bands(bands: &[Value]) -> Option<String> {
 
 fn metadata(items: &[Value]) -> Option<String> {
     let line = |item: &Value| {
-        let value = text(&item["value"]);
+        let value = item["value"].as_str().unwrap_or_default();
         let first = value.lines().next().unwrap_or_default();
         let more = if first.len() < value.len() { " …" } else { "" };
+        let first = printable(first);
         let domain = match item["domain"].as_str() {
             None | Some("") => String::new(),
-            Some(domain) => format!("{domain}: "),
+            Some(domain) => format!("{}: ", printable(domain)),
         };
         format!("  {domain}{} = {first}{more}", text(&item["name"]))
     };
