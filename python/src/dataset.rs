@@ -416,6 +416,7 @@ pub(crate) fn warn(py: Python<'_>, name: &str, faults: &[(String, String)]) -> P
     let Some((place, problem)) = faults.first() else { return Ok(()) };
     let class = py.import("strile.errors")?.getattr("GeoTIFFFallbackWarning")?;
     let sentence = format!("{name}: {} blocks were filled; {place}: {problem}", faults.len());
-    py.import("warnings")?.call_method1("warn", (sentence, class))?;
+    let sentence = strile::tiff::printable(&sentence);
+    py.import("warnings")?.call_method1("warn", (sentence.as_ref(), class))?;
     Ok(())
 }

@@ -10,7 +10,7 @@ use pyo3::types::PyType;
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Mutex, PoisonError};
-use strile::tiff::TiffError;
+use strile::tiff::{TiffError, printable};
 use strile::{EngineError, Error, FaultKind, Limited};
 
 /// The classes found so far.
@@ -47,7 +47,8 @@ pub(crate) fn exception(error: Error) -> PyErr {
 }
 
 fn exception_of(py: Python<'_>, error: Error) -> PyErr {
-    let sentence = error.to_string();
+    // What a file says in it cannot steer a terminal that shows the exception.
+    let sentence = printable(&error.to_string()).into_owned();
     // The class is that of what is wrong, the sentence says in which window.
     let (error, place) = match error {
         Error::Window { window, area, error } => (*error, Some(format!("window {window} ({area})"))),

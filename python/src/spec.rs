@@ -85,7 +85,7 @@ impl Merged {
     }
 
     fn apply(&self, xml: &str, spec: &mut RasterSpec) {
-        let mut found = strile::tiff::gdal::Metadata::parse(xml, &mut Vec::new());
+        let mut found = strile::tiff::gdal::Metadata::parse(xml, &mut strile::Warnings::new());
         let is_dropped = |name: &str| {
             self.dropped.iter().any(|dropped| dropped == name)
                 || (self.without_statistics && name.starts_with("STATISTICS_"))
@@ -93,7 +93,7 @@ impl Merged {
         found.items.retain(|item| !is_dropped(&item.name));
         let last = found.items.iter().filter_map(|item| item.sample).max();
         let count = last.and_then(|last| usize::try_from(last).ok()).map_or(0, |last| last + 1);
-        let of_file = found.bands(count.min(usize::from(u16::MAX)), &mut Vec::new());
+        let of_file = found.bands(count.min(usize::from(u16::MAX)), &mut strile::Warnings::new());
         for (number, band) in spec.metadata.bands.iter_mut().enumerate() {
             let source = match &self.bands {
                 None => Some(number),

@@ -22,9 +22,8 @@ from .facts import Facts, Level
 from .masking import float_type
 from .pixels import Decoding, PixelArray
 from .reading import attrs as attributes
-from .reading import metadata, opened, pam
+from .reading import metadata, opened, pam, sidecars
 from .reading.arguments import halvings, pixel_limit
-from .reading.description import check_coordinates
 from .reading.source import Source
 
 
@@ -73,6 +72,7 @@ class StrileBackend(BackendEntrypoint):
         level, reduce, most = _level(overview_level), halvings(reduce), pixel_limit(max_pixels)
         dataset = opened.dataset(source, level=level)
         facts = Facts.of(dataset)
+        sidecars.warn_of(facts.warnings, str(source), stacklevel=4)
         levels = facts.pages[0]
         if level >= len(levels):
             raise IndexError(f"{source}: there is no overview {overview_level}; it has {len(levels) - 1}")

@@ -21,7 +21,7 @@ from .facts import Facts, Level, Transform
 from .grid import BoundingBox
 from .origin import Origin
 from .progress import resolve
-from .reading import opened
+from .reading import opened, sidecars
 from .reading.arguments import pixel_limit
 from .reading.source import Source
 from .values import Values
@@ -39,7 +39,9 @@ _COLOURS = {
 def open(source: str | os.PathLike[str] | Any) -> Dataset:
     """Opens a TIFF or a VRT: a path, a URL, an fsspec URI or a binary file."""
     where = Source.of(source)
-    return Dataset(opened.dataset(where, level=1), str(where), where.anywhere())
+    dataset = Dataset(opened.dataset(where, level=1), str(where), where.anywhere())
+    sidecars.warn_of(dataset._facts.warnings, dataset.name, stacklevel=2)
+    return dataset
 
 
 def read(

@@ -124,7 +124,7 @@ def open_geotiff(
 
 def _opened(call: Arguments) -> xr.DataArray:
     from . import progress as bars
-    from .reading import cuda, eager, lazy, opened, pam, vrt
+    from .reading import cuda, eager, lazy, opened, pam, sidecars, vrt
     from .reading.description import describe
     from .reading.mask import FileMask, ends_of
 
@@ -134,7 +134,7 @@ def _opened(call: Arguments) -> xr.DataArray:
     dtype = None if mosaic is None else mosaic.dtype
     dataset = opened.dataset(call.source, level=call.level, missing=call.missing_sources, dtype=dtype)
     description = describe(call, dataset, mosaic)
-    _warn_of_sidecars(call, dataset)
+    sidecars.warn_of(dataset.facts["warnings"], str(call.source), stacklevel=3)
     if call.chunks is not None:
         _warn_of_holes(call, description)
     if call.gpu:
@@ -158,14 +158,6 @@ def _opened(call: Arguments) -> xr.DataArray:
             description.request.source, description.request.version, description.window, ends_of(array)
         )
     return array
-
-
-def _warn_of_sidecars(call: Arguments, dataset: Any) -> None:
-    from .reading.description import UNUSABLE_SIDECAR
-
-    for code, place, message in dataset.facts["warnings"]:
-        if code == UNUSABLE_SIDECAR:
-            warnings.warn(f"{call.source}: {place} is not used: {message}", RuntimeWarning, stacklevel=4)
 
 
 def _warn_of_holes(call: Arguments, description: Any) -> None:

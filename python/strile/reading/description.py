@@ -14,12 +14,11 @@ import numpy as np
 from ..errors import StrileError, UnsupportedGeoTIFFFeatureError
 from ..facts import Facts, Level
 from . import attrs as attributes
-from . import metadata, nodata, pam, reference, vrt
+from . import metadata, nodata, pam, reference, sidecars, vrt
 from .arguments import Arguments
 from .georef import Grid, level_grid, stored_grid
 from .request import MASK_LAYER, Masking, Request, Turn, Window
 
-UNUSABLE_SIDECAR = "unusable-sidecar"
 _WHITE_IS_ZERO = 0
 _TABLES = (273, 279, 324, 325)
 
@@ -162,7 +161,7 @@ def _reducible(request: Request, window: Window, dataset: Any) -> None:
 def _level(facts: Facts, number: int, name: str) -> Level:
     levels = facts.pages[0]
     if number >= len(levels):
-        beside = "".join(f" ({message})" for code, _, message in facts.warnings if code == UNUSABLE_SIDECAR)
+        beside = "".join(f" ({message})" for code, _, message in facts.warnings if code == sidecars.UNUSABLE_SIDECAR)
         raise StrileError(
             f"{name} has {len(levels)} levels and overview_level is {number}: 0 to {len(levels) - 1} "
             f"expected{beside}"

@@ -1,7 +1,8 @@
 """Class names and colours from the `.aux.xml` beside a local file.
 
 Names are GDAL's category names, or the name column of its attribute table; colours its colour columns. A file
-that is missing or says nothing of classes gives nothing: it often holds statistics alone. """
+that is missing or says nothing of classes gives nothing: it often holds statistics alone. What is wrong in it is
+left out with a warning."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import StrileError
+from . import sidecars
 from .metadata import elements
 
 _LIMIT = 16 << 20
@@ -31,15 +33,23 @@ def tables(path: str) -> Tables | None:
     root = _root(path)
     found: dict[int, tuple[str, ...]] = {}
     for band in [] if root is None else root.findall("PAMRasterBand"):
-        number = band.get("band", "1")
+        number = _whole(band.get("band", "1"))
         texts = tuple(
             ElementTree.tostring(child, encoding="unicode")
             for child in band
             if child.tag in ("ColorTable", "GDALRasterAttributeTable")
         )
-        if texts and number.isdigit():
-            found[int(number) - 1] = texts
-    return Tables(found, categories(path)) if found else None
+        if texts and number is not None and number > 0:
+            found[number - 1] = texts
+    # What is wrong in it is told where the categories are read.
+    return Tables(found, _categories(root, [])) if found else None
+
+
+def _whole(text: str) -> int | None:
+    try:
+        return int(text)
+    except ValueError:
+        return None
 
 
 def _root(path: str) -> ElementTree.Element | None:
@@ -49,12 +59,20 @@ def _root(path: str) -> ElementTree.Element | None:
             return None
         return elements(beside.read_text(encoding="utf-8", errors="replace"), str(beside))
     except (OSError, ElementTree.ParseError, StrileError):
+        # The core has read the same text and tells what is wrong with it.
         return None
 
 
 def categories(path: str) -> dict[str, Any]:
-    """`category_names` and `category_colors`, whichever there are."""
-    root = _root(path)
+    """`category_names` and `category_colors`, whichever there are; what is wrong is told."""
+    problems: list[str] = []
+    attrs = _categories(_root(path), problems)
+    if problems:
+        sidecars.warn(path, ".aux.xml", problems, stacklevel=5)
+    return attrs
+
+
+def _categories(root: ElementTree.Element | None, problems: list[str]) -> dict[str, Any]:
     band = None if root is None else root.find("PAMRasterBand")
     if band is None:
         return {}
@@ -64,12 +82,20 @@ def categories(path: str) -> dict[str, Any]:
         attrs["category_names"] = [entry.text or "" for entry in names.findall("Category")]
     table = band.find("GDALRasterAttributeTable")
     if table is not None:
-        attrs |= {key: value for key, value in _table(table).items() if key not in attrs}
+        attrs |= {key: value for key, value in _table(table, problems).items() if key not in attrs}
     return {key: value for key, value in attrs.items() if value}
 
 
-def _table(table: ElementTree.Element) -> dict[str, Any]:
-    usages = [int(field.findtext("Usage", "0") or 0) for field in table.findall("FieldDefn")]
+def _usage(text: str, problems: list[str]) -> int | None:
+    """What a column is for, by GDAL's number."""
+    number = _whole(text or "0")
+    if number is None:
+        problems.append(f"`Usage` of a column is {text[:40]!r}, expected a number; the column is ignored")
+    return number
+
+
+def _table(table: ElementTree.Element, problems: list[str]) -> dict[str, Any]:
+    usages = [_usage(field.findtext("Usage", "0"), problems) for field in table.findall("FieldDefn")]
     rows = [[cell.text or "" for cell in row.findall("F")] for row in table.findall("Row")]
     rows = [row for row in rows if len(row) == len(usages)]
     found: dict[str, Any] = {}
@@ -80,6 +106,7 @@ def _table(table: ElementTree.Element) -> dict[str, Any]:
         try:
             colours = [tuple(int(row[column]) for column in columns) for row in rows]
         except ValueError:
+            problems.append("a colour of the attribute table is no number; its colours are ignored")
             return found
         found["category_colors"] = [colour if len(colour) == 4 else (*colour, 255) for colour in colours]
     return found

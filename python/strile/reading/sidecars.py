@@ -1,0 +1,35 @@
+"""Warnings about files beside a raster that could not be used, the same through every door.
+
+A bad sidecar never makes a raster unreadable: what it says is left out, with one warning per sidecar.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+
+# Codes and places of `strile._core`'s warnings.
+UNUSABLE_SIDECAR = "unusable-sidecar"
+_PLACES = (".aux.xml", "world file")
+
+
+def warn_of(found: Iterable[tuple[str, str, str]], name: str, stacklevel: int) -> None:
+    """Warns about each sidecar of the warnings (code, place, message) of an opened file."""
+    told: dict[str, list[str]] = {}
+    for code, place, message in found:
+        if code == UNUSABLE_SIDECAR or place in _PLACES:
+            told.setdefault(place, []).append(message)
+    for place, messages in told.items():
+        warn(name, place, messages, stacklevel + 1)
+
+
+def warn(name: str, place: str, messages: list[str], stacklevel: int) -> None:
+    """Warns about one sidecar: its first problem and how many more there are."""
+    more = f" (and {len(messages) - 1} more)" if len(messages) > 1 else ""
+    text = f"{name}: {place}: {messages[0]}{more}"
+    warnings.warn(_printable(text), RuntimeWarning, stacklevel=stacklevel + 1)
+
+
+def _printable(text: str) -> str:
+    """The text without characters that steer a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
