@@ -13,14 +13,14 @@ use crate::window::Window;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use strile_engine::Fill;
-use strile_tiff::{Image, Tiff, Warning};
+use strile_tiff::{Image, Tiff, Warning, Warnings};
 
 /// See the module.
 pub struct Dataset {
     files: Vec<OpenFile>,
     pages: Vec<Page>,
     metadata: Metadata,
-    warnings: Vec<Warning>,
+    warnings: Warnings,
 }
 
 /// What a request resolves to.

@@ -87,7 +87,7 @@ pub use strile_engine::{
     Report, Resampling, Slice, Slot, Span, StageTimes, Strides, Trace,
 };
 pub use strile_tiff as tiff;
-pub use strile_tiff::{Compression, DataType, Limits, Photometric, Planar, Predictor, Warning};
+pub use strile_tiff::{Compression, DataType, Limits, Photometric, Planar, Predictor, Warning, Warnings};
 pub use vrt::{IndexOptions, Missing, Vrt, VrtOptions, VrtSource, is_vrt, write_index};
 pub use window::Window;
 pub use write::{

@@ -5,8 +5,8 @@ use crate::open::Files;
 use crate::pages::Level;
 use std::path::Path;
 use strile_tiff::gdal::{BandMetadata, Metadata as Items, MetadataItem, NoData, pam, world_file};
-use strile_tiff::geo::{GeoTags, GeoWarning, Georeference};
-use strile_tiff::{DataType, Directory, FieldType, Tag, Warning};
+use strile_tiff::geo::{GeoTags, Georeference};
+use strile_tiff::{DataType, Directory, FieldType, Tag, Warning, Warnings};
 
 /// See the module.
 #[derive(Debug, Clone, Default)]
@@ -58,24 +58,31 @@ impl Metadata {
         samples: u16,
         data_type: Option<DataType>,
         sidecars: &Sidecars,
-        warnings: &mut Vec<Warning>,
+        warnings: &mut Warnings,
     ) -> Self {
-        let mut told = Vec::new();
         let items =
-            directory.text(Tag::GDAL_METADATA).map(|xml| Items::parse(&xml, &mut told)).unwrap_or_default();
-        let pam = sidecars.aux_xml.as_deref().map(|xml| pam::Pam::parse(xml, &mut told));
-        let world = sidecars.world_file.as_deref().and_then(|text| world_file::parse(text, &mut told));
-        let mut georeference =
-            pam::apply(georeference_of(directory, warnings, &mut told), pam.as_ref(), world);
+            directory.text(Tag::GDAL_METADATA).map(|xml| Items::parse(&xml, warnings)).unwrap_or_default();
+        let pam = sidecars.aux_xml.as_deref().map(|xml| pam::Pam::parse(xml, warnings));
+        let world = sidecars.world_file.as_deref().and_then(|text| world_file::parse(text, warnings));
+        let mut georeference = pam::apply(georeference_of(directory, warnings), pam.as_ref(), world);
         if georeference.rpc.is_none() {
-            georeference.rpc = items.rpc(&mut told);
+            georeference.rpc = items.rpc(warnings);
         }
-        let nodata = pam.as_ref().and_then(|pam| pam.band(1)?.nodata);
-        let nodata = nodata.or_else(|| NoData::parse(&directory.text(Tag::GDAL_NODATA)?, &mut told));
+        let nodata = pam.as_ref().and_then(|pam| pam.band(1)?.nodata).filter(|nodata| {
+            // What no sample can equal masks nothing: the sidecar is wrong, and the file's own value counts.
+            let is_a_sample = data_type.is_none_or(|data_type| nodata.to_sample(data_type).is_some());
+            if let (false, Some(data_type)) = (is_a_sample, data_type) {
+                let message =
+                    format!("nodata {} cannot be a sample of type {data_type}; ignored", nodata.as_f64());
+                warnings.push(Warning::new("nodata", ".aux.xml", message));
+            }
+            is_a_sample
+        });
+        let nodata = nodata.or_else(|| NoData::parse(&directory.text(Tag::GDAL_NODATA)?, warnings));
         if let (Some(nodata), Some(data_type)) = (nodata, data_type) {
-            nodata.check(data_type, &mut told);
+            nodata.check(data_type, warnings);
         }
-        let mut bands = items.bands(usize::from(samples), &mut told);
+        let mut bands = items.bands(usize::from(samples), warnings);
         if let ([band], Some((scale, offset))) =
             (bands.as_mut_slice(), height_scale(directory, &georeference))
         {
@@ -97,7 +104,6 @@ impl Metadata {
                 band.unit = Some(unit.name.clone());
             }
         }
-        warnings.extend(told.into_iter().map(Warning::from));
         let items = all_items.into_iter().filter(|item| item.sample.is_none()).collect();
         let nodata = nodata.and_then(|value| data_type.map_or(Some(value), |t| value.for_type(t)));
         Self { georeference, nodata, bands, items, categories }
@@ -110,7 +116,7 @@ impl Dataset {
         let file = self.file(level.file).filter(|_| level.file != 0)?;
         let directory = file.tiff.directories.get(level.image.directory)?;
         directory.get(Tag::GeoKeyDirectoryTag)?;
-        Some(georeference_of(directory, &mut Vec::new(), &mut Vec::new()))
+        Some(georeference_of(directory, &mut Warnings::new()))
     }
 }
 
@@ -124,11 +130,7 @@ fn height_scale(directory: &Directory, georeference: &Georeference) -> Option<(f
     (scale.is_finite() && offset.is_finite() && (scale, offset) != (0.0, 0.0)).then_some((scale, offset))
 }
 
-fn georeference_of(
-    directory: &Directory,
-    warnings: &mut Vec<Warning>,
-    told: &mut Vec<GeoWarning>,
-) -> Georeference {
+fn georeference_of(directory: &Directory, warnings: &mut Warnings) -> Georeference {
     let mut floats = |tag: Tag| match directory.floats(tag) {
         Ok(values) => values,
         Err(error) => {
@@ -154,5 +156,5 @@ fn georeference_of(
         transformation: transformation.as_deref(),
         rpc: rpc.as_deref(),
     };
-    Georeference::from_tags(&tags, told)
+    Georeference::from_tags(&tags, warnings)
 }

@@ -1,8 +1,9 @@
 //! Which image is what: pages, their overviews and their masks.
 
 use crate::open::OpenFile;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use strile_tiff::{Image, Limits, Origin, TiffError, Warning};
+use strile_tiff::{Image, Limits, Origin, TiffError, Warning, Warnings};
 
 /// One resolution of a page.
 #[derive(Debug, Clone)]
@@ -29,18 +30,28 @@ impl Page {
         self.levels.first()
     }
 
-    /// Gives a mask to the first level of its size that has none; to levels of one file alone where `of` says so.
-    fn add_mask(&mut self, file: usize, mask: Arc<Image>, of: Option<usize>) -> bool {
-        let fits = |level: &&mut Level| {
-            level.mask.is_none()
-                && of.is_none_or(|of| level.file == of)
-                && (level.image.width, level.image.height) == (mask.width, mask.height)
-        };
-        match self.levels.iter_mut().find(fits) {
-            Some(level) => level.mask = Some((file, mask)),
-            None => return false,
+    /// Gives each mask to the first level of its size that has none; to levels of one file alone where `of` says so.
+    /// What a mask came with is handed to `stray` where no level takes it.
+    fn add_masks<T>(
+        &mut self,
+        file: usize,
+        masks: impl IntoIterator<Item = (Arc<Image>, T)>,
+        of: Option<usize>,
+        mut stray: impl FnMut(T),
+    ) {
+        let mut free: HashMap<(u32, u32), VecDeque<usize>> = HashMap::new();
+        for (at, level) in self.levels.iter().enumerate() {
+            if level.mask.is_none() && of.is_none_or(|of| level.file == of) {
+                free.entry((level.image.width, level.image.height)).or_default().push_back(at);
+            }
         }
-        true
+        for (mask, told) in masks {
+            let at = free.get_mut(&(mask.width, mask.height)).and_then(VecDeque::pop_front);
+            match at.and_then(|at| self.levels.get_mut(at)) {
+                Some(level) => level.mask = Some((file, mask)),
+                None => stray(told),
+            }
+        }
     }
 
     fn add_overview(&mut self, file: usize, image: Arc<Image>) -> bool {
@@ -62,11 +73,13 @@ impl Page {
 pub(crate) fn pages_of(
     file: &OpenFile,
     limits: &Limits,
-    warnings: &mut Vec<Warning>,
+    warnings: &mut Warnings,
 ) -> Result<Vec<Page>, TiffError> {
     let mut pages: Vec<Page> = Vec::new();
     let mut page_of_directory = vec![None; file.tiff.directories.len()];
-    let mut masks = Vec::new();
+    let mut masks: HashMap<usize, Vec<(Arc<Image>, String)>> = HashMap::new();
+    let room = limits.memory_for(file.tiff.file_len);
+    let mut taken = 0_u64;
     for (index, directory) in file.tiff.directories.iter().enumerate() {
         let place = format!("directory at byte {}", directory.offset);
         let image = match Image::from_directory(directory, index, file.tiff.file_len, limits, warnings) {
@@ -77,6 +90,14 @@ pub(crate) fn pages_of(
                 continue;
             }
         };
+        // Samples that no value lists, and values that directories share, take memory for every image.
+        taken = taken.saturating_add(image.facts_len());
+        if taken > room && index > 0 {
+            let message =
+                format!("skipped with all that follow: images take over {room} bytes before a pixel is read");
+            warnings.push(Warning::new("image-limit", place, message));
+            break;
+        }
         let owner = match directory.origin {
             Origin::Chain(_) => pages.len().checked_sub(1),
             Origin::Sub { parent } => page_of_directory.get(parent).copied().flatten(),
@@ -84,7 +105,9 @@ pub(crate) fn pages_of(
         let is_sub = matches!(directory.origin, Origin::Sub { .. });
         match owner.and_then(|at| pages.get_mut(at)) {
             // Masks are given to levels once all levels are known.
-            Some(_) if image.subfile.mask => masks.push((owner, image, place)),
+            Some(_) if image.subfile.mask => {
+                masks.entry(owner.unwrap_or(0)).or_default().push((image, place));
+            }
             Some(page) if image.subfile.reduced || is_sub => {
                 let size = format!("{} × {} pixels, {} samples", image.width, image.height, image.samples);
                 if !page.add_overview(0, image) {
@@ -101,11 +124,10 @@ pub(crate) fn pages_of(
             }
         }
     }
-    for (owner, mask, place) in masks {
-        let page = owner.and_then(|at| pages.get_mut(at));
-        if !page.is_some_and(|page| page.add_mask(0, mask, None)) {
+    for (page, owner) in pages.iter_mut().zip(0..) {
+        page.add_masks(0, masks.remove(&owner).unwrap_or_default(), None, |place| {
             warnings.push(Warning::new("stray-mask", place, "mask has the size of no image, skipped"));
-        }
+        });
     }
     Ok(pages)
 }
@@ -117,11 +139,9 @@ pub(crate) fn add_external_overviews(pages: &mut [Page], index: usize, external:
     let mut masks = Vec::new();
     for level in levels {
         page.add_overview(index, level.image);
-        masks.extend(level.mask.map(|(_, mask)| mask));
+        masks.extend(level.mask.map(|(_, mask)| (mask, ())));
     }
-    for mask in masks {
-        page.add_mask(index, mask, Some(index));
-    }
+    page.add_masks(index, masks, Some(index), |()| {});
 }
 
 /// Adds the images of a `.msk` file as masks of the first page, where the file has none of its own.
@@ -130,7 +150,6 @@ pub(crate) fn add_external_masks(pages: &mut [Page], index: usize, external: Vec
     if page.full().is_some_and(|full| full.mask.is_some()) {
         return;
     }
-    for level in external.into_iter().flat_map(|page| page.levels) {
-        page.add_mask(index, level.image, None);
-    }
+    let masks = external.into_iter().flat_map(|page| page.levels).map(|level| (level.image, ()));
+    page.add_masks(index, masks, None, |()| {});
 }

@@ -1,7 +1,7 @@
 //! Where the blocks of an image are: two arrays, which may be too large to fetch whole.
 
 use crate::directory::{Directory, Entry, ValueData};
-use crate::{ByteOrder, FieldType, Tag, TiffError, Warning};
+use crate::{ByteOrder, FieldType, Tag, TiffError, Warning, Warnings};
 use std::ops::Range;
 
 /// One array of a block table.
@@ -93,7 +93,7 @@ impl BlockTable {
         directory: &Directory,
         tiled: bool,
         blocks: u64,
-        warnings: &mut Vec<Warning>,
+        warnings: &mut Warnings,
     ) -> Result<(BlockArray, Option<BlockArray>), TiffError> {
         let (offsets_tag, sizes_tag) = match tiled {
             // Some writers of tiles use the strips' tags, and libtiff reads them.

@@ -2,7 +2,9 @@
 
 use crate::directory::Directory;
 use crate::image::Planar;
-use crate::{Compression, ExtraSample, LercWrapper, Photometric, SampleType, Tag, TiffError, Warning, YCbCr};
+use crate::{
+    Compression, ExtraSample, LercWrapper, Photometric, SampleType, Tag, TiffError, Warning, Warnings, YCbCr,
+};
 
 /// Meaning of samples, and codec parameters.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,7 +31,7 @@ pub(crate) fn colour_of(
     sample: SampleType,
     planar: Planar,
     compression: Compression,
-    warnings: &mut Vec<Warning>,
+    warnings: &mut Warnings,
 ) -> Result<Colour, TiffError> {
     let photometric = photometric_of(directory, samples, warnings)?;
     let interleaved = planar == Planar::Chunky && samples == 3 && sample.bits == 8;
@@ -55,7 +57,7 @@ pub(crate) fn colour_of(
 fn photometric_of(
     directory: &Directory,
     samples: u16,
-    warnings: &mut Vec<Warning>,
+    warnings: &mut Warnings,
 ) -> Result<Photometric, TiffError> {
     let tag = Tag::PhotometricInterpretation;
     if directory.get(tag).is_some() {
@@ -71,7 +73,7 @@ fn extra_samples_of(
     directory: &Directory,
     samples: u16,
     photometric: Photometric,
-    warnings: &mut Vec<Warning>,
+    warnings: &mut Warnings,
 ) -> Result<Vec<ExtraSample>, TiffError> {
     let stated = directory.integers(Tag::ExtraSamples)?.unwrap_or_default();
     let expected = usize::from(samples.saturating_sub(photometric.colour_samples()));
@@ -98,7 +100,7 @@ fn colour_map_of(
     directory: &Directory,
     sample: SampleType,
     photometric: Photometric,
-    warnings: &mut Vec<Warning>,
+    warnings: &mut Warnings,
 ) -> Option<Vec<[u16; 3]>> {
     let place = directory.place(Tag::ColorMap);
     let values = match directory.integers(Tag::ColorMap) {
@@ -124,7 +126,7 @@ fn colour_map_of(
     (0..third).map(|i| Some([short(i)?, short(i + third)?, short(i + 2 * third)?])).collect()
 }
 
-fn ycbcr_of(directory: &Directory, warnings: &mut Vec<Warning>) -> Result<YCbCr, TiffError> {
+fn ycbcr_of(directory: &Directory, warnings: &mut Warnings) -> Result<YCbCr, TiffError> {
     let mut ycbcr = YCbCr::default();
     if let Some(stated) = directory.integers(Tag::YCbCrSubSampling)? {
         let factor = |v: Option<&u64>| match v {
@@ -136,7 +138,8 @@ fn ycbcr_of(directory: &Directory, warnings: &mut Vec<Warning>) -> Result<YCbCr,
         match (factor(stated.first()), factor(stated.get(1))) {
             (Some(h), Some(v)) => ycbcr.subsampling = (h, v),
             _ => {
-                let problem = format!("{stated:?}, two of 1, 2 or 4 expected");
+                let shown = stated.get(..2).unwrap_or(&stated);
+                let problem = format!("{shown:?}, two of 1, 2 or 4 expected");
                 return Err(TiffError::invalid(directory.place(Tag::YCbCrSubSampling), problem));
             }
         }
@@ -144,7 +147,8 @@ fn ycbcr_of(directory: &Directory, warnings: &mut Vec<Warning>) -> Result<YCbCr,
     let mut floats = |tag: Tag, into: &mut [f32]| -> Result<(), TiffError> {
         let Some(stated) = directory.floats(tag)? else { return Ok(()) };
         if stated.len() < into.len() || stated.iter().any(|v| !v.is_finite()) {
-            let message = format!("ignored: {stated:?}, {} finite numbers expected", into.len());
+            let shown = stated.get(..into.len()).unwrap_or(&stated);
+            let message = format!("ignored: {shown:?}, {} finite numbers expected", into.len());
             warnings.push(Warning::new("bad-ycbcr", directory.place(tag), message));
             return Ok(());
         }

@@ -1,6 +1,6 @@
 //! One image file directory: its entries, sorted by tag, and checked ways to read them.
 
-use crate::{ByteOrder, FieldType, Tag, TiffError, Warning};
+use crate::{ByteOrder, FieldType, Tag, TiffError, Warning, Warnings};
 use std::ops::Range;
 
 /// Where a directory hangs.
@@ -56,7 +56,7 @@ impl Directory {
         origin: Origin,
         byte_order: ByteOrder,
         mut entries: Vec<Entry>,
-        warnings: &mut Vec<Warning>,
+        warnings: &mut Warnings,
     ) -> Result<Self, TiffError> {
         let place = place_of(offset);
         if !entries.is_sorted_by_key(|entry| entry.tag) {
@@ -108,22 +108,37 @@ impl Directory {
         }
     }
 
+    fn not_integers(&self, entry: &Entry) -> TiffError {
+        let problem = format!("{} value, unsigned integers expected", entry.field_type.name());
+        TiffError::invalid(self.place(entry.tag), problem)
+    }
+
     /// The tag's value as unsigned integers; `None` where the tag is absent.
     pub fn integers(&self, tag: Tag) -> Result<Option<Vec<u64>>, TiffError> {
         let Some(entry) = self.get(tag) else { return Ok(None) };
         let values = entry.field_type.integers(self.raw(entry)?, self.byte_order);
-        values.map(Some).ok_or_else(|| {
-            let problem = format!("{} value, unsigned integers expected", entry.field_type.name());
-            TiffError::invalid(self.place(tag), problem)
-        })
+        values.map(Some).ok_or_else(|| self.not_integers(entry))
+    }
+
+    /// The tag's value as unsigned integers, one after the other, up to the first that is none; no integers where the
+    /// tag is absent.
+    pub(crate) fn each_integer(&self, tag: Tag) -> Result<impl Iterator<Item = u64>, TiffError> {
+        let entry = self.get(tag);
+        let raw = entry.map(|entry| self.raw(entry)).transpose()?.unwrap_or_default();
+        let field_type = entry.map_or(FieldType::Byte, |entry| entry.field_type);
+        let values = field_type.each_integer(raw, self.byte_order);
+        match (entry, field_type.each_integer(raw, self.byte_order).next()) {
+            (Some(entry), Some(None)) => Err(self.not_integers(entry)),
+            _ => Ok(values.map_while(|value| value)),
+        }
     }
 
     /// The tag's only or first value as an unsigned integer; `None` where the tag is absent.
     pub fn integer(&self, tag: Tag) -> Result<Option<u64>, TiffError> {
-        match self.integers(tag)?.as_deref() {
-            None => Ok(None),
-            Some([first, ..]) => Ok(Some(*first)),
-            Some([]) => Err(TiffError::invalid(self.place(tag), "no value, one expected")),
+        let Some(entry) = self.get(tag) else { return Ok(None) };
+        match entry.field_type.each_integer(self.raw(entry)?, self.byte_order).next() {
+            Some(first) => first.map(Some).ok_or_else(|| self.not_integers(entry)),
+            None => Err(TiffError::invalid(self.place(tag), "no value, one expected")),
         }
     }
 

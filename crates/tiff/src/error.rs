@@ -1,5 +1,6 @@
-//! What can be wrong with a file, in three kinds a user can act on, and what was tolerated.
+//! What can be wrong with a file, in three kinds a user can act on.
 
+use crate::printable::quoted;
 use thiserror::Error;
 
 /// Why a file or one of its images cannot be understood.
@@ -37,34 +38,10 @@ pub enum TiffError {
 
 impl TiffError {
     pub(crate) fn invalid(place: impl Into<String>, problem: impl Into<String>) -> Self {
-        Self::Invalid { place: place.into(), problem: problem.into() }
+        Self::Invalid { place: quoted(place.into()), problem: quoted(problem.into()) }
     }
 
     pub(crate) fn unsupported(place: impl Into<String>, what: impl Into<String>) -> Self {
-        Self::Unsupported { place: place.into(), what: what.into() }
-    }
-}
-
-/// Something in a file that is not right and was tolerated.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Warning {
-    /// A stable name of the kind, for programs.
-    pub code: &'static str,
-    /// Where.
-    pub place: String,
-    /// What was found and what was made of it.
-    pub message: String,
-}
-
-impl Warning {
-    /// A warning of kind `code`.
-    pub fn new(code: &'static str, place: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { code, place: place.into(), message: message.into() }
-    }
-}
-
-impl std::fmt::Display for Warning {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.place, self.message)
+        Self::Unsupported { place: quoted(place.into()), what: quoted(what.into()) }
     }
 }

@@ -75,8 +75,13 @@ impl FieldType {
 
     /// The elements of `raw` as unsigned integers; `None` where one is negative or the type is not integral.
     pub fn integers(self, raw: &[u8], order: ByteOrder) -> Option<Vec<u64>> {
-        let size = usize::try_from(self.size()).ok()?;
-        let one = |b: &[u8]| -> Option<u64> {
+        self.each_integer(raw, order).collect()
+    }
+
+    /// Each element of `raw` as an unsigned integer; `None` for one that is negative or of a type that is not
+    /// integral.
+    pub fn each_integer(self, raw: &[u8], order: ByteOrder) -> impl Iterator<Item = Option<u64>> {
+        let one = move |b: &[u8]| -> Option<u64> {
             match self {
                 Self::Byte | Self::Undefined => b.first().map(|&v| u64::from(v)),
                 Self::Short => order.u16(b, 0).map(u64::from),
@@ -89,7 +94,7 @@ impl FieldType {
                 Self::Ascii | Self::Rational | Self::SRational | Self::Float | Self::Double => None,
             }
         };
-        raw.chunks_exact(size).map(one).collect()
+        raw.chunks_exact(usize::try_from(self.size()).unwrap_or(1)).map(one)
     }
 
     /// The elements of `raw` as floats; `None` where the type is not numeric.

@@ -6,7 +6,7 @@ use crate::colour::{Colour, colour_of};
 use crate::directory::{Directory, place_of};
 use crate::grid::{BlockGrid, BlockKind};
 use crate::samples_of::{Samples, samples_of};
-use crate::{Compression, Limits, Predictor, SampleFormat, SampleType, Tag, TiffError, Warning};
+use crate::{Compression, Limits, Predictor, SampleFormat, SampleType, Tag, TiffError, Warning, Warnings};
 
 /// What an image is for (tag NewSubfileType, or SubfileType).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -72,7 +72,7 @@ impl Image {
         index: usize,
         file_len: u64,
         limits: &Limits,
-        warnings: &mut Vec<Warning>,
+        warnings: &mut Warnings,
     ) -> Result<Self, TiffError> {
         let place = place_of(directory.offset);
         let width = directory.required_size(Tag::ImageWidth)?;
@@ -123,6 +123,21 @@ impl Image {
     }
 }
 
+/// Depths, formats and meanings of samples are listed for callers, one for each sample.
+const PER_SAMPLE: usize = 32;
+
+impl Image {
+    /// Bytes of memory that the image takes besides its table of blocks, with what callers are told of each sample.
+    pub fn facts_len(&self) -> u64 {
+        let Colour { extra_samples, colour_map, jpeg_tables, .. } = &self.colour;
+        let bits = self.mixed_bits.as_ref().map_or(0, |bits| size_of_val(bits.as_slice()));
+        let map = colour_map.as_ref().map_or(0, |map| size_of_val(map.as_slice()));
+        let tables = jpeg_tables.as_ref().map_or(0, Vec::len);
+        let samples = PER_SAMPLE * usize::from(self.samples);
+        (size_of::<Self>() + samples + bits + size_of_val(extra_samples.as_slice()) + map + tables) as u64
+    }
+}
+
 fn subfile_of(directory: &Directory) -> Result<Subfile, TiffError> {
     if let Some(flags) = directory.integer(Tag::NewSubfileType)? {
         return Ok(Subfile { reduced: flags & 1 != 0, page: flags & 2 != 0, mask: flags & 4 != 0 });
@@ -150,7 +165,7 @@ fn compression_of(directory: &Directory) -> Result<Compression, TiffError> {
     })
 }
 
-fn planar_of(directory: &Directory, samples: u16, warnings: &mut Vec<Warning>) -> Result<Planar, TiffError> {
+fn planar_of(directory: &Directory, samples: u16, warnings: &mut Warnings) -> Result<Planar, TiffError> {
     match directory.short(Tag::PlanarConfiguration, 1)? {
         // One sample is the same either way.
         2 if samples > 1 => Ok(Planar::Separate),
@@ -171,7 +186,7 @@ fn predictor_of(
     directory: &Directory,
     compression: Compression,
     sample: SampleType,
-    warnings: &mut Vec<Warning>,
+    warnings: &mut Warnings,
 ) -> Result<Predictor, TiffError> {
     let place = || directory.place(Tag::Predictor);
     let code = directory.short(Tag::Predictor, 1)?;
@@ -191,7 +206,7 @@ fn predictor_of(
     }
 }
 
-fn orientation_of(directory: &Directory, warnings: &mut Vec<Warning>) -> Result<u8, TiffError> {
+fn orientation_of(directory: &Directory, warnings: &mut Warnings) -> Result<u8, TiffError> {
     let code = directory.short(Tag::Orientation, 1)?;
     match u8::try_from(code) {
         Ok(code @ 1..=8) => Ok(code),
@@ -228,7 +243,7 @@ fn table_of(
     directory: &Directory,
     grid: &BlockGrid,
     stored: &Stored,
-    warnings: &mut Vec<Warning>,
+    warnings: &mut Warnings,
 ) -> Result<BlockTable, TiffError> {
     let tiled = grid.kind == BlockKind::Tile;
     let blocks = grid.blocks();

@@ -3,7 +3,8 @@
 //! `header`, `field`, `tag`, `directory` what a file is made of; `parse` bytes to directories, asking for the
 //! ranges it needs; `image` a directory made into facts (with `samples_of`, `colour`, `grid`, `block_table`);
 //! `layout` and `serialize` the way back, facts to bytes; `geo` georeferencing; `gdal` what GDAL keeps in tags and
-//! sidecars; `half` floats of 16 bits; `limits` and `error`.
+//! sidecars; `half` floats of 16 bits; `limits`, `error` and `warning`; `printable` texts of a file made
+//! safe to show.
 
 mod block_table;
 mod byte_order;
@@ -23,18 +24,20 @@ pub mod layout;
 mod limits;
 mod parse;
 mod photometric;
+mod printable;
 mod sample;
 mod samples_of;
 mod segments;
 mod serialize;
 mod tag;
+mod warning;
 
 pub use block_table::{BlockArray, BlockTable, FileArray};
 pub use byte_order::ByteOrder;
 pub use colour::Colour;
 pub use compression::{Compression, LercWrapper, Predictor};
 pub use directory::{Directory, Entry, Origin, ValueData};
-pub use error::{TiffError, Warning};
+pub use error::TiffError;
 pub use field::FieldType;
 pub use field_value::FieldValue;
 pub use grid::{BlockGrid, BlockKind};
@@ -44,6 +47,8 @@ pub use image::{Image, Planar, Subfile};
 pub use limits::Limits;
 pub use parse::{Parser, Step, Tiff};
 pub use photometric::{ExtraSample, Photometric, YCbCr};
+pub use printable::{printable, printable_lines};
 pub use sample::{DataType, SampleFormat, SampleType};
 pub use serialize::{BlockSpans, FileForm, NewDirectory, PastClassic};
 pub use tag::Tag;
+pub use warning::{Warning, Warnings};

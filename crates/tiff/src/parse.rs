@@ -2,13 +2,14 @@
 //!
 //! `Parser::next` says which byte ranges it needs, `feed` gives them, until it is done. A file cannot make it
 //! loop (every directory offset is visited once), ask for bytes outside the file, or hold more than the
-//! limits allow. What is wrong with the first directory is an error; a later one that is wrong ends the chain
+//! limits allow: values count as what they become in memory, once for every directory that refers to them,
+//! because many directories can share one range. What is wrong with the first directory is an error; a later one that is wrong ends the chain
 //! with a warning, because the images before it can still be read.
 
 use crate::directory::{Directory, Entry, Origin, ValueData, place_of};
 use crate::header::{Header, Variant};
 use crate::segments::Segments;
-use crate::{FieldType, Limits, Tag, TiffError, Warning};
+use crate::{FieldType, Limits, Tag, TiffError, Warning, Warnings};
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 
@@ -31,7 +32,7 @@ pub struct Tiff {
     /// Every directory: the chain in order, each followed later by those it names as SubIFDs.
     pub directories: Vec<Directory>,
     /// What was tolerated.
-    pub warnings: Vec<Warning>,
+    pub warnings: Warnings,
 }
 
 /// Asked for at once at the start: for most files all directories, for a COG of any usual size.
@@ -53,7 +54,9 @@ pub struct Parser {
     directories: Vec<Directory>,
     value_bytes: u64,
     entries: u64,
-    warnings: Vec<Warning>,
+    /// The limit on directories was reached, and told.
+    full: bool,
+    warnings: Warnings,
 }
 
 /// A directory read as far as the bytes at hand allow.
@@ -76,7 +79,8 @@ impl Parser {
             directories: Vec::new(),
             value_bytes: 0,
             entries: 0,
-            warnings: Vec::new(),
+            full: false,
+            warnings: Warnings::new(),
         }
     }
 
@@ -96,7 +100,7 @@ impl Parser {
                 let Some(bytes) = self.segments.get(&range) else {
                     return Ok(Step::Need(vec![0..FIRST_READ.min(self.file_len)]));
                 };
-                let header = Header::parse(bytes)?;
+                let header = Header::parse(&bytes)?;
                 self.header = Some(header);
                 self.enqueue(header.first_directory, Origin::Chain(0));
                 header
@@ -134,12 +138,22 @@ impl Parser {
     /// Keeps a directory and queues what it points to.
     fn follow(&mut self, directory: Directory, next: u64) {
         let parent = self.directories.len();
-        let subs = directory.integers(Tag::SubIFDs).ok().flatten().unwrap_or_default();
+        match directory.each_integer(Tag::SubIFDs) {
+            Ok(subs) => {
+                for offset in subs {
+                    if self.full {
+                        break;
+                    }
+                    self.enqueue(offset, Origin::Sub { parent });
+                }
+            }
+            Err(error) => {
+                let message = format!("ignored: {error}");
+                self.warnings.push(Warning::new("unusable-tag", place_of(directory.offset), message));
+            }
+        }
         let origin = directory.origin;
         self.directories.push(directory);
-        for offset in subs {
-            self.enqueue(offset, Origin::Sub { parent });
-        }
         if let Origin::Chain(position) = origin
             && next != 0
         {
@@ -148,17 +162,23 @@ impl Parser {
     }
 
     fn enqueue(&mut self, offset: u64, origin: Origin) {
-        if !self.visited.insert(offset) {
+        if self.full {
+            return;
+        }
+        if self.visited.contains(&offset) {
+            let code = "directory-loop";
             let message = "pointed to more than once, followed once";
-            self.warnings.push(Warning::new("directory-loop", place_of(offset), message));
+            self.warnings.push_with(code, || Warning::new(code, place_of(offset), message));
             return;
         }
-        let known = (self.directories.len() + self.chain.len() + self.subs.len()) as u64;
-        if known >= self.limits.directories {
-            let message = format!("not read: over the limit of {} directories", self.limits.directories);
+        if self.visited.len() as u64 >= self.limits.directories {
+            let limit = self.limits.directories;
+            let message = format!("not read, nor any further one: over the limit of {limit} directories");
             self.warnings.push(Warning::new("too-many-directories", place_of(offset), message));
+            self.full = true;
             return;
         }
+        self.visited.insert(offset);
         match origin {
             Origin::Chain(_) => self.chain.push_back((offset, origin)),
             Origin::Sub { .. } => self.subs.push_back((offset, origin)),
@@ -178,8 +198,8 @@ impl Parser {
             return Ok(Progress::Missing(vec![self.clamp(offset..offset.saturating_add(DIRECTORY_READ))]));
         };
         let count = match variant {
-            Variant::Classic => order.u16(raw, 0).map(u64::from),
-            Variant::Big => order.u64(raw, 0),
+            Variant::Classic => order.u16(&raw, 0).map(u64::from),
+            Variant::Big => order.u64(&raw, 0),
         };
         let count = count.ok_or_else(outside)?;
         if count == 0 {
@@ -189,8 +209,10 @@ impl Parser {
             let limit = self.limits.entries;
             return Err(TiffError::Limit { place, what: "number of entries", found: count, limit });
         }
-        if self.entries + count > self.limits.total_entries {
-            let (found, limit) = (self.entries + count, self.limits.total_entries);
+        // Directories that do not overlap have no more entries than the file has room for.
+        let limit = self.limits.total_entries.min(self.file_len / variant.entry_len());
+        let found = self.entries.saturating_add(count);
+        if found > limit {
             return Err(TiffError::Limit { place, what: "number of entries so far", found, limit });
         }
         let entries_end =
@@ -209,8 +231,7 @@ impl Parser {
             Variant::Classic => order.u32(tail, 0).map(u64::from),
             Variant::Big => order.u64(tail, 0),
         };
-        let mut reading =
-            EntryReader { parser: self, header, place: &place, missing: vec![], taken: 0, warnings: vec![] };
+        let mut reading = EntryReader::new(self, header, &place);
         let entry_len = usize::try_from(variant.entry_len()).unwrap_or(12);
         let mut entries = Vec::with_capacity(table.len() / entry_len);
         for raw in table.chunks_exact(entry_len) {
@@ -227,7 +248,7 @@ impl Parser {
         let directory = Directory::new(offset, origin, order, entries, &mut warnings)?;
         self.value_bytes += taken;
         self.entries += count;
-        self.warnings.append(&mut warnings);
+        self.warnings.append(warnings);
         Ok(Progress::Read { directory, next: next.unwrap_or(0) })
     }
 
@@ -241,13 +262,20 @@ struct EntryReader<'a> {
     parser: &'a Parser,
     header: Header,
     place: &'a str,
+    /// What the values of the file may take.
+    room: u64,
     missing: Vec<Range<u64>>,
-    /// Bytes of values fetched or to be fetched for this directory.
+    /// What the values of this directory take.
     taken: u64,
-    warnings: Vec<Warning>,
+    warnings: Warnings,
 }
 
-impl EntryReader<'_> {
+impl<'a> EntryReader<'a> {
+    fn new(parser: &'a Parser, header: Header, place: &'a str) -> Self {
+        let room = parser.limits.memory_for(parser.file_len);
+        Self { parser, header, place, room, missing: Vec::new(), taken: 0, warnings: Warnings::new() }
+    }
+
     /// The entry, or `None` where it cannot be used (with a warning) or its value is not at hand.
     fn entry(&mut self, raw: &[u8]) -> Option<Entry> {
         let (order, variant) = (self.header.byte_order, self.header.variant);
@@ -281,22 +309,43 @@ impl EntryReader<'_> {
             );
             return None;
         };
-        let data = self.value(tag, at..end)?;
+        let data = self.value(tag, count, at..end)?;
         Some(Entry { tag, field_type, count, data })
     }
 
-    fn value(&mut self, tag: Tag, range: Range<u64>) -> Option<ValueData> {
+    fn value(&mut self, tag: Tag, count: u64, range: Range<u64>) -> Option<ValueData> {
         let limits = &self.parser.limits;
         let len = range.end - range.start;
-        let is_block_table =
-            matches!(tag, Tag::StripOffsets | Tag::StripByteCounts | Tag::TileOffsets | Tag::TileByteCounts);
-        let eager = if is_block_table { limits.block_table_bytes } else { limits.value_bytes };
-        if len > eager || self.parser.value_bytes + self.taken + len > limits.total_value_bytes {
+        // Integers of 64 bits that are made of each element beside its bytes: the table of an image, and sizes of blocks
+        // that are estimated from where they begin. A control point becomes a record with a name.
+        let (is_block_table, integers) = match tag {
+            Tag::StripOffsets | Tag::TileOffsets => (true, 2),
+            Tag::StripByteCounts | Tag::TileByteCounts => (true, 1),
+            Tag::SubIFDs => (false, 1),
+            Tag::ModelTiepointTag => (false, 8),
+            _ => (false, 0),
+        };
+        let takes = count.saturating_mul(8 * integers).saturating_add(len);
+        let all = self.parser.value_bytes.saturating_add(self.taken).saturating_add(takes);
+        // Tables of blocks can stay in the file, and leave room for values that cannot.
+        let (eager, room) = match is_block_table {
+            true => (limits.block_table_bytes, self.room / 2),
+            false => (limits.value_bytes, self.room),
+        };
+        if len > eager || all > room {
+            if len <= eager && !is_block_table {
+                let message = format!("left in the file: values take over {room} bytes of memory");
+                self.warnings.push(Warning::new(
+                    "value-limit",
+                    format!("{tag} of the {}", self.place),
+                    message,
+                ));
+            }
             return Some(ValueData::There(range));
         }
-        self.taken += len;
+        self.taken = self.taken.saturating_add(takes);
         match self.parser.segments.get(&range) {
-            Some(bytes) => Some(ValueData::Here(bytes.to_vec())),
+            Some(bytes) => Some(ValueData::Here(bytes.into_owned())),
             None => {
                 self.missing.push(range);
                 None

@@ -1,7 +1,7 @@
 //! How many samples a pixel has and of which type, out of a directory.
 
 use crate::directory::Directory;
-use crate::{SampleFormat, SampleType, Tag, TiffError, Warning};
+use crate::{SampleFormat, SampleType, Tag, TiffError, Warning, Warnings};
 
 /// The samples of a pixel.
 pub(crate) struct Samples {
@@ -10,7 +10,7 @@ pub(crate) struct Samples {
     pub(crate) mixed_bits: Option<Vec<u16>>,
 }
 
-pub(crate) fn samples_of(directory: &Directory, warnings: &mut Vec<Warning>) -> Result<Samples, TiffError> {
+pub(crate) fn samples_of(directory: &Directory, warnings: &mut Warnings) -> Result<Samples, TiffError> {
     let bits_place = directory.place(Tag::BitsPerSample);
     let stated_bits = directory.integers(Tag::BitsPerSample)?.unwrap_or_else(|| vec![1]);
     let count = match directory.integer(Tag::SamplesPerPixel)? {
@@ -67,7 +67,7 @@ pub(crate) fn samples_of(directory: &Directory, warnings: &mut Vec<Warning>) -> 
     if mixed && format != SampleFormat::Uint {
         return Err(TiffError::unsupported(
             bits_place,
-            format!("samples of mixed depths {bits:?} that are not unsigned"),
+            format!("samples of mixed depths {:?} that are not unsigned", bits.get(..16).unwrap_or(&bits)),
         ));
     }
     Ok(Samples { count, sample, mixed_bits: mixed.then_some(bits) })
@@ -79,7 +79,7 @@ fn for_each_sample(
     count: u16,
     place: &str,
     what: &str,
-    warnings: &mut Vec<Warning>,
+    warnings: &mut Warnings,
 ) -> Result<Vec<u16>, TiffError> {
     let short = |&value: &u64| {
         u16::try_from(value)

@@ -7,7 +7,7 @@
 )]
 
 use strile_tiff::{
-    BlockArray, ByteOrder, Image, Limits, Origin, Parser, Step, Tag, Tiff, TiffError, Variant,
+    BlockArray, ByteOrder, Image, Limits, Origin, Parser, Step, Tag, Tiff, TiffError, Variant, Warnings,
 };
 
 /// Entry: tag, type, count, value or offset.
@@ -67,7 +67,7 @@ fn parse(bytes: &[u8]) -> Result<Tiff, TiffError> {
 
 fn image(bytes: &[u8]) -> Result<Image, TiffError> {
     let tiff = parse(bytes)?;
-    Image::from_directory(&tiff.directories[0], 0, tiff.file_len, &Limits::default(), &mut vec![])
+    Image::from_directory(&tiff.directories[0], 0, tiff.file_len, &Limits::default(), &mut Warnings::new())
 }
 
 fn with(entry: Entry) -> Vec<u8> {
@@ -193,7 +193,7 @@ fn an_image_is_checked_at_the_door() {
 fn missing_sizes_are_estimated_with_a_warning() {
     let entries: Vec<Entry> = GREY_2X2.iter().copied().filter(|e| e.0 != 279).collect();
     let tiff = parse(&file(&[&entries])).unwrap();
-    let mut warnings = vec![];
+    let mut warnings = Warnings::new();
     let image =
         Image::from_directory(&tiff.directories[0], 0, tiff.file_len, &Limits::default(), &mut warnings)
             .unwrap();
@@ -205,7 +205,7 @@ fn missing_sizes_are_estimated_with_a_warning() {
 fn blocks_without_an_offset_are_not_stored_and_told() {
     // One row a strip: two blocks, one offset.
     let tiff = parse(&with((278, 3, 1, 1))).unwrap();
-    let mut warnings = vec![];
+    let mut warnings = Warnings::new();
     let image =
         Image::from_directory(&tiff.directories[0], 0, tiff.file_len, &Limits::default(), &mut warnings)
             .unwrap();
@@ -221,4 +221,125 @@ fn a_truncated_file_is_an_error_at_every_length() {
         // Only the pointer to the next directory may be missing.
         assert_eq!(result.is_ok(), len >= whole.len() - 4, "length {len}");
     }
+}
+
+/// Directories that all name one SubIFDs range of 65,536 bytes made a warning for each value: 67 kB took 6.7 GB.
+#[test]
+fn repeated_sub_ifds_are_counted_not_listed() {
+    let with_subs = |entries: &[Entry]| {
+        let mut entries = entries.to_vec();
+        entries.push((330, 1, 1 << 16, 8));
+        entries.sort_by_key(|e| e.0);
+        entries
+    };
+    let directories: Vec<Vec<Entry>> = (0..600).map(|_| with_subs(&GREY_2X2)).collect();
+    let bytes = file(&directories.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    assert!(bytes.len() > 8 + (1 << 16));
+    let tiff = parse(&bytes).unwrap();
+    for code in ["directory-loop", "broken-directory", "value-limit"] {
+        let of_code = tiff.warnings.iter().filter(|w| w.code == code).count();
+        assert!((1..=Warnings::PER_CODE + 1).contains(&of_code), "{code}: {of_code}");
+    }
+    assert!(tiff.directories.len() >= 600);
+}
+
+/// One warning says that there are too many directories, however many more are named.
+#[test]
+fn the_limit_on_directories_is_told_once() {
+    let chain: Vec<&[Entry]> = vec![&GREY_2X2; 50];
+    let limits = Limits { directories: 3, ..Limits::default() };
+    let tiff = parse_counting(&file(&chain), limits).0.unwrap();
+    let codes: Vec<_> = tiff.warnings.iter().map(|w| w.code).collect();
+    assert_eq!((tiff.directories.len(), codes), (3, vec!["too-many-directories"]));
+}
+
+/// Tables of blocks that directories share count each time, as what they become in memory.
+#[test]
+fn shared_block_tables_stay_in_the_file() {
+    let count: u32 = 100_000;
+    let mut entries = GREY_2X2.to_vec();
+    for entry in &mut entries {
+        match entry.0 {
+            257 => *entry = (257, 4, 1, count),
+            278 => entry.3 = 1,
+            273 | 279 => *entry = (entry.0, 1, count, 8),
+            _ => {}
+        }
+    }
+    let chain: Vec<&[Entry]> = vec![&entries; 1_000];
+    let tiff = parse(&file(&chain)).unwrap();
+    assert_eq!(tiff.directories.len(), 1_000);
+    let held: usize =
+        tiff.directories.iter().filter_map(|d| d.bytes(Tag::StripOffsets)).map(<[u8]>::len).sum();
+    assert!(held > 0 && held < 2 << 20, "{held} bytes of offsets");
+    // Each can still be read, from the file.
+    let last = Image::from_directory(
+        &tiff.directories[999],
+        0,
+        tiff.file_len,
+        &Limits::default(),
+        &mut Warnings::new(),
+    );
+    assert_eq!(last.unwrap().table.offsets.count(), u64::from(count));
+}
+
+/// Directories that overlap hold more entries than the file has room for.
+#[test]
+fn overlapping_directories_are_not_multiplied() {
+    let mut bytes = file(&[&GREY_2X2]);
+    let region = u32::try_from(bytes.len()).unwrap();
+    // Each place of the region reads as a directory of 257 entries, or of 1.
+    bytes.extend([1u8, 1, 1, 0, 1, 0, 0, 0, 7, 0, 0, 0].into_iter().cycle().take(30_000));
+    let list = u32::try_from(bytes.len()).unwrap();
+    (0..8_000).for_each(|i| bytes.extend((region + i).to_le_bytes()));
+    let mut entries = GREY_2X2.to_vec();
+    entries.push((330, 4, 8_000, list));
+    let at = u32::try_from(bytes.len()).unwrap();
+    bytes.extend(u16::try_from(entries.len()).unwrap().to_le_bytes());
+    for (tag, kind, count, value) in entries {
+        bytes.extend([tag.to_le_bytes(), kind.to_le_bytes()].concat());
+        bytes.extend([count.to_le_bytes(), value.to_le_bytes()].concat());
+    }
+    bytes.extend([0; 4]);
+    bytes[4..8].copy_from_slice(&at.to_le_bytes());
+    let tiff = parse(&bytes).unwrap();
+    let entries: usize = tiff.directories.iter().map(|d| d.entries().len()).sum();
+    assert!(entries <= bytes.len() / 12, "{entries} entries of {} bytes", bytes.len());
+}
+
+/// Limits are for hostile files: ten million tiles open with one read, and their tables stay in the file.
+#[test]
+fn ten_million_tiles_open_within_the_defaults() {
+    let count = 10_000_000;
+    let mut entries = GREY_2X2.to_vec();
+    entries.retain(|e| !matches!(e.0, 273 | 278 | 279));
+    for (tag, value) in [(256, 809_600), (257, 809_600), (322, 256), (323, 256)] {
+        entries.retain(|e| e.0 != tag);
+        entries.push((tag, 4, 1, value));
+    }
+    entries.push((324, 4, count, 1_000));
+    entries.push((325, 4, count, 1_000 + 4 * count));
+    entries.sort_by_key(|e| e.0);
+    let bytes = file(&[&entries]);
+    let mut parser = Parser::new(1 << 31, Limits::default());
+    let tiff = loop {
+        match parser.next().unwrap() {
+            Step::Done(tiff) => break tiff,
+            Step::Need(ranges) => {
+                for range in ranges {
+                    let mut part = vec![0; (range.end - range.start) as usize];
+                    let known = bytes.get(range.start as usize..).unwrap_or_default();
+                    let len = part.len().min(known.len());
+                    part[..len].copy_from_slice(&known[..len]);
+                    parser.feed(range.start, part);
+                }
+            }
+        }
+    };
+    let mut warnings = Warnings::new();
+    let limits = Limits::default();
+    let image =
+        Image::from_directory(&tiff.directories[0], 0, tiff.file_len, &limits, &mut warnings).unwrap();
+    assert_eq!((tiff.warnings.len(), image.grid.blocks()), (0, 10_004_569));
+    assert!(matches!(&image.table.offsets, BlockArray::There(array) if array.count() == 10_000_000));
 }

@@ -174,8 +174,13 @@ fn seeds_of(fixture: &Fixture) -> Vec<Seed> {
     let mut seeds = Vec::new();
     let tiff = parse(bytes);
     for (index, directory) in tiff.directories.iter().enumerate() {
-        let made =
-            Image::from_directory(directory, index, tiff.file_len, &Limits::default(), &mut Vec::new());
+        let made = Image::from_directory(
+            directory,
+            index,
+            tiff.file_len,
+            &Limits::default(),
+            &mut strile_tiff::Warnings::new(),
+        );
         let Ok(image) = made else { continue };
         let Some(layout) = layout_of(&image).map(Arc::new) else { continue };
         let (BlockArray::Here(offsets), BlockArray::Here(sizes)) = (&image.table.offsets, &image.table.sizes)

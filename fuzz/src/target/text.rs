@@ -53,7 +53,7 @@ impl TextTarget {
 
     pub(crate) fn try_one(&self, seed: usize, bytes: &[u8]) -> Outcome {
         let text = String::from_utf8_lossy(bytes);
-        let mut warnings = Vec::new();
+        let mut warnings = strile_tiff::Warnings::new();
         match self.seeds[seed].0.as_str() {
             "metadata" => {
                 let items = Metadata::parse(&text, &mut warnings);

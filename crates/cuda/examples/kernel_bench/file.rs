@@ -68,7 +68,7 @@ pub fn blocks(cpu: &dyn Engine, path: &Path) -> Blocks {
         0,
         bytes.len() as u64,
         &Limits::default(),
-        &mut Vec::new(),
+        &mut strile_tiff::Warnings::new(),
     );
     let image = image.unwrap();
     assert!(image.planar == Planar::Chunky, "{}: bands lie apart", path.display());

@@ -37,7 +37,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use strile_tiff::gdal::{NoData, pam};
 use strile_tiff::geo::{AreaOrPoint, Georeference};
-use strile_tiff::{DataType, TiffError, Warning};
+use strile_tiff::{DataType, TiffError, Warning, Warnings};
 
 /// The problem of a source that is missing.
 const NOT_THERE: &str = "there is no such file";
@@ -105,7 +105,7 @@ pub struct Vrt {
     mask: Option<(Band, Index)>,
     files: Vec<SourceFile>,
     metadata: Metadata,
-    warnings: Vec<Warning>,
+    warnings: Warnings,
     options: VrtOptions,
     /// Where relative names begin.
     folder: PathBuf,

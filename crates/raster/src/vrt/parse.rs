@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::mem::take;
 use strile_tiff::gdal::pam::Pam;
 use strile_tiff::gdal::{Element, NoData, XmlLimits};
-use strile_tiff::{DataType, Warning};
+use strile_tiff::{DataType, Warning, Warnings};
 
 /// Why a text gives no mosaic.
 #[derive(Debug, PartialEq)]
@@ -67,7 +67,7 @@ pub(super) struct Mosaic {
     pub(super) mask: Option<Band>,
     pub(super) files: Vec<SourceFile>,
     pub(super) metadata: Pam,
-    pub(super) warnings: Vec<Warning>,
+    pub(super) warnings: Warnings,
 }
 
 /// What is kept while the elements close.
@@ -81,7 +81,7 @@ struct Reading {
     data_type: Option<DataType>,
     bands: Vec<Band>,
     mask: Option<Band>,
-    warnings: Vec<Warning>,
+    warnings: Warnings,
 }
 
 /// Other elements than sources: bands, metadata, colour tables.
@@ -126,10 +126,9 @@ pub(super) fn parse(text: &str, max_sources: u64, data_type: Option<DataType>) -
             "virtual overviews are not read; ignored",
         ));
     }
-    let mut told = Vec::new();
+    let mut told = Warnings::new();
     let metadata = Pam::from_element(&root, &mut told);
-    warnings
-        .extend(told.into_iter().map(|warning| Warning { place: "VRT".into(), ..Warning::from(warning) }));
+    warnings.append(told.at("VRT"));
     Ok(Mosaic { width, height, bands, mask, files, metadata, warnings })
 }
 
@@ -169,9 +168,6 @@ fn is_mosaic(root: &Element) -> Result<(), Problem> {
             shown(kind)
         )));
     }
-    if root.children.iter().any(|c| is(c, "Group")) {
-        return Err(Problem::Unsupported("a multidimensional VRT is not a mosaic of sources".into()));
-    }
     Ok(())
 }
 
@@ -185,6 +181,10 @@ impl Reading {
     ) -> Result<Option<Element>, Problem> {
         let (Some(root), Some(parent)) = (open.first(), open.last()) else { return Ok(Some(element)) };
         is_mosaic(root)?;
+        // Looked at when it closes: a look at all elements of the root for each that closes would be quadratic.
+        if open.len() == 1 && is(&element, "Group") {
+            return Err(Problem::Unsupported("a multidimensional VRT is not a mosaic of sources".into()));
+        }
         let in_band = is(parent, "VRTRasterBand");
         if in_band && element.name.to_ascii_lowercase().ends_with("source") {
             self.count += 1;
@@ -391,7 +391,7 @@ fn colour(entry: &Element) -> [u16; 4] {
 
 /// A number that is the whole text.
 fn number_of(text: &str) -> Option<NoData> {
-    let mut told = Vec::new();
+    let mut told = Warnings::new();
     NoData::parse(text, &mut told).filter(|_| told.is_empty())
 }
 

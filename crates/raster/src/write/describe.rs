@@ -4,8 +4,8 @@ use super::cells::refused;
 use super::spec::RasterSpec;
 use crate::error::Result;
 use strile_tiff::gdal::{BandMetadata, Element, Metadata as Items, MetadataItem, pam::PamBand};
-use strile_tiff::geo::{GeoWarning, tags_of};
-use strile_tiff::{FieldType, FieldValue, Tag};
+use strile_tiff::geo::tags_of;
+use strile_tiff::{FieldType, FieldValue, Tag, Warnings};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -62,9 +62,9 @@ pub(crate) fn merged(own: &str, given: &[u8]) -> std::result::Result<String, Str
 /// its validator know from an item alone. The error says what no file could hold.
 pub(crate) fn describe(spec: &RasterSpec, by_tile: bool) -> Result<Described> {
     let metadata = &spec.metadata;
-    let mut warnings: Vec<GeoWarning> = Vec::new();
+    let mut warnings = Warnings::new();
     let geo = tags_of(&metadata.georeference).map_err(refused)?;
-    warnings.extend(geo.warnings);
+    warnings.append(geo.warnings);
     // Tags given by name come first, so that what is known otherwise replaces them.
     let mut fields = spec.extra_fields.clone();
     let mut items = Items::from_parts(&metadata.items, &metadata.bands);

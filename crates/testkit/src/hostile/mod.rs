@@ -11,7 +11,7 @@ mod xml;
 pub use tiff::{
     backward_chain, colour_maps, descriptions, geo_keys, jpeg_tables, many_attributes_tag, many_directories,
     many_samples, one_value_tags, overlapping_directories, overlapping_values, plain, shared_block_table,
-    shared_sub_ifds, tie_points, unusable_tags, with_tag, wrong_sub_ifds,
+    shared_sub_ifds, tie_points, unusable_tags, with_bands, with_tag, wrong_sub_ifds,
 };
 pub use xml::{
     bad_gcps, bad_numbers, categories, deep, entities, histogram, long_domain, many_attributes, many_bands,

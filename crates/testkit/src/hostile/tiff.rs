@@ -45,6 +45,13 @@ pub fn plain() -> Vec<u8> {
     repeated((0..16).collect(), &image(4, 4), 1)
 }
 
+/// A valid image of 1 × 1 pixel of that many bands.
+pub fn with_bands(bands: u16) -> Vec<u8> {
+    let mut directory = image(1, 1);
+    directory.set(Tag::short(277, bands)).set(Tag::long(279, bands.into()));
+    repeated(vec![0; usize::from(bands)], &directory, 1)
+}
+
 /// A valid image of 4 × 4 grey pixels with one more tag, of text.
 pub fn with_tag(code: u16, text: &str) -> Vec<u8> {
     let mut directory = image(4, 4);

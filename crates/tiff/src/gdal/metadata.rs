@@ -1,7 +1,8 @@
 //! The XML of the tag GDAL_METADATA (42112): items of the dataset and of its bands.
 
 use super::xml::Element;
-use crate::geo::{GeoWarning, GeoWarningCode as Code, Rpc};
+use crate::geo::{GeoWarningCode as Code, Rpc};
+use crate::{Warning, Warnings};
 
 /// One `<Item>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +67,7 @@ pub struct Metadata {
 
 impl Metadata {
     /// Reads the tag's text. Malformed text gives no items and a warning.
-    pub fn parse(text: &str, warnings: &mut Vec<GeoWarning>) -> Self {
+    pub fn parse(text: &str, warnings: &mut Warnings) -> Self {
         let place = "GDAL_METADATA";
         let mut items = Vec::new();
         if text.trim_end_matches('\0').trim().is_empty() {
@@ -77,11 +78,11 @@ impl Metadata {
             Ok(root) => {
                 let shown: String = root.name.chars().take(40).collect();
                 let message = format!("root element `{shown}`, `GDALMetadata` expected; ignored");
-                warnings.push(GeoWarning::new(Code::BadMetadata, place, message));
+                warnings.push(Warning::new(Code::BadMetadata, place, message));
                 return Self { items };
             }
             Err(message) => {
-                warnings.push(GeoWarning::new(Code::BadMetadata, place, format!("{message}; ignored")));
+                warnings.push(Warning::new(Code::BadMetadata, place, format!("{message}; ignored")));
                 return Self { items };
             }
         };
@@ -92,14 +93,14 @@ impl Metadata {
                     Ok(sample) => Some(sample),
                     Err(_) => {
                         let message = "an item whose `sample` is no band number; ignored";
-                        warnings.push(GeoWarning::new(Code::BadMetadata, place, message));
+                        warnings.push(Warning::new(Code::BadMetadata, place, message));
                         continue;
                     }
                 },
             };
             let Some(name) = element.attribute("name") else {
                 let message = "an item without a name; ignored";
-                warnings.push(GeoWarning::new(Code::BadMetadata, place, message));
+                warnings.push(Warning::new(Code::BadMetadata, place, message));
                 continue;
             };
             items.push(MetadataItem {
@@ -115,7 +116,7 @@ impl Metadata {
     }
 
     /// What the items say of each of `count` bands; items of other bands are told.
-    pub fn bands(&self, count: usize, warnings: &mut Vec<GeoWarning>) -> Vec<BandMetadata> {
+    pub fn bands(&self, count: usize, warnings: &mut Warnings) -> Vec<BandMetadata> {
         let mut bands = vec![BandMetadata::default(); count];
         for item in &self.items {
             let Some(sample) = item.sample else { continue };
@@ -123,7 +124,7 @@ impl Metadata {
                 Some(band) => band.add(item, "GDAL_METADATA", warnings),
                 None => {
                     let message = format!("item for band {}, of {count}; ignored", u64::from(sample) + 1);
-                    warnings.push(GeoWarning::new(Code::BadMetadata, "GDAL_METADATA", message));
+                    warnings.push(Warning::new(Code::BadMetadata, "GDAL_METADATA", message));
                 }
             }
         }
@@ -137,19 +138,19 @@ impl Metadata {
     }
 
     /// The camera model in the domain `RPC`, where there is one.
-    pub fn rpc(&self, warnings: &mut Vec<GeoWarning>) -> Option<Rpc> {
+    pub fn rpc(&self, warnings: &mut Warnings) -> Option<Rpc> {
         self.domain("RPC").next()?;
         Rpc::from_items(self.domain("RPC"), warnings)
     }
 }
 
 impl BandMetadata {
-    pub(super) fn add(&mut self, item: &MetadataItem, place: &str, warnings: &mut Vec<GeoWarning>) {
-        let number = |warnings: &mut Vec<GeoWarning>| {
+    pub(super) fn add(&mut self, item: &MetadataItem, place: &str, warnings: &mut Warnings) {
+        let number = |warnings: &mut Warnings| {
             let value = item.value.trim().parse().ok().filter(|v: &f64| v.is_finite());
             if value.is_none() {
                 let message = format!("`{}` is no number; ignored", item.name.escape_debug());
-                warnings.push(GeoWarning::new(Code::BadMetadata, place, message));
+                warnings.push(Warning::new(Code::BadMetadata, place, message));
             }
             value
         };
@@ -224,7 +225,7 @@ mod tests {
 
     #[test]
     fn items_of_dataset_and_bands() {
-        let mut warnings = Vec::new();
+        let mut warnings = Warnings::new();
         let metadata = Metadata::parse(&format!("{TEXT}\0"), &mut warnings);
         assert_eq!(metadata.domain("").collect::<Vec<_>>(), [("custom", "a<b>&c")]);
         assert_eq!(metadata.domain("MYDOMAIN").collect::<Vec<_>>(), [("x", "1")]);
@@ -243,7 +244,7 @@ mod tests {
     #[test]
     fn malformed_text_is_a_warning() {
         for text in ["<GDALMetadata><Item>", "<x/>", "<GDALMetadata><Item/></GDALMetadata>"] {
-            let mut warnings = Vec::new();
+            let mut warnings = Warnings::new();
             assert!(Metadata::parse(text, &mut warnings).items.is_empty());
             assert_eq!(warnings.len(), 1, "{text}");
         }

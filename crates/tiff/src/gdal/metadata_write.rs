@@ -5,8 +5,8 @@
 use super::metadata::{BandMetadata, Metadata, MetadataItem};
 use super::number::print;
 use super::xml_write::Xml;
-use crate::geo::{GeoWarning, GeoWarningCode as Code, Rpc};
-use crate::{FieldValue, Tag};
+use crate::geo::{GeoWarningCode as Code, Rpc};
+use crate::{FieldValue, Tag, Warning, Warnings};
 
 /// Domains that GDAL makes up from the file itself.
 const MADE_UP: [&str; 4] = ["IMAGE_STRUCTURE", "COLOR_PROFILE", "DERIVED_SUBDATASETS", "xml:XMP"];
@@ -28,7 +28,7 @@ impl Metadata {
     /// that the tag RPCCoefficient can hold.
     pub fn from_parts(items: &[MetadataItem], bands: &[BandMetadata]) -> Self {
         let whole = Self { items: items.iter().filter(|i| i.sample.is_none()).cloned().collect() };
-        let has_rpc = whole.rpc(&mut Vec::new()).is_some();
+        let has_rpc = whole.rpc(&mut Warnings::new()).is_some();
         let kept = |item: &MetadataItem| match item.domain.as_str() {
             "" => item.name != "AREA_OR_POINT",
             "RPC" => !has_rpc,
@@ -58,7 +58,7 @@ impl Metadata {
     }
 
     /// The tag's text; `None` where there are no items. Characters that XML cannot hold are told.
-    pub fn to_xml(&self, warnings: &mut Vec<GeoWarning>) -> Option<String> {
+    pub fn to_xml(&self, warnings: &mut Warnings) -> Option<String> {
         if self.items.is_empty() {
             return None;
         }
@@ -84,16 +84,16 @@ impl Metadata {
     }
 
     /// The tag, where there are items.
-    pub fn to_field(&self, warnings: &mut Vec<GeoWarning>) -> Option<(Tag, FieldValue)> {
+    pub fn to_field(&self, warnings: &mut Warnings) -> Option<(Tag, FieldValue)> {
         Some((Tag::GDAL_METADATA, FieldValue::Text(self.to_xml(warnings)?)))
     }
 }
 
 /// Says how many characters were lost.
-pub(super) fn tell(xml: &Xml, place: &str, warnings: &mut Vec<GeoWarning>) {
+pub(super) fn tell(xml: &Xml, place: &str, warnings: &mut Warnings) {
     if xml.replaced > 0 {
         let message = format!("{} characters that XML cannot hold became spaces", xml.replaced);
-        warnings.push(GeoWarning::new(Code::BadMetadata, place, message));
+        warnings.push(Warning::new(Code::BadMetadata, place, message));
     }
 }
 
@@ -223,7 +223,7 @@ mod tests {
   <Item name="COLORINTERP" sample="1" role="colorinterp">Undefined</Item>
 </GDALMetadata>
 "#;
-        let mut warnings = Vec::new();
+        let mut warnings = Warnings::new();
         let read = Metadata::parse(expected, &mut warnings);
         assert_eq!(read.to_xml(&mut warnings).as_deref(), Some(expected));
         let bands = read.bands(2, &mut warnings);
@@ -255,10 +255,11 @@ mod tests {
 
     #[test]
     fn tags_and_camera_models_leave_the_items() {
-        let rpc = Rpc::from_tag(&(0..92).map(|v| f64::from(v) / 7.0).collect::<Vec<_>>(), &mut Vec::new());
+        let rpc =
+            Rpc::from_tag(&(0..92).map(|v| f64::from(v) / 7.0).collect::<Vec<_>>(), &mut Warnings::new());
         let rpc = rpc.unwrap();
         let mut items = rpc.to_items();
-        assert_eq!(Metadata { items: items.clone() }.rpc(&mut Vec::new()), Some(rpc));
+        assert_eq!(Metadata { items: items.clone() }.rpc(&mut Warnings::new()), Some(rpc));
         items.push(item("TIFFTAG_SOFTWARE", "", "s"));
         items.push(item("x", "", "1"));
         let mut metadata = Metadata::from_parts(&items, &[]);
@@ -268,6 +269,6 @@ mod tests {
         items.remove(0);
         items.remove(2);
         assert!(Metadata::from_parts(&items, &[]).items.iter().any(|i| i.domain == "RPC"));
-        assert_eq!(Metadata::default().to_xml(&mut Vec::new()), None);
+        assert_eq!(Metadata::default().to_xml(&mut Warnings::new()), None);
     }
 }

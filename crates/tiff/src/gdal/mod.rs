@@ -19,6 +19,7 @@ pub use xml::{Element, XmlLimits};
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Warnings;
 
     /// Each text cut at every byte and with every byte changed: readers give something or a warning.
     #[test]
@@ -34,7 +35,7 @@ mod tests {
             "lineNumCoef = (1,\n2);",
         ];
         let read = |text: &str| {
-            let mut warnings = Vec::new();
+            let mut warnings = Warnings::new();
             pam::Pam::parse(text, &mut warnings);
             Metadata::parse(text, &mut warnings).bands(1, &mut warnings);
             world_file::parse(text, &mut warnings);

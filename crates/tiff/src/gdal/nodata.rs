@@ -4,9 +4,9 @@
 //! gives none; something behind the number is dropped with a warning.
 
 use super::number::print;
-use crate::geo::{GeoWarning, GeoWarningCode as Code};
+use crate::geo::GeoWarningCode as Code;
 use crate::half::{from_half, to_half};
-use crate::{DataType, FieldValue, Tag};
+use crate::{DataType, FieldValue, Tag, Warning, Warnings};
 
 /// A nodata value as the file states it, not yet bound to a sample type.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,7 +19,7 @@ pub enum NoData {
 
 impl NoData {
     /// Reads the tag's text.
-    pub fn parse(text: &str, warnings: &mut Vec<GeoWarning>) -> Option<Self> {
+    pub fn parse(text: &str, warnings: &mut Warnings) -> Option<Self> {
         let place = "GDAL_NODATA";
         let text = text.split('\0').next().unwrap_or("").trim();
         if text.is_empty() {
@@ -31,13 +31,13 @@ impl NoData {
             Some(found) => found,
             None => {
                 let message = format!("`{}` is no number; ignored", shown.escape_debug());
-                warnings.push(GeoWarning::new(Code::BadNoData, place, message));
+                warnings.push(Warning::new(Code::BadNoData, place, message));
                 return None;
             }
         };
         if !rest.is_empty() {
             let message = format!("`{}` has something behind its number; ignored", shown.escape_debug());
-            warnings.push(GeoWarning::new(Code::BadNoData, place, message));
+            warnings.push(Warning::new(Code::BadNoData, place, message));
         }
         Some(value)
     }
@@ -129,11 +129,11 @@ impl NoData {
     }
 
     /// Adds a warning where samples of this type cannot hold the value.
-    pub fn check(self, data_type: DataType, warnings: &mut Vec<GeoWarning>) {
+    pub fn check(self, data_type: DataType, warnings: &mut Warnings) {
         if self.to_sample(data_type).is_none() {
             let message =
                 format!("{} cannot be a sample of type {data_type}; no sample is nodata", self.as_f64());
-            warnings.push(GeoWarning::new(Code::BadNoData, "GDAL_NODATA", message));
+            warnings.push(Warning::new(Code::BadNoData, "GDAL_NODATA", message));
         }
     }
 }
@@ -233,13 +233,13 @@ mod tests {
             (NoData::Float(f64::NEG_INFINITY), "-inf"),
         ] {
             assert_eq!(value.to_text(), text);
-            assert_eq!(NoData::parse(text, &mut Vec::new()), Some(value));
+            assert_eq!(NoData::parse(text, &mut Warnings::new()), Some(value));
         }
         assert_eq!(NoData::Float(f64::NAN).to_text(), "nan");
     }
 
     fn parse(text: &str) -> (Option<NoData>, usize) {
-        let mut warnings = Vec::new();
+        let mut warnings = Warnings::new();
         let value = NoData::parse(text, &mut warnings);
         (value, warnings.len())
     }
@@ -274,7 +274,7 @@ mod tests {
         {
             let value = parse(text).0.unwrap();
             assert_eq!((value.to_sample(dt), value.for_type(dt)), (None, None), "{text}");
-            let mut warnings = Vec::new();
+            let mut warnings = Warnings::new();
             value.check(dt, &mut warnings);
             assert_eq!(warnings.len(), 1);
         }

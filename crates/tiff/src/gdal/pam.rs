@@ -5,8 +5,11 @@
 
 use super::metadata::{BandMetadata, MetadataItem};
 use super::nodata::NoData;
-use super::xml::Element;
-use crate::geo::{Crs, Gcp, GeoTransform, GeoWarning, GeoWarningCode as Code, Georeference, Rpc};
+use super::xml::{Element, XmlLimits};
+use crate::geo::{Crs, Gcp, GeoTransform, GeoWarningCode as Code, Georeference, Rpc};
+use crate::{Warning, Warnings};
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 const PLACE: &str = ".aux.xml";
 
@@ -38,14 +41,20 @@ pub struct Pam {
     pub rpc: Option<Rpc>,
     /// Items of the dataset.
     pub items: Vec<MetadataItem>,
-    /// Bands that are mentioned.
+    /// Bands that are mentioned, by number.
     pub bands: Vec<PamBand>,
 }
 
 impl Pam {
     /// Reads the text. What cannot be used is absent and has a warning.
-    pub fn parse(text: &str, warnings: &mut Vec<GeoWarning>) -> Self {
-        match Element::parse(text) {
+    pub fn parse(text: &str, warnings: &mut Warnings) -> Self {
+        // Tables of values are not used and can have very many elements.
+        let root = Element::parse_taking(text, &XmlLimits::default(), &mut |_, element| {
+            let is_left_out =
+                matches!(element.name.as_str(), "Histograms" | "HistItem" | "Row" | "FieldDefn");
+            Ok((!is_left_out).then_some(element))
+        });
+        match root {
             Ok(root) if root.name == "PAMDataset" => Self::from_element(&root, warnings),
             Ok(root) => {
                 let shown: String = root.name.chars().take(40).collect();
@@ -60,7 +69,7 @@ impl Pam {
     }
 
     /// What the elements inside say; those of a VRT's root are the same but for the name of its bands.
-    pub fn from_element(root: &Element, warnings: &mut Vec<GeoWarning>) -> Self {
+    pub fn from_element(root: &Element, warnings: &mut Warnings) -> Self {
         let mut pam = Self {
             crs: root.child_text("SRS").and_then(|text| crs(text, warnings)),
             transform: root.child_text("GeoTransform").and_then(|text| transform(text, warnings)),
@@ -75,7 +84,7 @@ impl Pam {
             if metadata.attribute("domain") == Some("xml:ESRI") {
                 pam.esri(metadata, warnings);
             } else {
-                pam.items.extend(items(metadata, None));
+                pam.items.extend(items(metadata, None, warnings));
             }
         }
         let rpc: Vec<_> = pam.items.iter().filter(|i| i.domain == "RPC").collect();
@@ -89,16 +98,18 @@ impl Pam {
                 None => warn(warnings, "a `PAMRasterBand` without a band number; ignored".to_owned()),
             }
         }
+        pam.bands.sort_by_key(|band| band.band);
         pam
     }
 
-    /// What is said of a band, from 1.
+    /// What is said of a band, from 1; the first of several mentions counts.
     pub fn band(&self, number: u32) -> Option<&PamBand> {
-        self.bands.iter().find(|b| b.band == number)
+        let at = self.bands.partition_point(|b| b.band < number);
+        self.bands.get(at).filter(|b| b.band == number)
     }
 
     /// ArcGIS keeps an affine transform as a polynomial of order 1 for pixel centres, rows counted upwards.
-    fn esri(&mut self, metadata: &Element, warnings: &mut Vec<GeoWarning>) {
+    fn esri(&mut self, metadata: &Element, warnings: &mut Warnings) {
         let Some(xform) = metadata.child("GeodataXform") else { return };
         if self.crs.is_none() {
             let text = xform.child("SpatialReference").and_then(|e| e.child_text("WKT"));
@@ -125,10 +136,21 @@ impl PamBand {
     pub fn over(&self, own: &BandMetadata) -> BandMetadata {
         let pam = &self.metadata;
         let mut items = own.items.clone();
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        for (at, (name, _)) in own.items.iter().enumerate() {
+            places.entry(name).or_insert(at);
+        }
         for (name, value) in &pam.items {
-            match items.iter_mut().find(|(n, _)| n == name) {
-                Some(item) => item.1.clone_from(value),
-                None => items.push((name.clone(), value.clone())),
+            match places.entry(name) {
+                Entry::Occupied(at) => {
+                    if let Some(item) = items.get_mut(*at.get()) {
+                        item.1.clone_from(value);
+                    }
+                }
+                Entry::Vacant(free) => {
+                    free.insert(items.len());
+                    items.push((name.clone(), value.clone()));
+                }
             }
         }
         BandMetadata {
@@ -173,8 +195,10 @@ fn over_domains(
     own: &[(String, String, String)],
     pam: &[(String, String, String)],
 ) -> Vec<(String, String, String)> {
-    let replaced = |item: &(String, String, String)| pam.iter().any(|p| p.0 == item.0 && p.1 == item.1);
-    own.iter().filter(|item| !replaced(item)).chain(pam).cloned().collect()
+    let names: HashSet<(&str, &str)> =
+        pam.iter().map(|(domain, name, _)| (domain.as_str(), name.as_str())).collect();
+    let is_kept = |item: &&(String, String, String)| !names.contains(&(item.0.as_str(), item.1.as_str()));
+    own.iter().filter(is_kept).chain(pam).cloned().collect()
 }
 
 /// The file's own georeferencing with what its sidecars say in its place, in GDAL's order: the `.aux.xml`,
@@ -202,39 +226,39 @@ pub fn apply(mut own: Georeference, pam: Option<&Pam>, world_file: Option<GeoTra
     own
 }
 
-fn warn(warnings: &mut Vec<GeoWarning>, message: String) {
-    warnings.push(GeoWarning::new(Code::BadMetadata, PLACE, message));
+fn warn(warnings: &mut Warnings, message: String) {
+    warnings.push(Warning::new(Code::BadMetadata, PLACE, message));
 }
 
-fn crs(text: &str, warnings: &mut Vec<GeoWarning>) -> Option<Crs> {
+fn crs(text: &str, warnings: &mut Warnings) -> Option<Crs> {
     if let Some(code) = text.trim().strip_prefix("EPSG:").and_then(|c| c.trim().parse().ok()) {
         let found = Crs::from_epsg(code);
         if found.is_none() {
-            warnings.push(GeoWarning::new(Code::UnknownCode, PLACE, format!("code {code} is not known")));
+            warnings.push(Warning::new(Code::UnknownCode, PLACE, format!("code {code} is not known")));
         }
         return found;
     }
     match Crs::from_wkt(text) {
         Ok(crs) => Some(crs),
         Err(message) => {
-            warnings.push(GeoWarning::new(Code::BadWkt, PLACE, format!("{message}; ignored")));
+            warnings.push(Warning::new(Code::BadWkt, PLACE, format!("{message}; ignored")));
             None
         }
     }
 }
 
-fn transform(text: &str, warnings: &mut Vec<GeoWarning>) -> Option<GeoTransform> {
+fn transform(text: &str, warnings: &mut Warnings) -> Option<GeoTransform> {
     let values: Option<Vec<f64>> = text.split(',').take(7).map(|v| v.trim().parse().ok()).collect();
     let transform = values.and_then(|v| <[f64; 6]>::try_from(v).ok()).map(GeoTransform::from_gdal);
     let transform = transform.filter(|t| t.is_finite() && t.inverse().is_some());
     if transform.is_none() {
         let message = "`GeoTransform` is not six numbers with an inverse; ignored";
-        warnings.push(GeoWarning::new(Code::BadTransform, PLACE, message));
+        warnings.push(Warning::new(Code::BadTransform, PLACE, message));
     }
     transform
 }
 
-fn gcp(index: usize, element: &Element, warnings: &mut Vec<GeoWarning>) -> Option<Gcp> {
+fn gcp(index: usize, element: &Element, warnings: &mut Warnings) -> Option<Gcp> {
     let number = |name: &str| {
         element.attribute(name).and_then(|v| v.trim().parse().ok()).filter(|v: &f64| v.is_finite())
     };
@@ -248,9 +272,20 @@ fn gcp(index: usize, element: &Element, warnings: &mut Vec<GeoWarning>) -> Optio
     Some(Gcp { column, row, x, y, z, id })
 }
 
+/// Longest name of a domain: every item has a copy of it.
+const LONGEST_DOMAIN: usize = 128;
+
 /// The items of a `<Metadata>` element.
-fn items(metadata: &Element, sample: Option<u32>) -> Vec<MetadataItem> {
+fn items(metadata: &Element, sample: Option<u32>, warnings: &mut Warnings) -> Vec<MetadataItem> {
     let domain = metadata.attribute("domain").unwrap_or("");
+    if domain.len() > LONGEST_DOMAIN {
+        let found = domain.len();
+        warn(
+            warnings,
+            format!("a domain with a name of {found} bytes, at most {LONGEST_DOMAIN} are read; ignored"),
+        );
+        return Vec::new();
+    }
     let mdi = metadata.all("MDI").filter_map(|e| Some((e.attribute("key")?, e)));
     mdi.map(|(name, e)| MetadataItem {
         name: name.to_owned(),
@@ -262,10 +297,10 @@ fn items(metadata: &Element, sample: Option<u32>) -> Vec<MetadataItem> {
     .collect()
 }
 
-fn band(number: u32, element: &Element, warnings: &mut Vec<GeoWarning>) -> PamBand {
+fn band(number: u32, element: &Element, warnings: &mut Warnings) -> PamBand {
     let mut metadata = BandMetadata::default();
     for list in element.all("Metadata") {
-        for item in items(list, Some(number)) {
+        for item in items(list, Some(number), warnings) {
             metadata.add(&item, PLACE, warnings);
         }
     }
@@ -307,7 +342,7 @@ mod tests {
 
     #[test]
     fn reads_dataset_and_bands() {
-        let mut warnings = Vec::new();
+        let mut warnings = Warnings::new();
         let pam = Pam::parse(TEXT, &mut warnings);
         assert_eq!(pam.crs.as_ref().unwrap().epsg, Some(4326));
         assert_eq!(pam.transform.unwrap().coefficients(), [10.0, 0.0, 100.0, 0.0, -10.0, 200.0]);
@@ -327,7 +362,7 @@ mod tests {
             <CoeffX><Double>105</Double><Double>10</Double><Double>0</Double></CoeffX>
             <CoeffY><Double>195</Double><Double>0</Double><Double>10</Double></CoeffY>
             </GeodataXform></Metadata></PAMDataset>"#;
-        let pam = Pam::parse(text, &mut Vec::new());
+        let pam = Pam::parse(text, &mut Warnings::new());
         assert_eq!(pam.transform.unwrap().coefficients(), [10.0, 0.0, 100.0, 0.0, -10.0, 200.0]);
     }
 
@@ -347,7 +382,7 @@ mod tests {
         let text = r#"<PAMDataset><SRS>nonsense</SRS><GeoTransform>1,2</GeoTransform>
             <GCPList><GCP Pixel="1"/></GCPList><PAMRasterBand band="0"/>
             <PAMRasterBand band="1"><Scale>x</Scale></PAMRasterBand></PAMDataset>"#;
-        let mut warnings = Vec::new();
+        let mut warnings = Warnings::new();
         let pam = Pam::parse(text, &mut warnings);
         assert_eq!(warnings.len(), 5, "{warnings:?}");
         assert_eq!((pam.crs, pam.transform, pam.gcps.len()), (None, None, 0));

@@ -8,7 +8,8 @@ use super::metadata_write::tell;
 use super::number::print;
 use super::pam::{Pam, PamBand};
 use super::xml_write::Xml;
-use crate::geo::{Crs, Gcp, GeoWarning};
+use crate::Warnings;
+use crate::geo::{Crs, Gcp};
 
 impl Pam {
     /// Says nothing: no sidecar is needed.
@@ -17,7 +18,7 @@ impl Pam {
     }
 
     /// The text of the sidecar. Characters that XML cannot hold are told.
-    pub fn to_xml(&self, warnings: &mut Vec<GeoWarning>) -> String {
+    pub fn to_xml(&self, warnings: &mut Warnings) -> String {
         let mut xml = Xml::default();
         xml.start("PAMDataset", &[]);
         if let Some(text) = self.crs.as_ref().and_then(srs) {
@@ -120,7 +121,8 @@ mod tests {
 
     #[test]
     fn every_part_comes_back() {
-        let rpc = Rpc::from_tag(&(0..92).map(|v| f64::from(v) / 7.0).collect::<Vec<_>>(), &mut Vec::new());
+        let rpc =
+            Rpc::from_tag(&(0..92).map(|v| f64::from(v) / 7.0).collect::<Vec<_>>(), &mut Warnings::new());
         let gcp =
             |id: &str, column| Gcp { column, row: 0.1, x: 1.0 / 3.0, y: 1e7, z: -0.5, id: id.to_owned() };
         let item = |domain: &str, name: &str| MetadataItem {
@@ -164,7 +166,7 @@ mod tests {
                 metadata,
             }],
         };
-        let mut warnings = Vec::new();
+        let mut warnings = Warnings::new();
         let text = pam.to_xml(&mut warnings);
         assert_eq!(Pam::parse(&text, &mut warnings), pam, "{text}");
         assert_eq!(warnings, []);

@@ -3,12 +3,13 @@
 //! They speak of pixel centres; the transform made here is for corners. They count only where neither the
 //! file itself nor a `.aux.xml` has a transform.
 
-use crate::geo::{GeoTransform, GeoWarning, GeoWarningCode as Code};
+use crate::geo::{GeoTransform, GeoWarningCode as Code};
+use crate::{Warning, Warnings};
 
 /// Reads the text; `None` with a warning where it has no usable six numbers.
-pub fn parse(text: &str, warnings: &mut Vec<GeoWarning>) -> Option<GeoTransform> {
+pub fn parse(text: &str, warnings: &mut Warnings) -> Option<GeoTransform> {
     let mut bad = |message: String| {
-        warnings.push(GeoWarning::new(Code::BadWorldFile, "world file", message));
+        warnings.push(Warning::new(Code::BadWorldFile, "world file", message));
         None
     };
     let mut values = [0.0; 6];
@@ -48,14 +49,14 @@ mod tests {
 
     #[test]
     fn centre_becomes_corner() {
-        let t = parse("10.0\r\n0\r\n0\r\n-10\r\n5\r\n295\r\n", &mut Vec::new()).unwrap();
+        let t = parse("10.0\r\n0\r\n0\r\n-10\r\n5\r\n295\r\n", &mut Warnings::new()).unwrap();
         assert_eq!(t.coefficients(), [10.0, 0.0, 0.0, 0.0, -10.0, 300.0]);
     }
 
     #[test]
     fn short_and_flat_files_are_told() {
         for text in ["", "1 2 3 4 5", "1 0 0 x 0 0", "0 0 0 0 5 5", "1 0 0 inf 0 0"] {
-            let mut warnings = Vec::new();
+            let mut warnings = Warnings::new();
             assert_eq!(parse(text, &mut warnings), None, "{text}");
             assert_eq!(warnings.len(), 1);
         }

@@ -13,8 +13,9 @@ use super::projection;
 use super::registry;
 use super::user_input;
 use super::vertical;
-use super::warning::{GeoWarning, GeoWarningCode as Code};
+use super::warning::GeoWarningCode as Code;
 use super::wkt::{Node, Value};
+use crate::{Warning, Warnings};
 
 /// What kind of system it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -155,10 +156,10 @@ impl Crs {
     }
 
     /// What the keys say. `None` where they say nothing about a system, or nothing that can be used.
-    pub fn from_keys(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Self> {
+    pub fn from_keys(keys: &GeoKeys, warnings: &mut Warnings) -> Option<Self> {
         if keys.short(key::MODEL_TYPE).is_none() && !matches!(model(keys), Model::Local) {
             let message = "the model type is missing; taken from the codes that are there";
-            warnings.push(GeoWarning::new(Code::BadKey, "key 1024", message));
+            warnings.push(Warning::new(Code::BadKey, "key 1024", message));
         }
         if let Some(cited) = cited(keys) {
             return Some(cited);
@@ -248,13 +249,13 @@ enum Found {
     Code(u32, CrsKind),
 }
 
-fn projected(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Found> {
+fn projected(keys: &GeoKeys, warnings: &mut Warnings) -> Option<Found> {
     if let Some(code) = keys.code(key::PROJECTED_CRS) {
         if let Some(node) = registry::lookup(u32::from(code)) {
             return Some(Found::Node(with_linear_unit(node, keys, warnings)));
         }
         let message = format!("code {code} is not known");
-        warnings.push(GeoWarning::new(Code::UnknownCode, "key 3072", message));
+        warnings.push(Warning::new(Code::UnknownCode, "key 3072", message));
         // EPSG's codes lie between these; what is above is private.
         if (1024..USER_DEFINED).contains(&code) && keys.short(key::METHOD).is_none() {
             return Some(Found::Code(u32::from(code), CrsKind::Projected));
@@ -263,12 +264,12 @@ fn projected(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Found> {
     let described = [key::METHOD, key::PROJECTION].iter().any(|&id| keys.short(id).is_some());
     if !described {
         let message = "the model type says projected, but no projected system is named or described";
-        warnings.push(GeoWarning::new(Code::UnsupportedCrs, "key 3072", message));
+        warnings.push(Warning::new(Code::UnsupportedCrs, "key 3072", message));
         return None;
     }
     let Some(geographic) = geographic::from_keys(keys, warnings) else {
         let message = "a projection without datum or ellipsoid cannot be used";
-        warnings.push(GeoWarning::new(Code::UnsupportedCrs, "key 2048", message));
+        warnings.push(Warning::new(Code::UnsupportedCrs, "key 2048", message));
         return None;
     };
     let unit = geographic.child(&["UNIT"]).and_then(|n| n.f64(1)).unwrap_or(DEGREE);
@@ -277,7 +278,7 @@ fn projected(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Found> {
     let projection = match utm.map_or_else(|| projection::from_keys(keys, key_unit, unit, warnings), Ok) {
         Ok(projection) => projection,
         Err(message) => {
-            warnings.push(GeoWarning::new(Code::UnsupportedCrs, "key 3075", message));
+            warnings.push(Warning::new(Code::UnsupportedCrs, "key 3075", message));
             return None;
         }
     };
@@ -312,7 +313,7 @@ fn part_of<'a>(citation: &'a str, name: &str) -> Option<&'a str> {
     parts.find(|(n, v)| *n == name && !v.is_empty()).map(|(_, v)| v)
 }
 
-fn geocentric(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Node> {
+fn geocentric(keys: &GeoKeys, warnings: &mut Warnings) -> Option<Node> {
     let base = geographic::from_keys(keys, warnings)?;
     if base.is(&["GEOCCS"]) {
         return Some(base);
@@ -325,7 +326,7 @@ fn geocentric(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Node> {
 }
 
 /// The unit of keys 3076 and 3077; metres where they say nothing.
-fn linear_unit(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Node {
+fn linear_unit(keys: &GeoKeys, warnings: &mut Warnings) -> Node {
     let metre = || Node::named("UNIT", "metre").number(1.0).epsg(Some(9001));
     match keys.short(key::LINEAR_UNITS) {
         None | Some(0) => metre(),
@@ -337,7 +338,7 @@ fn linear_unit(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Node {
             }
             None => {
                 let message = "no positive size for the user-defined unit of length; metres were taken";
-                warnings.push(GeoWarning::new(Code::BadKey, "key 3077", message));
+                warnings.push(Warning::new(Code::BadKey, "key 3077", message));
                 metre()
             }
         },
@@ -345,7 +346,7 @@ fn linear_unit(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Node {
             Some(row) => Node::named("UNIT", row.1).number(row.2).epsg(Some(u32::from(code))),
             None => {
                 let message = format!("unit of length {code} is not known; metres were taken");
-                warnings.push(GeoWarning::new(Code::UnknownCode, "key 3076", message));
+                warnings.push(Warning::new(Code::UnknownCode, "key 3076", message));
                 metre()
             }
         },
@@ -353,7 +354,7 @@ fn linear_unit(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Node {
 }
 
 /// A registered projected system beside another unit: the system in that unit, which has no code.
-fn with_linear_unit(mut node: Node, keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Node {
+fn with_linear_unit(mut node: Node, keys: &GeoKeys, warnings: &mut Warnings) -> Node {
     if !node.is(&["PROJCS"]) || keys.short(key::LINEAR_UNITS).is_none() {
         return node;
     }
@@ -365,7 +366,7 @@ fn with_linear_unit(mut node: Node, keys: &GeoKeys, warnings: &mut Vec<GeoWarnin
     }
     let message =
         format!("unit of {new} m, where the code's own is {old} m; the coordinates are in the former");
-    warnings.push(GeoWarning::new(Code::Contradiction, "key 3076", message));
+    warnings.push(Warning::new(Code::Contradiction, "key 3076", message));
     for value in &mut node.values {
         let Value::Node(inner) = value else { continue };
         if inner.is(&["UNIT"]) {
@@ -401,13 +402,13 @@ pub(super) fn code_of(node: &Node) -> Option<u32> {
 }
 
 /// What is neither projected nor geographic: WKT in a citation, or a system without a place on the Earth.
-fn local(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Crs> {
+fn local(keys: &GeoKeys, warnings: &mut Warnings) -> Option<Crs> {
     let citation = keys.text(key::PROJECTED_CITATION);
     if let Some(wkt) = citation.and_then(|text| text.strip_prefix("ESRI PE String = ")) {
         match Crs::from_wkt(wkt) {
             // A registered system is given by its own text, which every reader takes.
             Ok(crs) => return Some(crs.epsg.and_then(Crs::from_epsg).unwrap_or(crs)),
-            Err(message) => warnings.push(GeoWarning::new(Code::BadWkt, "key 3073", message)),
+            Err(message) => warnings.push(Warning::new(Code::BadWkt, "key 3073", message)),
         }
     }
     let name = keys.text(key::CITATION).or(citation);

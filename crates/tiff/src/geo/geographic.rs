@@ -4,8 +4,9 @@ use std::ops::RangeInclusive;
 
 use super::keys::{GeoKeys, KeyValue, USER_DEFINED, key};
 use super::registry;
-use super::warning::{GeoWarning, GeoWarningCode as Code};
+use super::warning::GeoWarningCode as Code;
 use super::wkt::{Node, Value};
+use crate::{Warning, Warnings};
 
 /// Size of a degree in radians, with the digits that WKT is written with.
 pub(super) const DEGREE: f64 = 0.0174532925199433;
@@ -45,7 +46,7 @@ const KEEPS_THIRD_AXIS: [RangeInclusive<u16>; 29] = [
 ];
 
 /// The geographic system as a `GEOGCS` node. `None` where the keys say nothing about one.
-pub(super) fn from_keys(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Node> {
+pub(super) fn from_keys(keys: &GeoKeys, warnings: &mut Warnings) -> Option<Node> {
     if let Some(code) = keys.code(key::GEODETIC_CRS) {
         match registry::lookup(u32::from(code)) {
             Some(node) if node.is(&["GEOGCS"]) => return Some(node),
@@ -56,7 +57,7 @@ pub(super) fn from_keys(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Optio
                 let flat = node.name().and_then(registry::geographic_by_name);
                 if let Some(flat) = flat {
                     let message = format!("code {code} has three axes; read as the system with two");
-                    warnings.push(GeoWarning::new(Code::UnknownCode, "key 2048", message));
+                    warnings.push(Warning::new(Code::UnknownCode, "key 2048", message));
                     return Some(flat);
                 }
             }
@@ -64,7 +65,7 @@ pub(super) fn from_keys(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Optio
             _ => {}
         }
         let message = format!("code {code} is not known");
-        warnings.push(GeoWarning::new(Code::UnknownCode, "key 2048", message));
+        warnings.push(Warning::new(Code::UnknownCode, "key 2048", message));
     }
     let mut datum = datum(keys, warnings)?;
     if let Some(shift) = shift(keys, warnings) {
@@ -92,10 +93,10 @@ pub(super) fn from_keys(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Optio
 pub(super) fn key_unit(keys: &GeoKeys) -> Option<f64> {
     keys.short(key::ANGULAR_UNITS).filter(|&code| code != 0)?;
     // The same call warns where the geographic system is made.
-    angular_unit(keys, &Citation::default(), &mut Vec::new()).f64(1)
+    angular_unit(keys, &Citation::default(), &mut Warnings::new()).f64(1)
 }
 
-fn angular_unit(keys: &GeoKeys, citation: &Citation<'_>, warnings: &mut Vec<GeoWarning>) -> Node {
+fn angular_unit(keys: &GeoKeys, citation: &Citation<'_>, warnings: &mut Warnings) -> Node {
     let degree = || Node::named("UNIT", "degree").number(DEGREE).epsg(Some(9122));
     match keys.short(key::ANGULAR_UNITS) {
         None | Some(0 | 9102 | 9122) => degree(),
@@ -105,7 +106,7 @@ fn angular_unit(keys: &GeoKeys, citation: &Citation<'_>, warnings: &mut Vec<GeoW
                 Some(size) => Node::named("UNIT", name).number(size),
                 None => {
                     let message = "no positive size for the user-defined angular unit; degrees were taken";
-                    warnings.push(GeoWarning::new(Code::BadKey, "key 2055", message));
+                    warnings.push(Warning::new(Code::BadKey, "key 2055", message));
                     Node::named("UNIT", name).number(DEGREE)
                 }
             }
@@ -116,7 +117,7 @@ fn angular_unit(keys: &GeoKeys, citation: &Citation<'_>, warnings: &mut Vec<GeoW
             Some(row) => Node::named("UNIT", row.1).number(row.2).epsg(Some(u32::from(code))),
             None => {
                 let message = format!("angular unit {code} is not known; degrees were taken");
-                warnings.push(GeoWarning::new(Code::UnknownCode, "key 2054", message));
+                warnings.push(Warning::new(Code::UnknownCode, "key 2054", message));
                 degree()
             }
         },
@@ -124,14 +125,14 @@ fn angular_unit(keys: &GeoKeys, citation: &Citation<'_>, warnings: &mut Vec<GeoW
 }
 
 /// The `DATUM` with its `SPHEROID`.
-fn datum(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Node> {
+fn datum(keys: &GeoKeys, warnings: &mut Warnings) -> Option<Node> {
     if let Some(code) = keys.code(key::GEODETIC_DATUM) {
         // Codes below 6200 name an unknown datum on the ellipsoid 1000 codes further on.
         match registry::geographic_by_datum(u32::from(code)) {
             Some(node) => return node.child(&["DATUM"]).cloned(),
             None => {
                 let message = format!("datum {code} is not known; the ellipsoid was used");
-                warnings.push(GeoWarning::new(Code::UnknownCode, "key 2050", message));
+                warnings.push(Warning::new(Code::UnknownCode, "key 2050", message));
             }
         }
     }
@@ -141,14 +142,14 @@ fn datum(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Node> {
 }
 
 /// Key 2062: three or seven numbers of a shift to WGS 84, written by GDAL beside a datum of its own.
-fn shift(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Node> {
+fn shift(keys: &GeoKeys, warnings: &mut Warnings) -> Option<Node> {
     let values = match keys.values.get(&key::TOWGS84)? {
         KeyValue::Doubles(values) => values.as_slice(),
         KeyValue::Short(_) | KeyValue::Shorts(_) | KeyValue::Text(_) => &[],
     };
     if ![3, 7].contains(&values.len()) || values.iter().any(|v| !v.is_finite()) {
         let message = "three or seven finite numbers expected; ignored";
-        warnings.push(GeoWarning::new(Code::BadKey, "key 2062", message));
+        warnings.push(Warning::new(Code::BadKey, "key 2062", message));
         return None;
     }
     let mut node = Node { keyword: "TOWGS84".to_owned(), values: Vec::new() };
@@ -158,12 +159,12 @@ fn shift(keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Node> {
     Some(node)
 }
 
-fn spheroid(keys: &GeoKeys, citation: &Citation<'_>, warnings: &mut Vec<GeoWarning>) -> Option<Node> {
+fn spheroid(keys: &GeoKeys, citation: &Citation<'_>, warnings: &mut Warnings) -> Option<Node> {
     let code = keys.code(key::ELLIPSOID);
     let row = code.and_then(registry::ellipsoid);
     if let (Some(code), None) = (code, row) {
         let message = format!("ellipsoid {code} is not known; its axes were used");
-        warnings.push(GeoWarning::new(Code::UnknownCode, "key 2056", message));
+        warnings.push(Warning::new(Code::UnknownCode, "key 2056", message));
     }
     if let Some(row) = row {
         return Some(Node::named("SPHEROID", row.1).number(row.2).number(row.3).epsg(Some(u32::from(row.0))));
@@ -181,7 +182,7 @@ fn spheroid(keys: &GeoKeys, citation: &Citation<'_>, warnings: &mut Vec<GeoWarni
         (_, Some(minor)) if minor < major => major / (major - minor),
         _ => {
             let message = "the ellipsoid has a major axis only; a sphere was taken";
-            warnings.push(GeoWarning::new(Code::BadKey, "key 2059", message));
+            warnings.push(Warning::new(Code::BadKey, "key 2059", message));
             0.0
         }
     };
@@ -190,18 +191,14 @@ fn spheroid(keys: &GeoKeys, citation: &Citation<'_>, warnings: &mut Vec<GeoWarni
 }
 
 /// Name, degrees and code of the prime meridian.
-fn meridian(
-    keys: &GeoKeys,
-    citation: &Citation<'_>,
-    warnings: &mut Vec<GeoWarning>,
-) -> (String, f64, Option<u32>) {
+fn meridian(keys: &GeoKeys, citation: &Citation<'_>, warnings: &mut Warnings) -> (String, f64, Option<u32>) {
     let greenwich = || ("Greenwich".to_owned(), 0.0, Some(8901));
     match keys.code(key::PRIME_MERIDIAN) {
         Some(code) => match registry::meridian(code) {
             Some(row) => (row.1.to_owned(), row.2, Some(u32::from(code))),
             None => {
                 let message = format!("prime meridian {code} is not known; Greenwich was taken");
-                warnings.push(GeoWarning::new(Code::UnknownCode, "key 2051", message));
+                warnings.push(Warning::new(Code::UnknownCode, "key 2051", message));
                 greenwich()
             }
         },

@@ -1,12 +1,13 @@
 //! The GeoKey directory (tags 34735, 34736, 34737) as typed values.
 //!
 //! Every key that can be read is kept, whatever its number. A key that points outside its parameters is
-//! left out with a warning. What the keys mean is left to `crs` and `transform`.
+//! left out with a warning, and so are keys that all point at the same parameters until they hold many times them. What the keys mean is left to `crs` and `transform`.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use super::warning::{GeoWarning, GeoWarningCode as Code};
+use super::warning::GeoWarningCode as Code;
+use crate::{Warning, Warnings};
 
 /// Numbers of the keys used here (GeoTIFF 1.1, annex B).
 pub mod key {
@@ -86,37 +87,41 @@ pub struct GeoKeys {
 
 impl GeoKeys {
     /// Reads the directory; `None` where its header cannot be read.
-    pub fn parse(
-        directory: &[u16],
-        doubles: &[f64],
-        ascii: &[u8],
-        warnings: &mut Vec<GeoWarning>,
-    ) -> Option<Self> {
+    pub fn parse(directory: &[u16], doubles: &[f64], ascii: &[u8], warnings: &mut Warnings) -> Option<Self> {
         let place = "GeoKeyDirectory";
         let Some((&[version, major, minor, count], entries)) = directory.split_first_chunk::<4>() else {
             let message = format!("{} shorts, at least 4 expected; keys ignored", directory.len());
-            warnings.push(GeoWarning::new(Code::BadKeyDirectory, place, message));
+            warnings.push(Warning::new(Code::BadKeyDirectory, place, message));
             return None;
         };
         // libgeotiff takes 0 as well, written by old software.
         if version > 1 {
             let message = format!("version {version}, 1 expected; keys ignored");
-            warnings.push(GeoWarning::new(Code::BadKeyDirectory, place, message));
+            warnings.push(Warning::new(Code::BadKeyDirectory, place, message));
             return None;
         }
         let (present, _) = entries.as_chunks::<4>();
         let stated = usize::from(count);
         if present.len() < stated {
             let message = format!("{stated} keys stated, room for {}; read those", present.len());
-            warnings.push(GeoWarning::new(Code::BadKeyDirectory, place, message));
+            warnings.push(Warning::new(Code::BadKeyDirectory, place, message));
         }
         let mut values = BTreeMap::new();
+        // Keys may share parameters, but thousands that share all of them would multiply the file.
+        let mut room = 2 * (directory.len() + doubles.len() + ascii.len());
         for &[id, location, n, value] in present.iter().take(stated) {
             // A zeroed entry is padding that some writers count.
             if id == 0 {
                 continue;
             }
-            match read_value([location, n, value], directory, doubles, ascii) {
+            let read = match room.checked_sub(if location == 0 { 0 } else { usize::from(n) }) {
+                Some(left) => {
+                    room = left;
+                    read_value([location, n, value], directory, doubles, ascii)
+                }
+                None => Err(format!("{n} values, which other keys hold many times already; key ignored")),
+            };
+            match read {
                 Ok(value) => match values.entry(id) {
                     Entry::Vacant(slot) => {
                         slot.insert(value);
@@ -124,11 +129,11 @@ impl GeoKeys {
                     Entry::Occupied(first) => {
                         let what = if *first.get() == value { "the same" } else { "another" };
                         let message = format!("again with {what} value; the first was kept");
-                        warnings.push(GeoWarning::new(Code::DuplicateKey, format!("key {id}"), message));
+                        warnings.push(Warning::new(Code::DuplicateKey, format!("key {id}"), message));
                     }
                 },
                 Err(message) => {
-                    warnings.push(GeoWarning::new(Code::BadKey, format!("key {id}"), message));
+                    warnings.push(Warning::new(Code::BadKey, format!("key {id}"), message));
                 }
             }
         }
@@ -215,9 +220,9 @@ mod tests {
     use super::*;
 
     fn parse(directory: &[u16], doubles: &[f64], ascii: &[u8]) -> (Option<GeoKeys>, Vec<&'static str>) {
-        let mut warnings = Vec::new();
+        let mut warnings = Warnings::new();
         let keys = GeoKeys::parse(directory, doubles, ascii, &mut warnings);
-        (keys, warnings.iter().map(|w| w.code.as_str()).collect())
+        (keys, warnings.iter().map(|w| w.code).collect())
     }
 
     #[test]
@@ -251,6 +256,17 @@ mod tests {
         let (keys, warnings) = parse(&[1, 1, 0, 2, 3072, 0, 1, 32631, 3072, 0, 1, 32632], &[], b"");
         assert_eq!(keys.unwrap().short(3072), Some(32631));
         assert_eq!(warnings, ["geo-key-duplicate"]);
+    }
+
+    /// 4,000 keys of one text of 60,000 bytes took 240 MB.
+    #[test]
+    fn keys_that_share_a_text_do_not_multiply_it() {
+        let mut dir = vec![1, 1, 0, 4_000];
+        (0..4_000).for_each(|i| dir.extend([5_000 + i, 34737, 60_000, 0]));
+        let (keys, warnings) = parse(&dir, &[], &[b'k'; 60_000]);
+        let kept = keys.unwrap().values.len();
+        assert!((1..=3).contains(&kept), "{kept}");
+        assert_eq!(warnings.len(), crate::Warnings::PER_CODE + 1);
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub use crs::{Crs, CrsKind, Unit, VerticalCrs};
 pub use keys::{GeoKeys, KeyValue, USER_DEFINED, key};
 pub use rpc::Rpc;
 pub use transform::{Bounds, Gcp, GeoTransform};
-pub use warning::{GeoWarning, GeoWarningCode};
+pub use warning::GeoWarningCode;
 pub use wkt::{Node as WktNode, Value as WktValue};
 pub use write::{GeoTagsOut, tags_of};
 
@@ -96,7 +96,7 @@ pub struct Georeference {
 
 impl Georeference {
     /// What the tags say; whatever had to be tolerated is added to `warnings`.
-    pub fn from_tags(tags: &GeoTags<'_>, warnings: &mut Vec<GeoWarning>) -> Self {
+    pub fn from_tags(tags: &GeoTags<'_>, warnings: &mut crate::Warnings) -> Self {
         let keys = tags.key_directory.and_then(|directory| {
             let doubles = tags.double_params.unwrap_or_default();
             GeoKeys::parse(directory, doubles, tags.ascii_params.unwrap_or_default(), warnings)

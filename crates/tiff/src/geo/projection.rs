@@ -6,8 +6,9 @@
 //! taken as 0 with a warning.
 
 use super::keys::{GeoKeys, key};
-use super::warning::{GeoWarning, GeoWarningCode as Code};
+use super::warning::GeoWarningCode as Code;
 use super::wkt::Node;
+use crate::{Warning, Warnings};
 
 const LATITUDE: [u16; 3] = [key::NAT_ORIGIN_LAT, key::FALSE_ORIGIN_LAT, key::CENTER_LAT];
 const LONGITUDE: [u16; 3] = [key::NAT_ORIGIN_LONG, key::FALSE_ORIGIN_LONG, key::CENTER_LONG];
@@ -75,7 +76,7 @@ pub(super) fn from_keys(
     keys: &GeoKeys,
     key_unit: f64,
     geographic_unit: f64,
-    warnings: &mut Vec<GeoWarning>,
+    warnings: &mut Warnings,
 ) -> Result<Projection, String> {
     let method = keys.short(key::METHOD).ok_or("no projection method (key 3075)")?;
     let angle = key_unit / geographic_unit;
@@ -183,7 +184,7 @@ pub(super) fn from_keys(
 struct Builder<'a> {
     keys: &'a GeoKeys,
     angle: f64,
-    warnings: &'a mut Vec<GeoWarning>,
+    warnings: &'a mut Warnings,
     parameters: Vec<(&'static str, f64)>,
 }
 
@@ -197,7 +198,7 @@ impl Builder<'_> {
         if value.is_none() {
             let place = format!("key {}", keys.first().copied().unwrap_or_default());
             let message = format!("`{name}` is missing; 0 was taken");
-            self.warnings.push(GeoWarning::new(Code::BadKey, place, message));
+            self.warnings.push(Warning::new(Code::BadKey, place, message));
         }
         let value = value.unwrap_or(0.0);
         self.parameters.push((name, value));

@@ -1,6 +1,7 @@
 //! Rational polynomial coefficients: from the tag RPCCoefficient (50844) and from text.
 
-use super::warning::{GeoWarning, GeoWarningCode as Code};
+use super::warning::GeoWarningCode as Code;
+use crate::{Warning, Warnings};
 
 /// A rational polynomial camera model, in the words of the RPC00B format.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,10 +32,10 @@ pub struct Rpc {
 
 impl Rpc {
     /// From the tag's 92 numbers.
-    pub fn from_tag(values: &[f64], warnings: &mut Vec<GeoWarning>) -> Option<Self> {
+    pub fn from_tag(values: &[f64], warnings: &mut Warnings) -> Option<Self> {
         let place = "RPCCoefficient";
         let mut bad = |message: String| {
-            warnings.push(GeoWarning::new(Code::BadRpc, place, message));
+            warnings.push(Warning::new(Code::BadRpc, place, message));
             None
         };
         if values.len() != 92 {
@@ -79,7 +80,7 @@ impl Rpc {
     /// coefficients as one list or as `LINE_NUM_COEFF_1` to `_20`).
     pub fn from_items<'a>(
         items: impl IntoIterator<Item = (&'a str, &'a str)>,
-        warnings: &mut Vec<GeoWarning>,
+        warnings: &mut Warnings,
     ) -> Option<Self> {
         let items: Vec<(String, &str)> =
             items.into_iter().take(1000).map(|(k, v)| (k.trim().to_ascii_uppercase(), v)).collect();
@@ -124,14 +125,14 @@ impl Rpc {
             None => Some(rpc),
             Some(name) => {
                 let message = format!("`{name}` is missing or no number; ignored");
-                warnings.push(GeoWarning::new(Code::BadRpc, "RPC", message));
+                warnings.push(Warning::new(Code::BadRpc, "RPC", message));
                 None
             }
         }
     }
 
     /// From the text of an `.RPB` file: `name = value;`, with lists in round brackets.
-    pub fn from_rpb(text: &str, warnings: &mut Vec<GeoWarning>) -> Option<Self> {
+    pub fn from_rpb(text: &str, warnings: &mut Warnings) -> Option<Self> {
         let statements = text.split(';').take(1000).filter_map(|s| s.rsplit_once('='));
         let items: Vec<(&str, String)> = statements
             .filter_map(|(name, value)| {
@@ -144,7 +145,7 @@ impl Rpc {
     }
 
     /// From the text of a `_RPC.TXT` file: `NAME: value unit` on each line.
-    pub fn from_text(text: &str, warnings: &mut Vec<GeoWarning>) -> Option<Self> {
+    pub fn from_text(text: &str, warnings: &mut Warnings) -> Option<Self> {
         Self::from_items(text.lines().filter_map(|line| line.split_once(':')), warnings)
     }
 }
@@ -181,7 +182,7 @@ mod tests {
     #[test]
     fn the_tag_is_read_in_its_order() {
         let values: Vec<f64> = (0..92).map(f64::from).collect();
-        let rpc = Rpc::from_tag(&values, &mut Vec::new()).unwrap();
+        let rpc = Rpc::from_tag(&values, &mut Warnings::new()).unwrap();
         assert_eq!((rpc.line, rpc.sample, rpc.height), ((2.0, 7.0), (3.0, 8.0), (6.0, 11.0)));
         assert_eq!((rpc.line_numerator[0], rpc.line_denominator[0]), (12.0, 32.0));
         assert_eq!((rpc.sample_numerator[0], rpc.sample_denominator[19]), (52.0, 91.0));
@@ -189,7 +190,7 @@ mod tests {
 
     #[test]
     fn other_lengths_and_numbers_are_refused_with_a_warning() {
-        let mut warnings = Vec::new();
+        let mut warnings = Warnings::new();
         assert_eq!(Rpc::from_tag(&[0.0; 91], &mut warnings), None);
         assert_eq!(Rpc::from_tag(&[f64::NAN; 92], &mut warnings), None);
         assert_eq!(warnings.len(), 2);
@@ -206,7 +207,7 @@ mod tests {
         for name in ["lineNum", "lineDen", "sampNum", "sampDen"] {
             text += &format!("\t{name}Coef = {list};\n");
         }
-        let rpc = Rpc::from_rpb(&text, &mut Vec::new()).unwrap();
+        let rpc = Rpc::from_rpb(&text, &mut Warnings::new()).unwrap();
         assert_eq!((rpc.err_bias, rpc.latitude), (Some(1.5), (12.0, 0.5)));
         assert_eq!((rpc.sample_numerator[18], rpc.sample_numerator[19]), (0.25, 1.0));
     }
@@ -222,7 +223,7 @@ mod tests {
                 text += &format!("{name}_{i}: {i}e-3\n");
             }
         }
-        let mut warnings = Vec::new();
+        let mut warnings = Warnings::new();
         assert_eq!(Rpc::from_text(&text, &mut warnings), None);
         assert_eq!(warnings[0].message, "`SAMP_DEN_COEFF_1` is missing or no number; ignored");
         text += &format!("SAMP_DEN_COEFF: {}\n", "1 ".repeat(20));

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::Warnings;
 
 #[derive(Clone, Copy)]
 enum Key {
@@ -212,7 +213,7 @@ fn facts(wkt: &str) -> (String, BTreeMap<String, f64>) {
 #[test]
 fn projections_agree_with_gdal() {
     for case in CASES {
-        let crs = Crs::from_keys(&keys_of(case.keys, 1), &mut Vec::new()).unwrap();
+        let crs = Crs::from_keys(&keys_of(case.keys, 1), &mut Warnings::new()).unwrap();
         let (name, found) = facts(crs.wkt.as_deref().unwrap());
         let mut words = case.gdal.split(' ');
         assert_eq!(Some(name.as_str()), words.next());
@@ -234,7 +235,8 @@ fn projections_agree_with_gdal() {
 #[test]
 fn vertical_systems_join_from_geotiff_1_1_on() {
     let utm = [(1024, S(1)), (3072, S(26911)), (4096, S(5703))];
-    let crs = |list: &[(u16, Key)], minor| Crs::from_keys(&keys_of(list, minor), &mut Vec::new()).unwrap();
+    let crs =
+        |list: &[(u16, Key)], minor| Crs::from_keys(&keys_of(list, minor), &mut Warnings::new()).unwrap();
     let old = crs(&utm, 0);
     assert_eq!((old.epsg, old.kind), (Some(26911), CrsKind::Projected));
     assert_eq!(old.vertical.as_ref().unwrap().epsg, Some(5703));
@@ -249,7 +251,7 @@ fn vertical_systems_join_from_geotiff_1_1_on() {
 #[test]
 fn codes_and_what_is_around_them() {
     let of = |list: &[(u16, Key)]| {
-        let mut warnings = Vec::new();
+        let mut warnings = Warnings::new();
         let crs = Crs::from_keys(&keys_of(list, 0), &mut warnings);
         (crs.as_ref().and_then(|c| c.epsg), crs.map(|c| c.kind), warnings.len())
     };
@@ -269,7 +271,8 @@ fn codes_and_what_is_around_them() {
 fn wkt_in_a_citation_is_kept_as_it_is() {
     let text = "PROJCS[\"x\",GEOGCS[\"g\",UNIT[\"Degree\",0.0174532925199433]],UNIT[\"Meter\",1.0]]";
     let citation: &'static str = Box::leak(format!("ESRI PE String = {text}").into_boxed_str());
-    let crs = Crs::from_keys(&keys_of(&[(1024, S(32767)), (3073, T(citation))], 0), &mut Vec::new()).unwrap();
+    let crs =
+        Crs::from_keys(&keys_of(&[(1024, S(32767)), (3073, T(citation))], 0), &mut Warnings::new()).unwrap();
     assert_eq!((crs.wkt.as_deref(), crs.name.as_str()), (Some(text), "x"));
 }
 
@@ -362,7 +365,7 @@ fn control_points_take_the_system_with_them() {
         ]),
         ..Default::default()
     };
-    let geo = Georeference::from_tags(&tags, &mut Vec::new());
+    let geo = Georeference::from_tags(&tags, &mut Warnings::new());
     assert_eq!((geo.gcps.len(), geo.crs, geo.transform), (2, None, None));
     assert_eq!(geo.gcp_crs.unwrap().epsg, Some(3035));
     assert_eq!(geo.area_or_point, Some(AreaOrPoint::Area));
@@ -374,7 +377,7 @@ fn a_unit_of_heights_comes_from_its_key_alone_too() {
         key_directory: Some(&[1, 1, 0, 3, 1024, 0, 1, 1, 3072, 0, 1, 27563, 4099, 0, 1, 9001]),
         ..Default::default()
     };
-    let geo = Georeference::from_tags(&tags, &mut Vec::new());
+    let geo = Georeference::from_tags(&tags, &mut Warnings::new());
     assert_eq!(geo.height_unit.unwrap().name, "metre");
 }
 
@@ -419,7 +422,7 @@ fn no_directory_of_keys_makes_a_panic() {
             transformation: Some(&six),
             rpc: Some(&six),
         };
-        let geo = Georeference::from_tags(&tags, &mut Vec::new());
+        let geo = Georeference::from_tags(&tags, &mut Warnings::new());
         // Whatever was made is WKT that can be read again.
         if let Some(wkt) = geo.crs.and_then(|crs| crs.wkt) {
             WktNode::parse(&wkt).unwrap();

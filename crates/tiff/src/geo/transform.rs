@@ -3,7 +3,8 @@
 //! A `GeoTransform` always speaks of pixel corners ("area"): (0, 0) is the outer corner of the first
 //! pixel, whatever the file's raster type. The shift of half a pixel is done here, once.
 
-use super::warning::{GeoWarning, GeoWarningCode as Code};
+use super::warning::GeoWarningCode as Code;
+use crate::{Warning, Warnings};
 
 /// `x = a·column + b·row + c`, `y = d·column + e·row + f`; columns and rows count from the outer corner of
 /// the first pixel. The order of the fields is that of the `affine` package.
@@ -173,7 +174,7 @@ pub(super) struct TransformTags<'a> {
 pub(super) fn from_tags(
     tags: TransformTags<'_>,
     pixel_is_point: bool,
-    warnings: &mut Vec<GeoWarning>,
+    warnings: &mut Warnings,
 ) -> (Option<GeoTransform>, Vec<Gcp>) {
     let matrix = tags.transformation.and_then(|v| from_matrix(v, warnings));
     let scaled = match (tags.pixel_scale.and_then(|v| from_scale(v, warnings)), tags.tiepoints) {
@@ -189,7 +190,7 @@ pub(super) fn from_tags(
         }
         (Some(_), None) if matrix.is_none() => {
             let message = "no tie point beside it; no transform";
-            warnings.push(GeoWarning::new(Code::BadTransform, "ModelPixelScale", message));
+            warnings.push(Warning::new(Code::BadTransform, "ModelPixelScale", message));
             None
         }
         _ => None,
@@ -198,7 +199,7 @@ pub(super) fn from_tags(
         && matrix != scaled
     {
         let message = "differs from ModelPixelScale and ModelTiepoint; the transformation was kept";
-        warnings.push(GeoWarning::new(Code::Contradiction, "ModelTransformation", message));
+        warnings.push(Warning::new(Code::Contradiction, "ModelTransformation", message));
     }
     if let Some(transform) = matrix.or(scaled) {
         let transform = if pixel_is_point { transform.centre_to_corner() } else { transform };
@@ -208,85 +209,85 @@ pub(super) fn from_tags(
     (None, gcps)
 }
 
-fn from_matrix(values: &[f64], warnings: &mut Vec<GeoWarning>) -> Option<GeoTransform> {
+fn from_matrix(values: &[f64], warnings: &mut Warnings) -> Option<GeoTransform> {
     let place = "ModelTransformation";
     let &[a, b, _, c, d, e, _, f, ..] = values else {
         let message = format!("{} values, 16 expected; no transform", values.len());
-        warnings.push(GeoWarning::new(Code::BadTransform, place, message));
+        warnings.push(Warning::new(Code::BadTransform, place, message));
         return None;
     };
     if values.len() != 16 {
         let message = format!("{} values, 16 expected; no transform", values.len());
-        warnings.push(GeoWarning::new(Code::BadTransform, place, message));
+        warnings.push(Warning::new(Code::BadTransform, place, message));
         return None;
     }
     let transform = GeoTransform { a, b, c, d, e, f };
     if !transform.is_finite() || transform.inverse().is_none() {
         let message = "a matrix of finite numbers with an inverse expected; no transform";
-        warnings.push(GeoWarning::new(Code::BadTransform, place, message));
+        warnings.push(Warning::new(Code::BadTransform, place, message));
         return None;
     }
     Some(transform)
 }
 
 /// The scale part of a transform, with its origin still at zero.
-fn from_scale(values: &[f64], warnings: &mut Vec<GeoWarning>) -> Option<GeoTransform> {
+fn from_scale(values: &[f64], warnings: &mut Warnings) -> Option<GeoTransform> {
     let place = "ModelPixelScale";
     let &[x, y, ..] = values else {
         let message = format!("{} values, 3 expected; no transform", values.len());
-        warnings.push(GeoWarning::new(Code::BadTransform, place, message));
+        warnings.push(Warning::new(Code::BadTransform, place, message));
         return None;
     };
     if x == 0.0 || y == 0.0 || !x.is_finite() || !y.is_finite() {
         let message = format!("scale {x}, {y}; finite numbers other than 0 expected; no transform");
-        warnings.push(GeoWarning::new(Code::BadTransform, place, message));
+        warnings.push(Warning::new(Code::BadTransform, place, message));
         return None;
     }
     if y < 0.0 {
         let message = format!("y scale {y} is negative; read as north-up");
-        warnings.push(GeoWarning::new(Code::NegativeScaleY, place, message));
+        warnings.push(Warning::new(Code::NegativeScaleY, place, message));
     }
     Some(GeoTransform { a: x, b: 0.0, c: 0.0, d: 0.0, e: -y.abs(), f: 0.0 })
 }
 
-fn at_tiepoint(scale: GeoTransform, points: &[f64], warnings: &mut Vec<GeoWarning>) -> Option<GeoTransform> {
+fn at_tiepoint(scale: GeoTransform, points: &[f64], warnings: &mut Warnings) -> Option<GeoTransform> {
     let place = "ModelTiepoint";
     let &[column, row, _, x, y, ..] = points else {
         let message = format!("{} values, 6 expected; no transform", points.len());
-        warnings.push(GeoWarning::new(Code::BadTiePoints, place, message));
+        warnings.push(Warning::new(Code::BadTiePoints, place, message));
         return None;
     };
     if points.len() < 6 {
         let message = format!("{} values, 6 expected; no transform", points.len());
-        warnings.push(GeoWarning::new(Code::BadTiePoints, place, message));
+        warnings.push(Warning::new(Code::BadTiePoints, place, message));
         return None;
     }
     if points.len() > 6 {
         let message = format!("{} values beside a pixel scale; the first tie point was used", points.len());
-        warnings.push(GeoWarning::new(Code::BadTiePoints, place, message));
+        warnings.push(Warning::new(Code::BadTiePoints, place, message));
     }
     let transform = GeoTransform { c: x - column * scale.a, f: y - row * scale.e, ..scale };
     if !transform.is_finite() {
         let message = format!("({column}, {row}) at ({x}, {y}); finite numbers expected; no transform");
-        warnings.push(GeoWarning::new(Code::BadTiePoints, place, message));
+        warnings.push(Warning::new(Code::BadTiePoints, place, message));
         return None;
     }
     Some(transform)
 }
 
-fn gcps(points: &[f64], pixel_is_point: bool, warnings: &mut Vec<GeoWarning>) -> Vec<Gcp> {
+fn gcps(points: &[f64], pixel_is_point: bool, warnings: &mut Warnings) -> Vec<Gcp> {
     let place = "ModelTiepoint";
     let (points, rest) = points.as_chunks::<6>();
     if !rest.is_empty() {
         let message = format!("{} values after the last whole tie point; ignored", rest.len());
-        warnings.push(GeoWarning::new(Code::BadTiePoints, place, message));
+        warnings.push(Warning::new(Code::BadTiePoints, place, message));
     }
     let shift = if pixel_is_point { 0.5 } else { 0.0 };
     let mut out = Vec::with_capacity(points.len());
     for (i, &[column, row, _, x, y, z]) in points.iter().enumerate() {
         if ![column, row, x, y, z].iter().all(|v| v.is_finite()) {
             let message = format!("tie point {} is not finite; left out", i + 1);
-            warnings.push(GeoWarning::new(Code::BadTiePoints, place, message));
+            warnings.push(Warning::new(Code::BadTiePoints, place, message));
             continue;
         }
         out.push(Gcp { column: column + shift, row: row + shift, x, y, z, id: (i + 1).to_string() });
@@ -307,10 +308,10 @@ mod tests {
         matrix: Option<&[f64]>,
         point: bool,
     ) -> (Option<[f64; 6]>, usize, Vec<&'static str>) {
-        let mut warnings = Vec::new();
+        let mut warnings = Warnings::new();
         let tags = TransformTags { pixel_scale: scale, tiepoints: tie, transformation: matrix };
         let (transform, gcps) = from_tags(tags, point, &mut warnings);
-        let codes = warnings.iter().map(|w| w.code.as_str()).collect();
+        let codes = warnings.iter().map(|w| w.code).collect();
         (transform.map(|t| t.coefficients()), gcps.len(), codes)
     }
 
@@ -350,7 +351,7 @@ mod tests {
     fn tie_points_without_scale_are_control_points() {
         let tie = [0.0, 0.0, 0.0, 5.0, 50.0, 0.0, 31.0, 0.0, 0.0, 6.0, 50.1, 10.0, 1.0];
         assert_eq!(run(None, Some(&tie), None, false), (None, 2, vec!["geo-tie-points"]));
-        let mut warnings = Vec::new();
+        let mut warnings = Warnings::new();
         let tags = TransformTags { tiepoints: Some(&tie[..12]), ..Default::default() };
         let (_, gcps) = from_tags(tags, true, &mut warnings);
         assert_eq!((gcps[1].column, gcps[1].row, gcps[1].z), (31.5, 0.5, 10.0));

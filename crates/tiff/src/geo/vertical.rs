@@ -4,11 +4,12 @@ use super::crs::{Crs, CrsKind, VerticalCrs};
 use super::identify::identify;
 use super::keys::{GeoKeys, USER_DEFINED, key};
 use super::registry;
-use super::warning::{GeoWarning, GeoWarningCode as Code};
+use super::warning::GeoWarningCode as Code;
 use super::wkt::Node;
+use crate::{Warning, Warnings};
 
 /// The horizontal system, with the vertical one of the keys where they name one.
-pub(super) fn add(horizontal: Node, keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Crs {
+pub(super) fn add(horizontal: Node, keys: &GeoKeys, warnings: &mut Warnings) -> Crs {
     let code = identify(&horizontal);
     let alone = Crs::from_node_with(&horizontal, code);
     let Some(height) = keys.short(key::VERTICAL_CRS).filter(|&code| code != 0) else {
@@ -19,7 +20,7 @@ pub(super) fn add(horizontal: Node, keys: &GeoKeys, warnings: &mut Vec<GeoWarnin
     }
     let Some(vertical) = vertical(height, keys, warnings) else {
         let message = format!("code {height} is no known vertical system; only the horizontal one was kept");
-        warnings.push(GeoWarning::new(Code::UnknownCode, "key 4096", message));
+        warnings.push(Warning::new(Code::UnknownCode, "key 4096", message));
         return alone;
     };
     // GDAL joins the two only from GeoTIFF 1.1 on; older files used the key too loosely.
@@ -58,13 +59,13 @@ fn with_ellipsoidal_height(horizontal: Crs, code: u16) -> Crs {
     }
 }
 
-fn vertical(code: u16, keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option<Node> {
+fn vertical(code: u16, keys: &GeoKeys, warnings: &mut Warnings) -> Option<Node> {
     let unit = keys.short(key::VERTICAL_UNITS).filter(|&u| u != 0 && u != USER_DEFINED);
     let unit = unit.and_then(|u| match registry::length(u) {
         Some(row) => Some(Node::named("UNIT", row.1).number(row.2).epsg(Some(u32::from(u)))),
         None => {
             let message = format!("unit of length {u} is not known; ignored");
-            warnings.push(GeoWarning::new(Code::UnknownCode, "key 4099", message));
+            warnings.push(Warning::new(Code::UnknownCode, "key 4099", message));
             None
         }
     });
@@ -79,7 +80,7 @@ fn vertical(code: u16, keys: &GeoKeys, warnings: &mut Vec<GeoWarning>) -> Option
     let own = node.child(&["UNIT"]).and_then(|n| n.f64(1));
     if unit.is_some_and(|unit| unit.f64(1) != own) {
         let message = "another unit than that of the vertical system; the system's own was kept";
-        warnings.push(GeoWarning::new(Code::Contradiction, "key 4099", message));
+        warnings.push(Warning::new(Code::Contradiction, "key 4099", message));
     }
     Some(node)
 }

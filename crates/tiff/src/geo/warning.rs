@@ -1,9 +1,7 @@
-//! What was tolerated in a file's georeferencing or metadata.
+//! The kinds of warnings about a file's georeferencing or metadata.
 //!
 //! Georeferencing never makes an image unreadable: a bad tag becomes a warning and an absent fact. The
 //! code is stable, for programs; the message is for people.
-
-use std::fmt;
 
 /// What kind of toleration took place; `as_str` is stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -61,31 +59,8 @@ impl GeoWarningCode {
     }
 }
 
-/// One toleration: what kind, where, and what was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GeoWarning {
-    /// What kind of toleration.
-    pub code: GeoWarningCode,
-    /// The tag, key or element it is about, such as `ModelPixelScale` or `key 3072`.
-    pub place: String,
-    /// One lower-case sentence: what was found and what was done.
-    pub message: String,
-}
-
-impl GeoWarning {
-    pub(crate) fn new(code: GeoWarningCode, place: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { code, place: place.into(), message: message.into() }
-    }
-}
-
-impl fmt::Display for GeoWarning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.message)
-    }
-}
-
-impl From<GeoWarning> for crate::Warning {
-    fn from(warning: GeoWarning) -> Self {
-        Self { code: warning.code.as_str(), place: warning.place, message: warning.message }
+impl From<GeoWarningCode> for &'static str {
+    fn from(code: GeoWarningCode) -> Self {
+        code.as_str()
     }
 }

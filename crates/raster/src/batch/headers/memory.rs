@@ -122,8 +122,7 @@ impl Held for Dataset {
         let files = files.iter().map(|file| sum([2 * size_of::<OpenFile>(), file.held()]));
         let files = files.fold(0, usize::saturating_add);
         let pages = 2 * size_of_val(self.pages());
-        let warnings = 2 * size_of_val(self.warnings());
-        sum([files, pages, self.pages().held(), self.metadata().held(), warnings, self.warnings().held()])
+        sum([files, pages, self.pages().held(), self.metadata().held(), warnings(self.warnings())])
     }
 }
 
@@ -136,8 +135,8 @@ impl Held for OpenFile {
 
 impl Held for Tiff {
     fn held(&self) -> usize {
-        let Self { header: _, file_len: _, directories, warnings } = self;
-        sum([directories.held(), warnings.held()])
+        let Self { header: _, file_len: _, directories, warnings: told } = self;
+        sum([directories.held(), warnings(told)])
     }
 }
 
@@ -151,6 +150,12 @@ impl Held for Directory {
         // A list that grew has at most twice what it needs.
         sum([allocated(2 * size_of_val(self.entries())), values])
     }
+}
+
+/// Warnings in the list that collects them, with how many there are of each code.
+fn warnings(list: &[Warning]) -> usize {
+    const CODE: usize = 64;
+    sum([2 * size_of_val(list), list.len().saturating_mul(CODE), list.held()])
 }
 
 impl Held for Warning {

@@ -76,7 +76,7 @@ mod tests {
         else {
             panic!("{out:?}")
         };
-        let mut warnings = Vec::new();
+        let mut warnings = crate::Warnings::new();
         let back = GeoKeys::parse(directory, doubles, ascii.as_bytes(), &mut warnings);
         assert_eq!((back, warnings.len()), (Some(keys), 0));
     }

@@ -7,16 +7,13 @@ use super::super::keys::{GeoKeys, KeyValue, USER_DEFINED, key};
 use super::super::method::{Method, plain};
 use super::super::reference::{ANGLES, LENGTHS, MERIDIANS, UnitRow};
 use super::super::registry;
-use super::super::warning::{GeoWarning, GeoWarningCode as Code};
+use super::super::warning::GeoWarningCode as Code;
 use super::super::wkt::Node;
 use super::system::put;
+use crate::{Warning, Warnings};
 
 /// Puts the keys of a node that `dialect` made. The error says what keys have no words for.
-pub(super) fn put_system(
-    keys: &mut GeoKeys,
-    node: &Node,
-    warnings: &mut Vec<GeoWarning>,
-) -> Result<(), String> {
+pub(super) fn put_system(keys: &mut GeoKeys, node: &Node, warnings: &mut Warnings) -> Result<(), String> {
     match node.keyword.as_str() {
         "PROJCS" => projected(keys, node, warnings),
         "GEOGCS" => {
@@ -35,14 +32,14 @@ pub(super) fn key_code(code: u32) -> Option<u16> {
 
 /// The code a system is written by: its own where the registered definition agrees, or that of the registered
 /// system it is. A datum without a code is nobody's.
-fn code_of(node: &Node, warnings: &mut Vec<GeoWarning>) -> Option<u16> {
+fn code_of(node: &Node, warnings: &mut Warnings) -> Option<u16> {
     let code = match node.epsg_code() {
         Some(stated) => {
             let found = registry::lookup(stated)?;
             if found != *node && !is_edition_of(&found, node) {
                 let message =
                     format!("EPSG:{stated} is another system than the one described; written in full");
-                warnings.push(GeoWarning::new(Code::Contradiction, "AUTHORITY", message));
+                warnings.push(Warning::new(Code::Contradiction, "AUTHORITY", message));
                 return None;
             }
             stated
@@ -64,7 +61,7 @@ fn is_edition_of(found: &Node, node: &Node) -> bool {
     })
 }
 
-fn projected(keys: &mut GeoKeys, node: &Node, warnings: &mut Vec<GeoWarning>) -> Result<(), String> {
+fn projected(keys: &mut GeoKeys, node: &Node, warnings: &mut Warnings) -> Result<(), String> {
     let base = node.child(&["GEOGCS"]).ok_or("a projected system without a geographic one")?;
     put(keys, key::MODEL_TYPE, 1);
     if let Some(code) = code_of(node, warnings) {
@@ -108,7 +105,7 @@ fn degree(code: u16) -> u16 {
     if code == 9122 { 9102 } else { code }
 }
 
-fn geographic(keys: &mut GeoKeys, node: &Node, warnings: &mut Vec<GeoWarning>) -> Result<(), String> {
+fn geographic(keys: &mut GeoKeys, node: &Node, warnings: &mut Warnings) -> Result<(), String> {
     let name = node.name().unwrap_or("unknown");
     let unit = unit_code(node, ANGLES).map(degree);
     put(keys, key::ANGULAR_UNITS, unit.unwrap_or(USER_DEFINED));
@@ -198,7 +195,7 @@ fn meridian(keys: &mut GeoKeys, geographic: &Node, unit: f64, citation: &mut Str
     Ok(())
 }
 
-fn geocentric(keys: &mut GeoKeys, node: &Node, warnings: &mut Vec<GeoWarning>) -> Result<(), String> {
+fn geocentric(keys: &mut GeoKeys, node: &Node, warnings: &mut Warnings) -> Result<(), String> {
     put(keys, key::MODEL_TYPE, 3);
     if let Some(code) = node.epsg_code().and_then(|_| code_of(node, warnings)) {
         put(keys, key::GEODETIC_CRS, code);
@@ -264,10 +261,10 @@ fn code_by_size(size: f64, rows: &[UnitRow]) -> Option<u16> {
 }
 
 /// GDAL takes the shift of a registered datum from its own list, so beside a code it has no place.
-fn shift_is_lost(geographic: &Node, warnings: &mut Vec<GeoWarning>) {
+fn shift_is_lost(geographic: &Node, warnings: &mut Warnings) {
     let shift = geographic.child(&["DATUM"]).and_then(|d| d.child(&["TOWGS84"]));
     if shift.is_some_and(|s| (0..s.values.len()).any(|i| s.f64(i) != Some(0.0))) {
         let message = "a datum shift beside a registered system has no place in keys; not written";
-        warnings.push(GeoWarning::new(Code::UnsupportedCrs, "TOWGS84", message));
+        warnings.push(Warning::new(Code::UnsupportedCrs, "TOWGS84", message));
     }
 }

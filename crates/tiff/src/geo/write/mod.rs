@@ -13,10 +13,10 @@ mod vertical;
 
 use super::keys::{GeoKeys, KeyValue, key};
 use super::transform::CORNER;
-use super::warning::{GeoWarning, GeoWarningCode as Code};
+use super::warning::GeoWarningCode as Code;
 use super::{AreaOrPoint, Crs, Gcp, GeoTransform, Georeference, Rpc};
 use crate::gdal::pam::Pam;
-use crate::{FieldValue, Tag};
+use crate::{FieldValue, Tag, Warning, Warnings};
 
 /// What a georeference becomes in a file.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -26,7 +26,7 @@ pub struct GeoTagsOut {
     /// What the tags cannot hold: empty, or to be written as `.aux.xml` beside the file.
     pub sidecar: Pam,
     /// What could not be written as keys and where it went instead.
-    pub warnings: Vec<GeoWarning>,
+    pub warnings: Warnings,
 }
 
 /// The tags of a georeference. The error says which part no file could hold.
@@ -125,18 +125,14 @@ fn check_gcps(gcps: &[Gcp]) -> Result<(), String> {
     bad.map_or(Ok(()), |i| Err(format!("control point {} is not finite", i + 1)))
 }
 
-fn gcp_field(
-    gcps: &[Gcp],
-    is_point: bool,
-    warnings: &mut Vec<GeoWarning>,
-) -> Result<(Tag, FieldValue), String> {
+fn gcp_field(gcps: &[Gcp], is_point: bool, warnings: &mut Warnings) -> Result<(Tag, FieldValue), String> {
     check_gcps(gcps)?;
     let shift = if is_point { 0.5 } else { 0.0 };
     let values = gcps.iter().flat_map(|p| [p.column - shift, p.row - shift, 0.0, p.x, p.y, p.z]);
     let numbered = (1_usize..).zip(gcps).all(|(i, p)| p.id.is_empty() || p.id == i.to_string());
     if !numbered {
         let message = "names of control points have no place in the tag; they are numbered from 1";
-        warnings.push(GeoWarning::new(Code::BadTiePoints, "ModelTiepoint", message));
+        warnings.push(Warning::new(Code::BadTiePoints, "ModelTiepoint", message));
     }
     Ok((Tag::ModelTiepointTag, FieldValue::Doubles(values.collect())))
 }
@@ -150,7 +146,7 @@ fn rpc_field(rpc: &Rpc) -> Result<(Tag, FieldValue), String> {
 }
 
 /// Key 4099 alone, where heights have a unit and no system.
-fn height_unit(geo: &Georeference, crs: Option<&Crs>, keys: &mut GeoKeys, warnings: &mut Vec<GeoWarning>) {
+fn height_unit(geo: &Georeference, crs: Option<&Crs>, keys: &mut GeoKeys, warnings: &mut Warnings) {
     let Some(unit) = &geo.height_unit else { return };
     if crs.is_some_and(|crs| crs.vertical.is_some()) || keys.values.contains_key(&key::VERTICAL_UNITS) {
         return;
@@ -161,7 +157,7 @@ fn height_unit(geo: &Georeference, crs: Option<&Crs>, keys: &mut GeoKeys, warnin
         }
         None => {
             let message = format!("unit of heights `{}` has no code; not written", unit.name.escape_debug());
-            warnings.push(GeoWarning::new(Code::UnsupportedCrs, "key 4099", message));
+            warnings.push(Warning::new(Code::UnsupportedCrs, "key 4099", message));
         }
     }
 }

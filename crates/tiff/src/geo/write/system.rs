@@ -7,9 +7,10 @@ use super::super::crs::{Crs, CrsKind};
 use super::super::dialect::{self, Heights, System};
 use super::super::keys::{GeoKeys, KeyValue, USER_DEFINED, key};
 use super::super::registry;
-use super::super::warning::{GeoWarning, GeoWarningCode as Code};
+use super::super::warning::GeoWarningCode as Code;
 use super::super::wkt::Node;
 use super::{horizontal, vertical};
+use crate::{Warning, Warnings};
 
 /// Longest WKT that is put into a citation: GDAL's reader has room for that much.
 const LONGEST_CITATION: usize = 2300;
@@ -44,16 +45,16 @@ impl From<&str> for KeyValue {
 }
 
 /// The keys of a system; the error says why there is nothing to write.
-pub(super) fn keys_of(crs: &Crs, warnings: &mut Vec<GeoWarning>) -> Result<Written, String> {
+pub(super) fn keys_of(crs: &Crs, warnings: &mut Warnings) -> Result<Written, String> {
     let Some(text) = &crs.wkt else { return bare_code(crs) };
     let node = Node::parse(text)?;
     let described = dialect::system(&node).and_then(|system| {
         let mut keys = GeoKeys { revision: (1, 0), ..Default::default() };
-        let mut told = Vec::new();
+        let mut told = Warnings::new();
         put(&mut keys, key::CITATION, system.name.as_str());
         horizontal::put_system(&mut keys, &system.horizontal, &mut told)?;
         let whole = vertical::put_heights(&mut keys, &with_heights_beside(system, crs), crs, &mut told)?;
-        warnings.append(&mut told);
+        warnings.append(told);
         Ok(Written { keys, needs_sidecar: !whole })
     });
     described.or_else(|reason| Ok(citation(crs, &node, &reason, warnings)))
@@ -97,10 +98,10 @@ fn bare_code(crs: &Crs) -> Result<Written, String> {
 }
 
 /// What keys cannot describe: its name, its text where it is WKT 1, and the sidecar.
-fn citation(crs: &Crs, node: &Node, reason: &str, warnings: &mut Vec<GeoWarning>) -> Written {
+fn citation(crs: &Crs, node: &Node, reason: &str, warnings: &mut Warnings) -> Written {
     let message =
         format!("{reason}: keys hold no more than name and code; the definition is in the .aux.xml");
-    warnings.push(GeoWarning::new(Code::UnsupportedCrs, "GeoKeyDirectory", message));
+    warnings.push(Warning::new(Code::UnsupportedCrs, "GeoKeyDirectory", message));
     let mut keys = GeoKeys { revision: (1, 0), ..Default::default() };
     put(&mut keys, key::CITATION, crs.name.as_str());
     // A code of a newer registry than the one held here means something to others.

@@ -4,10 +4,11 @@ use super::super::dialect::{self, Heights};
 use super::super::wkt::Node;
 use super::super::{identify, registry};
 use super::*;
+use crate::Warnings;
 use crate::geo::{CrsKind, GeoTags};
 
 /// Reads the tags as a file's reader does.
-pub(super) fn read(out: &GeoTagsOut) -> (Georeference, Vec<GeoWarning>) {
+pub(super) fn read(out: &GeoTagsOut) -> (Georeference, Warnings) {
     let find = |tag: Tag| out.fields.iter().find(|(t, _)| *t == tag).map(|(_, v)| v);
     let doubles = |tag| match find(tag) {
         Some(FieldValue::Doubles(v)) => Some(v.as_slice()),
@@ -28,7 +29,7 @@ pub(super) fn read(out: &GeoTagsOut) -> (Georeference, Vec<GeoWarning>) {
         transformation: doubles(Tag::ModelTransformationTag),
         rpc: doubles(Tag::RPCCoefficientTag),
     };
-    let mut warnings = Vec::new();
+    let mut warnings = Warnings::new();
     (Georeference::from_tags(&tags, &mut warnings), warnings)
 }
 
@@ -54,7 +55,10 @@ fn transforms_of_every_kind_come_back() {
             let out = tags_of(&geo).unwrap();
             let (back, warnings) = read(&out);
             assert_eq!(Georeference { keys: GeoKeys::default(), ..back }, geo);
-            assert_eq!((out.warnings, warnings, out.sidecar.is_empty()), (vec![], vec![], true));
+            assert_eq!(
+                (out.warnings, warnings, out.sidecar.is_empty()),
+                (Warnings::new(), Warnings::new(), true)
+            );
         }
     }
 }
@@ -90,7 +94,7 @@ fn same_system(a: &Crs, b: &Crs) -> bool {
     }
 }
 
-fn written(crs: &Crs, area_or_point: AreaOrPoint) -> (GeoTagsOut, Georeference, Vec<GeoWarning>) {
+fn written(crs: &Crs, area_or_point: AreaOrPoint) -> (GeoTagsOut, Georeference, Warnings) {
     let geo = Georeference {
         transform: Some(GeoTransform::from_coefficients([10.0, 0.0, 100.0, 0.0, -10.0, 200.0])),
         crs: Some(crs.clone()),
@@ -117,8 +121,8 @@ fn every_registered_system_comes_back() {
             let parts = |crs: &Crs| (crs.horizontal_epsg, crs.vertical.as_ref().and_then(|v| v.epsg));
             let twin = crs.kind == CrsKind::Compound && parts(&found) == parts(&crs);
             assert!(twin || found.epsg == Some(code), "{code} {:?} {:?}", out.warnings, found.wkt);
-            assert_eq!((out.warnings, out.sidecar.is_empty()), (vec![], true), "{code}");
-            let dropped = |w: &GeoWarning| w.message.contains("three axes");
+            assert_eq!((out.warnings, out.sidecar.is_empty()), (Warnings::new(), true), "{code}");
+            let dropped = |w: &crate::Warning| w.message.contains("three axes");
             assert!(warnings.iter().all(dropped), "{code} {warnings:?}");
         }
     }
@@ -181,8 +185,8 @@ fn described_systems_come_back() {
         let crs = Crs::from_user_input(text).unwrap_or_else(|e| panic!("{text}: {e}"));
         for kind in [AreaOrPoint::Area, AreaOrPoint::Point] {
             let (out, back, warnings) = written(&crs, kind);
-            assert_eq!((&out.warnings, out.sidecar.is_empty()), (&vec![], true), "{text}");
-            assert_eq!((warnings, back.area_or_point), (vec![], Some(kind)), "{text}");
+            assert_eq!((&out.warnings, out.sidecar.is_empty()), (&Warnings::new(), true), "{text}");
+            assert_eq!((warnings, back.area_or_point), (Warnings::new(), Some(kind)), "{text}");
             let found = back.crs.clone().unwrap_or_else(|| panic!("{text}"));
             assert!(same_system(&found, &crs), "{text}\n{:?}\n{:?}", found.wkt, crs.wkt);
             assert_eq!((&found.unit, found.kind), (&crs.unit, crs.kind), "{text}");
@@ -206,7 +210,7 @@ fn what_keys_cannot_describe_goes_to_the_sidecar() {
     for text in [krovak.as_str(), bound, engineering, &west, &meridian, "EPSG:5773"] {
         let crs = Crs::from_user_input(text).unwrap();
         let (out, back, _) = written(&crs, AreaOrPoint::Area);
-        let told = out.warnings.iter().filter(|w| w.code == Code::UnsupportedCrs).count();
+        let told = out.warnings.iter().filter(|w| w.code == Code::UnsupportedCrs.as_str()).count();
         assert_eq!((told, out.sidecar.crs.as_ref()), (1, Some(&crs)), "{text} {:?}", out.warnings);
         let both = crate::gdal::pam::apply(back, Some(&out.sidecar), None);
         assert_eq!(both.crs, Some(crs));
@@ -238,7 +242,7 @@ fn a_code_that_contradicts_its_definition_is_not_written() {
 #[test]
 fn control_points_and_cameras_come_back() {
     let gcp = |column: f64, id: &str| Gcp { column, row: 0.5, x: 5.0, y: 50.0, z: 7.0, id: id.to_owned() };
-    let rpc = Rpc::from_tag(&(0..92).map(f64::from).collect::<Vec<_>>(), &mut Vec::new());
+    let rpc = Rpc::from_tag(&(0..92).map(f64::from).collect::<Vec<_>>(), &mut Warnings::new());
     let unknown_errors = rpc.map(|rpc| Rpc { err_bias: None, ..rpc });
     let geo = Georeference {
         gcps: vec![gcp(0.0, "1"), gcp(31.5, "2"), gcp(3.0, "3")],
@@ -251,11 +255,11 @@ fn control_points_and_cameras_come_back() {
     let (back, warnings) = read(&out);
     assert_eq!(
         (Georeference { keys: GeoKeys::default(), ..back }, warnings, out.warnings),
-        (geo.clone(), vec![], vec![])
+        (geo.clone(), Warnings::new(), Warnings::new())
     );
 
     let named = Georeference { gcps: vec![gcp(0.0, "tower")], ..geo.clone() };
-    assert_eq!(tags_of(&named).unwrap().warnings[0].code, Code::BadTiePoints);
+    assert_eq!(tags_of(&named).unwrap().warnings[0].code, Code::BadTiePoints.as_str());
 
     // Beside a transform they have no tag.
     let both =
@@ -282,11 +286,11 @@ fn heights_beside_a_system_come_back() {
         directory(1, &[[1024, 0, 1, 2], [1025, 0, 1, 1], [2048, 0, 1, 4326], [4096, 0, 1, 4979]]),
     ] {
         let tags = GeoTags { key_directory: Some(&keys), ..Default::default() };
-        let geo = Georeference::from_tags(&tags, &mut Vec::new());
+        let geo = Georeference::from_tags(&tags, &mut Warnings::new());
         let out = tags_of(&geo).unwrap();
         let (back, warnings) = read(&out);
         assert_eq!((back.crs, back.height_unit), (geo.crs, geo.height_unit), "{keys:?}");
-        assert_eq!((warnings, out.warnings), (vec![], vec![]), "{keys:?}");
+        assert_eq!((warnings, out.warnings), (Warnings::new(), Warnings::new()), "{keys:?}");
     }
 }
 

@@ -7,17 +7,18 @@ use super::super::crs::{Crs, CrsKind};
 use super::super::dialect::{Heights, System};
 use super::super::keys::{GeoKeys, USER_DEFINED, key};
 use super::super::registry;
-use super::super::warning::{GeoWarning, GeoWarningCode as Code};
+use super::super::warning::GeoWarningCode as Code;
 use super::super::wkt::Node;
 use super::horizontal::{key_code, length_code};
 use super::system::put;
+use crate::{Warning, Warnings};
 
 /// Puts what is said of heights; whether that is all of it.
 pub(super) fn put_heights(
     keys: &mut GeoKeys,
     system: &System,
     crs: &Crs,
-    warnings: &mut Vec<GeoWarning>,
+    warnings: &mut Warnings,
 ) -> Result<bool, String> {
     match &system.heights {
         Heights::None => beside(keys, crs),
@@ -62,7 +63,7 @@ fn three_axes(horizontal: &Node) -> Option<u32> {
     registry::all("GEOGCRS").find(|(_, text)| text.starts_with(&needle)).map(|(code, _)| code)
 }
 
-fn put_vertical(keys: &mut GeoKeys, node: &Node, warnings: &mut Vec<GeoWarning>) -> Result<bool, String> {
+fn put_vertical(keys: &mut GeoKeys, node: &Node, warnings: &mut Warnings) -> Result<bool, String> {
     let unit = node.child(&["UNIT"]).and_then(|n| n.f64(1)).unwrap_or(1.0);
     if let Some(code) = registered(node, unit) {
         put(keys, key::VERTICAL_CRS, code);
@@ -84,7 +85,7 @@ fn put_vertical(keys: &mut GeoKeys, node: &Node, warnings: &mut Vec<GeoWarning>)
             "keys have no name for the vertical datum `{}`; the definition is in the .aux.xml",
             name.escape_debug()
         );
-        warnings.push(GeoWarning::new(Code::UnsupportedCrs, "key 4098", message));
+        warnings.push(Warning::new(Code::UnsupportedCrs, "key 4098", message));
     }
     Ok(unnamed)
 }
