@@ -94,7 +94,8 @@ mod tests {
             for _ in 0..10 {
                 let start = below(200);
                 let range = start..start + below(200 - start + 1).min(60);
-                let at = |range: &Range<u64>| range.start as usize..range.end as usize;
+                let index = |at: u64| usize::try_from(at).unwrap();
+                let at = |range: &Range<u64>| index(range.start)..index(range.end);
                 segments.insert(range.start, file[at(&range)].to_vec());
                 known[at(&range)].fill(true);
                 let start = below(200);

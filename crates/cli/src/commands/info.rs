@@ -41,7 +41,7 @@ fn facts_of(path: &Path, args: &InfoArgs, session: &Session) -> Result<(Value, O
     let mut context = Context { cancel: session.cancel.clone(), ..Context::default() };
     let input = session.open_input(path, &args.mosaic, &mut context)?;
     session.warn_of(input.name(), &input.warnings());
-    let mut facts = facts::facts(&input)?;
+    let mut facts = facts::facts(&input, !args.json)?;
     let mut words = None;
     // A VRT is read without a plan.
     if let Some(dataset) = input.tiff().filter(|_| args.explain) {

@@ -8,7 +8,10 @@ use strile::tiff::geo::Crs;
 use strile::tiff::{BlockKind, ByteOrder, ExtraSample, Image, Variant};
 use strile::{Dataset, Input, Level, Page, Planar, Predictor, ReadOptions, Vrt};
 
-pub fn facts(input: &Input) -> Result<Value, Failure> {
+/// The facts of a file. For text, bands of which nothing is known are null: a file of a hundred bytes can have 65,535.
+pub fn facts(input: &Input, for_text: bool) -> Result<Value, Failure> {
+    let nothing = BandMetadata::default();
+    let band = |known: &BandMetadata| if for_text && *known == nothing { Value::Null } else { band(known) };
     let metadata = input.metadata();
     let geo = &metadata.georeference;
     let tiff = input.tiff().and_then(Dataset::tiff);

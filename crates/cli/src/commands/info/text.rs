@@ -40,7 +40,12 @@ fn list(value: &Value) -> &[Value] {
 }
 
 fn joined(value: &Value) -> String {
-    list(value).iter().map(text).collect::<Vec<_>>().join(", ")
+    let all = list(value);
+    let shown = all.iter().take(MOST).map(text).collect::<Vec<_>>().join(", ");
+    match all.len().saturating_sub(MOST) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
 }
 
 fn size(image: &Value) -> String {
