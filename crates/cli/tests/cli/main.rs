@@ -11,6 +11,7 @@
 mod bench;
 mod cog;
 mod compare;
+mod control;
 mod convert;
 mod dump;
 mod errors;
