@@ -140,7 +140,7 @@ mod tests {
                 fill: Fill::default(),
                 faults: vec![],
             };
-            let seen = turned(&raster, orientation);
+            let seen = turned(&raster, orientation).unwrap();
             assert_eq!(
                 (seen.rows, seen.columns, seen.pixels.as_slice()),
                 (2, 3, &[1u8, 2, 3, 4, 5, 6][..]),

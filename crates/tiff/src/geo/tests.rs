@@ -295,7 +295,7 @@ fn web_mercator_of_esri_is_epsg_3857() {
         let mut keys = mercator.to_vec();
         keys.extend_from_slice(more);
         keys.sort_by_key(|(id, _)| *id);
-        Crs::from_keys(&keys_of(&keys, 0), &mut Vec::new()).unwrap()
+        Crs::from_keys(&keys_of(&keys, 0), &mut crate::Warnings::default()).unwrap()
     };
     const NAME: &str = "WGS_1984_Web_Mercator_Auxiliary_Sphere";
     const CITED: &str = "PCS Name = WGS_1984_Web_Mercator_Auxiliary_Sphere";
@@ -311,7 +311,8 @@ fn web_mercator_of_esri_is_epsg_3857() {
 
 #[test]
 fn geocentric_systems_have_codes() {
-    let crs = |list: &[(u16, Key)]| Crs::from_keys(&keys_of(list, 0), &mut Vec::new()).unwrap();
+    let crs =
+        |list: &[(u16, Key)]| Crs::from_keys(&keys_of(list, 0), &mut crate::Warnings::default()).unwrap();
     // As GDAL writes EPSG:4978 and EPSG:4936.
     for (datum, code) in [(6326, 4978), (6258, 4936)] {
         let found = crs(&[(1024, S(3)), (2048, S(32767)), (2050, S(datum)), (2052, S(9001))]);
@@ -327,11 +328,11 @@ fn a_citation_that_is_wkt_is_the_system_where_keys_say_nothing_else() {
     let text: &'static str = Box::leak(wkt.clone().into_boxed_str());
     for id in [1026, 3073] {
         let keys = keys_of(&[(1024, S(1)), (id, T(text)), (3072, S(32767))], 1);
-        let crs = Crs::from_keys(&keys, &mut Vec::new()).unwrap();
+        let crs = Crs::from_keys(&keys, &mut crate::Warnings::default()).unwrap();
         assert_eq!((crs.epsg, crs.kind, crs.wkt.as_deref()), (Some(7405), CrsKind::Compound, Some(text)));
     }
     let keys = keys_of(&[(1024, S(1)), (1026, T(text)), (3072, S(32631))], 1);
-    assert_eq!(Crs::from_keys(&keys, &mut Vec::new()).unwrap().epsg, Some(32631));
+    assert_eq!(Crs::from_keys(&keys, &mut crate::Warnings::default()).unwrap().epsg, Some(32631));
 }
 
 #[test]
@@ -350,7 +351,7 @@ fn northings_first_are_found_by_name_or_where_nothing_else_fits() {
             (3088, D(10.0)),
             (3089, D(52.0)),
         ];
-        Crs::from_keys(&keys_of(&list, 0), &mut Vec::new()).unwrap().epsg
+        Crs::from_keys(&keys_of(&list, 0), &mut crate::Warnings::default()).unwrap().epsg
     };
     assert_eq!(laea("ETRS89-extended / LAEA Europe"), Some(3035));
     assert_eq!(laea("Europe"), Some(3035));
