@@ -48,10 +48,9 @@ pub struct Pam {
 impl Pam {
     /// Reads the text. What cannot be used is absent and has a warning.
     pub fn parse(text: &str, warnings: &mut Warnings) -> Self {
-        // Tables of values are not used and can have very many elements.
+        // Histograms are not used and can be long.
         let root = Element::parse_taking(text, &XmlLimits::default(), &mut |_, element| {
-            let is_left_out =
-                matches!(element.name.as_str(), "Histograms" | "HistItem" | "Row" | "FieldDefn");
+            let is_left_out = matches!(element.name.as_str(), "Histograms" | "HistItem");
             Ok((!is_left_out).then_some(element))
         });
         match root {
@@ -183,12 +182,15 @@ impl PamBand {
 
 /// An element without the white space between the elements inside. The reader limits how deep they are.
 fn without_indents(element: &Element) -> Element {
-    let mut out = element.clone();
-    if !out.children.is_empty() {
-        out.text = out.text.trim().to_owned();
-        out.children = out.children.iter().map(without_indents).collect();
+    let Element { name, attributes, text, children } = element;
+    let text = if children.is_empty() { text } else { text.trim() };
+    // Each element is copied once: a copy of all that is inside, at every level, would multiply a deep table.
+    Element {
+        name: name.clone(),
+        attributes: attributes.clone(),
+        text: text.to_owned(),
+        children: children.iter().map(without_indents).collect(),
     }
-    out
 }
 
 fn over_domains(
@@ -375,6 +377,21 @@ mod tests {
         assert_eq!(of(apply(own.clone(), Some(&pam), Some(shift(3.0)))), 2.0);
         assert_eq!(of(apply(own, Some(&Pam::default()), Some(shift(3.0)))), 1.0);
         assert_eq!(of(apply(Georeference::default(), None, Some(shift(3.0)))), 3.0);
+    }
+
+    #[test]
+    fn tables_keep_their_rows_and_deep_ones_are_copied_once() {
+        let table = "<GDALRasterAttributeTable> <FieldDefn><Name>a</Name></FieldDefn> <Row><F>1</F></Row> </GDALRasterAttributeTable>";
+        let of = |inside: &str| {
+            let text = format!("<PAMDataset><PAMRasterBand band=\"1\">{inside}</PAMRasterBand></PAMDataset>");
+            Pam::parse(&text, &mut Warnings::new()).bands.remove(0).metadata.sidecar.remove(0)
+        };
+        let names: Vec<String> = of(table).children.into_iter().map(|child| child.name).collect();
+        assert_eq!(names, ["FieldDefn", "Row"]);
+        let (open, close) = ("<x>".repeat(58), "</x>".repeat(58));
+        let leaves = "<F/>".repeat(20_000);
+        let deep = of(&format!("<ColorTable>{open}{leaves}{close}</ColorTable>"));
+        assert_eq!((deep.name.as_str(), deep.children.len()), ("ColorTable", 1));
     }
 
     #[test]
