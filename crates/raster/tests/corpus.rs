@@ -1,7 +1,7 @@
 //! The conformance corpus through the library: pixels, overviews and masks that other readers agree on, and files
 //! made to do harm. Without the corpus each test is skipped.
 //!
-//! How many files pass is asserted: the number may rise, and falls only with a reason.
+//! Every file passes, except those that are listed here; docs/correctness.md has the reasons.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -17,11 +17,18 @@ use std::time::{Duration, Instant};
 use strile::{Budget, Context, Dataset, Error, Layer, Raster, ReadOptions, Result};
 use testkit::{Accept, AcceptPixels, Corpus, Expect, Pixels, to_f64};
 
-/// How many of each kind pass now.
-const PIXELS: usize = 1353;
-const OVERVIEWS: usize = 73;
-const MASKS: usize = 84;
-const HOSTILE: usize = 346;
+/// Files whose pixels are not those that the corpus follows: CMYK rendered, chroma of 4 × 4, 5-6-5 bits of big-endian files,
+/// signed 24 bits, JPEG XR.
+const PIXELS_DIFFER: [&str; 6] = [
+    "files/BitMiracle__libtiff.net/TestCase/Expected.Tiff/tiger-separated-strip-planar-08.tif_converted_jpeg.tif",
+    "files/BitMiracle__libtiff.net/TestCase/flower-ycbcr44-contig-08.tif",
+    "files/Daniel-Alievsky__algart-tiff/src/test/resources/demo/images/tiff/algart/deflate_rgb_stripped_5_6_5_bits.tiff",
+    "files/Daniel-Alievsky__algart-tiff/src/test/resources/demo/images/tiff/algart/depth/big-endian/test-rgb-5-6-5.tif",
+    "files/OSGeo__gdal/autotest/gcore/data/int24.tif",
+    "files/generated/tf_jpegxr_lossy.tif",
+];
+/// CMYK with alpha, whose mask GDAL takes to be all valid.
+const MASKS_DIFFER: [&str; 1] = ["files/image-rs__image-tiff/tests/images/cmyk-4c-8b.tiff"];
 
 /// A hostile file gets its record's memory, and never more than a small machine has.
 const MOST_MB: u64 = 1024;
@@ -142,10 +149,17 @@ fn count<T: Sync>(
     (passed.into_inner(), failed)
 }
 
-fn assert_floor(what: &str, (passed, failed): (usize, Vec<String>), floor: usize) {
+/// All pass but those that are listed, and all that are listed differ.
+fn assert_all_but(what: &str, (passed, failed): (usize, Vec<String>), listed: &[&str]) {
     println!("{what}: {passed} of {} pass", passed + failed.len());
-    failed.iter().for_each(|why| println!("  {why}"));
-    assert!(passed >= floor, "{passed} {what} pass, {floor} did before:\n{}", failed.join("\n"));
+    assert!(passed > 0, "no {what} were found");
+    let is_of =
+        |why: &String, name: &str| why.strip_prefix(name).is_some_and(|rest| rest.starts_with([':', ' ']));
+    let strange: Vec<&String> =
+        failed.iter().filter(|why| !listed.iter().any(|name| is_of(why, name))).collect();
+    assert!(strange.is_empty(), "{} {what} fail that are not listed: {strange:#?}", strange.len());
+    let right: Vec<_> = listed.iter().filter(|name| !failed.iter().any(|why| is_of(why, name))).collect();
+    assert!(right.is_empty(), "{what} that are listed as different pass: {right:#?}");
 }
 
 #[test]
@@ -157,7 +171,7 @@ fn pixels_are_those_that_other_readers_agree_on() {
             found.map_err(|error| error.to_string()).and_then(|found| judge(&corpus, &found, &record.accept));
         judged.map_err(|why| format!("{}: {why}", record.name))
     });
-    assert_floor("files", outcome, PIXELS);
+    assert_all_but("files", outcome, &PIXELS_DIFFER);
 }
 
 #[test]
@@ -176,7 +190,7 @@ fn overviews_are_those_that_other_readers_agree_on() {
             && found.sha256() == level.sha256;
         if same { Ok(()) } else { Err(format!("{place}: pixels differ")) }
     });
-    assert_floor("overviews", outcome, OVERVIEWS);
+    assert_all_but("overviews", outcome, &[]);
 }
 
 #[test]
@@ -194,7 +208,7 @@ fn masks_are_those_that_other_readers_agree_on() {
             [found.height, found.width] == mask.shape && found.bands == 1 && found.sha256() == mask.sha256;
         if same { Ok(()) } else { Err(format!("{}: mask differs", record.name)) }
     });
-    assert_floor("masks", outcome, MASKS);
+    assert_all_but("masks", outcome, &MASKS_DIFFER);
 }
 
 #[test]
@@ -220,5 +234,5 @@ fn hostile_files_do_no_harm() {
             (Ok(found), Expect::Data) => judge(&corpus, &found, &hostile.accept).or_else(say),
         }
     });
-    assert_floor("hostile files", outcome, HOSTILE);
+    assert_all_but("hostile files", outcome, &[]);
 }
