@@ -3,7 +3,7 @@
 //! `pixels` rasters; `image` an image by its facts; `builder` and `tag` directories and bytes, odd ones too;
 //! `pack` and `encode` blocks; `fixtures` the list of files every engine must read; `corpus` the conformance
 //! corpus where it is found; `digest` SHA-256; `mutate` damaged files; `hostile` small files that ask for much;
-//! `allocator` counts memory.
+//! `allocator` counts memory, `child` that of a program.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -17,6 +17,8 @@
 
 pub mod allocator;
 mod builder;
+#[cfg(target_os = "linux")]
+pub mod child;
 mod corpus;
 mod digest;
 mod encode;

@@ -1,10 +1,13 @@
 //! Small files that ask for much: each takes far more time or memory than its size where a reader trusts it.
 //!
 //! `tiff` builds TIFF files whose directories share, overlap or repeat; `xml` builds texts for `.aux.xml`, the tag
-//! GDAL_METADATA and VRT files. [`tiffs`] and [`sidecars`] list one of each with a name, for table-driven tests: every
+//! GDAL_METADATA and VRT files; `bombs` builds streams that decode to much; `cases` is the table of the amplification
+//! tests. [`tiffs`] and [`sidecars`] list one of each with a name, for table-driven tests: every
 //! file is below 128 kB, unless its comment says otherwise, and every reader must open or refuse it in under a
 //! second and with less than 64 MiB.
 
+pub mod bombs;
+pub mod cases;
 mod tiff;
 mod xml;
 
