@@ -1,9 +1,9 @@
 //! Dev-only: damaged files and streams, to show that none makes strile panic, hang or take memory.
 //!
-//! `target` what is fuzzed, each with its seeds: the `parser`, `codec`s, whole `read`s, `vrt`s, `convert`; `stream` what is known
-//! of compressed streams (where their data begins, their checksums); `watch` what a mutant must not do;
-//! `tally` what mutants did; `run` many mutants of a target. Mutants are made by
-//! their number: the same number is the same mutant as long as fixtures stay.
+//! `target` the things that are fuzzed, each with its seeds; `mutate` changes that know the format; `stream` facts about
+//! compressed streams (where their data begins, their checksums); `watch` what a mutant must not do; `run` many mutants of
+//! a target; `tally` what they did, `sums` the tallies of many runs added up; `schedule` many targets in several
+//! processes. Mutants are made by their number: the same number gives the same mutant as long as the seeds stay.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -13,12 +13,19 @@
     reason = "dev-only: a wrong seed should stop the run"
 )]
 
+mod distill;
+mod mutate;
 mod run;
+mod schedule;
 mod stream;
+mod sums;
 mod tally;
 mod target;
 mod watch;
 
+pub use distill::distill;
 pub use run::{Failure, Plan, replay, run};
+pub use schedule::{Amount, Schedule, work};
+pub use sums::Sums;
 pub use tally::Tally;
-pub use target::{Outcome, Target, all};
+pub use target::{Outcome, Target, Targets, all};

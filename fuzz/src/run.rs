@@ -2,14 +2,14 @@
 
 use crate::tally::Tally;
 use crate::target::{Outcome, Target};
-use crate::watch::watched;
+use crate::watch::{self, Bounds, watched};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How many mutants, and which.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
-    /// How many.
+    /// How many; a mutant may be several executions.
     pub mutants: u64,
     /// Number of the first.
     pub first: u64,
@@ -38,22 +38,36 @@ impl Failure {
     }
 }
 
+/// A target that fails so often is not run further.
+const MOST_FAILURES: usize = 20;
+
 /// Runs mutants until the plan is done.
 pub fn run(target: &Target, plan: Plan) -> (Tally, Vec<Failure>) {
+    run_telling(target, plan, |_| {})
+}
+
+/// The same, and tells the number of each mutant before it runs.
+pub(crate) fn run_telling(target: &Target, plan: Plan, mut tell: impl FnMut(u64)) -> (Tally, Vec<Failure>) {
+    target.subject().prepare();
     let begin = Instant::now();
-    let mut tally = Tally { target: target.name().to_owned(), ..Tally::default() };
+    watch::begin(target.name());
+    let mut tally = Tally { target: target.name().to_owned(), next: plan.first, ..Tally::default() };
     let mut failures = Vec::new();
     for number in plan.first..plan.first.saturating_add(plan.mutants) {
-        if begin.elapsed() > plan.at_most || failures.len() >= 20 {
+        if begin.elapsed() > plan.at_most || failures.len() >= MOST_FAILURES {
             break;
         }
-        let (seed, bytes) = target.mutant(number);
+        tell(number);
+        tally.next = number + 1;
+        let (seed, bytes) = target.subject().mutant(number);
         if let Err(reason) = one(target, seed, number, &bytes, &mut tally) {
-            let mutant = format!("{}--{}--{number}", target.name(), target.seed_name(seed));
+            let mutant = format!("{}--{}--{number}", target.name(), target.subject().seed_name(seed));
             failures.push(Failure { mutant, reason, bytes });
         }
     }
+    tally.failures = failures.len() as u64;
     tally.elapsed = begin.elapsed();
+    tally.resident = watch::resident();
     (tally, failures)
 }
 
@@ -64,10 +78,12 @@ pub fn replay(target: &Target, seed: &str, bytes: &[u8]) -> Result<(), String> {
 }
 
 fn one(target: &Target, seed: usize, number: u64, bytes: &[u8], tally: &mut Tally) -> Result<(), String> {
-    let name = || format!("{} {} mutant {number}", target.name(), target.seed_name(seed));
-    let seen = watched(name, target.memory_limit(seed), || target.try_one(seed, number, bytes));
-    let outcome = seen.outcome.unwrap_or(Outcome { reached: true, refused: Some("panic"), wrong: None });
-    tally.add(&outcome);
+    let subject = target.subject();
+    let bounds = Bounds { bytes: subject.memory_limit(seed), time: subject.slow() };
+    let seen = watched(number, bounds, || subject.try_one(seed, number, bytes));
+    let panicked = Outcome { reached: true, refused: Some("panic"), ..Outcome::default() };
+    let outcome = seen.outcome.unwrap_or(panicked);
+    tally.add(&outcome, subject.executions());
     for place in seen.foreign_panics {
         *tally.foreign_panics.entry(place).or_default() += 1;
     }

@@ -2,6 +2,7 @@
 //!
 //! Most damage should get past headers and checksums, to the code that has to cope with it.
 
+use std::cell::RefCell;
 use std::ops::Range;
 use strile_engine::BlockLayout;
 use strile_tiff::{Compression as C, LercWrapper};
@@ -72,15 +73,23 @@ pub(crate) fn unwrap(layout: &BlockLayout, stream: Vec<u8>) -> Vec<u8> {
 pub(crate) fn wrap(layout: &BlockLayout, blob: Vec<u8>) -> Vec<u8> {
     match wrapper(layout) {
         LercWrapper::None => blob,
-        LercWrapper::Deflate => {
-            let mut compressor = libdeflater::Compressor::new(libdeflater::CompressionLvl::fastest());
+        LercWrapper::Deflate => DEFLATE.with_borrow_mut(|compressor| {
             let mut stream = vec![0; compressor.zlib_compress_bound(blob.len())];
             let len = compressor.zlib_compress(&blob, &mut stream).unwrap();
             stream.truncate(len);
             stream
-        }
-        LercWrapper::Zstd => zstd::bulk::compress(&blob, 1).unwrap(),
+        }),
+        LercWrapper::Zstd => ZSTD.with_borrow_mut(|compressor| compressor.compress(&blob).unwrap()),
     }
+}
+
+thread_local! {
+    /// Made once: making one takes longer than what it does here.
+    static INFLATE: RefCell<libdeflater::Decompressor> = RefCell::new(libdeflater::Decompressor::new());
+    static DEFLATE: RefCell<libdeflater::Compressor> =
+        RefCell::new(libdeflater::Compressor::new(libdeflater::CompressionLvl::fastest()));
+    static ZSTD: RefCell<zstd::bulk::Compressor<'static>> =
+        RefCell::new(zstd::bulk::Compressor::new(1).unwrap());
 }
 
 fn wrapper(layout: &BlockLayout) -> LercWrapper {
@@ -96,6 +105,16 @@ pub(crate) fn repair(compression: C, stream: &mut [u8]) {
         }
         C::Png => repair_png(stream),
         _ => {}
+    }
+}
+
+/// Makes the checksum right of a zlib stream that has the right length.
+pub(crate) fn repair_zlib(stream: &mut [u8], len: usize) {
+    let Some((raw, sum)) = stream.get_mut(2..).and_then(<[u8]>::split_last_chunk_mut) else { return };
+    let mut decoded = vec![0; len];
+    let found = INFLATE.with_borrow_mut(|inflate| inflate.deflate_decompress(raw, &mut decoded));
+    if found == Ok(len) {
+        *sum = libdeflater::adler32(&decoded).to_be_bytes();
     }
 }
 

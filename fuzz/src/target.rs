@@ -1,131 +1,211 @@
-//! What is fuzzed.
+//! The things that are fuzzed.
 
 mod codec;
 mod convert;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod device;
 mod file;
+mod geo;
+mod index;
+mod sidecar;
 mod text;
 mod vrt;
 
-use codec::CodecTarget;
-use convert::ConvertTarget;
-use file::{BUDGET, FileTarget, Through};
-use text::TextTarget;
-use vrt::VrtTarget;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+use strile::{Budget, Context, Error};
+use testkit::Random;
 
 /// What became of one mutant.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// It got past headers to what the target is about.
     pub reached: bool,
     /// The kind of error or fault it ended in.
     pub refused: Option<&'static str>,
-    /// It was read, and wrongly.
+    /// Why the result is wrong, for a mutant that was read.
     pub wrong: Option<String>,
+    /// Bytes that an opened file holds: directories, metadata, warnings.
+    pub held: usize,
+}
+
+impl Outcome {
+    fn read() -> Self {
+        Self { reached: true, ..Self::default() }
+    }
+
+    fn refused(reached: bool, kind: &'static str) -> Self {
+        Self { reached, refused: Some(kind), ..Self::default() }
+    }
+}
+
+/// One thing to fuzz.
+pub(crate) trait Subject {
+    fn name(&self) -> &str;
+
+    /// A mutant by its number: the seed it came from and its bytes.
+    fn mutant(&self, number: u64) -> (usize, Vec<u8>);
+
+    fn try_one(&self, seed: usize, number: u64, bytes: &[u8]) -> Outcome;
+
+    /// Bytes that a mutant of a seed may take.
+    fn memory_limit(&self, seed: usize) -> usize;
+
+    fn seed_name(&self, seed: usize) -> String;
+
+    fn seeds(&self) -> usize;
+
+    /// Does what the first mutant would take long for.
+    fn prepare(&self) {}
+
+    /// Streams in one mutant.
+    fn executions(&self) -> u64 {
+        1
+    }
+
+    /// No mutant may take longer.
+    fn slow(&self) -> Duration {
+        Duration::from_secs(2)
+    }
 }
 
 /// One thing to fuzz, with its seeds.
-pub enum Target {
-    /// Opening a file.
-    Parser(FileTarget),
-    /// Opening a file and reading all its pixels.
-    Read(FileTarget),
-    /// Writing a file anew.
-    Convert(ConvertTarget),
-    /// Opening and reading a mosaic.
-    Vrt(VrtTarget),
-    /// Texts in tags and sidecars.
-    Text(TextTarget),
-    /// One decoder.
-    Codec(CodecTarget),
+pub struct Target {
+    subject: Box<dyn Subject>,
+    kind: Kind,
 }
 
-/// Every target, parser first.
-pub fn all() -> Vec<Target> {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    File,
+    Codec,
+    Device,
+}
+
+/// All targets. Those that need files have them in folders that go with this.
+pub struct Targets {
+    made: Vec<Target>,
+}
+
+/// Every target: files and texts first, then the codecs, then the kernels against the CPU.
+pub fn all() -> Targets {
     let fixtures = testkit::fixtures();
-    let codecs = CodecTarget::all(&fixtures);
-    let mut all = vec![
-        Target::Parser(FileTarget::new(fixtures.clone(), Through::Open)),
-        Target::Text(TextTarget::new()),
-        Target::Vrt(VrtTarget::new()),
-        Target::Read(FileTarget::new(fixtures.clone(), Through::Read)),
-        Target::Convert(ConvertTarget::new(fixtures)),
-    ];
-    all.extend(codecs.into_iter().map(Target::Codec));
-    all
+    let codecs = codec::CodecTarget::all(&fixtures);
+    let mut made = Vec::new();
+    let mut add = |subject: Box<dyn Subject>, kind| made.push(Target { subject, kind });
+    add(Box::new(file::FileTarget::new(&fixtures, file::Through::Open)), Kind::File);
+    add(Box::new(file::FileTarget::new(&fixtures, file::Through::Read)), Kind::File);
+    add(Box::new(convert::ConvertTarget::new(&fixtures)), Kind::File);
+    add(Box::new(sidecar::SidecarTarget::new(&fixtures)), Kind::File);
+    add(Box::new(index::IndexTarget::new()), Kind::File);
+    add(Box::new(vrt::VrtTarget::new(vrt::Level::Outer)), Kind::File);
+    add(Box::new(vrt::VrtTarget::new(vrt::Level::Nested)), Kind::File);
+    for subject in text::TextTarget::all() {
+        add(Box::new(subject), Kind::File);
+    }
+    add(Box::new(geo::KeyTarget::new()), Kind::File);
+    add(Box::new(geo::WktTarget::new()), Kind::File);
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    let devices = device::DeviceTarget::all(&codecs);
+    for subject in codecs {
+        add(Box::new(subject), Kind::Codec);
+    }
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    for subject in devices {
+        add(Box::new(subject), Kind::Device);
+    }
+    Targets { made }
+}
+
+impl Targets {
+    /// The targets, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Target> {
+        self.made.iter()
+    }
+
+    /// The target of that name.
+    pub fn named(&self, name: &str) -> Option<&Target> {
+        self.iter().find(|target| target.name() == name)
+    }
 }
 
 impl Target {
-    /// `parser`, `text`, `vrt`, `read`, `convert`, or a codec's name.
+    /// `parser`, `read`, a codec's name, `device-` and a codec's name, and so on.
     pub fn name(&self) -> &str {
-        match self {
-            Self::Parser(_) => "parser",
-            Self::Read(_) => "read",
-            Self::Convert(_) => "convert",
-            Self::Vrt(_) => "vrt",
-            Self::Text(_) => "text",
-            Self::Codec(codec) => codec.name(),
-        }
+        self.subject.name()
     }
 
-    /// True for a decoder.
+    /// Whether this is one of the CPU's decoders.
     pub fn is_codec(&self) -> bool {
-        matches!(self, Self::Codec(_))
+        self.kind == Kind::Codec
     }
 
-    /// A mutant by its number: the seed it came from and its bytes.
-    pub(crate) fn mutant(&self, number: u64) -> (usize, Vec<u8>) {
-        match self {
-            Self::Parser(files) | Self::Read(files) => files.mutant(number),
-            Self::Convert(files) => files.mutant(number),
-            Self::Vrt(texts) => texts.mutant(number),
-            Self::Text(texts) => texts.mutant(number),
-            Self::Codec(codec) => codec.mutant(number),
+    /// Whether this compares kernels with the CPU; such targets need a process without others.
+    pub fn is_device(&self) -> bool {
+        self.kind == Kind::Device
+    }
+
+    /// How many executions issue 19 asks for.
+    pub fn goal(&self) -> u64 {
+        match self.name() {
+            "parser" => 100_000_000,
+            "lzw" | "deflate" | "packbits" | "jpeg" | "jpeg2000" => 10_000_000,
+            _ => 1_000_000,
         }
     }
 
-    pub(crate) fn try_one(&self, seed: usize, number: u64, bytes: &[u8]) -> Outcome {
-        match self {
-            Self::Parser(files) | Self::Read(files) => files.try_one(bytes),
-            Self::Convert(files) => files.try_one(number, bytes),
-            Self::Vrt(texts) => texts.try_one(bytes),
-            Self::Text(texts) => texts.try_one(seed, bytes),
-            Self::Codec(codec) => codec.try_one(seed, number, bytes),
-        }
-    }
-
-    /// Bytes that a mutant of a seed may take.
-    pub(crate) fn memory_limit(&self, seed: usize) -> usize {
-        match self {
-            // The most samples a pixel can have, each with facts of its own, come to 16 MiB.
-            Self::Parser(_) | Self::Text(_) => 32 << 20,
-            Self::Read(files) => files.memory_limit(),
-            Self::Convert(files) => files.memory_limit(),
-            Self::Vrt(_) => BUDGET as usize,
-            Self::Codec(codec) => codec.memory_limit(seed),
-        }
-    }
-
-    pub(crate) fn seed_name(&self, seed: usize) -> String {
-        match self {
-            Self::Parser(files) | Self::Read(files) => files.seed_name(seed),
-            Self::Convert(files) => files.seed_name(seed),
-            Self::Vrt(texts) => texts.seed_name(seed),
-            Self::Text(texts) => texts.seed_name(seed),
-            Self::Codec(codec) => codec.seed_name(seed),
-        }
+    pub(crate) fn subject(&self) -> &dyn Subject {
+        self.subject.as_ref()
     }
 
     pub(crate) fn seed_by_name(&self, name: &str) -> Option<usize> {
-        (0..self.seeds()).find(|&seed| self.seed_name(seed) == name)
+        (0..self.subject.seeds()).find(|&seed| self.subject.seed_name(seed) == name)
     }
+}
 
-    fn seeds(&self) -> usize {
-        match self {
-            Self::Parser(files) | Self::Read(files) => files.seeds(),
-            Self::Convert(files) => files.seeds(),
-            Self::Vrt(texts) => texts.seeds(),
-            Self::Text(texts) => texts.seeds(),
-            Self::Codec(codec) => codec.seeds(),
-        }
+/// The random sequence of a mutant.
+fn sequence(number: u64) -> Random {
+    Random::new(number.wrapping_mul(0x9E37_79B9_7F4A_7C15))
+}
+
+thread_local! {
+    static USUAL: Context = Context::default();
+}
+
+/// One thread and so many bytes. The default context is made once: it asks the system for its limits, which takes longer
+/// than a mutant.
+fn context(budget: u64) -> Context {
+    let usual = USUAL.with(Clone::clone);
+    Context { budget: Arc::new(Budget::new(budget)), threads: NonZeroUsize::MIN, ..usual }
+}
+
+/// A folder of this process for targets that need files, in memory where the system has such a place.
+fn folder(name: &str) -> std::path::PathBuf {
+    let shared = std::path::Path::new("/dev/shm");
+    let root = if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() };
+    let folder = root.join(format!("strile-fuzz-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn kind(error: &Error) -> &'static str {
+    use strile::tiff::TiffError;
+    match error {
+        Error::Io { .. } => "io",
+        Error::File { error, .. } => match error {
+            TiffError::Invalid { .. } => "invalid",
+            TiffError::Unsupported { .. } => "unsupported",
+            TiffError::Limit { .. } => "limit",
+        },
+        Error::Unsupported { .. } => "unsupported",
+        Error::Limit { .. } => "limit",
+        Error::Request { .. } => "request",
+        Error::Device { .. } => "device",
+        Error::Memory { .. } | Error::NoMemory { .. } => "memory",
+        Error::Blocks { .. } => "blocks",
+        Error::Window { .. } => "window",
+        Error::Cancelled => "cancelled",
+        Error::Engine(_) => "engine",
     }
 }

@@ -25,7 +25,7 @@ fn kept_mutants_do_no_harm() {
         let bytes = std::fs::read(folder.join(name)).unwrap();
         let mut parts = name.split("--");
         let (target, seed) = (parts.next().unwrap(), parts.next().unwrap());
-        let target = targets.iter().find(|known| known.name() == target).unwrap();
+        let target = targets.named(target).unwrap();
         fuzz::replay(target, seed, &bytes).unwrap_or_else(|again| panic!("{name} ({reason}): {again}"));
     }
 }

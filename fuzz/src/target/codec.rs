@@ -7,7 +7,7 @@
 
 mod jpeg2000;
 
-use super::Outcome;
+use super::{Outcome, Subject, sequence};
 use crate::stream;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -20,20 +20,20 @@ use strile_tiff::{
 use testkit::{Fixture, Random, mutate_bytes};
 
 /// See the module.
-pub struct CodecTarget {
+pub(crate) struct CodecTarget {
     name: String,
-    seeds: Vec<Seed>,
+    pub(super) seeds: Vec<Seed>,
     workspace: RefCell<Workspace>,
 }
 
 /// A block that decodes.
 #[derive(Clone)]
-struct Seed {
-    name: String,
-    layout: Arc<BlockLayout>,
-    rows: u32,
+pub(super) struct Seed {
+    pub(super) name: String,
+    pub(super) layout: Arc<BlockLayout>,
+    pub(super) rows: u32,
     /// As the decoder wants it: bit order undone, LERC's wrapper off.
-    stream: Vec<u8>,
+    pub(super) stream: Vec<u8>,
 }
 
 /// Longer streams of the fixtures are left out where there are shorter ones.
@@ -60,34 +60,20 @@ impl CodecTarget {
         }
         targets
     }
+}
 
-    pub(crate) fn name(&self) -> &str {
+impl Subject for CodecTarget {
+    fn name(&self) -> &str {
         &self.name
     }
 
-    pub(crate) fn mutant(&self, number: u64) -> (usize, Vec<u8>) {
-        let mut random = Random::new(number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    fn mutant(&self, number: u64) -> (usize, Vec<u8>) {
+        let mut random = sequence(number);
         let index = random.below(self.seeds.len());
-        let Seed { stream, layout, .. } = &self.seeds[index];
-        let compression = layout.compression;
-        let mut bytes = if random.below(4) == 0 {
-            mutate_bytes(stream, random.next_u64())
-        } else {
-            let (head, body) = stream.split_at(stream::header_len(compression, stream));
-            let mut bytes = [head, &mutate_bytes(body, random.next_u64())].concat();
-            stream::repair(compression, &mut bytes);
-            bytes
-        };
-        // The wrapper itself is damaged now and then.
-        if random.below(8) == 0 {
-            bytes = mutate_bytes(&stream::wrap(layout, bytes), random.next_u64());
-        } else {
-            bytes = stream::wrap(layout, bytes);
-        }
-        (index, bytes)
+        (index, self.seeds[index].mutant(&mut random))
     }
 
-    pub(crate) fn try_one(&self, seed: usize, number: u64, bytes: &[u8]) -> Outcome {
+    fn try_one(&self, seed: usize, number: u64, bytes: &[u8]) -> Outcome {
         let seed = &self.seeds[seed];
         let block = StoredBlock { layout: &seed.layout, rows: seed.rows };
         let mut dst = vec![0x5A; seed.decoded_len()];
@@ -107,26 +93,54 @@ impl CodecTarget {
             reached: result.is_ok() || seed.header_is_whole(bytes),
             refused: result.err().map(|fault| kind(fault.kind)),
             wrong,
+            held: 0,
         }
     }
 
     /// The block, several times over, and 64 MiB (as the JPEG XL and LZMA decoders are allowed).
-    pub(crate) fn memory_limit(&self, seed: usize) -> usize {
+    fn memory_limit(&self, seed: usize) -> usize {
         self.seeds[seed].decoded_len() * 64 + (64 << 20)
     }
 
-    pub(crate) fn seed_name(&self, seed: usize) -> String {
+    fn seed_name(&self, seed: usize) -> String {
         self.seeds[seed].name.clone()
     }
 
-    pub(crate) fn seeds(&self) -> usize {
+    fn seeds(&self) -> usize {
         self.seeds.len()
     }
 }
 
 impl Seed {
-    fn decoded_len(&self) -> usize {
+    /// A damaged copy of the stream.
+    pub(super) fn mutant(&self, random: &mut Random) -> Vec<u8> {
+        let Self { stream, layout, .. } = self;
+        let compression = layout.compression;
+        let bytes = if random.below(4) == 0 {
+            mutate_bytes(stream, random.next_u64())
+        } else {
+            let (head, body) = stream.split_at(stream::header_len(compression, stream));
+            let mut bytes = [head, &mutate_bytes(body, random.next_u64())].concat();
+            stream::repair(compression, &mut bytes);
+            if compression == Compression::Deflate && random.below(2) == 0 {
+                stream::repair_zlib(&mut bytes, self.decoded_len());
+            }
+            bytes
+        };
+        // The wrapper itself is damaged now and then.
+        match random.below(8) {
+            0 => mutate_bytes(&stream::wrap(layout, bytes), random.next_u64()),
+            _ => stream::wrap(layout, bytes),
+        }
+    }
+
+    pub(super) fn decoded_len(&self) -> usize {
         self.layout.decoded_len(self.rows).unwrap()
+    }
+
+    /// Whether the file has the bits of each byte of the stream in reverse.
+    pub(super) fn is_reversed(&self) -> bool {
+        is_reversed(&self.layout)
     }
 
     /// Whether a mutant still has the stream's own header.
@@ -142,6 +156,10 @@ impl Seed {
         mutant.len() >= header.len()
             && header.iter().zip(mutant).enumerate().all(|(at, (a, b))| a == b || repaired.contains(&at))
     }
+}
+
+fn is_reversed(layout: &BlockLayout) -> bool {
+    layout.reverse_bits && layout.decoded_form() == DecodedForm::Packed
 }
 
 fn target_name(layout: &BlockLayout) -> String {
@@ -194,7 +212,7 @@ fn seeds_of(fixture: &Fixture) -> Vec<Seed> {
                 Some(stream) if size > 0 => stream.to_vec(),
                 _ => continue,
             };
-            if layout.reverse_bits && layout.decoded_form() == DecodedForm::Packed {
+            if is_reversed(&layout) {
                 stream.iter_mut().for_each(|byte| *byte = byte.reverse_bits());
             }
             seeds.push(Seed {

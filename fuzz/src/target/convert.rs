@@ -2,20 +2,22 @@
 //!
 //! What is written without a fault must be read back, with the pixels of the input.
 
-use super::Outcome;
-use super::file::{BUDGET, kind};
-use std::num::NonZeroUsize;
+use super::file::Seeds;
+use super::{Outcome, Subject, context, kind, sequence};
 use std::sync::Arc;
 use strile::{
-    Budget, CompareOptions, Compression, Context, ConvertOptions, Dataset, Format, Input, MemorySink,
-    MemorySource, OpenOptions, PieceLimits, Planar, ReadOptions, WriteOptions, convert,
+    CompareOptions, Compression, Context, ConvertOptions, Dataset, Format, Input, MemorySink, MemorySource,
+    OpenOptions, PieceLimits, Planar, ReadOptions, WriteOptions, convert,
 };
-use testkit::{Fixture, Random, Target as Wound, mutate};
+use testkit::{Fixture, Random};
 
 /// See the module.
-pub struct ConvertTarget {
-    seeds: Vec<Fixture>,
+pub(crate) struct ConvertTarget {
+    seeds: Seeds,
 }
+
+/// Memory for pixels and scratch.
+const BUDGET: u64 = 64 << 20;
 
 /// Codecs that keep every bit of every type.
 const LOSSLESS: [Compression; 6] = [
@@ -35,48 +37,45 @@ const OTHERS: [Compression; 5] = [
     Compression::CcittGroup4,
 ];
 
-/// Bytes of the pixels of a mutant that is written.
-const LARGEST: u64 = 2 << 20;
+/// Bytes of the pixels of a mutant that is written: it takes as long as that takes.
+const LARGEST: u64 = 64 << 10;
+/// The same for one mutant of 64.
+const LARGEST_OF_SOME: u64 = 2 << 20;
 
 impl ConvertTarget {
-    pub(crate) fn new(seeds: Vec<Fixture>) -> Self {
-        Self { seeds }
+    pub(crate) fn new(fixtures: &[Fixture]) -> Self {
+        Self { seeds: Seeds::new(fixtures) }
+    }
+}
+
+impl Subject for ConvertTarget {
+    fn name(&self) -> &str {
+        "convert"
     }
 
-    pub(crate) fn mutant(&self, number: u64) -> (usize, Vec<u8>) {
-        let mut random = Random::new(number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        let seed = random.below(self.seeds.len());
-        // Damaged structure keeps many files from being opened, damaged blocks end the conversion of many.
-        let wound = match random.below(8) {
-            0 => Wound::Anywhere,
-            1..=3 => Wound::Payload,
-            _ => Wound::Structure,
-        };
-        (seed, mutate(&self.seeds[seed].built, wound, random.next_u64()))
+    fn mutant(&self, number: u64) -> (usize, Vec<u8>) {
+        let mut random = sequence(number);
+        let (seed, other) = (self.seeds.draw(16, &mut random), self.seeds.draw(16, &mut random));
+        // A changed structure keeps many files from being opened, damaged blocks end the conversion of many.
+        (seed, self.seeds.get(seed).mutant(self.seeds.get(other), (4, 3), &mut random))
     }
 
-    pub(crate) fn try_one(&self, number: u64, bytes: &[u8]) -> Outcome {
-        let refused = |reached, error| Outcome { reached, refused: Some(kind(&error)), wrong: None };
+    fn try_one(&self, _seed: usize, number: u64, bytes: &[u8]) -> Outcome {
+        let refused = |reached, error| Outcome::refused(reached, kind(&error));
         let input = match opened(bytes) {
             Ok(dataset) => Input::Tiff(Box::new(dataset)),
             Err(error) => return refused(false, error),
         };
-        let context = Context {
-            budget: Arc::new(Budget::new(BUDGET)),
-            threads: NonZeroUsize::MIN,
-            ..Context::default()
-        };
+        let context = context(BUDGET);
         let all = |part: &strile::Pieces| {
             u64::from(part.bands)
                 * u64::from(part.rows)
                 * u64::from(part.columns)
                 * part.data_type.size() as u64
         };
+        let largest = if number.is_multiple_of(64) { LARGEST_OF_SOME } else { LARGEST };
         match input.pieces(&ReadOptions::default(), &PieceLimits::default(), &context) {
-            // It may take as long as it takes to write so much.
-            Ok(part) if all(&part) > LARGEST => {
-                return Outcome { reached: true, refused: Some("large"), wrong: None };
-            }
+            Ok(part) if all(&part) > largest => return Outcome::refused(true, "large"),
             Ok(_) => {}
             Err(error) => return refused(true, error),
         }
@@ -95,19 +94,19 @@ impl ConvertTarget {
             }
             _ => None,
         };
-        Outcome { reached: true, refused: None, wrong }
+        Outcome { wrong, ..Outcome::read() }
     }
 
-    pub(crate) fn memory_limit(&self) -> usize {
+    fn memory_limit(&self, _seed: usize) -> usize {
         // What was written is in memory beside the pixels.
         3 * BUDGET as usize + (128 << 20)
     }
 
-    pub(crate) fn seed_name(&self, seed: usize) -> String {
-        self.seeds[seed].name.clone()
+    fn seed_name(&self, seed: usize) -> String {
+        self.seeds.get(seed).name.clone()
     }
 
-    pub(crate) fn seeds(&self) -> usize {
+    fn seeds(&self) -> usize {
         self.seeds.len()
     }
 }

@@ -1,19 +1,18 @@
 //! Whole files: opened, or opened and read.
 //!
-//! Mutants of `parser` are damaged in header, directories and values, or anywhere; those of `read` anywhere,
-//! in the structure or in the blocks, by turns.
+//! Seeds are small fixtures, hostile files and the corpus in `fuzz/corpus`. Three mutants of four of `parser` are changed by
+//! structure; those of `read` in the structure or in the blocks, by turns.
 
-use super::Outcome;
-use std::num::NonZeroUsize;
+use super::{Outcome, Subject, context, kind, sequence};
+use crate::mutate::mutate_tiff;
+use std::path::Path;
 use std::sync::Arc;
-use strile::{
-    Budget, Context, Dataset, Error, Layer, Limits, MemorySource, OnFault, OpenOptions, ReadOptions,
-};
-use testkit::{Fixture, Random, Target as Wound, mutate};
+use strile::{Dataset, Error, Layer, Limits, MemorySource, OnFault, OpenOptions, ReadOptions};
+use testkit::{Built, Fixture, Random, Target as Wound, allocator, mutate, mutate_bytes};
 
 /// How far a file is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Through {
+pub(crate) enum Through {
     /// Parser, images, metadata.
     Open,
     /// And every level and mask of every page.
@@ -21,73 +20,220 @@ pub enum Through {
 }
 
 /// See the module.
-pub struct FileTarget {
-    seeds: Vec<Fixture>,
+pub(crate) struct FileTarget {
+    seeds: Seeds,
     through: Through,
 }
 
-/// Memory for pixels and scratch.
-pub(super) const BUDGET: u64 = 64 << 20;
+/// The seeds of all targets that take whole files.
+pub(super) struct Seeds {
+    /// Good files first, then hostile ones, then the corpus.
+    all: Vec<Seed>,
+    good: usize,
+    hostile: usize,
+}
+
+/// A file to start from.
+pub(super) struct Seed {
+    pub(super) name: String,
+    pub(super) bytes: Vec<u8>,
+    /// Where its parts lie, for files of our builder.
+    built: Option<Built>,
+}
+
+/// Memory for pixels and scratch: small, because most of the time would go into clearing it.
+const BUDGET: u64 = 8 << 20;
+/// The same for one mutant of 64.
+const LARGE_BUDGET: u64 = 64 << 20;
 /// What a decoder may take beside the budget: a context of its own.
 const SPARE: usize = 128 << 20;
 /// Images read of one file: a mutant may have thousands, all alike.
-const MOST_IMAGES: usize = 16;
+const MOST_IMAGES: usize = 8;
+/// Fixtures up to this size are seeds: what is in a file matters, not how much.
+const LONGEST: usize = 3 << 10;
+/// The facts of the most samples a pixel can have come to 16 MiB.
+const MOST_HELD: usize = 20 << 20;
+/// Warnings that an opened file may hold: a few hundred of each kind that repeats.
+const MOST_WARNINGS: usize = 5000;
+
+impl Seeds {
+    pub(super) fn new(fixtures: &[Fixture]) -> Self {
+        let mut all: Vec<Seed> = fixtures
+            .iter()
+            .filter(|fixture| fixture.bytes().len() <= LONGEST)
+            .map(|fixture| Seed {
+                name: fixture.name.clone(),
+                bytes: fixture.bytes().to_vec(),
+                built: Some(fixture.built.clone()),
+            })
+            .collect();
+        let good = all.len();
+        let plain = |(name, bytes)| Seed { name, bytes, built: None };
+        all.extend(hostile().into_iter().map(plain));
+        let hostile = all.len() - good;
+        all.extend(corpus().into_iter().map(plain));
+        Self { all, good, hostile }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(super) fn get(&self, seed: usize) -> &Seed {
+        &self.all[seed]
+    }
+
+    /// A file that must be readable as it is.
+    pub(super) fn good(&self, random: &mut Random) -> &Seed {
+        &self.all[random.below(self.good)]
+    }
+
+    /// A number of a seed: one of `often` is not a good file, and seldom a hostile one, which are slow.
+    pub(super) fn draw(&self, often: usize, random: &mut Random) -> usize {
+        let corpus = self.all.len() - self.good - self.hostile;
+        match random.below(often) {
+            0 if random.below(16) == 0 => self.good + random.below(self.hostile),
+            0 if corpus > 0 => self.good + self.hostile + random.below(corpus),
+            _ => random.below(self.good),
+        }
+    }
+}
+
+impl Seed {
+    /// A mutant by structure, by blocks or by bytes.
+    pub(super) fn mutant(
+        &self,
+        other: &Self,
+        (structure, blocks): (usize, usize),
+        random: &mut Random,
+    ) -> Vec<u8> {
+        let draw = random.below(8);
+        if draw < structure {
+            return mutate_tiff(&self.bytes, &other.bytes, random);
+        }
+        match &self.built {
+            Some(built) if draw < structure + blocks => mutate(built, Wound::Payload, random.next_u64()),
+            Some(built) if random.below(2) == 0 => mutate(built, Wound::Structure, random.next_u64()),
+            _ => mutate_bytes(&self.bytes, random.next_u64()),
+        }
+    }
+}
+
+/// Hostile files in sizes that are fast to change: two or three of what repeats there.
+fn hostile() -> Vec<(String, Vec<u8>)> {
+    use testkit::hostile as h;
+    let files = [
+        ("many-samples", h::many_samples(1)),
+        ("many-directories", h::many_directories(20)),
+        ("backward-chain", h::backward_chain(20)),
+        ("overlapping-directories", h::overlapping_directories(600)),
+        ("overlapping-values", h::overlapping_values(20, 400)),
+        ("wrong-sub-ifds", h::wrong_sub_ifds(100)),
+        ("unusable-tags", h::unusable_tags(60)),
+        ("one-value-tags", h::one_value_tags(600)),
+        ("geo-keys", h::geo_keys(60, 200)),
+        ("tie-points", h::tie_points(20)),
+        ("shared-block-table", h::shared_block_table(8, 300)),
+        ("shared-descriptions", h::descriptions(8, 300)),
+        ("metadata-items", h::with_tag(42112, &h::many_items(1000, "GDALMetadata", "Item name"))),
+    ];
+    files.into_iter().map(|(name, bytes)| (format!("hostile-{name}"), bytes)).collect()
+}
+
+/// The files of `fuzz/corpus`, by name.
+fn corpus() -> Vec<(String, Vec<u8>)> {
+    // Another machine has the repository elsewhere.
+    let there = [concat!(env!("CARGO_MANIFEST_DIR"), "/corpus"), "fuzz/corpus"];
+    let Some(entries) = there.iter().find_map(|folder| std::fs::read_dir(Path::new(folder)).ok()) else {
+        return Vec::new();
+    };
+    let mut files: Vec<_> = entries
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "tif"))
+        .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(&path).unwrap()))
+        .collect();
+    files.sort();
+    files
+}
 
 impl FileTarget {
-    pub(crate) fn new(seeds: Vec<Fixture>, through: Through) -> Self {
-        Self { seeds, through }
+    pub(crate) fn new(fixtures: &[Fixture], through: Through) -> Self {
+        Self { seeds: Seeds::new(fixtures), through }
     }
+}
 
-    pub(crate) fn mutant(&self, number: u64) -> (usize, Vec<u8>) {
-        let mut random = Random::new(number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        let seed = random.below(self.seeds.len());
-        let wound = match (self.through, random.below(4)) {
-            (Through::Open, 0) => Wound::Anywhere,
-            (Through::Open, _) => Wound::Structure,
-            (Through::Read, 0) => Wound::Anywhere,
-            (Through::Read, 1) => Wound::Structure,
-            (Through::Read, _) => Wound::Payload,
-        };
-        (seed, mutate(&self.seeds[seed].built, wound, random.next_u64()))
-    }
-
-    pub(crate) fn try_one(&self, bytes: &[u8]) -> Outcome {
-        let options = OpenOptions { limits: Limits::default(), sidecars: false };
-        let source = MemorySource::new("mutant", bytes.to_vec());
-        let dataset = match Dataset::from_source(Arc::new(source), &options) {
-            Ok(dataset) => dataset,
-            Err(error) => {
-                return Outcome {
-                    reached: self.through == Through::Open && !is_of_header(&error),
-                    refused: Some(kind(&error)),
-                    wrong: None,
-                };
-            }
-        };
+impl Subject for FileTarget {
+    fn name(&self) -> &str {
         match self.through {
-            Through::Open => Outcome { reached: true, refused: None, wrong: None },
-            Through::Read => read_all(&dataset),
+            Through::Open => "parser",
+            Through::Read => "read",
         }
     }
 
-    pub(crate) fn memory_limit(&self) -> usize {
-        BUDGET as usize + SPARE
+    fn mutant(&self, number: u64) -> (usize, Vec<u8>) {
+        let mut random = sequence(number);
+        let (often, shares) = match self.through {
+            Through::Open => (4, (6, 0)),
+            Through::Read => (16, (3, 4)),
+        };
+        let (seed, other) = (self.seeds.draw(often, &mut random), self.seeds.draw(often, &mut random));
+        (seed, self.seeds.get(seed).mutant(self.seeds.get(other), shares, &mut random))
     }
 
-    pub(crate) fn seed_name(&self, seed: usize) -> String {
-        self.seeds[seed].name.clone()
+    fn try_one(&self, _seed: usize, number: u64, bytes: &[u8]) -> Outcome {
+        let options = OpenOptions { limits: Limits::default(), sidecars: false };
+        let source = MemorySource::new("mutant", bytes.to_vec());
+        let before = allocator::taken();
+        let dataset = match Dataset::from_source(Arc::new(source), &options) {
+            Ok(dataset) => dataset,
+            Err(error) => {
+                return Outcome::refused(
+                    self.through == Through::Open && !is_of_header(&error),
+                    kind(&error),
+                );
+            }
+        };
+        let held = allocator::taken().saturating_sub(before);
+        let mut outcome = match self.through {
+            Through::Open => Outcome::read(),
+            Through::Read => {
+                read_all(&dataset, if number.is_multiple_of(64) { LARGE_BUDGET } else { BUDGET })
+            }
+        };
+        outcome.held = held;
+        outcome.wrong = too_much_held(&dataset, held).or(outcome.wrong);
+        outcome
     }
 
-    pub(crate) fn seeds(&self) -> usize {
+    fn memory_limit(&self, _seed: usize) -> usize {
+        match self.through {
+            Through::Open => 32 << 20,
+            Through::Read => LARGE_BUDGET as usize + SPARE,
+        }
+    }
+
+    fn seed_name(&self, seed: usize) -> String {
+        self.seeds.get(seed).name.clone()
+    }
+
+    fn seeds(&self) -> usize {
         self.seeds.len()
     }
 }
 
+/// What an opened file holds must stay small: metadata and warnings live as long as it is open.
+pub(super) fn too_much_held(dataset: &Dataset, held: usize) -> Option<String> {
+    let warnings = dataset.warnings().len();
+    if warnings > MOST_WARNINGS {
+        return Some(format!("the opened file has {warnings} warnings, {MOST_WARNINGS} is the limit"));
+    }
+    (held > MOST_HELD).then(|| format!("the opened file holds {held} bytes, {MOST_HELD} is the limit"))
+}
+
 /// Reads every level and mask; reached where an engine got at least one image.
-fn read_all(dataset: &Dataset) -> Outcome {
-    let context =
-        Context { budget: Arc::new(Budget::new(BUDGET)), threads: NonZeroUsize::MIN, ..Context::default() };
-    let mut outcome = Outcome { reached: false, refused: None, wrong: None };
+fn read_all(dataset: &Dataset, budget: u64) -> Outcome {
+    let context = context(budget);
+    let mut outcome = Outcome::default();
     let mut images = 0;
     for (page, levels) in dataset.pages().iter().enumerate() {
         for (index, level) in levels.levels.iter().enumerate() {
@@ -122,26 +268,5 @@ fn is_of_header(error: &Error) -> bool {
             place == "header"
         }
         _ => false,
-    }
-}
-
-pub(super) fn kind(error: &Error) -> &'static str {
-    use strile::tiff::TiffError;
-    match error {
-        Error::Io { .. } => "io",
-        Error::File { error, .. } => match error {
-            TiffError::Invalid { .. } => "invalid",
-            TiffError::Unsupported { .. } => "unsupported",
-            TiffError::Limit { .. } => "limit",
-        },
-        Error::Unsupported { .. } => "unsupported",
-        Error::Limit { .. } => "limit",
-        Error::Request { .. } => "request",
-        Error::Device { .. } => "device",
-        Error::Memory { .. } | Error::NoMemory { .. } => "memory",
-        Error::Blocks { .. } => "blocks",
-        Error::Window { .. } => "window",
-        Error::Cancelled => "cancelled",
-        Error::Engine(_) => "engine",
     }
 }

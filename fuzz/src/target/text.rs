@@ -1,29 +1,34 @@
-//! Texts and keys in tags and beside files: GDAL's metadata, PAM, nodata, world files, and GeoKeys of systems
-//! that the file defines itself.
+//! Texts in tags and beside files, each its own target: GDAL's metadata, `.aux.xml`, and short ones (nodata, world files,
+//! RPC files).
 
-use super::Outcome;
-use strile_tiff::Tag;
+use super::{Outcome, Subject, sequence};
+use crate::mutate::mutate_xml;
 use strile_tiff::gdal::{Metadata, NoData, pam, world_file};
-use strile_tiff::geo::{GeoTags, Georeference, USER_DEFINED, key};
-use testkit::{Random, mutate_bytes};
+use strile_tiff::geo::Rpc;
+use testkit::mutate_bytes;
 
 /// See the module.
-pub struct TextTarget {
-    seeds: Vec<(String, Vec<u8>)>,
+pub(crate) struct TextTarget {
+    name: &'static str,
+    seeds: Vec<(&'static str, String)>,
 }
-
-/// Every parameter a method of projection may have, in order of its key.
-const PARAMETERS: [f64; 19] = [
-    40.0, 60.0, 9.0, 30.0, 5e5, 1e5, 9.5, 31.0, 4e5, 2e5, 10.0, 32.0, 3e5, 3e4, 0.9996, 0.9, 45.0, 11.0, 12.0,
-];
-const ASCII: &[u8] = b"a system|a datum|an ellipsoid|a meridian|";
 
 const METADATA: &str = "<GDALMetadata>\n  <Item name=\"SCALE\" sample=\"0\" role=\"scale\">0.01</Item>\n  \
     <Item name=\"OFFSET\" sample=\"0\" role=\"offset\">-5</Item>\n  \
     <Item name=\"DESCRIPTION\" sample=\"1\" role=\"description\">a &amp; b &#xE9; <![CDATA[<c>]]></Item>\n  \
+    <Item name=\"UNITTYPE\" sample=\"2\" role=\"unittype\">m</Item>\n  \
     <Item name=\"STATISTICS_MAXIMUM\" sample=\"0\">4808.5</Item>\n  <!-- note -->\n  \
+    <Item name=\"STATISTICS_MINIMUM\" sample=\"0\">-1e3</Item>\n  \
     <Item name=\"LINE_OFF\" domain=\"RPC\">100</Item>\n</GDALMetadata>\n";
-const PAM: &str = "<PAMDataset>\n  <SRS dataAxisToSRSAxisMapping=\"2,1\">EPSG:32632</SRS>\n  \
+const RPC: &str = "<GDALMetadata><Item name=\"LINE_OFF\" domain=\"RPC\">1</Item><Item name=\"SAMP_OFF\" domain=\"RPC\">1</Item>\
+    <Item name=\"LAT_OFF\" domain=\"RPC\">1</Item><Item name=\"LONG_OFF\" domain=\"RPC\">1</Item><Item name=\"HEIGHT_OFF\" domain=\"RPC\">1</Item>\
+    <Item name=\"LINE_SCALE\" domain=\"RPC\">1</Item><Item name=\"SAMP_SCALE\" domain=\"RPC\">1</Item><Item name=\"LAT_SCALE\" domain=\"RPC\">1</Item>\
+    <Item name=\"LONG_SCALE\" domain=\"RPC\">1</Item><Item name=\"HEIGHT_SCALE\" domain=\"RPC\">1</Item>\
+    <Item name=\"LINE_NUM_COEFF\" domain=\"RPC\">1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20</Item>\
+    <Item name=\"LINE_DEN_COEFF\" domain=\"RPC\">1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20</Item>\
+    <Item name=\"SAMP_NUM_COEFF\" domain=\"RPC\">1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20</Item>\
+    <Item name=\"SAMP_DEN_COEFF\" domain=\"RPC\">1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20</Item></GDALMetadata>";
+pub(super) const PAM: &str = "<PAMDataset>\n  <SRS dataAxisToSRSAxisMapping=\"2,1\">EPSG:32632</SRS>\n  \
     <GeoTransform> 4.0e+05, 1.0e+01, 0.0, 5.0e+06, 0.0, -1.0e+01</GeoTransform>\n  \
     <Metadata domain=\"RPC\"><MDI key=\"LINE_OFF\">1</MDI></Metadata>\n  \
     <GCPList Projection=\"EPSG:4326\"><GCP Id=\"1\" Pixel=\"0\" Line=\"0\" X=\"7\" Y=\"45\" Z=\"0\"/></GCPList>\n  \
@@ -31,86 +36,80 @@ const PAM: &str = "<PAMDataset>\n  <SRS dataAxisToSRSAxisMapping=\"2,1\">EPSG:32
     <UnitType>m</UnitType><Offset>1</Offset><Scale>2</Scale><ColorInterp>Gray</ColorInterp>\n    \
     <CategoryNames><Category>a</Category></CategoryNames>\n    \
     <Metadata><MDI key=\"STATISTICS_MEAN\">12.5</MDI></Metadata>\n  </PAMRasterBand>\n</PAMDataset>\n";
+const RPB: &str = "satId = \"QB02\";\nBEGIN_GROUP = IMAGE\n\terrBias = 0.0;\n\tlineOffset = 100;\n\tsampOffset = 1;\n\
+    \tlatOffset = 1.5;\n\tlineNumCoef = (\n\t1.0,\n\t2.0E-3);\nEND_GROUP = IMAGE\nEND;\n";
+const RPC_TXT: &str =
+    "LINE_OFF: 1.5 pixels\nSAMP_OFF: 2\nLAT_OFF: 3 degrees\nLINE_NUM_COEFF_1: 1\nLINE_NUM_COEFF_2: 2\n";
+
+/// More warnings than these are too many for a text of 64 KiB.
+const MOST_WARNINGS: usize = 5000;
 
 impl TextTarget {
-    pub(crate) fn new() -> Self {
-        let texts = [
-            ("metadata", METADATA),
-            ("pam", PAM),
+    pub(crate) fn all() -> Vec<Self> {
+        let owned =
+            |seeds: &[(&'static str, &str)]| seeds.iter().map(|(n, text)| (*n, (*text).to_owned())).collect();
+        let short = [
             ("nodata", "-3.4028234663852886e+38"),
             ("world_file", "10.0\n0.0\n0.0\n-10.0\n400005.0\n4999995.0\n"),
+            ("rpb", RPB),
+            ("rpc_txt", RPC_TXT),
         ];
-        let mut seeds: Vec<_> = texts.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec())).into();
-        seeds.extend((1..=28).map(|method| (format!("geo{method}"), user_defined(method))));
-        Self { seeds }
+        vec![
+            Self { name: "metadata", seeds: owned(&[("items", METADATA), ("rpc", RPC)]) },
+            Self { name: "pam", seeds: owned(&[("pam", PAM)]) },
+            Self { name: "text", seeds: owned(&short) },
+        ]
+    }
+}
+
+impl Subject for TextTarget {
+    fn name(&self) -> &str {
+        self.name
     }
 
-    pub(crate) fn mutant(&self, number: u64) -> (usize, Vec<u8>) {
-        let mut random = Random::new(number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        let seed = random.below(self.seeds.len());
-        (seed, mutate_bytes(&self.seeds[seed].1, random.next_u64()))
+    fn mutant(&self, number: u64) -> (usize, Vec<u8>) {
+        let mut random = sequence(number);
+        let (seed, other) = (random.below(self.seeds.len()), random.below(self.seeds.len()));
+        let (text, other) = (self.seeds[seed].1.as_bytes(), self.seeds[other].1.as_bytes());
+        let bytes = match self.name {
+            "text" => mutate_bytes(text, random.next_u64()),
+            _ => mutate_xml(text, other, &mut random),
+        };
+        (seed, bytes)
     }
 
-    pub(crate) fn try_one(&self, seed: usize, bytes: &[u8]) -> Outcome {
+    fn try_one(&self, seed: usize, _number: u64, bytes: &[u8]) -> Outcome {
         let text = String::from_utf8_lossy(bytes);
         let mut warnings = strile_tiff::Warnings::new();
-        match self.seeds[seed].0.as_str() {
-            "metadata" => {
+        match (self.name, self.seeds[seed].0) {
+            ("metadata", _) => {
                 let items = Metadata::parse(&text, &mut warnings);
                 items.bands(3, &mut warnings);
                 items.rpc(&mut warnings);
             }
-            "pam" => drop(pam::Pam::parse(&text, &mut warnings)),
-            "nodata" => drop(NoData::parse(&text, &mut warnings)),
-            "world_file" => drop(world_file::parse(&text, &mut warnings)),
-            _ => {
-                let keys: Vec<u16> = bytes.as_chunks().0.iter().map(|&b| u16::from_le_bytes(b)).collect();
-                let tags = GeoTags {
-                    key_directory: Some(&keys),
-                    double_params: Some(&PARAMETERS),
-                    ascii_params: Some(ASCII),
-                    pixel_scale: Some(&[10.0, 10.0, 0.0]),
-                    tiepoints: Some(&[0.0, 0.0, 0.0, 4e5, 5e6, 0.0]),
-                    transformation: None,
-                    rpc: None,
-                };
-                drop(Georeference::from_tags(&tags, &mut warnings));
-            }
+            ("pam", _) => drop(pam::Pam::parse(&text, &mut warnings)),
+            (_, "nodata") => drop(NoData::parse(&text, &mut warnings)),
+            (_, "rpb") => drop(Rpc::from_rpb(&text, &mut warnings)),
+            (_, "rpc_txt") => drop(Rpc::from_text(&text, &mut warnings)),
+            _ => drop(world_file::parse(&text, &mut warnings)),
         }
-        let refused = if warnings.is_empty() { None } else { Some("warned") };
-        Outcome { reached: true, refused, wrong: None }
+        let mut outcome =
+            if warnings.is_empty() { Outcome::read() } else { Outcome::refused(true, "warned") };
+        if warnings.len() > MOST_WARNINGS {
+            outcome.wrong = Some(format!("{} warnings, {MOST_WARNINGS} is the limit", warnings.len()));
+        }
+        outcome
     }
 
-    pub(crate) fn seed_name(&self, seed: usize) -> String {
-        self.seeds[seed].0.clone()
+    fn memory_limit(&self, _seed: usize) -> usize {
+        32 << 20
     }
 
-    pub(crate) fn seeds(&self) -> usize {
+    fn seed_name(&self, seed: usize) -> String {
+        self.seeds[seed].0.to_owned()
+    }
+
+    fn seeds(&self) -> usize {
         self.seeds.len()
     }
-}
-
-/// The keys of a projected system that only the file knows, with a method of projection and all its parameters.
-fn user_defined(method: u16) -> Vec<u8> {
-    let doubles = Tag::GeoDoubleParamsTag.0;
-    let mut keys = vec![
-        [key::MODEL_TYPE, 0, 1, 1],
-        [key::GEODETIC_CRS, 0, 1, USER_DEFINED],
-        [key::GEODETIC_CITATION, Tag::GeoAsciiParamsTag.0, ASCII.len() as u16, 0],
-        [key::GEODETIC_DATUM, 0, 1, USER_DEFINED],
-        [key::ANGULAR_UNITS, 0, 1, 9102],
-        [key::ELLIPSOID, 0, 1, if method.is_multiple_of(2) { 7030 } else { USER_DEFINED }],
-        [key::SEMI_MAJOR, doubles, 1, 4],
-        [key::INVERSE_FLATTENING, doubles, 1, 1],
-        [key::PRIME_MERIDIAN_LONG, doubles, 1, 2],
-        [key::PROJECTED_CRS, 0, 1, USER_DEFINED],
-        [key::PROJECTION, 0, 1, USER_DEFINED],
-        [key::METHOD, 0, 1, method],
-        [key::LINEAR_UNITS, 0, 1, 9001],
-    ];
-    keys.extend((0..19).map(|index| [key::STD_PARALLEL_1 + index, doubles, 1, index]));
-    keys.push([key::VERTICAL_CRS, 0, 1, 5703]);
-    keys.push([key::VERTICAL_UNITS, 0, 1, 9001]);
-    keys.insert(0, [1, 1, 0, keys.len() as u16]);
-    keys.concat().into_iter().flat_map(u16::to_le_bytes).collect()
 }

@@ -1,16 +1,24 @@
-//! Mosaics: damaged texts of VRTs over sources that are whole, opened and read.
+//! Mosaics: damaged texts of VRTs over sources that are whole, opened and read; and such texts inside of others.
 
-use super::Outcome;
-use super::file::{BUDGET, kind};
-use std::num::NonZeroUsize;
+use super::{Outcome, Subject, context, folder, kind, sequence};
+use crate::mutate::{mutate_xml, pick};
 use std::path::PathBuf;
-use std::sync::Arc;
-use strile::{Budget, Context, Missing, ReadOptions, Vrt, VrtOptions, Window};
+use strile::{Missing, ReadOptions, Vrt, VrtOptions, Window};
 use strile_tiff::{ByteOrder, SampleFormat, SampleType};
-use testkit::{ImageSpec, Pattern, Pixels, Random, mutate_bytes};
+use testkit::{ImageSpec, Pattern, Pixels};
+
+/// Which text of a mosaic is damaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Level {
+    /// The one that is opened.
+    Outer,
+    /// One that is a source of it, several times.
+    Nested,
+}
 
 /// See the module. The sources are in a folder that goes with it.
-pub struct VrtTarget {
+pub(crate) struct VrtTarget {
+    level: Level,
     seeds: Vec<(&'static str, String)>,
     folder: PathBuf,
 }
@@ -58,61 +66,98 @@ const PLAIN: &str = r#"<VRTDataset rasterXSize="20" rasterYSize="12">
 </VRTDataset>
 "#;
 
+/// Files that a source may name: whole, gone, a nested mosaic, the mutant itself.
+const FILES: [&str; 7] = ["a.tif", "b.tif", "gone.tif", "sub.vrt", "many.vrt", "mutant.vrt", "outer.vrt"];
 /// Pixels read of a mosaic, whose size is any number.
 const PART: u32 = 64;
+/// Memory for pixels and scratch.
+const BUDGET: u64 = 64 << 20;
+
+/// A mosaic of one source many times.
+fn many(source: &str) -> String {
+    let source = format!(
+        "<SimpleSource><SourceFilename relativeToVRT=\"1\">{source}</SourceFilename><SourceBand>1</SourceBand>\
+         <SrcRect xOff=\"0\" yOff=\"0\" xSize=\"20\" ySize=\"12\"/>\
+         <DstRect xOff=\"0\" yOff=\"0\" xSize=\"20\" ySize=\"12\"/></SimpleSource>"
+    );
+    format!(
+        "<VRTDataset rasterXSize=\"20\" rasterYSize=\"12\"><VRTRasterBand dataType=\"Byte\" band=\"1\">{}\
+         </VRTRasterBand></VRTDataset>",
+        source.repeat(6)
+    )
+}
 
 impl VrtTarget {
-    pub(crate) fn new() -> Self {
-        let folder = std::env::temp_dir().join(format!("strile-fuzz-vrt-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+    pub(crate) fn new(level: Level) -> Self {
+        let folder = folder(&format!("vrt-{level:?}"));
         let uint8 = SampleType { format: SampleFormat::Uint, bits: 8 };
         for (name, seed) in [("a.tif", 1), ("b.tif", 2)] {
             let pixels = Pixels::generate(Pattern::Noise, uint8, [3, 12, 20], seed);
             let built = ImageSpec::new(uint8).build(&pixels, ByteOrder::Little, false);
             std::fs::write(folder.join(name), built.bytes).unwrap();
         }
-        std::fs::write(folder.join("sub.vrt"), RICH).unwrap();
-        Self { seeds: vec![("rich", RICH.to_owned()), ("plain", PLAIN.to_owned())], folder }
+        for (name, text) in
+            [("sub.vrt", RICH.to_owned()), ("many.vrt", many("a.tif")), ("outer.vrt", many("mutant.vrt"))]
+        {
+            std::fs::write(folder.join(name), text).unwrap();
+        }
+        let seeds = vec![("rich", RICH.to_owned()), ("plain", PLAIN.to_owned()), ("many", many("many.vrt"))];
+        Self { level, seeds, folder }
+    }
+}
+
+impl Subject for VrtTarget {
+    fn name(&self) -> &str {
+        match self.level {
+            Level::Outer => "vrt",
+            Level::Nested => "nested-vrt",
+        }
     }
 
-    pub(crate) fn mutant(&self, number: u64) -> (usize, Vec<u8>) {
-        let mut random = Random::new(number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        let seed = random.below(self.seeds.len());
-        let text = self.seeds[seed].1.as_bytes();
-        // One in two has a number or a word changed and stays XML.
-        let bytes = match random.below(2) {
-            0 => mutate_bytes(text, random.next_u64()),
-            _ => with_another_value(text, &mut random),
-        };
+    fn mutant(&self, number: u64) -> (usize, Vec<u8>) {
+        let mut random = sequence(number);
+        let (seed, other) = (random.below(self.seeds.len()), random.below(self.seeds.len()));
+        let mut bytes =
+            mutate_xml(self.seeds[seed].1.as_bytes(), self.seeds[other].1.as_bytes(), &mut random);
+        if random.below(3) == 0 {
+            let (old, new) = (pick(&FILES, &mut random), pick(&FILES, &mut random));
+            let text = String::from_utf8_lossy(&bytes).replacen(old, new, 1 + random.below(3));
+            bytes = text.into_bytes();
+        }
         (seed, bytes)
     }
 
-    pub(crate) fn try_one(&self, bytes: &[u8]) -> Outcome {
+    fn try_one(&self, _seed: usize, _number: u64, bytes: &[u8]) -> Outcome {
         let text = String::from_utf8_lossy(bytes);
         let options = VrtOptions { missing: Missing::Warn, max_bytes: 1 << 20, ..VrtOptions::default() };
-        let refused =
-            |error| Outcome { reached: text.contains('<'), refused: Some(kind(&error)), wrong: None };
-        let vrt = match Vrt::from_text("mutant", &text, &self.folder, &options) {
+        let refused = |error| Outcome::refused(text.contains('<'), kind(&error));
+        let opened = match self.level {
+            Level::Outer => Vrt::from_text("mutant", &text, &self.folder, &options),
+            Level::Nested => {
+                std::fs::write(self.folder.join("mutant.vrt"), bytes).unwrap();
+                Vrt::open(self.folder.join("outer.vrt"), &options)
+            }
+        };
+        let vrt = match opened {
             Ok(vrt) => vrt,
             Err(error) => return refused(error),
         };
-        let context = Context {
-            budget: Arc::new(Budget::new(BUDGET)),
-            threads: NonZeroUsize::MIN,
-            ..Context::default()
-        };
         let window = Window { x: 0, y: 0, width: vrt.width().min(PART), height: vrt.height().min(PART) };
-        match vrt.read(&ReadOptions { window: Some(window), ..ReadOptions::default() }, &context) {
-            Ok(_) => Outcome { reached: true, refused: None, wrong: None },
+        match vrt.read(&ReadOptions { window: Some(window), ..ReadOptions::default() }, &context(BUDGET)) {
+            Ok(_) => Outcome::read(),
             Err(error) => refused(error),
         }
     }
 
-    pub(crate) fn seed_name(&self, seed: usize) -> String {
+    fn memory_limit(&self, _seed: usize) -> usize {
+        BUDGET as usize
+    }
+
+    fn seed_name(&self, seed: usize) -> String {
         self.seeds[seed].0.to_owned()
     }
 
-    pub(crate) fn seeds(&self) -> usize {
+    fn seeds(&self) -> usize {
         self.seeds.len()
     }
 }
@@ -121,43 +166,4 @@ impl Drop for VrtTarget {
     fn drop(&mut self) {
         let _best_effort = std::fs::remove_dir_all(&self.folder);
     }
-}
-
-/// The text with one to three of its numbers replaced by others.
-fn with_another_value(text: &[u8], random: &mut Random) -> Vec<u8> {
-    const VALUES: [&str; 20] = [
-        "0",
-        "1",
-        "-1",
-        "2",
-        "0.5",
-        "1e-300",
-        "1e300",
-        "-1e18",
-        "nan",
-        "inf",
-        "4294967295",
-        "4294967296",
-        "2147483647",
-        "65536",
-        "18446744073709551615",
-        "",
-        "1e",
-        "..",
-        "Float64",
-        "99999999999999999999999",
-    ];
-    let mut text = text.to_vec();
-    for _ in 0..=random.below(3) {
-        let starts: Vec<usize> = (1..text.len())
-            .filter(|&at| text[at].is_ascii_digit() && !text[at - 1].is_ascii_alphanumeric())
-            .collect();
-        if starts.is_empty() {
-            break;
-        }
-        let start = starts[random.below(starts.len())];
-        let len = text[start..].iter().take_while(|byte| b"0123456789.e+-".contains(byte)).count();
-        text.splice(start..start + len, VALUES[random.below(VALUES.len())].bytes());
-    }
-    text
 }
