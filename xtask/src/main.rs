@@ -9,6 +9,7 @@ mod corpus;
 mod failure;
 mod faults;
 mod file_size;
+mod fuzz;
 mod gpu_bundle;
 mod gpu_verified;
 mod kernels;
@@ -43,6 +44,10 @@ usage: cargo xtask CHORE
   kernels         compile what is stale of crates/cuda/kernels; with --check, compare what is committed
   corpus [ARG…]   compare the release binary with the corpus's manifest; ARGs go to its check.py
   gpu-bundle      build carry/, what a machine with a GPU needs for xtask/gpu/check.py
+  fuzz [ARG…]     run damaged files and streams through every target for 60 seconds (--seconds N); with --long, build
+                  for release, run what is missing to the goals and add it to docs/bench/fuzz.json; with --table,
+                  write these sums into docs/reliability.md; with --coverage, report the lines reached (needs
+                  llvm-tools); other ARGs, names of targets among them, go to the program
   bench [ARG…]    measure whole reads beside GDAL and tifffile; ARGs go to docs/bench/cpu_peers.py
 
 STRILE_CORPUS names the folder of the conformance corpus.";
@@ -67,7 +72,7 @@ fn run(chore: &str, rest: &[String]) -> Result<(), Failure> {
         println!("{HELP}");
         return Ok(());
     }
-    let takes_arguments = matches!(chore, "corpus" | "bench" | "kernels" | "faults" | "soak");
+    let takes_arguments = matches!(chore, "corpus" | "bench" | "kernels" | "faults" | "soak" | "fuzz");
     if let (false, Some(surplus)) = (takes_arguments, rest.first()) {
         return Err(Failure::new(format!("`{chore}` takes no argument, found `{surplus}`\n\n{HELP}")));
     }
@@ -83,6 +88,7 @@ fn run(chore: &str, rest: &[String]) -> Result<(), Failure> {
         "soak" => soak::run(&workspace, rest),
         "corpus" => corpus::run(&workspace, rest),
         "bench" => bench::run(&workspace, rest),
+        "fuzz" => fuzz::run(&workspace, rest),
         "gpu-bundle" => gpu_bundle::run(&workspace),
         "" => Err(Failure::new(format!("a chore is needed\n\n{HELP}"))),
         other => Err(Failure::new(format!("no chore is called `{other}`\n\n{HELP}"))),

@@ -49,6 +49,7 @@ pub fn test(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> {
             "the stand-in for the CUDA driver is built on x86-64 Linux alone: its tests are left out"
         ),
     }
+    pytest.env("STRILE_HOSTILE", hostile(workspace)?);
     let ended =
         process::show_and_keep(
             pytest
@@ -90,6 +91,19 @@ pub fn stand_in(workspace: &Workspace) -> Result<Option<String>, Failure> {
     let example = ["run", "--quiet", "--package", "strile-emulate", "--example", "standin"];
     let folder = process::capture(process::cargo(&workspace.root).args(example))?;
     Ok(Some(folder.trim().to_owned()))
+}
+
+/// A folder of small files that ask for much, made anew: a pipe among them cannot be made twice.
+fn hostile(workspace: &Workspace) -> Result<PathBuf, Failure> {
+    let folder = workspace.target.join("hostile");
+    let failed = |e: std::io::Error| Failure::new(format!("{}: {e}", folder.display()));
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).map_err(failed)?;
+    }
+    std::fs::create_dir_all(&folder).map_err(failed)?;
+    let example = ["run", "--quiet", "--package", "testkit", "--example", "hostile", "--"];
+    process::show(process::cargo(&workspace.root).args(example).arg(&folder))?;
+    Ok(folder)
 }
 
 /// The wheel, in a folder that holds no other.

@@ -8,7 +8,9 @@ use crate::failure::Failure;
 use crate::process;
 use crate::ran::{self, Ended, TestsRan};
 use crate::workspace::Workspace;
-use crate::{advisories, faults, file_size, gpu_verified, kernels, licences, python, support_table, venv};
+use crate::{
+    advisories, faults, file_size, fuzz, gpu_verified, kernels, licences, python, support_table, venv,
+};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -39,6 +41,7 @@ pub fn run(workspace: &Workspace) -> Result<(), Failure> {
     });
     steps.tests("tests", &mut ran, |ran| rust_tests(workspace, ran));
     steps.step("sanitized", || sanitized(workspace));
+    steps.step("fuzzing", || fuzz::in_ci(workspace));
     steps.tests("document tests", &mut ran, |ran| document_tests(workspace, ran));
     steps.step("documents", || {
         process::show(cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "--deny warnings"))
