@@ -8,6 +8,8 @@
     reason = "tests"
 )]
 
+#[cfg(target_os = "linux")]
+mod amplification;
 mod bench;
 mod cog;
 mod compare;
