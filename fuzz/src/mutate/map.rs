@@ -92,10 +92,10 @@ impl Map {
     /// Writes a number of 1, 2, 4 or 8 bytes; nothing past the end of the file.
     pub(super) fn put(&self, bytes: &mut [u8], at: usize, len: usize, value: u64) {
         let raw = value.to_le_bytes();
-        for i in 0..len {
+        for (i, &new) in raw.iter().take(len).enumerate() {
             let place = if self.big_endian { at + len - 1 - i } else { at + i };
             if let Some(byte) = bytes.get_mut(place) {
-                *byte = raw[i];
+                *byte = new;
             }
         }
     }
