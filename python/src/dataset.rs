@@ -15,7 +15,6 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::UNIX_EPOCH;
 use strile::tiff::Tag;
 use strile::{
     Cancel, Context, DataType, Device, Error, Input, Location, MaskSource, Missing, OpenOptions, Output,
@@ -96,17 +95,22 @@ impl Dataset {
         Ok(Self::of_file(dataset, true))
     }
 
-    /// Opens a mosaic; none of its sources is opened yet. They may lie in its folder and in `roots`.
+    /// Opens a mosaic; none of its sources is opened yet. They may lie in its folder, in `allowed_roots`, or anywhere with
+    /// `allow_outside`.
     #[staticmethod]
     /// `dtype` is what bands are given in, where it is not the one type that all of them state; `empty_holes` leaves NaN
     /// or 0 where a source is missing, else there is nodata.
-    #[pyo3(signature = (path, *, missing="raise", roots=Vec::new(), max_bytes=None, dtype=None, empty_holes=false))]
+    #[pyo3(signature = (path, *, missing="raise", allow_outside=false, allowed_roots=Vec::new(), max_bytes=None,
+                        max_work=None, dtype=None, empty_holes=false))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn open_vrt(
         py: Python<'_>,
         path: PathBuf,
         missing: &str,
-        roots: Vec<PathBuf>,
+        allow_outside: bool,
+        allowed_roots: Vec<PathBuf>,
         max_bytes: Option<u64>,
+        max_work: Option<u64>,
         dtype: Option<&str>,
         empty_holes: bool,
     ) -> PyResult<Self> {
@@ -116,18 +120,22 @@ impl Dataset {
             other => return Err(refused(format!("missing `{other}`: `raise` or `warn` expected"))),
         };
         let data_type = dtype.map(data_type).transpose()?;
-        let roots = Some(roots);
-        let mut options = VrtOptions { missing, roots, data_type, empty_holes, ..VrtOptions::default() };
+        let allowed_roots = Some(allowed_roots);
+        let mut options = VrtOptions {
+            missing,
+            allow_outside,
+            allowed_roots,
+            data_type,
+            empty_holes,
+            ..VrtOptions::default()
+        };
         options.max_bytes = max_bytes.unwrap_or(options.max_bytes);
-        let opened = call::detached(py, || {
-            let version = std::fs::metadata(&path).map(|found| {
-                let modified = found.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-                (found.len(), modified.map(|since| since.as_nanos().to_string()).unwrap_or_default())
-            });
-            Ok((Vrt::open(&path, &options)?, version.unwrap_or_default()))
-        })?;
-        match opened {
-            Ok((vrt, version)) => Ok(Self::of(Input::Vrt(Box::new(vrt)), version, true)),
+        options.max_work = max_work.unwrap_or(options.max_work);
+        match call::detached(py, || Vrt::open(&path, &options))? {
+            Ok(vrt) => {
+                let version = vrt.version().map(|version| (version.len, version.mark.clone()));
+                Ok(Self::of(Input::Vrt(Box::new(vrt)), version.unwrap_or_default(), true))
+            }
             Err(error @ Error::Unsupported { .. }) => {
                 Err(strile_error(py, "VRTUnsupportedError", error.to_string()))
             }
@@ -160,7 +168,7 @@ impl Dataset {
         &self.name
     }
 
-    /// Size and modification mark: what tells two states of one file apart.
+    /// Size and mark: they tell two states of one file apart (`same_version`).
     #[getter]
     fn version(&self) -> (u64, String) {
         self.version.clone()
@@ -419,4 +427,11 @@ pub(crate) fn warn(py: Python<'_>, name: &str, faults: &[(String, String)]) -> P
     let sentence = strile::tiff::printable(&sentence);
     py.import("warnings")?.call_method1("warn", (sentence.as_ref(), class))?;
     Ok(())
+}
+
+/// Whether two versions, each a size and a mark, are the same state of one source.
+#[pyfunction]
+pub(crate) fn same_version(a: (u64, String), b: (u64, String)) -> bool {
+    let version = |(len, mark): (u64, String)| strile::Version { len, mark };
+    version(a).is_same(&version(b))
 }

@@ -57,6 +57,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(commands::validate_cog, module)?)?;
     module.add_function(wrap_pyfunction!(commands::compare, module)?)?;
     module.add_function(wrap_pyfunction!(crs::crs, module)?)?;
+    module.add_function(wrap_pyfunction!(dataset::same_version, module)?)?;
     module.add_function(wrap_pyfunction!(vrt_index::write_vrt, module)?)?;
     module.add_function(wrap_pyfunction!(device::devices, module)?)
 }

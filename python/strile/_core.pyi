@@ -99,8 +99,10 @@ class Dataset:
         path: str,
         *,
         missing: Literal["raise", "warn"] = "raise",
-        roots: Sequence[str] = (),
+        allow_outside: bool = False,
+        allowed_roots: Sequence[str] = (),
         max_bytes: int | None = None,
+        max_work: int | None = None,
         dtype: str | None = None,
         empty_holes: bool = False,
     ) -> Dataset:
@@ -114,7 +116,7 @@ class Dataset:
     def name(self) -> str: ...
     @property
     def version(self) -> tuple[int, str]:
-        """Size and modification mark: what tells two states of one file apart."""
+        """Size and mark: they tell two states of one file apart (`same_version`)."""
     @property
     def facts(self) -> dict[str, Any]:
         """All that is known without reading pixels; see `strile.facts`."""
@@ -289,6 +291,9 @@ class Assembly:
     def abort(self) -> None: ...
 
 def devices() -> list[dict[str, Any]]: ...
+def same_version(a: tuple[int, str], b: tuple[int, str]) -> bool:
+    """Whether two versions are the same state of one source."""
+
 def write_vrt(path: str, sources: Sequence[str], *, relative: bool = True) -> None: ...
 def crs(definition: int | str) -> dict[str, Any]:
     """A reference system by EPSG code, `EPSG:n`, WKT or PROJ text: epsg, wkt, name, kind. UnparseableCRSError or

@@ -45,6 +45,8 @@ class StrileBackend(BackendEntrypoint):
         "reduce",
         "device",
         "max_pixels",
+        "allow_outside",
+        "allowed_roots",
     )
 
     def open_dataset(
@@ -61,14 +63,17 @@ class StrileBackend(BackendEntrypoint):
         reduce: int = 0,
         device: str | None = None,
         max_pixels: int | None = None,
+        allow_outside: bool = False,
+        allowed_roots: Iterable[str | os.PathLike[str]] = (),
     ) -> xr.Dataset:
         """A file as a dataset. `overview_level` counts overviews from 0, as rasterio does; `reduce` is how many
         times JPEG 2000 is halved while it is decoded, also where there are no overviews; `device` is "cpu", "cuda" or
         "cuda:N" (dask arrays of CuPy blocks, cut as `chunks` says), or None: decoded wherever that is quicker, numpy
-        arrays. `max_pixels` is the most samples that are read at once, as in `open_geotiff`."""
+        arrays. `max_pixels` is the most samples that are read at once, as in `open_geotiff`. Sources of a VRT may lie in its
+        own folder, in `allowed_roots`, or anywhere with `allow_outside`."""
         accessor.register()
         _check_device(device)
-        source = Source.of(filename_or_obj)
+        source = Source.of(filename_or_obj, allow_outside=allow_outside, allowed_roots=allowed_roots)
         level, reduce, most = _level(overview_level), halvings(reduce), pixel_limit(max_pixels)
         dataset = opened.dataset(source, level=level)
         facts = Facts.of(dataset)

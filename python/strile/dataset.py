@@ -36,9 +36,16 @@ _COLOURS = {
 }
 
 
-def open(source: str | os.PathLike[str] | Any) -> Dataset:
-    """Opens a TIFF or a VRT: a path, a URL, an fsspec URI or a binary file."""
-    where = Source.of(source)
+def open(
+    source: str | os.PathLike[str] | Any,
+    *,
+    allow_outside: bool = False,
+    allowed_roots: Sequence[str | os.PathLike[str]] = (),
+) -> Dataset:
+    """Opens a TIFF or a VRT: a path, a URL, an fsspec URI or a binary file.
+
+    Sources of a VRT may lie in its own folder, in `allowed_roots`, or anywhere with `allow_outside`."""
+    where = Source.of(source, allow_outside=allow_outside, allowed_roots=allowed_roots)
     dataset = Dataset(opened.dataset(where, level=1), str(where), where.anywhere())
     sidecars.warn_of(dataset._facts.warnings, dataset.name, stacklevel=2)
     return dataset
@@ -62,6 +69,8 @@ def read(
     unpack: bool = False,
     max_pixels: int | None = None,
     progress: bool | Callable[[int, int], object] | None = None,
+    allow_outside: bool = False,
+    allowed_roots: Sequence[str | os.PathLike[str]] = (),
 ) -> Raster | Any:
     """Reads pixels: all of a page, or a window (column, row, width, height) of it or of an overview.
 
@@ -78,7 +87,8 @@ def read(
     alpha band says so (in host memory, and not in `out`). `unpack` applies scale and offset too.
 
     `max_pixels` is the most samples (width × height × bands) of the result; without it only implausible results are
-    refused: those over 1 GB that are more than 1024 times larger than their file."""
+    refused: those over 1 GB that are more than 1024 times larger than their file. Sources of a VRT may lie in its own
+    folder, in `allowed_roots`, or anywhere with `allow_outside`."""
     if size is not None:
         if reduce or out is not None or progress:
             raise StrileError("size cannot be combined with reduce, out or progress: use read_batch, or resample afterwards")
@@ -86,7 +96,7 @@ def read(
             path, window_of(window), bands, sides_of(size), resampling, overview_level=overview_level, page=page, device=str(device),
             out_memory=out_memory, stream=stream, masked=masked, unpack=unpack, max_pixels=max_pixels,
         )  # fmt: skip
-    where = Source.of(path)
+    where = Source.of(path, allow_outside=allow_outside, allowed_roots=allowed_roots)
     dataset = opened.dataset(where, level=level_of(overview_level))
     level, chosen = level_of(overview_level), bands_of(bands)
     place: dict[str, Any] = {"page": page, "level": level, "reduce": reduce, "window": window_of(window)}

@@ -18,6 +18,8 @@ kept, so that a test or a worker may set it. A value that cannot be read is an e
 `STRILE_VRT_ALLOWED_ROOTS`                  folders, separated as in PATH, that sources of a VRT may lie in
                                             beside the VRT's own
 `STRILE_VRT_MAX_XML_BYTES`                  largest VRT file (64 MiB)
+`STRILE_VRT_MAX_WORK`                       samples of sources that a read of a VRT may lay beyond 64 for each of
+                                            its result (268,435,456)
 `STRILE_GPU_SHARE`                          how many processes share a card (1): each takes its part of the card's
                                             memory; read when the process opens the device
 ==========================================  ==================================================================
@@ -65,6 +67,10 @@ def open_files() -> int:
 def vrt_roots() -> list[str]:
     text = os.environ.get("STRILE_VRT_ALLOWED_ROOTS", "")
     return [str(Path(root).resolve()) for root in text.split(os.pathsep) if root.strip()]
+
+
+def vrt_max_work() -> int:
+    return _count("STRILE_VRT_MAX_WORK", 1 << 28)
 
 
 def vrt_max_xml_bytes() -> int:

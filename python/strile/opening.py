@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from .reading.arguments import UNSET, Arguments, check
@@ -30,6 +30,8 @@ def open_geotiff(
     max_cloud_bytes: int | None = UNSET,
     on_gpu_failure: str = UNSET,
     missing_sources: str = UNSET,
+    allow_outside: bool = False,
+    allowed_roots: Sequence[str | os.PathLike[str]] = (),
     allow_rotated: bool = False,
     allow_unparseable_crs: bool = False,
     allow_invalid_nodata: bool = False,
@@ -85,6 +87,10 @@ def open_geotiff(
     missing_sources
         VRT: 'raise', or 'warn' to leave holes where sources are missing or damaged (NaN, or 0 in integers),
         which `attrs["vrt_holes"]` lists.
+    allow_outside
+        VRT: sources may lie anywhere, not only in the VRT's folder. For VRTs that you trust.
+    allowed_roots
+        VRT: more folders that sources may lie in, besides those of `STRILE_VRT_ALLOWED_ROOTS`.
     allow_rotated
         Read a rotated file as a plain grid of pixels, its transform in `attrs["rotated_affine"]`.
     allow_unparseable_crs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from .errors import StrileError
@@ -27,6 +28,8 @@ def plan(
     masked: bool = False,
     unpack: bool = False,
     max_pixels: int | None = None,
+    allow_outside: bool = False,
+    allowed_roots: Iterable[str | os.PathLike[str]] = (),
 ) -> Plan:
     """The plan of a read: engine and reason, blocks, byte ranges, memory; `print(plan.explain())`.
 
@@ -34,7 +37,7 @@ def plan(
     full image, `band` counts from 0. `device` ("auto", "cpu", "cuda:1") asks for more than `gpu` can say."""
     if device is not None and gpu:
         raise TypeError("gpu and device are both given: pass one of them")
-    where = Source.of(source)
+    where = Source.of(source, allow_outside=allow_outside, allowed_roots=allowed_roots)
     level = 0 if overview_level is None else overview_level
     dataset = opened.dataset(where, level=level)
     request: dict[str, Any] = {

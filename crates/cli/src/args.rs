@@ -409,9 +409,18 @@ pub struct PartArgs {
 /// How a VRT is read.
 #[derive(Debug, Args)]
 pub struct MosaicArgs {
-    /// Let a VRT read files outside its folder
+    /// Let a VRT read files anywhere, not only in its folder
     #[arg(long)]
     pub allow_outside: bool,
+    /// Let a VRT read files in this folder, too; repeat for more
+    #[arg(long, value_name = "DIR")]
+    pub allowed_root: Vec<PathBuf>,
+    /// Size of the largest VRT that is read
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value_t = VrtOptions::default().max_bytes)]
+    pub vrt_max_bytes: u64,
+    /// Samples of sources that a read of a VRT may lay beyond 64 per sample of the result
+    #[arg(long, value_name = "N", default_value_t = VrtOptions::default().max_work)]
+    pub vrt_max_work: u64,
     /// What to do about sources of a VRT that are not there or are damaged
     #[arg(long, default_value = "raise")]
     pub missing: MissingPolicy,
@@ -493,7 +502,15 @@ impl MosaicArgs {
             MissingPolicy::Raise => Missing::Raise,
             MissingPolicy::Warn => Missing::Warn,
         };
-        VrtOptions { allow_outside: self.allow_outside, missing, ..VrtOptions::default() }
+        let roots = || self.allowed_root.clone();
+        VrtOptions {
+            allow_outside: self.allow_outside,
+            allowed_roots: (!self.allowed_root.is_empty()).then(roots),
+            missing,
+            max_bytes: self.vrt_max_bytes,
+            max_work: self.vrt_max_work,
+            ..VrtOptions::default()
+        }
     }
 }
 

@@ -112,7 +112,7 @@ impl Dataset {
         name.push(".");
         name.push(extension);
         let beside = PathBuf::from(name);
-        if !files.is_file(&beside) {
+        if !files.exists(&beside) {
             return;
         }
         let opened = files.source(&beside);

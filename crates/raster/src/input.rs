@@ -14,7 +14,7 @@ use strile_engine::{Context, LocatedFault};
 use strile_tiff::Warning;
 use strile_tiff::geo::GeoTransform;
 
-/// See the module.
+/// An opened TIFF or VRT.
 pub enum Input {
     /// A TIFF.
     Tiff(Box<Dataset>),
@@ -31,7 +31,7 @@ impl Input {
     /// Opens a file as what it is.
     pub fn open_with(path: impl AsRef<Path>, options: &VrtOptions) -> Result<Self> {
         let path = path.as_ref();
-        match path.is_file() && is_vrt(path)? {
+        match is_vrt(path)? {
             true => Ok(Self::Vrt(Box::new(Vrt::open(path, options)?))),
             false => Ok(Self::Tiff(Box::new(Dataset::open_with(path, &options.open)?))),
         }

@@ -28,12 +28,14 @@ pub struct Metadata {
 pub(crate) struct Sidecars {
     aux_xml: Option<String>,
     world_file: Option<String>,
+    /// Those that are there and cannot be read.
+    unusable: Vec<Warning>,
 }
 
 impl Sidecars {
     /// The text of a `.aux.xml` that is at hand.
     pub(crate) fn of_text(aux_xml: Option<String>) -> Self {
-        Self { aux_xml, world_file: None }
+        Self { aux_xml, ..Self::default() }
     }
 
     /// Reads `FILE.aux.xml` and the world file of `path`, where they are.
@@ -41,13 +43,22 @@ impl Sidecars {
         let mut aux = path.as_os_str().to_owned();
         aux.push(".aux.xml");
         let extension = path.extension().map(|e| e.to_string_lossy().into_owned()).unwrap_or_default();
+        let mut unusable = Vec::new();
+        let mut text = |path: &Path| match files.text(path) {
+            Ok(found) => found.map(|(text, _)| text),
+            Err(error) => {
+                let place = path.display().to_string();
+                unusable.push(Warning::new("unusable-sidecar", place, format!("ignored: {error}")));
+                None
+            }
+        };
         // `tif` gives `tfw`; files named in capitals have sidecars named so.
         let world = world_file::extensions(&extension).into_iter().find_map(|candidate| {
-            files
-                .text(&path.with_extension(&candidate))
-                .or_else(|| files.text(&path.with_extension(candidate.to_uppercase())))
+            let upper = candidate.to_uppercase();
+            text(&path.with_extension(candidate)).or_else(|| text(&path.with_extension(upper)))
         });
-        Self { aux_xml: files.text(Path::new(&aux)), world_file: world }
+        let aux_xml = text(Path::new(&aux));
+        Self { aux_xml, world_file: world, unusable }
     }
 }
 
@@ -60,6 +71,9 @@ impl Metadata {
         sidecars: &Sidecars,
         warnings: &mut Warnings,
     ) -> Self {
+        for warning in &sidecars.unusable {
+            warnings.push(warning.clone());
+        }
         let items =
             directory.text(Tag::GDAL_METADATA).map(|xml| Items::parse(&xml, warnings)).unwrap_or_default();
         let pam = sidecars.aux_xml.as_deref().map(|xml| pam::Pam::parse(xml, warnings));

@@ -1,7 +1,8 @@
 //! Drives the parser over a source and finds the files beside a file.
 
 use crate::error::{Error, Result};
-use crate::source::{FileSource, Source, read_ranges};
+use crate::source::{FileSource, Source, Version, open_regular, read_ranges};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use strile_tiff::{Limits, Parser, Step, Tiff, TiffError};
@@ -26,11 +27,11 @@ pub(crate) trait Files {
     /// The bytes of a file.
     fn source(&self, path: &Path) -> Result<Arc<dyn Source>>;
 
-    /// Whether there is such a file.
-    fn is_file(&self, path: &Path) -> bool;
+    /// Whether there is something of that name.
+    fn exists(&self, path: &Path) -> bool;
 
-    /// The text of a small file, where it is there.
-    fn text(&self, path: &Path) -> Option<String>;
+    /// The text of a small file and its state; `None` if there is none. What is there and cannot be read is an error.
+    fn text(&self, path: &Path) -> Result<Option<(String, Version)>>;
 
     /// What of a file's structure is at hand already: bytes, with their offsets.
     fn at_hand(&self, path: &Path) -> Vec<(u64, Vec<u8>)>;
@@ -47,21 +48,35 @@ impl Files for OnDisk {
         Ok(Arc::new(FileSource::open(path)?))
     }
 
-    fn is_file(&self, path: &Path) -> bool {
-        path.is_file()
+    fn exists(&self, path: &Path) -> bool {
+        path.exists()
     }
 
-    fn text(&self, path: &Path) -> Option<String> {
-        let metadata = std::fs::metadata(path).ok()?;
-        if !metadata.is_file() || metadata.len() > LARGEST_SIDECAR {
-            return None;
+    fn text(&self, path: &Path) -> Result<Option<(String, Version)>> {
+        let fail = |error| Error::io(path, error);
+        let (file, version) = match open_regular(path) {
+            Ok(opened) => opened,
+            Err(error) if is_absent(&error) => return Ok(None),
+            Err(error) => return Err(fail(error)),
+        };
+        let mut bytes = Vec::new();
+        file.take(LARGEST_SIDECAR + 1).read_to_end(&mut bytes).map_err(fail)?;
+        if bytes.len() as u64 > LARGEST_SIDECAR {
+            let problem = format!("has more than {LARGEST_SIDECAR} bytes");
+            return Err(fail(std::io::Error::other(problem)));
         }
-        Some(String::from_utf8_lossy(&std::fs::read(path).ok()?).into_owned())
+        Ok(Some((String::from_utf8_lossy(&bytes).into_owned(), version)))
     }
 
     fn at_hand(&self, _path: &Path) -> Vec<(u64, Vec<u8>)> {
         Vec::new()
     }
+}
+
+/// Whether the system says that nothing of that name is there, or that no name so long can be.
+pub(crate) fn is_absent(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind as Kind;
+    matches!(error.kind(), Kind::NotFound | Kind::NotADirectory | Kind::InvalidFilename)
 }
 
 /// An opened source and its structure.

@@ -69,7 +69,7 @@ def check(source: Any, given: dict[str, Any]) -> Arguments:
     name = _renamed(given, "default_name", "name", None)
     masked = _renamed(given, "masked", "mask_nodata", False)
     unpack = _renamed(given, "unpack", "mask_and_scale", False)
-    where = Source.of(source)
+    where = Source.of(source, allow_outside=given["allow_outside"], allowed_roots=given["allowed_roots"])
     if given["stable_only"] and not given["allow_experimental_codecs"]:
         _stable(where)
     chunks = _chunks(given["chunks"])

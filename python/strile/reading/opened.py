@@ -1,6 +1,6 @@
 """The sources this process has open: opened once, found again by what the file is now, at most some dozens.
 
-A file is known by its path, size and time of change, and those of the files beside it, so one that was
+A file is known by its path, size, times and inode, and those of the files beside it, so one that was
 replaced is opened anew; a dataset that is no longer kept lives on in those who hold it. A child of a fork
 starts with none. Open files of the caller are never kept. """
 
@@ -45,8 +45,10 @@ def dataset(
     """The open core dataset of a source. `level` is the overview that will be asked for, `dtype` what the
     bands of a mosaic are given in. With the `version` of an earlier
     opening a remote source that is still open is not asked again, and another file than that is an error."""
+    from .. import _core
+
     found = _found(source, level, missing, dtype, version)
-    if version is not None and tuple(found.version) != tuple(version):
+    if version is not None and not _core.same_version(found.version, (version[0], version[1])):
         raise StrileError(f"{source} has changed since it was opened: open it again")
     return found
 
@@ -71,14 +73,18 @@ def _found(
 
 
 def _marks(path: str, stat: os.stat_result) -> tuple[Any, ...]:
-    marks: list[Any] = [stat.st_size, stat.st_mtime_ns, stat.st_ino]
+    marks: list[Any] = list(_state(stat))
     for suffix in _SIDECARS:
         try:
-            beside = os.stat(path + suffix)
-            marks.append((beside.st_size, beside.st_mtime_ns))
+            marks.append(_state(os.stat(path + suffix)))
         except OSError:
             marks.append(None)
     return tuple(marks)
+
+
+def _state(stat: os.stat_result) -> tuple[int, ...]:
+    """A file that was replaced by one of the same size and modification time has another inode or change time."""
+    return stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_dev, stat.st_ctime_ns
 
 
 def _keep(key: tuple[Any, ...], make: Any) -> Any:
@@ -120,10 +126,13 @@ def _open_remote(ranges: Ranges, beside: bool) -> Any:
 
 
 def _vrt_key(source: Source, missing: str, dtype: str | None) -> tuple[Any, ...]:
-    stat = os.stat(source.location)
-    roots = tuple(environment.vrt_roots())
-    state = (stat.st_size, stat.st_mtime_ns, stat.st_ino)
-    return ("vrt", os.path.abspath(source.location), *state, missing, dtype, roots)
+    state = _state(os.stat(source.location))
+    allowed = (source.allow_outside, *_vrt_roots(source), environment.vrt_max_work())
+    return ("vrt", os.path.abspath(source.location), *state, missing, dtype, *allowed)
+
+
+def _vrt_roots(source: Source) -> list[str]:
+    return [*environment.vrt_roots(), *source.allowed_roots]
 
 
 def _open_vrt(source: Source, missing: Any, dtype: str | None) -> Any:
@@ -132,8 +141,10 @@ def _open_vrt(source: Source, missing: Any, dtype: str | None) -> Any:
     return _core.Dataset.open_vrt(
         source.location,
         missing=missing,
-        roots=environment.vrt_roots(),
+        allow_outside=source.allow_outside,
+        allowed_roots=_vrt_roots(source),
         max_bytes=environment.vrt_max_xml_bytes(),
+        max_work=environment.vrt_max_work(),
         dtype=dtype,
         empty_holes=True,
     )

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from ..errors import StrileError
-from . import sidecars
+from . import regular, sidecars
 from .metadata import elements
 
 _LIMIT = 16 << 20
@@ -53,11 +52,13 @@ def _whole(text: str) -> int | None:
 
 
 def _root(path: str) -> ElementTree.Element | None:
-    beside = Path(path + ".aux.xml")
+    beside = path + ".aux.xml"
     try:
-        if not 0 < beside.stat().st_size <= _LIMIT:
+        with regular.opened(beside) as file:
+            text = file.read(_LIMIT + 1)
+        if not 0 < len(text) <= _LIMIT:
             return None
-        return elements(beside.read_text(encoding="utf-8", errors="replace"), str(beside))
+        return elements(text.decode("utf-8", "replace"), beside)
     except (OSError, ElementTree.ParseError, StrileError):
         # The core has read the same text and tells what is wrong with it.
         return None

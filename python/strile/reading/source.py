@@ -10,7 +10,7 @@ import os
 import posixpath
 import threading
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -26,9 +26,24 @@ class Source:
 
     location: str
     file: Any = None
+    # Where sources of a VRT may lie besides its own folder: anywhere, or in these folders.
+    allow_outside: bool = False
+    allowed_roots: tuple[str, ...] = ()
 
     @staticmethod
-    def of(source: Any) -> Source:
+    def of(source: Any, *, allow_outside: bool = False, allowed_roots: Any = ()) -> Source:
+        found = Source._of(source)
+        if not allow_outside and not allowed_roots:
+            return found
+        if not found.is_vrt:
+            raise StrileError(f"allow_outside and allowed_roots apply to a VRT, got {found}: drop them")
+        if isinstance(allowed_roots, (str, bytes, os.PathLike)):
+            raise TypeError(f"allowed_roots is {allowed_roots!r}: expected a list of folders, got one path")
+        roots = tuple(str(Path(os.fsdecode(root)).resolve()) for root in allowed_roots)
+        return replace(found, allow_outside=bool(allow_outside), allowed_roots=roots)
+
+    @staticmethod
+    def _of(source: Any) -> Source:
         if isinstance(source, (str, bytes, os.PathLike)):
             location = os.fsdecode(os.fspath(source))
             if "\0" in location:
@@ -50,7 +65,7 @@ class Source:
         """The same for a process that works in another folder."""
         if self.is_object or self.is_remote:
             return self
-        return Source(os.path.abspath(self.location))
+        return replace(self, location=os.path.abspath(self.location))
 
     def __str__(self) -> str:
         """For people: without credentials."""

@@ -10,13 +10,12 @@ from __future__ import annotations
 import os
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from .. import environment
 from ..errors import MixedBandMetadataError, StrileError, VRTUnsupportedError
 from ..facts import Facts
-from . import nodata
+from . import nodata, regular
 from .arguments import Arguments
 from .georef import stored_grid
 from .metadata import elements
@@ -47,12 +46,7 @@ class Mosaic:
 
 
 def inspect(path: str, band: int | None, band_nodata: str | None) -> Mosaic:
-    raw = Path(path).read_bytes()
-    limit = environment.vrt_max_xml_bytes()
-    if len(raw) > limit:
-        raise VRTUnsupportedError(
-            f"{path} has {len(raw):,} bytes and at most {limit:,} are taken: raise STRILE_VRT_MAX_XML_BYTES"
-        )
+    raw = _text(path)
     try:
         root = elements(raw.decode("utf-8", "replace"), path)
     except ElementTree.ParseError as problem:
@@ -82,6 +76,19 @@ def inspect(path: str, band: int | None, band_nodata: str | None) -> Mosaic:
     if dtype is not None and not dtype.startswith("complex") and any(map(_is_scaled, chosen)):
         dtype = "float64"
     return Mosaic(dtype, values, mixed)
+
+
+def _text(path: str) -> bytes:
+    """The content of a VRT: of a regular file, whose size is checked before it is read."""
+    limit = environment.vrt_max_xml_bytes()
+    with regular.opened(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        raw = file.read(limit + 1) if size <= limit else b""
+    if max(size, len(raw)) > limit:
+        raise VRTUnsupportedError(
+            f"{path} has {max(size, len(raw)):,} bytes, over the limit of {limit:,}: raise STRILE_VRT_MAX_XML_BYTES"
+        )
+    return raw
 
 
 def _is_scaled(band: ElementTree.Element) -> bool:
@@ -122,11 +129,12 @@ def needed(
     there: list[dict[str, Any]] = []
     looked_at: dict[str, str | None] = {}
     broken: dict[str, str] = {}
+    wanted = set(bands)
     whole = (0.0, 0.0, float(dataset.facts["pages"][0]["levels"][0]["width"]), float(row1))
     for entry in dataset.sources():
         x, y, width, height = entry["target_rect"] = entry["target_rect"] or whole
         apart = x >= column1 or x + width <= column or y >= row1 or y + height <= row
-        if apart or entry["band"] not in bands:
+        if apart or entry["band"] not in wanted:
             continue
         if entry["problem"] is not None:
             raise VRTUnsupportedError(f"{path}: {entry['problem']}")

@@ -200,12 +200,14 @@ def test_sources_elsewhere_need_a_root(tmp_path: Path) -> None:
     assert "outside" in refused.sources()[1]["problem"] and not refused.sources()[1]["exists"]
     with pytest.raises(errors.StrileError, match="outside"):
         refused.read()
-    assert _core.Dataset.open_vrt(path, roots=[str(elsewhere)]).read().shape == (1, 40, 60)
+    assert _core.Dataset.open_vrt(path, allowed_roots=[str(elsewhere)]).read().shape == (1, 40, 60)
     inside = mosaic(folder, second=str(folder / "right.tif"))
     assert _core.Dataset.open_vrt(inside).read().shape == (1, 40, 60)
     escaping = mosaic(folder, second="../data/right.tif")
     with pytest.raises(errors.StrileError, match=r"`\.\.`"):
-        _core.Dataset.open_vrt(escaping, roots=[str(elsewhere)]).read()
+        _core.Dataset.open_vrt(escaping, allowed_roots=[str(folder)]).read()
+    for keywords in ({"allowed_roots": [str(elsewhere)]}, {"allow_outside": True}):
+        assert _core.Dataset.open_vrt(escaping, **keywords).read().shape == (1, 40, 60)
 
 
 def test_what_is_no_mosaic_is_refused(tmp_path: Path) -> None:

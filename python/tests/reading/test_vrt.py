@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 import warnings
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import rasterio
+import xarray as xr
 
 import strile
 
@@ -139,9 +142,98 @@ def test_sources_elsewhere_are_refused(
         with pytest.raises(strile.VRTUnsupportedError):
             read(path)
     monkeypatch.setenv("STRILE_VRT_ALLOWED_ROOTS", str(outside))
-    np.testing.assert_array_equal(read(absolute).values, pixels)
-    with pytest.raises(strile.VRTUnsupportedError):
-        read(relative)
+    for path in (relative, absolute, linked):
+        np.testing.assert_array_equal(read(path).values, pixels)
+
+
+def test_sources_elsewhere_are_allowed_by_keyword(
+    read: Any, mosaic: Any, gtiff: Any, pixels: np.ndarray, tmp_path: Path
+) -> None:
+    """Issue 20, item 11: Python had no way to allow them but the environment."""
+    outside, inside = tmp_path / "outside", tmp_path / "inside"
+    outside.mkdir()
+    inside.mkdir()
+    gtiff(pixels, name="outside/a.tif", crs="EPSG:32633", transform=(30, 0, 500000, 0, -30, 4000000))
+    path = mosaic(("Byte", "", source("../outside/a.tif")), width=50, name="inside/relative.vrt")
+    for keywords in ({"allow_outside": True}, {"allowed_roots": [outside]}, {"allowed_roots": (str(tmp_path),)}):
+        np.testing.assert_array_equal(read(path, **keywords).values, pixels)
+        np.testing.assert_array_equal(strile.open(path, **keywords).read(1), pixels)
+        np.testing.assert_array_equal(strile.read(path, **keywords).numpy()[0], pixels)
+        assert strile.plan(path, **keywords).explain()
+        with xr.open_dataset(path, engine="strile", **keywords) as opened:
+            np.testing.assert_array_equal(opened["band_data"].values[0], pixels)
+        handle = pickle.loads(pickle.dumps(strile.open(path, **keywords)))
+        np.testing.assert_array_equal(handle.read(1), pixels)
+    with pytest.raises(strile.VRTUnsupportedError, match="allowed_roots"):
+        read(path, allowed_roots=[inside])
+    with pytest.raises(ValueError, match="apply to a VRT"):
+        read(outside / "a.tif", allow_outside=True)
+    with pytest.raises(TypeError, match="a list of folders"):
+        read(path, allowed_roots=str(outside))
+
+
+def test_tiles_that_were_replaced_are_read_anew(mosaic: Any, gtiff: Any, pixels: np.ndarray, tmp_path: Path) -> None:
+    """Issue 19, item 13: a mosaic gave the pixels of a tile that had been replaced."""
+    place = (30, 0, 500000, 0, -30, 4000000)
+    first = gtiff(pixels, name="a.tif", crs="EPSG:32633", transform=place)
+    path = mosaic(("Byte", "", source("a.tif")), width=50)
+    handle, tile = strile.open(path), strile.open(first)
+    lazy = strile.open_geotiff(path, chunks=16)
+    np.testing.assert_array_equal(handle.read(1), pixels)
+    state = os.stat(first)
+    other = gtiff(255 - pixels, name="b.tif", crs="EPSG:32633", transform=place)
+    os.utime(other, ns=(state.st_atime_ns, state.st_mtime_ns))
+    os.replace(other, first)
+    assert os.stat(first).st_size == state.st_size and os.stat(first).st_mtime_ns == state.st_mtime_ns
+    np.testing.assert_array_equal(handle.read(1), 255 - pixels)
+    np.testing.assert_array_equal(lazy.values, 255 - pixels)
+    np.testing.assert_array_equal(strile.open_geotiff(first).values, 255 - pixels)
+    # A handle is of the file that was opened: pickled, it does not become one of another.
+    with pytest.raises(ValueError, match="has changed since it was opened"):
+        pickle.loads(pickle.dumps(tile))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes of POSIX")
+def test_named_pipes_are_refused(mosaic: Any, gtiff: Any, pixels: np.ndarray, tmp_path: Path) -> None:
+    """Issue 19, item 4: `open` of a named pipe waits for a writer, and cannot be interrupted."""
+    os.mkfifo(tmp_path / "pipe.tif")
+    os.mkfifo(tmp_path / "pipe.vrt")
+    path = mosaic(("Byte", "", source("pipe.tif")), width=50)
+    for name in (path, tmp_path / "pipe.vrt", tmp_path / "pipe.tif"):
+        for call in (strile.open_geotiff, strile.read):
+            with pytest.raises((OSError, ValueError), match="expected a regular file, got a named pipe"):
+                call(name)
+    # Beside a file it is passed over.
+    gtiff(pixels, name="a.tif")
+    os.mkfifo(tmp_path / "a.tif.aux.xml")
+    with pytest.warns(RuntimeWarning, match="named pipe"):
+        np.testing.assert_array_equal(strile.open_geotiff(tmp_path / "a.tif").values, pixels)
+
+
+def test_the_size_is_checked_before_the_text_is_read(tmp_path: Path) -> None:
+    """Issue 19, item 5: a VRT was read whole before its size was checked."""
+    path = tmp_path / "large.vrt"
+    with path.open("wb") as file:
+        file.write(b"<VRTDataset>")
+        file.truncate(1 << 40)
+    for call in (strile.open_geotiff, strile.read):
+        with pytest.raises(ValueError, match="STRILE_VRT_MAX_XML_BYTES"):
+            call(path)
+
+
+def test_deeply_nested_mosaics_are_refused(mosaic: Any, tiles: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue 19, item 3: six levels of 12 sources took a minute, eight would have taken hours."""
+    below = "a.tif"
+    for level in range(6):
+        below = mosaic(("Byte", "", source(below) * 12), width=50, name=f"{level}.vrt").name
+    path = mosaic(("Byte", "", source(below)), width=50)
+    with pytest.raises(ValueError, match="STRILE_VRT_MAX_WORK"):
+        strile.open_geotiff(path)
+    path = mosaic(("Byte", "", source("a.tif") * 3), width=50)
+    monkeypatch.setenv("STRILE_VRT_MAX_WORK", "100")
+    np.testing.assert_array_equal(strile.open_geotiff(path).values, tiles[:, :50])
+    with pytest.raises(ValueError, match="STRILE_VRT_MAX_WORK"):
+        strile.open_geotiff(path, window=(0, 0, 1, 1))
 
 
 @pytest.mark.parametrize(

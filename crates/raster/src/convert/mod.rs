@@ -159,9 +159,14 @@ impl<'a> Conversion<'a> {
         // Progress counts what is written.
         let quiet = Context { progress: None, ..context.clone() };
         let place = writer.location();
+        // All pieces of a mosaic count as one read.
+        let work = std::cell::OnceCell::new();
         let source = |options: &ReadOptions| match input {
             Input::Tiff(dataset) => Source::read(dataset, place, options, &quiet),
-            Input::Vrt(vrt) => vrt.read(options, &quiet).map(Source::Host),
+            Input::Vrt(vrt) => {
+                let work = work.get_or_init(|| vrt.work());
+                vrt.read_part(options, work, &quiet).map(Source::Host)
+            }
         };
         let needs_pixels = writer.needs_pixels();
         if let Some(adopted) = adopted {

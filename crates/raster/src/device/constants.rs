@@ -153,12 +153,8 @@ pub(crate) fn path() -> Option<PathBuf> {
 pub(crate) fn load(path: Option<&Path>, machine: &Machine) -> Known {
     let Some(path) = path else { return Known::built_in(NOT_MEASURED.to_owned()) };
     let mut text = String::new();
-    // Nothing else than a file is opened: a pipe would be waited for.
-    let is_file = std::fs::metadata(path).map(|metadata| metadata.is_file());
-    let read = is_file.and_then(|is_file| match is_file {
-        true => std::fs::File::open(path)?.take(LONGEST_FILE).read_to_string(&mut text),
-        false => Err(std::io::Error::new(ErrorKind::InvalidInput, "it is no file")),
-    });
+    let read = crate::source::open_regular(path)
+        .and_then(|(file, _)| file.take(LONGEST_FILE).read_to_string(&mut text));
     let ignored = |why: &str| Known::built_in(format!("built in; {} is ignored: {why}", path.display()));
     match read {
         Err(error) if error.kind() == ErrorKind::NotFound => Known::built_in(NOT_MEASURED.to_owned()),

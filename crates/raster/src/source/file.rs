@@ -2,17 +2,16 @@
 //!
 //! Not mapped into memory: a mapped file that another program truncates kills the process that reads it.
 
-use super::{ReadDone, ReadOp, Source, Version, check_unchanged};
+use super::{ReadDone, ReadOp, Source, Version, check_unchanged, open_regular};
 use crate::error::{Error, Result};
 use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::time::UNIX_EPOCH;
 use strile_engine::{PerProcess, ReadAt, Span};
 
-/// See the module.
+/// Reads a local file by position.
 pub struct FileSource {
     name: String,
     version: Version,
@@ -24,7 +23,7 @@ pub struct FileSource {
 struct LocalFile(File);
 
 impl FileSource {
-    /// Opens a file for reading.
+    /// Opens a regular file for reading. A directory, a pipe, a socket or a device is an error.
     pub fn open(path: &Path) -> Result<Self> {
         let (file, version) = open_regular(path).map_err(|error| Error::io(path, error))?;
         Ok(Self {
@@ -79,29 +78,6 @@ pub(crate) fn submit(file: &Arc<dyn ReadAt>, ops: Vec<ReadOp>, done: &mpsc::Send
             let _nobody_waits = done.send(ReadDone { id, into, result });
         }));
     }
-}
-
-/// What tells states of a file apart, as the system has it.
-pub(crate) fn version_of(metadata: &std::fs::Metadata) -> Version {
-    let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    let mark = modified.map(|since| since.as_nanos().to_string()).unwrap_or_default();
-    Version { len: metadata.len(), mark }
-}
-
-/// Opens a file for reading; what could keep us waiting, or is no file, is refused.
-pub(crate) fn open_regular(path: &Path) -> io::Result<(File, Version)> {
-    // Before it is opened: a pipe would be waited for.
-    let metadata = std::fs::metadata(path)?;
-    if metadata.is_dir() {
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory, a file expected"));
-    }
-    if !metadata.is_file() {
-        let problem = "is not a regular file; `-` reads from standard input";
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
-    }
-    let file = File::open(path)?;
-    let version = version_of(&file.metadata()?);
-    Ok((file, version))
 }
 
 impl ReadAt for LocalFile {

@@ -5,10 +5,12 @@
 
 mod file;
 mod memory;
+mod regular;
 
 pub use file::FileSource;
-pub(crate) use file::{ReadExactAt, open_regular, submit, version_of};
+pub(crate) use file::{ReadExactAt, submit};
 pub use memory::MemorySource;
+pub(crate) use regular::{open_regular, version_at};
 
 use std::io;
 use std::ops::Range;
@@ -17,13 +19,24 @@ use std::sync::mpsc;
 use strile_engine::memory::{try_copy, try_zeroed};
 use strile_engine::{Arena, ReadAt, Slot};
 
-/// What tells two states of one source apart.
+/// Tells two states of one source apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version {
     /// Size in bytes.
     pub len: u64,
-    /// Modification time in nanoseconds since 1970, or an ETag; empty where there is none.
+    /// An ETag, or the times and the identity of a local file (see `is_same`); empty if there is neither.
     pub mark: String,
+}
+
+impl Version {
+    /// Whether both are the same state of one source.
+    ///
+    /// The mark of a local file is `MTIME/INODE.DEVICE.CTIME@MACHINE`, times in nanoseconds since 1970. Inode, device and
+    /// change time count only if both marks come from the same machine: another machine that mounts the same folder,
+    /// or the same machine after a restart, may number files differently. Then size and modification time decide.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self == other || (self.len == other.len && regular::is_same_mark(&self.mark, &other.mark))
+    }
 }
 
 /// One read: as many bytes as the slot has, from `offset`.

@@ -1,10 +1,11 @@
 //! A mosaic read like a dataset: requests checked, windows, bands, masks, pieces.
 
 use super::Vrt;
+use super::call::{Shared, Work};
 use super::number::{Number, reader};
+use super::opened::is_nodata;
 use super::place::Part;
-use super::read::{Call, Which};
-use super::sources::is_nodata;
+use super::read::Which;
 use crate::deliver::deliver;
 use crate::device::Choice;
 use crate::error::{Error, Result};
@@ -16,12 +17,15 @@ use crate::pieces::{PieceLimits, Pieces, Whole, read_each};
 use crate::raster::Raster;
 use crate::window::Window;
 use strile_engine::memory::try_zeroed;
-use strile_engine::{Context, LocatedFault, Location, Output};
+use strile_engine::{Context, EngineError, Lease, LocatedFault, Location, Output};
 use strile_tiff::DataType;
 use strile_tiff::geo::GeoTransform;
 
 /// Where the first source does not say how high the rows of tiles are.
 const PIECE_ROWS: u32 = 256;
+
+/// Pixels, the sources that are missing in them and why, and the memory that they take.
+type Counted = (Raster, Vec<(String, String)>, Lease);
 
 impl Vrt {
     /// The window and the bands of a request, checked.
@@ -84,41 +88,71 @@ impl Vrt {
         options: &ReadOptions,
         context: &Context,
     ) -> Result<(Raster, Vec<(String, String)>)> {
+        let (raster, holes, _lease) = self.read_counted(options, &self.work(), context)?;
+        Ok((raster, holes))
+    }
+
+    /// A counter for a read, or for all reads that are parts of a longer one.
+    pub(crate) fn work(&self) -> Work {
+        Work::new(self.options.max_work)
+    }
+
+    /// Reads a part of something longer, whose parts share one counter of work.
+    pub(crate) fn read_part(&self, options: &ReadOptions, work: &Work, context: &Context) -> Result<Raster> {
+        self.read_counted(options, work, context).map(|(raster, ..)| raster)
+    }
+
+    fn read_counted(&self, options: &ReadOptions, work: &Work, context: &Context) -> Result<Counted> {
         let (window, bands) = self.target(options)?;
         let part = |start: u32, count: u32| Part { start: start.into(), size: count.into(), count };
         let request = (part(window.x, window.width), part(window.y, window.height));
         self.check_result(self.size_of(options, window, &bands), options)?;
-        let call = Call::new(options, context);
-        let of = |bands: &[u16]| bands.iter().map(|&band| Which::Band(band)).collect::<Vec<_>>();
-        let mut raster = match options.layer {
-            Layer::Pixels => self.planes(&of(&bands), request, &call)?,
-            Layer::Mask => match self.mask_source() {
-                MaskSource::Image => self.planes(&[Which::Mask], request, &call)?,
-                MaskSource::Alpha(band) => mask::from_alpha(self.planes(&of(&[band]), request, &call)?),
-                MaskSource::AllValid => mask::all_valid((window.width, window.height), context)?,
-                MaskSource::NoData => {
-                    let mut valid: Option<Raster> = None;
-                    for band in 1..=self.bands() {
-                        let pixels = self.planes(&of(&[band]), request, &call)?;
-                        let next = self.valid(band, &pixels);
-                        match &mut valid {
-                            None => valid = Some(next),
-                            Some(all) => all.pixels.iter_mut().zip(next.pixels).for_each(|(a, b)| *a |= b),
-                        }
+        let shared = Shared::new(self, options, context, work);
+        let (mut raster, mut lease) = {
+            let call = shared.call();
+            let of = |bands: &[u16]| bands.iter().map(|&band| Which::Band(band)).collect::<Vec<_>>();
+            let size = u64::from(window.width) * u64::from(window.height);
+            let mask = || context.take(size, "the mask");
+            match options.layer {
+                Layer::Pixels => self.planes(&of(&bands), request, &call)?,
+                Layer::Mask => match self.mask_source() {
+                    MaskSource::Image => self.planes(&[Which::Mask], request, &call)?,
+                    MaskSource::Alpha(band) => {
+                        let (alpha, _lease) = self.planes(&of(&[band]), request, &call)?;
+                        let lease = mask()?;
+                        (mask::from_alpha(alpha), lease)
                     }
-                    valid.ok_or(Error::Engine(strile_engine::EngineError::Abandoned))?
-                }
-            },
-        };
-        let holes = call.holes(self);
-        raster.faults = call.faults();
-        match options.interleave {
-            Interleave::BandFirst => Ok((raster, holes)),
-            Interleave::BandLast => {
-                let _lease = context.take(raster.pixels.len() as u64, "the interleaved image")?;
-                Ok((interleaved(raster)?, holes))
+                    MaskSource::AllValid => {
+                        let all = mask::all_valid((window.width, window.height), context)?;
+                        (all, mask()?)
+                    }
+                    MaskSource::NoData => {
+                        let lease = mask()?;
+                        let mut valid: Option<Raster> = None;
+                        for band in 1..=self.bands() {
+                            let (pixels, _lease) = self.planes(&of(&[band]), request, &call)?;
+                            let _lease = mask()?;
+                            let next = self.valid(band, &pixels);
+                            match &mut valid {
+                                None => valid = Some(next),
+                                Some(all) => {
+                                    all.pixels.iter_mut().zip(next.pixels).for_each(|(a, b)| *a |= b);
+                                }
+                            }
+                        }
+                        (valid.ok_or(Error::Engine(EngineError::Abandoned))?, lease)
+                    }
+                },
             }
+        };
+        if options.interleave == Interleave::BandLast {
+            let copy = context.take(raster.pixels.len() as u64, "the interleaved image")?;
+            raster = interleaved(raster)?;
+            lease = copy;
         }
+        let holes = shared.holes();
+        raster.faults = shared.into_faults();
+        Ok((raster, holes, lease))
     }
 
     /// The size of a result.
@@ -141,7 +175,7 @@ impl Vrt {
             let problem = format!("the output is in {}, and a VRT is read by the CPU", output.location());
             return Err(Error::Device { file: self.name.clone(), problem });
         }
-        let mut raster = self.read(options, context)?;
+        let (mut raster, _, _lease) = self.read_counted(options, &self.work(), context)?;
         let (have, faults) = (output.spec(), std::mem::take(&mut raster.faults));
         let gives = (raster.data_type, raster.bands, raster.rows, raster.columns);
         if (have.data_type, have.bands, have.rows, have.columns) != gives {
@@ -204,7 +238,8 @@ impl Vrt {
         context: &Context,
         give: impl FnMut(Raster) -> std::result::Result<(), E>,
     ) -> std::result::Result<Vec<LocatedFault>, E> {
-        read_each(pieces, |options| self.read(options, context), give)
+        let work = self.work();
+        read_each(pieces, |options| self.read_part(options, &work, context), give)
     }
 }
 

@@ -1,23 +1,26 @@
 //! VRT mosaics: a small XML file that lays parts of other files upon one raster.
 //!
 //! `parse` the XML as facts; `paths` which files it may lead to; `index` which sources a window touches;
-//! `place` where their pixels lie; `sources` the opened files; `values` and `number` what is done to a value;
-//! `blend` one source laid upon a band; `read` all of them; `write` an index of tiles made from files.
+//! `place` where their pixels lie; `pool` the files that are open; `opened` samples of one of them; `values` and
+//! `number` what is done to a value; `blend` one source laid upon a band; `read` all of them; `call` what one read asks
+//! for and may do; `write` an index of tiles made from files.
 //!
 //! The pixels are those that GDAL gives. What is not a mosaic (warped, derived, pansharpened and processed
 //! VRTs, filters) is refused by name. A VRT is text from anywhere: it reaches no file outside its folder
 //! unless told so, and no network.
 
 mod blend;
+mod call;
 mod dataset;
 mod index;
 mod listing;
 mod number;
+mod opened;
 mod parse;
 mod paths;
 mod place;
+mod pool;
 mod read;
-mod sources;
 mod stored;
 mod values;
 mod write;
@@ -28,13 +31,14 @@ pub use write::{IndexOptions, write_index};
 use crate::error::{Error, Result};
 use crate::metadata::Metadata;
 use crate::open::OpenOptions;
+use crate::source::{Version, open_regular};
 use index::Index;
 use parse::{Band, Problem, SourceFile};
-use sources::Kept;
+use pool::Pool;
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use strile_tiff::gdal::{NoData, pam};
 use strile_tiff::geo::{AreaOrPoint, Georeference};
 use strile_tiff::{DataType, TiffError, Warning, Warnings};
@@ -57,10 +61,9 @@ pub enum Missing {
 pub struct VrtOptions {
     /// Sources may lie anywhere in the file system, not only in the VRT's folder and below.
     pub allow_outside: bool,
-    /// More folders that sources may lie in, by absolute paths; `None` refuses absolute paths altogether, an empty list
-    /// those that leave the VRT's folder.
-    pub roots: Option<Vec<PathBuf>>,
-    /// Sources that are not there.
+    /// More folders that sources may lie in. `None` also refuses absolute paths into the VRT's own folder.
+    pub allowed_roots: Option<Vec<PathBuf>>,
+    /// What to do about sources that are not there.
     pub missing: Missing,
     /// Where a source that is gone on without would lie alone there is NaN, or 0 in integers, and not the band's nodata.
     pub empty_holes: bool,
@@ -70,27 +73,31 @@ pub struct VrtOptions {
     pub open: OpenOptions,
     /// Sources of all bands together.
     pub max_sources: u64,
-    /// Bytes of XML.
+    /// Size of a VRT in bytes.
     pub max_bytes: u64,
     /// VRTs in VRTs.
     pub max_depth: usize,
-    /// Files kept open at once.
+    /// Files kept open at once, for a VRT and all VRTs in it.
     pub max_open: usize,
+    /// Samples of sources that one read may lay, for a VRT and all VRTs in it, beyond 64 for each sample of the result.
+    /// A source counts as at least 4,096.
+    pub max_work: u64,
 }
 
 impl Default for VrtOptions {
     fn default() -> Self {
         Self {
             allow_outside: false,
-            roots: None,
+            allowed_roots: None,
             missing: Missing::default(),
             empty_holes: false,
             data_type: None,
             open: OpenOptions::default(),
             max_sources: 1_000_000,
-            max_bytes: 1 << 30,
+            max_bytes: 64 << 20,
             max_depth: 8,
             max_open: 64,
+            max_work: 1 << 28,
         }
     }
 }
@@ -109,23 +116,21 @@ pub struct Vrt {
     options: VrtOptions,
     /// Where relative names begin.
     folder: PathBuf,
-    /// What sources have to be below of; more of it in the options.
+    /// The folder that sources have to be in; more of them in the options.
     root: Option<PathBuf>,
-    /// This file and those it is nested in.
-    chain: Vec<PathBuf>,
-    kept: Mutex<Kept>,
+    /// The file and its state; `None` for text at hand.
+    path: Option<(PathBuf, Version)>,
+    alpha: Option<u16>,
+    pool: Arc<Pool>,
     /// Sources that reads went on without, and why.
     missing: Mutex<BTreeMap<String, String>>,
 }
 
-/// Whether a file begins as a VRT does.
+/// Whether a file begins as a VRT does. A path that is no regular file is an error.
 pub fn is_vrt(path: &Path) -> Result<bool> {
     let fail = |error| Error::Io { path: path.to_owned(), error: Arc::new(error) };
     let mut head = Vec::new();
-    let file = std::fs::File::open(path).map_err(fail)?;
-    if !file.metadata().map_err(fail)?.is_file() {
-        return Ok(false);
-    }
+    let (file, _) = open_regular(path).map_err(fail)?;
     file.take(1024).read_to_end(&mut head).map_err(fail)?;
     Ok(is_vrt_text(&head))
 }
@@ -142,7 +147,7 @@ impl Vrt {
         let fail = |error| Error::Io { path: path.to_owned(), error: Arc::new(error) };
         let resolved = path.canonicalize().map_err(fail)?;
         let root = resolved.parent().map(Path::to_owned).filter(|_| !options.allow_outside);
-        Self::open_at(path.display().to_string(), resolved, root, Vec::new(), options)
+        Self::open_at(path.display().to_string(), resolved, root, Arc::default(), options)
     }
 
     /// A VRT whose text is at hand, read as if it were a file in `folder`.
@@ -151,41 +156,26 @@ impl Vrt {
         let fail = |error| Error::Io { path: folder.to_owned(), error: Arc::new(error) };
         let resolved = folder.canonicalize().map_err(fail)?;
         let root = Some(resolved.clone()).filter(|_| !options.allow_outside);
-        Self::of_text(name.to_owned(), text, (resolved, root), Vec::new(), options)
-    }
-
-    /// A VRT that is a source of this one; what this one may not reach it may not either.
-    fn nested(&self, path: PathBuf) -> Result<Self> {
-        if self.chain.contains(&path) {
-            return Err(self.invalid(format!("`{}` is a source of itself", path.display())));
-        }
-        if self.chain.len() >= self.options.max_depth {
-            let (found, limit) = (self.chain.len() as u64 + 1, self.options.max_depth as u64);
-            let error = TiffError::Limit { place: "VRT".into(), what: "depth of VRTs in VRTs", found, limit };
-            return Err(Error::File { file: self.name.clone(), error });
-        }
-        let options = VrtOptions { data_type: None, ..self.options.clone() };
-        Self::open_at(path.display().to_string(), path, self.root.clone(), self.chain.clone(), &options)
+        Self::of_text(name.to_owned(), text, (resolved, root), (None, Arc::default()), options)
     }
 
     fn open_at(
         name: String,
         resolved: PathBuf,
         root: Option<PathBuf>,
-        mut chain: Vec<PathBuf>,
+        pool: Arc<Pool>,
         options: &VrtOptions,
     ) -> Result<Self> {
-        let text = text_of(&name, &resolved, options.max_bytes)?;
+        let (text, version) = text_of(&name, &resolved, options.max_bytes)?;
         let folder = resolved.parent().map(Path::to_owned).unwrap_or_default();
-        chain.push(resolved);
-        Self::of_text(name, &text, (folder, root), chain, options)
+        Self::of_text(name, &text, (folder, root), (Some((resolved, version)), pool), options)
     }
 
     fn of_text(
         name: String,
         text: &str,
         (folder, root): (PathBuf, Option<PathBuf>),
-        chain: Vec<PathBuf>,
+        (path, pool): (Option<(PathBuf, Version)>, Arc<Pool>),
         options: &VrtOptions,
     ) -> Result<Self> {
         let wrong = |error| Error::File { file: name.clone(), error };
@@ -198,6 +188,8 @@ impl Vrt {
                 }
             })?;
         let metadata = metadata_of(&mosaic);
+        let alpha = mosaic.bands.iter().position(|band| band.is_alpha);
+        let alpha = alpha.and_then(|at| u16::try_from(at + 1).ok());
         Ok(Self {
             name,
             width: mosaic.width,
@@ -214,8 +206,9 @@ impl Vrt {
             options: options.clone(),
             folder,
             root,
-            chain,
-            kept: Mutex::default(),
+            path,
+            alpha,
+            pool,
             missing: Mutex::default(),
         })
     }
@@ -289,29 +282,21 @@ impl Vrt {
     }
 
     pub(crate) fn alpha(&self) -> Option<u16> {
-        let at = self.bands.iter().position(|band| band.is_alpha)?;
-        u16::try_from(at + 1).ok()
+        self.alpha
     }
 
-    fn lock_kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn path(&self) -> Option<&Path> {
+        self.path.as_ref().map(|(path, _)| path.as_path())
+    }
+
+    /// The state that the file was in when it was opened; `None` for text at hand.
+    pub fn version(&self) -> Option<&Version> {
+        self.path.as_ref().map(|(_, version)| version)
     }
 
     fn resolve(&self, file: &SourceFile) -> std::result::Result<PathBuf, paths::Refusal> {
-        let more = self.options.roots.as_deref();
+        let more = self.options.allowed_roots.as_deref();
         paths::resolve(file, &self.folder, self.root.as_deref().map(|root| paths::Roots { root, more }))
-    }
-
-    fn is_missing(&self, file: &SourceFile) -> Result<()> {
-        if self.options.missing == Missing::Raise {
-            let problem = format!(
-                "source `{}` is missing; go on without it with `Missing::Warn` (`--missing warn`)",
-                file.name
-            );
-            return Err(self.refuse(problem));
-        }
-        self.goes_without(&file.name, NOT_THERE.into());
-        Ok(())
     }
 
     fn goes_without(&self, name: &str, problem: String) {
@@ -335,26 +320,28 @@ impl Vrt {
     }
 }
 
-fn text_of(name: &str, path: &Path, limit: u64) -> Result<String> {
+/// The text of a VRT, whose size is checked before it is read.
+fn text_of(name: &str, path: &Path, limit: u64) -> Result<(String, Version)> {
     let fail = |error| Error::Io { path: name.into(), error: Arc::new(error) };
-    let file = std::fs::File::open(path).map_err(fail)?;
-    let found = file.metadata().map_err(fail)?.len();
+    let (file, version) = open_regular(path).map_err(fail)?;
     let too_large = |found| {
-        let error = TiffError::Limit { place: "VRT".into(), what: "size of the file", found, limit };
+        let what = "size in bytes (raise it with `max_bytes`, `--vrt-max-bytes`, `STRILE_VRT_MAX_XML_BYTES`)";
+        let error = TiffError::Limit { place: "VRT".into(), what, found, limit };
         Error::File { file: name.to_owned(), error }
     };
-    if found > limit {
-        return Err(too_large(found));
+    if version.len > limit {
+        return Err(too_large(version.len));
     }
     let mut bytes = Vec::new();
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(fail)?;
     if bytes.len() as u64 > limit {
         return Err(too_large(bytes.len() as u64));
     }
-    String::from_utf8(bytes).map_err(|error| {
+    let text = String::from_utf8(bytes).map_err(|error| {
         let problem = format!("byte {} is not UTF-8", error.utf8_error().valid_up_to());
         Error::File { file: name.to_owned(), error: TiffError::Invalid { place: "XML".into(), problem } }
-    })
+    })?;
+    Ok((text, version))
 }
 
 fn metadata_of(mosaic: &parse::Mosaic) -> Metadata {
@@ -366,14 +353,14 @@ fn metadata_of(mosaic: &parse::Mosaic) -> Metadata {
             .into_iter()
             .find(|kind| kind.as_str().eq_ignore_ascii_case(&item.value))
     });
-    let number = |at: usize| u32::try_from(at + 1).unwrap_or(u32::MAX);
+    // Bands are numbered as they come; looking for each by its number would take quadratic time.
     let bands = (0..mosaic.bands.len())
-        .map(|at| told.band(number(at)).map(|band| band.metadata.clone()).unwrap_or_default());
+        .map(|at| told.bands.get(at).map(|band| band.metadata.clone()).unwrap_or_default());
     Metadata {
         georeference,
         nodata: mosaic.bands.first().and_then(|band| band.nodata),
         bands: bands.collect(),
         items: told.items.iter().filter(|item| item.sample.is_none()).cloned().collect(),
-        categories: told.band(1).map(|band| band.categories.clone()).unwrap_or_default(),
+        categories: told.bands.first().map(|band| band.categories.clone()).unwrap_or_default(),
     }
 }

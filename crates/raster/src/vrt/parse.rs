@@ -190,7 +190,7 @@ impl Reading {
             self.count += 1;
             if self.count > max_sources {
                 return Err(Problem::Limit {
-                    what: "number of sources",
+                    what: "number of sources (raise it with `VrtOptions::max_sources`)",
                     found: self.count,
                     limit: max_sources,
                 });

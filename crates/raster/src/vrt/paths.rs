@@ -17,21 +17,22 @@ pub(super) enum Refusal {
     Io(std::io::Error),
 }
 
-const ALLOW: &str = "allow it with `allow_outside` (`--allow-outside`) where the VRT is trusted";
+const ALLOW: &str = "if you trust the VRT, allow its folder with `allowed_roots` (`--allowed-root`) or every folder with \
+                     `allow_outside` (`--allow-outside`)";
 
 /// Folders that sources have to be below of.
 #[derive(Clone, Copy)]
 pub(super) struct Roots<'a> {
     /// The one of the VRT, itself resolved.
     pub(super) root: &'a Path,
-    /// Others, for absolute paths; `None` where there may be none at all.
+    /// Others; `None` if there are none and absolute paths are refused.
     pub(super) more: Option<&'a [PathBuf]>,
 }
 
 impl Roots<'_> {
-    fn hold(&self, path: &Path, is_absolute: bool) -> bool {
+    fn hold(&self, path: &Path) -> bool {
         let under = |root: &PathBuf| root.canonicalize().is_ok_and(|root| path.starts_with(root));
-        path.starts_with(self.root) || (is_absolute && self.more.is_some_and(|more| more.iter().any(under)))
+        path.starts_with(self.root) || self.more.is_some_and(|more| more.iter().any(under))
     }
 }
 
@@ -52,7 +53,7 @@ pub(super) fn resolve(file: &SourceFile, base: &Path, roots: Option<Roots<'_>>) 
     // Whether something is there is not told of files outside.
     if let Some(roots) = roots
         && written.components().any(|c| c == Component::ParentDir)
-        && !without_parents(&path).is_some_and(|path| roots.hold(&path, is_absolute))
+        && !without_parents(&path).is_some_and(|path| roots.hold(&path))
     {
         return Err(refused(format!("leads out of a folder by `..`; {ALLOW}")));
     }
@@ -67,7 +68,7 @@ pub(super) fn resolve(file: &SourceFile, base: &Path, roots: Option<Roots<'_>>) 
         Err(error) => return Err(Refusal::Io(error)),
     };
     if let Some(roots) = roots {
-        let outside = |path: &Path| !roots.hold(path, is_absolute);
+        let outside = |path: &Path| !roots.hold(path);
         if outside(&path) {
             let more = if roots.more.is_some() { " and the folders allowed besides" } else { "" };
             return Err(refused(format!("is outside the folder of the VRT{more}; {ALLOW}")));

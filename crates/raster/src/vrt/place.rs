@@ -172,13 +172,23 @@ pub(super) enum Picks {
     Each(Vec<u32>),
 }
 
+impl Placed {
+    /// The first pixel, if samples are neighbours copied one to one.
+    fn copied_from(&self) -> Option<u32> {
+        self.whole.filter(|&(_, span)| span == self.part.count).map(|(from, _)| from)
+    }
+}
+
+/// Whether `picks` needs no list: samples are neighbours along both axes.
+pub(super) fn is_copied(across: &Placed, down: &Placed) -> bool {
+    across.copied_from().is_some() && down.copied_from().is_some()
+}
+
 /// What is picked across and down; one to one only where both axes are, as in GDAL's `IRasterIO`.
 pub(super) fn picks(across: &Placed, down: &Placed, size: (u32, u32)) -> (Picks, Picks) {
-    let copy =
-        |placed: &Placed| placed.whole.filter(|&(_, span)| span == placed.part.count).map(|(from, _)| from);
     // Where either axis is fractional or scaled, both go the general way, which gives the same pixels for an
     // axis that is neither.
-    match (copy(across), copy(down)) {
+    match (across.copied_from(), down.copied_from()) {
         (Some(x), Some(y)) => (Picks::Run(x), Picks::Run(y)),
         _ => (nearest_across(&across.part, size.0), nearest_down(&down.part, size.1)),
     }

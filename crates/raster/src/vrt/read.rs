@@ -4,60 +4,21 @@
 //! decoded once.
 
 use super::blend::{Layers, lay};
+use super::call::Call;
 use super::number::{Number, sample_of};
+use super::opened::{Content, Opened, Samples, Sampling, Validity};
 use super::parse::{Band, Source};
 use super::place::{Extent, Part, Rectangles};
-use super::sources::{Content, Opened, Sampling, Validity};
-use super::{Missing, NOT_THERE, Vrt, index::Index};
+use super::{Missing, Vrt, index::Index};
 use crate::error::{Error, Result};
-use crate::options::{Interleave, ReadOptions};
+use crate::options::Interleave;
 use crate::raster::Raster;
-use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use strile_engine::memory::try_zeroed;
-use strile_engine::{Context, EngineError, Fill, LocatedFault, Progress};
+use strile_engine::{EngineError, Fill, Lease};
 use strile_tiff::DataType;
 
 /// Bytes of a source that are held at once.
 const CHUNK: u64 = 64 << 20;
-
-/// One call of a reader, handed down to nested mosaics.
-pub(super) struct Call<'a> {
-    pub(super) options: &'a ReadOptions,
-    /// Without progress: sources are counted, not their blocks.
-    pub(super) context: Context,
-    progress: Option<&'a dyn Progress>,
-    faults: Mutex<Vec<LocatedFault>>,
-    /// Files of the outermost mosaic that it goes on without, and why.
-    set_aside: Mutex<BTreeMap<u32, String>>,
-}
-
-impl<'a> Call<'a> {
-    pub(super) fn new(options: &'a ReadOptions, context: &'a Context) -> Self {
-        let inner = Context { progress: None, ..context.clone() };
-        let progress = context.progress.as_deref();
-        Self { options, context: inner, progress, faults: Mutex::default(), set_aside: Mutex::default() }
-    }
-
-    /// Adds what a source was faulty in.
-    pub(super) fn found(&self, faults: &[LocatedFault]) {
-        self.faults.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(faults);
-    }
-
-    fn set_aside(&self) -> MutexGuard<'_, BTreeMap<u32, String>> {
-        self.set_aside.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Sources that the call went on without, by the names `vrt` has for them, and why.
-    pub(super) fn holes(&self, vrt: &Vrt) -> Vec<(String, String)> {
-        let set_aside = self.set_aside();
-        set_aside.iter().map(|(file, problem)| (vrt.file_name(*file).to_owned(), problem.clone())).collect()
-    }
-
-    pub(super) fn faults(self) -> Vec<LocatedFault> {
-        self.faults.into_inner().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// A band from 1, or the mask of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,19 +44,24 @@ impl Vrt {
         }
     }
 
-    /// Bands of a request as one raster, band after band. Where sources failed and are set aside all is laid anew without
-    /// them: none is laid in part.
-    pub(super) fn planes(&self, which: &[Which], request: (Part, Part), call: &Call<'_>) -> Result<Raster> {
+    /// Bands of a request as one raster, band after band, and the memory it takes. If sources failed and are set aside,
+    /// all is laid anew without them: none is laid in part.
+    pub(super) fn planes(
+        &self,
+        which: &[Which],
+        request: (Part, Part),
+        call: &Call<'_>,
+    ) -> Result<(Raster, Lease)> {
         loop {
             let known = call.set_aside().len();
-            let raster = self.laid(which, request, call)?;
-            if call.set_aside().len() == known || !self.is_outermost() {
-                return Ok(raster);
+            let laid = self.laid(which, request, call)?;
+            if call.set_aside().len() == known || !call.is_outermost() {
+                return Ok(laid);
             }
         }
     }
 
-    fn laid(&self, which: &[Which], request: (Part, Part), call: &Call<'_>) -> Result<Raster> {
+    fn laid(&self, which: &[Which], request: (Part, Part), call: &Call<'_>) -> Result<(Raster, Lease)> {
         let (columns, rows) = (request.0.count, request.1.count);
         let absent = || Error::Engine(EngineError::Abandoned);
         let found = which.iter().map(|&which| self.band(which).ok_or_else(absent));
@@ -104,7 +70,8 @@ impl Vrt {
         let plane =
             u64::from(columns).saturating_mul(u64::from(rows)).saturating_mul(data_type.size() as u64);
         let need = plane.saturating_mul(which.len() as u64);
-        let _lease = call.context.take(need, "the decoded image")?;
+        let lease = call.take(need, "the decoded image")?;
+        call.allow(need / data_type.size() as u64);
         let (plane, need) = usize::try_from(plane).ok().zip(usize::try_from(need).ok()).ok_or_else(absent)?;
         let mut pixels = try_zeroed(need, "the decoded image")?;
         let touched: Vec<Touched<'_>> = found
@@ -117,6 +84,9 @@ impl Vrt {
                 }
             })
             .collect();
+        let listed: usize = touched.iter().map(|touched| touched.sources.len()).sum();
+        let listed = (listed * size_of::<(&Source, u32)>()) as u64;
+        let _listed = call.take(listed, "the list of sources")?;
         let planes = pixels.chunks_exact_mut(plane.max(1));
         let mut planes: Vec<&mut [u8]> = planes
             .zip(&touched)
@@ -128,7 +98,7 @@ impl Vrt {
                 plane
             })
             .collect();
-        if self.options.empty_holes && self.is_outermost() {
+        if self.options.empty_holes && call.is_outermost() {
             let set_aside = call.set_aside();
             for (touched, plane) in touched.iter().zip(planes.iter_mut()) {
                 let lost = touched.sources.iter().filter(|source| set_aside.contains_key(&source.file));
@@ -145,7 +115,8 @@ impl Vrt {
         let fill = Fill(found.first().map_or([0; 16], |(band, _)| band.fill));
         let bands = u32::try_from(which.len()).unwrap_or(u32::MAX);
         let interleave = Interleave::BandFirst;
-        Ok(Raster { data_type, bands, rows, columns, interleave, pixels, fill, faults: Vec::new() })
+        let faults = Vec::new();
+        Ok((Raster { data_type, bands, rows, columns, interleave, pixels, fill, faults }, lease))
     }
 
     /// Lays the sources of parallel bands upon their planes.
@@ -158,25 +129,19 @@ impl Vrt {
     ) -> Result<()> {
         let count = touched.first().map_or(0, |first| first.sources.len());
         for at in 0..count {
-            if call.context.cancel.is_cancelled() {
+            if call.context().cancel.is_cancelled() {
                 return Err(Error::Cancelled);
             }
             let pairs = touched.iter().filter_map(|t| Some((t.band, *t.sources.get(at)?)));
             let pairs: Vec<_> = pairs.collect();
             let Some(file) = pairs.first().map(|(_, source)| source.file) else { continue };
-            let is_aside = self.is_outermost() && call.set_aside().contains_key(&file);
+            let is_aside = call.is_outermost() && call.set_aside().contains_key(&file);
             if !is_aside && let Err(error) = self.lay_one(&pairs, request, planes, call) {
                 self.set_aside(file, error, call)?;
             }
-            if let Some(progress) = call.progress.filter(|_| self.is_outermost()) {
-                progress.advance(1);
-            }
+            call.advance();
         }
         Ok(())
-    }
-
-    fn is_outermost(&self) -> bool {
-        self.chain.len() <= 1
     }
 
     /// Goes on without a source that failed, where the damage is its own and only to be warned of.
@@ -185,11 +150,10 @@ impl Vrt {
             Error::File { file, .. } => *file != self.name,
             other => matches!(other, Error::Io { .. } | Error::Blocks { .. }),
         };
-        if !is_damage || self.options.missing == Missing::Raise || !self.is_outermost() {
+        if !is_damage || self.options.missing == Missing::Raise || !call.is_outermost() {
             return Err(error);
         }
-        self.goes_without(self.file_name(file), error.to_string());
-        call.set_aside().insert(file, error.to_string());
+        call.hole(file, self.file_name(file), &error.to_string());
         Ok(())
     }
 
@@ -201,15 +165,12 @@ impl Vrt {
         call: &Call<'_>,
     ) -> Result<()> {
         let Some((_, first)) = pairs.first() else { return Ok(()) };
-        let Some(opened) = self.source(first.file)? else {
-            if self.is_outermost() {
-                call.set_aside().insert(first.file, NOT_THERE.into());
-            }
-            return Ok(());
-        };
-        let size = opened.size()?;
+        call.count_source()?;
+        let Some(in_use) = self.source(first.file, call)? else { return Ok(()) };
+        let opened = in_use.opened.as_ref();
+        let size = opened.size();
         let Some(placed) = Rectangles::place(first.rectangles.as_ref(), size, request) else { return Ok(()) };
-        let bands = opened.bands()?;
+        let bands = opened.bands();
         if let Some((_, source)) = pairs.iter().find(|(_, source)| source.band > bands) {
             return Err(self.invalid(format!(
                 "band {} of source `{}`, which has {bands}",
@@ -217,7 +178,9 @@ impl Vrt {
                 self.file_name(source.file)
             )));
         }
-        let sampling = Sampling::new(placed, size);
+        let laid = u64::from(placed.0.part.count).saturating_mul(placed.1.part.count.into());
+        call.count(laid.saturating_mul(pairs.len() as u64))?;
+        let sampling = Sampling::new(placed, size, call)?;
         let is_constant =
             pairs.iter().all(|(_, s)| s.complex.as_ref().is_some_and(|c| c.constant().is_some()));
         let (data_type, content) = match first.is_mask {
@@ -227,38 +190,43 @@ impl Vrt {
             }
         };
         let nodata = pairs.iter().map(|(_, source)| match &source.complex {
-            Some(complex) if complex.uses_mask && !source.is_mask => match opened.validity(source.band)? {
-                Validity::NoData(value) => Ok(Some(value)),
-                _ => Ok(complex.nodata),
+            Some(complex) if complex.uses_mask && !source.is_mask => match opened.validity(source.band) {
+                Validity::NoData(value) => Some(value),
+                _ => complex.nodata,
             },
-            other => Ok(other.as_ref().and_then(|complex| complex.nodata)),
+            other => other.as_ref().and_then(|complex| complex.nodata),
         });
-        let nodata: Vec<Option<f64>> = nodata.collect::<Result<_>>()?;
+        let nodata: Vec<Option<f64>> = nodata.collect();
         let pixel = data_type.size() as u64 * pairs.len() as u64;
         let (across, down) = (sampling.across, sampling.down);
         let mut next = 0;
         while next < down.part.count {
-            let rows = match opened.block_height()? {
+            let rows = match opened.block_height() {
                 Some(height) => sampling.chunk(next, pixel, CHUNK, height),
                 None => next..down.part.count,
             };
             let count = rows.end - rows.start;
-            let bytes = u64::from(across.part.count).saturating_mul(count.into()).saturating_mul(pixel);
-            let _lease = call.context.take(bytes, "the pixels of a source")?;
-            let pixels = match is_constant {
-                true => Vec::new(),
-                false => opened.sample(&content, &sampling, rows.clone(), call)?,
+            let samples = match is_constant {
+                true => None,
+                false => Some(opened.sample(&content, &sampling, rows.clone(), call)?),
             };
+            let pixels = samples.as_ref().map_or(&[][..], |samples| &samples.pixels);
+            // The mask of all bands, once it was read.
+            let mut shared: Option<Samples> = None;
             let plane_len = across.part.count as usize * count as usize * data_type.size();
             for ((at, (band, source)), nodata) in pairs.iter().enumerate().zip(&nodata) {
+                let own = match nodata {
+                    None if shared.is_none() => mask_of(source, opened, &sampling, rows.clone(), call)?,
+                    _ => None,
+                };
                 let mask = match nodata {
-                    None => mask_of(source, &opened, &sampling, rows.clone(), call)?,
+                    None => own.as_ref().or(shared.as_ref()).filter(|_| uses_mask(source)),
                     Some(_) => None,
                 };
                 let layers = Layers {
                     pixels: pixels.get(at * plane_len..(at + 1) * plane_len).unwrap_or_default(),
                     data_type,
-                    mask: mask.as_deref(),
+                    mask: mask.map(|mask| mask.pixels.as_slice()),
                     nodata: *nodata,
                     complex: source.complex.as_deref(),
                     columns: across.part.count,
@@ -266,6 +234,9 @@ impl Vrt {
                 };
                 if let Some(plane) = planes.get_mut(at) {
                     lay(&layers, band, plane, (across.out, down.out + rows.start), request.0.count);
+                }
+                if own.is_some() && matches!(opened.validity(source.band), Validity::Image) {
+                    shared = own;
                 }
             }
             next = rows.end;
@@ -310,6 +281,10 @@ fn whole(v: f64) -> usize {
     v as usize
 }
 
+fn uses_mask(source: &Source) -> bool {
+    source.complex.as_ref().is_some_and(|complex| complex.uses_mask)
+}
+
 /// The validity of a source that is laid by its mask.
 fn mask_of(
     source: &Source,
@@ -317,14 +292,16 @@ fn mask_of(
     sampling: &Sampling,
     rows: std::ops::Range<u32>,
     call: &Call<'_>,
-) -> Result<Option<Vec<u8>>> {
-    if !source.complex.as_ref().is_some_and(|complex| complex.uses_mask) {
+) -> Result<Option<Samples>> {
+    if !uses_mask(source) {
         return Ok(None);
     }
+    let columns = u64::from(sampling.across.part.count);
+    call.count(columns.saturating_mul((rows.end - rows.start).into()))?;
     if source.is_mask {
         return opened.sample(&Content::Mask(source.band), sampling, rows, call).map(Some);
     }
-    match opened.validity(source.band)? {
+    match opened.validity(source.band) {
         Validity::All | Validity::NoData(_) => Ok(None),
         Validity::Alpha(alpha) if alpha == source.band => {
             opened.own_alpha(alpha, sampling, rows, call).map(Some)

@@ -1,11 +1,13 @@
 //! How many bytes a mosaic is stored in: those of its sources, as far as they are there.
 
 use super::Vrt;
-use super::sources::Opened;
+use super::call::{Call, Shared};
+use super::opened::Opened;
 use crate::error::Result;
 use crate::limits::{Size, check_result};
 use crate::options::ReadOptions;
 use std::path::Path;
+use strile_engine::Context;
 
 /// Sources that are looked at; of more the rest is taken to be as large.
 const LOOKED_AT: u32 = 4096;
@@ -13,7 +15,11 @@ const LOOKED_AT: u32 = 4096;
 impl Vrt {
     /// Refuses a result of so many samples and bytes by the rule of every read; see `ReadOptions::max_pixels`.
     pub fn check_size(&self, samples: u64, bytes: u64, max_pixels: Option<u64>) -> Result<()> {
-        let stored = || self.stored_len(&mut LOOKED_AT.clone());
+        let stored = || {
+            let (options, context, work) = (ReadOptions::default(), Context::default(), self.work());
+            let shared = Shared::new(self, &options, &context, &work);
+            self.stored_len(&mut LOOKED_AT.clone(), &shared.call())
+        };
         check_result((&self.name, "its sources"), Size { samples, bytes }, max_pixels, stored)
     }
 
@@ -22,7 +28,7 @@ impl Vrt {
     }
 
     /// Bytes of all sources; at most `left` of them, and of those they name, are looked at.
-    fn stored_len(&self, left: &mut u32) -> u64 {
+    fn stored_len(&self, left: &mut u32, call: &Call<'_>) -> u64 {
         let (mut sum, mut seen) = (0u64, 0u64);
         for (file, named) in (0u32..).zip(&self.files) {
             let Some(less) = left.checked_sub(1) else { break };
@@ -30,8 +36,11 @@ impl Vrt {
             seen += 1;
             let Ok(path) = self.resolve(named) else { continue };
             let len = match is_named_as_mosaic(&path) {
-                true => match self.source(file).ok().flatten().as_deref() {
-                    Some(Opened::Mosaic(nested)) => nested.stored_len(left),
+                true => match self.source(file, call) {
+                    Ok(Some(in_use)) => match in_use.opened.as_ref() {
+                        Opened::Mosaic(nested) => nested.stored_len(left, &call.inside(nested)),
+                        Opened::File(_) => 0,
+                    },
                     _ => 0,
                 },
                 false => std::fs::metadata(&path).map_or(0, |found| found.len()),

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::open::{Files, OnDisk, OpenOptions};
 use crate::plan::coalesce;
 use crate::sink::{FileSink, Sink, folder_of};
-use crate::source::{Source, Version, open_regular, read_ranges, version_of};
+use crate::source::{Source, Version, open_regular, read_ranges};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read};
@@ -253,15 +253,16 @@ impl Files for Recorder<'_> {
         Ok(source)
     }
 
-    fn is_file(&self, path: &Path) -> bool {
-        OnDisk.is_file(path)
+    fn exists(&self, path: &Path) -> bool {
+        OnDisk.exists(path)
     }
 
-    fn text(&self, path: &Path) -> Option<String> {
-        let version = version_of(&std::fs::metadata(path).ok()?);
-        let text = OnDisk.text(path)?;
-        self.keep(path, version, Held::Text(text.clone()))?;
-        Some(text)
+    fn text(&self, path: &Path) -> Result<Option<(String, Version)>> {
+        let Some((text, version)) = OnDisk.text(path)? else { return Ok(None) };
+        match self.keep(path, version.clone(), Held::Text(text.clone())) {
+            Some(()) => Ok(Some((text, version))),
+            None => Err(Error::io(path, io::Error::other("its name is not UTF-8, which an index needs"))),
+        }
     }
 
     fn at_hand(&self, _path: &Path) -> Vec<(u64, Vec<u8>)> {

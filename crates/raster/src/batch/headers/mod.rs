@@ -1,7 +1,7 @@
 //! The opened files of many batches: the headers of thousands, a bounded number of them open.
 //!
-//! A file is told from its later states by size and modification time, which are looked at every time it is asked for, and
-//! a source that is none by what it says of itself, a size and an ETag. What is kept is bounded in number and in bytes
+//! A file is told from its later states by size, times, inode and device (`Version`), which are checked every time it is
+//! asked for, and a source that is no file by its size and ETag. What is kept is bounded in number and in bytes
 //! (`memory`), and what was used longest ago goes first; files whose headers are kept are open only while they are read, and
 //! a bounded number of them at a time. An index (`index`) has headers of files that were not opened yet. A sidecar that
 //! changes is seen; one that appears later is seen once the file itself changes.
@@ -16,7 +16,7 @@ pub use index::{IndexReport, write_header_index};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::open::{Files, OnDisk, OpenOptions};
-use crate::source::{Source, Version, version_of};
+use crate::source::{Source, Version, version_at};
 use index::HeaderIndex;
 use pool::{FilePool, PooledSource};
 use record::Record;
@@ -24,6 +24,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use strile_engine::PerProcess;
+
+/// The error of a read whose file is no longer the one whose header is known.
+fn changed() -> std::io::Error {
+    std::io::Error::other("the file has changed since its header was read; open it again")
+}
 
 /// What may be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -198,7 +203,7 @@ impl Kept {
 
 /// Whether a file is in that state.
 fn is_same(path: &Path, version: &Version) -> bool {
-    std::fs::metadata(path).is_ok_and(|metadata| version_of(&metadata) == *version)
+    version_at(path).is_ok_and(|now| now.is_same(version))
 }
 
 /// Files as they are found while one is opened, their states kept.
@@ -219,27 +224,33 @@ impl Files for Seen<'_> {
     fn source(&self, path: &Path) -> Result<Arc<dyn Source>> {
         let recorded = self.record.as_ref().and_then(|record| record.version(path));
         let source = match recorded {
-            Some(version) => PooledSource::known(path, version, self.pool),
+            Some(version) => {
+                // As it is now: the index may come from another machine, which numbers files differently.
+                let now = version_at(path).map_err(|error| Error::io(path, error))?;
+                if !now.is_same(&version) {
+                    return Err(Error::io(path, changed()));
+                }
+                PooledSource::known(path, now, self.pool)
+            }
             None => PooledSource::open(path, self.pool)?,
         };
         self.note(path, source.version());
         Ok(Arc::new(source))
     }
 
-    fn is_file(&self, path: &Path) -> bool {
-        self.record.as_ref().map_or_else(|| path.is_file(), |record| record.version(path).is_some())
+    fn exists(&self, path: &Path) -> bool {
+        self.record.as_ref().map_or_else(|| OnDisk.exists(path), |record| record.version(path).is_some())
     }
 
-    fn text(&self, path: &Path) -> Option<String> {
-        let (text, version) = match &self.record {
-            Some(record) => (record.text(path)?, record.version(path)?),
-            None => {
-                let version = version_of(&std::fs::metadata(path).ok()?);
-                (OnDisk.text(path)?, version)
-            }
+    fn text(&self, path: &Path) -> Result<Option<(String, Version)>> {
+        let found = match &self.record {
+            Some(record) => record.text(path).zip(record.version(path)),
+            None => OnDisk.text(path)?,
         };
-        self.note(path, version);
-        Some(text)
+        if let Some((_, version)) = &found {
+            self.note(path, version.clone());
+        }
+        Ok(found)
     }
 
     fn at_hand(&self, path: &Path) -> Vec<(u64, Vec<u8>)> {

@@ -1,6 +1,6 @@
 //! Files that are read, of which a bounded number is open: the one used longest ago is closed for the next.
 //!
-//! A file that is opened again must be the one it was, by size and modification time; another one is an error of the read.
+//! A file that is opened again must be in the state it was in (`Version`); another state is an error of the read.
 
 use crate::error::{Error, Result};
 use crate::source::{ReadDone, ReadExactAt, ReadOp, Source, Version, check_unchanged, open_regular, submit};
@@ -109,8 +109,8 @@ impl PooledFile {
             return Ok(file);
         }
         let (file, version) = open_regular(&self.path)?;
-        if version != self.version {
-            return Err(io::Error::other("the file has changed since its header was read"));
+        if !version.is_same(&self.version) {
+            return Err(super::changed());
         }
         let file = Arc::new(file);
         self.pool.put(self.number, Arc::clone(&file));

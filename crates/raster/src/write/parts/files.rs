@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::sink::{BUFFER, Sink};
-use crate::source::ReadExactAt;
+use crate::source::{ReadExactAt, open_regular};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -99,10 +99,9 @@ impl PartFiles {
         let entry = match found {
             Some(at) => self.open.remove(at),
             None => {
-                let file = File::open(path)?;
-                let found = file.metadata()?.len();
-                if found != len {
-                    let problem = format!("a part of {found} bytes, {len} expected");
+                let (file, found) = open_regular(path)?;
+                if found.len != len {
+                    let problem = format!("expected a part of {len} bytes, got {}", found.len);
                     return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
                 }
                 if self.open.len() >= OPEN {

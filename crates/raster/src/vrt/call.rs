@@ -1,0 +1,225 @@
+//! One call of a reader, handed down to nested mosaics: what it asked for, what it found, and how much it may do.
+//!
+//! A source may be a mosaic itself, so that a few small files can ask for an unlimited number of reads. All mosaics of a
+//! call share one counter of work and one pool of open files (`pool`).
+
+use super::Vrt;
+use crate::error::Result;
+use crate::options::ReadOptions;
+use crate::source::Version;
+use std::collections::BTreeMap;
+use std::collections::hash_map::{HashMap, RandomState};
+use std::hash::BuildHasher as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use strile_engine::{Context, Lease, LocatedFault, Progress};
+
+/// Samples of sources that each sample of the result may take: how deep sources lie on one another.
+const DEEPEST: u64 = 64;
+/// What opening or finding a source costs, in samples.
+const SOURCE: u64 = 4096;
+/// Reads of one file after which the blocks that it decodes are counted, not only the samples that are laid.
+const READS: u32 = 16;
+
+/// Counts what a read, or all pieces of a longer one, has done.
+pub(crate) struct Work {
+    most: u64,
+    allowed: AtomicU64,
+    done: AtomicU64,
+    reads: Mutex<HashMap<u64, u32>>,
+    keys: RandomState,
+}
+
+impl Work {
+    pub(super) fn new(most: u64) -> Self {
+        let (allowed, done) = (AtomicU64::new(most), AtomicU64::new(0));
+        Self { most, allowed, done, reads: Mutex::default(), keys: RandomState::new() }
+    }
+
+    /// Allows the work for so many samples of a result.
+    fn allow(&self, samples: u64) {
+        let grown = |allowed: u64| Some(allowed.saturating_add(samples.saturating_mul(DEEPEST)));
+        let _always = self.allowed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown);
+    }
+
+    /// Adds work; `false` if it is too much.
+    fn add(&self, samples: u64) -> bool {
+        let before = self.done.fetch_add(samples.min(1 << 48), Ordering::Relaxed);
+        before.saturating_add(samples) <= self.allowed.load(Ordering::Relaxed)
+    }
+
+    /// How often a file was read, this time included.
+    fn reads_of(&self, name: &str) -> u32 {
+        let mut reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = reads.entry(self.keys.hash_one(name)).or_default();
+        *count = count.saturating_add(1);
+        *count
+    }
+}
+
+/// What all mosaics of a call share.
+pub(super) struct Shared<'a> {
+    options: &'a ReadOptions,
+    /// Without progress: sources are counted, not their blocks.
+    context: Context,
+    progress: Option<&'a dyn Progress>,
+    work: &'a Work,
+    outermost: &'a Vrt,
+    faults: Mutex<Vec<LocatedFault>>,
+    /// Files of the outermost mosaic that it goes on without, and why.
+    set_aside: Mutex<BTreeMap<u32, String>>,
+    /// Missing sources of mosaics inside, by name, and why.
+    inner_holes: Mutex<BTreeMap<String, String>>,
+    /// The states of sources that were used, by hashes of their paths.
+    states: Mutex<HashMap<u64, u64>>,
+}
+
+/// The call as one mosaic sees it.
+pub(super) struct Call<'a> {
+    shared: &'a Shared<'a>,
+    /// The mosaic, and the call of the one it is a source of.
+    vrt: &'a Vrt,
+    outer: Option<&'a Call<'a>>,
+}
+
+impl<'a> Shared<'a> {
+    pub(super) fn new(vrt: &'a Vrt, options: &'a ReadOptions, context: &'a Context, work: &'a Work) -> Self {
+        Self {
+            options,
+            context: Context { progress: None, ..context.clone() },
+            progress: context.progress.as_deref(),
+            work,
+            outermost: vrt,
+            faults: Mutex::default(),
+            set_aside: Mutex::default(),
+            inner_holes: Mutex::default(),
+            states: Mutex::default(),
+        }
+    }
+
+    /// The call of the outermost mosaic.
+    pub(super) fn call(&'a self) -> Call<'a> {
+        Call { shared: self, vrt: self.outermost, outer: None }
+    }
+
+    /// Sources that the call went on without, by the names their mosaic has for them, and why.
+    pub(super) fn holes(&self) -> Vec<(String, String)> {
+        let (set_aside, inner) = (locked(&self.set_aside), locked(&self.inner_holes));
+        let outer =
+            set_aside.iter().map(|(&file, why)| (self.outermost.file_name(file).to_owned(), why.clone()));
+        outer.chain(inner.iter().map(|(name, why)| (name.clone(), why.clone()))).collect()
+    }
+
+    pub(super) fn into_faults(self) -> Vec<LocatedFault> {
+        self.faults.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn options(&self) -> &'a ReadOptions {
+        self.shared.options
+    }
+
+    pub(super) fn context(&self) -> &Context {
+        &self.shared.context
+    }
+
+    /// Memory of the call's budget, until the lease is dropped.
+    pub(super) fn take(&self, bytes: u64, purpose: &'static str) -> Result<Lease> {
+        Ok(self.shared.context.take(bytes, purpose)?)
+    }
+
+    /// The call of a mosaic that is a source of this one.
+    pub(super) fn inside<'b>(&'b self, vrt: &'b Vrt) -> Call<'b> {
+        Call { shared: self.shared, vrt, outer: Some(self) }
+    }
+
+    pub(super) fn is_outermost(&self) -> bool {
+        self.outer.is_none()
+    }
+
+    /// How many mosaics this one is in, itself included, and whether one of them is the file at `path`.
+    pub(super) fn chain(&self, path: &Path) -> (usize, bool) {
+        let chain = std::iter::successors(Some(self), |call| call.outer);
+        chain.fold((0, false), |(depth, found), call| (depth + 1, found || call.vrt.path() == Some(path)))
+    }
+
+    /// Counts a source of the mosaic as done.
+    pub(super) fn advance(&self) {
+        if let Some(progress) = self.shared.progress.filter(|_| self.is_outermost()) {
+            progress.advance(1);
+        }
+    }
+
+    /// Adds what a source was faulty in.
+    pub(super) fn found(&self, faults: &[LocatedFault]) {
+        locked(&self.shared.faults).extend_from_slice(faults);
+    }
+
+    /// Files of the outermost mosaic that the call goes on without.
+    pub(super) fn set_aside(&self) -> MutexGuard<'_, BTreeMap<u32, String>> {
+        locked(&self.shared.set_aside)
+    }
+
+    /// Notes a source that is missing and gone on without.
+    pub(super) fn hole(&self, file: u32, name: &str, why: &str) {
+        self.shared.outermost.goes_without(name, why.to_owned());
+        match self.is_outermost() {
+            true => self.set_aside().insert(file, why.to_owned()),
+            false => locked(&self.shared.inner_holes).insert(name.to_owned(), why.to_owned()),
+        };
+    }
+
+    /// Allows the work for so many samples of the result; those of nested mosaics are work, not a result.
+    pub(super) fn allow(&self, samples: u64) {
+        if self.is_outermost() {
+            self.shared.work.allow(samples);
+        }
+    }
+
+    /// Counts a source, before it is looked for.
+    pub(super) fn count_source(&self) -> Result<()> {
+        self.count(SOURCE)
+    }
+
+    /// Counts samples that are laid.
+    pub(super) fn count(&self, samples: u64) -> Result<()> {
+        let work = self.shared.work;
+        if work.add(samples) {
+            return Ok(());
+        }
+        Err(self.shared.outermost.refuse(format!(
+            "sources overlap or are nested so deeply that the read takes more than {} samples beyond {DEEPEST} for each \
+             one of the result; read a smaller window, or raise the limit with `max_work` (`VrtOptions::max_work`, \
+             `--vrt-max-work`, `STRILE_VRT_MAX_WORK`)",
+            work.most
+        )))
+    }
+
+    /// Counts the samples that a file decodes, once it has been read often.
+    pub(super) fn count_decoded(&self, name: &str, samples: u64) -> Result<()> {
+        match self.shared.work.reads_of(name) > READS {
+            true => self.count(samples),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether the source at `path` was used in this call already, and was then in this state if one is given.
+    pub(super) fn used_before(&self, path: &Path, state: Option<&Version>) -> Option<bool> {
+        let keys = &self.shared.work.keys;
+        let known = locked(&self.shared.states).get(&keys.hash_one(path)).copied()?;
+        Some(state.is_none_or(|state| keys.hash_one((state.len, &state.mark)) == known))
+    }
+
+    /// Notes the state of a source that is used.
+    pub(super) fn uses(&self, path: &Path, state: &Version) {
+        let keys = &self.shared.work.keys;
+        let state = keys.hash_one((state.len, &state.mark));
+        locked(&self.shared.states).insert(keys.hash_one(path), state);
+    }
+}

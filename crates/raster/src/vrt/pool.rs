@@ -1,0 +1,262 @@
+//! The files behind a mosaic and the mosaics in it: opened when first needed, a bounded number kept for all of them.
+//!
+//! A file may be replaced while the mosaic is open. What is kept is used only if the file, and each file beside it, is in
+//! the state it was opened in (`Version`). Within one call a source is checked once, and one that changes meanwhile is an
+//! error.
+
+use super::call::Call;
+use super::opened::{Leaf, Opened};
+use super::parse::SourceFile;
+use super::{Missing, NOT_THERE, Vrt, VrtOptions, paths::Refusal};
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::open::{Files, OnDisk};
+use crate::source::{Source, Version, version_at};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use strile_engine::Lease;
+use strile_tiff::TiffError;
+
+/// Bytes of XML whose mosaics are kept.
+const MOST_TEXT: u64 = 16 << 20;
+/// Memory that a byte of XML takes, about, while and after it is parsed.
+const PARSED: u64 = 8;
+
+/// Opened sources, by the paths that mosaics have for them.
+#[derive(Default)]
+pub(super) struct Pool(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    sources: HashMap<PathBuf, Entry>,
+    clock: u64,
+}
+
+struct Entry {
+    found: Found,
+    used: u64,
+}
+
+/// An opened source with the states of its files, the main one first; `None` for a file that is not there.
+#[derive(Clone)]
+struct Found {
+    opened: Arc<Opened>,
+    states: Arc<[State]>,
+    /// Bytes of XML; 0 for a TIFF.
+    text: u64,
+}
+
+type State = (PathBuf, Option<Version>);
+
+impl Found {
+    fn version(&self) -> Option<&Version> {
+        self.states.first().and_then(|(_, version)| version.as_ref())
+    }
+
+    /// Whether all its files are as they were.
+    fn is_current(&self) -> bool {
+        self.states.iter().all(|(path, version)| match version {
+            Some(version) => version_at(path).is_ok_and(|now| now.is_same(version)),
+            None => !path.exists(),
+        })
+    }
+
+    fn files(&self) -> usize {
+        self.states.iter().filter(|(_, version)| version.is_some()).count()
+    }
+}
+
+impl Pool {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn get(&self, path: &Path) -> Option<Found> {
+        let mut kept = self.kept();
+        kept.clock += 1;
+        let now = kept.clock;
+        let entry = kept.sources.get_mut(path)?;
+        entry.used = now;
+        Some(entry.found.clone())
+    }
+
+    fn forget(&self, path: &Path) {
+        let gone = self.kept().sources.remove(path);
+        drop(gone);
+    }
+
+    /// Keeps one more source. Those not used for longest go, until there are at most so many files.
+    fn keep(&self, path: PathBuf, found: Found, most_files: usize) {
+        let mut gone = Vec::new();
+        let mut kept = self.kept();
+        kept.clock += 1;
+        let used = kept.clock;
+        gone.extend(kept.sources.insert(path, Entry { found, used }));
+        loop {
+            let files: usize = kept.sources.values().map(|entry| entry.found.files()).sum();
+            let text: u64 = kept.sources.values().map(|entry| entry.found.text).sum();
+            if kept.sources.len() <= 1 || (files <= most_files.max(1) && text <= MOST_TEXT) {
+                break;
+            }
+            let oldest =
+                kept.sources.iter().min_by_key(|(_, entry)| entry.used).map(|(path, _)| path.clone());
+            let Some(oldest) = oldest else { break };
+            gone.extend(kept.sources.remove(&oldest));
+        }
+        // Files are closed without the lock.
+        drop(kept);
+        drop(gone);
+    }
+}
+
+/// Files of the disk; their states are noted.
+#[derive(Default)]
+struct Noted(Mutex<Vec<State>>);
+
+impl Noted {
+    fn note(&self, path: &Path, version: Option<Version>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((path.to_owned(), version));
+    }
+}
+
+impl Files for Noted {
+    fn source(&self, path: &Path) -> Result<Arc<dyn Source>> {
+        let source = OnDisk.source(path)?;
+        self.note(path, Some(source.version()));
+        Ok(source)
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        let is_there = OnDisk.exists(path);
+        if !is_there {
+            self.note(path, None);
+        }
+        is_there
+    }
+
+    fn text(&self, path: &Path) -> Result<Option<(String, Version)>> {
+        let found = OnDisk.text(path)?;
+        match &found {
+            Some((_, version)) => self.note(path, Some(version.clone())),
+            // Of world files there are too many names to look for each before every read.
+            None if path.extension().is_some_and(|end| end == "xml") => self.note(path, None),
+            None => {}
+        }
+        Ok(found)
+    }
+
+    fn at_hand(&self, _path: &Path) -> Vec<(u64, Vec<u8>)> {
+        Vec::new()
+    }
+}
+
+/// A source that may be used, and memory that it takes.
+pub(super) struct InUse {
+    pub(super) opened: Arc<Opened>,
+    _lease: Option<Lease>,
+}
+
+impl Vrt {
+    /// The opened source; `None` if it is missing and only to be warned of.
+    pub(super) fn source(&self, file: u32, call: &Call<'_>) -> Result<Option<InUse>> {
+        let Some(named) = self.files.get(file as usize) else { return Ok(None) };
+        let written = match named.relative {
+            true => self.folder.join(&named.name),
+            false => PathBuf::from(&named.name),
+        };
+        if let Some(found) = self.pool.get(&written) {
+            let used = call.used_before(&written, found.version());
+            if used == Some(true) || (used.is_none() && found.is_current()) {
+                if let Some(version) = found.version().filter(|_| used.is_none()) {
+                    call.uses(&written, version);
+                }
+                return self.in_use(found, call).map(Some);
+            }
+            self.pool.forget(&written);
+        }
+        let path = match self.resolve(named) {
+            Ok(path) => path,
+            Err(Refusal::Missing) => return self.is_missing(file, named, call).map(|()| None),
+            Err(Refusal::Refused(reason)) => return Err(self.unsupported(reason)),
+            Err(Refusal::Io(error)) => return Err(Error::io(&named.name, error)),
+        };
+        let found = match super::is_vrt(&path)? {
+            true => {
+                let len = version_at(&path).map_err(|error| Error::io(&path, error))?.len;
+                let lease = call.take(len.saturating_mul(PARSED), "the XML of a mosaic")?;
+                let vrt = self.nested(path, call)?;
+                drop(lease);
+                let version = vrt.version().cloned();
+                let text = version.as_ref().map_or(0, |version| version.len);
+                let states = [(written.clone(), version)].into();
+                Found { opened: Arc::new(Opened::Mosaic(Box::new(vrt))), states, text }
+            }
+            false => {
+                let noted = Noted::default();
+                let dataset = Dataset::open_among(&path, &noted, &self.options.open)?;
+                let mut states = noted.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+                if let Some((path, _)) = states.first_mut() {
+                    // A link may lead to another file later.
+                    path.clone_from(&written);
+                }
+                let opened = Arc::new(Opened::File(Box::new(Leaf::new(dataset)?)));
+                Found { opened, states: states.into(), text: 0 }
+            }
+        };
+        if call.used_before(&written, found.version()) == Some(false) {
+            let problem = "the file changed while the mosaic was read; read it again";
+            return Err(Error::io(&written, std::io::Error::other(problem)));
+        }
+        if let Some(version) = found.version() {
+            call.uses(&written, version);
+        }
+        self.pool.keep(written, found.clone(), self.options.max_open);
+        self.in_use(found, call).map(Some)
+    }
+
+    fn in_use(&self, found: Found, call: &Call<'_>) -> Result<InUse> {
+        if let Opened::Mosaic(vrt) = found.opened.as_ref() {
+            self.check_chain(vrt.path().unwrap_or(Path::new("")), call)?;
+        }
+        let lease = match found.text {
+            0 => None,
+            text => Some(call.take(text.saturating_mul(PARSED), "the XML of a mosaic")?),
+        };
+        Ok(InUse { opened: found.opened, _lease: lease })
+    }
+
+    /// A VRT that is a source of this one; what this one may not reach it may not either.
+    fn nested(&self, path: PathBuf, call: &Call<'_>) -> Result<Self> {
+        self.check_chain(&path, call)?;
+        let options = VrtOptions { data_type: None, ..self.options.clone() };
+        Self::open_at(path.display().to_string(), path, self.root.clone(), Arc::clone(&self.pool), &options)
+    }
+
+    /// Refuses a mosaic inside itself, and one that lies too deep.
+    fn check_chain(&self, path: &Path, call: &Call<'_>) -> Result<()> {
+        let (depth, is_inside_itself) = call.chain(path);
+        if is_inside_itself {
+            return Err(self.invalid(format!("`{}` is a source of itself", path.display())));
+        }
+        if depth >= self.options.max_depth {
+            let (found, limit) = (depth as u64 + 1, self.options.max_depth as u64);
+            let what = "depth of VRTs in VRTs (raise it with `VrtOptions::max_depth`)";
+            let error = TiffError::Limit { place: "VRT".into(), what, found, limit };
+            return Err(Error::File { file: self.name().to_owned(), error });
+        }
+        Ok(())
+    }
+
+    fn is_missing(&self, file: u32, named: &SourceFile, call: &Call<'_>) -> Result<()> {
+        if self.options.missing == Missing::Raise {
+            let problem = format!(
+                "source `{}` is missing; go on without it with `Missing::Warn` (`--missing warn`)",
+                named.name
+            );
+            return Err(self.refuse(problem));
+        }
+        call.hole(file, &named.name, NOT_THERE);
+        Ok(())
+    }
+}
