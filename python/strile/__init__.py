@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from .batch import prefetch, read_batch
     from .commands import add_overviews, compare, convert, info, validate_cog
     from .dataset import Dataset, open, read
+    from .mosaic import vrt
     from .opening import open_geotiff
     from .planning import plan
     from .write import to_geotiff
@@ -78,6 +79,7 @@ _LAZY = {
     "read_batch": "batch",
     "to_geotiff": "write",
     "validate_cog": "commands",
+    "vrt": "mosaic",
     "write_header_index": "_core",
 }
 
@@ -134,6 +136,7 @@ __all__ = [
     "read_batch",
     "to_geotiff",
     "validate_cog",
+    "vrt",
     "write_header_index",
 ]
 

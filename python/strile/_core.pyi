@@ -294,7 +294,18 @@ def devices() -> list[dict[str, Any]]: ...
 def same_version(a: tuple[int, str], b: tuple[int, str]) -> bool:
     """Whether two versions are the same state of one source."""
 
-def write_vrt(path: str, sources: Sequence[str], *, relative: bool = True) -> None: ...
+def write_vrt(
+    path: str,
+    sources: Sequence[str],
+    *,
+    relative: bool = True,
+    overwrite: bool = False,
+    separate: bool = False,
+    te: tuple[float, ...] | None = None,
+    tr: tuple[float, ...] | None = None,
+    nodata: str | None = None,
+) -> list[str]:
+    """Writes a VRT that lays files side by side; returns what it does not keep, in words."""
 def crs(definition: int | str) -> dict[str, Any]:
     """A reference system by EPSG code, `EPSG:n`, WKT or PROJ text: epsg, wkt, name, kind. UnparseableCRSError or
     InvalidCRSCodeError where there is none."""

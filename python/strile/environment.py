@@ -1,29 +1,7 @@
-"""The environment variables of the package: all of them, what they mean, and how each is read.
+"""How the environment variables of the package are read. `docs/environment.md` lists all of them with their meaning.
 
 Options of a call come first; these stand for what no option reaches. Each is read when it is needed, never
-kept, so that a test or a worker may set it. A value that cannot be read is an error, not the default.
-
-==========================================  ==================================================================
-`STRILE_GEOTIFF_STRICT`                     1: nothing is done another way than asked for: missing sources
-                                            of a VRT raise, and `gpu=True` never falls back
-`STRILE_GEOTIFF_MAX_CLOUD_BYTES`            most bytes an eager read fetches from a remote store (256 MiB); `none`:
-                                            any number
-`STRILE_GEOTIFF_ALLOW_PRIVATE_HOSTS`        1: URLs may lead to this machine and to private networks
-`STRILE_GEOTIFF_ALLOW_CHAINED_URLS`         1: fsspec's chained URLs (`simplecache::https://…`) are followed
-`STRILE_GEOTIFF_HTTP_CONNECT_TIMEOUT`       seconds to wait for a connection (10)
-`STRILE_GEOTIFF_HTTP_READ_TIMEOUT`          seconds to wait for the next bytes (30)
-`STRILE_GEOTIFF_OPEN_FILES`                 how many sources this process keeps open (32)
-`STRILE_COG_MAX_TILE_BYTES`                 largest compressed tile or strip, decoded; unset: 256 MiB,
-                                            more where it is plausible for the file
-`STRILE_VRT_ALLOWED_ROOTS`                  folders, separated as in PATH, that sources of a VRT may lie in
-                                            beside the VRT's own
-`STRILE_VRT_MAX_XML_BYTES`                  largest VRT file (64 MiB)
-`STRILE_VRT_MAX_WORK`                       samples of sources that a read of a VRT may lay beyond 64 for each of
-                                            its result (268,435,456)
-`STRILE_GPU_SHARE`                          how many processes share a card (1): each takes its part of the card's
-                                            memory; read when the process opens the device
-==========================================  ==================================================================
-"""
+kept, so that a test or a worker may set it. A value that cannot be read is an error, not the default."""
 
 from __future__ import annotations
 

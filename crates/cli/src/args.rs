@@ -3,9 +3,11 @@
 mod bench;
 mod gpu;
 mod values;
+mod vrt;
 
 pub use bench::BenchArgs;
 pub use gpu::GpuArgs;
+pub use vrt::VrtArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -238,29 +240,6 @@ pub struct OverviewArgs {
     pub overwrite: bool,
     #[command(flatten)]
     pub engine: EngineArgs,
-}
-
-/// Write a VRT that lays files side by side.
-///
-/// The files have one reference system, resolution, type and number of bands; later ones lie on top. Their names
-/// are kept relative to the VRT where they lie below its folder.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  strile vrt all.vrt tiles/a.tif tiles/b.tif
-  strile vrt all.vrt a.tif b.tif --nodata -9999 --overwrite")]
-pub struct VrtArgs {
-    /// The VRT to write
-    pub output: PathBuf,
-    /// Files
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// What is transparent and lies where no file is; that of the first file by default
-    #[arg(long, value_name = "V", value_parser = parse_nodata, allow_hyphen_values = true)]
-    pub nodata: Option<Nodata>,
-    /// Replace OUTPUT where it is there
-    #[arg(long)]
-    pub overwrite: bool,
 }
 
 /// Keep the headers of all GeoTIFFs below a folder in one file, so that opening them costs no read.
@@ -555,7 +534,7 @@ impl DumpArgs {
 
 /// GDAL's options of more than one letter begin with one dash, which clap has not: they are given two.
 pub fn with_long_options(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    const GDAL: [(&str, &str); 5] = [
+    const CONVERT: [(&str, &str); 5] = [
         ("-of", "--of"),
         ("-co", "--co"),
         ("-a_srs", "--a-srs"),
@@ -564,12 +543,14 @@ pub fn with_long_options(given: impl Iterator<Item = OsString>) -> Vec<OsString>
     ];
     let mut words: Vec<OsString> = given.collect();
     let command = words.iter().skip(1).position(|word| !word.as_encoded_bytes().starts_with(b"-"));
-    let Some(first) = command.map(|at| at + 1).filter(|&at| words.get(at).is_some_and(|w| w == "convert"))
-    else {
-        return words;
+    let Some(first) = command.map(|at| at + 1) else { return words };
+    let known: &[(&str, &str)] = match words.get(first).and_then(|word| word.to_str()) {
+        Some("convert") => &CONVERT,
+        Some("vrt") => &vrt::GDAL,
+        _ => return words,
     };
     for word in words.iter_mut().skip(first).take_while(|word| *word != "--") {
-        if let Some((_, long)) = GDAL.iter().find(|(short, _)| word == short) {
+        if let Some((_, long)) = known.iter().find(|(short, _)| word == short) {
             *word = OsString::from(long);
         }
     }

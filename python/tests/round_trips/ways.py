@@ -25,11 +25,8 @@ def _convert_cog(source: Path, target: Path) -> None:
 
 
 def _vrt(source: Path, target: Path) -> None:
-    from strile import _core
-
-    mosaic = target.with_suffix(".vrt")
-    _core.write_vrt(str(mosaic), [str(source)])
-    strile.convert(mosaic, target)
+    mosaic = strile.vrt([source], target.with_suffix(".vrt"))
+    strile.convert(strile.open(mosaic, allow_outside=True), target)
 
 
 def _eager(source: Path, target: Path) -> None:

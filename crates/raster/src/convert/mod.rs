@@ -13,12 +13,14 @@ mod pieces;
 mod spec;
 mod tags;
 mod tiling;
+mod vrt;
 
 pub(crate) use alike::stored_like;
 pub use loaded::{LoadedImage, Written};
 pub use options::ConvertOptions;
 pub(crate) use pieces::{Cut, cut};
 pub(crate) use spec::{colours_as_read, spec_of};
+pub(crate) use tags::tags_of;
 pub use tiling::TilingScheme;
 
 use crate::dataset::Dataset;
@@ -30,10 +32,11 @@ use crate::sink::Sink;
 use crate::window::Window;
 use crate::write::{Format, FullImage, Piece, RasterSpec, WriteReport, Writer, block_size, refused};
 use adopt::Adopted;
-use spec::{alpha_becomes_mask, picture_options, spec_of_vrt, write_options};
+use spec::{alpha_becomes_mask, keeps_depth, picture_options, write_options};
 use strile_engine::{Context, EngineError, LocatedFault, Location};
 use strile_tiff::Planar;
 use tiling::Aligned;
+use vrt::{bits_of_vrt, spec_of_vrt};
 
 /// Rows of padding that are given at once.
 const PAD_ROWS: u32 = 16;
@@ -101,8 +104,11 @@ impl<'a> Conversion<'a> {
                 (spec, write, cut)
             }
             Input::Vrt(vrt) => {
-                let (spec, window) = spec_of_vrt(vrt, &read, options)?;
-                let write = picture_options(&spec, options);
+                let (spec, window) = spec_of_vrt(vrt, &read, options, &mut warnings)?;
+                let mut write = picture_options(&spec, options);
+                if write.bits.is_none() && keeps_depth(write.compression) {
+                    write.bits = bits_of_vrt(vrt, &read)?;
+                }
                 let cut = Cut::of_rows(window, &spec);
                 (spec, write, cut)
             }

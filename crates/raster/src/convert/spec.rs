@@ -6,7 +6,6 @@ use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::metadata::Metadata;
 use crate::options::ReadOptions;
-use crate::vrt::Vrt;
 use crate::window::Window;
 use crate::write::{Format, RasterSpec, WriteOptions};
 use strile_tiff::gdal::NoData;
@@ -80,48 +79,6 @@ fn level_has_mask(input: &Dataset, read: &ReadOptions) -> bool {
     let index = read.overview.map_or(0, |level| level.saturating_add(1));
     let level = input.pages().get(read.page).and_then(|page| page.levels.get(index));
     level.is_some_and(|level| level.mask.is_some())
-}
-
-/// The raster that is written of a mosaic, and the window of it that is read.
-pub(crate) fn spec_of_vrt(
-    vrt: &Vrt,
-    read: &ReadOptions,
-    options: &ConvertOptions,
-) -> Result<(RasterSpec, Window)> {
-    let (window, bands) = vrt.target(read)?;
-    let count = u16::try_from(bands.len());
-    let count = count.map_err(|_| vrt.refuse(format!("{} bands are too many", bands.len())))?;
-    let mut spec = RasterSpec::new(window.width, window.height, count, vrt.data_type());
-    check_nodata(options, spec.data_type).map_err(|problem| vrt.refuse(problem))?;
-    spec.photometric = options.photometric;
-    let all = bands.iter().copied().eq(1..=vrt.bands());
-    let table = vrt.colour_table(1);
-    let indices = matches!(spec.data_type, DataType::U8 | DataType::U16);
-    if !table.is_empty() && all && count == 1 && indices {
-        // Tables of a VRT are of 8 bits, those of a TIFF of 16.
-        spec.colour_map = Some(
-            table.iter().map(|&[red, green, blue, _]| [red, green, blue].map(|v| v.min(255) * 257)).collect(),
-        );
-    }
-    let (photometric, mut extra) = spec.colours();
-    let alpha = vrt.alpha().and_then(|alpha| bands.iter().position(|&band| band == alpha));
-    let beyond = alpha.and_then(|at| at.checked_sub(usize::from(photometric.colour_samples())));
-    if let Some(slot) = beyond.and_then(|at| extra.get_mut(at)) {
-        *slot = ExtraSample::UnassociatedAlpha;
-    }
-    if let (Some(alpha), Some(last)) = (options.alpha, extra.last_mut()) {
-        *last = alpha;
-    }
-    spec.extra_samples = Some(extra);
-    spec.mask = vrt.has_mask();
-    let mut metadata = vrt.metadata().clone();
-    let chosen =
-        |&band: &u16| metadata.bands.get(usize::from(band.saturating_sub(1))).cloned().unwrap_or_default();
-    metadata.bands = bands.iter().map(chosen).collect();
-    metadata.georeference.transform = vrt.transform(read)?;
-    change(&mut metadata, options);
-    spec.metadata = metadata;
-    Ok((spec, window))
 }
 
 /// What the chosen bands mean: the colours of the input where all of them come first, else data.
@@ -210,7 +167,7 @@ fn metadata_of(input: &Dataset, read: &ReadOptions, options: &ConvertOptions) ->
 }
 
 /// Refuses a nodata value that no pixel could have.
-fn check_nodata(options: &ConvertOptions, data_type: DataType) -> std::result::Result<(), String> {
+pub(super) fn check_nodata(options: &ConvertOptions, data_type: DataType) -> std::result::Result<(), String> {
     let fits = |nodata: NoData| match nodata.for_type(data_type) {
         // Real numbers are rounded to those that the type has.
         Some(_) => {
@@ -228,7 +185,7 @@ fn check_nodata(options: &ConvertOptions, data_type: DataType) -> std::result::R
 }
 
 /// What is said differently.
-fn change(metadata: &mut Metadata, options: &ConvertOptions) {
+pub(super) fn change(metadata: &mut Metadata, options: &ConvertOptions) {
     let geo = &mut metadata.georeference;
     if let Some(transform) = options.transform {
         geo.transform = Some(transform);

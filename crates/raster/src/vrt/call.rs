@@ -19,7 +19,7 @@ use strile_engine::{Context, Lease, LocatedFault, Progress};
 const DEEPEST: u64 = 64;
 /// What opening or finding a source costs, in samples.
 const SOURCE: u64 = 4096;
-/// Reads of one file after which the blocks that it decodes are counted, not only the samples that are laid.
+/// Reads of one file in one call after which the blocks that it decodes are counted, not only the samples that are laid.
 const READS: u32 = 16;
 
 /// Counts what a read, or all pieces of a longer one, has done.
@@ -27,14 +27,12 @@ pub(crate) struct Work {
     most: u64,
     allowed: AtomicU64,
     done: AtomicU64,
-    reads: Mutex<HashMap<u64, u32>>,
-    keys: RandomState,
 }
 
 impl Work {
     pub(super) fn new(most: u64) -> Self {
         let (allowed, done) = (AtomicU64::new(most), AtomicU64::new(0));
-        Self { most, allowed, done, reads: Mutex::default(), keys: RandomState::new() }
+        Self { most, allowed, done }
     }
 
     /// Allows the work for so many samples of a result.
@@ -47,14 +45,6 @@ impl Work {
     fn add(&self, samples: u64) -> bool {
         let before = self.done.fetch_add(samples.min(1 << 48), Ordering::Relaxed);
         before.saturating_add(samples) <= self.allowed.load(Ordering::Relaxed)
-    }
-
-    /// How often a file was read, this time included.
-    fn reads_of(&self, name: &str) -> u32 {
-        let mut reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = reads.entry(self.keys.hash_one(name)).or_default();
-        *count = count.saturating_add(1);
-        *count
     }
 }
 
@@ -73,6 +63,9 @@ pub(super) struct Shared<'a> {
     inner_holes: Mutex<BTreeMap<String, String>>,
     /// The states of sources that were used, by hashes of their paths.
     states: Mutex<HashMap<u64, u64>>,
+    /// How often a file was read. Not in `Work`: each piece of a longer read may decode a block again.
+    reads: Mutex<HashMap<u64, u32>>,
+    keys: RandomState,
 }
 
 /// The call as one mosaic sees it.
@@ -95,6 +88,8 @@ impl<'a> Shared<'a> {
             set_aside: Mutex::default(),
             inner_holes: Mutex::default(),
             states: Mutex::default(),
+            reads: Mutex::default(),
+            keys: RandomState::new(),
         }
     }
 
@@ -203,7 +198,13 @@ impl<'a> Call<'a> {
 
     /// Counts the samples that a file decodes, once it has been read often.
     pub(super) fn count_decoded(&self, name: &str, samples: u64) -> Result<()> {
-        match self.shared.work.reads_of(name) > READS {
+        let reads = {
+            let mut reads = locked(&self.shared.reads);
+            let count = reads.entry(self.shared.keys.hash_one(name)).or_default();
+            *count = count.saturating_add(1);
+            *count
+        };
+        match reads > READS {
             true => self.count(samples),
             false => Ok(()),
         }
@@ -211,14 +212,14 @@ impl<'a> Call<'a> {
 
     /// Whether the source at `path` was used in this call already, and was then in this state if one is given.
     pub(super) fn used_before(&self, path: &Path, state: Option<&Version>) -> Option<bool> {
-        let keys = &self.shared.work.keys;
+        let keys = &self.shared.keys;
         let known = locked(&self.shared.states).get(&keys.hash_one(path)).copied()?;
         Some(state.is_none_or(|state| keys.hash_one((state.len, &state.mark)) == known))
     }
 
     /// Notes the state of a source that is used.
     pub(super) fn uses(&self, path: &Path, state: &Version) {
-        let keys = &self.shared.work.keys;
+        let keys = &self.shared.keys;
         let state = keys.hash_one((state.len, &state.mark));
         locked(&self.shared.states).insert(keys.hash_one(path), state);
     }

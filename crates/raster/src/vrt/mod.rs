@@ -26,7 +26,7 @@ mod values;
 mod write;
 
 pub use listing::VrtSource;
-pub use write::{IndexOptions, write_index};
+pub use write::{IndexOptions, WrittenIndex, write_index};
 
 use crate::error::{Error, Result};
 use crate::metadata::Metadata;
@@ -188,6 +188,11 @@ impl Vrt {
                 }
             })?;
         let metadata = metadata_of(&mosaic);
+        let mut warnings = mosaic.warnings;
+        if mosaic.metadata.bands.iter().skip(1).any(|band| !band.categories.is_empty()) {
+            let message = "category names are read for the first band only";
+            warnings.push(Warning::new("vrt-categories", "VRTRasterBand", message));
+        }
         let alpha = mosaic.bands.iter().position(|band| band.is_alpha);
         let alpha = alpha.and_then(|at| u16::try_from(at + 1).ok());
         Ok(Self {
@@ -202,7 +207,7 @@ impl Vrt {
             }),
             files: mosaic.files,
             metadata,
-            warnings: mosaic.warnings,
+            warnings,
             options: options.clone(),
             folder,
             root,
@@ -241,6 +246,11 @@ impl Vrt {
     /// Nodata of a band, from 1, as samples can hold it.
     pub fn nodata(&self, band: u16) -> Option<NoData> {
         self.bands.get(usize::from(band).checked_sub(1)?)?.nodata
+    }
+
+    /// Bits that the values of a band, from 1, have, if fewer than its type.
+    pub(crate) fn bits(&self, band: u16) -> Option<u32> {
+        self.bands.get(usize::from(band).checked_sub(1)?)?.bits
     }
 
     /// Red, green, blue and alpha of the values of a band, from 1; empty where it has no table.

@@ -51,7 +51,9 @@ pub(super) struct Band {
     pub(super) fill: [u8; 16],
     /// As told to users: none where the file hides it.
     pub(super) nodata: Option<NoData>,
-    /// The largest value that the band's NBITS allows.
+    /// The band's NBITS.
+    pub(super) bits: Option<u32>,
+    /// The largest value that it allows.
     pub(super) largest: Option<i32>,
     pub(super) is_alpha: bool,
     pub(super) colour_table: Vec<[u16; 4]>,
@@ -360,6 +362,7 @@ fn band(
         data_type,
         fill,
         nodata: nodata.filter(|_| !hidden).and_then(|value| value.for_type(data_type)),
+        bits: bits.filter(|_| data_type == stated),
         largest: bits.filter(|_| data_type == stated).and_then(|bits| i32::try_from((1u32 << bits) - 1).ok()),
         is_alpha: value(element, "ColorInterp").is_some_and(|colour| colour.eq_ignore_ascii_case("Alpha")),
         colour_table: table.take(65_536).map(colour).collect(),

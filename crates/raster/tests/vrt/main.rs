@@ -240,7 +240,7 @@ fn an_index_of_tiles_is_read_back() {
     let a = folder.tile("a.tif", 1, 1, (0.0, 0.0));
     folder.tile("sub/b.tif", 1, 2, (30.0, 20.0));
     let (path, files) = (folder.0.join("all.vrt"), [folder.0.join("a.tif"), folder.0.join("sub/b.tif")]);
-    let options = IndexOptions { nodata: Some(NoData::Integer(0)), ..Default::default() };
+    let options = IndexOptions { nodata: Some(Some(NoData::Integer(0))), ..Default::default() };
     write_index(&path, &files, &options).unwrap();
     let input = Input::open(&path, &OpenOptions::default()).unwrap();
     let raster = input.read(&ReadOptions::default(), &Context::default()).unwrap();
@@ -249,5 +249,5 @@ fn an_index_of_tiles_is_read_back() {
     assert_eq!(raster.pixels[5 * 60 + 37], 0);
     folder.tile("c.tif", 3, 3, (0.0, 0.0));
     let problem = write_index(&path, &[&files[0], &folder.0.join("c.tif")], &options).unwrap_err();
-    assert!(problem.to_string().contains("3 bands, the first file 1"));
+    assert!(problem.to_string().contains("c.tif: expected 1 bands as in"), "{problem}");
 }

@@ -99,7 +99,7 @@ pub(super) fn tell(xml: &Xml, place: &str, warnings: &mut Warnings) {
 
 impl BandMetadata {
     /// Statistics as the items GDAL keeps them in, where the items do not have them.
-    pub(super) fn statistics_items(&self) -> Vec<(String, String)> {
+    pub fn statistics_items(&self) -> Vec<(String, String)> {
         let Some(statistics) = &self.statistics else { return Vec::new() };
         let values = [
             ("MAXIMUM", statistics.maximum),

@@ -1,0 +1,147 @@
+//! What is written of a mosaic.
+
+use super::options::ConvertOptions;
+use super::spec::{change, check_nodata};
+use crate::error::Result;
+use crate::options::ReadOptions;
+use crate::vrt::Vrt;
+use crate::window::Window;
+use crate::write::RasterSpec;
+use strile_tiff::gdal::NoData;
+use strile_tiff::{DataType, ExtraSample, Photometric};
+
+/// The raster that is written of a mosaic, and the window of it that is read.
+pub(super) fn spec_of_vrt(
+    vrt: &Vrt,
+    read: &ReadOptions,
+    options: &ConvertOptions,
+    warnings: &mut Vec<String>,
+) -> Result<(RasterSpec, Window)> {
+    let (window, bands) = vrt.target(read)?;
+    let count = u16::try_from(bands.len());
+    let count = count.map_err(|_| vrt.refuse(format!("{} bands are too many", bands.len())))?;
+    let mut spec = RasterSpec::new(window.width, window.height, count, vrt.data_type());
+    check_nodata(options, spec.data_type).map_err(|problem| vrt.refuse(problem))?;
+    let mut metadata = vrt.metadata().clone();
+    let chosen =
+        |&band: &u16| metadata.bands.get(usize::from(band.saturating_sub(1))).cloned().unwrap_or_default();
+    metadata.bands = bands.iter().map(chosen).collect();
+    let colours: Vec<Option<String>> = metadata.bands.iter().map(|band| band.colour.clone()).collect();
+    spec.colour_map = colour_map(vrt, &bands, spec.data_type);
+    if spec.colour_map.is_some() && is_opaque(vrt, &bands) {
+        // The tag says it all; else the table is kept in a sidecar.
+        metadata
+            .bands
+            .iter_mut()
+            .for_each(|band| band.sidecar.retain(|element| element.name != "ColorTable"));
+    }
+    spec.photometric = options.photometric.or(match spec.colour_map {
+        Some(_) => Some(Photometric::Palette),
+        None => photometric(&colours),
+    });
+    let (photometric, mut extra) = spec.colours();
+    let alpha = vrt.alpha().and_then(|alpha| bands.iter().position(|&band| band == alpha));
+    let beyond = alpha.and_then(|at| at.checked_sub(usize::from(photometric.colour_samples())));
+    if let Some(slot) = beyond.and_then(|at| extra.get_mut(at)) {
+        *slot = ExtraSample::UnassociatedAlpha;
+    }
+    if let (Some(alpha), Some(last)) = (options.alpha, extra.last_mut()) {
+        *last = alpha;
+    }
+    // What the tags say of the colours is not said again.
+    for (at, band) in metadata.bands.iter_mut().enumerate() {
+        let told = names_of(photometric).get(at).copied().or_else(|| {
+            let extra =
+                at.checked_sub(usize::from(photometric.colour_samples())).and_then(|at| extra.get(at))?;
+            Some(if *extra == ExtraSample::Unspecified { "Undefined" } else { "Alpha" })
+        });
+        if band.colour.as_deref().zip(told).is_some_and(|(own, told)| own.eq_ignore_ascii_case(told)) {
+            band.colour = None;
+        }
+    }
+    spec.extra_samples = Some(extra);
+    spec.mask = vrt.has_mask();
+    let nodata = bands.first().and_then(|&band| vrt.nodata(band));
+    let text = |nodata: Option<NoData>| nodata.map_or_else(|| "none".into(), NoData::to_text);
+    if let Some(other) = bands.iter().find(|&&band| text(vrt.nodata(band)) != text(nodata)) {
+        warnings.push(format!(
+            "a TIFF has one nodata value: {} of the first band is kept, {} of band {other} is lost",
+            text(nodata),
+            text(vrt.nodata(*other))
+        ));
+    }
+    metadata.nodata = nodata;
+    if bands.first() != Some(&1) {
+        metadata.categories.clear();
+    }
+    if (window.width, window.height) != (vrt.width(), vrt.height()) {
+        // They speak of other pixels.
+        for band in &mut metadata.bands {
+            band.statistics = None;
+            band.items.retain(|(name, _)| !name.starts_with("STATISTICS_"));
+        }
+        if let Some(rpc) = &mut metadata.georeference.rpc {
+            rpc.sample.0 -= f64::from(window.x);
+            rpc.line.0 -= f64::from(window.y);
+        }
+    }
+    metadata.georeference.transform = vrt.transform(read)?;
+    change(&mut metadata, options);
+    spec.metadata = metadata;
+    Ok((spec, window))
+}
+
+/// Bits of a sample that all bands state, if no value that fills gaps has more.
+pub(super) fn bits_of_vrt(vrt: &Vrt, read: &ReadOptions) -> Result<Option<u16>> {
+    let (_, bands) = vrt.target(read)?;
+    let bits = bands.first().and_then(|&band| vrt.bits(band));
+    let Some(bits) = bits.and_then(|bits| u16::try_from(bits).ok()) else { return Ok(None) };
+    let fits = |&band: &u16| {
+        let nodata = vrt.nodata(band).map_or(0.0, NoData::as_f64);
+        vrt.bits(band) == Some(bits.into()) && (0.0..f64::from(bits).exp2()).contains(&nodata)
+    };
+    let is_unsigned = matches!(vrt.data_type(), DataType::U8 | DataType::U16 | DataType::U32);
+    Ok((is_unsigned && bands.iter().all(fits)).then_some(bits))
+}
+
+/// The colour table of the only band, without transparency, which a TIFF has not.
+fn colour_map(vrt: &Vrt, bands: &[u16], data_type: DataType) -> Option<Vec<[u16; 3]>> {
+    let &[band] = bands else { return None };
+    let table = vrt.colour_table(band);
+    if table.is_empty() || !matches!(data_type, DataType::U8 | DataType::U16) {
+        return None;
+    }
+    // Tables of a VRT are of 8 bits, those of a TIFF of 16.
+    Some(table.iter().map(|&[red, green, blue, _]| [red, green, blue].map(|v| v.min(255) * 257)).collect())
+}
+
+fn is_opaque(vrt: &Vrt, bands: &[u16]) -> bool {
+    bands.iter().all(|&band| vrt.colour_table(band).iter().all(|&[.., alpha]| alpha >= 255))
+}
+
+/// What the bands are together; `None` if none of them says what it is.
+fn photometric(colours: &[Option<String>]) -> Option<Photometric> {
+    if colours.iter().all(Option::is_none) {
+        return None;
+    }
+    let begins = |photometric: &Photometric| {
+        let names = names_of(*photometric);
+        let same = |(name, colour): (&&str, &Option<String>)| {
+            colour.as_ref().is_some_and(|colour| colour.eq_ignore_ascii_case(name))
+        };
+        colours.len() >= names.len() && names.iter().zip(colours).all(same)
+    };
+    let pictures = [Photometric::Rgb, Photometric::Separated];
+    Some(pictures.into_iter().find(begins).unwrap_or(Photometric::MinIsBlack))
+}
+
+/// GDAL's names of colours.
+fn names_of(photometric: Photometric) -> &'static [&'static str] {
+    match photometric {
+        Photometric::Rgb => &["Red", "Green", "Blue"],
+        Photometric::Separated => &["Cyan", "Magenta", "Yellow", "Black"],
+        Photometric::Palette => &["Palette"],
+        Photometric::MinIsBlack | Photometric::MinIsWhite => &["Gray"],
+        _ => &[],
+    }
+}

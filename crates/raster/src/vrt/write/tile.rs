@@ -1,0 +1,199 @@
+//! What is known of a file that becomes a source: a TIFF or another VRT.
+
+use super::IndexOptions;
+use crate::convert::{colours_as_read, tags_of};
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::input::Input;
+use crate::mask::MaskSource;
+use crate::metadata::Metadata;
+use crate::options::ReadOptions;
+use crate::vrt::{Vrt, VrtOptions};
+use std::path::{Path, PathBuf};
+use strile_tiff::gdal::{MetadataItem, NoData};
+use strile_tiff::geo::GeoTransform;
+use strile_tiff::{DataType, ExtraSample, Image, Photometric, SampleFormat, Tag};
+
+/// See the module.
+pub(super) struct Tile {
+    /// As it was given, for messages.
+    pub(super) name: String,
+    /// Resolved.
+    pub(super) path: PathBuf,
+    pub(super) size: (u32, u32),
+    pub(super) bands: u16,
+    pub(super) data_type: DataType,
+    /// Bits of a sample, if fewer than the type has.
+    pub(super) bits: Option<u32>,
+    pub(super) transform: GeoTransform,
+    pub(super) nodata: Option<NoData>,
+    pub(super) block: (u32, u32),
+    /// What each band is, in GDAL's words; `None` if nothing is known.
+    pub(super) colours: Vec<Option<String>>,
+    /// Red, green, blue and alpha of the values of the first band.
+    pub(super) colour_table: Vec<[u16; 4]>,
+    pub(super) has_mask: bool,
+    pub(super) alpha: Option<u16>,
+    pub(super) metadata: Metadata,
+    /// What a VRT has no place for.
+    pub(super) lost: Vec<String>,
+}
+
+impl Tile {
+    pub(super) fn open(path: &Path, options: &IndexOptions) -> Result<Self> {
+        let name = path.display().to_string();
+        let refuse = |problem: String| Error::Request { file: name.clone(), problem };
+        let mosaics = VrtOptions { allow_outside: true, open: options.open.clone(), ..VrtOptions::default() };
+        let input = Input::open_with(path, &mosaics)?;
+        let metadata = input.metadata().clone();
+        let transform = metadata.georeference.transform;
+        let transform =
+            transform.ok_or_else(|| refuse("has no georeference, which a VRT of files needs".into()))?;
+        if !transform.is_north_up() {
+            return Err(refuse("is rotated or not north up, and a VRT of files is neither".into()));
+        }
+        let path = path.canonicalize().map_err(|error| Error::io(path, error))?;
+        let nodata = options.nodata.unwrap_or(metadata.nodata);
+        let mut tile = Self {
+            name: name.clone(),
+            path,
+            size: (0, 0),
+            bands: 0,
+            data_type: DataType::U8,
+            bits: None,
+            transform,
+            nodata,
+            block: (128, 128),
+            colours: Vec::new(),
+            colour_table: Vec::new(),
+            has_mask: false,
+            alpha: None,
+            metadata,
+            lost: Vec::new(),
+        };
+        match &input {
+            Input::Tiff(dataset) => tile.describe(dataset)?,
+            Input::Vrt(vrt) => tile.describe_vrt(vrt),
+        }
+        // What GDAL and strile make of the file itself.
+        tile.metadata
+            .items
+            .retain(|item| !["IMAGE_STRUCTURE", "DERIVED_SUBDATASETS"].contains(&item.domain.as_str()));
+        Ok(tile)
+    }
+
+    fn describe(&mut self, dataset: &Dataset) -> Result<()> {
+        let image = dataset.target(&ReadOptions::default())?.image;
+        let data_type = image.sample.data_type();
+        let data_type =
+            data_type.ok_or_else(|| dataset.refuse(format!("{} samples are not read", image.sample)))?;
+        self.size = (image.width, image.height);
+        self.bands = image.samples;
+        // A VRT has no halves; GDAL reads them as singles.
+        self.data_type = if data_type == DataType::F16 { DataType::F32 } else { data_type };
+        let is_short = usize::from(image.sample.bits) < data_type.size() * 8 && image.mixed_bits.is_none();
+        self.bits = (is_short && image.sample.format == SampleFormat::Uint).then(|| image.sample.bits.into());
+        self.block = (image.grid.block_width, image.grid.block_height);
+        self.has_mask = dataset.mask_source(&ReadOptions::default())? == MaskSource::Image;
+        self.alpha = match MaskSource::of(&image, false) {
+            MaskSource::Alpha(band) => Some(band),
+            _ => None,
+        };
+        let own = colours_of(&image);
+        let stated =
+            self.metadata.bands.iter().map(|band| band.colour.clone()).chain(std::iter::repeat(None));
+        self.colours = own.into_iter().zip(stated).map(|(own, stated)| stated.or(own)).collect();
+        if let Some(map) = &image.colour.colour_map {
+            self.colour_table = eight_bits(map, &mut self.lost);
+        }
+        if image.colour.photometric == Photometric::MinIsWhite {
+            self.lost.push("that 0 is white".into());
+        }
+        if image.orientation != 1 {
+            self.lost.push(format!("Orientation {}", image.orientation));
+        }
+        if dataset.pages().len() > 1 {
+            self.lost.push(format!("pages 2 to {}", dataset.pages().len()));
+        }
+        self.take_tags(dataset);
+        Ok(())
+    }
+
+    /// Tags with words become the items that GDAL gives for them; others have no place.
+    fn take_tags(&mut self, dataset: &Dataset) {
+        const WORDS: [(Tag, &str); 7] = [
+            (Tag::DocumentName, "TIFFTAG_DOCUMENTNAME"),
+            (Tag::ImageDescription, "TIFFTAG_IMAGEDESCRIPTION"),
+            (Tag::Software, "TIFFTAG_SOFTWARE"),
+            (Tag::DateTime, "TIFFTAG_DATETIME"),
+            (Tag::Artist, "TIFFTAG_ARTIST"),
+            (Tag::HostComputer, "TIFFTAG_HOSTCOMPUTER"),
+            (Tag::Copyright, "TIFFTAG_COPYRIGHT"),
+        ];
+        let directory = dataset.tiff().and_then(|tiff| tiff.directories.first());
+        for (tag, _) in tags_of(dataset, &ReadOptions::default(), &mut self.lost) {
+            let text = directory.and_then(|directory| directory.text(tag));
+            match (WORDS.iter().find(|(known, _)| *known == tag), text) {
+                (Some((_, name)), Some(value)) => self.metadata.items.push(MetadataItem {
+                    name: (*name).into(),
+                    domain: String::new(),
+                    sample: None,
+                    role: None,
+                    value: value.trim_end_matches('\0').to_owned(),
+                }),
+                _ if tag == Tag::Orientation => {}
+                _ => self.lost.push(format!("tag {tag}")),
+            }
+        }
+    }
+
+    fn describe_vrt(&mut self, vrt: &Vrt) {
+        self.size = (vrt.width(), vrt.height());
+        self.bands = vrt.bands();
+        self.data_type = vrt.data_type();
+        self.bits = vrt.bits(1);
+        self.colours = self.metadata.bands.iter().map(|band| band.colour.clone()).collect();
+        self.colour_table = vrt.colour_table(1).to_vec();
+        self.has_mask = vrt.has_mask();
+        self.alpha = vrt.alpha();
+    }
+
+    /// What of its validity has to be asked of the file: a mask, or a band of alpha.
+    pub(super) fn is_masked(&self) -> bool {
+        self.has_mask || self.alpha.is_some()
+    }
+}
+
+/// What GDAL says the bands of an image are.
+fn colours_of(image: &Image) -> Vec<Option<String>> {
+    let photometric = match (&image.colour.colour_map, image.samples) {
+        (Some(_), 1) => Photometric::Palette,
+        _ => colours_as_read(image),
+    };
+    let names: &[&str] = match photometric {
+        Photometric::Rgb => &["Red", "Green", "Blue"],
+        Photometric::Palette => &["Palette"],
+        Photometric::Separated => &["Cyan", "Magenta", "Yellow", "Black"],
+        Photometric::MinIsBlack | Photometric::MinIsWhite => &["Gray"],
+        _ => &[],
+    };
+    let colours = usize::from(photometric.colour_samples());
+    let of = |at: usize| match names.get(at) {
+        Some(name) => Some((*name).to_owned()),
+        None => {
+            let extra = at.checked_sub(colours).and_then(|at| image.colour.extra_samples.get(at));
+            extra.filter(|extra| **extra != ExtraSample::Unspecified).map(|_| "Alpha".to_owned())
+        }
+    };
+    (0..usize::from(image.samples)).map(of).collect()
+}
+
+/// Colours of 16 bits as the 8 that a VRT has.
+fn eight_bits(map: &[[u16; 3]], lost: &mut Vec<String>) -> Vec<[u16; 4]> {
+    let all = |divisor: u16| map.iter().flatten().all(|v| v % divisor == 0);
+    let divisor = if all(257) { 257 } else { 256 };
+    if divisor == 256 && !all(256) {
+        lost.push("the lower 8 bits of its colours".into());
+    }
+    map.iter().map(|&[red, green, blue]| [red / divisor, green / divisor, blue / divisor, 255]).collect()
+}

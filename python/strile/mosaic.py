@@ -1,0 +1,67 @@
+"""`strile.vrt`: a VRT that lays files side by side."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable
+
+from .reading.arguments import UNSET
+
+
+def vrt(
+    sources: Iterable[str | os.PathLike[str]],
+    path: str | os.PathLike[str],
+    *,
+    separate: bool = False,
+    te: tuple[float, float, float, float] | None = None,
+    tr: tuple[float, float] | None = None,
+    nodata: float | None = UNSET,
+    overwrite: bool = False,
+    relative: bool = True,
+) -> str:
+    """Writes a VRT at `path` with one source per file and band, later files on top, and returns the path.
+
+    The files have one reference system and type. Names, scales, offsets, units, nodata, colours, categories, masks and
+    metadata that all files have alike are kept. Files that contradict each other in what values mean are an error; what
+    the VRT does not keep is named in a `RuntimeWarning`.
+
+    Parameters
+    ----------
+    sources
+        Paths of GeoTIFFs or other VRTs.
+    path
+        The VRT to write; its name ends in `.vrt`.
+    separate
+        Put every band of every file into a band of its own.
+    te
+        `(xmin, ymin, xmax, ymax)` of the VRT, in the files' reference system; all files by default.
+    tr
+        `(xres, yres)` of a pixel; those of the files by default, which must then be the same.
+    nodata
+        The value that is transparent in the files and fills what no file covers; those of the files by default, None for
+        no value.
+    overwrite
+        Replace a file that is there.
+    relative
+        Store paths relative to the folder of the VRT, with `../` if needed; False stores absolute paths.
+    """
+    from . import _core
+
+    if isinstance(sources, (str, bytes, os.PathLike)):
+        raise TypeError(f"sources is {sources!r}: expected a list of paths, got one path")
+    text = None if nodata is UNSET else "none" if nodata is None else str(nodata)
+    target = os.fsdecode(os.fspath(path))
+    told = _core.write_vrt(
+        target,
+        [os.fsdecode(os.fspath(source)) for source in sources],
+        relative=relative,
+        overwrite=overwrite,
+        separate=separate,
+        te=None if te is None else tuple(map(float, te)),
+        tr=None if tr is None else tuple(map(float, tr)),
+        nodata=text,
+    )
+    for message in told:
+        warnings.warn(f"{target}: {message}", RuntimeWarning, stacklevel=2)
+    return target
