@@ -24,6 +24,7 @@ from .pixels import Decoding, PixelArray
 from .reading import attrs as attributes
 from .reading import metadata, opened, pam, sidecars
 from .reading.arguments import halvings, pixel_limit
+from .reading.description import check_coordinates
 from .reading.source import Source
 
 
