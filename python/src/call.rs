@@ -171,6 +171,7 @@ fn words_of(panic: &(dyn Any + Send)) -> String {
 /// Panics, for the test of what a panic becomes: in work that is waited for, done at once, or with the interpreter.
 #[pyfunction]
 pub(crate) fn _panic(py: Python<'_>, place: &str) -> PyResult<()> {
+    #[expect(clippy::panic, reason = "only the test calls it")]
     fn panic() -> strile::Result<()> {
         std::panic::panic_any("a panic on purpose")
     }
