@@ -7,7 +7,7 @@ import hashlib
 import sys
 from pathlib import Path
 
-ROOTS = ("crates/cuda", "crates/codestream", "crates/engine", "crates/raster/src/plan", "crates/raster/src/pipeline")
+ROOTS = ("crates/cuda", "crates/codestream", "crates/engine", "crates/raster/src/read")
 
 
 def left_out(name: str) -> bool:

@@ -20,8 +20,7 @@ const ROOTS: [&str; 5] = [
     "crates/cuda",
     "crates/codestream",
     "crates/engine",
-    "crates/raster/src/plan",
-    "crates/raster/src/pipeline",
+    "crates/raster/src/read",
 ];
 
 /// One check, as its file tells it.

@@ -7,16 +7,16 @@
 use crate::crew::Crew;
 use crate::place::{Slot, Slots, Target};
 use crate::pool::{self, Scratch};
-use crate::{assemble, block, block::Conversion, codec, encode, reduce, resample};
+use crate::{assemble, block, block::Conversion, codec, encode, mask, reduce, resample};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::memory::try_zeroed;
 use strile_engine::{
     Arena, Assembly, BlockFault, BlockLayout, Completion, Context, DecodeJob, EncodeJob, EncodeLayout,
-    Encoded, EncodedBlocks, Encoder, Engine, EngineError, FaultKind, Lease, LocatedFault, Location, Output,
-    OutputError, OutputSpec, Pixels, ReduceJob, Reduced, Report, ResampleJob, Resampling, Span, Support,
-    Ticket,
+    Encoded, EncodedBlocks, Encoder, Engine, EngineError, FaultKind, Lease, LocatedFault, Location, MaskJob,
+    Output, OutputError, OutputSpec, Pixels, ReduceJob, Reduced, Report, ResampleJob, Resampling, Span,
+    Support, Ticket,
 };
 use strile_tiff::{Compression, DataType};
 
@@ -131,6 +131,16 @@ impl Engine for CpuEngine {
         context: &Context,
     ) -> Result<(), EngineError> {
         resample::resample(job, pixels, output, context)
+    }
+
+    fn mask(
+        &self,
+        job: &MaskJob,
+        masks: &Pixels,
+        output: &Output,
+        context: &Context,
+    ) -> Result<(), EngineError> {
+        mask::mask(job, masks, output, context)
     }
 
     fn encoder(&self, which: Encoder) -> String {

@@ -4,7 +4,7 @@
 //! pixels: `codec` decompresses, then row by row, while the row is in the first cache, `predict` undoes the
 //! predictor, `samples` (or `ycbcr`) makes samples of bits, `cast` makes floats of them where the output
 //! converts, and `place` writes them where they belong, with the loops of `simd`. `crew` has threads for a block that is
-//! large, and `resample` makes windows another size. `place`, `resample`, `simd` and the decoder of JPEG 2000 code-blocks are the only files with `unsafe`.
+//! large, `resample` makes windows another size, and `mask` leaves pixels out. `place`, `resample`, `mask`, `simd` and the decoder of JPEG 2000 code-blocks are the only files with `unsafe`.
 
 mod assemble;
 mod block;
@@ -13,6 +13,7 @@ pub mod codec;
 mod crew;
 mod encode;
 mod engine;
+mod mask;
 mod place;
 mod pool;
 mod predict;

@@ -12,14 +12,14 @@ use crate::picture::nvidia::{self, NvidiaPictures, NvjpegError};
 use crate::picture::nvjpeg2000;
 use crate::plan::{Allowed, Libraries, Plan};
 use crate::run::{Run, Stop};
-use crate::{back, batch, resample};
+use crate::{back, batch, mask, resample};
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::memory::try_zeroed;
 use strile_engine::{
     Arena, Assembly, BlockLayout, Context, DecodeJob, DeviceBytes, EncodeJob, EncodeLayout, EncodeParams,
-    Encoded, EncodedBlocks, Encoder, Engine, EngineError, Location, Output, OutputSpec, Pixels, ReduceJob,
-    Reduced, Report, ResampleJob, Resampling, Span, Support, Ticket, Trace, claim_outputs,
+    Encoded, EncodedBlocks, Encoder, Engine, EngineError, Location, MaskJob, Output, OutputSpec, Pixels,
+    ReduceJob, Reduced, Report, ResampleJob, Resampling, Span, Support, Ticket, Trace, claim_outputs,
 };
 use strile_tiff::DataType;
 
@@ -359,6 +359,16 @@ impl Engine for CudaEngine {
     ) -> Result<(), EngineError> {
         resample::run(&self.device, &self.spare, job, pixels, output, context)
             .map_err(|stop| self.failed(stop))
+    }
+
+    fn mask(
+        &self,
+        job: &MaskJob,
+        masks: &Pixels,
+        output: &Output,
+        context: &Context,
+    ) -> Result<(), EngineError> {
+        mask::run(&self.device, &self.spare, job, masks, output, context).map_err(|stop| self.failed(stop))
     }
 
     fn encoder(&self, which: Encoder) -> String {

@@ -2,7 +2,7 @@
 //!
 //! `driver` and `device` find the driver and a device, or say why not; `stream`, `memory`, `module` and `launch` are
 //! owners around it, `cufile` and `nvcomp` optional libraries beside it; `abi` and `codec` what kernels are called with;
-//! `place` the pass that turns decompressed rows into pixels in their place; `resample` windows made another size; `encode`
+//! `place` the pass that turns decompressed rows into pixels in their place; `resample` windows made another size, `mask` pixels left out; `encode`
 //! the way back; `engine` the whole.
 
 mod abi;
@@ -22,6 +22,7 @@ mod host;
 mod landing;
 mod lane;
 pub mod launch;
+pub mod mask;
 pub mod memory;
 pub mod module;
 pub mod nvcomp;

@@ -3,8 +3,8 @@
 use crate::memory::NoMemory;
 use crate::{
     Arena, Assembly, BlockLayout, BudgetError, Context, DecodeJob, EncodeJob, EncodeLayout, Encoded,
-    EncodedBlocks, Encoder, Location, Output, OutputSpec, Pixels, ReduceJob, Reduced, Report, ResampleJob,
-    Resampling, Ticket,
+    EncodedBlocks, Encoder, Location, MaskJob, Output, OutputSpec, Pixels, ReduceJob, Reduced, Report,
+    ResampleJob, Resampling, Ticket,
 };
 use strile_tiff::DataType;
 use thiserror::Error;
@@ -116,6 +116,16 @@ pub trait Engine: Send + Sync {
         &self,
         job: &ResampleJob,
         pixels: &Pixels,
+        output: &Output,
+        context: &Context,
+    ) -> Result<(), EngineError>;
+
+    /// Gives samples of `output` a value where masks say that they are missing, and waits for it; see `MaskJob`. Both lie in
+    /// the memory of this engine.
+    fn mask(
+        &self,
+        job: &MaskJob,
+        masks: &Pixels,
         output: &Output,
         context: &Context,
     ) -> Result<(), EngineError>;

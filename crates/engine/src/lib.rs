@@ -1,7 +1,7 @@
 //! The contract between strile and its engines.
 //!
 //! `block` how a block is stored and where it goes; `job` what is to be done; `encoded` where the bytes are;
-//! `output` where the pixels go, `convert` what it makes of them, `location` in which memory, `claims` who may write there; `resample` windows made another size; `encode`, `reduce` and `pixels` the way back; `ticket` work in flight and its report; `fault` what is wrong with a block;
+//! `output` where the pixels go, `convert` what it makes of them, `location` in which memory, `claims` who may write there; `resample` windows made another size, `mask` pixels left out; `encode`, `reduce` and `pixels` the way back; `ticket` work in flight and its report; `fault` what is wrong with a block;
 //! `portable` the numbers of the encoders that all engines have;
 //! `context` and `budget` what a call may take, `machine` how much there is, `memory` allocations that can fail, `per_process` what a fork must not share, `trace` what happened when; `engine` the trait; `conformance` what its engines must do.
 
@@ -21,6 +21,7 @@ mod fault;
 mod job;
 mod location;
 mod machine;
+mod mask;
 pub mod memory;
 mod output;
 mod per_process;
@@ -44,6 +45,7 @@ pub use engine::{Engine, EngineError, Support};
 pub use fault::{BlockFault, FaultKind, LocatedFault};
 pub use job::{BlockTask, DecodeJob, JobError};
 pub use location::{DeviceBytes, Location};
+pub use mask::{MaskJob, MaskWindow};
 pub use output::{Claim, Output, OutputBox, OutputError, OutputRow, OutputSpec, Strides};
 pub use per_process::{PerProcess, ProcessId};
 pub use pixels::Pixels;

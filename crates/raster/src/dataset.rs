@@ -1,12 +1,11 @@
 //! An opened file: its pages, overviews, masks and georeference. `read` reads from it.
 
 use crate::error::{Error, Result};
-use crate::limits::{Size, check_result};
-use crate::mask::MaskSource;
 use crate::metadata::{Metadata, Sidecars};
 use crate::open::{Files, OnDisk, OpenFile, OpenOptions};
 use crate::options::{Layer, ReadOptions};
 use crate::pages::{Level, Page, add_external_masks, add_external_overviews, pages_of};
+use crate::read::{MaskSource, Size, check_result};
 use crate::resolution::reduced;
 use crate::source::{Source, Version};
 use crate::window::Window;
@@ -263,7 +262,12 @@ impl Dataset {
         let level = self.level(options)?;
         Ok(match level.mask {
             Some(_) => MaskSource::Image,
-            None => MaskSource::of(&level.image, self.metadata.nodata.is_some()),
+            None => {
+                // A nodata value that the samples cannot hold is nowhere in them.
+                let nodata = self.metadata.nodata.zip(level.image.sample.data_type());
+                let held = nodata.and_then(|(nodata, data_type)| nodata.to_sample(data_type));
+                MaskSource::of(&level.image, held.is_some())
+            }
         })
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::dataset::{Dataset, Target};
 use crate::error::Result;
-use crate::mask::MaskSource;
 use crate::options::{Layer, ReadOptions};
+use crate::read::MaskSource;
 use crate::window::Window;
 use strile_tiff::geo::GeoTransform;
 

@@ -12,36 +12,28 @@
 //! ```
 //!
 //! The map: `source` where bytes come from; `sink` where those of a new file go, `spool` where they wait; `open`,
-//! `pages`, `dataset` what a file holds; `window`, `options` what is asked for; `plan` what will be done; `locate`
-//! where blocks are; `read` and `pipeline` doing it; `pieces` doing it piece by piece; `batch` many windows of many
-//! files at once; `adjust` what is done to the result;
-//! `footprint` where it lies; `device` the engines; `raster` the pixels.
+//! `pages`, `dataset` what a file holds; `window`, `options` what is asked for; `read` how pixels are read; `pieces`
+//! reading piece by piece; `batch` many windows of many files at once; `footprint` where pixels lie; `device` the
+//! engines; `raster` the pixels.
 
-mod adjust;
 mod batch;
 pub mod bytes;
 mod cog;
 mod compare;
 mod convert;
 mod dataset;
-mod deliver;
 mod device;
 mod error;
 mod fields;
 mod footprint;
 mod input;
-mod limits;
 mod link;
-mod locate;
-mod mask;
 mod metadata;
 mod open;
 mod options;
 mod overview;
 mod pages;
 mod pieces;
-mod pipeline;
-mod plan;
 mod raster;
 mod read;
 mod redact;
@@ -49,15 +41,13 @@ mod resolution;
 mod sink;
 mod source;
 mod spool;
-mod unpack;
 mod vrt;
 mod window;
 mod write;
 
 pub use batch::{
-    Area, BatchOptions, BatchOutput, BatchPlan, BatchWindow, Batches, HeaderLimits, Headers, IndexReport,
-    Sampling, Tensor, WindowFault, plan_batch, read_batch, read_batch_into, read_batch_on_device,
-    sufficient_overviews, write_header_index,
+    BatchOptions, BatchOutput, BatchWindow, Batches, HeaderLimits, Headers, IndexReport, Sampling, Tensor,
+    plan_batch, read_batch, read_batch_into, read_batch_on_device, sufficient_overviews, write_header_index,
 };
 pub use cog::{CogChecks, CogReport, Finding, FoundBy, GhostArea, LevelLayout};
 pub use compare::{CompareOptions, Difference, SampleDifference};
@@ -68,15 +58,14 @@ pub use error::{Error, Limited, Result};
 pub use fields::StoredField;
 pub use input::Input;
 pub use link::{link_rate, wait_for_stream};
-pub use mask::MaskSource;
 pub use metadata::Metadata;
 pub use open::OpenOptions;
 pub use options::{Device, DirectIo, FloatType, Interleave, Layer, Nvcomp, Nvjpeg, OnFault, ReadOptions};
 pub use overview::{OverviewOptions, add_overviews};
 pub use pages::{Level, Page};
 pub use pieces::{PieceLimits, Pieces};
-pub use plan::{Fetch, MemoryNeed, PlanFigures, ReadPlan};
 pub use raster::{DeviceRaster, Raster};
+pub use read::{Area, Fetch, MaskSource, MemoryNeed, PlanFigures, ReadPlan, WindowFault};
 pub use redact::redacted;
 pub use sink::{FileSink, MemoryFile, MemoryHandle, MemorySink, Sink, StreamSink};
 pub use source::{FileSource, MemorySource, ReadDone, ReadOp, Source, Version};

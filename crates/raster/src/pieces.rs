@@ -7,10 +7,9 @@
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::limits::Size;
 use crate::options::{Interleave, ReadOptions};
-use crate::plan::{layout_of, rows_of_part};
 use crate::raster::Raster;
+use crate::read::{Size, layout_of, rows_of_part};
 use crate::window::Window;
 use std::collections::BTreeMap;
 use strile_engine::{BlockAddress, Context, Fill, LocatedFault};
@@ -127,7 +126,7 @@ impl Dataset {
         };
         let data_type = match derived {
             true => DataType::U8,
-            false => match self.unpacking(options)? {
+            false => match self.unpacking(&image, &bands, options)? {
                 Some(unpacking) => unpacking.data_type,
                 None => image.sample.data_type().ok_or_else(unsupported)?,
             },

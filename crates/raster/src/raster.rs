@@ -1,8 +1,8 @@
 //! Pixels with their shape, in host memory or on a device.
 
-use crate::deliver::fetch_back;
 use crate::error::{Error, Result};
 use crate::options::Interleave;
+use crate::read::fetch_back;
 use std::sync::Arc;
 use strile_engine::{
     Context, Engine, EngineError, Fill, LocatedFault, Location, Output, OutputError, OutputSpec, Report,

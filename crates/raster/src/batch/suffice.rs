@@ -1,9 +1,10 @@
 //! Which overview suffices for windows that are resampled: the smallest that has as many pixels as are asked for.
 
-use super::window::{Area, BatchWindow, Frame};
+use super::window::BatchWindow;
 use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::options::ReadOptions;
+use crate::read::{Area, Frame};
 
 /// Sizes of overviews are rounded up: a window may miss a pixel by that.
 const ROUNDING: f64 = 1e-6;

@@ -1,10 +1,10 @@
 //! Where the pixels of a batch are: in a tensor of strile's, or in memory of the caller.
 
-use crate::deliver::fetch_back;
 use crate::error::{Error, Result};
 use crate::options::Interleave;
+use crate::read::{WindowFault, fetch_back};
 use std::sync::Arc;
-use strile_engine::{Context, Engine, EngineError, LocatedFault, Location, Output, Report};
+use strile_engine::{Context, Engine, EngineError, Location, Output, Report};
 
 /// The pixels of a batch, where the engine has them: contiguous, native byte order.
 pub struct Tensor {
@@ -17,17 +17,6 @@ pub struct Tensor {
     /// Faulty blocks, where they were to be filled.
     pub faults: Vec<WindowFault>,
     pub(super) engine: Arc<dyn Engine>,
-}
-
-/// A faulty block of a window.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WindowFault {
-    /// The window's number, from 0.
-    pub window: usize,
-    /// The file.
-    pub file: String,
-    /// The block, and what is wrong with it.
-    pub fault: LocatedFault,
 }
 
 impl Tensor {

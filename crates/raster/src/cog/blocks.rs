@@ -8,7 +8,7 @@ use super::ghost::GhostArea;
 use super::levels::{Level, Stored, Walk};
 use super::{Finding, FoundBy};
 use crate::error::Result;
-use crate::locate::Fetched;
+use crate::read::Fetched;
 use std::ops::Range;
 
 /// Leaders and trailers are four bytes each.

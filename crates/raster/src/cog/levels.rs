@@ -2,8 +2,8 @@
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::locate::table_entries;
 use crate::open::OpenFile;
+use crate::read::table_entries;
 use std::ops::Range;
 use strile_engine::Context;
 use strile_tiff::{Image, Origin, TiffError};

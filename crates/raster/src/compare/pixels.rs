@@ -7,7 +7,7 @@ use super::{Comparison, Difference, Differences, Place, SampleDifference, agains
 use crate::error::Result;
 use crate::options::{Layer, ReadOptions};
 use crate::pieces::PieceLimits;
-use crate::plan::{layout_of, rows_of_part};
+use crate::read::{layout_of, rows_of_part};
 use crate::window::Window;
 use strile_engine::Fill;
 use strile_tiff::{DataType, Image, Planar};

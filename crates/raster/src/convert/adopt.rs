@@ -2,10 +2,9 @@
 
 use crate::dataset::{Dataset, Target};
 use crate::error::{Error, Result};
-use crate::locate::locate;
 use crate::open::io_error;
 use crate::options::ReadOptions;
-use crate::plan::layout_of;
+use crate::read::{layout_of, locate};
 use crate::source::read_ranges;
 use crate::window::Window;
 use crate::write::{PredictorChoice, RasterSpec, WriteOptions, Writer, chosen_layout};

@@ -3,7 +3,7 @@
 use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::options::ReadOptions;
-use crate::plan::{layout_of, rows_of_part};
+use crate::read::{layout_of, rows_of_part};
 use crate::window::Window;
 use crate::write::RasterSpec;
 use strile_engine::Fill;

@@ -6,15 +6,13 @@ use super::number::{Number, reader};
 use super::opened::is_nodata;
 use super::place::Part;
 use super::read::Which;
-use crate::deliver::deliver;
 use crate::device::Choice;
 use crate::error::{Error, Result};
 use crate::footprint::window_of;
-use crate::limits::Size;
-use crate::mask::{self, MaskSource};
 use crate::options::{Device, Interleave, Layer, ReadOptions};
 use crate::pieces::{PieceLimits, Pieces, Whole, read_each};
 use crate::raster::Raster;
+use crate::read::{MaskSource, Size, all_valid, deliver, from_alpha};
 use crate::window::Window;
 use strile_engine::memory::try_zeroed;
 use strile_engine::{Context, EngineError, Lease, LocatedFault, Location, Output};
@@ -120,10 +118,10 @@ impl Vrt {
                     MaskSource::Alpha(band) => {
                         let (alpha, _lease) = self.planes(&of(&[band]), request, &call)?;
                         let lease = mask()?;
-                        (mask::from_alpha(alpha), lease)
+                        (from_alpha(alpha), lease)
                     }
                     MaskSource::AllValid => {
-                        let all = mask::all_valid((window.width, window.height), context)?;
+                        let all = all_valid((window.width, window.height), context)?;
                         (all, mask()?)
                     }
                     MaskSource::NoData => {

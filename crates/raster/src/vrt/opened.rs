@@ -8,9 +8,9 @@ use super::read::Which;
 use super::values::is_near;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::mask;
 use crate::options::{Interleave, Layer, ReadOptions};
 use crate::raster::Raster;
+use crate::read::{MaskSource, from_alpha};
 use crate::window::Window;
 use std::ops::Range;
 use std::sync::Arc;
@@ -37,9 +37,9 @@ pub(super) struct Leaf {
 impl Leaf {
     pub(super) fn new(dataset: Dataset) -> Result<Self> {
         let image = dataset.target(&ReadOptions::default())?.image;
-        let has_mask = dataset.mask_source(&ReadOptions::default())? == mask::MaskSource::Image;
-        let alpha = match mask::MaskSource::of(&image, false) {
-            mask::MaskSource::Alpha(band) => Some(band),
+        let has_mask = dataset.mask_source(&ReadOptions::default())? == MaskSource::Image;
+        let alpha = match MaskSource::of(&image, false) {
+            MaskSource::Alpha(band) => Some(band),
             _ => None,
         };
         let nodata = dataset.metadata().nodata;
@@ -237,7 +237,7 @@ impl Opened {
         let (fill, faults) = (Fill::default(), Vec::new());
         let alpha = Raster { data_type, bands: 1, rows: count, columns, interleave, pixels, fill, faults };
         let lease = call.take(u64::from(columns) * u64::from(count), "the mask of a source")?;
-        Ok(Samples { pixels: mask::from_alpha(alpha).pixels, data_type: DataType::U8, _lease: lease })
+        Ok(Samples { pixels: from_alpha(alpha).pixels, data_type: DataType::U8, _lease: lease })
     }
 
     fn read(

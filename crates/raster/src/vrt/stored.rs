@@ -4,8 +4,8 @@ use super::Vrt;
 use super::call::{Call, Shared};
 use super::opened::Opened;
 use crate::error::Result;
-use crate::limits::{Size, check_result};
 use crate::options::ReadOptions;
+use crate::read::{Size, check_result};
 use std::path::Path;
 use strile_engine::Context;
 

@@ -19,6 +19,7 @@ mod converted;
 mod growth;
 mod headers;
 mod made;
+mod masked;
 mod peers;
 mod refusals;
 mod sizes;

@@ -87,9 +87,9 @@ fn a_block_that_many_windows_show_is_decoded_once() {
     for device in [Device::Cpu, device()] {
         let options = BatchOptions { device, ..Default::default() };
         let read = |windows: &[BatchWindow]| {
-            let plan = plan_batch(&files, windows, &options, &context).unwrap();
+            let plan = plan_batch(&files, windows, &options, &context).unwrap().figures();
             let report = read_batch_on_device(&files, windows, &options, &context).unwrap().report;
-            (plan.blocks, plan.encoded, report.encoded_bytes)
+            (plan.blocks, plan.encoded_bytes, report.encoded_bytes)
         };
         let (blocks, encoded, taken) = read(&windows);
         assert_eq!((blocks, taken), (3, encoded), "{device:?}");

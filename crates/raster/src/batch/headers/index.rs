@@ -14,7 +14,7 @@ use super::record::{Held, Input, Part, Record, put};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::open::{Files, OnDisk, OpenOptions};
-use crate::plan::coalesce;
+use crate::read::coalesce;
 use crate::sink::{FileSink, Sink, folder_of};
 use crate::source::{Source, Version, open_regular, read_ranges};
 use std::collections::HashSet;

@@ -1,21 +1,31 @@
-//! The bytes of a batch that an engine does not fetch itself: the ranges of all files in one arena. Local files are all
-//! asked before the first is waited for; of those from afar many are waited for at once.
+//! The bytes of blocks that an engine does not fetch itself: the ranges of all files in one arena.
+//!
+//! All reads of local files are submitted before the first is waited for. Remote files are waited for many at a time.
 
+use super::ranges::fetches;
 use super::together::{AT_ONCE, together};
 use crate::error::{Error, Result};
 use crate::open::io_error;
-use crate::plan::fetches;
 use crate::source::{ReadDone, ReadOp, Source};
 use std::ops::Range;
 use std::sync::{Arc, mpsc};
-use strile_engine::{Arena, BlockFault, BlockTask, Context, Engine, EngineError, Lease, LocatedFault, Span};
+use strile_engine::{Arena, BlockFault, BlockTask, Context, Engine, EngineError, LocatedFault, Span};
 
 /// The bytes of all tasks, whose spans are offsets into them from now on, and the tasks whose bytes lie outside their file:
-/// these are left to be filled.
+/// these are left to be filled. The caller has leased the memory.
 pub(super) struct Staged {
     pub(super) arena: Arena,
     pub(super) outside: Vec<LocatedFault>,
-    pub(super) lease: Lease,
+}
+
+/// Bytes that staging a batch takes.
+pub(super) fn staged_len(tasks: &[BlockTask], sources: &[Arc<dyn Source>]) -> u64 {
+    let of_source = |tasks: &[BlockTask]| {
+        let source = tasks.first().and_then(|task| sources.get(task.source as usize));
+        let ranges = source.map(|source| fetches(tasks, source.len())).unwrap_or_default();
+        ranges.iter().fold(0u64, |sum, range| sum.saturating_add(range.end - range.start))
+    };
+    tasks.chunk_by(|a, b| a.source == b.source).map(of_source).fold(0, u64::saturating_add)
 }
 
 /// Merged ranges of one file, and where the first lies in the arena.
@@ -57,7 +67,6 @@ pub(super) fn stage(
         }
         plans.push((index, Ranges { ranges, starts }));
     }
-    let lease = context.take(at, "staging of encoded blocks")?;
     let arena = engine.staging(usize::try_from(at).map_err(|_| abandoned())?)?;
     let (parts, slots) = arena.split(&lens).ok_or_else(abandoned)?;
     let (mut slots, mut reads) = (slots.into_iter(), Vec::with_capacity(plans.len()));
@@ -67,7 +76,9 @@ pub(super) fn stage(
         let ops = plan.ranges.iter().zip(slots.by_ref()).enumerate().map(op).collect();
         reads.push((source, ops));
     }
-    let _answers = context.take(answers(&reads), "answers from afar")?;
+    // The caller has counted the batch itself. Of many files, each can hold its answer until it is complete.
+    let answers = if sources.len() > 1 { answers(&reads) } else { 0 };
+    let _answers = context.take(answers, "answers of remote files")?;
     let afar = reads.iter().any(|(source, _)| is_afar(source));
     let reads = reads.into_iter().map(Reads::new).collect();
     together(reads, afar, &context.cancel, Reads::wait)?;
@@ -78,7 +89,7 @@ pub(super) fn stage(
         }
     }
     let arena = parts.rejoin().map_err(|_| abandoned())?;
-    Ok(Staged { arena, outside, lease })
+    Ok(Staged { arena, outside })
 }
 
 /// Whether a source may answer on the thread that asks.
@@ -86,7 +97,7 @@ fn is_afar(source: &Arc<dyn Source>) -> bool {
     source.local().is_none()
 }
 
-/// Bytes of answers that may be under way at once, which a source from afar can have beside the arena until they are
+/// Bytes of answers that may be under way at once: a remote source can hold them beside the arena until they are
 /// complete.
 fn answers(reads: &[(&Arc<dyn Source>, Vec<ReadOp>)]) -> u64 {
     let afar = reads.iter().filter(|(source, _)| is_afar(source));
@@ -95,7 +106,7 @@ fn answers(reads: &[(&Arc<dyn Source>, Vec<ReadOp>)]) -> u64 {
     lens.iter().take(AT_ONCE).sum()
 }
 
-/// Reads of one file: submitted where it is local, else by who waits for them.
+/// Reads of one file. Those of a remote file are submitted by the thread that waits for them.
 struct Reads<'a> {
     source: &'a Arc<dyn Source>,
     left: Vec<ReadOp>,

@@ -3,6 +3,7 @@
 //! The result is what GDAL's dataset mask is: 0 for a pixel that is not valid, 255 for one that is, and
 //! between for alpha between.
 
+use super::steps::Step;
 use crate::error::{Error, Result};
 use crate::options::{Interleave, Layer, ReadOptions};
 use crate::raster::Raster;
@@ -39,11 +40,11 @@ impl MaskSource {
         }
     }
 
-    /// How the mask comes from what is read, in words.
-    pub(crate) fn step(self) -> Option<String> {
+    /// How the mask comes from what is read.
+    pub(super) fn step(self) -> Option<Step> {
         match self {
-            Self::Alpha(band) => Some(format!("the mask from the alpha of band {band}")),
-            Self::NoData => Some("the mask where a band differs from nodata".to_owned()),
+            Self::Alpha(band) => Some(Step::MaskOfAlpha(band)),
+            Self::NoData => Some(Step::MaskOfNodata),
             Self::Image | Self::AllValid => None,
         }
     }

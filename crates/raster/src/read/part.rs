@@ -21,24 +21,24 @@ pub(crate) fn rows_of_part(layout: &BlockLayout) -> Option<u32> {
     u32::try_from((PART_BYTES / row_len.max(1)).max(1)).ok()
 }
 
-/// The task, or its parts from the top. A block with fewer bytes than its rows need stays whole, so that the
-/// fault speaks of the block.
-pub(crate) fn parts(task: BlockTask, layout: &BlockLayout) -> Vec<BlockTask> {
+/// Gives the task, or its parts from the top, to `give`. A block with fewer bytes than its rows need stays whole, so that
+/// the fault is the block's.
+pub(crate) fn parts(task: BlockTask, layout: &BlockLayout, give: &mut impl FnMut(BlockTask)) {
     let cut = || {
         let rows = rows_of_part(layout)?;
         let row_len = u64::try_from(layout.packed_row_len()?).ok()?;
         let span = task.span.filter(|span| span.len >= row_len * u64::from(task.placement.rows))?;
-        let placement = task.placement;
-        let part = |done: u32| {
-            let height = rows.min(placement.height - done);
-            let first = u64::from(placement.block_y + done);
-            let span = Span { offset: span.offset + first * row_len, len: u64::from(height) * row_len };
-            let out_y = placement.out_y + done;
-            let placement =
-                Placement { rows: height, image_rows: height, block_y: 0, height, out_y, ..placement };
-            BlockTask { span: Some(span), placement, ..task.clone() }
-        };
-        Some((0..placement.height).step_by(rows as usize).map(part).collect())
+        Some((rows, row_len, span))
     };
-    cut().unwrap_or_else(|| vec![task.clone()])
+    let Some((rows, row_len, span)) = cut() else { return give(task) };
+    let placement = task.placement;
+    for done in (0..placement.height).step_by(rows as usize) {
+        let height = rows.min(placement.height - done);
+        let first = u64::from(placement.block_y + done);
+        let span = Span { offset: span.offset + first * row_len, len: u64::from(height) * row_len };
+        let out_y = placement.out_y + done;
+        let placement =
+            Placement { rows: height, image_rows: height, block_y: 0, height, out_y, ..placement };
+        give(BlockTask { span: Some(span), placement, ..task.clone() });
+    }
 }

@@ -1,8 +1,8 @@
 //! Where blocks are: spans out of block tables, fetching the pieces of large tables that are needed.
 
+use super::ranges::coalesce;
 use crate::error::{Error, Result};
 use crate::open::io_error;
-use crate::plan::coalesce;
 use crate::source::{Source, read_ranges};
 use std::ops::Range;
 use strile_engine::Span;

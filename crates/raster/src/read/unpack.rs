@@ -2,34 +2,94 @@
 //!
 //! What is done is decided here, before anything is read; the engine does it in the pass that places pixels.
 
-use crate::adjust;
+use super::mask::MaskSource;
+use super::steps::is_inverted;
 use crate::dataset::Dataset;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::options::{FloatType, Layer, ReadOptions};
 use strile_engine::{Convert, Fill};
-use strile_tiff::DataType;
+use strile_tiff::gdal::NoData;
+use strile_tiff::{DataType, Image};
 
 /// A conversion and the type it gives.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Unpacking {
     pub(crate) convert: Convert,
     pub(crate) data_type: DataType,
+    pub(super) missing: Missing,
+}
+
+/// What says which pixels of an image are missing, in the order of GDAL.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Missing {
+    /// The mask image of the level.
+    Image,
+    /// The nodata value.
+    Value(NoData),
+    /// This band, from 1.
+    Alpha(u16),
+    /// Nothing: all pixels are there.
+    None,
+}
+
+impl Missing {
+    /// Whether a mask is read for it.
+    pub(super) fn is_masked(self) -> bool {
+        matches!(self, Self::Image | Self::Alpha(_))
+    }
 }
 
 impl Dataset {
-    /// How the samples of a request are converted; `None` where they stay as they are: it was not asked for, or there is
-    /// neither a nodata value nor, where scaling is asked for, a scale or an offset.
-    pub(crate) fn unpacking(&self, options: &ReadOptions) -> Result<Option<Unpacking>> {
+    /// What says which pixels of a request are missing; `None` if the request does not ask for it.
+    pub(super) fn missing(&self, image: &Image, options: &ReadOptions) -> Result<Option<Missing>> {
         if options.layer != Layer::Pixels || !(options.masked || options.unpack) {
             return Ok(None);
         }
-        let target = self.target(options)?;
+        let has_mask = |overview: Option<usize>| {
+            let level = ReadOptions { page: options.page, overview, ..ReadOptions::default() };
+            Ok::<_, Error>(self.mask_source(&level)? == MaskSource::Image)
+        };
+        if has_mask(options.overview)? {
+            let problem = "a mask image has no lower resolutions; read without `reduce`, or an overview";
+            return if options.reduce == 0 {
+                Ok(Some(Missing::Image))
+            } else {
+                Err(self.refuse(problem.into()))
+            };
+        }
+        if let Some(overview) = options.overview
+            && has_mask(None)?
+        {
+            return Err(self.refuse(format!(
+                "overview {overview} has no mask, but the full image has one; read the full image, or build the \
+                 overviews again with masks"
+            )));
+        }
+        Ok(Some(match (self.metadata().nodata, MaskSource::of(image, false)) {
+            (Some(value), _) => Missing::Value(value),
+            (None, MaskSource::Alpha(band)) => Missing::Alpha(band),
+            (None, _) => Missing::None,
+        }))
+    }
+
+    /// How the samples of a request are converted; `None` if they stay as they are: conversion was not asked for, or nothing
+    /// says that pixels are missing and there is no scale or offset.
+    pub(crate) fn unpacking(
+        &self,
+        image: &Image,
+        bands: &[u16],
+        options: &ReadOptions,
+    ) -> Result<Option<Unpacking>> {
+        let Some(missing) = self.missing(image, options)? else { return Ok(None) };
         // A type that is not known is refused by who reads it.
-        let Some(stored) = target.image.sample.data_type() else { return Ok(None) };
-        let nodata = self.metadata().nodata.and_then(|nodata| nodata.to_sample(stored)).map(Fill);
-        let scaling = if options.unpack { self.scaling(options.page, &target.bands)? } else { None };
+        let Some(stored) = image.sample.data_type() else { return Ok(None) };
+        let nodata = match missing {
+            Missing::Value(value) => value.to_sample(stored).map(Fill),
+            Missing::Image | Missing::Alpha(_) | Missing::None => None,
+        };
+        let scaling = if options.unpack { self.scaling(options.page, bands)? } else { None };
         let convert = match (nodata, scaling) {
-            (None, None) => return Ok(None),
+            (None, None) if !missing.is_masked() => return Ok(None),
             (nodata, None) => Convert::masking(nodata),
             (nodata, Some((scale, offset))) => Convert { nodata, scale, offset },
         };
@@ -38,7 +98,7 @@ impl Dataset {
                 "samples of {stored} are neither masked nor scaled, read them as they are"
             )));
         }
-        if adjust::is_inverted(&target.image, options) {
+        if is_inverted(image, options) {
             let problem =
                 "white as maximum is for stored values, it does not go with masked or unpacked ones";
             return Err(self.refuse(problem.into()));
@@ -52,7 +112,7 @@ impl Dataset {
             (None, 4) if stored == DataType::F32 => DataType::F32,
             (None, _) => DataType::F64,
         };
-        Ok(Some(Unpacking { convert, data_type }))
+        Ok(Some(Unpacking { convert, data_type, missing }))
     }
 
     /// Scale and offset of the bands, where one of them says so; they must be the same for all.

@@ -1,6 +1,8 @@
 //! A plan in words.
 
-use super::read::{Fetch, ReadPlan, fetches};
+use super::plan::{Fetch, ReadPlan};
+use super::ranges::fetches;
+use super::sheet::Sheet;
 use crate::bytes::human;
 use crate::device::Decode;
 use std::fmt;
@@ -24,25 +26,39 @@ pub struct PlanFigures {
     pub batches: usize,
 }
 
-/// Blocks among the tasks, which are in their order: parts of one block are one.
-fn blocks(tasks: &mut dyn Iterator<Item = &BlockTask>) -> usize {
-    let mut before = None;
-    tasks.filter(|task| before.replace(task.address) != Some(task.address)).count()
-}
-
 impl ReadPlan {
-    /// Counts what the plan will do.
+    /// Counts what the plan will do. A block that several windows show counts once.
     pub fn figures(&self) -> PlanFigures {
-        let tasks = || self.batches.iter().flatten();
-        let merged: Vec<_> = self.batches.iter().flat_map(|batch| fetches(batch, self.file_len)).collect();
+        let (mut blocks, mut sparse, mut encoded_bytes) = (0, 0, 0u64);
+        let mut before: Option<&BlockTask> = None;
+        for task in self.batches.iter().flatten() {
+            // Parts of one block follow each other, and so do the windows of one block.
+            let same = before.is_some_and(|b| (b.source, b.address) == (task.source, task.address));
+            match task.span {
+                Some(span) => {
+                    blocks += usize::from(!same);
+                    if !before.is_some_and(|before| task.is_of_same_block(before)) {
+                        encoded_bytes = encoded_bytes.saturating_add(span.len);
+                    }
+                }
+                None if self.is_filled(task) => continue,
+                None => sparse += usize::from(!same),
+            }
+            before = Some(task);
+        }
+        let ranges = || {
+            let of_source = self.batches.iter().flat_map(|batch| batch.chunk_by(|a, b| a.source == b.source));
+            of_source.flat_map(|tasks| {
+                let source = tasks.first().and_then(|task| self.sources.get(task.source as usize));
+                source.map(|source| fetches(tasks, source.len())).unwrap_or_default()
+            })
+        };
         PlanFigures {
-            blocks: blocks(&mut tasks().filter(|task| task.span.is_some())),
-            sparse: blocks(&mut tasks().filter(|task| task.span.is_none())),
-            encoded_bytes: tasks()
-                .filter_map(|task| task.span)
-                .fold(0, |sum, span| sum.saturating_add(span.len)),
-            ranges: merged.len(),
-            range_bytes: merged.iter().map(|range| range.end - range.start).sum(),
+            blocks,
+            sparse,
+            encoded_bytes,
+            ranges: ranges().count(),
+            range_bytes: ranges().map(|range| range.end - range.start).sum(),
             batches: self.batches.len(),
         }
     }
@@ -82,9 +98,34 @@ fn conversion(convert: &Convert, stored: DataType, target: DataType) -> String {
     words.join(", ")
 }
 
+impl ReadPlan {
+    /// A batch in words.
+    fn explain_batch(&self, figures: &PlanFigures, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [windows, bands, rows, columns] = self.shape;
+        let (data_type, size) = (self.output.data_type, human(self.memory.output));
+        writeln!(f, "{windows} windows × {bands} bands × {rows} × {columns} {data_type}, {size}")?;
+        let (blocks, encoded) = (figures.blocks + figures.sparse, human(figures.encoded_bytes));
+        writeln!(f, "{blocks} blocks ({encoded}) of {} files, {} filled parts", self.files, self.filled)?;
+        write!(f, "by {}: {}", self.engine, self.engine_reason)?;
+        if self.sheets.iter().all(|sheet| sheet.patches.is_none()) {
+            return Ok(());
+        }
+        write!(f, "\nresampled from")?;
+        for (at, Sheet { windows, spec, .. }) in self.sheets.iter().enumerate() {
+            let (before, windows) = (if at == 0 { "" } else { "," }, windows.len());
+            write!(f, "{before} {windows} × {} × {}", spec.rows, spec.columns)?;
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for ReadPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let figures = self.figures();
+        let Some(layout) = self.layout() else { return Ok(()) };
+        if self.batch {
+            return self.explain_batch(&figures, f);
+        }
         let (width, height) = self.level_size;
         let level = match self.overview {
             None => format!("page {}, full size", self.page),
@@ -96,15 +137,15 @@ impl fmt::Display for ReadPlan {
             n => format!("{level} halved {n} times by leaving out {n} wavelet levels"),
         };
         let count = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
-        let kind = if self.layout.is_strip { "strip" } else { "tile" };
+        let kind = if layout.is_strip { "strip" } else { "tile" };
         writeln!(f, "read     {level}, {width} × {height} pixels, window {}", self.window)?;
         writeln!(
             f,
             "blocks   {} of {} × {}, {}{}",
             count(figures.blocks, kind),
-            self.layout.width,
-            self.layout.height,
-            self.layout.compression.name(),
+            layout.width,
+            layout.height,
+            layout.compression.name(),
             if figures.sparse > 0 {
                 format!(", {} more are sparse and filled", figures.sparse)
             } else {
@@ -136,7 +177,7 @@ impl fmt::Display for ReadPlan {
                 f,
                 "decode   on {} by kernels{}; blocks a kernel refuses are decided by the CPU engine",
                 self.engine,
-                of_pictures(self.layout.compression),
+                of_pictures(layout.compression),
             )?,
             Decode::Nvcomp(reason) | Decode::Nvjpeg(reason) => writeln!(
                 f,
@@ -149,8 +190,11 @@ impl fmt::Display for ReadPlan {
             writeln!(f, "note     {note}")?;
         }
         if let Some(convert) = &self.convert {
-            let words = conversion(convert, self.layout.data_type, self.output.data_type);
+            let words = conversion(convert, layout.data_type, self.output.data_type);
             writeln!(f, "convert  {words}")?;
+        }
+        if let Some(by) = &self.masked_by {
+            writeln!(f, "mask     by {by}, missing pixels to NaN")?;
         }
         if !self.after.is_empty() {
             writeln!(f, "after    {}", self.after.join(", then "))?;

@@ -1,12 +1,11 @@
-//! Work that waits for answers from afar, done for many files at once: a round trip costs what it costs once, and not once
-//! for each file.
+//! Work that waits for remote files, done for many files at once: a round trip is paid once, not once per file.
 
 use crate::error::{Error, Result};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use strile_engine::Cancel;
 
-/// Files that are waited for at once. Threads that wait cost little, and servers take so many connections of one client.
+/// Files that are waited for at once. Waiting threads cost little, and servers accept this many connections per client.
 pub(super) const AT_ONCE: usize = 32;
 
 /// What `work` makes of each item, in order, or the first error by order: items are begun in order and none after an error,

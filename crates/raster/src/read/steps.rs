@@ -1,26 +1,72 @@
-//! What is done to a whole result after decoding, where it was asked for: masks as 0 and 255, white as
-//! maximum, turning by Orientation.
+//! Steps on a whole result after decoding: masks as 0 and 255, white as maximum, turning by Orientation, masks that come
+//! from alpha or nodata.
 
+use super::mask;
 use crate::error::Result;
 use crate::options::{Interleave, Layer, ReadOptions};
 use crate::raster::Raster;
+use std::fmt;
 use strile_engine::Context;
 use strile_engine::memory::try_with_capacity;
 use strile_tiff::{DataType, Image, Photometric, SampleFormat};
 
-/// Whether `apply` would change anything.
-pub(crate) fn changes(image: &Image, options: &ReadOptions) -> bool {
-    is_bit_mask(image, options) || is_inverted(image, options) || is_turned(image, options)
+/// One step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// A mask of 0 and 1 becomes 0 and 255.
+    BitMask,
+    /// Samples of this many bits are inverted: 0 is white.
+    Invert(u16),
+    /// The image is turned by its Orientation.
+    Turn(u8),
+    /// Pixels of this band, which is alpha, become a mask.
+    MaskOfAlpha(u16),
+    /// Pixels become a mask: valid if a band differs from nodata.
+    MaskOfNodata,
 }
 
-/// What `apply` will do, in words.
-pub(crate) fn steps(image: &Image, options: &ReadOptions) -> Vec<String> {
+/// The steps that a request for pixels of an image takes.
+pub(super) fn steps(image: &Image, options: &ReadOptions) -> Vec<Step> {
     let steps = [
-        (is_bit_mask(image, options), "the mask as 0 and 255".to_owned()),
-        (is_inverted(image, options), "white as maximum".to_owned()),
-        (is_turned(image, options), format!("turned by Orientation {}", image.orientation)),
+        (is_bit_mask(image, options), Step::BitMask),
+        (is_inverted(image, options), Step::Invert(image.sample.bits)),
+        (is_turned(image, options), Step::Turn(image.orientation)),
     ];
     steps.into_iter().filter(|(done, _)| *done).map(|(_, step)| step).collect()
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BitMask => write!(f, "the mask as 0 and 255"),
+            Self::Invert(_) => write!(f, "white as maximum"),
+            Self::Turn(orientation) => write!(f, "turned by Orientation {orientation}"),
+            Self::MaskOfAlpha(band) => write!(f, "the mask from the alpha of band {band}"),
+            Self::MaskOfNodata => write!(f, "the mask where a band differs from nodata"),
+        }
+    }
+}
+
+impl Step {
+    /// Applies the step in host memory.
+    pub(super) fn apply(self, mut raster: Raster, context: &Context) -> Result<Raster> {
+        match self {
+            Self::BitMask => {
+                raster.pixels.iter_mut().filter(|pixel| **pixel != 0).for_each(|pixel| *pixel = 255)
+            }
+            Self::Invert(bits) => invert(&mut raster.pixels, raster.data_type, bits),
+            Self::Turn(orientation) => {
+                let _lease = context.take(raster.pixels.len() as u64, "turning the image")?;
+                return turned(&raster, orientation);
+            }
+            Self::MaskOfAlpha(_) => return Ok(mask::from_alpha(raster)),
+            Self::MaskOfNodata => {
+                let fill = raster.fill;
+                return Ok(mask::from_nodata(&raster, fill));
+            }
+        }
+        Ok(raster)
+    }
 }
 
 fn is_bit_mask(image: &Image, options: &ReadOptions) -> bool {
@@ -35,27 +81,6 @@ pub(crate) fn is_inverted(image: &Image, options: &ReadOptions) -> bool {
 
 fn is_turned(image: &Image, options: &ReadOptions) -> bool {
     options.apply_orientation && image.orientation != 1
-}
-
-pub(crate) fn apply(
-    mut raster: Raster,
-    image: &Image,
-    options: &ReadOptions,
-    context: &Context,
-) -> Result<Raster> {
-    if is_bit_mask(image, options) {
-        for pixel in &mut raster.pixels {
-            *pixel = if *pixel == 0 { 0 } else { 255 };
-        }
-    }
-    if is_inverted(image, options) {
-        invert(&mut raster.pixels, raster.data_type, image.sample.bits);
-    }
-    if is_turned(image, options) {
-        let _lease = context.take(raster.pixels.len() as u64, "turning the image")?;
-        raster = turned(&raster, image.orientation)?;
-    }
-    Ok(raster)
 }
 
 /// `v` becomes `2^bits − 1 − v`: in each sample the low `bits` bits are flipped.

@@ -5,10 +5,11 @@
 //! decoded. `ReadOptions::max_pixels` replaces the rule by a number of the caller's. What is plausible is then left to
 //! the memory budget.
 
+use super::facts::Facts;
+use super::part::rows_of_part;
 use crate::bytes::human;
 use crate::error::{Error, Limited, Result};
 use crate::options::ReadOptions;
-use crate::plan::{Facts, rows_of_part};
 
 /// Results up to this many bytes may be any number of times larger than their file: mostly empty rasters compress to
 /// next to nothing.

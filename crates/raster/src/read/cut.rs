@@ -1,16 +1,16 @@
 //! Tasks cut into batches that fit a staging arena.
 //!
-//! A batch is whole rows of blocks, or a piece of one row, so that the boxes which batches write never
-//! overlap and two of them can be in flight.
+//! A batch is whole rows of blocks, or a piece of one row, so that the batches of one window write boxes that do not
+//! overlap, and two of them can be in flight.
 
 use strile_engine::BlockTask;
 
-/// Cuts `tasks`, sorted by block row, then column, into runs of at most `limit` encoded bytes where possible;
-/// all planes of one block position stay together.
+/// Cuts `tasks`, sorted by file, block row and column, into runs of at most `limit` encoded bytes if possible. All planes of
+/// one block position stay together, and all windows of one block.
 pub(crate) fn batches(tasks: Vec<BlockTask>, limit: u64) -> Vec<Vec<BlockTask>> {
     let mut done: Vec<Vec<BlockTask>> = Vec::new();
     let (mut batch, mut batch_bytes): (Vec<BlockTask>, u64) = (Vec::new(), 0);
-    for row in tasks.chunk_by(|a, b| a.address.row == b.address.row) {
+    for row in tasks.chunk_by(|a, b| (a.source, a.address.row) == (b.source, b.address.row)) {
         let row_bytes = bytes_of(row);
         if !batch.is_empty() && batch_bytes.saturating_add(row_bytes) > limit {
             done.push(std::mem::take(&mut batch));

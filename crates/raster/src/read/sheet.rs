@@ -5,7 +5,7 @@
 //! sizes lie in sheets of their own, and all sheets together have less than four times the pixels of the windows.
 
 use std::collections::BTreeMap;
-use strile_engine::{OutputSpec, ResampleWindow};
+use strile_engine::{MaskJob, OutputSpec, ResampleWindow};
 
 /// Windows that lie in one shape.
 #[derive(Debug)]
@@ -17,10 +17,29 @@ pub(super) struct Sheet {
     pub(super) patches: Option<Vec<ResampleWindow>>,
 }
 
+/// The masks of windows that lie in one sheet.
+#[derive(Debug)]
+pub(super) struct Masks {
+    /// The sheet whose windows they are of.
+    pub(super) sheet: usize,
+    /// One band per window.
+    pub(super) spec: OutputSpec,
+    pub(super) job: MaskJob,
+}
+
 /// The bytes of all of them.
 pub(super) fn len_of(sheets: &[Sheet]) -> u64 {
     let len = |sheet: &Sheet| sheet.spec.len().map_or(u64::MAX, |len| len as u64);
     sheets.iter().map(len).fold(0, u64::saturating_add)
+}
+
+/// For each window its sheet, and its place there.
+pub(super) fn places_of(sheets: &[Sheet]) -> Vec<(u32, u32)> {
+    let all = (0u32..).zip(sheets).flat_map(|(sheet, Sheet { windows, .. })| {
+        windows.iter().zip(0u32..).map(move |(&window, place)| (window, (sheet, place)))
+    });
+    let by_window: BTreeMap<_, _> = all.collect();
+    by_window.into_values().collect()
 }
 
 /// Columns and rows of a window.

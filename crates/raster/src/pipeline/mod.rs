@@ -1,5 +1,0 @@
-//! Runs plans. Written once, for every engine.
-
-mod read;
-
-pub(crate) use read::run;

@@ -1,0 +1,239 @@
+//! Reads of one window of a dataset, in host memory or where the engine has the pixels.
+
+use super::deliver::deliver;
+use super::limits::Size;
+use super::mask::{self, MaskSource};
+use super::plan::ReadPlan;
+use super::reading::{Reading, gpu};
+use super::request::{Asked, Request};
+use super::run::WindowFault;
+use super::steps::{Step, steps};
+use crate::dataset::Dataset;
+use crate::device::{self, Choice, Destination, Work};
+use crate::error::{Error, Result};
+use crate::options::{Layer, ReadOptions};
+use crate::raster::{DeviceRaster, Raster};
+use crate::window::Window;
+use std::sync::Arc;
+use strile_engine::{Context, Engine, Location, Output, Report, Trace};
+use strile_tiff::DataType;
+
+/// What is decoded for a request, and the steps on the result.
+struct Decoded {
+    /// `None` if no pixel has to be read: a mask of an image without any missing pixel.
+    options: Option<ReadOptions>,
+    steps: Vec<Step>,
+}
+
+impl Dataset {
+    /// Plans `read` without touching a pixel.
+    pub fn plan(&self, options: &ReadOptions, context: &Context) -> Result<ReadPlan> {
+        self.planned(options, Destination::Host, context)
+    }
+
+    /// Plans `read_on_device`.
+    pub fn plan_on_device(&self, options: &ReadOptions, context: &Context) -> Result<ReadPlan> {
+        self.planned(options, Destination::Engine, context)
+    }
+
+    fn planned(&self, options: &ReadOptions, to: Destination, context: &Context) -> Result<ReadPlan> {
+        let Decoded { options: pixels, steps } = self.decoded(options)?;
+        // A mask that needs no pixel is explained by the pixels that it is of.
+        let pixels = pixels.unwrap_or_else(|| ReadOptions { layer: Layer::Pixels, ..options.clone() });
+        let requests = self.requests(&pixels);
+        reading((&requests, &pixels), to, &steps, context).map(|reading| reading.plan)
+    }
+
+    /// Reads pixels into new memory.
+    pub fn read(&self, options: &ReadOptions, context: &Context) -> Result<Raster> {
+        self.read_with_report(options, context).map(|(raster, _)| raster)
+    }
+
+    /// Reads pixels into new memory, and returns the engine's report with them.
+    pub fn read_with_report(&self, options: &ReadOptions, context: &Context) -> Result<(Raster, Report)> {
+        let Decoded { options: pixels, steps } = self.decoded(options)?;
+        let Some(pixels) = pixels else { return Ok((self.all_valid(options, context)?, Report::default())) };
+        let requests = self.requests(&pixels);
+        let reading = reading((&requests, &pixels), Destination::Host, &steps, context)?;
+        finished(reading, &pixels, &steps, context)
+    }
+
+    /// Reads pixels and leaves them where the engine has them: on a GPU that decoded them, in host memory if the CPU did.
+    pub fn read_on_device(&self, options: &ReadOptions, context: &Context) -> Result<DeviceRaster> {
+        let Decoded { options: pixels, steps } = self.decoded(options)?;
+        let Some(pixels) = pixels else {
+            let raster = self.all_valid(options, context)?;
+            let choice = self.choice_for(&raster, options, Destination::Engine, context)?;
+            return self.moved(raster, Report::default(), choice.engine, context);
+        };
+        let trace = context.trace.as_deref();
+        let requests = self.requests(&pixels);
+        let plan = || reading((&requests, &pixels), Destination::Engine, &steps, context);
+        let reading = Trace::time(trace, ("read", "plan"), plan)?;
+        if steps.is_empty() {
+            let (interleave, fill) = (pixels.interleave, reading.plan.fill());
+            let (output, report, faults, engine) = reading.read()?;
+            let report = with_faults(report, faults);
+            return Ok(DeviceRaster { output, interleave, fill, report, engine });
+        }
+        // Steps on the whole result are done on the host; the result is copied to the device after them.
+        let engine = Arc::clone(&reading.choice.engine);
+        let (raster, report) = finished(reading, &pixels, &steps, context)?;
+        self.moved(raster, report, engine, context)
+    }
+
+    /// Reads pixels into the caller's output, which must have the type and shape that the read gives. The engine of a GPU
+    /// writes an output on that GPU.
+    pub fn read_into(&self, output: &Output, options: &ReadOptions, context: &Context) -> Result<Report> {
+        let to = Destination::Output(output.location());
+        let Decoded { options: pixels, steps } = self.decoded(options)?;
+        let (raster, report, engine) = match pixels {
+            None => {
+                let raster = self.all_valid(options, context)?;
+                let choice = self.choice_for(&raster, options, to, context)?;
+                (raster, Report::default(), choice.engine)
+            }
+            Some(pixels) => {
+                let requests = self.requests(&pixels);
+                let reading = reading((&requests, &pixels), to, &steps, context)?;
+                if steps.is_empty() {
+                    let spec = &reading.plan.output;
+                    self.check_shape(output, spec.data_type, (spec.bands, spec.rows, spec.columns))?;
+                    let (report, faults) = reading.read_into(output)?;
+                    return Ok(with_faults(report, faults));
+                }
+                let engine = match output.location() {
+                    Location::Host => Choice::cpu("a copy in memory").engine,
+                    Location::Cuda(_) => Arc::clone(&reading.choice.engine),
+                };
+                let (raster, report) = finished(reading, &pixels, &steps, context)?;
+                (raster, report, engine)
+            }
+        };
+        self.check_shape(output, raster.data_type, (raster.bands, raster.rows, raster.columns))?;
+        deliver(raster, engine.as_ref(), output, context)?;
+        Ok(report)
+    }
+
+    /// One window as the list of requests that a read takes.
+    fn requests<'a>(&'a self, options: &'a ReadOptions) -> [Request<'a>; 1] {
+        let ReadOptions { page, overview, ref bands, .. } = *options;
+        [Request { dataset: self, page, overview, bands: bands.as_deref(), area: None }]
+    }
+
+    /// What is decoded for a request, and what is done to it.
+    fn decoded(&self, options: &ReadOptions) -> Result<Decoded> {
+        let source = match options.layer {
+            Layer::Pixels => MaskSource::Image,
+            Layer::Mask => self.mask_source(options)?,
+        };
+        let options = match source {
+            MaskSource::Image => Some(options.clone()),
+            other => other.pixels(options),
+        };
+        let Some(options) = options else { return Ok(Decoded { options: None, steps: Vec::new() }) };
+        let mut steps = steps(&self.target(&options)?.image, &options);
+        steps.extend(source.step());
+        Ok(Decoded { options: Some(options), steps })
+    }
+
+    /// The mask of an image that has no missing pixel.
+    fn all_valid(&self, options: &ReadOptions, context: &Context) -> Result<Raster> {
+        let target = self.target(&ReadOptions { layer: Layer::Pixels, ..options.clone() })?;
+        let turned = options.apply_orientation && target.image.orientation >= 5;
+        let Window { width, height, .. } = target.window;
+        self.check_result(Size::new((1, height, width), 1), options)?;
+        mask::all_valid(if turned { (height, width) } else { (width, height) }, context)
+    }
+
+    /// The engine for a result that needs no decoding.
+    fn choice_for(
+        &self,
+        raster: &Raster,
+        options: &ReadOptions,
+        to: Destination,
+        context: &Context,
+    ) -> Result<Choice> {
+        if to == Destination::Output(Location::Host) {
+            return Ok(Choice::cpu("a copy in memory"));
+        }
+        let (masked, unpack, layer) = (false, false, Layer::Pixels);
+        let facts = self.facts(&ReadOptions { layer, masked, unpack, ..options.clone() })?;
+        let work = Work {
+            layout: &facts.layout,
+            spans: &[],
+            output: raster.pixels.len() as u64,
+            to,
+            local: facts.source.local(),
+            threads: context.threads.get(),
+        };
+        device::choose(options.device, gpu(options), &work)
+            .map_err(|problem| Error::Device { file: self.name().to_owned(), problem })
+    }
+
+    /// A result in host memory, where the engine wants it.
+    fn moved(
+        &self,
+        raster: Raster,
+        report: Report,
+        engine: Arc<dyn Engine>,
+        context: &Context,
+    ) -> Result<DeviceRaster> {
+        let (spec, interleave, fill) = (raster.spec(), raster.interleave, raster.fill);
+        let spec = spec.map_err(|error| self.refuse(error.to_string()))?;
+        let output = match engine.location() {
+            Location::Host => {
+                Output::from_vec(spec, raster.pixels).map_err(|error| self.refuse(error.to_string()))?
+            }
+            Location::Cuda(_) => {
+                let output = engine.output(spec, context)?;
+                deliver(raster, engine.as_ref(), &output, context)?;
+                output
+            }
+        };
+        Ok(DeviceRaster { output, interleave, fill, report, engine })
+    }
+
+    fn check_shape(&self, output: &Output, data_type: DataType, shape: (u32, u32, u32)) -> Result<()> {
+        let have = output.spec();
+        if (have.data_type, (have.bands, have.rows, have.columns)) == (data_type, shape) {
+            return Ok(());
+        }
+        let (bands, rows, columns) = shape;
+        Err(self.refuse(format!(
+            "the output is {} × {} × {} {}, the read gives {bands} × {rows} × {columns} {data_type}",
+            have.bands, have.rows, have.columns, have.data_type
+        )))
+    }
+}
+
+/// Plans a read of one window.
+fn reading<'a>(
+    (requests, options): (&'a [Request<'a>], &'a ReadOptions),
+    to: Destination,
+    steps: &[Step],
+    context: &'a Context,
+) -> Result<Reading<'a>> {
+    let asked = Asked { requests, options, batch: None };
+    Reading::new(asked, to, steps.iter().map(Step::to_string).collect(), context)
+}
+
+/// Reads into host memory and applies the steps.
+fn finished(
+    reading: Reading<'_>,
+    options: &ReadOptions,
+    steps: &[Step],
+    context: &Context,
+) -> Result<(Raster, Report)> {
+    let fill = reading.plan.fill();
+    let (output, report, faults, _) = reading.read()?;
+    let report = with_faults(report, faults);
+    let raster = Raster::from_output(output, options.interleave, fill, report.faults.clone())?;
+    let raster = steps.iter().try_fold(raster, |raster, step| step.apply(raster, context))?;
+    Ok((Raster { faults: report.faults.clone(), ..raster }, report))
+}
+
+/// The report of one window, whose faults are its own.
+fn with_faults(report: Report, faults: Vec<WindowFault>) -> Report {
+    Report { faults: faults.into_iter().map(|fault| fault.fault).collect(), ..report }
+}

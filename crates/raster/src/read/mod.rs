@@ -1,0 +1,52 @@
+//! How pixels are read: one path for one window of one file and for thousands of windows of thousands of files.
+//!
+//! ```text
+//! Asked      requests (`request`): windows of files, what becomes of their pixels, how they are read
+//! Resolved   images, layouts, frames, conversions (`resolve`, `facts`, `area`, `unpack`); every limit is checked here
+//! Located    one list of blocks over all files (`tasks`, `locate`, `part`), and what windows are decoded into (`sheet`)
+//! ReadPlan   engine, batches, byte ranges, memory (`plan`, `cut`, `ranges`); printable (`explain`)
+//! run        stage or pull, submit, wait (`run`, `stage`, `together`)
+//! steps      masks, inversion, orientation on the whole result (`steps`, `mask`), resampling (`reading`)
+//! ```
+//!
+//! `doors` has the reads of one window; `batch` those of many.
+
+mod area;
+mod cut;
+mod deliver;
+mod doors;
+mod explain;
+mod facts;
+mod layout;
+mod limits;
+mod locate;
+mod mask;
+mod part;
+mod plan;
+mod ranges;
+mod reading;
+mod request;
+mod resolve;
+mod run;
+mod sheet;
+mod stage;
+mod steps;
+mod tasks;
+mod together;
+mod unpack;
+
+pub use area::Area;
+pub(crate) use area::Frame;
+pub(crate) use deliver::{deliver, fetch_back};
+pub use explain::PlanFigures;
+pub(crate) use layout::layout_of;
+pub(crate) use limits::{Size, check_result};
+pub(crate) use locate::{Fetched, locate, table_entries};
+pub use mask::MaskSource;
+pub(crate) use mask::{all_valid, from_alpha};
+pub(crate) use part::rows_of_part;
+pub use plan::{Fetch, MemoryNeed, ReadPlan};
+pub(crate) use ranges::coalesce;
+pub(crate) use reading::Reading;
+pub(crate) use request::{Asked, Request, Shape};
+pub use run::WindowFault;

@@ -1,0 +1,408 @@
+//! One read from request to pixels: resolved, located, planned and run.
+
+use super::deliver::place_bands;
+use super::limits::check_fetched;
+use super::part::rows_of_part;
+use super::plan::{Fetch, MemoryNeed, ReadPlan, device_need, too_long};
+use super::ranges::fetched_len;
+use super::request::{Asked, purpose};
+use super::resolve::{Group, Resolved};
+use super::run::{WindowFault, run};
+use super::sheet::{Masks, Sheet, len_of};
+use super::stage::staged_len;
+use super::tasks::Located;
+use super::unpack::Missing;
+use crate::device::{self, Choice, Decode, Destination, Gpu, Work};
+use crate::error::{Error, Result};
+use crate::options::{OnFault, ReadOptions};
+use crate::window::Window;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use strile_engine::{
+    BlockLayout, BlockTask, Context, Convert, Engine, EngineError, Lease, Location, Output, OutputError,
+    OutputSpec, Pixels, Report, ResampleJob, Sampling, Span, Support,
+};
+
+/// A planned read, and the engine that will do it.
+pub(crate) struct Reading<'a> {
+    asked: Asked<'a>,
+    pub(crate) choice: Choice,
+    pub(crate) plan: ReadPlan,
+    context: &'a Context,
+}
+
+/// What a request says of itself in a plan.
+struct First {
+    page: usize,
+    overview: Option<usize>,
+    level_size: (u32, u32),
+    window: Window,
+    bands: Vec<u16>,
+    convert: Option<Convert>,
+    masked_by: Option<String>,
+}
+
+impl First {
+    fn new(asked: &Asked<'_>, resolved: &Resolved<'_>) -> Result<Self> {
+        let abandoned = || Error::Engine(EngineError::Abandoned);
+        let request = asked.requests.first().ok_or_else(abandoned)?;
+        let Group { facts, convert, .. } = resolved.groups.first().ok_or_else(abandoned)?;
+        let inside = resolved.frames.first().and_then(|(_, inside)| *inside);
+        Ok(Self {
+            page: request.page,
+            overview: request.overview,
+            level_size: (facts.image.width, facts.image.height),
+            window: inside.unwrap_or(facts.window),
+            bands: facts.bands.clone(),
+            convert: *convert,
+            masked_by: match facts.unpacking.map(|unpacking| unpacking.missing) {
+                Some(Missing::Image) => Some("the mask image".to_owned()),
+                Some(Missing::Alpha(band)) => Some(format!("alpha in band {band}")),
+                Some(Missing::Value(_) | Missing::None) | None => None,
+            },
+        })
+    }
+}
+
+impl<'a> Reading<'a> {
+    /// Plans a read; `after` are the steps on the host that follow it, in words.
+    pub(crate) fn new(
+        asked: Asked<'a>,
+        to: Destination,
+        mut after: Vec<String>,
+        context: &'a Context,
+    ) -> Result<Self> {
+        let resolved = asked.resolve()?;
+        let need = len(&resolved.result);
+        let fits = || context.budget.fits(need, purpose(asked.batch.is_some()));
+        if matches!(to, Destination::Host | Destination::Output(Location::Host)) {
+            // Refused here, before block tables are fetched for pixels that memory cannot hold.
+            fits()?;
+        }
+        let named: Vec<_> = resolved
+            .groups
+            .iter()
+            .map(|group| (group.dataset.name().to_owned(), Arc::clone(&group.facts.layout)))
+            .collect();
+        let first = First::new(&asked, &resolved)?;
+        let located = asked.locate(resolved, context)?;
+        check_remote(&asked, &located)?;
+        let (layout, choice) = choose(&asked, &located, to, context)?;
+        for (file, layout) in named {
+            if let Support::No(reason) = choice.engine.support(&layout) {
+                return Err(Error::Unsupported { file, reason });
+            }
+        }
+        let wanted = match to {
+            Destination::Host => Location::Host,
+            Destination::Engine => choice.engine.location(),
+            Destination::Output(place) => place,
+        };
+        let destination = match (wanted, after.is_empty()) {
+            (Location::Cuda(_), false) => {
+                after.push(format!("copied to {wanted}"));
+                Location::Host
+            }
+            _ => wanted,
+        };
+        if to == Destination::Engine && destination == Location::Host {
+            fits()?;
+        }
+        let plan = plan(asked, first, located, (&choice, &layout), (destination, after));
+        Ok(Self { asked, choice, plan, context })
+    }
+
+    /// Reads into new memory at the plan's destination.
+    pub(crate) fn read(self) -> Result<(Output, Report, Vec<WindowFault>, Arc<dyn Engine>)> {
+        let spec = self.plan.output.clone();
+        let on_host = self.plan.destination == Location::Host;
+        let need = if on_host { len(&spec) } else { 0 };
+        let _lease = self.context.take(need, purpose(self.plan.batch))?;
+        let output = match on_host {
+            true => Output::new(spec)
+                .map_err(|error| Error::output(error, |problem| self.asked.refuse(problem)))?,
+            false => self.choice.engine.output(spec, self.context)?,
+        };
+        let engine = Arc::clone(&self.choice.engine);
+        let (report, faults) = self.read_into(&output)?;
+        Ok((output, report, faults, engine))
+    }
+
+    /// Reads into an output of the plan's shape and type.
+    pub(crate) fn read_into(mut self, output: &Output) -> Result<(Report, Vec<WindowFault>)> {
+        let sheets = std::mem::take(&mut self.plan.sheets);
+        let masks = std::mem::take(&mut self.plan.masks);
+        let Self { asked, choice, plan, context } = self;
+        let reader = Reader { asked, engine: choice.engine.as_ref(), context };
+        let resampled = sheets.iter().any(|sheet| sheet.patches.is_some());
+        let [_, bands, ..] = plan.shape;
+        let made = |sheet: &Sheet| reader.engine.scratch(sheet.spec.clone(), context);
+        let lease =
+            |need: u64| reader.take(reader.engine.location(), need, "windows before they are resampled");
+        let (_lease, decoded) = match resampled {
+            true => {
+                let lease = lease(len_of(&sheets))?;
+                (Some(lease), sheets.iter().map(made).collect::<std::result::Result<Vec<_>, _>>()?)
+            }
+            false => (None, Vec::new()),
+        };
+        let memory: Vec<&Output> = if resampled { decoded.iter().collect() } else { vec![output] };
+        let done = reader.masked(plan, &memory, masks)?;
+        for (sheet, decoded) in sheets.into_iter().zip(decoded) {
+            reader.resample(sheet, decoded, bands, output)?;
+        }
+        Ok(done)
+    }
+}
+
+/// The engine of a read at work.
+struct Reader<'a> {
+    asked: Asked<'a>,
+    engine: &'a dyn Engine,
+    context: &'a Context,
+}
+
+impl Reader<'_> {
+    /// Runs the plan and applies masks, which are decoded and applied where the pixels are.
+    fn masked(
+        &self,
+        plan: ReadPlan,
+        sheets: &[&Output],
+        masks: Vec<Masks>,
+    ) -> Result<(Report, Vec<WindowFault>)> {
+        if masks.is_empty() {
+            return self.run(plan, sheets);
+        }
+        let host = Choice::cpu("masks in host memory").engine;
+        let place = sheets.first().map_or(Location::Host, |sheet| sheet.location());
+        let engine = if place == self.engine.location() { self.engine } else { host.as_ref() };
+        let need = masks.iter().map(|masks| len(&masks.spec)).fold(0, u64::saturating_add);
+        let _lease = self.take(place, need, "masks")?;
+        let made = masks.iter().map(|masks| engine.scratch(masks.spec.clone(), self.context));
+        let made = made.collect::<std::result::Result<Vec<_>, _>>()?;
+        let memory: Vec<&Output> = sheets.iter().copied().chain(&made).collect();
+        let done = self.run(plan, &memory)?;
+        for (Masks { sheet, spec, job }, made) in masks.into_iter().zip(made) {
+            let sheet = sheets.get(sheet).ok_or(EngineError::Abandoned)?;
+            engine.mask(&job, &self.pixels(spec, made)?, sheet, self.context)?;
+        }
+        Ok(done)
+    }
+
+    /// Decoded pixels for another step.
+    fn pixels(&self, spec: OutputSpec, decoded: Output) -> Result<Pixels> {
+        let pixels = match decoded.device_bytes() {
+            Some(bytes) => Pixels::on_device(spec, bytes.clone()),
+            None => Pixels::new(spec, Arc::new(decoded.into_vec().ok_or(EngineError::Abandoned)?)),
+        };
+        pixels.map_err(|error| self.asked.refuse(error.to_string()))
+    }
+
+    /// Runs the plan. Faulty blocks fail it, unless they are to be filled.
+    fn run(&self, plan: ReadPlan, memory: &[&Output]) -> Result<(Report, Vec<WindowFault>)> {
+        let (report, faults) = run(plan, self.engine, memory, self.context)?;
+        match (self.asked.options.on_fault, faults.first()) {
+            (OnFault::Fail, Some(WindowFault { window, file, fault })) => {
+                let error = Error::Blocks { file: file.clone(), first: fault.clone(), count: faults.len() };
+                Err(self.asked.at(*window)(error))
+            }
+            _ => Ok((report, faults)),
+        }
+    }
+
+    /// Leases memory in a place; a device leases its own.
+    fn take(&self, place: Location, need: u64, purpose: &'static str) -> Result<Lease> {
+        let need = if place == Location::Host { need } else { 0 };
+        Ok(self.context.take(need, purpose)?)
+    }
+
+    /// Resamples the windows of a sheet into their bands of `output`: directly if these are all bands and the engine writes
+    /// there, else through memory of its own.
+    fn resample(&self, sheet: Sheet, decoded: Output, bands: u32, output: &Output) -> Result<()> {
+        let Sheet { windows, spec, patches } = sheet;
+        let refuse = |error: OutputError| self.asked.refuse(error.to_string());
+        let pixels = self.pixels(spec, decoded)?;
+        let (all, of_sheet) = (output.spec(), pixels.spec().bands);
+        let job = ResampleJob {
+            sampling: self.asked.batch.map_or(Sampling::Nearest, |batch| batch.sampling),
+            windows: patches.ok_or(EngineError::Abandoned)?,
+        };
+        if output.location() == self.engine.location() && of_sheet == all.bands {
+            return Ok(self.engine.resample(&job, &pixels, output, self.context)?);
+        }
+        let there = OutputSpec::band_first(all.data_type, of_sheet, all.rows, all.columns);
+        let there = there.map_err(refuse)?;
+        let _lease = self.take(self.engine.location(), len(&there), "windows on their way to the result")?;
+        let there = self.engine.scratch(there, self.context)?;
+        self.engine.resample(&job, &pixels, &there, self.context)?;
+        drop(pixels);
+        let bands_of = |window: usize| {
+            let first = u32::try_from(window).unwrap_or(u32::MAX).saturating_mul(bands);
+            first..first.saturating_add(bands)
+        };
+        let bands: Vec<u32> = windows.into_iter().flat_map(bands_of).collect();
+        place_bands(there, &bands, self.engine, output, self.context)
+    }
+}
+
+/// The bytes of a shape.
+fn len(spec: &OutputSpec) -> u64 {
+    spec.len().map_or(u64::MAX, |len| len as u64)
+}
+
+/// Refuses a read that would fetch too much from remote files.
+fn check_remote(asked: &Asked<'_>, located: &Located) -> Result<()> {
+    if asked.options.max_cloud_bytes.is_none() {
+        return Ok(());
+    }
+    let mut fetched = 0u64;
+    for of_source in located.tasks.chunk_by(|a, b| a.source == b.source) {
+        let Some(source) = of_source.first().and_then(|task| located.sources.get(task.source as usize))
+        else {
+            continue;
+        };
+        if source.local().is_none() {
+            let spans: Vec<Option<Span>> = of_source.iter().map(|task| task.span).collect();
+            fetched = fetched.saturating_add(fetched_len(&spans, source.len()));
+        }
+    }
+    check_fetched(&asked.name(), fetched, asked.options)
+}
+
+/// The engine, estimated by the layout that most bytes are decoded of, as if all blocks had it.
+fn choose(
+    asked: &Asked<'_>,
+    located: &Located,
+    to: Destination,
+    context: &Context,
+) -> Result<(Arc<BlockLayout>, Choice)> {
+    let mut decoded: BTreeMap<u32, u64> = BTreeMap::new();
+    for task in located.tasks.iter().filter(|task| task.span.is_some()) {
+        let layout = located.layouts.get(task.layout as usize);
+        let len = layout.and_then(|layout| layout.decoded_len(task.placement.rows)).unwrap_or(0) as u64;
+        let sum = decoded.entry(task.layout).or_default();
+        *sum = sum.saturating_add(len);
+    }
+    let heaviest = decoded.iter().max_by_key(|(_, len)| **len).map_or(0, |(&layout, _)| layout);
+    let layout = located.layouts.get(heaviest as usize).ok_or(EngineError::Abandoned)?;
+    let spans: Vec<Option<Span>> = located.spans.iter().flatten().copied().collect();
+    let local = located.sources.iter().map(|source| source.local()).collect::<Option<Vec<_>>>();
+    let work = Work {
+        layout,
+        spans: &spans,
+        output: len_of(&located.sheets),
+        to,
+        local: local.and_then(|locals| locals.into_iter().next()),
+        threads: context.threads.get(),
+    };
+    let choice = device::choose(asked.options.device, gpu(asked.options), &work);
+    let choice = choice.map_err(|problem| Error::Device { file: asked.name(), problem })?;
+    Ok((Arc::clone(layout), choice))
+}
+
+/// What the options ask of a GPU.
+pub(super) fn gpu(options: &ReadOptions) -> Gpu {
+    let ReadOptions { device_memory: memory, direct_io, nvcomp, nvjpeg, .. } = *options;
+    Gpu { memory, direct_io, nvcomp, nvjpeg }
+}
+
+/// Puts the plan together.
+fn plan(
+    asked: Asked<'_>,
+    first: First,
+    located: Located,
+    (choice, layout): (&Choice, &BlockLayout),
+    (destination, after): (Location, Vec<String>),
+) -> ReadPlan {
+    let Located { shape, result, sheets, masks, sources, layouts, selections, tasks, windows, .. } = located;
+    let is_local = sources.iter().all(|source| source.local().is_some());
+    let fetch = match is_local {
+        true if choice.direct => Fetch::Direct,
+        true if choice.engine.pulls() => Fetch::Pulled,
+        _ => Fetch::Staged,
+    };
+    let scratch = scratch(&layouts, &tasks);
+    let batches = match fetch {
+        Fetch::Pulled | Fetch::Direct => vec![tasks],
+        Fetch::Staged => Located::staged(tasks, sources.len()),
+    };
+    let staging = match fetch {
+        Fetch::Pulled | Fetch::Direct => 0,
+        Fetch::Staged => {
+            batches.iter().map(|batch| staged_len(batch, &sources)).max().unwrap_or(0).saturating_mul(2)
+        }
+    };
+    let mut notes = choice.notes.clone();
+    if choice.decode == Decode::Kernels {
+        notes.extend(too_long(layout, &batches));
+    }
+    let memory = MemoryNeed {
+        output: len(&result),
+        scratch_per_thread: scratch,
+        staging,
+        scratch: {
+            let resampled = sheets.iter().any(|sheet| sheet.patches.is_some());
+            let masks = masks.iter().map(|masks| len(&masks.spec)).fold(0, u64::saturating_add);
+            masks.saturating_add(if resampled { len_of(&sheets) } else { 0 })
+        },
+        device: match choice.decode {
+            Decode::Cpu => 0,
+            Decode::Kernels | Decode::Nvcomp(_) | Decode::Nvjpeg(_) | Decode::Host(_) => {
+                device_need(layout, &batches, len_of(&sheets), destination)
+            }
+        },
+    };
+    ReadPlan {
+        file: asked.name(),
+        page: first.page,
+        overview: first.overview,
+        reduce: asked.options.reduce,
+        level_size: first.level_size,
+        window: first.window,
+        bands: first.bands,
+        shape,
+        files: sources.len(),
+        filled: located.filled,
+        engine: choice.engine.name().to_owned(),
+        engine_reason: choice.reason.clone(),
+        judged: choice.judged.clone(),
+        decode: choice.decode.clone(),
+        notes,
+        destination,
+        after,
+        convert: first.convert,
+        masked_by: first.masked_by,
+        fetch,
+        output: result,
+        memory,
+        batch: asked.batch.is_some(),
+        sheets,
+        masks,
+        sources,
+        layouts,
+        edges: located.edges,
+        selections,
+        outputs: located.outputs,
+        batches,
+        windows,
+        _leases: located.leases,
+    }
+}
+
+/// The largest block, encoded and decoded. Uncompressed blocks that are cut are placed from where they were read.
+fn scratch(layouts: &[Arc<BlockLayout>], tasks: &[BlockTask]) -> u64 {
+    let encoded = tasks.iter().filter_map(|task| task.span).map(|span| span.len).max().unwrap_or(0);
+    let decoded = |layout: &Arc<BlockLayout>| match rows_of_part(layout) {
+        Some(_) => 0,
+        None => layout.decoded_len(layout.height).map_or(u64::MAX, |len| len as u64),
+    };
+    let mut used = vec![false; layouts.len()];
+    for task in tasks.iter().filter(|task| task.span.is_some()) {
+        if let Some(used) = used.get_mut(task.layout as usize) {
+            *used = true;
+        }
+    }
+    let used = layouts.iter().zip(used).filter(|(_, used)| *used);
+    let decoded = used.map(|(layout, _)| decoded(layout)).max().unwrap_or(0);
+    encoded.saturating_add(decoded)
+}

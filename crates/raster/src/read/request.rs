@@ -1,0 +1,92 @@
+//! What a read asks for: windows of files, and what becomes of their pixels.
+//!
+//! One window of one file and ten thousand windows of ten thousand files are the same kind of request. `resolve` checks it
+//! once; nothing after that looks at what the caller wrote.
+
+use super::area::Area;
+use crate::dataset::Dataset;
+use crate::error::Error;
+use crate::options::ReadOptions;
+use std::fmt;
+use strile_engine::Sampling;
+use strile_tiff::gdal::NoData;
+
+/// One window of one file.
+#[derive(Clone, Copy)]
+pub(crate) struct Request<'a> {
+    pub(crate) dataset: &'a Dataset,
+    /// Page of the file, from 0.
+    pub(crate) page: usize,
+    /// `None` is the full image, `Some(k)` its k-th overview.
+    pub(crate) overview: Option<usize>,
+    /// Bands from 1; `None` is all of them.
+    pub(crate) bands: Option<&'a [u16]>,
+    /// Which pixels. `None` is the window of `Asked::options`.
+    pub(crate) area: Option<Area>,
+}
+
+/// What makes one tensor of many windows.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Shape {
+    /// Samples become floats even if a file has neither nodata nor scale.
+    pub(crate) floats: bool,
+    /// The value of pixels outside their image; by default NaN in masked reads, else nodata, else 0.
+    pub(crate) fill: Option<NoData>,
+    /// Columns and rows that every window is resampled to.
+    pub(crate) size: Option<(u32, u32)>,
+    /// The resampling method, if there is a size.
+    pub(crate) sampling: Sampling,
+}
+
+/// A read as it was asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) requests: &'a [Request<'a>],
+    /// What all requests share. Page, overview and bands are those of each request.
+    pub(crate) options: &'a ReadOptions,
+    /// `Some` for a batch, whose windows may leave their images; `None` for one window, which must not.
+    pub(crate) batch: Option<&'a Shape>,
+}
+
+impl Asked<'_> {
+    /// The name of the file or of the batch, for messages.
+    pub(crate) fn name(&self) -> String {
+        match (self.batch, self.requests) {
+            (None, [one]) => one.dataset.name().to_owned(),
+            _ => format!("batch of {} windows", self.requests.len()),
+        }
+    }
+
+    /// A problem of the read as a whole.
+    pub(crate) fn refuse(&self, problem: String) -> Error {
+        Error::Request { file: self.name(), problem }
+    }
+
+    /// Whether masked or scaled values are wanted.
+    pub(super) fn is_masked(&self) -> bool {
+        self.options.masked || self.options.unpack
+    }
+
+    /// Adds the place of a request in its batch to an error; the errors of a single window stay as they are.
+    pub(super) fn at(&self, index: usize) -> impl Fn(Error) -> Error + use<'_> {
+        let area = self.batch.and_then(|_| self.requests.get(index)?.area);
+        move |error| match (error, area) {
+            (error @ (Error::Cancelled | Error::Memory { .. } | Error::NoMemory { .. }), _) => error,
+            (error @ Error::Engine(_), _) | (error, None) => error,
+            (error, Some(area)) => {
+                Error::Window { window: index, area: area.to_string(), error: Box::new(error) }
+            }
+        }
+    }
+}
+
+/// What the memory of a read is for, in messages of the budget.
+pub(super) fn purpose(batch: bool) -> &'static str {
+    if batch { "the pixels of the batch" } else { "the decoded image" }
+}
+
+impl fmt::Display for Asked<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name())
+    }
+}

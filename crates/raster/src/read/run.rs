@@ -1,0 +1,204 @@
+//! Runs a plan: fetch, decode, place, with the next batch fetched while this one is decoded.
+
+use super::plan::{Fetch, ReadPlan};
+use super::stage::stage;
+use super::tasks::Target;
+use crate::error::{Error, Result};
+use crate::open::io_error;
+use crate::source::Source;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use strile_engine::{
+    BlockAddress, BlockLayout, BlockTask, Claim, Context, DecodeJob, Encoded, Engine, EngineError, JobError,
+    LocatedFault, Output, OutputBox, ReadAt, Report, Ticket,
+};
+
+/// Batches decoded or waiting to be at one time.
+const IN_FLIGHT: usize = 2;
+
+/// A faulty block of a window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WindowFault {
+    /// The window's number, from 0.
+    pub window: usize,
+    /// The file.
+    pub file: String,
+    /// The block, and what is wrong with it.
+    pub fault: LocatedFault,
+}
+
+/// Decodes all blocks of `plan` into its memory: that of its sheets, then that of its masks. When it returns, with a report
+/// or an error, nothing writes there any more.
+pub(super) fn run(
+    plan: ReadPlan,
+    engine: &dyn Engine,
+    memory: &[&Output],
+    context: &Context,
+) -> Result<(Report, Vec<WindowFault>)> {
+    let _staging = context.take(plan.memory.staging, "staging of encoded blocks")?;
+    let ReadPlan { sources, layouts, selections, outputs: targets, batches, windows, fetch, .. } = plan;
+    let shown = Shown::new(&batches, windows);
+    let locals = sources.iter().map(|source| source.local()).collect::<Option<Vec<Arc<dyn ReadAt>>>>();
+    let (_claims, outputs) = lend(memory, &targets)?;
+    let flight = Flight {
+        engine,
+        context,
+        sources: &sources,
+        locals: locals.filter(|_| fetch != Fetch::Staged),
+        layouts,
+        selections,
+        outputs,
+        targets: &targets,
+        flights: VecDeque::new(),
+        report: Report::default(),
+    };
+    let mut report = flight.fly(batches)?;
+    let faults = shown.faults(std::mem::take(&mut report.faults), &sources);
+    for source in &sources {
+        source.check_unchanged().map_err(|error| io_error(source.as_ref(), error))?;
+    }
+    Ok((report, faults))
+}
+
+/// The outputs of the job. They lie in the memory that they name, which stays claimed.
+fn lend(memory: &[&Output], targets: &[Target]) -> Result<(Vec<Arc<Claim>>, Vec<Output>)> {
+    let claim = |output: &&Output| {
+        let spec = output.spec();
+        let whole = OutputBox { bands: (0, spec.bands), rows: (0, spec.rows), columns: (0, spec.columns) };
+        output.claim(whole).map(Arc::new).ok_or(EngineError::Busy { output: 0 })
+    };
+    let claims = memory.iter().map(claim).collect::<std::result::Result<Vec<_>, _>>()?;
+    let lent = |target: &Target| {
+        let claim = claims.get(target.memory).ok_or(EngineError::Abandoned)?;
+        match target.convert {
+            None => Ok(claim.delegate_converted()),
+            Some(convert) => claim.delegate_converting(convert).map_err(|error| inconsistent(&error)),
+        }
+    };
+    let outputs = targets.iter().map(lent).collect::<Result<Vec<_>>>()?;
+    Ok((claims, outputs))
+}
+
+/// Jobs under way, and the report of those that are over.
+struct Flight<'a> {
+    engine: &'a dyn Engine,
+    context: &'a Context,
+    sources: &'a [Arc<dyn Source>],
+    /// `Some` if the engine reads the sources itself.
+    locals: Option<Vec<Arc<dyn ReadAt>>>,
+    layouts: Vec<Arc<BlockLayout>>,
+    selections: Vec<Vec<u16>>,
+    outputs: Vec<Output>,
+    targets: &'a [Target],
+    flights: VecDeque<(Ticket, BTreeMap<u32, OutputBox>)>,
+    report: Report,
+}
+
+impl Flight<'_> {
+    fn fly(mut self, batches: Vec<Vec<BlockTask>>) -> Result<Report> {
+        let mut result = batches.into_iter().try_for_each(|batch| self.submit(batch));
+        // Whatever went wrong: all jobs end before the outputs are the caller's again.
+        while !self.flights.is_empty() {
+            let landed = self.land();
+            result = result.and(landed);
+        }
+        result.map(|()| self.report)
+    }
+
+    fn submit(&mut self, mut batch: Vec<BlockTask>) -> Result<()> {
+        if self.context.cancel.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+        let encoded = match &self.locals {
+            Some(locals) => Encoded::Pulled(locals.clone()),
+            None => {
+                let staged = stage(&mut batch, self.sources, self.engine, self.context)?;
+                self.report.faults.extend(staged.outside);
+                Encoded::Staged(Arc::new(staged.arena))
+            }
+        };
+        let job = DecodeJob::new(self.layouts.clone(), self.selections.clone(), batch)
+            .map_err(|error: JobError| inconsistent(&error))?;
+        let boxes = job.boxes().clone();
+        // Jobs in flight write disjoint boxes. Those of one window do; windows of a batch may share blocks and rows.
+        while self.flights.len() == IN_FLIGHT
+            || self.flights.iter().any(|(_, held)| self.overlap(held, &boxes))
+        {
+            self.land()?;
+        }
+        let ticket = self.engine.submit(job, encoded, &self.outputs, self.context)?;
+        self.flights.push_back((ticket, boxes));
+        Ok(())
+    }
+
+    /// Whether two jobs may write the same samples. Outputs may lie in the same memory.
+    fn overlap(&self, held: &BTreeMap<u32, OutputBox>, wanted: &BTreeMap<u32, OutputBox>) -> bool {
+        let memory = |output: &u32| self.targets.get(*output as usize).map(|target| target.memory);
+        let meet = |(a, held): (&u32, &OutputBox)| {
+            wanted.iter().any(|(b, wanted)| memory(a) == memory(b) && held.overlaps(wanted))
+        };
+        held.iter().any(meet)
+    }
+
+    /// Waits for the oldest job.
+    fn land(&mut self) -> Result<()> {
+        let Some((ticket, _)) = self.flights.pop_front() else { return Ok(()) };
+        let part = ticket.wait()?;
+        let total = &mut self.report;
+        total.blocks += part.blocks;
+        total.encoded_bytes += part.encoded_bytes;
+        total.host_blocks += part.host_blocks;
+        total.times.add(&part.times);
+        total.faults.extend(part.faults);
+        Ok(())
+    }
+}
+
+/// Which windows show which blocks.
+struct Shown {
+    /// File and block of each task, and the task's window; empty if there is one window.
+    tasks: Vec<(u32, BlockAddress, u32)>,
+}
+
+impl Shown {
+    fn new(batches: &[Vec<BlockTask>], windows: Vec<u32>) -> Self {
+        let tasks = batches.iter().flatten().zip(windows);
+        let stored = tasks.filter(|(task, _)| task.span.is_some());
+        Self { tasks: stored.map(|(task, window)| (task.source, task.address, window)).collect() }
+    }
+
+    /// Faults by window, the first window first. A block that several windows show is faulty in each, and once.
+    fn faults(self, found: Vec<LocatedFault>, sources: &[Arc<dyn Source>]) -> Vec<WindowFault> {
+        let name = |source: u32| sources.get(source as usize).map_or("", |source| source.name()).to_owned();
+        let mut first = BTreeMap::new();
+        for fault in found {
+            // Parts of one block have one address: the block is faulty once.
+            first.entry((fault.source, fault.address)).or_insert(fault);
+        }
+        let found = first;
+        let given = |window: u32, fault: &LocatedFault| WindowFault {
+            window: window as usize,
+            file: name(fault.source),
+            fault: fault.clone(),
+        };
+        if self.tasks.is_empty() || found.is_empty() {
+            return found.values().map(|fault| given(0, fault)).collect();
+        }
+        let mut faults = BTreeMap::new();
+        for (source, address, window) in self.tasks {
+            if let Some(fault) = found.get(&(source, address)) {
+                faults.entry((window, source, address)).or_insert_with(|| given(window, fault));
+            }
+        }
+        faults.into_values().collect()
+    }
+}
+
+/// A plan of ours that makes no job is a mistake of ours, and still no reason to panic.
+fn inconsistent(error: &dyn std::fmt::Display) -> Error {
+    Error::Engine(EngineError::Mismatch {
+        what: "plan",
+        found: error.to_string(),
+        expected: "a consistent plan".into(),
+    })
+}
