@@ -61,7 +61,10 @@ pub use batch::{
 };
 pub use cog::{CogChecks, CogReport, Finding, FoundBy, GhostArea, LevelLayout};
 pub use compare::{CompareOptions, Difference, SampleDifference};
-pub use convert::{Conversion, ConvertOptions, LoadedImage, TilingScheme, Written, convert};
+pub use convert::{
+    Conversion, ConvertArea, ConvertOptions, ConvertSize, Expand, LoadedImage, Method, Rescale, Side,
+    SourceLevel, TilingScheme, Written, convert,
+};
 pub use dataset::Dataset;
 pub use device::{Decode, DeviceInfo, Estimate, GpuInfo, Judged, calibrate, devices};
 pub use error::{Error, Limited, Result};

@@ -26,6 +26,7 @@ pub use options::BatchOptions;
 pub use plan::BatchPlan;
 pub use read::{plan_batch, read_batch, read_batch_into, read_batch_on_device};
 pub use strile_engine::Sampling;
+pub(crate) use suffice::smallest_sufficient;
 pub use suffice::sufficient_overviews;
 pub use tensor::{BatchOutput, Tensor, WindowFault};
 pub use window::{Area, BatchWindow};
