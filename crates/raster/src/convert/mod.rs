@@ -8,12 +8,14 @@
 //! Pixels may change on their way: `shape` decides which part is written and at what size, `resample` computes it
 //! (`taps` has the weights, `weighted` the sums); `change` decides what happens to values and what no longer holds of
 //! the description, `values` does it (`numbers` has the types, `range` finds ranges); `colours` says what bands are.
+//! `words` are GDAL's names for all of it; `many` converts files into a folder.
 
 mod adopt;
 mod alike;
 mod change;
 mod colours;
 mod loaded;
+mod many;
 mod numbers;
 mod options;
 mod pieces;
@@ -27,15 +29,18 @@ mod tiling;
 mod values;
 mod vrt;
 mod weighted;
+mod words;
 
 pub(crate) use alike::stored_like;
 pub use loaded::{LoadedImage, Written};
+pub use many::{ManyItem, ManyOptions, ManyOutcome, ManyProgress, convert_many, plan_many};
 pub use options::{ConvertArea, ConvertOptions, ConvertSize, Expand, Rescale, Side, SourceLevel};
 pub(crate) use pieces::{Cut, cut};
 pub(crate) use spec::{colours_as_read, spec_of};
 pub(crate) use tags::tags_of;
 pub use taps::Method;
 pub use tiling::TilingScheme;
+pub use words::{GivenScale, data_type_named, rescales};
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};

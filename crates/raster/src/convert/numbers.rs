@@ -121,7 +121,9 @@ pub(super) fn store(data_type: DataType, numbers: &[f64], out: &mut [u8], stride
         DataType::F16 => each_slot(numbers, out, stride, |number| to_half(number).to_ne_bytes()),
         DataType::F32 => each_slot(numbers, out, stride, |number| (number as f32).to_ne_bytes()),
         DataType::F64 => each_slot(numbers, out, stride, f64::to_ne_bytes),
-        DataType::C64 => each_slot(numbers, out, stride, |number| pair::<4, 8>((number as f32).to_ne_bytes())),
+        DataType::C64 => {
+            each_slot(numbers, out, stride, |number| pair::<4, 8>((number as f32).to_ne_bytes()))
+        }
         DataType::C128 => each_slot(numbers, out, stride, |number| pair::<8, 16>(number.to_ne_bytes())),
     }
     counts

@@ -79,6 +79,8 @@ pub enum ConvertArea {
     /// x and y of the first corner, x and y of the last, in the reference system of the image. With `Nearest` the part
     /// is moved to whole pixels.
     Corners([f64; 4]),
+    /// West, south, east and north, in the reference system of the image: all whole pixels that touch it.
+    Bounds([f64; 4]),
 }
 
 /// A side of what is written.

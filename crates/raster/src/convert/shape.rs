@@ -64,7 +64,11 @@ pub(super) fn take(
     if options.source_level != SourceLevel::Auto && read.overview.is_some() {
         return Err(refuse("`source_level` and `read.overview` cannot be combined".into()));
     }
-    base_of(input, read)?.take(read, options, warnings).map_err(refuse)
+    let mut read = read.clone();
+    if let Some(ConvertArea::Bounds(sides)) = options.area {
+        read.window = Some(input.window_of_box(&read, sides)?);
+    }
+    base_of(input, &read)?.take(&read, options, warnings).map_err(refuse)
 }
 
 /// A refusal in the name of the input.
@@ -154,7 +158,7 @@ impl Base {
     /// What is taken, in pixels of the image.
     fn area(&self, read: &ReadOptions, options: &ConvertOptions) -> std::result::Result<[f64; 4], String> {
         let area = match options.area {
-            None => {
+            None | Some(ConvertArea::Bounds(_)) => {
                 let Window { x, y, width, height } =
                     read.window.unwrap_or(Window::full(self.size.0, self.size.1));
                 [x, y, width, height].map(f64::from)
