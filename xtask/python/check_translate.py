@@ -4,8 +4,9 @@
 
 Files of many types, with nodata, masks, alpha, palettes, control points, RPCs and overviews are converted by both with
 the same options; size, type, transform, nodata, colours, control points and pixels must be equal, or within the tolerance
-that a case states. GDAL runs in an interpreter that has its bindings (Debian's python3-gdal); where there is none all
-cases are skipped aloud. Options that strile refuses must name themselves. Prints `N passed, N failed`; exit status 1
+that a case states. So are the lines of the guide `docs/coming-from-gdal.md`. GDAL runs in an interpreter that has its
+bindings (Debian's python3-gdal); where there is none these cases are skipped aloud. Sizes, windows, methods and types are
+judged by rasterio and numpy as well, which are always there. Options that strile refuses must name themselves. Prints `N passed, N failed`; exit status 1
 where any failed.
 """
 
@@ -31,7 +32,7 @@ gdal.PushErrorHandler("CPLQuietErrorHandler")
 for line in sys.stdin:
     number, source, target, options = json.loads(line)
     try:
-        made = gdal.Translate(target, source, options=options + ["-co", "COMPRESS=DEFLATE"])
+        made = gdal.Translate(target, source, options=options)
         made = None
         print(json.dumps([number, None]), flush=True)
     except Exception as error:
@@ -197,7 +198,24 @@ def cases():
     yield "mosaic", "-srcwin 7 5 30 20 -ot Float32", EXACT
 
 
-def facts(path, pixels=True):
+GUIDE = Path(__file__).parents[2] / "docs/coming-from-gdal.md"
+# The files of the guide.
+NAMES = {"scene.tif": "rgb", "dem.tif": "int16", "large.tif": "overviews", "packed.tif": "scaled", "classes.tif": "palette"}
+
+
+def lines_of_the_guide():
+    """(source, options of GDAL, options of strile) of each line of the table."""
+    for line in GUIDE.read_text().splitlines():
+        cells = [cell.strip(" `") for cell in line.strip("|").split("|")]
+        if len(cells) == 2 and cells[0].startswith("gdal_translate "):
+            (*theirs,), (*ours,) = cells[0].split()[1:], cells[1].split()[2:]
+            name = next(word for word in theirs if word in NAMES)
+            assert name in ours and theirs.count("out.tif") == ours.count("out.tif") == 1, line
+            left_out = (name, "out.tif")
+            yield NAMES[name], [w for w in theirs if w not in left_out], [w for w in ours if w not in left_out]
+
+
+def facts(path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotGeoreferencedWarning)
         with rasterio.open(path) as file:
@@ -215,6 +233,61 @@ def facts(path, pixels=True):
             except ValueError:
                 table = None
             return told, place, table, file.read(), file.dataset_mask()
+
+
+METHODS = {"nearest": "nearest", "bilinear": "bilinear", "cubic": "cubic", "cubicspline": "cubic_spline", "lanczos": "lanczos",
+           "average": "average", "rms": "rms", "mode": "mode"}
+
+
+def by_rasterio(strile, folder):
+    """Cases judged by rasterio's reads of another size, and by numpy's types: each a name and why it failed, or None."""
+    out = folder / "ours.tif"
+
+    def converted(name, *options):
+        run = subprocess.run([strile, "-q", "convert", str(folder / f"{name}.tif"), str(out), "--overwrite", *map(str, options)],
+                             capture_output=True, text=True)
+        if run.returncode:
+            raise RuntimeError(run.stderr.strip())
+        with rasterio.open(out) as file:
+            return file.read()
+
+    def case(name, window, size, method):
+        with rasterio.open(folder / f"{name}.tif") as file:
+            resampling = rasterio.enums.Resampling[METHODS[method]]
+            theirs = file.read(window=rasterio.windows.Window(*window), out_shape=(file.count, size[1], size[0]), resampling=resampling)
+        ours = converted(name, "-srcwin", *window, "-outsize", *size, "-r", method)
+        if ours.dtype.kind == "f":
+            share = 2e-5
+            same = np.isclose(ours, theirs, rtol=share, atol=share * np.nanmax(np.abs(theirs)), equal_nan=True)
+        else:
+            same = np.abs(ours.astype("float64") - theirs.astype("float64")) <= (0 if method in ("nearest", "mode") else 1)
+        return None if same.all() else f"{np.sum(~same)} of {same.size} samples differ"
+
+    for name in ["rgb", "tiled", "int16", "uint16", "float32", "float64", "nan", "uint32"]:
+        for method in METHODS:
+            for window, size in [((0, 0, 100, 76), (50, 38)), ((4, 8, 64, 48), (16, 12)), ((3, 5, 70, 60), (29, 31)), ((10, 10, 40, 40), (90, 70))]:
+                whole = window[2] % size[0] == 0 and window[3] % size[1] == 0
+                # GDAL's versions differ in the mode of parts of pixels.
+                if method in ("mode",) and not whole or method in ("average", "rms") and size[0] > window[2]:
+                    continue
+                yield f"{name} {window} {size} {method}", lambda n=name, w=window, z=size, m=method: case(n, w, z, m)
+
+    def typed(name, dtype):
+        with rasterio.open(folder / f"{name}.tif") as file:
+            values = file.read()
+        to = np.dtype(dtype)
+        if to.kind in "ui":
+            info = np.iinfo(to)
+            rounded = np.sign(values) * np.floor(np.abs(values) + 0.5) if values.dtype.kind == "f" else values
+            theirs = np.clip(rounded, max(info.min, -(2**63)), info.max).astype(to)
+        else:
+            theirs = values.astype(to)
+        ours = converted(name, "-ot", dtype, "-a_nodata", "none")
+        return None if ours.dtype == to and np.array_equal(ours, theirs, equal_nan=True) else "other values"
+
+    for name in ["rgb", "int16", "uint16", "float32", "float64"]:
+        for dtype in ["uint8", "int16", "uint16", "int32", "float32", "float64"]:
+            yield f"{name} as {dtype}", lambda n=name, d=dtype: typed(n, d)
 
 
 def flat(value):
@@ -256,26 +329,40 @@ def main():
     parser.add_argument("--filter", default="")
     arguments = parser.parse_args()
     has = subprocess.run([arguments.gdal_python, "-c", "from osgeo import gdal"], capture_output=True).returncode == 0
-    chosen = [case for case in cases() if arguments.filter in f"{case[0]} {case[1]}"]
+    all_cases = [(name, options.split(), options.split(), may) for name, options, may in cases()]
+    guide = list(lines_of_the_guide())
+    assert len(guide) >= 20, guide
+    all_cases += [(*line, dict(near=1)) for line in guide]
+    chosen = [case for case in all_cases if arguments.filter in f"{case[0]} {' '.join(case[1])}"]
+    passed = failed = skipped = 0
     if not has:
         print(f"skipped: {len(chosen)} comparisons with GDAL: no GDAL bindings for {arguments.gdal_python} (Debian's python3-gdal)")
-        print("0 passed, 0 failed")
-        return 0
-    passed = failed = 0
+        chosen, skipped = [], len(chosen)
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotGeoreferencedWarning)
             sources(folder)
-        path = lambda name: str(folder / (name if "." in name else f"{name}.tif"))
-        path = lambda name, plain=path: plain("mosaic.vrt" if name == "mosaic" else name)
-        jobs = [[n, path(name), str(folder / f"gdal{n}.tif"), options.split()] for n, (name, options, _) in enumerate(chosen)]
+        path = lambda name: str(folder / ("mosaic.vrt" if name == "mosaic" else f"{name}.tif"))
+        jobs = [[n, path(name), str(folder / f"gdal{n}.tif"), theirs] for n, (name, theirs, _, _) in enumerate(chosen)]
         lines = "".join(json.dumps(job) + "\n" for job in jobs)
-        done = subprocess.run([arguments.gdal_python, "-c", TRANSLATE], input=lines, capture_output=True, text=True)
-        errors = dict(json.loads(line) for line in done.stdout.splitlines())
-        for number, (name, options, may) in enumerate(chosen):
+        errors = {}
+        if chosen:
+            done = subprocess.run([arguments.gdal_python, "-c", TRANSLATE], input=lines, capture_output=True, text=True)
+            errors = dict(json.loads(line) for line in done.stdout.splitlines())
+        for name, case in by_rasterio(arguments.strile, folder):
+            if arguments.filter not in name:
+                continue
+            try:
+                problem = case()
+            except Exception as error:
+                problem = f"{type(error).__name__}: {error}"
+            passed, failed = passed + (problem is None), failed + (problem is not None)
+            if problem is not None:
+                print(f"FAIL {name}, by rasterio: {problem}", flush=True)
+        for number, (name, _, options, may) in enumerate(chosen):
             ours, theirs = folder / f"ours{number}.tif", folder / f"gdal{number}.tif"
-            run = subprocess.run([arguments.strile, "-q", "convert", path(name), str(ours), *options.split()], capture_output=True, text=True)
+            run = subprocess.run([arguments.strile, "-q", "convert", path(name), str(ours), *options], capture_output=True, text=True)
             error = errors.get(number, "GDAL stopped")
             if run.returncode or error:
                 problem = f"strile: {run.stderr.strip() or 'written'}; GDAL: {error or 'written'}"
@@ -286,11 +373,11 @@ def main():
                     problem = f"check: {type(error).__name__}: {error}"
             passed, failed = passed + (problem is None), failed + (problem is not None)
             if problem is not None:
-                print(f"FAIL {name} {options}: {problem}", flush=True)
+                print(f"FAIL {name} {' '.join(options)}: {problem}", flush=True)
             for file in (ours, theirs):
                 for left in folder.glob(file.name + "*"):
                     left.unlink()
-    print(f"{passed} passed, {failed} failed")
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed else 0
 
 
