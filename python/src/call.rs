@@ -49,6 +49,11 @@ impl Count {
         self.total.store(total, Ordering::Relaxed);
     }
 
+    /// So many blocks more.
+    pub(crate) fn expect_more(&self, blocks: u64) {
+        self.total.fetch_add(blocks, Ordering::Relaxed);
+    }
+
     /// All of them are done: some may have needed no work.
     pub(crate) fn complete(&self) {
         self.done.store(self.total.load(Ordering::Relaxed), Ordering::Relaxed);

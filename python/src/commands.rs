@@ -1,56 +1,13 @@
-//! What the commands `convert`, `overview`, `cog validate` and `compare` do, for Python.
+//! What the commands `overview`, `cog validate` and `compare` do, for Python.
 
-use crate::call::{self, Count, Watch};
+use crate::call;
 use crate::dataset::Dataset;
-use crate::error::refused;
-use crate::keys::{Keys, elements, float, integer, text};
-use crate::{crs, device, request};
+use crate::device;
+use crate::keys::Keys;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::path::PathBuf;
-use std::sync::Arc;
-use strile::tiff::gdal::NoData;
-use strile::tiff::geo::GeoTransform;
-use strile::{
-    CogChecks, CompareOptions, Compression, Context, Conversion, ConvertOptions, FileSink, Finding, Format,
-    OverviewOptions, Resampling, Window, WriteReport,
-};
-
-/// Writes (part of) an opened file as another; see `_core.pyi`.
-#[pyfunction]
-#[pyo3(signature = (source, target, options, *, overwrite=false, progress=None, memory=None, threads=None))]
-#[expect(clippy::too_many_arguments, reason = "the keywords of a Python function")]
-pub(crate) fn convert<'py>(
-    py: Python<'py>,
-    source: &Bound<'py, Dataset>,
-    target: PathBuf,
-    options: &Bound<'py, PyDict>,
-    overwrite: bool,
-    progress: Option<Bound<'py, PyAny>>,
-    memory: Option<u64>,
-    threads: Option<usize>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let input = source.get().input(py)?;
-    let (options, notes) = convert_options(options)?;
-    let count = Arc::new(Count::default());
-    let mut context = call::context(memory, threads)?;
-    if let (Some(asked), None) = (notes.threads, threads) {
-        context.threads = asked;
-    }
-    let context = Context { progress: Some(Arc::clone(&count) as _), ..context };
-    let watch = progress.as_ref().map(|progress| Watch { count: &count, progress });
-    let report = call::run(py, &context.cancel, watch, || {
-        let sink = FileSink::create(&target, overwrite)?;
-        let conversion = Conversion::plan(&input, Box::new(sink), &options, &context)?;
-        count.expect(conversion.blocks());
-        let report = conversion.run(&context)?;
-        count.complete();
-        Ok(report)
-    })?;
-    let mut warnings = notes.warnings;
-    warnings.extend(report.warnings.iter().cloned());
-    told(py, &report, &warnings)
-}
+use strile::{CogChecks, CompareOptions, Compression, Finding, OverviewOptions, Resampling, WriteReport};
 
 /// Adds overviews to a file.
 #[pyfunction]
@@ -66,7 +23,7 @@ pub(crate) fn add_overviews<'py>(
     let names: Vec<&str> = Compression::ALL.iter().map(|codec| codec.name()).collect();
     let mut options = OverviewOptions {
         count: keys.integer("count", "a number of overviews")?,
-        resampling: resampling(&mut keys)?,
+        resampling: resampling(&mut keys, "resampling")?,
         max_pixels: keys.integer("max_pixels", "a number of samples")?,
         ..OverviewOptions::default()
     };
@@ -170,7 +127,11 @@ pub(crate) fn compare<'py>(
     Ok(list)
 }
 
-fn told<'py>(py: Python<'py>, report: &WriteReport, warnings: &[String]) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn told<'py>(
+    py: Python<'py>,
+    report: &WriteReport,
+    warnings: &[String],
+) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("file_len", report.file_len)?;
     dict.set_item("blocks", report.blocks)?;
@@ -179,69 +140,10 @@ fn told<'py>(py: Python<'py>, report: &WriteReport, warnings: &[String]) -> PyRe
     Ok(dict)
 }
 
-fn resampling(keys: &mut Keys<'_, '_>) -> PyResult<Option<Resampling>> {
+pub(crate) fn resampling(keys: &mut Keys<'_, '_>, key: &'static str) -> PyResult<Option<Resampling>> {
     let names: Vec<&str> = Resampling::ALL.map(Resampling::name).into_iter().chain(["mean"]).collect();
-    keys.word("resampling", &names, |word| {
+    keys.word(key, &names, |word| {
         let name = if word == "mean" { Resampling::Average.name() } else { word };
         Resampling::ALL.into_iter().find(|method| method.name() == name)
     })
-}
-
-fn convert_options(dict: &Bound<'_, PyDict>) -> PyResult<(ConvertOptions, strile::CreationNotes)> {
-    let mut keys = Keys::new("convert", dict);
-    let mut options = ConvertOptions::default();
-    let format = keys.word("format", &["gtiff", "cog"], |word| match word {
-        "gtiff" => Some(Format::GeoTiff),
-        "cog" => Some(Format::Cog),
-        _ => None,
-    })?;
-    if let Some(profile) = keys.text("profile")? {
-        options.set_profile(&profile).map_err(refused)?;
-    }
-    if let Some(format) = format {
-        options.write.format = format;
-    }
-    let creation = keys.list("creation_options", "a list of (name, value)", |value| {
-        let pair = elements(value)?;
-        let [name, value] = pair.as_slice() else { return None };
-        Some((text(name)?, text(value)?))
-    })?;
-    let notes = options.set_creation_options(&creation.unwrap_or_default()).map_err(refused)?;
-    options.read.page = keys.integer("page", "the number of a page, from 0")?.unwrap_or(0);
-    let level: Option<usize> = keys.integer("level", "0 for the full image, 1 for its first overview")?;
-    options.read.overview = level.and_then(|level| level.checked_sub(1));
-    options.read.window = keys
-        .typed("window", "(column, row, width, height)", |value| {
-            value.extract::<(u32, u32, u32, u32)>().ok()
-        })?
-        .map(|(x, y, width, height)| Window { x, y, width, height });
-    options.read.bands = keys.typed("bands", "numbers of bands, from 1", |value| value.extract().ok())?;
-    options.read.max_pixels = keys.integer("max_pixels", "a number of samples")?;
-    options.read.max_block_bytes = request::max_block_bytes()?;
-    options.crs = keys.get("crs")?.map(|definition| crs::parse(&definition)).transpose()?;
-    options.transform = keys
-        .typed("transform", "six numbers (a, b, c, d, e, f)", |value| {
-            let values: Vec<f64> = elements(value)?.iter().map(float).collect::<Option<_>>()?;
-            values.try_into().ok()
-        })?
-        .map(GeoTransform::from_coefficients);
-    options.nodata = keys.typed("nodata", "a number, or 'none'", |value| match text(value).as_deref() {
-        Some("none") => Some(None),
-        Some(_) => None,
-        None => {
-            let whole = integer(value).map(NoData::Integer);
-            whole.or_else(|| float(value).map(NoData::Float)).map(Some)
-        }
-    })?;
-    if let Some(name) = keys.text("device")? {
-        let chosen = device::parse(&name)?;
-        (options.read.device, options.write.device) = (chosen, chosen);
-    }
-    if let Some(resampling) = resampling(&mut keys)? {
-        options.write.resampling = Some(resampling);
-    }
-    options.write.reproducible = keys.flag("reproducible")?.unwrap_or(false);
-    options.reencode = keys.flag("reencode")?.unwrap_or(false);
-    keys.finish()?;
-    Ok((options, notes))
 }

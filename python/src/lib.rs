@@ -5,6 +5,7 @@ mod batch;
 mod call;
 mod commands;
 mod contains;
+mod convert;
 mod count;
 mod crs;
 mod dataset;
@@ -52,7 +53,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(batch::write_header_index, module)?)?;
     module.add_function(wrap_pyfunction!(contains::contains, module)?)?;
     module.add_function(wrap_pyfunction!(count::count_missing, module)?)?;
-    module.add_function(wrap_pyfunction!(commands::convert, module)?)?;
+    module.add_function(wrap_pyfunction!(convert::convert, module)?)?;
+    module.add_function(wrap_pyfunction!(convert::convert_many, module)?)?;
     module.add_function(wrap_pyfunction!(commands::add_overviews, module)?)?;
     module.add_function(wrap_pyfunction!(commands::validate_cog, module)?)?;
     module.add_function(wrap_pyfunction!(commands::compare, module)?)?;

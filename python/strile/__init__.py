@@ -52,7 +52,7 @@ from .imported import when_imported
 if TYPE_CHECKING:
     from ._core import Headers, Plan, Raster, devices, write_header_index
     from .batch import prefetch, read_batch
-    from .commands import add_overviews, compare, convert, info, validate_cog
+    from .commands import add_overviews, compare, convert, convert_many, info, validate_cog
     from .dataset import Dataset, open, read
     from .mosaic import vrt
     from .opening import open_geotiff
@@ -69,6 +69,7 @@ _LAZY = {
     "add_overviews": "commands",
     "compare": "commands",
     "convert": "commands",
+    "convert_many": "commands",
     "devices": "_core",
     "info": "commands",
     "open": "dataset",
@@ -126,6 +127,7 @@ __all__ = [
     "add_overviews",
     "compare",
     "convert",
+    "convert_many",
     "devices",
     "info",
     "open",

@@ -321,6 +321,22 @@ def convert(
 ) -> dict[str, Any]:
     """Writes (part of) a file as another; `options` as `strile.convert` makes them. A report with `warnings`."""
 
+def convert_many(
+    inputs: list[str],
+    folder: str,
+    options: dict[str, Any],
+    *,
+    jobs: int = 1,
+    overwrite: bool = False,
+    recursive: bool = False,
+    allow_outside: bool = False,
+    progress: Progress | None = None,
+    memory: int | None = None,
+    threads: int | None = None,
+) -> list[dict[str, Any]]:
+    """Converts files into a folder. Of each file `input`, `output`, `state` ("written", "skipped", "failed"), `error` and
+    `warnings`."""
+
 def add_overviews(
     path: str, options: dict[str, Any], *, memory: int | None = None, threads: int | None = None
 ) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the commands of `strile` do, as functions: `convert`, `add_overviews`, `validate_cog`, `compare`, `info`."""
+"""What the commands of `strile` do, as functions: `convert`, `convert_many`, `add_overviews`, `validate_cog`, `compare`, `info`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
+
+import numpy as np
 
 from .asked import bands_of, level_of, window_of
 from .dataset import Dataset
@@ -29,10 +31,28 @@ def convert(
     bands: Sequence[int] | None = None,
     overview_level: int | None = None,
     page: int = 0,
+    srcwin: Sequence[float] | None = None,
+    projwin: Sequence[float] | None = None,
+    bbox: Sequence[float] | None = None,
+    epo: bool = False,
+    outsize: Sequence[int | str] | None = None,
+    tr: Sequence[float] | None = None,
+    resampling: str | None = None,
+    ovr: int | str | None = None,
+    dtype: Any = None,
+    scale: Any = None,
+    exponent: Any = None,
+    unscale: bool = False,
+    expand: str | None = None,
+    colorinterp: Sequence[str] | Mapping[int, str] | None = None,
+    metadata: Mapping[str, Any] | None = None,
     crs: int | str | None = None,
     nodata: float | str | None = None,
     transform: Sequence[float] | None = None,
-    resampling: str | None = None,
+    a_ullr: Sequence[float] | None = None,
+    a_scale: float | None = None,
+    a_offset: float | None = None,
+    overview_resampling: str | None = None,
     reencode: bool = False,
     reproducible: bool = False,
     device: str = "cpu",
@@ -45,16 +65,28 @@ def convert(
     """Writes a file, or a part of it, as another GeoTIFF or COG, in bounded memory; returns `target`.
 
     All that the file says is kept: georeference, nodata, masks, colours, names, scales, tags. Blocks stored alike in
-    both files are copied without decoding. This is `strile convert`.
+    both files are copied without decoding. This is `strile convert`, and options that gdal_translate has mean the same.
 
     format, profile, creation_options
         "gtiff" or "cog"; a profile of rio-cogeo ("deflate", "zstd", "jpeg", …); GDAL's creation options, as
         {"COMPRESS": "ZSTD", "BLOCKSIZE": 256}.
     window, bands, overview_level, page
         What is taken: a window (column, row, width, height) or a rasterio `Window`, bands from 1, an overview from 0.
-    crs, nodata, transform
-        What is said of the pixels differently; `nodata="none"` removes the value.
-    resampling
+    srcwin, projwin, bbox, epo
+        Another way to say which part: (column, row, width, height), which may reach beyond the image; (ulx, uly, lrx, lry)
+        or (west, south, east, north) in the reference system of the file. `epo=True` refuses a part that reaches beyond.
+    outsize, tr, resampling, ovr
+        The size: (columns, rows) as pixels, "50%", or 0 to keep the proportions; or the size of a pixel. `resampling` is
+        "nearest" (the default), "bilinear", "cubic", "cubicspline", "lanczos", "average", "rms" or "mode". An overview
+        that suffices is read, unless `ovr` is "none" or a number.
+    dtype, scale, exponent, unscale, expand
+        Another type ("uint8" or GDAL's "Byte"), rounded and clamped as GDAL does. `scale` maps a range to another: True
+        (all values to all that the type has), (min, max), (min, max, new_min, new_max), or {band: …}. `exponent` maps
+        by a power. `unscale` writes value × scale + offset. `expand` writes a palette as "gray", "rgb" or "rgba".
+    colorinterp, metadata, crs, nodata, transform, a_ullr, a_scale, a_offset
+        What is said of the pixels differently: ["red", "green", "blue"] or {4: "nir"}; items to set; a reference system;
+        a value, or "none" to remove it; six numbers, or the corners (ulx, uly, lrx, lry); a scale and an offset.
+    overview_resampling
         How overviews are made: average, nearest, mode, …
     reencode, reproducible, device
         Decode and encode every block; the same bytes whichever device encodes; "cpu", "auto" or "cuda:N".
@@ -64,29 +96,12 @@ def convert(
     from . import _core
     from .progress import resolve
 
+    given = dict(locals())
     path = os.fspath(target)
-    options: dict[str, Any] = {
-        "format": format,
-        "profile": profile,
-        "creation_options": [(str(name), str(value)) for name, value in (creation_options or {}).items()],
-        "window": window_of(window),
-        "bands": bands_of(bands),
-        "level": level_of(overview_level),
-        "page": page,
-        "crs": crs,
-        "nodata": nodata,
-        "transform": None if transform is None else [float(number) for number in transform][:6],
-        "resampling": resampling,
-        "reencode": reencode,
-        "reproducible": reproducible,
-        "device": device,
-        "max_pixels": pixel_limit(max_pixels),
-    }
-    chosen = {key: value for key, value in options.items() if value is not None}
     report = _core.convert(
         _core_of(source),
         path,
-        chosen,
+        _convert_options(given),
         overwrite=overwrite,
         progress=resolve(progress, "convert"),
         memory=memory,
@@ -94,6 +109,98 @@ def convert(
     )
     _warn(path, report)
     return path
+
+
+def convert_many(
+    inputs: Sequence[str | os.PathLike[str]],
+    folder: str | os.PathLike[str],
+    *,
+    jobs: int = 1,
+    overwrite: bool = False,
+    recursive: bool = False,
+    allow_outside: bool = False,
+    progress: bool | Callable[[int, int], object] | None = None,
+    memory: int | None = None,
+    threads: int | None = None,
+    **options: Any,
+) -> list[dict[str, Any]]:
+    """Converts files into a folder, `jobs` at once; `options` are those of `convert`.
+
+    A folder among `inputs` stands for its .tif and .tiff files (with `recursive` those below it, too). Outputs that exist
+    are skipped unless `overwrite` is set. Two inputs with one name, or an output that is an input, are an error before
+    anything is written. Returns a dict per file: `input`, `output`, `state` ("written", "skipped" or "failed"), `error`
+    and `warnings`. A file that fails does not stop the others, and is warned about. This is `strile convert … -o DIR`."""
+    from . import _core
+    from .progress import resolve
+
+    known = set(convert.__kwdefaults__) - {"overwrite", "progress", "memory", "threads"}
+    if unknown := sorted(set(options) - known):
+        raise TypeError(f"convert_many() got unexpected options {unknown}; known are {sorted(known)}")
+    results = _core.convert_many(
+        [os.fspath(path) for path in inputs],
+        os.fspath(folder),
+        _convert_options(convert.__kwdefaults__ | options),
+        jobs=jobs,
+        overwrite=overwrite,
+        recursive=recursive,
+        allow_outside=allow_outside,
+        progress=resolve(progress, "convert"),
+        memory=memory,
+        threads=threads,
+    )
+    for result in results:
+        result["input"], result["output"] = os.fspath(result["input"]), os.fspath(result["output"])
+        for message in result["warnings"]:
+            warnings.warn(f"{result['output']}: {message}", UserWarning, stacklevel=2)
+        if result["error"] is not None:
+            warnings.warn(f"{result['input']} failed: {result['error']}", UserWarning, stacklevel=2)
+    return results
+
+
+def _convert_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The core's options, from arguments of `convert`."""
+    named = ("format", "profile", "page", "srcwin", "projwin", "bbox", "epo", "outsize", "tr", "resampling", "ovr", "unscale",
+             "expand", "crs", "nodata", "a_ullr", "a_scale", "a_offset", "overview_resampling", "reencode", "reproducible",
+             "device")
+    options = {name: given[name] for name in named}
+    pairs = lambda mapping: [(str(name), str(value)) for name, value in (mapping or {}).items()]
+    transform, dtype = given["transform"], given["dtype"]
+    options |= {
+        "creation_options": pairs(given["creation_options"]),
+        "metadata": pairs(given["metadata"]),
+        "window": window_of(given["window"]),
+        "bands": bands_of(given["bands"]),
+        "level": level_of(given["overview_level"]),
+        "transform": None if transform is None else [float(number) for number in transform][:6],
+        "dtype": dtype if dtype is None or isinstance(dtype, str) else np.dtype(dtype).name,
+        "scale": _per_band(given["scale"], _ranges),
+        "exponent": _per_band(given["exponent"], float),
+        "colorinterp": _colours(given["colorinterp"]),
+        "max_pixels": pixel_limit(given["max_pixels"]),
+    }
+    return {key: value for key, value in options.items() if value is not None}
+
+
+def _per_band(value: Any, read: Callable[[Any], Any]) -> list[tuple[int | None, Any]] | None:
+    """A value for all bands, or values by band."""
+    if value is None or value is False:
+        return None
+    if isinstance(value, Mapping):
+        return [(int(band), read(own)) for band, own in value.items()]
+    return [(None, read(value))]
+
+
+def _ranges(value: Any) -> list[float]:
+    return [] if value is True else [float(number) for number in value]
+
+
+def _colours(value: Sequence[str] | Mapping[int, str] | None) -> list[tuple[int, str]] | None:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        value = value.split(",")
+    named = value.items() if isinstance(value, Mapping) else enumerate(value, 1)
+    return [(int(band), str(name).strip()) for band, name in named]
 
 
 def add_overviews(

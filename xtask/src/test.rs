@@ -244,7 +244,7 @@ fn libtests(workspace: &Workspace, ran: &mut TestsRan, targets: &[&str]) -> Resu
 }
 
 /// Scripts that count their cases themselves, in the order they run; the program is their first argument.
-const COUNTING_CHECKS: [&str; 8] = [
+const COUNTING_CHECKS: [&str; 9] = [
     "check_vrt",
     "check_crs",
     "check_doors",
@@ -252,6 +252,7 @@ const COUNTING_CHECKS: [&str; 8] = [
     "check_cog_verdicts",
     "check_overviews",
     "check_convert",
+    "check_translate",
     "check_written",
 ];
 

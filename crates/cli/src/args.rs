@@ -1,11 +1,13 @@
 //! What can be asked for. Parsing never acts; defaults are those of `strile`.
 
 mod bench;
+mod convert;
 mod gpu;
 mod values;
 mod vrt;
 
 pub use bench::BenchArgs;
+pub use convert::ConvertArgs;
 pub use gpu::GpuArgs;
 pub use vrt::VrtArgs;
 
@@ -14,12 +16,10 @@ use std::ffi::OsString;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use strile::tiff::gdal::NoData;
-use strile::tiff::geo::Crs;
-use strile::{CompareOptions, Compression, Device, Interleave, Layer, OnFault, PROFILES, ReadOptions};
+use strile::{CompareOptions, Compression, Device, Interleave, Layer, OnFault, ReadOptions};
 use strile::{Missing, Resampling, VrtOptions, Window};
 use values::{
-    parse_bbox, parse_compression, parse_device, parse_nodata, parse_pair, parse_resampling, parse_size,
-    parse_tolerance, parse_window,
+    parse_bbox, parse_compression, parse_device, parse_resampling, parse_size, parse_tolerance, parse_window,
 };
 
 /// Read and write GeoTIFF and Cloud-Optimized GeoTIFF, fast and safely.
@@ -62,6 +62,7 @@ Examples:
   strile dump dem.tif -o dem.npy
   strile dump dem.tif --window 0,0,512,512 -o corner.png
   strile convert dem.tif cog.tif --of COG --co COMPRESS=ZSTD
+  strile convert scenes/ -o cogs --of COG --jobs 4
   strile compare before.tif after.tif
   strile cog validate dem.tif
   strile bench dem.tif
@@ -139,75 +140,6 @@ pub struct DumpArgs {
     /// Tell what would be done and read no pixel (`--explain=json` for programs)
     #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     pub explain: Option<Explain>,
-}
-
-/// Write a GeoTIFF or a Cloud-Optimized GeoTIFF out of a file.
-///
-/// Pixels, mask, georeference and metadata go along, in pieces: memory does not grow with the raster. Blocks that
-/// are stored alike in both files are copied as they are. `--co` takes the creation options of GDAL's GTiff and COG
-/// drivers; `-of`, `-co`, `-a_srs`, `-a_nodata` and `-a_ullr` may be written as GDAL has them. OUT is there whole
-/// or, after an error, as it was before. Without options: Deflate, tiles of 512 × 512, the best predictor.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  strile convert dem.tif cog.tif --of COG --co COMPRESS=ZSTD --co LEVEL=15
-  strile convert scene.tif small.tif --profile jpeg --co QUALITY=85
-  strile convert dem.tif part.tif --bbox 500000,4400000,510000,4410000 --overwrite
-  strile convert dem.tif same.tif -co COMPRESS=LERC -co MAX_Z_ERROR=0.01 -a_nodata -9999
-  strile convert --explain dem.tif cog.tif --of COG
-  strile convert dem.tif cog.tif --of COG --device cuda:0 --streaming-buffer 128MiB --reproducible
-  strile convert dem.tif - --of COG > cog.tif")]
-pub struct ConvertArgs {
-    /// The file; `-` reads standard input
-    pub input: PathBuf,
-    /// The file to write; `-` is standard output
-    pub output: PathBuf,
-    /// Format: GTiff by default, COG with a profile
-    #[arg(long, value_name = "FORMAT", ignore_case = true)]
-    pub of: Option<FileFormat>,
-    /// A creation option, as COMPRESS=ZSTD; again for more
-    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair)]
-    pub co: Vec<(String, String)>,
-    /// A profile of rio-cogeo, which `--co` may change
-    #[arg(short, long, value_name = "NAME", value_parser = PROFILES, ignore_case = true)]
-    pub profile: Option<String>,
-    /// Replace OUT where it is there
-    #[arg(long)]
-    pub overwrite: bool,
-    #[command(flatten)]
-    pub part: PartArgs,
-    /// Another reference system, pixels staying where they are: EPSG:N, WKT or PROJ
-    #[arg(long, value_name = "TEXT", value_parser = Crs::from_user_input, allow_hyphen_values = true)]
-    pub a_srs: Option<Crs>,
-    /// Another nodata value, or `none`
-    #[arg(long, value_name = "V", value_parser = parse_nodata, allow_hyphen_values = true)]
-    pub a_nodata: Option<Nodata>,
-    /// Where the part that is written lies: x and y of its first corner and of its last
-    #[arg(long, num_args = 4, value_names = ["ULX", "ULY", "LRX", "LRY"], allow_negative_numbers = true)]
-    pub a_ullr: Option<Vec<f64>>,
-    /// Folder for encoded blocks that wait; that of OUT by default
-    #[arg(long, value_name = "DIR")]
-    pub spool_dir: Option<PathBuf>,
-    /// Encode every block anew, even where it could be copied
-    #[arg(long)]
-    pub reencode: bool,
-    /// Encode so that the bytes of OUT do not tell which device made them; larger or slower than the CPU's own
-    #[arg(long)]
-    pub reproducible: bool,
-    /// Compress on the GPU by nvCOMP with this effort of its own, 0 to 5 for Deflate, 0 for ZSTD; an error where it cannot
-    #[arg(long, value_name = "EFFORT", conflicts_with = "reproducible")]
-    pub nvcomp_effort: Option<u8>,
-    /// Encode JPEG 2000 on the GPU by nvJPEG2000; an error where it cannot
-    #[arg(long, conflicts_with_all = ["reproducible", "nvcomp_effort"])]
-    pub nvjpeg2000: bool,
-    /// What blocks that are encoded may take where they are, as 128MiB; on a GPU all memory of the write
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub streaming_buffer: Option<u64>,
-    #[command(flatten)]
-    pub engine: EngineArgs,
-    /// Tell what would be done; write nothing
-    #[arg(long)]
-    pub explain: bool,
 }
 
 /// Add overviews to a file.
@@ -532,29 +464,38 @@ impl DumpArgs {
     }
 }
 
-/// GDAL's options of more than one letter begin with one dash, which clap has not: they are given two.
+/// Gives GDAL's options two dashes: those of more than one letter begin with one, which clap does not have.
 pub fn with_long_options(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    const CONVERT: [(&str, &str); 5] = [
-        ("-of", "--of"),
-        ("-co", "--co"),
-        ("-a_srs", "--a-srs"),
-        ("-a_nodata", "--a-nodata"),
-        ("-a_ullr", "--a-ullr"),
-    ];
     let mut words: Vec<OsString> = given.collect();
-    let command = words.iter().skip(1).position(|word| !word.as_encoded_bytes().starts_with(b"-"));
-    let Some(first) = command.map(|at| at + 1) else { return words };
-    let known: &[(&str, &str)] = match words.get(first).and_then(|word| word.to_str()) {
-        Some("convert") => &CONVERT,
-        Some("vrt") => &vrt::GDAL,
-        _ => return words,
-    };
-    for word in words.iter_mut().skip(first).take_while(|word| *word != "--") {
-        if let Some((_, long)) = known.iter().find(|(short, _)| word == short) {
-            *word = OsString::from(long);
+    let Some(first) = command_at(&words) else { return words };
+    match words.get(first).and_then(|word| word.to_str()) {
+        Some("convert") => {
+            let rest = words.split_off(first + 1);
+            words.extend(convert::with_long_options(&rest));
         }
+        Some("vrt") => {
+            for word in words.iter_mut().skip(first).take_while(|word| *word != "--") {
+                if let Some((_, long)) = vrt::GDAL.iter().find(|(short, _)| word == short) {
+                    *word = OsString::from(long);
+                }
+            }
+        }
+        _ => {}
     }
     words
+}
+
+/// Returns why a command line cannot be run that has an option of GDAL's which the command does not have.
+pub fn unavailable(words: &[OsString]) -> Option<String> {
+    let first = command_at(words)?;
+    let rest = words.get(first + 1..)?;
+    words.get(first).filter(|word| *word == "convert").and_then(|_| convert::unavailable(rest))
+}
+
+/// Where the name of the command is.
+fn command_at(words: &[OsString]) -> Option<usize> {
+    let at = words.iter().skip(1).position(|word| !word.as_encoded_bytes().starts_with(b"-"));
+    at.map(|at| at + 1)
 }
 
 #[cfg(test)]

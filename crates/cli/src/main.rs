@@ -18,7 +18,11 @@ use failure::{Failure, Outcome};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse_from(args::with_long_options(std::env::args_os()));
+    let given: Vec<_> = std::env::args_os().collect();
+    if let Some(problem) = args::unavailable(&given) {
+        return Failure::Request(problem, None).report();
+    }
+    let arguments = Arguments::parse_from(args::with_long_options(given.into_iter()));
     let session = match input::Session::new(arguments.quiet) {
         Ok(session) => session,
         Err(failure) => return failure.report(),

@@ -22,11 +22,26 @@ impl Bar {
         }
         let bar = ProgressBar::with_draw_target(Some(blocks), ProgressDrawTarget::hidden());
         if let Ok(style) =
-            ProgressStyle::with_template("{bar:40} {percent:>3} %  {pos}/{len} blocks, {eta} left")
+            ProgressStyle::with_template("{prefix}{bar:40} {percent:>3} %  {pos}/{len} blocks, {eta} left")
         {
             bar.set_style(style);
         }
         Some(Arc::new(Self { bar, start: Instant::now() }))
+    }
+
+    /// Adds blocks that will be done too.
+    pub fn expect_more(&self, blocks: u64) {
+        self.bar.inc_length(blocks);
+    }
+
+    /// Shows a text, such as how many files are done, before the bar.
+    pub fn say(&self, text: String) {
+        self.bar.set_prefix(text);
+    }
+
+    /// Hides the bar while a line is printed.
+    pub fn around(&self, print: impl FnOnce()) {
+        self.bar.suspend(print);
     }
 
     /// Blocks that will be done, where that was not known when it was made.

@@ -51,7 +51,11 @@ pub use batch::{
 };
 pub use cog::{CogChecks, CogReport, Finding, FoundBy, GhostArea, LevelLayout};
 pub use compare::{CompareOptions, Difference, SampleDifference};
-pub use convert::{Conversion, ConvertOptions, LoadedImage, TilingScheme, Written, convert};
+pub use convert::{
+    Conversion, ConvertArea, ConvertOptions, ConvertSize, Expand, GivenScale, LoadedImage, ManyItem,
+    ManyOptions, ManyOutcome, ManyProgress, Method, Rescale, Side, SourceLevel, TilingScheme, Written,
+    convert, convert_many, data_type_named, plan_many, rescales,
+};
 pub use dataset::Dataset;
 pub use device::{Decode, DeviceInfo, Estimate, GpuInfo, Judged, calibrate, devices};
 pub use error::{Error, Limited, Result};

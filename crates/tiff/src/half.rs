@@ -12,8 +12,8 @@ pub fn from_half(bits: u16) -> f64 {
     if bits >> 15 == 0 { magnitude } else { -magnitude }
 }
 
-/// IEEE half precision, to nearest, ties to even.
-pub(crate) fn to_half(v: f64) -> u16 {
+/// Returns the bits of the nearest half float, ties to even.
+pub fn to_half(v: f64) -> u16 {
     let sign = if v.is_sign_negative() { 0x8000 } else { 0 };
     let magnitude = v.abs();
     if v.is_nan() {

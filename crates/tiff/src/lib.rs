@@ -41,7 +41,7 @@ pub use error::TiffError;
 pub use field::FieldType;
 pub use field_value::FieldValue;
 pub use grid::{BlockGrid, BlockKind};
-pub use half::from_half;
+pub use half::{from_half, to_half};
 pub use header::{Header, Variant};
 pub use image::{Image, Planar, Subfile};
 pub use limits::Limits;

@@ -1,5 +1,6 @@
 //! The definitions are consistent, examples parse, values are checked.
 
+use super::values::{parse_nodata, parse_pair};
 use super::*;
 use clap::CommandFactory as _;
 use strile::{DirectIo, Nvcomp, Nvjpeg};

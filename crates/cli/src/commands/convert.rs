@@ -1,18 +1,56 @@
 //! `strile convert`: options resolved, one call of `strile`, a line about what was written.
 
+use super::convert_many;
 use crate::args::{ConvertArgs, FileFormat};
 use crate::failure::{Failure, Outcome, tell};
 use crate::input::Session;
 use crate::output::{print, stdout_for_binary};
 use crate::progress::Bar;
+use std::path::Path;
 use std::time::Instant;
-use strile::tiff::geo::GeoTransform;
 use strile::{
-    Conversion, ConvertOptions, FileSink, Format, MemorySink, Pieces, Sink, StreamSink, WriteReport,
+    Context, Conversion, ConvertArea, ConvertOptions, FileSink, Format, MemorySink, RasterSpec, Sink,
+    StreamSink, WriteReport,
 };
 
 pub fn run(args: &ConvertArgs, session: &Session) -> Result<Outcome, Failure> {
-    let (mut options, mut context) = (ConvertOptions::default(), session.context(&args.engine));
+    let mut context = session.context(&args.engine);
+    let options = options(args, session, &mut context)?;
+    if let Some(folder) = &args.output {
+        return convert_many::run(args, folder, &options, session, context);
+    }
+    let [from, to] = args.files.as_slice() else {
+        let (count, hint) = (args.files.len(), "`-o DIR` converts all files into a folder");
+        return Err(Failure::Request(format!("expected IN and OUT, got {count} files"), Some(hint)));
+    };
+    let input = session.open_input(from, &args.part.mosaic, &mut context)?;
+    session.warn_of(input.name(), &input.warnings());
+    let bar = Bar::new(0, session.quiet || args.explain);
+    context.progress = bar.clone().map(|bar| bar as _);
+    let start = Instant::now();
+    let conversion = Conversion::plan(&input, sink(args, to)?, &options, &context)?;
+    if args.explain {
+        return print(conversion.explain().trim_end()).map(|()| Outcome::Clean);
+    }
+    if let Some(bar) = &bar {
+        bar.expect(conversion.blocks());
+    }
+    let spec = conversion.spec().cloned();
+    let report = conversion.run(&context)?;
+    drop((context, bar));
+    for warning in &report.warnings {
+        session.note(&format!("warning: {}: {warning}", to.display()));
+    }
+    session.note(&summary(to, &report, spec.as_ref(), start.elapsed().as_secs_f64()));
+    for fault in &report.faults {
+        tell(&format!("fault: {}: {fault}", input.name()));
+    }
+    Ok(if report.faults.is_empty() { Outcome::Clean } else { Outcome::Found })
+}
+
+/// The options, the same for every file.
+fn options(args: &ConvertArgs, session: &Session, context: &mut Context) -> Result<ConvertOptions, Failure> {
+    let mut options = ConvertOptions::default();
     let request = |problem: String| Failure::Request(problem, None);
     match (args.of, &args.profile) {
         (Some(FileFormat::GTiff), Some(profile)) => {
@@ -26,14 +64,13 @@ pub fn run(args: &ConvertArgs, session: &Session) -> Result<Outcome, Failure> {
     if let (Some(threads), None) = (notes.threads, args.engine.threads) {
         context.threads = threads;
     }
-    let input = session.open_input(&args.input, &args.part.mosaic, &mut context)?;
-    session.warn_of(input.name(), &input.warnings());
     for warning in &notes.warnings {
         session.note(&format!("warning: {warning}"));
     }
     options.read = args.part.read_options(&args.engine);
+    args.change.apply(&mut options).map_err(request)?;
     if let Some(bbox) = args.part.bbox {
-        options.read.window = Some(input.window_of_box(&options.read, bbox.0)?);
+        options.area = Some(ConvertArea::Bounds(bbox.0));
     }
     options.write.device = args.engine.device;
     options.write.spool_dir.clone_from(&args.spool_dir);
@@ -42,30 +79,7 @@ pub fn run(args: &ConvertArgs, session: &Session) -> Result<Outcome, Failure> {
     options.write.nvjpeg2000 = args.nvjpeg2000;
     options.write.buffer = args.streaming_buffer;
     options.reencode = args.reencode;
-    options.crs.clone_from(&args.a_srs);
-    options.nodata = args.a_nodata.map(|nodata| nodata.0);
-    let pixels = input.pieces(&options.read, &options.limits, &context)?;
-    options.transform = args.a_ullr.as_deref().and_then(|corners| transform(corners, &pixels));
-    let bar = Bar::new(0, session.quiet || args.explain);
-    context.progress = bar.clone().map(|bar| bar as _);
-    let start = Instant::now();
-    let conversion = Conversion::plan(&input, sink(args)?, &options, &context)?;
-    if args.explain {
-        return print(conversion.explain().trim_end()).map(|()| Outcome::Clean);
-    }
-    if let Some(bar) = &bar {
-        bar.expect(conversion.blocks());
-    }
-    let report = conversion.run(&context)?;
-    drop((context, bar));
-    for warning in &report.warnings {
-        session.note(&format!("warning: {}: {warning}", args.output.display()));
-    }
-    session.note(&summary(args, &report, &pixels, start.elapsed().as_secs_f64()));
-    for fault in &report.faults {
-        tell(&format!("fault: {}: {fault}", input.name()));
-    }
-    Ok(if report.faults.is_empty() { Outcome::Clean } else { Outcome::Found })
+    Ok(options)
 }
 
 /// Extensions of files that are no TIFF, whatever they hold.
@@ -76,47 +90,52 @@ const OTHER_FORMATS: [&str; 30] = [
 ];
 
 /// Where the bytes go.
-fn sink(args: &ConvertArgs) -> Result<Box<dyn Sink>, Failure> {
+fn sink(args: &ConvertArgs, output: &Path) -> Result<Box<dyn Sink>, Failure> {
     if args.explain {
         return Ok(Box::new(MemorySink::new()));
     }
-    if args.output.as_os_str() == "-" {
+    if output.as_os_str() == "-" {
         return Ok(Box::new(StreamSink::new("standard output", stdout_for_binary()?)));
     }
-    let extension = args.output.extension().map(|end| end.to_string_lossy().to_ascii_lowercase());
+    let extension = output.extension().map(|end| end.to_string_lossy().to_ascii_lowercase());
     if let Some(end) = extension.filter(|end| OTHER_FORMATS.contains(&end.as_str())) {
-        let problem = format!("`convert` writes TIFF, and `{}` ends in `.{end}`", args.output.display());
+        let problem = format!("`convert` writes TIFF, and `{}` ends in `.{end}`", output.display());
         return Err(Failure::Request(
             problem,
             Some("name OUT `….tif`; `strile dump` writes PNG, NPY and CSV"),
         ));
     }
-    Ok(Box::new(FileSink::create(&args.output, args.overwrite)?))
+    if output.is_dir() {
+        let problem = format!("{} is a folder, expected the name of a file", output.display());
+        return Err(Failure::Request(problem, Some("`-o DIR` converts files into a folder")));
+    }
+    Ok(Box::new(FileSink::create(output, args.overwrite)?))
 }
 
-/// The transform of what is written, by its corners.
-fn transform(corners: &[f64], pixels: &Pieces) -> Option<GeoTransform> {
-    let &[left, top, right, bottom] = corners else { return None };
-    let (a, e) = ((right - left) / f64::from(pixels.columns), (bottom - top) / f64::from(pixels.rows));
-    Some(GeoTransform { a, b: 0.0, c: left, d: 0.0, e, f: top })
-}
-
-fn summary(args: &ConvertArgs, report: &WriteReport, pixels: &Pieces, seconds: f64) -> String {
+pub(super) fn summary(
+    output: &Path,
+    report: &WriteReport,
+    spec: Option<&RasterSpec>,
+    seconds: f64,
+) -> String {
     let sparse =
         if report.sparse > 0 { format!(" ({} of them empty)", report.sparse) } else { String::new() };
-    let samples = f64::from(pixels.bands) * f64::from(pixels.rows) * f64::from(pixels.columns);
-    #[expect(clippy::cast_precision_loss, reason = "at most 16")]
-    let megabytes = samples * pixels.data_type.size() as f64 / 1e6;
+    let speed = spec.map(|spec| {
+        let samples = f64::from(spec.bands) * f64::from(spec.height) * f64::from(spec.width);
+        #[expect(clippy::cast_precision_loss, reason = "at most 16")]
+        let megabytes = samples * spec.data_type.size() as f64 / 1e6;
+        format!(", {seconds:.2} s, {:.1} MB/s of pixels", megabytes / seconds.max(1e-9))
+    });
     format!(
-        "{}: {}, {}{sparse} in {}, {seconds:.2} s, {:.1} MB/s of pixels",
-        args.output.display(),
+        "{}: {}, {}{sparse} in {}{}",
+        output.display(),
         strile::bytes::human(report.file_len),
         count(report.blocks, "block"),
         count(report.levels as u64, "level"),
-        megabytes / seconds.max(1e-9)
+        speed.unwrap_or_default()
     )
 }
 
-fn count(number: u64, what: &str) -> String {
+pub(super) fn count(number: u64, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

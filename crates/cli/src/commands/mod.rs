@@ -5,6 +5,7 @@ pub mod cog;
 pub mod compare;
 pub mod completions;
 pub mod convert;
+pub mod convert_many;
 pub mod demo;
 pub mod devices;
 pub mod dump;

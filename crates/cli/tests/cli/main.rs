@@ -15,6 +15,7 @@ mod cog;
 mod compare;
 mod control;
 mod convert;
+mod convert_many;
 mod dump;
 mod errors;
 mod info;

@@ -17,6 +17,7 @@ pub use headers::{HeaderLimits, Headers, IndexReport, write_header_index};
 pub use options::BatchOptions;
 pub use read::{plan_batch, read_batch, read_batch_into, read_batch_on_device};
 pub use strile_engine::Sampling;
+pub(crate) use suffice::smallest_sufficient;
 pub use suffice::sufficient_overviews;
 pub use tensor::{BatchOutput, Tensor};
 pub use window::BatchWindow;

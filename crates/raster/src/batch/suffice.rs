@@ -28,24 +28,44 @@ fn sufficient(files: &[&Dataset], window: &BatchWindow, size: (u32, u32)) -> Res
     let Some(full) = levels.first().map(|level| &level.image) else { return Ok(window.clone()) };
     let options = ReadOptions { page: window.page, ..ReadOptions::default() };
     let [left, top, width, height] = Frame::of(&window.area, dataset, &options)?.exact;
-    let mut chosen = window.clone();
-    let mut pixels = f64::from(full.width) * f64::from(full.height);
-    for (number, level) in levels.iter().enumerate().skip(1) {
-        let across = f64::from(full.width) / f64::from(level.image.width.max(1));
-        let down = f64::from(full.height) / f64::from(level.image.height.max(1));
-        let enough = width / across >= f64::from(size.0) * (1.0 - ROUNDING)
-            && height / down >= f64::from(size.1) * (1.0 - ROUNDING);
-        let own = f64::from(level.image.width) * f64::from(level.image.height);
-        if enough && own < pixels {
-            pixels = own;
-            chosen.overview = Some(number - 1);
-            chosen.area = match window.area {
-                Area::Bounds(sides) => Area::Bounds(sides),
-                Area::Pixels { .. } | Area::Point { .. } | Area::Part(_) => {
-                    Area::Part([left / across, top / down, width / across, height / down])
-                }
-            };
+    let there = levels.iter().skip(1).map(|level| Some((level.image.width, level.image.height)));
+    let size_of_full = (full.width, full.height);
+    let Some(number) = smallest_sufficient(size_of_full, there, (width, height), size) else {
+        return Ok(window.clone());
+    };
+    let Some(level) = levels.get(number + 1) else { return Ok(window.clone()) };
+    let across = f64::from(full.width) / f64::from(level.image.width.max(1));
+    let down = f64::from(full.height) / f64::from(level.image.height.max(1));
+    let area = match window.area {
+        Area::Bounds(sides) => Area::Bounds(sides),
+        Area::Pixels { .. } | Area::Point { .. } | Area::Part(_) => {
+            Area::Part([left / across, top / down, width / across, height / down])
+        }
+    };
+    Ok(BatchWindow { overview: Some(number), area, ..window.clone() })
+}
+
+/// The smallest of some overviews of an image that still has `size` pixels for an area of `extent` pixels of the image;
+/// `None`: only the image itself has. An overview that is `None` is passed over.
+pub(crate) fn smallest_sufficient(
+    full: (u32, u32),
+    overviews: impl Iterator<Item = Option<(u32, u32)>>,
+    extent: (f64, f64),
+    size: (u32, u32),
+) -> Option<usize> {
+    let count = |(width, height): (u32, u32)| f64::from(width) * f64::from(height);
+    let mut chosen = None;
+    let mut pixels = count(full);
+    for (number, level) in overviews.enumerate() {
+        let Some(level) = level else { continue };
+        let across = f64::from(full.0) / f64::from(level.0.max(1));
+        let down = f64::from(full.1) / f64::from(level.1.max(1));
+        let enough = extent.0 / across >= f64::from(size.0) * (1.0 - ROUNDING)
+            && extent.1 / down >= f64::from(size.1) * (1.0 - ROUNDING);
+        if enough && count(level) < pixels {
+            pixels = count(level);
+            chosen = Some(number);
         }
     }
-    Ok(chosen)
+    chosen
 }

@@ -48,8 +48,11 @@ impl LoadedImage {
             Planar::Separate => Interleave::BandFirst,
         };
         let read = ReadOptions { layer: Layer::Pixels, interleave, ..options.read.clone() };
-        if read.masked || read.unpack || read.apply_orientation || options.tiling.is_some() {
-            let problem = "an image in memory is written with the values and in the place it has in its file";
+        let resized = options.area.is_some() || options.size.is_some();
+        let changed = read.masked || read.unpack || options.changes_values();
+        if changed || resized || read.apply_orientation || options.tiling.is_some() {
+            let problem =
+                "an image in memory is written with the values and in the place that it has in its file";
             return Err(input.refuse(problem.into()));
         }
         let spec = spec_of(input, &read, options, &mut Vec::new())?;

@@ -4,24 +4,43 @@
 //! the raster is never in memory as a whole. Blocks that are stored the same way in both files are copied as they
 //! are. `spec` what is written of the input; `tags` which of its tags go along; `pieces` in which order it is read;
 //! `adopt` which blocks are copied. `alike` stores as a file does; `loaded` writes an image that is in memory.
+//!
+//! Pixels may change on their way: `shape` decides which part is written and at what size, `resample` computes it
+//! (`taps` has the weights, `weighted` the sums); `change` decides what happens to values and what no longer holds of
+//! the description, `values` does it (`numbers` has the types, `range` finds ranges); `colours` says what bands are.
+//! `words` are GDAL's names for all of it; `many` converts files into a folder.
 
 mod adopt;
 mod alike;
+mod change;
+mod colours;
 mod loaded;
+mod many;
+mod numbers;
 mod options;
 mod pieces;
+mod range;
+mod resample;
+mod shape;
 mod spec;
 mod tags;
+mod taps;
 mod tiling;
+mod values;
 mod vrt;
+mod weighted;
+mod words;
 
 pub(crate) use alike::stored_like;
 pub use loaded::{LoadedImage, Written};
-pub use options::ConvertOptions;
+pub use many::{ManyItem, ManyOptions, ManyOutcome, ManyProgress, convert_many, plan_many};
+pub use options::{ConvertArea, ConvertOptions, ConvertSize, Expand, Rescale, Side, SourceLevel};
 pub(crate) use pieces::{Cut, cut};
 pub(crate) use spec::{colours_as_read, spec_of};
 pub(crate) use tags::tags_of;
+pub use taps::Method;
 pub use tiling::TilingScheme;
+pub use words::{GivenScale, data_type_named, rescales};
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -30,12 +49,20 @@ use crate::options::{Device, Interleave, Layer, ReadOptions};
 use crate::raster::{DeviceRaster, Raster};
 use crate::sink::Sink;
 use crate::window::Window;
-use crate::write::{Format, FullImage, Piece, RasterSpec, WriteReport, Writer, block_size, refused};
+use crate::write::{
+    Format, FullImage, Piece, RasterSpec, WriteReport, Writer, alpha_band, block_size, refused,
+};
 use adopt::Adopted;
+use change::{Change, Facts};
+use numbers::Counts;
+use range::Ranges;
+use resample::{Made, Resampling};
+use shape::{Shape, Taken};
 use spec::{alpha_becomes_mask, keeps_depth, picture_options, write_options};
 use strile_engine::{Context, EngineError, LocatedFault, Location};
-use strile_tiff::Planar;
+use strile_tiff::{DataType, Planar, SampleFormat};
 use tiling::Aligned;
+use values::Values;
 use vrt::{bits_of_vrt, spec_of_vrt};
 
 /// Rows of padding that are given at once.
@@ -49,11 +76,48 @@ pub struct Conversion<'a> {
     /// Pixels of the file on the left of the input and above it.
     before: (u32, u32),
     adopted: Option<Adopted<'a>>,
+    changed: Changed,
     writer: Writer,
     warnings: Vec<String>,
 }
 
+/// What happens to pixels between input and output.
+#[derive(Default)]
+struct Changed {
+    shape: Option<Shape>,
+    change: Option<Change>,
+    /// Rows of the input that are decoded together.
+    block_rows: u32,
+    /// The band, from 0, that is alpha and says which pixels count.
+    alpha: Option<usize>,
+    /// How all of the image is read, to find ranges of values.
+    whole: ReadOptions,
+}
+
 /// Writes (part of) `input` to `sink`.
+///
+/// ```
+/// # use testkit::{ImageSpec, Pattern, Pixels};
+/// use strile::{Context, ConvertOptions, ConvertSize, DataType, Input, Method, Side, convert};
+/// # use strile::{MemorySink, MemorySource, OpenOptions, tiff};
+/// # let sample = tiff::SampleType { format: tiff::SampleFormat::Uint, bits: 16 };
+/// # let pixels = Pixels::generate(Pattern::Dem, sample, [1, 60, 80], 1);
+/// # let bytes = ImageSpec::new(sample).build(&pixels, tiff::ByteOrder::Little, false).bytes;
+/// # let source = std::sync::Arc::new(MemorySource::new("dem.tif", bytes));
+/// # let dataset = strile::Dataset::from_source(source, &OpenOptions::default())?;
+/// # let input = Input::Tiff(Box::new(dataset));
+/// # let sink = Box::new(MemorySink::new());
+/// // Half the size, as floats.
+/// let options = ConvertOptions {
+///     size: Some(ConvertSize::Sides(Side::Percent(50.0), Side::Auto)),
+///     resampling: Method::Average,
+///     data_type: Some(DataType::F32),
+///     ..ConvertOptions::default()
+/// };
+/// let report = convert(&input, sink, &options, &Context::default())?;
+/// assert!(report.file_len > 0);
+/// # Ok::<(), strile::Error>(())
+/// ```
 pub fn convert(
     input: &Input,
     sink: Box<dyn Sink>,
@@ -82,13 +146,30 @@ impl<'a> Conversion<'a> {
         };
         if read.masked || read.unpack {
             return Err(refused(
-                "a file is written with the values it was read with: not masked, not unpacked".into(),
+                "a file is written with the values it was read with: not masked, not unpacked; `unscale` applies \
+                 scale and offset"
+                    .into(),
             ));
         }
-        input.pieces(&read, &options.limits, context)?;
-        let (mut spec, mut write, cut) = match input {
+        let whole = ReadOptions { window: None, ..read.clone() };
+        let taken = shape::take(input, &read, options, &mut warnings)?;
+        let shape = match taken {
+            Taken::Pixels { overview, window } => {
+                (read.overview, read.window) = (overview, window);
+                input.pieces(&read, &options.limits, context)?;
+                None
+            }
+            // Described as the whole image first.
+            Taken::Resampled(shape) => {
+                read.window = None;
+                Some(shape)
+            }
+        };
+        let options = &with_corners(input, &read, shape.as_ref(), options)?;
+        let (mut spec, facts, block_rows) = match input {
             Input::Tiff(dataset) => {
-                if read.apply_orientation && dataset.target(&read)?.image.orientation != 1 {
+                let image = dataset.target(&read)?.image;
+                if read.apply_orientation && image.orientation != 1 {
                     let problem = "pieces of an image are not turned; its orientation is written as it is";
                     return Err(dataset.refuse(problem.into()));
                 }
@@ -99,20 +180,52 @@ impl<'a> Conversion<'a> {
                 }
                 let mut spec = spec_of(dataset, &read, options, &mut warnings)?;
                 spec.mask |= masked;
-                let write = write_options(dataset, &read, &spec, options)?;
-                let cut = cut(dataset, &read, &spec)?;
-                (spec, write, cut)
+                let full = spec.data_type.size() * 8;
+                let odd = image.mixed_bits.is_none()
+                    && image.sample.format == SampleFormat::Uint
+                    && usize::from(image.sample.bits) < full;
+                let bits = odd.then_some(image.sample.bits);
+                let bands = dataset.target(&read)?.bands;
+                (spec, Facts { data_type: DataType::U8, bands, bits }, image.grid.block_height)
             }
             Input::Vrt(vrt) => {
-                let (spec, window) = spec_of_vrt(vrt, &read, options, &mut warnings)?;
-                let mut write = picture_options(&spec, options);
-                if write.bits.is_none() && keeps_depth(write.compression) {
-                    write.bits = bits_of_vrt(vrt, &read)?;
-                }
-                let cut = Cut::of_rows(window, &spec);
-                (spec, write, cut)
+                let (spec, _) = spec_of_vrt(vrt, &read, options, &mut warnings)?;
+                let (_, bands) = vrt.target(&read)?;
+                (spec, Facts { data_type: DataType::U8, bands, bits: bits_of_vrt(vrt, &read)? }, 1)
             }
         };
+        let facts = Facts { data_type: spec.data_type, ..facts };
+        let alpha = alpha_band(&spec).and_then(|band| usize::try_from(band).ok());
+        let refuse = |problem: String| shape::named(input, problem);
+        if let Some(shape) = &shape {
+            shape.describe(&mut spec, input.transform(&whole)?, options.transform);
+        }
+        let change = Change::plan(input, &facts, (&mut spec, options), shape.as_ref(), &mut warnings)
+            .map_err(refuse)?;
+        change::restate(&mut spec, options).map_err(refuse)?;
+        let mut write = match input {
+            Input::Tiff(dataset) => write_options(dataset, &read, &spec, options)?,
+            Input::Vrt(_) => {
+                let mut write = picture_options(&spec, options);
+                if write.bits.is_none() && keeps_depth(write.compression) && !options.changes_values() {
+                    write.bits = facts.bits;
+                }
+                write
+            }
+        };
+        let mut cut = match input {
+            Input::Tiff(dataset) => cut(dataset, &read, &spec)?,
+            Input::Vrt(vrt) => Cut::of_rows(vrt.target(&read)?.0, &spec),
+        };
+        if let Some(shape) = &shape {
+            let (width, height) = shape.size;
+            let samples = u64::from(width).saturating_mul(height.into()).saturating_mul(spec.bands.into());
+            let size = samples.saturating_mul(spec.data_type.size() as u64);
+            input.check_size(samples, size, read.max_pixels)?;
+            cut = Cut { window: Window::full(width, height), piece: (u32::MAX, u32::MAX) };
+            read.overview = shape.overview;
+        }
+        let changed = Changed { shape, change, block_rows, alpha, whole };
         let aligned = match options.tiling {
             None => None,
             Some(_) if write.format != Format::Cog => {
@@ -124,8 +237,9 @@ impl<'a> Conversion<'a> {
             }
         };
         // Columns of pieces that are higher than the file's blocks come out of order.
-        write.spooled |= write.format == Format::GeoTiff && cut.leaves_row_major_order();
-        let adopted = match (input, options.reencode || aligned.is_some()) {
+        write.spooled |= write.format == Format::GeoTiff
+            && (cut.leaves_row_major_order() || changed.is_cut_by_columns(spec.mask));
+        let adopted = match (input, options.reencode || aligned.is_some() || changed.change.is_some()) {
             (Input::Tiff(dataset), false) => Adopted::find(dataset, &read, &spec, &write)?,
             _ => None,
         };
@@ -135,7 +249,7 @@ impl<'a> Conversion<'a> {
             adopted.as_ref().map_or(FullImage::Encoded, |adopted| FullImage::Adopted(adopted.layout()));
         let writer = Writer::create_from(sink, spec, &write, full, context)?;
         let before = aligned.map_or((0, 0), |aligned| aligned.before);
-        Ok(Self { input, read, cut, before, adopted, writer, warnings })
+        Ok(Self { input, read, cut, before, adopted, changed, writer, warnings })
     }
 
     /// What will be done, in words.
@@ -147,11 +261,14 @@ impl<'a> Conversion<'a> {
             (None, _) => "blocks decoded and encoded",
         };
         let (across, down) = (self.cut.piece.0.min(width), self.cut.piece.1.min(height));
-        format!(
-            "read    {}: {width} × {height} pixels in pieces of up to {across} × {down}\ncopy    {pixels}\n{}",
-            self.input.name(),
-            self.writer.explain()
-        )
+        let name = self.input.name();
+        let mut lines = vec![match &self.changed.shape {
+            None => format!("read    {name}: {width} × {height} pixels in pieces of up to {across} × {down}"),
+            Some(shape) => format!("read    {name}\n{}", shape.explain()),
+        }];
+        lines.extend(self.changed.change.as_ref().and_then(Change::explain));
+        lines.push(format!("copy    {pixels}"));
+        format!("{}\n{}", lines.join("\n"), self.writer.explain())
     }
 
     /// Blocks that will be encoded or copied, for progress.
@@ -159,12 +276,18 @@ impl<'a> Conversion<'a> {
         self.writer.blocks()
     }
 
+    /// The raster that is written, until the file is given up.
+    pub fn spec(&self) -> Option<&RasterSpec> {
+        self.writer.spec()
+    }
+
     /// Does it.
     pub fn run(self, context: &Context) -> Result<WriteReport> {
-        let Self { input, read, cut, before, adopted, mut writer, warnings } = self;
+        let Self { input, read, cut, before, adopted, changed, mut writer, mut warnings } = self;
         // Progress counts what is written.
         let quiet = Context { progress: None, ..context.clone() };
-        let place = writer.location();
+        // Values change on the host.
+        let place = writer.location().filter(|_| changed.change.is_none());
         // All pieces of a mosaic count as one read.
         let work = std::cell::OnceCell::new();
         let source = |options: &ReadOptions| match input {
@@ -181,16 +304,61 @@ impl<'a> Conversion<'a> {
         let mut faults = Vec::new();
         let inner = Window { x: before.0, y: before.1, ..cut.window };
         let size = writer.spec().map_or((0, 0), |spec| (spec.width, spec.height));
-        if needs_pixels {
-            for window in cut.windows() {
-                if context.cancel.is_cancelled() {
-                    return Err(Error::Cancelled);
-                }
-                let target = at(&cut.window, &window, before);
-                pad(&mut writer, Aligned::beside(target, inner, size.0))?;
-                faults.extend(feed(&source, &read, window, target, &mut writer)?);
+        let masked = writer.spec().is_some_and(|spec| spec.mask);
+        let mut counts = Counts::default();
+        let Changed { shape, change, block_rows, alpha, whole } = changed;
+        let scaled = change.as_ref().is_some_and(|change| change.scaled);
+        let values = match change {
+            Some(change) => Some(found_values(input, (change, &whole), &source, masked, context)?),
+            None => None,
+        };
+        match (&shape, &values) {
+            _ if !needs_pixels => {}
+            (Some(shape), Some(values)) => {
+                let bands = values.source_nodata.len();
+                let resampling = Resampling { shape, values, bands, masked, alpha, block_rows };
+                let given = |window| {
+                    let (given, found) = both(&source, &read, window, masked)?;
+                    faults.extend(found);
+                    Ok(given)
+                };
+                let give = |made: Made| {
+                    let Window { x, y, width, height } = made.window;
+                    let target = Window { x: x + before.0, y: y + before.1, width, height };
+                    pad(&mut writer, Aligned::beside(target, inner, size.0))?;
+                    write_made(&mut writer, values, &made, target)
+                };
+                counts.add(resampling.run(given, give, context)?);
+                pad(&mut writer, Aligned::above_and_below(inner, size, PAD_ROWS))?;
             }
-            pad(&mut writer, Aligned::above_and_below(inner, size, PAD_ROWS))?;
+            _ => {
+                for window in cut.windows() {
+                    if context.cancel.is_cancelled() {
+                        return Err(Error::Cancelled);
+                    }
+                    let target = at(&cut.window, &window, before);
+                    pad(&mut writer, Aligned::beside(target, inner, size.0))?;
+                    match &values {
+                        None => faults.extend(feed(&source, &read, window, target, &mut writer)?),
+                        Some(values) => {
+                            let ((raster, mask), found) = both(&source, &read, window, masked)?;
+                            faults.extend(found);
+                            let (raster, told) = values.apply(&raster, context)?;
+                            counts.add(told);
+                            let raster = Source::Host(raster);
+                            let piece = raster.piece(target)?;
+                            match &mask {
+                                Some(mask) => writer.write(&piece.with_mask(&mask.pixels))?,
+                                None => writer.write(&piece)?,
+                            }
+                        }
+                    }
+                }
+                pad(&mut writer, Aligned::above_and_below(inner, size, PAD_ROWS))?;
+            }
+        }
+        if let Some(values) = &values {
+            counts.told(values.to, scaled, &mut warnings);
         }
         let mut report = writer.finish()?;
         report.faults = faults;
@@ -199,6 +367,113 @@ impl<'a> Conversion<'a> {
             report.warnings.extend(vrt.missing().iter().map(|warning| warning.to_string()));
         }
         Ok(report)
+    }
+}
+
+impl Changed {
+    fn is_cut_by_columns(&self, masked: bool) -> bool {
+        let (Some(shape), Some(change)) = (&self.shape, &self.change) else { return false };
+        let values = change.planned();
+        let bands = values.source_nodata.len();
+        let (alpha, block_rows) = (self.alpha, self.block_rows);
+        Resampling { shape, values, bands, masked, alpha, block_rows }.is_cut_by_columns()
+    }
+}
+
+/// The options with corners made a transform of what is written.
+fn with_corners(
+    input: &Input,
+    read: &ReadOptions,
+    shape: Option<&Shape>,
+    options: &ConvertOptions,
+) -> Result<ConvertOptions> {
+    let mut options = options.clone();
+    if let Some(corners) = options.corners {
+        let refuse = |problem: &str| shape::named(input, problem.to_owned());
+        if options.transform.is_some() {
+            return Err(refuse("`corners` and `transform` cannot be combined"));
+        }
+        if matches!(options.size, Some(ConvertSize::Resolution(..))) {
+            return Err(refuse(
+                "`corners` and a resolution cannot be combined: both set the size of a pixel",
+            ));
+        }
+        let size = match (shape, input) {
+            (Some(shape), _) => shape.size,
+            (None, Input::Tiff(dataset)) => {
+                let window = dataset.target(read)?.window;
+                (window.width, window.height)
+            }
+            (None, Input::Vrt(vrt)) => {
+                let window = vrt.target(read)?.0;
+                (window.width, window.height)
+            }
+        };
+        options.transform = Some(shape::transform_of(corners, size)?);
+    }
+    Ok(options)
+}
+
+/// The values, once ranges that were not given are found.
+fn found_values(
+    input: &Input,
+    (change, whole): (Change, &ReadOptions),
+    source: &impl Fn(&ReadOptions) -> Result<Source>,
+    masked: bool,
+    context: &Context,
+) -> Result<Values> {
+    let refuse = |problem: String| shape::named(input, problem);
+    let bands = change.sources();
+    let found = match bands.is_empty() {
+        true => Vec::new(),
+        false => {
+            let count = u16::try_from(change.source_nodata().len()).unwrap_or(u16::MAX);
+            let read = RasterSpec::new(1, 1, count, change.planned().from);
+            let cut = match input {
+                Input::Tiff(dataset) => cut(dataset, whole, &read)?,
+                Input::Vrt(vrt) => Cut::of_rows(vrt.target(whole)?.0, &read),
+            };
+            let pieces = cut.windows().map(|window| Ok(both(source, whole, window, masked)?.0));
+            let ranges = Ranges { bands: &bands, nodata: change.source_nodata() };
+            ranges.find(pieces, context, refuse)?
+        }
+    };
+    change.values(&found).map_err(refuse)
+}
+
+/// Pixels of a window, its mask, and the faults that were filled.
+type Both = ((Raster, Option<Raster>), Vec<LocatedFault>);
+
+/// Reads a window of the input and its mask into host memory.
+fn both(
+    source: &impl Fn(&ReadOptions) -> Result<Source>,
+    read: &ReadOptions,
+    window: Window,
+    masked: bool,
+) -> Result<Both> {
+    let host = |options: &ReadOptions| match source(options)? {
+        Source::Host(raster) => Ok(raster),
+        Source::Device(_) => Err(Error::Engine(EngineError::Abandoned)),
+    };
+    let options = ReadOptions { window: Some(window), ..read.clone() };
+    let raster = host(&options)?;
+    let mask = match masked {
+        true => Some(host(&ReadOptions { layer: Layer::Mask, bands: None, ..options })?),
+        false => None,
+    };
+    let mut faults = raster.faults.clone();
+    faults.extend(mask.iter().flat_map(|mask| mask.faults.iter()).cloned());
+    Ok(((raster, mask), faults))
+}
+
+/// Gives resampled pixels to the writer.
+fn write_made(writer: &mut Writer, values: &Values, made: &Made, target: Window) -> Result<()> {
+    let bands = u16::try_from(values.maps.len()).unwrap_or(u16::MAX);
+    let piece = Piece::contiguous(target, bands, values.to, Interleave::BandFirst, &made.pixels);
+    let piece = piece.map_err(|error| refused(error.to_string()))?;
+    match &made.mask {
+        Some(mask) => writer.write(&piece.with_mask(mask)),
+        None => writer.write(&piece),
     }
 }
 

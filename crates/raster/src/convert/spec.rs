@@ -1,5 +1,6 @@
 //! What is written of an input, and what its own storage adds to the options.
 
+use super::change::type_of;
 use super::options::ConvertOptions;
 use super::tags::tags_of;
 use crate::dataset::Dataset;
@@ -31,7 +32,7 @@ pub(crate) fn spec_of(
         let name = image.colour.photometric.name();
         warnings.push(format!("codes of {name} are kept and written as plain samples, which do not say so"));
     }
-    check_nodata(options, data_type).map_err(|problem| input.refuse(problem))?;
+    check_nodata(options, type_of(options, data_type)).map_err(|problem| input.refuse(problem))?;
     let photometric = options.photometric.unwrap_or(own);
     spec.photometric = Some(photometric);
     // Another meaning of the samples has more colours or fewer; what is beyond them keeps its band.
@@ -66,7 +67,11 @@ pub(crate) fn alpha_becomes_mask(
     options: &ConvertOptions,
 ) -> Result<bool> {
     let image = input.target(read)?.image;
-    let as_it_is = options.alpha.is_none() && options.photometric.is_none() && read.bands.is_none();
+    let as_it_is = options.alpha.is_none()
+        && options.photometric.is_none()
+        && options.colours.is_empty()
+        && read.bands.is_none()
+        && !options.changes_values();
     let picture = image.colour.photometric == Photometric::Rgb
         && image.sample.data_type() == Some(DataType::U8)
         && image.samples == 4
@@ -159,8 +164,10 @@ fn metadata_of(input: &Dataset, read: &ReadOptions, options: &ConvertOptions) ->
         gcp.row = gcp.row / scale.1 - corner.1;
     }
     if let Some(rpc) = &mut geo.rpc {
-        rpc.sample = (rpc.sample.0 / scale.0 - corner.0, rpc.sample.1 / scale.0);
-        rpc.line = (rpc.line.0 / scale.1 - corner.1, rpc.line.1 / scale.1);
+        // Its numbers are those of centres.
+        let moved = |v: f64, scale: f64, corner: f64| (v + 0.5) / scale - 0.5 - corner;
+        rpc.sample = (moved(rpc.sample.0, scale.0, corner.0), rpc.sample.1 / scale.0);
+        rpc.line = (moved(rpc.line.0, scale.1, corner.1), rpc.line.1 / scale.1);
     }
     change(&mut metadata, options);
     Ok(metadata)
@@ -215,7 +222,7 @@ pub(crate) fn write_options(
     let odd = image.mixed_bits.is_none()
         && image.sample.format == SampleFormat::Uint
         && usize::from(image.sample.bits) < spec.data_type.size() * 8;
-    if write.bits.is_none() && keeps_depth(write.compression) && odd {
+    if write.bits.is_none() && keeps_depth(write.compression) && odd && !options.changes_values() {
         write.bits = Some(image.sample.bits);
     }
     // JPEG stays as it is: its blocks can then be copied.

@@ -1,5 +1,7 @@
 //! What is written of a mosaic.
 
+use super::change::type_of;
+use super::colours::{drop_told, photometric};
 use super::options::ConvertOptions;
 use super::spec::{change, check_nodata};
 use crate::error::Result;
@@ -21,7 +23,7 @@ pub(super) fn spec_of_vrt(
     let count = u16::try_from(bands.len());
     let count = count.map_err(|_| vrt.refuse(format!("{} bands are too many", bands.len())))?;
     let mut spec = RasterSpec::new(window.width, window.height, count, vrt.data_type());
-    check_nodata(options, spec.data_type).map_err(|problem| vrt.refuse(problem))?;
+    check_nodata(options, type_of(options, spec.data_type)).map_err(|problem| vrt.refuse(problem))?;
     let mut metadata = vrt.metadata().clone();
     let chosen =
         |&band: &u16| metadata.bands.get(usize::from(band.saturating_sub(1))).cloned().unwrap_or_default();
@@ -48,17 +50,7 @@ pub(super) fn spec_of_vrt(
     if let (Some(alpha), Some(last)) = (options.alpha, extra.last_mut()) {
         *last = alpha;
     }
-    // What the tags say of the colours is not said again.
-    for (at, band) in metadata.bands.iter_mut().enumerate() {
-        let told = names_of(photometric).get(at).copied().or_else(|| {
-            let extra =
-                at.checked_sub(usize::from(photometric.colour_samples())).and_then(|at| extra.get(at))?;
-            Some(if *extra == ExtraSample::Unspecified { "Undefined" } else { "Alpha" })
-        });
-        if band.colour.as_deref().zip(told).is_some_and(|(own, told)| own.eq_ignore_ascii_case(told)) {
-            band.colour = None;
-        }
-    }
+    drop_told(&mut metadata.bands, photometric, &extra);
     spec.extra_samples = Some(extra);
     spec.mask = vrt.has_mask();
     let nodata = bands.first().and_then(|&band| vrt.nodata(band));
@@ -117,31 +109,4 @@ fn colour_map(vrt: &Vrt, bands: &[u16], data_type: DataType) -> Option<Vec<[u16;
 
 fn is_opaque(vrt: &Vrt, bands: &[u16]) -> bool {
     bands.iter().all(|&band| vrt.colour_table(band).iter().all(|&[.., alpha]| alpha >= 255))
-}
-
-/// What the bands are together; `None` if none of them says what it is.
-fn photometric(colours: &[Option<String>]) -> Option<Photometric> {
-    if colours.iter().all(Option::is_none) {
-        return None;
-    }
-    let begins = |photometric: &Photometric| {
-        let names = names_of(*photometric);
-        let same = |(name, colour): (&&str, &Option<String>)| {
-            colour.as_ref().is_some_and(|colour| colour.eq_ignore_ascii_case(name))
-        };
-        colours.len() >= names.len() && names.iter().zip(colours).all(same)
-    };
-    let pictures = [Photometric::Rgb, Photometric::Separated];
-    Some(pictures.into_iter().find(begins).unwrap_or(Photometric::MinIsBlack))
-}
-
-/// GDAL's names of colours.
-fn names_of(photometric: Photometric) -> &'static [&'static str] {
-    match photometric {
-        Photometric::Rgb => &["Red", "Green", "Blue"],
-        Photometric::Separated => &["Cyan", "Magenta", "Yellow", "Black"],
-        Photometric::Palette => &["Palette"],
-        Photometric::MinIsBlack | Photometric::MinIsWhite => &["Gray"],
-        _ => &[],
-    }
 }

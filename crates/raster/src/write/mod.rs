@@ -25,6 +25,7 @@ mod spec;
 mod store;
 mod writer;
 
+pub(crate) use alpha::alpha_band;
 pub(crate) use cells::refused;
 pub use creation::{CreationNotes, PROFILES};
 pub use options::{BigTiff, BlockChoice, Format, OverviewStorage, Overviews, PredictorChoice, WriteOptions};

@@ -1,0 +1,151 @@
+//! `strile convert … -o DIR`: many files, one progress display, failures listed at the end.
+
+use super::convert::{count, summary};
+use crate::args::ConvertArgs;
+use crate::failure::{Failure, Outcome, tell};
+use crate::input::Session;
+use crate::output::print;
+use crate::progress::Bar;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use strile::{
+    Context, Conversion, ConvertOptions, Input, ManyItem, ManyOptions, ManyOutcome, ManyProgress, MemorySink,
+    convert_many, plan_many,
+};
+
+pub fn run(
+    args: &ConvertArgs,
+    folder: &Path,
+    options: &ConvertOptions,
+    session: &Session,
+    mut context: Context,
+) -> Result<Outcome, Failure> {
+    if args.files.iter().any(|file| file.as_os_str() == "-") || folder.as_os_str() == "-" {
+        return Err(Failure::Request(
+            "`-` cannot be combined with -o DIR: files there need names".into(),
+            None,
+        ));
+    }
+    let many = ManyOptions {
+        overwrite: args.overwrite,
+        recursive: args.recursive,
+        jobs: args.jobs,
+        open: args.part.mosaic.options(),
+        ..ManyOptions::new(folder)
+    };
+    let items = plan_many(&args.files, &many).map_err(plain)?;
+    if args.explain {
+        return explain(&items, options, &many, &context);
+    }
+    let bar = Bar::new(0, session.quiet);
+    context.progress = bar.clone().map(|bar| bar as _);
+    let display = Display { bar, session, done: AtomicU64::new(0), all: items.len() as u64 };
+    display.files();
+    let outcomes = convert_many(&items, options, &many, &context, &display)?;
+    drop((context, display));
+    let (mut written, mut skipped, mut failed, mut faulty) = (0, 0, Vec::new(), false);
+    for (item, outcome) in items.iter().zip(outcomes) {
+        match outcome {
+            ManyOutcome::Written(report) => {
+                written += 1;
+                faulty |= !report.faults.is_empty();
+            }
+            ManyOutcome::Skipped => skipped += 1,
+            ManyOutcome::Failed(error) => failed.push((item, Failure::Strile(error))),
+        }
+    }
+    let mut told = format!("{} written", count(written, "file"));
+    if skipped > 0 {
+        told.push_str(&format!(", {skipped} skipped because they exist (--overwrite replaces them)"));
+    }
+    session.note(&told);
+    if failed.is_empty() {
+        return Ok(if faulty { Outcome::Found } else { Outcome::Clean });
+    }
+    tell(&format!("error: {} of {} failed:", failed.len(), count(items.len() as u64, "file")));
+    for (item, failure) in &failed {
+        tell(&format!("  {}: {}", item.input.display(), failure.sentence()));
+    }
+    if written + skipped == 0 { Err(Failure::Told) } else { Ok(Outcome::Found) }
+}
+
+/// A refusal without the name of a file, which the sentence has already.
+fn plain(error: strile::Error) -> Failure {
+    match error {
+        strile::Error::Request { file, problem } if file.is_empty() => Failure::Request(problem, None),
+        other => other.into(),
+    }
+}
+
+fn explain(
+    items: &[ManyItem],
+    options: &ConvertOptions,
+    many: &ManyOptions,
+    context: &Context,
+) -> Result<Outcome, Failure> {
+    let mut texts = Vec::with_capacity(items.len());
+    for item in items {
+        if item.skipped {
+            texts.push(format!("skip    {}: {} exists", item.input.display(), item.output.display()));
+            continue;
+        }
+        let input = Input::open_with(&item.input, &many.open)?;
+        let conversion = Conversion::plan(&input, Box::new(MemorySink::new()), options, context)?;
+        texts.push(format!("{}\nto      {}", conversion.explain().trim_end(), item.output.display()));
+    }
+    print(&texts.join("\n\n")).map(|()| Outcome::Clean)
+}
+
+/// What is shown while files are converted.
+struct Display<'a> {
+    bar: Option<Arc<Bar>>,
+    session: &'a Session,
+    done: AtomicU64,
+    all: u64,
+}
+
+impl Display<'_> {
+    fn files(&self) {
+        if let Some(bar) = &self.bar {
+            bar.say(format!("{}/{} files ", self.done.load(Ordering::Relaxed), self.all));
+        }
+    }
+}
+
+impl ManyProgress for Display<'_> {
+    fn expect(&self, blocks: u64) {
+        if let Some(bar) = &self.bar {
+            bar.expect_more(blocks);
+        }
+    }
+
+    fn done(&self, item: &ManyItem, outcome: &ManyOutcome) {
+        self.done.fetch_add(1, Ordering::Relaxed);
+        let lines: Vec<String> = match outcome {
+            ManyOutcome::Written(report) => {
+                let warnings = report
+                    .warnings
+                    .iter()
+                    .map(|warning| format!("warning: {}: {warning}", item.output.display()));
+                let mut lines: Vec<String> = warnings.collect();
+                lines.push(summary(&item.output, report, None, 0.0));
+                lines
+            }
+            ManyOutcome::Skipped => vec![format!("note: {} exists and is skipped", item.output.display())],
+            // Listed at the end.
+            ManyOutcome::Failed(_) => Vec::new(),
+        };
+        let print = || lines.iter().for_each(|line| self.session.note(line));
+        match &self.bar {
+            Some(bar) => bar.around(print),
+            None => print(),
+        }
+        if let ManyOutcome::Written(report) = outcome {
+            for fault in &report.faults {
+                tell(&format!("fault: {}: {fault}", item.input.display()));
+            }
+        }
+        self.files();
+    }
+}

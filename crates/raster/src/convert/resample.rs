@@ -1,0 +1,368 @@
+//! Pixels of another size, in panels of columns and chunks of rows, so that memory stays bounded.
+//!
+//! A panel is as wide as memory allows; usually it is the whole raster. Its input is read along rows of blocks, each
+//! once, and split among threads by columns. Everything happens on the CPU, whichever device decodes and encodes.
+
+use super::numbers::{Counts, row_of};
+use super::shape::Shape;
+use super::taps::{Axis, Method, Span};
+use super::values::Values;
+use super::weighted::{Panel, Rows, Worker};
+use crate::error::{Error, Result};
+use crate::options::Interleave;
+use crate::raster::Raster;
+use crate::window::Window;
+use std::ops::Range;
+use strile_engine::{Context, EngineError, Fill};
+
+/// Bytes of the input that are held at once, unless a row of blocks under one column of the result has more.
+const CHUNK_BYTES: u64 = 32 << 20;
+/// Bytes of the result that are made at once, unless one row has more.
+const MADE_BYTES: u64 = 16 << 20;
+/// Bytes of sums that wait at once, unless one column needs more.
+const SUMS_BYTES: u64 = 64 << 20;
+
+/// What is resampled.
+pub(super) struct Resampling<'a> {
+    pub(super) shape: &'a Shape,
+    pub(super) values: &'a Values,
+    /// Bands that are read.
+    pub(super) bands: usize,
+    pub(super) masked: bool,
+    /// The band, from 0, that is alpha and says which pixels count.
+    pub(super) alpha: Option<usize>,
+    /// Rows of the input that are decoded together.
+    pub(super) block_rows: u32,
+}
+
+/// Pixels of a window of the input, and its mask.
+pub(super) type Given = (Raster, Option<Raster>);
+
+/// Pixels of a window of the result, band after band, and its mask.
+pub(super) struct Made {
+    pub(super) window: Window,
+    pub(super) pixels: Vec<u8>,
+    pub(super) mask: Option<Vec<u8>>,
+}
+
+impl Resampling<'_> {
+    /// Whether windows of the result come beside each other, not only below each other.
+    pub(super) fn is_cut_by_columns(&self) -> bool {
+        self.panel_columns() < self.shape.size.0
+    }
+
+    /// Makes all of the result: reads windows of the input by `read`, and gives windows of the result to `give`.
+    pub(super) fn run(
+        &self,
+        mut read: impl FnMut(Window) -> Result<Given>,
+        mut give: impl FnMut(Made) -> Result<()>,
+        context: &Context,
+    ) -> Result<Counts> {
+        let (across, down) = self.shape.spans();
+        let mut counts = Counts::default();
+        let _rows = context.take(taps_bytes(&down, self.shape.method), "weights of rows")?;
+        let rows = down.axis(self.shape.method, 0..down.count);
+        let step = self.panel_columns();
+        for first in (0..across.count).step_by(step.max(1) as usize) {
+            let columns = first..first.saturating_add(step).min(across.count);
+            let part = Span { count: columns.end - columns.start, ..across };
+            let _columns = context.take(taps_bytes(&part, self.shape.method), "weights of columns")?;
+            counts.add(match self.shape.method {
+                Method::Nearest => {
+                    self.nearest((&across, columns), &rows, (&mut read, &mut give), context)?
+                }
+                _ => self.weighted((&across, columns), &rows, (&mut read, &mut give), context)?,
+            });
+        }
+        Ok(counts)
+    }
+
+    /// Bytes of a pixel of the input, with its mask.
+    fn pixel(&self) -> u64 {
+        self.bands as u64 * self.values.from.size() as u64 + u64::from(self.masked)
+    }
+
+    /// Bytes of a pixel of the result, with its mask.
+    fn made_pixel(&self) -> u64 {
+        self.values.maps.len() as u64 * self.values.to.size() as u64 + u64::from(self.masked)
+    }
+
+    /// Bytes of the sums that wait for each column.
+    fn sums_bytes(&self) -> u64 {
+        let (across, down) = self.shape.spans();
+        let ratio = down.len / f64::from(down.count.max(1));
+        let waiting = (down.most_taps(self.shape.method) / ratio + 2.0).ceil();
+        let each = match self.shape.method {
+            Method::Nearest => return 0,
+            // A hash map with the values under a pixel.
+            Method::Mode => {
+                let values = across.most_taps(Method::Mode) * down.most_taps(Method::Mode);
+                let values = if self.values.from.size() == 1 { values.min(256.0) } else { values };
+                64.0 + 32.0 * values
+            }
+            _ => 24.0,
+        };
+        bytes(waiting * each * (self.bands + 1) as f64)
+    }
+
+    /// Columns of a panel.
+    fn panel_columns(&self) -> u32 {
+        let (across, _) = self.shape.spans();
+        let ratio = across.len / f64::from(across.count.max(1));
+        let under = bytes(ratio.max(1.0 / 64.0) * self.pixel() as f64 * f64::from(self.block_rows));
+        let by_chunk = CHUNK_BYTES / under.max(1);
+        let by_sums = SUMS_BYTES / self.sums_bytes().max(1);
+        let by_made = MADE_BYTES / self.made_pixel().max(1);
+        let least = by_chunk.min(by_sums).min(by_made).max(1);
+        u32::try_from(least).unwrap_or(u32::MAX).min(across.count)
+    }
+
+    /// Rows of the input that are read at once, for so many of its columns.
+    fn chunk_rows(&self, columns: u32) -> u32 {
+        let block_row = self.pixel() * u64::from(columns.max(1)) * u64::from(self.block_rows.max(1));
+        let times = (CHUNK_BYTES / block_row.max(1)).max(1);
+        u32::try_from(times).unwrap_or(u32::MAX).saturating_mul(self.block_rows.max(1))
+    }
+
+    /// Rows of the result that are made at once, for so many of its columns.
+    fn made_rows(&self, columns: u32) -> u32 {
+        let row = self.made_pixel() * u64::from(columns.max(1));
+        u32::try_from((MADE_BYTES / row.max(1)).max(1)).unwrap_or(u32::MAX)
+    }
+
+    fn weighted(
+        &self,
+        (across, columns): (&Span, Range<u32>),
+        rows: &Axis,
+        (read, give): (&mut impl FnMut(Window) -> Result<Given>, &mut impl FnMut(Made) -> Result<()>),
+        context: &Context,
+    ) -> Result<Counts> {
+        let width = columns.end - columns.start;
+        let _sums = context.take(self.sums_bytes().saturating_mul(width.into()), "sums of pixels")?;
+        let _made = context.take(
+            2 * self.made_pixel() * u64::from(width) * u64::from(self.made_rows(width)),
+            "resampled pixels",
+        )?;
+        let threads = u32::try_from(context.threads.get()).unwrap_or(1).min(width).max(1);
+        let each = width.div_ceil(threads).max(1);
+        let (method, values) = (self.shape.method, self.values);
+        let panel = Panel { method, rows, values, bands: self.bands, masked: self.masked, alpha: self.alpha };
+        let parts = (columns.start..columns.end).step_by(each as usize);
+        let mut workers: Vec<Worker<'_>> = parts
+            .map(|first| Worker::new(panel, across.axis(method, first..(first + each).min(columns.end))))
+            .collect();
+        let under = across.axis(method, columns.clone()).under();
+        let down = rows.under();
+        let mut counts = Counts::default();
+        let mut first_row = 0;
+        if under.is_empty() || down.is_empty() {
+            workers.iter_mut().for_each(Worker::finish);
+            let made = self.collect(&mut workers, &columns, &mut first_row);
+            return made.map_or(Ok(()), &mut *give).map(|()| counts);
+        }
+        let step = self.chunk_rows(under.end - under.start);
+        let ratio = f64::from(down.end - down.start) / rows.len().max(1) as f64;
+        let at_once =
+            u32::try_from(bytes(f64::from(self.made_rows(width)) * ratio).max(1)).unwrap_or(u32::MAX);
+        let mut top = down.start;
+        while top < down.end {
+            let end = (top / step).saturating_add(1).saturating_mul(step).min(down.end);
+            let window = Window { x: under.start, y: top, width: under.end - under.start, height: end - top };
+            let _chunk = context.take(
+                self.pixel() * u64::from(window.width) * u64::from(window.height),
+                "pixels to resample",
+            )?;
+            let (pixels, mask) = read(window)?;
+            let chunk = Rows { pixels: &pixels, mask: mask.as_ref(), origin: (window.x, window.y) };
+            let mut from = top;
+            while from < end {
+                if context.cancel.is_cancelled() {
+                    return Err(Error::Cancelled);
+                }
+                let to = from.saturating_add(at_once).min(end);
+                let joined = std::thread::scope(|scope| {
+                    let take = |worker: &mut Worker<'_>| {
+                        worker.take(&chunk, from..to);
+                        if to == down.end {
+                            worker.finish();
+                        }
+                    };
+                    let threads: Vec<_> =
+                        workers.iter_mut().map(|worker| scope.spawn(move || take(worker))).collect();
+                    threads.into_iter().all(|thread| thread.join().is_ok())
+                });
+                if !joined {
+                    return Err(Error::Engine(EngineError::Abandoned));
+                }
+                if let Some(made) = self.collect(&mut workers, &columns, &mut first_row) {
+                    give(made)?;
+                }
+                from = to;
+            }
+            top = end;
+        }
+        workers.iter().for_each(|worker| counts.add(worker.counts));
+        Ok(counts)
+    }
+
+    /// Puts rows that all workers have done side by side.
+    fn collect(&self, workers: &mut [Worker<'_>], columns: &Range<u32>, first_row: &mut u32) -> Option<Made> {
+        let rows = workers.first().map_or(0, |worker| worker.rows_done);
+        if rows == 0 {
+            return None;
+        }
+        let (bands, size) = (self.values.maps.len(), self.values.to.size());
+        let width = (columns.end - columns.start) as usize;
+        let mut pixels = vec![0; rows * bands * width * size];
+        let mut mask = self.masked.then(|| vec![0; rows * width]);
+        let mut left = 0;
+        for worker in workers {
+            let own = worker.width();
+            for (at, line) in worker.done.chunks(own * size).enumerate() {
+                let (row, band) = (at / bands, at % bands);
+                let start = ((band * rows + row) * width + left) * size;
+                super::numbers::put(pixels.get_mut(start..).unwrap_or_default(), line);
+            }
+            if let Some(mask) = &mut mask {
+                for (row, line) in worker.mask.chunks(own).enumerate() {
+                    super::numbers::put(mask.get_mut(row * width + left..).unwrap_or_default(), line);
+                }
+            }
+            worker.done.clear();
+            worker.mask.clear();
+            worker.rows_done = 0;
+            left += own;
+        }
+        let height = u32::try_from(rows).unwrap_or(u32::MAX);
+        let window = Window { x: columns.start, y: *first_row, width: columns.end - columns.start, height };
+        *first_row += height;
+        Some(Made { window, pixels, mask })
+    }
+
+    /// Copies samples as they are.
+    fn nearest(
+        &self,
+        (across, columns): (&Span, Range<u32>),
+        rows: &Axis,
+        (read, give): (&mut impl FnMut(Window) -> Result<Given>, &mut impl FnMut(Made) -> Result<()>),
+        context: &Context,
+    ) -> Result<Counts> {
+        let axis = across.axis(Method::Nearest, columns.clone());
+        let under = axis.under();
+        let width = columns.end - columns.start;
+        let step = self.chunk_rows(under.end - under.start);
+        let most = self.made_rows(width) as usize;
+        let _made =
+            context.take(2 * self.made_pixel() * u64::from(width) * most as u64, "resampled pixels")?;
+        let mut counts = Counts::default();
+        let mut from = 0;
+        while from < rows.len() {
+            if context.cancel.is_cancelled() {
+                return Err(Error::Cancelled);
+            }
+            // Rows of one chunk, or rows outside the image.
+            let chunk = |row: usize| {
+                Some(rows.get(row)).filter(|taps| !taps.is_empty()).map(|taps| taps.first / step)
+            };
+            let own = chunk(from);
+            let to = (from..rows.len().min(from + most)).find(|&row| chunk(row) != own);
+            let to = to.unwrap_or(rows.len().min(from + most));
+            let picked: Vec<Option<u32>> = (from..to).map(|row| own.map(|_| rows.get(row).first)).collect();
+            let (low, high) = (picked.iter().flatten().min(), picked.iter().flatten().max());
+            let given = match (low, high) {
+                (Some(&low), Some(&high)) if !under.is_empty() => {
+                    let (x, width) = (under.start, under.end - under.start);
+                    let window = Window { x, y: low, width, height: high - low + 1 };
+                    Some((read(window)?, (x, low)))
+                }
+                _ => None,
+            };
+            let y = u32::try_from(from).unwrap_or(u32::MAX);
+            let height = u32::try_from(to - from).unwrap_or(u32::MAX);
+            let window = Window { x: columns.start, y, width, height };
+            let (made, told) = self.pick((&axis, &picked), given, window, context)?;
+            counts.add(told);
+            give(made)?;
+            from = to;
+        }
+        Ok(counts)
+    }
+
+    /// The samples of a window of the result, out of what was read for it.
+    fn pick(
+        &self,
+        (columns, rows): (&Axis, &[Option<u32>]),
+        given: Option<(Given, (u32, u32))>,
+        window: Window,
+        context: &Context,
+    ) -> Result<(Made, Counts)> {
+        let (width, height) = (window.width as usize, window.height as usize);
+        let size = self.values.from.size();
+        let mut raster = Raster {
+            data_type: self.values.from,
+            bands: u32::try_from(self.bands).unwrap_or(u32::MAX),
+            rows: window.height,
+            columns: window.width,
+            interleave: Interleave::BandFirst,
+            pixels: Vec::new(),
+            fill: Fill::default(),
+            faults: Vec::new(),
+        };
+        let mut mask = self.masked.then(Vec::new);
+        let source = given.as_ref().map(|((pixels, mask), origin)| (pixels, mask.as_ref(), *origin));
+        let nothing = [0; 16];
+        let nothing = nothing.get(..size).unwrap_or_default();
+        let take =
+            |from: Option<(&Raster, usize, (u32, u32))>, row: Option<u32>, size: usize, out: &mut Vec<u8>| {
+                let line = from.zip(row).map(|((raster, band, origin), row)| {
+                    let (bytes, stride) = row_of(raster, band, (row - origin.1) as usize, 0);
+                    (bytes, stride, origin.0)
+                });
+                for taps in columns.iter() {
+                    let sample = line.filter(|_| !taps.is_empty()).and_then(|(bytes, stride, left)| {
+                        let start = (taps.first - left) as usize * stride;
+                        bytes.get(start..start + size)
+                    });
+                    out.extend_from_slice(sample.unwrap_or(nothing.get(..size).unwrap_or_default()));
+                }
+            };
+        for band in 0..self.bands {
+            for row in rows {
+                let from = source.map(|(pixels, _, origin)| (pixels, band, origin));
+                take(from, *row, size, &mut raster.pixels);
+            }
+        }
+        if let Some(out) = &mut mask {
+            for row in rows {
+                let from = source.and_then(|(_, mask, origin)| mask.map(|mask| (mask, 0, origin)));
+                take(from, *row, 1, out);
+            }
+        }
+        let (mut made, counts) = match self.values.is_identity() {
+            true => (raster, Counts::default()),
+            false => self.values.apply(&raster, context)?,
+        };
+        let (outside, size) = (self.values.outside(), self.values.to.size());
+        if outside.iter().any(|byte| *byte != 0) || !self.values.is_identity() {
+            let is_outside = columns.iter().map(|taps| taps.is_empty()).collect::<Vec<bool>>();
+            for (line, row) in made.pixels.chunks_mut((width * size).max(1)).zip((0..height).cycle()) {
+                let all = rows.get(row).is_none_or(Option::is_none);
+                let slots = line.chunks_mut(size.max(1)).zip(&is_outside);
+                slots
+                    .filter(|(_, outside)| all || **outside)
+                    .for_each(|(slot, _)| super::numbers::put(slot, outside));
+            }
+        }
+        Ok((Made { window, pixels: made.pixels, mask }, counts))
+    }
+}
+
+/// Bytes of the weights of an axis.
+fn taps_bytes(span: &Span, method: Method) -> u64 {
+    bytes(f64::from(span.count) * (span.most_taps(method).min(f64::from(span.size) + 2.0) * 8.0 + 16.0))
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+fn bytes(count: f64) -> u64 {
+    count.ceil() as u64
+}
