@@ -11,4 +11,5 @@ pub mod dump;
 pub mod index;
 pub mod info;
 pub mod overview;
+pub mod sample;
 pub mod vrt;

@@ -19,7 +19,7 @@ pub(crate) use alike::stored_like;
 pub use loaded::{LoadedImage, Written};
 pub use options::ConvertOptions;
 pub(crate) use pieces::{Cut, cut};
-pub(crate) use spec::{colours_as_read, spec_of};
+pub(crate) use spec::{colours_as_read, has_grey_table, spec_of};
 pub(crate) use tags::tags_of;
 pub use tiling::TilingScheme;
 
