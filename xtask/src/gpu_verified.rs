@@ -16,12 +16,7 @@ use toml::{Table, Value};
 pub const FILE: &str = "gpu-verified.toml";
 
 /// What the hash is over: every file below these folders.
-const ROOTS: [&str; 4] = [
-    "crates/cuda",
-    "crates/codestream",
-    "crates/engine",
-    "crates/raster/src/read",
-];
+const ROOTS: [&str; 4] = ["crates/cuda", "crates/codestream", "crates/engine", "crates/raster/src/read"];
 
 /// One check, as its file tells it.
 #[derive(Debug, PartialEq)]

@@ -2,25 +2,31 @@
 
 mod bench;
 mod convert;
+mod dump;
 mod gpu;
+mod info;
+mod overview;
+mod sample;
 mod values;
 mod vrt;
 
 pub use bench::BenchArgs;
 pub use convert::ConvertArgs;
+pub use dump::DumpArgs;
 pub use gpu::GpuArgs;
+pub use info::InfoArgs;
+pub use overview::OverviewArgs;
+pub use sample::SampleArgs;
 pub use vrt::VrtArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use strile::tiff::gdal::NoData;
-use strile::{CompareOptions, Compression, Device, Interleave, Layer, OnFault, ReadOptions};
-use strile::{Missing, Resampling, VrtOptions, Window};
-use values::{
-    parse_bbox, parse_compression, parse_device, parse_resampling, parse_size, parse_tolerance, parse_window,
-};
+use strile::{CompareOptions, Device, OnFault, ReadOptions};
+use strile::{Missing, VrtOptions, Window};
+use values::{parse_bbox, parse_device, parse_size, parse_tolerance, parse_window};
 
 /// Read and write GeoTIFF and Cloud-Optimized GeoTIFF, fast and safely.
 #[derive(Debug, Parser)]
@@ -39,6 +45,7 @@ pub enum Command {
     Dump(DumpArgs),
     Convert(Box<ConvertArgs>),
     Overview(OverviewArgs),
+    Sample(SampleArgs),
     Vrt(VrtArgs),
     Index(IndexArgs),
     Compare(CompareArgs),
@@ -61,6 +68,7 @@ Examples:
   strile info dem.tif
   strile dump dem.tif -o dem.npy
   strile dump dem.tif --window 0,0,512,512 -o corner.png
+  strile sample dem.tif points.csv -o values.csv
   strile convert dem.tif cog.tif --of COG --co COMPRESS=ZSTD
   strile convert scenes/ -o cogs --of COG --jobs 4
   strile compare before.tif after.tif
@@ -69,110 +77,6 @@ Examples:
   strile demo
 
 Exit status: 0 done; 1 done, with faults or differences; 2 an error.";
-
-/// Tell what files hold: size, type, compression, georeference, overviews.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  strile info dem.tif
-  strile info --json a.tif b.tif
-  strile info --explain dem.tif
-  curl -s https://example.org/dem.tif | strile info -")]
-pub struct InfoArgs {
-    /// Files; `-` reads standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// Print JSON: {"files": […]}
-    #[arg(long)]
-    pub json: bool,
-    /// Tell also what a read of the whole first image would do
-    #[arg(long)]
-    pub explain: bool,
-    #[command(flatten)]
-    pub mosaic: MosaicArgs,
-}
-
-/// Write pixels to a file or to standard output.
-///
-/// Samples are those stored in the file; Orientation and white-is-zero are applied only on request. Formats:
-/// `raw`, one line of JSON (shape, dtype, geo), then little-endian samples band by band; `npy`, numpy's; `png`,
-/// 8 and 16-bit unsigned samples exactly, other types stretched to 8 bits; `csv`, a line for each pixel.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  strile dump dem.tif -o dem.npy
-  strile dump dem.tif --format raw > dem.raw
-  strile dump rgb.tif --band 3 --band 2 --band 1 --overview 0 -o quicklook.png
-  strile dump jpeg2000.tif --reduce 3 -o eighth.png
-  strile dump dem.tif --bbox 500000,4400000,510000,4410000 -o part.npy
-  strile dump damaged.tif --on-fault fill -o rescued.npy
-  strile dump dem.tif --window 0,0,4,4 --format csv -o -")]
-pub struct DumpArgs {
-    /// The file; `-` reads standard input
-    pub file: PathBuf,
-    /// Format; by default what the name after -o ends in, else raw
-    #[arg(long)]
-    pub format: Option<Format>,
-    /// Where to; `-` is standard output, the default
-    #[arg(short, long, value_name = "OUT")]
-    pub output: Option<PathBuf>,
-    #[command(flatten)]
-    pub part: PartArgs,
-    /// Read the mask (0 and 255) instead of pixels
-    #[arg(long)]
-    pub mask: bool,
-    /// Turn the image as its Orientation says
-    #[arg(long)]
-    pub orient: bool,
-    /// Invert images whose 0 is white
-    #[arg(long)]
-    pub invert_white: bool,
-    /// Nodata as NaN: floats of 32 bits where these hold every value, else of 64
-    #[arg(long, conflicts_with = "mask")]
-    pub masked: bool,
-    /// The same, and values by the scale and offset of the bands
-    #[arg(long, conflicts_with = "mask")]
-    pub unscale: bool,
-    #[command(flatten)]
-    pub engine: EngineArgs,
-    #[command(flatten)]
-    pub gpu: GpuArgs,
-    /// Tell what would be done and read no pixel (`--explain=json` for programs)
-    #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
-    pub explain: Option<Explain>,
-}
-
-/// Add overviews to a file.
-///
-/// They are appended, and one pointer is changed last: until then the file reads as before. A Cloud-Optimized
-/// GeoTIFF is none afterwards; `strile convert --of COG` writes one with overviews.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  strile overview dem.tif
-  strile overview dem.tif --count 3 --resampling nearest
-  strile overview dem.tif --external --compress zstd")]
-pub struct OverviewArgs {
-    /// The file
-    pub file: PathBuf,
-    /// How many, each half of the one above; until one fits into a block by default
-    #[arg(long, value_name = "N")]
-    pub count: Option<NonZeroU32>,
-    /// How they are made; average by default, nearest for palettes and categories
-    #[arg(short, long, value_name = "METHOD", value_parser = parse_resampling)]
-    pub resampling: Option<Resampling>,
-    /// How they are compressed; as the image is by default
-    #[arg(long, value_name = "NAME", value_parser = parse_compression)]
-    pub compress: Option<Compression>,
-    /// Write them beside the file, to FILE.ovr
-    #[arg(long)]
-    pub external: bool,
-    /// Replace a FILE.ovr that is there
-    #[arg(long)]
-    pub overwrite: bool,
-    #[command(flatten)]
-    pub engine: EngineArgs,
-}
 
 /// Keep the headers of all GeoTIFFs below a folder in one file, so that opening them costs no read.
 ///
@@ -445,42 +349,25 @@ impl PartArgs {
     }
 }
 
-impl DumpArgs {
-    /// The request; `bbox` is resolved by the caller, who has the file.
-    pub fn read_options(&self, interleave: Interleave) -> ReadOptions {
-        ReadOptions {
-            layer: if self.mask { Layer::Mask } else { Layer::Pixels },
-            interleave,
-            apply_orientation: self.orient,
-            invert_min_is_white: self.invert_white,
-            masked: self.masked,
-            unpack: self.unscale,
-            device_memory: self.gpu.device_memory,
-            direct_io: self.gpu.direct_io,
-            nvcomp: self.gpu.nvcomp,
-            nvjpeg: self.gpu.nvjpeg,
-            ..self.part.read_options(&self.engine)
-        }
-    }
-}
-
 /// Gives GDAL's options two dashes: those of more than one letter begin with one, which clap does not have.
 pub fn with_long_options(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = given.collect();
     let Some(first) = command_at(&words) else { return words };
-    match words.get(first).and_then(|word| word.to_str()) {
+    let known: &[(&str, &str)] = match words.get(first).and_then(|word| word.to_str()) {
         Some("convert") => {
             let rest = words.split_off(first + 1);
             words.extend(convert::with_long_options(&rest));
+            return words;
         }
-        Some("vrt") => {
-            for word in words.iter_mut().skip(first).take_while(|word| *word != "--") {
-                if let Some((_, long)) = vrt::GDAL.iter().find(|(short, _)| word == short) {
-                    *word = OsString::from(long);
-                }
-            }
+        Some("vrt") => &vrt::GDAL,
+        Some("overview") => &overview::GDAL,
+        Some("info") => &info::GDAL,
+        _ => return words,
+    };
+    for word in words.iter_mut().skip(first).take_while(|word| *word != "--") {
+        if let Some((_, long)) = known.iter().find(|(short, _)| word == short) {
+            *word = OsString::from(long);
         }
-        _ => {}
     }
     words
 }

@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Command::Dump(args) => commands::dump::run(&args, &session),
         Command::Convert(args) => commands::convert::run(&args, &session),
         Command::Overview(args) => commands::overview::run(&args, &session),
+        Command::Sample(args) => commands::sample::run(&args, &session),
         Command::Vrt(args) => commands::vrt::run(&args, &session),
         Command::Index(args) => commands::index::run(&args, &session),
         Command::Compare(args) => commands::compare::run(&args, &session),

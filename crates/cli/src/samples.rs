@@ -53,25 +53,6 @@ macro_rules! read {
     };
 }
 
-/// A real sample as a number; complex ones are `None`.
-pub fn number(bytes: &[u8], data_type: DataType) -> Option<f64> {
-    #[expect(clippy::cast_precision_loss, reason = "for a stretch to 8 bits")]
-    Some(match data_type {
-        DataType::U8 => f64::from(read!(bytes, u8)),
-        DataType::I8 => f64::from(read!(bytes, i8)),
-        DataType::U16 => f64::from(read!(bytes, u16)),
-        DataType::I16 => f64::from(read!(bytes, i16)),
-        DataType::U32 => f64::from(read!(bytes, u32)),
-        DataType::I32 => f64::from(read!(bytes, i32)),
-        DataType::U64 => read!(bytes, u64) as f64,
-        DataType::I64 => read!(bytes, i64) as f64,
-        DataType::F16 => f64::from(read!(bytes, f16)),
-        DataType::F32 => f64::from(read!(bytes, f32)),
-        DataType::F64 => read!(bytes, f64),
-        DataType::C64 | DataType::C128 => return None,
-    })
-}
-
 /// Appends a sample as text that reads back as the same value.
 pub fn write_text(text: &mut String, bytes: &[u8], data_type: DataType) {
     let (first, second) = bytes.split_at_checked(data_type.size() / 2).unwrap_or_default();

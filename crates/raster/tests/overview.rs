@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType, Variant};
 use strile::{
     CogChecks, Compression, Context, ConvertOptions, Dataset, FileSink, Format, Input, Layer, MemorySink,
-    MemorySource, OpenOptions, OverviewOptions, ReadOptions, Resampling, WriteOptions, add_overviews,
-    convert,
+    MemorySource, OpenOptions, OverviewOptions, OverviewOutcome, ReadOptions, Resampling, WriteOptions,
+    WriteReport, add_overviews, convert, remove_overviews,
 };
 use testkit::{Codec, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels};
 
@@ -57,6 +57,18 @@ fn count(count: u32) -> OverviewOptions {
     OverviewOptions { count: Some(count), ..OverviewOptions::default() }
 }
 
+/// Writes overviews.
+fn add(place: &Place, options: &OverviewOptions) -> WriteReport {
+    match add_overviews(&place.file(), options, &Context::default()).unwrap() {
+        OverviewOutcome::Written(report) => report,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn sizes(dataset: &Dataset) -> Vec<(u32, u32)> {
+    dataset.pages()[0].levels.iter().map(|level| (level.image.width, level.image.height)).collect()
+}
+
 /// Levels of `bytes` as a COG with the same blocks, for comparison.
 fn as_cog(bytes: &[u8]) -> Dataset {
     let source = MemorySource::new("a.tif", bytes.to_vec());
@@ -98,8 +110,7 @@ fn every_form_of_file_takes_overviews() {
         // From memory: a handle of the file itself is refused once the file has changed.
         let before = std::sync::Arc::new(MemorySource::new("before.tif", built.clone()));
         let before = Dataset::from_source(before, &OpenOptions::default()).unwrap();
-        let report = add_overviews(&place.file(), &count(2), &Context::default()).unwrap();
-        assert_eq!(report.levels, 3);
+        assert_eq!(add(&place, &count(2)).levels, 3);
         let (after, cog) = (place.open(), as_cog(&built));
         let header = after.tiff().unwrap().header;
         assert_eq!((header.byte_order, header.variant == Variant::Big), (order, big));
@@ -169,8 +180,9 @@ fn overviews_beside_a_file_are_its_overviews() {
     let all = pixels.little_endian();
     let own = [all[0], all[1], all[150], all[151]];
     assert!(own.contains(&reduced[0]));
-    assert!(add_overviews(&place.file(), &options, &Context::default()).is_err(), "it is there");
-    let again = OverviewOptions { overwrite: true, ..options };
+    let other = OverviewOptions { count: Some(1), ..options.clone() };
+    assert!(add_overviews(&place.file(), &other, &Context::default()).is_err(), "others are there");
+    let again = OverviewOptions { rebuild: true, ..options };
     add_overviews(&place.file(), &again, &Context::default()).unwrap();
 }
 
@@ -209,4 +221,154 @@ fn what_was_appended_is_not_seen_before_the_pointer_is_changed() {
         add_overviews(&place.file(), &count(2), &Context::default()).unwrap();
         assert_eq!(place.open().pages()[0].levels.len(), 3);
     }
+}
+
+/// A file of every form with a mask and a second page that has an overview of its own: replaced overviews are those of a
+/// file that never had others, what is not theirs stays, and any state on the way reads as the old file or as the new.
+#[test]
+fn overviews_are_replaced_and_all_else_stays() {
+    let pixels = Pixels::generate(Pattern::Dem, INT16, [2, 100, 150], 3);
+    let mask = Pixels::generate(Pattern::LandCover, UINT8, [1, 100, 150], 3);
+    let other = Pixels::generate(Pattern::Noise, UINT8, [1, 9, 7], 4);
+    let small = Pixels::generate(Pattern::Noise, UINT8, [1, 5, 4], 5);
+    for (order, big) in [
+        (ByteOrder::Little, false),
+        (ByteOrder::Little, true),
+        (ByteOrder::Big, false),
+        (ByteOrder::Big, true),
+    ] {
+        let more = [
+            (ImageSpec::new(UINT8).subfile_type(4).photometric(4), mask.clone()),
+            (ImageSpec::new(UINT8), other.clone()),
+            (ImageSpec::new(UINT8).subfile_type(1), small.clone()),
+        ];
+        let built =
+            ImageSpec::new(INT16).codec(Codec::Lzw).build_with(&pixels, &more, frame(order, big)).bytes;
+        let place = Place::with(&built);
+        add(&place, &OverviewOptions { resampling: Some(Resampling::Nearest), ..count(3) });
+        let before = place.bytes();
+        let wanted =
+            OverviewOptions { factors: Some(vec![4, 2, 4]), rebuild: true, ..OverviewOptions::default() };
+        add(&place, &wanted);
+        let after = place.bytes();
+        let dataset = place.open();
+        assert!(dataset.warnings().is_empty(), "{:?}", dataset.warnings());
+        assert_eq!(sizes(&dataset), [(150, 100), (75, 50), (38, 25)]);
+        assert_eq!(dataset.pages().len(), 2);
+        assert_eq!(dataset.pages()[1].levels.len(), 2);
+        assert_eq!(read(&dataset, 1, None, Layer::Pixels), other.little_endian());
+        assert_eq!(read(&dataset, 1, Some(0), Layer::Pixels), small.little_endian());
+        let fresh = Place::with(&built);
+        add(&fresh, &count(2));
+        let fresh = fresh.open();
+        for layer in [Layer::Pixels, Layer::Mask] {
+            for overview in [None, Some(0), Some(1)] {
+                assert!(read(&dataset, 0, overview, layer) == read(&fresh, 0, overview, layer), "{layer:?}");
+            }
+        }
+        // Old bytes but for one pointer, and all of the new behind them: what a crash can leave.
+        let changed = before.iter().zip(&after).filter(|(a, b)| a != b).count();
+        assert!((1..=8).contains(&changed), "{changed} bytes changed");
+        std::fs::write(place.file(), [&before[..], &after[before.len()..]].concat()).unwrap();
+        assert_eq!(sizes(&place.open()).len(), 4);
+
+        // The kept mask had to be copied: it stood before the overviews that went.
+        std::fs::write(place.file(), &after).unwrap();
+        assert_eq!(remove_overviews(&place.file(), false).unwrap(), 2);
+        let dataset = place.open();
+        assert!(dataset.warnings().is_empty(), "{:?}", dataset.warnings());
+        assert_eq!(
+            (sizes(&dataset).len(), dataset.pages().len(), dataset.pages()[1].levels.len()),
+            (1, 2, 2)
+        );
+        assert!(dataset.pages()[0].levels[0].mask.is_some());
+        assert_eq!(remove_overviews(&place.file(), false).unwrap(), 0);
+    }
+}
+
+/// Overviews between the image and other directories: those are copied, with the pointers between them.
+#[test]
+fn directories_behind_overviews_are_linked_again() {
+    let pixels = Pixels::generate(Pattern::Dem, UINT8, [1, 100, 150], 3);
+    let half = Pixels::generate(Pattern::Dem, UINT8, [1, 50, 75], 3);
+    let quarter = Pixels::generate(Pattern::Dem, UINT8, [1, 25, 38], 3);
+    let other = Pixels::generate(Pattern::Noise, UINT8, [1, 9, 7], 4);
+    let mask = |pattern, size| {
+        (ImageSpec::new(UINT8).subfile_type(4).photometric(4), Pixels::generate(pattern, UINT8, size, 3))
+    };
+    let reduced_mask = ImageSpec::new(UINT8).subfile_type(5).photometric(4);
+    for order in [ByteOrder::Little, ByteOrder::Big] {
+        for big in [false, true] {
+            let more = [
+                (ImageSpec::new(UINT8).subfile_type(1), half.clone()),
+                mask(Pattern::LandCover, [1, 100, 150]),
+                (reduced_mask.clone(), Pixels::generate(Pattern::LandCover, UINT8, [1, 50, 75], 3)),
+                (ImageSpec::new(UINT8).subfile_type(1), quarter.clone()),
+                (ImageSpec::new(UINT8), other.clone()),
+            ];
+            let built = ImageSpec::new(UINT8).build_with(&pixels, &more, frame(order, big)).bytes;
+            let place = Place::with(&built);
+            let masked = read(&place.open(), 0, None, Layer::Mask);
+            assert_eq!(sizes(&place.open()).len(), 3);
+            add(&place, &OverviewOptions { rebuild: true, ..count(1) });
+            let dataset = place.open();
+            assert_eq!(sizes(&dataset), [(150, 100), (75, 50)]);
+            assert_eq!(read(&dataset, 0, None, Layer::Pixels), pixels.little_endian());
+            assert_eq!(read(&dataset, 0, None, Layer::Mask), masked);
+            assert!(dataset.pages()[0].levels[1].mask.is_some());
+            assert_eq!(dataset.pages().len(), 2);
+            assert_eq!(read(&dataset, 1, None, Layer::Pixels), other.little_endian());
+            assert!(dataset.warnings().is_empty(), "{:?}", dataset.warnings());
+            assert_eq!(remove_overviews(&place.file(), false).unwrap(), 1);
+            let dataset = place.open();
+            assert_eq!((sizes(&dataset).len(), dataset.pages().len()), (1, 2));
+            assert_eq!(read(&dataset, 0, None, Layer::Mask), masked);
+        }
+    }
+}
+
+#[test]
+fn what_is_there_already_is_left_and_what_is_not_needed_is_not_made() {
+    let pixels = Pixels::generate(Pattern::Dem, UINT8, [1, 100, 150], 3);
+    let built =
+        ImageSpec::new(UINT8).grid(Grid::Tiles(64, 64)).build(&pixels, ByteOrder::Little, false).bytes;
+    let place = Place::with(&built);
+    let context = Context::default();
+    add(&place, &OverviewOptions::default());
+    let bytes = place.bytes();
+    let outcome = |options: &OverviewOptions| add_overviews(&place.file(), options, &context);
+    assert_eq!(outcome(&OverviewOptions::default()).unwrap(), OverviewOutcome::AlreadyThere(2));
+    assert_eq!(outcome(&count(2)).unwrap(), OverviewOutcome::AlreadyThere(2));
+    let factors =
+        |list: &[u32]| OverviewOptions { factors: Some(list.to_vec()), ..OverviewOptions::default() };
+    assert_eq!(outcome(&factors(&[4, 2])).unwrap(), OverviewOutcome::AlreadyThere(2));
+    let zstd = OverviewOptions { compression: Some(Compression::Zstd), ..count(2) };
+    for (options, why) in [
+        (count(1), "set `rebuild`"),
+        (factors(&[4]), "set `rebuild`"),
+        (zstd, "set `rebuild`"),
+        (OverviewOptions { external: true, ..count(2) }, "in the file itself"),
+        (factors(&[3]), "factor 3: expected powers of two"),
+        (factors(&[1]), "factor 1: expected powers of two"),
+        (factors(&[]), "no overview is asked for"),
+        (OverviewOptions { count: Some(1), ..factors(&[2]) }, "choose one"),
+        (factors(&[1024]), "1024 times smaller"),
+    ] {
+        let refused = outcome(&options).unwrap_err().to_string();
+        assert!(refused.contains(why), "{refused}");
+    }
+    assert_eq!(place.bytes(), bytes);
+
+    let small = Place::with(&ImageSpec::new(UINT8).build(&pixels, ByteOrder::Little, false).bytes);
+    let bytes = small.bytes();
+    let done = add_overviews(&small.file(), &OverviewOptions::default(), &context).unwrap();
+    assert_eq!((done, small.bytes()), (OverviewOutcome::NotNeeded, bytes));
+
+    let external = OverviewOptions { external: true, ..count(1) };
+    add(&small, &external);
+    let refused = add_overviews(&small.file(), &count(1), &context).unwrap_err().to_string();
+    assert!(refused.contains("set `external`"), "{refused}");
+    assert_eq!(remove_overviews(&small.file(), false).unwrap(), 0);
+    assert_eq!(remove_overviews(&small.file(), true).unwrap(), 1);
+    assert_eq!(small.names(), ["a.tif"]);
 }

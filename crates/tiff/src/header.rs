@@ -29,7 +29,7 @@ impl Variant {
     }
 
     /// Bytes of an offset, and of a value that fits in its entry.
-    pub(crate) const fn offset_len(self) -> u64 {
+    pub const fn offset_len(self) -> u64 {
         match self {
             Self::Classic => 4,
             Self::Big => 8,

@@ -1,6 +1,7 @@
 //! `strile dump`: one request, read piece by piece, written in one of four formats.
 
 mod formats;
+mod picture;
 
 use crate::args::{DumpArgs, Explain, Format};
 use crate::failure::{Failure, Outcome, tell};
@@ -8,9 +9,9 @@ use crate::geo::geo_of;
 use crate::input::Session;
 use crate::output::{Sink, plan_json, print, print_json};
 use crate::progress::Bar;
-use formats::{Csv, Image, Plain};
+use formats::{Csv, Plain};
 use std::path::Path;
-use strile::{Dataset, Input, Interleave, LocatedFault, PieceLimits, Pieces, Raster, ReadOptions};
+use strile::{Dataset, Input, Interleave, Layer, LocatedFault, PieceLimits, Pieces, Raster, ReadOptions};
 
 /// What a format does with the pieces.
 trait Writer {
@@ -43,6 +44,10 @@ pub fn run(args: &DumpArgs, session: &Session) -> Result<Outcome, Failure> {
         Some(format) => format,
         None => format_of(args.output.as_deref())?,
     };
+    if args.raw_values && format != Format::Png {
+        let sentence = "`--raw-values` is for PNG; other formats hold stored values anyway".to_owned();
+        return Err(Failure::Request(sentence, None));
+    }
     let mut context = session.context(&args.engine);
     let dataset = session.open_input(&args.file, &args.part.mosaic, &mut context)?;
     let warnings = dataset.warnings();
@@ -68,7 +73,7 @@ pub fn run(args: &DumpArgs, session: &Session) -> Result<Outcome, Failure> {
     context.progress = Bar::new(pieces.blocks, session.quiet).map(|bar| bar as _);
     let request = Request { dataset: &dataset, options, pieces, context };
     let sink = Sink::open(args.output.as_deref(), format != Format::Csv)?.watch(&session.cancel);
-    let faults = write(format, &request, sink, session)?;
+    let faults = write((format, args.raw_values), request, sink, session)?;
     session.warn_of(dataset.name(), dataset.warnings().get(warnings.len()..).unwrap_or_default());
     for fault in &faults {
         tell(&format!("fault: {}: {fault}", dataset.name()));
@@ -77,8 +82,8 @@ pub fn run(args: &DumpArgs, session: &Session) -> Result<Outcome, Failure> {
 }
 
 fn write(
-    format: Format,
-    request: &Request<'_>,
+    (format, raw_values): (Format, bool),
+    request: Request<'_>,
     sink: Sink,
     session: &Session,
 ) -> Result<Vec<LocatedFault>, Failure> {
@@ -93,35 +98,8 @@ fn write(
             let transform = request.dataset.transform(&request.options)?;
             request.write(sink, Csv::new(&request.pieces, &request.options, transform))
         }
-        Format::Png => {
-            let nodata = request.dataset.metadata().nodata;
-            let nodata = nodata.filter(|_| !request.options.masked && !request.options.unpack);
-            let mut image = Image::new(&request.pieces, nodata)?;
-            if image.needs_range() {
-                // A first pass over all pieces; what is faulty is told by the second.
-                request.dataset.read_pieces(&request.pieces, &request.context, |raster| {
-                    image.see(&raster);
-                    Ok::<(), Failure>(())
-                })?;
-                session.note(&image.range_note());
-            }
-            request.write_png(sink, image)
-        }
-    }
-}
-
-impl Request<'_> {
-    fn write_png(&self, mut sink: Sink, image: Image) -> Result<Vec<LocatedFault>, Failure> {
-        let failed = sink.failed();
-        let wrong = |error: png::EncodingError| failed(error.into());
-        let mut file = image.begin(&mut sink).map_err(&failed)?;
-        let mut stream = file.stream_writer().map_err(wrong)?;
-        let faults = self.dataset.read_pieces(&self.pieces, &self.context, |raster| {
-            std::io::Write::write_all(&mut stream, &image.encode(raster)).map_err(&failed)
-        })?;
-        stream.finish().and_then(|()| file.finish()).map_err(wrong)?;
-        sink.finish()?;
-        Ok(faults)
+        Format::Png if raw_values || request.options.layer == Layer::Mask => picture::keep(&request, sink),
+        Format::Png => picture::draw(request, sink, session),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `strile info`: the facts of a file as JSON, and the same facts as text.
 
 mod facts;
+mod figures;
 mod text;
 
 use crate::args::InfoArgs;
@@ -50,6 +51,11 @@ fn facts_of(path: &Path, args: &InfoArgs, session: &Session) -> Result<(Value, O
         if let Some(map) = facts.as_object_mut() {
             map.insert("plan".into(), plan_json(&plan));
         }
+    }
+    if let Some(measured) = figures::measured(&input, args, session, &context)?
+        && let Some(map) = facts.as_object_mut()
+    {
+        map.insert("figures".into(), measured);
     }
     Ok((facts, words))
 }

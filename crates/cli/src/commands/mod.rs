@@ -12,4 +12,5 @@ pub mod dump;
 pub mod index;
 pub mod info;
 pub mod overview;
+pub mod sample;
 pub mod vrt;

@@ -36,7 +36,7 @@ pub use loaded::{LoadedImage, Written};
 pub use many::{ManyItem, ManyOptions, ManyOutcome, ManyProgress, convert_many, plan_many};
 pub use options::{ConvertArea, ConvertOptions, ConvertSize, Expand, Rescale, Side, SourceLevel};
 pub(crate) use pieces::{Cut, cut};
-pub(crate) use spec::{colours_as_read, spec_of};
+pub(crate) use spec::{colours_as_read, has_grey_table, spec_of};
 pub(crate) use tags::tags_of;
 pub use taps::Method;
 pub use tiling::TilingScheme;

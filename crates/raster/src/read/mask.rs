@@ -118,7 +118,7 @@ pub(crate) fn from_nodata(raster: &Raster, nodata: Fill) -> Raster {
 }
 
 /// Equal as values: every NaN is the nodata NaN, and both zeros are one.
-fn same(sample: &[u8], nodata: &[u8], data_type: DataType) -> bool {
+pub(crate) fn same(sample: &[u8], nodata: &[u8], data_type: DataType) -> bool {
     match (data_type, sample.first_chunk(), nodata.first_chunk(), sample.first_chunk(), nodata.first_chunk())
     {
         (DataType::F32 | DataType::C64, Some(a), Some(b), ..) => {

@@ -43,7 +43,7 @@ pub(crate) use layout::layout_of;
 pub(crate) use limits::{Size, check_result};
 pub(crate) use locate::{Fetched, locate, table_entries};
 pub use mask::MaskSource;
-pub(crate) use mask::{all_valid, from_alpha};
+pub(crate) use mask::{all_valid, from_alpha, same};
 pub(crate) use part::rows_of_part;
 pub use plan::{Fetch, MemoryNeed, ReadPlan};
 pub(crate) use ranges::coalesce;

@@ -33,7 +33,7 @@ pub use parts::{
     Assembly, Beyond, EncodedPart, PartAddress, PartBytes, PartTarget, PartWindows, PartWriter, Parts, Tier,
 };
 pub use piece::{Piece, PieceBytes};
-pub(crate) use plan::{Appended, FullImage, block_size, chosen_layout};
+pub(crate) use plan::{Appended, FullImage, block_size, chosen_layout, overview_sizes};
 pub use report::WriteReport;
 pub use spec::RasterSpec;
 pub use writer::Writer;

@@ -228,6 +228,14 @@ pub(crate) fn block_size(spec: &RasterSpec, options: &WriteOptions) -> Result<(u
     grid_of(spec, options).map(|grid| (grid.block_width, grid.block_height))
 }
 
+/// Columns and rows of the overviews that are in the file.
+pub(crate) fn overview_sizes(spec: &RasterSpec, options: &WriteOptions) -> Result<Vec<(u32, u32)>, String> {
+    let sizes = level_sizes(spec, options, &grid_of(spec, options)?)?;
+    let stored =
+        sizes.into_iter().enumerate().skip(1).filter(|(halvings, _)| options.overviews.has(*halvings));
+    Ok(stored.map(|(_, size)| size).collect())
+}
+
 /// How blocks of the full image would be stored, as far as the options decide it.
 pub(crate) fn chosen_layout(spec: &RasterSpec, options: &WriteOptions) -> Result<BlockLayout, String> {
     let sample = sample_of(spec.data_type, options.bits)?;

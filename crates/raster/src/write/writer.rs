@@ -73,11 +73,6 @@ impl Writer {
         self.work.as_ref().map_or(0, |work| work.flow.plan.blocks())
     }
 
-    /// Levels, the full image included.
-    pub(crate) fn levels(&self) -> usize {
-        self.work.as_ref().map_or(0, |work| work.flow.plan.count())
-    }
-
     /// Where pixels are encoded, until the file is given up.
     pub fn location(&self) -> Option<Location> {
         self.work.as_ref().map(|work| work.flow.engine.engine.location())

@@ -99,7 +99,7 @@ fn every_kind_of_mask_through_every_door_on_both_engines() {
     let window = Some(Window { x: 30, y: 20, width: 90, height: 77 });
     for kind in KINDS {
         for codec in [Codec::Deflate, Codec::Zstd, Codec::Lzma] {
-            let bytes = file(kind, codec);
+            let bytes = file(kind, codec.clone());
             for dataset in [open(&bytes), open_bucket(&bytes).1] {
                 for window in [None, window] {
                     let wanted = by_hand(&dataset, kind, window);

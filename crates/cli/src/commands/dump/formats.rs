@@ -1,15 +1,13 @@
 //! The formats of `dump`: bytes of pieces, in the order in which pieces come.
 
 use super::Writer;
-use crate::failure::Failure;
 use crate::output::Sink;
-use crate::samples::{npy_code, number, to_big_endian, to_little_endian, write_text};
+use crate::samples::{npy_code, to_little_endian, write_text};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
-use strile::tiff::gdal::NoData;
 use strile::tiff::geo::GeoTransform;
-use strile::{DataType, Pieces, Raster, ReadOptions};
+use strile::{Pieces, Raster, ReadOptions};
 
 /// A header, then samples band by band: `raw` and `npy`.
 pub struct Plain {
@@ -111,98 +109,5 @@ impl Writer for Csv {
 
     fn end(self, _sink: &mut Sink) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// A PNG: 8 and 16-bit unsigned samples as they are, others stretched to 8 bits.
-pub struct Image {
-    width: u32,
-    height: u32,
-    colour: png::ColorType,
-    data_type: DataType,
-    nodata: Option<f64>,
-    /// Smallest and largest finite sample, where they are needed.
-    range: (f64, f64),
-}
-
-impl Image {
-    pub fn new(pieces: &Pieces, nodata: Option<NoData>) -> Result<Self, Failure> {
-        let hint = Some("choose bands with `--band`");
-        let colour = match pieces.bands {
-            1 => png::ColorType::Grayscale,
-            2 => png::ColorType::GrayscaleAlpha,
-            3 => png::ColorType::Rgb,
-            4 => png::ColorType::Rgba,
-            n => return Err(Failure::Request(format!("a PNG has 1 to 4 bands, {n} are asked for"), hint)),
-        };
-        if matches!(pieces.data_type, DataType::C64 | DataType::C128) {
-            let sentence = format!("a PNG cannot hold {} samples", pieces.data_type);
-            return Err(Failure::Request(sentence, Some("`--format npy` can")));
-        }
-        Ok(Self {
-            width: pieces.columns,
-            height: pieces.rows,
-            colour,
-            data_type: pieces.data_type,
-            nodata: nodata.map(NoData::as_f64),
-            range: (f64::INFINITY, f64::NEG_INFINITY),
-        })
-    }
-
-    /// Whether `see` must be given all pieces before the first is encoded.
-    pub fn needs_range(&self) -> bool {
-        !matches!(self.data_type, DataType::U8 | DataType::U16)
-    }
-
-    fn shown(&self, sample: &[u8]) -> Option<f64> {
-        number(sample, self.data_type).filter(|value| value.is_finite() && Some(*value) != self.nodata)
-    }
-
-    /// Widens the range by the samples of a piece.
-    pub fn see(&mut self, raster: &Raster) {
-        let samples = raster.pixels.chunks_exact(self.data_type.size());
-        self.range = samples
-            .filter_map(|sample| self.shown(sample))
-            .fold(self.range, |(low, high), value| (low.min(value), high.max(value)));
-    }
-
-    pub fn range_note(&self) -> String {
-        let (low, high) = self.range;
-        match low <= high {
-            true => format!(
-                "note: {} samples stretched to 8 bits: {low} is black, {high} is white",
-                self.data_type
-            ),
-            false => "note: no sample is a finite number; all are black".into(),
-        }
-    }
-
-    pub fn begin<'a>(&self, sink: &'a mut Sink) -> io::Result<png::Writer<&'a mut Sink>> {
-        let mut encoder = png::Encoder::new(sink, self.width, self.height);
-        encoder.set_color(self.colour);
-        encoder.set_depth(if self.data_type == DataType::U16 {
-            png::BitDepth::Sixteen
-        } else {
-            png::BitDepth::Eight
-        });
-        Ok(encoder.write_header()?)
-    }
-
-    /// The bytes of a piece as PNG has them.
-    pub fn encode(&self, mut raster: Raster) -> Vec<u8> {
-        if !self.needs_range() {
-            to_big_endian(&mut raster.pixels, raster.data_type);
-            return raster.pixels;
-        }
-        let (low, high) = self.range;
-        // Halved, because the span of two doubles can be larger than any double.
-        let span = (high / 2.0 - low / 2.0).max(f64::MIN_POSITIVE);
-        let grey = |sample: &[u8]| {
-            let share = self.shown(sample).map_or(0.0, |value| (value / 2.0 - low / 2.0) / span);
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255")]
-            let grey = (share * 255.0).round().clamp(0.0, 255.0) as u8;
-            grey
-        };
-        raster.pixels.chunks_exact(self.data_type.size()).map(grey).collect()
     }
 }

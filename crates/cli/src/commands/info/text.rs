@@ -82,6 +82,10 @@ pub fn describe(facts: &Value, plan: Option<&str>) -> String {
     }
     sections.extend(place(&facts["geo"]));
     sections.extend(bands(list(&facts["bands"])));
+    let figures = super::figures::lines(&facts["figures"]);
+    if !figures.is_empty() {
+        sections.push(format!("figures\n  {}", figures.join("\n  ")));
+    }
     sections.extend(metadata(list(&facts["metadata"])));
     sections.extend(warnings(list(&facts["warnings"])));
     if let Some(plan) = plan {

@@ -1,0 +1,80 @@
+//! `strile dump`.
+
+use super::{EngineArgs, Explain, Format, GpuArgs, PartArgs};
+use clap::Args;
+use std::path::PathBuf;
+use strile::{Interleave, Layer, ReadOptions};
+
+/// Write pixels to a file or to standard output.
+///
+/// Samples are those stored in the file; Orientation and white-is-zero are applied only on request. Formats:
+/// `raw`, one line of JSON (shape, dtype, geo), then little-endian samples band by band; `npy`, numpy's; `csv`, a line for
+/// each pixel; `png`, a picture: one band in grey, three in colours, palettes in theirs, each band stretched from its 2nd to
+/// its 98th percentile, missing pixels transparent. A band is alpha only if the file says so. `--raw-values` writes the
+/// stored values of 8 and 16-bit unsigned samples into the PNG instead.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  strile dump dem.tif -o dem.npy
+  strile dump dem.tif --format raw > dem.raw
+  strile dump rgb.tif --band 3 --band 2 --band 1 --overview 0 -o quicklook.png
+  strile dump jpeg2000.tif --reduce 3 -o eighth.png
+  strile dump dem.tif --bbox 500000,4400000,510000,4410000 -o part.npy
+  strile dump damaged.tif --on-fault fill -o rescued.npy
+  strile dump dem.tif --window 0,0,4,4 --format csv -o -")]
+pub struct DumpArgs {
+    /// The file; `-` reads standard input
+    pub file: PathBuf,
+    /// Format; by default what the name after -o ends in, else raw
+    #[arg(long)]
+    pub format: Option<Format>,
+    /// Where to; `-` is standard output, the default
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub part: PartArgs,
+    /// Read the mask (0 and 255) instead of pixels
+    #[arg(long)]
+    pub mask: bool,
+    /// Turn the image as its Orientation says
+    #[arg(long)]
+    pub orient: bool,
+    /// Invert images whose 0 is white
+    #[arg(long)]
+    pub invert_white: bool,
+    /// Nodata as NaN: floats of 32 bits where these hold every value, else of 64
+    #[arg(long, conflicts_with = "mask")]
+    pub masked: bool,
+    /// The same, and values by the scale and offset of the bands
+    #[arg(long, conflicts_with = "mask")]
+    pub unscale: bool,
+    /// PNG: write stored values, 8 or 16-bit unsigned, without a stretch, a palette or transparent nodata
+    #[arg(long)]
+    pub raw_values: bool,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    #[command(flatten)]
+    pub gpu: GpuArgs,
+    /// Tell what would be done and read no pixel (`--explain=json` for programs)
+    #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
+    pub explain: Option<Explain>,
+}
+
+impl DumpArgs {
+    /// The request; `bbox` is resolved by the caller, who has the file.
+    pub fn read_options(&self, interleave: Interleave) -> ReadOptions {
+        ReadOptions {
+            layer: if self.mask { Layer::Mask } else { Layer::Pixels },
+            interleave,
+            apply_orientation: self.orient,
+            invert_min_is_white: self.invert_white,
+            masked: self.masked,
+            unpack: self.unscale,
+            device_memory: self.gpu.device_memory,
+            direct_io: self.gpu.direct_io,
+            nvcomp: self.gpu.nvcomp,
+            nvjpeg: self.gpu.nvjpeg,
+            ..self.part.read_options(&self.engine)
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! PNGs: pictures, and stored values.
+
+use super::Request;
+use crate::failure::Failure;
+use crate::input::Session;
+use crate::output::Sink;
+use crate::samples::to_big_endian;
+use std::io::Write as _;
+use strile::{DataType, Input, Layer, LocatedFault, Picture, PieceLimits, Raster, ReadOptions, Window};
+
+/// A PNG as it is begun.
+struct Form {
+    colour: png::ColorType,
+    depth: png::BitDepth,
+}
+
+/// Writes a picture: bands stretched, palettes in their colours, missing pixels transparent.
+pub fn draw(mut request: Request<'_>, sink: Sink, session: &Session) -> Result<Vec<LocatedFault>, Failure> {
+    let size = (request.pieces.columns, request.pieces.rows);
+    let planned = Picture::plan(request.dataset, &request.options, size, request.pieces.data_type);
+    let mut picture = planned.map_err(with_flags)?;
+    let count = request.dataset.metadata().bands.len();
+    if request.options.bands.is_none() && picture.bands.len() < count {
+        let drawn: Vec<String> = picture.bands.iter().map(ToString::to_string).collect();
+        session.note(&format!("note: drawn: band {} of {count}; `--band` chooses others", drawn.join(", ")));
+    }
+    request.options.bands = Some(picture.bands.clone());
+    request.pieces = request.dataset.pieces(&request.options, &PieceLimits::default(), &request.context)?;
+    if picture.needs_sight() {
+        // A first pass over all pieces; what is faulty is told by the second.
+        let mut masks = Masks::new(&request, &picture);
+        request.dataset.read_pieces(&request.pieces, &request.context, |raster| {
+            let mask = masks.next(&raster)?;
+            picture.see(&raster, mask.as_deref());
+            Ok::<(), Failure>(())
+        })?;
+        picture.decide();
+        session.note(&stretch_note(&picture));
+    }
+    let colour = if picture.channels() == 4 { png::ColorType::Rgba } else { png::ColorType::GrayscaleAlpha };
+    let mut masks = Masks::new(&request, &picture);
+    request.write_png(sink, &Form { colour, depth: png::BitDepth::Eight }, |raster| {
+        let mask = masks.next(&raster)?;
+        Ok(picture.draw(&raster, mask.as_deref()))
+    })
+}
+
+/// Writes stored values of 8 or 16 bits.
+pub fn keep(request: &Request<'_>, sink: Sink) -> Result<Vec<LocatedFault>, Failure> {
+    let depth = match request.pieces.data_type {
+        DataType::U8 => png::BitDepth::Eight,
+        DataType::U16 => png::BitDepth::Sixteen,
+        other => {
+            let sentence = format!("a PNG holds 8 and 16-bit unsigned values, and these are {other}");
+            let hint = Some("drop `--raw-values` for a picture, or choose `--format npy`");
+            return Err(Failure::Request(sentence, hint));
+        }
+    };
+    let is_mask = request.options.layer == Layer::Mask;
+    let alpha = if is_mask { None } else { request.dataset.alpha_band(&request.options)? };
+    let bands = request.pieces.bands;
+    let last = match &request.options.bands {
+        Some(bands) => bands.last().copied(),
+        None => u16::try_from(bands).ok(),
+    };
+    let has_alpha = alpha.is_some() && last == alpha;
+    let colour = match (bands, has_alpha) {
+        (1, _) => png::ColorType::Grayscale,
+        (2, true) => png::ColorType::GrayscaleAlpha,
+        (3, false) => png::ColorType::Rgb,
+        (4, true) => png::ColorType::Rgba,
+        (n, _) => {
+            let sentence = format!(
+                "a PNG has 1 or 3 bands, and then alpha if the file says so; {n} bands are asked for"
+            );
+            return Err(Failure::Request(sentence, Some("choose bands with `--band`")));
+        }
+    };
+    request.write_png(sink, &Form { colour, depth }, |mut raster| {
+        to_big_endian(&mut raster.pixels, raster.data_type);
+        Ok(raster.pixels)
+    })
+}
+
+impl Request<'_> {
+    fn write_png(
+        &self,
+        mut sink: Sink,
+        form: &Form,
+        mut bytes: impl FnMut(Raster) -> Result<Vec<u8>, Failure>,
+    ) -> Result<Vec<LocatedFault>, Failure> {
+        let failed = sink.failed();
+        let wrong = |error: png::EncodingError| failed(error.into());
+        let mut encoder = png::Encoder::new(&mut sink, self.pieces.columns, self.pieces.rows);
+        encoder.set_color(form.colour);
+        encoder.set_depth(form.depth);
+        let mut file = encoder.write_header().map_err(wrong)?;
+        let mut stream = file.stream_writer().map_err(wrong)?;
+        let faults = self.dataset.read_pieces(&self.pieces, &self.context, |raster| {
+            stream.write_all(&bytes(raster)?).map_err(&failed)
+        })?;
+        stream.finish().and_then(|()| file.finish()).map_err(wrong)?;
+        sink.finish()?;
+        Ok(faults)
+    }
+}
+
+/// Masks of pieces that come one after the other.
+struct Masks<'a> {
+    dataset: &'a Input,
+    options: Option<ReadOptions>,
+    context: strile::Context,
+    corner: (u32, u32),
+    row: u32,
+    rows: u32,
+}
+
+impl<'a> Masks<'a> {
+    fn new(request: &Request<'a>, picture: &Picture) -> Self {
+        let options = ReadOptions {
+            layer: Layer::Mask,
+            bands: None,
+            masked: false,
+            unpack: false,
+            ..request.options.clone()
+        };
+        Self {
+            dataset: request.dataset,
+            options: picture.needs_mask.then_some(options),
+            context: strile::Context { progress: None, ..request.context.clone() },
+            corner: request.options.window.map_or((0, 0), |window| (window.x, window.y)),
+            row: 0,
+            rows: request.pieces.rows,
+        }
+    }
+
+    /// The mask of the next piece.
+    fn next(&mut self, raster: &Raster) -> Result<Option<Vec<u8>>, Failure> {
+        let Some(options) = &self.options else { return Ok(None) };
+        let (x, y) = self.corner;
+        let window = match raster.rows == self.rows {
+            // All of it in one piece, which may be turned.
+            true => options.window,
+            false => Some(Window { x, y: y + self.row, width: raster.columns, height: raster.rows }),
+        };
+        self.row += raster.rows;
+        let mask = self.dataset.read(&ReadOptions { window, ..options.clone() }, &self.context)?;
+        Ok(Some(mask.pixels))
+    }
+}
+
+fn stretch_note(picture: &Picture) -> String {
+    let of = |stretch: &Option<strile::Stretch>| match stretch {
+        Some(stretch) => format!("{} to {}", stretch.low, stretch.high),
+        None => "0 to 255".to_owned(),
+    };
+    let all: Vec<String> = picture.stretches().iter().map(of).collect();
+    format!("note: black to white: {}; `--raw-values` writes stored values", all.join(", "))
+}
+
+/// The flag that chooses bands.
+fn with_flags(error: strile::Error) -> Failure {
+    match &error {
+        strile::Error::Request { problem, .. } if problem.contains("`bands`") => {
+            Failure::Request(error.to_string(), Some("`--band` chooses bands"))
+        }
+        strile::Error::Request { problem, .. } if problem.contains("cannot be drawn") => {
+            Failure::Request(error.to_string(), Some("`--format npy` keeps them"))
+        }
+        _ => error.into(),
+    }
+}

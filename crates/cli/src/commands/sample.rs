@@ -1,0 +1,144 @@
+//! `strile sample`: values of bands at the points of a CSV file.
+
+mod table;
+
+use crate::args::SampleArgs;
+use crate::failure::{Failure, Outcome};
+use crate::input::Session;
+use crate::output::Sink;
+use crate::samples::write_text;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write as _};
+use std::path::Path;
+use strile::tiff::geo::Crs;
+use strile::{Context, Input, SAMPLE_CHUNK, Samples};
+use table::{Places, Table, quoted};
+
+pub fn run(args: &SampleArgs, session: &Session) -> Result<Outcome, Failure> {
+    let context = session.context(&args.engine);
+    let input = Input::open_with(&args.file, &args.mosaic.options())?;
+    session.warn_of(input.name(), &input.warnings());
+    check_crs(&input, args.crs.as_ref())?;
+    let bands = match args.band.is_empty() {
+        true => (1..=u16::try_from(input.metadata().bands.len()).unwrap_or(u16::MAX)).collect(),
+        false => args.band.clone(),
+    };
+    // Refused before the first line is read: a band that is not there, a file without a place.
+    input.sample(&[], Some(&bands), &context)?;
+    let job = Job { args, input: &input, bands, context };
+    let sink = Sink::open(args.output.as_deref(), false)?.watch(&session.cancel);
+    let outside = match args.points.as_slice() {
+        [points] => {
+            let points = Path::new(points);
+            let lines: Box<dyn BufRead> = match points.as_os_str() == "-" {
+                true => Box::new(std::io::stdin().lock()),
+                false => Box::new(BufReader::new(File::open(points).map_err(Failure::at(points))?)),
+            };
+            job.of_lines(lines, sink)?
+        }
+        words => {
+            let text = format!("x,y\n{}\n", words.join(","));
+            job.of_lines(Box::new(text.as_bytes()), sink)?
+        }
+    };
+    if outside > 0 {
+        session.note(&format!("note: {}: points outside the image: {outside}", input.name()));
+    }
+    Ok(Outcome::Clean)
+}
+
+/// Points of another reference system would be found at wrong places.
+fn check_crs(input: &Input, asked: Option<&Crs>) -> Result<(), Failure> {
+    let Some(asked) = asked else { return Ok(()) };
+    let own = input.metadata().georeference.crs.as_ref();
+    let same = own.is_some_and(|own| match (own.epsg, asked.epsg) {
+        (Some(own), Some(asked)) => own == asked,
+        _ => own.wkt == asked.wkt,
+    });
+    let name = |crs: &Crs| crs.epsg.map_or_else(|| crs.name.clone(), |code| format!("EPSG:{code}"));
+    match same {
+        true => Ok(()),
+        false => {
+            let own = own.map_or_else(|| "none".to_owned(), name);
+            let sentence = format!(
+                "points are in {}, and the reference system of {} is {own}",
+                name(asked),
+                input.name()
+            );
+            Err(Failure::Request(
+                sentence,
+                Some("transform the points first; `strile sample` does not reproject"),
+            ))
+        }
+    }
+}
+
+struct Job<'a> {
+    args: &'a SampleArgs,
+    input: &'a Input,
+    bands: Vec<u16>,
+    context: Context,
+}
+
+impl Job<'_> {
+    /// Reads points in batches and writes their lines with the values; returns how many are outside the image.
+    fn of_lines(&self, lines: Box<dyn BufRead + '_>, mut sink: Sink) -> Result<u64, Failure> {
+        let failed = sink.failed();
+        let mut table = Table::open(lines, self.args.columns.as_deref())?;
+        let mut outside = 0;
+        if let Some(header) = table.header() {
+            let names = self.names();
+            writeln!(sink, "{header},{}", names.join(",")).map_err(&failed)?;
+        }
+        loop {
+            let Places { records, places } = table.next(SAMPLE_CHUNK)?;
+            if records.is_empty() {
+                break;
+            }
+            let samples = self.input.sample(&places, Some(&self.bands), &self.context)?;
+            outside += samples.inside.iter().filter(|inside| !**inside).count() as u64;
+            let mut text = String::new();
+            for (at, record) in records.iter().enumerate() {
+                text.push_str(record);
+                self.write_values(&samples, at, &mut text);
+                text.push('\n');
+            }
+            sink.write_all(text.as_bytes()).map_err(&failed)?;
+        }
+        sink.finish()?;
+        Ok(outside)
+    }
+
+    /// A column per band: its name if all have one and they differ, else `b1`, `b2`, ….
+    fn names(&self) -> Vec<String> {
+        let all = &self.input.metadata().bands;
+        let name = |band: &u16| {
+            let known = usize::from(*band).checked_sub(1).and_then(|at| all.get(at));
+            known.and_then(|band| band.description.clone()).filter(|name| !name.is_empty())
+        };
+        let named: Option<Vec<String>> = self.bands.iter().map(name).collect();
+        let differ = |names: &Vec<String>| {
+            let set: std::collections::BTreeSet<&String> = names.iter().collect();
+            set.len() == names.len()
+        };
+        match named.filter(differ) {
+            Some(names) => names.iter().map(|name| quoted(name)).collect(),
+            None => self.bands.iter().map(|band| format!("b{band}")).collect(),
+        }
+    }
+
+    fn write_values(&self, samples: &Samples, at: usize, text: &mut String) {
+        let (size, count) = (samples.data_type.size(), samples.bands.len());
+        let is_inside = samples.inside.get(at).copied().unwrap_or(false);
+        let values =
+            samples.values.get(at * count * size..).unwrap_or_default().chunks_exact(size).take(count);
+        let valid = samples.valid.get(at * count..).unwrap_or_default();
+        for (value, is_valid) in values.zip(valid) {
+            text.push(',');
+            match is_inside && (*is_valid || self.args.raw_values) {
+                true => write_text(text, value, samples.data_type),
+                false => text.push_str(&quoted(&self.args.missing)),
+            }
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! Figures of bands: statistics, histograms, checksums, as GDAL defines them. All pixels are read, piece by piece, so
+//! memory does not grow with the raster.
+
+mod checksum;
+mod moments;
+mod validity;
+
+pub(crate) use validity::{BandValidity, Shown};
+
+use crate::error::{Error, Result};
+use crate::input::Input;
+use crate::number::{is_complex, reader};
+use crate::options::{Interleave, Layer, ReadOptions};
+use crate::pieces::PieceLimits;
+use crate::raster::Raster;
+use crate::window::Window;
+use checksum::Checksum;
+use moments::Moments;
+use strile_engine::Context;
+use strile_tiff::DataType;
+
+/// Which figures, and of what.
+#[derive(Debug, Clone, Default)]
+pub struct MeasureOptions {
+    /// Page, level, window, bands, device and limits; all else is ignored.
+    pub read: ReadOptions,
+    /// Smallest, largest, mean, standard deviation, and how many samples are valid.
+    pub statistics: bool,
+    /// A histogram, which takes a second pass over samples that are not of 8 bits.
+    pub histogram: bool,
+    /// GDAL's checksum.
+    pub checksum: bool,
+}
+
+/// Figures of one band.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BandFigures {
+    /// The band, from 1.
+    pub band: u16,
+    /// If statistics were asked for.
+    pub statistics: Option<BandStatistics>,
+    /// If a histogram was asked for and the band has a valid sample.
+    pub histogram: Option<Histogram>,
+    /// If a checksum was asked for: that of all samples, valid or not.
+    pub checksum: Option<u16>,
+}
+
+/// Statistics of the valid samples of a band: those that are neither NaN nor the nodata value, or, if there is no nodata
+/// value, those that the mask or alpha shows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BandStatistics {
+    /// Valid samples.
+    pub valid: u64,
+    /// All others.
+    pub missing: u64,
+    /// `None` if no sample is valid.
+    pub values: Option<ValueRange>,
+}
+
+/// What the values of a band are like.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ValueRange {
+    /// The smallest.
+    pub minimum: f64,
+    /// The largest.
+    pub maximum: f64,
+    /// The mean.
+    pub mean: f64,
+    /// The standard deviation of the samples (population).
+    pub deviation: f64,
+}
+
+/// How many valid samples lie in each of 256 ranges, as `gdalinfo -hist` counts them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Histogram {
+    /// Where the first range begins.
+    pub minimum: f64,
+    /// Where the last one ends.
+    pub maximum: f64,
+    /// Samples in each range.
+    pub counts: Vec<u64>,
+}
+
+/// Ranges of a histogram.
+const BUCKETS: u16 = 256;
+
+/// Pixels that are looked at together.
+const RUN: usize = 16 << 10;
+
+/// Bytes of a row of blocks beyond which bands are read in several passes.
+const ROOM: u64 = 256 << 20;
+
+impl Input {
+    /// Reads all pixels of the bands asked for and returns their figures.
+    ///
+    /// ```no_run
+    /// use strile::{Context, Input, MeasureOptions, OpenOptions};
+    ///
+    /// let input = Input::open("dem.tif", &OpenOptions::default())?;
+    /// let options = MeasureOptions { statistics: true, checksum: true, ..Default::default() };
+    /// for band in input.measure(&options, &Context::default())? {
+    ///     println!("band {}: {:?}, checksum {:?}", band.band, band.statistics, band.checksum);
+    /// }
+    /// # Ok::<(), strile::Error>(())
+    /// ```
+    pub fn measure(&self, options: &MeasureOptions, context: &Context) -> Result<Vec<BandFigures>> {
+        let job = Job::new(self, options, context)?;
+        let mut figures = Vec::new();
+        for bands in job.bands.chunks(job.at_once) {
+            figures.extend(job.measure(bands, context)?);
+        }
+        Ok(figures)
+    }
+
+    /// Blocks that `measure` will decode, for a display of progress.
+    pub fn measured_blocks(&self, options: &MeasureOptions, context: &Context) -> Result<u64> {
+        let job = Job::new(self, options, context)?;
+        let passes = 1 + u64::from(options.histogram && !is_byte(job.data_type));
+        let of = |bands: &[u16]| {
+            self.pieces(&job.read(bands), &PieceLimits::default(), context).map(|pieces| pieces.blocks)
+        };
+        let blocks: Result<u64> = job.bands.chunks(job.at_once).map(of).sum();
+        Ok(blocks?.saturating_mul(passes))
+    }
+}
+
+/// What is read, and what is made of it.
+struct Job<'a> {
+    input: &'a Input,
+    options: &'a MeasureOptions,
+    bands: Vec<u16>,
+    /// Bands that are read together.
+    at_once: usize,
+    data_type: DataType,
+    shown: Shown,
+}
+
+/// What is gathered of one band.
+struct Gathered {
+    validity: BandValidity,
+    moments: Moments,
+    checksum: Checksum,
+    /// Samples seen.
+    samples: u64,
+    buckets: Option<Buckets>,
+}
+
+struct Buckets {
+    minimum: f64,
+    maximum: f64,
+    scale: f64,
+    counts: Vec<u64>,
+}
+
+impl<'a> Job<'a> {
+    fn new(input: &'a Input, options: &'a MeasureOptions, context: &Context) -> Result<Self> {
+        let all = ReadOptions { layer: Layer::Pixels, masked: false, unpack: false, ..options.read.clone() };
+        let pieces = input.pieces(&all, &PieceLimits::default(), context)?;
+        let data_type = pieces.data_type;
+        if is_complex(data_type) && (options.statistics || options.histogram) {
+            let reason = format!("statistics and histograms are of real samples, and these are {data_type}");
+            return Err(Error::Unsupported { file: input.name().to_owned(), reason });
+        }
+        let count = u16::try_from(pieces.bands).unwrap_or(u16::MAX);
+        let bands = options.read.bands.clone().unwrap_or_else(|| (1..=count).collect());
+        let block_height = match input {
+            Input::Tiff(dataset) => dataset.target(&all)?.image.grid.block_height.min(pieces.rows),
+            Input::Vrt(_) => 256.min(pieces.rows),
+        };
+        let row = u64::from(pieces.columns) * data_type.size() as u64;
+        let room = ROOM.min(context.budget.limit() / 4);
+        let at_once = room / row.saturating_mul(block_height.into()).max(1);
+        let at_once = usize::try_from(at_once).unwrap_or(usize::MAX).max(1);
+        Ok(Self { input, options, bands, at_once, data_type, shown: Shown::of(input, &all)? })
+    }
+
+    fn read(&self, bands: &[u16]) -> ReadOptions {
+        let mut bands = bands.to_vec();
+        if let Shown::ByAlpha(alpha) = self.shown
+            && !bands.contains(&alpha)
+        {
+            bands.push(alpha);
+        }
+        ReadOptions {
+            bands: Some(bands),
+            layer: Layer::Pixels,
+            interleave: Interleave::BandLast,
+            apply_orientation: false,
+            invert_min_is_white: false,
+            masked: false,
+            unpack: false,
+            ..self.options.read.clone()
+        }
+    }
+
+    fn measure(&self, bands: &[u16], context: &Context) -> Result<Vec<BandFigures>> {
+        let MeasureOptions { statistics, histogram, checksum, .. } = *self.options;
+        let gathered = |&band: &u16| Gathered {
+            validity: self.shown.band(self.input, band, self.data_type),
+            moments: Moments::default(),
+            checksum: Checksum::new(self.data_type),
+            samples: 0,
+            buckets: (histogram && is_byte(self.data_type)).then(|| Buckets::of_bytes(self.data_type)),
+        };
+        let mut all: Vec<Gathered> = bands.iter().map(gathered).collect();
+        let ranges = statistics || (histogram && !is_byte(self.data_type));
+        self.each_run(bands, context, |at, samples, shown| {
+            let Some(band) = all.get_mut(at) else { return };
+            if checksum {
+                band.checksum.add(samples.iter().copied());
+            }
+            if ranges || histogram {
+                let valid = band.valid(samples, shown);
+                if ranges {
+                    band.moments.add(&valid);
+                }
+                band.count(&valid);
+            }
+            band.samples += samples.len() as u64;
+        })?;
+        if histogram && !is_byte(self.data_type) {
+            for (band, number) in all.iter_mut().zip(bands) {
+                band.buckets = Buckets::of_range(&band.moments).map_err(|problem| Error::Request {
+                    file: self.input.name().to_owned(),
+                    problem: format!("band {number} has no histogram: {problem}"),
+                })?;
+            }
+            self.each_run(bands, context, |at, samples, shown| {
+                if let Some(band) = all.get_mut(at) {
+                    let valid = band.valid(samples, shown);
+                    band.count(&valid);
+                }
+            })?;
+        }
+        let figures = |(band, &number): (Gathered, &u16)| BandFigures {
+            band: number,
+            statistics: statistics.then(|| band.statistics()),
+            checksum: checksum.then(|| band.checksum.value()),
+            histogram: band.buckets.map(Buckets::into_histogram),
+        };
+        Ok(all.into_iter().zip(bands).map(figures).collect())
+    }
+
+    /// Gives the samples of every band in runs of pixels, with whether each pixel is shown (empty: all are).
+    fn each_run(
+        &self,
+        bands: &[u16],
+        context: &Context,
+        mut give: impl FnMut(usize, &[&[u8]], &[bool]),
+    ) -> Result<()> {
+        let read = self.read(bands);
+        let alpha = match self.shown {
+            Shown::ByAlpha(alpha) => read.bands.iter().flatten().position(|band| *band == alpha),
+            Shown::ByValue | Shown::ByMask => None,
+        };
+        let pieces = self.input.pieces(&read, &PieceLimits::default(), context)?;
+        let corner = read.window.map_or((0, 0), |window| (window.x, window.y));
+        let quiet = Context { progress: None, ..context.clone() };
+        let mut row = 0;
+        self.input.read_pieces::<Error>(&pieces, context, |raster| {
+            let Raster { rows, columns, .. } = raster;
+            let window = Window { x: corner.0, y: corner.1 + row, width: columns, height: rows };
+            let mask = match self.shown {
+                Shown::ByMask => {
+                    let options = ReadOptions {
+                        window: Some(window),
+                        layer: Layer::Mask,
+                        bands: None,
+                        interleave: Interleave::BandFirst,
+                        ..read.clone()
+                    };
+                    self.input.read(&options, &quiet)?.pixels
+                }
+                Shown::ByValue | Shown::ByAlpha(_) => Vec::new(),
+            };
+            row += rows;
+            let size = raster.data_type.size();
+            let pixel = size * raster.bands as usize;
+            for (number, run) in raster.pixels.chunks(pixel * RUN).enumerate() {
+                let of = |at: usize| {
+                    run.chunks_exact(pixel).filter_map(move |pixel| pixel.get(at * size..(at + 1) * size))
+                };
+                let end = mask.len().min((number + 1) * RUN);
+                let shown: Vec<bool> = match (alpha, mask.get(number * RUN..end)) {
+                    (Some(alpha), _) => {
+                        of(alpha).map(|sample| sample.iter().any(|&byte| byte != 0)).collect()
+                    }
+                    (None, Some(mask)) => mask.iter().map(|&valid| valid != 0).collect(),
+                    (None, None) => Vec::new(),
+                };
+                for at in 0..bands.len() {
+                    let samples: Vec<&[u8]> = of(at).collect();
+                    give(at, &samples, &shown);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+}
+
+impl Gathered {
+    /// The numbers of a run that count.
+    fn valid(&self, samples: &[&[u8]], shown: &[bool]) -> Vec<f64> {
+        let number = reader(self.validity.data_type());
+        let is_shown = |at: usize| shown.get(at).copied().unwrap_or(true);
+        let valid =
+            samples.iter().enumerate().filter(|(at, sample)| self.validity.is_valid(sample, is_shown(*at)));
+        valid.map(|(_, sample)| number(sample)).collect()
+    }
+
+    fn count(&mut self, numbers: &[f64]) {
+        if let Some(buckets) = &mut self.buckets {
+            numbers.iter().for_each(|&number| buckets.add(number));
+        }
+    }
+
+    fn statistics(&self) -> BandStatistics {
+        let Moments { count, minimum, maximum, mean, .. } = self.moments;
+        let deviation = self.moments.deviation();
+        BandStatistics {
+            valid: count,
+            missing: self.samples - count,
+            values: (count > 0).then_some(ValueRange { minimum, maximum, mean, deviation }),
+        }
+    }
+}
+
+/// Whether a histogram has a range for every value.
+fn is_byte(data_type: DataType) -> bool {
+    matches!(data_type, DataType::U8 | DataType::I8)
+}
+
+impl Buckets {
+    fn of_bytes(data_type: DataType) -> Self {
+        let first = if data_type == DataType::I8 { -128.5 } else { -0.5 };
+        Self::between(first, first + 256.0)
+    }
+
+    /// Ranges whose first and last have the extremes in their middle; `None` without numbers.
+    fn of_range(moments: &Moments) -> std::result::Result<Option<Self>, &'static str> {
+        let (low, high) = (moments.minimum, moments.maximum);
+        if moments.count == 0 {
+            return Ok(None);
+        }
+        if !low.is_finite() || !(high - low).is_finite() {
+            return Err("its values are infinite, or too far apart");
+        }
+        let half = if high > low { (high - low) / (2.0 * f64::from(BUCKETS - 1)) } else { 0.5 };
+        Ok(Some(Self::between(low - half, high + half)))
+    }
+
+    fn between(minimum: f64, maximum: f64) -> Self {
+        let scale = f64::from(BUCKETS) / (maximum - minimum);
+        Self { minimum, maximum, scale, counts: vec![0; usize::from(BUCKETS)] }
+    }
+
+    fn add(&mut self, number: f64) {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
+        let at = ((number - self.minimum) * self.scale).floor() as usize;
+        if let Some(count) = self.counts.get_mut(at.min(usize::from(BUCKETS) - 1)) {
+            *count += 1;
+        }
+    }
+
+    fn into_histogram(self) -> Histogram {
+        Histogram { minimum: self.minimum, maximum: self.maximum, counts: self.counts }
+    }
+}

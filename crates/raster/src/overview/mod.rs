@@ -1,0 +1,267 @@
+//! Overviews for a file that is there already: appended to it, or beside it in `.ovr`; replaced, or removed.
+//!
+//! Appending changes one pointer of the file, last, after all that is new is safe on the disk: until then the file
+//! reads as before, whatever stops the process. Overviews that are replaced stay in the file as unused bytes. In a
+//! cloud-optimized file the note that says so is taken back first, as GDAL does, because its directories are no longer
+//! before its data.
+
+mod append;
+mod chain;
+
+use crate::convert::{ConvertOptions, Cut, Source, at, cut, feed, spec_of, stored_like};
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::options::ReadOptions;
+use crate::pages::{Level, Page};
+use crate::pieces::PieceLimits;
+use crate::sink::FileSink;
+use crate::write::overview_sizes;
+use crate::write::{
+    BigTiff, BlockChoice, FullImage, Overviews, RasterSpec, WriteOptions, WriteReport, Writer,
+};
+use append::AppendSink;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use strile_engine::{Context, Resampling};
+use strile_tiff::{ByteOrder, Compression, Image, LercWrapper, Origin, Variant};
+
+/// Which overviews, and how they are made and stored.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct OverviewOptions {
+    /// How many, each half of the one above; `None` until the smallest fits into one block.
+    pub count: Option<u32>,
+    /// By what they are smaller than the image, in place of `count`: powers of two from 2 on, in any order.
+    pub factors: Option<Vec<u32>>,
+    /// How they are made; `None`: average, nearest for palettes and named categories.
+    pub resampling: Option<Resampling>,
+    /// How they are compressed; `None` as the image is, or by Deflate where strile does not write that.
+    pub compression: Option<Compression>,
+    /// Beside the file (`.ovr`) instead of in it.
+    pub external: bool,
+    /// Replace overviews that are there. Those in the file become unused bytes of it; a `.ovr` is written anew.
+    pub rebuild: bool,
+    /// The most samples of the image, as in `ReadOptions::max_pixels`.
+    pub max_pixels: Option<u64>,
+}
+
+/// What came of adding overviews.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OverviewOutcome {
+    /// They were written.
+    Written(WriteReport),
+    /// So many were there already, of exactly the sizes asked for. Nothing was written.
+    AlreadyThere(usize),
+    /// The image fits into one block and no number of overviews was asked for. Nothing was written.
+    NotNeeded,
+}
+
+/// Adds overviews to the first page of the file at `path`.
+///
+/// ```no_run
+/// use strile::{Context, OverviewOptions, add_overviews};
+///
+/// let options = OverviewOptions { factors: Some(vec![2, 4, 8]), rebuild: true, ..Default::default() };
+/// add_overviews("dem.tif".as_ref(), &options, &Context::default())?;
+/// # Ok::<(), strile::Error>(())
+/// ```
+pub fn add_overviews(path: &Path, options: &OverviewOptions, context: &Context) -> Result<OverviewOutcome> {
+    let input = Dataset::open(path)?;
+    // What is appended to the file changes it while it is read; its pixels stay where they are.
+    input.expect_changes();
+    let page = first_page(&input)?;
+    let full = page.full().ok_or_else(|| input.refuse("has no image".into()))?;
+    let read = ReadOptions { max_pixels: options.max_pixels, ..ReadOptions::default() };
+    input.pieces(&read, &PieceLimits::default(), context)?;
+    let spec = spec_of(&input, &read, &ConvertOptions::default(), &mut Vec::new())?;
+    let write = as_the_image(&full.image, options, context).map_err(|problem| input.refuse(problem))?;
+    let sizes = overview_sizes(&spec, &write).map_err(|problem| input.refuse(problem))?;
+    let there = page.levels.get(1..).unwrap_or_default();
+    if !there.is_empty() {
+        match check_existing(there, &sizes, &spec, options) {
+            Ok(true) => return Ok(OverviewOutcome::AlreadyThere(there.len())),
+            Ok(false) => {}
+            Err(problem) => return Err(input.refuse(problem)),
+        }
+    }
+    if sizes.is_empty() && there.is_empty() {
+        return Ok(OverviewOutcome::NotNeeded);
+    }
+    if sizes.is_empty() {
+        let problem = "fits into one block and needs no overviews, and has some; remove them, or name the levels to make";
+        return Err(input.refuse(problem.into()));
+    }
+    let gone = if options.external { BTreeSet::new() } else { internal(&input, page)? };
+    let cut = cut(&input, &read, &spec)?;
+    let begin = |compression: Compression, external: bool| -> Result<Writer> {
+        let ycbcr = write.ycbcr.filter(|_| compression == Compression::Jpeg);
+        let lerc = if compression == Compression::Lerc { write.lerc } else { LercWrapper::None };
+        let write = WriteOptions { compression, ycbcr, lerc, ..write.clone() };
+        match external {
+            true => {
+                let sink = FileSink::create(&beside(path), options.rebuild)?;
+                let full = FullImage::Elsewhere(None);
+                Writer::create_from(Box::new(sink), spec.clone(), &write, full, context)
+            }
+            false => {
+                let (sink, appended) = AppendSink::open(path, &input, &gone)?;
+                let full = FullImage::Elsewhere(Some(appended));
+                let write = in_the_form_of(&input, &write);
+                Writer::create_from(Box::new(sink), spec.clone(), &write, full, context)
+            }
+        }
+    };
+    let writer = match (begin(write.compression, options.external), options.compression) {
+        (Err(Error::Request { .. }), None) => begin(Compression::Deflate, options.external)?,
+        (begun, _) => begun?,
+    };
+    run(&input, &read, cut, writer, context).map(OverviewOutcome::Written)
+}
+
+/// Removes the overviews of the first page: those in the file, or with `external` the `.ovr` beside it. Returns how many.
+///
+/// Those in the file become unused bytes of it. One pointer is changed last, as in [`add_overviews`].
+pub fn remove_overviews(path: &Path, external: bool) -> Result<usize> {
+    let input = Dataset::open(path)?;
+    let page = first_page(&input)?;
+    let there = page.levels.iter().skip(1).filter(|level| (level.file > 0) == external).count();
+    if external {
+        let beside = beside(path);
+        if beside.exists() {
+            std::fs::remove_file(&beside).map_err(|error| Error::io(&beside, error))?;
+        }
+        return Ok(there);
+    }
+    if there > 0 {
+        AppendSink::only_remove(path, &input, &internal(&input, page)?)?;
+    }
+    Ok(there)
+}
+
+fn first_page(input: &Dataset) -> Result<&Page> {
+    input.pages().first().ok_or_else(|| input.refuse("has no image".into()))
+}
+
+/// Whether the overviews that are there are those asked for, or, as an error, why nothing can be done about them.
+fn check_existing(
+    there: &[Level],
+    sizes: &[(u32, u32)],
+    spec: &RasterSpec,
+    options: &OverviewOptions,
+) -> std::result::Result<bool, String> {
+    let count = match there.len() {
+        1 => "1 overview".to_owned(),
+        n => format!("{n} overviews"),
+    };
+    let inside = there.iter().any(|level| level.file == 0);
+    let outside = there.iter().any(|level| level.file > 0);
+    if inside && options.external {
+        return Err(format!(
+            "has {count} in the file itself, not beside it; remove them first, or drop `external`"
+        ));
+    }
+    if outside && !options.external {
+        return Err(format!("has {count} beside it, in a `.ovr` file; set `external`, or remove them first"));
+    }
+    if options.rebuild {
+        return Ok(false);
+    }
+    let same_sizes =
+        there.iter().map(|level| (level.image.width, level.image.height)).eq(sizes.iter().copied());
+    let masks = !spec.mask || there.iter().all(|level| level.mask.is_some());
+    let compression =
+        options.compression.is_none_or(|asked| there.iter().all(|level| level.image.compression == asked));
+    match same_sizes && masks && compression {
+        true => Ok(true),
+        false => {
+            Err(format!("has {count} already, other than those asked for; set `rebuild` to replace them"))
+        }
+    }
+}
+
+/// The directories of the first page's overviews and of their masks.
+fn internal(input: &Dataset, page: &Page) -> Result<BTreeSet<usize>> {
+    let mut gone = BTreeSet::new();
+    for level in page.levels.iter().skip(1).filter(|level| level.file == 0) {
+        gone.insert(level.image.directory);
+        if let Some((0, mask)) = &level.mask {
+            gone.insert(mask.directory);
+        }
+    }
+    let directories = input.tiff().map(|tiff| tiff.directories.as_slice()).unwrap_or_default();
+    let mut named = directories.iter().enumerate().filter(|(_, d)| d.origin == Origin::Sub { parent: 0 });
+    let any_gone = named.clone().any(|(index, _)| gone.contains(&index));
+    if any_gone && named.any(|(index, _)| !gone.contains(&index)) {
+        let problem = "names directories that are not overviews beside those that are (SubIFDs); write a new file with `convert`";
+        return Err(input.refuse(problem.into()));
+    }
+    Ok(gone)
+}
+
+fn run(
+    input: &Dataset,
+    read: &ReadOptions,
+    cut: Cut,
+    mut writer: Writer,
+    context: &Context,
+) -> Result<WriteReport> {
+    let quiet = Context { progress: None, ..context.clone() };
+    let place = writer.location();
+    let source = |options: &ReadOptions| Source::read(input, place, options, &quiet);
+    for window in cut.windows() {
+        feed(&source, read, window, at(&cut.window, &window, (0, 0)), &mut writer)?;
+    }
+    writer.finish()
+}
+
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".ovr");
+    PathBuf::from(name)
+}
+
+/// Options that store overviews as the image is stored; those of an image in strips are tiled.
+fn as_the_image(
+    image: &Image,
+    options: &OverviewOptions,
+    context: &Context,
+) -> std::result::Result<WriteOptions, String> {
+    let overviews = match (&options.factors, options.count) {
+        (None, None) => Overviews::UntilOneBlock,
+        (None, Some(count)) => Overviews::Count(count),
+        (Some(_), Some(_)) => return Err("`count` and `factors` are both given; choose one".into()),
+        (Some(factors), None) => {
+            let sorted: Vec<u32> = factors.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
+            if sorted.is_empty() {
+                return Err("no overview is asked for".into());
+            }
+            Overviews::factors(&sorted).ok_or_else(|| {
+                let wrong = sorted.iter().find(|factor| **factor < 2 || !factor.is_power_of_two());
+                format!("overview factor {}: expected powers of two from 2 on", wrong.copied().unwrap_or(0))
+            })?
+        }
+    };
+    let room = context.budget.limit() / 8;
+    let like = stored_like(image, options.compression.unwrap_or(image.compression));
+    Ok(WriteOptions {
+        blocks: match like.blocks {
+            BlockChoice::Strips { .. } => BlockChoice::Auto,
+            tiles => tiles,
+        },
+        overviews,
+        resampling: options.resampling,
+        buffer: Some(room.min(64 << 20)),
+        ..like
+    })
+}
+
+fn in_the_form_of(input: &Dataset, write: &WriteOptions) -> WriteOptions {
+    let header = input.tiff().map(|tiff| tiff.header);
+    WriteOptions {
+        byte_order: header.map_or(ByteOrder::Little, |header| header.byte_order),
+        big_tiff: match header.map(|header| header.variant) {
+            Some(Variant::Big) => BigTiff::Yes,
+            _ => BigTiff::No,
+        },
+        ..write.clone()
+    }
+}

@@ -1,0 +1,252 @@
+//! Values of bands at places: every block that holds one of many places is decoded once per call.
+//!
+//! Pixels of a TIFF are read as one batch of windows of one pixel. Pixels of a mosaic, and masks, are read by cells: one
+//! read for all places in a cell.
+
+use crate::batch::{BatchOptions, BatchWindow, read_batch};
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::input::Input;
+use crate::measure::Shown;
+use crate::options::{Interleave, Layer, ReadOptions};
+use crate::pieces::PieceLimits;
+use crate::read::Area;
+use crate::window::Window;
+use std::collections::BTreeMap;
+use strile_engine::Context;
+use strile_engine::memory::try_filled;
+use strile_tiff::DataType;
+use strile_tiff::geo::GeoTransform;
+
+/// Values of bands at places.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Samples {
+    /// Type of a value.
+    pub data_type: DataType,
+    /// Bands, from 1.
+    pub bands: Vec<u16>,
+    /// (place, band), native byte order. At places outside the image the nodata value, else 0.
+    pub values: Vec<u8>,
+    /// (place, band): whether the place is in the image and its sample is valid by nodata, mask or alpha.
+    pub valid: Vec<bool>,
+    /// Whether each place is in the image.
+    pub inside: Vec<bool>,
+    /// Encoded bytes that were decoded for them, known of TIFFs.
+    pub encoded_bytes: u64,
+}
+
+/// Places that callers sample together: a batch of them takes some 30 MB.
+pub const SAMPLE_CHUNK: usize = 65_536;
+
+/// Side of a cell of a mosaic, in pixels.
+const CELL: u32 = 256;
+
+/// A place in the image: which one it is, its column and its row.
+type Spot = (usize, u32, u32);
+
+impl Input {
+    /// Returns values of the full image at places (x, y) in the file's reference system: those of the pixel that holds the
+    /// place. `bands` are numbered from 1; all by default.
+    ///
+    /// Memory grows with the places; give at most [`SAMPLE_CHUNK`] at once.
+    ///
+    /// ```no_run
+    /// use strile::{Context, Input, OpenOptions};
+    ///
+    /// let input = Input::open("dem.tif", &OpenOptions::default())?;
+    /// let samples = input.sample(&[(500_000.0, 4_400_000.0)], None, &Context::default())?;
+    /// println!("{:?}, inside: {}", samples.values, samples.inside[0]);
+    /// # Ok::<(), strile::Error>(())
+    /// ```
+    pub fn sample(&self, places: &[(f64, f64)], bands: Option<&[u16]>, context: &Context) -> Result<Samples> {
+        let refuse = |problem: &str| Error::Request { file: self.name().into(), problem: problem.into() };
+        let options = ReadOptions { bands: bands.map(<[u16]>::to_vec), ..ReadOptions::default() };
+        let pieces = self.pieces(
+            &ReadOptions { max_pixels: Some(u64::MAX), ..options.clone() },
+            &PieceLimits::default(),
+            context,
+        )?;
+        let (columns, rows, data_type) = (pieces.columns, pieces.rows, pieces.data_type);
+        let bands = match options.bands {
+            Some(bands) => bands,
+            None => (1..=u16::try_from(pieces.bands).unwrap_or(u16::MAX)).collect(),
+        };
+        let transform = self.transform(&ReadOptions::default())?;
+        let transform =
+            transform.ok_or_else(|| refuse("has no georeference that places could be found with"))?;
+        let to_pixel =
+            to_pixel(transform).ok_or_else(|| refuse("has a georeference that cannot be inverted"))?;
+        let mut spots: Vec<Spot> = Vec::with_capacity(places.len());
+        let mut inside = vec![false; places.len()];
+        for ((index, &place), inside) in places.iter().enumerate().zip(&mut inside) {
+            if let Some((column, row)) = within(to_pixel(place), (columns, rows)) {
+                spots.push((index, column, row));
+                *inside = true;
+            }
+        }
+        let shown = Shown::of(self, &ReadOptions::default())?;
+        let mut read = bands.clone();
+        if let Shown::ByAlpha(alpha) = shown
+            && !read.contains(&alpha)
+        {
+            read.push(alpha);
+        }
+        let size = data_type.size();
+        let (values, encoded_bytes) = self.pixels_at(&spots, &read, size, context)?;
+        let mask = match shown {
+            Shown::ByMask => self.by_cells(&spots, &[], context)?,
+            Shown::ByValue | Shown::ByAlpha(_) => Vec::new(),
+        };
+        let alpha = match shown {
+            Shown::ByAlpha(alpha) => read.iter().position(|band| *band == alpha),
+            Shown::ByValue | Shown::ByMask => None,
+        };
+        let rules: Vec<_> = bands.iter().map(|&band| shown.band(self, band, data_type)).collect();
+        let fills: Vec<[u8; 16]> = bands.iter().map(|&band| self.nodata_sample(band, data_type)).collect();
+        let len = places.len().saturating_mul(bands.len());
+        let mut samples = Samples {
+            data_type,
+            values: try_filled(0, len.saturating_mul(size), "the samples")?,
+            valid: vec![false; len],
+            bands,
+            inside,
+            encoded_bytes,
+        };
+        let count = samples.bands.len();
+        let fill: Vec<u8> =
+            fills.iter().flat_map(|fill| fill.get(..size).unwrap_or_default()).copied().collect();
+        for place in samples.values.chunks_exact_mut((count * size).max(1)) {
+            place.copy_from_slice(&fill);
+        }
+        for ((at, &(index, ..)), pixel) in
+            spots.iter().enumerate().zip(values.chunks_exact((read.len() * size).max(1)))
+        {
+            let own = pixel.get(..count * size).unwrap_or_default();
+            if let Some(place) = samples.values.get_mut(index * count * size..(index + 1) * count * size) {
+                place.copy_from_slice(own);
+            }
+            let is_shown = match (alpha, mask.get(at)) {
+                (Some(alpha), _) => pixel
+                    .get(alpha * size..(alpha + 1) * size)
+                    .is_some_and(|sample| sample.iter().any(|&b| b != 0)),
+                (None, Some(&mask)) => mask != 0,
+                (None, None) => true,
+            };
+            let valid = samples.valid.get_mut(index * count..(index + 1) * count).unwrap_or_default();
+            for ((valid, rule), sample) in valid.iter_mut().zip(&rules).zip(own.chunks_exact(size)) {
+                *valid = rule.is_valid(sample, is_shown);
+            }
+        }
+        Ok(samples)
+    }
+
+    fn nodata_sample(&self, band: u16, data_type: DataType) -> [u8; 16] {
+        let nodata = match self {
+            Self::Tiff(dataset) => dataset.metadata().nodata,
+            Self::Vrt(vrt) => vrt.nodata(band),
+        };
+        nodata.and_then(|nodata| nodata.to_sample(data_type)).unwrap_or_default()
+    }
+
+    /// (spot, band), and the encoded bytes that were decoded.
+    fn pixels_at(
+        &self,
+        spots: &[Spot],
+        bands: &[u16],
+        size: usize,
+        context: &Context,
+    ) -> Result<(Vec<u8>, u64)> {
+        match self {
+            _ if spots.is_empty() => Ok((Vec::new(), 0)),
+            Self::Tiff(dataset) => batch(dataset, spots, bands, context),
+            Self::Vrt(_) => {
+                let pixels = self.by_cells(spots, bands, context)?;
+                debug_assert_eq!(pixels.len(), spots.len() * bands.len() * size);
+                Ok((pixels, 0))
+            }
+        }
+    }
+
+    /// (spot, band) of the pixels of a mosaic, or of the mask where no band is named: one read per cell.
+    fn by_cells(&self, spots: &[Spot], bands: &[u16], context: &Context) -> Result<Vec<u8>> {
+        let cell = match self {
+            Self::Tiff(dataset) => {
+                let options = ReadOptions { layer: Layer::Mask, ..ReadOptions::default() };
+                let grid = dataset.target(&options)?.image.grid;
+                (grid.block_width.max(1), grid.block_height.max(1))
+            }
+            Self::Vrt(_) => (CELL, CELL),
+        };
+        let mut cells: BTreeMap<(u32, u32), Vec<usize>> = BTreeMap::new();
+        for (at, &(_, column, row)) in spots.iter().enumerate() {
+            cells.entry((row / cell.1, column / cell.0)).or_default().push(at);
+        }
+        let mut pixels = Vec::new();
+        for members in cells.values() {
+            let places = || members.iter().filter_map(|&at| spots.get(at));
+            let window = around(places());
+            let options = ReadOptions {
+                window: Some(window),
+                layer: if bands.is_empty() { Layer::Mask } else { Layer::Pixels },
+                bands: (!bands.is_empty()).then(|| bands.to_vec()),
+                interleave: Interleave::BandLast,
+                max_pixels: Some(u64::MAX),
+                ..ReadOptions::default()
+            };
+            let raster = self.read(&options, context)?;
+            let pixel = raster.data_type.size() * raster.bands as usize;
+            pixels.resize(spots.len() * pixel, 0);
+            for (&at, &(_, column, row)) in members.iter().zip(places()) {
+                let from = (row - window.y) as usize * window.width as usize + (column - window.x) as usize;
+                let from = raster.pixels.get(from * pixel..(from + 1) * pixel);
+                if let (Some(from), Some(to)) = (from, pixels.get_mut(at * pixel..(at + 1) * pixel)) {
+                    to.copy_from_slice(from);
+                }
+            }
+        }
+        Ok(pixels)
+    }
+}
+
+/// (spot, band) of a TIFF, read as one batch.
+fn batch(dataset: &Dataset, spots: &[Spot], bands: &[u16], context: &Context) -> Result<(Vec<u8>, u64)> {
+    let window = |&(_, column, row): &Spot| BatchWindow {
+        bands: Some(bands.to_vec()),
+        area: Area::Pixels { x: column.into(), y: row.into(), width: 1, height: 1 },
+        ..BatchWindow::of_pixels(0, 0, 0, (1, 1))
+    };
+    let windows: Vec<BatchWindow> = spots.iter().map(window).collect();
+    let options =
+        BatchOptions { device: crate::Device::Cpu, max_pixels: Some(u64::MAX), ..BatchOptions::default() };
+    let tensor = read_batch(&[dataset], &windows, &options, context)?;
+    let encoded = tensor.report.encoded_bytes;
+    Ok((tensor.into_host(context)?, encoded))
+}
+
+/// The window that holds all spots.
+fn around<'a>(spots: impl Iterator<Item = &'a Spot>) -> Window {
+    let none = (u32::MAX, u32::MAX, 0, 0);
+    let (left, top, right, bottom) = spots.fold(none, |(left, top, right, bottom), &(_, column, row)| {
+        (left.min(column), top.min(row), right.max(column), bottom.max(row))
+    });
+    Window { x: left, y: top, width: right.saturating_sub(left) + 1, height: bottom.saturating_sub(top) + 1 }
+}
+
+/// The column and row of a place, with fractions. The corner is subtracted first, so that places on the edge of a pixel
+/// stay on it.
+fn to_pixel(transform: GeoTransform) -> Option<impl Fn((f64, f64)) -> (f64, f64)> {
+    let GeoTransform { a, b, c, d, e, f } = transform;
+    let scale = a * e - b * d;
+    let is_usable = scale.is_normal();
+    is_usable.then_some(move |(x, y): (f64, f64)| {
+        let (across, down) = (x - c, y - f);
+        ((e * across - b * down) / scale, (a * down - d * across) / scale)
+    })
+}
+
+/// The pixel of an image that a place is in.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "inside of the image, checked")]
+fn within((column, row): (f64, f64), (columns, rows): (u32, u32)) -> Option<(u32, u32)> {
+    let is_inside = (0.0..f64::from(columns)).contains(&column) && (0.0..f64::from(rows)).contains(&row);
+    is_inside.then_some((column.floor() as u32, row.floor() as u32))
+}
