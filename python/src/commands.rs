@@ -7,7 +7,9 @@ use crate::keys::Keys;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::path::PathBuf;
-use strile::{CogChecks, CompareOptions, Compression, Finding, OverviewOptions, Resampling, WriteReport};
+use strile::{
+    CogChecks, CompareOptions, Compression, Finding, OverviewOptions, OverviewOutcome, Resampling, WriteReport,
+};
 
 /// Adds overviews to a file.
 #[pyfunction]
@@ -23,6 +25,7 @@ pub(crate) fn add_overviews<'py>(
     let names: Vec<&str> = Compression::ALL.iter().map(|codec| codec.name()).collect();
     let mut options = OverviewOptions {
         count: keys.integer("count", "a number of overviews")?,
+        factors: keys.typed("levels", "powers of two from 2 on", |value| value.extract().ok())?,
         resampling: resampling(&mut keys, "resampling")?,
         max_pixels: keys.integer("max_pixels", "a number of samples")?,
         ..OverviewOptions::default()
@@ -31,11 +34,25 @@ pub(crate) fn add_overviews<'py>(
         Compression::ALL.iter().copied().find(|codec| codec.name() == word)
     })?;
     options.external = keys.flag("external")?.unwrap_or(false);
-    options.overwrite = keys.flag("overwrite")?.unwrap_or(false);
+    options.rebuild = keys.flag("rebuild")?.unwrap_or(false);
     keys.finish()?;
     let context = call::context(memory, threads)?;
-    let report = call::run(py, &context.cancel, None, || strile::add_overviews(&path, &options, &context))?;
-    told(py, &report, &report.warnings)
+    let outcome = call::run(py, &context.cancel, None, || strile::add_overviews(&path, &options, &context))?;
+    match outcome {
+        OverviewOutcome::Written(report) => told(py, &report, &report.warnings),
+        OverviewOutcome::AlreadyThere(_) | OverviewOutcome::NotNeeded => {
+            let dict = PyDict::new(py);
+            dict.set_item("warnings", PyList::empty(py))?;
+            Ok(dict)
+        }
+    }
+}
+
+/// Removes the overviews of a file; returns how many there were.
+#[pyfunction]
+#[pyo3(signature = (path, *, external=false))]
+pub(crate) fn remove_overviews(py: Python<'_>, path: PathBuf, external: bool) -> PyResult<usize> {
+    call::run_at_once(py, || strile::remove_overviews(&path, external))
 }
 
 /// Whether an opened file is a Cloud-Optimized GeoTIFF.

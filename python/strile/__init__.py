@@ -52,7 +52,16 @@ from .imported import when_imported
 if TYPE_CHECKING:
     from ._core import Headers, Plan, Raster, devices, write_header_index
     from .batch import prefetch, read_batch
-    from .commands import add_overviews, compare, convert, convert_many, info, validate_cog
+    from .commands import (
+        add_overviews,
+        compare,
+        convert,
+        convert_many,
+        info,
+        remove_overviews,
+        sample,
+        validate_cog,
+    )
     from .dataset import Dataset, open, read
     from .mosaic import vrt
     from .opening import open_geotiff
@@ -78,6 +87,8 @@ _LAZY = {
     "prefetch": "batch",
     "read": "dataset",
     "read_batch": "batch",
+    "remove_overviews": "commands",
+    "sample": "commands",
     "to_geotiff": "write",
     "validate_cog": "commands",
     "vrt": "mosaic",
@@ -136,6 +147,8 @@ __all__ = [
     "prefetch",
     "read",
     "read_batch",
+    "remove_overviews",
+    "sample",
     "to_geotiff",
     "validate_cog",
     "vrt",

@@ -342,6 +342,28 @@ def add_overviews(
 ) -> dict[str, Any]:
     """Adds overviews to a file; a report with `warnings`."""
 
+def remove_overviews(path: str, *, external: bool = False) -> int:
+    """Removes the overviews in a file, or its `.ovr`; how many there were."""
+
+def measure(
+    source: Dataset,
+    *,
+    bands: Sequence[int] | None = None,
+    window: tuple[int, int, int, int] | None = None,
+    statistics: bool = False,
+    histogram: bool = False,
+    checksum: bool = False,
+    max_pixels: int | None = None,
+    progress: Progress | None = None,
+) -> list[dict[str, Any]]:
+    """Per band: `band`, and the figures asked for (`statistics`, `histogram`, `checksum`)."""
+
+def sample(source: Dataset, places: bytes, bands: Sequence[int]) -> tuple[str, bytes, bytes]:
+    """Values at places (pairs of 64-bit floats): dtype, values (place, band), and whether each is valid."""
+
+def shades(samples: bytes, dtype: str, valid: bytes) -> bytes:
+    """Shades from 0 to 255 of the samples of a band, stretched from the 2nd to the 98th percentile of the valid ones."""
+
 def validate_cog(source: Dataset, *, strict: bool = False) -> dict[str, Any]:
     """`valid`, `errors`, `warnings`."""
 

@@ -1,10 +1,11 @@
-"""What the commands of `strile` do, as functions: `convert`, `convert_many`, `add_overviews`, `validate_cog`, `compare`, `info`."""
+"""The commands of `strile` as functions: `convert`, `convert_many`, `add_overviews`, `remove_overviews`, `validate_cog`,
+`compare`, `info`, `sample`."""
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from .asked import bands_of, level_of, window_of
 from .dataset import Dataset
+from .dataset import open as open_dataset
 from .facts import Facts
 from .reading import opened
 from .reading.arguments import pixel_limit
@@ -207,29 +209,42 @@ def add_overviews(
     path: str | os.PathLike[str],
     *,
     count: int | None = None,
+    levels: Sequence[int] | None = None,
     resampling: str | None = None,
     compression: str | None = None,
     external: bool = False,
-    overwrite: bool = False,
+    rebuild: bool = False,
     max_pixels: int | None = None,
     memory: int | None = None,
     threads: int | None = None,
 ) -> None:
     """Adds overviews to a file: `count` of them, each half of the one above, or until the smallest fits one block.
 
-    `external` writes them beside the file as `.ovr`, and `overwrite` replaces one that is there. This is `strile overview`."""
+    `levels` names them by how many times smaller they are: [2, 4, 8]. `external` writes them beside the file as `.ovr`.
+    `rebuild` replaces overviews that are there; those in the file become unused bytes of it. Overviews that are already
+    there as asked for stay as they are. This is `strile overview`."""
     from . import _core
 
     options = {
         "count": count,
+        "levels": None if levels is None else [int(level) for level in levels],
         "resampling": resampling,
         "compression": compression,
         "external": external,
-        "overwrite": overwrite,
+        "rebuild": rebuild,
         "max_pixels": pixel_limit(max_pixels),
     }
     chosen = {key: value for key, value in options.items() if value is not None}
     _warn(os.fspath(path), _core.add_overviews(os.fspath(path), chosen, memory=memory, threads=threads))
+
+
+def remove_overviews(path: str | os.PathLike[str], *, external: bool = False) -> int:
+    """Removes the overviews in a file, or with `external` its `.ovr`; returns how many there were.
+
+    Those in the file become unused bytes of it. This is `strile overview --clean`."""
+    from . import _core
+
+    return _core.remove_overviews(os.fspath(path), external=external)
 
 
 def validate_cog(source: Place | Any, *, strict: bool = False) -> dict[str, Any]:
@@ -262,16 +277,50 @@ def compare(
     )
 
 
-def info(source: Place | Any) -> dict[str, Any]:
-    """What a file holds, without reading pixels: levels, type, layout, georeference, nodata, bands, tags.
+def info(
+    source: Place | Any,
+    *,
+    stats: bool = False,
+    hist: bool = False,
+    checksum: bool = False,
+    max_pixels: int | None = None,
+    progress: bool | Callable[[int, int], object] | None = None,
+) -> dict[str, Any]:
+    """Returns what a file holds: levels, type, layout, georeference, nodata, bands, tags.
 
-    Of an open file `Dataset.profile`, `Dataset.facts` and their neighbours tell the same. This is `strile info`."""
+    `stats`, `hist` and `checksum` read all pixels, in pieces, and add `figures`, one dict per band: `statistics` (minimum,
+    maximum, mean, standard_deviation, valid, missing), `histogram` (minimum, maximum, 256 counts) and `checksum`, as GDAL
+    defines them. Of an open file `Dataset.profile`, `Dataset.facts` and their neighbours tell the same. This is
+    `strile info`."""
+    from . import _core
+    from .progress import resolve
+
     core = _core_of(source)
     facts = Facts.of(core)
     told = asdict(facts)
     told["name"] = core.name
     told["levels"] = told.pop("pages")[0]
+    if stats or hist or checksum:
+        told["figures"] = _core.measure(
+            core,
+            statistics=stats,
+            histogram=hist,
+            checksum=checksum,
+            max_pixels=pixel_limit(max_pixels),
+            progress=resolve(progress, "info"),
+        )
     return told
+
+
+def sample(source: Place | Any, points: Iterable[Any], *, bands: Sequence[int] | None = None, masked: bool = False) -> Any:
+    """Returns the values of bands at points (x, y) as an array (point, band); outside the file its nodata value, else 0.
+
+    `masked` gives a masked array. This is `strile sample`."""
+    dataset = source if isinstance(source, Dataset) else open_dataset(source)
+    found = list(dataset.sample(points, bands, masked=masked))
+    if not found:
+        return np.zeros((0, dataset.count if bands is None else len(bands)), dataset.dtypes[0])
+    return np.ma.stack(found) if masked else np.stack(found)
 
 
 def _core_of(source: Any) -> Any:

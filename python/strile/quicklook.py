@@ -103,15 +103,13 @@ def picture(pixels: Any, valid: Any, width: int = 256) -> bytes:
 
 
 def _stretched(band: Any, valid: Any) -> Any:
-    values = band[valid]
-    if values.size == 0:
-        return np.zeros(band.shape, np.uint8)
-    if band.dtype == np.uint8 and int(values.min()) == 0 and int(values.max()) == 255:
-        return band
-    low, high = np.percentile(values.astype(np.float64), [2, 98])
-    span = high - low if high > low else 1.0
-    safe = np.where(valid, band, values.flat[0]).astype(np.float64)
-    return np.clip((safe - low) / span * 255.0 + 0.5, 0, 255).astype(np.uint8)
+    from . import _core
+
+    if band.dtype == bool:
+        band = band.astype(np.uint8)
+    native = np.ascontiguousarray(band, band.dtype.newbyteorder("="))
+    shades = _core.shades(native.tobytes(), band.dtype.name, np.ascontiguousarray(valid, bool).tobytes())
+    return np.frombuffer(shades, np.uint8).reshape(band.shape)
 
 
 def png(pixels: Any) -> bytes:

@@ -13,7 +13,7 @@ from .errors import StrileError
 from .facts import Facts, Transform
 
 class Statistics(NamedTuple):
-    """Figures of the valid pixels of a band; `std` is that of the whole population, as in GDAL."""
+    """Figures of the valid pixels of a band; `std` is that of all of them (population), as in GDAL."""
 
     min: float
     max: float
@@ -65,28 +65,22 @@ class Values:
         return (float(xs), float(ys)) if xs.ndim == 0 else (xs, ys)
 
     def sample(self, xy: Iterable[Any], indexes: Any = None, masked: bool = False) -> Iterator[Any]:
-        """The values of bands at places (x, y), one array for each; outside the file its nodata value, else 0.
+        """Returns the values of bands at places (x, y), one array for each; outside the file its nodata value, else 0.
 
-        Places are read in batches of 65,536: blocks that several of them share are decoded once."""
+        `masked` masks what is outside, and what nodata, mask or alpha hide. Places are read in batches of 65,536: blocks
+        that several of them share are decoded once per batch."""
+        from . import _core
+
         one = isinstance(indexes, (int, np.integer))
         chosen: Any = [indexes] if one else indexes
         bands = list(self.indexes) if chosen is None else [self._band(number) for number in chosen]
         for points in _batched(xy, 65_536):
             places = np.asarray([point[:2] for point in points], np.float64)
-            rows, columns = (np.asarray(part) for part in self.index(places[:, 0], places[:, 1]))
-            values = self._at(rows, columns, bands)
-            outside = (rows < 0) | (rows >= self.height) | (columns < 0) | (columns >= self.width)
-            for value, is_outside in zip(values, outside, strict=True):
-                yield np.ma.MaskedArray(value, self._missing(value) | is_outside) if masked else value
-
-    def _at(self, rows: Any, columns: Any, bands: list[int]) -> Any:
-        """(place, band) of the pixels at rows and columns."""
-        from .batch import read_batch
-
-        if self._facts.kind == "vrt":
-            raise StrileError(f"{self.name}: a mosaic is not sampled; open its sources, or convert it first")
-        windows = np.stack([columns, rows, np.ones_like(rows), np.ones_like(rows)], axis=1)
-        return read_batch([self], windows, bands=bands, level=0, device="cpu", out_memory="host").numpy()[:, :, 0, 0]
+            dtype, found, flags = _core.sample(self._opened(), places.tobytes(), bands)
+            values = np.frombuffer(bytearray(found), dtype).reshape(len(points), len(bands))
+            valid = np.frombuffer(flags, bool).reshape(values.shape)
+            for value, is_valid in zip(values, valid, strict=True):
+                yield np.ma.MaskedArray(value, ~is_valid) if masked else value
 
     def _missing(self, array: Any) -> Any:
         nodata = self.nodata
@@ -137,19 +131,21 @@ class Values:
         return masks.max(axis=0)
 
     def statistics(self, bidx: int = 1) -> Statistics:
-        """Smallest, largest, mean and standard deviation of the valid pixels of a band, all of them read, in strips."""
-        from .writing.pixels import Statistics as Gathered
+        """Smallest, largest, mean and standard deviation of the valid pixels of a band, all of them read, in pieces."""
+        from . import _core
 
-        number = self._band(bidx)
-        gathered = Gathered(None)
-        rows = max((64 << 20) // max(self.width * 8, 1), 1)
-        for row in range(0, self.height, rows):
-            window = (0, row, self.width, min(rows, self.height - row))
-            pixels, mask = self.read(number, window), self.read_masks(number, window)
-            gathered.add(pixels[mask != 0], np)
-        if not gathered.count:
+        (band,) = _core.measure(self._opened(), bands=[self._band(bidx)], statistics=True)
+        found = band["statistics"]
+        if not found["valid"]:
             raise StrileError(f"{self.name}: band {bidx} has no valid pixel")
-        return Statistics(gathered.minimum, gathered.maximum, gathered.mean, gathered.deviation)
+        return Statistics(found["minimum"], found["maximum"], found["mean"], found["standard_deviation"])
+
+    def checksum(self, bidx: int = 1, window: Any = None) -> int:
+        """The checksum of a band that GDAL and rasterio compute, from 0 to 65535."""
+        from . import _core
+
+        (band,) = _core.measure(self._opened(), bands=[self._band(bidx)], window=window_of(window), checksum=True)
+        return int(band["checksum"])
 
 
 def _batched(values: Iterable[Any], count: int) -> Iterator[list[Any]]:

@@ -3,7 +3,7 @@
 // bytes; most pixels are valid, and then only the mask is read.
 #include "mask_abi.h"
 
-extern "C" __global__ void __launch_bounds__(MASK_THREADS) mask(MaskArgs args) {
+KERNEL(mask, MASK_THREADS, MaskArgs) {
   const u32 window = blockIdx.x / args.tiles;
   const u32 pixel = (blockIdx.x - window * args.tiles) * MASK_THREADS + threadIdx.x;
   if (pixel >= args.columns * args.rows) return;

@@ -141,30 +141,110 @@ fn png(bytes: &[u8]) -> (png::OutputInfo, Vec<u8>) {
 }
 
 #[test]
-fn png_keeps_bytes_and_stretches_floats() {
+fn png_keeps_stored_values_on_request() {
     let bench = Bench::new();
     let (colours, bytes) = rgb();
     bench.file("rgb.tif", &bytes);
-    let run = bench.run("dump rgb.tif --format png").clean();
+    let run = bench.run("dump rgb.tif --format png --raw-values").clean();
     let (info, samples) = png(&run.stdout);
     assert_eq!((info.width, info.height, info.color_type), (20, 12, png::ColorType::Rgb));
     let interleaved: Vec<u8> =
         (0..240).flat_map(|at| (0..3).map(move |b| (b, at))).map(|(b, at)| band(&colours, b)[at]).collect();
     assert_eq!(samples, interleaved);
+    let run = bench.run("dump rgb.tif --format png --raw-values --band 1,2");
+    assert!(run.code == 2 && run.stderr.contains("hint: choose bands with `--band`"), "{}", run.stderr);
+    bench.file("dem.tif", &dem().1);
+    let run = bench.run("dump dem.tif -o dem.png --raw-values");
+    assert!(run.code == 2 && run.stderr.contains("these are float32"), "{}", run.stderr);
+    let run = bench.run("dump dem.tif -o dem.npy --raw-values");
+    assert!(run.code == 2 && run.stderr.contains("is for PNG"), "{}", run.stderr);
+}
 
-    let (model, bytes) = dem();
-    bench.file("dem.tif", &bytes);
-    let run = bench.run("dump dem.tif --format png -o dem.png");
+/// numpy's percentile: between the two values around the place, by its distance.
+fn percentile(sorted: &[f64], percent: f64) -> f64 {
+    let place = (sorted.len() - 1) as f64 * percent / 100.0;
+    let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+    below + (above - below) * place.fract()
+}
+
+#[test]
+fn png_is_stretched_between_percentiles_and_nodata_is_transparent() {
+    let bench = Bench::new();
+    let mut model = Pixels::generate(testkit::Pattern::Dem, crate::FLOAT32, [1, 50, 70], 7);
+    for at in [0, 71, 3499] {
+        model.bytes[at * 4..at * 4 + 4].copy_from_slice(&(-9999f32).to_ne_bytes());
+    }
+    model.bytes[40..44].copy_from_slice(&f32::NAN.to_ne_bytes());
+    let spec = ImageSpec::new(crate::FLOAT32).tag(nodata_tag("-9999"));
+    bench.file("dem.tif", &spec.build(&model, ByteOrder::Little, false).bytes);
+    let run = bench.run("dump dem.tif -o dem.png");
     assert_eq!(run.code, 0);
-    assert!(run.stderr.starts_with("note: float32 samples stretched to 8 bits: "), "{}", run.stderr);
+    assert!(run.stderr.starts_with("note: black to white: "), "{}", run.stderr);
     let (info, samples) = png(&std::fs::read(bench.path("dem.png")).unwrap());
-    assert_eq!((info.color_type, info.bit_depth), (png::ColorType::Grayscale, png::BitDepth::Eight));
+    assert_eq!((info.color_type, info.bit_depth), (png::ColorType::GrayscaleAlpha, png::BitDepth::Eight));
     let values: Vec<f64> =
         (0..50).flat_map(|y| (0..70).map(move |x| (y, x))).map(|(y, x)| model.value(0, y, x)).collect();
-    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let expected: Vec<u8> = values.iter().map(|v| ((v - low) / (high - low) * 255.0).round() as u8).collect();
-    assert_eq!(samples, expected);
+    let mut valid: Vec<f64> = values.iter().copied().filter(|v| v.is_finite() && *v != -9999.0).collect();
+    valid.sort_by(f64::total_cmp);
+    assert_eq!(valid.len(), 3496);
+    let (low, high) = (percentile(&valid, 2.0), percentile(&valid, 98.0));
+    for (pixel, value) in samples.chunks(2).zip(values) {
+        if !value.is_finite() || value == -9999.0 {
+            assert_eq!(pixel, [0, 0]);
+            continue;
+        }
+        let shade = ((value - low) / (high - low) * 255.0 + 0.5).clamp(0.0, 255.0) as i32;
+        assert!((i32::from(pixel[0]) - shade).abs() <= 1 && pixel[1] == 255, "{pixel:?} for {value}");
+    }
+}
+
+/// Four bands: alpha where ExtraSamples says so, else three colours.
+#[test]
+fn a_fourth_band_is_alpha_only_if_the_file_says_so() {
+    let bench = Bench::new();
+    let pixels = Pixels::generate(testkit::Pattern::Noise, crate::UINT8, [4, 12, 20], 5);
+    for (name, extra) in [("plain.tif", 0), ("alpha.tif", 2)] {
+        let mut spec = ImageSpec::new(crate::UINT8).photometric(2);
+        spec.extra_samples = Some(vec![extra]);
+        bench.file(name, &spec.build(&pixels, ByteOrder::Little, false).bytes);
+    }
+    let opacity = |line: &str| {
+        let run = bench.run(line);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let (info, samples) = png(&run.stdout);
+        assert_eq!(info.color_type, png::ColorType::Rgba);
+        samples.chunks(4).map(|pixel| pixel[3]).collect::<Vec<u8>>()
+    };
+    assert_eq!(opacity("dump plain.tif --format png"), vec![255; 240]);
+    assert_eq!(opacity("dump alpha.tif --format png"), band(&pixels, 3));
+    assert_eq!(opacity("dump alpha.tif --format png --raw-values"), band(&pixels, 3));
+    let run = bench.run("dump plain.tif --format png");
+    assert!(run.stderr.contains("note: drawn: band 1, 2, 3 of 4"), "{}", run.stderr);
+    for line in ["dump plain.tif --format png --raw-values", "dump plain.tif --format png --band 1,2,3,4"] {
+        let run = bench.run(line);
+        assert!(run.code == 2 && run.stderr.contains("`--band`"), "{line}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn palettes_are_drawn_in_their_colours() {
+    let bench = Bench::new();
+    let mut pixels = Pixels::generate(testkit::Pattern::Noise, crate::UINT8, [1, 12, 20], 5);
+    pixels.bytes.iter_mut().for_each(|value| *value %= 4);
+    let map: Vec<u16> = (0..768u16).map(|at| (at * 7 % 256) * 257).collect();
+    let spec = ImageSpec::new(crate::UINT8)
+        .photometric(3)
+        .tag(testkit::Tag::new(320, testkit::Value::Short(map.clone())))
+        .tag(nodata_tag("3"));
+    bench.file("a.tif", &spec.build(&pixels, ByteOrder::Little, false).bytes);
+    let run = bench.run("dump a.tif --format png").clean();
+    let (info, samples) = png(&run.stdout);
+    assert_eq!(info.color_type, png::ColorType::Rgba);
+    for (pixel, &value) in samples.chunks(4).zip(&pixels.bytes) {
+        let colour = [0, 256, 512].map(|start| (map[start + usize::from(value)] / 257) as u8);
+        assert_eq!(pixel[..3], colour);
+        assert_eq!(pixel[3], if value == 3 { 0 } else { 255 });
+    }
 }
 
 #[test]

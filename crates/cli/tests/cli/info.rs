@@ -86,3 +86,34 @@ fn a_bad_file_among_good_ones_is_told_and_ends_in_2() {
     assert_eq!(run.stderr, "error: missing.tif: No such file or directory\n");
     assert!(run.text().starts_with("rgb.tif\n"));
 }
+
+/// Figures of the elevation model; Python's tests compare them with GDAL's.
+#[test]
+fn figures_are_told_on_request() {
+    let bench = crate::Bench::new();
+    let (model, bytes) = crate::dem();
+    bench.file("dem.tif", &bytes);
+    let told = bench.run("info --json -stats -hist -checksum dem.tif").clean().json();
+    let band = &told["files"][0]["figures"][0];
+    let values: Vec<f64> =
+        (0..50).flat_map(|y| (0..70).map(move |x| (y, x))).map(|(y, x)| model.value(0, y, x)).collect();
+    let mean = values.iter().sum::<f64>() / 3500.0;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let close = |key: &str, expected: f64| {
+        let found = band["statistics"][key].as_f64().unwrap();
+        assert!((found - expected).abs() <= expected.abs() * 1e-12, "{key}: {found}, not {expected}");
+    };
+    close("minimum", low);
+    close("mean", mean);
+    close("standard_deviation", (squares / 3500.0).sqrt());
+    assert_eq!((&band["statistics"]["valid"], &band["statistics"]["missing"]), (&3500.into(), &0.into()));
+    let counts = band["histogram"]["counts"].as_array().unwrap();
+    assert_eq!(counts.len(), 256);
+    assert_eq!(counts.iter().map(|count| count.as_u64().unwrap()).sum::<u64>(), 3500);
+    assert!(band["checksum"].as_u64().unwrap() < 65_536);
+    let run = bench.run("info --stats --checksum dem.tif").clean();
+    assert!(run.text().contains("\nfigures\n  band 1: minimum "), "{}", run.text());
+    let plain = bench.run("info --json dem.tif").clean().json();
+    assert!(plain["files"][0]["figures"].is_null());
+}

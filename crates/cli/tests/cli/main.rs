@@ -23,6 +23,7 @@ mod info;
 mod memory;
 mod others;
 mod overview;
+mod sample;
 mod vrt;
 
 use std::io::Write as _;

@@ -17,8 +17,36 @@ fn overviews_are_appended_and_pixels_stay() {
     assert_eq!(levels(&bench), [(20, Compression::PackBits), (10, zstd), (5, zstd)]);
     assert!(bench.run("dump a.tif").clean().stdout == before);
     let run = bench.run("overview a.tif");
-    assert_eq!((run.code, run.stderr.lines().count()), (2, 1));
+    assert_eq!(run.code, 2);
     assert!(run.stderr.starts_with("error: a.tif: has 2 overviews already"), "{}", run.stderr);
+    assert!(run.stderr.contains("hint: `--rebuild` replaces overviews"), "{}", run.stderr);
+}
+
+#[test]
+fn levels_are_listed_replaced_left_and_removed() {
+    let bench = Bench::new();
+    bench.file("a.tif", &rgb().1);
+    let run = bench.run("overview a.tif");
+    assert_eq!((run.code, levels(&bench).len()), (0, 1));
+    assert!(run.stderr.contains("nothing to do: the image fits into one block"), "{}", run.stderr);
+    let widths = || levels(&bench).into_iter().map(|(width, _)| width).collect::<Vec<_>>();
+    bench.run("-q overview a.tif 2 4").clean();
+    assert_eq!(widths(), [20, 10, 5]);
+    let bytes = std::fs::read(bench.path("a.tif")).unwrap();
+    let run = bench.run("overview a.tif --levels 4,2");
+    assert!(run.code == 0 && run.stderr.contains("nothing to do"), "{}", run.stderr);
+    assert!(std::fs::read(bench.path("a.tif")).unwrap() == bytes);
+    let run = bench.run("overview a.tif 4 --rebuild");
+    assert!(run.code == 0 && run.stderr.contains("unused"), "{}", run.stderr);
+    assert_eq!(widths(), [20, 5]);
+    let run = bench.run("overview a.tif -clean");
+    assert!(run.code == 0 && run.stderr.contains("1 overviews removed"), "{}", run.stderr);
+    assert_eq!(widths(), [20]);
+    for line in
+        ["overview a.tif 3", "overview a.tif 2 --count 1", "overview a.tif -ro", "overview a.tif --clean 2"]
+    {
+        assert_eq!(bench.run(line).code, 2, "{line}");
+    }
 }
 
 #[test]

@@ -1,0 +1,265 @@
+"""Statistics, histograms, checksums, samples, overviews and shades, compared with rasterio, GDAL and numpy."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+rasterio = pytest.importorskip("rasterio")
+
+import strile  # noqa: E402
+from rasterio.enums import ColorInterp, Resampling  # noqa: E402
+from rasterio.transform import from_origin  # noqa: E402
+from rasterio.windows import Window  # noqa: E402
+
+PROFILE: dict[str, Any] = {"driver": "GTiff", "crs": "EPSG:32633", "transform": from_origin(500000, 4600000, 30, 30)}
+TYPES = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32", "float64"]
+RNG = np.random.default_rng(20)
+
+
+def made(path: Path, pixels: Any, after: Any = None, **profile: Any) -> Path:
+    bands, rows, columns = pixels.shape
+    size = {"count": bands, "height": rows, "width": columns, "dtype": pixels.dtype}
+    with rasterio.Env(GDAL_TIFF_INTERNAL_MASK=True):
+        with rasterio.open(path, "w", **{**PROFILE, **size, **profile}) as file:
+            file.write(pixels)
+            if after is not None:
+                after(file)
+    return path
+
+
+def noise(dtype: str, bands: int = 2, shape: tuple[int, int] = (70, 90)) -> Any:
+    kind = np.dtype(dtype)
+    if kind.kind == "f":
+        pixels = RNG.normal(0, 1e6, (bands, *shape)).astype(kind)
+        pixels[:, 3:5, 7] = np.nan
+        return pixels
+    limits = np.iinfo(kind)
+    return RNG.integers(limits.min, limits.max, (bands, *shape), kind, endpoint=True)
+
+
+TILED = {"tiled": True, "blockxsize": 32, "blockysize": 16, "compress": "deflate"}
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("layout", [{}, TILED, {"interleave": "band", **TILED}])
+def test_checksums_are_gdals(tmp_path: Path, dtype: str, layout: dict[str, Any]) -> None:
+    path = made(tmp_path / "a.tif", noise(dtype), **layout)
+    with strile.open(path) as ours, rasterio.open(path) as theirs:
+        for band in (1, 2):
+            assert ours.checksum(band) == theirs.checksum(band)
+        window = Window(0, 0, 33, 21)
+        assert ours.checksum(2, window) == theirs.checksum(2, window=window)
+    assert [band["checksum"] for band in strile.info(path, checksum=True)["figures"]] == [
+        strile.open(path).checksum(band) for band in (1, 2)
+    ]
+
+
+def test_checksums_of_complex_and_bits(tmp_path: Path) -> None:
+    waves = (RNG.normal(0, 99, (1, 40, 50)) + 1j * RNG.normal(0, 99, (1, 40, 50))).astype(np.complex64)
+    path = made(tmp_path / "complex.tif", waves)
+    bits = made(tmp_path / "bits.tif", RNG.integers(0, 2, (1, 40, 50), np.uint8), nbits=1)
+    for file in (path, bits):
+        with rasterio.open(file) as theirs:
+            assert strile.open(file).checksum() == theirs.checksum(1), file
+    with pytest.raises(strile.StrileError, match="real samples"):
+        strile.info(path, stats=True)
+
+
+def hidden(case: str, tmp_path: Path) -> Path:
+    """A file whose validity is by nodata, NaN, a mask, alpha, two of them, or nothing."""
+    pixels = noise("uint8", 4)
+    some = np.arange(70 * 90).reshape(70, 90) % 3 > 0
+    path = tmp_path / f"{case}.tif"
+    if case == "nodata":
+        return made(path, pixels, nodata=7)
+    if case == "nan":
+        return made(path, noise("float32"), nodata=np.nan)
+    if case == "mask":
+        return made(path, pixels, lambda file: file.write_mask(some))
+    if case == "mask and nodata":
+        return made(path, noise("int16"), lambda file: file.write_mask(some), nodata=-5)
+    if case == "alpha":
+        pixels[3] = np.where(some, pixels[3] | 1, 0)
+        return made(path, pixels, photometric="rgb", alpha="yes")
+    return made(path, noise("float64"))
+
+
+CASES = ["nodata", "nan", "mask", "mask and nodata", "alpha", "plain"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_statistics_are_gdals(tmp_path: Path, case: str) -> None:
+    path = hidden(case, tmp_path)
+    figures = strile.info(path, stats=True)["figures"]
+    with strile.open(path) as ours, rasterio.open(path) as theirs:
+        for band in theirs.indexes:
+            found, expected = figures[band - 1]["statistics"], theirs.statistics(band, approx=False)
+            names = ("minimum", "maximum", "mean", "standard_deviation")
+            expected = [expected.min, expected.max, expected.mean, expected.std]
+            assert np.allclose([found[name] for name in names], expected, rtol=1e-12), band
+            assert tuple(ours.statistics(band)) == tuple(found[name] for name in names)
+            assert found["valid"] + found["missing"] == theirs.width * theirs.height
+            if case != "alpha" or band < 4:
+                values = theirs.read(band, masked=True)
+                assert found["valid"] == np.isfinite(values.compressed()).sum()
+
+
+GDAL = """
+import json, sys
+from osgeo import gdal
+gdal.UseExceptions()
+gdal.SetConfigOption("GDAL_PAM_ENABLED", "NO")
+file = gdal.Open(sys.argv[1])
+told = []
+for number in range(1, file.RasterCount + 1):
+    band = file.GetRasterBand(number)
+    low, high = json.loads(sys.argv[2])[number - 1]
+    told.append(band.GetHistogram(low, high, 256, 1, 0))
+print(json.dumps(told))
+"""
+
+
+@pytest.mark.parametrize("case", [*CASES, "int16", "uint32", "float32"])
+def test_histograms_are_gdals(tmp_path: Path, case: str) -> None:
+    path = made(tmp_path / "a.tif", noise(case)) if case in TYPES else hidden(case, tmp_path)
+    found = [band["histogram"] for band in strile.info(path, hist=True)["figures"]]
+    stats = [band["statistics"] for band in strile.info(path, stats=True)["figures"]]
+    for histogram, band in zip(found, stats, strict=True):
+        assert sum(histogram["counts"]) == band["valid"] and len(histogram["counts"]) == 256
+        if "uint8" == strile.open(path).dtypes[0]:
+            assert (histogram["minimum"], histogram["maximum"]) == (-0.5, 255.5)
+        else:
+            half = (band["maximum"] - band["minimum"]) / 510
+            assert np.allclose([histogram["minimum"], histogram["maximum"]], [band["minimum"] - half, band["maximum"] + half])
+    ranges = json.dumps([(band["minimum"], band["maximum"]) for band in found])
+    told = subprocess.run(["/usr/bin/python3", "-c", GDAL, str(path), ranges], capture_output=True, text=True, check=False)
+    if "No module named" in told.stderr or "No such file" in told.stderr:
+        pytest.skip("no osgeo.gdal beside the system's Python")
+    assert told.returncode == 0, told.stderr
+    assert [histogram["counts"] for histogram in found] == json.loads(told.stdout)
+
+
+def test_a_band_of_one_value_has_a_histogram(tmp_path: Path) -> None:
+    (band,) = strile.info(made(tmp_path / "a.tif", np.full((1, 9, 9), 5.5)), hist=True, stats=True)["figures"]
+    assert sum(band["histogram"]["counts"]) == 81 and max(band["histogram"]["counts"]) == 81
+    assert band["statistics"]["standard_deviation"] == 0
+    (band,) = strile.info(made(tmp_path / "b.tif", np.zeros((1, 9, 9)), nodata=0), hist=True, stats=True)["figures"]
+    assert band["statistics"] == {
+        "minimum": None, "maximum": None, "mean": None, "standard_deviation": None, "valid": 0, "missing": 81,
+    }  # fmt: skip
+    assert "histogram" not in band
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("masked", [False, True])
+def test_samples_of_masks_and_alpha(tmp_path: Path, case: str, masked: bool) -> None:
+    path = hidden(case, tmp_path)
+    xs, ys = RNG.uniform(499900, 503000, 500), RNG.uniform(4597700, 4600100, 500)
+    points = list(zip(xs, ys, strict=True))
+    with rasterio.open(path) as theirs:
+        expected = list(theirs.sample(points, masked=masked))
+    found = strile.sample(path, points, masked=masked)
+    inside = (xs > 500000) & (xs < 500000 + 90 * 30) & (ys < 4600000) & (ys > 4600000 - 70 * 30)
+    assert inside.any() and not inside.all()
+    assert np.array_equal(np.ma.getdata(found), np.ma.getdata(expected), equal_nan=found.dtype.kind == "f")
+    if masked:
+        # rasterio gives NaN as valid where it is not the nodata value; strile never does.
+        other = np.ma.getmaskarray(np.ma.stack(expected)) | ~np.isfinite(np.ma.getdata(np.ma.stack(expected)))
+        other[~inside] = True
+        alpha = 3 if case == "alpha" else None
+        bands = [band for band in range(found.shape[1]) if band != alpha]
+        assert np.array_equal(np.ma.getmaskarray(found)[:, bands], other[:, bands])
+
+
+def test_samples_of_a_mosaic(tmp_path: Path) -> None:
+    path = made(tmp_path / "a.tif", noise("int16"), nodata=-5)
+    strile.vrt(tmp_path / "a.vrt", [path])
+    points = list(zip(RNG.uniform(499900, 503000, 500), RNG.uniform(4597700, 4600100, 500), strict=True))
+    found = strile.sample(tmp_path / "a.vrt", points, bands=[2], masked=True)
+    expected = strile.sample(path, points, bands=[2], masked=True)
+    assert np.array_equal(np.ma.getmaskarray(found), np.ma.getmaskarray(expected))
+    assert np.array_equal(np.ma.getdata(found), np.ma.getdata(expected))
+    assert strile.sample(path, []).shape == (0, 2)
+
+
+@pytest.mark.parametrize("resampling", ["nearest", "average"])
+@pytest.mark.parametrize("case", ["uint8", "mask", "strips"])
+def test_rebuilt_overviews_are_gdals(tmp_path: Path, resampling: str, case: str) -> None:
+    """GDAL reads every level that strile made, also after a rebuild, and computes the same."""
+    rows, columns = 200, 330
+    smooth = np.add.outer(np.arange(rows), np.arange(columns))[None].astype(np.uint8)
+    some = np.add.outer(np.arange(rows) // 40, np.arange(columns) // 40) % 3 > 0
+    layout = {} if case == "strips" else {"tiled": True, "blockxsize": 64, "blockysize": 64}
+    mask = (lambda file: file.write_mask(some)) if case == "mask" else None
+    ours = made(tmp_path / "ours.tif", smooth, mask, **layout)
+    theirs = made(tmp_path / "theirs.tif", smooth, mask, **layout)
+    strile.add_overviews(ours, count=1, resampling="mode")
+    before = ours.stat().st_size
+    with pytest.raises(strile.StrileError, match="rebuild"):
+        strile.add_overviews(ours, levels=[2, 4], resampling=resampling)
+    strile.add_overviews(ours, levels=[2, 4], resampling=resampling, rebuild=True)
+    assert ours.stat().st_size > before
+    with rasterio.Env(GDAL_TIFF_INTERNAL_MASK=True), rasterio.open(theirs, "r+") as file:
+        file.build_overviews([2, 4], Resampling[resampling])
+    with rasterio.open(ours) as file:
+        assert file.overviews(1) == [2, 4]
+        assert np.array_equal(file.read(), smooth)
+        if case == "mask":
+            assert np.array_equal(file.dataset_mask(), np.where(some, 255, 0))
+    for level in (0, 1):
+        with rasterio.open(ours, overview_level=level) as mine, rasterio.open(theirs, overview_level=level) as other:
+            assert mine.shape == other.shape
+            valid = other.dataset_mask() > 0
+            if case == "mask" and resampling == "nearest":
+                assert np.array_equal(mine.dataset_mask() > 0, valid)
+            apart = np.abs(mine.read().astype(int) - other.read())[0][valid & (mine.dataset_mask() > 0)]
+            # Values wrap from 255 to 0 along one line, where an average is anything between.
+            assert np.quantile(apart, 0.9) <= (0 if resampling == "nearest" else 1)
+    assert strile.remove_overviews(ours) == 2
+    with rasterio.open(ours) as file:
+        assert file.overviews(1) == [] and np.array_equal(file.read(), smooth)
+        if case == "mask":
+            assert np.array_equal(file.dataset_mask(), np.where(some, 255, 0))
+
+
+def test_overviews_that_are_there_or_not_needed(tmp_path: Path) -> None:
+    path = made(tmp_path / "a.tif", noise("uint8", 1))
+    before = path.read_bytes()
+    strile.add_overviews(path)
+    assert path.read_bytes() == before
+    strile.add_overviews(path, levels=[2])
+    after = path.read_bytes()
+    strile.add_overviews(path, levels=[2])
+    assert path.read_bytes() == after
+    with pytest.raises(strile.StrileError, match="powers of two"):
+        strile.add_overviews(path, levels=[3], rebuild=True)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_shades_are_percentiles(dtype: str) -> None:
+    """The stretch from the 2nd to the 98th percentile as numpy computes it."""
+    band = noise(dtype, 1)[0]
+    valid = np.isfinite(band.astype(np.float64)) & (np.arange(band.size).reshape(band.shape) % 7 > 0)
+    if dtype == "uint8":
+        band = band // 2
+    found = np.frombuffer(strile._core.shades(band.tobytes(), dtype, valid.tobytes()), np.uint8).reshape(band.shape)
+    low, high = np.percentile(band[valid].astype(np.float64), [2, 98])
+    values = np.where(valid, band, band[valid][0]).astype(np.float64)
+    expected = np.clip((values - low) / (high - low) * 255.0 + 0.5, 0, 255).astype(np.uint8)
+    assert np.abs(found.astype(int) - expected)[valid].max() <= 1
+    assert (found == expected)[valid].mean() > 0.999
+    assert not found[~valid].any()
+
+
+def test_alpha_is_what_the_file_says(tmp_path: Path) -> None:
+    pixels = noise("uint8", 4)
+    path = made(tmp_path / "a.tif", pixels, photometric="minisblack")
+    with rasterio.open(path) as file:
+        assert ColorInterp.alpha not in file.colorinterp
+    assert strile.info(path, stats=True)["figures"][0]["statistics"]["missing"] == 0
