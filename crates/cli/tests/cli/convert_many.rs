@@ -27,14 +27,18 @@ fn a_folder_is_converted_into_a_folder() {
     let run = bench.run("convert a -o out --of COG --jobs 2");
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(run.stderr.ends_with("2 files written\n"), "{}", run.stderr);
-    assert!(exists(&bench, "out/dem.tif") && exists(&bench, "out/rgb.TIFF") && !exists(&bench, "out/deep.tif"));
+    assert!(
+        exists(&bench, "out/dem.tif") && exists(&bench, "out/rgb.TIFF") && !exists(&bench, "out/deep.tif")
+    );
     let same = bench.run("compare a/dem.tif out/dem.tif");
     assert!(!same.text().contains("pixels"), "{}", same.text());
     // Once more: all are there.
     let run = bench.run("convert a -o out --of COG --recursive");
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(run.stderr.contains("note: out/dem.tif exists and is skipped"), "{}", run.stderr);
-    assert!(run.stderr.ends_with("1 file written, 2 skipped because they exist (--overwrite replaces them)\n"));
+    assert!(
+        run.stderr.ends_with("1 file written, 2 skipped because they exist (--overwrite replaces them)\n")
+    );
     assert!(exists(&bench, "out/deep.tif"));
     let run = bench.run("convert a -o out --overwrite");
     assert!(run.code == 0 && run.stderr.ends_with("2 files written\n"), "{}", run.stderr);
@@ -99,9 +103,14 @@ fn options_of_gdal_translate_that_are_not_there_say_so() {
 #[test]
 fn explain_tells_what_happens_to_pixels() {
     let bench = bench();
-    let run = bench.run("convert --explain a/dem.tif out.tif -outsize 50% 0 -r cubic -ot Float64 -scale -a_nodata none");
+    let run = bench
+        .run("convert --explain a/dem.tif out.tif -outsize 50% 0 -r cubic -ot Float64 -scale -a_nodata none");
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(run.text().contains("by cubic, from ") && run.text().contains("which is found first"), "{}", run.text());
+    assert!(
+        run.text().contains("by cubic, from ") && run.text().contains("which is found first"),
+        "{}",
+        run.text()
+    );
     assert!(!exists(&bench, "out.tif"));
     let run = bench.run("convert --explain a -o out -outsize 10 0");
     assert!(run.code == 0 && run.text().contains("to      out/dem.tif"), "{}", run.text());
@@ -117,9 +126,11 @@ fn pixels_change_only_where_they_are_asked_to() {
     bench.run("-q convert plain.tif floats.tif -ot Float32").clean();
     let (whole, floats) = (read(&bench, "plain.tif"), read(&bench, "floats.tif"));
     assert_eq!((whole.data_type, floats.data_type), (DataType::U8, DataType::F32));
-    let same = whole.pixels.iter().zip(floats.pixels.chunks_exact(4)).all(|(byte, float)| {
-        f32::from_ne_bytes(*float.first_chunk().unwrap()) == f32::from(*byte)
-    });
+    let same = whole
+        .pixels
+        .iter()
+        .zip(floats.pixels.chunks_exact(4))
+        .all(|(byte, float)| f32::from_ne_bytes(*float.first_chunk().unwrap()) == f32::from(*byte));
     assert!(same);
     // All at once in two pieces of work, or one after the other.
     bench.run("-q convert plain.tif part.tif -srcwin 3 2 10 6").clean();
@@ -146,7 +157,11 @@ fn lines_of_the_guide_parse() {
     for line in lines.filter(|line| line.starts_with("convert -") || line.starts_with("convert scene")) {
         let run = bench.run(&format!("{line} --explain"));
         // Parsed, though not every line suits the file.
-        assert!(!run.stderr.contains("Usage:") && !run.stderr.contains("not available"), "{line}: {}", run.stderr);
+        assert!(
+            !run.stderr.contains("Usage:") && !run.stderr.contains("not available"),
+            "{line}: {}",
+            run.stderr
+        );
         seen += 1;
     }
     assert!(seen >= 20, "{seen} lines");
