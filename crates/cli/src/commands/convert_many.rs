@@ -44,6 +44,9 @@ pub fn run(
     display.files();
     let outcomes = convert_many(&items, options, &many, &context, &display)?;
     drop((context, display));
+    if session.cancel.is_cancelled() {
+        return Err(Failure::Told);
+    }
     let (mut written, mut skipped, mut failed, mut faulty) = (0, 0, Vec::new(), false);
     for (item, outcome) in items.iter().zip(outcomes) {
         match outcome {

@@ -60,3 +60,17 @@ fn the_default_limit_knows_of_the_systems() {
     assert!(told.contains("the decoded image needs 900000000 bytes of memory"), "{told}");
     assert!(told.contains("`--memory`"), "{told}");
 }
+
+/// A pixel that comes of millions holds their sums, not the pixels.
+#[test]
+fn a_large_part_shrinks_to_few_pixels_in_little_memory() {
+    let bench = Bench::new();
+    bench.file("large.tif", &sparse());
+    let options = "--device cpu --threads 2 --memory 128MiB --max-pixels 1000000000";
+    let line = format!("-q convert large.tif out.tif -srcwin 0 0 30000 3000 -outsize 3 2 -r average {options}");
+    let (code, told) = run_within(700_000, &bench, &line);
+    assert_eq!((code, told.as_str()), (Some(0), ""));
+    let dataset = strile::Dataset::open(bench.path("out.tif")).unwrap();
+    let image = &dataset.pages()[0].levels[0].image;
+    assert_eq!((image.width, image.height), (3, 2));
+}

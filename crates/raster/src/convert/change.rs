@@ -387,9 +387,10 @@ fn table_of(input: &Input, spec: &RasterSpec, band: u16) -> Vec<[u16; 4]> {
     let wide = map.iter().flatten().any(|&v| v > 255);
     let narrow = |v: u16| if wide { v / 257 } else { v };
     let hidden = nodata_of(input, band).and_then(NoData::as_integer);
-    let colour = |(index, &[red, green, blue]): (usize, &[u16; 3])| {
-        let alpha = if hidden == i128::try_from(index).ok() { 0 } else { 255 };
-        [narrow(red), narrow(green), narrow(blue), alpha]
+    let colour = |(index, &[red, green, blue]): (usize, &[u16; 3])| match hidden == i128::try_from(index).ok()
+    {
+        true => [0; 4],
+        false => [narrow(red), narrow(green), narrow(blue), 255],
     };
     map.iter().enumerate().map(colour).collect()
 }

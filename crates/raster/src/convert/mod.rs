@@ -56,7 +56,7 @@ use adopt::Adopted;
 use change::{Change, Facts};
 use numbers::Counts;
 use range::Ranges;
-use resample::{Made, Resampling};
+use resample::{Limits, Made, Resampling};
 use shape::{Shape, Taken};
 use spec::{alpha_becomes_mask, keeps_depth, picture_options, write_options};
 use strile_engine::{Context, EngineError, LocatedFault, Location};
@@ -316,7 +316,8 @@ impl<'a> Conversion<'a> {
             _ if !needs_pixels => {}
             (Some(shape), Some(values)) => {
                 let bands = values.source_nodata.len();
-                let resampling = Resampling { shape, values, bands, masked, alpha, block_rows };
+                let limits = Limits::default();
+                let resampling = Resampling { shape, values, bands, masked, alpha, block_rows, limits };
                 let given = |window| {
                     let (given, found) = both(&source, &read, window, masked)?;
                     faults.extend(found);
@@ -376,7 +377,8 @@ impl Changed {
         let values = change.planned();
         let bands = values.source_nodata.len();
         let (alpha, block_rows) = (self.alpha, self.block_rows);
-        Resampling { shape, values, bands, masked, alpha, block_rows }.is_cut_by_columns()
+        let limits = Limits::default();
+        Resampling { shape, values, bands, masked, alpha, block_rows, limits }.is_cut_by_columns()
     }
 }
 

@@ -15,12 +15,22 @@ use crate::window::Window;
 use std::ops::Range;
 use strile_engine::{Context, EngineError, Fill};
 
-/// Bytes of the input that are held at once, unless a row of blocks under one column of the result has more.
-const CHUNK_BYTES: u64 = 32 << 20;
-/// Bytes of the result that are made at once, unless one row has more.
-const MADE_BYTES: u64 = 16 << 20;
-/// Bytes of sums that wait at once, unless one column needs more.
-const SUMS_BYTES: u64 = 64 << 20;
+/// Bytes that are held at once.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// Of the input, unless a row of blocks under one column of the result has more.
+    chunk: u64,
+    /// Of the result, unless one row has more.
+    made: u64,
+    /// Of sums that wait, unless one column needs more.
+    sums: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { chunk: 32 << 20, made: 16 << 20, sums: 64 << 20 }
+    }
+}
 
 /// What is resampled.
 pub(super) struct Resampling<'a> {
@@ -33,6 +43,7 @@ pub(super) struct Resampling<'a> {
     pub(super) alpha: Option<usize>,
     /// Rows of the input that are decoded together.
     pub(super) block_rows: u32,
+    pub(super) limits: Limits,
 }
 
 /// Pixels of a window of the input, and its mask.
@@ -110,9 +121,9 @@ impl Resampling<'_> {
         let (across, _) = self.shape.spans();
         let ratio = across.len / f64::from(across.count.max(1));
         let under = bytes(ratio.max(1.0 / 64.0) * self.pixel() as f64 * f64::from(self.block_rows));
-        let by_chunk = CHUNK_BYTES / under.max(1);
-        let by_sums = SUMS_BYTES / self.sums_bytes().max(1);
-        let by_made = MADE_BYTES / self.made_pixel().max(1);
+        let by_chunk = self.limits.chunk / under.max(1);
+        let by_sums = self.limits.sums / self.sums_bytes().max(1);
+        let by_made = self.limits.made / self.made_pixel().max(1);
         let least = by_chunk.min(by_sums).min(by_made).max(1);
         u32::try_from(least).unwrap_or(u32::MAX).min(across.count)
     }
@@ -120,14 +131,14 @@ impl Resampling<'_> {
     /// Rows of the input that are read at once, for so many of its columns.
     fn chunk_rows(&self, columns: u32) -> u32 {
         let block_row = self.pixel() * u64::from(columns.max(1)) * u64::from(self.block_rows.max(1));
-        let times = (CHUNK_BYTES / block_row.max(1)).max(1);
+        let times = (self.limits.chunk / block_row.max(1)).max(1);
         u32::try_from(times).unwrap_or(u32::MAX).saturating_mul(self.block_rows.max(1))
     }
 
     /// Rows of the result that are made at once, for so many of its columns.
     fn made_rows(&self, columns: u32) -> u32 {
         let row = self.made_pixel() * u64::from(columns.max(1));
-        u32::try_from((MADE_BYTES / row.max(1)).max(1)).unwrap_or(u32::MAX)
+        u32::try_from((self.limits.made / row.max(1)).max(1)).unwrap_or(u32::MAX)
     }
 
     fn weighted(
@@ -365,4 +376,100 @@ fn taps_bytes(span: &Span, method: Method) -> u64 {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
 fn bytes(count: f64) -> u64 {
     count.ceil() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::options::{ConvertArea, ConvertOptions, ConvertSize, Side};
+    use super::super::values::{Given as GivenValues, Map};
+    use super::*;
+    use std::num::NonZeroUsize;
+    use strile_tiff::DataType;
+    use strile_tiff::gdal::NoData;
+
+    const IMAGE: (u32, u32) = (53, 41);
+
+    fn sample(band: u32, row: u32, column: u32) -> u8 {
+        let mixed = (column * 7919 + row * 104_729 + band * 31).wrapping_mul(2_654_435_761);
+        if mixed % 11 == 0 { 9 } else { u8::try_from((column * 3 + row * 2 + (mixed >> 28)) % 200).unwrap() }
+    }
+
+    fn given(window: Window) -> Given {
+        let Window { x, y, width, height } = window;
+        assert!(window.is_inside(IMAGE.0, IMAGE.1), "{window}");
+        let place =
+            |band| (y..y + height).flat_map(move |row| (x..x + width).map(move |column| (band, row, column)));
+        let raster = |bands, pixels| Raster {
+            data_type: DataType::U8,
+            bands,
+            rows: height,
+            columns: width,
+            interleave: Interleave::BandFirst,
+            pixels,
+            fill: Fill::default(),
+            faults: Vec::new(),
+        };
+        let pixels = (0..2).flat_map(place).map(|(band, row, column)| sample(band, row, column)).collect();
+        let mask = place(0).map(|(_, row, column)| if (row * column) % 13 == 5 { 0 } else { 255 }).collect();
+        (raster(2, pixels), Some(raster(1, mask)))
+    }
+
+    /// All of the result, put together.
+    fn made(shape: &Shape, limits: Limits, block_rows: u32, threads: usize) -> (Vec<u8>, Vec<u8>) {
+        let values = Values::new(GivenValues {
+            from: DataType::U8,
+            to: DataType::U8,
+            maps: vec![(0, Map::Same), (1, Map::Same)],
+            source_nodata: vec![Some(NoData::Integer(9)); 2],
+            nodata: Some(NoData::Integer(9)),
+            changes: false,
+            bits: None,
+        });
+        let (width, height) = (shape.size.0 as usize, shape.size.1 as usize);
+        let (mut pixels, mut mask) = (vec![0; 2 * width * height], vec![7; width * height]);
+        let job =
+            Resampling { shape, values: &values, bands: 2, masked: true, alpha: None, block_rows, limits };
+        let context = Context { threads: NonZeroUsize::new(threads).unwrap(), ..Context::default() };
+        let give = |made: Made| {
+            let (rows, columns) = (made.window.height as usize, made.window.width as usize);
+            for band in 0..3 {
+                for row in 0..rows {
+                    let start = (made.window.y as usize + row) * width + made.window.x as usize;
+                    let (from, to) = match band {
+                        2 => (&made.mask.as_ref().unwrap()[row * columns..], &mut mask[start..]),
+                        _ => (
+                            &made.pixels[(band * rows + row) * columns..],
+                            &mut pixels[band * width * height + start..],
+                        ),
+                    };
+                    to[..columns].copy_from_slice(&from[..columns]);
+                }
+            }
+            Ok(())
+        };
+        job.run(|window| Ok(given(window)), give, &context).unwrap();
+        assert!(mask.iter().all(|v| matches!(v, 0 | 255)));
+        (pixels, mask)
+    }
+
+    #[test]
+    fn any_cut_gives_the_same_pixels() {
+        for method in Method::ALL {
+            for (area, size) in [([0.0, 0.0, 53.0, 41.0], (20, 17)), ([-8.5, 3.25, 70.0, 20.0], (31, 44))] {
+                let options = ConvertOptions {
+                    area: Some(ConvertArea::Pixels(area)),
+                    size: Some(ConvertSize::Sides(Side::Pixels(size.0), Side::Pixels(size.1))),
+                    resampling: method,
+                    ..ConvertOptions::default()
+                };
+                let shape = Shape::of_image(IMAGE, &options).unwrap();
+                let whole = made(&shape, Limits::default(), 16, 1);
+                for (limit, block_rows, threads) in [(1, 1, 1), (300, 7, 3), (2000, 16, 2), (1 << 20, 5, 4)] {
+                    let limits = Limits { chunk: limit, made: limit, sums: limit * 8 };
+                    let parts = made(&shape, limits, block_rows, threads);
+                    assert!(parts == whole, "{} {size:?} in parts of {limit}", method.name());
+                }
+            }
+        }
+    }
 }

@@ -151,7 +151,11 @@ impl Base {
             return Ok(Taken::Pixels { overview, window: (!whole).then_some(window) });
         }
         let overview = overview.or(read.overview);
-        let method = options.resampling;
+        // Pixels one to one are copied, though some lie outside.
+        let whole = |v: f64| (v - v.round()).abs() < 1e-9;
+        let copied = level_area.iter().all(|&v| whole(v))
+            && (level_area[2].round(), level_area[3].round()) == (f64::from(size.0), f64::from(size.1));
+        let method = if copied { Method::Nearest } else { options.resampling };
         Ok(Taken::Resampled(Shape { area, size, pixel, overview, level_area, level, method }))
     }
 
@@ -291,6 +295,16 @@ fn window_of([x, y, width, height]: [f64; 4], size: (u32, u32), image: (u32, u32
 }
 
 impl Shape {
+    /// The shape of an image that has neither transform nor overviews; `None` where pixels stay as they are.
+    #[cfg(test)]
+    pub(super) fn of_image(size: (u32, u32), options: &ConvertOptions) -> Option<Self> {
+        let base = Base { size, transform: None, overviews: Vec::new() };
+        match base.take(&ReadOptions::default(), options, &mut Vec::new()) {
+            Ok(Taken::Resampled(shape)) => Some(shape),
+            _ => None,
+        }
+    }
+
     /// The axes of the level that is read: columns, then rows.
     pub(super) fn spans(&self) -> (Span, Span) {
         let [x, y, width, height] = self.level_area;

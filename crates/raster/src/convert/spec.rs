@@ -1,6 +1,7 @@
 //! What is written of an input, and what its own storage adds to the options.
 
 use super::change::type_of;
+use super::colours::{drop_told, names_of};
 use super::options::ConvertOptions;
 use super::tags::tags_of;
 use crate::dataset::Dataset;
@@ -56,6 +57,7 @@ pub(crate) fn spec_of(
     }
     spec.mask = level_has_mask(input, read);
     spec.metadata = metadata_of(input, read, options)?;
+    name_colours(image, &target.bands, &mut spec);
     spec.extra_fields = tags_of(input, read, warnings);
     Ok(spec)
 }
@@ -105,6 +107,27 @@ fn meaning(image: &Image, bands: &[u16]) -> (Photometric, Vec<ExtraSample>) {
         at.and_then(|at| image.colour.extra_samples.get(at)).copied().unwrap_or(ExtraSample::Unspecified)
     };
     (photometric, beyond.map(extra_of).collect())
+}
+
+/// Gives bands of a picture the names of their colours where the tags no longer say them.
+fn name_colours(image: &Image, bands: &[u16], spec: &mut RasterSpec) {
+    let own = colours_as_read(image);
+    if !matches!(own, Photometric::Rgb | Photometric::Separated) || spec.photometric == Some(own) {
+        return;
+    }
+    for (band, number) in spec.metadata.bands.iter_mut().zip(bands) {
+        let at = usize::from(number.saturating_sub(1));
+        let extra = at
+            .checked_sub(usize::from(own.colour_samples()))
+            .and_then(|at| image.colour.extra_samples.get(at));
+        let name = names_of(own).get(at).copied().or(match extra {
+            Some(ExtraSample::AssociatedAlpha | ExtraSample::UnassociatedAlpha) => Some("Alpha"),
+            _ => None,
+        });
+        band.colour = band.colour.take().or_else(|| name.map(str::to_owned));
+    }
+    let (photometric, extra) = spec.colours();
+    drop_told(&mut spec.metadata.bands, photometric, &extra);
 }
 
 /// Whether grey samples have a colour table: GDAL writes one so where it comes after the pixels.

@@ -1,7 +1,7 @@
 //! Which pixels of an axis count for a pixel of another size, and how much.
 //!
 //! Pixel *i* of *n* lies from place(*i*) to place(*i* + 1), where place(*t*) = start + *t* · length / *n*, in pixels of the
-//! input. A pixel whose centre lies outside the image has no taps. The weights are those of GDAL: filters are stretched
+//! input. A pixel of which less than half lies in the image has no taps. The weights are those of GDAL: filters are stretched
 //! where the image shrinks, so that every pixel counts, and taps outside the image are left out.
 
 use std::ops::Range;
@@ -163,7 +163,8 @@ impl Span {
         for index in range {
             axis.pixels.push((0, axis.weights.len()));
             let centre = self.start + (f64::from(index) + 0.5) * ratio;
-            if !(centre >= 0.0 && centre < f64::from(self.size)) {
+            // A pixel that lies half inside is inside, as in GDAL.
+            if !(centre >= -EDGE && centre <= f64::from(self.size) + EDGE) {
                 continue;
             }
             let first = match (method, method.radius()) {
@@ -278,5 +279,7 @@ mod tests {
         assert_eq!(taps(Method::Nearest, outside, 1), (0, vec![]));
         assert_eq!(taps(Method::Nearest, outside, 2), (1, vec![1.0]));
         assert_eq!(outside.axis(Method::Nearest, 0..4).under(), 1..4);
+        let half = Span { start: 1.0, ..HALF };
+        assert_eq!(taps(Method::Nearest, half, 3), (7, vec![1.0]));
     }
 }

@@ -94,6 +94,8 @@ pub(super) struct Values {
     outside: [u8; 16],
     /// Whether values change, and not only their size.
     changes: bool,
+    /// Whether pixels that hold nodata are known in the output, too.
+    marked: bool,
     /// NaN has no value, because the type has no NaN.
     nan_is_empty: bool,
     /// What valid values may not become, and what they become instead.
@@ -124,7 +126,10 @@ impl Values {
         let own = source_nodata.iter().flatten().next().copied();
         let kept = if changes { stated } else { own.and_then(|nodata| nodata.to_sample(to)).or(stated) };
         let mut nothing = [0; 16];
-        if !is_whole(to) {
+        if let Some(own) = own {
+            // Nodata that is no longer said is a value like others.
+            store(to, &[own.as_f64()], &mut nothing, to.size());
+        } else if !is_whole(to) {
             store(to, &[f64::NAN], &mut nothing, to.size());
         }
         let as_stored = |nodata: NoData| {
@@ -143,6 +148,7 @@ impl Values {
             empty: kept.unwrap_or(nothing),
             outside: stated.unwrap_or_default(),
             changes,
+            marked: stated.is_some() || !changes,
             nan_is_empty: changes && is_whole(to) && stated.is_some(),
             reserved,
             most: bits.filter(|&bits| bits < 64).map(|bits| f64::from(bits).exp2() - 1.0),
@@ -216,7 +222,7 @@ impl Values {
     ) -> Counts {
         let Some((source, map)) = self.maps.get(band) else { return Counts::default() };
         let (bytes, from_stride) = row_of(raster, *source, row, 0);
-        let nodata = self.source_nodata.get(*source).copied().flatten();
+        let nodata = self.source_nodata.get(*source).copied().flatten().filter(|_| self.marked);
         scratch.numbers.clear();
         load(self.from, bytes, from_stride, &mut scratch.numbers);
         scratch.states.clear();
@@ -410,6 +416,9 @@ mod tests {
         let (out, counts) = applied(&scaled, &[-9999.0, 0.0, 0.1, 50.0, f64::NAN, 300.0]);
         assert_eq!(out, [0.0, 1.0, 1.0, 100.0, 0.0, 255.0]);
         assert_eq!(counts, Counts { clamped: 1, nan: 0, moved: 2 });
+        // Nodata that is taken away is a value like others.
+        let taken = values(DataType::F32, DataType::I16, Map::Same, (Some(-9999.0), None));
+        assert_eq!(applied(&taken, &[-9999.0, 0.4]).0, [-9999.0, 0.0]);
         // Without nodata of the input nothing is known to be valid.
         let plain = values(DataType::F32, DataType::U8, Map::Same, (None, Some(0.0)));
         assert_eq!(applied(&plain, &[0.2, 7.0]).0, [0.0, 7.0]);
