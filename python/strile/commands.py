@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from .asked import bands_of, level_of, window_of
+from .asked import bands_of, count_of, flag_of, index_of, level_of, number_of, path_of, text_of, window_of
 from .dataset import Dataset
+from .errors import StrileError
 from .facts import Facts
 from .reading import opened
 from .reading.arguments import pixel_limit
@@ -63,8 +64,11 @@ def convert(
     """
     from . import _core
     from .progress import resolve
+    from .writing.georef import checked_transform
 
-    path = os.fspath(target)
+    path = path_of(target, "target")
+    if creation_options is not None and not isinstance(creation_options, Mapping):
+        raise TypeError(f"creation_options is {creation_options!r}: expected a dict, as {{'COMPRESS': 'ZSTD'}}")
     options: dict[str, Any] = {
         "format": format,
         "profile": profile,
@@ -72,13 +76,13 @@ def convert(
         "window": window_of(window),
         "bands": bands_of(bands),
         "level": level_of(overview_level),
-        "page": page,
+        "page": index_of(page, "page"),
         "crs": crs,
         "nodata": nodata,
-        "transform": None if transform is None else [float(number) for number in transform][:6],
+        "transform": checked_transform(transform),
         "resampling": resampling,
-        "reencode": reencode,
-        "reproducible": reproducible,
+        "reencode": flag_of(reencode, "reencode"),
+        "reproducible": flag_of(reproducible, "reproducible"),
         "device": device,
         "max_pixels": pixel_limit(max_pixels),
     }
@@ -87,10 +91,10 @@ def convert(
         _core_of(source),
         path,
         chosen,
-        overwrite=overwrite,
+        overwrite=flag_of(overwrite, "overwrite"),
         progress=resolve(progress, "convert"),
-        memory=memory,
-        threads=threads,
+        memory=count_of(memory, "memory"),
+        threads=count_of(threads, "threads"),
     )
     _warn(path, report)
     return path
@@ -117,12 +121,14 @@ def add_overviews(
         "count": count,
         "resampling": resampling,
         "compression": compression,
-        "external": external,
-        "overwrite": overwrite,
+        "external": flag_of(external, "external"),
+        "overwrite": flag_of(overwrite, "overwrite"),
         "max_pixels": pixel_limit(max_pixels),
     }
     chosen = {key: value for key, value in options.items() if value is not None}
-    _warn(os.fspath(path), _core.add_overviews(os.fspath(path), chosen, memory=memory, threads=threads))
+    target = path_of(path, "path")
+    limits = {"memory": count_of(memory, "memory"), "threads": count_of(threads, "threads")}
+    _warn(target, _core.add_overviews(target, chosen, **limits))
 
 
 def validate_cog(source: Place | Any, *, strict: bool = False) -> dict[str, Any]:
@@ -132,7 +138,7 @@ def validate_cog(source: Place | Any, *, strict: bool = False) -> dict[str, Any]
     `message`, `advice`, and by whose rules it is one. This is `strile cog validate`."""
     from . import _core
 
-    return _core.validate_cog(_core_of(source), strict=strict)
+    return _core.validate_cog(_core_of(source), strict=flag_of(strict, "strict"))
 
 
 def compare(
@@ -150,8 +156,16 @@ def compare(
     difference has a `category`, a `place`, a `message`, and figures of `samples` or None. This is `strile compare`."""
     from . import _core
 
+    allowed = number_of(tolerance, "tolerance")
+    if not allowed >= 0:
+        raise StrileError(f"tolerance is {tolerance!r}: expected a number from 0 on")
     return _core.compare(
-        _core_of(a), _core_of(b), tolerance=tolerance, structure=structure, device=device, max_pixels=pixel_limit(max_pixels)
+        _core_of(a),
+        _core_of(b),
+        tolerance=float(allowed),
+        structure=flag_of(structure, "structure"),
+        device=text_of(device, "device"),
+        max_pixels=pixel_limit(max_pixels),
     )
 
 

@@ -21,6 +21,7 @@ mod adjust;
 mod batch;
 pub mod bytes;
 mod cog;
+mod colours;
 mod compare;
 mod convert;
 mod dataset;
