@@ -8,7 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::path::PathBuf;
 use strile::{
-    CogChecks, CompareOptions, Compression, Finding, OverviewOptions, OverviewOutcome, Resampling, WriteReport,
+    CogChecks, CompareOptions, Compression, Finding, OverviewOptions, OverviewOutcome, Resampling,
+    WriteReport,
 };
 
 /// Adds overviews to a file.

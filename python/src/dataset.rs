@@ -202,6 +202,13 @@ impl Dataset {
         }))
     }
 
+    /// Red, green, blue and alpha of each value of a band (from 1), empty without a colour table.
+    fn colour_table(&self, py: Python<'_>, band: u16) -> PyResult<Vec<(u16, u16, u16, u16)>> {
+        let input = self.input(py)?;
+        let table = call::run_at_once(py, || input.colour_table(band))?;
+        Ok(table.into_iter().map(|[red, green, blue, alpha]| (red, green, blue, alpha)).collect())
+    }
+
     /// (tag, type, count, value) of every field of a level as stored; without `tables` those of blocks, which can have
     /// millions of entries, have None for a value.
     #[pyo3(signature = (page=0, level=0, *, tables=true))]

@@ -48,7 +48,7 @@ pub(crate) fn exception(error: Error) -> PyErr {
 
 fn exception_of(py: Python<'_>, error: Error) -> PyErr {
     // What a file says in it cannot steer a terminal that shows the exception.
-    let sentence = printable(&error.to_string()).into_owned();
+    let sentence = without_flags(&printable(&error.to_string()));
     // The class is that of what is wrong, the sentence says in which window.
     let (error, place) = match error {
         Error::Window { window, area, error } => (*error, Some(format!("window {window} ({area})"))),
@@ -136,8 +136,24 @@ fn number_of(kind: io::ErrorKind) -> Option<i32> {
 fn words_of(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(_) => error.kind().to_string(),
-        None => error.to_string(),
+        None => without_flags(&error.to_string()),
     }
+}
+
+/// A sentence less the flags of the command line that it names in brackets, "(`--overwrite`)": callers from Python have
+/// options of the same name.
+fn without_flags(sentence: &str) -> String {
+    let mut kept = String::new();
+    let mut rest = sentence;
+    while let Some((before, flag)) = rest.split_once(" (`--") {
+        let Some((name, after)) = flag.split_once("`)") else { break };
+        kept.push_str(before);
+        if before.ends_with("overwritten") {
+            kept.push_str(&format!(", `{name}=True`"));
+        }
+        rest = after;
+    }
+    kept + rest
 }
 
 /// An exception on its way through the library.

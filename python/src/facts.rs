@@ -1,5 +1,6 @@
 //! `Dataset.facts` and `Dataset.tags`: what is known without reading pixels, as Python values.
 
+use crate::error::exception;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use strile::tiff::gdal::{BandMetadata, MetadataItem, NoData};
@@ -18,6 +19,7 @@ pub(crate) fn facts<'py>(py: Python<'py>, input: &Input) -> PyResult<Bound<'py, 
         Input::Vrt(vrt) => of_mosaic(&dict, vrt)?,
     }
     of_metadata(&dict, input.metadata())?;
+    dict.set_item("colours", input.band_colours().map_err(exception)?)?;
     let warnings = input.warnings();
     dict.set_item("warnings", PyList::new(py, warnings.iter().map(warning))?)?;
     Ok(dict)

@@ -413,6 +413,12 @@ impl Raster {
         }
     }
 
+    /// Pixels are not pickled: they may be on a device, and as arrays they can be.
+    fn __reduce__(&self) -> PyResult<()> {
+        let sentence = "a Raster cannot be pickled: pickle its array (`raster.numpy()`), or read it in the other process";
+        Err(pyo3::exceptions::PyTypeError::new_err(sentence))
+    }
+
     fn __repr__(&self) -> String {
         let sizes: Vec<String> = self.shape.sizes.iter().map(u32::to_string).collect();
         format!("<strile.Raster ({}) {} on {}>", sizes.join(", "), self.dtype(), self.device())

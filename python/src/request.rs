@@ -2,8 +2,9 @@
 
 use crate::array::{Axes, View};
 use crate::error::refused;
+use crate::keys::shown;
 use crate::{call, device};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use strile::{Context, FloatType, Interleave, Layer, OnFault, Output, ReadOptions, Window};
@@ -34,7 +35,7 @@ impl<'py> Request<'py> {
         };
         for (key, value) in keywords.into_iter().flatten() {
             let key: String = key.extract()?;
-            request.set(&key, value).map_err(|error| named(error, &key, keywords))?;
+            request.set(&key, value.clone()).map_err(|error| named(error, &key, &value))?;
         }
         Ok(request)
     }
@@ -81,7 +82,7 @@ impl<'py> Request<'py> {
             "memory" => self.memory = value.extract()?,
             "threads" => self.threads = value.extract()?,
             "progress" => self.progress = some(value),
-            _ => return Err(PyTypeError::new_err(format!("unexpected keyword `{key}`"))),
+            _ => return Err(refused(format!("unexpected keyword `{key}`"))),
         }
         Ok(())
     }
@@ -115,12 +116,36 @@ fn some(value: Bound<'_, PyAny>) -> Option<Bound<'_, PyAny>> {
     Some(value).filter(|value| !value.is_none())
 }
 
-/// A wrong type says of which keyword; other errors say enough.
-fn named(error: PyErr, key: &str, keywords: Option<&Bound<'_, PyDict>>) -> PyErr {
-    let Some(py) = keywords.map(|keywords| keywords.py()) else { return error };
-    match error.is_instance_of::<PyTypeError>(py) {
-        true => PyTypeError::new_err(format!("{key}: {}", error.value(py))),
-        false => error,
+/// What a keyword takes, in words.
+fn expected(key: &str) -> &'static str {
+    match key {
+        "page" => "the number of a page, from 0",
+        "level" => "0 for the full image, k for its k-th overview",
+        "reduce" => "a number of halvings, from 0",
+        "window" => "(column, row, width, height) in whole numbers from 0 to 4,294,967,295",
+        "bands" => "numbers of bands, from 1",
+        "apply_orientation" | "invert_white" | "masked" | "unpack" => "True or False",
+        "max_pixels" => "a number of samples, or None",
+        "max_cloud_bytes" | "memory" => "a number of bytes, or None",
+        "threads" => "a number of threads, or None",
+        "stream" => "the number of a CUDA stream, or None",
+        "device" => "`auto`, `cpu`, `cuda` or `cuda:N`",
+        _ => "text",
+    }
+}
+
+/// A value that cannot be taken is named with its keyword; other errors say enough.
+fn named(error: PyErr, key: &str, value: &Bound<'_, PyAny>) -> PyErr {
+    let py = value.py();
+    let sentence = || format!("{key} is {}: expected {}", shown(value), expected(key));
+    if key == "out" || key == "progress" {
+        error
+    } else if error.is_instance_of::<PyTypeError>(py) {
+        PyTypeError::new_err(sentence())
+    } else if error.is_instance_of::<PyOverflowError>(py) {
+        refused(sentence())
+    } else {
+        error
     }
 }
 

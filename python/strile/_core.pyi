@@ -120,6 +120,8 @@ class Dataset:
     @property
     def facts(self) -> dict[str, Any]:
         """All that is known without reading pixels; see `strile.facts`."""
+    def colour_table(self, band: int) -> list[tuple[int, int, int, int]]:
+        """Red, green, blue and alpha of each value of a band (from 1); empty without a colour table."""
     def tags(self, page: int = 0, level: int = 0, *, tables: bool = True) -> list[tuple[int, int, int, Any]]:
         """(tag, type, count, value) of every field as stored; value is a number, a tuple (rationals flat: numerator,
         denominator, …), text (type 2) or bytes (7); None for one of more than 16 MiB (tables of blocks),

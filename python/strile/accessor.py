@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from .asked import sides_of
 from .errors import StrileError
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class DataArrayAccessor:
         2nd to the 98th percentile, nodata transparent."""
         from . import quicklook
 
-        return quicklook.of_array(self._array, width)
+        return quicklook.of_array(self._array, sides_of(width, "width")[0])
 
 
 class DatasetAccessor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -23,8 +24,7 @@ def whole(value: Any) -> int | None:
 
 def _numbers(values: Any) -> list[int | None]:
     """Each of a list of numbers as a whole one, None for all else; also for what is no list."""
-    text = isinstance(values, str | bytes | bytearray)
-    if text or not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
+    if not is_listed(values):
         return [None]
     return [whole(value) for value in values]
 
@@ -40,6 +40,97 @@ def bands_of(bands: Any) -> list[int] | None:
     if found and min(found) < 1:
         raise StrileError(f"bands is {bands!r}: bands count from 1")
     return found
+
+
+def dtype_of(value: Any, name: str) -> np.dtype[Any]:
+    """A type of numbers, by numpy's names."""
+    try:
+        # None is float64 to numpy.
+        found = None if value is None else np.dtype(value)
+    except TypeError:
+        found = None
+    if found is None or found.kind not in "biufc":
+        raise TypeError(f"{name} is {value!r}: expected a type of numbers, as 'float32'")
+    return found
+
+
+def cast(array: Any, dtype: np.dtype[Any]) -> Any:
+    """An array in another type as GDAL converts it: floats are rounded, values beyond the type become its nearest, NaN
+    becomes 0 in whole numbers, and complex numbers lose their imaginary part in others."""
+    if array.dtype.kind == "c" and dtype.kind != "c":
+        array = array.real
+    if dtype.kind in "iu" and array.dtype.kind in "iuf":
+        limits = np.iinfo(dtype)
+        if array.dtype.kind == "f":
+            whole_numbers = np.floor(np.nan_to_num(array.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf) + 0.5)
+            # The largest value as a float may be one more than the type holds.
+            over = whole_numbers >= float(limits.max)
+            inside = np.where(over, 0.0, np.maximum(whole_numbers, float(limits.min)))
+            return np.where(over, np.array(limits.max, dtype), inside.astype(dtype))
+        low, high = max(limits.min, int(np.iinfo(array.dtype).min)), min(limits.max, int(np.iinfo(array.dtype).max))
+        return np.clip(array, low, high).astype(dtype)
+    return array.astype(dtype)
+
+
+def flag_of(value: Any, name: str) -> bool:
+    """True or False, of Python or numpy."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} is {value!r}: expected True or False")
+    return bool(value)
+
+
+def truth_of(value: Any, name: str) -> bool:
+    """True or False, also as 1, 0 and None."""
+    return value is not None and (whole(value) == 1 if whole(value) in (0, 1) else flag_of(value, name))
+
+
+def count_of(value: Any, name: str, least: int = 1) -> int | None:
+    """A whole number from `least` on, or None."""
+    if value is None:
+        return None
+    number = whole(value)
+    if number is None:
+        raise TypeError(f"{name} is {value!r}: expected a whole number or None")
+    if not least <= number < 1 << 63:
+        raise StrileError(f"{name} is {value!r}: expected a whole number from {least} on, or None")
+    return number
+
+
+def index_of(value: Any, name: str) -> int:
+    """A whole number that counts from 0."""
+    number = count_of(value, name, 0)
+    if number is None:
+        raise TypeError(f"{name} is None: expected a whole number, from 0")
+    return number
+
+
+def text_of(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is {value!r}: expected text")
+    return value
+
+
+def path_of(value: Any, name: str) -> str:
+    """A path as text."""
+    try:
+        path = os.fsdecode(os.fspath(value))
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}: expected a path") from None
+    if not path or "\0" in path:
+        raise StrileError(f"{name} is {value!r}: expected a path that is not empty and has no NUL")
+    return path
+
+
+def number_of(value: Any, name: str) -> int | float:
+    """A number of Python or numpy, exact if it is whole; text, True and False are none."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    number = whole(value)
+    if number is not None:
+        return number
+    if not isinstance(value, float | np.floating):
+        raise TypeError(f"{name} is {value!r}: expected a number")
+    return float(value)
 
 
 def sides_of(size: Any, name: str = "size") -> tuple[int, int]:
@@ -74,7 +165,7 @@ def window_of(window: Any, *, boundless: bool = False) -> tuple[int, int, int, i
     if hasattr(window, "col_off"):
         numbers = [window.col_off, window.row_off, window.width, window.height]
     else:
-        numbers = list(window)
+        numbers = list(window) if is_listed(window) else []
         if len(numbers) == 2:
             (row, end_row), (column, end_column) = (_ends(part, window) for part in numbers)
             numbers = [column, row, end_column - column, end_row - row]
@@ -85,12 +176,27 @@ def window_of(window: Any, *, boundless: bool = False) -> tuple[int, int, int, i
     if not whole:
         raise StrileError(
             f"window is {window!r}: expected whole numbers (column, row, width, height), a rasterio Window, or a pair of "
-            "slices (rows, columns)"
+            f"slices (rows, columns){_rounding(window)}"
         )
     if min(numbers[2:] if boundless else numbers) < 0:
-        raise StrileError(f"window is {window!r}: expected no negative numbers")
+        instead = "" if boundless or min(numbers[2:]) < 0 else "; Dataset.read(boundless=True) reads beyond the file"
+        raise StrileError(f"window is {window!r}: expected no negative numbers{instead}")
     column, row, width, height = (int(number) for number in numbers)
+    if width == 0 or height == 0:
+        raise StrileError(f"window is {window!r}: expected a width and a height of at least 1")
     return column, row, width, height
+
+
+def is_listed(values: Any) -> bool:
+    """Whether values can be iterated and are no text."""
+    text = isinstance(values, str | bytes | bytearray)
+    return not text and isinstance(values, Iterable) and getattr(values, "ndim", 1) != 0
+
+
+def _rounding(window: Any) -> str:
+    if not hasattr(window, "round_offsets"):
+        return ""
+    return "; round this one, `window.round_offsets().round_lengths()`"
 
 
 def _ends(part: Any, window: Any) -> tuple[Any, Any]:

@@ -195,6 +195,8 @@ def _kept(
         full, this = facts.level(), facts.level(level)
         down, across = this.height / full.height, this.width / full.width
         kept["gcps"] = tuple((row * down, column * across, *rest) for row, column, *rest in facts.gcps)
+    if facts.transform is None and not facts.gcps:
+        kept[attributes.NO_GEOREF] = True
     if facts.nodata is None and facts.mask_source in ("image", "alpha"):
         kept["mask"] = facts.mask_source
     if not (source.is_object or source.is_remote):

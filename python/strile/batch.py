@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from .asked import bands_of, sides_of
+from .asked import bands_of, count_of, flag_of, index_of, number_of, sides_of, text_of
 from .errors import StrileError
 
 if TYPE_CHECKING:
@@ -101,31 +101,33 @@ def read_batch(
     opened = _opened([listed[file] for file in used], deepest)
     keywords: dict[str, Any] = {
         "kind": kind,
-        "page": page,
+        "page": index_of(page, "page"),
         "bands": bands_of(bands),
         "float_type": None if dtype is None else _float_type(dtype),
-        "masked": masked,
-        "unpack": unpack,
-        "fill": _fill(fill),
+        "masked": flag_of(masked, "masked"),
+        "unpack": flag_of(unpack, "unpack"),
+        "fill": None if fill is None else number_of(fill, "fill"),
         "size": wanted if resampled else None,
-        "resampling": resampling,
-        "on_fault": on_fault,
+        "resampling": text_of(resampling, "resampling"),
+        "on_fault": text_of(on_fault, "on_fault"),
         "device": str(device),
         "out": out,
-        "out_memory": out_memory,
-        "stream": stream,
-        "memory": memory,
-        "threads": threads,
+        "out_memory": text_of(out_memory, "out_memory"),
+        "stream": count_of(stream, "stream", 0),
+        "memory": count_of(memory, "memory"),
+        "threads": count_of(threads, "threads"),
         "max_pixels": pixel_limit(max_pixels),
     }
     if chooses:
         keywords["sufficient"] = True
-    return read(opened, numbers, headers or headers_of_process(), **keywords)
+    return read(opened, numbers, headers_of_process() if headers is None else headers, **keywords)
 
 
 def _listed(files: Any) -> Sequence[Any]:
-    if isinstance(files, str | os.PathLike) or hasattr(files, "read"):
+    if isinstance(files, str | bytes | os.PathLike) or hasattr(files, "read"):
         return [files]
+    if not isinstance(files, Iterable):
+        raise TypeError(f"files is {files!r}: expected paths, URLs or open files")
     return files if isinstance(files, Sequence) else list(files)
 
 
@@ -176,7 +178,10 @@ def _areas(windows: Any, bounds: Any, points: Any, size: Any) -> tuple[str, np.n
         raise StrileError(f"one of windows, bounds and points says which pixels are read; given: {found}")
     name, value = given[0]
     kind = "pixels" if name == "windows" else name
-    rows = np.asarray(value)
+    try:
+        rows = np.asarray(value)
+    except (TypeError, ValueError):
+        raise StrileError(f"{name} is {value!r}: expected rows of numbers, all of one length") from None
     if rows.ndim == 1 and rows.size:
         rows = rows[None, :]
     if rows.ndim != 2 or rows.dtype.kind not in "iuf" or (kind == "pixels" and rows.dtype.kind == "f" and not _whole(rows)):
@@ -261,13 +266,6 @@ def _float_type(dtype: Any) -> str:
     return name
 
 
-def _fill(fill: Any) -> int | float | None:
-    if fill is None or isinstance(fill, int | float):
-        return fill
-    value = np.asarray(fill).item()
-    return value
-
-
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -278,10 +276,11 @@ def prefetch(read: Callable[[T], R], requests: Iterable[T], *, depth: int = 2, r
     With `readers` so many threads call `read` at once, at most `depth`: two keep a GPU busy where one batch alone does not
     fill it. An error is raised where its result would have come. Closing the iterator (or leaving a loop over it) stops
     reading after the batches that are under way."""
-    if depth < 0:
-        raise StrileError(f"depth {depth}: 0 or more expected")
-    if readers < 1:
-        raise StrileError(f"{readers} readers: 1 or more expected")
+    if not callable(read):
+        raise TypeError(f"read is {read!r}: expected a callable of one request")
+    if not isinstance(requests, Iterable):
+        raise TypeError(f"requests is {requests!r}: expected an iterable")
+    depth, readers = index_of(depth, "depth"), count_of(readers, "readers") or 1
     if depth == 0:
         for request in requests:
             yield read(request)

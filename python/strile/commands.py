@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from .asked import bands_of, level_of, window_of
+from .asked import bands_of, count_of, flag_of, index_of, level_of, number_of, path_of, text_of, window_of
 from .dataset import Dataset
 from .dataset import open as open_dataset
+from .errors import StrileError
 from .facts import Facts
 from .reading import opened
 from .reading.arguments import pixel_limit
@@ -99,15 +100,15 @@ def convert(
     from .progress import resolve
 
     given = dict(locals())
-    path = os.fspath(target)
+    path = path_of(target, "target")
     report = _core.convert(
         _core_of(source),
         path,
         _convert_options(given),
-        overwrite=overwrite,
+        overwrite=flag_of(overwrite, "overwrite"),
         progress=resolve(progress, "convert"),
-        memory=memory,
-        threads=threads,
+        memory=count_of(memory, "memory"),
+        threads=count_of(threads, "threads"),
     )
     _warn(path, report)
     return path
@@ -161,19 +162,26 @@ def convert_many(
 
 def _convert_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """The core's options, from arguments of `convert`."""
-    named = ("format", "profile", "page", "srcwin", "projwin", "bbox", "epo", "outsize", "tr", "resampling", "ovr", "unscale",
-             "expand", "crs", "nodata", "a_ullr", "a_scale", "a_offset", "overview_resampling", "reencode", "reproducible",
-             "device")
+    from .writing.georef import checked_transform
+
+    for name in ("creation_options", "metadata"):
+        if given[name] is not None and not isinstance(given[name], Mapping):
+            raise TypeError(f"{name} is {given[name]!r}: expected a dict, as {{'COMPRESS': 'ZSTD'}}")
+    named = ("format", "profile", "srcwin", "projwin", "bbox", "epo", "outsize", "tr", "resampling", "ovr", "unscale",
+             "expand", "crs", "nodata", "a_ullr", "a_scale", "a_offset", "overview_resampling", "device")
     options = {name: given[name] for name in named}
     pairs = lambda mapping: [(str(name), str(value)) for name, value in (mapping or {}).items()]
-    transform, dtype = given["transform"], given["dtype"]
+    dtype = given["dtype"]
     options |= {
         "creation_options": pairs(given["creation_options"]),
         "metadata": pairs(given["metadata"]),
         "window": window_of(given["window"]),
         "bands": bands_of(given["bands"]),
         "level": level_of(given["overview_level"]),
-        "transform": None if transform is None else [float(number) for number in transform][:6],
+        "page": index_of(given["page"], "page"),
+        "transform": checked_transform(given["transform"]),
+        "reencode": flag_of(given["reencode"], "reencode"),
+        "reproducible": flag_of(given["reproducible"], "reproducible"),
         "dtype": dtype if dtype is None or isinstance(dtype, str) else np.dtype(dtype).name,
         "scale": _per_band(given["scale"], _ranges),
         "exponent": _per_band(given["exponent"], float),
@@ -230,12 +238,14 @@ def add_overviews(
         "levels": None if levels is None else [int(level) for level in levels],
         "resampling": resampling,
         "compression": compression,
-        "external": external,
-        "rebuild": rebuild,
+        "external": flag_of(external, "external"),
+        "rebuild": flag_of(rebuild, "rebuild"),
         "max_pixels": pixel_limit(max_pixels),
     }
     chosen = {key: value for key, value in options.items() if value is not None}
-    _warn(os.fspath(path), _core.add_overviews(os.fspath(path), chosen, memory=memory, threads=threads))
+    target = path_of(path, "path")
+    limits = {"memory": count_of(memory, "memory"), "threads": count_of(threads, "threads")}
+    _warn(target, _core.add_overviews(target, chosen, **limits))
 
 
 def remove_overviews(path: str | os.PathLike[str], *, external: bool = False) -> int:
@@ -244,7 +254,7 @@ def remove_overviews(path: str | os.PathLike[str], *, external: bool = False) ->
     Those in the file become unused bytes of it. This is `strile overview --clean`."""
     from . import _core
 
-    return _core.remove_overviews(os.fspath(path), external=external)
+    return _core.remove_overviews(path_of(path, "path"), external=flag_of(external, "external"))
 
 
 def validate_cog(source: Place | Any, *, strict: bool = False) -> dict[str, Any]:
@@ -254,7 +264,7 @@ def validate_cog(source: Place | Any, *, strict: bool = False) -> dict[str, Any]
     `message`, `advice`, and by whose rules it is one. This is `strile cog validate`."""
     from . import _core
 
-    return _core.validate_cog(_core_of(source), strict=strict)
+    return _core.validate_cog(_core_of(source), strict=flag_of(strict, "strict"))
 
 
 def compare(
@@ -272,8 +282,16 @@ def compare(
     difference has a `category`, a `place`, a `message`, and figures of `samples` or None. This is `strile compare`."""
     from . import _core
 
+    allowed = number_of(tolerance, "tolerance")
+    if not allowed >= 0:
+        raise StrileError(f"tolerance is {tolerance!r}: expected a number from 0 on")
     return _core.compare(
-        _core_of(a), _core_of(b), tolerance=tolerance, structure=structure, device=device, max_pixels=pixel_limit(max_pixels)
+        _core_of(a),
+        _core_of(b),
+        tolerance=float(allowed),
+        structure=flag_of(structure, "structure"),
+        device=text_of(device, "device"),
+        max_pixels=pixel_limit(max_pixels),
     )
 
 

@@ -15,25 +15,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import grid, masking, notebook, words
-from .asked import bands_of, level_of, sides_of, window_of
+from .asked import bands_of, cast, dtype_of, flag_of, index_of, is_listed, level_of, number_of, sides_of, text_of, whole, window_of
 from .errors import ClosedError, StrileError
 from .facts import Facts, Level, Transform
 from .grid import BoundingBox
 from .origin import Origin
 from .progress import resolve
 from .reading import opened, sidecars
-from .reading.arguments import pixel_limit
+from .reading.arguments import halvings, pixel_limit
 from .reading.source import Source
+from .reshaped import Shape, mosaic_in
 from .values import Values
 
 if TYPE_CHECKING:
     from ._core import Plan, Raster
 
-_COLOURS = {
-    2: ("red", "green", "blue"),
-    5: ("cyan", "magenta", "yellow", "black"),
-    6: ("red", "green", "blue"),
-}
+_COLOURS = {"YCbCr_Y": "Y", "YCbCr_Cb": "Cb", "YCbCr_Cr": "Cr"}
+"""rasterio's names of colours that are not GDAL's in lower case."""
 
 
 def open(
@@ -72,7 +70,8 @@ def read(
     allow_outside: bool = False,
     allowed_roots: Sequence[str | os.PathLike[str]] = (),
 ) -> Raster | Any:
-    """Reads pixels: all of a page, or a window (column, row, width, height) of it or of an overview.
+    """Reads pixels of a path, a URL, a binary file or an open `Dataset`: all of a page, or a window (column, row, width,
+    height) of it or of an overview.
 
     The result is a `Raster`, (band, y, x), that numpy, CuPy, PyTorch and JAX take without a copy (`numpy()`,
     `from_dlpack`), or `out`: any array of the caller, on the CPU or a GPU, that is filled on `stream`. Bands
@@ -89,15 +88,21 @@ def read(
     `max_pixels` is the most samples (width × height × bands) of the result; without it only implausible results are
     refused: those over 1 GB that are more than 1024 times larger than their file. Sources of a VRT may lie in its own
     folder, in `allowed_roots`, or anywhere with `allow_outside`."""
+    masked, unpack, page = flag_of(masked, "masked"), flag_of(unpack, "unpack"), index_of(page, "page")
+    reduce = halvings(reduce)
     if size is not None:
-        if reduce or out is not None or progress:
+        if reduce or out is not None or (progress is not None and progress is not False):
             raise StrileError("size cannot be combined with reduce, out or progress: use read_batch, or resample afterwards")
         return sized(
-            path, window_of(window), bands, sides_of(size), resampling, overview_level=overview_level, page=page, device=str(device),
-            out_memory=out_memory, stream=stream, masked=masked, unpack=unpack, max_pixels=max_pixels,
+            _handle(path, allow_outside, allowed_roots), window_of(window), bands, sides_of(size), resampling,
+            overview_level=overview_level, page=page, device=str(device), out_memory=out_memory, stream=stream,
+            masked=masked, unpack=unpack, max_pixels=max_pixels,
         )  # fmt: skip
-    where = Source.of(path, allow_outside=allow_outside, allowed_roots=allowed_roots)
-    dataset = opened.dataset(where, level=level_of(overview_level))
+    if isinstance(path, Dataset):
+        where, dataset = path._source, path._opened()
+    else:
+        where = Source.of(path, allow_outside=allow_outside, allowed_roots=allowed_roots)
+        dataset = opened.dataset(where, level=level_of(overview_level))
     level, chosen = level_of(overview_level), bands_of(bands)
     place: dict[str, Any] = {"page": page, "level": level, "reduce": reduce, "window": window_of(window)}
     place["max_pixels"] = pixel_limit(max_pixels)
@@ -117,8 +122,14 @@ def read(
     return found
 
 
+def _handle(path: Any, allow_outside: bool, allowed_roots: Sequence[str | os.PathLike[str]]) -> Dataset:
+    if isinstance(path, Dataset):
+        return path
+    return open(path, allow_outside=allow_outside, allowed_roots=allowed_roots)
+
+
 def sized(
-    path: Any,
+    handle: Dataset,
     window: tuple[int, int, int, int] | None,
     bands: Sequence[int] | None,
     size: tuple[int, int],
@@ -131,7 +142,6 @@ def sized(
     from .batch import read_batch
 
     level = None if overview_level is None else level_of(overview_level)
-    handle = path if isinstance(path, Dataset) else open(path)
     if window is None:
         shapes = handle.level_shapes
         number = level or 0
@@ -139,6 +149,8 @@ def sized(
             raise StrileError(f"{handle.name} has {len(shapes) - 1} overviews, and overview_level is {number - 1}")
         window = (0, 0, *shapes[number])
     name = str(getattr(resampling, "name", resampling))
+    if handle.facts.kind == "vrt":
+        return mosaic_in(handle, window, bands, size, name, keywords)
     batch = read_batch([handle], [window], size=size, bands=bands, resampling=name, level=level, **keywords)
     return batch.only_window()
 
@@ -264,13 +276,8 @@ class Dataset(Values):
 
     @property
     def colorinterp(self) -> tuple[str, ...]:
-        level = self._level
-        colours = ("palette",) if level.photometric == 3 else _COLOURS.get(level.photometric, ("gray",))
-        names = list(colours[: self.count]) + ["undefined"] * max(0, self.count - len(colours))
-        for number, kind in enumerate(level.extra_samples):
-            if kind in (1, 2):
-                names[self.count - len(level.extra_samples) + number] = "alpha"
-        return tuple(names)
+        """What each band stands for, by rasterio's names: "red", "gray", "palette", "alpha", …, "undefined"."""
+        return tuple(_COLOURS.get(name or "", (name or "undefined").lower()) for name in self._facts.colours)
 
     @property
     def descriptions(self) -> tuple[str | None, ...]:
@@ -316,7 +323,9 @@ class Dataset(Values):
     def tags(self, bidx: int = 0, ns: str | None = None) -> dict[str, str]:
         """What the file (band 0) or a band says in words; `ns` is a domain of GDAL's metadata."""
         core = self._opened()
-        if bidx:
+        if ns is not None:
+            ns = text_of(ns, "ns")
+        if whole(bidx) != 0:
             return dict(self._facts.bands[self._band(bidx) - 1].items)
         return words.of_domain(self._facts, ns) if ns else words.of_file(core, self._facts)
 
@@ -330,6 +339,7 @@ class Dataset(Values):
         resampling: Any = "nearest",
         boundless: bool = False,
         fill_value: float | None = None,
+        out_dtype: Any = None,
         overview_level: int | None = None,
         reduce: int = 0,
         masked: bool = False,
@@ -346,86 +356,51 @@ class Dataset(Values):
 
         `out_shape` is (rows, columns) or (bands, rows, columns) of the result, resampled by `resampling` ("nearest",
         "bilinear", "average", or rasterio's names) from the smallest overview that has enough pixels. `boundless` takes
-        windows that leave the file: pixels outside are `fill_value`, else the nodata value, else 0."""
+        windows that leave the file: pixels outside are `fill_value`, else the nodata value, else 0. `out_dtype` casts the
+        result. `fill_value` of a masked array is that of the array."""
         core = self._opened()
-        one = isinstance(indexes, (int, np.integer))
+        masked, boundless = flag_of(masked, "masked"), flag_of(boundless, "boundless")
+        reduce = halvings(reduce)
+        one = whole(indexes) is not None
         chosen: Any = [indexes] if one else indexes
-        numbers = None if chosen is None else [self._band(number) for number in chosen]
+        numbers = None if chosen is None else self._bands(chosen)
+        wanted = None if out_dtype is None else dtype_of(out_dtype, "out_dtype")
+        stays = str(device).startswith("cuda")
+        if (masked or wanted is not None) and (stays or out is not None):
+            made = "masked=True makes a masked array" if masked else "out_dtype makes a new array"
+            raise StrileError(f"{made} of numpy: drop device and out, or read without it")
+        if fill_value is not None and not (boundless or masked):
+            raise StrileError("fill_value is for boundless=True and masked=True: pass one of them, or drop it")
+        fill = None if fill_value is None else number_of(fill_value, "fill_value")
+        request: dict[str, Any] = {"device": str(device), "max_pixels": pixel_limit(max_pixels)}
+        place = window_of(window, boundless=boundless)
         if out_shape is not None or boundless:
             if out is not None or reduce:
                 raise StrileError("out_shape and boundless cannot be combined with out or reduce")
-            place = window_of(window, boundless=boundless)
-            array = self._resampled(
-                numbers, place, out_shape, resampling, fill_value, overview_level, masked, str(device), stream, max_pixels
+            shape = Shape.of(self, numbers, place, out_shape, overview_level)
+            pixels = sized(
+                self, shape.window, numbers, shape.size, resampling, overview_level=overview_level,
+                fill=fill if boundless else None, out_memory="device" if stays else "host", stream=stream, **request,
+            )  # fmt: skip
+            if stays:
+                return pixels
+            array = pixels.numpy()
+            missing = shape.missing(self, array, numbers, pixels, resampling) if masked else None
+        else:
+            request |= {"level": level_of(overview_level), "reduce": reduce, "window": place}
+            memory = "device" if stays else "host"
+            pixels = core.read(
+                bands=numbers, out=out, stream=stream, out_memory=memory, progress=resolve(progress, "read"), **request
             )
-            return array if not one or not isinstance(array, np.ndarray) else array[0]
-        request: dict[str, Any] = {
-            "level": level_of(overview_level),
-            "reduce": reduce,
-            "window": window_of(window),
-            "max_pixels": pixel_limit(max_pixels),
-            "device": str(device),
-        }
-        stays = request["device"].startswith("cuda")
-        if masked and (stays or out is not None):
-            raise StrileError(
-                "masked=True makes a masked array of numpy: drop device and out, or read without it"
-            )
-        pixels = core.read(
-            bands=numbers,
-            out=out,
-            stream=stream,
-            out_memory="device" if stays else "host",
-            progress=resolve(progress, "read"),
-            **request,
-        )
-        if out is not None or stays:
-            return pixels
-        array = pixels.numpy()
-        if masked:
-            array = np.ma.MaskedArray(array, self._invalid(array, request))
+            if out is not None or stays:
+                return pixels
+            array = pixels.numpy()
+            missing = self._missing_in(array, numbers, {**request, "device": "cpu"}) if masked else None
+        if wanted is not None:
+            array = cast(array, wanted)
+        if missing is not None:
+            array = np.ma.MaskedArray(array, missing, fill_value=self.nodata if fill is None else fill)
         return array[0] if one else array
-
-    def _resampled(
-        self,
-        bands: list[int] | None,
-        window: tuple[int, int, int, int] | None,
-        shape: Any,
-        resampling: Any,
-        fill: float | None,
-        overview: int | None,
-        masked: bool,
-        device: str,
-        stream: int | None,
-        max_pixels: int | None,
-    ) -> Any:
-        if shape is not None and (not hasattr(shape, "__len__") or len(shape) not in (2, 3)):
-            raise StrileError(f"out_shape is {shape!r}: expected (rows, columns) or (bands, rows, columns)")
-        count = self.count if bands is None else len(bands)
-        if shape is not None and len(shape) == 3 and shape[0] != count:
-            raise StrileError(f"out_shape is {shape!r} and {count} bands are read: expected as many")
-        place = window or (0, 0, *self.level_shapes[level_of(overview)])
-        size = place[2:] if shape is None else (int(shape[-1]), int(shape[-2]))
-        stays = device.startswith("cuda")
-        keywords: dict[str, Any] = {"device": device, "out_memory": "device" if stays else "host", "stream": stream}
-        keywords["max_pixels"] = max_pixels
-        pixels = sized(
-            self, place, bands, sides_of(size, "out_shape"), resampling, overview_level=overview, fill=fill, **keywords
-        )  # fmt: skip
-        if stays:
-            return pixels
-        array = pixels.numpy()
-        if not masked:
-            return array
-        nodata = self.nodata
-        if nodata is None:
-            if self._facts.mask_source in ("image", "alpha"):
-                raise StrileError(
-                    f"{self.name} has a mask in place of a nodata value, which is not resampled: read it without out_shape "
-                    "and boundless, or read dataset_mask() apart"
-                )
-            return np.ma.MaskedArray(array, np.zeros(array.shape, bool))
-        return np.ma.MaskedArray(array, np.isnan(array) if nodata != nodata else array == nodata)
 
     def raster(self) -> Raster:
         """All pixels, (band, y, x), with what the file says of them in `attrs`: what `to_geotiff` writes."""
@@ -433,15 +408,6 @@ class Dataset(Values):
         place = {"page": 0, "level": 0, "reduce": 0, "window": None}
         pixels.set_origin(Origin(self._opened(), self._source, place, None, False, False))
         return pixels
-
-    def _invalid(self, array: Any, request: dict[str, Any]) -> Any:
-        nodata = self.nodata
-        if nodata is not None:
-            return np.isnan(array) if nodata != nodata else array == nodata
-        if self._facts.mask_source in ("image", "alpha"):
-            mask = self._opened().read(layer="mask", **{**request, "device": "cpu"}).numpy()
-            return np.broadcast_to(mask == 0, array.shape)
-        return np.zeros(array.shape, bool)
 
     def plan(
         self,
@@ -455,7 +421,7 @@ class Dataset(Values):
     ) -> Plan:
         """What `read` would do."""
         return self._opened().plan(
-            bands=None if indexes is None else list(indexes),
+            bands=None if indexes is None else self._bands([indexes] if whole(indexes) is not None else indexes),
             window=window_of(window),
             level=level_of(overview_level),
             reduce=reduce,
@@ -464,19 +430,24 @@ class Dataset(Values):
         )
 
     def _band(self, number: Any) -> int:
-        if (
-            isinstance(number, bool)
-            or not isinstance(number, (int, np.integer))
-            or not 1 <= number <= self.count
-        ):
+        found = whole(number)
+        if found is None or not 1 <= found <= self.count:
             raise IndexError(f"{self.name}: there is no band {number!r}; bands are 1 to {self.count}")
-        return int(number)
+        return found
+
+    def _bands(self, numbers: Any) -> list[int]:
+        if not is_listed(numbers):
+            raise TypeError(f"indexes is {numbers!r}: expected the number of a band, from 1, or a list of them")
+        found = [self._band(number) for number in numbers]
+        if not found:
+            raise StrileError("indexes is empty: expected the number of a band, from 1, or a list of them")
+        return found
 
     def quicklook(self, width: int = 256) -> bytes | None:
         """A small PNG; None where the file has no level small enough for it."""
         from . import quicklook
 
-        return quicklook.of_dataset(self, width)
+        return quicklook.of_dataset(self, sides_of(width, "width")[0])
 
     def __repr__(self) -> str:
         state = (

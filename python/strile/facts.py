@@ -93,6 +93,8 @@ class Facts:
     items: tuple[tuple[str, str, str | None], ...]
     categories: tuple[str, ...]
     mask_source: str
+    colours: tuple[str | None, ...]
+    """What each band stands for, in GDAL's words."""
     warnings: tuple[tuple[str, str, str], ...]
 
     @staticmethod
@@ -116,6 +118,7 @@ class Facts:
             items=tuple(raw.get("items") or ()),
             categories=tuple(raw.get("categories") or ()),
             mask_source=raw.get("mask_source", "none"),
+            colours=tuple(raw.get("colours") or ()),
             warnings=tuple(raw.get("warnings") or ()),
         )
 

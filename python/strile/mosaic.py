@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable
+from typing import Any
 
+from .asked import flag_of, is_listed, number_of, path_of
+from .errors import StrileError
 from .reading.arguments import UNSET
 
 
@@ -50,18 +53,30 @@ def vrt(
 
     if isinstance(sources, (str, bytes, os.PathLike)):
         raise TypeError(f"sources is {sources!r}: expected a list of paths, got one path")
-    text = None if nodata is UNSET else "none" if nodata is None else str(nodata)
-    target = os.fsdecode(os.fspath(path))
+    if not is_listed(sources):
+        raise TypeError(f"sources is {sources!r}: expected a list of paths")
+    text = None if nodata is UNSET else "none" if nodata is None else str(number_of(nodata, "nodata"))
+    target = path_of(path, "path")
     told = _core.write_vrt(
         target,
-        [os.fsdecode(os.fspath(source)) for source in sources],
-        relative=relative,
-        overwrite=overwrite,
-        separate=separate,
-        te=None if te is None else tuple(map(float, te)),
-        tr=None if tr is None else tuple(map(float, tr)),
+        [path_of(source, "a source") for source in sources],
+        relative=flag_of(relative, "relative"),
+        overwrite=flag_of(overwrite, "overwrite"),
+        separate=flag_of(separate, "separate"),
+        te=_sides(te, "te", "(xmin, ymin, xmax, ymax)"),
+        tr=_sides(tr, "tr", "(xres, yres)"),
         nodata=text,
     )
     for message in told:
         warnings.warn(f"{target}: {message}", RuntimeWarning, stacklevel=2)
     return target
+
+
+def _sides(values: Any, name: str, expected: str) -> Any:
+    """As many numbers as `expected` names."""
+    if values is None:
+        return None
+    numbers = [number_of(value, f"a number of {name}") for value in values] if is_listed(values) else []
+    if len(numbers) != expected.count(",") + 1:
+        raise StrileError(f"{name} is {values!r}: expected {expected}")
+    return tuple(float(number) for number in numbers)

@@ -6,10 +6,11 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from .asked import flag_of, index_of, text_of
 from .errors import StrileError
 from .facts import Facts
 from .reading import opened
-from .reading.arguments import halvings, pixel_limit
+from .reading.arguments import corners_of, halvings, pixel_limit
 from .reading.source import Source
 
 if TYPE_CHECKING:
@@ -38,18 +39,19 @@ def plan(
     if device is not None and gpu:
         raise TypeError("gpu and device are both given: pass one of them")
     where = Source.of(source, allow_outside=allow_outside, allowed_roots=allowed_roots)
-    level = 0 if overview_level is None else overview_level
+    level = 0 if overview_level is None else index_of(overview_level, "overview_level")
     dataset = opened.dataset(where, level=level)
     request: dict[str, Any] = {
         "level": level,
         "reduce": halvings(reduce),
-        "device": device or ("cuda" if gpu else "cpu"),
-        "masked": masked,
-        "unpack": unpack,
+        "device": ("cuda" if flag_of(gpu, "gpu") else "cpu") if device is None else text_of(device, "device"),
+        "masked": flag_of(masked, "masked"),
+        "unpack": flag_of(unpack, "unpack"),
         "max_pixels": pixel_limit(max_pixels),
     }
-    if window is not None:
-        row, column, end_row, end_column = (int(number) for number in window)
+    ends = corners_of(window)
+    if ends is not None:
+        row, column, end_row, end_column = ends
         shape = Facts.of(dataset).level(level).halved(request["reduce"])
         if not (0 <= row < end_row <= shape.height and 0 <= column < end_column <= shape.width):
             raise StrileError(
@@ -58,5 +60,5 @@ def plan(
             )
         request["window"] = (column, row, end_column - column, end_row - row)
     if band is not None:
-        request["bands"] = [band + 1]
+        request["bands"] = [index_of(band, "band") + 1]
     return dataset.plan(**request)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .asked import level_of, window_of
+from .asked import flag_of, is_listed, level_of, whole, window_of
 from .errors import StrileError
 from .facts import Facts, Transform
 
@@ -35,6 +35,8 @@ class Values:
         @property
         def indexes(self) -> tuple[int, ...]: ...
         @property
+        def dtypes(self) -> tuple[str, ...]: ...
+        @property
         def nodata(self) -> int | float | None: ...
         @property
         def transform(self) -> Transform: ...
@@ -42,25 +44,36 @@ class Values:
 
         def _opened(self) -> Any: ...
         def _band(self, number: Any) -> int: ...
+        def _bands(self, numbers: Any) -> list[int]: ...
         def read(self, *arguments: Any, **keywords: Any) -> Any: ...
 
     def index(self, x: Any, y: Any) -> tuple[Any, Any]:
         """Row and column of the pixel that holds a place, or of each place of two sequences."""
-        a, b, c, d, e, f = self.transform
-        across, down = np.asarray(x, np.float64) - c, np.asarray(y, np.float64) - f
-        scale = a * e - b * d
-        rows = np.floor((a * down - d * across) / scale).astype(np.int64)
-        columns = np.floor((e * across - b * down) / scale).astype(np.int64)
+        rows, columns = self._pixels(_coordinates(x, "x"), _coordinates(y, "y"))
         return (int(rows), int(columns)) if rows.ndim == 0 else (rows.tolist(), columns.tolist())
+
+    def _pixels(self, x: Any, y: Any) -> tuple[Any, Any]:
+        """Rows and columns of places; those far away are as far as whole numbers reach."""
+        if x.shape != y.shape:
+            raise StrileError(f"x has shape {x.shape} and y {y.shape}: expected as many of both")
+        a, b, c, d, e, f = self.transform
+        across, down = x - c, y - f
+        scale = a * e - b * d
+        far = float(1 << 40)
+        rows, columns = (a * down - d * across) / scale, (e * across - b * down) / scale
+        down, across = (np.floor(np.clip(part, -far, far)).astype(np.int64) for part in (rows, columns))
+        return down, across
 
     def xy(self, row: Any, col: Any, offset: str = "center") -> tuple[Any, Any]:
         """The place of a pixel's centre, or of a corner: "ul", "ur", "ll", "lr"; of each pixel of two sequences."""
         places = {"center": (0.5, 0.5), "ul": (0.0, 0.0), "ur": (0.0, 1.0), "ll": (1.0, 0.0), "lr": (1.0, 1.0)}
-        if offset not in places:
+        if not isinstance(offset, str) or offset not in places:
             raise StrileError(f"offset is {offset!r}: expected one of {', '.join(places)}")
         a, b, c, d, e, f = self.transform
-        down = np.asarray(row, np.float64) + places[offset][0]
-        across = np.asarray(col, np.float64) + places[offset][1]
+        rows, columns = _coordinates(row, "row"), _coordinates(col, "col")
+        if rows.shape != columns.shape:
+            raise StrileError(f"row has shape {rows.shape} and col {columns.shape}: expected as many of both")
+        down, across = rows + places[offset][0], columns + places[offset][1]
         xs, ys = a * across + b * down + c, d * across + e * down + f
         return (float(xs), float(ys)) if xs.ndim == 0 else (xs, ys)
 
@@ -71,11 +84,13 @@ class Values:
         that several of them share are decoded once per batch."""
         from . import _core
 
-        one = isinstance(indexes, (int, np.integer))
-        chosen: Any = [indexes] if one else indexes
-        bands = list(self.indexes) if chosen is None else [self._band(number) for number in chosen]
+        one = whole(indexes) is not None
+        bands = self._bands(self.indexes if indexes is None else [indexes] if one else indexes)
+        if not is_listed(xy):
+            raise TypeError(f"xy is {xy!r}: expected places (x, y)")
+        masked = flag_of(masked, "masked")
         for points in _batched(xy, 65_536):
-            places = np.asarray([point[:2] for point in points], np.float64)
+            places = np.ascontiguousarray(_places(points)[:, :2], np.float64)
             dtype, found, flags = _core.sample(self._opened(), places.tobytes(), bands)
             values = np.frombuffer(bytearray(found), dtype).reshape(len(points), len(bands))
             valid = np.frombuffer(flags, bool).reshape(values.shape)
@@ -90,36 +105,38 @@ class Values:
 
     def colormap(self, bidx: int = 1) -> dict[int, tuple[int, int, int, int]]:
         """The colours of a palette: (red, green, blue, alpha) from 0 to 255, by value."""
-        self._band(bidx)
-        stored = {tag: value for tag, _, _, value in self._opened().tags(tables=False)} if self._facts.kind == "tiff" else {}
-        table = stored.get(320)
-        if table is None or bidx != 1:
+        table = self._opened().colour_table(self._band(bidx))
+        if not table:
             raise StrileError(f"{self.name}: band {bidx} has no colour table")
-        entries = np.asarray(table, np.int64).reshape(3, -1)
-        # 16 bits a colour, made from 8 by one of two factors; some writers left them at 8.
-        factor = 1 if entries.max() < 256 else 257 if (entries % 257 == 0).all() else 256
-        nodata = self.nodata
-        return {
-            value: (int(red), int(green), int(blue), 0 if value == nodata else 255)
-            for value, (red, green, blue) in enumerate((entries // factor).T)
-        }
+        return dict(enumerate(table))
 
     def read_masks(self, indexes: Any = None, window: Any = None, *, overview_level: int | None = None) -> Any:
         """255 where pixels of a band are valid, 0 where they are not: by the mask image, alpha, or the nodata value."""
-        one = isinstance(indexes, (int, np.integer))
-        bands = list(self.indexes) if indexes is None else [indexes] if one else list(indexes)
-        request = {"level": level_of(overview_level), "window": window_of(window), "device": "cpu", "out_memory": "host"}
-        core = self._opened()
-        numbers = [self._band(band) for band in bands]
-        if self.nodata is None and self._facts.mask_source in ("image", "alpha"):
-            layer = core.read(layer="mask", **request).numpy()[0]
-            alpha = core.mask_beside_nodata(0, request["level"])
-            spared = alpha[1] if alpha is not None else None
-            masks = np.stack([np.full_like(layer, 255) if number == spared else layer for number in numbers])
-        else:
-            pixels = core.read(bands=numbers, **request).numpy()
-            masks = np.where(self._missing(pixels), 0, 255).astype(np.uint8)
+        one = whole(indexes) is not None
+        bands: Any = self.indexes if indexes is None else [indexes] if one else indexes
+        request = {"level": level_of(overview_level), "window": window_of(window), "device": "cpu"}
+        masks = self._masks(self._bands(bands), request)
         return masks[0] if one else masks
+
+    def _masks(self, bands: list[int], request: dict[str, Any]) -> Any:
+        core = self._opened()
+        if self.nodata is not None or self._facts.mask_source not in ("image", "alpha"):
+            pixels = core.read(bands=bands, out_memory="host", **request).numpy()
+            return np.where(self._missing(pixels), 0, 255).astype(np.uint8)
+        return self._by_layer(core.read(layer="mask", out_memory="host", **request).numpy()[0], bands, request["level"])
+
+    def _by_layer(self, layer: Any, bands: Iterable[int], level: int) -> Any:
+        """The mask of each band: that of the file, but for alpha, all of whose pixels are valid."""
+        found = self._opened().mask_beside_nodata(0, level)
+        alpha = None if found is None else found[1]
+        return np.stack([np.full_like(layer, 255) if band == alpha else layer for band in bands])
+
+    def _missing_in(self, array: Any, bands: list[int] | None, request: dict[str, Any]) -> Any:
+        """True where pixels that were read are not valid."""
+        if self.nodata is not None or self._facts.mask_source not in ("image", "alpha"):
+            return self._missing(array)
+        layer = self._opened().read(layer="mask", out_memory="host", **request).numpy()[0]
+        return self._by_layer(layer, bands or self.indexes, request["level"]) == 0
 
     def dataset_mask(self, window: Any = None, *, overview_level: int | None = None) -> Any:
         """255 where a pixel of any band is valid, 0 where none is."""
@@ -152,3 +169,31 @@ def _batched(values: Iterable[Any], count: int) -> Iterator[list[Any]]:
     iterator = iter(values)
     while batch := list(islice(iterator, count)):
         yield batch
+
+
+def _coordinates(values: Any, name: str) -> Any:
+    """A number, or a sequence of them."""
+    try:
+        found = np.asarray(values)
+        numbers = found.astype(np.float64) if found.dtype.kind in "iuf" else None
+    except (TypeError, ValueError):
+        numbers = None
+    if numbers is None or numbers.ndim > 1:
+        raise TypeError(f"{name} is {values!r}: expected a number, or a sequence of numbers")
+    if not np.isfinite(numbers).all():
+        raise StrileError(f"{name} is {values!r}: expected finite numbers")
+    return numbers
+
+
+def _places(points: list[Any]) -> Any:
+    """(place, x and y) of pairs; a third number, a height, is left out as rasterio does."""
+    try:
+        places = np.asarray([tuple(point)[:2] for point in points], np.float64)
+    except (TypeError, ValueError):
+        places = np.empty((0, 0))
+    if places.ndim != 2 or places.shape[1] != 2:
+        raise TypeError("xy holds something that is no place: expected pairs of numbers (x, y)")
+    wrong = np.flatnonzero(~np.isfinite(places).all(axis=1))
+    if wrong.size:
+        raise StrileError(f"a place of xy is {tuple(places[wrong[0]].tolist())}: expected finite numbers (x, y)")
+    return places

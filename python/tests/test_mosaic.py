@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import rasterio
+from affine import Affine
 from rasterio.enums import ColorInterp
 
 import strile
@@ -69,7 +70,7 @@ def facts(path: Path) -> dict[str, Any]:
 
 
 def test_what_all_files_say_is_kept(tmp_path: Path) -> None:
-    """Issue 20, item 9: names, scales and offsets were lost, so that reflectances became digital numbers."""
+    """Names, scales and offsets were lost, so that reflectances became digital numbers."""
     keys = {"bands": 2, "nodata": 255, "describe": names, "tags": {"SENSOR": "MSI"}}
     left = tile(tmp_path / "a.tif", **keys)
     right = tile(tmp_path / "b.tif", 30, seed=1, **keys)
@@ -113,8 +114,7 @@ def test_masks_and_alpha(overlap: int, tmp_path: Path) -> None:
     path = quiet(sources, tmp_path / "m.vrt")
     same_as_gdal(path, sources)
     for at, name in enumerate(("d.tif", "e.tif")):
-        alpha = lambda file: setattr(file, "colorinterp", [*file.colorinterp[:3], ColorInterp.alpha])  # noqa: E731
-        tile(tmp_path / name, at * (30 - overlap), bands=4, seed=at, photometric="RGB", describe=alpha)
+        tile(tmp_path / name, at * (30 - overlap), bands=4, seed=at, photometric="RGB", alpha="YES")
     sources = [str(tmp_path / name) for name in ("d.tif", "e.tif")]
     path = quiet(sources, tmp_path / "alpha.vrt")
     assert rasterio.open(path).colorinterp[3] == ColorInterp.alpha
@@ -157,7 +157,7 @@ def same_as_gdal(path: str, sources: list[str], *options: str) -> None:
 )
 @pytest.mark.parametrize("nodata", [None, 7])
 def test_placed_as_gdalbuildvrt_does(keywords: dict[str, Any], options: list[str], nodata: int | None, tmp_path: Path) -> None:
-    """Issue 20: `-separate`, `-te` and `-tr`."""
+    """`-separate`, `-te` and `-tr`."""
     sources = [str(tmp_path / name) for name in ("a.tif", "b.tif", "c.tif")]
     for at, (path, place) in enumerate(zip(sources, ((0, 0), (20, 5), (25, 8)), strict=True)):
         tile(Path(path), *place, seed=at, nodata=nodata)
@@ -212,7 +212,7 @@ def test_what_is_lost_is_named(first: Any, second: Any, match: str, tmp_path: Pa
 
 
 def test_paths_are_relative(tmp_path: Path) -> None:
-    """Issue 20, item 11: paths were stored absolute, and then refused."""
+    """Paths were stored absolute, and then refused."""
     pixels = tile(tmp_path / "tiles" / "a.tif")
     (tmp_path / "made").mkdir()
     path = Path(quiet([tmp_path / "tiles" / "a.tif"], tmp_path / "made" / "all.vrt"))
@@ -253,3 +253,32 @@ def test_mosaics_of_mosaics(tmp_path: Path) -> None:
     path = Path(quiet([inner], tmp_path / "outer.vrt"))
     np.testing.assert_array_equal(strile.open(path).read(), np.where(pixels == 5, 5, pixels))
     assert facts(path) == facts(tmp_path / "a.tif")
+
+
+def test_files_that_a_mosaic_cannot_lay_say_how_they_are_placed(tmp_path: Path) -> None:
+    """"has no georeference" was said of files with control points."""
+    from rasterio.control import GroundControlPoint
+    from rasterio.rpc import RPC
+
+    def write(name: str, after: Any = None, **profile: Any) -> Path:
+        path = tmp_path / name
+        with rasterio.open(path, "w", driver="GTiff", dtype="uint8", count=1, height=8, width=8, **profile) as file:
+            file.write(np.zeros((1, 8, 8), np.uint8))
+            if after is not None:
+                after(file)
+        return path
+
+    points = [GroundControlPoint(r, c, c * 1.0, -r * 1.0, 0.0) for r in (0, 8) for c in (0, 8)]
+    numbers = [1.0] * 20
+    rpc = RPC(1, 1, 45, 1, numbers, numbers, 4, 4, 11, 1, numbers, numbers, 4, 4)
+    files = {
+        "placed by 4 ground control points": write("gcps.tif", gcps=points, crs="EPSG:4326"),
+        "placed by RPCs": write("rpcs.tif", lambda file: setattr(file, "rpcs", rpc)),
+        "south-up": write("south.tif", crs="EPSG:4326", transform=Affine(1, 0, 0, 0, 1, 0)),
+        "rotated or sheared grid": write("turned.tif", crs="EPSG:4326", transform=Affine(1, 0.5, 0, 0.5, -1, 0)),
+        "no georeference, so": write("none.tif", crs=None),
+    }
+    for words, path in files.items():
+        with pytest.raises(strile.StrileError, match=words):
+            strile.vrt([path], tmp_path / "a.vrt")
+        assert not (tmp_path / "a.vrt").exists()

@@ -146,7 +146,7 @@ def pyramid(tmp_path: Path) -> Path:
 
 
 def test_the_overview_that_suffices_is_read(pyramid: Path) -> None:
-    """Issue 20: the full image was read for a picture of 64 pixels."""
+    """The full image was read for a picture of 64 pixels."""
     with strile.open(pyramid) as ours, rasterio.open(pyramid) as theirs:
         for side, level in ((512, 0), (300, 0), (256, 1), (200, 1), (128, 2), (64, 3), (10, 3)):
             raster = strile.read(pyramid, size=side, device="cpu")
@@ -233,3 +233,102 @@ def test_the_commands_are_functions(plain: Path, tmp_path: Path) -> None:
     assert strile.open(target).overviews(1) == [2]
     told = strile.info(target)
     assert told["crs"]["epsg"] == 32634 and [level["width"] for level in told["levels"]] == [40, 20]
+
+
+@pytest.fixture(params=["nodata", "alpha", "mask", "none"])
+def validity(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """Files that say in different ways which pixels are valid."""
+    hole = np.zeros((60, 80), bool)
+    hole[10:30, 20:50] = True
+    pixels = (np.arange(4 * 60 * 80) * 7919 % 251 + 1).astype(np.uint8).reshape(4, 60, 80)
+    path = tmp_path / "validity.tif"
+    if request.param == "alpha":
+        pixels[3] = np.where(hole, 0, 255)
+        return made(path, pixels, photometric="rgb", alpha="yes")
+    if request.param == "mask":
+        with rasterio.Env(GDAL_TIFF_INTERNAL_MASK=True):
+            return made(path, pixels[:3], lambda file: file.write_mask(~hole))
+    if request.param == "nodata":
+        pixels[:2, hole] = 0
+        return made(path, pixels[:2], nodata=0)
+    return made(path, pixels[:1])
+
+
+def alike(mine: Any, other: Any) -> None:
+    assert mine.shape == other.shape and mine.dtype == other.dtype
+    assert isinstance(mine, np.ma.MaskedArray) == isinstance(other, np.ma.MaskedArray)
+    assert np.array_equal(np.ma.getmaskarray(mine), np.ma.getmaskarray(other))
+    assert np.array_equal(np.ma.filled(mine, 0), np.ma.filled(other, 0))
+
+
+@pytest.mark.parametrize("indexes", [None, 1, [1]])
+def test_masked_arrays_are_those_of_rasterio(validity: Path, indexes: Any) -> None:
+    with strile.open(validity) as ours, rasterio.open(validity) as theirs:
+        for window in (None, Window(15, 5, 40, 30)):
+            alike(ours.read(indexes, window, masked=True), theirs.read(indexes, window=window, masked=True))
+        shape = (30, 40) if indexes == 1 else (theirs.count if indexes is None else 1, 30, 40)
+        alike(ours.read(indexes, out_shape=shape, masked=True), theirs.read(indexes, out_shape=shape, masked=True))
+
+
+@pytest.mark.parametrize("window", [Window(-5, -7, 40, 30), Window(60, 40, 40, 40), Window(200, 200, 6, 5)])
+def test_pixels_outside_are_masked(validity: Path, window: Window) -> None:
+    """They were valid pixels of `fill_value`, and of 0 in a file without a nodata value."""
+    with strile.open(validity) as ours:
+        for fill in (None, 9):
+            found = ours.read(1, window, boundless=True, masked=True, fill_value=fill)
+            columns = np.arange(window.col_off, window.col_off + window.width)
+            rows = np.arange(window.row_off, window.row_off + window.height)
+            outside = np.logical_or.outer((rows < 0) | (rows >= 60), (columns < 0) | (columns >= 80))
+            assert np.ma.getmaskarray(found)[outside].all()
+            if not outside.all():
+                whole = ours.read(1, masked=True)
+                inside = np.ix_(rows[(rows >= 0) & (rows < 60)], columns[(columns >= 0) & (columns < 80)])
+                assert np.array_equal(np.ma.getmaskarray(found)[~outside], np.ma.getmaskarray(whole)[inside].ravel())
+                assert np.array_equal(np.ma.getdata(found)[~outside], np.ma.getdata(whole)[inside].ravel())
+
+
+def test_another_type(plain: Path) -> None:
+    with strile.open(plain) as ours, rasterio.open(plain) as theirs:
+        for dtype in ("float32", np.float64, "int32"):
+            alike(ours.read(out_dtype=dtype, masked=True), theirs.read(out_dtype=dtype, masked=True))
+        with pytest.raises(TypeError, match="out_dtype is 'colour': expected a type of numbers"):
+            ours.read(out_dtype="colour")
+        with pytest.raises(strile.StrileError, match="fill_value is for boundless=True and masked=True"):
+            ours.read(fill_value=3)
+
+
+def test_colours_of_a_sidecar_and_of_a_mosaic(tmp_path: Path) -> None:
+    table = {value: (value * 30, 255 - value, value, 255) for value in range(8)}
+    path = made(tmp_path / "a.tif", np.zeros((1, 20, 20), np.uint8), lambda file: file.write_colormap(1, table))
+    strile.vrt([path], tmp_path / "a.vrt")
+    beside = made(tmp_path / "b.tif", np.zeros((1, 20, 20), np.uint8))
+    with rasterio.open(beside, "r") as file:
+        assert file.colorinterp[0].name == "gray"
+    entries = "".join(f'<Entry c1="{r}" c2="{g}" c3="{b}" c4="{a}" />' for r, g, b, a in table.values())
+    (tmp_path / "b.tif.aux.xml").write_text(
+        f'<PAMDataset><PAMRasterBand band="1"><ColorInterp>Palette</ColorInterp><ColorTable>{entries}</ColorTable>'
+        "</PAMRasterBand></PAMDataset>"
+    )
+    for name in ("a.tif", "a.vrt", "b.tif"):
+        with strile.open(tmp_path / name) as ours, rasterio.open(tmp_path / name) as theirs:
+            expected = theirs.colormap(1)
+            found = ours.colormap(1)
+            assert {value: found[value] for value in table} == {value: expected[value] for value in table}, name
+            assert ours.colorinterp == tuple(one.name for one in theirs.colorinterp), name
+
+
+def test_colours_of_bands_in_a_mosaic(tmp_path: Path) -> None:
+    path = made(tmp_path / "a.tif", np.zeros((4, 20, 20), np.uint8), photometric="rgb", alpha="yes")
+    strile.vrt([path], tmp_path / "a.vrt")
+    for name in ("a.tif", "a.vrt"):
+        with strile.open(tmp_path / name) as ours:
+            assert ours.colorinterp == ("red", "green", "blue", "alpha"), name
+
+
+def test_a_mosaic_outside_its_folder_is_read_in_another_size(plain: Path, tmp_path: Path) -> None:
+    """`size` left `allow_outside` out."""
+    (tmp_path / "folder").mkdir()
+    mosaic = strile.vrt([plain], tmp_path / "folder" / "a.vrt")
+    with pytest.raises(strile.StrileError, match="allow_outside"):
+        strile.read(mosaic, window=(0, 0, 8, 8))
+    assert np.array_equal(strile.read(mosaic, allow_outside=True, window=(0, 0, 8, 8)).numpy()[0], strile.open(plain).read(1)[:8, :8])

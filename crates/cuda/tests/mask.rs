@@ -67,10 +67,9 @@ fn compare(masked_by: DataType, data_type: DataType, seed: u64) {
     let output = Output::from_vec(to.clone(), found.to_vec()).unwrap();
     CpuEngine::new().mask(&job, &pixels, &output, &Context::default()).unwrap();
     let wanted = output.into_vec().unwrap();
-    assert!(
-        wanted.iter().zip(found.iter()).any(|(a, b)| a != b) || size.0 * size.1 < 8,
-        "nothing was masked"
-    );
+    let masks_any = job.windows.iter().any(|window| window.bands > u32::from(window.spared.is_some()));
+    let changed = wanted.iter().zip(found.iter()).any(|(a, b)| a != b);
+    assert!(changed || !masks_any || size.0 * size.1 < 16, "nothing was masked, seed {seed}");
     let planned = mask::plan(&job, (&from, masks.address()), (&to, found.address())).unwrap();
     let table = Poisoned::from_bytes(&table(&planned.windows), seed);
     let kernels = Emulator::module(mask::MODULE).unwrap();

@@ -19,6 +19,7 @@
 mod batch;
 pub mod bytes;
 mod cog;
+mod colours;
 mod compare;
 mod convert;
 mod dataset;

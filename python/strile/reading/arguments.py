@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import environment
+from ..asked import dtype_of, truth_of, whole
 from ..errors import GeoTIFFFallbackWarning, RemoteStableSourcesOnlyError, StrileError, VRTStableSourcesOnlyError
 from .source import Source
 
@@ -70,7 +71,8 @@ def check(source: Any, given: dict[str, Any]) -> Arguments:
     masked = _renamed(given, "masked", "mask_nodata", False)
     unpack = _renamed(given, "unpack", "mask_and_scale", False)
     where = Source.of(source, allow_outside=given["allow_outside"], allowed_roots=given["allowed_roots"])
-    if given["stable_only"] and not given["allow_experimental_codecs"]:
+    experimental = truth_of(given["allow_experimental_codecs"], "allow_experimental_codecs")
+    if truth_of(given["stable_only"], "stable_only") and not experimental:
         _stable(where)
     chunks = _chunks(given["chunks"])
     strict_gpu = _gpu_policy(given["on_gpu_failure"], gpu, where)
@@ -81,19 +83,21 @@ def check(source: Any, given: dict[str, Any]) -> Arguments:
         band_nodata = _vrt_only("band_nodata", band_nodata, ("first",), where)
     if given["window"] is not None and given["bbox"] is not None:
         raise StrileError("window and bbox are both given: pass one of them")
-    _unservable(where, gpu, chunks, level, reduce, unpack, given["parse_coordinates"])
+    masked, unpack = truth_of(masked, "masked"), truth_of(unpack, "unpack")
+    coordinates = truth_of(given["parse_coordinates"], "parse_coordinates")
+    _unservable(where, gpu, chunks, level, reduce, unpack, coordinates)
     if given["lock"] is not None or given["cache"] is not True:
         warnings.warn(
             "lock and cache have no effect: every read of strile is safe from many threads",
             GeoTIFFFallbackWarning,
             stacklevel=4,
         )
-    if given["progress"] not in (None, False) and chunks is not None:
+    if given["progress"] is not None and given["progress"] is not False and chunks is not None:
         raise StrileError("progress is not given by a lazy read: use dask's own bars, or drop chunks")
     return Arguments(
         source=where,
-        dtype=None if given["dtype"] is None else np.dtype(given["dtype"]),
-        window=_window(given["window"]),
+        dtype=None if given["dtype"] is None else dtype_of(given["dtype"], "dtype"),
+        window=corners_of(given["window"]),
         bbox=_bbox(given["bbox"]),
         level=level,
         reduce=reduce,
@@ -106,12 +110,12 @@ def check(source: Any, given: dict[str, Any]) -> Arguments:
         strict_gpu=strict_gpu,
         missing_sources="raise" if environment.strict() or missing is None else missing,
         band_nodata=band_nodata,
-        allow_rotated=bool(given["allow_rotated"]),
-        allow_unparseable_crs=bool(given["allow_unparseable_crs"]),
-        allow_invalid_nodata=bool(given["allow_invalid_nodata"]),
-        masked=bool(masked),
-        unpack=bool(unpack),
-        parse_coordinates=bool(given["parse_coordinates"]),
+        allow_rotated=truth_of(given["allow_rotated"], "allow_rotated"),
+        allow_unparseable_crs=truth_of(given["allow_unparseable_crs"], "allow_unparseable_crs"),
+        allow_invalid_nodata=truth_of(given["allow_invalid_nodata"], "allow_invalid_nodata"),
+        masked=masked,
+        unpack=unpack,
+        parse_coordinates=coordinates,
         progress=given["progress"],
     )
 
@@ -145,7 +149,7 @@ def _renamed(given: dict[str, Any], new: str, old: str, default: Any) -> Any:
     """The value of an argument that had another name before."""
     if given[old] is UNSET:
         return given[new]
-    if given[new] is not default and given[new] != default:
+    if given[new] is not default:
         raise TypeError(f"{new} and {old} are both given: {old} is the old name of {new}")
     warnings.warn(f"{old} is the old name of {new}: use {new}", DeprecationWarning, stacklevel=5)
     return given[old]
@@ -191,7 +195,7 @@ def _is_whole(number: Any) -> bool:
 
 
 def _dict_chunk(size: Any, problem: StrileError) -> int | None:
-    if size is None or size == "auto":
+    if size is None or (isinstance(size, str) and size == "auto"):
         return None
     if not _is_whole(size) or (size <= 0 and size != -1):
         raise problem
@@ -200,7 +204,7 @@ def _dict_chunk(size: Any, problem: StrileError) -> int | None:
 
 def _band_chunk(size: Any, problem: StrileError) -> None:
     """Bands of a pixel are read together: a chunk has all of them, which -1 says."""
-    if size not in (None, "auto") and not _is_whole(size):
+    if size is not None and not (isinstance(size, str) and size == "auto") and not _is_whole(size):
         raise problem
     if _is_whole(size) and size != -1:
         raise StrileError(f"chunks has {size} for band: a chunk holds all bands; leave it out, and rechunk afterwards")
@@ -210,7 +214,7 @@ def _gpu_policy(policy: Any, gpu: bool, source: Source) -> bool:
     """Whether the GPU must do all of the work."""
     if policy is UNSET:
         return environment.strict()
-    if policy not in ("auto", "strict"):
+    if not isinstance(policy, str) or policy not in ("auto", "strict"):
         raise StrileError(f"on_gpu_failure is {policy!r}: 'auto' or 'strict' expected")
     if not gpu:
         raise StrileError(
@@ -242,7 +246,7 @@ def _vrt_only(name: str, value: Any, choices: tuple[str, ...], source: Source) -
         return None
     if not source.is_vrt:
         raise StrileError(f"{name} applies to a VRT alone and {source} is none: drop it")
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         expected = " or ".join(repr(choice) for choice in choices)
         raise StrileError(f"{name} is {value!r}: {expected} expected")
     return value
@@ -274,7 +278,7 @@ def _unservable(
             )
 
 
-def _window(window: Any) -> tuple[int, int, int, int] | None:
+def corners_of(window: Any) -> tuple[int, int, int, int] | None:
     """(row0, col0, row1, col1) of four numbers, of rasterio's `Window`, or of a pair of slices (rows, columns)."""
     if window is None:
         return None
@@ -337,6 +341,7 @@ def pixel_limit(limit: Any) -> int | None:
     """A `max_pixels`, checked; None leaves it to the core what is plausible."""
     if limit is None:
         return None
-    if isinstance(limit, (str, bytes)) or (isinstance(limit, float) and not limit.is_integer()):
-        raise TypeError(f"max_pixels is {limit!r}: a whole number or None expected")
-    return max(int(limit), 0)
+    number = whole(int(limit) if isinstance(limit, float | np.floating) and float(limit).is_integer() else limit)
+    if number is None:
+        raise TypeError(f"max_pixels is {limit!r}: expected a whole number or None")
+    return min(max(number, 0), (1 << 63) - 1)

@@ -17,8 +17,8 @@ def require(asked: str = "gpu=True") -> None:
         import cupy
     except ImportError as problem:
         raise ImportError(
-            f"{asked} gives CuPy arrays and CuPy is not installed: install cupy-cuda12x or cupy-cuda13x, or "
-            "use strile.read"
+            f"{asked} gives CuPy arrays and CuPy is not installed: pip install 'strile[cupy]' (CUDA 12) or "
+            "'strile[cupy13]' (CUDA 13), or use strile.read"
         ) from problem
     try:
         count = cupy.cuda.runtime.getDeviceCount()

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from .. import environment
 from ..errors import StrileError, UnsafeURLError
+from ..extras import require
 from . import hosts
 from .process import process
 from .shown import redacted, shown
@@ -27,9 +28,9 @@ _AT_ONCE = 16
 
 def fsspec_of(location: str) -> tuple[Any, str]:
     """The file system of a location, and the path there."""
-    import fsspec
-
+    fsspec = require("fsspec", f"reading {redacted(location)}", "remote")
     if _is_http(location):
+        require("aiohttp", f"reading {redacted(location)}", "remote")
         # Not by `url_to_fs`, which takes `::` in a URL for a chain.
         return fsspec.filesystem("http", **hosts.options(location)), location
     if "::" in location and not environment.allow_chained_urls():

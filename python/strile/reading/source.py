@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from ..asked import is_listed, path_of, truth_of
 from ..errors import ForkedError, StrileError
 from .process import process
 from .shown import is_uri, shown
@@ -33,14 +34,17 @@ class Source:
     @staticmethod
     def of(source: Any, *, allow_outside: bool = False, allowed_roots: Any = ()) -> Source:
         found = Source._of(source)
-        if not allow_outside and not allowed_roots:
+        anywhere = truth_of(allow_outside, "allow_outside")
+        if isinstance(allowed_roots, (str, bytes, os.PathLike)):
+            raise TypeError(f"allowed_roots is {allowed_roots!r}: expected a list of folders, got one path")
+        if allowed_roots is not None and not is_listed(allowed_roots):
+            raise TypeError(f"allowed_roots is {allowed_roots!r}: expected a list of folders")
+        folders = [path_of(root, "a folder of allowed_roots") for root in (() if allowed_roots is None else allowed_roots)]
+        if not anywhere and not folders:
             return found
         if not found.is_vrt:
             raise StrileError(f"allow_outside and allowed_roots apply to a VRT, got {found}: drop them")
-        if isinstance(allowed_roots, (str, bytes, os.PathLike)):
-            raise TypeError(f"allowed_roots is {allowed_roots!r}: expected a list of folders, got one path")
-        roots = tuple(str(Path(os.fsdecode(root)).resolve()) for root in allowed_roots)
-        return replace(found, allow_outside=bool(allow_outside), allowed_roots=roots)
+        return replace(found, allow_outside=anywhere, allowed_roots=tuple(str(Path(root).resolve()) for root in folders))
 
     @staticmethod
     def _of(source: Any) -> Source:

@@ -12,6 +12,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
+from ..asked import truth_of
 from ..errors import StrileError
 
 CODECS = {
@@ -103,9 +104,9 @@ def check(given: dict[str, Any]) -> WriteArguments:
         raise TypeError(f"gpu is {gpu!r}: True, False or None expected")
     compression = _compression(given["compression"])
     predictor = _predictor(given["predictor"], compression)
-    tiled = bool(given["tiled"])
+    tiled = truth_of(given["tiled"], "tiled")
     tile_size = _tile_size(given["tile_size"], tiled)
-    cog = bool(given["cog"])
+    cog = truth_of(given["cog"], "cog")
     if cog and not tiled:
         raise StrileError("cog=True with tiled=False: a cloud-optimized file has tiles; leave tiled at True")
     levels = _overview_levels(given["overview_levels"])
@@ -121,19 +122,19 @@ def check(given: dict[str, Any]) -> WriteArguments:
         cog=cog,
         overview_levels=levels,
         resampling=_resampling(given["overview_resampling"]),
-        bigtiff=None if bigtiff is None else bool(bigtiff),
+        bigtiff=None if bigtiff is None else truth_of(bigtiff, "bigtiff"),
         gpu=None if gpu is None else bool(gpu),
         buffer=_buffer(given["streaming_buffer_bytes"]),
         max_error=_max_error(given["max_z_error"], compression),
         photometric=photometric,
         alpha=alpha,
-        allow_unparseable_crs=bool(given["allow_unparseable_crs"]),
-        drop_rotation=bool(given["drop_rotation"]),
-        pack=bool(given["pack"]),
+        allow_unparseable_crs=truth_of(given["allow_unparseable_crs"], "allow_unparseable_crs"),
+        drop_rotation=truth_of(given["drop_rotation"], "drop_rotation"),
+        pack=truth_of(given["pack"], "pack"),
         ramp=ramp_name(given["color_ramp"]),
         ramp_range=_ramp_range(given["color_ramp_range"]),
-        reproducible=bool(given["reproducible"]),
-        spill=bool(given["spill"]),
+        reproducible=truth_of(given["reproducible"], "reproducible"),
+        spill=truth_of(given["spill"], "spill"),
         cluster=_cluster(given["cluster"]),
         dims=_dims(given["dims"]),
         transform=checked_transform(given["transform"]),
@@ -232,7 +233,7 @@ def _predictor(value: Any, compression: str) -> int | str:
 
 def _tile_size(value: Any, tiled: bool) -> int:
     if not tiled:
-        if value != TILE_SIZE:
+        if whole(value) != TILE_SIZE:
             warnings.warn(
                 f"tile_size={value!r} is not used: tiled=False writes strips of {STRIP_ROWS} rows",
                 stacklevel=4,

@@ -48,13 +48,17 @@ def _crs_of(
     if keyword is not None:
         return _checked(keyword, "crs", allow_unparseable)
     code, wkt = attrs.get("crs"), attrs.get("crs_wkt")
-    if code is not None and wkt is not None:
-        _check_agree(code, wkt)
-    if code is not None and not (wkt and _is_compound(code)):
-        return _checked(code, "attrs['crs']", allow_unparseable)
-    if wkt is not None and wkt != "":
-        return _checked(wkt, "attrs['crs_wkt']", allow_unparseable)
     named = _spatial_ref(data)
+    if code is not None and wkt is not None:
+        _check_agree(("attrs['crs']", code), ("attrs['crs_wkt']", wkt))
+    stated = ("attrs['crs']", code) if code is not None else ("attrs['crs_wkt']", wkt)
+    if stated[1] is not None and named is not None:
+        # As after rio.reproject and rio.write_crs, which leave attributes of others alone.
+        _check_agree(stated, ("the coordinate spatial_ref", named))
+    if code is not None and not (isinstance(wkt, str) and wkt and _is_compound(code)):
+        return _checked(code, "attrs['crs']", allow_unparseable)
+    if wkt is not None and not (isinstance(wkt, str) and wkt == ""):
+        return _checked(wkt, "attrs['crs_wkt']", allow_unparseable)
     return None if named is None else _checked(named, "the coordinate spatial_ref", allow_unparseable)
 
 
@@ -110,20 +114,23 @@ def _checked_code(code: int, name: str) -> int:
     return code
 
 
-def _check_agree(code: Any, wkt: Any) -> None:
-    """Raises where `attrs['crs']` and `attrs['crs_wkt']` mean two systems. What cannot be read is told later,
-    by itself."""
+def _check_agree(first: tuple[str, Any], second: tuple[str, Any]) -> None:
+    """Raises where two statements, each with its name, mean two systems. What cannot be read is told later, by itself."""
     try:
-        one, other = _meaning(code), _meaning(wkt)
+        one, other = _meaning(first[1]), _meaning(second[1])
     except (StrileError, TypeError):
         return
     if one is None or other is None or one == other:
         return
-    if isinstance(code, str) and code == wkt:
+    if isinstance(first[1], str) and first[1] == second[1]:
         return
     raise ConflictingCRSError(
-        f"attrs['crs'] is {one} and attrs['crs_wkt'] means {other}: pass crs= to choose, or drop one of them"
+        f"{first[0]} is {_named(one)} and {second[0]} means {_named(other)}: pass crs= to choose, or drop one of them"
     )
+
+
+def _named(meaning: Any) -> str:
+    return f"the {meaning[0]} system {meaning[1]!r}" if isinstance(meaning, tuple) else str(meaning)
 
 
 def _is_compound(code: Any) -> bool:

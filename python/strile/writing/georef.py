@@ -67,12 +67,21 @@ def placed(data: Any, attrs: Mapping[Any, Any], arguments: WriteArguments) -> Pl
         return Placed(_moved(data, corner) if CONTRACT in attrs else corner, is_point)
     if attrs.get("gcps"):
         return Placed(None, is_point, _gcps(data, attrs["gcps"]))
-    if data is None or attrs.get(NO_GEOREF) is True:
+    if data is None or (attrs.get(NO_GEOREF) is True and _counts_pixels(data)):
         return Placed(None, is_point)
     mapped = _geo_transform(data)
     if mapped is not None:
         return Placed(_moved(data, mapped), is_point)
     return Placed(_from_coords(data, attrs), is_point)
+
+
+def _counts_pixels(data: Any) -> bool:
+    """Whether coordinates are numbers of pixels, or their centres, and no places that a caller has set since."""
+    for names in (Y_NAMES, X_NAMES):
+        found = _coord(data, names)
+        if found is not None and found[1].dtype.kind == "f" and not bool((np.mod(found[1], 1.0) == 0.5).all()):
+            return False
+    return True
 
 
 def _geo_transform(data: Any) -> Transform | None:

@@ -63,6 +63,14 @@ class Missing:
                 f"{self.value}, which {self.equal:,} valid pixels hold: pass another nodata= (nodata=float('nan') keeps "
                 "NaN), or replace NaN in the array first if those pixels are missing, too"
             )
+        if self.changed and self.nans and self.equal:
+            warnings.warn(
+                f"{target}: the array was read with masked=False and changed since; {self.nans:,} pixels are NaN and "
+                f"{self.equal:,} hold the nodata value {self.value}, and all of them will read as missing: read it with "
+                "masked=True, or pass nodata= (nodata=float('nan') keeps NaN apart) if those pixels are valid",
+                UserWarning,
+                stacklevel=5,
+            )
         if self.masked and self.equal and not self.nans:
             warnings.warn(
                 f"{target}: {self.equal:,} pixels hold the nodata value {self.value} of the file that the array was read "

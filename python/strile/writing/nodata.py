@@ -35,8 +35,13 @@ def nodata_of(keyword: Any, attrs: Mapping[Any, Any]) -> Number | None:
         )
     if value is None and several:
         value = several[0]
-    if value is None and attrs.get("_FillValue") is not None:
-        value = number_of(attrs["_FillValue"], "attrs['_FillValue']")
+    if attrs.get("_FillValue") is not None:
+        filled = number_of(attrs["_FillValue"], "attrs['_FillValue']")
+        if value is not None and not same(value, filled):
+            raise ConflictingNodataError(
+                f"attrs['nodata'] is {value} and attrs['_FillValue'] is {filled}: give nodata= to choose, or drop one of them"
+            )
+        value = filled if value is None else value
     return value
 
 

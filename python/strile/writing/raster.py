@@ -67,7 +67,10 @@ def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> Ras
     """`data`: a DataArray, or an array of any library."""
     named, array, attrs, dims = _taken_apart(data, arguments.dims)
     if not _is_array(array):
-        array = np.asarray(array)
+        try:
+            array = np.asarray(array)
+        except ValueError:
+            raise StrileError("cannot write a list whose rows have different lengths: expected rows of one length") from None
     layout = layout_of(tuple(int(side) for side in array.shape), dims)
     source = dtype_of(array)
     said = said_by(named, attrs, layout.bands)
@@ -112,7 +115,15 @@ def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> Ras
             keys["nodata"] = int(stored) if dtype.kind in "iu" else stored
         else:
             check_kept(stored, dtype, None if nodata is None else "nodata", attrs)
-            keys["nodata_text"] = str(stored)
+            if said.unchanged:
+                keys["nodata_text"] = str(stored)
+            else:
+                warnings.warn(
+                    f"the nodata value {stored} of the file that the array was read from is not written: pixels of {dtype} "
+                    "cannot hold it; pass nodata= to state another one",
+                    UserWarning,
+                    stacklevel=4,
+                )
     return RasterToWrite(
         array=array,
         layout=layout,

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..asked import is_listed, number_of
 from ..errors import StrileError
 from .layout import BAND_NAMES
 from .tags import CONTRACT
@@ -211,16 +212,18 @@ def _numbers(
     said: Mapping[Any, Any], one: str, several: str, count: int, bands: tuple[int, ...] | None
 ) -> tuple[float, ...] | None:
     if said.get(one) is not None:
-        return (float(said[one]),) * count
+        return (float(number_of(said[one], one)),) * count
     values = _selected(said.get(several), bands)
     if values is None:
         return None
+    if not is_listed(values):
+        raise TypeError(f"{several} is {values!r}: expected one number for each band")
     if len(values) != count:
         raise StrileError(
             f"{several} has {len(values)} values for {count} bands, and no band coordinate says which are meant: keep "
             "the coordinate, or drop the encoding (`.drop_encoding()`) to write the values as they are"
         )
-    return tuple(float(value) for value in values)
+    return tuple(float(number_of(value, several)) for value in values)
 
 
 def _text(value: Any) -> str:

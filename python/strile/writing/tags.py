@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..asked import is_listed
 from ..errors import StrileError
 from .arguments import whole
 
@@ -51,7 +52,7 @@ def tags_of(attrs: Mapping[Any, Any], said: Said, bands: int, dtype: np.dtype[An
         keys["extra_tags"] = [extra[tag] for tag in sorted(extra)]
     xml = attrs.get("gdal_metadata_xml")
     items = attrs.get("gdal_metadata")
-    text = xml if isinstance(xml, str) and xml else items_xml(items) if items else None
+    text = xml if isinstance(xml, str) and xml else items_xml(items) if _is_there(items) else None
     if text is not None:
         keys["gdal_metadata_xml"] = text
         _of_these_bands(keys, text, said, bands)
@@ -76,6 +77,10 @@ def _of_these_bands(keys: dict[str, Any], text: str, said: Said, bands: int) -> 
         )
 
 
+def _is_there(items: Any) -> bool:
+    return items is not None and (not isinstance(items, Mapping) or len(items) > 0)
+
+
 def items_xml(items: Any) -> str:
     """A dict of items as the text of tag 42112; a key (name, band) belongs to a band, counted from 0."""
     from xml.sax.saxutils import escape, quoteattr
@@ -97,7 +102,9 @@ def items_xml(items: Any) -> str:
 
 def _extra_tags(given: Any) -> list[tuple[int, tuple[int, int, int, Any]]]:
     found = []
-    for entry in given or ():
+    if given is not None and not is_listed(given):
+        raise StrileError(f"attrs['extra_tags'] is {given!r}: expected a list of (tag, type, count, value)")
+    for entry in () if given is None else given:
         try:
             tag, kind, count, value = entry
             number, kind, count = int(tag), int(kind), int(count)
@@ -177,12 +184,30 @@ def _colours(
     values = table[3] if table is not None else attrs.get("colormap")
     if values is not None and of_file != (0,):
         values = None
-    if values is not None and bands == 1 and dtype.kind == "u" and dtype.itemsize <= 2:
-        flat = [int(value) for value in np.asarray(values).ravel()]
-        if len(flat) == 3 << (8 * dtype.itemsize):
-            size = len(flat) // 3
-            keys["colormap"] = list(zip(flat[:size], flat[size : 2 * size], flat[2 * size :], strict=True))
+    if values is not None:
+        entries = _colour_table(values, bands, dtype)
+        if entries is None:
+            warnings.warn(
+                f"the colour table is not written: it has {np.asarray(values).size} numbers, and a palette is one band of "
+                f"uint8 or uint16 with three numbers per value; the array has {bands} bands of {dtype}",
+                UserWarning,
+                stacklevel=6,
+            )
+        else:
+            keys["colormap"] = entries
     return keys
+
+
+def _colour_table(values: Any, bands: int, dtype: np.dtype[Any]) -> list[tuple[int, int, int]] | None:
+    """Red, green and blue of each value, all reds first in TIFF's tag. A file of fewer bits has a shorter table."""
+    try:
+        flat = [int(value) for value in np.asarray(values).ravel()]
+    except (TypeError, ValueError):
+        raise StrileError(f"attrs['colormap'] is {values!r}: expected whole numbers, all reds, then greens, then blues") from None
+    size = len(flat) // 3
+    if bands != 1 or dtype.kind != "u" or dtype.itemsize > 2 or 3 * size != len(flat) or not 2 <= size <= 1 << (8 * dtype.itemsize):
+        return None
+    return list(zip(flat[:size], flat[size : 2 * size], flat[2 * size :], strict=True))
 
 
 def _all(value: Any) -> list[Any]:

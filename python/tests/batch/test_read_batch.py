@@ -221,7 +221,7 @@ def test_two_readers_read_at_once_and_in_order() -> None:
         return number
 
     assert list(strile.prefetch(read, range(10), depth=3, readers=2)) == list(range(10))
-    with pytest.raises(strile.StrileError, match="0 readers: 1 or more expected"):
+    with pytest.raises(strile.StrileError, match="readers is 0: expected a whole number from 1 on"):
         next(strile.prefetch(read, range(2), readers=0))
 
     # The second fails while the first is about to begin: it comes all the same, and then the error.

@@ -182,7 +182,7 @@ def test_a_host_that_cannot_be_found_is_no_unsafe_one(monkeypatch: pytest.Monkey
 def test_credentials_are_nowhere_to_be_seen(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """User info and signatures of URLs were in messages, `repr`, `encoding["source"]` and plans."""
     address, handler, pixels = server
-    secret = address.replace("http://", "http://someone:hidden@") + "?X-Amz-Signature=hidden&token=hidden"
+    secret = address.replace("http://", "http://someone:concealed@") + "?X-Amz-Signature=concealed&token=concealed"
     handle = strile.open(secret)
     shown = [repr(handle), handle._repr_html_(), handle.name, handle.plan().explain(), str(handle.facts)]
     eager, lazy = strile.open_geotiff(secret), strile.open_geotiff(secret, chunks=64)
@@ -207,4 +207,4 @@ def test_credentials_are_nowhere_to_be_seen(server: Any, monkeypatch: pytest.Mon
     with pytest.raises(strile.UnsafeURLError) as unsafe:
         strile.open(secret + "&more")
     shown.append(str(unsafe.value))
-    assert not [text for text in shown if "hidden" in text]
+    assert not [text for text in shown if "concealed" in text]

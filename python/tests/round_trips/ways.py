@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import rasterio
+import rasterio.enums
 import strile
 import xarray as xr
 from inputs import Feature
@@ -55,6 +56,21 @@ WAYS: dict[str, Callable[[Path, Path], None]] = {
     "xarray engine → to_geotiff": _engine,
     "open → to_geotiff": _dataset,
 }
+
+
+
+def stripped(source: Path, target: Path) -> None:
+    """The pixels of a file and nothing else, by rasterio: a way on which every feature is lost. Complex numbers lose their
+    imaginary part, missing pixels become valid. It shows that the comparison can fail."""
+    with rasterio.open(source) as file:
+        array = file.read()
+    real = array.real if array.dtype.kind == "c" else array
+    bands, rows, columns = array.shape
+    profile: dict[str, Any] = {"photometric": "minisblack", "count": bands, "height": rows, "width": columns}
+    with rasterio.open(target, "w", driver="GTiff", dtype=real.dtype, **profile) as file:
+        file.write(real)
+        file.colorinterp = [rasterio.enums.ColorInterp.gray] + [rasterio.enums.ColorInterp.undefined] * (bands - 1)
+
 
 LOST = "lost"
 KEPT = "kept"

@@ -1,6 +1,6 @@
-"""What an array means is what is written: axes, missing pixels, names, scales, colours. Issue 20, items 4 to 9.
+"""What an array means is what is written: axes, missing pixels, names, scales, colours.
 
-rasterio and rioxarray are the judges; every test fails on the version that the issue was written for."""
+rasterio and rioxarray are the judges."""
 
 from __future__ import annotations
 
@@ -119,6 +119,17 @@ def test_valid_pixels_that_read_as_missing_are_told_without_nan_too(tmp_path: Pa
         strile.to_geotiff(array, tmp_path / "b.tif")
 
 
+def test_an_unmasked_quotient_is_told(tmp_path: Path) -> None:
+    """Missing pixels are NaN, as 0 / 0, and valid ones hold the nodata value: both were written as it without a word."""
+    pixels = np.stack([np.arange(400) % 5, np.arange(400) % 7]).astype(np.float32).reshape(2, 20, 20)
+    source = gdal(tmp_path / "a.tif", pixels, nodata=0)
+    bands = strile.open_geotiff(source)
+    with xr.set_options(keep_attrs=True), np.errstate(invalid="ignore"):
+        ndvi = (bands[..., 1] - bands[..., 0]) / (bands[..., 1] + bands[..., 0])
+    with pytest.warns(UserWarning, match="12 pixels are NaN and .* hold the nodata value 0"):
+        strile.to_geotiff(ndvi, tmp_path / "b.tif")
+
+
 def test_packing_finds_it_too(tmp_path: Path) -> None:
     pixels = np.arange(400, dtype=np.int16).reshape(1, 20, 20)
     pixels[0, 0, :5] = -1
@@ -212,6 +223,56 @@ def test_a_mask_is_kept_with_the_pixels_that_it_is_of(tmp_path: Path, chunks: in
         assert np.array_equal(file.dataset_mask() > 0, mask[4:50, 5:40])
     with pytest.warns(UserWarning, match="the mask of the file"):
         strile.to_geotiff(array[::-1], tmp_path / "c.tif")
+
+
+@pytest.mark.parametrize("way", ["eager", "dask", "handle", "engine"])
+def test_a_palette_of_few_bits_is_kept(tmp_path: Path, way: str) -> None:
+    table = {value: (value * 30, 255 - value * 20, value * 7, 255) for value in range(8)}
+    pixels = (np.arange(400) % 8).astype(np.uint8).reshape(1, 20, 20)
+    source = gdal(tmp_path / "a.tif", pixels, NBITS=4, photometric="palette")
+    with rasterio.open(source, "r+") as file:
+        file.write_colormap(1, table)
+    array: Any = {
+        "eager": lambda: strile.open_geotiff(source),
+        "dask": lambda: strile.open_geotiff(source, chunks=16),
+        "handle": lambda: strile.open(source),
+        "engine": lambda: xr.open_dataset(source, engine=StrileBackend).band_data,
+    }[way]()
+    strile.to_geotiff(array, tmp_path / "b.tif")
+    with rasterio.open(tmp_path / "b.tif") as file:
+        assert {value: file.colormap(1)[value] for value in table} == table and np.array_equal(file.read(), pixels)
+
+
+def test_a_colour_table_that_does_not_suit_is_told(tmp_path: Path) -> None:
+    source = gdal(tmp_path / "a.tif", np.ones((1, 20, 20), np.uint8), photometric="palette")
+    array = strile.open_geotiff(source)
+    with xr.set_options(keep_attrs=True), pytest.warns(UserWarning, match="colour table is not written"):
+        strile.to_geotiff(array * 0.5, tmp_path / "b.tif")
+
+
+# Statements that contradict each other.
+
+
+def test_a_reprojected_array_does_not_keep_its_old_system(tmp_path: Path) -> None:
+    """rioxarray leaves `attrs["crs"]` alone, and it won over what the array says by now."""
+    pytest.importorskip("rioxarray")
+    source = gdal(tmp_path / "a.tif", np.ones((1, 20, 20), np.float32))
+    array = strile.open_geotiff(source).rio.write_crs(32634)
+    with pytest.raises(strile.ConflictingCRSError, match=r"attrs\['crs_wkt'\] is 32633 and the coordinate spatial_ref means 32634"):
+        strile.to_geotiff(array, tmp_path / "b.tif")
+    strile.to_geotiff(array, tmp_path / "b.tif", crs=32634)
+    same = strile.open_geotiff(source).rio.write_crs(32633)
+    strile.to_geotiff(same, tmp_path / "c.tif")
+    with rasterio.open(tmp_path / "b.tif") as file, rasterio.open(tmp_path / "c.tif") as other:
+        assert file.crs.to_epsg() == 32634 and other.crs.to_epsg() == 32633
+
+
+def test_another_nodata_value_is_not_ignored(tmp_path: Path) -> None:
+    pytest.importorskip("rioxarray")
+    source = gdal(tmp_path / "a.tif", np.ones((1, 20, 20), np.float32), nodata=-9999)
+    array = strile.open_geotiff(source).rio.write_nodata(-1)
+    with pytest.raises(strile.ConflictingNodataError, match="-9999.* -1"):
+        strile.to_geotiff(array, tmp_path / "b.tif")
 
 
 # 9: names, scales, tags.

@@ -119,6 +119,12 @@ impl ReadPlan {
     }
 }
 
+impl fmt::Debug for ReadPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ReadPlan {{\n{self}\n}}")
+    }
+}
+
 impl fmt::Display for ReadPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let figures = self.figures();

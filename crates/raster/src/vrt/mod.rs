@@ -26,6 +26,7 @@ mod values;
 mod write;
 
 pub use listing::VrtSource;
+pub(crate) use parse::table_entries;
 pub use write::{IndexOptions, WrittenIndex, write_index};
 
 use crate::error::{Error, Result};

@@ -356,8 +356,6 @@ fn band(
     let bits = items.find(|item| attribute(item, "key").is_some_and(|key| key.eq_ignore_ascii_case("NBITS")));
     let bits =
         bits.and_then(|item| item.text.trim().parse::<u32>().ok()).filter(|bits| (1..=31).contains(bits));
-    let table =
-        child(element, "ColorTable").into_iter().flat_map(|table| &table.children).filter(|c| is(c, "Entry"));
     Ok(Band {
         data_type,
         fill,
@@ -365,7 +363,7 @@ fn band(
         bits: bits.filter(|_| data_type == stated),
         largest: bits.filter(|_| data_type == stated).and_then(|bits| i32::try_from((1u32 << bits) - 1).ok()),
         is_alpha: value(element, "ColorInterp").is_some_and(|colour| colour.eq_ignore_ascii_case("Alpha")),
-        colour_table: table.take(65_536).map(colour).collect(),
+        colour_table: child(element, "ColorTable").into_iter().flat_map(table_entries).collect(),
         sources,
     })
 }
@@ -386,6 +384,11 @@ pub(super) const TYPES: [(&str, DataType); 13] = [
     ("CFloat32", DataType::C64),
     ("CFloat64", DataType::C128),
 ];
+
+/// The colours of a `ColorTable`, of a VRT or a sidecar.
+pub(crate) fn table_entries(table: &Element) -> impl Iterator<Item = [u16; 4]> {
+    table.children.iter().filter(|child| is(child, "Entry")).take(65_536).map(colour)
+}
 
 fn colour(entry: &Element) -> [u16; 4] {
     let part = |name, default| attribute(entry, name).and_then(|v| v.trim().parse().ok()).unwrap_or(default);

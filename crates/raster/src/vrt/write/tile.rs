@@ -1,7 +1,8 @@
 //! What is known of a file that becomes a source: a TIFF or another VRT.
 
 use super::IndexOptions;
-use crate::convert::{colours_as_read, tags_of};
+use crate::colours::{colours_of, eight_bits};
+use crate::convert::tags_of;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::input::Input;
@@ -11,8 +12,8 @@ use crate::read::MaskSource;
 use crate::vrt::{Vrt, VrtOptions};
 use std::path::{Path, PathBuf};
 use strile_tiff::gdal::{MetadataItem, NoData};
-use strile_tiff::geo::GeoTransform;
-use strile_tiff::{DataType, ExtraSample, Image, Photometric, SampleFormat, Tag};
+use strile_tiff::geo::{GeoTransform, Georeference};
+use strile_tiff::{DataType, Photometric, SampleFormat, Tag};
 
 /// See the module.
 pub(super) struct Tile {
@@ -46,12 +47,7 @@ impl Tile {
         let mosaics = VrtOptions { allow_outside: true, open: options.open.clone(), ..VrtOptions::default() };
         let input = Input::open_with(path, &mosaics)?;
         let metadata = input.metadata().clone();
-        let transform = metadata.georeference.transform;
-        let transform =
-            transform.ok_or_else(|| refuse("has no georeference, which a VRT of files needs".into()))?;
-        if !transform.is_north_up() {
-            return Err(refuse("is rotated or not north up, and a VRT of files is neither".into()));
-        }
+        let transform = placed(&metadata.georeference).map_err(refuse)?;
         let path = path.canonicalize().map_err(|error| Error::io(path, error))?;
         let nodata = options.nodata.unwrap_or(metadata.nodata);
         let mut tile = Self {
@@ -104,7 +100,11 @@ impl Tile {
             self.metadata.bands.iter().map(|band| band.colour.clone()).chain(std::iter::repeat(None));
         self.colours = own.into_iter().zip(stated).map(|(own, stated)| stated.or(own)).collect();
         if let Some(map) = &image.colour.colour_map {
-            self.colour_table = eight_bits(map, &mut self.lost);
+            let (table, is_exact) = eight_bits(map);
+            self.colour_table = table;
+            if !is_exact {
+                self.lost.push("the lower 8 bits of its colours".into());
+            }
         }
         if image.colour.photometric == Photometric::MinIsWhite {
             self.lost.push("that 0 is white".into());
@@ -164,36 +164,30 @@ impl Tile {
     }
 }
 
-/// What GDAL says the bands of an image are.
-fn colours_of(image: &Image) -> Vec<Option<String>> {
-    let photometric = match (&image.colour.colour_map, image.samples) {
-        (Some(_), 1) => Photometric::Palette,
-        _ => colours_as_read(image),
+/// The transform of a file that a VRT can lay beside others, or why it cannot.
+fn placed(georeference: &Georeference) -> std::result::Result<GeoTransform, String> {
+    const UPRIGHT: &str =
+        "and a VRT lays out north-up files only: warp the file first, for example with gdalwarp";
+    let Some(transform) = georeference.transform else {
+        return Err(if !georeference.gcps.is_empty() {
+            let count = georeference.gcps.len();
+            format!("is placed by {count} ground control points instead of a geotransform, {UPRIGHT}")
+        } else if georeference.rpc.is_some() {
+            format!("is placed by RPCs (a camera model) instead of a geotransform, {UPRIGHT}")
+        } else {
+            "has no georeference, so a VRT cannot place it beside other files: assign one first, with the \
+             `transform` of `convert`"
+                .to_owned()
+        });
     };
-    let names: &[&str] = match photometric {
-        Photometric::Rgb => &["Red", "Green", "Blue"],
-        Photometric::Palette => &["Palette"],
-        Photometric::Separated => &["Cyan", "Magenta", "Yellow", "Black"],
-        Photometric::MinIsBlack | Photometric::MinIsWhite => &["Gray"],
-        _ => &[],
-    };
-    let colours = usize::from(photometric.colour_samples());
-    let of = |at: usize| match names.get(at) {
-        Some(name) => Some((*name).to_owned()),
-        None => {
-            let extra = at.checked_sub(colours).and_then(|at| image.colour.extra_samples.get(at));
-            extra.filter(|extra| **extra != ExtraSample::Unspecified).map(|_| "Alpha".to_owned())
-        }
-    };
-    (0..usize::from(image.samples)).map(of).collect()
-}
-
-/// Colours of 16 bits as the 8 that a VRT has.
-fn eight_bits(map: &[[u16; 3]], lost: &mut Vec<String>) -> Vec<[u16; 4]> {
-    let all = |divisor: u16| map.iter().flatten().all(|v| v % divisor == 0);
-    let divisor = if all(257) { 257 } else { 256 };
-    if divisor == 256 && !all(256) {
-        lost.push("the lower 8 bits of its colours".into());
+    if transform.is_north_up() {
+        return Ok(transform);
     }
-    map.iter().map(|&[red, green, blue]| [red / divisor, green / divisor, blue / divisor, 255]).collect()
+    Err(if !transform.is_axis_aligned() {
+        format!("has a rotated or sheared grid, {UPRIGHT}")
+    } else if transform.a <= 0.0 {
+        format!("has columns that run from east to west, {UPRIGHT}")
+    } else {
+        format!("is south-up (its first row is the southernmost), {UPRIGHT}")
+    })
 }
