@@ -5,7 +5,7 @@ use crate::dataset::{Dataset, warn};
 use crate::error::refused;
 use crate::keys::{Keys, shown};
 use crate::raster::{Raster, told_by_window};
-use crate::{call, device, request, validity};
+use crate::{call, device, request};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::path::PathBuf;
@@ -278,9 +278,6 @@ fn read(
     let files = opened.iter().map(Opened::dataset).collect::<strile::Result<Vec<_>>>()?;
     if let Some(size) = options.size.filter(|_| sufficient) {
         windows = strile::sufficient_overviews(&files, &windows, size)?;
-    }
-    if options.masked || options.unpack {
-        validity::refuse_ignored(&files, &windows)?;
     }
     let tensor = match output {
         Some(output) => {

@@ -1,7 +1,6 @@
-//! Masks that `masked` of a read leaves alone: it knows of nodata values, and a file without one may have a mask image or
-//! alpha instead.
+//! What says which pixels are valid in a file without a nodata value: a mask image or alpha.
 
-use strile::{BatchWindow, Error, Layer, MaskSource, ReadOptions, Result};
+use strile::{Error, Layer, MaskSource, ReadOptions, Result};
 
 /// The mask image or the alpha that says which pixels of a level are valid, where there is no nodata value.
 pub(crate) fn beside_nodata(
@@ -31,31 +30,4 @@ pub(crate) fn refuse_lost(file: &strile::Dataset, options: &ReadOptions) -> Resu
          full size, or make the overviews again with masks"
     );
     Err(Error::Request { file: file.name().to_owned(), problem })
-}
-
-/// Refuses windows of files whose mask would be ignored.
-pub(crate) fn refuse_ignored(files: &[&strile::Dataset], windows: &[BatchWindow]) -> Result<()> {
-    let mut last = None;
-    for window in windows {
-        // Neighbours are often of one level: it is looked at once.
-        let level = (window.file, window.page, window.overview);
-        if last.replace(level) == Some(level) {
-            continue;
-        }
-        let Some(file) = files.get(window.file) else { continue };
-        let (has, instead) = match beside_nodata(file, window.page, window.overview) {
-            Some(MaskSource::Alpha(band)) if window.bands.as_deref() == Some(&[band]) => continue,
-            Some(MaskSource::Alpha(band)) => {
-                (format!("alpha in band {band}"), format!(" and with band {band} among `bands`"))
-            }
-            Some(_) => ("a mask image".to_owned(), String::new()),
-            None => continue,
-        };
-        let problem = format!(
-            "it has no nodata value but {has}, which a batch does not apply: read batches without `masked` and `unpack`\
-             {instead}, or one window at a time by `strile.read(…, masked=True)`"
-        );
-        return Err(Error::Request { file: file.name().to_owned(), problem });
-    }
-    Ok(())
 }

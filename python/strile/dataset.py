@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import grid, masking, notebook, words
+from . import grid, notebook, words
 from .asked import bands_of, cast, dtype_of, flag_of, index_of, is_listed, level_of, number_of, sides_of, text_of, whole, window_of
 from .errors import ClosedError, StrileError
 from .facts import Facts, Level, Transform
@@ -82,8 +82,8 @@ def read(
     `size` (width, height) resamples the window: "nearest", "bilinear" or "average" (`read_batch` says how). Unless
     `overview_level` is given, pixels come from the smallest overview that has enough of them, and `Raster.levels` says which.
 
-    `masked` makes floats with NaN where pixels hold the nodata value or, in a file without one, where its mask image or
-    alpha band says so (in host memory, and not in `out`). `unpack` applies scale and offset too.
+    `masked` makes floats with NaN where pixels are missing: by the mask image of the file, else by its nodata value, else
+    by its alpha band, as rasterio does. `unpack` applies scale and offset, too.
 
     `max_pixels` is the most samples (width × height × bands) of the result; without it only implausible results are
     refused: those over 1 GB that are more than 1024 times larger than their file. Sources of a VRT may lie in its own
@@ -112,11 +112,7 @@ def read(
         "out": out,
         "progress": resolve(progress, "read"),
     }
-    mask = dataset.mask_beside_nodata(page, level) if masked or unpack else None
-    if mask is not None and chosen != [mask[1]]:
-        found = masking.read(dataset, mask, place, chosen, keywords)
-    else:
-        found = dataset.read(bands=chosen, masked=masked, out_memory=out_memory, stream=stream, **place, **keywords)
+    found = dataset.read(bands=chosen, masked=masked, out_memory=out_memory, stream=stream, **place, **keywords)
     if out is None:
         found.set_origin(Origin(dataset, where, place, chosen, masked, unpack))
     return found

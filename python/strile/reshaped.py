@@ -49,7 +49,7 @@ class Shape:
         width, height = dataset.level_shapes[self.level]
         across, down = self._centres(0, 1.0), self._centres(1, 1.0)
         outside = np.logical_or.outer((down < 0) | (down >= height), (across < 0) | (across >= width))
-        if dataset.nodata is not None or dataset.facts.mask_source not in ("image", "alpha"):
+        if not dataset._has_layer:
             return dataset._missing(array) | outside
         if str(getattr(resampling, "name", resampling)) != "nearest":
             raise StrileError(

@@ -118,9 +118,15 @@ class Values:
         masks = self._masks(self._bands(bands), request)
         return masks[0] if one else masks
 
+    @property
+    def _has_layer(self) -> bool:
+        """Whether a mask image or alpha says which pixels are valid. As in GDAL, a nodata value counts before alpha."""
+        source = self._facts.mask_source
+        return source == "image" or (source == "alpha" and self.nodata is None)
+
     def _masks(self, bands: list[int], request: dict[str, Any]) -> Any:
         core = self._opened()
-        if self.nodata is not None or self._facts.mask_source not in ("image", "alpha"):
+        if not self._has_layer:
             pixels = core.read(bands=bands, out_memory="host", **request).numpy()
             return np.where(self._missing(pixels), 0, 255).astype(np.uint8)
         return self._by_layer(core.read(layer="mask", out_memory="host", **request).numpy()[0], bands, request["level"])
@@ -133,7 +139,7 @@ class Values:
 
     def _missing_in(self, array: Any, bands: list[int] | None, request: dict[str, Any]) -> Any:
         """True where pixels that were read are not valid."""
-        if self.nodata is not None or self._facts.mask_source not in ("image", "alpha"):
+        if not self._has_layer:
             return self._missing(array)
         layer = self._opened().read(layer="mask", out_memory="host", **request).numpy()[0]
         return self._by_layer(layer, bands or self.indexes, request["level"]) == 0
