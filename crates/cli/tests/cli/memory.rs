@@ -67,7 +67,8 @@ fn a_large_part_shrinks_to_few_pixels_in_little_memory() {
     let bench = Bench::new();
     bench.file("large.tif", &sparse());
     let options = "--device cpu --threads 2 --memory 128MiB --max-pixels 1000000000";
-    let line = format!("-q convert large.tif out.tif -srcwin 0 0 30000 3000 -outsize 3 2 -r average {options}");
+    let line =
+        format!("-q convert large.tif out.tif -srcwin 0 0 30000 3000 -outsize 3 2 -r average {options}");
     let (code, told) = run_within(700_000, &bench, &line);
     assert_eq!((code, told.as_str()), (Some(0), ""));
     let dataset = strile::Dataset::open(bench.path("out.tif")).unwrap();
