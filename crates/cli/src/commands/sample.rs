@@ -137,7 +137,7 @@ impl Job<'_> {
             text.push(',');
             match is_inside && (*is_valid || self.args.raw_values) {
                 true => write_text(text, value, samples.data_type),
-                false => text.push_str(&quoted(&self.args.missing)),
+                false => text.push_str(&quoted(&self.args.missing_text)),
             }
         }
     }
