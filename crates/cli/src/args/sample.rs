@@ -22,7 +22,7 @@ pub struct SampleArgs {
     /// The file
     pub file: PathBuf,
     /// A CSV file of points, `-` for standard input, or X and Y
-    #[arg(required = true, num_args = 1..=2, value_names = ["POINTS", "Y"], allow_hyphen_values = true)]
+    #[arg(required = true, num_args = 1..=2, value_names = ["POINTS", "Y"], allow_negative_numbers = true)]
     pub points: Vec<String>,
     /// The CSV file to write; standard output by default
     #[arg(short, long, value_name = "OUT")]

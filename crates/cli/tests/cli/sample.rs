@@ -46,7 +46,7 @@ fn each_block_is_decoded_once() {
             (500_005.0 + (at % 70.0).floor() * 10.0, 5_199_995.0 - (at / 70.0).floor() * 10.0)
         })
         .collect();
-    let samples = input.sample(&places, None, &Context::default()).unwrap();
+    let samples = input.sample(&places, &strile::ReadOptions::default(), &Context::default()).unwrap();
     assert!(samples.inside.iter().all(|inside| *inside));
     assert_eq!(samples.encoded_bytes, all);
 }
