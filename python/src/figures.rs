@@ -93,8 +93,10 @@ pub(crate) fn sample<'py>(
         (number(x), number(y))
     };
     let places: Vec<(f64, f64)> = places.chunks_exact(16).map(pair).collect();
+    let max_block_bytes = request::max_block_bytes()?;
+    let options = ReadOptions { bands: Some(bands), max_block_bytes, ..ReadOptions::default() };
     let context = call::context(None, None)?;
-    let samples = call::run(py, &context.cancel, None, || input.sample(&places, Some(&bands), &context))?;
+    let samples = call::run(py, &context.cancel, None, || input.sample(&places, &options, &context))?;
     let valid: Vec<u8> = samples.valid.iter().map(|&valid| u8::from(valid)).collect();
     Ok((samples.data_type.name(), PyBytes::new(py, &samples.values), PyBytes::new(py, &valid)))
 }

@@ -20,7 +20,7 @@ pub(crate) fn reader(data_type: DataType) -> fn(&[u8]) -> f64 {
         DataType::I32 => |bytes| f64::from(read!(bytes, i32)),
         DataType::U64 => |bytes| read!(bytes, u64) as f64,
         DataType::I64 => |bytes| read!(bytes, i64) as f64,
-        DataType::F16 => |bytes| f64::from(from_half(read!(bytes, u16))),
+        DataType::F16 => |bytes| from_half(read!(bytes, u16)),
         DataType::F32 | DataType::C64 => |bytes| f64::from(read!(bytes, f32)),
         DataType::F64 | DataType::C128 => |bytes| read!(bytes, f64),
     }

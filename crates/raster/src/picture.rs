@@ -113,7 +113,7 @@ impl Picture {
         if is_complex(data_type) {
             return Err(refuse(format!("{data_type} samples cannot be drawn")));
         }
-        let shown = Shown::of(input, options)?;
+        let shown = Shown::in_reading(input, options)?;
         let alpha = input.alpha_band(options)?;
         let count = match input {
             Input::Tiff(dataset) => {
@@ -153,7 +153,7 @@ impl Picture {
             drawn,
             alpha: alpha.is_some(),
             bands,
-            needs_mask: shown == Shown::ByMask,
+            needs_mask: matches!(shown, Shown::Mask(_)),
             palette,
             rules,
             data_type,
@@ -190,7 +190,7 @@ impl Picture {
         for row in 0..raster.rows {
             let number = self.rows_seen;
             self.rows_seen += 1;
-            if number % self.step != 0 {
+            if !number.is_multiple_of(self.step) {
                 continue;
             }
             for column in (0..columns).step_by(self.step as usize) {
@@ -285,7 +285,7 @@ impl Input {
             Self::Tiff(dataset) => {
                 let options =
                     ReadOptions { bands: None, window: None, layer: Layer::Pixels, ..options.clone() };
-                match MaskSource::of(&*dataset.target(&options)?.image, false) {
+                match MaskSource::of(&dataset.target(&options)?.image, false) {
                     MaskSource::Alpha(band) => Some(band),
                     MaskSource::Image | MaskSource::NoData | MaskSource::AllValid => None,
                 }

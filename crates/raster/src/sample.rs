@@ -8,7 +8,7 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::input::Input;
 use crate::measure::Shown;
-use crate::options::{Interleave, Layer, ReadOptions};
+use crate::options::{Device, Interleave, Layer, ReadOptions};
 use crate::pieces::PieceLimits;
 use crate::read::Area;
 use crate::window::Window;
@@ -46,34 +46,45 @@ type Spot = (usize, u32, u32);
 
 impl Input {
     /// Returns values of the full image at places (x, y) in the file's reference system: those of the pixel that holds the
-    /// place. `bands` are numbered from 1; all by default.
+    /// place. Of `options` the bands and the limits count. Places in a file without a georeference are columns and rows.
     ///
     /// Memory grows with the places; give at most [`SAMPLE_CHUNK`] at once.
     ///
     /// ```no_run
-    /// use strile::{Context, Input, OpenOptions};
+    /// use strile::{Context, Input, OpenOptions, ReadOptions};
     ///
     /// let input = Input::open("dem.tif", &OpenOptions::default())?;
-    /// let samples = input.sample(&[(500_000.0, 4_400_000.0)], None, &Context::default())?;
+    /// let places = [(500_000.0, 4_400_000.0)];
+    /// let samples = input.sample(&places, &ReadOptions::default(), &Context::default())?;
     /// println!("{:?}, inside: {}", samples.values, samples.inside[0]);
     /// # Ok::<(), strile::Error>(())
     /// ```
-    pub fn sample(&self, places: &[(f64, f64)], bands: Option<&[u16]>, context: &Context) -> Result<Samples> {
+    pub fn sample(&self, places: &[(f64, f64)], options: &ReadOptions, context: &Context) -> Result<Samples> {
         let refuse = |problem: &str| Error::Request { file: self.name().into(), problem: problem.into() };
-        let options = ReadOptions { bands: bands.map(<[u16]>::to_vec), ..ReadOptions::default() };
-        let pieces = self.pieces(
-            &ReadOptions { max_pixels: Some(u64::MAX), ..options.clone() },
-            &PieceLimits::default(),
-            context,
-        )?;
-        let (columns, rows, data_type) = (pieces.columns, pieces.rows, pieces.data_type);
-        let bands = match options.bands {
-            Some(bands) => bands,
+        let options = ReadOptions {
+            bands: options.bands.clone(),
+            max_pixels: options.max_pixels,
+            max_block_bytes: options.max_block_bytes,
+            device: Device::Cpu,
+            ..ReadOptions::default()
+        };
+        let (columns, rows) = match self {
+            Self::Tiff(dataset) => {
+                let image = dataset.target(&options)?.image;
+                (image.width, image.height)
+            }
+            Self::Vrt(vrt) => (vrt.width(), vrt.height()),
+        };
+        // Type and number of the bands, which the size of the file does not change.
+        let one = ReadOptions { window: Some(Window::full(1, 1)), ..options.clone() };
+        let pieces = self.pieces(&one, &PieceLimits::default(), context)?;
+        let data_type = pieces.data_type;
+        let bands = match &options.bands {
+            Some(bands) => bands.clone(),
             None => (1..=u16::try_from(pieces.bands).unwrap_or(u16::MAX)).collect(),
         };
-        let transform = self.transform(&ReadOptions::default())?;
-        let transform =
-            transform.ok_or_else(|| refuse("has no georeference that places could be found with"))?;
+        let identity = GeoTransform { a: 1.0, b: 0.0, c: 0.0, d: 0.0, e: 1.0, f: 0.0 };
+        let transform = self.transform(&ReadOptions::default())?.unwrap_or(identity);
         let to_pixel =
             to_pixel(transform).ok_or_else(|| refuse("has a georeference that cannot be inverted"))?;
         let mut spots: Vec<Spot> = Vec::with_capacity(places.len());
@@ -84,22 +95,22 @@ impl Input {
                 *inside = true;
             }
         }
-        let shown = Shown::of(self, &ReadOptions::default())?;
+        let shown = Shown::in_reading(self, &ReadOptions::default())?;
         let mut read = bands.clone();
-        if let Shown::ByAlpha(alpha) = shown
+        if let Shown::Alpha(alpha) = shown
             && !read.contains(&alpha)
         {
             read.push(alpha);
         }
         let size = data_type.size();
-        let (values, encoded_bytes) = self.pixels_at(&spots, &read, size, context)?;
+        let (values, encoded_bytes) = self.pixels_at(&spots, &read, &options, context)?;
         let mask = match shown {
-            Shown::ByMask => self.by_cells(&spots, &[], context)?,
-            Shown::ByValue | Shown::ByAlpha(_) => Vec::new(),
+            Shown::Mask(_) => self.by_cells(&spots, &[], &options, context)?,
+            Shown::Values | Shown::Alpha(_) => Vec::new(),
         };
         let alpha = match shown {
-            Shown::ByAlpha(alpha) => read.iter().position(|band| *band == alpha),
-            Shown::ByValue | Shown::ByMask => None,
+            Shown::Alpha(alpha) => read.iter().position(|band| *band == alpha),
+            Shown::Values | Shown::Mask(_) => None,
         };
         let rules: Vec<_> = bands.iter().map(|&band| shown.band(self, band, data_type)).collect();
         let fills: Vec<[u8; 16]> = bands.iter().map(|&band| self.nodata_sample(band, data_type)).collect();
@@ -153,22 +164,24 @@ impl Input {
         &self,
         spots: &[Spot],
         bands: &[u16],
-        size: usize,
+        options: &ReadOptions,
         context: &Context,
     ) -> Result<(Vec<u8>, u64)> {
         match self {
             _ if spots.is_empty() => Ok((Vec::new(), 0)),
-            Self::Tiff(dataset) => batch(dataset, spots, bands, context),
-            Self::Vrt(_) => {
-                let pixels = self.by_cells(spots, bands, context)?;
-                debug_assert_eq!(pixels.len(), spots.len() * bands.len() * size);
-                Ok((pixels, 0))
-            }
+            Self::Tiff(dataset) => batch(dataset, spots, bands, options, context),
+            Self::Vrt(_) => Ok((self.by_cells(spots, bands, options, context)?, 0)),
         }
     }
 
     /// (spot, band) of the pixels of a mosaic, or of the mask where no band is named: one read per cell.
-    fn by_cells(&self, spots: &[Spot], bands: &[u16], context: &Context) -> Result<Vec<u8>> {
+    fn by_cells(
+        &self,
+        spots: &[Spot],
+        bands: &[u16],
+        options: &ReadOptions,
+        context: &Context,
+    ) -> Result<Vec<u8>> {
         let cell = match self {
             Self::Tiff(dataset) => {
                 let options = ReadOptions { layer: Layer::Mask, ..ReadOptions::default() };
@@ -190,8 +203,7 @@ impl Input {
                 layer: if bands.is_empty() { Layer::Mask } else { Layer::Pixels },
                 bands: (!bands.is_empty()).then(|| bands.to_vec()),
                 interleave: Interleave::BandLast,
-                max_pixels: Some(u64::MAX),
-                ..ReadOptions::default()
+                ..options.clone()
             };
             let raster = self.read(&options, context)?;
             let pixel = raster.data_type.size() * raster.bands as usize;
@@ -209,15 +221,25 @@ impl Input {
 }
 
 /// (spot, band) of a TIFF, read as one batch.
-fn batch(dataset: &Dataset, spots: &[Spot], bands: &[u16], context: &Context) -> Result<(Vec<u8>, u64)> {
+fn batch(
+    dataset: &Dataset,
+    spots: &[Spot],
+    bands: &[u16],
+    options: &ReadOptions,
+    context: &Context,
+) -> Result<(Vec<u8>, u64)> {
     let window = |&(_, column, row): &Spot| BatchWindow {
         bands: Some(bands.to_vec()),
         area: Area::Pixels { x: column.into(), y: row.into(), width: 1, height: 1 },
         ..BatchWindow::of_pixels(0, 0, 0, (1, 1))
     };
     let windows: Vec<BatchWindow> = spots.iter().map(window).collect();
-    let options =
-        BatchOptions { device: crate::Device::Cpu, max_pixels: Some(u64::MAX), ..BatchOptions::default() };
+    let options = BatchOptions {
+        device: options.device,
+        max_pixels: options.max_pixels,
+        max_block_bytes: options.max_block_bytes,
+        ..BatchOptions::default()
+    };
     let tensor = read_batch(&[dataset], &windows, &options, context)?;
     let encoded = tensor.report.encoded_bytes;
     Ok((tensor.into_host(context)?, encoded))

@@ -15,14 +15,14 @@ use strile::tiff::geo::Crs;
 #[command(after_help = "\
 Examples:
   strile sample dem.tif points.csv -o values.csv
-  strile sample dem.tif points.csv --columns lon,lat --missing -9999
+  strile sample dem.tif points.csv --columns lon,lat --missing-text -9999
   strile sample scene.tif 500010 4399990 --band 4,3
   cut -d, -f2,3 sites.csv | strile sample dem.tif -")]
 pub struct SampleArgs {
     /// The file
     pub file: PathBuf,
     /// A CSV file of points, `-` for standard input, or X and Y
-    #[arg(required = true, num_args = 1..=2, value_names = ["POINTS", "Y"], allow_hyphen_values = true)]
+    #[arg(required = true, num_args = 1..=2, value_names = ["POINTS", "Y"], allow_negative_numbers = true)]
     pub points: Vec<String>,
     /// The CSV file to write; standard output by default
     #[arg(short, long, value_name = "OUT")]
@@ -36,7 +36,7 @@ pub struct SampleArgs {
     pub band: Vec<u16>,
     /// Text in place of missing values
     #[arg(long, value_name = "TEXT", default_value = "", allow_hyphen_values = true)]
-    pub missing: String,
+    pub missing_text: String,
     /// Write stored values, even if they are nodata or masked
     #[arg(long)]
     pub raw_values: bool,

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
 use strile::tiff::geo::Crs;
-use strile::{Context, Input, SAMPLE_CHUNK, Samples};
+use strile::{Context, Input, ReadOptions, SAMPLE_CHUNK, Samples};
 use table::{Places, Table, quoted};
 
 pub fn run(args: &SampleArgs, session: &Session) -> Result<Outcome, Failure> {
@@ -23,9 +23,18 @@ pub fn run(args: &SampleArgs, session: &Session) -> Result<Outcome, Failure> {
         true => (1..=u16::try_from(input.metadata().bands.len()).unwrap_or(u16::MAX)).collect(),
         false => args.band.clone(),
     };
-    // Refused before the first line is read: a band that is not there, a file without a place.
-    input.sample(&[], Some(&bands), &context)?;
-    let job = Job { args, input: &input, bands, context };
+    if input.metadata().georeference.transform.is_none() {
+        let sentence = format!("{}: has no georeference that points could be found with", input.name());
+        return Err(Failure::Request(sentence, None));
+    }
+    let options = ReadOptions {
+        bands: Some(bands.clone()),
+        max_pixels: args.engine.max_pixels,
+        ..ReadOptions::default()
+    };
+    // A band that is not there is refused before the first line is read.
+    input.sample(&[], &options, &context)?;
+    let job = Job { args, input: &input, bands, options, context };
     let sink = Sink::open(args.output.as_deref(), false)?.watch(&session.cancel);
     let outside = match args.points.as_slice() {
         [points] => {
@@ -77,6 +86,7 @@ struct Job<'a> {
     args: &'a SampleArgs,
     input: &'a Input,
     bands: Vec<u16>,
+    options: ReadOptions,
     context: Context,
 }
 
@@ -95,7 +105,7 @@ impl Job<'_> {
             if records.is_empty() {
                 break;
             }
-            let samples = self.input.sample(&places, Some(&self.bands), &self.context)?;
+            let samples = self.input.sample(&places, &self.options, &self.context)?;
             outside += samples.inside.iter().filter(|inside| !**inside).count() as u64;
             let mut text = String::new();
             for (at, record) in records.iter().enumerate() {
@@ -137,7 +147,7 @@ impl Job<'_> {
             text.push(',');
             match is_inside && (*is_valid || self.args.raw_values) {
                 true => write_text(text, value, samples.data_type),
-                false => text.push_str(&quoted(&self.args.missing)),
+                false => text.push_str(&quoted(&self.args.missing_text)),
             }
         }
     }

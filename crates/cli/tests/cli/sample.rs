@@ -19,7 +19,7 @@ fn lines_are_kept_and_values_follow() {
     assert_eq!(run.stderr, "note: dem.tif: points outside the image: 1\n");
     bench.run("-q sample dem.tif points.csv -o out.csv --columns x,y").clean();
     assert_eq!(std::fs::read_to_string(bench.path("out.csv")).unwrap(), expected);
-    let run = bench.run_with("-q sample dem.tif - --missing -1", b"500015,5199975\n0,0\n").clean();
+    let run = bench.run_with("-q sample dem.tif - --missing-text -1", b"500015,5199975\n0,0\n").clean();
     assert_eq!(run.text(), format!("500015,5199975,{}\n0,0,-1\n", value(1, 2)));
     let run = bench.run("sample dem.tif 500015 5199975 --crs EPSG:32632").clean();
     assert_eq!(run.text(), format!("x,y,elevation\n500015,5199975,{}\n", value(1, 2)));
@@ -46,7 +46,7 @@ fn each_block_is_decoded_once() {
             (500_005.0 + (at % 70.0).floor() * 10.0, 5_199_995.0 - (at / 70.0).floor() * 10.0)
         })
         .collect();
-    let samples = input.sample(&places, None, &Context::default()).unwrap();
+    let samples = input.sample(&places, &strile::ReadOptions::default(), &Context::default()).unwrap();
     assert!(samples.inside.iter().all(|inside| *inside));
     assert_eq!(samples.encoded_bytes, all);
 }

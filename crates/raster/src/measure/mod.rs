@@ -171,12 +171,12 @@ impl<'a> Job<'a> {
         let room = ROOM.min(context.budget.limit() / 4);
         let at_once = room / row.saturating_mul(block_height.into()).max(1);
         let at_once = usize::try_from(at_once).unwrap_or(usize::MAX).max(1);
-        Ok(Self { input, options, bands, at_once, data_type, shown: Shown::of(input, &all)? })
+        Ok(Self { input, options, bands, at_once, data_type, shown: Shown::in_statistics(input, &all)? })
     }
 
     fn read(&self, bands: &[u16]) -> ReadOptions {
         let mut bands = bands.to_vec();
-        if let Shown::ByAlpha(alpha) = self.shown
+        if let Shown::Alpha(alpha) = self.shown
             && !bands.contains(&alpha)
         {
             bands.push(alpha);
@@ -250,8 +250,8 @@ impl<'a> Job<'a> {
     ) -> Result<()> {
         let read = self.read(bands);
         let alpha = match self.shown {
-            Shown::ByAlpha(alpha) => read.bands.iter().flatten().position(|band| *band == alpha),
-            Shown::ByValue | Shown::ByMask => None,
+            Shown::Alpha(alpha) => read.bands.iter().flatten().position(|band| *band == alpha),
+            Shown::Values | Shown::Mask(_) => None,
         };
         let pieces = self.input.pieces(&read, &PieceLimits::default(), context)?;
         let corner = read.window.map_or((0, 0), |window| (window.x, window.y));
@@ -261,7 +261,7 @@ impl<'a> Job<'a> {
             let Raster { rows, columns, .. } = raster;
             let window = Window { x: corner.0, y: corner.1 + row, width: columns, height: rows };
             let mask = match self.shown {
-                Shown::ByMask => {
+                Shown::Mask(_) => {
                     let options = ReadOptions {
                         window: Some(window),
                         layer: Layer::Mask,
@@ -271,7 +271,7 @@ impl<'a> Job<'a> {
                     };
                     self.input.read(&options, &quiet)?.pixels
                 }
-                Shown::ByValue | Shown::ByAlpha(_) => Vec::new(),
+                Shown::Values | Shown::Alpha(_) => Vec::new(),
             };
             row += rows;
             let size = raster.data_type.size();

@@ -1,5 +1,8 @@
-//! Which samples of a band count, by GDAL's rule: those that are not the nodata value; where there is no such value, those
-//! whose pixel the mask image or alpha shows. Alpha itself is always valid, and NaN never is.
+//! Which samples of a band are valid. NaN never is, and bands of alpha are always shown.
+//!
+//! GDAL has two rules. Its statistics look at the nodata value, and only without one at the mask image or alpha. Its masks,
+//! which readers get, look at the mask image first, then at the nodata value, then at alpha; here a sample that is the nodata
+//! value is missing under a mask image, too.
 
 use crate::error::Result;
 use crate::input::Input;
@@ -12,11 +15,11 @@ use strile_tiff::DataType;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shown {
     /// Nodata values, or nothing.
-    ByValue,
-    /// The mask image.
-    ByMask,
+    Values,
+    /// The mask image; not this band, which is alpha.
+    Mask(Option<u16>),
     /// This band, from 1, where it is not 0.
-    ByAlpha(u16),
+    Alpha(u16),
 }
 
 /// Finds out which samples of one band are valid.
@@ -29,20 +32,27 @@ pub(crate) struct BandValidity {
 }
 
 impl Shown {
-    /// The rule of an input's level.
-    pub(crate) fn of(input: &Input, options: &ReadOptions) -> Result<Self> {
+    /// The rule of GDAL's statistics.
+    pub(crate) fn in_statistics(input: &Input, options: &ReadOptions) -> Result<Self> {
+        Self::of(input, options, |source, has_nodata| has_nodata || source == MaskSource::NoData)
+    }
+
+    /// The rule of reading.
+    pub(crate) fn in_reading(input: &Input, options: &ReadOptions) -> Result<Self> {
+        Self::of(input, options, |source, has_nodata| has_nodata && source != MaskSource::Image)
+    }
+
+    fn of(input: &Input, options: &ReadOptions, by_value: fn(MaskSource, bool) -> bool) -> Result<Self> {
+        let pixels = ReadOptions { layer: Layer::Pixels, ..options.clone() };
         let (source, has_nodata) = match input {
-            Input::Tiff(dataset) => {
-                let pixels = ReadOptions { layer: Layer::Pixels, ..options.clone() };
-                (dataset.mask_source(&pixels)?, dataset.metadata().nodata.is_some())
-            }
+            Input::Tiff(dataset) => (dataset.mask_source(&pixels)?, dataset.metadata().nodata.is_some()),
             Input::Vrt(vrt) => (vrt.mask_source(), (1..=vrt.bands()).any(|band| vrt.nodata(band).is_some())),
         };
         Ok(match source {
-            _ if has_nodata => Self::ByValue,
-            MaskSource::Image => Self::ByMask,
-            MaskSource::Alpha(band) => Self::ByAlpha(band),
-            MaskSource::NoData | MaskSource::AllValid => Self::ByValue,
+            _ if by_value(source, has_nodata) => Self::Values,
+            MaskSource::Image => Self::Mask(input.alpha_band(&pixels)?),
+            MaskSource::Alpha(band) => Self::Alpha(band),
+            MaskSource::NoData | MaskSource::AllValid => Self::Values,
         })
     }
 
@@ -53,9 +63,9 @@ impl Shown {
             Input::Vrt(vrt) => vrt.nodata(band),
         };
         let by_pixel = match self {
-            Self::ByValue => false,
-            Self::ByMask => true,
-            Self::ByAlpha(alpha) => alpha != band,
+            Self::Values => false,
+            Self::Mask(alpha) => alpha != Some(band),
+            Self::Alpha(alpha) => alpha != band,
         };
         let nodata = nodata.and_then(|nodata| nodata.to_sample(data_type));
         BandValidity { nodata, data_type, number: reader(data_type), by_pixel }
@@ -79,8 +89,8 @@ impl BandValidity {
             let nodata = nodata.get(..self.data_type.size()).unwrap_or_default();
             same(sample, nodata, self.data_type)
         };
-        (shown || !self.by_pixel)
-            && !self.nodata.as_ref().is_some_and(is_nodata)
-            && !(is_float(self.data_type) && (self.number)(sample).is_nan())
+        let is_hidden = self.by_pixel && !shown;
+        let is_nan = is_float(self.data_type) && (self.number)(sample).is_nan();
+        !is_hidden && !is_nan && !self.nodata.as_ref().is_some_and(is_nodata)
     }
 }
