@@ -56,7 +56,7 @@ def test_examples_say_what_comes_out(page: str) -> None:
 
 
 def test_the_example_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue 20, 7: it turned missing pixels into valid ones of twice the nodata value."""
+    """It turned missing pixels into valid ones of twice the nodata value."""
     pytest.importorskip("dask")
     xarray = pytest.importorskip("xarray")
     import numpy as np

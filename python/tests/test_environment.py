@@ -26,6 +26,6 @@ def read_by_the_code() -> set[str]:
 
 @pytest.mark.skipif(not TABLE.exists(), reason="needs the repository")
 def test_the_table_is_complete() -> None:
-    """Issue 20, item 11: the variables were documented in no place together."""
+    """The variables were documented in no place together."""
     listed = set(re.findall(rf"`({NAME})`", TABLE.read_text(encoding="utf-8")))
     assert listed == read_by_the_code()

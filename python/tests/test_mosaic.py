@@ -69,7 +69,7 @@ def facts(path: Path) -> dict[str, Any]:
 
 
 def test_what_all_files_say_is_kept(tmp_path: Path) -> None:
-    """Issue 20, item 9: names, scales and offsets were lost, so that reflectances became digital numbers."""
+    """Names, scales and offsets were lost, so that reflectances became digital numbers."""
     keys = {"bands": 2, "nodata": 255, "describe": names, "tags": {"SENSOR": "MSI"}}
     left = tile(tmp_path / "a.tif", **keys)
     right = tile(tmp_path / "b.tif", 30, seed=1, **keys)
@@ -157,7 +157,7 @@ def same_as_gdal(path: str, sources: list[str], *options: str) -> None:
 )
 @pytest.mark.parametrize("nodata", [None, 7])
 def test_placed_as_gdalbuildvrt_does(keywords: dict[str, Any], options: list[str], nodata: int | None, tmp_path: Path) -> None:
-    """Issue 20: `-separate`, `-te` and `-tr`."""
+    """`-separate`, `-te` and `-tr`."""
     sources = [str(tmp_path / name) for name in ("a.tif", "b.tif", "c.tif")]
     for at, (path, place) in enumerate(zip(sources, ((0, 0), (20, 5), (25, 8)), strict=True)):
         tile(Path(path), *place, seed=at, nodata=nodata)
@@ -212,7 +212,7 @@ def test_what_is_lost_is_named(first: Any, second: Any, match: str, tmp_path: Pa
 
 
 def test_paths_are_relative(tmp_path: Path) -> None:
-    """Issue 20, item 11: paths were stored absolute, and then refused."""
+    """Paths were stored absolute, and then refused."""
     pixels = tile(tmp_path / "tiles" / "a.tif")
     (tmp_path / "made").mkdir()
     path = Path(quiet([tmp_path / "tiles" / "a.tif"], tmp_path / "made" / "all.vrt"))

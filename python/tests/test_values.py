@@ -146,7 +146,7 @@ def pyramid(tmp_path: Path) -> Path:
 
 
 def test_the_overview_that_suffices_is_read(pyramid: Path) -> None:
-    """Issue 20: the full image was read for a picture of 64 pixels."""
+    """The full image was read for a picture of 64 pixels."""
     with strile.open(pyramid) as ours, rasterio.open(pyramid) as theirs:
         for side, level in ((512, 0), (300, 0), (256, 1), (200, 1), (128, 2), (64, 3), (10, 3)):
             raster = strile.read(pyramid, size=side, device="cpu")

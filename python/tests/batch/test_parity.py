@@ -139,7 +139,7 @@ def test_files_of_different_types_are_refused(scenes: list[str], mixed: list[str
 
 
 def test_what_shrinks_comes_from_the_overview_that_rasterio_takes(scenes: list[str]) -> None:
-    """Issue 20. The overview is made of every second pixel: averages of it are others than those of the full image."""
+    """The overview is made of every second pixel: averages of it are others than those of the full image."""
     area, size = (0, 0, 36, 30), (12, 10)
     with rasterio.open(scenes[0]) as source:
         method = rasterio.enums.Resampling.average

@@ -254,7 +254,7 @@ def test_what_is_no_way_to_ask(tmp_path: Path) -> None:
 def test_a_nodata_value_that_valid_pixels_hold_is_found_by_all_parts_together(
     client: Any, tmp_path: Path, buffer: int
 ) -> None:
-    """Issue 20, 5. NaN is in one part and the value in another; edges that parts share are counted once."""
+    """NaN is in one part and the value in another; edges that parts share are counted once."""
     pixels = np.ones((610, 530), np.float32)
     pixels[:5, :7] = np.nan
     pixels[250:260, 500:] = 0

@@ -219,7 +219,7 @@ def test_items_as_text_beside_those_of_other_keys(tmp_path: Path) -> None:
 
 
 def test_items_of_bands_that_are_chosen(tmp_path: Path) -> None:
-    """Issue 20, 9: a band that was selected lost its name and scale, or had those of another."""
+    """A band that was selected lost its name and scale, or had those of another."""
     text = "".join(
         f'<Item name="DESCRIPTION" sample="{band}" role="description">{name}</Item>'
         f'<Item name="STATISTICS_MAXIMUM" sample="{band}">{band}</Item>'

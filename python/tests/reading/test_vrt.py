@@ -149,7 +149,7 @@ def test_sources_elsewhere_are_refused(
 def test_sources_elsewhere_are_allowed_by_keyword(
     read: Any, mosaic: Any, gtiff: Any, pixels: np.ndarray, tmp_path: Path
 ) -> None:
-    """Issue 20, item 11: Python had no way to allow them but the environment."""
+    """Python had no way to allow them but the environment."""
     outside, inside = tmp_path / "outside", tmp_path / "inside"
     outside.mkdir()
     inside.mkdir()
@@ -173,7 +173,7 @@ def test_sources_elsewhere_are_allowed_by_keyword(
 
 
 def test_tiles_that_were_replaced_are_read_anew(mosaic: Any, gtiff: Any, pixels: np.ndarray, tmp_path: Path) -> None:
-    """Issue 19, item 13: a mosaic gave the pixels of a tile that had been replaced."""
+    """A mosaic gave the pixels of a tile that had been replaced."""
     place = (30, 0, 500000, 0, -30, 4000000)
     first = gtiff(pixels, name="a.tif", crs="EPSG:32633", transform=place)
     path = mosaic(("Byte", "", source("a.tif")), width=50)
@@ -195,7 +195,7 @@ def test_tiles_that_were_replaced_are_read_anew(mosaic: Any, gtiff: Any, pixels:
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes of POSIX")
 def test_named_pipes_are_refused(mosaic: Any, gtiff: Any, pixels: np.ndarray, tmp_path: Path) -> None:
-    """Issue 19, item 4: `open` of a named pipe waits for a writer, and cannot be interrupted."""
+    """`open` of a named pipe waits for a writer, and cannot be interrupted."""
     os.mkfifo(tmp_path / "pipe.tif")
     os.mkfifo(tmp_path / "pipe.vrt")
     path = mosaic(("Byte", "", source("pipe.tif")), width=50)
@@ -211,7 +211,7 @@ def test_named_pipes_are_refused(mosaic: Any, gtiff: Any, pixels: np.ndarray, tm
 
 
 def test_the_size_is_checked_before_the_text_is_read(tmp_path: Path) -> None:
-    """Issue 19, item 5: a VRT was read whole before its size was checked."""
+    """A VRT was read whole before its size was checked."""
     path = tmp_path / "large.vrt"
     with path.open("wb") as file:
         file.write(b"<VRTDataset>")
@@ -222,7 +222,7 @@ def test_the_size_is_checked_before_the_text_is_read(tmp_path: Path) -> None:
 
 
 def test_deeply_nested_mosaics_are_refused(mosaic: Any, tiles: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue 19, item 3: six levels of 12 sources took a minute, eight would have taken hours."""
+    """Six levels of 12 sources took a minute, eight would have taken hours."""
     below = "a.tif"
     for level in range(6):
         below = mosaic(("Byte", "", source(below) * 12), width=50, name=f"{level}.vrt").name

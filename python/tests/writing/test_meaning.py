@@ -1,6 +1,6 @@
-"""What an array means is what is written: axes, missing pixels, names, scales, colours. Issue 20, items 4 to 9.
+"""What an array means is what is written: axes, missing pixels, names, scales, colours.
 
-rasterio and rioxarray are the judges; every test fails on the version that the issue was written for."""
+rasterio and rioxarray are the judges."""
 
 from __future__ import annotations
 

@@ -242,7 +242,7 @@ def test_nodata(write: Write, keyword: Any, attrs: Any, stored: Any) -> None:
 
 
 def test_nan_is_missing_whatever_an_attribute_says(write: Write) -> None:
-    """Issue 20, 6: `masked_nodata=False` left NaN in a file whose nodata value was another."""
+    """`masked_nodata=False` left NaN in a file whose nodata value was another."""
     pixels = FLOATS.copy()
     pixels[3, 4] = np.nan
     with rasterio.open(write(array(pixels, nodata=-1.0, masked_nodata=False))) as file:
