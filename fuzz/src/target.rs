@@ -146,7 +146,7 @@ impl Target {
         self.kind == Kind::Device
     }
 
-    /// How many executions issue 19 asks for.
+    /// How many executions a release should have.
     pub fn goal(&self) -> u64 {
         match self.name() {
             "parser" => 100_000_000,

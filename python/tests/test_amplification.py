@@ -39,45 +39,6 @@ DOORS = {
 #: Cases whose file itself is good: what lies beside it may only make it warn.
 GOOD = ("good", "aux-", "ovr-", "msk-", "world-file-")
 
-#: Cases that do not hold yet, with the finding of issue 19 that each belongs to. They are run with STRILE_PENDING alone.
-PENDING = {
-    "shared-sub-ifds": 1,
-    "shared-block-table": 1,
-    "shared-colour-maps": 1,
-    "many-samples": 1,
-    "overlapping-directories": 1,
-    "overlapping-values": 1,
-    "geo-keys": 1,
-    "ovr-hostile": 1,
-    "msk-hostile": 1,
-    "all-bands": 1,
-    "all-planes": 1,
-    "aux-long-domain": 2,
-    "aux-megabytes": 2,
-    "vrt-nested": 3,
-    "vrt-fifo": 4,
-    "vrt-is-fifo": 4,
-    "vrt-huge": 5,
-    "aux-bad-usage": 6,
-    "deflate-last-strip": 7,
-    "zstd-last-strip": 7,
-    "png-last-strip": 7,
-    "webp-last-strip": 7,
-    "png-bomb": 8,
-    "webp-bomb": 8,
-    "jpegxl-large-tile": 8,
-    "one-pixel-large-tile": 9,
-    "one-pixel-large-lerc-tile": 9,
-    "shared-tile": 9,
-    "shared-zstd-tile": 9,
-    "claimed-pixels": 9,
-    "sparse-4g-tiles": 9,
-    "sparse-4g-strips": 9,
-    "vrt-picks": 12,
-    "vrt-large": 12,
-    "vrt-bomb": 9,
-}
-
 RUNNER = r"""
 import json, os, resource, select, signal, sys, time, warnings
 import strile, strile._core, strile.batch, strile.backend, strile.dataset, strile.opening
@@ -159,8 +120,6 @@ def test_small_files_take_little(door: str) -> None:
         usual = run(listed[0][1])["peak"]
         problems = []
         for name, path in listed:
-            if name in PENDING and "STRILE_PENDING" not in os.environ:
-                continue
             found = problem(name, run(path), usual)
             if found is not None:
                 problems.append(f"{name}: {found}")

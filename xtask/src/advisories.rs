@@ -2,8 +2,8 @@
 //!
 //! Advisories are checked by `cargo deny check advisories`, which needs cargo-deny and a copy of the RustSec database:
 //! the folder that `STRILE_ADVISORY_DB` names, or the copy that cargo-deny fetches itself where there is a network.
-//! Without either the check counts as skipped, with the reason. Yanked versions are found in cargo's own copy of
-//! the registry index, which every machine that builds has.
+//! Without either the check counts as skipped, with the reason; a named folder that cannot be read is a failure. Yanked
+//! versions are found in cargo's own copy of the registry index, which every machine that builds has.
 
 use crate::failure::Failure;
 use crate::process;
@@ -42,14 +42,16 @@ pub fn check(workspace: &Workspace) -> Result<Vec<String>, Failure> {
         return Ok(skipped);
     }
     let absent = ["failed to fetch advisory database", "unable to load advisory database", "failed to load"];
-    if let Some(line) = ended.lines.iter().find(|line| absent.iter().any(|words| line.contains(words))) {
+    let line = ended.lines.iter().find(|line| absent.iter().any(|words| line.contains(words)));
+    // A database that was named must be there.
+    if let (Some(line), None) = (line, &vendored) {
         skipped.push(format!(
             "advisories: no RustSec database here (STRILE_ADVISORY_DB names a copy): {}",
             line.trim()
         ));
         return Ok(skipped);
     }
-    Err(Failure::new("cargo deny check advisories reports advisories"))
+    Err(Failure::new("`cargo deny check advisories` reports advisories or could not check them"))
 }
 
 /// Writes a copy of deny.toml that names the folder above a vendored database.

@@ -8,6 +8,7 @@ mod commands;
 mod failure;
 mod geo;
 mod input;
+mod json;
 mod output;
 mod progress;
 mod samples;

@@ -2,12 +2,11 @@
 
 use crate::failure::Failure;
 use serde_json::{Value, json};
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
-use strile::tiff::{printable, printable_lines};
+use strile::tiff::printable_lines;
 use strile::{Cancel, Decode, Fetch, Location, ReadPlan};
 
 /// A place for bytes. Dropped without `finish`, it leaves nothing behind.
@@ -127,29 +126,6 @@ pub fn print(text: &str) -> Result<(), Failure> {
     sink.finish()
 }
 
-/// Prints JSON to standard output, for people to read too.
-pub fn print_json(value: &Value) -> Result<(), Failure> {
-    print(&json_text(value))
-}
-
-/// JSON as text, with every character escaped that a terminal would obey: not only those that JSON asks for.
-pub fn json_text(value: &Value) -> String {
-    let text = format!("{value:#}");
-    let is_safe = |c: char| c == '\n' || matches!(printable(c.encode_utf8(&mut [0; 4])), Cow::Borrowed(_));
-    if text.chars().all(is_safe) {
-        return text;
-    }
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match is_safe(c) {
-            true => out.push(c),
-            // All are below 2^16 and inside of texts: JSON itself has none of them.
-            false => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-        }
-    }
-    out
-}
-
 /// A plan for programs.
 pub fn plan_json(plan: &ReadPlan) -> Value {
     let figures = plan.figures();
@@ -217,18 +193,4 @@ pub fn table(rows: &[Vec<String>]) -> String {
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     rows.iter().map(line).collect::<Vec<_>>().join("\n")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn json_holds_no_character_that_a_terminal_obeys_and_says_the_same() {
-        let value = json!({"a\u{9b}": "x\u{1b}[2J\u{7f}\u{202e}é\n"});
-        let text = json_text(&value);
-        assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
-        assert!(!text.contains('\u{202e}') && text.contains('é'));
-        assert_eq!(serde_json::from_str::<Value>(&text).ok(), Some(value));
-    }
 }

@@ -147,3 +147,40 @@ fn every_option_in_the_table_exists() {
     }
     assert!(wrong.is_empty(), "SECURITY.md:\n{}", wrong.join("\n"));
 }
+
+/// Crates that compute with numbers of a file stop at an overflow in released builds too.
+#[test]
+fn parsing_and_planning_check_arithmetic_in_released_builds() {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    for package in ["strile-tiff", "strile-codestream", "strile-engine", "strile"] {
+        let section = format!("[profile.release.package.{package}]\noverflow-checks = true\n");
+        assert!(manifest.contains(&section), "Cargo.toml has no `{section}`");
+    }
+}
+
+/// docs/reliability.md names the tests of every finding; each of them exists.
+#[test]
+fn every_test_of_a_finding_exists() {
+    let page = std::fs::read_to_string(root().join("docs/reliability.md")).unwrap();
+    let (_, section) = page.split_once("## Findings and their tests").unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
+    let rust = sources(&root().join("crates"), "rs");
+    let python = sources(&root().join("python/tests"), "py") + &sources(&root().join("xtask/faults"), "py");
+    let rows: Vec<&str> = section.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+    assert!(rows.len() > 15, "the table of findings was not found");
+    let mut missing = Vec::new();
+    for row in rows {
+        let tests: Vec<&str> = row.rsplit("| ").next().unwrap().split('`').skip(1).step_by(2).collect();
+        assert!(!tests.is_empty(), "no test in {row}");
+        missing.extend(tests.into_iter().filter(|name| {
+            let is_function =
+                rust.contains(&format!("fn {name}()")) || python.contains(&format!("def {name}("));
+            let bare = name.strip_prefix("aux-").unwrap_or(name);
+            let is_case = [*name, bare]
+                .iter()
+                .any(|name| rust.contains(&format!("\"{name}\"")) || python.contains(&format!("\"{name}\"")));
+            !is_function && !is_case
+        }));
+    }
+    assert!(missing.is_empty(), "docs/reliability.md names tests that do not exist: {missing:?}");
+}

@@ -3,7 +3,8 @@
 use crate::args::{CogCommand, ValidateArgs};
 use crate::failure::{Failure, Outcome, tell};
 use crate::input::Session;
-use crate::output::{print, print_json};
+use crate::json::print_json;
+use crate::output::print;
 use serde_json::{Value, json};
 use std::path::Path;
 use strile::{CogChecks, CogReport, Context, Finding};

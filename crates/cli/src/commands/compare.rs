@@ -3,7 +3,8 @@
 use crate::args::CompareArgs;
 use crate::failure::{Failure, Outcome};
 use crate::input::Session;
-use crate::output::{print, print_json};
+use crate::json::print_json;
+use crate::output::print;
 use serde_json::{Value, json};
 use strile::tiff::printable;
 use strile::{CompareOptions, Difference};

@@ -2,7 +2,8 @@
 
 use crate::args::DevicesArgs;
 use crate::failure::{Failure, Outcome};
-use crate::output::{print, print_json};
+use crate::json::print_json;
+use crate::output::print;
 use serde_json::json;
 use strile::Context;
 

@@ -7,10 +7,14 @@ mod text;
 use crate::args::InfoArgs;
 use crate::failure::{Failure, Outcome, tell};
 use crate::input::Session;
-use crate::output::{plan_json, print, print_json};
-use serde_json::{Value, json};
+use crate::json::print_json;
+use crate::output::{plan_json, print};
+use facts::{Facts, Files};
 use std::path::Path;
-use strile::{Context, ReadOptions};
+use strile::{Context, Dataset, Page, ReadOptions, ReadPlan};
+
+/// Blocks of a read that `--explain` plans, in about 60 MB. A file of a few hundred bytes can state billions.
+const MOST_BLOCKS: u64 = 400_000;
 
 pub fn run(args: &InfoArgs, session: &Session) -> Result<Outcome, Failure> {
     let mut told = Vec::new();
@@ -27,28 +31,28 @@ pub fn run(args: &InfoArgs, session: &Session) -> Result<Outcome, Failure> {
         }
     }
     if args.json {
-        let files: Vec<&Value> = told.iter().map(|(facts, _)| facts).collect();
-        print_json(&json!({ "files": files }))?;
+        let files: Vec<&Facts> = told.iter().map(|(facts, _)| facts).collect();
+        print_json(&Files(&files))?;
     } else if !told.is_empty() {
         let texts: Vec<String> =
-            told.iter().map(|(facts, plan)| text::describe(facts, plan.as_deref())).collect();
+            told.iter().map(|(facts, plan)| text::describe(&facts.short, plan.as_deref())).collect();
         print(&texts.join("\n\n"))?;
     }
     if failed { Err(Failure::Told) } else { Ok(Outcome::Clean) }
 }
 
 /// The facts of one file, and its plan in words where it was asked for.
-fn facts_of(path: &Path, args: &InfoArgs, session: &Session) -> Result<(Value, Option<String>), Failure> {
+fn facts_of(path: &Path, args: &InfoArgs, session: &Session) -> Result<(Facts, Option<String>), Failure> {
     let mut context = Context { cancel: session.cancel.clone(), ..Context::default() };
     let input = session.open_input(path, &args.mosaic, &mut context)?;
     session.warn_of(input.name(), &input.warnings());
-    let mut facts = facts::facts(&input, !args.json)?;
+    let mut facts = facts::facts(&input)?;
     let mut words = None;
     // A VRT is read without a plan.
     if let Some(dataset) = input.tiff().filter(|_| args.explain) {
-        let plan = dataset.plan(&ReadOptions::default(), &context)?;
+        let plan = plan(dataset, &context)?;
         words = Some(plan.to_string());
-        if let Some(map) = facts.as_object_mut() {
+        if let Some(map) = facts.short.as_object_mut() {
             map.insert("plan".into(), plan_json(&plan));
         }
     }
@@ -58,4 +62,20 @@ fn facts_of(path: &Path, args: &InfoArgs, session: &Session) -> Result<(Value, O
         map.insert("figures".into(), measured);
     }
     Ok((facts, words))
+}
+
+/// The plan of a read of the whole image, if it is not too long.
+fn plan(dataset: &Dataset, context: &Context) -> Result<ReadPlan, Failure> {
+    let full = dataset.pages().first().and_then(Page::full);
+    let blocks = full.map_or(0, |full| full.image.grid.blocks());
+    if blocks > MOST_BLOCKS {
+        return Err(Failure::Request(
+            format!(
+                "{}: cannot explain a read of {blocks} blocks, at most {MOST_BLOCKS} are planned",
+                dataset.name()
+            ),
+            Some("`strile dump --explain --window X,Y,WIDTH,HEIGHT` explains the read of a part"),
+        ));
+    }
+    Ok(dataset.plan(&ReadOptions::default(), context)?)
 }

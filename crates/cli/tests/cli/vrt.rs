@@ -71,7 +71,7 @@ const SCALED: &str = "<Item name=\"SCALE\" sample=\"0\" role=\"scale\">0.0001</I
      <Item name=\"DESCRIPTION\" sample=\"0\" role=\"description\">red edge</Item>\
      <Item name=\"wavelength\" sample=\"0\">705</Item><Item name=\"SENSOR\">MSI</Item>";
 
-/// Issue 20, item 9: the COG made from a VRT lost names, scales and offsets, so that reflectances became digital numbers.
+/// The COG made from a VRT lost names, scales and offsets, so that reflectances became digital numbers.
 #[test]
 fn what_files_say_goes_through_a_vrt_into_a_cog() {
     let bench = Bench::new();
@@ -112,7 +112,7 @@ fn files_that_disagree_are_an_error_or_a_warning() {
     assert!(run.stderr.contains("SENSOR"), "{}", run.stderr);
 }
 
-/// Issue 20: options of gdalbuildvrt, as it spells them; one that is not there is named.
+/// Options of gdalbuildvrt, as it spells them; one that is not there is named.
 #[test]
 fn options_of_gdalbuildvrt() {
     let (bench, pixels) = bench();
@@ -130,13 +130,13 @@ fn options_of_gdalbuildvrt() {
     assert!(bench.run("dump part.vrt --format npy").clean().stdout.ends_with(&pixels.little_endian()));
     let run = bench.run("vrt no.vrt -tap tiles/a.tif");
     assert!(run.code == 2 && run.stderr.contains("--tap"), "{}", run.stderr);
-    // Issue 20, item 10: XML was written under the name of a TIFF.
+    // XML was written under the name of a TIFF.
     let run = bench.run("vrt no.tif tiles/a.tif");
     assert!(run.code == 2 && run.stderr.contains("ends in `.vrt`"), "{}", run.stderr);
     assert!(!bench.path("no.tif").exists() && !bench.path("no.vrt").exists());
 }
 
-/// Issue 20, item 11: paths were stored absolute, and then refused.
+/// Paths were stored absolute, and then refused.
 #[test]
 fn paths_outside_are_relative_and_allowed_by_root() {
     let (bench, pixels) = bench();

@@ -314,8 +314,17 @@ fn picked(raster: &Raster, sampling: &Sampling, rows: Range<u32>, call: &Call<'_
     let row_len = raster.columns as usize * size;
     let plane_len = row_len * raster.rows as usize;
     for band in 0..raster.bands as usize {
+        let mut above = None;
         for row in rows.clone() {
-            let at = band * plane_len + (sampling.rows.get(row) - top) as usize * row_len;
+            let picked = sampling.rows.get(row);
+            // Enlarged rows repeat: copying one is faster than picking its pixels again.
+            if above == Some(picked) {
+                let start = pixels.len().saturating_sub(columns as usize * size);
+                pixels.extend_from_within(start..);
+                continue;
+            }
+            above = Some(picked);
+            let at = band * plane_len + (picked - top) as usize * row_len;
             let line = raster.pixels.get(at..at + row_len).unwrap_or_default();
             for column in 0..columns {
                 let at = (sampling.columns.get(column) - left) as usize * size;

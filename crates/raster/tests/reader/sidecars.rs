@@ -132,7 +132,7 @@ fn what_is_no_file_is_told() {
     let open = |path: &Path| Dataset::open(path).err().unwrap().to_string();
     let missing = folder.0.join("missing.tif");
     assert!(open(&missing).starts_with(&format!("{}: ", missing.display())));
-    assert_eq!(open(&folder.0), format!("{}: is a directory, a file expected", folder.0.display()));
+    assert_eq!(open(&folder.0), format!("{}: expected a regular file, got a directory", folder.0.display()));
     let empty = folder.put("empty.tif", "");
     assert!(open(&empty).contains("the file is empty"));
 }

@@ -36,7 +36,7 @@ fn nest(folder: &Folder, levels: usize, wide: usize) -> PathBuf {
     folder.0.join(below)
 }
 
-/// Issue 19, item 3: six levels of 12 sources laid three million tiles, in a minute; eight would have taken hours.
+/// Six levels of 12 sources laid three million tiles, in a minute; eight would have taken hours.
 #[test]
 fn nested_mosaics_share_one_counter_of_work() {
     let folder = Folder::new("deep");
@@ -64,7 +64,7 @@ fn overlapping_sources_are_counted_too() {
     assert!(problem.contains("max_work"), "{problem}");
 }
 
-/// Issue 19, item 3: every nested VRT kept files of its own open.
+/// Every nested VRT kept files of its own open.
 #[cfg(target_os = "linux")]
 #[test]
 fn nested_mosaics_share_one_pool_of_files() {
@@ -116,7 +116,7 @@ fn missing_sources_of_nested_mosaics_are_named() {
     assert!(vrt.warnings().iter().any(|warning| warning.to_string().contains("gone.tif")));
 }
 
-/// Issue 19, item 4: `open` of a named pipe waits for a writer, and cannot be interrupted.
+/// `open` of a named pipe waits for a writer, and cannot be interrupted.
 #[cfg(unix)]
 #[test]
 fn only_regular_files_are_opened() {
@@ -185,7 +185,7 @@ fn sidecars_that_are_no_files_are_named() {
     }
 }
 
-/// Issue 19, item 5: the limit was 1 GiB.
+/// The limit was 1 GiB.
 #[test]
 fn large_vrts_are_refused_before_they_are_read() {
     let folder = Folder::new("large");
@@ -196,7 +196,7 @@ fn large_vrts_are_refused_before_they_are_read() {
     assert!(problem.contains("`max_bytes`") && problem.contains("67108864"), "{problem}");
 }
 
-/// Issue 19, item 12: lists of picked pixels, four bytes for each column and row, were not counted.
+/// Lists of picked pixels, four bytes for each column and row, were not counted.
 #[test]
 fn lists_of_picked_pixels_are_in_the_budget() {
     let folder = Folder::new("picks");
@@ -246,7 +246,7 @@ fn plain(path: &Path, seed: u64) -> Vec<u8> {
     pixels.little_endian()
 }
 
-/// Issue 19, item 13: mosaics gave pixels of tiles that had been replaced.
+/// Mosaics gave pixels of tiles that had been replaced.
 #[cfg(unix)]
 #[test]
 fn sources_that_were_replaced_are_read_anew() {
@@ -283,7 +283,7 @@ fn sources_that_were_replaced_are_read_anew() {
     assert!(raster.pixels == third);
 }
 
-/// Issue 19, item 13: kept headers and those of an index are those of the file that is there.
+/// Kept headers and those of an index are those of the file that is there.
 #[test]
 #[cfg(unix)]
 fn kept_headers_notice_a_file_that_was_replaced() {
@@ -309,7 +309,7 @@ fn kept_headers_notice_a_file_that_was_replaced() {
     assert_eq!(Dataset::open(&path).unwrap().version(), Some(now));
 }
 
-/// Issue 19, item 2: opening took time with the square of the number of bands.
+/// Opening took time with the square of the number of bands.
 #[test]
 fn many_bands_take_linear_time() {
     let folder = Folder::new("bands");

@@ -140,6 +140,8 @@ impl Element {
                 .map_err(|e| format!("malformed XML: {e}"))?;
             element.attributes.push((name_of(attribute.key.as_ref()), value.into_owned()));
         }
+        // Most elements have one attribute, and a list begins with room for four.
+        element.attributes.shrink_to_fit();
         Ok(element)
     }
 

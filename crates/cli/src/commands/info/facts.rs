@@ -2,28 +2,38 @@
 
 use crate::failure::Failure;
 use crate::geo::{geo_of, number};
+use serde_core::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::{Map, Value, json};
 use strile::tiff::gdal::{BandMetadata, MetadataItem};
 use strile::tiff::geo::Crs;
 use strile::tiff::{BlockKind, ByteOrder, ExtraSample, Image, Variant};
 use strile::{Dataset, Input, Level, Page, Planar, Predictor, ReadOptions, Vrt};
 
-/// The facts of a file. For text, bands of which nothing is known are null: a file of a hundred bytes can have 65,535.
-pub fn facts(input: &Input, for_text: bool) -> Result<Value, Failure> {
+/// The facts of a file.
+pub struct Facts {
+    /// All of them, but in few words: bands of which nothing is known are null, for a file of a hundred bytes can have
+    /// 65,535, and colour maps are their lengths, for directories can share one.
+    pub short: Value,
+    /// What the pages were taken from.
+    pages: Vec<Page>,
+}
+
+/// The facts of a file.
+pub fn facts(input: &Input) -> Result<Facts, Failure> {
     let nothing = BandMetadata::default();
-    let band = |known: &BandMetadata| if for_text && *known == nothing { Value::Null } else { band(known) };
+    let band = |known: &BandMetadata| if *known == nothing { Value::Null } else { band(known) };
     let metadata = input.metadata();
     let geo = &metadata.georeference;
     let tiff = input.tiff().and_then(Dataset::tiff);
     let options = ReadOptions::default();
     let mut place = geo_of(metadata, input.transform(&options)?, &options);
-    let (pages, size) = match input {
+    let (pages, told, size) = match input {
         Input::Tiff(dataset) => {
             let full = dataset.pages().first().and_then(Page::full);
             let size = full.map(|full| (full.image.width, full.image.height));
-            (dataset.pages().iter().map(page).collect::<Vec<_>>(), size)
+            (dataset.pages().to_vec(), dataset.pages().iter().map(page).collect::<Vec<_>>(), size)
         }
-        Input::Vrt(vrt) => (vec![mosaic(vrt)], Some((vrt.width(), vrt.height()))),
+        Input::Vrt(vrt) => (Vec::new(), vec![mosaic(vrt)], Some((vrt.width(), vrt.height()))),
     };
     if let (Some(place), Some((width, height))) = (place.as_object_mut(), size) {
         place.insert("crs".into(), geo.crs.as_ref().or(geo.gcp_crs.as_ref()).map(crs).into());
@@ -37,7 +47,7 @@ pub fn facts(input: &Input, for_text: bool) -> Result<Value, Failure> {
         place.insert("gcps".into(), geo.gcps.len().into());
         place.insert("rpc".into(), geo.rpc.is_some().into());
     }
-    Ok(json!({
+    let short = json!({
         "file": input.name(),
         "size": tiff.map(|tiff| tiff.file_len),
         "format": tiff.map_or("VRT", |tiff| match tiff.header.variant {
@@ -49,7 +59,7 @@ pub fn facts(input: &Input, for_text: bool) -> Result<Value, Failure> {
             ByteOrder::Big => "big",
         }),
         "directories": tiff.map(|tiff| tiff.directories.len()),
-        "pages": pages,
+        "pages": told,
         "geo": place,
         "bands": metadata.bands.iter().map(band).collect::<Vec<_>>(),
         "categories": metadata.categories,
@@ -57,7 +67,78 @@ pub fn facts(input: &Input, for_text: bool) -> Result<Value, Failure> {
         "warnings": input.warnings().iter().map(|warning| json!({
             "code": warning.code, "place": warning.place, "message": warning.message,
         })).collect::<Vec<_>>(),
-    }))
+    });
+    Ok(Facts { short, pages })
+}
+
+/// The facts of files as they are printed, in full.
+pub struct Files<'a>(pub &'a [&'a Facts]);
+
+impl Serialize for Files<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(1))?;
+        map.serialize_entry("files", self.0)?;
+        map.end()
+    }
+}
+
+impl Serialize for Facts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Some(facts) = self.short.as_object() else { return self.short.serialize(serializer) };
+        let mut map = serializer.serialize_map(Some(facts.len()))?;
+        for (key, value) in facts {
+            match (key.as_str(), value.as_array()) {
+                ("bands", Some(bands)) => map.serialize_entry(key, &Bands(bands))?,
+                ("pages", Some(pages)) if !self.pages.is_empty() => {
+                    map.serialize_entry(key, &Levels(pages, &self.pages, |page| page.levels.as_slice()))?;
+                }
+                _ => map.serialize_entry(key, value)?,
+            }
+        }
+        map.end()
+    }
+}
+
+/// Bands of which nothing is known are objects like the others.
+struct Bands<'a>(&'a [Value]);
+
+impl Serialize for Bands<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let unknown = band(&BandMetadata::default());
+        serializer.collect_seq(self.0.iter().map(|band| if band.is_null() { &unknown } else { band }))
+    }
+}
+
+/// Pages, or the overviews of one: what is said of them in short, and what that was taken from.
+struct Levels<'a, T>(&'a [Value], &'a [T], fn(&'a T) -> &'a [Level]);
+
+impl<T> Serialize for Levels<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(short, found, levels) = self;
+        serializer.collect_seq(short.iter().zip(*found).map(|(short, found)| Full(short, levels(found))))
+    }
+}
+
+/// A level and its overviews, with the colours of their maps.
+struct Full<'a>(&'a Value, &'a [Level]);
+
+impl Serialize for Full<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (Some(short), Some((level, overviews))) = (self.0.as_object(), self.1.split_first()) else {
+            return self.0.serialize(serializer);
+        };
+        let mut map = serializer.serialize_map(Some(short.len()))?;
+        for (key, value) in short {
+            match (key.as_str(), value.as_array()) {
+                ("colour_map", _) => map.serialize_entry(key, &level.image.colour.colour_map)?,
+                ("overviews", Some(short)) => {
+                    map.serialize_entry(key, &Levels(short, overviews, std::slice::from_ref))?;
+                }
+                _ => map.serialize_entry(key, value)?,
+            }
+        }
+        map.end()
+    }
 }
 
 fn mosaic(vrt: &Vrt) -> Value {
@@ -122,7 +203,7 @@ fn image(image: &Image) -> Map<String, Value> {
             ExtraSample::UnassociatedAlpha => "unassociated-alpha",
         }).collect::<Vec<_>>(),
         "orientation": image.orientation,
-        "colour_map": image.colour.colour_map,
+        "colour_map": image.colour.colour_map.as_ref().map(Vec::len),
         "decoded_bytes": decoded,
     });
     match facts {

@@ -121,8 +121,8 @@ fn image(page: &Value, title: &str) -> String {
     if page["orientation"].as_u64() != Some(1) {
         lines.add("orientation", format!("{} (not applied)", text(&page["orientation"])));
     }
-    if let Some(map) = page["colour_map"].as_array() {
-        lines.add("colour map", format!("{} colours", map.len()));
+    if let Some(colours) = page["colour_map"].as_u64() {
+        lines.add("colour map", format!("{colours} colours"));
     }
     if page["mask"].is_object() {
         lines.add("mask", mask(page));
