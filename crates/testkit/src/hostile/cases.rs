@@ -65,13 +65,16 @@ pub fn write(folder: &Path) -> io::Result<Vec<(String, String)>> {
 pub fn window(name: &str) -> Option<[u32; 4]> {
     match name {
         "deflate-last-strip" | "zstd-last-strip" | "png-last-strip" => Some([0, SIDE, 16, 1]),
-        "webp-last-strip" => Some([0, SIDE / 2, 16, 1]),
+        "webp-last-strip" => Some([0, WEBP_SIDE, 16, 1]),
         _ => None,
     }
 }
 
 /// Rows and columns of the images whose last strip holds too much.
 const SIDE: u32 = 16_384;
+/// The same for WebP, which has three samples and takes ten bytes per pixel: the whole image, which Python reads, stays
+/// small enough for the limit of the test.
+const WEBP_SIDE: u32 = 6_144;
 
 fn cases() -> Vec<Case> {
     let mut cases = vec![Case::new("good", "a.tif", plain())];
@@ -191,7 +194,7 @@ fn blocks() -> Vec<Case> {
         case("deflate-last-strip", last(side, DEFLATE, 1, bombs::zlib_zeros(256 * million))),
         case("zstd-last-strip", last(side, ZSTD, 1, bombs::zstd_zeros(256 * million))),
         case("png-last-strip", last(side, PNG, 1, bombs::png_zeros(side, side))),
-        case("webp-last-strip", last(side / 2, WEBP, 3, bombs::webp_zeros(side / 2, side / 2))),
+        case("webp-last-strip", last(WEBP_SIDE, WEBP, 3, bombs::webp_zeros(WEBP_SIDE, WEBP_SIDE))),
         // More than any block of the file may hold.
         case("deflate-bomb", grey((64, 64), Some((64, 64)), DEFLATE, bombs::zlib_zeros(1024 * million))),
         case("zstd-bomb", grey((64, 64), Some((64, 64)), ZSTD, bombs::zstd_zeros(64 * 1024 * million))),
