@@ -82,7 +82,7 @@ impl<'py> Request<'py> {
             "memory" => self.memory = value.extract()?,
             "threads" => self.threads = value.extract()?,
             "progress" => self.progress = some(value),
-            _ => return Err(refused(format!("unexpected keyword `{key}`"))),
+            _ => return Err(PyTypeError::new_err(format!("unexpected keyword `{key}`"))),
         }
         Ok(())
     }
@@ -117,8 +117,8 @@ fn some(value: Bound<'_, PyAny>) -> Option<Bound<'_, PyAny>> {
 }
 
 /// What a keyword takes, in words.
-fn expected(key: &str) -> &'static str {
-    match key {
+fn expected(key: &str) -> Option<&'static str> {
+    Some(match key {
         "page" => "the number of a page, from 0",
         "level" => "0 for the full image, k for its k-th overview",
         "reduce" => "a number of halvings, from 0",
@@ -130,17 +130,17 @@ fn expected(key: &str) -> &'static str {
         "threads" => "a number of threads, or None",
         "stream" => "the number of a CUDA stream, or None",
         "device" => "`auto`, `cpu`, `cuda` or `cuda:N`",
-        _ => "text",
-    }
+        "layer" | "interleave" | "float_type" | "on_fault" | "out_memory" => "text",
+        _ => return None,
+    })
 }
 
 /// A value that cannot be taken is named with its keyword; other errors say enough.
 fn named(error: PyErr, key: &str, value: &Bound<'_, PyAny>) -> PyErr {
     let py = value.py();
-    let sentence = || format!("{key} is {}: expected {}", shown(value), expected(key));
-    if key == "out" || key == "progress" {
-        error
-    } else if error.is_instance_of::<PyTypeError>(py) {
+    let Some(expected) = expected(key) else { return error };
+    let sentence = || format!("{key} is {}: expected {expected}", shown(value));
+    if error.is_instance_of::<PyTypeError>(py) {
         PyTypeError::new_err(sentence())
     } else if error.is_instance_of::<PyOverflowError>(py) {
         refused(sentence())

@@ -62,7 +62,9 @@ def cast(array: Any, dtype: np.dtype[Any]) -> Any:
     if dtype.kind in "iu" and array.dtype.kind in "iuf":
         limits = np.iinfo(dtype)
         if array.dtype.kind == "f":
-            whole_numbers = np.floor(np.nan_to_num(array.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf) + 0.5)
+            exact = np.nan_to_num(array.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
+            # Halves away from 0.
+            whole_numbers = np.where(exact >= 0, np.floor(exact + 0.5), np.ceil(exact - 0.5))
             # The largest value as a float may be one more than the type holds.
             over = whole_numbers >= float(limits.max)
             inside = np.where(over, 0.0, np.maximum(whole_numbers, float(limits.min)))

@@ -287,6 +287,36 @@ def test_pixels_outside_are_masked(validity: Path, window: Window) -> None:
                 assert np.array_equal(np.ma.getdata(found)[~outside], np.ma.getdata(whole)[inside].ravel())
 
 
+@pytest.mark.parametrize("indexes", [1, [1]])
+def test_samples_are_masked_by_all_that_says_what_is_valid(validity: Path, indexes: Any) -> None:
+    """Mask images and alpha were left out."""
+    points = [(500000 + 30 * column + 5, 4600000 - 30 * row - 5) for row in range(-2, 62, 3) for column in range(-2, 82, 3)]
+    with strile.open(validity) as ours, rasterio.open(validity) as theirs:
+        mine, other = (np.ma.stack(list(file.sample(points, indexes, masked=True))) for file in (ours, theirs))
+    alike(mine, other)
+
+
+def test_values_beyond_another_type_are_its_nearest(tmp_path: Path) -> None:
+    pixels = np.array([[[-3.5, -0.4, 0.5, 254.6, 300.0, 1e20, np.nan, 70000.2]]], np.float64)
+    path = made(tmp_path / "a.tif", pixels)
+    with strile.open(path) as ours, rasterio.open(path) as theirs:
+        for dtype in ("uint8", "int16", "uint16", "int32", "float32"):
+            found, expected = ours.read(out_dtype=dtype), theirs.read(out_dtype=dtype)
+            assert np.array_equal(found, expected, equal_nan=dtype == "float32"), dtype
+
+
+def test_a_mosaic_is_sampled_and_read_in_another_shape(plain: Path, tmp_path: Path) -> None:
+    path = strile.vrt([plain], tmp_path / "a.vrt")
+    points = [(500000 + 30 * column + 5, 4600000 - 30 * row - 5) for row in range(-2, 62, 3) for column in range(-2, 82, 3)]
+    with strile.open(path) as ours, rasterio.open(path) as theirs:
+        assert np.array_equal(list(ours.sample(points)), list(theirs.sample(points)))
+        alike(ours.read(out_shape=(2, 30, 40)), theirs.read(out_shape=(2, 30, 40)))
+        window = Window(-5, -7, 40, 30)
+        alike(ours.read(1, window, boundless=True), theirs.read(1, window=window, boundless=True))
+        with pytest.raises(strile.StrileError, match="VRT, which is resampled by nearest only"):
+            ours.read(out_shape=(2, 30, 40), resampling="average")
+
+
 def test_another_type(plain: Path) -> None:
     with strile.open(plain) as ours, rasterio.open(plain) as theirs:
         for dtype in ("float32", np.float64, "int32"):

@@ -160,6 +160,12 @@ def packed_items(attrs: Mapping[Any, Any], packing: Packing, bands: int) -> dict
     return {**rest, "gdal_metadata": kept} if kept else rest
 
 
+def states_scales(attrs: Mapping[Any, Any]) -> bool:
+    """Whether the items of the file that an array was read from state a scale or an offset of stored values."""
+    text = attrs.get("gdal_metadata_xml")
+    return isinstance(text, str) and _SCALING.search(text) is not None
+
+
 def unpacked_items(attrs: Mapping[Any, Any]) -> Mapping[Any, Any]:
     """The attrs without scale and offset where they were applied already: a reader would apply them again."""
     if attrs.get("mask_and_scale_dtype") is None:

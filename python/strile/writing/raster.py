@@ -24,7 +24,7 @@ from .georef import Transform, placed
 from .layout import Layout, layout_of
 from .missing import Missing, missing_of
 from .nodata import Number, check_kept, fits, nodata_of
-from .pack import Packing, packed_items, packing_encoded, packing_of, unpacked_items
+from .pack import Packing, packed_items, packing_encoded, packing_of, states_scales, unpacked_items
 from .pixels import Mask, device_of, dtype_of, stored_dtype
 from .said import Said, said_by
 from .tags import tags_of
@@ -88,6 +88,14 @@ def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> Ras
         attrs = packed_items(attrs, packing, layout.bands)
     else:
         attrs = unpacked_items(attrs)
+        if not said.unchanged and states_scales(attrs):
+            warnings.warn(
+                "the array changed since it was read, and the scale and offset of its file are written as they were: values "
+                "must still be stored ones. Read the file with unpack=True to compute with scaled values, or delete "
+                "attrs['gdal_metadata_xml'] and attrs['gdal_metadata'] to write values as they are",
+                UserWarning,
+                stacklevel=4,
+            )
     tags = tags_of(attrs, said, layout.bands, dtype)
     colours = _photometric(tags, arguments, layout, dtype)
     inverted = colours["photometric"] == 0
@@ -115,15 +123,7 @@ def describe(data: Any, crs: Any, nodata: Any, arguments: WriteArguments) -> Ras
             keys["nodata"] = int(stored) if dtype.kind in "iu" else stored
         else:
             check_kept(stored, dtype, None if nodata is None else "nodata", attrs)
-            if said.unchanged:
-                keys["nodata_text"] = str(stored)
-            else:
-                warnings.warn(
-                    f"the nodata value {stored} of the file that the array was read from is not written: pixels of {dtype} "
-                    "cannot hold it; pass nodata= to state another one",
-                    UserWarning,
-                    stacklevel=4,
-                )
+            keys["nodata_text"] = str(stored)
     return RasterToWrite(
         array=array,
         layout=layout,

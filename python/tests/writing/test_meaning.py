@@ -345,6 +345,17 @@ def test_arrays_of_either_engine_are_written_as_by_rio_to_raster(tmp_path: Path,
         assert np.array_equal(ours.read(), theirs.read())
 
 
+def test_scales_of_values_that_changed_are_told(tmp_path: Path, two: Path) -> None:
+    """Reflectances made by hand were written with the scale of the digital numbers, and read as a ten-thousandth."""
+    with xr.set_options(keep_attrs=True):
+        array = strile.open_geotiff(two, masked=True) * 0.5
+    with pytest.warns(UserWarning, match="scale and offset of its file are written as they were"):
+        strile.to_geotiff(array, tmp_path / "b.tif")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        strile.to_geotiff(strile.open_geotiff(two)[3:9], tmp_path / "c.tif")
+
+
 def test_a_band_that_is_a_variable_is_written_as_it_was(tmp_path: Path, two: Path) -> None:
     dataset = xr.open_dataset(two, engine=StrileBackend, band_as_variable=True)
     dataset.band_2.strile.to_geotiff(tmp_path / "b.tif")
