@@ -15,7 +15,7 @@ fn bad_input_is_told_in_one_sentence() {
         ("dump missing.tif", "missing.tif: No such file or directory"),
         ("info missing.tif", "missing.tif: No such file or directory"),
         ("bench missing.tif", "missing.tif: No such file or directory"),
-        ("dump folder", "folder: is a directory, a file expected"),
+        ("dump folder", "folder: expected a regular file, got a directory"),
         ("dump empty.tif", "empty.tif: header: the file is empty"),
         (
             "dump dem.tif --window 60,0,20,20",
