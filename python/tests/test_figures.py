@@ -226,6 +226,39 @@ def test_rebuilt_overviews_are_gdals(tmp_path: Path, resampling: str, case: str)
             assert np.array_equal(file.dataset_mask(), np.where(some, 255, 0))
 
 
+@pytest.mark.parametrize("bigtiff", [False, True])
+@pytest.mark.parametrize("byteorder", ["<", ">"])
+def test_overviews_in_sub_directories_are_replaced(tmp_path: Path, bigtiff: bool, byteorder: str) -> None:
+    """The first directory names them, so that it is copied without the names; tifffile and GDAL read the result."""
+    tifffile = pytest.importorskip("tifffile")
+    full = noise("uint16", 1, (96, 128))[0]
+    path = tmp_path / "a.tif"
+    with tifffile.TiffWriter(path, bigtiff=bigtiff, byteorder=byteorder) as file:
+        file.write(full, subifds=1, tile=(32, 32), description="kept", metadata=None)
+        file.write(full[::2, ::2], subfiletype=1, tile=(32, 32), metadata=None)
+        file.write(full[:10, :20], tile=(16, 16), metadata=None)
+    before = path.read_bytes()
+    assert strile.open(path).overviews() == [2]
+    strile.add_overviews(path, levels=[2, 4], resampling="nearest", rebuild=True)
+    after = path.read_bytes()
+    with tifffile.TiffFile(path) as file:
+        assert file.pages[0].subifds is None and file.pages[0].description == "kept"
+        assert np.array_equal(file.pages[0].asarray(), full)
+        assert [page.shape for page in file.pages] == [(96, 128), (48, 64), (24, 32), (10, 20)]
+        assert np.array_equal(file.pages[3].asarray(), full[:10, :20])
+    with rasterio.open(path) as file:
+        assert file.overviews(1) == [2, 4] and np.array_equal(file.read(1), full)
+    # Until the header's pointer is changed, the old file is read.
+    changed = [at for at, (old, new) in enumerate(zip(before, after, strict=False)) if old != new]
+    assert changed and changed[-1] < 16
+    path.write_bytes(before + after[len(before) :])
+    assert strile.open(path).overviews() == [2]
+    path.write_bytes(before)
+    assert strile.remove_overviews(path) == 1
+    with tifffile.TiffFile(path) as file:
+        assert [page.shape for page in file.pages] == [(96, 128), (10, 20)]
+
+
 def test_overviews_that_are_there_or_not_needed(tmp_path: Path) -> None:
     path = made(tmp_path / "a.tif", noise("uint8", 1))
     before = path.read_bytes()

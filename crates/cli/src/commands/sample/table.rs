@@ -167,10 +167,10 @@ pub fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn read(
-        text: &str,
-        names: Option<&str>,
-    ) -> Result<(Option<String>, Vec<(f64, f64)>, Vec<String>), String> {
+    /// Header, places and records.
+    type Read = (Option<String>, Vec<(f64, f64)>, Vec<String>);
+
+    fn read(text: &str, names: Option<&str>) -> Result<Read, String> {
         let mut table =
             Table::open(Box::new(text.as_bytes()), names).map_err(|failure| failure.sentence())?;
         let Places { records, places } = table.next(100).map_err(|failure| failure.sentence())?;
