@@ -136,13 +136,14 @@ def convert_many(
     from . import _core
     from .progress import resolve
 
-    known = set(convert.__kwdefaults__) - {"overwrite", "progress", "memory", "threads"}
+    defaults: dict[str, Any] = convert.__kwdefaults__ or {}
+    known = set(defaults) - {"overwrite", "progress", "memory", "threads"}
     if unknown := sorted(set(options) - known):
         raise TypeError(f"convert_many() got unexpected options {unknown}; known are {sorted(known)}")
     results = _core.convert_many(
         [os.fspath(path) for path in inputs],
         os.fspath(folder),
-        _convert_options(convert.__kwdefaults__ | options),
+        _convert_options(defaults | options),
         jobs=jobs,
         overwrite=overwrite,
         recursive=recursive,
