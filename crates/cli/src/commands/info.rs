@@ -57,7 +57,7 @@ fn facts_of(path: &Path, args: &InfoArgs, session: &Session) -> Result<(Facts, O
         }
     }
     if let Some(measured) = figures::measured(&input, args, session, &context)?
-        && let Some(map) = facts.as_object_mut()
+        && let Some(map) = facts.short.as_object_mut()
     {
         map.insert("figures".into(), measured);
     }

@@ -7,7 +7,7 @@ use crate::dataset::Dataset;
 use crate::device::Destination;
 use crate::error::{Error, Result};
 use crate::options::ReadOptions;
-use crate::read::{Asked, ReadPlan, Reading, Request, Shape, WindowFault};
+use crate::read::{Asked, Done, ReadPlan, Reading, Request, Shape, WindowFault};
 use std::borrow::Borrow;
 use strile_engine::{Context, Report};
 use strile_tiff::DataType;
@@ -150,7 +150,7 @@ impl<'a> Batch<'a> {
     fn read(&self, to: Destination, context: &Context) -> Result<Tensor> {
         let reading = Reading::new(self.asked(), to, Vec::new(), context)?;
         let shape = reading.plan.shape;
-        let (output, report, faults, engine) = reading.read()?;
+        let Done { output, report, faults, engine } = reading.read()?;
         Ok(Tensor { shape, output, report, faults, engine })
     }
 }

@@ -391,7 +391,11 @@ mod tests {
 
     fn sample(band: u32, row: u32, column: u32) -> u8 {
         let mixed = (column * 7919 + row * 104_729 + band * 31).wrapping_mul(2_654_435_761);
-        if mixed % 11 == 0 { 9 } else { u8::try_from((column * 3 + row * 2 + (mixed >> 28)) % 200).unwrap() }
+        if mixed.is_multiple_of(11) {
+            9
+        } else {
+            u8::try_from((column * 3 + row * 2 + (mixed >> 28)) % 200).unwrap()
+        }
     }
 
     fn given(window: Window) -> Given {

@@ -4,7 +4,7 @@ use super::deliver::deliver;
 use super::limits::Size;
 use super::mask::{self, MaskSource};
 use super::plan::ReadPlan;
-use super::reading::{Reading, gpu};
+use super::reading::{Done, Reading, gpu};
 use super::request::{Asked, Request};
 use super::run::WindowFault;
 use super::steps::{Step, steps};
@@ -72,7 +72,7 @@ impl Dataset {
         let reading = Trace::time(trace, ("read", "plan"), plan)?;
         if steps.is_empty() {
             let (interleave, fill) = (pixels.interleave, reading.plan.fill());
-            let (output, report, faults, engine) = reading.read()?;
+            let Done { output, report, faults, engine } = reading.read()?;
             let report = with_faults(report, faults);
             return Ok(DeviceRaster { output, interleave, fill, report, engine });
         }
@@ -226,7 +226,7 @@ fn finished(
     context: &Context,
 ) -> Result<(Raster, Report)> {
     let fill = reading.plan.fill();
-    let (output, report, faults, _) = reading.read()?;
+    let Done { output, report, faults, .. } = reading.read()?;
     let report = with_faults(report, faults);
     let raster = Raster::from_output(output, options.interleave, fill, report.faults.clone())?;
     let raster = steps.iter().try_fold(raster, |raster, step| step.apply(raster, context))?;

@@ -47,6 +47,6 @@ pub(crate) use mask::{all_valid, from_alpha, same};
 pub(crate) use part::rows_of_part;
 pub use plan::{Fetch, MemoryNeed, ReadPlan};
 pub(crate) use ranges::coalesce;
-pub(crate) use reading::Reading;
+pub(crate) use reading::{Done, Reading};
 pub(crate) use request::{Asked, Request, Shape};
 pub use run::WindowFault;

@@ -31,6 +31,14 @@ pub(crate) struct Reading<'a> {
     context: &'a Context,
 }
 
+/// Pixels in new memory, and what the engine did.
+pub(crate) struct Done {
+    pub(crate) output: Output,
+    pub(crate) report: Report,
+    pub(crate) faults: Vec<WindowFault>,
+    pub(crate) engine: Arc<dyn Engine>,
+}
+
 /// What a request says of itself in a plan.
 struct First {
     page: usize,
@@ -113,7 +121,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Reads into new memory at the plan's destination.
-    pub(crate) fn read(self) -> Result<(Output, Report, Vec<WindowFault>, Arc<dyn Engine>)> {
+    pub(crate) fn read(self) -> Result<Done> {
         let spec = self.plan.output.clone();
         let on_host = self.plan.destination == Location::Host;
         let need = if on_host { len(&spec) } else { 0 };
@@ -125,7 +133,7 @@ impl<'a> Reading<'a> {
         };
         let engine = Arc::clone(&self.choice.engine);
         let (report, faults) = self.read_into(&output)?;
-        Ok((output, report, faults, engine))
+        Ok(Done { output, report, faults, engine })
     }
 
     /// Reads into an output of the plan's shape and type.

@@ -40,6 +40,9 @@ pub(super) enum Role {
     Mask(Option<u32>),
 }
 
+/// The masks of a window, and its band there; `None` for a window without.
+pub(super) type MaskPlace = Option<(u32, u32)>;
+
 /// What is known of a read before blocks are located.
 pub(super) struct Resolved<'a> {
     pub(super) groups: Vec<Group<'a>>,
@@ -53,7 +56,7 @@ pub(super) struct Resolved<'a> {
     /// What their masks are decoded into.
     pub(super) masks: Vec<Masks>,
     /// For each window its masks, and its band there.
-    pub(super) masked: Vec<Option<(u32, u32)>>,
+    pub(super) masked: Vec<MaskPlace>,
     /// For each window its frame, and the part of it that lies inside the image.
     pub(super) frames: Vec<(Frame, Option<Window>)>,
 }
@@ -251,7 +254,7 @@ impl<'a> Asked<'a> {
         groups: &[Group<'_>],
         sheets: &[Sheet],
         (data_type, bands): (DataType, u32),
-    ) -> Result<(Vec<Masks>, Vec<Option<(u32, u32)>>)> {
+    ) -> Result<(Vec<Masks>, Vec<MaskPlace>)> {
         let mut masks: Vec<Masks> = Vec::new();
         let mut masked = vec![None; self.requests.len()];
         let places = places_of(sheets);

@@ -10,7 +10,7 @@ use super::area::Frame;
 use super::cut::batches;
 use super::locate::locate;
 use super::request::Asked;
-use super::resolve::{Group, Resolved, Role};
+use super::resolve::{Group, MaskPlace, Resolved, Role};
 use super::sheet::{Masks, Sheet, places_of};
 use super::together::together;
 use crate::error::Result;
@@ -109,7 +109,7 @@ struct Tasks<'a> {
     /// For each window its sheet, and its place there.
     places: Vec<(u32, u32)>,
     /// For each window its masks, and its band there.
-    masked: Vec<Option<(u32, u32)>>,
+    masked: Vec<MaskPlace>,
     data_type: DataType,
     leases: Vec<Lease>,
     layouts: Vec<Arc<BlockLayout>>,
