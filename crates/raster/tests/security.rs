@@ -114,8 +114,8 @@ fn sources(folder: &Path, extension: &str) -> String {
 #[test]
 fn every_option_in_the_table_exists() {
     let known = limits();
-    let (cli, python) =
-        (sources(&root().join("crates/cli/src"), "rs"), sources(&root().join("python/strile"), "py"));
+    let cli = sources(&root().join("crates/cli/src"), "rs");
+    let python = sources(&root().join("python/strile"), "py") + &sources(&root().join("python/src"), "rs");
     let mut wrong = Vec::new();
     for row in rows() {
         let structs =
