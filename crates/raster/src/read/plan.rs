@@ -30,7 +30,7 @@ pub struct MemoryNeed {
     pub output: u64,
     /// The largest block, encoded and decoded; one such scratch per thread.
     pub scratch_per_thread: u64,
-    /// Staging: two batches in flight.
+    /// Staging: the two largest batches, which may be in flight together.
     pub staging: u64,
     /// Decoded pixels that are not part of the result: masks, and windows before they are resampled.
     pub scratch: u64,

@@ -7,13 +7,14 @@ use super::plan::{Fetch, MemoryNeed, ReadPlan, device_need, too_long};
 use super::ranges::fetched_len;
 use super::request::{Asked, purpose};
 use super::resolve::{Group, Resolved};
-use super::run::{WindowFault, run};
+use super::run::{IN_FLIGHT, WindowFault, run};
 use super::sheet::{Masks, Sheet, len_of};
 use super::stage::staged_len;
 use super::tasks::Located;
 use super::unpack::Missing;
 use crate::device::{self, Choice, Decode, Destination, Gpu, Work};
 use crate::error::{Error, Result};
+use crate::open::io_error;
 use crate::options::{OnFault, ReadOptions};
 use crate::window::Window;
 use std::collections::BTreeMap;
@@ -208,13 +209,19 @@ impl Reader<'_> {
 
     /// Runs the plan. Faulty blocks fail it, unless they are to be filled.
     fn run(&self, plan: ReadPlan, memory: &[&Output]) -> Result<(Report, Vec<WindowFault>)> {
+        let sources = plan.sources.clone();
         let (report, faults) = run(plan, self.engine, memory, self.context)?;
         match (self.asked.options.on_fault, faults.first()) {
             (OnFault::Fail, Some(WindowFault { window, file, fault })) => {
                 let error = Error::Blocks { file: file.clone(), first: fault.clone(), count: faults.len() };
                 Err(self.asked.at(*window)(error))
             }
-            _ => Ok((report, faults)),
+            _ => {
+                for source in &sources {
+                    source.check_unchanged().map_err(|error| io_error(source.as_ref(), error))?;
+                }
+                Ok((report, faults))
+            }
         }
     }
 
@@ -337,7 +344,9 @@ fn plan(
     let staging = match fetch {
         Fetch::Pulled | Fetch::Direct => 0,
         Fetch::Staged => {
-            batches.iter().map(|batch| staged_len(batch, &sources)).max().unwrap_or(0).saturating_mul(2)
+            let mut lens: Vec<u64> = batches.iter().map(|batch| staged_len(batch, &sources)).collect();
+            lens.sort_unstable_by(|a, b| b.cmp(a));
+            lens.iter().take(IN_FLIGHT).fold(0, |sum, len| sum.saturating_add(*len))
         }
     };
     let mut notes = choice.notes.clone();

@@ -4,7 +4,6 @@ use super::plan::{Fetch, ReadPlan};
 use super::stage::stage;
 use super::tasks::Target;
 use crate::error::{Error, Result};
-use crate::open::io_error;
 use crate::source::Source;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use strile_engine::{
 };
 
 /// Batches decoded or waiting to be at one time.
-const IN_FLIGHT: usize = 2;
+pub(super) const IN_FLIGHT: usize = 2;
 
 /// A faulty block of a window.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,9 +53,6 @@ pub(super) fn run(
     };
     let mut report = flight.fly(batches)?;
     let faults = shown.faults(std::mem::take(&mut report.faults), &sources);
-    for source in &sources {
-        source.check_unchanged().map_err(|error| io_error(source.as_ref(), error))?;
-    }
     Ok((report, faults))
 }
 

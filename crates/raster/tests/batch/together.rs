@@ -164,6 +164,6 @@ fn answers_under_way_are_counted_as_memory() {
     // In each file two tiles of 64 × 48, one below the other, are asked for with the two between them.
     let tiles = 4 * 4 * 64 * 48 * 3 * 2;
     let problem = read(tiles + 100_000).unwrap();
-    assert!(problem.contains("answers from afar"), "{problem}");
+    assert!(problem.contains("answers of remote files"), "{problem}");
     assert_eq!(read(3 * tiles), None);
 }

@@ -57,7 +57,7 @@ fn a_plan_is_told_in_words() {
          fetch    staged in 1 batch\n\
          engine   cpu (asked for)\n\
          output   1 bands × 10 × 100 uint16, 2.0 KiB\n\
-         memory   2.0 KiB + 48.0 KiB a thread + 240.0 KiB staging"
+         memory   2.0 KiB + 48.0 KiB a thread + 120.0 KiB staging"
     );
     let overview = ReadOptions { overview: Some(0), ..Default::default() };
     assert_eq!(
@@ -112,9 +112,9 @@ fn staging_and_scratch_are_asked_from_the_budget_too() {
     let options = ReadOptions { window, ..Default::default() };
     let needs =
         |dataset: &strile::Dataset, limit| dataset.read(&options, &limited(limit)).map_err(|e| e.to_string());
-    // One tile of 24,576 bytes, staged for two batches.
+    // One tile of 24,576 bytes, in one batch.
     let staged = needs(&open_bucket(&file()).1, 10_000).unwrap_err();
-    assert!(staged.starts_with("staging of encoded blocks needs 49152 bytes of memory, "), "{staged}");
+    assert!(staged.starts_with("staging of encoded blocks needs 24576 bytes of memory, "), "{staged}");
     let spec = ImageSpec::new(UINT16).grid(Grid::Tiles(64, 64)).codec(Codec::Lzw);
     let packed = open(&spec.build(&pixels(), ByteOrder::Little, false).bytes);
     let scratch = needs(&packed, 10_000).unwrap_err();
