@@ -147,15 +147,15 @@ fn a_source_that_is_not_there_is_refused() {
 }
 
 #[test]
-fn three_bytes_are_bits_as_any_odd_depth_whatever_the_byte_order() {
-    for order in [ByteOrder::Little, ByteOrder::Big] {
+fn three_bytes_are_bits_as_any_odd_depth_swapped_in_big_endian_files() {
+    for (order, value) in [(ByteOrder::Little, 0x03_0201u32), (ByteOrder::Big, 0x01_0203)] {
         let mut layout = layout(1, 1, 1, SampleFormat::Uint, 24);
         layout.byte_order = order;
         let output = Output::new(OutputSpec::band_first(DataType::U32, 1, 1, 1).unwrap()).unwrap();
         let job =
             DecodeJob::new(vec![Arc::new(layout.clone())], all(&layout), vec![task(&layout, 0)]).unwrap();
         assert_eq!(run(job, vec![3, 2, 1], &output).faults, []);
-        assert_eq!(output.into_vec().unwrap(), 0x03_0201u32.to_ne_bytes(), "{order:?}");
+        assert_eq!(output.into_vec().unwrap(), value.to_ne_bytes(), "{order:?}");
     }
 }
 

@@ -1,7 +1,7 @@
-use crate::{Bench, Run, dem, rgb};
+use crate::{Bench, Run, UINT8, dem, rgb};
 use strile::DataType;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use testkit::{ImageSpec, Pixels, metadata_tag, nodata_tag};
+use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels, metadata_tag, nodata_tag};
 
 /// Header and samples of the raw protocol.
 fn raw(run: &Run) -> (serde_json::Value, &[u8]) {
@@ -110,9 +110,11 @@ fn a_result_larger_than_the_memory_is_written_in_pieces() {
     bench.file("dem.tif", &bytes);
     let run = bench.run("dump dem.tif --memory 12KiB --threads 1").clean();
     assert_eq!(raw(&run).1, pixels.little_endian());
-    let (colours, bytes) = rgb();
-    bench.file("rgb.tif", &bytes);
-    let run = bench.run("dump rgb.tif --memory 1300B --threads 1").clean();
+    // 2,400 bytes: three strips at a time, their plan and the scratch of one fit.
+    let colours = Pixels::generate(Pattern::Noise, UINT8, [3, 40, 20], 5);
+    let spec = ImageSpec::new(UINT8).grid(Grid::Strips(5)).codec(Codec::PackBits);
+    bench.file("rgb.tif", &spec.build(&colours, ByteOrder::Big, true).bytes);
+    let run = bench.run("dump rgb.tif --memory 2300B --threads 1").clean();
     assert_eq!(raw(&run).1, colours.bytes);
 }
 

@@ -346,7 +346,7 @@ fn plan(
         Fetch::Staged => {
             let mut lens: Vec<u64> = batches.iter().map(|batch| staged_len(batch, &sources)).collect();
             lens.sort_unstable_by(|a, b| b.cmp(a));
-            lens.iter().take(IN_FLIGHT).fold(0, |sum, len| sum.saturating_add(*len))
+            lens.into_iter().take(IN_FLIGHT).fold(0, u64::saturating_add)
         }
     };
     let mut notes = choice.notes.clone();
