@@ -82,8 +82,8 @@ def read(
     `size` (width, height) resamples the window: "nearest", "bilinear" or "average" (`read_batch` says how). Unless
     `overview_level` is given, pixels come from the smallest overview that has enough of them, and `Raster.levels` says which.
 
-    `masked` makes floats with NaN where pixels are missing: by the mask image of the file, else by its nodata value, else
-    by its alpha band, as rasterio does. `unpack` applies scale and offset, too.
+    `masked` makes floats with NaN where pixels are missing: by the nodata value of the file, else by its mask image, else by
+    its alpha band. `unpack` applies scale and offset, too.
 
     `max_pixels` is the most samples (width × height × bands) of the result; without it only implausible results are
     refused: those over 1 GB that are more than 1024 times larger than their file. Sources of a VRT may lie in its own

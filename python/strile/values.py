@@ -120,9 +120,8 @@ class Values:
 
     @property
     def _has_layer(self) -> bool:
-        """Whether a mask image or alpha says which pixels are valid. As in GDAL, a nodata value counts before alpha."""
-        source = self._facts.mask_source
-        return source == "image" or (source == "alpha" and self.nodata is None)
+        """Whether a mask image or alpha says which pixels are valid: a nodata value counts before both."""
+        return self.nodata is None and self._facts.mask_source in ("image", "alpha")
 
     def _masks(self, bands: list[int], request: dict[str, Any]) -> Any:
         core = self._opened()

@@ -19,13 +19,13 @@ pub(crate) struct Unpacking {
     pub(super) missing: Missing,
 }
 
-/// What says which pixels of an image are missing, in the order of GDAL.
+/// What says which pixels of an image are missing: the nodata value, else the mask image, else alpha.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Missing {
-    /// The mask image of the level.
-    Image,
     /// The nodata value.
     Value(NoData),
+    /// The mask image of the level.
+    Image,
     /// This band, from 1.
     Alpha(u16),
     /// Nothing: all pixels are there.
@@ -45,16 +45,18 @@ impl Dataset {
         if options.layer != Layer::Pixels || !(options.masked || options.unpack) {
             return Ok(None);
         }
+        if let Some(value) = self.metadata().nodata {
+            return Ok(Some(Missing::Value(value)));
+        }
         let has_mask = |overview: Option<usize>| {
             let level = ReadOptions { page: options.page, overview, ..ReadOptions::default() };
             Ok::<_, Error>(self.mask_source(&level)? == MaskSource::Image)
         };
         if has_mask(options.overview)? {
             let problem = "a mask image has no lower resolutions; read without `reduce`, or an overview";
-            return if options.reduce == 0 {
-                Ok(Some(Missing::Image))
-            } else {
-                Err(self.refuse(problem.into()))
+            return match options.reduce {
+                0 => Ok(Some(Missing::Image)),
+                _ => Err(self.refuse(problem.into())),
             };
         }
         if let Some(overview) = options.overview
@@ -65,10 +67,9 @@ impl Dataset {
                  overviews again with masks"
             )));
         }
-        Ok(Some(match (self.metadata().nodata, MaskSource::of(image, false)) {
-            (Some(value), _) => Missing::Value(value),
-            (None, MaskSource::Alpha(band)) => Missing::Alpha(band),
-            (None, _) => Missing::None,
+        Ok(Some(match MaskSource::of(image, false) {
+            MaskSource::Alpha(band) => Missing::Alpha(band),
+            MaskSource::Image | MaskSource::NoData | MaskSource::AllValid => Missing::None,
         }))
     }
 

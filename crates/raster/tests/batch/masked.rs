@@ -1,4 +1,4 @@
-//! Missing pixels become NaN whatever says that they are missing: a mask image, alpha, or a nodata value; in single reads
+//! Missing pixels become NaN whatever says that they are missing: a nodata value, a mask image, or alpha; in single reads
 //! and in batches, on the CPU and on a device, into new memory and into the caller's.
 
 use crate::made::{UINT16, by_both, device, expected, first_difference};
@@ -35,11 +35,13 @@ fn file(kind: &str, codec: Codec) -> Vec<u8> {
         mask
     };
     match kind {
-        "mask" | "mask and nodata" | "mask of bits" => {
+        "mask" | "nodata and mask" | "mask of bits" => {
             let sample = if kind == "mask of bits" { BIT } else { UINT8 };
             let mask = ImageSpec::new(sample).grid(grid).codec(Codec::Deflate).photometric(4).subfile_type(4);
-            let spec = if kind == "mask and nodata" { spec.tag(nodata_tag("7")) } else { spec };
-            spec.build_with(&image(3, 5), &[(mask, mask_of(sample, 1))], frame()).bytes
+            let mut pixels = image(3, 5);
+            pixels.bytes.chunks_mut(26).for_each(|run| run[..2].copy_from_slice(&7u16.to_ne_bytes()));
+            let spec = if kind == "nodata and mask" { spec.tag(nodata_tag("7")) } else { spec };
+            spec.build_with(&pixels, &[(mask, mask_of(sample, 1))], frame()).bytes
         }
         "alpha" => {
             let mut pixels = image(4, 6);
@@ -61,7 +63,7 @@ fn file(kind: &str, codec: Codec) -> Vec<u8> {
     }
 }
 
-const KINDS: [&str; 5] = ["mask", "mask and nodata", "mask of bits", "alpha", "nodata"];
+const KINDS: [&str; 5] = ["mask", "nodata and mask", "mask of bits", "alpha", "nodata"];
 
 /// The pixels as floats with NaN, made from an unmasked read and a read of the mask, one pixel at a time.
 fn by_hand(dataset: &Dataset, kind: &str, window: Option<Window>) -> Vec<f32> {
@@ -75,7 +77,7 @@ fn by_hand(dataset: &Dataset, kind: &str, window: Option<Window>) -> Vec<f32> {
     (0..pixels.bands as usize * plane)
         .map(|at| {
             let missing = match kind {
-                "nodata" => value(at) == 7,
+                "nodata" | "nodata and mask" => value(at) == 7,
                 "alpha" if at / plane == 3 => false,
                 _ => mask.pixels[at % plane] == 0,
             };
