@@ -134,8 +134,8 @@ def with_place_of(windows: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def valid_fractions(files: Sequence[Any], windows: Any, **options: Any) -> np.ndarray:
-    """The part of each window's pixels that is inside its image and not nodata in all bands; read once, in batches.
-    Keywords are those of `read_batch`. Files with a mask image or alpha instead of a nodata value are refused."""
+    """Returns the part of each window's pixels that is inside its image and not missing in all bands; read once, in batches.
+    Keywords are those of `read_batch`. An alpha band is never missing itself: name the other bands with `bands`."""
     from ..batch import read_batch
 
     for name in ("masked", "windows", "bounds", "points", "out", "out_memory"):

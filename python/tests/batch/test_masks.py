@@ -64,7 +64,7 @@ def test_a_batch_applies_them(path: str, tmp_path: Path) -> None:
     with strile.open(path) as handle:
         batch = strile.read_batch([handle], [[0, 0, 20, 20]], bands=[2], masked=True, device="cpu")
     np.testing.assert_array_equal(batch.numpy()[0], expected[1:2])
-    np.testing.assert_allclose(valid_fractions([path], [[0, 0, 0, 20, 20]]), [0.4])
+    np.testing.assert_allclose(valid_fractions([path], [[0, 0, 0, 20, 20]], bands=[1, 2, 3]), [0.4])
     plain = strile.read_batch(path, [[0, 0, 20, 20]], dtype="float32", device="cpu").numpy()
     np.testing.assert_array_equal(plain[0, :3], PIXELS[:3, :20, :20])
 

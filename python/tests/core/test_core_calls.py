@@ -56,7 +56,7 @@ def send():
 threading.Timer(0.5, send).start()
 begun = time.perf_counter()
 try:
-    dataset.read(device="cpu", out_memory="host", threads=1)
+    dataset.read(device="cpu", out_memory="host", threads=1, max_pixels=1 << 40)
 except KeyboardInterrupt:
     now = time.perf_counter()
     print("interrupted", now - sent[0])
@@ -122,7 +122,7 @@ def test_an_exception_of_progress_stops_the_work_and_is_raised(long: str, where:
         raise Enough(f"{done} of {total}")
 
     with pytest.raises(Enough, match="of 400"):
-        where(lambda: dataset.read(device="cpu", out_memory="host", threads=1, progress=watch))
+        where(lambda: dataset.read(device="cpu", out_memory="host", threads=1, max_pixels=1 << 40, progress=watch))
     assert len(raised) == 1 and time.perf_counter() - raised[0] < 1.0
 
 

@@ -247,10 +247,10 @@ def test_the_limit_counts_what_is_fetched(local: Path) -> None:
         strile.open_geotiff(address, max_cloud_bytes=size // 2)
 
 
-def test_overviews_beside_are_limited_too(local: Path) -> None:
+def test_overviews_beside_are_limited_too(local: Path, gtiff: Any, pixels: np.ndarray) -> None:
     store = fsspec.filesystem("memory")
     store.pipe("/beside/far.tif", local.read_bytes())
-    store.pipe("/beside/far.tif.ovr", local.read_bytes() + bytes(1000))
+    store.pipe("/beside/far.tif.ovr", gtiff(np.tile(pixels, (4, 4)), name="half.tif").read_bytes())
     size = local.stat().st_size
     with pytest.raises(strile.CloudSizeLimitError, match=r"far\.tif\.ovr"):
         strile.open_geotiff("memory://beside/far.tif", overview_level=1, max_cloud_bytes=100)

@@ -270,7 +270,7 @@ fn check_remote(asked: &Asked<'_>, located: &Located) -> Result<()> {
     if asked.options.max_cloud_bytes.is_none() {
         return Ok(());
     }
-    let mut fetched = 0u64;
+    let (mut fetched, mut name) = (0u64, asked.name());
     for of_source in located.tasks.chunk_by(|a, b| a.source == b.source) {
         let Some(source) = of_source.first().and_then(|task| located.sources.get(task.source as usize))
         else {
@@ -279,9 +279,13 @@ fn check_remote(asked: &Asked<'_>, located: &Located) -> Result<()> {
         if source.local().is_none() {
             let spans: Vec<Option<Span>> = of_source.iter().map(|task| task.span).collect();
             fetched = fetched.saturating_add(fetched_len(&spans, source.len()));
+            if asked.batch.is_none() {
+                // The file that holds the level: perhaps one beside the image.
+                source.name().clone_into(&mut name);
+            }
         }
     }
-    check_fetched(&asked.name(), fetched, asked.options)
+    check_fetched(&name, fetched, asked.options)
 }
 
 /// The engine, estimated by the layout that most bytes are decoded of, as if all blocks had it.
