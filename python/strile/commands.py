@@ -183,13 +183,31 @@ def _convert_options(given: Mapping[str, Any]) -> dict[str, Any]:
         "transform": checked_transform(given["transform"]),
         "reencode": flag_of(given["reencode"], "reencode"),
         "reproducible": flag_of(given["reproducible"], "reproducible"),
-        "dtype": dtype if dtype is None or isinstance(dtype, str) else np.dtype(dtype).name,
-        "scale": _per_band(given["scale"], _ranges),
-        "exponent": _per_band(given["exponent"], float),
-        "colorinterp": _colours(given["colorinterp"]),
+        "dtype": dtype if dtype is None or isinstance(dtype, str) else _made("dtype", lambda: np.dtype(dtype).name, dtype),
+        "scale": _made("scale", lambda: _per_band(given["scale"], _ranges), given["scale"]),
+        "exponent": _made("exponent", lambda: _per_band(given["exponent"], float), given["exponent"]),
+        "colorinterp": _made("colorinterp", lambda: _colours(given["colorinterp"]), given["colorinterp"]),
         "max_pixels": pixel_limit(given["max_pixels"]),
     }
     return {key: value for key, value in options.items() if value is not None}
+
+
+_EXPECTED = {
+    "dtype": "the type of a sample, as 'uint8'",
+    "scale": "True, (low, high) or (low, high, new low, new high), or a dict of them by band",
+    "exponent": "a number, or a dict of numbers by band",
+    "colorinterp": "names of colours, one per band, or a dict of names by band",
+}
+
+
+def _made(name: str, make: Callable[[], Any], value: Any) -> Any:
+    """What `make` makes of an argument. Its error names the argument."""
+    try:
+        return make()
+    except StrileError:
+        raise
+    except (TypeError, ValueError, OverflowError, AttributeError) as problem:
+        raise TypeError(f"{name} is {value!r}: expected {_EXPECTED[name]}") from problem
 
 
 def _per_band(value: Any, read: Callable[[Any], Any]) -> list[tuple[int | None, Any]] | None:
@@ -319,6 +337,7 @@ def info(
     told = asdict(facts)
     told["name"] = core.name
     told["levels"] = told.pop("pages")[0]
+    stats, hist, checksum = flag_of(stats, "stats"), flag_of(hist, "hist"), flag_of(checksum, "checksum")
     if stats or hist or checksum:
         told["figures"] = _core.measure(
             core,
