@@ -1,6 +1,6 @@
 //! The table of amplification tests: folders of small files that ask for much, and the file to open in each.
 //!
-//! Every door (commands, functions of Python) is run over every case, in a process with hard limits. [`write`] makes the
+//! Every door (commands, functions of Python) is run over every case, in a process with hard limits. `write` makes the
 //! folders, for tests in Rust and, by the example `hostile`, in Python.
 
 use super::{bombs, plain, sidecars, tiffs, vrt_bands};
