@@ -110,11 +110,11 @@ fn a_result_larger_than_the_memory_is_written_in_pieces() {
     bench.file("dem.tif", &bytes);
     let run = bench.run("dump dem.tif --memory 12KiB --threads 1").clean();
     assert_eq!(raw(&run).1, pixels.little_endian());
-    // 24,000 bytes, band by band: 32 rows of a band, the plan of their strips and the scratch of one fit.
-    let colours = Pixels::generate(Pattern::Noise, UINT8, [3, 40, 200], 5);
+    // 120,000 bytes, band by band: half of the memory is for rows of a band, the rest for their plan and for scratch.
+    let colours = Pixels::generate(Pattern::Noise, UINT8, [3, 200, 200], 5);
     let spec = ImageSpec::new(UINT8).grid(Grid::Strips(1)).codec(Codec::PackBits);
     bench.file("rgb.tif", &spec.build(&colours, ByteOrder::Big, true).bytes);
-    let run = bench.run("dump rgb.tif --memory 13000B --threads 1").clean();
+    let run = bench.run("dump rgb.tif --memory 44000B --threads 1").clean();
     assert_eq!(raw(&run).1, colours.bytes);
 }
 
