@@ -17,7 +17,7 @@ COG = ("--of", "COG", "--co", "COMPRESS=DEFLATE", "--co", "BLOCKSIZE=128")
 WRITES = {
     "convert": ("convert", "in.tif", "out.tif", "--overwrite", *COG),
     "plain": ("convert", "in.tif", "out.tif", "--overwrite", "--co", "COMPRESS=NONE"),
-    "overview": ("overview", "out.tif", "--overwrite"),
+    "overview": ("overview", "out.tif"),
     "index": ("index", "inputs", "-o", "out.tif"),
 }
 
