@@ -13,7 +13,7 @@ from bench import Bench, interrupted, names, slow_file
 
 # From the signal to the end of the process, on a busy machine and a build without optimisation. A call looks for the
 # signal at least once per block, and a block takes 0.1 s here.
-BOUND = 1.5
+BOUND = 3.0
 
 
 def command_line(bench: Bench) -> None:

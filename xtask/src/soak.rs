@@ -65,8 +65,8 @@ fn documented(root: &Path, text: &str) -> Result<String, Failure> {
     });
     kept.sort();
     let mut table = String::from(
-        "| run | machine | engines | minutes | calls | compared | wrong | memory | descriptors | threads | device | result |\n\
-         |---|---|---|---|---|---|---|---|---|---|---|---|\n",
+        "| run | machine | engines | minutes | calls | compared | wrong | held | resident | descriptors | threads | device | result |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for path in &kept {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -75,7 +75,7 @@ fn documented(root: &Path, text: &str) -> Result<String, Failure> {
         table.push_str(&row(name.trim_start_matches("soak-"), &result));
     }
     if kept.is_empty() {
-        table.push_str("| none recorded yet | | | | | | | | | | | |\n");
+        table.push_str("| none recorded yet | | | | | | | | | | | | |\n");
     }
     Ok(format!("{before}{BEGIN}\n\n{table}\n{END}{after}"))
 }
@@ -107,7 +107,7 @@ fn row(name: &str, result: &Value) -> String {
     let ok = result.get("ok").and_then(Value::as_bool) == Some(true);
     format!(
         "| {name}, {} | {} | {} | {minutes} | {total}: {} reads, {} batches, {} writes, {} conversions; {} aborted | {} GiB | \
-         {wrong} | {} | {} | {} | {} | {} |\n",
+         {wrong} | {} | {} | {} | {} | {} | {} |\n",
         words("date"),
         words("machine"),
         engines.join(", "),
@@ -117,6 +117,7 @@ fn row(name: &str, result: &Value) -> String {
         calls("conversions"),
         calls("aborted"),
         calls("compared_bytes") >> 30,
+        growth("held", 1 << 10).map_or_else(|| "–".to_owned(), |words| format!("{words} KiB")),
         mib("memory"),
         plain("descriptors"),
         plain("threads"),
@@ -151,13 +152,14 @@ mod tests {
         let result = serde_json::json!({
             "ok": true, "date": "2026-11-16", "machine": "2 cores", "minutes": 30.0, "engines": ["cpu"], "wrong": [],
             "operations": {"reads": 5, "batches": 1, "writes": 2, "conversions": 3, "aborted": 4, "compared_bytes": 3u64 << 30},
-            "growth": [{"figure": "memory", "first": 100u64 << 20, "last": 101u64 << 20, "ok": true},
+            "growth": [{"figure": "held", "first": 7168, "last": 7168, "ok": true},
+                       {"figure": "memory", "first": 100u64 << 20, "last": 101u64 << 20, "ok": true},
                        {"figure": "threads", "first": 12, "last": 12, "ok": true}],
         });
         assert_eq!(
             row("cpu", &result),
             "| cpu, 2026-11-16 | 2 cores | cpu | 30 | 11: 5 reads, 1 batches, 2 writes, 3 conversions; 4 aborted | 3 GiB | 0 | \
-             100 → 101 MiB | – | 12 → 12 | – | passed |\n"
+             7 → 7 KiB | 100 → 101 MiB | – | 12 → 12 | – | passed |\n"
         );
     }
 }

@@ -33,6 +33,19 @@ pub fn peak() -> usize {
     PEAK.load(Relaxed)
 }
 
+/// Gives memory that was freed back to the system, so that the resident size of the process shows what is in use.
+pub fn trim() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        // SAFETY: declared as glibc's `malloc.h` has it.
+        unsafe extern "C" {
+            fn malloc_trim(pad: usize) -> i32;
+        }
+        // SAFETY: has no preconditions, and may be called by any thread.
+        let _released = unsafe { malloc_trim(0) };
+    }
+}
+
 /// Counts a request; false where it is refused.
 fn grant(size: usize) -> bool {
     let refused = size > REFUSED;

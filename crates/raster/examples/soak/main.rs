@@ -41,6 +41,9 @@ struct Arguments {
     json: Option<PathBuf>,
 }
 
+#[global_allocator]
+static ALLOCATOR: testkit::allocator::Counting = testkit::allocator::Counting;
+
 /// Most bytes that all calls together may take.
 const BUDGET: u64 = 2 << 30;
 

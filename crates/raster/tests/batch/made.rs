@@ -11,11 +11,16 @@ use testkit::{Codec, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels, Ran
 
 pub const UINT16: SampleType = SampleType { format: SampleFormat::Uint, bits: 16 };
 
+/// Whether tests run on the stand-in driver instead of a GPU.
+pub fn is_stand_in() -> bool {
+    std::env::var_os("STRILE_REQUIRE_GPU").is_none_or(|value| value != "1")
+}
+
 /// Puts the stand-in in the place of the driver, once.
 pub fn device() -> Device {
     static READY: OnceLock<()> = OnceLock::new();
     READY.get_or_init(|| {
-        if std::env::var_os("STRILE_REQUIRE_GPU").is_none_or(|value| value != "1") {
+        if is_stand_in() {
             strile_emulate::StandIn::load().unwrap();
         }
     });
