@@ -27,7 +27,10 @@ const CORPUS_LIMIT: u64 = 21 * MIB;
 /// Package, kind of target, name.
 type Target<'a> = (&'a str, &'a str, &'a str);
 
-/// Programs, built for release.
+/// How programs and the wheel are built: released code without link-time optimisation.
+const PROFILE: &str = "gpu";
+
+/// Programs.
 const PROGRAMS: [Target<'static>; 8] = [
     ("strile-cli", "bin", "strile"),
     ("strile", "example", "device_check"),
@@ -72,7 +75,7 @@ pub fn run(workspace: &Workspace) -> Result<(), Failure> {
         println!("left out: {package} has no {kind} `{name}`");
     }
     // In one go: what they share is then compiled once, with the same features.
-    for (name, built) in build(workspace, &["build", "--release"], &present)? {
+    for (name, built) in build(workspace, &["build", "--profile", PROFILE], &present)? {
         strip(&built, &carry.join("bin").join(name))?;
     }
     for package in TESTED {
@@ -191,7 +194,8 @@ fn wheel(workspace: &Workspace, carry: &Path) -> Result<(), Failure> {
     let mut command = Command::new(maturin);
     command.current_dir(&package).args([
         "build",
-        "--release",
+        "--profile",
+        PROFILE,
         "--strip",
         "--compatibility",
         "linux",
