@@ -98,6 +98,31 @@ fn what_the_guide_says_about_writing_runs() {
     run_section(include_str!("../../../../docs/command-line.md"), "Writing", 6);
 }
 
+/// Runs every command of the tutorial and the how-to pages; what needs a GPU is for the GPU check.
+#[test]
+fn commands_of_the_how_to_pages_run() {
+    let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let pages = std::fs::read_dir(docs.join("how-to")).unwrap().map(|entry| entry.unwrap().path());
+    let mut seen = 0;
+    for path in pages.chain([docs.join("tutorial.md")]) {
+        let page = std::fs::read_to_string(&path).unwrap();
+        let bench = Bench::new();
+        std::fs::create_dir(bench.path("scenes")).unwrap();
+        for name in ["dem.tif", "scenes/a.tif", "scenes/b.tif"] {
+            bench.file(name, &dem().1);
+        }
+        bench.file("scene.tif", &rgb().1);
+        bench.file("points.csv", b"x,y\n500105,5199895\n500255,5199605\n");
+        let blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
+        for line in blocks.flat_map(str::lines).filter_map(|line| line.strip_prefix("strile ")) {
+            let run = bench.run(line.split(" #").next().unwrap());
+            assert_eq!(run.code, 0, "{}: {line}: {}{}", path.display(), run.stderr, run.text());
+            seen += 1;
+        }
+    }
+    assert!(seen >= 20, "{seen} commands");
+}
+
 #[test]
 fn demo_compares_every_pixel_and_leaves_a_picture() {
     let bench = Bench::new();
