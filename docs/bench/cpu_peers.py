@@ -53,7 +53,10 @@ def arguments():
 def require_peers():
     """The peers, or one sentence on what is missing."""
     try:
-        import imagecodecs, numpy, rasterio, tifffile  # noqa: F401,E401
+        import imagecodecs  # noqa: F401
+        import numpy  # noqa: F401
+        import rasterio
+        import tifffile  # noqa: F401
     except ImportError as e:
         sys.exit(f"error: {e}; `cargo xtask bench` makes an environment with numpy, tifffile, imagecodecs, rasterio")
     with rasterio.Env() as env:
@@ -101,7 +104,7 @@ def make(folder, size):
     from rasterio.transform import from_origin
     os.makedirs(folder, exist_ok=True)
     for name in SETS:
-        todo = [(c, l) for c in CODECS for l in LAYOUTS if not os.path.exists(path_of(folder, size, name, c, l))]
+        todo = [(c, y) for c in CODECS for y in LAYOUTS if not os.path.exists(path_of(folder, size, name, c, y))]
         if not todo:
             continue
         pixels, predictor = samples(name, size)
@@ -261,11 +264,15 @@ def summary(rows, programs):
 
 
 def machine(strile):
-    import imagecodecs, numpy, rasterio, tifffile  # noqa: E401
+    import imagecodecs
+    import numpy
+    import rasterio
+    import tifffile
+
     model = platform.processor() or platform.machine()
     try:
         with open("/proc/cpuinfo") as f:
-            model = next((l.split(":", 1)[1].strip() for l in f if l.startswith("model name")), model)
+            model = next((line.split(":", 1)[1].strip() for line in f if line.startswith("model name")), model)
     except OSError:
         pass
     versions = dict(python=platform.python_version(), numpy=numpy.__version__, rasterio=rasterio.__version__,

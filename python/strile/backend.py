@@ -27,7 +27,6 @@ from .reading.arguments import halvings, pixel_limit
 from .reading.description import check_coordinates
 from .reading.source import Source
 
-
 KEPT = "strile"
 """Key of `encoding`; see `writing.said`."""
 

@@ -12,6 +12,7 @@ from .asked import flag_of, is_listed, level_of, whole, window_of
 from .errors import StrileError
 from .facts import Facts, Transform
 
+
 class Statistics(NamedTuple):
     """Figures of the valid pixels of a band; `std` is that of all of them (population), as in GDAL."""
 

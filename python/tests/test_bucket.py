@@ -10,7 +10,6 @@ from typing import Any
 import dask.array as da
 import numpy as np
 import pytest
-
 import strile
 
 pytest.importorskip("s3fs", reason="s3fs is not installed: no bucket is read or written")

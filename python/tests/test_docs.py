@@ -1,4 +1,4 @@
-"""The pages of docs/python: every example runs, in order, and every public name and parameter is told."""
+"""Runs the examples of the documentation in order, and checks that the reference has every public name and parameter."""
 
 from __future__ import annotations
 
@@ -7,12 +7,28 @@ import inspect
 import re
 import warnings
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import strile
 
-PAGES = Path(__file__).resolve().parents[2] / "docs" / "python"
-NEEDS = {"cluster.md": "distributed", "training.md": "torch"}
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGES = DOCS / "python"
+# Pages with examples, as paths below `docs`.
+NAMES = sorted(
+    path.relative_to(DOCS).as_posix()
+    for pattern in ("python/*.md", "how-to/*.md", "tutorial.md")
+    for path in DOCS.glob(pattern)
+)
+NEEDS = {
+    "python/cluster.md": "distributed",
+    "python/training.md": "torch",
+    "python/coming-from-tifffile.md": "tifffile",
+    "how-to/dask.md": "dask",
+    "how-to/mosaic.md": "dask",
+    "how-to/remote.md": "fsspec",
+}
 BLOCK = re.compile(r"^```python( gpu)?\n(.*?)^```", re.M | re.S)
 
 
@@ -20,9 +36,30 @@ def gpu() -> bool:
     return any(device["usable"] for device in strile.devices() if device["name"].startswith("cuda"))
 
 
-@pytest.mark.parametrize("page", sorted(path.name for path in PAGES.glob("*.md")))
+def write_files_of_the_how_to_pages() -> None:
+    """Elevation with missing pixels, three bands, two neighbours in a folder, and points."""
+    rows, columns = np.mgrid[:500, :700]
+    height = (500 + 300 * np.sin(rows / 40) * np.cos(columns / 50)).astype("float32")
+
+    def write(path: str, pixels: np.ndarray, west: float = 500_000.0, **options: Any) -> None:
+        transform = (10.0, 0.0, west, 0.0, -10.0, 5_200_000.0)
+        strile.to_geotiff(pixels, path, crs=32632, transform=transform, **options)
+
+    missing = height.copy()
+    missing[:20, :30] = -9999
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        write("dem.tif", missing, nodata=-9999)
+        write("scene.tif", np.stack([height.astype("uint16")] * 3), dims=("band", "y", "x"))
+        Path("scenes").mkdir()
+        write("scenes/a.tif", height)
+        write("scenes/b.tif", height + 1, west=507_000.0)
+    Path("points.csv").write_text("x,y\n500105,5199895\n500255,5199605\n")
+
+
+@pytest.mark.parametrize("page", NAMES)
 def test_examples_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (PAGES / page).read_text()
+    text = (DOCS / page).read_text()
     if page in NEEDS:
         pytest.importorskip(NEEDS[page])
     if "rioxarray" in page:
@@ -34,6 +71,8 @@ def test_examples_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
                 "strile is not installed, only importable: xarray finds engines of installed packages"
             )
     monkeypatch.chdir(tmp_path)
+    if page.startswith("how-to/"):
+        write_files_of_the_how_to_pages()
     names: dict[str, object] = {"__name__": "example"}
     for found in BLOCK.finditer(text):
         on_gpu, code = found.groups()
@@ -41,7 +80,7 @@ def test_examples_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             continue
         line = text.count("\n", 0, found.start(2))
         # Lines of an error are those of the page.
-        exec(compile("\n" * line + code, str(PAGES / page), "exec"), names)
+        exec(compile("\n" * line + code, str(DOCS / page), "exec"), names)
 
 
 def _asserts_something(code: str) -> bool:
@@ -50,10 +89,10 @@ def _asserts_something(code: str) -> bool:
     return any(isinstance(part, ast.Name) for node in asserts for part in ast.walk(node.test))
 
 
-@pytest.mark.parametrize("page", sorted(path.name for path in PAGES.glob("*.md")))
+@pytest.mark.parametrize("page", NAMES)
 def test_examples_say_what_comes_out(page: str) -> None:
     """An example that only runs shows nothing: each asserts something about its results, also those for GPUs."""
-    text = (PAGES / page).read_text()
+    text = (DOCS / page).read_text()
     silent = [
         text.count("\n", 0, found.start()) + 1 for found in BLOCK.finditer(text) if not _asserts_something(found[2])
     ]
@@ -64,8 +103,6 @@ def test_the_example_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """It turned missing pixels into valid ones of twice the nodata value."""
     pytest.importorskip("dask")
     xarray = pytest.importorskip("xarray")
-    import numpy as np
-
     if "strile" not in xarray.backends.list_engines():
         pytest.skip("strile is not installed, only importable")
     monkeypatch.chdir(tmp_path)
@@ -76,7 +113,7 @@ def test_the_example_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     dem[:40, :60] = np.nan
     strile.to_geotiff(dem, "dem.tif")
     strile.to_geotiff(dem, "scene.tif")
-    code = BLOCK.search((PAGES.parents[1] / "README.md").read_text())
+    code = BLOCK.search((DOCS.parent / "README.md").read_text())
     assert code is not None
     lines = [
         line.replace("import strile, torch, xarray", "import strile, xarray")

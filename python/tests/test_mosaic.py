@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 import rasterio
+import strile
 from affine import Affine
 from rasterio.enums import ColorInterp
-
-import strile
 
 GDAL = shutil.which("gdalbuildvrt")
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 import strile
 
 NAN = float("nan")

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import tifffile
-
 from bench import Bench, interrupted, names, slow_file
 
 # From the signal to the end of the process, on a busy machine and a build without optimisation. A call looks for the

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import tifffile
-
 from bench import Bench, pixels_of, refused, right, right_or_refused
 
 KINDS = ("deflate", "lzw", "stored", "zstd")

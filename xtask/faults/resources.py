@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import tifffile
-
 from bench import Bench, Ended, ended, names, right, right_or_refused, terrain
 
 LARGE = 1 << 20

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import tifffile
-
 from bench import Bench, Ended, Skip, ended, names
 
 COG = ("--of", "COG", "--co", "COMPRESS=DEFLATE", "--co", "BLOCKSIZE=128")

@@ -11,8 +11,9 @@ import sys
 from pathlib import Path
 
 import peers
-from python import unpacked
 from session import Session
+
+from python import unpacked
 
 RASTERIO = 10.0
 LOOP = 5.0

@@ -112,7 +112,7 @@ def timed(given, strile, cp, paths: list[str], pool) -> tuple[dict, list[str]]:
     def rasterio(windows):
         starts = range(0, given.windows, share)
         list(pool.map(by_rasterio, [(memory.name, shape, paths, windows[at : at + share].tolist(), at) for at in starts]))
-        return cp.asarray(shared) if cp is not None else shared.copy()
+        return cp.asarray(shared) if cp is not None else shared.copy()  # noqa: F821 (deleted after the last call)
 
     calls = {"batch": batch, "into": into, "loop": loop, "rasterio": rasterio}
     seconds: dict[str, list[float]] = {name: [] for name in calls}

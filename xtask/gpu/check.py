@@ -29,7 +29,6 @@ import growth
 import nvcomp
 import peer_programs
 import pictures
-import python
 import sanitize
 import soak
 import tests
@@ -38,6 +37,8 @@ import verified
 import write
 from session import Session, State
 from source_hash import source_hash
+
+import python
 
 
 def rasters(session: Session) -> dict:

@@ -14,12 +14,11 @@ import tempfile
 import warnings
 from pathlib import Path
 
+import crs_list
 import numpy as np
 import pyproj
 import rasterio
 from rasterio.transform import from_origin
-
-import crs_list
 
 MILLIMETRE = 1e-3
 # Spheres of the Moon and of Mars are in the list; their coordinates are compared like any others.

@@ -61,7 +61,7 @@ def mosaic(path, size, bands, dtype, more=""):
 def mosaics(folder):
     """Every VRT to be compared."""
     for dtype in NAMES:
-        for name, kind in itertools.product("ab", (None,)):
+        for name in "ab":
             tile(folder / f"{name}_{dtype}.tif", dtype)
     tile(folder / "rgb.tif", "uint8", (3, 40, 50), compress="deflate", interleave="pixel")
     tile(folder / "rgba.tif", "uint8", (4, 40, 50), photometric="rgb", alpha="yes")

@@ -31,12 +31,11 @@ import imagecodecs
 import numpy as np
 import rasterio
 import tifffile
+import written_sources
 from affine import Affine
+from check_cog_verdicts import by_gdal, by_strile
 from rasterio.enums import MaskFlags
 from rasterio.windows import Window
-
-import written_sources
-from check_cog_verdicts import by_gdal, by_strile
 
 BYTES = ("NONE", "PACKBITS", "LZW", "DEFLATE", "ZSTD", "LZMA", "LZ4")
 PREDICTED = ("LZW", "DEFLATE", "ZSTD", "LZMA", "LZ4")

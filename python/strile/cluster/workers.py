@@ -107,9 +107,9 @@ def share_cards(client: Any, shares: dict[tuple[str, str], int]) -> None:
 
 def told(folder: str, dask_worker: Any) -> dict[str, Any]:
     """Runs on a worker."""
-    from .. import _core  # noqa: F401  (a worker that has no core cannot take part)
-
     import dask
+
+    from .. import _core  # noqa: F401  (a worker that has no core cannot take part)
 
     limit = getattr(getattr(dask_worker, "memory_manager", None), "memory_limit", None)
     kills = dask.config.get("distributed.worker.memory.terminate", False) if dask_worker.nanny else False

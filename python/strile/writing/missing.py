@@ -18,6 +18,7 @@ from .. import _core
 from ..errors import StrileError
 from .nodata import Number, fits
 
+
 @dataclass(slots=True)
 class Missing:
     """Counts of one write.

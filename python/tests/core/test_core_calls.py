@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import struct
 import subprocess
 import sys
@@ -13,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from strile import _core
 
 tifffile = pytest.importorskip("tifffile")

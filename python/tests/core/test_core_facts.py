@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from strile import _core, errors
 
 rasterio = pytest.importorskip("rasterio")

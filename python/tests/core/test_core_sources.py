@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from strile import _core, errors
 
 tifffile = pytest.importorskip("tifffile")

@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 import rasterio
 import tifffile
-
 from strile import _core
 from strile.errors import ClosedError, StrileError
 

@@ -12,7 +12,6 @@ import rasterio
 import tifffile
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-
 from strile import _core
 from strile.errors import InvalidCRSCodeError, StrileError, UnparseableCRSError
 

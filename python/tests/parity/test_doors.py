@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import xarray as xr
-
 import strile
+import xarray as xr
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "xtask" / "python"))
 doors = pytest.importorskip("doors")

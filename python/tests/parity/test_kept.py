@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import rasterio
-
 import strile
 
 ROUTES = [{}, {"chunks": 64}]

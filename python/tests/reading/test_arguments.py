@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 import strile
 
 REFUSED: list[tuple[str, Any, dict[str, Any], type[Exception]]] = [

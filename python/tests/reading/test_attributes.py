@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import rasterio
-import tifffile
-
 import strile
+import tifffile
 from strile import _core
 
 ALWAYS = {"_xrspatial_geotiff_contract", "georef_status"}

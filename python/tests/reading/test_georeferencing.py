@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import rasterio
-
 import strile
 
 UTM = (30.1, 0.0, 500000.25, 0.0, -29.9, 4000000.5)

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import xarray as xr
-
 import strile
+import xarray as xr
 from strile.backend import StrileBackend
 from strile.reading import opened
 from strile.reading.request import Request

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import rasterio
-import xarray as xr
-
 import strile
+import xarray as xr
 
 SIZE = (3, 70, 90)
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import rasterio
-
 import strile
 
 ABOUT_NODATA = {"nodata", "masked_nodata", "nodata_pixels_present", "nodata_dtype_cast", "mask_source"}

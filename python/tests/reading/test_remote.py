@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 import rasterio
-
 import strile
 from strile.reading import remote as transport
 

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 import rasterio
-import xarray as xr
-
 import strile
+import xarray as xr
 
 PLACE = "<SRS>EPSG:32633</SRS><GeoTransform>500000, 30, 0, 4000000, 0, -30</GeoTransform>"
 

@@ -72,22 +72,55 @@ fn an_index_has_what_lies_below_a_folder() {
     assert_eq!(bench.run("index nowhere -o headers.index").code, 2);
 }
 
-/// The commands of the README's section about writing, one after the other.
-#[test]
-fn what_the_readme_says_about_writing_runs() {
-    let readme = include_str!("../../../../README.md");
-    let section = readme.split("\n## ").find(|section| section.starts_with("Writing")).unwrap();
+/// Runs the commands of one section of a page, one after the other.
+fn run_section(page: &str, title: &str, at_least: usize) {
+    let section = page.split("\n## ").find(|section| section.starts_with(title)).unwrap();
     // What needs a GPU is for the GPU check.
     let section = section.split("\n### On a GPU").next().unwrap();
     let bench = Bench::new();
     bench.file("dem.tif", &dem().1);
     bench.file("scene.tif", &rgb().1);
     let lines: Vec<&str> = section.lines().filter_map(|line| line.strip_prefix("strile ")).collect();
-    assert!(lines.len() >= 6);
+    assert!(lines.len() >= at_least);
     for line in lines {
         let run = bench.run(line.split(" #").next().unwrap());
         assert_eq!(run.code, 0, "{line}: {}{}", run.stderr, run.text());
     }
+}
+
+#[test]
+fn commands_of_the_readme_run() {
+    run_section(include_str!("../../../../README.md"), "Command line", 5);
+}
+
+#[test]
+fn what_the_guide_says_about_writing_runs() {
+    run_section(include_str!("../../../../docs/command-line.md"), "Writing", 6);
+}
+
+/// Runs every command of the tutorial and the how-to pages; what needs a GPU is for the GPU check.
+#[test]
+fn commands_of_the_how_to_pages_run() {
+    let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let pages = std::fs::read_dir(docs.join("how-to")).unwrap().map(|entry| entry.unwrap().path());
+    let mut seen = 0;
+    for path in pages.chain([docs.join("tutorial.md")]) {
+        let page = std::fs::read_to_string(&path).unwrap();
+        let bench = Bench::new();
+        std::fs::create_dir(bench.path("scenes")).unwrap();
+        for name in ["dem.tif", "scenes/a.tif", "scenes/b.tif"] {
+            bench.file(name, &dem().1);
+        }
+        bench.file("scene.tif", &rgb().1);
+        bench.file("points.csv", b"x,y\n500105,5199895\n500255,5199605\n");
+        let blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
+        for line in blocks.flat_map(str::lines).filter_map(|line| line.strip_prefix("strile ")) {
+            let run = bench.run(line.split(" #").next().unwrap());
+            assert_eq!(run.code, 0, "{}: {line}: {}{}", path.display(), run.stderr, run.text());
+            seen += 1;
+        }
+    }
+    assert!(seen >= 20, "{seen} commands");
 }
 
 #[test]
