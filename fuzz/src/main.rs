@@ -2,7 +2,8 @@
 //!
 //! `--seconds N` (60) runs all targets for N seconds in total; `--mutants N` runs N mutants of each; `--goals` runs what is
 //! missing to the goals of the project. `--sums FILE` adds the figures to a file and goes on where it ends. `--list` prints
-//! the targets, `--table FILE` writes the table of the sums into a document, `--distill DIR` makes the corpus. Exit 1 where a
+//! the targets, `--table FILE` writes the table of the sums into a document, `--add FILE` adds the sums of another machine,
+//! `--distill DIR` makes the corpus. Exit 1 where a
 //! mutant panicked in our code, took too long or too much memory, or was read wrongly.
 
 use fuzz::{Amount, Schedule, Sums, Target, Targets};
@@ -10,13 +11,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "fuzz [TARGET…|codecs|devices] [--seconds N | --mutants N | --goals] [--jobs N] [--first N] \
-    [--sums FILE] [--keep DIR] [--commit NAME] [--list] [--table FILE] [--distill DIR]";
+    [--sums FILE] [--keep DIR] [--commit NAME] [--list] [--table FILE] [--add FILE] [--distill DIR]";
 
 struct Arguments {
     targets: Vec<String>,
     schedule: Schedule,
     list: bool,
     table: Option<PathBuf>,
+    add: Option<PathBuf>,
     distill: Option<PathBuf>,
 }
 
@@ -29,7 +31,8 @@ fn arguments() -> Option<Arguments> {
         keep: PathBuf::from("target/fuzz-failures"),
         commit: "unknown".to_owned(),
     };
-    let mut arguments = Arguments { targets: Vec::new(), schedule, list: false, table: None, distill: None };
+    let mut arguments =
+        Arguments { targets: Vec::new(), schedule, list: false, table: None, add: None, distill: None };
     let mut given = std::env::args().skip(1);
     while let Some(word) = given.next() {
         let schedule = &mut arguments.schedule;
@@ -44,6 +47,7 @@ fn arguments() -> Option<Arguments> {
             "--commit" => schedule.commit = given.next()?,
             "--list" => arguments.list = true,
             "--table" => arguments.table = Some(given.next()?.into()),
+            "--add" => arguments.add = Some(given.next()?.into()),
             "--distill" => arguments.distill = Some(given.next()?.into()),
             target if !target.starts_with('-') => arguments.targets.push(word),
             _ => return None,
@@ -84,14 +88,21 @@ fn usage() -> ExitCode {
 }
 
 fn told(arguments: Arguments) -> std::io::Result<ExitCode> {
-    let Arguments { targets: names, schedule, list, table, distill } = arguments;
+    let Arguments { targets: names, schedule, list, table, add, distill } = arguments;
     if let Some(folder) = distill {
         println!("{} files in {}", fuzz::distill(&folder, 3_000_000)?, folder.display());
         return Ok(ExitCode::SUCCESS);
     }
+    let kept = schedule.sums.as_deref().unwrap_or(Path::new("docs/bench/fuzz.json"));
+    if let Some(other) = add {
+        let mut sums = Sums::load(kept)?;
+        sums.absorb(&Sums::load(&other)?);
+        sums.save(kept)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let all = fuzz::all();
     if let Some(document) = table {
-        let sums = Sums::load(schedule.sums.as_deref().unwrap_or(Path::new("docs/bench/fuzz.json")))?;
+        let sums = Sums::load(kept)?;
         write_table(&document, &sums.table(&all_names(&all)))?;
         return Ok(ExitCode::SUCCESS);
     }

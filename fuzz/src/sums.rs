@@ -59,6 +59,18 @@ impl Sums {
         *commits.entry(commit.to_owned()).or_default() += tally.executions;
     }
 
+    /// Adds the sums of runs on another machine.
+    pub fn absorb(&mut self, other: &Self) {
+        for (name, (tally, commits)) in &other.targets {
+            let new = || (Tally { target: name.clone(), ..Tally::default() }, BTreeMap::new());
+            let (sum, known) = self.targets.entry(name.clone()).or_insert_with(new);
+            sum.merge(tally);
+            for (commit, executions) in commits {
+                *known.entry(commit.clone()).or_default() += executions;
+            }
+        }
+    }
+
     /// What was done of a target so far.
     pub fn of(&self, target: &str) -> Option<&Tally> {
         self.targets.get(target).map(|(tally, _)| tally)

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 MUST_PASS = ("facts", "tests", "corpus", "sanitize")
-MUST_RUN = ("gather", "bench", "growth", "written", "write", "python", "pictures", "batch", "soak")
+MUST_RUN = ("gather", "bench", "growth", "written", "write", "python", "pictures", "batch", "soak", "fuzz")
 
 
 def value(item) -> str:

@@ -27,6 +27,9 @@ pub fn run(workspace: &Workspace, args: &[String]) -> Result<(), Failure> {
         let words = ["--table", DOCUMENT, "--sums", SUMS];
         return process::show(program(workspace, false)?.args(words));
     }
+    if is("--add") {
+        return process::show(program(workspace, false)?.args(rest).args(["--sums", SUMS]));
+    }
     if is("--coverage") {
         return coverage(workspace, &rest);
     }

@@ -31,13 +31,14 @@ type Target<'a> = (&'a str, &'a str, &'a str);
 const PROFILE: &str = "gpu";
 
 /// Programs.
-const PROGRAMS: [Target<'static>; 8] = [
+const PROGRAMS: [Target<'static>; 9] = [
     ("strile-cli", "bin", "strile"),
     ("strile", "example", "device_check"),
     ("strile", "example", "device_bench"),
     ("strile", "example", "write_check"),
     ("strile", "example", "write_memory"),
     ("strile", "example", "soak"),
+    ("fuzz", "bin", "fuzz"),
     ("strile-cuda", "example", "gather_bench"),
     ("strile-cuda", "example", "kernel_bench"),
 ];

@@ -31,11 +31,20 @@ struct Engines {
 
 /// Codecs with kernels.
 const CODECS: [&str; 7] = ["lzw", "deflate", "packbits", "zstd", "lz4", "jpeg", "jpeg2000"];
-/// Streams of a batch: an emulated kernel takes about a millisecond for each.
-const BATCH: usize = 16;
+/// Streams of a batch: an emulated kernel takes about a millisecond for each, and a GPU decodes hundreds at a time.
+const EMULATED_BATCH: usize = 16;
+const GPU_BATCH: usize = 256;
 /// Decoded bytes of a seed; where all are larger, the smallest few are taken.
 const LARGEST: usize = 2048;
 const FEW: usize = 6;
+
+fn is_on_a_gpu() -> bool {
+    std::env::var_os("STRILE_REQUIRE_GPU").is_some_and(|value| value == "1")
+}
+
+fn batch() -> usize {
+    if is_on_a_gpu() { GPU_BATCH } else { EMULATED_BATCH }
+}
 
 impl DeviceTarget {
     pub(crate) fn all(codecs: &[CodecTarget]) -> Vec<Self> {
@@ -54,8 +63,7 @@ impl DeviceTarget {
 
     fn engines(&self) -> &Engines {
         self.engines.get_or_init(|| {
-            let on_a_gpu = std::env::var_os("STRILE_REQUIRE_GPU").is_some_and(|value| value == "1");
-            let standin = (!on_a_gpu).then(|| StandIn::load().unwrap());
+            let standin = (!is_on_a_gpu()).then(|| StandIn::load().unwrap());
             let cpu = Arc::new(CpuEngine::new());
             let cuda = CudaEngine::open(0, Arc::clone(&cpu) as Arc<dyn Engine>, CudaOptions::default());
             Engines { cpu, cuda: cuda.unwrap(), standin }
@@ -73,7 +81,7 @@ impl Subject for DeviceTarget {
         let mut random = sequence(number);
         let seed = random.below(self.seeds.len());
         let mut bytes = Vec::new();
-        for _ in 0..BATCH {
+        for _ in 0..batch() {
             let mut stream = self.seeds[seed].mutant(&mut random);
             if stream.is_empty() {
                 // A block of no bytes is not there, and no engine is asked for it.
@@ -128,7 +136,7 @@ impl Subject for DeviceTarget {
     }
 
     fn executions(&self) -> u64 {
-        BATCH as u64
+        batch() as u64
     }
 
     /// Builds the kernels, where no other process has.
