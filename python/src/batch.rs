@@ -120,9 +120,12 @@ pub(crate) type Numbers<'py> =
 
 fn area(kind: &str, [a, b, c, d]: [&Bound<'_, PyAny>; 4]) -> PyResult<Area> {
     Ok(match kind {
-        "pixels" => {
-            Area::Pixels { x: a.extract()?, y: b.extract()?, width: c.extract()?, height: d.extract()? }
-        }
+        "pixels" => Area::Pixels {
+            column: a.extract()?,
+            row: b.extract()?,
+            width: c.extract()?,
+            height: d.extract()?,
+        },
         "bounds" => Area::Bounds([a.extract()?, b.extract()?, c.extract()?, d.extract()?]),
         "points" => {
             Area::Point { x: a.extract()?, y: b.extract()?, width: c.extract()?, height: d.extract()? }

@@ -147,7 +147,7 @@ fn convert_options(dict: &Bound<'_, PyDict>) -> PyResult<(ConvertOptions, strile
         .typed("window", "(column, row, width, height)", |value| {
             value.extract::<(u32, u32, u32, u32)>().ok()
         })?
-        .map(|(x, y, width, height)| Window { x, y, width, height });
+        .map(|(x, y, width, height)| Window::new(x, y, width, height));
     options.read.bands = keys.typed("bands", "numbers of bands, from 1", |value| value.extract().ok())?;
     options.read.max_pixels = keys.integer("max_pixels", "a number of samples")?;
     options.read.max_block_bytes = request::max_block_bytes()?;

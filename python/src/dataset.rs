@@ -398,8 +398,8 @@ fn is_small(input: &Input, options: &ReadOptions) -> bool {
         let end = u64::from(first) + u64::from(count);
         end.div_ceil(u64::from(size.max(1))).saturating_sub(u64::from(first / size.max(1)))
     };
-    let across = blocks(window.x, window.width, grid.block_width);
-    let down = blocks(window.y, window.height, grid.block_height);
+    let across = blocks(window.column, window.width, grid.block_width);
+    let down = blocks(window.row, window.height, grid.block_height);
     let block = u64::from(grid.block_width) * u64::from(grid.block_height);
     let pixel = u64::from(image.samples) * image.sample.data_type().map_or(16, |t| t.size() as u64);
     let bytes = [down, block, pixel].into_iter().fold(across, u64::saturating_mul);

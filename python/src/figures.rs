@@ -27,7 +27,7 @@ pub(crate) fn measure<'py>(
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyList>> {
     let input = source.get().input(py)?;
-    let window = window.map(|(x, y, width, height)| Window { x, y, width, height });
+    let window = window.map(|(x, y, width, height)| Window::new(x, y, width, height));
     let max_block_bytes = request::max_block_bytes()?;
     let read = ReadOptions { bands, window, max_pixels, max_block_bytes, ..ReadOptions::default() };
     let options = MeasureOptions { read, statistics, histogram, checksum };

@@ -49,7 +49,7 @@ impl<'py> Request<'py> {
             "reduce" => options.reduce = value.extract()?,
             "window" => {
                 let window = value.extract::<Option<(u32, u32, u32, u32)>>()?;
-                options.window = window.map(|(x, y, width, height)| Window { x, y, width, height });
+                options.window = window.map(|(x, y, width, height)| Window::new(x, y, width, height));
             }
             "bands" => options.bands = value.extract()?,
             "layer" => {

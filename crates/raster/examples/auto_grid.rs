@@ -138,7 +138,7 @@ fn write(path: &Path, raster: (&str, DataType, u16), codec: Compression, tile: u
         let pixels: Vec<u8> = rows
             .flat_map(|at| pattern[at..at + row].repeat(repeats).into_iter().take(width).collect::<Vec<u8>>())
             .collect();
-        let window = Window { x: 0, y, width: side, height };
+        let window = Window::new(0, y, side, height);
         let piece = Piece::contiguous(window, bands, data_type, Interleave::BandLast, &pixels).unwrap();
         writer.write(&piece).unwrap();
     }
@@ -185,7 +185,7 @@ fn main() {
             let path = folder.join("grid.tif");
             write(&path, raster, codec, tile, &pattern);
             for across in WINDOWS {
-                let window = Window { x: 0, y: 0, width: across * tile, height: across * tile };
+                let window = Window::new(0, 0, across * tile, across * tile);
                 for on_device in [false, true] {
                     let options = |device| ReadOptions { window: Some(window), device, ..Default::default() };
                     let read = |device: Device| {

@@ -88,7 +88,7 @@ fn start(file: &str, began: Instant) {
 }
 
 fn memory(file: &str) {
-    part(file, Some(Window { x: 0, y: 0, width: 1, height: 1 }));
+    part(file, Some(Window::new(0, 0, 1, 1)));
     let device = CudaDevice::open(0).unwrap();
     let free = |device: &CudaDevice| device.context().memory().unwrap().0;
     let before = free(&device);

@@ -232,7 +232,7 @@ impl Check {
                 let bands = (0..count).map(|_| 1 + random.below(u32::from(image.samples)));
                 let bands = bands.filter_map(|band| u16::try_from(band).ok()).collect();
                 let interleave = if at == 0 { Interleave::BandFirst } else { Interleave::BandLast };
-                let window = Some(Window { x, y, width, height });
+                let window = Some(Window::new(x, y, width, height));
                 let options = ReadOptions { window, bands: Some(bands), interleave, ..Default::default() };
                 self.compare(&dataset, &options, false, &mut verdict);
             }

@@ -156,10 +156,10 @@ enum Trouble {
 impl Case {
     fn check(&self, device: &Arc<CudaDevice>, folder: &Path) -> Result<u64, Trouble> {
         let wrong = |what: &str| Trouble::Wrong(what.to_owned());
-        let whole = Window { x: 0, y: 0, width: self.columns, height: self.rows };
+        let whole = Window::new(0, 0, self.columns, self.rows);
         let rows: Vec<Window> = (0..self.rows)
             .step_by(PIECE_ROWS as usize)
-            .map(|y| Window { y, height: PIECE_ROWS.min(self.rows - y), ..whole })
+            .map(|y| Window { row: y, height: PIECE_ROWS.min(self.rows - y), ..whole })
             .collect();
         let cpu = self.write(device, Device::Cpu, Memory::Host, &[whole], None);
         let gpu = self.write(device, Device::Cuda(0), Memory::Device, &[whole], None);
@@ -234,7 +234,7 @@ impl Case {
 
     /// Some pixels; as they are stored, where NaN is written as a sentinel.
     fn pixels(&self, window: Window, interleave: Interleave, stored: bool) -> Vec<u8> {
-        let Window { x, y, width, height } = window;
+        let Window { column: x, row: y, width, height } = window;
         let mut bytes = Vec::new();
         let sample = |band: u32, row: u32, column: u32| {
             let value = value(band, row, column, self.data_type);
@@ -277,7 +277,7 @@ impl Case {
             head.push(' ');
         }
         head.push('\n');
-        let whole = Window { x: 0, y: 0, width: self.columns, height: self.rows };
+        let whole = Window::new(0, 0, self.columns, self.rows);
         let len = u16::try_from(head.len()).unwrap().to_le_bytes();
         [
             b"\x93NUMPY\x01\x00".as_slice(),

@@ -89,10 +89,8 @@ impl Bench {
         };
         let side = self.side;
         let rows = if way == Way::Eager { side } else { self.rows };
-        let windows: Vec<Window> = (0..side)
-            .step_by(rows as usize)
-            .map(|y| Window { x: 0, y, width: side, height: rows.min(side - y) })
-            .collect();
+        let windows: Vec<Window> =
+            (0..side).step_by(rows as usize).map(|y| Window::new(0, y, side, rows.min(side - y))).collect();
         let mut kept: Vec<Piece<'_>> = Vec::new();
         if way != Way::Streamed {
             kept.extend(windows.iter().map(|window| self.piece(*window)));
@@ -135,7 +133,7 @@ impl Bench {
         // A few rows at a time: the process itself is measured.
         for y in (0..window.height).step_by(64) {
             let count = 64.min(window.height - y);
-            let bytes = rows(window.y + y, count, window.width);
+            let bytes = rows(window.row + y, count, window.width);
             buffer.write(&stream, u64::from(y) * row_len, &bytes).unwrap();
         }
         stream.synchronize().unwrap();

@@ -4,7 +4,7 @@
 //! use strile::{Context, Dataset, ReadOptions, Window};
 //!
 //! let dataset = Dataset::open("dem.tif")?;
-//! let window = Window { x: 0, y: 0, width: 512, height: 512 };
+//! let window = Window::new(0, 0, 512, 512);
 //! let options = ReadOptions { window: Some(window), ..Default::default() };
 //! let raster = dataset.read(&options, &Context::default())?;
 //! println!("{} bands of {}", raster.bands, raster.data_type);

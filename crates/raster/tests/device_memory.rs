@@ -36,7 +36,7 @@ fn written(height: u32, buffer: Option<u64>) -> (Vec<u8>, u64) {
     let rows = if buffer.is_some() { ROWS } else { height };
     let bytes = rows as usize * WIDTH as usize * 2;
     for (y, part) in (0..height).step_by(rows as usize).zip(pixels.bytes.chunks(bytes)) {
-        let window = Window { x: 0, y, width: WIDTH, height: rows.min(height - y) };
+        let window = Window::new(0, y, WIDTH, rows.min(height - y));
         let piece = Piece::contiguous(window, 1, DataType::U16, Interleave::BandFirst, part).unwrap();
         writer.write(&piece).unwrap();
     }

@@ -98,7 +98,7 @@ fn every_way_to_read_has_the_same_limit() {
             assert!(matches!(error, Error::Memory { .. }), "{name}: {error}");
         }
     }
-    let window = Some(Window { x: 59_000, y: 59_000, width: 100, height: 100 });
+    let window = Some(Window::new(59_000, 59_000, 100, 100));
     let part = file.read(&ReadOptions { window, ..with(None) }, &context).unwrap();
     assert!(part.pixels.iter().all(|&pixel| pixel == 0));
 }

@@ -142,7 +142,7 @@ fn windows_and_bands_from_staged_and_pulled_bytes() {
         let (_, bytes) = file(codec);
         for (x, y, width, height) in [(0, 0, 1, 1), (63, 47, 2, 2), (10, 100, 140, 100), (149, 0, 1, 200)] {
             for interleave in [Interleave::BandFirst, Interleave::BandLast] {
-                let window = Some(Window { x, y, width, height });
+                let window = Some(Window::new(x, y, width, height));
                 let options =
                     ReadOptions { window, bands: Some(vec![3, 1, 1]), interleave, ..Default::default() };
                 compare(&open(&bytes), &options).unwrap();
@@ -168,11 +168,7 @@ fn a_read_larger_than_the_devices_memory_goes_in_batches() {
     let refused = dataset.read_on_device(&options, &context).err().unwrap().to_string();
     assert!(refused.contains("16777216") || refused.contains("16.0 MiB"), "{refused}");
     // For other tests of the process.
-    let all = ReadOptions {
-        device_memory: Some(1 << 40),
-        window: Some(Window { x: 0, y: 0, width: 1, height: 1 }),
-        ..options
-    };
+    let all = ReadOptions { device_memory: Some(1 << 40), window: Some(Window::new(0, 0, 1, 1)), ..options };
     dataset.read(&all, &context).unwrap();
 }
 
@@ -200,7 +196,7 @@ fn floats_are_the_same_wherever_they_are_made() {
         let spec = tags.iter().fold(spec, |spec, tag| spec.tag(tag.clone()));
         let mut bytes = spec.build(&pixels, ByteOrder::Big, false).bytes;
         let (unpack, on_fault) = (true, OnFault::Fill);
-        let window = Some(Window { x: 10, y: 40, width: 130, height: 150 });
+        let window = Some(Window::new(10, 40, 130, 150));
         for damaged in [false, true] {
             if damaged {
                 let at = bytes.len() / 2;

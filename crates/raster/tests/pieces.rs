@@ -35,7 +35,7 @@ fn in_pieces(dataset: &Dataset, options: &ReadOptions, piece: u64) -> (Vec<u8>, 
 
 #[test]
 fn pieces_of_any_size_are_the_whole() {
-    let window = Window { x: 3, y: 5, width: 30, height: 33 };
+    let window = Window::new(3, 5, 30, 33);
     for spec in [
         ImageSpec::new(UINT16).grid(Grid::Tiles(16, 16)).codec(Codec::Deflate),
         ImageSpec::new(UINT16).grid(Grid::Strips(3)).codec(Codec::Lzw).planar(true),
@@ -109,7 +109,7 @@ fn a_box_becomes_the_window_that_covers_it() {
     assert_eq!(window([1011.0, 1951.0, 1029.0, 1989.0]).unwrap(), "1,1,2,4", "inside pixels");
     assert_eq!(window([0.0, 0.0, 9000.0, 9000.0]).unwrap(), "0,0,37,40", "cut to the image");
     assert!(window([0.0, 0.0, 1.0, 1.0]).unwrap_err().to_string().contains("does not touch the image"));
-    let window = Some(Window { x: 2, y: 3, width: 5, height: 5 });
+    let window = Some(Window::new(2, 3, 5, 5));
     let moved = dataset.transform(&ReadOptions { window, ..options }).unwrap().unwrap();
     assert_eq!(moved.coefficients(), [10.0, 0.0, 1020.0, 0.0, -10.0, 1970.0]);
 }

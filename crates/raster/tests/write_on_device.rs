@@ -79,7 +79,7 @@ impl Case {
         let sink = MemorySink::new();
         let handle = sink.handle();
         let mut writer = Writer::create(Box::new(sink), spec.clone(), &plain, &Context::default()).unwrap();
-        let window = Window { x: 0, y: 0, width, height };
+        let window = Window::new(0, 0, width, height);
         let first = Interleave::BandFirst;
         let piece = Piece::contiguous(window, spec.bands, spec.data_type, first, &pixels.bytes).unwrap();
         writer.write(&piece).unwrap();
@@ -112,13 +112,13 @@ impl Case {
             .step_by(rows as usize)
             .zip([Interleave::BandFirst, Interleave::BandLast].into_iter().cycle())
         {
-            let window = Window { x: 0, y, width, height: rows.min(height - y) };
+            let window = Window::new(0, y, width, rows.min(height - y));
             let read = ReadOptions { window: Some(window), interleave, ..ReadOptions::default() };
             let read =
                 ReadOptions { device: if memory == Memory::Device { device() } else { Device::Cpu }, ..read };
             let raster = self.stored.read_on_device(&read, &Context::default())?;
             let cells =
-                width as usize * window.y as usize..width as usize * (window.y + window.height) as usize;
+                width as usize * window.row as usize..width as usize * (window.row + window.height) as usize;
             let mask = self.mask.as_ref().map(|mask| &mask[cells]);
             let spec = raster.output.spec().clone();
             let held;
@@ -298,7 +298,7 @@ fn in_parts(case: &Case) -> Vec<u8> {
             let host = writer.location() == Some(Location::Host) || number > 0;
             if host {
                 let stride = tier.image.0 as usize * sample;
-                let first = need.y as usize * stride + need.x as usize * sample;
+                let first = need.row as usize * stride + need.column as usize * sample;
                 let rows = (0..need.height as usize).map(|y| first + y * stride);
                 let cut: Vec<u8> =
                     rows.flat_map(|at| level[at..at + need.width as usize * sample].to_vec()).collect();
@@ -314,7 +314,7 @@ fn in_parts(case: &Case) -> Vec<u8> {
             if let Some(beyond) = &part.beyond {
                 let wide = beyond.window.width as usize * sample;
                 for (y, line) in beyond.pixels.chunks(wide).enumerate() {
-                    let at = (beyond.window.y as usize + y) * row + beyond.window.x as usize * sample;
+                    let at = (beyond.window.row as usize + y) * row + beyond.window.column as usize * sample;
                     above[at..at + wide].copy_from_slice(line);
                 }
             }

@@ -12,7 +12,7 @@ fn numbers<T: std::str::FromStr, const N: usize>(text: &str, form: &str) -> Resu
 
 pub(super) fn parse_window(text: &str) -> Result<Window, String> {
     let [x, y, width, height] = numbers(text, "column,row,width,height")?;
-    Ok(Window { x, y, width, height })
+    Ok(Window::new(x, y, width, height))
 }
 
 pub(super) fn parse_bbox(text: &str) -> Result<Bbox, String> {

@@ -81,7 +81,7 @@ fn make(codec: Compression, folder: &Path, pixels: &Terrain, context: &Context) 
     geo.crs = Crs::from_user_input("EPSG:32632").ok();
     geo.transform = Some(GeoTransform { a: 10.0, b: 0.0, c: 500_000.0, d: 0.0, e: -10.0, f: 5_200_000.0 });
     let options = WriteOptions { compression: codec, ..WriteOptions::default() };
-    let all = Window { x: 0, y: 0, width: SIZE, height: SIZE };
+    let all = Window::new(0, 0, SIZE, SIZE);
     let start = Instant::now();
     let mut writer = Writer::create(Box::new(FileSink::create(&path, true)?), spec, &options, context)?;
     let piece = Piece::contiguous(all, 1, DataType::F32, Interleave::BandFirst, &pixels.bytes);

@@ -150,7 +150,7 @@ impl Worker {
             let y = self.random.below(file.pixels.height - size.1 as usize);
             let window = BatchWindow::of_pixels(number, x as i64, y as i64, size);
             windows.push(BatchWindow { bands: Some(vec![1]), ..window });
-            let window = Window { x: x as u32, y: y as u32, width: size.0, height: size.1 };
+            let window = Window::new(x as u32, y as u32, size.0, size.1);
             expected.extend_from_slice(&crop(file, window, &[0]));
         }
         let device = self.engine();
@@ -189,7 +189,7 @@ impl Worker {
             let rows = 100;
             for y in (0..window.height).step_by(rows) {
                 let height = (rows as u32).min(window.height - y);
-                let part = Window { x: 0, y, width: window.width, height };
+                let part = Window::new(0, y, window.width, height);
                 let bytes = rows_of(&pixels, window, bands.len(), file.pixels.data_type.size(), part);
                 let (count, kind) = (bands.len() as u16, file.pixels.data_type);
                 let piece = Piece::contiguous(part, count, kind, Interleave::BandFirst, &bytes).unwrap();
@@ -298,7 +298,7 @@ impl Worker {
         let most = if self.random.below(4) == 0 { usize::MAX } else { 300 };
         let (w, h) = (1 + self.random.below(width.min(most)), 1 + self.random.below(height.min(most)));
         let (x, y) = (self.random.below(width - w + 1), self.random.below(height - h + 1));
-        Window { x: x as u32, y: y as u32, width: w as u32, height: h as u32 }
+        Window::new(x as u32, y as u32, w as u32, h as u32)
     }
 
     fn writing(&mut self) -> (WriteOptions, Device) {
@@ -326,8 +326,8 @@ fn crop(file: &File, window: Window, bands: &[usize]) -> Vec<u8> {
     let (pixels, size) = (&file.pixels, file.pixels.data_type.size());
     let mut bytes = Vec::with_capacity(bands.len() * window.width as usize * window.height as usize * size);
     for band in bands {
-        for row in window.y as usize..(window.y + window.height) as usize {
-            let start = ((band * pixels.height + row) * pixels.width + window.x as usize) * size;
+        for row in window.row as usize..(window.row + window.height) as usize {
+            let start = ((band * pixels.height + row) * pixels.width + window.column as usize) * size;
             bytes.extend_from_slice(&pixels.bytes[start..start + window.width as usize * size]);
         }
     }
@@ -339,7 +339,7 @@ fn rows_of(pixels: &[u8], window: Window, bands: usize, size: usize, part: Windo
     let row = window.width as usize * size;
     let mut bytes = Vec::new();
     for band in 0..bands {
-        let start = (band * window.height as usize + part.y as usize) * row;
+        let start = (band * window.height as usize + part.row as usize) * row;
         bytes.extend_from_slice(&pixels[start..start + part.height as usize * row]);
     }
     bytes

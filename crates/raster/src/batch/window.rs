@@ -20,8 +20,8 @@ pub struct BatchWindow {
 
 impl BatchWindow {
     /// All bands of some pixels of a file's first page.
-    pub fn of_pixels(file: usize, x: i64, y: i64, (width, height): (u32, u32)) -> Self {
-        Self { file, page: 0, overview: None, bands: None, area: Area::Pixels { x, y, width, height } }
+    pub fn of_pixels(file: usize, column: i64, row: i64, (width, height): (u32, u32)) -> Self {
+        Self { file, page: 0, overview: None, bands: None, area: Area::Pixels { column, row, width, height } }
     }
 
     /// The window as a request for pixels of its file.

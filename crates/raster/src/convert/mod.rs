@@ -302,7 +302,7 @@ impl<'a> Conversion<'a> {
             adopted.copy(&mut writer, context)?;
         }
         let mut faults = Vec::new();
-        let inner = Window { x: before.0, y: before.1, ..cut.window };
+        let inner = Window { column: before.0, row: before.1, ..cut.window };
         let size = writer.spec().map_or((0, 0), |spec| (spec.width, spec.height));
         let masked = writer.spec().is_some_and(|spec| spec.mask);
         let mut counts = Counts::default();
@@ -324,8 +324,8 @@ impl<'a> Conversion<'a> {
                     Ok(given)
                 };
                 let give = |made: Made| {
-                    let Window { x, y, width, height } = made.window;
-                    let target = Window { x: x + before.0, y: y + before.1, width, height };
+                    let Window { column: x, row: y, width, height } = made.window;
+                    let target = Window::new(x + before.0, y + before.1, width, height);
                     pad(&mut writer, Aligned::beside(target, inner, size.0))?;
                     write_made(&mut writer, values, &made, target)
                 };
@@ -527,7 +527,11 @@ impl Source {
 
 /// Where a window of the input goes, of which `whole` is read.
 pub(crate) fn at(whole: &Window, window: &Window, before: (u32, u32)) -> Window {
-    Window { x: window.x - whole.x + before.0, y: window.y - whole.y + before.1, ..*window }
+    Window {
+        column: window.column - whole.column + before.0,
+        row: window.row - whole.row + before.1,
+        ..*window
+    }
 }
 
 /// Gives pixels around the input: nodata, else 0, and not valid.

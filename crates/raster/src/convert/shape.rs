@@ -163,7 +163,7 @@ impl Base {
     fn area(&self, read: &ReadOptions, options: &ConvertOptions) -> std::result::Result<[f64; 4], String> {
         let area = match options.area {
             None | Some(ConvertArea::Bounds(_)) => {
-                let Window { x, y, width, height } =
+                let Window { column: x, row: y, width, height } =
                     read.window.unwrap_or(Window::full(self.size.0, self.size.1));
                 [x, y, width, height].map(f64::from)
             }
@@ -291,7 +291,7 @@ fn window_of([x, y, width, height]: [f64; 4], size: (u32, u32), image: (u32, u32
     fits(x, width, size.0, image.0).and(fits(y, height, size.1, image.1))?;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "inside the image, checked")]
     let (x, y) = (x.round() as u32, y.round() as u32);
-    Some(Window { x, y, width: size.0, height: size.1 })
+    Some(Window::new(x, y, size.0, size.1))
 }
 
 impl Shape {

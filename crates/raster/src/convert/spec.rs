@@ -179,7 +179,7 @@ fn metadata_of(input: &Dataset, read: &ReadOptions, options: &ConvertOptions) ->
     }
     let ratio = |full: u32, level: u32| f64::from(full) / f64::from(level.max(1));
     let scale = (ratio(full.width, target.image.width), ratio(full.height, target.image.height));
-    let corner = (f64::from(target.window.x), f64::from(target.window.y));
+    let corner = (f64::from(target.window.column), f64::from(target.window.row));
     let geo = &mut metadata.georeference;
     geo.transform = input.transform(read)?;
     for gcp in &mut geo.gcps {

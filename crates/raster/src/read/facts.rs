@@ -129,22 +129,22 @@ impl Dataset {
 fn placement_of(facts: &Facts<'_>, column: u32, row: u32, first_band: u32) -> Option<Placement> {
     let (grid, image) = (&facts.image.grid, &facts.image);
     let (left, top) = (column * grid.block_width, row * grid.block_height);
-    let block = Window {
-        x: left,
-        y: top,
-        width: grid.block_width.min(image.width - left),
-        height: grid.block_height.min(image.height - top),
-    };
+    let block = Window::new(
+        left,
+        top,
+        grid.block_width.min(image.width - left),
+        grid.block_height.min(image.height - top),
+    );
     let part = block.intersection(&facts.window)?;
     Some(Placement {
         rows: grid.rows_of(row, image.height),
         image_rows: block.height,
-        block_x: part.x - left,
-        block_y: part.y - top,
+        block_x: part.column - left,
+        block_y: part.row - top,
         width: part.width,
         height: part.height,
-        out_x: part.x - facts.window.x,
-        out_y: part.y - facts.window.y,
+        out_x: part.column - facts.window.column,
+        out_y: part.row - facts.window.row,
         first_band,
     })
 }

@@ -180,8 +180,8 @@ impl Tasks<'_> {
             spans = rest;
             facts.tasks(overview, own, |mut task| {
                 (task.source, task.layout, task.selection, task.output) = (source, layout, selection, output);
-                task.placement.out_x += seen.x;
-                task.placement.out_y += seen.y;
+                task.placement.out_x += seen.column;
+                task.placement.out_y += seen.row;
                 task.placement.first_band += first_band;
                 self.list.push((task, window));
             });
@@ -225,7 +225,7 @@ impl Tasks<'_> {
         let layout = self.layout(edge, true);
         let selection = self.selection((0..edge.samples).collect());
         let [_, _, rows, _] = self.shape;
-        for Window { x, y, width, height } in parts {
+        for Window { column: x, row: y, width, height } in parts {
             let placement = Placement {
                 rows,
                 image_rows: rows,

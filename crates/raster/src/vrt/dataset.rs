@@ -103,7 +103,7 @@ impl Vrt {
     fn read_counted(&self, options: &ReadOptions, work: &Work, context: &Context) -> Result<Counted> {
         let (window, bands) = self.target(options)?;
         let part = |start: u32, count: u32| Part { start: start.into(), size: count.into(), count };
-        let request = (part(window.x, window.width), part(window.y, window.height));
+        let request = (part(window.column, window.width), part(window.row, window.height));
         self.check_result(self.size_of(options, window, &bands), options)?;
         let shared = Shared::new(self, options, context, work);
         let (mut raster, mut lease) = {
@@ -201,7 +201,7 @@ impl Vrt {
     pub fn transform(&self, options: &ReadOptions) -> Result<Option<GeoTransform>> {
         let (window, _) = self.target(options)?;
         let transform = self.metadata.georeference.transform;
-        Ok(transform.map(|transform| transform.window(window.x.into(), window.y.into())))
+        Ok(transform.map(|transform| transform.window(window.column.into(), window.row.into())))
     }
 
     /// The window that covers what of a box (west, south, east, north) is in the image.

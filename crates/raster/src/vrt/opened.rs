@@ -263,7 +263,7 @@ impl Opened {
         let (columns, last) = (sampling.across.part.count, |count: u32| count.saturating_sub(1));
         let (left, right) = (sampling.columns.get(0), sampling.columns.get(last(columns)));
         let (top, bottom) = (sampling.rows.get(rows.start), sampling.rows.get(last(rows.end)));
-        let window = Window { x: left, y: top, width: right - left + 1, height: bottom - top + 1 };
+        let window = Window::new(left, top, right - left + 1, bottom - top + 1);
         call.count_decoded(leaf.dataset.name(), leaf.decoded(&window, bands.len()))?;
         let asked = call.options();
         let options = ReadOptions {

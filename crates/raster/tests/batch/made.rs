@@ -93,7 +93,7 @@ pub fn whole(files: &[Arc<Dataset>], window: &BatchWindow, options: &BatchOption
 
 /// What a window must hold: the crop of the whole, and `fill` around it.
 pub fn expected(whole: &Raster, window: &BatchWindow, fill: &[u8]) -> Vec<u8> {
-    let Area::Pixels { x, y, width, height } = window.area else { panic!("of pixels") };
+    let Area::Pixels { column: x, row: y, width, height } = window.area else { panic!("of pixels") };
     let size = whole.data_type.size();
     let mut pixels = Vec::new();
     for band in 0..i64::from(whole.bands) {

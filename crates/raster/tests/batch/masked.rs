@@ -98,7 +98,7 @@ fn same(a: &[f32], b: &[f32]) -> bool {
 #[test]
 fn every_kind_of_mask_through_every_door_on_both_engines() {
     let context = Context::default();
-    let window = Some(Window { x: 30, y: 20, width: 90, height: 77 });
+    let window = Some(Window::new(30, 20, 90, 77));
     for kind in KINDS {
         for codec in [Codec::Deflate, Codec::Zstd, Codec::Lzma] {
             let bytes = file(kind, codec.clone());
@@ -183,7 +183,7 @@ fn masked_pixels_do_not_count_when_windows_are_resampled() {
     let options = BatchOptions { masked: true, size, sampling: Sampling::Average, ..Default::default() };
     let (_, pixels) = by_both(&files, &windows, &options);
     for (at, found) in pixels.chunks(pixels.len() / windows.len()).enumerate() {
-        let window = Some(Window { x: 10, y: 10, width: 60, height: 60 });
+        let window = Some(Window::new(10, 10, 60, 60));
         let whole = ReadOptions {
             masked: true,
             bands: Some(vec![2]),

@@ -84,7 +84,7 @@ fn boxes_and_places_are_found_in_the_level_they_are_asked_of() {
     spec.tags.extend(geo_tags(32633, (1000.0, 2000.0), 10.0, false));
     let files = [Arc::new(open(&bytes_of(&spec, 4)))];
     let of = |overview, area| BatchWindow { overview, area, ..BatchWindow::of_pixels(0, 0, 0, (1, 1)) };
-    let pixels = |x, y| Area::Pixels { x, y, width: 20, height: 10 };
+    let pixels = |column, row| Area::Pixels { column, row, width: 20, height: 10 };
     for (overview, area, same) in [
         (None, Area::Bounds([1050.0, 1850.0, 1250.0, 1950.0]), pixels(5, 5)),
         (None, Area::Bounds([950.0, 1950.0, 1150.0, 2050.0]), pixels(-5, -5)),
@@ -104,7 +104,7 @@ fn boxes_and_places_are_found_in_the_level_they_are_asked_of() {
     // The same box as a single read has it.
     let options = ReadOptions { device: Device::Cpu, ..Default::default() };
     let window = files[0].window_of_box(&options, [1053.0, 1853.0, 1247.0, 1947.0]).unwrap();
-    assert_eq!(window, Window { x: 5, y: 5, width: 20, height: 10 });
+    assert_eq!(window, Window::new(5, 5, 20, 10));
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn resampled_windows_are_the_same_by_both_and_nearest_takes_pixels_as_they_are()
             continue;
         }
         for (window, found) in windows.iter().zip(pixels.chunks(pixels.len() / 13)) {
-            let Area::Pixels { x, y, width, height } = window.area else { panic!("of pixels") };
+            let Area::Pixels { column: x, row: y, width, height } = window.area else { panic!("of pixels") };
             let whole = whole(&files, window, &options);
             let mut expected = Vec::new();
             for band in 0..3 {

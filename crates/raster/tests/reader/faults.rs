@@ -77,13 +77,13 @@ fn the_lowest_faulty_block_is_named_and_the_others_are_counted() {
                 "{name}: block (column 2, row 1): 500 bytes decompressed, 512 expected (and 2 other blocks are faulty)"
             )
         );
-        let window = Some(Window { x: 16, y: 16, width: 32, height: 17 });
+        let window = Some(Window::new(16, 16, 32, 17));
         let two = refusal(&dataset, &ReadOptions { window, ..Default::default() });
         assert!(two.ends_with("512 expected (and 2 other blocks are faulty)"), "{two}");
-        let window = Some(Window { x: 16, y: 32, width: 1, height: 1 });
+        let window = Some(Window::new(16, 32, 1, 1));
         let one = refusal(&dataset, &ReadOptions { window, ..Default::default() });
         assert_eq!(one, format!("{name}: block (column 1, row 2): 100 bytes decompressed, 512 expected"));
-        let window = Some(Window { x: 0, y: 0, width: 48, height: 16 });
+        let window = Some(Window::new(0, 0, 48, 16));
         read(&dataset, &ReadOptions { window, ..Default::default() });
     }
 }

@@ -33,7 +33,7 @@ fn words(built: &Built, requests: &[Vec<Range<u64>>]) -> Vec<String> {
 }
 
 fn window(x: u32, y: u32, width: u32, height: u32) -> ReadOptions {
-    ReadOptions { window: Some(Window { x, y, width, height }), ..Default::default() }
+    ReadOptions { window: Some(Window::new(x, y, width, height)), ..Default::default() }
 }
 
 /// A COG of 4 × 3 stored tiles of 512 × 256 bytes, 128 KiB each, farther apart than ranges are merged over, and

@@ -152,10 +152,10 @@ fn what_is_not_there_is_refused_with_what_is() {
     }
     assert_eq!(refused(ReadOptions { bands: Some(vec![]), ..default() }), "made.tif: no band is asked for");
     for window in [
-        Window { x: 0, y: 0, width: 31, height: 20 },
-        Window { x: 30, y: 0, width: 1, height: 1 },
-        Window { x: 0, y: 0, width: 0, height: 5 },
-        Window { x: u32::MAX, y: 0, width: 2, height: 1 },
+        Window::new(0, 0, 31, 20),
+        Window::new(30, 0, 1, 1),
+        Window::new(0, 0, 0, 5),
+        Window::new(u32::MAX, 0, 2, 1),
     ] {
         assert_eq!(
             refused(ReadOptions { window: Some(window), ..default() }),
@@ -175,7 +175,7 @@ fn a_window_of_an_overview_is_in_the_pixels_of_the_overview() {
     let reduced = (ImageSpec::new(uint(8)).subfile_type(1), pixels.halved());
     let frame = FileFrame { order: ByteOrder::Big, big: true, file_order: FileOrder::DirectoriesFirst };
     let dataset = open(&ImageSpec::new(uint(8)).build_with(&pixels, &[reduced], frame).bytes);
-    let window = Some(Window { x: 14, y: 9, width: 1, height: 1 });
+    let window = Some(Window::new(14, 9, 1, 1));
     let options = ReadOptions { overview: Some(0), window, ..Default::default() };
     assert_eq!(read(&dataset, &options).pixels, pixels.sample(0, 18, 28));
 }

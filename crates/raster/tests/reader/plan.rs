@@ -44,7 +44,7 @@ fn a_plan_is_told_in_words() {
          output   3 bands × 600 × 500 uint16, 1.7 MiB\n\
          memory   1.7 MiB + 48.0 KiB a thread + 0 B staging"
     );
-    let window = Some(Window { x: 60, y: 60, width: 100, height: 10 });
+    let window = Some(Window::new(60, 60, 100, 10));
     let bands = Some(vec![2]);
     assert_eq!(
         staged
@@ -101,14 +101,14 @@ fn memory_is_refused_before_it_is_taken() {
     );
     assert!(bucket.requests().is_empty(), "nothing was read");
     // A window fits, and what it took is given back.
-    let window = Some(Window { x: 0, y: 0, width: 64, height: 64 });
+    let window = Some(Window::new(0, 0, 64, 64));
     dataset.read(&ReadOptions { window, ..Default::default() }, &context).unwrap();
     assert!(context.budget.take(1_000_000, "all of it").is_ok());
 }
 
 #[test]
 fn staging_and_scratch_are_asked_from_the_budget_too() {
-    let window = Some(Window { x: 0, y: 0, width: 10, height: 10 });
+    let window = Some(Window::new(0, 0, 10, 10));
     let options = ReadOptions { window, ..Default::default() };
     let needs =
         |dataset: &strile::Dataset, limit| dataset.read(&options, &limited(limit)).map_err(|e| e.to_string());
@@ -144,7 +144,7 @@ fn an_image_of_any_size_is_refused_not_tried() {
 #[test]
 fn pixels_go_into_the_callers_memory_and_nowhere_else() {
     let dataset = open(&file());
-    let window = Some(Window { x: 50, y: 130, width: 40, height: 30 });
+    let window = Some(Window::new(50, 130, 40, 30));
     let options = ReadOptions { window, bands: Some(vec![3, 1]), ..Default::default() };
     let expected = read(&dataset, &options);
     // Two samples a pixel and two bytes of something else; 6 bytes after each row.

@@ -84,7 +84,7 @@ fn each_tile_is_the_lowest_band_of_its_wavelet() {
             raster.pixels.as_chunks().0.iter().map(|&pair| u16::from_ne_bytes(pair).into()).collect();
         assert!(found == expected, "less {reduce}");
         // A window of it, over the edges of tiles.
-        let window = Window { x: 20, y: 10, width: 17, height: 16 };
+        let window = Window::new(20, 10, 17, 16);
         let part = read(&dataset, &ReadOptions { window: Some(window), ..options.clone() });
         let rows = found.chunks(across).skip(10).take(16).flat_map(|row| &row[20..37]);
         let of_part: Vec<i64> =

@@ -154,7 +154,7 @@ fn every_way_to_read_gives_the_same_floats() {
     dataset.read_pieces(&pieces, &Context::default(), give).unwrap();
     assert!(joined == whole.pixels);
 
-    let window = Some(Window { x: 60, y: 30, width: 10, height: 50 });
+    let window = Some(Window::new(60, 30, 10, 50));
     let options = ReadOptions { window, bands: Some(vec![2]), interleave: Interleave::BandLast, ..unpack() };
     let part = floats(&read(&dataset, &options).pixels);
     let all = floats(&whole.pixels);

@@ -19,7 +19,7 @@ fn any_window(random: &mut Random, (width, height): (usize, usize)) -> Window {
         (random.below(size - len + 1) as u32, len as u32)
     };
     let ((x, width), (y, height)) = (side(width), side(height));
-    Window { x, y, width, height }
+    Window::new(x, y, width, height)
 }
 
 /// Bands in any order, some perhaps twice.
@@ -34,8 +34,8 @@ fn selected(pixels: &Pixels, bands: &[u16]) -> Pixels {
 }
 
 fn part(whole: &Pixels, window: Window, bands: &[u16]) -> Pixels {
-    let rows = (window.y as usize, window.height as usize);
-    selected(&whole.crop(rows, (window.x as usize, window.width as usize)), bands)
+    let rows = (window.row as usize, window.height as usize);
+    selected(&whole.crop(rows, (window.column as usize, window.width as usize)), bands)
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn a_window_of_every_single_pixel_of_a_small_image() {
     let dataset = open(fixture.bytes());
     for y in 0..fixture.expected.height {
         for x in (0..fixture.expected.width).step_by(3) {
-            let window = Window { x: x as u32, y: y as u32, width: 1, height: 1 };
+            let window = Window::new(x as u32, y as u32, 1, 1);
             let options = ReadOptions { window: Some(window), ..Default::default() };
             assert_eq!(read(&dataset, &options).pixels, fixture.expected.sample(0, y, x), "{x} {y}");
         }
@@ -135,7 +135,7 @@ fn batches_that_are_staged_one_after_the_other_give_the_whole() {
     bucket.requests();
     assert!(read(&staged, &ReadOptions::default()).pixels == whole.pixels);
     assert_eq!(bucket.requests().len(), batches, "one call a batch");
-    let window = Window { x: 2000, y: 2000, width: 100, height: 4200 };
+    let window = Window::new(2000, 2000, 100, 4200);
     let options = ReadOptions { window: Some(window), ..Default::default() };
     assert!(read(&staged, &options).pixels == read(&here, &options).pixels);
 }

@@ -101,7 +101,7 @@ fn a_raster_in_the_tiles_of_a_matrix_set() {
     let tiling = Some(TilingScheme::GoogleMapsCompatible);
     let options = ConvertOptions { write, tiling, ..ConvertOptions::default() };
     let dataset = converted(&input, &options, &Context::default());
-    let window = Some(Window { x: 5, y: 7, width: 100, height: 300 });
+    let window = Some(Window::new(5, 7, 100, 300));
     let read = |layer, window| {
         let options = ReadOptions { layer, window, ..ReadOptions::default() };
         dataset.read(&options, &Context::default()).unwrap().pixels

@@ -133,7 +133,7 @@ fn the_plan_and_the_report_tell_what_is_stored() {
     assert_eq!(lines[2], "halved  32 × 16, for the next level alone: not stored");
     assert!(lines[3].starts_with("level 2 16 × 8 in 1 tile of 32 × 16"), "{text}");
     assert_eq!(writer.blocks(), 16 + 4 + 1);
-    let window = Window { x: 0, y: 0, width: 128, height: 64 };
+    let window = Window::new(0, 0, 128, 64);
     let pixels = vec![7; 128 * 64];
     let piece = Piece::contiguous(window, 1, DataType::U8, Interleave::BandFirst, &pixels).unwrap();
     writer.write(&piece).unwrap();

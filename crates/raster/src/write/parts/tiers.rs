@@ -174,7 +174,7 @@ fn tier(number: usize, left: &[LevelPlan], level: &LevelPlan, wanted: (u32, u32)
 fn course(plan: &WritePlan, tier: &Tier, (column, row): (u32, u32)) -> Course {
     let (x, y) = (column * tier.size.0, row * tier.size.1);
     let (width, height) = (tier.size.0.min(tier.image.0 - x), tier.size.1.min(tier.image.1 - y));
-    let mut own = vec![Window { x, y, width, height }];
+    let mut own = vec![Window::new(x, y, width, height)];
     for _ in 1..tier.levels {
         own.extend(own.last().map(halved));
     }
