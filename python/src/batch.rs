@@ -144,8 +144,8 @@ fn windows_of(
         let area = area(kind, [a, b, c, d]).map_err(|error| {
             refused(format!("window {at}: {}", Python::attach(|py| error.value(py).to_string())))
         })?;
-        let (overview, bands) = (level.checked_sub(1), bands.map(<[u16]>::to_vec));
-        Ok(BatchWindow { file: *file, page, overview, bands, area })
+        let bands = bands.map(<[u16]>::to_vec);
+        Ok(BatchWindow { file: *file, page, level: *level, bands, area })
     };
     list.iter().enumerate().map(window).collect()
 }
@@ -156,7 +156,7 @@ struct Asked<'py> {
     page: usize,
     bands: Option<Vec<u16>>,
     options: BatchOptions,
-    /// Whether windows are read from the overview that suffices for their size.
+    /// Whether windows are read from the level that suffices for their size.
     sufficient: bool,
     stays: bool,
     out: Option<(Bound<'py, PyAny>, BatchOutput)>,
@@ -280,7 +280,7 @@ fn read(
     let opened = files.into_iter().map(open).collect::<strile::Result<Vec<Opened>>>()?;
     let files = opened.iter().map(Opened::dataset).collect::<strile::Result<Vec<_>>>()?;
     if let Some(size) = options.size.filter(|_| sufficient) {
-        windows = strile::sufficient_overviews(&files, &windows, size)?;
+        windows = strile::sufficient_levels(&files, &windows, size)?;
     }
     let tensor = match output {
         Some(output) => {
@@ -290,7 +290,7 @@ fn read(
         None if stays => strile::read_batch_on_device(&files, &windows, options, context)?,
         None => strile::read_batch(&files, &windows, options, context)?,
     };
-    let levels = windows.iter().map(|window| window.overview.map_or(0, |overview| overview + 1));
+    let levels = windows.iter().map(|window| window.level);
     Raster::batch(tensor, levels.collect(), context).map(Result::Pixels)
 }
 

@@ -142,7 +142,7 @@ fn convert_options(dict: &Bound<'_, PyDict>) -> PyResult<(ConvertOptions, strile
     let notes = options.set_creation_options(&creation.unwrap_or_default()).map_err(refused)?;
     options.read.page = keys.integer("page", "the number of a page, from 0")?.unwrap_or(0);
     let level: Option<usize> = keys.integer("level", "0 for the full image, 1 for its first overview")?;
-    options.read.overview = level.and_then(|level| level.checked_sub(1));
+    options.read.level = level.unwrap_or(0);
     options.read.window = keys
         .typed("window", "(column, row, width, height)", |value| {
             value.extract::<(u32, u32, u32, u32)>().ok()

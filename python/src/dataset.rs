@@ -194,7 +194,7 @@ impl Dataset {
         level: usize,
     ) -> PyResult<Option<(&'static str, Option<u16>)>> {
         let input = self.input(py)?;
-        let find = |file| validity::beside_nodata(file, page, level.checked_sub(1));
+        let find = |file| validity::beside_nodata(file, page, level);
         let found = call::detached(py, || input.tiff().and_then(find))?;
         Ok(found.map(|source| match source {
             MaskSource::Alpha(band) => ("alpha", Some(band)),
@@ -389,8 +389,7 @@ const SMALL: u64 = 4 << 20;
 /// Whether a read decodes little, and on the CPU: opening a GPU takes long.
 fn is_small(input: &Input, options: &ReadOptions) -> bool {
     let Input::Tiff(dataset) = input else { return false };
-    let level = options.overview.map_or(0, |overview| overview.saturating_add(1));
-    let found = dataset.pages().get(options.page).and_then(|page| page.levels.get(level));
+    let found = dataset.pages().get(options.page).and_then(|page| page.levels.get(options.level));
     let Some(image) = found.map(|level| &level.image) else { return true };
     let (window, grid) = (options.window.unwrap_or(Window::full(image.width, image.height)), &image.grid);
     // Blocks along an axis, those that are cut included.

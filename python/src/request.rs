@@ -45,7 +45,7 @@ impl<'py> Request<'py> {
         let text = || value.extract::<String>();
         match key {
             "page" => options.page = value.extract()?,
-            "level" => options.overview = value.extract::<usize>()?.checked_sub(1),
+            "level" => options.level = value.extract()?,
             "reduce" => options.reduce = value.extract()?,
             "window" => {
                 let window = value.extract::<Option<(u32, u32, u32, u32)>>()?;
@@ -120,7 +120,7 @@ fn some(value: Bound<'_, PyAny>) -> Option<Bound<'_, PyAny>> {
 fn expected(key: &str) -> Option<&'static str> {
     Some(match key {
         "page" => "the number of a page, from 0",
-        "level" => "0 for the full image, k for its k-th overview",
+        "level" => "0 for full resolution, k for the k-th overview",
         "reduce" => "a number of halvings, from 0",
         "window" => "(column, row, width, height) in whole numbers from 0 to 4,294,967,295",
         "bands" => "numbers of bands, from 1",

@@ -17,6 +17,7 @@ from xarray.backends import BackendEntrypoint
 from xarray.core import indexing
 
 from . import accessor, conventions, on_device
+from .asked import level_of_overview
 from .errors import StrileError
 from .facts import Facts, Level
 from .masking import float_type
@@ -75,7 +76,7 @@ class StrileBackend(BackendEntrypoint):
         accessor.register()
         _check_device(device)
         source = Source.of(filename_or_obj, allow_outside=allow_outside, allowed_roots=allowed_roots)
-        level, reduce, most = _level(overview_level), halvings(reduce), pixel_limit(max_pixels)
+        level, reduce, most = level_of_overview(overview_level), halvings(reduce), pixel_limit(max_pixels)
         dataset = opened.dataset(source, level=level)
         facts = Facts.of(dataset)
         sidecars.warn_of(facts.warnings, str(source), stacklevel=4)
@@ -123,18 +124,6 @@ def _check_device(device: str | None) -> None:
             on_device.require()
         return
     raise StrileError(f"device is {device!r}: None, 'cpu', 'cuda' or 'cuda:N' expected")
-
-
-def _level(overview: Any) -> int:
-    if overview is None:
-        return 0
-    if isinstance(overview, (bool, np.bool_)) or not isinstance(overview, (int, np.integer)):
-        raise TypeError(
-            f"overview_level is {overview!r} ({type(overview).__name__}): an int or None expected"
-        )
-    if overview < 0:
-        raise StrileError(f"overview_level is {overview}: 0 (the first overview) or more expected")
-    return int(overview) + 1
 
 
 def _decoding(facts: Facts, level: Level, masked: bool, scaled: bool) -> Decoding:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from .asked import bands_of, count_of, flag_of, index_of, number_of, sides_of, text_of
+from .asked import bands_of, count_of, flag_of, index_of, number_of, sides_of, text_of, window_of
 from .errors import StrileError
 
 if TYPE_CHECKING:
@@ -178,6 +178,8 @@ def _areas(windows: Any, bounds: Any, points: Any, size: Any) -> tuple[str, np.n
         raise StrileError(f"one of windows, bounds and points says which pixels are read; given: {found}")
     name, value = given[0]
     kind = "pixels" if name == "windows" else name
+    if name == "windows":
+        value = _plain(value)
     try:
         rows = np.asarray(value)
     except (TypeError, ValueError):
@@ -189,6 +191,15 @@ def _areas(windows: Any, bounds: Any, points: Any, size: Any) -> tuple[str, np.n
         raise StrileError(f"{name}: rows of {expected} expected, an array of {rows.dtype} and shape {rows.shape} given")
     rows = rows.astype(np.int64 if kind == "pixels" else np.float64)
     return kind, rows, None if size is None else sides_of(size)
+
+
+def _plain(windows: Any) -> Any:
+    """Windows as numbers, those of rasterio too."""
+    if hasattr(windows, "col_off"):
+        return window_of(windows, boundless=True)
+    if not isinstance(windows, list | tuple):
+        return windows
+    return [window_of(window, boundless=True) if hasattr(window, "col_off") else window for window in windows]
 
 
 def _whole(rows: np.ndarray) -> bool:

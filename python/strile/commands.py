@@ -32,7 +32,7 @@ def convert(
     creation_options: Mapping[str, Any] | None = None,
     window: Any = None,
     bands: Sequence[int] | None = None,
-    overview_level: int | None = None,
+    level: int = 0,
     page: int = 0,
     srcwin: Sequence[float] | None = None,
     projwin: Sequence[float] | None = None,
@@ -73,8 +73,9 @@ def convert(
     format, profile, creation_options
         "gtiff" or "cog"; a profile of rio-cogeo ("deflate", "zstd", "jpeg", …); GDAL's creation options, as
         {"COMPRESS": "ZSTD", "BLOCKSIZE": 256}.
-    window, bands, overview_level, page
-        What is taken: a window (column, row, width, height) or a rasterio `Window`, bands from 1, an overview from 0.
+    window, bands, level, page
+        What is taken: a window (column, row, width, height) or a rasterio `Window`, bands from 1, a level
+        (0 is full resolution).
     srcwin, projwin, bbox, epo
         Another way to say which part: (column, row, width, height), which may reach beyond the image; (ulx, uly, lrx, lry)
         or (west, south, east, north) in the reference system of the file. `epo=True` refuses a part that reaches beyond.
@@ -178,7 +179,7 @@ def _convert_options(given: Mapping[str, Any]) -> dict[str, Any]:
         "metadata": pairs(given["metadata"]),
         "window": window_of(given["window"]),
         "bands": bands_of(given["bands"]),
-        "level": level_of(given["overview_level"]),
+        "level": level_of(given["level"]),
         "page": index_of(given["page"], "page"),
         "transform": checked_transform(given["transform"]),
         "reencode": flag_of(given["reencode"], "reencode"),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import grid, notebook, words
-from .asked import bands_of, cast, dtype_of, flag_of, index_of, is_listed, level_of, number_of, sides_of, text_of, whole, window_of
+from .asked import bands_of, cast, dtype_of, flag_of, index_of, is_listed, level_of, level_of_overview, number_of, sides_of, text_of, whole, window_of
 from .errors import ClosedError, StrileError
 from .facts import Facts, Level, Transform
 from .grid import BoundingBox
@@ -56,7 +56,7 @@ def read(
     bands: Sequence[int] | None = None,
     size: int | tuple[int, int] | None = None,
     resampling: str = "nearest",
-    overview_level: int | None = None,
+    level: int | None = None,
     reduce: int = 0,
     page: int = 0,
     device: str = "auto",
@@ -70,17 +70,17 @@ def read(
     allow_outside: bool = False,
     allowed_roots: Sequence[str | os.PathLike[str]] = (),
 ) -> Raster | Any:
-    """Reads pixels of a path, a URL, a binary file or an open `Dataset`: all of a page, or a window (column, row, width,
-    height) of it or of an overview.
+    """Reads pixels of a path, a URL, a binary file or an open `Dataset`: all of a page, or a `Window` (column, row,
+    width, height) of it. `level` 0 is full resolution, 1 the largest overview; windows are in pixels of the level.
 
     The result is a `Raster`, (band, y, x), that numpy, CuPy, PyTorch and JAX take without a copy (`numpy()`,
     `from_dlpack`), or `out`: any array of the caller, on the CPU or a GPU, that is filled on `stream`. Bands
-    count from 1, pages and overviews from 0. `reduce` halves JPEG 2000 so many times while it is decoded: its
+    count from 1, pages from 0. `reduce` halves JPEG 2000 so many times while it is decoded: its
     blocks hold lower resolutions, and windows are then of the smaller image. `device` is "auto", "cpu", "cuda"
     or "cuda:N"; where a GPU decodes, pixels stay in its memory unless `out_memory` is "host".
 
     `size` (width, height) resamples the window: "nearest", "bilinear" or "average" (`read_batch` says how). Unless
-    `overview_level` is given, pixels come from the smallest overview that has enough of them, and `Raster.levels` says which.
+    `level` is given, pixels come from the smallest overview that has enough of them, and `Raster.levels` says which.
 
     `masked` makes floats with NaN where pixels are missing: by the nodata value of the file, else by its mask image, else by
     its alpha band. `unpack` applies scale and offset, too.
@@ -95,16 +95,16 @@ def read(
             raise StrileError("size cannot be combined with reduce, out or progress: use read_batch, or resample afterwards")
         return sized(
             _handle(path, allow_outside, allowed_roots), window_of(window), bands, sides_of(size), resampling,
-            overview_level=overview_level, page=page, device=str(device), out_memory=out_memory, stream=stream,
+            level=None if level is None else level_of(level), page=page, device=str(device), out_memory=out_memory, stream=stream,
             masked=masked, unpack=unpack, max_pixels=max_pixels,
         )  # fmt: skip
     if isinstance(path, Dataset):
         where, dataset = path._source, path._opened()
     else:
         where = Source.of(path, allow_outside=allow_outside, allowed_roots=allowed_roots)
-        dataset = opened.dataset(where, level=level_of(overview_level))
-    level, chosen = level_of(overview_level), bands_of(bands)
-    place: dict[str, Any] = {"page": page, "level": level, "reduce": reduce, "window": window_of(window)}
+        dataset = opened.dataset(where, level=level_of(level))
+    chosen = bands_of(bands)
+    place: dict[str, Any] = {"page": page, "level": level_of(level), "reduce": reduce, "window": window_of(window)}
     place["max_pixels"] = pixel_limit(max_pixels)
     keywords: dict[str, Any] = {
         "unpack": unpack,
@@ -131,18 +131,17 @@ def sized(
     size: tuple[int, int],
     resampling: Any,
     *,
-    overview_level: int | None = None,
+    level: int | None = None,
     **keywords: Any,
 ) -> Raster:
     """One window of a file, all of it by default, as (band, y, x) of this width and height."""
     from .batch import read_batch
 
-    level = None if overview_level is None else level_of(overview_level)
     if window is None:
         shapes = handle.level_shapes
         number = level or 0
         if number >= len(shapes):
-            raise StrileError(f"{handle.name} has {len(shapes) - 1} overviews, and overview_level is {number - 1}")
+            raise StrileError(f"{handle.name}: there is no level {number}, the file has {len(shapes)} (0 is full resolution)")
         window = (0, 0, *shapes[number])
     name = str(getattr(resampling, "name", resampling))
     if handle.facts.kind == "vrt":
@@ -375,7 +374,8 @@ class Dataset(Values):
                 raise StrileError("out_shape and boundless cannot be combined with out or reduce")
             shape = Shape.of(self, numbers, place, out_shape, overview_level)
             pixels = sized(
-                self, shape.window, numbers, shape.size, resampling, overview_level=overview_level,
+                self, shape.window, numbers, shape.size, resampling,
+                level=None if overview_level is None else shape.level,
                 fill=fill if boundless else None, out_memory="device" if stays else "host", stream=stream, **request,
             )  # fmt: skip
             if stays:
@@ -383,7 +383,7 @@ class Dataset(Values):
             array = pixels.numpy()
             missing = shape.missing(self, array, numbers, pixels, resampling) if masked else None
         else:
-            request |= {"level": level_of(overview_level), "reduce": reduce, "window": place}
+            request |= {"level": level_of_overview(overview_level), "reduce": reduce, "window": place}
             memory = "device" if stays else "host"
             pixels = core.read(
                 bands=numbers, out=out, stream=stream, out_memory=memory, progress=resolve(progress, "read"), **request
@@ -410,7 +410,7 @@ class Dataset(Values):
         indexes: Sequence[int] | None = None,
         window: Any = None,
         *,
-        overview_level: int | None = None,
+        level: int = 0,
         reduce: int = 0,
         device: str = "auto",
         max_pixels: int | None = None,
@@ -419,7 +419,7 @@ class Dataset(Values):
         return self._opened().plan(
             bands=None if indexes is None else self._bands([indexes] if whole(indexes) is not None else indexes),
             window=window_of(window),
-            level=level_of(overview_level),
+            level=level_of(level),
             reduce=reduce,
             device=device,
             max_pixels=pixel_limit(max_pixels),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .asked import level_of, sides_of, whole
+from .asked import level_of_overview, sides_of, whole
 from .errors import StrileError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Shape:
 
     @staticmethod
     def of(dataset: Dataset, bands: list[int] | None, window: Any, shape: Any, overview: Any) -> Shape:
-        level = level_of(overview)
+        level = level_of_overview(overview)
         levels = dataset.level_shapes
         if level >= len(levels):
             raise StrileError(f"{dataset.name} has {len(levels) - 1} overviews, and overview_level is {overview}")

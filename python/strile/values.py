@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .asked import flag_of, is_listed, level_of, whole, window_of
+from .asked import flag_of, is_listed, level_of_overview, whole, window_of
 from .errors import StrileError
 from .facts import Facts, Transform
 
@@ -114,7 +114,7 @@ class Values:
         """255 where pixels of a band are valid, 0 where they are not: by the mask image, alpha, or the nodata value."""
         one = whole(indexes) is not None
         bands: Any = self.indexes if indexes is None else [indexes] if one else indexes
-        request = {"level": level_of(overview_level), "window": window_of(window), "device": "cpu"}
+        request = {"level": level_of_overview(overview_level), "window": window_of(window), "device": "cpu"}
         masks = self._masks(self._bands(bands), request)
         return masks[0] if one else masks
 
@@ -147,7 +147,7 @@ class Values:
         """255 where a pixel of any band is valid, 0 where none is."""
         masks = self.read_masks(None, window, overview_level=overview_level)
         if self.nodata is None and self._facts.mask_source == "alpha":
-            alpha = self._opened().mask_beside_nodata(0, level_of(overview_level))
+            alpha = self._opened().mask_beside_nodata(0, level_of_overview(overview_level))
             spared = None if alpha is None else alpha[1]
             masks = masks[[number for number in range(self.count) if number + 1 != spared]]
         return masks.max(axis=0)

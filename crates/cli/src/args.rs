@@ -205,9 +205,9 @@ pub struct PartArgs {
     /// Bands to read, from 1, in this order; all by default
     #[arg(short, long, alias = "bands", value_name = "N", value_delimiter = ',')]
     pub band: Vec<u16>,
-    /// Read a reduced level: 0 is the largest of them
-    #[arg(long, value_name = "K")]
-    pub overview: Option<usize>,
+    /// Resolution level: 0 is full resolution, 1 the largest overview
+    #[arg(long, value_name = "N", default_value_t = ReadOptions::default().level)]
+    pub level: usize,
     /// Halve the level so many times while it is decoded: JPEG 2000 only, which holds lower resolutions
     #[arg(long, value_name = "TIMES", default_value_t = ReadOptions::default().reduce)]
     pub reduce: u8,
@@ -334,7 +334,7 @@ impl PartArgs {
     pub fn read_options(&self, engine: &EngineArgs) -> ReadOptions {
         ReadOptions {
             page: self.page,
-            overview: self.overview,
+            level: self.level,
             reduce: self.reduce,
             window: self.window,
             bands: (!self.band.is_empty()).then(|| self.band.clone()),

@@ -132,7 +132,7 @@ pub fn plan_json(plan: &ReadPlan) -> Value {
     json!({
         "file": plan.file,
         "page": plan.page,
-        "overview": plan.overview,
+        "level": plan.level,
         "reduce": plan.reduce,
         "window": [plan.window.column, plan.window.row, plan.window.width, plan.window.height],
         "bands": plan.bands,

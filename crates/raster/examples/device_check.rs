@@ -212,7 +212,7 @@ impl Check {
         };
         for (page, levels) in dataset.pages().iter().map(|page| page.levels.len()).enumerate() {
             for level in 0..levels {
-                let options = ReadOptions { page, overview: level.checked_sub(1), ..Default::default() };
+                let options = ReadOptions { page, level, ..Default::default() };
                 self.compare(&dataset, &options, true, &mut verdict);
                 let masked = dataset.mask_source(&options);
                 if masked.is_ok_and(|source| source != MaskSource::AllValid) {
@@ -249,7 +249,7 @@ impl Check {
         verdict.reads += 1;
         self.hold(&expected, dataset, options, verdict).into_iter().filter(|_| counts).for_each(|report| {
             let image = dataset.pages().get(options.page);
-            let level = image.and_then(|page| page.levels.get(options.overview.map_or(0, |k| k + 1)));
+            let level = image.and_then(|page| page.levels.get(options.level));
             let codec = level.map_or("none", |level| level.image.compression.name());
             let blocks = verdict.blocks.entry(codec).or_default();
             *blocks = Blocks { all: blocks.all + report.blocks, host: blocks.host + report.host_blocks };
@@ -321,7 +321,10 @@ fn difference(expected: &Result<Raster>, found: &Result<Raster>) -> Option<Strin
 }
 
 fn request(options: &ReadOptions) -> String {
-    let level = options.overview.map_or_else(String::new, |k| format!(" overview {k}"));
+    let level = match options.level {
+        0 => String::new(),
+        level => format!(" level {level}"),
+    };
     let mask = if options.layer == Layer::Mask { " mask" } else { "" };
     let window = options.window.map_or_else(String::new, |window| format!(" window {window}"));
     let bands = options.bands.as_ref().map_or_else(String::new, |bands| format!(" bands {bands:?}"));

@@ -52,7 +52,7 @@ mod write;
 
 pub use batch::{
     BatchOptions, BatchOutput, BatchWindow, Batches, HeaderLimits, Headers, IndexReport, Sampling, Tensor,
-    plan_batch, read_batch, read_batch_into, read_batch_on_device, sufficient_overviews, write_header_index,
+    plan_batch, read_batch, read_batch_into, read_batch_on_device, sufficient_levels, write_header_index,
 };
 pub use cog::{CogChecks, CogReport, Finding, FoundBy, GhostArea, LevelLayout};
 pub use compare::{CompareOptions, Difference, SampleDifference};

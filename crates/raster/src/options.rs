@@ -60,8 +60,8 @@ pub enum FloatType {
 pub struct ReadOptions {
     /// Page of the file, from 0.
     pub page: usize,
-    /// `None` the full image, `Some(k)` its k-th overview, 0 the largest.
-    pub overview: Option<usize>,
+    /// Resolution level: 0 is full resolution, 1 the largest overview.
+    pub level: usize,
     /// How many times that level is halved while it is decoded, by leaving out wavelet levels: of JPEG 2000 alone, whose
     /// blocks hold lower resolutions. The result is as large as the level divided by two to this power, rounded up. An
     /// error where blocks would not meet, and a fault where a stream has fewer levels.

@@ -54,8 +54,8 @@ fn generation_of(path: &Path) -> u64 {
     assert!(dataset.warnings().is_empty(), "{:?}", dataset.warnings());
     let levels = dataset.pages()[0].levels.len();
     assert!(levels > 1);
-    for overview in 0..levels - 1 {
-        let options = ReadOptions { overview: Some(overview), ..ReadOptions::default() };
+    for level in 1..levels {
+        let options = ReadOptions { level, ..ReadOptions::default() };
         dataset.read(&options, &Context::default()).unwrap();
     }
     let pixels = dataset.read(&ReadOptions::default(), &Context::default()).unwrap().pixels;

@@ -71,7 +71,7 @@ fn compare_all(dataset: &Dataset) -> Result<(u64, u64), String> {
     let (mut blocks, mut host) = (0, 0);
     for (page, levels) in dataset.pages().iter().map(|page| page.levels.len()).enumerate() {
         for level in 0..levels {
-            let options = ReadOptions { page, overview: level.checked_sub(1), ..Default::default() };
+            let options = ReadOptions { page, level, ..Default::default() };
             if let Some(report) = compare(dataset, &options)? {
                 (blocks, host) = (blocks + report.blocks, host + report.host_blocks);
             }

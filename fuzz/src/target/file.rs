@@ -242,9 +242,9 @@ fn read_all(dataset: &Dataset, budget: u64) -> Outcome {
                     continue;
                 }
                 images += 1;
-                let overview = index.checked_sub(1);
+                let level = index;
                 let on_fault = OnFault::Fill;
-                let options = ReadOptions { page, overview, layer, on_fault, ..Default::default() };
+                let options = ReadOptions { page, level, layer, on_fault, ..Default::default() };
                 match dataset.read(&options, &context) {
                     Ok(raster) => {
                         outcome.reached = true;

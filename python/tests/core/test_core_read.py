@@ -167,7 +167,7 @@ def test_masked_pixels_have_the_type_asked_for(tmp_path: Path, stored: str, floa
 
 def test_wrong_requests_are_told(dataset: _core.Dataset) -> None:
     for request, words in [
-        ({"level": 1}, "there is no overview 0"),
+        ({"level": 1}, "there is no level 1"),
         ({"page": 2}, "there is no page 2"),
         ({"bands": [4]}, "there is no band 4"),
         ({"window": (0, 0, 91, 1)}, "is not inside the image"),

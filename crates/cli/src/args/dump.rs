@@ -17,7 +17,7 @@ use strile::{Interleave, Layer, ReadOptions};
 Examples:
   strile dump dem.tif -o dem.npy
   strile dump dem.tif --format raw > dem.raw
-  strile dump rgb.tif --band 3 --band 2 --band 1 --overview 0 -o quicklook.png
+  strile dump rgb.tif --band 3 --band 2 --band 1 --level 1 -o quicklook.png
   strile dump jpeg2000.tif --reduce 3 -o eighth.png
   strile dump dem.tif --bbox 500000,4400000,510000,4410000 -o part.npy
   strile dump damaged.tif --on-fault fill -o rescued.npy

@@ -10,8 +10,8 @@ pub struct BatchWindow {
     pub file: usize,
     /// Page of the file, from 0.
     pub page: usize,
-    /// `None` is the full image, `Some(k)` its k-th overview, 0 the largest.
-    pub overview: Option<usize>,
+    /// Resolution level: 0 is full resolution, 1 the largest overview.
+    pub level: usize,
     /// Bands from 1, in the order wanted; `None` is all. All windows have the same number of bands.
     pub bands: Option<Vec<u16>>,
     /// Which pixels of that level.
@@ -21,12 +21,12 @@ pub struct BatchWindow {
 impl BatchWindow {
     /// All bands of some pixels of a file's first page.
     pub fn of_pixels(file: usize, column: i64, row: i64, (width, height): (u32, u32)) -> Self {
-        Self { file, page: 0, overview: None, bands: None, area: Area::Pixels { column, row, width, height } }
+        Self { file, page: 0, level: 0, bands: None, area: Area::Pixels { column, row, width, height } }
     }
 
     /// The window as a request for pixels of its file.
     pub(super) fn request<'a>(&'a self, dataset: &'a Dataset) -> Request<'a> {
-        let Self { page, overview, ref bands, area, .. } = *self;
-        Request { dataset, page, overview, bands: bands.as_deref(), area: Some(area) }
+        let Self { page, level, ref bands, area, .. } = *self;
+        Request { dataset, page, level, bands: bands.as_deref(), area: Some(area) }
     }
 }

@@ -159,14 +159,17 @@ struct Place {
 impl Place {
     fn name(&self) -> String {
         let page = page_name(self.page);
-        let level = self.level.checked_sub(1).map_or_else(String::new, |k| format!("overview {k}"));
+        let level = match self.level {
+            0 => String::new(),
+            level => format!("level {level}"),
+        };
         [page, level].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
     }
 
     fn options(&self, layer: Layer, options: &CompareOptions) -> ReadOptions {
         ReadOptions {
             page: self.page,
-            overview: self.level.checked_sub(1),
+            level: self.level,
             layer,
             device: options.device,
             max_pixels: options.max_pixels,

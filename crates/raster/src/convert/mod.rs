@@ -154,8 +154,8 @@ impl<'a> Conversion<'a> {
         let whole = ReadOptions { window: None, ..read.clone() };
         let taken = shape::take(input, &read, options, &mut warnings)?;
         let shape = match taken {
-            Taken::Pixels { overview, window } => {
-                (read.overview, read.window) = (overview, window);
+            Taken::Pixels { level, window } => {
+                (read.level, read.window) = (level, window);
                 input.pieces(&read, &options.limits, context)?;
                 None
             }
@@ -223,7 +223,7 @@ impl<'a> Conversion<'a> {
             let size = samples.saturating_mul(spec.data_type.size() as u64);
             input.check_size(samples, size, read.max_pixels)?;
             cut = Cut { window: Window::full(width, height), piece: (u32::MAX, u32::MAX) };
-            read.overview = shape.overview;
+            read.level = shape.level;
         }
         let changed = Changed { shape, change, block_rows, alpha, whole };
         let aligned = match options.tiling {

@@ -83,8 +83,7 @@ pub(crate) fn alpha_becomes_mask(
 }
 
 fn level_has_mask(input: &Dataset, read: &ReadOptions) -> bool {
-    let index = read.overview.map_or(0, |level| level.saturating_add(1));
-    let level = input.pages().get(read.page).and_then(|page| page.levels.get(index));
+    let level = input.pages().get(read.page).and_then(|page| page.levels.get(read.level));
     level.is_some_and(|level| level.mask.is_some())
 }
 
@@ -167,7 +166,7 @@ fn metadata_of(input: &Dataset, read: &ReadOptions, options: &ConvertOptions) ->
     if target.bands.first() != Some(&1) {
         metadata.categories.clear();
     }
-    let full = ReadOptions { window: None, overview: None, reduce: 0, ..read.clone() };
+    let full = ReadOptions { window: None, level: 0, reduce: 0, ..read.clone() };
     let full = input.target(&full)?.image;
     let whole = (target.window.width, target.window.height) == (full.width, full.height);
     if !whole {

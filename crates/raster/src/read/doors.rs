@@ -117,8 +117,8 @@ impl Dataset {
 
     /// One window as the list of requests that a read takes.
     fn requests<'a>(&'a self, options: &'a ReadOptions) -> [Request<'a>; 1] {
-        let ReadOptions { page, overview, ref bands, .. } = *options;
-        [Request { dataset: self, page, overview, bands: bands.as_deref(), area: None }]
+        let ReadOptions { page, level, ref bands, .. } = *options;
+        [Request { dataset: self, page, level, bands: bands.as_deref(), area: None }]
     }
 
     /// What is decoded for a request, and what is done to it.

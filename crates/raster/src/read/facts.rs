@@ -71,14 +71,9 @@ impl Facts<'_> {
     }
 
     /// Gives the blocks of the window to `give`; `spans` are those of `runs`.
-    pub(super) fn tasks(
-        &self,
-        overview: Option<usize>,
-        spans: &[Option<Span>],
-        mut give: impl FnMut(BlockTask),
-    ) {
+    pub(super) fn tasks(&self, level: usize, spans: &[Option<Span>], mut give: impl FnMut(BlockTask)) {
         let grid = &self.image.grid;
-        let level = overview.map_or(0, |k| u32::try_from(k).unwrap_or(u32::MAX).saturating_add(1));
+        let level = u32::try_from(level).unwrap_or(u32::MAX);
         let mut spans = spans.iter().copied();
         for (at, plane) in (0u32..).zip(self.planes()) {
             for row in self.window.block_rows(grid) {

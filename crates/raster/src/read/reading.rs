@@ -43,7 +43,7 @@ pub(crate) struct Done {
 /// What a request says of itself in a plan.
 struct First {
     page: usize,
-    overview: Option<usize>,
+    level: usize,
     level_size: (u32, u32),
     window: Window,
     bands: Vec<u16>,
@@ -59,7 +59,7 @@ impl First {
         let inside = resolved.frames.first().and_then(|(_, inside)| *inside);
         Ok(Self {
             page: request.page,
-            overview: request.overview,
+            level: request.level,
             level_size: (facts.image.width, facts.image.height),
             window: inside.unwrap_or(facts.window),
             bands: facts.bands.clone(),
@@ -376,7 +376,7 @@ fn plan(
     ReadPlan {
         file: asked.name(),
         page: first.page,
-        overview: first.overview,
+        level: first.level,
         reduce: asked.options.reduce,
         level_size: first.level_size,
         window: first.window,

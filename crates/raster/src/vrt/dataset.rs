@@ -31,8 +31,11 @@ impl Vrt {
         if options.page > 0 {
             return Err(self.refuse(format!("there is no page {}, a VRT has 1 (from 0)", options.page)));
         }
-        if let Some(overview) = options.overview {
-            return Err(self.refuse(format!("there is no overview {overview}, those of a VRT are not read")));
+        if options.level > 0 {
+            let level = options.level;
+            return Err(
+                self.refuse(format!("there is no level {level}, the overviews of a VRT are not read"))
+            );
         }
         if options.reduce > 0 {
             return Err(self.refuse("lower resolutions of a VRT's files are not read".into()));

@@ -71,16 +71,16 @@ pub fn buckets() -> Vec<Arc<Dataset>> {
 /// A window of any file and level, over the edge more often than not.
 pub fn any_window(random: &mut Random, files: &[Arc<Dataset>], size: (u32, u32)) -> BatchWindow {
     let file = random.below(files.len());
-    let overview = [None, None, Some(0)][random.below(3)];
+    let level = [0, 0, 1][random.below(3)];
     let (x, y) = (random.below(220) as i64 - 60, random.below(180) as i64 - 50);
-    BatchWindow { overview, ..BatchWindow::of_pixels(file, x, y, size) }
+    BatchWindow { level, ..BatchWindow::of_pixels(file, x, y, size) }
 }
 
 /// The whole of the level that a window is of.
 pub fn whole(files: &[Arc<Dataset>], window: &BatchWindow, options: &BatchOptions) -> Raster {
     let options = ReadOptions {
         page: window.page,
-        overview: window.overview,
+        level: window.level,
         bands: window.bands.clone(),
         masked: options.masked,
         unpack: options.unpack,

@@ -48,10 +48,10 @@ fn a_request_that_makes_no_tensor() {
         "window 1 (10 × 11 pixels from 3,4): made.tif: 10 × 11 pixels, window 0 has 10 × 10: all windows of a batch \
          have one size, or are resampled to a `size`"
     );
-    let level = BatchWindow { overview: Some(1), ..at(0) };
+    let level = BatchWindow { level: 2, ..at(0) };
     assert_eq!(
         refusal(&files, &[level], &plain),
-        "window 0 (10 × 10 pixels from 0,0): made.tif: there is no overview 1, page 0 has 1 (from 0)"
+        "window 0 (10 × 10 pixels from 0,0): made.tif: there is no level 2, page 0 has 2 (0 is full resolution)"
     );
     let place = BatchWindow { area: Area::Point { x: 1.0, y: 2.0, width: 4, height: 4 }, ..at(0) };
     assert_eq!(

@@ -83,20 +83,20 @@ fn boxes_and_places_are_found_in_the_level_they_are_asked_of() {
     let mut spec = spec(Codec::Lzw);
     spec.tags.extend(geo_tags(32633, (1000.0, 2000.0), 10.0, false));
     let files = [Arc::new(open(&bytes_of(&spec, 4)))];
-    let of = |overview, area| BatchWindow { overview, area, ..BatchWindow::of_pixels(0, 0, 0, (1, 1)) };
+    let of = |level, area| BatchWindow { level, area, ..BatchWindow::of_pixels(0, 0, 0, (1, 1)) };
     let pixels = |column, row| Area::Pixels { column, row, width: 20, height: 10 };
-    for (overview, area, same) in [
-        (None, Area::Bounds([1050.0, 1850.0, 1250.0, 1950.0]), pixels(5, 5)),
-        (None, Area::Bounds([950.0, 1950.0, 1150.0, 2050.0]), pixels(-5, -5)),
-        (None, Area::Bounds([1051.0, 1851.0, 1249.0, 1949.0]), pixels(5, 5)),
-        (None, Area::Point { x: 1200.0, y: 1900.0, width: 20, height: 10 }, pixels(10, 5)),
-        (None, Area::Point { x: 1209.9, y: 1890.1, width: 20, height: 10 }, pixels(10, 5)),
-        (Some(0), Area::Point { x: 1200.0, y: 1900.0, width: 20, height: 10 }, pixels(0, 0)),
-        (Some(0), Area::Bounds([1100.0, 1700.0, 1500.0, 1900.0]), pixels(5, 5)),
+    for (level, area, same) in [
+        (0, Area::Bounds([1050.0, 1850.0, 1250.0, 1950.0]), pixels(5, 5)),
+        (0, Area::Bounds([950.0, 1950.0, 1150.0, 2050.0]), pixels(-5, -5)),
+        (0, Area::Bounds([1051.0, 1851.0, 1249.0, 1949.0]), pixels(5, 5)),
+        (0, Area::Point { x: 1200.0, y: 1900.0, width: 20, height: 10 }, pixels(10, 5)),
+        (0, Area::Point { x: 1209.9, y: 1890.1, width: 20, height: 10 }, pixels(10, 5)),
+        (1, Area::Point { x: 1200.0, y: 1900.0, width: 20, height: 10 }, pixels(0, 0)),
+        (1, Area::Bounds([1100.0, 1700.0, 1500.0, 1900.0]), pixels(5, 5)),
     ] {
         let read = |area| {
             let options = BatchOptions { device: Device::Cpu, ..Default::default() };
-            let tensor = read_batch(&files, &[of(overview, area)], &options, &Context::default()).unwrap();
+            let tensor = read_batch(&files, &[of(level, area)], &options, &Context::default()).unwrap();
             tensor.into_host(&Context::default()).unwrap()
         };
         assert_eq!(read(area), read(same), "{area} as {same}");

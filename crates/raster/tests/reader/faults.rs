@@ -11,7 +11,7 @@ use testkit::{
 const INT16: SampleType = SampleType { format: SampleFormat::Int, bits: 16 };
 const FILL: ReadOptions = ReadOptions {
     page: 0,
-    overview: None,
+    level: 0,
     reduce: 0,
     window: None,
     bands: None,
@@ -100,8 +100,8 @@ fn a_fault_in_an_overview_and_a_plane_says_so() {
     stream.truncate(stream.len() / 2);
     let dataset = open(&builder.directory(reduced).build().bytes);
     read(&dataset, &ReadOptions::default());
-    let error = refusal(&dataset, &ReadOptions { overview: Some(0), ..Default::default() });
-    let place = "made.tif: block (column 1, row 0, plane 1) of overview 0: compressed data ends early: ";
+    let error = refusal(&dataset, &ReadOptions { level: 1, ..Default::default() });
+    let place = "made.tif: block (column 1, row 0, plane 1) of level 1: compressed data ends early: ";
     assert!(error.starts_with(place) && error.ends_with(" bytes decompressed, 512 expected"), "{error}");
 }
 

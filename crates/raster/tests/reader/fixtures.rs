@@ -26,8 +26,8 @@ fn check(fixture: &Fixture, dataset: &Dataset) -> Result<(), String> {
         return Err(format!("{levels} overviews, {} expected", fixture.overviews.len()));
     }
     for (k, expected) in fixture.overviews.iter().enumerate() {
-        let options = ReadOptions { overview: Some(k), ..Default::default() };
-        compare(&format!("overview {k}"), expected, tolerance, &options)?;
+        let options = ReadOptions { level: k + 1, ..Default::default() };
+        compare(&format!("level {}", k + 1), expected, tolerance, &options)?;
     }
     if let Some(mask) = &fixture.mask {
         let mut expected = mask.clone();
@@ -35,8 +35,8 @@ fn check(fixture: &Fixture, dataset: &Dataset) -> Result<(), String> {
         let mask = ReadOptions { layer: Layer::Mask, ..Default::default() };
         compare("mask", &expected, Tolerance::Exact, &mask)?;
         if fixture.overviews.len() == 1 {
-            let mask = ReadOptions { overview: Some(0), ..mask };
-            compare("mask of overview 0", &expected.halved(), Tolerance::Exact, &mask)?;
+            let mask = ReadOptions { level: 1, ..mask };
+            compare("mask of level 1", &expected.halved(), Tolerance::Exact, &mask)?;
         }
     }
     if dataset.pages().len() != 1 + fixture.pages.len() {

@@ -87,7 +87,7 @@ fn a_window_reads_only_the_blocks_it_touches() {
         "both rows go out together"
     );
     assert_eq!(reads(&ReadOptions::default()), ["blocks 0 1 2 3 4 5 6 7 8 9 10 11 of image 0"]);
-    let overview = ReadOptions { overview: Some(0), ..window(0, 0, 1024, 128) };
+    let overview = ReadOptions { level: 1, ..window(0, 0, 1024, 128) };
     assert_eq!(reads(&overview), ["blocks 0 1 of image 1"]);
 }
 

@@ -138,12 +138,10 @@ fn what_is_not_there_is_refused_with_what_is() {
         "made.tif: there is no page 1, the file has 1 (from 0)"
     );
     assert_eq!(
-        refused(ReadOptions { overview: Some(1), ..default() }),
-        "made.tif: there is no overview 1, page 0 has 1 (from 0)"
+        refused(ReadOptions { level: 2, ..default() }),
+        "made.tif: there is no level 2, page 0 has 2 (0 is full resolution)"
     );
-    assert!(
-        refused(ReadOptions { overview: Some(usize::MAX), ..default() }).contains("there is no overview")
-    );
+    assert!(refused(ReadOptions { level: usize::MAX, ..default() }).contains("there is no level"));
     for band in [0, 4] {
         assert_eq!(
             refused(ReadOptions { bands: Some(vec![1, band]), ..default() }),
@@ -176,7 +174,7 @@ fn a_window_of_an_overview_is_in_the_pixels_of_the_overview() {
     let frame = FileFrame { order: ByteOrder::Big, big: true, file_order: FileOrder::DirectoriesFirst };
     let dataset = open(&ImageSpec::new(uint(8)).build_with(&pixels, &[reduced], frame).bytes);
     let window = Some(Window::new(14, 9, 1, 1));
-    let options = ReadOptions { overview: Some(0), window, ..Default::default() };
+    let options = ReadOptions { level: 1, window, ..Default::default() };
     assert_eq!(read(&dataset, &options).pixels, pixels.sample(0, 18, 28));
 }
 

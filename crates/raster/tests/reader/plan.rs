@@ -59,11 +59,11 @@ fn a_plan_is_told_in_words() {
          output   1 bands × 10 × 100 uint16, 2.0 KiB\n\
          memory   2.0 KiB + 48.0 KiB a thread + 120.0 KiB staging"
     );
-    let overview = ReadOptions { overview: Some(0), ..Default::default() };
+    let overview = ReadOptions { level: 1, ..Default::default() };
     assert_eq!(
         staged.plan(&overview, &context).unwrap().to_string().lines().take(2).collect::<Vec<_>>(),
         [
-            "read     page 0, overview 0, 250 × 300 pixels, window 0,0,250,300",
+            "read     page 0, level 1, 250 × 300 pixels, window 0,0,250,300",
             "blocks   1 strip of 250 × 300, none"
         ]
     );

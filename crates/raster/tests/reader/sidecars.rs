@@ -62,7 +62,7 @@ fn overviews_lie_in_a_file_beside() {
     let path = folder.put("image.tif", file(&tiled(UINT8), &image()));
     folder.put("image.tif.ovr", file(&tiled(UINT8).subfile_type(1), &image().halved()));
     let dataset = Dataset::open(&path).unwrap();
-    let overview = ReadOptions { overview: Some(0), ..Default::default() };
+    let overview = ReadOptions { level: 1, ..Default::default() };
     assert_eq!(pixels_of(&read(&dataset, &overview)), image().halved());
     assert_eq!(pixels_of(&read(&dataset, &ReadOptions::default())), image());
     assert_eq!(without_sidecars(&path).pages()[0].levels.len(), 1, "not looked for");
@@ -80,9 +80,9 @@ fn overviews_beside_follow_those_of_the_file() {
     let dataset = Dataset::open(&path).unwrap();
     let levels: Vec<usize> = dataset.pages()[0].levels.iter().map(|level| level.file).collect();
     assert_eq!(levels, [0, 0, 1]);
-    for (overview, expected) in [(0, inner), (1, outer)] {
-        let options = ReadOptions { overview: Some(overview), ..Default::default() };
-        assert_eq!(pixels_of(&read(&dataset, &options)), expected, "overview {overview}");
+    for (level, expected) in [(1, inner), (2, outer)] {
+        let options = ReadOptions { level, ..Default::default() };
+        assert_eq!(pixels_of(&read(&dataset, &options)), expected, "level {level}");
     }
 }
 

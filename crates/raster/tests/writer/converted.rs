@@ -151,6 +151,6 @@ fn overviews_of_another_codec() {
     let codecs: Vec<_> = dataset.pages()[0].levels.iter().map(|level| level.image.compression).collect();
     assert_eq!(codecs, [Compression::Zstd, Compression::Jpeg, Compression::Jpeg]);
     assert!(read(&dataset, Layer::Pixels) == pixels.bytes);
-    let small = ReadOptions { overview: Some(1), ..ReadOptions::default() };
+    let small = ReadOptions { level: 2, ..ReadOptions::default() };
     dataset.read(&small, &Context::default()).unwrap();
 }
