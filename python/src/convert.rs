@@ -166,9 +166,11 @@ fn convert_options(dict: &Bound<'_, PyDict>) -> PyResult<(ConvertOptions, strile
             whole.or_else(|| float(value).map(NoData::Float)).map(Some)
         }
     })?;
-    if let Some(name) = keys.text("device")? {
-        let chosen = device::parse(&name)?;
-        (options.read.device, options.write.device) = (chosen, chosen);
+    if let Some(name) = keys.text("decode_on")? {
+        options.read.decode_on = device::processor("decode_on", &name)?;
+    }
+    if let Some(name) = keys.text("encode_on")? {
+        options.write.encode_on = device::processor("encode_on", &name)?;
     }
     options.write.resampling = resampling(&mut keys, "overview_resampling")?.or(options.write.resampling);
     options.write.reproducible = keys.flag("reproducible")?.unwrap_or(false);

@@ -7,7 +7,7 @@ pub(crate) fn beside_nodata(dataset: &strile::Dataset, page: usize, level: usize
     if dataset.metadata().nodata.is_some() {
         return None;
     }
-    let source = |level| dataset.mask_source(&ReadOptions { page, level, ..ReadOptions::default() });
+    let source = |level| dataset.mask_source(&ReadOptions::new().page(page).level(level));
     // An overview may lack the mask that its image has. A level that is not there is refused by who reads it.
     let found = [level, 0].into_iter().filter_map(|level| source(level).ok());
     found.into_iter().find(|source| matches!(source, MaskSource::Image | MaskSource::Alpha(_)))
@@ -19,7 +19,7 @@ pub(crate) fn refuse_lost(file: &strile::Dataset, options: &ReadOptions) -> Resu
     if level == 0 || options.layer != Layer::Mask {
         return Ok(());
     }
-    let whole = ReadOptions { level: 0, ..options.clone() };
+    let whole = options.clone().level(0);
     let [own, whole] = [options, &whole].map(|options| file.mask_source(options).ok());
     if own != Some(MaskSource::AllValid) || whole != Some(MaskSource::Image) {
         return Ok(());

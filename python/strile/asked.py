@@ -30,6 +30,12 @@ def _numbers(values: Any) -> list[int | None]:
     return [whole(value) for value in values]
 
 
+def device_of(device: Any, out: Any = None) -> str | None:
+    """The name of the device that a result lives on; None where `out` says it."""
+    name = str(device)
+    return None if out is not None and name == "cpu" else name
+
+
 def bands_of(bands: Any) -> list[int] | None:
     """Numbers of bands, from 1; None for all of them."""
     if bands is None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .asked import bands_of, flag_of, index_of, level_of, text_of, window_of
+from .asked import bands_of, device_of, flag_of, index_of, level_of, text_of, window_of
 from .reading import opened
 from .reading.arguments import halvings, pixel_limit
 from .reading.source import Source
@@ -23,7 +23,8 @@ def plan(
     level: int = 0,
     reduce: int = 0,
     page: int = 0,
-    device: str = "auto",
+    device: Any = "cpu",
+    decode_on: str = "auto",
     masked: bool = False,
     unpack: bool = False,
     max_pixels: int | None = None,
@@ -41,7 +42,8 @@ def plan(
         reduce=halvings(reduce),
         window=window_of(window),
         bands=bands_of(bands),
-        device=text_of(device, "device"),
+        device=device_of(device),
+        decode_on=text_of(decode_on, "decode_on"),
         masked=flag_of(masked, "masked"),
         unpack=flag_of(unpack, "unpack"),
         max_pixels=pixel_limit(max_pixels),

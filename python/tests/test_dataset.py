@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rasterio.windows
 import strile
 import tifffile
 

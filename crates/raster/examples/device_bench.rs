@@ -17,7 +17,7 @@ use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
-use strile::{Cancel, Context, Dataset, Device, ReadOptions, Window};
+use strile::{Cancel, Context, Dataset, Processor, ReadOptions, Window};
 use strile_cuda::device::Device as CudaDevice;
 use strile_cuda::driver::Driver;
 
@@ -38,8 +38,8 @@ fn read(file: &str) -> (u64, u64) {
 }
 
 fn part(file: &str, window: Option<Window>) -> (u64, u64) {
-    let options = ReadOptions { device: Device::Cuda(0), window, ..ReadOptions::default() };
-    let raster = Dataset::open(file).unwrap().read_on_device(&options, &Context::default()).unwrap();
+    let options = ReadOptions::new().decode_on(Processor::Cuda(0)).window(window);
+    let raster = Dataset::open(file).unwrap().read_on_device(0, &options, &Context::default()).unwrap();
     let spec = raster.output.spec();
     (spec.len().unwrap() as u64, raster.report.encoded_bytes)
 }

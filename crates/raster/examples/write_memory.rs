@@ -24,8 +24,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 use strile::{
-    BlockChoice, Cancel, Compression, Context, DataType, Device, DeviceBytes, FileSink, Format, OutputSpec,
-    Piece, PredictorChoice, RasterSpec, Window, WriteOptions, Writer,
+    BlockChoice, Cancel, Compression, Context, DataType, DeviceBytes, FileSink, Format, OutputSpec, Piece,
+    PredictorChoice, Processor, RasterSpec, Window, WriteOptions, Writer,
 };
 use strile_cuda::device::Device as CudaDevice;
 use strile_cuda::memory::{Kind, lasting};
@@ -84,7 +84,7 @@ impl Bench {
             predictor: PredictorChoice::Auto,
             blocks: BlockChoice::Tiles { width: 256, height: 256 },
             buffer: (way != Way::Eager).then_some(self.buffer),
-            device: Device::Cuda(0),
+            encode_on: Processor::Cuda(0),
             ..WriteOptions::default()
         };
         let side = self.side;

@@ -5,7 +5,7 @@
 //!
 //! let dataset = Dataset::open("dem.tif")?;
 //! let window = Window::new(0, 0, 512, 512);
-//! let options = ReadOptions { window: Some(window), ..Default::default() };
+//! let options = ReadOptions::new().window(window);
 //! let raster = dataset.read(&options, &Context::default())?;
 //! println!("{} bands of {}", raster.bands, raster.data_type);
 //! # Ok::<(), strile::Error>(())
@@ -70,7 +70,7 @@ pub use link::{link_rate, wait_for_stream};
 pub use measure::{BandFigures, BandStatistics, Histogram, MeasureOptions, ValueRange};
 pub use metadata::Metadata;
 pub use open::OpenOptions;
-pub use options::{Device, DirectIo, FloatType, Interleave, Layer, Nvcomp, Nvjpeg, OnFault, ReadOptions};
+pub use options::{DirectIo, FloatType, Interleave, Layer, Nvcomp, Nvjpeg, OnFault, Processor, ReadOptions};
 pub use overview::{OverviewOptions, OverviewOutcome, add_overviews, remove_overviews};
 pub use pages::{Level, Page};
 pub use picture::{Picture, Stretch, shades};

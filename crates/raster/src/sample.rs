@@ -8,7 +8,7 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::input::Input;
 use crate::measure::Shown;
-use crate::options::{Device, Interleave, Layer, ReadOptions};
+use crate::options::{Interleave, Layer, Processor, ReadOptions};
 use crate::pieces::PieceLimits;
 use crate::read::Area;
 use crate::window::Window;
@@ -65,7 +65,7 @@ impl Input {
             bands: options.bands.clone(),
             max_pixels: options.max_pixels,
             max_block_bytes: options.max_block_bytes,
-            device: Device::Cpu,
+            decode_on: Processor::Cpu,
             ..ReadOptions::default()
         };
         let (columns, rows) = match self {
@@ -236,7 +236,7 @@ fn batch(
     };
     let windows: Vec<BatchWindow> = spots.iter().map(window).collect();
     let options = BatchOptions {
-        device: options.device,
+        decode_on: options.decode_on,
         max_pixels: options.max_pixels,
         max_block_bytes: options.max_block_bytes,
         ..BatchOptions::default()

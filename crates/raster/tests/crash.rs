@@ -55,7 +55,7 @@ fn generation_of(path: &Path) -> u64 {
     let levels = dataset.pages()[0].levels.len();
     assert!(levels > 1);
     for level in 1..levels {
-        let options = ReadOptions { level, ..ReadOptions::default() };
+        let options = ReadOptions::new().level(level);
         dataset.read(&options, &Context::default()).unwrap();
     }
     let pixels = dataset.read(&ReadOptions::default(), &Context::default()).unwrap().pixels;

@@ -49,7 +49,7 @@ fn frame(order: ByteOrder, big: bool) -> FileFrame {
 }
 
 fn read(dataset: &Dataset, page: usize, level: usize, layer: Layer) -> Vec<u8> {
-    let options = ReadOptions { page, level, layer, ..ReadOptions::default() };
+    let options = ReadOptions::new().page(page).level(level).layer(layer);
     dataset.read(&options, &Context::default()).unwrap().pixels
 }
 

@@ -143,7 +143,7 @@ impl Subject for VrtTarget {
             Err(error) => return refused(error),
         };
         let window = Window::new(0, 0, vrt.width().min(PART), vrt.height().min(PART));
-        match vrt.read(&ReadOptions { window: Some(window), ..ReadOptions::default() }, &context(BUDGET)) {
+        match vrt.read(&ReadOptions::new().window(window), &context(BUDGET)) {
             Ok(_) => Outcome::read(),
             Err(error) => refused(error),
         }

@@ -1,6 +1,6 @@
 //! `strile dump`.
 
-use super::{EngineArgs, Explain, Format, GpuArgs, PartArgs};
+use super::{DecodeArgs, EngineArgs, Explain, Format, GpuArgs, PartArgs};
 use clap::Args;
 use std::path::PathBuf;
 use strile::{Interleave, Layer, ReadOptions};
@@ -52,6 +52,8 @@ pub struct DumpArgs {
     #[arg(long)]
     pub raw_values: bool,
     #[command(flatten)]
+    pub decode: DecodeArgs,
+    #[command(flatten)]
     pub engine: EngineArgs,
     #[command(flatten)]
     pub gpu: GpuArgs,
@@ -63,18 +65,15 @@ pub struct DumpArgs {
 impl DumpArgs {
     /// The request; `bbox` is resolved by the caller, who has the file.
     pub fn read_options(&self, interleave: Interleave) -> ReadOptions {
-        ReadOptions {
-            layer: if self.mask { Layer::Mask } else { Layer::Pixels },
-            interleave,
-            apply_orientation: self.orient,
-            invert_min_is_white: self.invert_white,
-            masked: self.masked,
-            unpack: self.unscale,
-            device_memory: self.gpu.device_memory,
-            direct_io: self.gpu.direct_io,
-            nvcomp: self.gpu.nvcomp,
-            nvjpeg: self.gpu.nvjpeg,
-            ..self.part.read_options(&self.engine)
-        }
+        let options = self
+            .part
+            .read_options(&self.decode, &self.engine)
+            .layer(if self.mask { Layer::Mask } else { Layer::Pixels })
+            .interleave(interleave)
+            .apply_orientation(self.orient)
+            .invert_min_is_white(self.invert_white)
+            .masked(self.masked)
+            .unpack(self.unscale);
+        self.gpu.apply(options)
     }
 }

@@ -43,7 +43,7 @@ fn bad_input_is_told_in_one_sentence() {
         assert!(run.stdout.is_empty(), "{line}");
     }
     // The words of the parser and of the device list are theirs; the form is ours.
-    for line in ["dump text.tif", "dump short.tif", "info text.tif", "dump dem.tif --device cuda:0"] {
+    for line in ["dump text.tif", "dump short.tif", "info text.tif", "dump dem.tif --decode-on cuda:0"] {
         let run = bench.run(line);
         assert_eq!((run.code, run.stderr.lines().count()), (2, 1), "{line}: {}", run.stderr);
         assert!(

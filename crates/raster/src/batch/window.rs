@@ -1,10 +1,12 @@
 //! One window of a batch.
 
 use crate::dataset::Dataset;
+use crate::options::setters;
 use crate::read::{Area, Request};
 
 /// One window of a batch.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct BatchWindow {
     /// Index of its file among those of the batch.
     pub file: usize,
@@ -19,9 +21,30 @@ pub struct BatchWindow {
 }
 
 impl BatchWindow {
-    /// All bands of some pixels of a file's first page.
+    /// Returns the window of all bands of an area of a file's first page, at full resolution.
+    pub fn new(file: usize, area: Area) -> Self {
+        Self { file, page: 0, level: 0, bands: None, area }
+    }
+
+    /// Takes these bands, from 1, in this order.
+    #[must_use]
+    pub fn bands(mut self, bands: impl IntoIterator<Item = u16>) -> Self {
+        self.bands = Some(bands.into_iter().collect());
+        self
+    }
+
+    setters! {
+        /// Takes this page, from 0.
+        page: usize,
+        /// Takes this resolution level, 0 is full resolution.
+        level: usize,
+        /// Takes these pixels of the level.
+        area: Area,
+    }
+
+    /// Returns the window of all bands of some pixels of a file's first page, at full resolution.
     pub fn of_pixels(file: usize, column: i64, row: i64, (width, height): (u32, u32)) -> Self {
-        Self { file, page: 0, level: 0, bands: None, area: Area::Pixels { column, row, width, height } }
+        Self::new(file, Area::Pixels { column, row, width, height })
     }
 
     /// The window as a request for pixels of its file.

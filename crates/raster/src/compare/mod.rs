@@ -15,7 +15,7 @@ pub(crate) use tags::is_of_storage;
 
 use crate::dataset::Dataset;
 use crate::error::Result;
-use crate::options::{Device, Layer, ReadOptions};
+use crate::options::{Layer, Processor, ReadOptions};
 use crate::pages::{Level, Page};
 use strile_engine::Context;
 
@@ -29,7 +29,7 @@ pub struct CompareOptions {
     /// The most samples of a level, as in `ReadOptions::max_pixels`.
     pub max_pixels: Option<u64>,
     /// Which engine decodes.
-    pub device: Device,
+    pub decode_on: Processor,
 }
 
 /// One difference.
@@ -171,7 +171,7 @@ impl Place {
             page: self.page,
             level: self.level,
             layer,
-            device: options.device,
+            decode_on: options.decode_on,
             max_pixels: options.max_pixels,
             ..Default::default()
         }

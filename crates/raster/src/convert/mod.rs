@@ -45,7 +45,7 @@ pub use words::{GivenScale, data_type_named, rescales};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::input::Input;
-use crate::options::{Device, Interleave, Layer, ReadOptions};
+use crate::options::{Interleave, Layer, ReadOptions};
 use crate::raster::{DeviceRaster, Raster};
 use crate::sink::Sink;
 use crate::window::Window;
@@ -287,7 +287,7 @@ impl<'a> Conversion<'a> {
         // Progress counts what is written.
         let quiet = Context { progress: None, ..context.clone() };
         // Values change on the host.
-        let place = writer.location().filter(|_| changed.change.is_none());
+        let place = writer.location().filter(|_| changed.change.is_none()).unwrap_or(Location::Host);
         // All pieces of a mosaic count as one read.
         let work = std::cell::OnceCell::new();
         let source = |options: &ReadOptions| match input {
@@ -489,14 +489,13 @@ impl Source {
     /// Reads for a writer that encodes at this place: pixels of a device stay there on their way from file to file.
     pub(crate) fn read(
         input: &Dataset,
-        place: Option<Location>,
+        place: Location,
         options: &ReadOptions,
         context: &Context,
     ) -> Result<Self> {
         match place {
-            Some(Location::Cuda(index)) if options.layer == Layer::Pixels => {
-                let options = ReadOptions { device: Device::Cuda(index), ..options.clone() };
-                input.read_on_device(&options, context).map(Self::Device)
+            Location::Cuda(index) if options.layer == Layer::Pixels => {
+                input.read_on_device(index, options, context).map(Self::Device)
             }
             _ => input.read(options, context).map(Self::Host),
         }

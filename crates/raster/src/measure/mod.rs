@@ -22,7 +22,7 @@ use strile_tiff::DataType;
 /// Which figures, and of what.
 #[derive(Debug, Clone, Default)]
 pub struct MeasureOptions {
-    /// Page, level, window, bands, device and limits; all else is ignored.
+    /// Page, level, window, bands, `decode_on` and limits; all else is ignored.
     pub read: ReadOptions,
     /// Smallest, largest, mean, standard deviation, and how many samples are valid.
     pub statistics: bool,

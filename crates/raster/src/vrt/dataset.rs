@@ -9,7 +9,7 @@ use super::read::Which;
 use crate::device::Choice;
 use crate::error::{Error, Result};
 use crate::footprint::window_of;
-use crate::options::{Device, Interleave, Layer, ReadOptions};
+use crate::options::{Interleave, Layer, Processor, ReadOptions};
 use crate::pieces::{PieceLimits, Pieces, Whole, read_each};
 use crate::raster::Raster;
 use crate::read::{MaskSource, Size, all_valid, deliver, from_alpha};
@@ -40,10 +40,8 @@ impl Vrt {
         if options.reduce > 0 {
             return Err(self.refuse("lower resolutions of a VRT's files are not read".into()));
         }
-        if let Device::Cuda(index) = options.device {
-            return Err(
-                self.refuse(format!("device `cuda:{index}` cannot be used: a VRT is read by the CPU"))
-            );
+        if let Processor::Cuda(index) = options.decode_on {
+            return Err(self.refuse(format!("cuda:{index} cannot decode a VRT, which is read by the CPU")));
         }
         if options.layer == Layer::Pixels && (options.masked || options.unpack) {
             let problem =

@@ -274,7 +274,7 @@ impl Opened {
             on_fault: asked.on_fault,
             max_pixels: asked.max_pixels,
             max_block_bytes: asked.max_block_bytes,
-            device: asked.device,
+            decode_on: asked.decode_on,
             device_memory: asked.device_memory,
             direct_io: asked.direct_io,
             nvcomp: asked.nvcomp,

@@ -4,7 +4,7 @@ use crate::sources::{open, open_bucket};
 use std::sync::{Arc, OnceLock};
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
 use strile::{
-    Area, BatchOptions, BatchWindow, Context, Dataset, Device, Raster, ReadOptions, Tensor, read_batch,
+    Area, BatchOptions, BatchWindow, Context, Dataset, Processor, Raster, ReadOptions, Tensor, read_batch,
     read_batch_on_device,
 };
 use testkit::{Codec, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels, Random, nodata_tag};
@@ -12,14 +12,14 @@ use testkit::{Codec, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels, Ran
 pub const UINT16: SampleType = SampleType { format: SampleFormat::Uint, bits: 16 };
 
 /// Puts the stand-in in the place of the driver, once.
-pub fn device() -> Device {
+pub fn device() -> Processor {
     static READY: OnceLock<()> = OnceLock::new();
     READY.get_or_init(|| {
         if std::env::var_os("STRILE_REQUIRE_GPU").is_none_or(|value| value != "1") {
             strile_emulate::StandIn::load().unwrap();
         }
     });
-    Device::Cuda(0)
+    Processor::Cuda(0)
 }
 
 /// An image of three bands, 150 columns and 110 rows, with one overview.
@@ -73,21 +73,19 @@ pub fn any_window(random: &mut Random, files: &[Arc<Dataset>], size: (u32, u32))
     let file = random.below(files.len());
     let level = [0, 0, 1][random.below(3)];
     let (x, y) = (random.below(220) as i64 - 60, random.below(180) as i64 - 50);
-    BatchWindow { level, ..BatchWindow::of_pixels(file, x, y, size) }
+    BatchWindow::of_pixels(file, x, y, size).level(level)
 }
 
 /// The whole of the level that a window is of.
 pub fn whole(files: &[Arc<Dataset>], window: &BatchWindow, options: &BatchOptions) -> Raster {
-    let options = ReadOptions {
-        page: window.page,
-        level: window.level,
-        bands: window.bands.clone(),
-        masked: options.masked,
-        unpack: options.unpack,
-        float_type: options.float_type,
-        device: Device::Cpu,
-        ..Default::default()
-    };
+    let mut options = ReadOptions::new()
+        .page(window.page)
+        .level(window.level)
+        .masked(options.masked)
+        .unpack(options.unpack)
+        .float_type(options.float_type)
+        .decode_on(Processor::Cpu);
+    options.bands.clone_from(&window.bands);
     files[window.file].read(&options, &Context::default()).unwrap()
 }
 
@@ -110,18 +108,21 @@ pub fn expected(whole: &Raster, window: &BatchWindow, fill: &[u8]) -> Vec<u8> {
     pixels
 }
 
-/// A batch by both engines, into host memory and where the engine has it: all the same, and so is this.
+/// A batch by both engines, into host memory and that of a GPU: all the same, and so is this.
 pub fn by_both(files: &[Arc<Dataset>], windows: &[BatchWindow], options: &BatchOptions) -> (Tensor, Vec<u8>) {
     let context = Context::default();
-    let cpu = BatchOptions { device: Device::Cpu, ..options.clone() };
+    let cpu = options.clone().decode_on(Processor::Cpu);
     let mut seen = read_batch(files, windows, &cpu, &context).unwrap();
     let pixels = std::mem::replace(&mut seen.output, strile::Output::new(empty()).unwrap());
     let pixels = pixels.into_vec().unwrap();
-    let cuda = BatchOptions { device: device(), ..options.clone() };
-    let there = read_batch_on_device(files, windows, &cuda, &context).unwrap();
+    let cuda = options.clone().decode_on(device());
+    let there = read_batch_on_device(0, files, windows, &cuda, &context).unwrap();
     assert_eq!(there.location(), strile::Location::Cuda(0));
     assert_eq!((there.shape, &there.faults), (seen.shape, &seen.faults));
     assert_eq!(first_difference(&pixels, &there.into_host(&context).unwrap()), None, "device");
+    let copied = read_batch_on_device(0, files, windows, &cpu, &context).unwrap();
+    assert_eq!(copied.location(), strile::Location::Cuda(0));
+    assert_eq!(first_difference(&pixels, &copied.into_host(&context).unwrap()), None, "copied to the device");
     let back = read_batch(files, windows, &cuda, &context).unwrap();
     assert_eq!(back.location(), strile::Location::Host);
     assert_eq!(first_difference(&pixels, &back.into_host(&context).unwrap()), None, "host");

@@ -26,16 +26,16 @@ fn check(fixture: &Fixture, dataset: &Dataset) -> Result<(), String> {
         return Err(format!("{levels} overviews, {} expected", fixture.overviews.len()));
     }
     for (k, expected) in fixture.overviews.iter().enumerate() {
-        let options = ReadOptions { level: k + 1, ..Default::default() };
+        let options = ReadOptions::new().level(k + 1);
         compare(&format!("level {}", k + 1), expected, tolerance, &options)?;
     }
     if let Some(mask) = &fixture.mask {
         let mut expected = mask.clone();
         expected.bytes.iter_mut().for_each(|valid| *valid *= 255);
-        let mask = ReadOptions { layer: Layer::Mask, ..Default::default() };
+        let mask = ReadOptions::new().layer(Layer::Mask);
         compare("mask", &expected, Tolerance::Exact, &mask)?;
         if fixture.overviews.len() == 1 {
-            let mask = ReadOptions { level: 1, ..mask };
+            let mask = mask.level(1);
             compare("mask of level 1", &expected.halved(), Tolerance::Exact, &mask)?;
         }
     }
@@ -43,7 +43,7 @@ fn check(fixture: &Fixture, dataset: &Dataset) -> Result<(), String> {
         return Err(format!("{} pages, {} expected", dataset.pages().len(), 1 + fixture.pages.len()));
     }
     for (page, expected) in (1..).zip(&fixture.pages) {
-        let options = ReadOptions { page, ..Default::default() };
+        let options = ReadOptions::new().page(page);
         compare(&format!("page {page}"), expected, tolerance, &options)?;
     }
     let nodata = dataset.metadata().nodata.map(strile::tiff::gdal::NoData::as_f64);

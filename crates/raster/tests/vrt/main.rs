@@ -102,8 +102,7 @@ fn later_sources_lie_on_top_and_windows_are_crops() {
         }
     }
     let window = Window::new(10, 7, 25, 20);
-    let options =
-        ReadOptions { window: Some(window), interleave: Interleave::BandLast, ..Default::default() };
+    let options = ReadOptions::new().window(window).interleave(Interleave::BandLast);
     let part = read(&path, &options).unwrap();
     for (i, sample) in part.iter().enumerate() {
         let (pixel, band) = (i / 2, i % 2);

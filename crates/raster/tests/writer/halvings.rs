@@ -41,7 +41,7 @@ fn with(options: &WriteOptions, overviews: Overviews) -> WriteOptions {
 }
 
 fn read(dataset: &Dataset, level: usize, layer: Layer) -> Vec<u8> {
-    let options = ReadOptions { level, layer, ..ReadOptions::default() };
+    let options = ReadOptions::new().level(level).layer(layer);
     dataset.read(&options, &Context::default()).unwrap().pixels
 }
 

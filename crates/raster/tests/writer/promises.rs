@@ -16,7 +16,7 @@ fn noise(bands: usize, height: usize, width: usize) -> Pixels {
 }
 
 fn level(dataset: &Dataset, level: usize) -> Vec<u8> {
-    let options = ReadOptions { level, interleave: Interleave::BandFirst, ..ReadOptions::default() };
+    let options = ReadOptions::new().level(level).interleave(Interleave::BandFirst);
     dataset.read(&options, &Context::default()).unwrap().pixels
 }
 

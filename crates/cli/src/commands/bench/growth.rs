@@ -8,7 +8,7 @@ use crate::output::table;
 use serde_json::{Value, json};
 use std::path::Path;
 use strile::tiff::Image;
-use strile::{Dataset, ReadOptions, Window};
+use strile::{Dataset, Window};
 
 /// One window.
 pub struct Point {
@@ -46,7 +46,7 @@ pub fn measure(bench: &Bench, file: &Path) -> Result<Curve, Failure> {
 }
 
 fn point(bench: &Bench, dataset: &Dataset, window: Window) -> Result<Point, Failure> {
-    let options = ReadOptions { window: Some(window), ..bench.options.clone() };
+    let options = bench.options.clone().window(window);
     let plan = bench.plan(dataset, &options)?;
     // One that is not counted: memory of this size is then there.
     let mut seconds = f64::INFINITY;

@@ -117,13 +117,8 @@ struct Masks<'a> {
 
 impl<'a> Masks<'a> {
     fn new(request: &Request<'a>, picture: &Picture) -> Self {
-        let options = ReadOptions {
-            layer: Layer::Mask,
-            bands: None,
-            masked: false,
-            unpack: false,
-            ..request.options.clone()
-        };
+        let mut options = request.options.clone().layer(Layer::Mask).masked(false).unpack(false);
+        options.bands = None;
         Self {
             dataset: request.dataset,
             options: picture.needs_mask.then_some(options),
@@ -144,7 +139,7 @@ impl<'a> Masks<'a> {
             false => Some(Window::new(x, y + self.row, raster.columns, raster.rows)),
         };
         self.row += raster.rows;
-        let mask = self.dataset.read(&ReadOptions { window, ..options.clone() }, &self.context)?;
+        let mask = self.dataset.read(&options.clone().window(window), &self.context)?;
         Ok(Some(mask.pixels))
     }
 }

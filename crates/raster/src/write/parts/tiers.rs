@@ -68,7 +68,7 @@ impl Parts {
     /// Plans. `size` is the columns and rows wanted in a part; they come out as whole blocks, and at least one.
     pub fn new(spec: RasterSpec, options: &WriteOptions, size: (u32, u32)) -> Result<Self> {
         let device = |problem| Error::Device { file: String::new(), problem };
-        let engine = device::choose_for_writing(options.device).map_err(device)?;
+        let engine = device::choose_for_writing(options.encode_on).map_err(device)?;
         let reason = (engine.engine.as_ref(), engine.reason.as_str());
         let plan = plan_write(&spec, options, FullImage::Encoded, reason).map_err(refused)?;
         // What cannot be said is told before any pixel is asked for.
