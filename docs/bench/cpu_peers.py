@@ -157,7 +157,7 @@ sys.exit(code if code >= 0 else 1)
 
 def run_strile(binary, path, threads, repeat):
     """One `strile bench` process: its best seconds, and its peak memory in bytes."""
-    command = [binary, "bench", path, "--device", "cpu", "--threads", str(threads), "--repeat", str(repeat), "--json"]
+    command = [binary, "bench", path, "--decode-on", "cpu", "--threads", str(threads), "--repeat", str(repeat), "--json"]
     done = subprocess.run([sys.executable, "-S", "-c", MEASURE, *command], capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"error: {shlex.join(command)} ended with {done.returncode}: {done.stderr.strip()}")

@@ -67,7 +67,7 @@ def finisher() -> dict[str, float]:
     """Parts of uncompressed tiles in files, in the page cache, put together to a file beside them."""
     side = 8 * PART
     raster = {"width": side, "height": side, "bands": 1, "dtype": "uint8"}
-    options = {"format": "cog", "compression": "none", "tile": (TILE, TILE), "overviews": "none", "device": "cpu"}
+    options = {"format": "cog", "compression": "none", "tile": (TILE, TILE), "overviews": "none", "encode_on": "cpu"}
     parts = _core.Parts(raster, options, (PART, PART))
     chunk = np.add.outer(np.arange(PART), np.arange(PART)).astype(np.uint8)
     with tempfile.TemporaryDirectory() as folder:

@@ -6,7 +6,7 @@ use crate::mutate::mutate_tiff;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use strile::{Dataset, Limits, MemorySource, OpenOptions};
+use strile::{Dataset, MemorySource, OpenOptions};
 use testkit::Random;
 
 /// Larger mutants are not kept.
@@ -52,7 +52,7 @@ pub fn distill(folder: &Path, mutants: u64) -> std::io::Result<usize> {
 
 /// What a file does when it is opened: its error or the kinds of its warnings and images, without numbers.
 fn behaviour(bytes: &[u8]) -> String {
-    let options = OpenOptions { limits: Limits::default(), sidecars: false };
+    let options = OpenOptions::new().sidecars(false);
     let text = match Dataset::from_source(Arc::new(MemorySource::new("f", bytes.to_vec())), &options) {
         Err(error) => error.to_string(),
         Ok(dataset) => {

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use strile::tiff::gdal::NoData;
 use strile::{
-    Area, BatchOptions, BatchOutput, BatchWindow, Context, FloatType, HeaderLimits, Input, OnFault,
+    Area, BatchOptions, BatchOutput, BatchWindow, Context, FloatType, HeaderLimits, Input, Location, OnFault,
     OpenOptions, Sampling,
 };
 
@@ -43,7 +43,7 @@ impl Headers {
             bytes: limit("memory", memory.as_ref(), usual.bytes)?,
             open: limit("open_files", open_files.as_ref(), usual.open)?,
         };
-        let kept = strile::Headers::new(limits, OpenOptions { sidecars, ..OpenOptions::default() });
+        let kept = strile::Headers::new(limits, OpenOptions::new().sidecars(sidecars));
         // For a process that works in another folder.
         let index = index.map(std::path::absolute).transpose()?;
         let kept = match &index {
@@ -120,9 +120,12 @@ pub(crate) type Numbers<'py> =
 
 fn area(kind: &str, [a, b, c, d]: [&Bound<'_, PyAny>; 4]) -> PyResult<Area> {
     Ok(match kind {
-        "pixels" => {
-            Area::Pixels { x: a.extract()?, y: b.extract()?, width: c.extract()?, height: d.extract()? }
-        }
+        "pixels" => Area::Pixels {
+            column: a.extract()?,
+            row: b.extract()?,
+            width: c.extract()?,
+            height: d.extract()?,
+        },
         "bounds" => Area::Bounds([a.extract()?, b.extract()?, c.extract()?, d.extract()?]),
         "points" => {
             Area::Point { x: a.extract()?, y: b.extract()?, width: c.extract()?, height: d.extract()? }
@@ -141,8 +144,10 @@ fn windows_of(
         let area = area(kind, [a, b, c, d]).map_err(|error| {
             refused(format!("window {at}: {}", Python::attach(|py| error.value(py).to_string())))
         })?;
-        let (overview, bands) = (level.checked_sub(1), bands.map(<[u16]>::to_vec));
-        Ok(BatchWindow { file: *file, page, overview, bands, area })
+        let bands = bands.map(<[u16]>::to_vec);
+        let mut window = BatchWindow::new(*file, area).page(page).level(*level);
+        window.bands = bands;
+        Ok(window)
     };
     list.iter().enumerate().map(window).collect()
 }
@@ -153,9 +158,9 @@ struct Asked<'py> {
     page: usize,
     bands: Option<Vec<u16>>,
     options: BatchOptions,
-    /// Whether windows are read from the overview that suffices for their size.
+    /// Whether windows are read from the level that suffices for their size.
     sufficient: bool,
-    stays: bool,
+    to: Location,
     out: Option<(Bound<'py, PyAny>, BatchOutput)>,
     context: Context,
 }
@@ -174,11 +179,6 @@ impl<'py> Asked<'py> {
             "fill" => Some(OnFault::Fill),
             _ => None,
         })?;
-        let stays = keys.word("out_memory", &["device", "host"], |word| match word {
-            "device" => Some(true),
-            "host" => Some(false),
-            _ => None,
-        })?;
         let sampling = keys.word("resampling", &["nearest", "bilinear", "average"], |word| match word {
             "nearest" => Some(Sampling::Nearest),
             "bilinear" => Some(Sampling::Bilinear),
@@ -189,21 +189,26 @@ impl<'py> Asked<'py> {
             Ok(whole) => Some(NoData::Integer(whole)),
             Err(_) => value.extract::<f64>().ok().map(NoData::Float),
         })?;
-        let options = BatchOptions {
-            masked: keys.flag("masked")?.unwrap_or(false),
-            unpack: keys.flag("unpack")?.unwrap_or(false),
-            float_type,
-            fill,
-            size: keys.typed("size", "columns and rows", |value| value.extract().ok())?,
-            sampling: sampling.unwrap_or_default(),
-            max_pixels: keys.integer("max_pixels", "a number of samples")?,
-            max_block_bytes: request::max_block_bytes()?,
-            on_fault: on_fault.unwrap_or_default(),
-            device: device::parse(keys.text("device")?.as_deref().unwrap_or("auto"))?,
-            device_memory: keys.integer("device_memory", "a number of bytes")?,
-        };
         let stream = keys.integer("stream", "the handle of a stream")?;
         let out = keys.get("out")?;
+        let out = out
+            .map(|out| View::writable(&out, stream)?.batch_output().map(|output| (out, output)))
+            .transpose()?;
+        let there = out.as_ref().map(|(_, output)| output.output().location());
+        let to = device::destination(keys.text("device")?.as_deref(), there)?;
+        let decode_on = device::decoder(keys.text("decode_on")?.as_deref().unwrap_or("auto"), to)?;
+        let mut options = BatchOptions::new()
+            .masked(keys.flag("masked")?.unwrap_or(false))
+            .unpack(keys.flag("unpack")?.unwrap_or(false))
+            .float_type(float_type)
+            .sampling(sampling.unwrap_or_default())
+            .on_fault(on_fault.unwrap_or_default())
+            .decode_on(decode_on);
+        options.fill = fill;
+        options.size = keys.typed("size", "columns and rows", |value| value.extract().ok())?;
+        options.max_pixels = keys.integer("max_pixels", "a number of samples")?;
+        options.max_block_bytes = request::max_block_bytes()?;
+        options.device_memory = keys.integer("device_memory", "a number of bytes")?;
         let memory = keys.integer("memory", "a number of bytes")?;
         let threads = keys.integer("threads", "a number of threads")?;
         let asked = Self {
@@ -212,10 +217,8 @@ impl<'py> Asked<'py> {
             bands: keys.typed("bands", "numbers of bands, from 1", |value| value.extract().ok())?,
             options,
             sufficient: keys.flag("sufficient")?.unwrap_or(false),
-            stays: stays.unwrap_or(true),
-            out: out
-                .map(|out| View::writable(&out, stream)?.batch_output().map(|output| (out, output)))
-                .transpose()?,
+            to,
+            out,
             context: call::context(memory, threads)?,
         };
         keys.finish()?;
@@ -249,9 +252,9 @@ pub(crate) fn read_batch<'py>(
             Given::Path(path) => File::Path(path),
         });
     }
-    let (kept, Asked { options, sufficient, stays, out, context, .. }) = (&headers.get().kept, asked);
+    let (kept, Asked { options, sufficient, to, out, context, .. }) = (&headers.get().kept, asked);
     let output = out.as_ref().map(|(_, output)| output);
-    let work = || read(all, windows, kept, (&options, output, stays, sufficient), &context);
+    let work = || read(all, windows, kept, (&options, output, to, sufficient), &context);
     let result = call::run(py, &context.cancel, None, work)?;
     match (result, out) {
         (Result::Filled(faults), Some((array, _))) => {
@@ -267,7 +270,7 @@ fn read(
     files: Vec<File>,
     mut windows: Vec<BatchWindow>,
     headers: &strile::Headers,
-    (options, output, stays, sufficient): (&BatchOptions, Option<&BatchOutput>, bool, bool),
+    (options, output, to, sufficient): (&BatchOptions, Option<&BatchOutput>, Location, bool),
     context: &Context,
 ) -> strile::Result<Result> {
     let open = |file| match file {
@@ -277,17 +280,19 @@ fn read(
     let opened = files.into_iter().map(open).collect::<strile::Result<Vec<Opened>>>()?;
     let files = opened.iter().map(Opened::dataset).collect::<strile::Result<Vec<_>>>()?;
     if let Some(size) = options.size.filter(|_| sufficient) {
-        windows = strile::sufficient_overviews(&files, &windows, size)?;
+        windows = strile::sufficient_levels(&files, &windows, size)?;
     }
-    let tensor = match output {
-        Some(output) => {
+    let tensor = match (output, to) {
+        (Some(output), _) => {
             let (_, faults) = strile::read_batch_into(output, &files, &windows, options, context)?;
             return Ok(Result::Filled(told_by_window(&faults)));
         }
-        None if stays => strile::read_batch_on_device(&files, &windows, options, context)?,
-        None => strile::read_batch(&files, &windows, options, context)?,
+        (None, Location::Cuda(index)) => {
+            strile::read_batch_on_device(index, &files, &windows, options, context)?
+        }
+        (None, Location::Host) => strile::read_batch(&files, &windows, options, context)?,
     };
-    let levels = windows.iter().map(|window| window.overview.map_or(0, |overview| overview + 1));
+    let levels = windows.iter().map(|window| window.level);
     Raster::batch(tensor, levels.collect(), context).map(Result::Pixels)
 }
 
@@ -309,7 +314,7 @@ pub(crate) fn write_header_index(
             "{url}: an index is of local files, whose state is known without a request"
         )));
     }
-    let (context, options) = (call::context(None, None)?, OpenOptions { sidecars, ..OpenOptions::default() });
+    let (context, options) = (call::context(None, None)?, OpenOptions::new().sidecars(sidecars));
     let work = || strile::write_header_index(target, &files, &options, &context);
     let report = call::run(py, &context.cancel, None, work)?;
     let told = |(path, error): (PathBuf, strile::Error)| (path, error.to_string());

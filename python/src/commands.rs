@@ -98,19 +98,19 @@ fn of_finding<'py>(py: Python<'py>, finding: &Finding) -> PyResult<Bound<'py, Py
 
 /// How two opened files differ.
 #[pyfunction]
-#[pyo3(signature = (a, b, *, tolerance=0.0, structure=false, device="auto", max_pixels=None))]
+#[pyo3(signature = (a, b, *, tolerance=0.0, structure=false, decode_on="auto", max_pixels=None))]
 pub(crate) fn compare<'py>(
     py: Python<'py>,
     a: &Bound<'py, Dataset>,
     b: &Bound<'py, Dataset>,
     tolerance: f64,
     structure: bool,
-    device: &str,
+    decode_on: &str,
     max_pixels: Option<u64>,
 ) -> PyResult<Bound<'py, PyList>> {
     let (first, second) = (a.get().input(py)?, b.get().input(py)?);
     let mut options = CompareOptions { tolerance, structure, max_pixels, ..CompareOptions::default() };
-    options.device = device::parse(device)?;
+    options.decode_on = device::processor("decode_on", decode_on)?;
     let context = call::context(None, None)?;
     let found = call::run(py, &context.cancel, None, || {
         let mosaic = |name: &str| strile::Error::Unsupported {

@@ -142,12 +142,12 @@ fn convert_options(dict: &Bound<'_, PyDict>) -> PyResult<(ConvertOptions, strile
     let notes = options.set_creation_options(&creation.unwrap_or_default()).map_err(refused)?;
     options.read.page = keys.integer("page", "the number of a page, from 0")?.unwrap_or(0);
     let level: Option<usize> = keys.integer("level", "0 for the full image, 1 for its first overview")?;
-    options.read.overview = level.and_then(|level| level.checked_sub(1));
+    options.read.level = level.unwrap_or(0);
     options.read.window = keys
         .typed("window", "(column, row, width, height)", |value| {
             value.extract::<(u32, u32, u32, u32)>().ok()
         })?
-        .map(|(x, y, width, height)| Window { x, y, width, height });
+        .map(|(x, y, width, height)| Window::new(x, y, width, height));
     options.read.bands = keys.typed("bands", "numbers of bands, from 1", |value| value.extract().ok())?;
     options.read.max_pixels = keys.integer("max_pixels", "a number of samples")?;
     options.read.max_block_bytes = request::max_block_bytes()?;
@@ -166,9 +166,11 @@ fn convert_options(dict: &Bound<'_, PyDict>) -> PyResult<(ConvertOptions, strile
             whole.or_else(|| float(value).map(NoData::Float)).map(Some)
         }
     })?;
-    if let Some(name) = keys.text("device")? {
-        let chosen = device::parse(&name)?;
-        (options.read.device, options.write.device) = (chosen, chosen);
+    if let Some(name) = keys.text("decode_on")? {
+        options.read.decode_on = device::processor("decode_on", &name)?;
+    }
+    if let Some(name) = keys.text("encode_on")? {
+        options.write.encode_on = device::processor("encode_on", &name)?;
     }
     options.write.resampling = resampling(&mut keys, "overview_resampling")?.or(options.write.resampling);
     options.write.reproducible = keys.flag("reproducible")?.unwrap_or(false);

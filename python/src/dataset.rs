@@ -17,8 +17,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use strile::tiff::Tag;
 use strile::{
-    Cancel, Context, DataType, Device, Error, Input, Location, MaskSource, Missing, OpenOptions, Output,
-    PieceLimits, ProcessId, ReadOptions, Source, Vrt, VrtOptions, Window,
+    Cancel, Context, DataType, Error, Input, Location, MaskSource, Missing, OpenOptions, Output, PieceLimits,
+    ProcessId, Processor, ReadOptions, ReadPlan, Source, Vrt, VrtOptions, Window,
 };
 
 /// See the module.
@@ -89,7 +89,7 @@ impl Dataset {
     #[staticmethod]
     #[pyo3(signature = (path, *, sidecars=true, max_blocks=None))]
     fn open(py: Python<'_>, path: PathBuf, sidecars: bool, max_blocks: Option<u64>) -> PyResult<Self> {
-        let mut options = OpenOptions { sidecars, ..OpenOptions::default() };
+        let mut options = OpenOptions::new().sidecars(sidecars);
         options.limits.blocks = max_blocks.unwrap_or(options.limits.blocks);
         let dataset = call::run_at_once(py, || strile::Dataset::open_with(&path, &options))?;
         Ok(Self::of_file(dataset, true))
@@ -194,7 +194,7 @@ impl Dataset {
         level: usize,
     ) -> PyResult<Option<(&'static str, Option<u16>)>> {
         let input = self.input(py)?;
-        let find = |file| validity::beside_nodata(file, page, level.checked_sub(1));
+        let find = |file| validity::beside_nodata(file, page, level);
         let found = call::detached(py, || input.tiff().and_then(find))?;
         Ok(found.map(|source| match source {
             MaskSource::Alpha(band) => ("alpha", Some(band)),
@@ -233,7 +233,7 @@ impl Dataset {
         signature = (**request),
         text_signature = "($self, *, page=0, level=0, window=None, bands=None, layer='pixels', interleave='band', \
                           apply_orientation=False, invert_white=False, masked=False, unpack=False, float_type=None, \
-                          on_fault='fail', max_pixels=None, max_cloud_bytes=None, device='auto', out_memory='device', out=None, stream=None, memory=None, \
+                          on_fault='fail', max_pixels=None, max_cloud_bytes=None, device='cpu', decode_on='auto', out=None, stream=None, memory=None, \
                           threads=None, progress=None)"
     )]
     fn read<'py>(
@@ -250,10 +250,11 @@ impl Dataset {
             context.progress = Some(Arc::clone(&count) as _);
         }
         let watch = request.progress.as_ref().map(|progress| Watch { count: &count, progress });
-        let (options, stays) = (&request.options, request.stays);
+        let (to, options) = request.resolved(output.as_ref())?;
         let watched = watch.is_some().then_some(count.as_ref());
-        let work = || read(&input, options, (output.as_ref(), stays), watched, &context);
-        let result = match watch.is_none() && self.local && is_small(&input, options) {
+        let work = || read(&input, &options, (output.as_ref(), to), watched, &context);
+        let small = to == Location::Host && is_small(&input, &options);
+        let result = match watch.is_none() && self.local && small {
             true => call::run_at_once(py, work),
             false => call::run(py, &context.cancel, watch, work),
         }?;
@@ -280,27 +281,17 @@ impl Dataset {
         let input = self.input(py)?;
         let request = Request::parse(request)?;
         let context = request.context()?;
-        let location = request.output()?.map(|output| output.location());
-        let (options, stays) = (&request.options, request.stays);
-        let asked = options.device;
+        let (to, options) = request.resolved(request.output()?.as_ref())?;
+        let asks_gpu = to != Location::Host || matches!(options.decode_on, Processor::Cuda(_));
         self.quickly(py, &context.cancel, || match input.as_ref() {
             Input::Tiff(dataset) => {
-                let on_device = matches!(location, Some(Location::Cuda(_))) || (stays && location.is_none());
-                let device = match (asked, location) {
-                    (Device::Auto, Some(Location::Cuda(index))) => Device::Cuda(index),
-                    (asked, _) => asked,
-                };
-                let options = ReadOptions { device, ..options.clone() };
-                let plan = match on_device {
-                    true => dataset.plan_on_device(&options, &context)?,
-                    false => dataset.plan(&options, &context)?,
-                };
-                Ok(Plan::of_file(&plan, asked))
+                let plan = planned(dataset, to, &options, &context)?;
+                Ok(Plan::of_file(&plan, asks_gpu))
             }
             Input::Vrt(vrt) => {
-                let options = ReadOptions { device: Device::Cpu, ..options.clone() };
+                let options = options.decode_on(Processor::Cpu);
                 let pieces = vrt.pieces(&options, &PieceLimits::default(), &context)?;
-                Ok(Plan::of_mosaic(vrt.name(), &pieces, asked))
+                Ok(Plan::of_mosaic(vrt.name(), &pieces, asks_gpu))
             }
         })
     }
@@ -349,11 +340,11 @@ pub(crate) fn data_type(name: &str) -> PyResult<DataType> {
     found.ok_or_else(|| refused(format!("dtype `{name}`: a type that pixels can have expected")))
 }
 
-/// Reads into the caller's memory, or into memory of its own, which stays where it was decoded or not.
+/// Reads into the caller's memory, or into new memory where it is wanted.
 fn read(
     input: &Input,
     options: &ReadOptions,
-    (output, stays): (Option<&Output>, bool),
+    (output, to): (Option<&Output>, Location),
     watched: Option<&Count>,
     context: &Context,
 ) -> strile::Result<Result> {
@@ -361,21 +352,29 @@ fn read(
         validity::refuse_lost(dataset, options)?;
     }
     if let Some(count) = watched {
-        count.expect(blocks(input, options, (output, stays), context)?);
+        count.expect(blocks(input, options, to, context)?);
     }
-    let result = match (input, output) {
-        (Input::Tiff(dataset), Some(output)) => {
+    let result = match (input, output, to) {
+        (Input::Tiff(dataset), Some(output), _) => {
             let report = dataset.read_into(output, options, context)?;
             Result::Filled(crate::raster::told(&report.faults))
         }
-        (Input::Vrt(vrt), Some(output)) => {
+        (Input::Vrt(vrt), Some(output), _) => {
             Result::Filled(crate::raster::told(&vrt.read_into(output, options, context)?))
         }
-        (Input::Tiff(dataset), None) if stays => {
-            Result::Pixels(Raster::new(dataset.read_on_device(options, context)?, context)?)
+        (Input::Tiff(dataset), None, Location::Cuda(index)) => {
+            Result::Pixels(Raster::new(dataset.read_on_device(index, options, context)?))
         }
-        (Input::Vrt(vrt), None) => Result::Pixels(Raster::mosaic(vrt.read_telling(options, context)?)),
-        (Input::Tiff(dataset), None) => Result::Pixels(Raster::host(dataset.read(options, context)?)),
+        (Input::Tiff(dataset), None, Location::Host) => {
+            Result::Pixels(Raster::host(dataset.read(options, context)?))
+        }
+        (Input::Vrt(vrt), None, Location::Host) => {
+            Result::Pixels(Raster::mosaic(vrt.read_telling(options, context)?))
+        }
+        (Input::Vrt(vrt), None, Location::Cuda(_)) => {
+            let problem = "a VRT is read into host memory; use device `cpu`".to_owned();
+            return Err(Error::Request { file: vrt.name().to_owned(), problem });
+        }
     };
     if let Some(count) = watched {
         count.complete();
@@ -389,8 +388,7 @@ const SMALL: u64 = 4 << 20;
 /// Whether a read decodes little, and on the CPU: opening a GPU takes long.
 fn is_small(input: &Input, options: &ReadOptions) -> bool {
     let Input::Tiff(dataset) = input else { return false };
-    let level = options.overview.map_or(0, |overview| overview.saturating_add(1));
-    let found = dataset.pages().get(options.page).and_then(|page| page.levels.get(level));
+    let found = dataset.pages().get(options.page).and_then(|page| page.levels.get(options.level));
     let Some(image) = found.map(|level| &level.image) else { return true };
     let (window, grid) = (options.window.unwrap_or(Window::full(image.width, image.height)), &image.grid);
     // Blocks along an axis, those that are cut included.
@@ -398,28 +396,32 @@ fn is_small(input: &Input, options: &ReadOptions) -> bool {
         let end = u64::from(first) + u64::from(count);
         end.div_ceil(u64::from(size.max(1))).saturating_sub(u64::from(first / size.max(1)))
     };
-    let across = blocks(window.x, window.width, grid.block_width);
-    let down = blocks(window.y, window.height, grid.block_height);
+    let across = blocks(window.column, window.width, grid.block_width);
+    let down = blocks(window.row, window.height, grid.block_height);
     let block = u64::from(grid.block_width) * u64::from(grid.block_height);
     let pixel = u64::from(image.samples) * image.sample.data_type().map_or(16, |t| t.size() as u64);
     let bytes = [down, block, pixel].into_iter().fold(across, u64::saturating_mul);
-    bytes <= SMALL && !matches!(options.device, Device::Cuda(_))
+    bytes <= SMALL && !matches!(options.decode_on, Processor::Cuda(_))
+}
+
+/// The plan of a read into new memory.
+fn planned(
+    dataset: &strile::Dataset,
+    to: Location,
+    options: &ReadOptions,
+    context: &Context,
+) -> strile::Result<ReadPlan> {
+    match to {
+        Location::Host => dataset.plan(options, context),
+        Location::Cuda(index) => dataset.plan_on_device(index, options, context),
+    }
 }
 
 /// How many blocks will be decoded, or sources laid.
-fn blocks(
-    input: &Input,
-    options: &ReadOptions,
-    (output, stays): (Option<&Output>, bool),
-    context: &Context,
-) -> strile::Result<u64> {
+fn blocks(input: &Input, options: &ReadOptions, to: Location, context: &Context) -> strile::Result<u64> {
     match input {
         Input::Tiff(dataset) => {
-            let plan = match output.map_or(stays, |output| output.location() != Location::Host) {
-                true => dataset.plan_on_device(options, context)?,
-                false => dataset.plan(options, context)?,
-            };
-            let figures = plan.figures();
+            let figures = planned(dataset, to, options, context)?.figures();
             Ok((figures.blocks + figures.sparse) as u64)
         }
         Input::Vrt(vrt) => Ok(vrt.pieces(options, &PieceLimits::default(), context)?.blocks),

@@ -3,7 +3,7 @@
 use crate::error::refused;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use strile::{Device, Location};
+use strile::{Location, Processor};
 
 /// What can decode on this machine, as a list of dicts: `name`, `usable`, `description`, and of a GPU
 /// `compute_capability`, `memory_free`, `memory_total` and `driver_cuda`.
@@ -27,17 +27,43 @@ pub(crate) fn devices(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     Ok(list)
 }
 
-/// The device that a name means.
-pub(crate) fn parse(name: &str) -> PyResult<Device> {
-    let wrong = || refused(format!("device `{name}`: `auto`, `cpu` or `cuda:N` expected"));
-    match name {
-        "auto" => Ok(Device::Auto),
-        "cpu" => Ok(Device::Cpu),
-        "cuda" => Ok(Device::Cuda(0)),
-        _ => {
-            let index = name.strip_prefix("cuda:").and_then(|index| index.parse().ok());
-            index.map(Device::Cuda).ok_or_else(wrong)
-        }
+/// The memory that the name of a device means.
+pub(crate) fn place(name: &str) -> PyResult<Location> {
+    match name.parse() {
+        Ok(Processor::Cpu) => Ok(Location::Host),
+        Ok(Processor::Cuda(index)) => Ok(Location::Cuda(index)),
+        Ok(Processor::Auto) | Err(_) => Err(refused(format!(
+            "device `{name}`: expected `cpu`, `cuda` or `cuda:N`, where the result lives; `decode_on` says who decodes"
+        ))),
+    }
+}
+
+/// The processor that `decode_on` means for a result that lives `to`: `cuda` is the GPU that holds it, else the first.
+pub(crate) fn decoder(name: &str, to: Location) -> PyResult<Processor> {
+    match (name, to) {
+        ("cuda", Location::Cuda(index)) => Ok(Processor::Cuda(index)),
+        _ => processor("decode_on", name),
+    }
+}
+
+/// The processor that a word of an option means.
+pub(crate) fn processor(option: &str, name: &str) -> PyResult<Processor> {
+    name.parse()
+        .map_err(|_| refused(format!("{option} `{name}`: expected `auto`, `cpu`, `cuda` or `cuda:N`")))
+}
+
+/// The memory that a result is wanted in: that of `out`, which a device may not contradict, or of the device, else host
+/// memory.
+pub(crate) fn destination(device: Option<&str>, out: Option<Location>) -> PyResult<Location> {
+    let asked = device.map(place).transpose()?;
+    match (asked, out) {
+        (Some(asked), Some(out)) if asked != out => Err(refused(format!(
+            "device is `{}`, but `out` is in the memory of `{}`: leave out one of them",
+            self::name(asked),
+            self::name(out)
+        ))),
+        (_, Some(out)) => Ok(out),
+        (asked, None) => Ok(asked.unwrap_or(Location::Host)),
     }
 }
 

@@ -27,9 +27,10 @@ pub(crate) fn measure<'py>(
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyList>> {
     let input = source.get().input(py)?;
-    let window = window.map(|(x, y, width, height)| Window { x, y, width, height });
-    let max_block_bytes = request::max_block_bytes()?;
-    let read = ReadOptions { bands, window, max_pixels, max_block_bytes, ..ReadOptions::default() };
+    let window = window.map(|(column, row, width, height)| Window::new(column, row, width, height));
+    let mut read = ReadOptions::new().window(window);
+    (read.bands, read.max_pixels) = (bands, max_pixels);
+    read.max_block_bytes = request::max_block_bytes()?;
     let options = MeasureOptions { read, statistics, histogram, checksum };
     let count = Arc::new(Count::default());
     let context = Context { progress: Some(Arc::clone(&count) as _), ..call::context(None, None)? };
@@ -93,8 +94,8 @@ pub(crate) fn sample<'py>(
         (number(x), number(y))
     };
     let places: Vec<(f64, f64)> = places.chunks_exact(16).map(pair).collect();
-    let max_block_bytes = request::max_block_bytes()?;
-    let options = ReadOptions { bands: Some(bands), max_block_bytes, ..ReadOptions::default() };
+    let mut options = ReadOptions::new().bands(bands);
+    options.max_block_bytes = request::max_block_bytes()?;
     let context = call::context(None, None)?;
     let samples = call::run(py, &context.cancel, None, || input.sample(&places, &options, &context))?;
     let valid: Vec<u8> = samples.valid.iter().map(|&valid| u8::from(valid)).collect();

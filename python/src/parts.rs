@@ -82,7 +82,7 @@ impl Parts {
     /// What a part encodes, needs and hands on, as (column, row, width, height), and its blocks.
     fn part<'py>(&self, py: Python<'py>, tier: u32, row: u32, column: u32) -> PyResult<Bound<'py, PyDict>> {
         let windows = call::run_at_once(py, || self.parts.part(PartAddress { tier, row, column }))?;
-        let window = |window: Window| (window.x, window.y, window.width, window.height);
+        let window = |window: Window| (window.column, window.row, window.width, window.height);
         let dict = PyDict::new(py);
         dict.set_item("own", window(windows.own))?;
         dict.set_item("need", window(windows.need))?;

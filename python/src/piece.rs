@@ -43,7 +43,7 @@ impl Given {
             Some(mask) => Some(dense(mask, (height, width), stream, writer)?),
             None => None,
         };
-        Ok(Self { window: Window { x: column, y: row, width, height }, pixels, mask })
+        Ok(Self { window: Window::new(column, row, width, height), pixels, mask })
     }
 
     /// The piece, as long as this lives.

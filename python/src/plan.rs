@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use strile::{Decode, Device, Fetch, Location, ReadPlan};
+use strile::{Decode, Fetch, Location, ReadPlan};
 
 /// What a read would do.
 #[pyclass(frozen, module = "strile._core")]
@@ -33,8 +33,8 @@ struct OfFile {
 }
 
 impl Plan {
-    /// The plan of a read of a file that was to be done by `asked`.
-    pub(crate) fn of_file(plan: &ReadPlan, asked: Device) -> Self {
+    /// The plan of a read of a file; whether it asks for a GPU, to decode or to hold the result.
+    pub(crate) fn of_file(plan: &ReadPlan, asks_gpu: bool) -> Self {
         let fetch = match plan.fetch {
             Fetch::Pulled => "pulled",
             Fetch::Direct => "direct",
@@ -44,7 +44,7 @@ impl Plan {
             explained: plan.to_string(),
             engine: plan.engine.clone(),
             reason: plan.engine_reason.clone(),
-            fallback: fallback(plan, asked),
+            fallback: fallback(plan).filter(|_| asks_gpu),
             figures: Figures {
                 bands: plan.output.bands,
                 rows: plan.output.rows,
@@ -63,7 +63,7 @@ impl Plan {
     }
 
     /// The plan of a read of a mosaic: the CPU lays source upon source.
-    pub(crate) fn of_mosaic(name: &str, pieces: &strile::Pieces, asked: Device) -> Self {
+    pub(crate) fn of_mosaic(name: &str, pieces: &strile::Pieces, asks_gpu: bool) -> Self {
         let strile::Pieces { data_type, bands, rows, columns, blocks: sources, .. } = *pieces;
         let samples = [bands, rows, columns].iter().fold(1u64, |all, &n| all.saturating_mul(n.into()));
         let reason = "a VRT is read by the CPU, source upon source";
@@ -74,7 +74,7 @@ impl Plan {
             ),
             engine: "cpu".to_owned(),
             reason: reason.to_owned(),
-            fallback: matches!(asked, Device::Cuda(_)).then(|| reason.to_owned()),
+            fallback: asks_gpu.then(|| reason.to_owned()),
             figures: Figures {
                 bands,
                 rows,
@@ -87,11 +87,8 @@ impl Plan {
     }
 }
 
-/// Why not all of it is done on the GPU that was asked for.
-fn fallback(plan: &ReadPlan, asked: Device) -> Option<String> {
-    if !matches!(asked, Device::Cuda(_)) {
-        return None;
-    }
+/// Why not all of it is done on a GPU.
+fn fallback(plan: &ReadPlan) -> Option<String> {
     let mut reasons = Vec::new();
     match &plan.decode {
         Decode::Cpu => reasons.push(format!("the CPU decodes: {}", plan.engine_reason)),

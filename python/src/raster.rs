@@ -43,15 +43,12 @@ struct Shape {
 }
 
 impl Raster {
-    /// What a read gave, wherever it is.
-    pub(crate) fn new(raster: DeviceRaster, context: &Context) -> strile::Result<Self> {
-        if raster.location() == Location::Host {
-            return raster.into_host(context).map(Self::host);
-        }
+    /// Pixels in the memory of a GPU.
+    pub(crate) fn new(raster: DeviceRaster) -> Self {
         let spec = raster.output.spec();
         let shape = shape(raster.interleave, (spec.bands, spec.rows, spec.columns));
         let (data_type, faults) = (spec.data_type, told(&raster.report.faults));
-        Ok(Self {
+        Self {
             memory: Arc::new(Memory::Device(raster)),
             data_type,
             shape,
@@ -60,7 +57,7 @@ impl Raster {
             levels: Vec::new(),
             origin: PyOnceLock::new(),
             attrs: PyOnceLock::new(),
-        })
+        }
     }
 
     /// Pixels in host memory.

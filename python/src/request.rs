@@ -7,13 +7,15 @@ use crate::{call, device};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use strile::{Context, FloatType, Interleave, Layer, OnFault, Output, ReadOptions, Window};
+use strile::{Context, FloatType, Interleave, Layer, Location, OnFault, Output, ReadOptions, Window};
 
 /// What is asked for, how, and by whom.
 pub(crate) struct Request<'py> {
     pub(crate) options: ReadOptions,
-    /// Whether pixels stay where they are decoded.
-    pub(crate) stays: bool,
+    /// Where the result lives, as it was said.
+    device: Option<String>,
+    /// Who decodes, as it was said.
+    decode_on: String,
     pub(crate) out: Option<Bound<'py, PyAny>>,
     pub(crate) progress: Option<Bound<'py, PyAny>>,
     stream: Option<u64>,
@@ -25,14 +27,16 @@ impl<'py> Request<'py> {
     /// The request that keywords make.
     pub(crate) fn parse(keywords: Option<&Bound<'py, PyDict>>) -> PyResult<Self> {
         let mut request = Self {
-            options: ReadOptions { max_block_bytes: max_block_bytes()?, ..ReadOptions::default() },
-            stays: true,
+            options: ReadOptions::new(),
+            device: None,
+            decode_on: "auto".to_owned(),
             out: None,
             progress: None,
             stream: None,
             memory: None,
             threads: None,
         };
+        request.options.max_block_bytes = max_block_bytes()?;
         for (key, value) in keywords.into_iter().flatten() {
             let key: String = key.extract()?;
             request.set(&key, value.clone()).map_err(|error| named(error, &key, &value))?;
@@ -45,11 +49,12 @@ impl<'py> Request<'py> {
         let text = || value.extract::<String>();
         match key {
             "page" => options.page = value.extract()?,
-            "level" => options.overview = value.extract::<usize>()?.checked_sub(1),
+            "level" => options.level = value.extract()?,
             "reduce" => options.reduce = value.extract()?,
             "window" => {
                 let window = value.extract::<Option<(u32, u32, u32, u32)>>()?;
-                options.window = window.map(|(x, y, width, height)| Window { x, y, width, height });
+                options.window =
+                    window.map(|(column, row, width, height)| Window::new(column, row, width, height));
             }
             "bands" => options.bands = value.extract()?,
             "layer" => {
@@ -75,8 +80,8 @@ impl<'py> Request<'py> {
             }
             "max_pixels" => options.max_pixels = value.extract()?,
             "max_cloud_bytes" => options.max_cloud_bytes = value.extract()?,
-            "device" => options.device = device::parse(&text()?)?,
-            "out_memory" => self.stays = word(key, &text()?, &[("device", true), ("host", false)])?,
+            "device" => self.device = value.extract()?,
+            "decode_on" => self.decode_on = text()?,
             "out" => self.out = some(value),
             "stream" => self.stream = value.extract()?,
             "memory" => self.memory = value.extract()?,
@@ -85,6 +90,13 @@ impl<'py> Request<'py> {
             _ => return Err(PyTypeError::new_err(format!("unexpected keyword `{key}`"))),
         }
         Ok(())
+    }
+
+    /// Where the result is wanted, and the options of the read with who decodes.
+    pub(crate) fn resolved(&self, output: Option<&Output>) -> PyResult<(Location, ReadOptions)> {
+        let to = device::destination(self.device.as_deref(), output.map(Output::location))?;
+        let decode_on = device::decoder(&self.decode_on, to)?;
+        Ok((to, self.options.clone().decode_on(decode_on)))
     }
 
     /// What the call may take.
@@ -120,7 +132,7 @@ fn some(value: Bound<'_, PyAny>) -> Option<Bound<'_, PyAny>> {
 fn expected(key: &str) -> Option<&'static str> {
     Some(match key {
         "page" => "the number of a page, from 0",
-        "level" => "0 for the full image, k for its k-th overview",
+        "level" => "0 for full resolution, k for the k-th overview",
         "reduce" => "a number of halvings, from 0",
         "window" => "(column, row, width, height) in whole numbers from 0 to 4,294,967,295",
         "bands" => "numbers of bands, from 1",
@@ -129,8 +141,9 @@ fn expected(key: &str) -> Option<&'static str> {
         "max_cloud_bytes" | "memory" => "a number of bytes, or None",
         "threads" => "a number of threads, or None",
         "stream" => "the number of a CUDA stream, or None",
-        "device" => "`auto`, `cpu`, `cuda` or `cuda:N`",
-        "layer" | "interleave" | "float_type" | "on_fault" | "out_memory" => "text",
+        "device" => "`cpu`, `cuda` or `cuda:N`",
+        "decode_on" => "`auto`, `cpu`, `cuda` or `cuda:N`",
+        "layer" | "interleave" | "float_type" | "on_fault" => "text",
         _ => return None,
     })
 }

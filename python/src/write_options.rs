@@ -49,8 +49,8 @@ pub(crate) fn options(dict: &Bound<'_, PyDict>) -> PyResult<(WriteOptions, bool)
     options.spooled = keys.flag("spooled")?.unwrap_or(false);
     options.buffer = keys.integer("buffer", "a number of bytes")?;
     options.reproducible = keys.flag("reproducible")?.unwrap_or(false);
-    if let Some(name) = keys.text("device")? {
-        options.device = device::parse(&name)?;
+    if let Some(name) = keys.text("encode_on")? {
+        options.encode_on = device::processor("encode_on", &name)?;
     }
     let sidecars = keys.flag("sidecars")?.unwrap_or(true);
     keys.finish()?;

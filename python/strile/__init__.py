@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from .dataset import Dataset, open, read
     from .mosaic import vrt
     from .opening import open_geotiff
+    from .pixel_window import Window
     from .planning import plan
     from .write import to_geotiff
 
@@ -75,6 +76,7 @@ _LAZY = {
     "Headers": "_core",
     "Plan": "_core",
     "Raster": "_core",
+    "Window": "pixel_window",
     "add_overviews": "commands",
     "compare": "commands",
     "convert": "commands",
@@ -135,6 +137,7 @@ __all__ = [
     "UnsupportedGeoTIFFFeatureError",
     "VRTStableSourcesOnlyError",
     "VRTUnsupportedError",
+    "Window",
     "add_overviews",
     "compare",
     "convert",

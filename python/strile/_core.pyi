@@ -144,8 +144,8 @@ class Dataset:
         on_fault: Literal["fail", "fill"] = "fail",
         max_pixels: int | None = None,
         max_cloud_bytes: int | None = None,
-        device: str = "auto",
-        out_memory: Literal["host", "device"] = "device",
+        device: str | None = None,
+        decode_on: str = "auto",
         out: Any = None,
         stream: int | None = None,
         memory: int | None = None,
@@ -157,6 +157,7 @@ class Dataset:
         `out`: any array (buffer, `__cuda_array_interface__`, DLPack) of exactly the type and shape, of any strides;
         it is returned, and blocks that were filled in it (`on_fault='fill'`) are told by a GeoTIFFFallbackWarning.
         `float_type` is the type that `masked` and `unpack` give; None: float32 where that is exact.
+        `device`: where the result lives, `cpu` by default; `decode_on`: who decodes.
         `max_pixels`: the most samples of the result; None refuses what is implausible for the file.
         `max_cloud_bytes`: the most bytes fetched from a source that Python reads."""
     def check_size(self, samples: int, bytes: int, *, max_pixels: int | None = None) -> None:
@@ -201,8 +202,8 @@ def read_batch(
 ) -> Raster | Any:
     """Windows of files in one array; each is (index of its file, level, four numbers), which are (column, row, width,
     height), (west, south, east, north) or (x, y, width, height) as `kind` says: pixels, bounds, points. Other keywords:
-    page, bands, float_type, masked, unpack, fill, size (columns, rows), resampling, on_fault, device, device_memory, out
-    (windows, bands, rows, columns), out_memory, stream, memory, threads, max_pixels; see `strile.batch`."""
+    page, bands, float_type, masked, unpack, fill, size (columns, rows), resampling, on_fault, device, decode_on, device_memory,
+    out (windows, bands, rows, columns), stream, memory, threads, max_pixels; see `strile.batch`."""
 
 def write_header_index(
     target: str, files: Sequence[str], *, sidecars: bool = True
@@ -370,7 +371,7 @@ def validate_cog(source: Dataset, *, strict: bool = False) -> dict[str, Any]:
     """`valid`, `errors`, `warnings`."""
 
 def compare(
-    a: Dataset, b: Dataset, *, tolerance: float = 0.0, structure: bool = False, device: str = "auto",
+    a: Dataset, b: Dataset, *, tolerance: float = 0.0, structure: bool = False, decode_on: str = "auto",
     max_pixels: int | None = None,
 ) -> list[dict[str, Any]]:
     """How two files differ."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .errors import StrileError
+from .pixel_window import Window
 
 
 def whole(value: Any) -> int | None:
@@ -27,6 +28,12 @@ def _numbers(values: Any) -> list[int | None]:
     if not is_listed(values):
         return [None]
     return [whole(value) for value in values]
+
+
+def device_of(device: Any, out: Any = None) -> str | None:
+    """The name of the device that a result lives on; None where `out` says it."""
+    name = str(device)
+    return None if out is not None and name == "cpu" else name
 
 
 def bands_of(bands: Any) -> list[int] | None:
@@ -147,21 +154,26 @@ def sides_of(size: Any, name: str = "size") -> tuple[int, int]:
     return found[0], found[1]
 
 
-def level_of(overview: Any) -> int:
-    """The core's number of a level: 0 for the full image, which None means, k + 1 for overview k."""
-    if overview is None:
+def level_of(level: Any) -> int:
+    """A resolution level: 0 is full resolution, which None means, too."""
+    return 0 if level is None else index_of(level, "level")
+
+
+def level_of_overview(overview_level: Any) -> int:
+    """The level that rasterio's `overview_level` means: overviews count from 0, and None is full resolution."""
+    if overview_level is None:
         return 0
-    if isinstance(overview, bool) or not isinstance(overview, (int, np.integer)):
-        raise TypeError(
-            f"overview_level is {overview!r} ({type(overview).__name__}): an int or None expected"
-        )
-    if overview < 0:
-        raise StrileError(f"overview_level is {overview}: 0 (the first overview) or more expected")
-    return int(overview) + 1
+    number = whole(overview_level)
+    if number is None:
+        kind = type(overview_level).__name__
+        raise TypeError(f"overview_level is {overview_level!r} ({kind}): an int or None expected")
+    if number < 0:
+        raise StrileError(f"overview_level is {overview_level}: 0 (the first overview) or more expected")
+    return number + 1
 
 
-def window_of(window: Any, *, boundless: bool = False) -> tuple[int, int, int, int] | None:
-    """(column, row, width, height) of the ways in which people say it."""
+def window_of(window: Any, *, boundless: bool = False) -> Window | None:
+    """A window that is given as a `Window`, (column, row, width, height), rasterio's `Window`, or a pair of slices."""
     if window is None:
         return None
     if hasattr(window, "col_off"):
@@ -177,7 +189,7 @@ def window_of(window: Any, *, boundless: bool = False) -> tuple[int, int, int, i
         whole = False
     if not whole:
         raise StrileError(
-            f"window is {window!r}: expected whole numbers (column, row, width, height), a rasterio Window, or a pair of "
+            f"window is {window!r}: expected a Window, whole numbers (column, row, width, height), a rasterio Window, or a pair of "
             f"slices (rows, columns){_rounding(window)}"
         )
     if min(numbers[2:] if boundless else numbers) < 0:
@@ -186,7 +198,7 @@ def window_of(window: Any, *, boundless: bool = False) -> tuple[int, int, int, i
     column, row, width, height = (int(number) for number in numbers)
     if width == 0 or height == 0:
         raise StrileError(f"window is {window!r}: expected a width and a height of at least 1")
-    return column, row, width, height
+    return Window(column, row, width, height)
 
 
 def is_listed(values: Any) -> bool:

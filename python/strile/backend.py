@@ -17,6 +17,7 @@ from xarray.backends import BackendEntrypoint
 from xarray.core import indexing
 
 from . import accessor, conventions, on_device
+from .asked import level_of_overview, text_of
 from .errors import StrileError
 from .facts import Facts, Level
 from .masking import float_type
@@ -44,6 +45,7 @@ class StrileBackend(BackendEntrypoint):
         "overview_level",
         "reduce",
         "device",
+        "decode_on",
         "max_pixels",
         "allow_outside",
         "allowed_roots",
@@ -61,20 +63,21 @@ class StrileBackend(BackendEntrypoint):
         band_as_variable: bool = False,
         overview_level: int | None = None,
         reduce: int = 0,
-        device: str | None = None,
+        device: str = "cpu",
+        decode_on: str = "auto",
         max_pixels: int | None = None,
         allow_outside: bool = False,
         allowed_roots: Iterable[str | os.PathLike[str]] = (),
     ) -> xr.Dataset:
         """A file as a dataset. `overview_level` counts overviews from 0, as rasterio does; `reduce` is how many
-        times JPEG 2000 is halved while it is decoded, also where there are no overviews; `device` is "cpu", "cuda" or
-        "cuda:N" (dask arrays of CuPy blocks, cut as `chunks` says), or None: decoded wherever that is quicker, numpy
-        arrays. `max_pixels` is the most samples that are read at once, as in `open_geotiff`. Sources of a VRT may lie in its
+        times JPEG 2000 is halved while it is decoded, also where there are no overviews; `device` says where pixels
+        live: "cpu" (numpy arrays), "cuda" or "cuda:N" (dask arrays of CuPy blocks, cut as `chunks` says); `decode_on` who
+        decodes, as in `strile.read`. `max_pixels` is the most samples that are read at once, as in `open_geotiff`. Sources of a VRT may lie in its
         own folder, in `allowed_roots`, or anywhere with `allow_outside`."""
         accessor.register()
         _check_device(device)
         source = Source.of(filename_or_obj, allow_outside=allow_outside, allowed_roots=allowed_roots)
-        level, reduce, most = _level(overview_level), halvings(reduce), pixel_limit(max_pixels)
+        level, reduce, most = level_of_overview(overview_level), halvings(reduce), pixel_limit(max_pixels)
         dataset = opened.dataset(source, level=level)
         facts = Facts.of(dataset)
         sidecars.warn_of(facts.warnings, str(source), stacklevel=4)
@@ -87,7 +90,7 @@ class StrileBackend(BackendEntrypoint):
         dtype = float_type(facts.dtype) if masked else facts.dtype
         # Indexed later, and perhaps by a process that works in another folder.
         shape = (shown.bands, shown.height, shown.width)
-        array = PixelArray(source.anywhere(), level, reduce, shape, dtype, decoding, device, most)
+        array = PixelArray(source.anywhere(), level, reduce, shape, dtype, decoding, device, text_of(decode_on, "decode_on"), most)
         check_coordinates(dataset, shown.height, shown.width, most)
         array.check()
         attrs = conventions.attributes(dataset, facts)
@@ -95,7 +98,7 @@ class StrileBackend(BackendEntrypoint):
         encoding[KEPT] = _kept(dataset, facts, source, level, attrs, array.shape)
         _place_decoding(attrs, encoding, facts, dtype, masked=masked, scaled=bool(mask_and_scale))
         dims = ("band", "y", "x")
-        if device is not None and device != "cpu":
+        if device != "cpu":
             variable = on_device.variable(array, dims, attrs, encoding)
         else:
             variable = xr.Variable(dims, indexing.LazilyIndexedArray(array), attrs, encoding)
@@ -116,24 +119,11 @@ class StrileBackend(BackendEntrypoint):
         return False
 
 
-def _check_device(device: str | None) -> None:
-    if device is None or device == "cpu" or (isinstance(device, str) and device.startswith("cuda")):
-        if device is not None and device != "cpu":
-            on_device.require()
-        return
-    raise StrileError(f"device is {device!r}: None, 'cpu', 'cuda' or 'cuda:N' expected")
-
-
-def _level(overview: Any) -> int:
-    if overview is None:
-        return 0
-    if isinstance(overview, (bool, np.bool_)) or not isinstance(overview, (int, np.integer)):
-        raise TypeError(
-            f"overview_level is {overview!r} ({type(overview).__name__}): an int or None expected"
-        )
-    if overview < 0:
-        raise StrileError(f"overview_level is {overview}: 0 (the first overview) or more expected")
-    return int(overview) + 1
+def _check_device(device: str) -> None:
+    if isinstance(device, str) and device.startswith("cuda"):
+        on_device.require()
+    elif device != "cpu":
+        raise StrileError(f"device is {device!r}: expected 'cpu', 'cuda' or 'cuda:N'")
 
 
 def _decoding(facts: Facts, level: Level, masked: bool, scaled: bool) -> Decoding:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from .asked import bands_of, count_of, flag_of, index_of, number_of, sides_of, text_of
+from .asked import bands_of, count_of, device_of, flag_of, index_of, number_of, sides_of, text_of, window_of
 from .errors import StrileError
 
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ def read_batch(
     unpack: bool = False,
     fill: float | None = None,
     on_fault: str = "fail",
-    device: Any = "auto",
+    device: Any = "cpu",
+    decode_on: str = "auto",
     out: Any = None,
-    out_memory: str = "device",
     stream: int | None = None,
     headers: Headers | None = None,
     memory: int | None = None,
@@ -81,13 +81,12 @@ def read_batch(
     overview that has at least `size` pixels for them, as rasterio does, and `Raster.levels` says which.
 
     The result has the type of the files, which must be one, or `dtype`: float16, float32 or float64. `masked` makes nodata NaN,
-    `unpack` also scales by each file's scale and offset; files that have a mask image or alpha instead of a nodata value are
-    refused then, as batches do not apply these. Pixels outside their image become `fill`; without it NaN
+    `unpack` also scales by each file's scale and offset; files without a nodata value are masked by their mask image or alpha. Pixels outside their image become `fill`; without it NaN
     where `masked` or `unpack` is set, else the file's nodata, else 0.
 
-    It is a `Raster` that numpy, CuPy, PyTorch and JAX take without a copy, in the memory of the GPU that decoded it
-    (`out_memory="host"`: in host memory), or `out`: an array of the caller, of that shape and type, to be used again and
-    again. `max_pixels` is the most samples of a window before it is resampled, as in `strile.read`."""
+    It is a `Raster` that numpy, CuPy, PyTorch and JAX take without a copy, in the memory of `device` ("cpu", "cuda" or
+    "cuda:N"), or `out`: an array of the caller, of that shape and type, to be used again and again. `decode_on` says who
+    decodes, as in `strile.read`. `max_pixels` is the most samples of a window before it is resampled, as in `strile.read`."""
     from ._core import read_batch as read
     from .reading.arguments import pixel_limit
 
@@ -110,9 +109,9 @@ def read_batch(
         "size": wanted if resampled else None,
         "resampling": text_of(resampling, "resampling"),
         "on_fault": text_of(on_fault, "on_fault"),
-        "device": str(device),
+        "device": device_of(device, out),
+        "decode_on": text_of(decode_on, "decode_on"),
         "out": out,
-        "out_memory": text_of(out_memory, "out_memory"),
         "stream": count_of(stream, "stream", 0),
         "memory": count_of(memory, "memory"),
         "threads": count_of(threads, "threads"),
@@ -178,6 +177,8 @@ def _areas(windows: Any, bounds: Any, points: Any, size: Any) -> tuple[str, np.n
         raise StrileError(f"one of windows, bounds and points says which pixels are read; given: {found}")
     name, value = given[0]
     kind = "pixels" if name == "windows" else name
+    if name == "windows":
+        value = _plain(value)
     try:
         rows = np.asarray(value)
     except (TypeError, ValueError):
@@ -189,6 +190,15 @@ def _areas(windows: Any, bounds: Any, points: Any, size: Any) -> tuple[str, np.n
         raise StrileError(f"{name}: rows of {expected} expected, an array of {rows.dtype} and shape {rows.shape} given")
     rows = rows.astype(np.int64 if kind == "pixels" else np.float64)
     return kind, rows, None if size is None else sides_of(size)
+
+
+def _plain(windows: Any) -> Any:
+    """Windows as numbers, those of rasterio too."""
+    if hasattr(windows, "col_off"):
+        return window_of(windows, boundless=True)
+    if not isinstance(windows, list | tuple):
+        return windows
+    return [window_of(window, boundless=True) if hasattr(window, "col_off") else window for window in windows]
 
 
 def _whole(rows: np.ndarray) -> bool:

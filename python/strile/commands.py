@@ -32,7 +32,7 @@ def convert(
     creation_options: Mapping[str, Any] | None = None,
     window: Any = None,
     bands: Sequence[int] | None = None,
-    overview_level: int | None = None,
+    level: int = 0,
     page: int = 0,
     srcwin: Sequence[float] | None = None,
     projwin: Sequence[float] | None = None,
@@ -58,7 +58,8 @@ def convert(
     overview_resampling: str | None = None,
     reencode: bool = False,
     reproducible: bool = False,
-    device: str = "cpu",
+    decode_on: str = "auto",
+    encode_on: str = "auto",
     max_pixels: int | None = None,
     overwrite: bool = False,
     progress: bool | Callable[[int, int], object] | None = None,
@@ -73,8 +74,9 @@ def convert(
     format, profile, creation_options
         "gtiff" or "cog"; a profile of rio-cogeo ("deflate", "zstd", "jpeg", …); GDAL's creation options, as
         {"COMPRESS": "ZSTD", "BLOCKSIZE": 256}.
-    window, bands, overview_level, page
-        What is taken: a window (column, row, width, height) or a rasterio `Window`, bands from 1, an overview from 0.
+    window, bands, level, page
+        What is taken: a window (column, row, width, height) or a rasterio `Window`, bands from 1, a level
+        (0 is full resolution).
     srcwin, projwin, bbox, epo
         Another way to say which part: (column, row, width, height), which may reach beyond the image; (ulx, uly, lrx, lry)
         or (west, south, east, north) in the reference system of the file. `epo=True` refuses a part that reaches beyond.
@@ -91,8 +93,9 @@ def convert(
         a value, or "none" to remove it; six numbers, or the corners (ulx, uly, lrx, lry); a scale and an offset.
     overview_resampling
         How overviews are made: average, nearest, mode, …
-    reencode, reproducible, device
-        Decode and encode every block; the same bytes whichever device encodes; "cpu", "auto" or "cuda:N".
+    reencode, reproducible, decode_on, encode_on
+        Decode and encode every block; the same bytes whichever processor encodes; who decodes and who encodes: "auto", "cpu",
+        "cuda" or "cuda:N". "auto" encodes on the CPU. A GPU that encodes also decodes, unless `decode_on` says otherwise.
     max_pixels
         The most samples of what is written, as in `strile.read`.
     """
@@ -169,7 +172,7 @@ def _convert_options(given: Mapping[str, Any]) -> dict[str, Any]:
         if given[name] is not None and not isinstance(given[name], Mapping):
             raise TypeError(f"{name} is {given[name]!r}: expected a dict, as {{'COMPRESS': 'ZSTD'}}")
     named = ("format", "profile", "srcwin", "projwin", "bbox", "epo", "outsize", "tr", "resampling", "ovr", "unscale",
-             "expand", "crs", "nodata", "a_ullr", "a_scale", "a_offset", "overview_resampling", "device")
+             "expand", "crs", "nodata", "a_ullr", "a_scale", "a_offset", "overview_resampling", "decode_on", "encode_on")
     options = {name: given[name] for name in named}
     pairs = lambda mapping: [(str(name), str(value)) for name, value in (mapping or {}).items()]
     dtype = given["dtype"]
@@ -178,7 +181,7 @@ def _convert_options(given: Mapping[str, Any]) -> dict[str, Any]:
         "metadata": pairs(given["metadata"]),
         "window": window_of(given["window"]),
         "bands": bands_of(given["bands"]),
-        "level": level_of(given["overview_level"]),
+        "level": level_of(given["level"]),
         "page": index_of(given["page"], "page"),
         "transform": checked_transform(given["transform"]),
         "reencode": flag_of(given["reencode"], "reencode"),
@@ -292,7 +295,7 @@ def compare(
     *,
     tolerance: float = 0.0,
     structure: bool = False,
-    device: str = "auto",
+    decode_on: str = "auto",
     max_pixels: int | None = None,
 ) -> list[dict[str, Any]]:
     """How two files differ: shape, pixels, masks, overviews, georeference, metadata, tags; an empty list if they do not.
@@ -309,7 +312,7 @@ def compare(
         _core_of(b),
         tolerance=float(allowed),
         structure=flag_of(structure, "structure"),
-        device=text_of(device, "device"),
+        decode_on=text_of(decode_on, "decode_on"),
         max_pixels=pixel_limit(max_pixels),
     )
 

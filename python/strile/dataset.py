@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import grid, notebook, words
-from .asked import bands_of, cast, dtype_of, flag_of, index_of, is_listed, level_of, number_of, sides_of, text_of, whole, window_of
+from .asked import bands_of, cast, device_of, dtype_of, flag_of, index_of, is_listed, level_of, level_of_overview, number_of, sides_of, text_of, whole, window_of
 from .errors import ClosedError, StrileError
 from .facts import Facts, Level, Transform
 from .grid import BoundingBox
@@ -56,12 +56,12 @@ def read(
     bands: Sequence[int] | None = None,
     size: int | tuple[int, int] | None = None,
     resampling: str = "nearest",
-    overview_level: int | None = None,
+    level: int | None = None,
     reduce: int = 0,
     page: int = 0,
-    device: str = "auto",
+    device: Any = "cpu",
+    decode_on: str = "auto",
     out: Any = None,
-    out_memory: str = "device",
     stream: int | None = None,
     masked: bool = False,
     unpack: bool = False,
@@ -70,17 +70,20 @@ def read(
     allow_outside: bool = False,
     allowed_roots: Sequence[str | os.PathLike[str]] = (),
 ) -> Raster | Any:
-    """Reads pixels of a path, a URL, a binary file or an open `Dataset`: all of a page, or a window (column, row, width,
-    height) of it or of an overview.
+    """Reads pixels of a path, a URL, a binary file or an open `Dataset`: all of a page, or a `Window` (column, row,
+    width, height) of it. `level` 0 is full resolution, 1 the largest overview; windows are in pixels of the level.
 
     The result is a `Raster`, (band, y, x), that numpy, CuPy, PyTorch and JAX take without a copy (`numpy()`,
     `from_dlpack`), or `out`: any array of the caller, on the CPU or a GPU, that is filled on `stream`. Bands
-    count from 1, pages and overviews from 0. `reduce` halves JPEG 2000 so many times while it is decoded: its
-    blocks hold lower resolutions, and windows are then of the smaller image. `device` is "auto", "cpu", "cuda"
-    or "cuda:N"; where a GPU decodes, pixels stay in its memory unless `out_memory` is "host".
+    count from 1, pages from 0. `reduce` halves JPEG 2000 so many times while it is decoded: its
+    blocks hold lower resolutions, and windows are then of the smaller image.
+
+    `device` says where the result lives: "cpu" (host memory, the default on every machine), "cuda" or "cuda:N". `decode_on`
+    says who decodes: "auto" (the GPU that holds the result, else whoever is estimated to be faster), "cpu", or "cuda". The
+    pixels are the same either way.
 
     `size` (width, height) resamples the window: "nearest", "bilinear" or "average" (`read_batch` says how). Unless
-    `overview_level` is given, pixels come from the smallest overview that has enough of them, and `Raster.levels` says which.
+    `level` is given, pixels come from the smallest overview that has enough of them, and `Raster.levels` says which.
 
     `masked` makes floats with NaN where pixels are missing: by the nodata value of the file, else by its mask image, else by
     its alpha band. `unpack` applies scale and offset, too.
@@ -95,24 +98,25 @@ def read(
             raise StrileError("size cannot be combined with reduce, out or progress: use read_batch, or resample afterwards")
         return sized(
             _handle(path, allow_outside, allowed_roots), window_of(window), bands, sides_of(size), resampling,
-            overview_level=overview_level, page=page, device=str(device), out_memory=out_memory, stream=stream,
+            level=None if level is None else level_of(level), page=page, device=device, decode_on=decode_on, stream=stream,
             masked=masked, unpack=unpack, max_pixels=max_pixels,
         )  # fmt: skip
     if isinstance(path, Dataset):
         where, dataset = path._source, path._opened()
     else:
         where = Source.of(path, allow_outside=allow_outside, allowed_roots=allowed_roots)
-        dataset = opened.dataset(where, level=level_of(overview_level))
-    level, chosen = level_of(overview_level), bands_of(bands)
-    place: dict[str, Any] = {"page": page, "level": level, "reduce": reduce, "window": window_of(window)}
+        dataset = opened.dataset(where, level=level_of(level))
+    chosen = bands_of(bands)
+    place: dict[str, Any] = {"page": page, "level": level_of(level), "reduce": reduce, "window": window_of(window)}
     place["max_pixels"] = pixel_limit(max_pixels)
     keywords: dict[str, Any] = {
         "unpack": unpack,
-        "device": str(device),
+        "device": device_of(device, out),
+        "decode_on": text_of(decode_on, "decode_on"),
         "out": out,
         "progress": resolve(progress, "read"),
     }
-    found = dataset.read(bands=chosen, masked=masked, out_memory=out_memory, stream=stream, **place, **keywords)
+    found = dataset.read(bands=chosen, masked=masked, stream=stream, **place, **keywords)
     if out is None:
         found.set_origin(Origin(dataset, where, place, chosen, masked, unpack))
     return found
@@ -131,18 +135,17 @@ def sized(
     size: tuple[int, int],
     resampling: Any,
     *,
-    overview_level: int | None = None,
+    level: int | None = None,
     **keywords: Any,
 ) -> Raster:
     """One window of a file, all of it by default, as (band, y, x) of this width and height."""
     from .batch import read_batch
 
-    level = None if overview_level is None else level_of(overview_level)
     if window is None:
         shapes = handle.level_shapes
         number = level or 0
         if number >= len(shapes):
-            raise StrileError(f"{handle.name} has {len(shapes) - 1} overviews, and overview_level is {number - 1}")
+            raise StrileError(f"{handle.name}: there is no level {number}, the file has {len(shapes)} (0 is full resolution)")
         window = (0, 0, *shapes[number])
     name = str(getattr(resampling, "name", resampling))
     if handle.facts.kind == "vrt":
@@ -339,7 +342,8 @@ class Dataset(Values):
         overview_level: int | None = None,
         reduce: int = 0,
         masked: bool = False,
-        device: str = "auto",
+        device: Any = "cpu",
+        decode_on: str = "auto",
         stream: int | None = None,
         max_pixels: int | None = None,
         progress: bool | Callable[[int, int], object] | None = None,
@@ -347,8 +351,8 @@ class Dataset(Values):
         """Pixels as a numpy array: (y, x) of one band, (band, y, x) of several; `masked` as a masked array.
 
         `window` is rasterio's `Window`, its pair of pairs, or (column, row, width, height). `reduce` halves
-        JPEG 2000 so many times while it is decoded. On a device that is named ("cuda", "cuda:1") pixels stay
-        there and come as a `Raster`, or in `out`. `max_pixels` is that of `strile.read`.
+        JPEG 2000 so many times while it is decoded. On a `device` other than the CPU ("cuda", "cuda:1") the result is a
+        `Raster` there. `decode_on` and `max_pixels` are those of `strile.read`.
 
         `out_shape` is (rows, columns) or (bands, rows, columns) of the result, resampled by `resampling` ("nearest",
         "bilinear", "average", or rasterio's names) from the smallest overview that has enough pixels. `boundless` takes
@@ -361,37 +365,38 @@ class Dataset(Values):
         chosen: Any = [indexes] if one else indexes
         numbers = None if chosen is None else self._bands(chosen)
         wanted = None if out_dtype is None else dtype_of(out_dtype, "out_dtype")
-        stays = str(device).startswith("cuda")
+        place_of_result = device_of(device, out)
+        stays = place_of_result not in (None, "cpu")
         if (masked or wanted is not None) and (stays or out is not None):
             made = "masked=True makes a masked array" if masked else "out_dtype makes a new array"
             raise StrileError(f"{made} of numpy: drop device and out, or read without it")
         if fill_value is not None and not (boundless or masked):
             raise StrileError("fill_value is for boundless=True and masked=True: pass one of them, or drop it")
         fill = None if fill_value is None else number_of(fill_value, "fill_value")
-        request: dict[str, Any] = {"device": str(device), "max_pixels": pixel_limit(max_pixels)}
+        request: dict[str, Any] = {"decode_on": text_of(decode_on, "decode_on"), "max_pixels": pixel_limit(max_pixels)}
         place = window_of(window, boundless=boundless)
         if out_shape is not None or boundless:
             if out is not None or reduce:
                 raise StrileError("out_shape and boundless cannot be combined with out or reduce")
             shape = Shape.of(self, numbers, place, out_shape, overview_level)
             pixels = sized(
-                self, shape.window, numbers, shape.size, resampling, overview_level=overview_level,
-                fill=fill if boundless else None, out_memory="device" if stays else "host", stream=stream, **request,
+                self, shape.window, numbers, shape.size, resampling,
+                level=None if overview_level is None else shape.level,
+                fill=fill if boundless else None, device=device, stream=stream, **request,
             )  # fmt: skip
             if stays:
                 return pixels
             array = pixels.numpy()
             missing = shape.missing(self, array, numbers, pixels, resampling) if masked else None
         else:
-            request |= {"level": level_of(overview_level), "reduce": reduce, "window": place}
-            memory = "device" if stays else "host"
+            request |= {"level": level_of_overview(overview_level), "reduce": reduce, "window": place}
             pixels = core.read(
-                bands=numbers, out=out, stream=stream, out_memory=memory, progress=resolve(progress, "read"), **request
+                bands=numbers, out=out, stream=stream, device=place_of_result, progress=resolve(progress, "read"), **request
             )
             if out is not None or stays:
                 return pixels
             array = pixels.numpy()
-            missing = self._missing_in(array, numbers, {**request, "device": "cpu"}) if masked else None
+            missing = self._missing_in(array, numbers, {**request, "decode_on": "cpu"}) if masked else None
         if wanted is not None:
             array = cast(array, wanted)
         if missing is not None:
@@ -400,7 +405,7 @@ class Dataset(Values):
 
     def raster(self) -> Raster:
         """All pixels, (band, y, x), with what the file says of them in `attrs`: what `to_geotiff` writes."""
-        pixels = self._opened().read(device="cpu", out_memory="host")
+        pixels = self._opened().read(decode_on="cpu")
         place = {"page": 0, "level": 0, "reduce": 0, "window": None}
         pixels.set_origin(Origin(self._opened(), self._source, place, None, False, False))
         return pixels
@@ -410,18 +415,20 @@ class Dataset(Values):
         indexes: Sequence[int] | None = None,
         window: Any = None,
         *,
-        overview_level: int | None = None,
+        level: int = 0,
         reduce: int = 0,
-        device: str = "auto",
+        device: Any = "cpu",
+        decode_on: str = "auto",
         max_pixels: int | None = None,
     ) -> Plan:
         """What `read` would do."""
         return self._opened().plan(
             bands=None if indexes is None else self._bands([indexes] if whole(indexes) is not None else indexes),
             window=window_of(window),
-            level=level_of(overview_level),
+            level=level_of(level),
             reduce=reduce,
-            device=device,
+            device=device_of(device),
+            decode_on=text_of(decode_on, "decode_on"),
             max_pixels=pixel_limit(max_pixels),
         )
 

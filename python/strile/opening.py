@@ -59,7 +59,8 @@ def open_geotiff(
     dtype
         The type of the result. Floats are never cast to integers.
     window
-        `(row0, col0, row1, col1)` in pixels, half open; also rasterio's `Window`, or a pair of slices (rows, columns).
+        `(row0, col0, row1, col1)` in pixels, half open; also a `strile.Window`, rasterio's `Window`, or a pair of slices
+        (rows, columns).
         A window outside the raster is an error.
     bbox
         `(xmin, ymin, xmax, ymax)` in the file's reference system, clamped to the file and rounded outwards.

@@ -45,7 +45,8 @@ class PixelArray(BackendArray):
         shape: tuple[int, int, int],
         dtype: np.dtype[Any],
         decoding: Decoding,
-        device: str | None,
+        device: str,
+        decode_on: str,
         max_pixels: int | None = None,
     ) -> None:
         self.source = source
@@ -55,6 +56,7 @@ class PixelArray(BackendArray):
         self.dtype = dtype
         self.decoding = decoding
         self.device = device
+        self.decode_on = decode_on
         self.max_pixels = max_pixels
         self.version = opened.dataset(source, level=level).version
 
@@ -67,7 +69,7 @@ class PixelArray(BackendArray):
             return
         dataset = opened.dataset(self.source, level=self.level, version=self.version)
         for layer in ("pixels", "mask") if self.decoding.by_mask else ("pixels",):
-            dataset.plan(level=self.level, reduce=self.reduce, window=(0, 0, 1, 1), layer=layer, device="cpu")
+            dataset.plan(level=self.level, reduce=self.reduce, window=(0, 0, 1, 1), layer=layer, decode_on="cpu")
 
     def read(self, key: tuple[Any, ...]) -> Any:
         """The pixels of an index an axis: slices, numbers or lists."""
@@ -90,7 +92,7 @@ class PixelArray(BackendArray):
         samples = len(bands) * window[2] * window[3]
         dataset.check_size(samples, samples * self.dtype.itemsize, max_pixels=self.max_pixels)
         place = {"level": self.level, "reduce": self.reduce, "window": window, "max_pixels": self.max_pixels}
-        place |= _memory(self.device)
+        place |= {"device": self.device, "decode_on": self.decode_on}
         pixels = _array(
             dataset.read(
                 bands=[band + 1 for band in bands],
@@ -143,13 +145,6 @@ class Span:
         if self.then is None:
             return pixels
         return pixels[(slice(None),) * axis + (self.then,)]
-
-
-def _memory(device: str | None) -> dict[str, str]:
-    """Of a GPU that was named pixels stay on it; else they come to the host, wherever they are decoded."""
-    if device is not None and device.startswith("cuda"):
-        return {"device": device, "out_memory": "device"}
-    return {"device": device or "auto", "out_memory": "host"}
 
 
 def _array(raster: Any) -> Any:

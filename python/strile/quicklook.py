@@ -36,17 +36,20 @@ def of_dataset(dataset: Dataset, width: int = 256) -> bytes | None:
     halvings = _halvings(dataset.facts.pages[0][level], width)
     if columns * rows >> 2 * halvings > MOST_PIXELS:
         return None
-    overview = level - 1 if level else None
     try:
-        pixels = dataset.read(bands, overview_level=overview, reduce=halvings, masked=True)
+        pixels = _masked(dataset, bands, level, halvings)
     except StrileError:
         # Streams may have fewer levels than a usual encoder gives them; what else is wrong comes again.
         if halvings == 0:
             raise
         if columns * rows > MOST_PIXELS:
             return None
-        pixels = dataset.read(bands, overview_level=overview, masked=True)
+        pixels = _masked(dataset, bands, level, 0)
     return picture(np.ma.getdata(pixels), ~np.ma.getmaskarray(pixels), width)
+
+
+def _masked(dataset: Dataset, bands: list[int], level: int, halvings: int) -> Any:
+    return dataset.read(bands, overview_level=level - 1 if level else None, reduce=halvings, masked=True)
 
 
 def _halvings(level: Level, width: int) -> int:

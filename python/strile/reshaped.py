@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .asked import level_of, sides_of, whole
+from .asked import level_of_overview, sides_of, whole
 from .errors import StrileError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Shape:
 
     @staticmethod
     def of(dataset: Dataset, bands: list[int] | None, window: Any, shape: Any, overview: Any) -> Shape:
-        level = level_of(overview)
+        level = level_of_overview(overview)
         levels = dataset.level_shapes
         if level >= len(levels):
             raise StrileError(f"{dataset.name} has {len(levels) - 1} overviews, and overview_level is {overview}")
@@ -66,7 +66,7 @@ class Shape:
             inside = [part[~gone] for part, gone in zip(picked, (outside.all(axis=0), outside.all(axis=1)), strict=True)]
             first = [int(part.min()) for part in inside]
             extent = [int(part.max()) - start + 1 for part, start in zip(inside, first, strict=True)]
-            request = {"level": read, "window": (*first, *extent), "device": "cpu", "out_memory": "host"}
+            request = {"level": read, "window": (*first, *extent), "decode_on": "cpu"}
             mask = dataset._opened().read(layer="mask", **request).numpy()[0]
             column, row = (np.clip(part - start, 0, size - 1) for part, start, size in zip(picked, first, extent, strict=True))
             layer = np.where(outside, 0, mask[np.ix_(row, column)])
@@ -88,6 +88,10 @@ def mosaic_in(
     from .writing.nodata import fits
 
     shape = Shape(window, size, 0)
+    device, decode_on = str(keywords.get("device", "cpu")), keywords.get("decode_on", "auto")
+    if device != "cpu" or decode_on not in ("auto", "cpu"):
+        problem = f"got device={device!r} and decode_on={decode_on!r}"
+        raise StrileError(f"{handle.name} is a VRT, which the CPU reads into host memory: expected device='cpu', {problem}")
     if resampling != "nearest" and size != window[2:]:
         raise StrileError(
             f"{handle.name} is a VRT, which is resampled by nearest only, got resampling={resampling!r}: convert it first, "
@@ -110,7 +114,7 @@ def mosaic_in(
         first = [int(part[there].min()) for part, there in zip(picked, inside, strict=True)]
         extent = [int(part[there].max()) - at + 1 for part, there, at in zip(picked, inside, first, strict=True)]
         pixels = handle._opened().read(
-            window=(*first, *extent), bands=bands_of(bands), device="cpu", out_memory="host",
+            window=(*first, *extent), bands=bands_of(bands), decode_on="cpu",
             max_pixels=pixel_limit(keywords.get("max_pixels")),
         )  # fmt: skip
         columns, rows = (part[there] - at for part, there, at in zip(picked, inside, first, strict=True))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .asked import flag_of, is_listed, level_of, whole, window_of
+from .asked import flag_of, is_listed, level_of_overview, whole, window_of
 from .errors import StrileError
 from .facts import Facts, Transform
 
@@ -115,7 +115,7 @@ class Values:
         """255 where pixels of a band are valid, 0 where they are not: by the mask image, alpha, or the nodata value."""
         one = whole(indexes) is not None
         bands: Any = self.indexes if indexes is None else [indexes] if one else indexes
-        request = {"level": level_of(overview_level), "window": window_of(window), "device": "cpu"}
+        request = {"level": level_of_overview(overview_level), "window": window_of(window), "decode_on": "cpu"}
         masks = self._masks(self._bands(bands), request)
         return masks[0] if one else masks
 
@@ -127,9 +127,9 @@ class Values:
     def _masks(self, bands: list[int], request: dict[str, Any]) -> Any:
         core = self._opened()
         if not self._has_layer:
-            pixels = core.read(bands=bands, out_memory="host", **request).numpy()
+            pixels = core.read(bands=bands, **request).numpy()
             return np.where(self._missing(pixels), 0, 255).astype(np.uint8)
-        return self._by_layer(core.read(layer="mask", out_memory="host", **request).numpy()[0], bands, request["level"])
+        return self._by_layer(core.read(layer="mask", **request).numpy()[0], bands, request["level"])
 
     def _by_layer(self, layer: Any, bands: Iterable[int], level: int) -> Any:
         """The mask of each band: that of the file, but for alpha, all of whose pixels are valid."""
@@ -141,14 +141,14 @@ class Values:
         """True where pixels that were read are not valid."""
         if not self._has_layer:
             return self._missing(array)
-        layer = self._opened().read(layer="mask", out_memory="host", **request).numpy()[0]
+        layer = self._opened().read(layer="mask", **request).numpy()[0]
         return self._by_layer(layer, bands or self.indexes, request["level"]) == 0
 
     def dataset_mask(self, window: Any = None, *, overview_level: int | None = None) -> Any:
         """255 where a pixel of any band is valid, 0 where none is."""
         masks = self.read_masks(None, window, overview_level=overview_level)
         if self.nodata is None and self._facts.mask_source == "alpha":
-            alpha = self._opened().mask_beside_nodata(0, level_of(overview_level))
+            alpha = self._opened().mask_beside_nodata(0, level_of_overview(overview_level))
             spared = None if alpha is None else alpha[1]
             masks = masks[[number for number in range(self.count) if number + 1 != spared]]
         return masks.max(axis=0)

@@ -31,7 +31,7 @@ ADDRESS_SPACE = 4 << 30
 DOORS = {
     "open_geotiff": "strile.open_geotiff(path).load()",
     "read": "strile.read(path)",
-    "read_batch": f"strile.read_batch([path], windows=[(0, 0, 1, 1)], memory={BUDGET}, out_memory='host')",
+    "read_batch": f"strile.read_batch([path], windows=[(0, 0, 1, 1)], memory={BUDGET})",
     "xarray": "xr.open_dataset(path, engine='strile').load()",
     "Dataset.read": "strile.open(path).read()",
 }

@@ -121,7 +121,7 @@ def test_what_is_said_of_pixels(scene, tmp_path):
         (dict(colorinterp=["mauve"]), "is not a colour interpretation"),
         (dict(scale=(1, 2, 3)), "expected 0, 2 or 4"),
         (dict(expand="rgb"), "takes one band"),
-        (dict(ovr=3), "there is no overview 3"),
+        (dict(ovr=3), "there is no level 4"),
     ],
 )
 def test_what_cannot_be_is_an_error(scene, tmp_path, options, message):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rasterio.windows
 import strile
 import tifffile
 
@@ -40,7 +41,7 @@ def test_a_closed_handle_says_so_and_others_live_on(path: Path) -> None:
         ({"window": (0, 0, 81, 1)}, ValueError, "window"),
         ({"window": (0, 0, 2.5, 1)}, ValueError, "whole numbers"),
         ({"window": (-1, 0, 2, 1)}, ValueError, "negative"),
-        ({"overview_level": 0}, ValueError, "overview"),
+        ({"overview_level": 0}, ValueError, "no level 1"),
         ({"overview_level": "full"}, TypeError, "an int or None"),
         ({"device": "tpu"}, ValueError, "tpu"),
         ({"masked": True, "device": "cuda"}, ValueError, "masked array"),
@@ -74,15 +75,13 @@ def test_what_a_callback_raises_stops_the_read(path: Path) -> None:
 
 
 def test_plans_explain_themselves(path: Path) -> None:
-    plan = strile.plan(path, window=(0, 0, 16, 32), band=1)
+    plan = strile.plan(path, window=strile.Window(0, 0, 32, 16), bands=[2])
     assert plan.engine and plan.reason and plan.fallback is None
     text = plan.explain()
     assert text.strip() and "block" in text
     assert strile.open(path).plan(window=(0, 0, 32, 16)).explain()
-    with pytest.raises(ValueError, match="within 60 rows and 80 columns"):
-        strile.plan(path, window=(0, 0, 61, 1))
-    with pytest.raises(TypeError, match="gpu and device"):
-        strile.plan(path, gpu=True, device="cpu")
+    with pytest.raises(ValueError, match="not inside the image of 80 × 60 pixels"):
+        strile.plan(path, window=(0, 0, 1, 61))
 
 
 def test_devices_are_listed_with_reasons() -> None:
@@ -118,3 +117,19 @@ def test_open_files_are_sources_too(path: Path) -> None:
     file = io.BytesIO(path.read_bytes())
     assert np.array_equal(strile.open(file).read(), PIXELS)
     assert np.array_equal(strile.read(file, bands=[2]).numpy(), PIXELS[1:])
+
+
+def test_a_window_is_taken_by_every_door(path: Path) -> None:
+    """(column, row, width, height) everywhere, and rasterio's windows too; open_geotiff reads plain tuples as its peer."""
+    window, expected = strile.Window(column=8, row=4, width=20, height=10), PIXELS[:, 4:14, 8:28]
+    foreign = rasterio.windows.Window(8, 4, 20, 10)
+    assert window == (8, 4, 20, 10) and window.column == 8 and window.height == 10
+    for place in (window, tuple(window), foreign):
+        np.testing.assert_array_equal(np.asarray(strile.read(path, window=place)), expected)
+        np.testing.assert_array_equal(np.asarray(strile.read_batch([path], [place]))[0], expected)
+        np.testing.assert_array_equal(np.asarray(strile.read_batch([path], place))[0], expected)
+        with strile.open(path) as dataset:
+            np.testing.assert_array_equal(dataset.read(window=place), expected)
+    for place in (window, foreign, (4, 8, 14, 28)):
+        array = strile.open_geotiff(path, window=place)
+        np.testing.assert_array_equal(array.transpose("band", "y", "x").values, expected)

@@ -37,8 +37,8 @@ def failing(bench: Bench) -> None:
     """Reads and writes on a device whose calls fail: right pixels or an error, and no file."""
     path, pixels = bench.raster("small")
     folder = bench.fresh("device")
-    read = ("dump", "--format", "raw", path, "--device", "cuda:0")
-    write = ("convert", path, folder / "out.tif", "--overwrite", "--device", "cuda:0", "--co", "COMPRESS=LZW", "--co", "TILED=YES", "--co", "BLOCKXSIZE=64", "--co", "BLOCKYSIZE=64")
+    read = ("dump", "--format", "raw", path, "--decode-on", "cuda:0")
+    write = ("convert", path, folder / "out.tif", "--overwrite", "--encode-on", "cuda:0", "--co", "COMPRESS=LZW", "--co", "TILED=YES", "--co", "BLOCKXSIZE=64", "--co", "BLOCKYSIZE=64")
     ends: Counter[str] = Counter()
     for words in (read, write):
         found = calls(bench, *words)
@@ -56,7 +56,7 @@ def failing(bench: Bench) -> None:
                     elif done.code == 2:
                         assert names(folder) == [], f"{place}: left {names(folder)}"
                     else:
-                        right(bench.cli("dump", "--format", "raw", folder / "out.tif", "--device", "cpu"), pixels)
+                        right(bench.cli("dump", "--format", "raw", folder / "out.tif", "--decode-on", "cpu"), pixels)
     print(f"  {sum(ends.values())} runs: {ends['error']} errors, {ends['right']} right")
     assert ends["error"] > 0, "no fault was an error"
 
@@ -66,7 +66,7 @@ def small(bench: Bench) -> None:
     path, pixels = bench.raster("small")
     for free in (0, 1 << 20, 8 << 20, 64 << 20):
         knobs = f"free={free} total={max(free, 1)}"
-        done = bench.cli("dump", "--format", "raw", path, "--device", "cuda:0", **environment(bench, knobs))
+        done = bench.cli("dump", "--format", "raw", path, "--decode-on", "cuda:0", **environment(bench, knobs))
         right_or_refused(done, pixels)
 
 

@@ -58,7 +58,7 @@ def pixels_agree(session: Session, meta: list[dict]) -> str | None:
 
 def strile_round(session: Session, program: Path, rows: dict[str, dict]) -> str | None:
     """One process over all files; adds to `rows`; why not, where it fails."""
-    words = ["bench", "--device", "cuda:0", "--to", "device", "--repeat", REPEAT, "--link", LINK, "--json"]
+    words = ["bench", "--decode-on", "cuda:0", "--to", "device", "--repeat", REPEAT, "--link", LINK, "--json"]
     ended = session.run([program, *words, *rows], 120)
     start = ended.output.find("{")
     try:

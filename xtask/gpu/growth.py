@@ -46,7 +46,7 @@ def by(over, under) -> float | None:
 def curves(session: Session, strile: Path, folder: Path, found: dict) -> None:
     files = [folder / f"{name}.tif" for name in GROWN]
     svg = session.out / "growth.svg"
-    words = ["bench", "--device", "cuda:0", "--to", "device", "--repeat", 7, "--growth", "--svg", svg, "--json"]
+    words = ["bench", "--decode-on", "cuda:0", "--to", "device", "--repeat", 7, "--growth", "--svg", svg, "--json"]
     ended = session.run([strile, *words, *files], 60)
     try:
         grown = json.loads(ended.output[ended.output.find("{") :])["growth"]

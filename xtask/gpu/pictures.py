@@ -34,12 +34,12 @@ def prepare(session: Session) -> list[dict]:
 
 def strile_round(session: Session, rows: dict[str, dict], device: str, found: dict) -> None:
     to = ["--to", "device"] if device.startswith("cuda") else []
-    words = [session.program("strile"), "bench", "--device", device, *to, "--repeat", REPEAT, "--json", *rows]
+    words = [session.program("strile"), "bench", "--decode-on", device, *to, "--repeat", REPEAT, "--json", *rows]
     ended = session.run(words, 180)
     try:
         results = json.loads(ended.output[ended.output.find("{") :])["results"]
     except (ValueError, KeyError, TypeError):
-        found["names"].append(f"strile bench --device {device}: {ended.tail(3)}")
+        found["names"].append(f"strile bench --decode-on {device}: {ended.tail(3)}")
         return
     key = "strile" if to else "strile_cpu"
     for result in results:

@@ -42,7 +42,7 @@ def timed(session: Session, env: dict) -> list[dict]:
     rows = {str(path): {"rust": [], "read": [], "open_geotiff": []} for path in files}
     script = Path(__file__).with_name("python_reader.py")
     for _ in range(ROUNDS if program and rows else 0):
-        words = ["bench", "--device", "cuda:0", "--to", "device", "--repeat", REPEAT, "--json"]
+        words = ["bench", "--decode-on", "cuda:0", "--to", "device", "--repeat", REPEAT, "--json"]
         ended = session.run([program, *words, *rows], 60)
         try:
             results = json.loads(ended.output[ended.output.find("{"):])["results"]

@@ -42,7 +42,7 @@ def rasters(session: Session) -> list[dict]:
 
 
 def strile_round(session: Session, program: Path, rows: dict[str, dict], found: dict) -> None:
-    words = ["bench", "--write", MEMORY, "--device", "cuda:0", "--to", "device", "--repeat", REPEAT, "--json"]
+    words = ["bench", "--write", MEMORY, "--encode-on", "cuda:0", "--to", "device", "--repeat", REPEAT, "--json"]
     ended = session.run([program, *words, *rows], 150)
     try:
         results = json.loads(ended.output[ended.output.find("{") :])["results"]
@@ -63,7 +63,7 @@ def by_nvcomp(session: Session, program: Path, rows: dict[str, dict], found: dic
     path = next((path for path, row in rows.items() if (row["name"], row["codec"]) == ("dem_f32", "deflate")), None)
     if path is None:
         return
-    words = ["bench", "--write", MEMORY, "--device", "cuda:0", "--to", "device", "--repeat", REPEAT, "--json"]
+    words = ["bench", "--write", MEMORY, "--encode-on", "cuda:0", "--to", "device", "--repeat", REPEAT, "--json"]
     ended = session.run([program, *words, "--nvcomp-effort", 2, path], 90, peers.environment(session, "six"))
     try:
         result = json.loads(ended.output[ended.output.find("{") :])["results"][0]
@@ -240,8 +240,8 @@ def convert(session: Session, rows: dict[str, dict], folder: Path, found: dict) 
         for of in ("GTiff", "COG"):
             digests = {}
             ways = {
-                "cuda": ["--device", "cuda:0"], "cpu": ["--device", "cpu"],
-                "cuda 64 MiB": ["--device", "cuda:0", "--streaming-buffer", "64MiB"],
+                "cuda": ["--encode-on", "cuda:0"], "cpu": ["--encode-on", "cpu", "--decode-on", "cpu"],
+                "cuda 64 MiB": ["--encode-on", "cuda:0", "--streaming-buffer", "64MiB"],
             }
             for name, how in ways.items():
                 out = large / f"{row['name']}_{row['codec']}_{of}_{name.replace(' ', '')}.tif"

@@ -305,9 +305,9 @@ def check_levels(strile, path, file, cog, options, resampled, readable, rng):
         expect(f"size of overview {level}", (reduced.height, reduced.width), sizes[level])
         pixels = reduced.read()
         if file.mask_flag_enums[0] == [MaskFlags.per_dataset] and not resampled["alpha"]:
-            mask = strile_dump(strile, path, "--mask", "--overview", str(level))[0]
+            mask = strile_dump(strile, path, "--mask", "--level", str(level + 1))[0]
             expect_pixels(f"mask of overview {level}", mask, reduced.dataset_mask())
-    ours = widened(strile_dump(strile, path, "--overview", str(level)), None)
+    ours = widened(strile_dump(strile, path, "--level", str(level + 1)), None)
     if resampled["lossless"]:
         expect_pixels(f"overview {level}", ours, pixels)
     if options.get("OVERVIEW_RESAMPLING") == "nearest" and resampled["lossless"]:

@@ -221,7 +221,7 @@ def check_overviews(strile, folder, external):
         for level in (0, 1):
             with rasterio.open(path, overview_level=level) as source:
                 want = source.read()
-            reason = difference(strile_dump(strile, path, "--overview", str(level))[0], want)
+            reason = difference(strile_dump(strile, path, "--level", str(level + 1))[0], want)
             if reason:
                 return f"overview {level}: {reason}"
         return None if os.path.exists(path + ".ovr") == external else "GDAL put the overviews elsewhere"

@@ -87,7 +87,12 @@ impl Corpus {
         let _ = std::fs::remove_file(&results);
         let command = &mut Command::new(python);
         command.arg(&self.checker).arg(&self.files).args(["--geo", "--overviews", "--masks", "--show", "60"]);
-        command.arg("--cmd").arg(dump("")).arg("--ovr-cmd").arg(dump("--overview {level} "));
+        // The checker counts overviews from 0; level 0 is full resolution.
+        let level = format!(
+            "sh -c 'exec \"$1\" dump --format raw --level $(({{level}} + 1)) \"$2\"' sh '{}' {{file}}",
+            strile.display()
+        );
+        command.arg("--cmd").arg(dump("")).arg("--ovr-cmd").arg(level);
         command.arg("--mask-cmd").arg(dump("--mask ")).arg("--json").arg(&results).args(rest);
         // Its exit status says whether anything fails at all; here it counts what does.
         process::show_and_keep(command)?;

@@ -24,9 +24,9 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use strile::tiff::gdal::NoData;
-use strile::{CompareOptions, Device, OnFault, ReadOptions};
+use strile::{CompareOptions, OnFault, Processor, ReadOptions};
 use strile::{Missing, VrtOptions, Window};
-use values::{parse_bbox, parse_device, parse_size, parse_tolerance, parse_window};
+use values::{parse_bbox, parse_size, parse_tolerance, parse_window};
 
 /// Read and write GeoTIFF and Cloud-Optimized GeoTIFF, fast and safely.
 #[derive(Debug, Parser)]
@@ -123,6 +123,8 @@ pub struct CompareArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
+    pub decode: DecodeArgs,
+    #[command(flatten)]
     pub engine: EngineArgs,
 }
 
@@ -161,7 +163,7 @@ Examples:
   strile devices --calibrate")]
 pub struct DevicesArgs {
     /// Measure what reads cost on the CPU and on the first GPU, in some seconds, and keep it in the user's cache folder:
-    /// `--device auto` then chooses by it
+    /// `--decode-on auto` then chooses by it
     #[arg(long)]
     pub calibrate: bool,
     /// Print JSON: {"devices": […]}
@@ -197,7 +199,7 @@ pub struct CompletionsArgs {
 #[derive(Debug, Args)]
 pub struct PartArgs {
     /// Pixels to read, of the chosen level
-    #[arg(long, value_name = "X,Y,W,H", value_parser = parse_window, conflicts_with = "bbox")]
+    #[arg(long, value_name = "COLUMN,ROW,WIDTH,HEIGHT", value_parser = parse_window, conflicts_with = "bbox")]
     pub window: Option<Window>,
     /// Area to read, in the coordinates of the file's reference system
     #[arg(long, value_name = "W,S,E,N", value_parser = parse_bbox, allow_hyphen_values = true)]
@@ -205,9 +207,9 @@ pub struct PartArgs {
     /// Bands to read, from 1, in this order; all by default
     #[arg(short, long, alias = "bands", value_name = "N", value_delimiter = ',')]
     pub band: Vec<u16>,
-    /// Read a reduced level: 0 is the largest of them
-    #[arg(long, value_name = "K")]
-    pub overview: Option<usize>,
+    /// Resolution level: 0 is full resolution, 1 the largest overview
+    #[arg(long, value_name = "N", default_value_t = ReadOptions::default().level)]
+    pub level: usize,
     /// Halve the level so many times while it is decoded: JPEG 2000 only, which holds lower resolutions
     #[arg(long, value_name = "TIMES", default_value_t = ReadOptions::default().reduce)]
     pub reduce: u8,
@@ -241,12 +243,17 @@ pub struct MosaicArgs {
     pub missing: MissingPolicy,
 }
 
-/// What decodes, and what it may take.
+/// Who decodes.
+#[derive(Debug, Args)]
+pub struct DecodeArgs {
+    /// Who decodes: `auto` (whichever is estimated to be faster), `cpu`, `cuda` or `cuda:N`
+    #[arg(long, value_name = "WHO", default_value = "auto")]
+    pub decode_on: Processor,
+}
+
+/// What may be taken of the machine.
 #[derive(Debug, Args)]
 pub struct EngineArgs {
-    /// What decodes and encodes: `auto`, `cpu` or `cuda:N`
-    #[arg(long, value_parser = parse_device, default_value = "auto")]
-    pub device: Device,
     /// Threads; all by default
     #[arg(short = 'j', long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
@@ -331,21 +338,21 @@ impl MosaicArgs {
 
 impl PartArgs {
     /// The request; `bbox` is resolved by the caller, who has the file.
-    pub fn read_options(&self, engine: &EngineArgs) -> ReadOptions {
-        ReadOptions {
-            page: self.page,
-            overview: self.overview,
-            reduce: self.reduce,
-            window: self.window,
-            bands: (!self.band.is_empty()).then(|| self.band.clone()),
-            on_fault: match self.on_fault {
-                FaultPolicy::Fail => OnFault::Fail,
-                FaultPolicy::Fill => OnFault::Fill,
-            },
-            device: engine.device,
-            max_pixels: engine.max_pixels,
-            ..ReadOptions::default()
-        }
+    pub fn read_options(&self, decode: &DecodeArgs, engine: &EngineArgs) -> ReadOptions {
+        let on_fault = match self.on_fault {
+            FaultPolicy::Fail => OnFault::Fail,
+            FaultPolicy::Fill => OnFault::Fill,
+        };
+        let mut options = ReadOptions::new()
+            .page(self.page)
+            .level(self.level)
+            .reduce(self.reduce)
+            .window(self.window)
+            .on_fault(on_fault)
+            .decode_on(decode.decode_on);
+        options.bands = (!self.band.is_empty()).then(|| self.band.clone());
+        options.max_pixels = engine.max_pixels;
+        options
     }
 }
 

@@ -132,9 +132,9 @@ pub fn plan_json(plan: &ReadPlan) -> Value {
     json!({
         "file": plan.file,
         "page": plan.page,
-        "overview": plan.overview,
+        "level": plan.level,
         "reduce": plan.reduce,
-        "window": [plan.window.x, plan.window.y, plan.window.width, plan.window.height],
+        "window": [plan.window.column, plan.window.row, plan.window.width, plan.window.height],
         "bands": plan.bands,
         "shape": [plan.output.bands, plan.output.rows, plan.output.columns],
         "dtype": plan.output.data_type.name(),

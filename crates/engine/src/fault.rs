@@ -142,7 +142,7 @@ impl fmt::Display for LocatedFault {
         }
         f.write_str(")")?;
         if level > 0 {
-            write!(f, " of overview {}", level - 1)?;
+            write!(f, " of level {level}")?;
         }
         write!(f, ": {}", self.fault)
     }

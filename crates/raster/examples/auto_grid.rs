@@ -1,10 +1,9 @@
-//! Whether `Device::Auto` takes the right engine: `auto_grid [--folder F] [--tile N] [CODEC…] [RASTER…]`. `auto_grid
+//! Whether `Processor::Auto` takes the right engine: `auto_grid [--folder F] [--tile N] [CODEC…] [RASTER…]`. `auto_grid
 //! --calibrate` measures this machine first, as `strile devices --calibrate` does.
 //!
 //! Four rasters (elevation, reflectance, land cover, colours) are made and written by strile for each codec, 1024 tiles
 //! each; windows of 1 to 1024 tiles are read from the page cache by the CPU, by the GPU and by whichever `Auto` takes, into
-//! host memory and into the device's, by turns. Into the device's, what the CPU decoded is copied there, inside the timer. A
-//! line a read: milliseconds of the best, what `Auto` took, its time over the better engine's, its estimates; at the end
+//! host memory, by turns. A line per read: milliseconds of the best, what `Auto` took, its time over the better engine's, its estimates; at the end
 //! the worst of these.
 #![allow(
     clippy::unwrap_used,
@@ -17,13 +16,11 @@
 )]
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Instant;
 use strile::{
-    BlockChoice, Compression, Context, DataType, Dataset, Device, FileSink, Interleave, Location, Piece,
-    RasterSpec, ReadOptions, Window, WriteOptions, Writer,
+    BlockChoice, Compression, Context, DataType, Dataset, FileSink, Interleave, Piece, Processor, RasterSpec,
+    ReadOptions, Window, WriteOptions, Writer,
 };
-use strile_cuda::{CudaEngine, CudaOptions};
 
 /// Tiles across and down of a file.
 const ACROSS: u32 = 32;
@@ -138,7 +135,7 @@ fn write(path: &Path, raster: (&str, DataType, u16), codec: Compression, tile: u
         let pixels: Vec<u8> = rows
             .flat_map(|at| pattern[at..at + row].repeat(repeats).into_iter().take(width).collect::<Vec<u8>>())
             .collect();
-        let window = Window { x: 0, y, width: side, height };
+        let window = Window::new(0, y, side, height);
         let piece = Piece::contiguous(window, bands, data_type, Interleave::BandLast, &pixels).unwrap();
         writer.write(&piece).unwrap();
     }
@@ -164,7 +161,6 @@ fn best(reads: [&dyn Fn(); 3]) -> [f64; 3] {
 fn main() {
     let Arguments { folder, calibrate, tile, words } = arguments();
     std::fs::create_dir_all(&folder).unwrap();
-    let engine = CudaEngine::open(0, Arc::new(strile_cpu::CpuEngine), CudaOptions::default()).unwrap();
     let context = Context::default();
     if calibrate {
         let start = Instant::now();
@@ -176,7 +172,7 @@ fn main() {
         let some = words.iter().any(|word| all.contains(&word.as_str()));
         !some || words.iter().any(|word| word == name)
     };
-    println!("raster codec tiles to encoded decoded cpu cuda auto took ratio reason");
+    println!("raster codec tiles encoded decoded cpu cuda auto took ratio reason");
     let (mut worst, mut over) = ((0.0, String::new()), 0usize);
     let (mut reads, start) = (0usize, Instant::now());
     for raster in RASTERS.into_iter().filter(|raster| chosen(raster.0, &RASTERS.map(|raster| raster.0))) {
@@ -185,46 +181,32 @@ fn main() {
             let path = folder.join("grid.tif");
             write(&path, raster, codec, tile, &pattern);
             for across in WINDOWS {
-                let window = Window { x: 0, y: 0, width: across * tile, height: across * tile };
-                for on_device in [false, true] {
-                    let options = |device| ReadOptions { window: Some(window), device, ..Default::default() };
-                    let read = |device: Device| {
-                        let dataset = Dataset::open(&path).unwrap();
-                        if !on_device {
-                            drop(dataset.read(&options(device), &context).unwrap());
-                            return;
-                        }
-                        let there = dataset.read_on_device(&options(device), &context).unwrap();
-                        if there.location() == Location::Host {
-                            let there = there.into_host(&context).unwrap();
-                            drop(engine.upload(&there.pixels, &context).unwrap());
-                        }
-                    };
-                    let [cpu, cuda, auto] =
-                        best([&|| read(Device::Cpu), &|| read(Device::Cuda(0)), &|| read(Device::Auto)]);
+                let window = Window::new(0, 0, across * tile, across * tile);
+                let options = |processor| ReadOptions::new().window(window).decode_on(processor);
+                let read = |processor: Processor| {
                     let dataset = Dataset::open(&path).unwrap();
-                    let plan = match on_device {
-                        false => dataset.plan(&options(Device::Auto), &context).unwrap(),
-                        true => dataset.plan_on_device(&options(Device::Auto), &context).unwrap(),
-                    };
-                    let ratio = auto / cpu.min(cuda);
-                    let line = format!(
-                        "{} {} {} {} {} {} {cpu:.3} {cuda:.3} {auto:.3} {} {ratio:.2} {}",
-                        raster.0,
-                        codec.name(),
-                        across * across,
-                        if on_device { "device" } else { "host" },
-                        plan.figures().encoded_bytes,
-                        plan.memory.output,
-                        plan.engine,
-                        plan.engine_reason,
-                    );
-                    println!("{line}");
-                    reads += 1;
-                    over += usize::from(ratio > 1.2);
-                    if ratio > worst.0 {
-                        worst = (ratio, line);
-                    }
+                    drop(dataset.read(&options(processor), &context).unwrap());
+                };
+                let [cpu, cuda, auto] =
+                    best([&|| read(Processor::Cpu), &|| read(Processor::Cuda(0)), &|| read(Processor::Auto)]);
+                let dataset = Dataset::open(&path).unwrap();
+                let plan = dataset.plan(&options(Processor::Auto), &context).unwrap();
+                let ratio = auto / cpu.min(cuda);
+                let line = format!(
+                    "{} {} {} {} {} {cpu:.3} {cuda:.3} {auto:.3} {} {ratio:.2} {}",
+                    raster.0,
+                    codec.name(),
+                    across * across,
+                    plan.figures().encoded_bytes,
+                    plan.memory.output,
+                    plan.engine,
+                    plan.engine_reason,
+                );
+                println!("{line}");
+                reads += 1;
+                over += usize::from(ratio > 1.2);
+                if ratio > worst.0 {
+                    worst = (ratio, line);
                 }
             }
             let _ = std::fs::remove_file(&path);

@@ -17,7 +17,7 @@ use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
-use strile::{Cancel, Context, Dataset, Device, ReadOptions, Window};
+use strile::{Cancel, Context, Dataset, Processor, ReadOptions, Window};
 use strile_cuda::device::Device as CudaDevice;
 use strile_cuda::driver::Driver;
 
@@ -38,8 +38,8 @@ fn read(file: &str) -> (u64, u64) {
 }
 
 fn part(file: &str, window: Option<Window>) -> (u64, u64) {
-    let options = ReadOptions { device: Device::Cuda(0), window, ..ReadOptions::default() };
-    let raster = Dataset::open(file).unwrap().read_on_device(&options, &Context::default()).unwrap();
+    let options = ReadOptions::new().decode_on(Processor::Cuda(0)).window(window);
+    let raster = Dataset::open(file).unwrap().read_on_device(0, &options, &Context::default()).unwrap();
     let spec = raster.output.spec();
     (spec.len().unwrap() as u64, raster.report.encoded_bytes)
 }
@@ -88,7 +88,7 @@ fn start(file: &str, began: Instant) {
 }
 
 fn memory(file: &str) {
-    part(file, Some(Window { x: 0, y: 0, width: 1, height: 1 }));
+    part(file, Some(Window::new(0, 0, 1, 1)));
     let device = CudaDevice::open(0).unwrap();
     let free = |device: &CudaDevice| device.context().memory().unwrap().0;
     let before = free(&device);

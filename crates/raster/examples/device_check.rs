@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use strile::{
-    Budget, Compression, Context, Dataset, Device, Error, Interleave, Layer, MaskSource, Nvcomp, OnFault,
+    Budget, Compression, Context, Dataset, Error, Interleave, Layer, MaskSource, Nvcomp, OnFault, Processor,
     Raster, ReadOptions, Report, Result, Window,
 };
 
@@ -184,7 +184,8 @@ impl Verdict {
 }
 
 struct Check {
-    cuda: Device,
+    index: u32,
+    cuda: Processor,
     nvcomp: Nvcomp,
     seed: u64,
     /// Bounded, so that a small file which claims to be huge is refused at once.
@@ -195,9 +196,10 @@ struct Check {
 impl Check {
     fn new(arguments: &Arguments) -> Self {
         let cpu_context = Context { budget: Arc::new(Budget::new(arguments.memory)), ..Context::default() };
-        let (cuda, seed) = (Device::Cuda(arguments.device), arguments.seed);
+        let (index, seed) = (arguments.device, arguments.seed);
+        let cuda = Processor::Cuda(index);
         let nvcomp = arguments.nvcomp;
-        Self { cuda, nvcomp, seed, cpu_context, cuda_context: Context::default() }
+        Self { index, cuda, nvcomp, seed, cpu_context, cuda_context: Context::default() }
     }
 
     fn file(&self, path: &Path) -> Verdict {
@@ -212,11 +214,11 @@ impl Check {
         };
         for (page, levels) in dataset.pages().iter().map(|page| page.levels.len()).enumerate() {
             for level in 0..levels {
-                let options = ReadOptions { page, overview: level.checked_sub(1), ..Default::default() };
+                let options = ReadOptions::new().page(page).level(level);
                 self.compare(&dataset, &options, true, &mut verdict);
                 let masked = dataset.mask_source(&options);
                 if masked.is_ok_and(|source| source != MaskSource::AllValid) {
-                    let mask = ReadOptions { layer: Layer::Mask, ..options };
+                    let mask = options.layer(Layer::Mask);
                     self.compare(&dataset, &mask, false, &mut verdict);
                 }
             }
@@ -230,10 +232,10 @@ impl Check {
                 let (y, height) = random.range(image.height);
                 let count = 1 + random.below(u32::from(image.samples).min(4));
                 let bands = (0..count).map(|_| 1 + random.below(u32::from(image.samples)));
-                let bands = bands.filter_map(|band| u16::try_from(band).ok()).collect();
+                let bands = bands.filter_map(|band| u16::try_from(band).ok()).collect::<Vec<_>>();
                 let interleave = if at == 0 { Interleave::BandFirst } else { Interleave::BandLast };
-                let window = Some(Window { x, y, width, height });
-                let options = ReadOptions { window, bands: Some(bands), interleave, ..Default::default() };
+                let window = Some(Window::new(x, y, width, height));
+                let options = ReadOptions::new().window(window).bands(bands).interleave(interleave);
                 self.compare(&dataset, &options, false, &mut verdict);
             }
         }
@@ -249,7 +251,7 @@ impl Check {
         verdict.reads += 1;
         self.hold(&expected, dataset, options, verdict).into_iter().filter(|_| counts).for_each(|report| {
             let image = dataset.pages().get(options.page);
-            let level = image.and_then(|page| page.levels.get(options.overview.map_or(0, |k| k + 1)));
+            let level = image.and_then(|page| page.levels.get(options.level));
             let codec = level.map_or("none", |level| level.image.compression.name());
             let blocks = verdict.blocks.entry(codec).or_default();
             *blocks = Blocks { all: blocks.all + report.blocks, host: blocks.host + report.host_blocks };
@@ -258,7 +260,7 @@ impl Check {
             verdict.errors.push(error.to_string());
             if let Error::Blocks { .. } = error {
                 // All faults, and the pixels between them.
-                let filled = ReadOptions { on_fault: OnFault::Fill, ..options.clone() };
+                let filled = options.clone().on_fault(OnFault::Fill);
                 let expected = self.cpu(dataset, &filled);
                 self.hold(&expected, dataset, &filled, verdict);
             }
@@ -266,7 +268,7 @@ impl Check {
     }
 
     fn cpu(&self, dataset: &Dataset, options: &ReadOptions) -> Result<Raster> {
-        dataset.read(&ReadOptions { device: Device::Cpu, ..options.clone() }, &self.cpu_context)
+        dataset.read(&options.clone().decode_on(Processor::Cpu), &self.cpu_context)
     }
 
     /// Reads by the CUDA engine, both ways; the report of a read that succeeded.
@@ -277,12 +279,12 @@ impl Check {
         options: &ReadOptions,
         verdict: &mut Verdict,
     ) -> Option<Report> {
-        let options = ReadOptions { device: self.cuda, nvcomp: self.nvcomp, ..options.clone() };
+        let options = options.clone().decode_on(self.cuda).nvcomp(self.nvcomp);
         let (raster, report) = match dataset.read_with_report(&options, &self.cuda_context) {
             Ok((raster, report)) => (Ok(raster), Some(report)),
             Err(error) => (Err(error), None),
         };
-        let there = dataset.read_on_device(&options, &self.cuda_context);
+        let there = dataset.read_on_device(self.index, &options, &self.cuda_context);
         let there = there.and_then(|raster| raster.into_host(&self.cuda_context));
         for (how, found) in [("into host memory", raster), ("into device memory", there)] {
             if let Some(difference) = difference(expected, &found) {
@@ -321,7 +323,10 @@ fn difference(expected: &Result<Raster>, found: &Result<Raster>) -> Option<Strin
 }
 
 fn request(options: &ReadOptions) -> String {
-    let level = options.overview.map_or_else(String::new, |k| format!(" overview {k}"));
+    let level = match options.level {
+        0 => String::new(),
+        level => format!(" level {level}"),
+    };
     let mask = if options.layer == Layer::Mask { " mask" } else { "" };
     let window = options.window.map_or_else(String::new, |window| format!(" window {window}"));
     let bands = options.bands.as_ref().map_or_else(String::new, |bands| format!(" bands {bands:?}"));

@@ -21,9 +21,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use strile::tiff::gdal::NoData;
 use strile::{
-    BlockChoice, Cancel, Compression, Context, DataType, Dataset, Device, Format, Interleave, MemorySink,
-    MemorySource, OpenOptions, OutputSpec, Piece, Planar, RasterSpec, ReadOptions, Window, WriteOptions,
-    Writer,
+    BlockChoice, Cancel, Compression, Context, DataType, Dataset, Format, Interleave, MemorySink,
+    MemorySource, OpenOptions, OutputSpec, Piece, Planar, Processor, RasterSpec, ReadOptions, Window,
+    WriteOptions, Writer,
 };
 use strile_cuda::device::Device as CudaDevice;
 use strile_cuda::memory::{Kind, lasting};
@@ -156,13 +156,13 @@ enum Trouble {
 impl Case {
     fn check(&self, device: &Arc<CudaDevice>, folder: &Path) -> Result<u64, Trouble> {
         let wrong = |what: &str| Trouble::Wrong(what.to_owned());
-        let whole = Window { x: 0, y: 0, width: self.columns, height: self.rows };
+        let whole = Window::new(0, 0, self.columns, self.rows);
         let rows: Vec<Window> = (0..self.rows)
             .step_by(PIECE_ROWS as usize)
-            .map(|y| Window { y, height: PIECE_ROWS.min(self.rows - y), ..whole })
+            .map(|y| Window { row: y, height: PIECE_ROWS.min(self.rows - y), ..whole })
             .collect();
-        let cpu = self.write(device, Device::Cpu, Memory::Host, &[whole], None);
-        let gpu = self.write(device, Device::Cuda(0), Memory::Device, &[whole], None);
+        let cpu = self.write(device, Processor::Cpu, Memory::Host, &[whole], None);
+        let gpu = self.write(device, Processor::Cuda(0), Memory::Device, &[whole], None);
         let (cpu, gpu) = match (cpu, gpu) {
             (Ok(cpu), Ok(gpu)) => (cpu, gpu),
             (Err(one), Err(other)) => return Err(Trouble::LeftOut(format!("{one}; {other}"))),
@@ -180,7 +180,7 @@ impl Case {
             for &buffer in self.buffers {
                 let name = if memory == Memory::Host { "host" } else { "device" };
                 let streamed = self
-                    .write(device, Device::Cuda(0), memory, &rows, Some(buffer))
+                    .write(device, Processor::Cuda(0), memory, &rows, Some(buffer))
                     .map_err(|error| Trouble::Wrong(format!("{name} pieces, buffer {buffer}: {error}")))?;
                 if streamed != gpu {
                     let problem = format!("{name} pieces with a buffer of {buffer} give other bytes");
@@ -192,9 +192,8 @@ impl Case {
         let source = Arc::new(MemorySource::new("written", gpu));
         let written = Dataset::from_source(source, &OpenOptions::default())
             .map_err(|error| Trouble::Wrong(error.to_string()))?;
-        for by in [Device::Cpu, Device::Cuda(0)] {
-            let read =
-                ReadOptions { device: by, interleave: Interleave::BandFirst, ..ReadOptions::default() };
+        for by in [Processor::Cpu, Processor::Cuda(0)] {
+            let read = ReadOptions::new().decode_on(by).interleave(Interleave::BandFirst);
             let found = written.read(&read, &Context::default());
             let found = found.map_err(|error| Trouble::Wrong(format!("read back: {error}")))?;
             if found.pixels != self.pixels(whole, Interleave::BandFirst, true) {
@@ -208,14 +207,14 @@ impl Case {
     fn write(
         &self,
         device: &Arc<CudaDevice>,
-        by: Device,
+        by: Processor,
         memory: Memory,
         pieces: &[Window],
         buffer: Option<u64>,
     ) -> strile::Result<Vec<u8>> {
         let mut spec = RasterSpec::new(self.columns, self.rows, self.bands, self.data_type);
         spec.metadata.nodata = self.nodata;
-        let options = WriteOptions { device: by, buffer, ..self.options.clone() };
+        let options = WriteOptions { encode_on: by, buffer, ..self.options.clone() };
         let sink = MemorySink::new();
         let handle = sink.handle();
         let mut writer = Writer::create(Box::new(sink), spec, &options, &Context::default())?;
@@ -234,7 +233,7 @@ impl Case {
 
     /// Some pixels; as they are stored, where NaN is written as a sentinel.
     fn pixels(&self, window: Window, interleave: Interleave, stored: bool) -> Vec<u8> {
-        let Window { x, y, width, height } = window;
+        let Window { column: x, row: y, width, height } = window;
         let mut bytes = Vec::new();
         let sample = |band: u32, row: u32, column: u32| {
             let value = value(band, row, column, self.data_type);
@@ -277,7 +276,7 @@ impl Case {
             head.push(' ');
         }
         head.push('\n');
-        let whole = Window { x: 0, y: 0, width: self.columns, height: self.rows };
+        let whole = Window::new(0, 0, self.columns, self.rows);
         let len = u16::try_from(head.len()).unwrap().to_le_bytes();
         [
             b"\x93NUMPY\x01\x00".as_slice(),

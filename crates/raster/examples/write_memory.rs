@@ -24,8 +24,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 use strile::{
-    BlockChoice, Cancel, Compression, Context, DataType, Device, DeviceBytes, FileSink, Format, OutputSpec,
-    Piece, PredictorChoice, RasterSpec, Window, WriteOptions, Writer,
+    BlockChoice, Cancel, Compression, Context, DataType, DeviceBytes, FileSink, Format, OutputSpec, Piece,
+    PredictorChoice, Processor, RasterSpec, Window, WriteOptions, Writer,
 };
 use strile_cuda::device::Device as CudaDevice;
 use strile_cuda::memory::{Kind, lasting};
@@ -84,15 +84,13 @@ impl Bench {
             predictor: PredictorChoice::Auto,
             blocks: BlockChoice::Tiles { width: 256, height: 256 },
             buffer: (way != Way::Eager).then_some(self.buffer),
-            device: Device::Cuda(0),
+            encode_on: Processor::Cuda(0),
             ..WriteOptions::default()
         };
         let side = self.side;
         let rows = if way == Way::Eager { side } else { self.rows };
-        let windows: Vec<Window> = (0..side)
-            .step_by(rows as usize)
-            .map(|y| Window { x: 0, y, width: side, height: rows.min(side - y) })
-            .collect();
+        let windows: Vec<Window> =
+            (0..side).step_by(rows as usize).map(|y| Window::new(0, y, side, rows.min(side - y))).collect();
         let mut kept: Vec<Piece<'_>> = Vec::new();
         if way != Way::Streamed {
             kept.extend(windows.iter().map(|window| self.piece(*window)));
@@ -135,7 +133,7 @@ impl Bench {
         // A few rows at a time: the process itself is measured.
         for y in (0..window.height).step_by(64) {
             let count = 64.min(window.height - y);
-            let bytes = rows(window.y + y, count, window.width);
+            let bytes = rows(window.row + y, count, window.width);
             buffer.write(&stream, u64::from(y) * row_len, &bytes).unwrap();
         }
         stream.synchronize().unwrap();

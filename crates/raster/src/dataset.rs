@@ -208,10 +208,12 @@ impl Dataset {
                 self.pages.len()
             ))
         })?;
-        let index = options.overview.map_or(0, |k| k.saturating_add(1));
-        page.levels.get(index).ok_or_else(|| {
-            let (wanted, there) = (index - 1, page.levels.len() - 1);
-            self.refuse(format!("there is no overview {wanted}, page {} has {there} (from 0)", options.page))
+        page.levels.get(options.level).ok_or_else(|| {
+            let ReadOptions { page: number, level, .. } = *options;
+            let there = page.levels.len();
+            self.refuse(format!(
+                "there is no level {level}, page {number} has {there} (0 is full resolution)"
+            ))
         })
     }
 

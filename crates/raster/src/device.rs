@@ -15,7 +15,7 @@ mod cuda;
 pub use cost::Estimate;
 
 use crate::error::{Error, Result};
-use crate::options::{Device, DirectIo, Nvcomp, Nvjpeg};
+use crate::options::{DirectIo, Nvcomp, Nvjpeg, Processor};
 use constants::{Known, Machine};
 use cost::Load;
 use std::path::PathBuf;
@@ -51,17 +51,6 @@ pub struct GpuInfo {
     pub driver: (u32, u32),
 }
 
-/// Where decoded pixels are wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Destination {
-    /// In host memory.
-    Host,
-    /// In the memory of the engine, whichever that is.
-    Engine,
-    /// In an output that lies there.
-    Output(Location),
-}
-
 /// What a choice is made from.
 pub(crate) struct Work<'a> {
     pub(crate) layout: &'a BlockLayout,
@@ -69,7 +58,8 @@ pub(crate) struct Work<'a> {
     pub(crate) spans: &'a [Option<Span>],
     /// Bytes of the result.
     pub(crate) output: u64,
-    pub(crate) to: Destination,
+    /// Where the result is wanted.
+    pub(crate) to: Location,
     /// Where the bytes are; `None` for those that come from afar.
     pub(crate) local: Option<Arc<dyn ReadAt>>,
     /// Threads that may decode.
@@ -87,7 +77,7 @@ impl Work<'_> {
             encoded: spans().fold(0, |sum, span| sum.saturating_add(span.len)),
             decoded: block.saturating_mul(blocks),
             output: self.output,
-            on_device: self.to == Destination::Engine,
+            on_device: self.to != Location::Host,
             remote: self.local.is_none(),
             threads: self.threads,
             opening,
@@ -135,7 +125,7 @@ pub enum Decode {
 pub(crate) struct Choice {
     pub(crate) engine: Arc<dyn Engine>,
     /// `Cpu` or `Cuda`.
-    pub(crate) device: Device,
+    pub(crate) processor: Processor,
     pub(crate) reason: String,
     pub(crate) decode: Decode,
     /// What it was chosen by, where it was free.
@@ -158,20 +148,20 @@ pub struct Judged {
 impl Choice {
     pub(crate) fn cpu(reason: impl Into<String>) -> Self {
         let engine = Arc::new(CpuEngine);
-        let (device, decode) = (Device::Cpu, Decode::Cpu);
+        let (processor, decode) = (Processor::Cpu, Decode::Cpu);
         let (direct, notes) = (false, Vec::new());
-        Self { engine, device, reason: reason.into(), decode, judged: None, direct, notes }
+        Self { engine, processor, reason: reason.into(), decode, judged: None, direct, notes }
     }
 
     /// What was asked of a GPU and a choice of the CPU does not do: an error or a note, never silence.
     fn without(mut self, gpu: Gpu) -> Reasoned<Self> {
-        if self.device != Device::Cpu {
+        if self.processor != Processor::Cpu {
             return Ok(self);
         }
         if gpu.direct_io == DirectIo::On {
             return Err(
-                "reads by cuFile were asked for, which a GPU does, and the CPU reads here: choose a GPU, \
-                        `cuda:0`, or cuFile `auto`"
+                "`direct_io = on` needs a GPU, but the CPU decodes this read; use decode_on `cuda` or \
+                        `direct_io = auto`"
                     .to_owned(),
             );
         }
@@ -196,10 +186,10 @@ impl Choice {
                 (Err(reason), _) => notes.push(reason),
             }
         }
-        let device = Device::Cuda(index);
+        let processor = Processor::Cuda(index);
         let is_direct = matches!(direct, Some(Ok(())));
         notes.extend(direct.and_then(Reasoned::err).map(|reason| format!("not read by cuFile: {reason}")));
-        Ok(Self { engine, device, reason, decode, judged: None, direct: is_direct, notes })
+        Ok(Self { engine, processor, reason, decode, judged: None, direct: is_direct, notes })
     }
 }
 
@@ -217,28 +207,30 @@ pub fn devices() -> Vec<DeviceInfo> {
     devices
 }
 
-/// The engine for a read, or why it cannot be had.
-pub(crate) fn choose(device: Device, gpu: Gpu, work: &Work<'_>) -> Reasoned<Choice> {
-    let unusable =
-        |index: u32| move |reason: String| format!("device `cuda:{index}` cannot be used: {reason}");
-    let elsewhere =
-        |by: &str, place: Location| format!("the output is in {place}, where {by} does not write");
-    match (device, work.to) {
-        (Device::Cpu, Destination::Output(place @ Location::Cuda(_))) => {
-            Err(elsewhere("the CPU engine", place))
+/// The engine for a read, or why it cannot be had. The CPU engine writes host memory only: a result on a GPU is copied there
+/// after it.
+pub(crate) fn choose(decode_on: Processor, gpu: Gpu, work: &Work<'_>) -> Reasoned<Choice> {
+    let on = |index: u32, reason: &str| {
+        Choice::cuda(index, gpu, work, reason.into()).map_err(|reason| unusable(index, &reason))
+    };
+    match (decode_on, work.to) {
+        (Processor::Cuda(asked), place @ Location::Cuda(index)) if asked != index => {
+            Err(format!("cuda:{asked} cannot decode into {place}; decode on cuda:{index} or on the CPU"))
         }
-        (Device::Cuda(asked), Destination::Output(place @ Location::Cuda(index))) if asked != index => {
-            Err(elsewhere(&format!("cuda:{asked}"), place))
-        }
-        (Device::Cpu, _) => Choice::cpu("asked for").without(gpu),
-        (Device::Cuda(index), _) => {
-            Choice::cuda(index, gpu, work, "asked for".into()).map_err(unusable(index))
-        }
-        (Device::Auto, Destination::Output(Location::Cuda(index))) => {
-            Choice::cuda(index, gpu, work, "the output is in its memory".into()).map_err(unusable(index))
-        }
-        (Device::Auto, _) => automatic(gpu, work).without(gpu),
+        (Processor::Cpu, _) => Choice::cpu("asked for").without(gpu),
+        (Processor::Cuda(index), _) => on(index, "asked for"),
+        (Processor::Auto, Location::Cuda(index)) => on(index, "the result is in its memory"),
+        (Processor::Auto, Location::Host) => automatic(gpu, work).without(gpu),
     }
+}
+
+/// The engine of a GPU whose memory a result is copied to, or why it cannot be had.
+pub(crate) fn holder(index: u32, gpu: Gpu) -> Reasoned<Arc<dyn Engine>> {
+    cuda::to_hold(index, gpu.memory).map_err(|reason| unusable(index, &reason))
+}
+
+fn unusable(index: u32, reason: &str) -> String {
+    format!("device `cuda:{index}` cannot be used: {reason}")
 }
 
 /// About what so many pictures of a layout take of a device's memory on their way; `None` for blocks that are none, or that
@@ -253,14 +245,13 @@ pub(crate) fn longest_block(layout: &BlockLayout) -> Option<u64> {
 }
 
 /// The engine that encodes and reduces: there is one.
-pub(crate) fn choose_for_writing(device: Device) -> Reasoned<Choice> {
-    match device {
-        Device::Cpu => Ok(Choice::cpu("asked for")),
-        Device::Auto => Ok(Choice::cpu("a GPU encodes where it is asked for")),
-        Device::Cuda(index) => {
-            let engine = cuda::to_write(index)
-                .map_err(|reason| format!("device `cuda:{index}` cannot be used: {reason}"))?;
-            Ok(Choice { engine, device, ..Choice::cpu("asked for") })
+pub(crate) fn choose_for_writing(encode_on: Processor) -> Reasoned<Choice> {
+    match encode_on {
+        Processor::Cpu => Ok(Choice::cpu("asked for")),
+        Processor::Auto => Ok(Choice::cpu("a GPU encodes where it is asked for")),
+        Processor::Cuda(index) => {
+            let engine = holder(index, Gpu::default())?;
+            Ok(Choice { engine, processor: encode_on, ..Choice::cpu("asked for") })
         }
     }
 }

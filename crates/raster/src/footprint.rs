@@ -30,7 +30,7 @@ impl Dataset {
         let turned = options.apply_orientation && target.image.orientation != 1;
         let level = self.level_transform(options, (target.image.width, target.image.height));
         let corner =
-            |transform: GeoTransform| transform.window(target.window.x.into(), target.window.y.into());
+            |transform: GeoTransform| transform.window(target.window.column.into(), target.window.row.into());
         Ok(level.map(corner).filter(|_| !turned))
     }
 
@@ -74,5 +74,5 @@ pub(crate) fn window_of(
             all.min_x, all.min_y, all.max_x, all.max_y
         )
     })?;
-    Ok(Window { x, y, width, height })
+    Ok(Window::new(x, y, width, height))
 }

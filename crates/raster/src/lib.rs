@@ -4,8 +4,8 @@
 //! use strile::{Context, Dataset, ReadOptions, Window};
 //!
 //! let dataset = Dataset::open("dem.tif")?;
-//! let window = Window { x: 0, y: 0, width: 512, height: 512 };
-//! let options = ReadOptions { window: Some(window), ..Default::default() };
+//! let window = Window::new(0, 0, 512, 512);
+//! let options = ReadOptions::new().window(window);
 //! let raster = dataset.read(&options, &Context::default())?;
 //! println!("{} bands of {}", raster.bands, raster.data_type);
 //! # Ok::<(), strile::Error>(())
@@ -52,7 +52,7 @@ mod write;
 
 pub use batch::{
     BatchOptions, BatchOutput, BatchWindow, Batches, HeaderLimits, Headers, IndexReport, Sampling, Tensor,
-    plan_batch, read_batch, read_batch_into, read_batch_on_device, sufficient_overviews, write_header_index,
+    plan_batch, read_batch, read_batch_into, read_batch_on_device, sufficient_levels, write_header_index,
 };
 pub use cog::{CogChecks, CogReport, Finding, FoundBy, GhostArea, LevelLayout};
 pub use compare::{CompareOptions, Difference, SampleDifference};
@@ -70,7 +70,7 @@ pub use link::{link_rate, wait_for_stream};
 pub use measure::{BandFigures, BandStatistics, Histogram, MeasureOptions, ValueRange};
 pub use metadata::Metadata;
 pub use open::OpenOptions;
-pub use options::{Device, DirectIo, FloatType, Interleave, Layer, Nvcomp, Nvjpeg, OnFault, ReadOptions};
+pub use options::{DirectIo, FloatType, Interleave, Layer, Nvcomp, Nvjpeg, OnFault, Processor, ReadOptions};
 pub use overview::{OverviewOptions, OverviewOutcome, add_overviews, remove_overviews};
 pub use pages::{Level, Page};
 pub use picture::{Picture, Stretch, shades};

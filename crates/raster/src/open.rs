@@ -1,6 +1,7 @@
 //! Drives the parser over a source and finds the files beside a file.
 
 use crate::error::{Error, Result};
+use crate::options::setters;
 use crate::source::{FileSource, Source, Version, open_regular, read_ranges};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use strile_tiff::{Limits, Parser, Step, Tiff, TiffError};
 
 /// What can be chosen when opening.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct OpenOptions {
     /// Limits on the structure of the file.
     pub limits: Limits,
@@ -19,6 +21,20 @@ pub struct OpenOptions {
 impl Default for OpenOptions {
     fn default() -> Self {
         Self { limits: Limits::default(), sidecars: true }
+    }
+}
+
+impl OpenOptions {
+    /// Returns the options that open a file with what lies beside it.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        /// Sets limits on the structure of the file.
+        limits: Limits,
+        /// Sets whether `.ovr`, `.msk`, `.aux.xml` and world files beside the file are looked for.
+        sidecars: bool,
     }
 }
 

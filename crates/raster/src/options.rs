@@ -2,16 +2,68 @@
 
 use crate::Window;
 
-/// Which engine decodes.
+/// Makes setters of fields that have a value.
+macro_rules! setters {
+    ($($(#[$doc:meta])+ $field:ident: $type:ty,)+) => {
+        $(
+            $(#[$doc])+
+            #[must_use]
+            pub fn $field(mut self, $field: $type) -> Self {
+                self.$field = $field;
+                self
+            }
+        )+
+    };
+}
+
+/// Makes setters of fields that are `None` by default.
+macro_rules! limits {
+    ($($(#[$doc:meta])+ $field:ident: $type:ty,)+) => {
+        $(
+            $(#[$doc])+
+            #[must_use]
+            pub fn $field(mut self, $field: $type) -> Self {
+                self.$field = Some($field);
+                self
+            }
+        )+
+    };
+}
+
+pub(crate) use {limits, setters};
+
+/// Which processor does the work: `decode_on` of a read, `encode_on` of a write. Where a result lives is a [`Location`].
+///
+/// [`Location`]: crate::Location
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Device {
-    /// The one the plan finds best.
+pub enum Processor {
+    /// The plan chooses. A read into the memory of a GPU is decoded by that GPU, other reads by the processor with the lower
+    /// estimate. Writes are encoded by the CPU.
     #[default]
     Auto,
     /// The CPU.
     Cpu,
     /// This CUDA device and no other.
     Cuda(u32),
+}
+
+impl std::str::FromStr for Processor {
+    type Err = String;
+
+    /// Reads `auto`, `cpu`, `cuda` (the first CUDA device) or `cuda:N`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "cpu" => Ok(Self::Cpu),
+            "cuda" => Ok(Self::Cuda(0)),
+            _ => {
+                let index = text.strip_prefix("cuda:").and_then(|index| index.parse().ok());
+                index
+                    .map(Self::Cuda)
+                    .ok_or_else(|| format!("expected auto, cpu, cuda or cuda:N, got `{text}`"))
+            }
+        }
+    }
 }
 
 /// What to do with faulty blocks.
@@ -55,13 +107,21 @@ pub enum FloatType {
     Float64,
 }
 
-/// What to read, and how.
+/// What to read, and how. All fields have defaults; setters change them.
+///
+/// ```
+/// use strile::{ReadOptions, Window};
+///
+/// let options = ReadOptions::new().level(1).window(Window::new(0, 0, 256, 256)).bands([3, 2, 1]);
+/// assert_eq!(options.level, 1);
+/// ```
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct ReadOptions {
     /// Page of the file, from 0.
     pub page: usize,
-    /// `None` the full image, `Some(k)` its k-th overview, 0 the largest.
-    pub overview: Option<usize>,
+    /// Resolution level: 0 is full resolution, 1 the largest overview.
+    pub level: usize,
     /// How many times that level is halved while it is decoded, by leaving out wavelet levels: of JPEG 2000 alone, whose
     /// blocks hold lower resolutions. The result is as large as the level divided by two to this power, rounded up. An
     /// error where blocks would not meet, and a fault where a stream has fewer levels.
@@ -97,8 +157,9 @@ pub struct ReadOptions {
     pub max_block_bytes: Option<u64>,
     /// The most bytes that are fetched from a source that is not local; `None` for any number.
     pub max_cloud_bytes: Option<u64>,
-    /// Which engine.
-    pub device: Device,
+    /// Who decodes. Where the result lives is for the function to say: `read` returns host memory, `read_on_device` that of a
+    /// GPU.
+    pub decode_on: Processor,
     /// Bytes that strile may take of the GPU's memory, in this process and from now on; `None` leaves the limit as
     /// it is, at first 90 % of what was free.
     pub device_memory: Option<u64>,
@@ -108,6 +169,76 @@ pub struct ReadOptions {
     pub nvcomp: Nvcomp,
     /// Whether a GPU decodes pictures by nvJPEG2000 and nvJPEG, which takes trust in the file.
     pub nvjpeg: Nvjpeg,
+}
+
+impl ReadOptions {
+    /// Returns the options that read all of the first page at full resolution.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads these bands, from 1, in this order.
+    #[must_use]
+    pub fn bands(mut self, bands: impl IntoIterator<Item = u16>) -> Self {
+        self.bands = Some(bands.into_iter().collect());
+        self
+    }
+
+    /// Reads this window, in pixels of the level; `None` is all of it.
+    #[must_use]
+    pub fn window(mut self, window: impl Into<Option<Window>>) -> Self {
+        self.window = window.into();
+        self
+    }
+
+    /// Sets the type that `masked` and `unpack` give; `None` leaves it to the stored type.
+    #[must_use]
+    pub fn float_type(mut self, float_type: impl Into<Option<FloatType>>) -> Self {
+        self.float_type = float_type.into();
+        self
+    }
+
+    setters! {
+        /// Reads this page, from 0.
+        page: usize,
+        /// Reads this resolution level, 0 is full resolution.
+        level: usize,
+        /// Halves JPEG 2000 so many times while it is decoded.
+        reduce: u8,
+        /// Reads pixels or the mask.
+        layer: Layer,
+        /// Sets how bands lie in the result.
+        interleave: Interleave,
+        /// Sets what becomes of faulty blocks.
+        on_fault: OnFault,
+        /// Turns the result as tag Orientation says.
+        apply_orientation: bool,
+        /// Inverts images whose 0 is white.
+        invert_min_is_white: bool,
+        /// Makes missing pixels NaN.
+        masked: bool,
+        /// Makes missing pixels NaN, and applies scale and offset.
+        unpack: bool,
+        /// Sets who decodes.
+        decode_on: Processor,
+        /// Sets whether a GPU reads local files by cuFile.
+        direct_io: DirectIo,
+        /// Sets whether a GPU decodes by nvCOMP.
+        nvcomp: Nvcomp,
+        /// Sets whether a GPU decodes by nvJPEG2000 and nvJPEG.
+        nvjpeg: Nvjpeg,
+    }
+
+    limits! {
+        /// Limits the samples of the result.
+        max_pixels: u64,
+        /// Limits the bytes of a compressed block once decoded.
+        max_block_bytes: u64,
+        /// Limits the bytes that are fetched from a source that is not local.
+        max_cloud_bytes: u64,
+        /// Limits the memory of the GPU, for the whole process.
+        device_memory: u64,
+    }
 }
 
 /// Whether a GPU reads local files by cuFile (GPUDirect Storage).

@@ -101,13 +101,13 @@ impl Pieces {
 
     /// Windows from top to bottom, cut at rows of blocks.
     fn windows(&self) -> impl Iterator<Item = Window> + '_ {
-        let (end, step) = (self.window.y + self.window.height, self.rows_of_piece);
+        let (end, step) = (self.window.row + self.window.height, self.rows_of_piece);
         // Cuts lie at multiples of the step from the block row in which the window begins.
-        let first = self.window.y / self.block_height * self.block_height;
+        let first = self.window.row / self.block_height * self.block_height;
         std::iter::successors(Some(first), move |at| at.checked_add(step).filter(|&next| next < end)).map(
             move |at| {
-                let (top, bottom) = (at.max(self.window.y), at.saturating_add(step).min(end));
-                Window { y: top, height: bottom - top, ..self.window }
+                let (top, bottom) = (at.max(self.window.row), at.saturating_add(step).min(end));
+                Window { row: top, height: bottom - top, ..self.window }
             },
         )
     }

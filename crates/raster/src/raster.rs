@@ -53,8 +53,7 @@ impl Raster {
     }
 }
 
-/// Decoded pixels where the engine has them: in the memory of a GPU, or in host memory. Contiguous, native byte
-/// order; type and shape are those of the output.
+/// Decoded pixels in the memory of a GPU. Contiguous, native byte order; type and shape are those of the output.
 pub struct DeviceRaster {
     /// The memory, with its shape.
     pub output: Output,

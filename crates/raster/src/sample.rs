@@ -8,7 +8,7 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::input::Input;
 use crate::measure::Shown;
-use crate::options::{Device, Interleave, Layer, ReadOptions};
+use crate::options::{Interleave, Layer, Processor, ReadOptions};
 use crate::pieces::PieceLimits;
 use crate::read::Area;
 use crate::window::Window;
@@ -65,7 +65,7 @@ impl Input {
             bands: options.bands.clone(),
             max_pixels: options.max_pixels,
             max_block_bytes: options.max_block_bytes,
-            device: Device::Cpu,
+            decode_on: Processor::Cpu,
             ..ReadOptions::default()
         };
         let (columns, rows) = match self {
@@ -209,7 +209,8 @@ impl Input {
             let pixel = raster.data_type.size() * raster.bands as usize;
             pixels.resize(spots.len() * pixel, 0);
             for (&at, &(_, column, row)) in members.iter().zip(places()) {
-                let from = (row - window.y) as usize * window.width as usize + (column - window.x) as usize;
+                let from =
+                    (row - window.row) as usize * window.width as usize + (column - window.column) as usize;
                 let from = raster.pixels.get(from * pixel..(from + 1) * pixel);
                 if let (Some(from), Some(to)) = (from, pixels.get_mut(at * pixel..(at + 1) * pixel)) {
                     to.copy_from_slice(from);
@@ -230,12 +231,12 @@ fn batch(
 ) -> Result<(Vec<u8>, u64)> {
     let window = |&(_, column, row): &Spot| BatchWindow {
         bands: Some(bands.to_vec()),
-        area: Area::Pixels { x: column.into(), y: row.into(), width: 1, height: 1 },
+        area: Area::Pixels { column: column.into(), row: row.into(), width: 1, height: 1 },
         ..BatchWindow::of_pixels(0, 0, 0, (1, 1))
     };
     let windows: Vec<BatchWindow> = spots.iter().map(window).collect();
     let options = BatchOptions {
-        device: options.device,
+        decode_on: options.decode_on,
         max_pixels: options.max_pixels,
         max_block_bytes: options.max_block_bytes,
         ..BatchOptions::default()
@@ -251,7 +252,7 @@ fn around<'a>(spots: impl Iterator<Item = &'a Spot>) -> Window {
     let (left, top, right, bottom) = spots.fold(none, |(left, top, right, bottom), &(_, column, row)| {
         (left.min(column), top.min(row), right.max(column), bottom.max(row))
     });
-    Window { x: left, y: top, width: right.saturating_sub(left) + 1, height: bottom.saturating_sub(top) + 1 }
+    Window::new(left, top, right.saturating_sub(left) + 1, bottom.saturating_sub(top) + 1)
 }
 
 /// The column and row of a place, with fractions. The corner is subtracted first, so that places on the edge of a pixel

@@ -3,13 +3,14 @@
 use std::ops::Range;
 use strile_tiff::BlockGrid;
 
-/// A rectangle of pixels. It may be empty, and it may not pass 2^32 in either direction.
+/// A rectangle of pixels: column, row, width and height, in this order everywhere. It may be empty. It ends before 2^32 in
+/// both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     /// First column.
-    pub x: u32,
+    pub column: u32,
     /// First row.
-    pub y: u32,
+    pub row: u32,
     /// Columns.
     pub width: u32,
     /// Rows.
@@ -17,9 +18,14 @@ pub struct Window {
 }
 
 impl Window {
-    /// The whole of an image.
+    /// Returns the window that begins at a column and a row.
+    pub const fn new(column: u32, row: u32, width: u32, height: u32) -> Self {
+        Self { column, row, width, height }
+    }
+
+    /// Returns the window that covers an image of this size.
     pub fn full(width: u32, height: u32) -> Self {
-        Self { x: 0, y: 0, width, height }
+        Self::new(0, 0, width, height)
     }
 
     /// Whether it lies inside an image of this size and has at least one pixel.
@@ -27,7 +33,7 @@ impl Window {
         let fits = |start: u32, len: u32, size: u32| {
             len >= 1 && start.checked_add(len).is_some_and(|end| end <= size)
         };
-        fits(self.x, self.width, width) && fits(self.y, self.height, height)
+        fits(self.column, self.width, width) && fits(self.row, self.height, height)
     }
 
     /// The part that both have; `None` where there is none.
@@ -38,26 +44,26 @@ impl Window {
             let len = u32::try_from(end.checked_sub(u64::from(start))?).ok()?;
             (len > 0).then_some((start, len))
         };
-        let (x, width) = meet(self.x, self.width, other.x, other.width)?;
-        let (y, height) = meet(self.y, self.height, other.y, other.height)?;
-        Some(Self { x, y, width, height })
+        let (column, width) = meet(self.column, self.width, other.column, other.width)?;
+        let (row, height) = meet(self.row, self.height, other.row, other.height)?;
+        Some(Self { column, row, width, height })
     }
 
     /// Columns of blocks that the window, inside the image, touches.
     pub fn block_columns(&self, grid: &BlockGrid) -> Range<u32> {
-        let last = self.x + (self.width - 1);
-        self.x / grid.block_width..last / grid.block_width + 1
+        let last = self.column + (self.width - 1);
+        self.column / grid.block_width..last / grid.block_width + 1
     }
 
     /// Rows of blocks that the window, inside the image, touches.
     pub fn block_rows(&self, grid: &BlockGrid) -> Range<u32> {
-        let last = self.y + (self.height - 1);
-        self.y / grid.block_height..last / grid.block_height + 1
+        let last = self.row + (self.height - 1);
+        self.row / grid.block_height..last / grid.block_height + 1
     }
 }
 
 impl std::fmt::Display for Window {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{},{},{},{}", self.x, self.y, self.width, self.height)
+        write!(f, "{},{},{},{}", self.column, self.row, self.width, self.height)
     }
 }

@@ -181,7 +181,7 @@ fn overviews_are_those_that_other_readers_agree_on() {
         corpus.files.iter().flat_map(|record| record.overviews.iter().map(move |level| (record, level)));
     let levels: Vec<_> = levels.filter(|(_, level)| !level.lossy).collect();
     let outcome = count(&levels, |(record, level)| {
-        let options = ReadOptions { overview: Some(level.level), ..Default::default() };
+        let options = ReadOptions::new().level(level.level + 1);
         let found = read(&corpus.path(&record.name), &options, &Context::default());
         let place = format!("{} overview {}", record.name, level.level);
         let found = found.map_err(|error| format!("{place}: {error}"))?;
@@ -201,7 +201,7 @@ fn masks_are_those_that_other_readers_agree_on() {
     let masks: Vec<_> =
         masks.into_iter().filter(|(_, mask)| mask.kinds.iter().any(|kind| kind == "per_dataset")).collect();
     let outcome = count(&masks, |(record, mask)| {
-        let options = ReadOptions { layer: Layer::Mask, ..Default::default() };
+        let options = ReadOptions::new().layer(Layer::Mask);
         let found = read(&corpus.path(&record.name), &options, &Context::default());
         let found = found.map_err(|error| format!("{}: {error}", record.name))?;
         let same =

@@ -40,7 +40,7 @@ fn write_target(path: &Path, generation: u64) {
     let sink = FileSink::create(path, true).unwrap();
     let mut writer = Writer::create(Box::new(sink), spec, &options, &Context::default()).unwrap();
     for y in (0..height).step_by(50) {
-        let window = Window { x: 0, y, width: WIDTH, height: 50.min(height - y) };
+        let window = Window::new(0, y, WIDTH, 50.min(height - y));
         let rows = &pixels[(y * WIDTH * 2) as usize..];
         let piece = Piece::contiguous(window, 1, DataType::U16, Interleave::BandFirst, rows).unwrap();
         writer.write(&piece).unwrap();
@@ -54,8 +54,8 @@ fn generation_of(path: &Path) -> u64 {
     assert!(dataset.warnings().is_empty(), "{:?}", dataset.warnings());
     let levels = dataset.pages()[0].levels.len();
     assert!(levels > 1);
-    for overview in 0..levels - 1 {
-        let options = ReadOptions { overview: Some(overview), ..ReadOptions::default() };
+    for level in 1..levels {
+        let options = ReadOptions::new().level(level);
         dataset.read(&options, &Context::default()).unwrap();
     }
     let pixels = dataset.read(&ReadOptions::default(), &Context::default()).unwrap().pixels;

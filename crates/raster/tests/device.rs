@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{Context, Dataset, Decode, Device, Location, MemorySource, OpenOptions, ReadOptions};
+use strile::{Context, Dataset, Decode, Location, MemorySource, OpenOptions, Processor, ReadOptions};
 use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels};
 
 const UINT16: SampleType = SampleType { format: SampleFormat::Uint, bits: 16 };
@@ -40,21 +40,19 @@ fn small_reads_are_the_processors_and_say_why() {
     let context = Context::default();
     let (_, deflate) = dataset(deflate());
     let options = ReadOptions::default();
-    for plan in [deflate.plan(&options, &context), deflate.plan_on_device(&options, &context)] {
-        let plan = plan.unwrap();
-        let judged = plan.judged.clone().unwrap();
-        assert_eq!((plan.engine.as_str(), &plan.decode), ("cpu", &Decode::Cpu));
-        assert!(judged.estimate.cpu < judged.estimate.cuda, "{judged:?}");
-        assert_eq!(plan.engine_reason, judged.estimate.to_string());
-        let words = plan.to_string();
-        assert!(words.contains("engine   cpu (estimated cpu 0."), "{words}");
-        assert!(words.contains(&format!("\ncosts    constants: {}\n", judged.constants)), "{words}");
-    }
-    let asked = ReadOptions { device: Device::Cpu, ..Default::default() };
-    let plan = deflate.plan_on_device(&asked, &context).unwrap();
+    let plan = deflate.plan(&options, &context).unwrap();
+    let judged = plan.judged.clone().unwrap();
+    assert_eq!((plan.engine.as_str(), &plan.decode), ("cpu", &Decode::Cpu));
+    assert!(judged.estimate.cpu < judged.estimate.cuda, "{judged:?}");
+    assert_eq!(plan.engine_reason, judged.estimate.to_string());
+    let words = plan.to_string();
+    assert!(words.contains("engine   cpu (estimated cpu 0."), "{words}");
+    assert!(words.contains(&format!("\ncosts    constants: {}\n", judged.constants)), "{words}");
+    let asked = ReadOptions::new().decode_on(Processor::Cpu);
+    let plan = deflate.plan(&asked, &context).unwrap();
     assert_eq!((plan.engine_reason.as_str(), plan.judged), ("asked for", None));
     let (_, lzma) = dataset(Codec::Lzma);
-    let plan = lzma.plan_on_device(&options, &context).unwrap();
+    let plan = lzma.plan(&options, &context).unwrap();
     assert!(plan.engine_reason.contains("lzma") && plan.decode == Decode::Cpu, "{}", plan.engine_reason);
 }
 
@@ -64,24 +62,27 @@ fn without_a_gpu_one_sentence_says_why_and_auto_reads() {
     assert!(!why.is_empty() && !why.ends_with('.') && why.lines().count() == 1, "{why}");
     let (pixels, dataset) = dataset(deflate());
     let context = Context::default();
-    let plan = dataset.plan_on_device(&ReadOptions::default(), &context).unwrap();
+    let plan = dataset.plan(&ReadOptions::default(), &context).unwrap();
     assert_eq!((plan.destination, plan.memory.device), (Location::Host, 0));
-    let raster = dataset.read_on_device(&ReadOptions::default(), &context).unwrap();
-    assert_eq!(raster.location(), Location::Host);
-    assert_eq!((raster.report.blocks, raster.report.host_blocks), (64, 0));
-    assert_eq!(raster.into_host(&context).unwrap().pixels, pixels.bytes);
+    let (raster, report) = dataset.read_with_report(&ReadOptions::default(), &context).unwrap();
+    assert_eq!((report.blocks, report.host_blocks), (64, 0));
+    assert_eq!(raster.pixels, pixels.bytes);
 }
 
 #[test]
 fn a_gpu_that_was_asked_for_is_not_replaced() {
     let Some(why) = no_gpu() else { return };
     let (_, dataset) = dataset(deflate());
-    let options = ReadOptions { device: Device::Cuda(0), ..Default::default() };
+    let options = ReadOptions::new().decode_on(Processor::Cuda(0));
     let expected = format!("made.tif: device `cuda:0` cannot be used: {why}");
     let context = Context::default();
+    for decode_on in [Processor::Auto, Processor::Cpu, Processor::Cuda(0)] {
+        let options = ReadOptions::new().decode_on(decode_on);
+        let refused = dataset.read_on_device(0, &options, &context).err().unwrap();
+        assert_eq!(refused.to_string(), expected, "{decode_on:?}");
+    }
     assert_eq!(dataset.read(&options, &context).unwrap_err().to_string(), expected);
     assert_eq!(dataset.plan(&options, &context).unwrap_err().to_string(), expected);
-    assert_eq!(dataset.read_on_device(&options, &context).err().unwrap().to_string(), expected);
 }
 
 #[test]
@@ -93,14 +94,14 @@ fn what_is_done_to_a_whole_result_is_in_the_plan_and_in_the_pixels() {
     let context = Context::default();
     for interleave in [strile::Interleave::BandFirst, strile::Interleave::BandLast] {
         let (apply_orientation, invert_min_is_white) = (true, true);
-        let options =
-            ReadOptions { apply_orientation, invert_min_is_white, interleave, ..Default::default() };
+        let options = ReadOptions::new()
+            .apply_orientation(apply_orientation)
+            .invert_min_is_white(invert_min_is_white)
+            .interleave(interleave);
         let plan = dataset.plan(&options, &context).unwrap();
         assert_eq!(plan.after, ["white as maximum", "turned by Orientation 6"]);
         assert!(plan.to_string().contains("\nafter    white as maximum, then turned by Orientation 6\n"));
         let expected = dataset.read(&options, &context).unwrap();
-        let found = dataset.read_on_device(&options, &context).unwrap().into_host(&context).unwrap();
-        assert_eq!(found, expected);
         let output = strile::Output::new(expected.spec().unwrap()).unwrap();
         let report = dataset.read_into(&output, &options, &context).unwrap();
         assert_eq!(report.blocks, plan.figures().blocks as u64);

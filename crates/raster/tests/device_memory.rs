@@ -6,8 +6,8 @@
 
 use strile::tiff::{SampleFormat, SampleType};
 use strile::{
-    BlockChoice, Context, DataType, Device, Interleave, MemorySink, Piece, RasterSpec, Window, WriteOptions,
-    Writer,
+    BlockChoice, Context, DataType, Interleave, MemorySink, Piece, Processor, RasterSpec, Window,
+    WriteOptions, Writer,
 };
 use strile_cuda::device::Device as CudaDevice;
 use testkit::{Pattern, Pixels};
@@ -21,7 +21,7 @@ fn written(height: u32, buffer: Option<u64>) -> (Vec<u8>, u64) {
     let sample = SampleType { format: SampleFormat::Uint, bits: 16 };
     let pixels = Pixels::generate(Pattern::Dem, sample, [1, height as usize, WIDTH as usize], 7);
     let options = WriteOptions {
-        device: Device::Cuda(0),
+        encode_on: Processor::Cuda(0),
         blocks: BlockChoice::Tiles { width: 32, height: 32 },
         level: Some(1),
         buffer,
@@ -36,7 +36,7 @@ fn written(height: u32, buffer: Option<u64>) -> (Vec<u8>, u64) {
     let rows = if buffer.is_some() { ROWS } else { height };
     let bytes = rows as usize * WIDTH as usize * 2;
     for (y, part) in (0..height).step_by(rows as usize).zip(pixels.bytes.chunks(bytes)) {
-        let window = Window { x: 0, y, width: WIDTH, height: rows.min(height - y) };
+        let window = Window::new(0, y, WIDTH, rows.min(height - y));
         let piece = Piece::contiguous(window, 1, DataType::U16, Interleave::BandFirst, part).unwrap();
         writer.write(&piece).unwrap();
     }

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
 use strile::{
-    BatchOptions, BatchWindow, Budget, CompareOptions, Context, Conversion, ConvertOptions, Dataset, Device,
-    Error, Input, Layer, Limited, MemorySink, OpenOptions, OverviewOptions, PieceLimits, ReadOptions, Vrt,
-    VrtOptions, Window, add_overviews, plan_batch, write_header_index,
+    BatchOptions, BatchWindow, Budget, CompareOptions, Context, Conversion, ConvertOptions, Dataset, Error,
+    Input, Layer, Limited, Location, MemorySink, OpenOptions, OverviewOptions, PieceLimits, Processor,
+    ReadOptions, Vrt, VrtOptions, Window, add_overviews, plan_batch, write_header_index,
 };
 use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels, Tag};
 
@@ -49,9 +49,13 @@ fn every_way_to_read_has_the_same_limit() {
     let folder = tempfile::tempdir().unwrap();
     let path = large(folder.path());
     let (file, context) = (Dataset::open(&path).unwrap(), context());
-    let with = |max_pixels| ReadOptions { max_pixels, device: Device::Cpu, ..Default::default() };
+    let with = |max_pixels| {
+        let mut options = ReadOptions::new().decode_on(Processor::Cpu);
+        options.max_pixels = max_pixels;
+        options
+    };
     let compare = |max_pixels| {
-        let options = CompareOptions { max_pixels, device: Device::Cpu, ..Default::default() };
+        let options = CompareOptions { max_pixels, decode_on: Processor::Cpu, ..Default::default() };
         file.compare(&Dataset::open(&path).unwrap(), &options, &context).map(drop)
     };
     let convert = |max_pixels| {
@@ -60,20 +64,27 @@ fn every_way_to_read_has_the_same_limit() {
         Conversion::plan(&input, Box::new(MemorySink::new()), &options, &context).map(drop)
     };
     let batch = |max_pixels| {
-        let options = BatchOptions { max_pixels, device: Device::Cpu, ..Default::default() };
-        plan_batch(&[&file], &[BatchWindow::of_pixels(0, 0, 0, (SIDE, SIDE))], &options, &context).map(drop)
+        let mut options = BatchOptions::new().decode_on(Processor::Cpu);
+        options.max_pixels = max_pixels;
+        plan_batch(
+            Location::Host,
+            &[&file],
+            &[BatchWindow::of_pixels(0, 0, 0, (SIDE, SIDE))],
+            &options,
+            &context,
+        )
+        .map(drop)
     };
     let overviews = |max_pixels| {
         let options = OverviewOptions { max_pixels, external: true, ..Default::default() };
         add_overviews(&path, &options, &context).map(drop)
     };
-    let mask =
-        |max_pixels| file.read(&ReadOptions { layer: Layer::Mask, ..with(max_pixels) }, &context).map(drop);
+    let mask = |max_pixels| file.read(&with(max_pixels).layer(Layer::Mask), &context).map(drop);
     let pieces = |max_pixels| file.pieces(&with(max_pixels), &PieceLimits::default(), &context).map(drop);
     type Door<'a> = (&'a str, &'a dyn Fn(Option<u64>) -> Result<(), Error>);
     let doors: [Door<'_>; 9] = [
         ("read", &|max| file.read(&with(max), &context).map(drop)),
-        ("read_on_device", &|max| file.read_on_device(&with(max), &context).map(drop)),
+        ("read_on_device", &|max| file.read_on_device(0, &with(max), &context).map(drop)),
         ("plan", &|max| file.plan(&with(max), &context).map(drop)),
         ("mask", &mask),
         ("pieces", &pieces),
@@ -98,8 +109,8 @@ fn every_way_to_read_has_the_same_limit() {
             assert!(matches!(error, Error::Memory { .. }), "{name}: {error}");
         }
     }
-    let window = Some(Window { x: 59_000, y: 59_000, width: 100, height: 100 });
-    let part = file.read(&ReadOptions { window, ..with(None) }, &context).unwrap();
+    let window = Some(Window::new(59_000, 59_000, 100, 100));
+    let part = file.read(&with(None).window(window), &context).unwrap();
     assert!(part.pixels.iter().all(|&pixel| pixel == 0));
 }
 
@@ -125,7 +136,7 @@ fn mosaics_are_held_against_their_sources() {
     );
     let limits = PieceLimits::default();
     refusal(mosaic("").pieces(&ReadOptions::default(), &limits, &context), "pieces of an empty mosaic");
-    let allowed = ReadOptions { max_pixels: Some(SAMPLES), ..Default::default() };
+    let allowed = ReadOptions::new().max_pixels(SAMPLES);
     assert!(mosaic("").pieces(&allowed, &limits, &context).is_ok());
 
     std::fs::write(folder.path().join("tile.tif"), vec![0; 4 << 20]).unwrap();
@@ -149,7 +160,7 @@ fn blocks_far_larger_than_their_image_are_refused() {
     let bytes = padded.build(&pixels, ByteOrder::Little, false).bytes;
     let source = Arc::new(strile::MemorySource::new("padded", bytes));
     let file = Dataset::from_source(source, &OpenOptions::default()).unwrap();
-    let options = ReadOptions { device: Device::Cpu, ..Default::default() };
+    let options = ReadOptions::new().decode_on(Processor::Cpu);
     let refused = refusal(file.read(&options, &context()), "a block of padding");
     assert!(
         refused.contains(
@@ -158,11 +169,14 @@ fn blocks_far_larger_than_their_image_are_refused() {
         "{refused}"
     );
     let windows = [BatchWindow::of_pixels(0, 0, 0, (1, 1))];
-    let batch = BatchOptions { device: Device::Cpu, ..Default::default() };
-    refusal(plan_batch(&[&file], &windows, &batch, &context()), "a block of padding in a batch");
-    let allowed = ReadOptions { max_pixels: Some(SAMPLES), ..options.clone() };
+    let batch = BatchOptions::new().decode_on(Processor::Cpu);
+    refusal(
+        plan_batch(Location::Host, &[&file], &windows, &batch, &context()),
+        "a block of padding in a batch",
+    );
+    let allowed = options.clone().max_pixels(SAMPLES);
     assert!(file.plan(&allowed, &context()).is_ok());
-    let strict = ReadOptions { max_block_bytes: Some(1 << 30), ..allowed };
+    let strict = allowed.max_block_bytes(1 << 30);
     let refused = refusal(file.plan(&strict, &context()), "a block larger than allowed");
     assert!(refused.contains("`max_block_bytes` is 1073741824"), "{refused}");
 }
@@ -184,7 +198,7 @@ fn without_threads() {
     let index = folder.path().join("headers.index");
     let report = write_header_index(&index, &paths, &OpenOptions::default(), &context).unwrap();
     assert_eq!(report.files, 4);
-    let options = ReadOptions { device: Device::Cpu, ..Default::default() };
+    let options = ReadOptions::new().decode_on(Processor::Cpu);
     let read = Dataset::open(&paths[0]).unwrap().read(&options, &context).unwrap();
     assert_eq!(read.pixels.len(), 3 * 400 * 300);
     println!("all was done without threads");

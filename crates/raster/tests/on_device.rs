@@ -20,24 +20,25 @@ use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
 use strile::{
-    Context, Dataset, Decode, Device, DirectIo, Error, Fetch, Interleave, Layer, Location, MaskSource, Nvcomp,
+    Context, Dataset, Decode, DirectIo, Error, Fetch, Interleave, Layer, Location, MaskSource, Nvcomp,
+    Processor,
 };
 use strile::{OnFault, Output, Raster, ReadOptions, Report, Window};
 use testkit::{Codec, Grid, ImageSpec, JpegOptions, Pattern, Pixels, Tag};
 
 /// Puts the stand-in in the place of the driver, once.
-fn device() -> Device {
+fn device() -> Processor {
     static READY: OnceLock<()> = OnceLock::new();
     READY.get_or_init(|| {
         if std::env::var_os("STRILE_REQUIRE_GPU").is_none_or(|value| value != "1") {
             strile_emulate::StandIn::load().unwrap();
         }
     });
-    Device::Cuda(0)
+    Processor::Cuda(0)
 }
 
-fn by(device: Device, options: &ReadOptions) -> ReadOptions {
-    ReadOptions { device, ..options.clone() }
+fn by(device: Processor, options: &ReadOptions) -> ReadOptions {
+    options.clone().decode_on(device)
 }
 
 /// One request by both engines, three ways; the report where it succeeds.
@@ -45,12 +46,12 @@ fn compare(dataset: &Dataset, options: &ReadOptions) -> Result<Option<Report>, S
     let context = Context::default();
     let cuda = by(device(), options);
     let words = |error: Error| error.to_string();
-    let expected = dataset.read(&by(Device::Cpu, options), &context).map_err(words);
+    let expected = dataset.read(&by(Processor::Cpu, options), &context).map_err(words);
     let (host, report) = match dataset.read_with_report(&cuda, &context) {
         Ok((raster, report)) => (Ok(raster), Some(report)),
         Err(error) => (Err(words(error)), None),
     };
-    let there = dataset.read_on_device(&cuda, &context).and_then(|raster| {
+    let there = dataset.read_on_device(0, &cuda, &context).and_then(|raster| {
         assert_eq!(raster.location(), Location::Cuda(0));
         raster.into_host(&context)
     });
@@ -71,12 +72,12 @@ fn compare_all(dataset: &Dataset) -> Result<(u64, u64), String> {
     let (mut blocks, mut host) = (0, 0);
     for (page, levels) in dataset.pages().iter().map(|page| page.levels.len()).enumerate() {
         for level in 0..levels {
-            let options = ReadOptions { page, overview: level.checked_sub(1), ..Default::default() };
+            let options = ReadOptions::new().page(page).level(level);
             if let Some(report) = compare(dataset, &options)? {
                 (blocks, host) = (blocks + report.blocks, host + report.host_blocks);
             }
             if dataset.mask_source(&options).unwrap() != MaskSource::AllValid {
-                compare(dataset, &ReadOptions { layer: Layer::Mask, ..options })?;
+                compare(dataset, &options.layer(Layer::Mask))?;
             }
         }
     }
@@ -142,9 +143,8 @@ fn windows_and_bands_from_staged_and_pulled_bytes() {
         let (_, bytes) = file(codec);
         for (x, y, width, height) in [(0, 0, 1, 1), (63, 47, 2, 2), (10, 100, 140, 100), (149, 0, 1, 200)] {
             for interleave in [Interleave::BandFirst, Interleave::BandLast] {
-                let window = Some(Window { x, y, width, height });
-                let options =
-                    ReadOptions { window, bands: Some(vec![3, 1, 1]), interleave, ..Default::default() };
+                let window = Some(Window::new(x, y, width, height));
+                let options = ReadOptions::new().window(window).bands([3, 1, 1]).interleave(interleave);
                 compare(&open(&bytes), &options).unwrap();
                 compare(&open_bucket(&bytes).1, &options).unwrap();
             }
@@ -160,19 +160,15 @@ fn a_read_larger_than_the_devices_memory_goes_in_batches() {
     let spec = ImageSpec::new(UINT16).grid(Grid::Tiles(512, 512));
     let dataset = open(&spec.build(&pixels, ByteOrder::Little, false).bytes);
     let context = Context::default();
-    let options = ReadOptions { device_memory: Some(12 << 20), ..by(device(), &ReadOptions::default()) };
+    let options = by(device(), &ReadOptions::default()).device_memory(12 << 20);
     let (found, report) = dataset.read_with_report(&options, &context).unwrap();
-    let expected = dataset.read(&by(Device::Cpu, &options), &context).unwrap();
+    let expected = dataset.read(&by(Processor::Cpu, &options), &context).unwrap();
     assert!(found == expected);
     assert_eq!((report.host_blocks, report.faults.len()), (0, 0));
-    let refused = dataset.read_on_device(&options, &context).err().unwrap().to_string();
+    let refused = dataset.read_on_device(0, &options, &context).err().unwrap().to_string();
     assert!(refused.contains("16777216") || refused.contains("16.0 MiB"), "{refused}");
     // For other tests of the process.
-    let all = ReadOptions {
-        device_memory: Some(1 << 40),
-        window: Some(Window { x: 0, y: 0, width: 1, height: 1 }),
-        ..options
-    };
+    let all = options.device_memory(1 << 40).window(Window::new(0, 0, 1, 1));
     dataset.read(&all, &context).unwrap();
 }
 
@@ -184,7 +180,7 @@ fn damaged_blocks_are_the_same_faults() {
         bytes[at..at + 40].fill(0xA5);
         let dataset = open(&bytes);
         for on_fault in [OnFault::Fail, OnFault::Fill] {
-            compare(&dataset, &ReadOptions { on_fault, ..Default::default() }).unwrap();
+            compare(&dataset, &ReadOptions::new().on_fault(on_fault)).unwrap();
         }
     }
 }
@@ -200,22 +196,23 @@ fn floats_are_the_same_wherever_they_are_made() {
         let spec = tags.iter().fold(spec, |spec, tag| spec.tag(tag.clone()));
         let mut bytes = spec.build(&pixels, ByteOrder::Big, false).bytes;
         let (unpack, on_fault) = (true, OnFault::Fill);
-        let window = Some(Window { x: 10, y: 40, width: 130, height: 150 });
+        let window = Some(Window::new(10, 40, 130, 150));
         for damaged in [false, true] {
             if damaged {
                 let at = bytes.len() / 2;
                 bytes[at..at + 40].fill(0xA5);
             }
             for apply_orientation in [false, true] {
-                let options = ReadOptions { unpack, on_fault, apply_orientation, ..Default::default() };
+                let options =
+                    ReadOptions::new().unpack(unpack).on_fault(on_fault).apply_orientation(apply_orientation);
                 compare(&open(&bytes), &options).unwrap();
-                compare(&open_bucket(&bytes).1, &ReadOptions { window, ..options }).unwrap();
+                compare(&open_bucket(&bytes).1, &options.window(window)).unwrap();
             }
         }
         let dataset = open(&bytes);
-        let options = ReadOptions { unpack, on_fault, ..Default::default() };
-        let expected = dataset.read(&by(Device::Cpu, &options), &Context::default()).unwrap();
-        let there = dataset.read_on_device(&by(device(), &options), &Context::default()).unwrap();
+        let options = ReadOptions::new().unpack(unpack).on_fault(on_fault);
+        let expected = dataset.read(&by(Processor::Cpu, &options), &Context::default()).unwrap();
+        let there = dataset.read_on_device(0, &by(device(), &options), &Context::default()).unwrap();
         assert_eq!(there.output.convert(), None);
         dataset.read_into(&there.output, &options, &Context::default()).unwrap();
         assert!(there.into_host(&Context::default()).unwrap().pixels == expected.pixels);
@@ -228,13 +225,15 @@ fn what_is_done_on_the_host_after_decoding_gets_to_the_device() {
     let spec = ImageSpec::new(UINT16).codec(Codec::Deflate).photometric(0).tag(Tag::short(274, 6));
     let dataset = open(&spec.build(&pixels, ByteOrder::Little, false).bytes);
     let (apply_orientation, invert_min_is_white) = (true, true);
-    let options =
-        ReadOptions { apply_orientation, invert_min_is_white, device: device(), ..Default::default() };
-    let plan = dataset.plan_on_device(&options, &Context::default()).unwrap();
+    let options = ReadOptions::new()
+        .apply_orientation(apply_orientation)
+        .invert_min_is_white(invert_min_is_white)
+        .decode_on(device());
+    let plan = dataset.plan_on_device(0, &options, &Context::default()).unwrap();
     assert_eq!(plan.after, ["white as maximum", "turned by Orientation 6", "copied to memory of cuda:0"]);
     assert_eq!(plan.destination, Location::Host);
     for interleave in [Interleave::BandFirst, Interleave::BandLast] {
-        compare(&dataset, &ReadOptions { interleave, ..options.clone() }).unwrap();
+        compare(&dataset, &options.clone().interleave(interleave)).unwrap();
     }
 }
 
@@ -243,28 +242,50 @@ fn an_output_on_a_device_is_written_by_its_engine() {
     let (pixels, bytes) = file(Codec::Deflate);
     let dataset = open(&bytes);
     let context = Context::default();
-    let first = dataset.read_on_device(&by(device(), &ReadOptions::default()), &context).unwrap();
+    let first = dataset.read_on_device(0, &by(device(), &ReadOptions::default()), &context).unwrap();
     // The sparse block holds zeros, not what was generated.
-    let expected = dataset.read(&by(Device::Cpu, &ReadOptions::default()), &context).unwrap();
+    let expected = dataset.read(&by(Processor::Cpu, &ReadOptions::default()), &context).unwrap();
     assert_eq!(expected.pixels.len(), pixels.bytes.len());
     let output: Output = first.output.clone();
     let plan = dataset.read_into(&output, &ReadOptions::default(), &context).unwrap();
-    assert_eq!((plan.blocks, plan.host_blocks), (15, 0), "Auto takes the engine of the memory");
-    let refused =
-        dataset.read_into(&output, &by(Device::Cpu, &ReadOptions::default()), &context).unwrap_err();
-    assert_eq!(
-        refused.to_string(),
-        "made.tif: the output is in memory of cuda:0, where the CPU engine does not write"
-    );
+    assert_eq!((plan.blocks, plan.host_blocks), (15, 0), "the GPU that holds the result decodes");
     drop(output);
     assert_eq!(first.into_host(&context).unwrap(), expected);
+}
+
+/// Who decodes and where the result lives are two questions, and all four answers give the same pixels.
+#[test]
+fn the_processor_that_decodes_and_the_memory_of_the_result_are_chosen_apart() {
+    let (_, bytes) = file(Codec::Deflate);
+    let context = Context::default();
+    for dataset in [open(&bytes), open_bucket(&bytes).1] {
+        let expected = dataset.read(&by(Processor::Cpu, &ReadOptions::default()), &context).unwrap();
+        for decode_on in [Processor::Auto, Processor::Cpu, device()] {
+            let options = by(decode_on, &ReadOptions::default());
+            assert_eq!(dataset.read(&options, &context).unwrap(), expected, "{decode_on:?}");
+            let plan = dataset.plan_on_device(0, &options, &context).unwrap();
+            let there = dataset.read_on_device(0, &options, &context).unwrap();
+            assert_eq!(there.location(), Location::Cuda(0));
+            match decode_on {
+                Processor::Cpu => assert_eq!(plan.after, ["copied to memory of cuda:0"]),
+                _ => assert_eq!((plan.engine.as_str(), plan.after.len()), ("cuda:0", 0)),
+            }
+            let other = dataset.read_on_device(0, &by(device(), &ReadOptions::default()), &context).unwrap();
+            dataset.read_into(&other.output, &options, &context).unwrap();
+            assert_eq!(other.into_host(&context).unwrap().pixels, expected.pixels, "{decode_on:?}");
+            assert_eq!(there.into_host(&context).unwrap(), expected, "{decode_on:?}");
+        }
+        let elsewhere = by(Processor::Cuda(1), &ReadOptions::default());
+        let refused = dataset.read_on_device(0, &elsewhere, &context).err().unwrap().to_string();
+        assert!(refused.contains("cuda:1 cannot decode into memory of cuda:0"), "{refused}");
+    }
 }
 
 #[test]
 fn the_plan_names_the_device_and_what_the_host_does() {
     let (_, bytes) = file(Codec::Deflate);
     let options = by(device(), &ReadOptions::default());
-    let plan = open(&bytes).plan_on_device(&options, &Context::default()).unwrap();
+    let plan = open(&bytes).plan_on_device(0, &options, &Context::default()).unwrap();
     assert_eq!((plan.engine.as_str(), &plan.decode), ("cuda:0", &Decode::Kernels));
     let text = plan.to_string();
     assert!(text.contains("\nengine   cuda:0 (asked for)\ndecode   on cuda:0 by kernels; blocks"), "{text}");
@@ -316,8 +337,8 @@ fn the_plan_says_what_optional_libraries_do() {
     let dataset = Dataset::open(&path).unwrap();
     let context = Context::default();
     let plan = |nvcomp: Nvcomp, direct_io: DirectIo| {
-        let options = ReadOptions { nvcomp, direct_io, ..by(device, &ReadOptions::default()) };
-        dataset.plan_on_device(&options, &context).unwrap()
+        let options = by(device, &ReadOptions::default()).nvcomp(nvcomp).direct_io(direct_io);
+        dataset.plan_on_device(0, &options, &context).unwrap()
     };
     let text = plan(Nvcomp::TrustedAlways, DirectIo::Off).to_string();
     let by_nvcomp =
@@ -335,13 +356,13 @@ fn the_plan_says_what_optional_libraries_do() {
         assert_eq!(automatic.notes, ["not read by cuFile: the kernel module `nvidia-fs` is not loaded"]);
     }
     // What nvCOMP does not decode, the host does; and a file that cuFile does not take is an error that says why.
-    let options = ReadOptions { nvcomp: Nvcomp::TrustedAlways, ..by(device, &ReadOptions::default()) };
+    let options = by(device, &ReadOptions::default()).nvcomp(Nvcomp::TrustedAlways);
     let (raster, report) = dataset.read_with_report(&options, &context).unwrap();
     assert_eq!(report.host_blocks, direct.figures().blocks as u64);
-    assert_eq!(raster, dataset.read(&by(Device::Cpu, &ReadOptions::default()), &context).unwrap());
+    assert_eq!(raster, dataset.read(&by(Processor::Cpu, &ReadOptions::default()), &context).unwrap());
     let standin = strile_emulate::StandIn::load().unwrap();
     standin.set("fail=cuFileHandleRegister:1:5027");
-    let options = ReadOptions { direct_io: DirectIo::On, ..by(device, &ReadOptions::default()) };
+    let options = by(device, &ReadOptions::default()).direct_io(DirectIo::On);
     let error = dataset.read(&options, &context).unwrap_err().to_string();
     assert!(
         error.contains("5027 (the file could not be registered): the kernel module `nvidia-fs` is not"),

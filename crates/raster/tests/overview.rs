@@ -48,8 +48,8 @@ fn frame(order: ByteOrder, big: bool) -> FileFrame {
     FileFrame { order, big, file_order: FileOrder::DirectoriesFirst }
 }
 
-fn read(dataset: &Dataset, page: usize, overview: Option<usize>, layer: Layer) -> Vec<u8> {
-    let options = ReadOptions { page, overview, layer, ..ReadOptions::default() };
+fn read(dataset: &Dataset, page: usize, level: usize, layer: Layer) -> Vec<u8> {
+    let options = ReadOptions::new().page(page).level(level).layer(layer);
     dataset.read(&options, &Context::default()).unwrap().pixels
 }
 
@@ -121,13 +121,13 @@ fn every_form_of_file_takes_overviews() {
         assert_eq!(sizes, [(150, 100), (75, 50), (38, 25)]);
         assert!(levels.iter().all(|level| level.image.compression == Compression::Lzw));
         assert!(levels.iter().all(|level| level.mask.is_some() == masked), "{order:?} {big}");
-        assert_eq!(read(&before, 1, None, Layer::Pixels), read(&after, 1, None, Layer::Pixels));
+        assert_eq!(read(&before, 1, 0, Layer::Pixels), read(&after, 1, 0, Layer::Pixels));
         let layers: &[Layer] = if masked { &[Layer::Pixels, Layer::Mask] } else { &[Layer::Pixels] };
         for &layer in layers {
-            assert_eq!(read(&before, 0, None, layer), read(&after, 0, None, layer));
-            for overview in [0, 1] {
-                let same = read(&cog, 0, Some(overview), layer) == read(&after, 0, Some(overview), layer);
-                assert!(same, "{order:?} {big} {masked} {layer:?} {overview}");
+            assert_eq!(read(&before, 0, 0, layer), read(&after, 0, 0, layer));
+            for level in [1, 2] {
+                let same = read(&cog, 0, level, layer) == read(&after, 0, level, layer);
+                assert!(same, "{order:?} {big} {masked} {layer:?} {level}");
             }
         }
         // All that was there is there but the pointer to the next directory.
@@ -155,7 +155,7 @@ fn a_cog_says_that_it_is_none_any_longer() {
     assert_eq!(report.ghost.as_ref().unwrap().get("KNOWN_INCOMPATIBLE_EDITION"), Some("YES"));
     assert!(!report.is_valid(false), "{report:?}");
     assert_eq!(dataset.pages()[0].levels.len(), 2);
-    assert_eq!(read(&dataset, 0, None, Layer::Pixels), pixels.little_endian());
+    assert_eq!(read(&dataset, 0, 0, Layer::Pixels), pixels.little_endian());
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn overviews_beside_a_file_are_its_overviews() {
     let dataset = place.open();
     let levels: Vec<_> = dataset.pages()[0].levels.iter().map(|l| (l.file, l.image.compression)).collect();
     assert_eq!(levels, [(0, Compression::Deflate), (1, Compression::Zstd), (1, Compression::Zstd)]);
-    let reduced = read(&dataset, 0, Some(0), Layer::Pixels);
+    let reduced = read(&dataset, 0, 1, Layer::Pixels);
     // Of every two rows and columns the second is GDAL's nearest of their common corner.
     let all = pixels.little_endian();
     let own = [all[0], all[1], all[150], all[151]];
@@ -216,7 +216,7 @@ fn what_was_appended_is_not_seen_before_the_pointer_is_changed() {
         std::fs::write(place.file(), killed).unwrap();
         let dataset = place.open();
         assert_eq!(dataset.pages()[0].levels.len(), 1);
-        assert_eq!(read(&dataset, 0, None, Layer::Pixels), pixels.little_endian());
+        assert_eq!(read(&dataset, 0, 0, Layer::Pixels), pixels.little_endian());
         // And it takes overviews as before.
         add_overviews(&place.file(), &count(2), &Context::default()).unwrap();
         assert_eq!(place.open().pages()[0].levels.len(), 3);
@@ -256,14 +256,14 @@ fn overviews_are_replaced_and_all_else_stays() {
         assert_eq!(sizes(&dataset), [(150, 100), (75, 50), (38, 25)]);
         assert_eq!(dataset.pages().len(), 2);
         assert_eq!(dataset.pages()[1].levels.len(), 2);
-        assert_eq!(read(&dataset, 1, None, Layer::Pixels), other.little_endian());
-        assert_eq!(read(&dataset, 1, Some(0), Layer::Pixels), small.little_endian());
+        assert_eq!(read(&dataset, 1, 0, Layer::Pixels), other.little_endian());
+        assert_eq!(read(&dataset, 1, 1, Layer::Pixels), small.little_endian());
         let fresh = Place::with(&built);
         add(&fresh, &count(2));
         let fresh = fresh.open();
         for layer in [Layer::Pixels, Layer::Mask] {
-            for overview in [None, Some(0), Some(1)] {
-                assert!(read(&dataset, 0, overview, layer) == read(&fresh, 0, overview, layer), "{layer:?}");
+            for level in [0, 1, 2] {
+                assert!(read(&dataset, 0, level, layer) == read(&fresh, 0, level, layer), "{layer:?}");
             }
         }
         // Old bytes but for one pointer, and all of the new behind them: what a crash can leave.
@@ -308,21 +308,21 @@ fn directories_behind_overviews_are_linked_again() {
             ];
             let built = ImageSpec::new(UINT8).build_with(&pixels, &more, frame(order, big)).bytes;
             let place = Place::with(&built);
-            let masked = read(&place.open(), 0, None, Layer::Mask);
+            let masked = read(&place.open(), 0, 0, Layer::Mask);
             assert_eq!(sizes(&place.open()).len(), 3);
             add(&place, &OverviewOptions { rebuild: true, ..count(1) });
             let dataset = place.open();
             assert_eq!(sizes(&dataset), [(150, 100), (75, 50)]);
-            assert_eq!(read(&dataset, 0, None, Layer::Pixels), pixels.little_endian());
-            assert_eq!(read(&dataset, 0, None, Layer::Mask), masked);
+            assert_eq!(read(&dataset, 0, 0, Layer::Pixels), pixels.little_endian());
+            assert_eq!(read(&dataset, 0, 0, Layer::Mask), masked);
             assert!(dataset.pages()[0].levels[1].mask.is_some());
             assert_eq!(dataset.pages().len(), 2);
-            assert_eq!(read(&dataset, 1, None, Layer::Pixels), other.little_endian());
+            assert_eq!(read(&dataset, 1, 0, Layer::Pixels), other.little_endian());
             assert!(dataset.warnings().is_empty(), "{:?}", dataset.warnings());
             assert_eq!(remove_overviews(&place.file(), false).unwrap(), 1);
             let dataset = place.open();
             assert_eq!((sizes(&dataset).len(), dataset.pages().len()), (1, 2));
-            assert_eq!(read(&dataset, 0, None, Layer::Mask), masked);
+            assert_eq!(read(&dataset, 0, 0, Layer::Mask), masked);
         }
     }
 }

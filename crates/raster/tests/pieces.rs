@@ -35,7 +35,7 @@ fn in_pieces(dataset: &Dataset, options: &ReadOptions, piece: u64) -> (Vec<u8>, 
 
 #[test]
 fn pieces_of_any_size_are_the_whole() {
-    let window = Window { x: 3, y: 5, width: 30, height: 33 };
+    let window = Window::new(3, 5, 30, 33);
     for spec in [
         ImageSpec::new(UINT16).grid(Grid::Tiles(16, 16)).codec(Codec::Deflate),
         ImageSpec::new(UINT16).grid(Grid::Strips(3)).codec(Codec::Lzw).planar(true),
@@ -43,8 +43,7 @@ fn pieces_of_any_size_are_the_whole() {
         let dataset = made(&spec);
         for interleave in [Interleave::BandFirst, Interleave::BandLast] {
             for window in [None, Some(window)] {
-                let bands = Some(vec![3, 1]);
-                let options = ReadOptions { window, bands, interleave, ..Default::default() };
+                let options = ReadOptions::new().window(window).bands([3, 1]).interleave(interleave);
                 let whole = dataset.read(&options, &Context::default()).unwrap();
                 for piece in [1, 1000, 2500, 4000, 1 << 20] {
                     let (all, tallest) = in_pieces(&dataset, &options, piece);
@@ -59,7 +58,7 @@ fn pieces_of_any_size_are_the_whole() {
 #[test]
 fn a_turned_image_comes_band_by_band() {
     let dataset = made(&ImageSpec::new(UINT16).tag(Tag::short(274, 6)));
-    let options = ReadOptions { apply_orientation: true, ..Default::default() };
+    let options = ReadOptions::new().apply_orientation(true);
     let whole = dataset.read(&options, &Context::default()).unwrap();
     let (all, tallest) = in_pieces(&dataset, &options, 100);
     assert_eq!((all, tallest), (whole.pixels, 37));
@@ -72,7 +71,7 @@ fn a_faulty_block_is_listed_once() {
     let mut directory = spec.directory(&pixels, ByteOrder::Little, false);
     directory.blocks[1] = Some(b"no zlib stream".to_vec());
     let dataset = open(TiffBuilder::new(ByteOrder::Little, false).directory(directory).build().bytes);
-    let options = ReadOptions { on_fault: OnFault::Fill, ..Default::default() };
+    let options = ReadOptions::new().on_fault(OnFault::Fill);
     let context = Context::default();
     let limits = PieceLimits { piece: 1 };
     let pieces = dataset.pieces(&options, &limits, &context).unwrap();
@@ -88,7 +87,8 @@ fn a_result_far_larger_than_its_file_is_refused() {
     let spec = ImageSpec::new(UINT16).grid(Grid::Strips(60_000)).sparse(&[0]);
     let dataset = made(&spec.tag(Tag::long(256, 60_000)).tag(Tag::long(257, 60_000)));
     let pieces = |max_pixels| {
-        let options = ReadOptions { max_pixels, ..Default::default() };
+        let mut options = ReadOptions::new();
+        options.max_pixels = max_pixels;
         dataset.pieces(&options, &PieceLimits::default(), &Context::default())
     };
     let refused = pieces(None).unwrap_err().to_string();
@@ -109,7 +109,7 @@ fn a_box_becomes_the_window_that_covers_it() {
     assert_eq!(window([1011.0, 1951.0, 1029.0, 1989.0]).unwrap(), "1,1,2,4", "inside pixels");
     assert_eq!(window([0.0, 0.0, 9000.0, 9000.0]).unwrap(), "0,0,37,40", "cut to the image");
     assert!(window([0.0, 0.0, 1.0, 1.0]).unwrap_err().to_string().contains("does not touch the image"));
-    let window = Some(Window { x: 2, y: 3, width: 5, height: 5 });
-    let moved = dataset.transform(&ReadOptions { window, ..options }).unwrap().unwrap();
+    let window = Some(Window::new(2, 3, 5, 5));
+    let moved = dataset.transform(&options.window(window)).unwrap().unwrap();
     assert_eq!(moved.coefficients(), [10.0, 0.0, 1020.0, 0.0, -10.0, 1970.0]);
 }

@@ -18,22 +18,22 @@ use std::sync::{Arc, Mutex, OnceLock};
 use strile::tiff::gdal::NoData;
 use strile::tiff::{SampleFormat, SampleType};
 use strile::{
-    BlockChoice, Compression, Context, ConvertOptions, Dataset, Device, FileSink, Format, Interleave,
-    LoadedImage, Location, MemorySink, MemorySource, OpenOptions, Overviews, PartAddress, PartBytes,
-    PartTarget, Parts, Piece, Planar, RasterSpec, ReadOptions, Resampling, Result, Sink, StreamSink, Window,
+    BlockChoice, Compression, Context, ConvertOptions, Dataset, FileSink, Format, Interleave, LoadedImage,
+    Location, MemorySink, MemorySource, OpenOptions, Overviews, PartAddress, PartBytes, PartTarget, Parts,
+    Piece, Planar, Processor, RasterSpec, ReadOptions, Resampling, Result, Sink, StreamSink, Window,
     WriteOptions, Writer,
 };
 use testkit::{Pattern, Pixels};
 
 /// Puts the stand-in in the place of the driver, once.
-fn device() -> Device {
+fn device() -> Processor {
     static READY: OnceLock<()> = OnceLock::new();
     READY.get_or_init(|| {
         if std::env::var_os("STRILE_REQUIRE_GPU").is_none_or(|value| value != "1") {
             strile_emulate::StandIn::load().unwrap();
         }
     });
-    Device::Cuda(0)
+    Processor::Cuda(0)
 }
 
 const TILES: BlockChoice = BlockChoice::Tiles { width: 32, height: 16 };
@@ -79,7 +79,7 @@ impl Case {
         let sink = MemorySink::new();
         let handle = sink.handle();
         let mut writer = Writer::create(Box::new(sink), spec.clone(), &plain, &Context::default()).unwrap();
-        let window = Window { x: 0, y: 0, width, height };
+        let window = Window::new(0, 0, width, height);
         let first = Interleave::BandFirst;
         let piece = Piece::contiguous(window, spec.bands, spec.data_type, first, &pixels.bytes).unwrap();
         writer.write(&piece).unwrap();
@@ -90,7 +90,7 @@ impl Case {
     }
 
     /// The file, in pieces of so many rows.
-    fn write(&self, by: Device, memory: Memory, rows: u32, buffer: Option<u64>) -> Vec<u8> {
+    fn write(&self, by: Processor, memory: Memory, rows: u32, buffer: Option<u64>) -> Vec<u8> {
         let sink = MemorySink::new();
         let handle = sink.handle();
         self.write_to(Box::new(sink), by, memory, rows, buffer).unwrap();
@@ -100,35 +100,32 @@ impl Case {
     fn write_to(
         &self,
         sink: Box<dyn Sink>,
-        by: Device,
+        by: Processor,
         memory: Memory,
         rows: u32,
         buffer: Option<u64>,
     ) -> Result<()> {
-        let options = WriteOptions { device: by, buffer, ..self.options.clone() };
+        let options = WriteOptions { encode_on: by, buffer, ..self.options.clone() };
         let RasterSpec { width, height, bands, data_type, .. } = self.spec;
         let mut writer = Writer::create(sink, self.spec.clone(), &options, &Context::default())?;
         for (y, interleave) in (0..height)
             .step_by(rows as usize)
             .zip([Interleave::BandFirst, Interleave::BandLast].into_iter().cycle())
         {
-            let window = Window { x: 0, y, width, height: rows.min(height - y) };
-            let read = ReadOptions { window: Some(window), interleave, ..ReadOptions::default() };
-            let read =
-                ReadOptions { device: if memory == Memory::Device { device() } else { Device::Cpu }, ..read };
-            let raster = self.stored.read_on_device(&read, &Context::default())?;
+            let window = Window::new(0, y, width, rows.min(height - y));
+            let read = ReadOptions::new().window(window).interleave(interleave);
             let cells =
-                width as usize * window.y as usize..width as usize * (window.y + window.height) as usize;
+                width as usize * window.row as usize..width as usize * (window.row + window.height) as usize;
             let mask = self.mask.as_ref().map(|mask| &mask[cells]);
-            let spec = raster.output.spec().clone();
             let held;
-            let mut piece = match raster.output.device_bytes().cloned() {
-                Some(bytes) => {
-                    assert_eq!(raster.location(), Location::Cuda(0));
-                    Piece::on_device(window, spec, bytes)
+            let mut piece = match memory {
+                Memory::Device => {
+                    let raster = self.stored.read_on_device(0, &read, &Context::default())?;
+                    let bytes = raster.output.device_bytes().cloned().unwrap();
+                    Piece::on_device(window, raster.output.spec().clone(), bytes)
                 }
-                None => {
-                    held = raster.into_host(&Context::default())?;
+                Memory::Host => {
+                    held = self.stored.read(&read.decode_on(Processor::Cpu), &Context::default())?;
                     Piece::contiguous(window, bands, data_type, interleave, &held.pixels).unwrap()
                 }
             };
@@ -143,7 +140,7 @@ impl Case {
     /// The CPU's file; every way of writing it on the device gives the same.
     fn check(&self, name: &str) -> Vec<u8> {
         let all = self.spec.height;
-        let expected = self.write(Device::Cpu, Memory::Host, all, None);
+        let expected = self.write(Processor::Cpu, Memory::Host, all, None);
         let ways = [
             (Memory::Device, all, None),
             (Memory::Host, 7, Some(1 << 14)),
@@ -160,8 +157,8 @@ impl Case {
     /// Both engines read the pixels.
     fn read_back(&self, name: &str, file: Vec<u8>) {
         let written = open(file);
-        for by in [Device::Cpu, device()] {
-            let read = ReadOptions { device: by, ..ReadOptions::default() };
+        for by in [Processor::Cpu, device()] {
+            let read = ReadOptions::new().decode_on(by);
             let found = written.read(&read, &Context::default()).unwrap();
             assert!(found.pixels == self.pixels.bytes, "{name}: {by:?} reads other pixels");
         }
@@ -204,10 +201,10 @@ fn what_the_host_encodes_for_a_device_is_portable_too() {
     );
     case.pixels.bytes.iter_mut().for_each(|sample| *sample &= 127);
     case = Case::new(case.pixels, case.options);
-    let cpu = case.write(Device::Cpu, Memory::Host, 45, None);
+    let cpu = case.write(Processor::Cpu, Memory::Host, 45, None);
     case.options.reproducible = false;
     assert!(case.write(device(), Memory::Device, 45, None) == cpu);
-    assert!(case.write(Device::Cpu, Memory::Host, 45, None) != cpu, "the CPU has a faster one");
+    assert!(case.write(Processor::Cpu, Memory::Host, 45, None) != cpu, "the CPU has a faster one");
 }
 
 #[test]
@@ -278,10 +275,10 @@ fn masks_go_along() {
 
 /// Parts of a raster of one band, encoded by turns on the device and on the CPU, and what they hand on.
 fn in_parts(case: &Case) -> Vec<u8> {
-    let by = |device| WriteOptions { device, ..case.options.clone() };
+    let by = |encode_on| WriteOptions { encode_on, ..case.options.clone() };
     let plan = |device| Parts::new(case.spec.clone(), &by(device), (32, 32)).unwrap();
     let (context, sample) = (Context::default(), case.spec.data_type.size());
-    let engines = [plan(device()), plan(Device::Cpu)];
+    let engines = [plan(device()), plan(Processor::Cpu)];
     let sink = MemorySink::new();
     let handle = sink.handle();
     let mut assembly = engines[1].assemble(Box::new(sink), &context).unwrap();
@@ -298,15 +295,15 @@ fn in_parts(case: &Case) -> Vec<u8> {
             let host = writer.location() == Some(Location::Host) || number > 0;
             if host {
                 let stride = tier.image.0 as usize * sample;
-                let first = need.y as usize * stride + need.x as usize * sample;
+                let first = need.row as usize * stride + need.column as usize * sample;
                 let rows = (0..need.height as usize).map(|y| first + y * stride);
                 let cut: Vec<u8> =
                     rows.flat_map(|at| level[at..at + need.width as usize * sample].to_vec()).collect();
                 let first = Interleave::BandFirst;
                 writer.write(&Piece::contiguous(need, 1, case.spec.data_type, first, &cut).unwrap()).unwrap();
             } else {
-                let read = ReadOptions { window: Some(need), device: device(), ..ReadOptions::default() };
-                let raster = case.stored.read_on_device(&read, &context).unwrap();
+                let read = ReadOptions::new().window(need).decode_on(device());
+                let raster = case.stored.read_on_device(0, &read, &context).unwrap();
                 let bytes = raster.output.device_bytes().cloned().unwrap();
                 writer.write(&Piece::on_device(need, raster.output.spec().clone(), bytes)).unwrap();
             }
@@ -314,7 +311,7 @@ fn in_parts(case: &Case) -> Vec<u8> {
             if let Some(beyond) = &part.beyond {
                 let wide = beyond.window.width as usize * sample;
                 for (y, line) in beyond.pixels.chunks(wide).enumerate() {
-                    let at = (beyond.window.y as usize + y) * row + beyond.window.x as usize * sample;
+                    let at = (beyond.window.row as usize + y) * row + beyond.window.column as usize * sample;
                     above[at..at + wide].copy_from_slice(line);
                 }
             }
@@ -339,7 +336,7 @@ fn parts_of_both_engines_make_one_file() {
             ..WriteOptions::default()
         };
         let case = Case::new(pixels(SampleFormat::Uint, 16, 1), options);
-        let expected = case.write(Device::Cpu, Memory::Host, case.spec.height, None);
+        let expected = case.write(Processor::Cpu, Memory::Host, case.spec.height, None);
         assert!(in_parts(&case) == expected, "{resampling:?}");
     }
 }
@@ -366,7 +363,7 @@ fn every_sink_gets_the_same_bytes() {
     for format in [Format::GeoTiff, Format::Cog] {
         let options = WriteOptions { format, spooled: true, ..WriteOptions::default() };
         let case = Case::new(pixels(SampleFormat::Uint, 8, 1), options);
-        let expected = case.write(Device::Cpu, Memory::Host, case.spec.height, None);
+        let expected = case.write(Processor::Cpu, Memory::Host, case.spec.height, None);
         let sink = FileSink::create(&path, true).unwrap();
         case.write_to(Box::new(sink), device(), Memory::Device, 13, Some(1 << 14)).unwrap();
         assert!(std::fs::read(&path).unwrap() == expected, "{format:?}: a file");
@@ -380,11 +377,11 @@ fn every_sink_gets_the_same_bytes() {
 #[test]
 fn an_image_on_the_device_is_written_as_it_is_stored() {
     let case = Case::new(pixels(SampleFormat::Uint, 16, 1), WriteOptions::default());
-    let input = open(case.write(Device::Cpu, Memory::Host, case.spec.height, None));
+    let input = open(case.write(Processor::Cpu, Memory::Host, case.spec.height, None));
     let mut options = ConvertOptions::like(&input, Format::GeoTiff).unwrap();
-    (options.read.device, options.write.device) = (device(), device());
+    (options.read.decode_on, options.write.encode_on) = (device(), device());
     options.write.reproducible = true;
-    let image = LoadedImage::read(&input, &options, true, &Context::default()).unwrap();
+    let image = LoadedImage::read(&input, &options, Location::Cuda(0), &Context::default()).unwrap();
     assert_eq!((image.location(), image.bytes()), (Location::Cuda(0), case.pixels.bytes.len() as u64));
     let sink = MemorySink::new();
     let handle = sink.handle();
@@ -520,7 +517,7 @@ fn what_nvcomp_cannot_is_refused_before_anything_is_written() {
     if !alone("what_nvcomp_cannot_is_refused_before_anything_is_written") {
         return;
     }
-    let refusal = |case: &Case, by: Device| {
+    let refusal = |case: &Case, by: Processor| {
         let sink = MemorySink::new();
         let refused = case.write_to(Box::new(sink), by, Memory::Host, 45, None);
         refused.expect_err("it cannot").to_string()
@@ -531,7 +528,7 @@ fn what_nvcomp_cannot_is_refused_before_anything_is_written() {
         let error = refusal(&deflate(), device());
         assert!(error.contains("no nvCOMP: `libnvcomp.so.6`"), "{error}");
     }
-    let error = refusal(&deflate(), Device::Cpu);
+    let error = refusal(&deflate(), Processor::Cpu);
     assert!(error.contains("nvCOMP compresses on a CUDA device, not on the CPU"), "{error}");
     for (compression, effort, most) in [(Compression::Deflate, 6, 5), (Compression::Zstd, 1, 0)] {
         let error = refusal(&by_nvcomp(compression, effort), device());

@@ -112,7 +112,7 @@ impl Subject for ConvertTarget {
 }
 
 fn opened(bytes: &[u8]) -> strile::Result<Dataset> {
-    let options = OpenOptions { sidecars: false, ..OpenOptions::default() };
+    let options = OpenOptions::new().sidecars(false);
     Dataset::from_source(Arc::new(MemorySource::new("mutant", bytes.to_vec())), &options)
 }
 

@@ -7,7 +7,7 @@ use super::{Outcome, Subject, context, kind, sequence};
 use crate::mutate::mutate_tiff;
 use std::path::Path;
 use std::sync::Arc;
-use strile::{Dataset, Error, Layer, Limits, MemorySource, OnFault, OpenOptions, ReadOptions};
+use strile::{Dataset, Error, Layer, MemorySource, OnFault, OpenOptions, ReadOptions};
 use testkit::{Built, Fixture, Random, Target as Wound, allocator, mutate, mutate_bytes};
 
 /// How far a file is taken.
@@ -181,7 +181,7 @@ impl Subject for FileTarget {
     }
 
     fn try_one(&self, _seed: usize, number: u64, bytes: &[u8]) -> Outcome {
-        let options = OpenOptions { limits: Limits::default(), sidecars: false };
+        let options = OpenOptions::new().sidecars(false);
         let source = MemorySource::new("mutant", bytes.to_vec());
         let before = allocator::taken();
         let dataset = match Dataset::from_source(Arc::new(source), &options) {
@@ -242,9 +242,9 @@ fn read_all(dataset: &Dataset, budget: u64) -> Outcome {
                     continue;
                 }
                 images += 1;
-                let overview = index.checked_sub(1);
+                let level = index;
                 let on_fault = OnFault::Fill;
-                let options = ReadOptions { page, overview, layer, on_fault, ..Default::default() };
+                let options = ReadOptions::new().page(page).level(level).layer(layer).on_fault(on_fault);
                 match dataset.read(&options, &context) {
                     Ok(raster) => {
                         outcome.reached = true;

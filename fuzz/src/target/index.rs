@@ -87,7 +87,7 @@ impl Subject for IndexTarget {
             Err(error) => return Outcome::refused(true, kind(&error)),
         };
         let (_, held, _) = headers.held();
-        let options = ReadOptions { on_fault: OnFault::Fill, ..ReadOptions::default() };
+        let options = ReadOptions::new().on_fault(OnFault::Fill);
         let mut outcome = match dataset.read(&options, &context(8 << 20)) {
             Ok(raster) if raster.faults.is_empty() => Outcome::read(),
             Ok(_) => Outcome::refused(true, "faulty blocks"),

@@ -88,8 +88,7 @@ impl Subject for SidecarTarget {
         let warned = !dataset.warnings().is_empty();
         let mut outcome = if warned { Outcome::refused(true, "warned") } else { Outcome::read() };
         if number.is_multiple_of(16) && dataset.pages().first().is_some_and(|page| page.levels.len() > 1) {
-            let options =
-                ReadOptions { overview: Some(0), on_fault: OnFault::Fill, ..ReadOptions::default() };
+            let options = ReadOptions::new().level(1).on_fault(OnFault::Fill);
             if let Err(error) = dataset.read(&options, &context(8 << 20)) {
                 outcome.refused = Some(kind(&error));
             }

@@ -142,8 +142,8 @@ impl Subject for VrtTarget {
             Ok(vrt) => vrt,
             Err(error) => return refused(error),
         };
-        let window = Window { x: 0, y: 0, width: vrt.width().min(PART), height: vrt.height().min(PART) };
-        match vrt.read(&ReadOptions { window: Some(window), ..ReadOptions::default() }, &context(BUDGET)) {
+        let window = Window::new(0, 0, vrt.width().min(PART), vrt.height().min(PART));
+        match vrt.read(&ReadOptions::new().window(window), &context(BUDGET)) {
             Ok(_) => Outcome::read(),
             Err(error) => refused(error),
         }

@@ -217,7 +217,7 @@ class _Key:
 
 @lru_cache(maxsize=4)
 def _planned(key: _Key) -> Any:
-    return _core.Parts(key.job.raster, {**key.job.options, "device": key.device}, key.job.size)
+    return _core.Parts(key.job.raster, {**key.job.options, "encode_on": key.device}, key.job.size)
 
 
 def _device(job: Job, arrays: list[Any]) -> str:

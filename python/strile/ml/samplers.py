@@ -138,7 +138,7 @@ def valid_fractions(files: Sequence[Any], windows: Any, **options: Any) -> np.nd
     Keywords are those of `read_batch`. An alpha band is never missing itself: name the other bands with `bands`."""
     from ..batch import read_batch
 
-    for name in ("masked", "windows", "bounds", "points", "out", "out_memory"):
+    for name in ("masked", "windows", "bounds", "points", "out", "device"):
         if name in options:
             raise StrileError(f"{name} is for valid_fractions to say: windows are read masked, into host memory of their own")
     options = with_place_of(windows, options)
@@ -147,7 +147,7 @@ def valid_fractions(files: Sequence[Any], windows: Any, **options: Any) -> np.nd
     fractions = np.empty(len(rows))
     for first in range(0, len(rows), 64):
         part = rows[first : first + 64]
-        batch = read_batch(files, part, masked=True, out_memory="host", **options)
+        batch = read_batch(files, part, masked=True, **options)
         valid = ~np.isnan(np.asarray(batch)).all(axis=1)
         fractions[first : first + len(part)] = valid.mean(axis=(1, 2))
     return fractions

@@ -30,14 +30,16 @@ class _Reader:
     """What both datasets share: files, and how windows of them are read."""
 
     def __init__(self, files: Sequence[Any], windows: Any, options: dict[str, Any], pin_memory: bool) -> None:
-        for name in ("out", "windows", "bounds", "points", "out_memory", "stream"):
+        for name in ("out", "windows", "bounds", "points", "stream"):
             if name in options:
                 raise StrileError(f"{name} is for the dataset to say")
         self.files = list(files)
         self.options = with_place_of(windows, options)
         self.device = str(self.options.pop("device", "cpu"))
         if self.device != "cpu" and not self.on_device:
-            raise StrileError(f"device {self.device!r}: 'cpu' or 'cuda' expected, so that it is known where tensors are")
+            raise StrileError(f"device is {self.device!r}: expected 'cpu', 'cuda' or 'cuda:N', where tensors live")
+        # Batches in host memory may be read by workers, which must not open a GPU.
+        self.options.setdefault("decode_on", "auto" if self.on_device else "cpu")
         self.pin_memory = pin_memory
         if pin_memory and self.on_device:
             raise StrileError("pinned memory is of the host: it goes with device='cpu'")
@@ -47,7 +49,7 @@ class _Reader:
         return self.device.startswith("cuda")
 
     def read(self, windows: np.ndarray) -> Any:
-        if self.on_device and get_worker_info() is not None:
+        if (self.on_device or self.options["decode_on"] != "cpu") and get_worker_info() is not None:
             raise DeviceError("a GPU is not used in workers of a DataLoader: num_workers=0, batches are read ahead anyway")
         if not self._pins():
             raster = read_batch(self.files, windows, device=self.device, **self.options)

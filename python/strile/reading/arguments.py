@@ -18,6 +18,7 @@ import numpy as np
 from .. import environment
 from ..asked import dtype_of, truth_of, whole
 from ..errors import GeoTIFFFallbackWarning, RemoteStableSourcesOnlyError, StrileError, VRTStableSourcesOnlyError
+from ..pixel_window import Window
 from .source import Source
 
 MOST_HALVINGS = 32
@@ -279,11 +280,14 @@ def _unservable(
 
 
 def corners_of(window: Any) -> tuple[int, int, int, int] | None:
-    """(row0, col0, row1, col1) of four numbers, of rasterio's `Window`, or of a pair of slices (rows, columns)."""
+    """(row0, col0, row1, col1) of four numbers, of a `Window` or rasterio's, or of a pair of slices (rows, columns)."""
     if window is None:
         return None
-    expected = "expected (row0, col0, row1, col1) in pixels, a rasterio Window, or a pair of slices (rows, columns)"
-    if hasattr(window, "col_off"):
+    expected = "expected (row0, col0, row1, col1) in pixels, a Window, or a pair of slices (rows, columns)"
+    if isinstance(window, Window):
+        column, row, width, height = window
+        window = (row, column, row + height, column + width)
+    elif hasattr(window, "col_off"):
         row, column = window.row_off, window.col_off
         window = (row, column, row + window.height, column + window.width)
     try:

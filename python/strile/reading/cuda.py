@@ -61,10 +61,13 @@ def like(array: Any, host: Any) -> Any:
 
 
 def contains(array: Any, value: int | float) -> bool:
-    """Whether a CuPy array holds a value (NaN: any NaN), in one pass that keeps no answers of pixels."""
-    if value != value:
-        return bool(_search("x != x")(array, array.dtype.type(0)))
-    return bool(_search("x == value")(array, array.dtype.type(value)))
+    """Whether a CuPy array holds a value (NaN: any NaN), in one pass that keeps no answers of pixels.
+
+    CuPy gives each result of a reduction one block of threads, so rows are reduced first: a single result would be the work of
+    one block."""
+    search, wanted = ("x != x", 0) if value != value else ("x == value", value)
+    rows = _search(search)(array, array.dtype.type(wanted), axis=tuple(range(1, array.ndim)) or None)
+    return bool(rows.any())
 
 
 @cache

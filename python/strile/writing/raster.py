@@ -178,7 +178,7 @@ def options_of(raster: RasterToWrite, arguments: WriteArguments, device: str) ->
         "resampling": arguments.resampling,
         "nan_to_nodata": raster.nan_to_nodata,
         "reproducible": arguments.reproducible,
-        "device": device,
+        "encode_on": device,
         "overviews": _overviews(raster.layout, arguments),
     }
     if arguments.quality is not None:

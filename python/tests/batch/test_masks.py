@@ -100,7 +100,7 @@ def test_an_overview_without_the_mask_of_its_image_is_refused(tmp_path: Path) ->
     with rasterio.Env(GDAL_TIFF_INTERNAL_MASK=True), rasterio.open(place, "r+") as file:
         file.write_mask(VALID)
     assert np.isnan(strile.read(place, masked=True).numpy()[:, :12, :20]).all()
-    with pytest.raises(strile.StrileError, match="overview 0 has no mask, but the full image has one"):
-        strile.read(place, overview_level=0, masked=True)
-    with strile.open(place) as dataset, pytest.raises(strile.StrileError, match="its overview 0 has none"):
+    with pytest.raises(strile.StrileError, match="level 1 has no mask, but the full image has one"):
+        strile.read(place, level=1, masked=True)
+    with strile.open(place) as dataset, pytest.raises(strile.StrileError, match="its level 1 has none"):
         dataset.read(overview_level=0, masked=True)

@@ -41,7 +41,7 @@ for options in ({}, {"unpack": True}, {"dtype": "float64", "bands": [2, 3]}, {"s
     found = read("cuda:0", **options)
     assert found.device == "cuda:0" and found.__dlpack_device__() == (2, 0), found
     np.testing.assert_array_equal(found.numpy(), expected)
-    brought = read("cuda:0", out_memory="host", **options)
+    brought = read("cpu", decode_on="cuda:0", **options)
     assert brought.device == "cpu"
     np.testing.assert_array_equal(brought.numpy(), expected)
     # Into memory of the device, again and again.

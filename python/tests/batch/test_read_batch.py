@@ -120,7 +120,7 @@ def test_dlpack_has_four_axes(scenes: list[str]) -> None:
 
 
 def test_refusals_name_the_file_and_the_window(scenes: list[str], tmp_path: object) -> None:
-    with pytest.raises(strile.StrileError, match=r"window 1 \(8 × 8 pixels from 0,0\): .*1.tif: there is no overview 4"):
+    with pytest.raises(strile.StrileError, match=r"window 1 \(8 × 8 pixels from 0,0\): .*1.tif: there is no level 5"):
         strile.read_batch(scenes, [[0, 0, 0, 8, 8], [1, 0, 0, 8, 8]], level=[0, 5], device="cpu")
     with pytest.raises(FileNotFoundError):
         strile.read_batch(["missing.tif"], [[0, 0, 0, 8, 8]], device="cpu")

@@ -54,7 +54,7 @@ def send():
 threading.Timer(0.5, send).start()
 begun = time.perf_counter()
 try:
-    dataset.read(device="cpu", out_memory="host", threads=1, max_pixels=1 << 40)
+    dataset.read(decode_on="cpu", threads=1, max_pixels=1 << 40)
 except KeyboardInterrupt:
     now = time.perf_counter()
     print("interrupted", now - sent[0])
@@ -81,7 +81,7 @@ def test_progress_is_told_and_ends_with_all(long: str) -> None:
         seen.append((done, total))
         threads.add(threading.get_ident())
 
-    _core.Dataset.open(long).read(window=(0, 0, 2048 * 4, 2048 * 3), device="cpu", progress=watch)
+    _core.Dataset.open(long).read(window=(0, 0, 2048 * 4, 2048 * 3), decode_on="cpu", progress=watch)
     assert seen[-1] == (12, 12) and seen == sorted(set(seen)) and threads == {threading.get_ident()}
 
 
@@ -120,7 +120,7 @@ def test_an_exception_of_progress_stops_the_work_and_is_raised(long: str, where:
         raise Enough(f"{done} of {total}")
 
     with pytest.raises(Enough, match="of 400"):
-        where(lambda: dataset.read(device="cpu", out_memory="host", threads=1, max_pixels=1 << 40, progress=watch))
+        where(lambda: dataset.read(decode_on="cpu", threads=1, max_pixels=1 << 40, progress=watch))
     assert len(raised) == 1 and time.perf_counter() - raised[0] < 1.0
 
 
@@ -137,7 +137,7 @@ def test_other_threads_run_meanwhile(long: str, where: Callable) -> None:
 
     counter = threading.Thread(target=count)
     counter.start()
-    where(lambda: dataset.read(window=(0, 0, 2048 * 4, 2048 * 4), device="cpu"))
+    where(lambda: dataset.read(window=(0, 0, 2048 * 4, 2048 * 4), decode_on="cpu"))
     stop.set()
     counter.join()
     assert counted[0] > 5

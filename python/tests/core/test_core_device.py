@@ -48,7 +48,7 @@ def memory(shape=None):
 """
 
 
-def run(tmp_path: Path, code: str) -> None:
+def run(tmp_path: Path, code: str, folder: str | None = FOLDER) -> str:
     paths = [tmp_path / name for name in ("a.tif", "turned.tif", "foreign.tif")]
     pixels = np.random.default_rng(1).integers(0, 999, (2, 64, 96)).astype("u2")
     options = {"tile": (32, 32), "photometric": "minisblack", "planarconfig": "separate"}
@@ -57,9 +57,10 @@ def run(tmp_path: Path, code: str) -> None:
     tifffile.imwrite(paths[2], pixels, compression="lzma", **options)
     done = subprocess.run(
         [sys.executable, "-c", BEGIN + code, *map(str, paths)],
-        env={**os.environ, "LD_LIBRARY_PATH": FOLDER or ""}, capture_output=True, text=True, timeout=120,
+        env={**os.environ, "LD_LIBRARY_PATH": folder or ""}, capture_output=True, text=True, timeout=120,
     )
     assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_pixels_stay_on_the_device_or_come_back(tmp_path: Path) -> None:
@@ -71,11 +72,11 @@ assert np.array_equal(np.from_dlpack(raster, device="cpu"), expected)
 interface = raster.__cuda_array_interface__
 assert (interface["version"], interface["shape"], interface["typestr"]) == (3, (2, 40, 50), "<u2")
 assert not hasattr(raster, "__array_interface__")
-host = dataset.read(device="cuda:0", out_memory="host", **window)
+host = dataset.read(decode_on="cuda:0", **window)
 assert host.device == "cpu" and np.array_equal(host.numpy(), expected)
 assert not hasattr(host, "__cuda_array_interface__")
 out = np.empty((2, 40, 50), "u2")
-assert np.array_equal(dataset.read(device="cuda:0", out=out, **window), expected)
+assert np.array_equal(dataset.read(decode_on="cuda:0", out=out, **window), expected)
 pixel = dataset.read(device="cuda:0", interleave="pixel", **window)
 assert pixel.shape == (40, 50, 2) and np.array_equal(pixel.numpy(), np.moveaxis(expected, 0, -1))
 """)
@@ -112,8 +113,9 @@ refused(Interface(m, typestr=">u2"), "byte order")
 refused(Interface(m, typestr="<u4", shape=(1, 40, 50)), "the read gives")
 refused(Interface(m, strides=(4000, -100, 2)), "negative stride")
 refused(Interface(m, stream=0xdeadbeef), "stream 3735928559", errors.DeviceError)
-refused(Interface(m), "where the CPU engine does not write", errors.DeviceError, device="cpu")
-refused(Interface(m), "where cuda:1 does not write", errors.DeviceError, device="cuda:1")
+refused(Interface(m), "device is `cpu`, but `out` is in the memory of `cuda:0`", device="cpu")
+refused(Interface(m), "device is `cuda:1`, but `out` is in the memory of `cuda:0`", device="cuda:1")
+refused(Interface(m), "cuda:1 cannot decode into memory of cuda:0", errors.DeviceError, decode_on="cuda:1")
 """)
 
 
@@ -124,6 +126,7 @@ assert dataset.plan(device="cuda:0").engine == "cuda:0"
 assert "turned by Orientation 3" in turned.plan(device="cuda:0", apply_orientation=True).fallback
 assert "decoded on the host" in foreign.plan(device="cuda:0").fallback
 assert foreign.plan(device="cpu").fallback is None
+assert "the CPU decodes" in dataset.plan(device="cuda:0", decode_on="cpu").fallback
 assert np.array_equal(foreign.read(device="cuda:0", **window).numpy(), expected)
 seen = turned.read(device="cuda:0", apply_orientation=True)
 assert seen.device == "cuda:0" and np.array_equal(seen.numpy(), dataset.read().numpy()[:, ::-1, ::-1])
@@ -141,3 +144,39 @@ class Reader:
 far = _core.Dataset.open_ranges(Reader(), "far", len(data))
 assert np.array_equal(far.read(device="cuda:0", **window).numpy(), expected)
 """)
+
+
+def test_who_decodes_and_where_the_result_lives_are_chosen_apart(tmp_path: Path) -> None:
+    run(tmp_path, """
+import strile
+for decode_on in ("auto", "cpu", "cuda", "cuda:0"):
+    for device in ("cpu", "cuda", "cuda:0"):
+        raster = strile.read(sys.argv[1], device=device, decode_on=decode_on, **window)
+        assert raster.device == ("cpu" if device == "cpu" else "cuda:0"), (device, decode_on)
+        assert np.array_equal(raster.numpy(), expected), (device, decode_on)
+        batch = strile.read_batch([sys.argv[1]], [window["window"]], device=device, decode_on=decode_on)
+        assert batch.device == raster.device and np.array_equal(batch.numpy()[0], expected), (device, decode_on)
+    m = memory()
+    assert strile.read(sys.argv[1], out=Interface(m), decode_on=decode_on, **window) is not None
+    assert np.array_equal(m.numpy(), expected), decode_on
+    tensor = strile.read_batch([sys.argv[1]], [(0, 0, 50, 40)], device="cuda")
+    strile.read_batch([sys.argv[1]], [window["window"]], out=Interface(tensor), decode_on=decode_on)
+    assert np.array_equal(tensor.numpy()[0], expected), decode_on
+""")
+
+
+def test_a_script_gives_the_same_kinds_of_results_with_and_without_a_gpu(tmp_path: Path) -> None:
+    """`strile.read` returned host memory on one machine and device memory on another, where `np.asarray` failed."""
+    code = """
+import strile
+handle = strile.open(sys.argv[1])
+results = [
+    strile.read(sys.argv[1]), strile.read(sys.argv[1], masked=True), strile.read(handle, size=20),
+    strile.read_batch([sys.argv[1]], [(0, 0, 8, 8)]), handle.read(), handle.read(masked=True), handle.raster(),
+]
+for result in results:
+    array = np.asarray(result)
+    print(type(result), getattr(result, "device", "cpu"), array.shape, array.dtype, int(np.nansum(array)))
+"""
+    there, absent = (run(tmp_path, code, folder) for folder in (FOLDER, None))
+    assert there == absent and there.count("\n") == 7 and "cuda" not in there

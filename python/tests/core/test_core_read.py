@@ -166,13 +166,15 @@ def test_masked_pixels_have_the_type_asked_for(tmp_path: Path, stored: str, floa
 
 def test_wrong_requests_are_told(dataset: _core.Dataset) -> None:
     for request, words in [
-        ({"level": 1}, "there is no overview 0"),
+        ({"level": 1}, "there is no level 1"),
         ({"page": 2}, "there is no page 2"),
         ({"bands": [4]}, "there is no band 4"),
         ({"window": (0, 0, 91, 1)}, "is not inside the image"),
         ({"interleave": "line"}, "interleave `line`: `band` or `pixel` expected"),
         ({"float_type": "float16"}, "`float32` or `float64` expected"),
-        ({"device": "tpu"}, "`cuda:N` expected"),
+        ({"device": "tpu"}, "expected `cpu`, `cuda` or `cuda:N`"),
+        ({"device": "auto"}, "`decode_on` says who decodes"),
+        ({"decode_on": "gpu"}, "expected `auto`, `cpu`, `cuda` or `cuda:N`"),
         ({"threads": 0}, "at least 1 expected"),
     ]:
         for call in (dataset.read, dataset.plan):
@@ -194,7 +196,7 @@ def test_a_gpu_that_is_not_there_is_a_device_error(dataset: _core.Dataset) -> No
 
 
 def test_plans_say_what_reads_do(dataset: _core.Dataset) -> None:
-    plan = dataset.plan(window=(0, 0, 20, 20), bands=[1], device="cpu")
+    plan = dataset.plan(window=(0, 0, 20, 20), bands=[1], decode_on="cpu")
     assert (plan.engine, plan.reason, plan.fallback) == ("cpu", "asked for", None)
     figures = plan.figures
     assert (figures["bands"], figures["rows"], figures["columns"], figures["dtype"]) == (1, 20, 20, "uint16")

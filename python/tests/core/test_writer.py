@@ -353,7 +353,7 @@ def test_memory_is_asked_for_first(tmp_path: Path) -> None:
 
 
 def test_what_it_says_of_itself(tmp_path: Path) -> None:
-    writer = _core.Writer(tmp_path / "a.tif", raster_of(GOOD), {**TILES, "device": "cpu"})
+    writer = _core.Writer(tmp_path / "a.tif", raster_of(GOOD), {**TILES, "encode_on": "cpu"})
     assert writer.device == "cpu" and writer.encoder[0] == "cpu" and writer.blocks == 9
     assert "9 tiles of 16 × 16" in writer.explain()
     writer.abort()

@@ -26,7 +26,7 @@ source = _core.Dataset.open(folder + "/source.tif")
 host = source.read(device="cpu").numpy()
 on_device = source.read(device="cuda:0")
 raster = dict(width=96, height=64, bands=2, dtype="uint16")
-options = dict(tile=(32, 32), compression="deflate", device="cuda:0", format="cog", reproducible=True)
+options = dict(tile=(32, 32), compression="deflate", encode_on="cuda:0", format="cog", reproducible=True)
 
 class Interface:
     "Memory of a device by __cuda_array_interface__ alone."
@@ -59,7 +59,7 @@ def run(tmp_path: Path, code: str) -> None:
 
 def test_one_file_from_either_memory_and_device(tmp_path: Path) -> None:
     run(tmp_path, """
-expected = write("cpu.tif", host, device="cpu")
+expected = write("cpu.tif", host, encode_on="cpu")
 assert write("host.tif", host) == expected
 assert write("device.tif", on_device) == expected
 assert write("interface.tif", Interface(on_device)) == expected
@@ -81,7 +81,7 @@ def test_masks_in_either_memory(tmp_path: Path) -> None:
     run(tmp_path, """
 keys = {**raster, "mask": True}
 mask = np.ascontiguousarray(host[0] % 2 == 0)
-expected = write("cpu.tif", host, keys=keys, mask=mask, device="cpu")
+expected = write("cpu.tif", host, keys=keys, mask=mask, encode_on="cpu")
 assert write("device.tif", on_device, keys=keys, mask=mask) == expected
 assert write("columns.tif", on_device, keys=keys, mask=np.asfortranarray(mask)) == expected
 """)
@@ -111,10 +111,10 @@ def refused(array, words, error=errors.StrileError, **chosen):
         write("wrong.tif", array, **chosen)
     gc.collect()
     assert left() == ["source.tif"]
-refused(on_device, "the array is on cuda:0, and the writer on the CPU", device="cpu")
+refused(on_device, "the array is on cuda:0, and the writer on the CPU", encode_on="cpu")
 refused(Interface(on_device, strides=(12288, -192, 2)), "backwards")
 refused(Interface(on_device, strides=(0, 192, 2)), "repeat samples")
 refused(Interface(on_device, stream=0xdeadbeef), "stream 3735928559", errors.DeviceError)
 refused(Interface(on_device, typestr=">u2"), "byte order")
-refused(host, "cuda:7", errors.DeviceError, device="cuda:7")
+refused(host, "cuda:7", errors.DeviceError, encode_on="cuda:7")
 """)

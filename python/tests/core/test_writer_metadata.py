@@ -328,7 +328,7 @@ def test_a_wrong_key_of_the_raster_is_named(key: str, value: Any, error: type, t
         ("overviews", [16], StrileError),
         ("resampling", "best", StrileError),
         ("buffer", -1, StrileError),
-        ("device", "tpu", ValueError),
+        ("encode_on", "tpu", ValueError),
         ("of_no_use", 1, TypeError),
     ],
 )

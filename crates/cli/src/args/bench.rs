@@ -1,11 +1,11 @@
 //! What `strile bench` can be asked for.
 
 use super::values::{parse_pair, parse_rate, parse_size};
-use super::{Destination, EngineArgs, FileFormat, GpuArgs};
+use super::{DecodeArgs, Destination, EngineArgs, FileFormat, GpuArgs};
 use clap::Args;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
-use strile::ReadOptions;
+use strile::{Location, Processor, ReadOptions};
 
 /// Measure how fast files are read or written, and where the time goes.
 ///
@@ -25,22 +25,24 @@ use strile::ReadOptions;
 Examples:
   strile bench dem.tif
   strile bench --threads 1 --repeat 10 a.tif b.tif
-  strile bench --device cpu --json dem.tif
-  strile bench --device cuda:0 --to device --trace trace.json dem.tif
+  strile bench --decode-on cpu --json dem.tif
+  strile bench --decode-on cuda --to device --trace trace.json dem.tif
   strile bench --growth --svg growth.svg dem.tif
   strile bench --peers dem.tif
   strile bench --write /dev/shm --co COMPRESS=ZSTD dem.tif
-  strile bench --write /dev/shm --to device --device cuda:0 --streaming-buffer 128MiB dem.tif
+  strile bench --write /dev/shm --to device --encode-on cuda --streaming-buffer 128MiB dem.tif
   strile bench --explain dem.tif")]
 pub struct BenchArgs {
     /// Files
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     #[command(flatten)]
+    pub decode: DecodeArgs,
+    #[command(flatten)]
     pub engine: EngineArgs,
     #[command(flatten)]
     pub gpu: GpuArgs,
-    /// Where pixels end, or begin: in host memory, or where the engine has them
+    /// Where pixels end, or begin: in host memory, or in that of the GPU that decodes or encodes (the first by default)
     #[arg(long, default_value = "host")]
     pub to: Destination,
     /// Reads or writes that are counted
@@ -70,6 +72,9 @@ pub struct BenchArgs {
     /// Write instead, to a file in this folder
     #[arg(long, value_name = "DIR")]
     pub write: Option<PathBuf>,
+    /// Who encodes: `auto` (the CPU), `cpu`, `cuda` or `cuda:N`
+    #[arg(long, value_name = "WHO", default_value = "auto", requires = "write")]
+    pub encode_on: Processor,
     /// Format of what is written: GTiff by default
     #[arg(long, value_name = "FORMAT", ignore_case = true, requires = "write")]
     pub of: Option<FileFormat>,
@@ -93,10 +98,22 @@ pub struct BenchArgs {
 impl BenchArgs {
     /// The request.
     pub fn read_options(&self) -> ReadOptions {
-        let device_memory = self.gpu.device_memory;
-        let (direct_io, nvcomp, nvjpeg) = (self.gpu.direct_io, self.gpu.nvcomp, self.gpu.nvjpeg);
-        let device = self.engine.device;
-        let max_pixels = self.engine.max_pixels;
-        ReadOptions { device, max_pixels, device_memory, direct_io, nvcomp, nvjpeg, ..ReadOptions::default() }
+        let mut options = ReadOptions::new().decode_on(self.decode.decode_on);
+        options.max_pixels = self.engine.max_pixels;
+        self.gpu.apply(options)
+    }
+
+    /// The memory that pixels are read to or written from.
+    pub fn location(&self) -> Location {
+        let index = |processor| match processor {
+            Processor::Cuda(index) => Some(index),
+            Processor::Auto | Processor::Cpu => None,
+        };
+        match self.to {
+            Destination::Host => Location::Host,
+            Destination::Device => {
+                Location::Cuda(index(self.decode.decode_on).or(index(self.encode_on)).unwrap_or(0))
+            }
+        }
     }
 }

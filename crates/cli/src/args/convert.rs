@@ -1,14 +1,14 @@
 //! `strile convert`.
 
 use super::values::{parse_nodata, parse_pair, parse_size};
-use super::{EngineArgs, FileFormat, Nodata, PartArgs};
+use super::{DecodeArgs, EngineArgs, FileFormat, Nodata, PartArgs};
 use clap::Args;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use strile::tiff::geo::{Crs, GeoTransform};
 use strile::{
-    ConvertArea, ConvertOptions, ConvertSize, DataType, Expand, GivenScale, Method, PROFILES, Side,
+    ConvertArea, ConvertOptions, ConvertSize, DataType, Expand, GivenScale, Method, PROFILES, Processor, Side,
 };
 use strile::{SourceLevel, data_type_named, rescales};
 
@@ -33,7 +33,7 @@ Examples:
   strile convert dem.tif part.tif --bbox 500000,4400000,510000,4410000 --overwrite
   strile convert dem.tif same.tif -co COMPRESS=LERC -co MAX_Z_ERROR=0.01 -a_nodata -9999 -mo SOURCE=survey
   strile convert --explain dem.tif cog.tif --of COG
-  strile convert dem.tif cog.tif --of COG --device cuda:0 --streaming-buffer 128MiB --reproducible
+  strile convert dem.tif cog.tif --of COG --encode-on cuda --streaming-buffer 128MiB --reproducible
   strile convert dem.tif - --of COG > cog.tif
 
 Exit status with -o DIR: 0 all done; 1 some files failed, which are listed; 2 all failed.")]
@@ -84,6 +84,11 @@ pub struct ConvertArgs {
     /// Memory of blocks that are being encoded, such as 128MiB; on a GPU all memory of the write
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub streaming_buffer: Option<u64>,
+    #[command(flatten)]
+    pub decode: DecodeArgs,
+    /// Who encodes: `auto` (the CPU), `cpu`, `cuda` or `cuda:N`. A GPU that encodes also decodes, unless --decode-on says otherwise
+    #[arg(long, value_name = "WHO", default_value = "auto")]
+    pub encode_on: Processor,
     #[command(flatten)]
     pub engine: EngineArgs,
     /// Show what would be done; write nothing

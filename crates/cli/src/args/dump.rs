@@ -1,6 +1,6 @@
 //! `strile dump`.
 
-use super::{EngineArgs, Explain, Format, GpuArgs, PartArgs};
+use super::{DecodeArgs, EngineArgs, Explain, Format, GpuArgs, PartArgs};
 use clap::Args;
 use std::path::PathBuf;
 use strile::{Interleave, Layer, ReadOptions};
@@ -17,7 +17,7 @@ use strile::{Interleave, Layer, ReadOptions};
 Examples:
   strile dump dem.tif -o dem.npy
   strile dump dem.tif --format raw > dem.raw
-  strile dump rgb.tif --band 3 --band 2 --band 1 --overview 0 -o quicklook.png
+  strile dump rgb.tif --band 3 --band 2 --band 1 --level 1 -o quicklook.png
   strile dump jpeg2000.tif --reduce 3 -o eighth.png
   strile dump dem.tif --bbox 500000,4400000,510000,4410000 -o part.npy
   strile dump damaged.tif --on-fault fill -o rescued.npy
@@ -52,6 +52,8 @@ pub struct DumpArgs {
     #[arg(long)]
     pub raw_values: bool,
     #[command(flatten)]
+    pub decode: DecodeArgs,
+    #[command(flatten)]
     pub engine: EngineArgs,
     #[command(flatten)]
     pub gpu: GpuArgs,
@@ -63,18 +65,15 @@ pub struct DumpArgs {
 impl DumpArgs {
     /// The request; `bbox` is resolved by the caller, who has the file.
     pub fn read_options(&self, interleave: Interleave) -> ReadOptions {
-        ReadOptions {
-            layer: if self.mask { Layer::Mask } else { Layer::Pixels },
-            interleave,
-            apply_orientation: self.orient,
-            invert_min_is_white: self.invert_white,
-            masked: self.masked,
-            unpack: self.unscale,
-            device_memory: self.gpu.device_memory,
-            direct_io: self.gpu.direct_io,
-            nvcomp: self.gpu.nvcomp,
-            nvjpeg: self.gpu.nvjpeg,
-            ..self.part.read_options(&self.engine)
-        }
+        let options = self
+            .part
+            .read_options(&self.decode, &self.engine)
+            .layer(if self.mask { Layer::Mask } else { Layer::Pixels })
+            .interleave(interleave)
+            .apply_orientation(self.orient)
+            .invert_min_is_white(self.invert_white)
+            .masked(self.masked)
+            .unpack(self.unscale);
+        self.gpu.apply(options)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::values::{parse_direct_io, parse_nvcomp, parse_nvjpeg, parse_size};
 use clap::Args;
-use strile::{DirectIo, Nvcomp, Nvjpeg};
+use strile::{DirectIo, Nvcomp, Nvjpeg, ReadOptions};
 
 /// What may be taken of a GPU.
 #[derive(Debug, Args)]
@@ -21,4 +21,13 @@ pub struct GpuArgs {
     /// or `trusted-always`
     #[arg(long, value_name = "HOW", value_parser = parse_nvjpeg, default_value = "off")]
     pub nvjpeg: Nvjpeg,
+}
+
+impl GpuArgs {
+    /// The options of a read with what is said here.
+    pub fn apply(&self, options: ReadOptions) -> ReadOptions {
+        let mut options = options.direct_io(self.direct_io).nvcomp(self.nvcomp).nvjpeg(self.nvjpeg);
+        options.device_memory = self.device_memory;
+        options
+    }
 }

@@ -66,12 +66,13 @@ fn pairs_and_nodata_are_checked() {
 }
 
 #[test]
-fn windows_boxes_and_devices_are_checked() {
+fn windows_boxes_and_processors_are_checked() {
     assert!(parse_window("1,2,3").unwrap_err().contains("4 numbers"));
     assert!(parse_window("-1,2,3,4").is_err());
     assert!(parse_bbox("5,0,1,1").unwrap_err().contains("west"));
-    assert_eq!(parse_device("cuda:2"), Ok(Device::Cuda(2)));
-    assert!(parse_device("gpu").is_err());
+    assert_eq!("cuda".parse(), Ok(Processor::Cuda(0)));
+    assert_eq!("cuda:2".parse(), Ok(Processor::Cuda(2)));
+    assert!("gpu".parse::<Processor>().unwrap_err().contains("expected auto, cpu, cuda or cuda:N"));
 }
 
 #[test]

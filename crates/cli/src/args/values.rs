@@ -2,7 +2,7 @@
 
 use super::{Bbox, Nodata};
 use strile::tiff::gdal::NoData;
-use strile::{Compression, Device, DirectIo, Nvcomp, Nvjpeg, Resampling, Window};
+use strile::{Compression, DirectIo, Nvcomp, Nvjpeg, Resampling, Window};
 
 fn numbers<T: std::str::FromStr, const N: usize>(text: &str, form: &str) -> Result<[T; N], String> {
     let parsed: Option<Vec<T>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
@@ -11,8 +11,8 @@ fn numbers<T: std::str::FromStr, const N: usize>(text: &str, form: &str) -> Resu
 }
 
 pub(super) fn parse_window(text: &str) -> Result<Window, String> {
-    let [x, y, width, height] = numbers(text, "column,row,width,height")?;
-    Ok(Window { x, y, width, height })
+    let [column, row, width, height] = numbers(text, "column,row,width,height")?;
+    Ok(Window::new(column, row, width, height))
 }
 
 pub(super) fn parse_bbox(text: &str) -> Result<Bbox, String> {
@@ -50,18 +50,6 @@ pub(super) fn parse_resampling(text: &str) -> Result<Resampling, String> {
 pub(super) fn parse_compression(text: &str) -> Result<Compression, String> {
     let found = Compression::ALL.iter().find(|codec| codec.name().eq_ignore_ascii_case(text));
     found.copied().ok_or_else(|| "a compression expected, as deflate or zstd".into())
-}
-
-pub(super) fn parse_device(text: &str) -> Result<Device, String> {
-    match text {
-        "auto" => Ok(Device::Auto),
-        "cpu" => Ok(Device::Cpu),
-        "cuda" => Ok(Device::Cuda(0)),
-        _ => {
-            let index = text.strip_prefix("cuda:").and_then(|index| index.parse().ok());
-            index.map(Device::Cuda).ok_or_else(|| "`auto`, `cpu` or `cuda:N` expected".into())
-        }
-    }
 }
 
 pub(super) fn parse_tolerance(text: &str) -> Result<f64, String> {

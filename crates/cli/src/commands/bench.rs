@@ -9,7 +9,7 @@ mod table;
 mod trace;
 mod write;
 
-use crate::args::{BenchArgs, Destination};
+use crate::args::BenchArgs;
 use crate::failure::{Failure, Outcome};
 use crate::input::Session;
 use crate::json::print_json;
@@ -17,11 +17,12 @@ use crate::output::{plan_json, print};
 use measure::{Bench, Link};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use strile::Device;
+use strile::{Location, Processor};
 
 pub fn run(args: &BenchArgs, session: &Session) -> Result<Outcome, Failure> {
     let context = session.context(&args.engine);
-    let bench = Bench { options: args.read_options(), to: args.to, repeat: args.repeat.get(), context };
+    let bench =
+        Bench { options: args.read_options(), to: args.location(), repeat: args.repeat.get(), context };
     if args.explain {
         return explain(args, &bench);
     }
@@ -88,8 +89,8 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 
 /// The bus, where a GPU was used: as fast as was said, else as was measured now.
 fn link<'a>(args: &BenchArgs, devices: impl Iterator<Item = &'a str>, session: &Session) -> Option<Link> {
-    let index = match args.engine.device {
-        Device::Cuda(index) => Some(index),
+    let index = match args.decode.decode_on {
+        Processor::Cuda(index) => Some(index),
         _ => devices.filter_map(|name| name.strip_prefix("cuda:")).find_map(|index| index.parse().ok()),
     }?;
     if let Some(rate) = args.link {
@@ -117,9 +118,9 @@ fn explain(args: &BenchArgs, bench: &Bench) -> Result<Outcome, Failure> {
 }
 
 /// A destination for programs.
-fn name(to: Destination) -> &'static str {
+fn name(to: Location) -> &'static str {
     match to {
-        Destination::Host => "host",
-        Destination::Device => "device",
+        Location::Host => "host",
+        Location::Cuda(_) => "device",
     }
 }

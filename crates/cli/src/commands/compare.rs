@@ -19,7 +19,7 @@ pub fn run(args: &CompareArgs, session: &Session) -> Result<Outcome, Failure> {
         tolerance: args.tolerance,
         structure: args.structure,
         max_pixels: args.engine.max_pixels,
-        device: args.engine.device,
+        decode_on: args.decode.decode_on,
     };
     let found = a.compare(&b, &options, &context)?;
     if args.json {

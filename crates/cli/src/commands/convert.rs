@@ -67,12 +67,12 @@ fn options(args: &ConvertArgs, session: &Session, context: &mut Context) -> Resu
     for warning in &notes.warnings {
         session.note(&format!("warning: {warning}"));
     }
-    options.read = args.part.read_options(&args.engine);
+    options.read = args.part.read_options(&args.decode, &args.engine);
     args.change.apply(&mut options).map_err(request)?;
     if let Some(bbox) = args.part.bbox {
         options.area = Some(ConvertArea::Bounds(bbox.0));
     }
-    options.write.device = args.engine.device;
+    options.write.encode_on = args.encode_on;
     options.write.spool_dir.clone_from(&args.spool_dir);
     options.write.reproducible = args.reproducible;
     options.write.nvcomp_effort = args.nvcomp_effort;

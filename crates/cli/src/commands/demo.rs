@@ -10,7 +10,7 @@ use crate::output::{print, table};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use strile::tiff::geo::{Crs, GeoTransform};
-use strile::{Compression, Context, DataType, Dataset, Device, FileSink, Interleave, Piece, ReadOptions};
+use strile::{Compression, Context, DataType, Dataset, FileSink, Interleave, Piece, Processor, ReadOptions};
 use strile::{RasterSpec, Window, WriteOptions, Writer};
 use terrain::Terrain;
 
@@ -81,7 +81,7 @@ fn make(codec: Compression, folder: &Path, pixels: &Terrain, context: &Context) 
     geo.crs = Crs::from_user_input("EPSG:32632").ok();
     geo.transform = Some(GeoTransform { a: 10.0, b: 0.0, c: 500_000.0, d: 0.0, e: -10.0, f: 5_200_000.0 });
     let options = WriteOptions { compression: codec, ..WriteOptions::default() };
-    let all = Window { x: 0, y: 0, width: SIZE, height: SIZE };
+    let all = Window::new(0, 0, SIZE, SIZE);
     let start = Instant::now();
     let mut writer = Writer::create(Box::new(FileSink::create(&path, true)?), spec, &options, context)?;
     let piece = Piece::contiguous(all, 1, DataType::F32, Interleave::BandFirst, &pixels.bytes);
@@ -91,8 +91,8 @@ fn make(codec: Compression, folder: &Path, pixels: &Terrain, context: &Context) 
 }
 
 /// Best seconds, and whether every pixel of every read is as made.
-fn read(file: &Made, device: Device, pixels: &Terrain, context: &Context) -> Result<(f64, bool), Failure> {
-    let options = ReadOptions { device, ..Default::default() };
+fn read(file: &Made, device: Processor, pixels: &Terrain, context: &Context) -> Result<(f64, bool), Failure> {
+    let options = ReadOptions::new().decode_on(device);
     let (mut seconds, mut same) = (f64::INFINITY, true);
     for _ in 0..REPEAT {
         let start = Instant::now();
@@ -103,10 +103,10 @@ fn read(file: &Made, device: Device, pixels: &Terrain, context: &Context) -> Res
     Ok((seconds, same))
 }
 
-fn device_of(name: &str) -> Device {
+fn device_of(name: &str) -> Processor {
     match name.strip_prefix("cuda:").and_then(|index| index.parse().ok()) {
-        Some(index) => Device::Cuda(index),
-        None => Device::Cpu,
+        Some(index) => Processor::Cuda(index),
+        None => Processor::Cpu,
     }
 }
 

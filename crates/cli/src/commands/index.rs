@@ -13,7 +13,7 @@ pub fn run(args: &IndexArgs, session: &Session) -> Result<Outcome, Failure> {
     collect(&args.folder, &mut files)
         .map_err(|error| Failure::Io(args.folder.display().to_string(), error))?;
     files.sort();
-    let options = OpenOptions { sidecars: !args.no_sidecars, ..OpenOptions::default() };
+    let options = OpenOptions::new().sidecars(!args.no_sidecars);
     let context = Context { cancel: session.cancel.clone(), ..Context::default() };
     let report = write_header_index(&args.output, &files, &options, &context)?;
     for (_, error) in &report.skipped {

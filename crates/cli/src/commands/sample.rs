@@ -27,11 +27,8 @@ pub fn run(args: &SampleArgs, session: &Session) -> Result<Outcome, Failure> {
         let sentence = format!("{}: has no georeference that points could be found with", input.name());
         return Err(Failure::Request(sentence, None));
     }
-    let options = ReadOptions {
-        bands: Some(bands.clone()),
-        max_pixels: args.engine.max_pixels,
-        ..ReadOptions::default()
-    };
+    let mut options = ReadOptions::new().bands(bands.clone());
+    options.max_pixels = args.engine.max_pixels;
     // A band that is not there is refused before the first line is read.
     input.sample(&[], &options, &context)?;
     let job = Job { args, input: &input, bands, options, context };

@@ -106,7 +106,7 @@ fn a_part_is_written() {
     let bench = bench();
     for (input, part) in [
         ("rgb.tif", "--window 3,2,10,7 --band 3,1"),
-        ("dem.tif", "--overview 0"),
+        ("dem.tif", "--level 1"),
         ("dem.tif", "--bbox 500100,5199700,500300,5199900"),
     ] {
         bench.convert(&format!("{input} out.tif --overwrite {part}"));
@@ -233,11 +233,11 @@ fn ctrl_c_leaves_nothing() {
 fn encoders_of_nvidia_are_those_or_an_error() {
     let bench = bench();
     for (line, told) in [
-        ("--nvcomp-effort 2 --device cpu --co COMPRESS=DEFLATE", "not on the CPU"),
-        ("--nvcomp-effort 9 --device cpu --co COMPRESS=DEFLATE", "has efforts 0 to 5"),
-        ("--nvcomp-effort 0 --device cpu --co COMPRESS=LZW", "nvCOMP does not write lzw"),
+        ("--nvcomp-effort 2 --encode-on cpu --co COMPRESS=DEFLATE", "not on the CPU"),
+        ("--nvcomp-effort 9 --encode-on cpu --co COMPRESS=DEFLATE", "has efforts 0 to 5"),
+        ("--nvcomp-effort 0 --encode-on cpu --co COMPRESS=LZW", "nvCOMP does not write lzw"),
         ("--nvcomp-effort 0 --reproducible", "cannot be used with"),
-        ("--nvjpeg2000 --device cpu --co COMPRESS=DEFLATE", "nvJPEG2000 writes jpeg2000 alone"),
+        ("--nvjpeg2000 --encode-on cpu --co COMPRESS=DEFLATE", "nvJPEG2000 writes jpeg2000 alone"),
         ("--nvjpeg2000 --reproducible", "cannot be used with"),
         ("--nvjpeg2000 --nvcomp-effort 1", "cannot be used with"),
     ] {

@@ -43,7 +43,7 @@ fn window_bands_overview_mask_and_box_choose_what_is_read() {
     assert_eq!(samples, model.crop((10, 30), (33, 20)).little_endian());
     let boxed = bench.run("dump dem.tif --bbox 500330,5199600,500530,5199900").clean();
     assert_eq!(raw(&boxed).1, samples, "the same window as a box");
-    let run = bench.run("dump dem.tif --overview 0").clean();
+    let run = bench.run("dump dem.tif --level 1").clean();
     let (header, samples) = raw(&run);
     assert_eq!(header["shape"], serde_json::json!([1, 25, 35]));
     assert_eq!(header["geo"]["transform"][0], 20.0);

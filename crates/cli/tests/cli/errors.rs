@@ -28,7 +28,7 @@ fn bad_input_is_told_in_one_sentence() {
         ("dump dem.tif --band 2", "dem.tif: there is no band 2, the image has 1 (from 1)"),
         ("dump dem.tif --band 0", "dem.tif: there is no band 0, the image has 1 (from 1)"),
         ("dump dem.tif --page 1", "dem.tif: there is no page 1, the file has 1 (from 0)"),
-        ("dump dem.tif --overview 1", "dem.tif: there is no overview 1, page 0 has 1 (from 0)"),
+        ("dump dem.tif --level 2", "dem.tif: there is no level 2, page 0 has 2 (0 is full resolution)"),
         ("dump rgb.tif --bbox 0,0,1,1", "rgb.tif: has no georeference that a box could be found with"),
         (
             "dump dem.tif --bbox 0,0,1,1",
@@ -43,7 +43,7 @@ fn bad_input_is_told_in_one_sentence() {
         assert!(run.stdout.is_empty(), "{line}");
     }
     // The words of the parser and of the device list are theirs; the form is ours.
-    for line in ["dump text.tif", "dump short.tif", "info text.tif", "dump dem.tif --device cuda:0"] {
+    for line in ["dump text.tif", "dump short.tif", "info text.tif", "dump dem.tif --decode-on cuda:0"] {
         let run = bench.run(line);
         assert_eq!((run.code, run.stderr.lines().count()), (2, 1), "{line}: {}", run.stderr);
         assert!(

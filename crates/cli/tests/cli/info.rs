@@ -22,7 +22,7 @@ page 0
   photometric    minisblack
   mask           mask
   decoded        13.7 KiB
-  overview 0  35 × 25  4 tiles of 32 × 16  lzw
+  level 1  35 × 25  4 tiles of 32 × 16  lzw
 
 georeference
   system         WGS 84 / UTM zone 32N (EPSG:32632), projected

@@ -45,7 +45,8 @@ fn an_allocation_that_fails_is_an_error() {
     let bench = Bench::new();
     bench.file("large.tif", &sparse());
     // The limit that is asked for is larger than what the system gives.
-    let (code, told) = run_within(700_000, &bench, "bench large.tif --device cpu --threads 2 --memory 8GiB");
+    let (code, told) =
+        run_within(700_000, &bench, "bench large.tif --decode-on cpu --threads 2 --memory 8GiB");
     assert_eq!(code, Some(2), "{told}");
     assert!(told.contains("cannot allocate 900000000 bytes for decoded pixels"), "{told}");
 }
@@ -55,7 +56,7 @@ fn an_allocation_that_fails_is_an_error() {
 fn the_default_limit_knows_of_the_systems() {
     let bench = Bench::new();
     bench.file("large.tif", &sparse());
-    let (code, told) = run_within(700_000, &bench, "bench large.tif --device cpu --threads 2");
+    let (code, told) = run_within(700_000, &bench, "bench large.tif --decode-on cpu --threads 2");
     assert_eq!(code, Some(2), "{told}");
     assert!(told.contains("the decoded image needs 900000000 bytes of memory"), "{told}");
     assert!(told.contains("`--memory`"), "{told}");
@@ -66,7 +67,7 @@ fn the_default_limit_knows_of_the_systems() {
 fn a_large_part_shrinks_to_few_pixels_in_little_memory() {
     let bench = Bench::new();
     bench.file("large.tif", &sparse());
-    let options = "--device cpu --threads 2 --memory 128MiB --max-pixels 1000000000";
+    let options = "--decode-on cpu --threads 2 --memory 128MiB --max-pixels 1000000000";
     let line =
         format!("-q convert large.tif out.tif -srcwin 0 0 30000 3000 -outsize 3 2 -r average {options}");
     let (code, told) = run_within(700_000, &bench, &line);

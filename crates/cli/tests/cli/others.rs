@@ -15,10 +15,10 @@ fn devices_lists_the_processor_first() {
 fn plans_say_which_device_and_why() {
     let bench = Bench::new();
     bench.file("dem.tif", &dem().1);
-    let text = bench.run("bench --explain --to device dem.tif").clean();
+    let text = bench.run("bench --explain dem.tif").clean();
     assert!(text.text().contains("\nengine   cpu (estimated cpu 0."), "{}", text.text());
     assert!(text.text().contains("\ncosts    constants: "), "{}", text.text());
-    let json = bench.run("dump --explain=json --device cpu --device-memory 1GiB dem.tif").clean().json();
+    let json = bench.run("dump --explain=json --decode-on cpu --device-memory 1GiB dem.tif").clean().json();
     assert_eq!((&json["decode"]["on"], &json["destination"]), (&"cpu".into(), &"host".into()));
     assert_eq!((&json["memory"]["device"], &json["after"]), (&0.into(), &serde_json::json!([])));
 }

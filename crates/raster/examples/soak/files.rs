@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use strile::tiff::{ByteOrder, LercWrapper, SampleFormat, SampleType};
-use strile::{Context, Dataset, Device, Predictor, ReadOptions};
+use strile::{Context, Dataset, Predictor, Processor, ReadOptions};
 use testkit::{Codec, Grid, ImageSpec, JpegOptions, Pattern, Pixels, Tolerance, fixtures};
 
 /// A file and its pixels, band by band.
@@ -75,7 +75,7 @@ impl File {
     fn open(path: PathBuf, large: bool) -> Option<Self> {
         let dataset = Arc::new(Dataset::open(&path).ok()?);
         let codec = dataset.pages().first()?.levels.first()?.image.compression.name();
-        let options = ReadOptions { device: Device::Cpu, ..ReadOptions::default() };
+        let options = ReadOptions::new().decode_on(Processor::Cpu);
         let raster = dataset.read(&options, &Context::default()).ok()?;
         let pixels = Pixels {
             bands: raster.bands as usize,

@@ -28,7 +28,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
-use strile::{Budget, Device};
+use strile::{Budget, Processor};
 use work::{Canceller, Counts, Worker};
 
 struct Arguments {
@@ -58,9 +58,9 @@ fn main() -> ExitCode {
     let folder = tempfile::Builder::new().prefix("strile-soak-").tempdir().unwrap();
     let files = files::make(folder.path(), &arguments.files);
     eprintln!("{} files, {} of them large", files.len(), files.iter().filter(|file| file.large).count());
-    let mut engines = vec![Device::Cpu];
+    let mut engines = vec![Processor::Cpu];
     let gpu = arguments.device.map(|index| {
-        engines.push(Device::Cuda(index));
+        engines.push(Processor::Cuda(index));
         measure::Gpu::open(index)
     });
     let budget = Arc::new(Budget::new(BUDGET));
@@ -149,9 +149,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn name_of(engine: &Device) -> String {
+fn name_of(engine: &Processor) -> String {
     match engine {
-        Device::Cuda(index) => format!("cuda:{index}"),
+        Processor::Cuda(index) => format!("cuda:{index}"),
         other => format!("{other:?}").to_lowercase(),
     }
 }

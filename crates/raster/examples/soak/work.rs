@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 use strile::{
     BatchOptions, BatchWindow, BlockChoice, Budget, Cancel, Compression, Context, ConvertOptions, Dataset,
-    Device, Error, FileSink, Format, Input, Interleave, OpenOptions, Piece, RasterSpec, ReadOptions, Window,
-    WriteOptions, Writer, convert, read_batch,
+    Error, FileSink, Format, Input, Interleave, OpenOptions, Piece, Processor, RasterSpec, ReadOptions,
+    Window, WriteOptions, Writer, convert, read_batch,
 };
 use testkit::Random;
 
@@ -70,7 +70,7 @@ pub struct Worker {
     pub random: Random,
     pub folder: PathBuf,
     pub files: Arc<Vec<File>>,
-    pub engines: Vec<Device>,
+    pub engines: Vec<Processor>,
     pub budget: Arc<Budget>,
     pub counts: Arc<Counts>,
     pub wrong: Arc<Mutex<Vec<String>>>,
@@ -119,7 +119,8 @@ impl Worker {
         let bands = (!all).then(|| vec![band as u16 + 1]);
         let chosen: Vec<usize> = if all { (0..file.pixels.bands).collect() } else { vec![band] };
         let device = self.engine();
-        let options = ReadOptions { window: Some(window), bands, device, ..ReadOptions::default() };
+        let mut options = ReadOptions::new().window(window).decode_on(device);
+        options.bands = bands;
         let place = format!("{} {window:?} by {device:?}", name(&file.path));
         let context = self.context();
         let fresh = self.random.below(2) == 0;
@@ -149,12 +150,12 @@ impl Worker {
             let x = self.random.below(file.pixels.width - size.0 as usize);
             let y = self.random.below(file.pixels.height - size.1 as usize);
             let window = BatchWindow::of_pixels(number, x as i64, y as i64, size);
-            windows.push(BatchWindow { bands: Some(vec![1]), ..window });
-            let window = Window { x: x as u32, y: y as u32, width: size.0, height: size.1 };
+            windows.push(window.bands([1]));
+            let window = Window::new(x as u32, y as u32, size.0, size.1);
             expected.extend_from_slice(&crop(file, window, &[0]));
         }
         let device = self.engine();
-        let options = BatchOptions { device, ..BatchOptions::default() };
+        let options = BatchOptions::new().decode_on(device);
         let context = self.context();
         let place = format!("batch of {} windows by {device:?}", windows.len());
         match read_batch(&datasets, &windows, &options, &context) {
@@ -189,7 +190,7 @@ impl Worker {
             let rows = 100;
             for y in (0..window.height).step_by(rows) {
                 let height = (rows as u32).min(window.height - y);
-                let part = Window { x: 0, y, width: window.width, height };
+                let part = Window::new(0, y, window.width, height);
                 let bytes = rows_of(&pixels, window, bands.len(), file.pixels.data_type.size(), part);
                 let (count, kind) = (bands.len() as u16, file.pixels.data_type);
                 let piece = Piece::contiguous(part, count, kind, Interleave::BandFirst, &bytes).unwrap();
@@ -210,7 +211,7 @@ impl Worker {
         let path = self.folder.join("converted.tif");
         let place =
             format!("convert {} {window:?} as {} by {device:?}", name(&file.path), write.compression.name());
-        let read = ReadOptions { window: Some(window), device, ..ReadOptions::default() };
+        let read = ReadOptions::new().window(window).decode_on(device);
         let options = ConvertOptions { read, write, ..ConvertOptions::default() };
         let context = self.context();
         let run = || {
@@ -233,7 +234,7 @@ impl Worker {
     ) -> Result<(), String> {
         let judged = match ended {
             Ok(()) => {
-                let options = ReadOptions { device: Device::Cpu, ..ReadOptions::default() };
+                let options = ReadOptions::new().decode_on(Processor::Cpu);
                 let free = Context { cancel: Cancel::default(), ..context.clone() };
                 let read = Dataset::open(path).and_then(|dataset| dataset.read(&options, &free));
                 let read = read.map_err(|error| format!("{place}: cannot be read back: {error}"))?;
@@ -283,7 +284,7 @@ impl Worker {
         Context { cancel, budget: Arc::clone(&self.budget), threads, ..Context::default() }
     }
 
-    fn engine(&mut self) -> Device {
+    fn engine(&mut self) -> Processor {
         self.engines[self.random.below(self.engines.len())]
     }
 
@@ -298,17 +299,17 @@ impl Worker {
         let most = if self.random.below(4) == 0 { usize::MAX } else { 300 };
         let (w, h) = (1 + self.random.below(width.min(most)), 1 + self.random.below(height.min(most)));
         let (x, y) = (self.random.below(width - w + 1), self.random.below(height - h + 1));
-        Window { x: x as u32, y: y as u32, width: w as u32, height: h as u32 }
+        Window::new(x as u32, y as u32, w as u32, h as u32)
     }
 
-    fn writing(&mut self) -> (WriteOptions, Device) {
+    fn writing(&mut self) -> (WriteOptions, Processor) {
         let device = self.engine();
         let options = WriteOptions {
             format: if self.random.below(2) == 0 { Format::Cog } else { Format::GeoTiff },
             compression: WRITTEN[self.random.below(WRITTEN.len())],
             level: Some(1),
             blocks: BlockChoice::Tiles { width: 128, height: 128 },
-            device,
+            encode_on: device,
             ..WriteOptions::default()
         };
         // Levels are of few codecs.
@@ -326,8 +327,8 @@ fn crop(file: &File, window: Window, bands: &[usize]) -> Vec<u8> {
     let (pixels, size) = (&file.pixels, file.pixels.data_type.size());
     let mut bytes = Vec::with_capacity(bands.len() * window.width as usize * window.height as usize * size);
     for band in bands {
-        for row in window.y as usize..(window.y + window.height) as usize {
-            let start = ((band * pixels.height + row) * pixels.width + window.x as usize) * size;
+        for row in window.row as usize..(window.row + window.height) as usize {
+            let start = ((band * pixels.height + row) * pixels.width + window.column as usize) * size;
             bytes.extend_from_slice(&pixels.bytes[start..start + window.width as usize * size]);
         }
     }
@@ -339,7 +340,7 @@ fn rows_of(pixels: &[u8], window: Window, bands: usize, size: usize, part: Windo
     let row = window.width as usize * size;
     let mut bytes = Vec::new();
     for band in 0..bands {
-        let start = (band * window.height as usize + part.y as usize) * row;
+        let start = (band * window.height as usize + part.row as usize) * row;
         bytes.extend_from_slice(&pixels[start..start + part.height as usize * row]);
     }
     bytes

@@ -5,7 +5,7 @@
 //! child of a fork does not have the thread: it is told so once, and may drop what it has of it.
 
 use super::options::BatchOptions;
-use super::read::read_batch_on_device;
+use super::read::{read_batch, read_batch_on_device};
 use super::tensor::Tensor;
 use super::window::BatchWindow;
 use crate::dataset::Dataset;
@@ -13,19 +13,20 @@ use crate::error::{Error, Result};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
-use strile_engine::{Cancel, Context, EngineError, PerProcess};
+use strile_engine::{Cancel, Context, EngineError, Location, PerProcess};
 
-/// See the module.
+/// Reads batches in order, the next ones on a thread of their own while one is used.
 ///
 /// ```
-/// # use strile::{BatchOptions, BatchWindow, Batches, Context, Dataset};
+/// # use strile::{BatchOptions, BatchWindow, Batches, Context, Dataset, Location};
 /// # use std::{num::NonZeroUsize, sync::Arc};
 /// # fn train(paths: Vec<std::path::PathBuf>) -> strile::Result<()> {
 /// let requests = paths.into_iter().map(|path| {
 ///     let file = Arc::new(Dataset::open(path)?);
 ///     Ok((vec![file], vec![BatchWindow::of_pixels(0, 0, 0, (256, 256))]))
 /// });
-/// for batch in Batches::new(requests, BatchOptions::default(), NonZeroUsize::MIN, &Context::default())? {
+/// let (options, context) = (BatchOptions::default(), Context::default());
+/// for batch in Batches::new(Location::Host, requests, options, NonZeroUsize::MIN, &context)? {
 ///     let tensor = batch?;
 ///     assert_eq!(tensor.shape[0], 1);
 /// }
@@ -55,9 +56,15 @@ struct Reading {
 }
 
 impl Batches {
-    /// Reads batches of files and their windows, left where the engine has them. What the iterator does, it does on the
-    /// other thread: files may be opened there. Its errors are those of their batch.
-    pub fn new<R>(requests: R, options: BatchOptions, depth: NonZeroUsize, context: &Context) -> Result<Self>
+    /// Reads batches of files and their windows into the memory `to`. The iterator runs on the other thread, so files may be
+    /// opened there. Its errors are those of their batch.
+    pub fn new<R>(
+        to: Location,
+        requests: R,
+        options: BatchOptions,
+        depth: NonZeroUsize,
+        context: &Context,
+    ) -> Result<Self>
     where
         R: IntoIterator<Item = Result<(Vec<Arc<Dataset>>, Vec<BatchWindow>)>>,
         R::IntoIter: Send + 'static,
@@ -71,8 +78,12 @@ impl Batches {
             while !context.cancel.is_cancelled()
                 && let Some(request) = requests.next()
             {
-                let batch = request
-                    .and_then(|(files, windows)| read_batch_on_device(&files, &windows, &options, &context));
+                let batch = request.and_then(|(files, windows)| match to {
+                    Location::Host => read_batch(&files, &windows, &options, &context),
+                    Location::Cuda(device) => {
+                        read_batch_on_device(device, &files, &windows, &options, &context)
+                    }
+                });
                 let stopped = matches!(batch, Err(Error::Cancelled)) && context.cancel.is_cancelled();
                 if sender.send(batch).is_err() || stopped {
                     return;

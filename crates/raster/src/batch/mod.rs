@@ -18,6 +18,6 @@ pub use options::BatchOptions;
 pub use read::{plan_batch, read_batch, read_batch_into, read_batch_on_device};
 pub use strile_engine::Sampling;
 pub(crate) use suffice::smallest_sufficient;
-pub use suffice::sufficient_overviews;
+pub use suffice::sufficient_levels;
 pub use tensor::{BatchOutput, Tensor};
 pub use window::BatchWindow;

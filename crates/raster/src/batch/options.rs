@@ -1,11 +1,12 @@
 //! What can be chosen for a batch, and every default.
 
-use crate::options::{Device, FloatType, OnFault};
+use crate::options::{FloatType, OnFault, Processor, limits, setters};
 use strile_engine::Sampling;
 use strile_tiff::gdal::NoData;
 
 /// What becomes of the pixels of a batch, and who reads them.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct BatchOptions {
     /// Nodata becomes NaN; the result is of floats whether a file has nodata or not. Mask images and alpha are not looked
     /// at.
@@ -29,13 +30,51 @@ pub struct BatchOptions {
     pub max_pixels: Option<u64>,
     /// The most bytes of a compressed block once decoded, as in `ReadOptions::max_block_bytes`.
     pub max_block_bytes: Option<u64>,
-    /// Which engine.
-    pub device: Device,
+    /// Who decodes, as in `ReadOptions::decode_on`.
+    pub decode_on: Processor,
     /// Bytes that strile may take of the GPU's memory, in this process and from now on; `None` leaves the limit as it is.
     pub device_memory: Option<u64>,
 }
 
 impl BatchOptions {
+    /// Returns the options that read stored values.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the type of the result; `None` leaves it to the files.
+    #[must_use]
+    pub fn float_type(mut self, float_type: impl Into<Option<FloatType>>) -> Self {
+        self.float_type = float_type.into();
+        self
+    }
+
+    setters! {
+        /// Makes missing pixels NaN.
+        masked: bool,
+        /// Makes missing pixels NaN, and applies scale and offset.
+        unpack: bool,
+        /// Sets how windows are resampled.
+        sampling: Sampling,
+        /// Sets what becomes of faulty blocks.
+        on_fault: OnFault,
+        /// Sets who decodes.
+        decode_on: Processor,
+    }
+
+    limits! {
+        /// Sets the value of pixels outside their image.
+        fill: NoData,
+        /// Resamples every window to so many columns and rows.
+        size: (u32, u32),
+        /// Limits the samples of a window before it is resampled.
+        max_pixels: u64,
+        /// Limits the bytes of a compressed block once decoded.
+        max_block_bytes: u64,
+        /// Limits the memory of the GPU, for the whole process.
+        device_memory: u64,
+    }
+
     /// Whether samples become floats whatever files say.
     pub(crate) fn converts(&self) -> bool {
         self.masked || self.unpack || self.float_type.is_some()

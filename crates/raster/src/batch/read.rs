@@ -4,26 +4,26 @@ use super::options::BatchOptions;
 use super::tensor::{BatchOutput, Tensor};
 use super::window::BatchWindow;
 use crate::dataset::Dataset;
-use crate::device::Destination;
 use crate::error::{Error, Result};
 use crate::options::ReadOptions;
-use crate::read::{Asked, Done, ReadPlan, Reading, Request, Shape, WindowFault};
+use crate::read::{Asked, Done, ReadPlan, Reading, Request, Shape, WindowFault, place_bands};
 use std::borrow::Borrow;
-use strile_engine::{Context, Report};
+use strile_engine::{Context, Engine, Location, Output, Report};
 use strile_tiff::DataType;
 
-/// Plans a batch without touching a pixel: what `read_batch_on_device` would do.
+/// Plans a batch into the memory `to`, without touching a pixel.
 pub fn plan_batch<D: Borrow<Dataset>>(
+    to: Location,
     files: &[D],
     windows: &[BatchWindow],
     options: &BatchOptions,
     context: &Context,
 ) -> Result<ReadPlan> {
     let batch = Batch::new(files, windows, options)?;
-    Reading::new(batch.asked(), Destination::Engine, Vec::new(), context).map(|reading| reading.plan)
+    Reading::new(batch.asked(), to, Vec::new(), context).map(|reading| reading.plan)
 }
 
-/// Reads windows of files into host memory.
+/// Reads windows of files into host memory, whoever decodes them.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -40,12 +40,8 @@ pub fn plan_batch<D: Borrow<Dataset>>(
 /// // Two windows of two files, one of them over the edge, made half their size.
 /// let windows =
 ///     [BatchWindow::of_pixels(0, 10, 20, (32, 32)), BatchWindow::of_pixels(1, 70, -8, (32, 32))];
-/// let options = BatchOptions {
-///     float_type: Some(FloatType::Float16),
-///     size: Some((16, 16)),
-///     sampling: Sampling::Average,
-///     ..BatchOptions::default()
-/// };
+/// let options =
+///     BatchOptions::new().float_type(FloatType::Float16).size((16, 16)).sampling(Sampling::Average);
 /// let context = Context::default();
 /// let tensor = read_batch(&[spring, autumn], &windows, &options, &context)?;
 /// assert_eq!(tensor.shape, [2, 2, 16, 16]);
@@ -59,18 +55,19 @@ pub fn read_batch<D: Borrow<Dataset>>(
     options: &BatchOptions,
     context: &Context,
 ) -> Result<Tensor> {
-    Batch::new(files, windows, options)?.read(Destination::Host, context)
+    Batch::new(files, windows, options)?.read(Location::Host, context)
 }
 
-/// Reads windows of files and leaves them where the engine has them: on a GPU that decoded them, in host memory if the CPU
-/// did.
+/// Reads windows of files into memory of the CUDA device `device`. That GPU decodes them, unless `decode_on` is the CPU, whose
+/// pixels are then copied there.
 pub fn read_batch_on_device<D: Borrow<Dataset>>(
+    device: u32,
     files: &[D],
     windows: &[BatchWindow],
     options: &BatchOptions,
     context: &Context,
 ) -> Result<Tensor> {
-    Batch::new(files, windows, options)?.read(Destination::Engine, context)
+    Batch::new(files, windows, options)?.read(Location::Cuda(device), context)
 }
 
 /// Reads windows of files into the caller's output, which has exactly the shape and the type of the batch.
@@ -83,7 +80,7 @@ pub fn read_batch_into<D: Borrow<Dataset>>(
 ) -> Result<(Report, Vec<WindowFault>)> {
     let batch = Batch::new(files, windows, options)?;
     let (asked, shape, output) = (batch.asked(), output.shape(), output.output());
-    let reading = Reading::new(asked, Destination::Output(output.location()), Vec::new(), context)?;
+    let reading = Reading::new(asked, output.location(), Vec::new(), context)?;
     let plan = &reading.plan;
     let (have, want) = ((shape, output.spec().data_type), (plan.shape, plan.output.data_type));
     if have != want {
@@ -92,7 +89,21 @@ pub fn read_batch_into<D: Borrow<Dataset>>(
         };
         return Err(asked.refuse(format!("the output is {}, the batch gives {}", told(have), told(want))));
     }
-    reading.read_into(output)
+    match output.location() {
+        Location::Cuda(index) if reading.plan.destination == Location::Host => {
+            let engine = reading.holder(index)?;
+            let Done { output: pixels, report, faults, .. } = reading.read()?;
+            place_all(pixels, engine.as_ref(), output, context)?;
+            Ok((report, faults))
+        }
+        _ => reading.read_into(output),
+    }
+}
+
+/// Copies pixels in host memory to an output of the same shape in the memory of a GPU's engine.
+fn place_all(pixels: Output, engine: &dyn Engine, output: &Output, context: &Context) -> Result<()> {
+    let bands: Vec<u32> = (0..pixels.spec().bands).collect();
+    place_bands(pixels, &bands, engine, output, context)
 }
 
 /// A batch as requests.
@@ -136,7 +147,7 @@ impl<'a> Batch<'a> {
             on_fault: options.on_fault,
             max_pixels: options.max_pixels,
             max_block_bytes: options.max_block_bytes,
-            device: options.device,
+            decode_on: options.decode_on,
             device_memory: options.device_memory,
             ..ReadOptions::default()
         };
@@ -147,10 +158,19 @@ impl<'a> Batch<'a> {
         Asked { requests: &self.requests, options: &self.options, batch: Some(&self.shape) }
     }
 
-    fn read(&self, to: Destination, context: &Context) -> Result<Tensor> {
+    fn read(&self, to: Location, context: &Context) -> Result<Tensor> {
         let reading = Reading::new(self.asked(), to, Vec::new(), context)?;
         let shape = reading.plan.shape;
+        let holder = match to {
+            Location::Cuda(index) if reading.plan.destination == Location::Host => {
+                Some(reading.holder(index)?)
+            }
+            _ => None,
+        };
         let Done { output, report, faults, engine } = reading.read()?;
-        Ok(Tensor { shape, output, report, faults, engine })
+        let Some(engine) = holder else { return Ok(Tensor { shape, output, report, faults, engine }) };
+        let there = engine.output(output.spec().clone(), context)?;
+        place_all(output, engine.as_ref(), &there, context)?;
+        Ok(Tensor { shape, output: there, report, faults, engine })
     }
 }

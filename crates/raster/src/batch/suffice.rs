@@ -1,4 +1,4 @@
-//! Which overview suffices for windows that are resampled: the smallest that has as many pixels as are asked for.
+//! Which level suffices for windows that are resampled: the smallest that has as many pixels as are asked for.
 
 use super::window::BatchWindow;
 use crate::dataset::Dataset;
@@ -9,9 +9,9 @@ use crate::read::{Area, Frame};
 /// Sizes of overviews are rounded up: a window may miss a pixel by that.
 const ROUNDING: f64 = 1e-6;
 
-/// The windows with the overview that suffices to make each `size` columns and rows large, and with its area in the
-/// pixels of that level. Areas are given in pixels of the full image; windows that name an overview stay as they are.
-pub fn sufficient_overviews(
+/// Returns the windows with the smallest level that suffices to make each `size` columns and rows large, and with their areas
+/// in pixels of that level. Areas are given in pixels of level 0; windows of other levels stay as they are.
+pub fn sufficient_levels(
     files: &[&Dataset],
     windows: &[BatchWindow],
     size: (u32, u32),
@@ -22,7 +22,7 @@ pub fn sufficient_overviews(
 fn sufficient(files: &[&Dataset], window: &BatchWindow, size: (u32, u32)) -> Result<BatchWindow> {
     let dataset = files.get(window.file);
     let levels = dataset.and_then(|dataset| dataset.pages().get(window.page)).map(|page| &page.levels);
-    let (Some(dataset), Some(levels), None) = (dataset, levels, window.overview) else {
+    let (Some(dataset), Some(levels), 0) = (dataset, levels, window.level) else {
         return Ok(window.clone());
     };
     let Some(full) = levels.first().map(|level| &level.image) else { return Ok(window.clone()) };
@@ -30,10 +30,8 @@ fn sufficient(files: &[&Dataset], window: &BatchWindow, size: (u32, u32)) -> Res
     let [left, top, width, height] = Frame::of(&window.area, dataset, &options)?.exact;
     let there = levels.iter().skip(1).map(|level| Some((level.image.width, level.image.height)));
     let size_of_full = (full.width, full.height);
-    let Some(number) = smallest_sufficient(size_of_full, there, (width, height), size) else {
-        return Ok(window.clone());
-    };
-    let Some(level) = levels.get(number + 1) else { return Ok(window.clone()) };
+    let number = smallest_sufficient(size_of_full, there, (width, height), size);
+    let Some(level) = levels.get(number).filter(|_| number > 0) else { return Ok(window.clone()) };
     let across = f64::from(full.width) / f64::from(level.image.width.max(1));
     let down = f64::from(full.height) / f64::from(level.image.height.max(1));
     let area = match window.area {
@@ -42,21 +40,21 @@ fn sufficient(files: &[&Dataset], window: &BatchWindow, size: (u32, u32)) -> Res
             Area::Part([left / across, top / down, width / across, height / down])
         }
     };
-    Ok(BatchWindow { overview: Some(number), area, ..window.clone() })
+    Ok(BatchWindow { level: number, area, ..window.clone() })
 }
 
-/// The smallest of some overviews of an image that still has `size` pixels for an area of `extent` pixels of the image;
-/// `None`: only the image itself has. An overview that is `None` is passed over.
+/// Returns the smallest level of an image that still has `size` pixels for an area of `extent` pixels of the image; 0 if only
+/// the image itself has. An overview that is `None` is passed over.
 pub(crate) fn smallest_sufficient(
     full: (u32, u32),
     overviews: impl Iterator<Item = Option<(u32, u32)>>,
     extent: (f64, f64),
     size: (u32, u32),
-) -> Option<usize> {
+) -> usize {
     let count = |(width, height): (u32, u32)| f64::from(width) * f64::from(height);
-    let mut chosen = None;
+    let mut chosen = 0;
     let mut pixels = count(full);
-    for (number, level) in overviews.enumerate() {
+    for (number, level) in (1..).zip(overviews) {
         let Some(level) = level else { continue };
         let across = f64::from(full.0) / f64::from(level.0.max(1));
         let down = f64::from(full.1) / f64::from(level.1.max(1));
@@ -64,7 +62,7 @@ pub(crate) fn smallest_sufficient(
             && extent.1 / down >= f64::from(size.1) * (1.0 - ROUNDING);
         if enough && count(level) < pixels {
             pixels = count(level);
-            chosen = Some(number);
+            chosen = number;
         }
     }
     chosen

@@ -6,7 +6,7 @@ use crate::read::{WindowFault, fetch_back};
 use std::sync::Arc;
 use strile_engine::{Context, Engine, EngineError, Location, Output, Report};
 
-/// The pixels of a batch, where the engine has them: contiguous, native byte order.
+/// The pixels of a batch in host memory or that of a GPU: contiguous, native byte order.
 pub struct Tensor {
     /// Windows, bands, rows, columns.
     pub shape: [u32; 4],

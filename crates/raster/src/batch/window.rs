@@ -1,17 +1,19 @@
 //! One window of a batch.
 
 use crate::dataset::Dataset;
+use crate::options::setters;
 use crate::read::{Area, Request};
 
 /// One window of a batch.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct BatchWindow {
     /// Index of its file among those of the batch.
     pub file: usize,
     /// Page of the file, from 0.
     pub page: usize,
-    /// `None` is the full image, `Some(k)` its k-th overview, 0 the largest.
-    pub overview: Option<usize>,
+    /// Resolution level: 0 is full resolution, 1 the largest overview.
+    pub level: usize,
     /// Bands from 1, in the order wanted; `None` is all. All windows have the same number of bands.
     pub bands: Option<Vec<u16>>,
     /// Which pixels of that level.
@@ -19,14 +21,35 @@ pub struct BatchWindow {
 }
 
 impl BatchWindow {
-    /// All bands of some pixels of a file's first page.
-    pub fn of_pixels(file: usize, x: i64, y: i64, (width, height): (u32, u32)) -> Self {
-        Self { file, page: 0, overview: None, bands: None, area: Area::Pixels { x, y, width, height } }
+    /// Returns the window of all bands of an area of a file's first page, at full resolution.
+    pub fn new(file: usize, area: Area) -> Self {
+        Self { file, page: 0, level: 0, bands: None, area }
+    }
+
+    /// Takes these bands, from 1, in this order.
+    #[must_use]
+    pub fn bands(mut self, bands: impl IntoIterator<Item = u16>) -> Self {
+        self.bands = Some(bands.into_iter().collect());
+        self
+    }
+
+    setters! {
+        /// Takes this page, from 0.
+        page: usize,
+        /// Takes this resolution level, 0 is full resolution.
+        level: usize,
+        /// Takes these pixels of the level.
+        area: Area,
+    }
+
+    /// Returns the window of all bands of some pixels of a file's first page, at full resolution.
+    pub fn of_pixels(file: usize, column: i64, row: i64, (width, height): (u32, u32)) -> Self {
+        Self::new(file, Area::Pixels { column, row, width, height })
     }
 
     /// The window as a request for pixels of its file.
     pub(super) fn request<'a>(&'a self, dataset: &'a Dataset) -> Request<'a> {
-        let Self { page, overview, ref bands, area, .. } = *self;
-        Request { dataset, page, overview, bands: bands.as_deref(), area: Some(area) }
+        let Self { page, level, ref bands, area, .. } = *self;
+        Request { dataset, page, level, bands: bands.as_deref(), area: Some(area) }
     }
 }

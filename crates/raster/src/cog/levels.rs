@@ -17,7 +17,7 @@ pub(super) struct Stored<'a> {
 
 /// One resolution.
 pub(super) struct Level<'a> {
-    /// For messages: `full image`, `overview 0`.
+    /// For messages: `full image`, `level 1`.
     pub(super) name: String,
     pub(super) pixels: Stored<'a>,
     /// Its mask, where that is in the same file.
@@ -58,7 +58,10 @@ pub(super) fn levels_of(dataset: &Dataset) -> Vec<Level<'_>> {
             || directory.is_some_and(|directory| matches!(directory.origin, Origin::Chain(_)))
     });
     let levels = chained.enumerate().filter_map(|(index, at)| {
-        let name = index.checked_sub(1).map_or_else(|| "full image".into(), |k| format!("overview {k}"));
+        let name = match index {
+            0 => "full image".to_owned(),
+            level => format!("level {level}"),
+        };
         let mask = at.mask.as_ref().filter(|(file, _)| *file == at.file);
         let stored = |image| Some(Stored { file: dataset.file(at.file)?, image });
         Some(Level {

@@ -15,7 +15,7 @@ pub(crate) use tags::is_of_storage;
 
 use crate::dataset::Dataset;
 use crate::error::Result;
-use crate::options::{Device, Layer, ReadOptions};
+use crate::options::{Layer, Processor, ReadOptions};
 use crate::pages::{Level, Page};
 use strile_engine::Context;
 
@@ -29,7 +29,7 @@ pub struct CompareOptions {
     /// The most samples of a level, as in `ReadOptions::max_pixels`.
     pub max_pixels: Option<u64>,
     /// Which engine decodes.
-    pub device: Device,
+    pub decode_on: Processor,
 }
 
 /// One difference.
@@ -159,16 +159,19 @@ struct Place {
 impl Place {
     fn name(&self) -> String {
         let page = page_name(self.page);
-        let level = self.level.checked_sub(1).map_or_else(String::new, |k| format!("overview {k}"));
+        let level = match self.level {
+            0 => String::new(),
+            level => format!("level {level}"),
+        };
         [page, level].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
     }
 
     fn options(&self, layer: Layer, options: &CompareOptions) -> ReadOptions {
         ReadOptions {
             page: self.page,
-            overview: self.level.checked_sub(1),
+            level: self.level,
             layer,
-            device: options.device,
+            decode_on: options.decode_on,
             max_pixels: options.max_pixels,
             ..Default::default()
         }

@@ -43,7 +43,7 @@ impl Cut {
     fn windows(&self, image: &Image) -> impl Iterator<Item = Window> + use<> {
         let (width, height, step) = (image.width, image.height, self.rows);
         std::iter::successors(Some(0u32), move |at| at.checked_add(step).filter(|next| *next < height))
-            .map(move |y| Window { x: 0, y, width, height: step.min(height - y) })
+            .map(move |y| Window::new(0, y, width, step.min(height - y)))
     }
 
     fn groups(&self, image: &Image) -> Vec<Vec<u16>> {
@@ -119,7 +119,7 @@ impl Tally {
             let Some(first) = first else { continue };
             let width = window.width as usize;
             let within = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
-            let (row, column) = (window.y.saturating_add(within(first / width)), within(first % width));
+            let (row, column) = (window.row.saturating_add(within(first / width)), within(first % width));
             let here = (u32::from(*band), row, column);
             let known = self.found.as_ref().map(|known| (known.band, known.row, known.column));
             let (total, before) = self.found.as_ref().map_or((0, 0.0), |known| (known.count, known.largest));

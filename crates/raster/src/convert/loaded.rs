@@ -7,7 +7,7 @@ use super::options::ConvertOptions;
 use super::spec::{spec_of, write_options};
 use crate::dataset::Dataset;
 use crate::error::Result;
-use crate::options::{Device, Interleave, Layer, ReadOptions};
+use crate::options::{Interleave, Layer, Processor, ReadOptions};
 use crate::raster::Raster;
 use crate::sink::Sink;
 use crate::window::Window;
@@ -36,13 +36,8 @@ pub struct Written {
 }
 
 impl LoadedImage {
-    /// Reads the image that the options name, with its mask; pixels stay on the GPU that reads them if `on_device`.
-    pub fn read(
-        input: &Dataset,
-        options: &ConvertOptions,
-        on_device: bool,
-        context: &Context,
-    ) -> Result<Self> {
+    /// Reads the image that the options name, with its mask, into host memory or that of a GPU; the mask is in host memory.
+    pub fn read(input: &Dataset, options: &ConvertOptions, to: Location, context: &Context) -> Result<Self> {
         let interleave = match options.write.planar {
             Planar::Chunky => Interleave::BandLast,
             Planar::Separate => Interleave::BandFirst,
@@ -57,11 +52,7 @@ impl LoadedImage {
         }
         let spec = spec_of(input, &read, options, &mut Vec::new())?;
         let write = write_options(input, &read, &spec, options)?;
-        let place = match read.device {
-            Device::Cuda(index) if on_device => Some(Location::Cuda(index)),
-            _ => None,
-        };
-        let pixels = Source::read(input, place, &read, context)?;
+        let pixels = Source::read(input, to, &read, context)?;
         let mask = match spec.mask {
             true => Some(input.read(&ReadOptions { layer: Layer::Mask, bands: None, ..read }, context)?),
             false => None,
@@ -106,7 +97,8 @@ impl LoadedImage {
 
     /// Whether a file holds these pixels, bit for bit, and this mask, as the CPU engine reads it.
     pub fn is_in(&self, written: &Dataset, context: &Context) -> Result<bool> {
-        let read = ReadOptions { interleave: self.interleave, device: Device::Cpu, ..ReadOptions::default() };
+        let read =
+            ReadOptions { interleave: self.interleave, decode_on: Processor::Cpu, ..ReadOptions::default() };
         let found = written.read(&read, context)?;
         let shape = |raster: &Raster| (raster.data_type, raster.bands, raster.rows, raster.columns);
         let equal = |own: &Raster| shape(own) == shape(&found) && own.pixels == found.pixels;

@@ -45,7 +45,7 @@ pub use words::{GivenScale, data_type_named, rescales};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::input::Input;
-use crate::options::{Device, Interleave, Layer, ReadOptions};
+use crate::options::{Interleave, Layer, ReadOptions};
 use crate::raster::{DeviceRaster, Raster};
 use crate::sink::Sink;
 use crate::window::Window;
@@ -154,8 +154,8 @@ impl<'a> Conversion<'a> {
         let whole = ReadOptions { window: None, ..read.clone() };
         let taken = shape::take(input, &read, options, &mut warnings)?;
         let shape = match taken {
-            Taken::Pixels { overview, window } => {
-                (read.overview, read.window) = (overview, window);
+            Taken::Pixels { level, window } => {
+                (read.level, read.window) = (level, window);
                 input.pieces(&read, &options.limits, context)?;
                 None
             }
@@ -223,7 +223,7 @@ impl<'a> Conversion<'a> {
             let size = samples.saturating_mul(spec.data_type.size() as u64);
             input.check_size(samples, size, read.max_pixels)?;
             cut = Cut { window: Window::full(width, height), piece: (u32::MAX, u32::MAX) };
-            read.overview = shape.overview;
+            read.level = shape.level;
         }
         let changed = Changed { shape, change, block_rows, alpha, whole };
         let aligned = match options.tiling {
@@ -287,7 +287,7 @@ impl<'a> Conversion<'a> {
         // Progress counts what is written.
         let quiet = Context { progress: None, ..context.clone() };
         // Values change on the host.
-        let place = writer.location().filter(|_| changed.change.is_none());
+        let place = writer.location().filter(|_| changed.change.is_none()).unwrap_or(Location::Host);
         // All pieces of a mosaic count as one read.
         let work = std::cell::OnceCell::new();
         let source = |options: &ReadOptions| match input {
@@ -302,7 +302,7 @@ impl<'a> Conversion<'a> {
             adopted.copy(&mut writer, context)?;
         }
         let mut faults = Vec::new();
-        let inner = Window { x: before.0, y: before.1, ..cut.window };
+        let inner = Window { column: before.0, row: before.1, ..cut.window };
         let size = writer.spec().map_or((0, 0), |spec| (spec.width, spec.height));
         let masked = writer.spec().is_some_and(|spec| spec.mask);
         let mut counts = Counts::default();
@@ -324,8 +324,8 @@ impl<'a> Conversion<'a> {
                     Ok(given)
                 };
                 let give = |made: Made| {
-                    let Window { x, y, width, height } = made.window;
-                    let target = Window { x: x + before.0, y: y + before.1, width, height };
+                    let Window { column: x, row: y, width, height } = made.window;
+                    let target = Window::new(x + before.0, y + before.1, width, height);
                     pad(&mut writer, Aligned::beside(target, inner, size.0))?;
                     write_made(&mut writer, values, &made, target)
                 };
@@ -489,14 +489,13 @@ impl Source {
     /// Reads for a writer that encodes at this place: pixels of a device stay there on their way from file to file.
     pub(crate) fn read(
         input: &Dataset,
-        place: Option<Location>,
+        place: Location,
         options: &ReadOptions,
         context: &Context,
     ) -> Result<Self> {
         match place {
-            Some(Location::Cuda(index)) if options.layer == Layer::Pixels => {
-                let options = ReadOptions { device: Device::Cuda(index), ..options.clone() };
-                input.read_on_device(&options, context).map(Self::Device)
+            Location::Cuda(index) if options.layer == Layer::Pixels => {
+                input.read_on_device(index, options, context).map(Self::Device)
             }
             _ => input.read(options, context).map(Self::Host),
         }
@@ -527,7 +526,11 @@ impl Source {
 
 /// Where a window of the input goes, of which `whole` is read.
 pub(crate) fn at(whole: &Window, window: &Window, before: (u32, u32)) -> Window {
-    Window { x: window.x - whole.x + before.0, y: window.y - whole.y + before.1, ..*window }
+    Window {
+        column: window.column - whole.column + before.0,
+        row: window.row - whole.row + before.1,
+        ..*window
+    }
 }
 
 /// Gives pixels around the input: nodata, else 0, and not valid.

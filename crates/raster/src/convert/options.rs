@@ -13,7 +13,7 @@ use strile_tiff::{DataType, ExtraSample, Photometric};
 /// change (`expand`, `unscale` or `rescale`, `data_type`), then the description changes (`crs` and those after it).
 #[derive(Debug, Clone, Default)]
 pub struct ConvertOptions {
-    /// Page, overview, window, bands, faults and engine. Pixels are read with their mask; `layer` is ignored.
+    /// Page, level, window, bands, faults and engine. Pixels are read with their mask; `layer` is ignored.
     pub read: ReadOptions,
     /// How the file is written.
     pub write: WriteOptions,
@@ -106,13 +106,11 @@ pub enum ConvertSize {
 /// The level that pixels of another size are computed from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SourceLevel {
-    /// The smallest overview that has as many pixels as are written, else the full image.
+    /// The smallest level that has as many pixels as are written.
     #[default]
     Auto,
-    /// The full image.
-    Full,
-    /// This overview, 0 the largest. Without a `size` its pixels are written.
-    Overview(usize),
+    /// This level: 0 is full resolution, 1 the largest overview. Without a `size` the pixels of an overview are written.
+    Level(usize),
 }
 
 /// The bands that a palette becomes.

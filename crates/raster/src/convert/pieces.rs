@@ -51,9 +51,9 @@ impl Cut {
     /// Pieces by rows, and in a row by columns.
     pub(crate) fn windows(self) -> impl Iterator<Item = Window> {
         let (across, down) = self.piece;
-        let Window { x, y, width, height } = self.window;
+        let Window { column: x, row: y, width, height } = self.window;
         spans(y, height, down).flat_map(move |(y, height)| {
-            spans(x, width, across).map(move |(x, width)| Window { x, y, width, height })
+            spans(x, width, across).map(move |(x, width)| Window::new(x, y, width, height))
         })
     }
 
@@ -80,11 +80,11 @@ mod tests {
 
     #[test]
     fn pieces_end_at_blocks_and_cover_the_window() {
-        let cut = Cut { window: Window { x: 5, y: 30, width: 20, height: 40 }, piece: (u32::MAX, 32) };
-        let windows: Vec<_> = cut.windows().map(|w| (w.x, w.y, w.width, w.height)).collect();
+        let cut = Cut { window: Window::new(5, 30, 20, 40), piece: (u32::MAX, 32) };
+        let windows: Vec<_> = cut.windows().map(|w| (w.column, w.row, w.width, w.height)).collect();
         assert_eq!(windows, [(5, 30, 20, 2), (5, 32, 20, 32), (5, 64, 20, 6)]);
         let cut = Cut { piece: (16, 64), ..cut };
-        let windows: Vec<_> = cut.windows().map(|w| (w.x, w.y, w.width, w.height)).collect();
+        let windows: Vec<_> = cut.windows().map(|w| (w.column, w.row, w.width, w.height)).collect();
         assert_eq!(windows, [(5, 30, 11, 34), (16, 30, 9, 34), (5, 64, 11, 6), (16, 64, 9, 6)]);
     }
 }

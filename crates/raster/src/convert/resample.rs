@@ -178,13 +178,13 @@ impl Resampling<'_> {
         let mut top = down.start;
         while top < down.end {
             let end = (top / step).saturating_add(1).saturating_mul(step).min(down.end);
-            let window = Window { x: under.start, y: top, width: under.end - under.start, height: end - top };
+            let window = Window::new(under.start, top, under.end - under.start, end - top);
             let _chunk = context.take(
                 self.pixel() * u64::from(window.width) * u64::from(window.height),
                 "pixels to resample",
             )?;
             let (pixels, mask) = read(window)?;
-            let chunk = Rows { pixels: &pixels, mask: mask.as_ref(), origin: (window.x, window.y) };
+            let chunk = Rows { pixels: &pixels, mask: mask.as_ref(), origin: (window.column, window.row) };
             let mut from = top;
             while from < end {
                 if context.cancel.is_cancelled() {
@@ -245,7 +245,7 @@ impl Resampling<'_> {
             left += own;
         }
         let height = u32::try_from(rows).unwrap_or(u32::MAX);
-        let window = Window { x: columns.start, y: *first_row, width: columns.end - columns.start, height };
+        let window = Window::new(columns.start, *first_row, columns.end - columns.start, height);
         *first_row += height;
         Some(Made { window, pixels, mask })
     }
@@ -283,14 +283,14 @@ impl Resampling<'_> {
             let given = match (low, high) {
                 (Some(&low), Some(&high)) if !under.is_empty() => {
                     let (x, width) = (under.start, under.end - under.start);
-                    let window = Window { x, y: low, width, height: high - low + 1 };
+                    let window = Window::new(x, low, width, high - low + 1);
                     Some((read(window)?, (x, low)))
                 }
                 _ => None,
             };
             let y = u32::try_from(from).unwrap_or(u32::MAX);
             let height = u32::try_from(to - from).unwrap_or(u32::MAX);
-            let window = Window { x: columns.start, y, width, height };
+            let window = Window::new(columns.start, y, width, height);
             let (made, told) = self.pick((&axis, &picked), given, window, context)?;
             counts.add(told);
             give(made)?;
@@ -399,7 +399,7 @@ mod tests {
     }
 
     fn given(window: Window) -> Given {
-        let Window { x, y, width, height } = window;
+        let Window { column: x, row: y, width, height } = window;
         assert!(window.is_inside(IMAGE.0, IMAGE.1), "{window}");
         let place =
             |band| (y..y + height).flat_map(move |row| (x..x + width).map(move |column| (band, row, column)));
@@ -438,7 +438,7 @@ mod tests {
             let (rows, columns) = (made.window.height as usize, made.window.width as usize);
             for band in 0..3 {
                 for row in 0..rows {
-                    let start = (made.window.y as usize + row) * width + made.window.x as usize;
+                    let start = (made.window.row as usize + row) * width + made.window.column as usize;
                     let (from, to) = match band {
                         2 => (&made.mask.as_ref().unwrap()[row * columns..], &mut mask[start..]),
                         _ => (

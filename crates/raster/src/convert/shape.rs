@@ -23,7 +23,7 @@ struct Base {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Taken {
     /// Pixels as they are, of the image or of an overview.
-    Pixels { overview: Option<usize>, window: Option<Window> },
+    Pixels { level: usize, window: Option<Window> },
     /// Pixels of another size or place.
     Resampled(Shape),
 }
@@ -37,11 +37,11 @@ pub(super) struct Shape {
     pub(super) size: (u32, u32),
     /// Width and height of a pixel where they were asked for.
     pixel: Option<(f64, f64)>,
-    /// The overview that is read.
-    pub(super) overview: Option<usize>,
-    /// `area` in pixels of the level that is read, and the size of that level.
+    /// The level that is read.
+    pub(super) level: usize,
+    /// `area` in pixels of that level, and the size of the level.
     level_area: [f64; 4],
-    level: (u32, u32),
+    level_size: (u32, u32),
     pub(super) method: Method,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn take(
     warnings: &mut Vec<String>,
 ) -> Result<Taken> {
     if options.area.is_none() && options.size.is_none() && options.source_level == SourceLevel::Auto {
-        return Ok(Taken::Pixels { overview: read.overview, window: read.window });
+        return Ok(Taken::Pixels { level: read.level, window: read.window });
     }
     let refuse = |problem: String| named(input, problem);
     if options.area.is_some() && read.window.is_some() {
@@ -61,8 +61,8 @@ pub(super) fn take(
             "`area` and `read.window` cannot be combined: both say which part to write".into(),
         ));
     }
-    if options.source_level != SourceLevel::Auto && read.overview.is_some() {
-        return Err(refuse("`source_level` and `read.overview` cannot be combined".into()));
+    if options.source_level != SourceLevel::Auto && read.level > 0 {
+        return Err(refuse("`source_level` and `read.level` cannot be combined".into()));
     }
     let mut read = read.clone();
     if let Some(ConvertArea::Bounds(sides)) = options.area {
@@ -92,7 +92,7 @@ fn base_of(input: &Input, read: &ReadOptions) -> Result<Base> {
             let levels =
                 dataset.pages().get(read.page).map(|page| page.levels.as_slice()).unwrap_or_default();
             let full = levels.first();
-            let alone = read.overview.is_some() || read.reduce > 0;
+            let alone = read.level > 0 || read.reduce > 0;
             let usable = |level: &crate::Level| {
                 let same_mask = full.is_some_and(|full| full.mask.is_some() == level.mask.is_some());
                 let same = full.is_some_and(|full| {
@@ -116,28 +116,18 @@ impl Base {
         let area = self.area(read, options)?;
         self.check_inside(area, options, warnings)?;
         let (size, area, pixel) = self.size(area, options)?;
-        let overview = match options.source_level {
+        let level = match options.source_level {
             SourceLevel::Auto => {
                 let there = self.overviews.iter().copied();
                 smallest_sufficient(self.size, there, (area[2], area[3]), size)
             }
-            SourceLevel::Full => None,
-            SourceLevel::Overview(level) => {
-                let count = self.overviews.len();
-                let there = self.overviews.get(level).copied();
-                let there =
-                    there.ok_or_else(|| format!("there is no overview {level}, the image has {count}"))?;
-                there.ok_or_else(|| {
-                    format!("overview {level} has other samples or no mask, unlike the image")
-                })?;
-                Some(level)
-            }
+            SourceLevel::Level(level) => level,
         };
-        let level = overview.and_then(|at| self.overviews.get(at).copied().flatten()).unwrap_or(self.size);
+        let level_size = self.level_size(level)?;
         let ratio = |full: u32, level: u32| f64::from(full) / f64::from(level.max(1));
-        let (across, down) = (ratio(self.size.0, level.0), ratio(self.size.1, level.1));
+        let (across, down) = (ratio(self.size.0, level_size.0), ratio(self.size.1, level_size.1));
         let size = match (options.source_level, options.size) {
-            (SourceLevel::Overview(_), None) => {
+            (SourceLevel::Level(1..), None) => {
                 let reduced =
                     |side: u32, ratio: f64| pixels((f64::from(side) / ratio - 0.001).ceil().max(1.0));
                 (reduced(size.0, across)?, reduced(size.1, down)?)
@@ -145,25 +135,35 @@ impl Base {
             _ => size,
         };
         let level_area = [area[0] / across, area[1] / down, area[2] / across, area[3] / down];
-        if let Some(window) = window_of(level_area, size, level) {
-            let overview = overview.or(read.overview);
-            let whole = window == Window::full(level.0, level.1);
-            return Ok(Taken::Pixels { overview, window: (!whole).then_some(window) });
+        if let Some(window) = window_of(level_area, size, level_size) {
+            let whole = window == Window::full(level_size.0, level_size.1);
+            return Ok(Taken::Pixels { level: level.max(read.level), window: (!whole).then_some(window) });
         }
-        let overview = overview.or(read.overview);
+        let level = level.max(read.level);
         // Pixels one to one are copied, though some lie outside.
         let whole = |v: f64| (v - v.round()).abs() < 1e-9;
         let copied = level_area.iter().all(|&v| whole(v))
             && (level_area[2].round(), level_area[3].round()) == (f64::from(size.0), f64::from(size.1));
         let method = if copied { Method::Nearest } else { options.resampling };
-        Ok(Taken::Resampled(Shape { area, size, pixel, overview, level_area, level, method }))
+        Ok(Taken::Resampled(Shape { area, size, pixel, level, level_area, level_size, method }))
+    }
+
+    /// The size of a level that pixels can be computed from.
+    fn level_size(&self, level: usize) -> std::result::Result<(u32, u32), String> {
+        let Some(overview) = level.checked_sub(1) else { return Ok(self.size) };
+        let found = self.overviews.get(overview).copied();
+        let there = self.overviews.len() + 1;
+        let size = found.ok_or_else(|| {
+            format!("there is no level {level}, the image has {there} (0 is full resolution)")
+        })?;
+        size.ok_or_else(|| format!("level {level} has other samples or no mask, unlike the image"))
     }
 
     /// What is taken, in pixels of the image.
     fn area(&self, read: &ReadOptions, options: &ConvertOptions) -> std::result::Result<[f64; 4], String> {
         let area = match options.area {
             None | Some(ConvertArea::Bounds(_)) => {
-                let Window { x, y, width, height } =
+                let Window { column: x, row: y, width, height } =
                     read.window.unwrap_or(Window::full(self.size.0, self.size.1));
                 [x, y, width, height].map(f64::from)
             }
@@ -291,7 +291,7 @@ fn window_of([x, y, width, height]: [f64; 4], size: (u32, u32), image: (u32, u32
     fits(x, width, size.0, image.0).and(fits(y, height, size.1, image.1))?;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "inside the image, checked")]
     let (x, y) = (x.round() as u32, y.round() as u32);
-    Some(Window { x, y, width: size.0, height: size.1 })
+    Some(Window::new(x, y, size.0, size.1))
 }
 
 impl Shape {
@@ -309,7 +309,7 @@ impl Shape {
     pub(super) fn spans(&self) -> (Span, Span) {
         let [x, y, width, height] = self.level_area;
         let span = |start, len, count, size| Span { start, len, count, size };
-        (span(x, width, self.size.0, self.level.0), span(y, height, self.size.1, self.level.1))
+        (span(x, width, self.size.0, self.level_size.0), span(y, height, self.size.1, self.level_size.1))
     }
 
     /// Makes the description of the whole image that of what is written.
@@ -351,9 +351,9 @@ impl Shape {
     /// What is done, in words.
     pub(super) fn explain(&self) -> String {
         let [x, y, width, height] = self.area;
-        let level = match self.overview {
-            Some(level) => format!("overview {level} ({} × {})", self.level.0, self.level.1),
-            None => "the full image".to_owned(),
+        let level = match self.level {
+            0 => "the full image".to_owned(),
+            level => format!("level {level} ({} × {})", self.level_size.0, self.level_size.1),
         };
         format!(
             "resample {width} × {height} pixels at ({x}, {y}) to {} × {} by {}, from {level}, on the CPU",

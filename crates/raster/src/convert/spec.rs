@@ -83,8 +83,7 @@ pub(crate) fn alpha_becomes_mask(
 }
 
 fn level_has_mask(input: &Dataset, read: &ReadOptions) -> bool {
-    let index = read.overview.map_or(0, |level| level.saturating_add(1));
-    let level = input.pages().get(read.page).and_then(|page| page.levels.get(index));
+    let level = input.pages().get(read.page).and_then(|page| page.levels.get(read.level));
     level.is_some_and(|level| level.mask.is_some())
 }
 
@@ -167,7 +166,7 @@ fn metadata_of(input: &Dataset, read: &ReadOptions, options: &ConvertOptions) ->
     if target.bands.first() != Some(&1) {
         metadata.categories.clear();
     }
-    let full = ReadOptions { window: None, overview: None, reduce: 0, ..read.clone() };
+    let full = ReadOptions { window: None, level: 0, reduce: 0, ..read.clone() };
     let full = input.target(&full)?.image;
     let whole = (target.window.width, target.window.height) == (full.width, full.height);
     if !whole {
@@ -179,7 +178,7 @@ fn metadata_of(input: &Dataset, read: &ReadOptions, options: &ConvertOptions) ->
     }
     let ratio = |full: u32, level: u32| f64::from(full) / f64::from(level.max(1));
     let scale = (ratio(full.width, target.image.width), ratio(full.height, target.image.height));
-    let corner = (f64::from(target.window.x), f64::from(target.window.y));
+    let corner = (f64::from(target.window.column), f64::from(target.window.row));
     let geo = &mut metadata.georeference;
     geo.transform = input.transform(read)?;
     for gcp in &mut geo.gcps {

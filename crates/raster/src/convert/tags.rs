@@ -29,8 +29,7 @@ pub(crate) fn tags_of(
     read: &ReadOptions,
     warnings: &mut Vec<String>,
 ) -> Vec<(Tag, FieldValue)> {
-    let Ok(target) = input.target(&ReadOptions { overview: None, window: None, reduce: 0, ..read.clone() })
-    else {
+    let Ok(target) = input.target(&ReadOptions { level: 0, window: None, reduce: 0, ..read.clone() }) else {
         return Vec::new();
     };
     let Some(directory) = target.file.tiff.directories.get(target.image.directory) else { return Vec::new() };

@@ -98,24 +98,24 @@ impl Aligned {
     /// The parts of a file of `size` columns and rows above and below the raster, which lies at `inner`, each of
     /// at most `step` rows.
     pub(crate) fn above_and_below(inner: Window, size: (u32, u32), step: u32) -> Vec<Window> {
-        let bottom = inner.y + inner.height;
+        let bottom = inner.row + inner.height;
         let rows = |from: u32, to: u32| {
-            let part = move |y| Window { x: 0, y, width: size.0, height: step.min(to - y) };
+            let part = move |y| Window::new(0, y, size.0, step.min(to - y));
             (from..to).step_by(step.max(1) as usize).map(part)
         };
-        rows(0, inner.y).chain(rows(bottom, size.1)).collect()
+        rows(0, inner.row).chain(rows(bottom, size.1)).collect()
     }
 
     /// The parts beside a piece of the raster, where it reaches an edge of it. Given with the piece, so that no tile
     /// at an edge has to wait for more than the rows of the piece.
     pub(crate) fn beside(piece: Window, inner: Window, width: u32) -> Vec<Window> {
-        let right = inner.x + inner.width;
+        let right = inner.column + inner.width;
         let mut parts = Vec::new();
-        if piece.x == inner.x && inner.x > 0 {
-            parts.push(Window { x: 0, width: inner.x, ..piece });
+        if piece.column == inner.column && inner.column > 0 {
+            parts.push(Window { column: 0, width: inner.column, ..piece });
         }
-        if piece.x + piece.width == right && right < width {
-            parts.push(Window { x: right, width: width - right, ..piece });
+        if piece.column + piece.width == right && right < width {
+            parts.push(Window { column: right, width: width - right, ..piece });
         }
         parts
     }
@@ -152,16 +152,16 @@ mod tests {
         let corner = raster.metadata.georeference.transform.unwrap();
         let tile = (corner.c + HALF) / corner.a / 256.0;
         assert!((tile - 20.0).abs() < 1e-6, "{tile}");
-        let inner = Window { x: 10, y: 88, width: 1000, height: 300 };
+        let inner = Window::new(10, 88, 1000, 300);
         let mut parts = Aligned::above_and_below(inner, (1024, 512), 100);
         assert_eq!(parts.iter().map(|part| part.height).collect::<Vec<_>>(), [88, 100, 24]);
         for y in [88, 200] {
-            let left = Window { x: 10, y, width: 600, height: 112 };
-            let right = Window { x: 610, y, width: 400, height: 112 };
+            let left = Window::new(10, y, 600, 112);
+            let right = Window::new(610, y, 400, 112);
             let cut = |piece: Window| piece.intersection(&inner).unwrap();
             parts.extend([left, right].into_iter().flat_map(|w| Aligned::beside(cut(w), inner, 1024)));
         }
-        parts.extend(Aligned::beside(Window { y: 312, height: 76, ..inner }, inner, 1024));
+        parts.extend(Aligned::beside(Window { row: 312, height: 76, ..inner }, inner, 1024));
         let pixels: u64 = parts.iter().map(|w| u64::from(w.width) * u64::from(w.height)).sum();
         assert_eq!(pixels, 1024 * 512 - 1000 * 300);
         assert!(parts.iter().all(|part| part.intersection(&inner).is_none()));

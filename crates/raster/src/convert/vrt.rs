@@ -73,8 +73,8 @@ pub(super) fn spec_of_vrt(
             band.items.retain(|(name, _)| !name.starts_with("STATISTICS_"));
         }
         if let Some(rpc) = &mut metadata.georeference.rpc {
-            rpc.sample.0 -= f64::from(window.x);
-            rpc.line.0 -= f64::from(window.y);
+            rpc.sample.0 -= f64::from(window.column);
+            rpc.line.0 -= f64::from(window.row);
         }
     }
     metadata.georeference.transform = vrt.transform(read)?;

@@ -73,15 +73,19 @@ impl FromStr for Side {
 impl FromStr for SourceLevel {
     type Err = String;
 
-    /// Reads `auto`, `none` or the number of an overview.
+    /// Reads GDAL's words: `auto`, `none` for full resolution, or the number of an overview, 0 the largest.
     fn from_str(text: &str) -> Result<Self, String> {
         match text.to_ascii_lowercase().as_str() {
             "auto" => Ok(Self::Auto),
-            "none" => Ok(Self::Full),
+            "none" => Ok(Self::Level(0)),
             number => number
-                .parse()
-                .map(Self::Overview)
-                .map_err(|_| format!("`{text}` is not a level; expected auto, none, or an overview from 0")),
+                .parse::<usize>()
+                .ok()
+                .and_then(|overview| overview.checked_add(1))
+                .map(Self::Level)
+                .ok_or_else(|| {
+                    format!("`{text}` is not a level; expected auto, none, or an overview from 0")
+                }),
         }
     }
 }
@@ -161,7 +165,7 @@ mod tests {
         assert_eq!("50%".parse(), Ok(Side::Percent(50.0)));
         assert_eq!("0".parse(), Ok(Side::Auto));
         assert!("-5".parse::<Side>().is_err() && "0%".parse::<Side>().is_err());
-        assert_eq!("NONE".parse(), Ok(SourceLevel::Full));
+        assert_eq!("NONE".parse(), Ok(SourceLevel::Level(0)));
         assert!("AUTO-1".parse::<SourceLevel>().is_err());
     }
 

@@ -14,7 +14,7 @@ pub(super) fn open(_index: u32, _gpu: Gpu, _work: &Work<'_>) -> Result<Opened, S
     Err(NO_CUDA.to_owned())
 }
 
-pub(super) fn to_write(_index: u32) -> Result<Arc<dyn Engine>, String> {
+pub(super) fn to_hold(_index: u32, _memory: Option<u64>) -> Result<Arc<dyn Engine>, String> {
     Err(NO_CUDA.to_owned())
 }
 

@@ -27,9 +27,7 @@ static ENGINES: PerProcess<Mutex<Engines>> = PerProcess::new();
 /// The engine of a device.
 pub(super) fn open(index: u32, gpu: Gpu, work: &Work<'_>) -> Result<Opened, String> {
     let engine = engine(index, gpu)?;
-    if let Some(limit) = gpu.memory {
-        engine.device().set_memory_limit(limit).map_err(|error| error.to_string())?;
-    }
+    limit(&engine, gpu.memory)?;
     let file = work.local.as_ref().and_then(|local| local.file());
     let direct = match gpu.direct_io {
         DirectIo::Off => None,
@@ -41,9 +39,17 @@ pub(super) fn open(index: u32, gpu: Gpu, work: &Work<'_>) -> Result<Opened, Stri
     Ok(Opened { nvcomp, nvjpeg, direct, engine })
 }
 
-/// The engine of a device, for writing.
-pub(super) fn to_write(index: u32) -> Result<Arc<dyn Engine>, String> {
-    engine(index, Gpu::default()).map(|engine| engine as _)
+/// The engine of a device that encodes, or whose memory pixels are copied to.
+pub(super) fn to_hold(index: u32, memory: Option<u64>) -> Result<Arc<dyn Engine>, String> {
+    let engine = engine(index, Gpu::default())?;
+    limit(&engine, memory)?;
+    Ok(engine)
+}
+
+/// Limits the memory of a device for the whole process.
+fn limit(engine: &CudaEngine, memory: Option<u64>) -> Result<(), String> {
+    let set = |limit| engine.device().set_memory_limit(limit).map_err(|error| error.to_string());
+    memory.map_or(Ok(()), set)
 }
 
 /// Whether blocks of a layout are decoded by kernels, or why not; asks no device.

@@ -22,7 +22,7 @@ use strile_tiff::DataType;
 /// Which figures, and of what.
 #[derive(Debug, Clone, Default)]
 pub struct MeasureOptions {
-    /// Page, level, window, bands, device and limits; all else is ignored.
+    /// Page, level, window, bands, `decode_on` and limits; all else is ignored.
     pub read: ReadOptions,
     /// Smallest, largest, mean, standard deviation, and how many samples are valid.
     pub statistics: bool,
@@ -254,12 +254,12 @@ impl<'a> Job<'a> {
             Shown::Values | Shown::Mask(_) => None,
         };
         let pieces = self.input.pieces(&read, &PieceLimits::default(), context)?;
-        let corner = read.window.map_or((0, 0), |window| (window.x, window.y));
+        let corner = read.window.map_or((0, 0), |window| (window.column, window.row));
         let quiet = Context { progress: None, ..context.clone() };
         let mut row = 0;
         self.input.read_pieces::<Error>(&pieces, context, |raster| {
             let Raster { rows, columns, .. } = raster;
-            let window = Window { x: corner.0, y: corner.1 + row, width: columns, height: rows };
+            let window = Window::new(corner.0, corner.1 + row, columns, rows);
             let mask = match self.shown {
                 Shown::Mask(_) => {
                     let options = ReadOptions {

@@ -22,7 +22,7 @@ use crate::write::{
 use append::AppendSink;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use strile_engine::{Context, Resampling};
+use strile_engine::{Context, Location, Resampling};
 use strile_tiff::{ByteOrder, Compression, Image, LercWrapper, Origin, Variant};
 
 /// Which overviews, and how they are made and stored.
@@ -205,7 +205,7 @@ fn run(
     context: &Context,
 ) -> Result<WriteReport> {
     let quiet = Context { progress: None, ..context.clone() };
-    let place = writer.location();
+    let place = writer.location().unwrap_or(Location::Host);
     let source = |options: &ReadOptions| Source::read(input, place, options, &quiet);
     for window in cut.windows() {
         feed(&source, read, window, at(&cut.window, &window, (0, 0)), &mut writer)?;

@@ -12,9 +12,9 @@ pub enum Area {
     /// These pixels of the level.
     Pixels {
         /// First column.
-        x: i64,
+        column: i64,
         /// First row.
-        y: i64,
+        row: i64,
         /// Columns.
         width: u32,
         /// Rows.
@@ -42,7 +42,9 @@ pub enum Area {
 impl fmt::Display for Area {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Pixels { x, y, width, height } => write!(f, "{width} × {height} pixels from {x},{y}"),
+            Self::Pixels { column, row, width, height } => {
+                write!(f, "{width} × {height} pixels from {column},{row}")
+            }
             Self::Part([left, top, width, height]) => {
                 write!(f, "{width} × {height} pixels from {left},{top}")
             }
@@ -78,7 +80,9 @@ impl Frame {
         };
         let far = || refuse("coordinates that are not finite, or far outside the image");
         match *area {
-            Area::Pixels { x, y, width, height } => Self::whole(x, y, (width, height)).map_err(refuse),
+            Area::Pixels { column: x, row: y, width, height } => {
+                Self::whole(x, y, (width, height)).map_err(refuse)
+            }
             Area::Point { x, y, width, height } => {
                 let (column, row) = transform()?.to_world(x, y);
                 let (column, row) = whole(column.floor()).zip(whole(row.floor())).ok_or_else(far)?;
@@ -115,7 +119,7 @@ impl Frame {
     }
 
     /// A window that lies in its image.
-    pub(crate) fn exactly(Window { x, y, width, height }: Window) -> Self {
+    pub(crate) fn exactly(Window { column: x, row: y, width, height }: Window) -> Self {
         let exact = [x.into(), y.into(), width.into(), height.into()];
         Self { x: x.into(), y: y.into(), width, height, exact }
     }
@@ -145,7 +149,7 @@ impl Frame {
         let sides = side(left, width, size.0).zip(side(top, height, size.1));
         let all = sides.map(|((x, width), (y, height))| Self { x, y, width, height, exact: self.exact });
         match all.and_then(|all| all.inside(size)) {
-            Some(Window { x, y, width, height }) => {
+            Some(Window { column: x, row: y, width, height }) => {
                 Self { x: x.into(), y: y.into(), width, height, exact: self.exact }
             }
             None => Self { x: 0, y: 0, width: 0, height: 0, exact: self.exact },
@@ -161,7 +165,7 @@ impl Frame {
         };
         let (x, width) = side(self.x, self.width, width)?;
         let (y, height) = side(self.y, self.height, height)?;
-        Some(Window { x, y, width, height })
+        Some(Window::new(x, y, width, height))
     }
 
     /// The pixels of the window itself that lie around `inside`: above, below, left and right of it.
@@ -170,21 +174,21 @@ impl Frame {
         let Some(inside) = inside.and_then(|inside| self.seen(inside)) else {
             return if self.width > 0 && self.height > 0 { vec![all] } else { Vec::new() };
         };
-        let (right, bottom) = (inside.x + inside.width, inside.y + inside.height);
+        let (right, bottom) = (inside.column + inside.width, inside.row + inside.height);
         let sides = [
-            Window { height: inside.y, ..all },
-            Window { y: bottom, height: self.height - bottom, ..all },
-            Window { x: 0, width: inside.x, ..inside },
-            Window { x: right, width: self.width - right, ..inside },
+            Window { height: inside.row, ..all },
+            Window { row: bottom, height: self.height - bottom, ..all },
+            Window { column: 0, width: inside.column, ..inside },
+            Window { column: right, width: self.width - right, ..inside },
         ];
         sides.into_iter().filter(|side| side.width > 0 && side.height > 0).collect()
     }
 
     /// Pixels of the image, inside this frame, as pixels of the window.
     pub(crate) fn seen(&self, inside: Window) -> Option<Window> {
-        let x = u32::try_from(i64::from(inside.x) - self.x).ok()?;
-        let y = u32::try_from(i64::from(inside.y) - self.y).ok()?;
-        Some(Window { x, y, ..inside })
+        let x = u32::try_from(i64::from(inside.column) - self.x).ok()?;
+        let y = u32::try_from(i64::from(inside.row) - self.y).ok()?;
+        Some(Window { column: x, row: y, ..inside })
     }
 }
 
@@ -211,8 +215,8 @@ mod tests {
             let mut seen = vec![0; (width * height) as usize];
             let own = inside.and_then(|inside| frame.seen(inside));
             for part in frame.around(inside).into_iter().chain(own) {
-                for row in part.y..part.y + part.height {
-                    for column in part.x..part.x + part.width {
+                for row in part.row..part.row + part.height {
+                    for column in part.column..part.column + part.width {
                         seen[(row * width + column) as usize] += 1;
                     }
                 }

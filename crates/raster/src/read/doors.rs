@@ -9,7 +9,7 @@ use super::request::{Asked, Request};
 use super::run::WindowFault;
 use super::steps::{Step, steps};
 use crate::dataset::Dataset;
-use crate::device::{self, Choice, Destination, Work};
+use crate::device::{self, Choice};
 use crate::error::{Error, Result};
 use crate::options::{Layer, ReadOptions};
 use crate::raster::{DeviceRaster, Raster};
@@ -28,15 +28,15 @@ struct Decoded {
 impl Dataset {
     /// Plans `read` without touching a pixel.
     pub fn plan(&self, options: &ReadOptions, context: &Context) -> Result<ReadPlan> {
-        self.planned(options, Destination::Host, context)
+        self.planned(options, Location::Host, context)
     }
 
     /// Plans `read_on_device`.
-    pub fn plan_on_device(&self, options: &ReadOptions, context: &Context) -> Result<ReadPlan> {
-        self.planned(options, Destination::Engine, context)
+    pub fn plan_on_device(&self, device: u32, options: &ReadOptions, context: &Context) -> Result<ReadPlan> {
+        self.planned(options, Location::Cuda(device), context)
     }
 
-    fn planned(&self, options: &ReadOptions, to: Destination, context: &Context) -> Result<ReadPlan> {
+    fn planned(&self, options: &ReadOptions, to: Location, context: &Context) -> Result<ReadPlan> {
         let Decoded { options: pixels, steps } = self.decoded(options)?;
         // A mask that needs no pixel is explained by the pixels that it is of.
         let pixels = pixels.unwrap_or_else(|| ReadOptions { layer: Layer::Pixels, ..options.clone() });
@@ -44,67 +44,73 @@ impl Dataset {
         reading((&requests, &pixels), to, &steps, context).map(|reading| reading.plan)
     }
 
-    /// Reads pixels into new memory.
+    /// Reads pixels into new host memory, whoever decodes them.
     pub fn read(&self, options: &ReadOptions, context: &Context) -> Result<Raster> {
         self.read_with_report(options, context).map(|(raster, _)| raster)
     }
 
-    /// Reads pixels into new memory, and returns the engine's report with them.
+    /// Reads pixels into new host memory, and returns the engine's report with them.
     pub fn read_with_report(&self, options: &ReadOptions, context: &Context) -> Result<(Raster, Report)> {
         let Decoded { options: pixels, steps } = self.decoded(options)?;
         let Some(pixels) = pixels else { return Ok((self.all_valid(options, context)?, Report::default())) };
         let requests = self.requests(&pixels);
-        let reading = reading((&requests, &pixels), Destination::Host, &steps, context)?;
+        let reading = reading((&requests, &pixels), Location::Host, &steps, context)?;
         finished(reading, &pixels, &steps, context)
     }
 
-    /// Reads pixels and leaves them where the engine has them: on a GPU that decoded them, in host memory if the CPU did.
-    pub fn read_on_device(&self, options: &ReadOptions, context: &Context) -> Result<DeviceRaster> {
+    /// Reads pixels into new memory of the CUDA device `device`. That GPU decodes them, unless `decode_on` is the CPU, whose
+    /// pixels are then copied there.
+    pub fn read_on_device(
+        &self,
+        device: u32,
+        options: &ReadOptions,
+        context: &Context,
+    ) -> Result<DeviceRaster> {
         let Decoded { options: pixels, steps } = self.decoded(options)?;
         let Some(pixels) = pixels else {
             let raster = self.all_valid(options, context)?;
-            let choice = self.choice_for(&raster, options, Destination::Engine, context)?;
-            return self.moved(raster, Report::default(), choice.engine, context);
+            return self.moved(raster, Report::default(), self.holder(device, options)?, context);
         };
         let trace = context.trace.as_deref();
         let requests = self.requests(&pixels);
-        let plan = || reading((&requests, &pixels), Destination::Engine, &steps, context);
+        let plan = || reading((&requests, &pixels), Location::Cuda(device), &steps, context);
         let reading = Trace::time(trace, ("read", "plan"), plan)?;
-        if steps.is_empty() {
+        if reading.plan.destination != Location::Host {
             let (interleave, fill) = (pixels.interleave, reading.plan.fill());
             let Done { output, report, faults, engine } = reading.read()?;
             let report = with_faults(report, faults);
             return Ok(DeviceRaster { output, interleave, fill, report, engine });
         }
-        // Steps on the whole result are done on the host; the result is copied to the device after them.
-        let engine = Arc::clone(&reading.choice.engine);
+        let engine = reading.holder(device)?;
         let (raster, report) = finished(reading, &pixels, &steps, context)?;
         self.moved(raster, report, engine, context)
     }
 
-    /// Reads pixels into the caller's output, which must have the type and shape that the read gives. The engine of a GPU
-    /// writes an output on that GPU.
+    /// Reads pixels into the caller's output, which must have the type and shape that the read gives. A GPU decodes into an
+    /// output in its memory, unless `decode_on` is the CPU, whose pixels are then copied there.
     pub fn read_into(&self, output: &Output, options: &ReadOptions, context: &Context) -> Result<Report> {
-        let to = Destination::Output(output.location());
+        let to = output.location();
         let Decoded { options: pixels, steps } = self.decoded(options)?;
-        let (raster, report, engine) = match pixels {
-            None => {
-                let raster = self.all_valid(options, context)?;
-                let choice = self.choice_for(&raster, options, to, context)?;
-                (raster, Report::default(), choice.engine)
+        let (raster, report, engine) = match (pixels, to) {
+            (None, Location::Host) => {
+                (self.all_valid(options, context)?, Report::default(), Choice::cpu("a copy in memory").engine)
             }
-            Some(pixels) => {
+            (None, Location::Cuda(index)) => {
+                let engine = self.holder(index, options)?;
+                (self.all_valid(options, context)?, Report::default(), engine)
+            }
+            (Some(pixels), _) => {
                 let requests = self.requests(&pixels);
                 let reading = reading((&requests, &pixels), to, &steps, context)?;
-                if steps.is_empty() {
+                if steps.is_empty() && reading.plan.destination == to {
                     let spec = &reading.plan.output;
                     self.check_shape(output, spec.data_type, (spec.bands, spec.rows, spec.columns))?;
                     let (report, faults) = reading.read_into(output)?;
                     return Ok(with_faults(report, faults));
                 }
-                let engine = match output.location() {
+                let engine = match to {
                     Location::Host => Choice::cpu("a copy in memory").engine,
-                    Location::Cuda(_) => Arc::clone(&reading.choice.engine),
+                    Location::Cuda(index) => reading.holder(index)?,
                 };
                 let (raster, report) = finished(reading, &pixels, &steps, context)?;
                 (raster, report, engine)
@@ -117,8 +123,8 @@ impl Dataset {
 
     /// One window as the list of requests that a read takes.
     fn requests<'a>(&'a self, options: &'a ReadOptions) -> [Request<'a>; 1] {
-        let ReadOptions { page, overview, ref bands, .. } = *options;
-        [Request { dataset: self, page, overview, bands: bands.as_deref(), area: None }]
+        let ReadOptions { page, level, ref bands, .. } = *options;
+        [Request { dataset: self, page, level, bands: bands.as_deref(), area: None }]
     }
 
     /// What is decoded for a request, and what is done to it.
@@ -146,32 +152,13 @@ impl Dataset {
         mask::all_valid(if turned { (height, width) } else { (width, height) }, context)
     }
 
-    /// The engine for a result that needs no decoding.
-    fn choice_for(
-        &self,
-        raster: &Raster,
-        options: &ReadOptions,
-        to: Destination,
-        context: &Context,
-    ) -> Result<Choice> {
-        if to == Destination::Output(Location::Host) {
-            return Ok(Choice::cpu("a copy in memory"));
-        }
-        let (masked, unpack, layer) = (false, false, Layer::Pixels);
-        let facts = self.facts(&ReadOptions { layer, masked, unpack, ..options.clone() })?;
-        let work = Work {
-            layout: &facts.layout,
-            spans: &[],
-            output: raster.pixels.len() as u64,
-            to,
-            local: facts.source.local(),
-            threads: context.threads.get(),
-        };
-        device::choose(options.device, gpu(options), &work)
+    /// The engine of a GPU for a result that needs no decoding.
+    fn holder(&self, index: u32, options: &ReadOptions) -> Result<Arc<dyn Engine>> {
+        device::holder(index, gpu(options))
             .map_err(|problem| Error::Device { file: self.name().to_owned(), problem })
     }
 
-    /// A result in host memory, where the engine wants it.
+    /// A result in host memory, copied to that of a GPU's engine.
     fn moved(
         &self,
         raster: Raster,
@@ -181,16 +168,8 @@ impl Dataset {
     ) -> Result<DeviceRaster> {
         let (spec, interleave, fill) = (raster.spec(), raster.interleave, raster.fill);
         let spec = spec.map_err(|error| self.refuse(error.to_string()))?;
-        let output = match engine.location() {
-            Location::Host => {
-                Output::from_vec(spec, raster.pixels).map_err(|error| self.refuse(error.to_string()))?
-            }
-            Location::Cuda(_) => {
-                let output = engine.output(spec, context)?;
-                deliver(raster, engine.as_ref(), &output, context)?;
-                output
-            }
-        };
+        let output = engine.output(spec, context)?;
+        deliver(raster, engine.as_ref(), &output, context)?;
         Ok(DeviceRaster { output, interleave, fill, report, engine })
     }
 
@@ -210,7 +189,7 @@ impl Dataset {
 /// Plans a read of one window.
 fn reading<'a>(
     (requests, options): (&'a [Request<'a>], &'a ReadOptions),
-    to: Destination,
+    to: Location,
     steps: &[Step],
     context: &'a Context,
 ) -> Result<Reading<'a>> {

@@ -133,9 +133,9 @@ impl fmt::Display for ReadPlan {
             return self.explain_batch(&figures, f);
         }
         let (width, height) = self.level_size;
-        let level = match self.overview {
-            None => format!("page {}, full size", self.page),
-            Some(k) => format!("page {}, overview {k}", self.page),
+        let level = match self.level {
+            0 => format!("page {}, full size", self.page),
+            level => format!("page {}, level {level}", self.page),
         };
         let level = match self.reduce {
             0 => level,

@@ -71,14 +71,9 @@ impl Facts<'_> {
     }
 
     /// Gives the blocks of the window to `give`; `spans` are those of `runs`.
-    pub(super) fn tasks(
-        &self,
-        overview: Option<usize>,
-        spans: &[Option<Span>],
-        mut give: impl FnMut(BlockTask),
-    ) {
+    pub(super) fn tasks(&self, level: usize, spans: &[Option<Span>], mut give: impl FnMut(BlockTask)) {
         let grid = &self.image.grid;
-        let level = overview.map_or(0, |k| u32::try_from(k).unwrap_or(u32::MAX).saturating_add(1));
+        let level = u32::try_from(level).unwrap_or(u32::MAX);
         let mut spans = spans.iter().copied();
         for (at, plane) in (0u32..).zip(self.planes()) {
             for row in self.window.block_rows(grid) {
@@ -129,22 +124,22 @@ impl Dataset {
 fn placement_of(facts: &Facts<'_>, column: u32, row: u32, first_band: u32) -> Option<Placement> {
     let (grid, image) = (&facts.image.grid, &facts.image);
     let (left, top) = (column * grid.block_width, row * grid.block_height);
-    let block = Window {
-        x: left,
-        y: top,
-        width: grid.block_width.min(image.width - left),
-        height: grid.block_height.min(image.height - top),
-    };
+    let block = Window::new(
+        left,
+        top,
+        grid.block_width.min(image.width - left),
+        grid.block_height.min(image.height - top),
+    );
     let part = block.intersection(&facts.window)?;
     Some(Placement {
         rows: grid.rows_of(row, image.height),
         image_rows: block.height,
-        block_x: part.x - left,
-        block_y: part.y - top,
+        block_x: part.column - left,
+        block_y: part.row - top,
         width: part.width,
         height: part.height,
-        out_x: part.x - facts.window.x,
-        out_y: part.y - facts.window.y,
+        out_x: part.column - facts.window.column,
+        out_y: part.row - facts.window.row,
         first_band,
     })
 }

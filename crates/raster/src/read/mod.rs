@@ -37,7 +37,7 @@ mod unpack;
 
 pub use area::Area;
 pub(crate) use area::Frame;
-pub(crate) use deliver::{deliver, fetch_back};
+pub(crate) use deliver::{deliver, fetch_back, place_bands};
 pub use explain::PlanFigures;
 pub(crate) use layout::layout_of;
 pub(crate) use limits::{Size, check_result};

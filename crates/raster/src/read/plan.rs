@@ -44,8 +44,8 @@ pub struct ReadPlan {
     pub file: String,
     /// Page of the first window.
     pub page: usize,
-    /// Overview of the first window; `None` is the full image.
-    pub overview: Option<usize>,
+    /// Resolution level of the first window, 0 is full resolution.
+    pub level: usize,
     /// How many times the level is halved while it is decoded.
     pub reduce: u8,
     /// Size of the first window's level.

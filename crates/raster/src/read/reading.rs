@@ -12,7 +12,7 @@ use super::sheet::{Masks, Sheet, len_of};
 use super::stage::staged_len;
 use super::tasks::Located;
 use super::unpack::Missing;
-use crate::device::{self, Choice, Decode, Destination, Gpu, Work};
+use crate::device::{self, Choice, Decode, Gpu, Work};
 use crate::error::{Error, Result};
 use crate::open::io_error;
 use crate::options::{OnFault, ReadOptions};
@@ -43,7 +43,7 @@ pub(crate) struct Done {
 /// What a request says of itself in a plan.
 struct First {
     page: usize,
-    overview: Option<usize>,
+    level: usize,
     level_size: (u32, u32),
     window: Window,
     bands: Vec<u16>,
@@ -59,7 +59,7 @@ impl First {
         let inside = resolved.frames.first().and_then(|(_, inside)| *inside);
         Ok(Self {
             page: request.page,
-            overview: request.overview,
+            level: request.level,
             level_size: (facts.image.width, facts.image.height),
             window: inside.unwrap_or(facts.window),
             bands: facts.bands.clone(),
@@ -74,17 +74,18 @@ impl First {
 }
 
 impl<'a> Reading<'a> {
-    /// Plans a read; `after` are the steps on the host that follow it, in words.
+    /// Plans a read of pixels that are wanted in the memory `to`; `after` are the steps on the host that follow it, in words.
+    /// The plan's destination is host memory if steps follow or the CPU decodes; `holder` then has the engine to copy with.
     pub(crate) fn new(
         asked: Asked<'a>,
-        to: Destination,
+        to: Location,
         mut after: Vec<String>,
         context: &'a Context,
     ) -> Result<Self> {
         let resolved = asked.resolve()?;
         let need = len(&resolved.result);
         let fits = || context.budget.fits(need, purpose(asked.batch.is_some()));
-        if matches!(to, Destination::Host | Destination::Output(Location::Host)) {
+        if to == Location::Host {
             // Refused here, before block tables are fetched for pixels that memory cannot hold.
             fits()?;
         }
@@ -102,23 +103,26 @@ impl<'a> Reading<'a> {
                 return Err(Error::Unsupported { file, reason });
             }
         }
-        let wanted = match to {
-            Destination::Host => Location::Host,
-            Destination::Engine => choice.engine.location(),
-            Destination::Output(place) => place,
-        };
-        let destination = match (wanted, after.is_empty()) {
-            (Location::Cuda(_), false) => {
-                after.push(format!("copied to {wanted}"));
+        let by_host = !after.is_empty() || choice.engine.location() == Location::Host;
+        let destination = match to {
+            Location::Cuda(_) if by_host => {
+                fits()?;
+                after.push(format!("copied to {to}"));
                 Location::Host
             }
-            _ => wanted,
+            _ => to,
         };
-        if to == Destination::Engine && destination == Location::Host {
-            fits()?;
-        }
         let plan = plan(asked, first, located, (&choice, &layout), (destination, after));
         Ok(Self { asked, choice, plan, context })
+    }
+
+    /// The engine of the memory that the result is copied to after the read: that of the GPU `index`.
+    pub(crate) fn holder(&self, index: u32) -> Result<Arc<dyn Engine>> {
+        match self.choice.engine.location() {
+            Location::Cuda(own) if own == index => Ok(Arc::clone(&self.choice.engine)),
+            _ => device::holder(index, gpu(self.asked.options))
+                .map_err(|problem| Error::Device { file: self.asked.name(), problem }),
+        }
     }
 
     /// Reads into new memory at the plan's destination.
@@ -292,7 +296,7 @@ fn check_remote(asked: &Asked<'_>, located: &Located) -> Result<()> {
 fn choose(
     asked: &Asked<'_>,
     located: &Located,
-    to: Destination,
+    to: Location,
     context: &Context,
 ) -> Result<(Arc<BlockLayout>, Choice)> {
     let mut decoded: BTreeMap<u32, u64> = BTreeMap::new();
@@ -314,7 +318,7 @@ fn choose(
         local: local.and_then(|locals| locals.into_iter().next()),
         threads: context.threads.get(),
     };
-    let choice = device::choose(asked.options.device, gpu(asked.options), &work);
+    let choice = device::choose(asked.options.decode_on, gpu(asked.options), &work);
     let choice = choice.map_err(|problem| Error::Device { file: asked.name(), problem })?;
     Ok((Arc::clone(layout), choice))
 }
@@ -376,7 +380,7 @@ fn plan(
     ReadPlan {
         file: asked.name(),
         page: first.page,
-        overview: first.overview,
+        level: first.level,
         reduce: asked.options.reduce,
         level_size: first.level_size,
         window: first.window,

@@ -17,8 +17,8 @@ pub(crate) struct Request<'a> {
     pub(crate) dataset: &'a Dataset,
     /// Page of the file, from 0.
     pub(crate) page: usize,
-    /// `None` is the full image, `Some(k)` its k-th overview.
-    pub(crate) overview: Option<usize>,
+    /// Resolution level, 0 is full resolution.
+    pub(crate) level: usize,
     /// Bands from 1; `None` is all of them.
     pub(crate) bands: Option<&'a [u16]>,
     /// Which pixels. `None` is the window of `Asked::options`.
@@ -42,7 +42,7 @@ pub(crate) struct Shape {
 #[derive(Clone, Copy)]
 pub(crate) struct Asked<'a> {
     pub(crate) requests: &'a [Request<'a>],
-    /// What all requests share. Page, overview and bands are those of each request.
+    /// What all requests share. Page, level and bands are those of each request.
     pub(crate) options: &'a ReadOptions,
     /// `Some` for a batch, whose windows may leave their images; `None` for one window, which must not.
     pub(crate) batch: Option<&'a Shape>,

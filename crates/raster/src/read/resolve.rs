@@ -23,7 +23,7 @@ pub(super) struct Group<'a> {
     pub(super) facts: Facts<'a>,
     /// Index of its source in the job.
     pub(super) source: u32,
-    pub(super) overview: Option<usize>,
+    pub(super) level: usize,
     /// Its requests, by their number.
     pub(super) members: Vec<usize>,
     /// `None`: samples are placed as they are.
@@ -72,7 +72,7 @@ impl<'a> Asked<'a> {
         for (index, request) in self.requests.iter().enumerate() {
             let fail = self.at(index);
             let file = std::ptr::from_ref(request.dataset).addr();
-            let key = (file, request.page, request.overview, request.bands);
+            let key = (file, request.page, request.level, request.bands);
             let at = match known.get(&key) {
                 Some(&at) => at,
                 None => {
@@ -141,8 +141,8 @@ impl<'a> Asked<'a> {
 
     /// The level of a request, without its window.
     fn level_of(&self, request: &Request<'_>) -> ReadOptions {
-        let Request { page, overview, .. } = *request;
-        ReadOptions { page, overview, reduce: self.options.reduce, ..ReadOptions::default() }
+        let Request { page, level, .. } = *request;
+        ReadOptions { page, level, reduce: self.options.reduce, ..ReadOptions::default() }
     }
 
     fn spec(&self, data_type: DataType, bands: u32, (columns, rows): (u32, u32)) -> Result<OutputSpec> {
@@ -205,19 +205,19 @@ impl<'a> Asked<'a> {
     }
 
     fn group(&self, request: &Request<'a>, sources: &mut Sources) -> Result<Group<'a>> {
-        let Request { dataset, page, overview, .. } = *request;
+        let Request { dataset, page, level, .. } = *request;
         let bands = request.bands.map(<[u16]>::to_vec);
-        let facts = dataset.facts(&ReadOptions { page, overview, bands, ..self.options.clone() })?;
+        let facts = dataset.facts(&ReadOptions { page, level, bands, ..self.options.clone() })?;
         // Blocks are named by level, row and column: pages are told apart by their source.
         let source = sources.index(facts.source, page);
         let role = Role::Pixels;
-        Ok(Group { dataset, facts, source, overview, members: Vec::new(), convert: None, role })
+        Ok(Group { dataset, facts, source, level, members: Vec::new(), convert: None, role })
     }
 
     /// Adds groups for the masks of the groups that have some.
     fn add_masks(&self, groups: &mut Vec<Group<'a>>, sources: &mut Sources) -> Result<()> {
         let mut masks = Vec::new();
-        for Group { dataset, facts, overview, members, .. } in groups.iter() {
+        for Group { dataset, facts, level, members, .. } in groups.iter() {
             let (layer, band) = match facts.unpacking.map(|unpacking| unpacking.missing) {
                 Some(Missing::Image) => (Layer::Mask, 1),
                 Some(Missing::Alpha(band)) => (Layer::Pixels, band),
@@ -226,7 +226,7 @@ impl<'a> Asked<'a> {
             let Some(request) = members.first().and_then(|&at| self.requests.get(at)) else { continue };
             let options = ReadOptions {
                 page: request.page,
-                overview: *overview,
+                level: *level,
                 layer,
                 bands: Some(vec![band]),
                 masked: false,
@@ -242,7 +242,7 @@ impl<'a> Asked<'a> {
             // Blocks of a mask have the addresses of their image's, so they need a source of their own.
             let source = sources.add(facts.source);
             let members = members.clone();
-            masks.push(Group { dataset, facts, source, overview: *overview, members, convert: None, role });
+            masks.push(Group { dataset, facts, source, level: *level, members, convert: None, role });
         }
         groups.extend(masks);
         Ok(())

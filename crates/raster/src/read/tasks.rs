@@ -154,7 +154,7 @@ impl Tasks<'_> {
             Some(_) => Some(Arc::new(self.edge(&group)?)),
             None => None,
         };
-        let Group { mut facts, source, overview, members, convert, role, .. } = group;
+        let Group { mut facts, source, level, members, convert, role, .. } = group;
         let frames: Vec<_> = members.into_iter().filter_map(|at| Some((at, frames.get(at)?))).collect();
         let layout = self.layout(&facts.layout, false);
         let selection = self.selection(facts.selection());
@@ -178,10 +178,10 @@ impl Tasks<'_> {
             let count = usize::try_from(count).unwrap_or(usize::MAX);
             let (own, rest) = spans.split_at_checked(count).unwrap_or_default();
             spans = rest;
-            facts.tasks(overview, own, |mut task| {
+            facts.tasks(level, own, |mut task| {
                 (task.source, task.layout, task.selection, task.output) = (source, layout, selection, output);
-                task.placement.out_x += seen.x;
-                task.placement.out_y += seen.y;
+                task.placement.out_x += seen.column;
+                task.placement.out_y += seen.row;
                 task.placement.first_band += first_band;
                 self.list.push((task, window));
             });
@@ -225,7 +225,7 @@ impl Tasks<'_> {
         let layout = self.layout(edge, true);
         let selection = self.selection((0..edge.samples).collect());
         let [_, _, rows, _] = self.shape;
-        for Window { x, y, width, height } in parts {
+        for Window { column: x, row: y, width, height } in parts {
             let placement = Placement {
                 rows,
                 image_rows: rows,

@@ -48,22 +48,21 @@ impl Dataset {
         if let Some(value) = self.metadata().nodata {
             return Ok(Some(Missing::Value(value)));
         }
-        let has_mask = |overview: Option<usize>| {
-            let level = ReadOptions { page: options.page, overview, ..ReadOptions::default() };
-            Ok::<_, Error>(self.mask_source(&level)? == MaskSource::Image)
+        let has_mask = |level: usize| {
+            let options = ReadOptions { page: options.page, level, ..ReadOptions::default() };
+            Ok::<_, Error>(self.mask_source(&options)? == MaskSource::Image)
         };
-        if has_mask(options.overview)? {
+        if has_mask(options.level)? {
             let problem = "a mask image has no lower resolutions; read without `reduce`, or an overview";
             return match options.reduce {
                 0 => Ok(Some(Missing::Image)),
                 _ => Err(self.refuse(problem.into())),
             };
         }
-        if let Some(overview) = options.overview
-            && has_mask(None)?
-        {
+        if options.level > 0 && has_mask(0)? {
+            let level = options.level;
             return Err(self.refuse(format!(
-                "overview {overview} has no mask, but the full image has one; read the full image, or build the \
+                "level {level} has no mask, but the full image has one; read the full image, or build the \
                  overviews again with masks"
             )));
         }

@@ -9,7 +9,7 @@ use super::read::Which;
 use crate::device::Choice;
 use crate::error::{Error, Result};
 use crate::footprint::window_of;
-use crate::options::{Device, Interleave, Layer, ReadOptions};
+use crate::options::{Interleave, Layer, Processor, ReadOptions};
 use crate::pieces::{PieceLimits, Pieces, Whole, read_each};
 use crate::raster::Raster;
 use crate::read::{MaskSource, Size, all_valid, deliver, from_alpha};
@@ -31,16 +31,17 @@ impl Vrt {
         if options.page > 0 {
             return Err(self.refuse(format!("there is no page {}, a VRT has 1 (from 0)", options.page)));
         }
-        if let Some(overview) = options.overview {
-            return Err(self.refuse(format!("there is no overview {overview}, those of a VRT are not read")));
+        if options.level > 0 {
+            let level = options.level;
+            return Err(
+                self.refuse(format!("there is no level {level}, the overviews of a VRT are not read"))
+            );
         }
         if options.reduce > 0 {
             return Err(self.refuse("lower resolutions of a VRT's files are not read".into()));
         }
-        if let Device::Cuda(index) = options.device {
-            return Err(
-                self.refuse(format!("device `cuda:{index}` cannot be used: a VRT is read by the CPU"))
-            );
+        if let Processor::Cuda(index) = options.decode_on {
+            return Err(self.refuse(format!("cuda:{index} cannot decode a VRT, which is read by the CPU")));
         }
         if options.layer == Layer::Pixels && (options.masked || options.unpack) {
             let problem =
@@ -103,7 +104,7 @@ impl Vrt {
     fn read_counted(&self, options: &ReadOptions, work: &Work, context: &Context) -> Result<Counted> {
         let (window, bands) = self.target(options)?;
         let part = |start: u32, count: u32| Part { start: start.into(), size: count.into(), count };
-        let request = (part(window.x, window.width), part(window.y, window.height));
+        let request = (part(window.column, window.width), part(window.row, window.height));
         self.check_result(self.size_of(options, window, &bands), options)?;
         let shared = Shared::new(self, options, context, work);
         let (mut raster, mut lease) = {
@@ -201,7 +202,7 @@ impl Vrt {
     pub fn transform(&self, options: &ReadOptions) -> Result<Option<GeoTransform>> {
         let (window, _) = self.target(options)?;
         let transform = self.metadata.georeference.transform;
-        Ok(transform.map(|transform| transform.window(window.x.into(), window.y.into())))
+        Ok(transform.map(|transform| transform.window(window.column.into(), window.row.into())))
     }
 
     /// The window that covers what of a box (west, south, east, north) is in the image.

@@ -263,7 +263,7 @@ impl Opened {
         let (columns, last) = (sampling.across.part.count, |count: u32| count.saturating_sub(1));
         let (left, right) = (sampling.columns.get(0), sampling.columns.get(last(columns)));
         let (top, bottom) = (sampling.rows.get(rows.start), sampling.rows.get(last(rows.end)));
-        let window = Window { x: left, y: top, width: right - left + 1, height: bottom - top + 1 };
+        let window = Window::new(left, top, right - left + 1, bottom - top + 1);
         call.count_decoded(leaf.dataset.name(), leaf.decoded(&window, bands.len()))?;
         let asked = call.options();
         let options = ReadOptions {
@@ -274,7 +274,7 @@ impl Opened {
             on_fault: asked.on_fault,
             max_pixels: asked.max_pixels,
             max_block_bytes: asked.max_block_bytes,
-            device: asked.device,
+            decode_on: asked.decode_on,
             device_memory: asked.device_memory,
             direct_io: asked.direct_io,
             nvcomp: asked.nvcomp,

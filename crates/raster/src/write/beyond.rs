@@ -48,8 +48,8 @@ impl Collected {
     pub(crate) fn put(&mut self, given: &Deposit<'_>, engine: &dyn Engine, context: &Context) -> Result<()> {
         let outside = || refused(format!("{} is not in {}", given.window, self.window));
         let Some(part) = given.window.intersection(&self.window) else { return Err(outside()) };
-        let at = (part.x - given.window.x, part.y - given.window.y);
-        let to = (part.x - self.window.x, part.y - self.window.y);
+        let at = (part.column - given.window.column, part.row - given.window.row);
+        let to = (part.column - self.window.column, part.row - self.window.row);
         let size = (part.width, part.height);
         let fetched = fetch(&given.pixels, engine, context)?;
         let from = on_host(given.pixels, fetched.as_ref());

@@ -100,8 +100,8 @@ impl Cells {
     pub(crate) fn new(level: usize, plan: &LevelPlan, planar: Planar, extent: Window) -> Self {
         let cell = plan.cell();
         let cells = |start: u32, len: u32, cell: u32| start / cell..(start + len).div_ceil(cell);
-        let columns = cells(extent.x, extent.width, cell.0);
-        let rows = cells(extent.y, extent.height, cell.1);
+        let columns = cells(extent.column, extent.width, cell.0);
+        let rows = cells(extent.row, extent.height, cell.1);
         let left = columns.len() as u64 * rows.len() as u64;
         let words = usize::try_from(left.div_ceil(64)).unwrap_or(usize::MAX);
         Self {
@@ -133,14 +133,14 @@ impl Cells {
             let from = first.saturating_mul(cell).max(start);
             (from, first.saturating_add(1).saturating_mul(cell).min(start + len) - from)
         };
-        let (x, width) = cut(column, self.cell.0, self.extent.x, self.extent.width);
-        let (y, height) = cut(row, self.cell.1, self.extent.y, self.extent.height);
-        Window { x, y, width, height }
+        let (x, width) = cut(column, self.cell.0, self.extent.column, self.extent.width);
+        let (y, height) = cut(row, self.cell.1, self.extent.row, self.extent.height);
+        Window::new(x, y, width, height)
     }
 
     /// The cells that share pixels with a window, in row-major order.
     pub(crate) fn touched(&self, window: &Window) -> impl Iterator<Item = (u32, u32)> + use<> {
-        let Window { x, y, width, height } = *window;
+        let Window { column: x, row: y, width, height } = *window;
         let (across, down) = self.cell;
         let columns = x / across..=(x + width - 1) / across;
         let rows = y / down..=(y + height - 1) / down;
@@ -161,7 +161,7 @@ impl Cells {
         if self.is_done(column, row) {
             return Err(twice());
         }
-        let local = Window { x: part.x - window.x, y: part.y - window.y, ..part };
+        let local = Window { column: part.column - window.column, row: part.row - window.row, ..part };
         let covered =
             self.open.get(&(column, row)).map_or(Ok(0), |open| match open.covered.meets(&local) {
                 true => Err(twice()),
@@ -188,7 +188,7 @@ impl Cells {
         engine: &dyn Engine,
         context: &Context,
     ) -> Result<()> {
-        let first = (part.x - given.window.x, part.y - given.window.y);
+        let first = (part.column - given.window.column, part.row - given.window.row);
         let size = (part.width, part.height);
         let masks = if self.masked { given.mask } else { None };
         let patch = |from, to| Patch { from, at: first, to, size };
@@ -231,9 +231,14 @@ impl Cells {
         };
         let open = self.open.entry(at).or_default();
         let begun = open.begun.insert(begun);
-        put(&patch(given.pixels, (local.x, local.y)), false, &mut begun.pixels, &begun.spec)?;
+        put(&patch(given.pixels, (local.column, local.row)), false, &mut begun.pixels, &begun.spec)?;
         if let (Some(mask), Some(from)) = (&mut begun.mask, masks) {
-            put(&patch(from, (local.x, local.y)), true, mask, &mask_spec((window.width, window.height))?)?;
+            put(
+                &patch(from, (local.column, local.row)),
+                true,
+                mask,
+                &mask_spec((window.width, window.height))?,
+            )?;
         }
         begun.covered.add(local);
         open.covered.add(local);
@@ -272,10 +277,10 @@ impl Cells {
             let pixels = Pixels::new(begun.spec, Arc::new(begun.pixels)).ok()?;
             let mask = begun.mask.map(|mask| Pixels::new(mask_spec, Arc::new(mask))).transpose().ok()?;
             let part = |at: &Window| {
-                let (at, size) = ((at.x, at.y), (at.width, at.height));
+                let (at, size) = ((at.column, at.row), (at.width, at.height));
                 let mask = mask.as_ref().and_then(|mask| mask.part(at, size));
                 Some(Part {
-                    window: Window { x: at.0, y: at.1, width: size.0, height: size.1 },
+                    window: Window::new(at.0, at.1, size.0, size.1),
                     pixels: pixels.part(at, size)?,
                     mask,
                 })
@@ -396,7 +401,7 @@ impl Whole {
         if !whole(&rest) || pixels.location() != place || !stays {
             return (None, None);
         }
-        let at = (self.window.x - given.window.x, self.window.y - given.window.y);
+        let at = (self.window.column - given.window.column, self.window.row - given.window.row);
         // Masks are made of ones and zeros first.
         (pixels.part(at, (self.window.width, self.window.height)), None)
     }
@@ -407,15 +412,15 @@ impl Whole {
         let mut patches = Vec::with_capacity(self.parts.len() + 1);
         for part in &self.parts {
             let from = if mask { part.mask.as_ref().ok_or_else(missing)? } else { &part.pixels };
-            let Window { x, y, width, height } = part.window;
+            let Window { column: x, row: y, width, height } = part.window;
             let from = Given::There(from);
             patches.push(Patch { from, at: (0, 0), to: (x, y), size: (width, height) });
         }
         if let Some(rest) = self.rest {
             patches.push(Patch {
                 from: if mask { given.mask.ok_or_else(missing)? } else { given.pixels },
-                at: (rest.x - given.window.x, rest.y - given.window.y),
-                to: (rest.x - self.window.x, rest.y - self.window.y),
+                at: (rest.column - given.window.column, rest.row - given.window.row),
+                to: (rest.column - self.window.column, rest.row - self.window.row),
                 size: (rest.width, rest.height),
             });
         }

@@ -40,8 +40,12 @@ impl Coverage {
 
 /// The rectangle that two make where the second lies right of the first, or below it, side by side.
 fn joined(first: &Window, second: &Window) -> Option<Window> {
-    let below = first.x == second.x && first.width == second.width && first.y + first.height == second.y;
-    let right = first.y == second.y && first.height == second.height && first.x + first.width == second.x;
+    let below = first.column == second.column
+        && first.width == second.width
+        && first.row + first.height == second.row;
+    let right = first.row == second.row
+        && first.height == second.height
+        && first.column + first.width == second.column;
     if below {
         return Some(Window { height: first.height + second.height, ..*first });
     }
@@ -55,11 +59,11 @@ mod tests {
     #[test]
     fn rows_merge_and_overlaps_are_refused() {
         let mut coverage = Coverage::default();
-        let row = |y| Window { x: 0, y, width: 8, height: 1 };
+        let row = |y| Window::new(0, y, 8, 1);
         (0..5).for_each(|y| coverage.add(row(y)));
         assert_eq!((coverage.parts.len(), coverage.pixels()), (1, 40));
-        assert!(coverage.meets(&Window { x: 7, y: 4, width: 4, height: 4 }));
-        let beside = Window { x: 8, y: 4, width: 4, height: 4 };
+        assert!(coverage.meets(&Window::new(7, 4, 4, 4)));
+        let beside = Window::new(8, 4, 4, 4);
         assert!(!coverage.meets(&beside));
         coverage.add(beside);
         assert_eq!(coverage.pixels(), 56);
@@ -68,7 +72,7 @@ mod tests {
     /// Were every pixel kept apart, a cell given pixel by pixel would take time that grows with its square.
     #[test]
     fn single_pixels_merge() {
-        let pixel = |x, y| Window { x, y, width: 1, height: 1 };
+        let pixel = |x, y| Window::new(x, y, 1, 1);
         let mut coverage = Coverage::default();
         for (x, y) in (0..9).flat_map(|y| (0..7).map(move |x| (x, y))) {
             assert!(!coverage.meets(&pixel(x, y)));

@@ -414,7 +414,7 @@ impl<T: Taker> Flow<T> {
             let grid = &level.grid;
             let mut y = 0;
             while y < cell.window.height {
-                let row = (cell.window.y + y) / grid.block_height;
+                let row = (cell.window.row + y) / grid.block_height;
                 let height = grid.block_height.min(cell.window.height - y);
                 let task = |plane: u32, is_mask: bool| EncodeTask {
                     layout: number * 2 + u32::from(is_mask),

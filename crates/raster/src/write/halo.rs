@@ -28,7 +28,7 @@ pub(crate) struct Below {
 impl Below {
     /// The task, given where its pixels and its mask are in the job.
     pub(crate) fn task(&self, pixels: u32, mask: Option<u32>) -> ReduceTask {
-        let Window { x, y, width, height } = self.target;
+        let Window { column: x, row: y, width, height } = self.target;
         let (origin, image) = (self.origin, self.image);
         ReduceTask { pixels, mask, origin, image, target: (x, y), size: (width, height) }
     }
@@ -75,7 +75,7 @@ impl Waiting {
                 pixels: cell.pixels.clone(),
                 mask: cell.mask.clone(),
                 target,
-                origin: (cell.window.x, cell.window.y),
+                origin: (cell.window.column, cell.window.row),
                 image: self.image,
             });
             ready.extend(below);
@@ -138,8 +138,8 @@ impl Waiting {
             let Some(part) = near.window.intersection(&wide) else { continue };
             let patch = |from| Patch {
                 from: Given::There(from),
-                at: (part.x - near.window.x, part.y - near.window.y),
-                to: (part.x - wide.x, part.y - wide.y),
+                at: (part.column - near.window.column, part.row - near.window.row),
+                to: (part.column - wide.column, part.row - wide.row),
                 size: (part.width, part.height),
             };
             pixels.patches.push(patch(&near.pixels));
@@ -154,7 +154,7 @@ impl Waiting {
             pixels: made.next().ok_or_else(wrong)?,
             mask: made.next(),
             target,
-            origin: (wide.x, wide.y),
+            origin: (wide.column, wide.row),
             image: self.image,
         }))
     }
@@ -163,8 +163,8 @@ impl Waiting {
 /// What has some of these pixels below it in the next level.
 pub(crate) fn halved(window: &Window) -> Window {
     let half = |start: u32, len: u32| (start / 2, (start + len).div_ceil(2) - start / 2);
-    let ((x, width), (y, height)) = (half(window.x, window.width), half(window.y, window.height));
-    Window { x, y, width, height }
+    let ((x, width), (y, height)) = (half(window.column, window.width), half(window.row, window.height));
+    Window::new(x, y, width, height)
 }
 
 /// The pixels that a part of the next level is computed from, in an image of this size.
@@ -174,7 +174,7 @@ pub(crate) fn below(part: &Window, halo: u32, image: (u32, u32)) -> Window {
         let end = start.saturating_add(len).saturating_mul(2).saturating_add(halo).min(size);
         (first, end.saturating_sub(first))
     };
-    let (x, width) = doubled(part.x, part.width, image.0);
-    let (y, height) = doubled(part.y, part.height, image.1);
-    Window { x, y, width, height }
+    let (x, width) = doubled(part.column, part.width, image.0);
+    let (y, height) = doubled(part.row, part.height, image.1);
+    Window::new(x, y, width, height)
 }

@@ -1,6 +1,6 @@
 //! What can be chosen when writing, and every default.
 
-use crate::Device;
+use crate::Processor;
 use std::path::PathBuf;
 use strile_engine::{Encoder, Location, Resampling};
 use strile_tiff::{ByteOrder, Compression, LercWrapper, Planar, Predictor};
@@ -167,7 +167,7 @@ pub struct WriteOptions {
     /// never another. Quality is the same number, in dB, but a target that it may miss by some.
     pub nvjpeg2000: bool,
     /// Which engine.
-    pub device: Device,
+    pub encode_on: Processor,
 }
 
 impl Default for WriteOptions {
@@ -198,7 +198,7 @@ impl Default for WriteOptions {
             reproducible: false,
             nvcomp_effort: None,
             nvjpeg2000: false,
-            device: Device::Auto,
+            encode_on: Processor::Auto,
         }
     }
 }

@@ -170,7 +170,7 @@ impl Work {
         context: &Context,
     ) -> Result<Self> {
         let device = |problem| Error::Device { file: String::new(), problem };
-        let engine = device::choose_for_writing(options.device).map_err(device)?;
+        let engine = device::choose_for_writing(options.encode_on).map_err(device)?;
         let plan =
             plan_write(&spec, options, full, (engine.engine.as_ref(), &engine.reason)).map_err(refused)?;
         let index = index_lease(&plan, context)?;

@@ -5,7 +5,7 @@ use crate::sources::open;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use strile::{BatchOptions, BatchWindow, Batches, Context, Dataset, Device, read_batch};
+use strile::{BatchOptions, BatchWindow, Batches, Context, Dataset, Location, Processor, read_batch};
 use testkit::Codec;
 
 fn depth(depth: usize) -> NonZeroUsize {
@@ -17,7 +17,7 @@ fn file() -> Arc<Dataset> {
 }
 
 fn options() -> BatchOptions {
-    BatchOptions { device: Device::Cpu, ..Default::default() }
+    BatchOptions::new().decode_on(Processor::Cpu)
 }
 
 /// Window `at` of the file; every fifth asks for a file that is not there.
@@ -31,7 +31,8 @@ fn batches_come_in_order_and_errors_in_their_place() {
     for ahead in [1, 3, 100] {
         let files = vec![Arc::clone(&file)];
         let requests = (0..23).map(move |at| Ok((files.clone(), vec![window(at)])));
-        let batches: Vec<_> = Batches::new(requests, options(), depth(ahead), &context).unwrap().collect();
+        let batches: Vec<_> =
+            Batches::new(Location::Host, requests, options(), depth(ahead), &context).unwrap().collect();
         assert_eq!(batches.len(), 23);
         for (at, batch) in batches.into_iter().enumerate() {
             let alone = read_batch(&[Arc::clone(&file)], &[window(at)], &options(), &context);
@@ -64,7 +65,8 @@ fn no_more_than_asked_for_is_read_ahead_and_dropping_ends_it() {
     let (file, context) = (file(), Context::default());
     for ahead in [1, 4] {
         let asked = Arc::new(AtomicUsize::new(0));
-        let mut batches = Batches::new(counted(&file, &asked), options(), depth(ahead), &context).unwrap();
+        let mut batches =
+            Batches::new(Location::Host, counted(&file, &asked), options(), depth(ahead), &context).unwrap();
         for taken in 1..6 {
             batches.next().unwrap().unwrap();
             // Waits until as many as may be are there, and a little for one too many.
@@ -83,13 +85,14 @@ fn no_more_than_asked_for_is_read_ahead_and_dropping_ends_it() {
 fn a_stop_ends_it_and_a_panic_is_told() {
     let (file, context) = (file(), Context::default());
     let asked = Arc::new(AtomicUsize::new(0));
-    let mut batches = Batches::new(counted(&file, &asked), options(), depth(2), &context).unwrap();
+    let mut batches =
+        Batches::new(Location::Host, counted(&file, &asked), options(), depth(2), &context).unwrap();
     batches.next().unwrap().unwrap();
     context.cancel.cancel();
     // Those that were read already, and at most one that was stopped.
     assert!(batches.count() <= 4);
     let requests = (0..3).map(|at| if at < 2 { Err(strile::Error::Cancelled) } else { panic!("at {at}") });
-    let batches = Batches::new(requests, options(), depth(1), &Context::default()).unwrap();
+    let batches = Batches::new(Location::Host, requests, options(), depth(1), &Context::default()).unwrap();
     let told: Vec<String> = batches.map(|batch| batch.err().unwrap().to_string()).collect();
     assert_eq!(told.len(), 3);
     assert!(told[2].contains("stopped before"), "{told:?}");
@@ -107,7 +110,9 @@ fn a_forked_child_is_told_and_does_not_wait() {
         fn _exit(status: i32) -> !;
     }
     let (file, asked) = (file(), Arc::new(AtomicUsize::new(0)));
-    let mut batches = Batches::new(counted(&file, &asked), options(), depth(2), &Context::default()).unwrap();
+    let mut batches =
+        Batches::new(Location::Host, counted(&file, &asked), options(), depth(2), &Context::default())
+            .unwrap();
     batches.next().unwrap().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let told = folder.path().join("told");

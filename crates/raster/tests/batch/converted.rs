@@ -68,24 +68,20 @@ fn check(options: &BatchOptions, fill: f32) {
 
 #[test]
 fn nodata_becomes_nan_by_file() {
-    check(&BatchOptions { masked: true, ..Default::default() }, f32::from_bits(0x7FC0_0000));
+    check(&BatchOptions::new().masked(true), f32::from_bits(0x7FC0_0000));
 }
 
 #[test]
 fn values_are_scaled_by_file() {
     let float_type = Some(FloatType::Float32);
-    let options = BatchOptions { unpack: true, float_type, ..Default::default() };
+    let options = BatchOptions::new().unpack(true).float_type(float_type);
     check(&options, f32::from_bits(0x7FC0_0000));
-    check(&BatchOptions { fill: Some(NoData::Float(-1.5)), ..options }, -1.5);
+    check(&options.fill(NoData::Float(-1.5)), -1.5);
 }
 
 #[test]
 fn types_that_differ_become_one() {
-    let options = BatchOptions {
-        float_type: Some(FloatType::Float32),
-        fill: Some(NoData::Integer(5)),
-        ..Default::default()
-    };
+    let options = BatchOptions::new().float_type(FloatType::Float32).fill(NoData::Integer(5));
     check(&options, 5.0);
 }
 
@@ -95,7 +91,7 @@ fn the_type_of_floats_holds_all_stored_values() {
     let mut all = files();
     all.push(Arc::new(open(&bytes_of(&ImageSpec { sample: wide, ..spec(Codec::Lzw) }, 2))));
     let windows: Vec<_> = (0..7).map(|file| BatchWindow::of_pixels(file, 0, 0, (8, 8))).collect();
-    let options = BatchOptions { masked: true, ..Default::default() };
+    let options = BatchOptions::new().masked(true);
     assert_eq!(by_both(&all, &windows, &options).1.len(), 7 * 3 * 64 * 8);
     assert_eq!(by_both(&all, &windows[..6], &options).1.len(), 6 * 3 * 64 * 4);
 }
@@ -103,7 +99,7 @@ fn the_type_of_floats_holds_all_stored_values() {
 #[test]
 fn halves_are_the_nearest_ones() {
     let (files, windows) = (files(), windows());
-    let options = |float_type| BatchOptions { float_type: Some(float_type), ..Default::default() };
+    let options = |float_type| BatchOptions::new().float_type(float_type);
     let (tensor, halves) = by_both(&files, &windows, &options(FloatType::Float16));
     assert_eq!((tensor.shape, halves.len()), ([18, 3, 25, 40], 18 * 3 * 25 * 40 * 2));
     let (_, floats) = by_both(&files, &windows, &options(FloatType::Float32));
@@ -144,9 +140,7 @@ fn nodata_that_no_half_holds_does_not_count() {
     let odd = |value: u16| value > 2048 && value < 60_000 && value % 2 == 1;
     let nodata = stored.iter().copied().find(|&value| odd(value) && alone(value)).unwrap();
     let made = |float_type, nodata| {
-        let (size, sampling) = (Some((20, 12)), Sampling::Average);
-        let options =
-            BatchOptions { float_type: Some(float_type), size, sampling, ..BatchOptions::default() };
+        let options = BatchOptions::new().float_type(float_type).size((20, 12)).sampling(Sampling::Average);
         by_both(&file(nodata), &windows, &options).1
     };
     let floats = |bytes: Vec<u8>| -> Vec<f32> {

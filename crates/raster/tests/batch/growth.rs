@@ -3,7 +3,7 @@
 use crate::made::{any_window, bytes_of, device, is_stand_in, spec};
 use std::sync::Arc;
 use strile::{
-    BatchOptions, Context, Dataset, Device, HeaderLimits, Headers, OpenOptions, read_batch,
+    BatchOptions, Context, Dataset, HeaderLimits, Headers, OpenOptions, Processor, read_batch,
     read_batch_on_device,
 };
 use testkit::{Codec, Random};
@@ -41,22 +41,25 @@ fn ten_thousand_batches_leave_nothing_behind() {
     let limits = HeaderLimits { files: 12, open: 5, ..HeaderLimits::default() };
     let headers = Headers::new(limits, OpenOptions::default());
     let context = Context::default();
-    let batch = |by: Device, random: &mut Random| {
+    let batch = |by: Processor, random: &mut Random| {
         let files: Vec<Arc<Dataset>> =
             (0..2).map(|_| headers.open(&paths[random.below(paths.len())]).unwrap()).collect();
         let windows: Vec<_> = (0..3).map(|_| any_window(random, &files, (8, 8))).collect();
         let masked = random.below(2) == 0;
-        let size = (random.below(2) == 0).then_some((5, 5)).filter(|_| by == Device::Cpu);
-        let options = BatchOptions { device: by, masked, size, ..Default::default() };
+        let size = (random.below(2) == 0).then_some((5, 5)).filter(|_| by == Processor::Cpu);
+        let mut options = BatchOptions::new().decode_on(by).masked(masked);
+        options.size = size;
         match by {
-            Device::Cuda(_) => drop(read_batch_on_device(&files, &windows, &options, &context).unwrap()),
+            Processor::Cuda(index) => {
+                drop(read_batch_on_device(index, &files, &windows, &options, &context).unwrap())
+            }
             _ => drop(read_batch(&files, &windows, &options, &context).unwrap()),
         }
     };
     let mut random = Random::new(1);
-    (0..500).for_each(|_| batch(Device::Cpu, &mut random));
+    (0..500).for_each(|_| batch(Processor::Cpu, &mut random));
     let before = held();
-    (0..10_000).for_each(|_| batch(Device::Cpu, &mut random));
+    (0..10_000).for_each(|_| batch(Processor::Cpu, &mut random));
     let after = held();
     assert_eq!(after.1, before.1, "descriptors");
     // 400 bytes a batch: less than the header of a file, or the plan of a batch.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use strile::{
-    BatchOptions, BatchWindow, Context, Dataset, Device, HeaderLimits, Headers, OpenOptions, Source,
+    BatchOptions, BatchWindow, Context, Dataset, HeaderLimits, Headers, OpenOptions, Processor, Source,
     read_batch, write_header_index,
 };
 use tempfile::TempDir;
@@ -34,7 +34,7 @@ fn headers(files: usize, open: usize) -> Headers {
 fn pixels(files: &[Arc<Dataset>]) -> Result<Vec<u8>, String> {
     let windows: Vec<_> =
         (0..files.len()).map(|file| BatchWindow::of_pixels(file, 50, 40, (30, 20))).collect();
-    let options = BatchOptions { device: Device::Cpu, ..Default::default() };
+    let options = BatchOptions::new().decode_on(Processor::Cpu);
     let tensor =
         read_batch(files, &windows, &options, &Context::default()).map_err(|error| error.to_string())?;
     Ok(tensor.into_host(&Context::default()).unwrap())

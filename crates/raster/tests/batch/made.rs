@@ -4,7 +4,7 @@ use crate::sources::{open, open_bucket};
 use std::sync::{Arc, OnceLock};
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
 use strile::{
-    Area, BatchOptions, BatchWindow, Context, Dataset, Device, Raster, ReadOptions, Tensor, read_batch,
+    Area, BatchOptions, BatchWindow, Context, Dataset, Processor, Raster, ReadOptions, Tensor, read_batch,
     read_batch_on_device,
 };
 use testkit::{Codec, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels, Random, nodata_tag};
@@ -17,14 +17,14 @@ pub fn is_stand_in() -> bool {
 }
 
 /// Puts the stand-in in the place of the driver, once.
-pub fn device() -> Device {
+pub fn device() -> Processor {
     static READY: OnceLock<()> = OnceLock::new();
     READY.get_or_init(|| {
         if is_stand_in() {
             strile_emulate::StandIn::load().unwrap();
         }
     });
-    Device::Cuda(0)
+    Processor::Cuda(0)
 }
 
 /// An image of three bands, 150 columns and 110 rows, with one overview.
@@ -76,29 +76,27 @@ pub fn buckets() -> Vec<Arc<Dataset>> {
 /// A window of any file and level, over the edge more often than not.
 pub fn any_window(random: &mut Random, files: &[Arc<Dataset>], size: (u32, u32)) -> BatchWindow {
     let file = random.below(files.len());
-    let overview = [None, None, Some(0)][random.below(3)];
+    let level = [0, 0, 1][random.below(3)];
     let (x, y) = (random.below(220) as i64 - 60, random.below(180) as i64 - 50);
-    BatchWindow { overview, ..BatchWindow::of_pixels(file, x, y, size) }
+    BatchWindow::of_pixels(file, x, y, size).level(level)
 }
 
 /// The whole of the level that a window is of.
 pub fn whole(files: &[Arc<Dataset>], window: &BatchWindow, options: &BatchOptions) -> Raster {
-    let options = ReadOptions {
-        page: window.page,
-        overview: window.overview,
-        bands: window.bands.clone(),
-        masked: options.masked,
-        unpack: options.unpack,
-        float_type: options.float_type,
-        device: Device::Cpu,
-        ..Default::default()
-    };
+    let mut options = ReadOptions::new()
+        .page(window.page)
+        .level(window.level)
+        .masked(options.masked)
+        .unpack(options.unpack)
+        .float_type(options.float_type)
+        .decode_on(Processor::Cpu);
+    options.bands.clone_from(&window.bands);
     files[window.file].read(&options, &Context::default()).unwrap()
 }
 
 /// What a window must hold: the crop of the whole, and `fill` around it.
 pub fn expected(whole: &Raster, window: &BatchWindow, fill: &[u8]) -> Vec<u8> {
-    let Area::Pixels { x, y, width, height } = window.area else { panic!("of pixels") };
+    let Area::Pixels { column: x, row: y, width, height } = window.area else { panic!("of pixels") };
     let size = whole.data_type.size();
     let mut pixels = Vec::new();
     for band in 0..i64::from(whole.bands) {
@@ -115,18 +113,21 @@ pub fn expected(whole: &Raster, window: &BatchWindow, fill: &[u8]) -> Vec<u8> {
     pixels
 }
 
-/// A batch by both engines, into host memory and where the engine has it: all the same, and so is this.
+/// A batch by both engines, into host memory and that of a GPU: all the same, and so is this.
 pub fn by_both(files: &[Arc<Dataset>], windows: &[BatchWindow], options: &BatchOptions) -> (Tensor, Vec<u8>) {
     let context = Context::default();
-    let cpu = BatchOptions { device: Device::Cpu, ..options.clone() };
+    let cpu = options.clone().decode_on(Processor::Cpu);
     let mut seen = read_batch(files, windows, &cpu, &context).unwrap();
     let pixels = std::mem::replace(&mut seen.output, strile::Output::new(empty()).unwrap());
     let pixels = pixels.into_vec().unwrap();
-    let cuda = BatchOptions { device: device(), ..options.clone() };
-    let there = read_batch_on_device(files, windows, &cuda, &context).unwrap();
+    let cuda = options.clone().decode_on(device());
+    let there = read_batch_on_device(0, files, windows, &cuda, &context).unwrap();
     assert_eq!(there.location(), strile::Location::Cuda(0));
     assert_eq!((there.shape, &there.faults), (seen.shape, &seen.faults));
     assert_eq!(first_difference(&pixels, &there.into_host(&context).unwrap()), None, "device");
+    let copied = read_batch_on_device(0, files, windows, &cpu, &context).unwrap();
+    assert_eq!(copied.location(), strile::Location::Cuda(0));
+    assert_eq!(first_difference(&pixels, &copied.into_host(&context).unwrap()), None, "copied to the device");
     let back = read_batch(files, windows, &cuda, &context).unwrap();
     assert_eq!(back.location(), strile::Location::Host);
     assert_eq!(first_difference(&pixels, &back.into_host(&context).unwrap()), None, "host");

@@ -6,7 +6,7 @@ use crate::sources::{open, open_bucket};
 use std::sync::Arc;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
 use strile::{
-    BatchOptions, BatchWindow, Context, DataType, Dataset, Device, Interleave, Layer, Output, OutputSpec,
+    BatchOptions, BatchWindow, Context, DataType, Dataset, Interleave, Layer, Output, OutputSpec, Processor,
     Raster, ReadOptions, Sampling, Window,
 };
 use testkit::{Codec, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels, nodata_tag};
@@ -68,7 +68,7 @@ const KINDS: [&str; 5] = ["mask", "nodata and mask", "mask of bits", "alpha", "n
 /// The pixels as floats with NaN, made from an unmasked read and a read of the mask, one pixel at a time.
 fn by_hand(dataset: &Dataset, kind: &str, window: Option<Window>) -> Vec<f32> {
     let read = |layer| {
-        let options = ReadOptions { layer, window, device: Device::Cpu, ..Default::default() };
+        let options = ReadOptions::new().layer(layer).window(window).decode_on(Processor::Cpu);
         dataset.read(&options, &Context::default()).unwrap()
     };
     let (pixels, mask) = (read(Layer::Pixels), read(Layer::Mask));
@@ -98,7 +98,7 @@ fn same(a: &[f32], b: &[f32]) -> bool {
 #[test]
 fn every_kind_of_mask_through_every_door_on_both_engines() {
     let context = Context::default();
-    let window = Some(Window { x: 30, y: 20, width: 90, height: 77 });
+    let window = Some(Window::new(30, 20, 90, 77));
     for kind in KINDS {
         for codec in [Codec::Deflate, Codec::Zstd, Codec::Lzma] {
             let bytes = file(kind, codec.clone());
@@ -106,18 +106,18 @@ fn every_kind_of_mask_through_every_door_on_both_engines() {
                 for window in [None, window] {
                     let wanted = by_hand(&dataset, kind, window);
                     assert!(wanted.iter().any(|v| v.is_nan()) && wanted.iter().any(|v| !v.is_nan()));
-                    for device in [Device::Cpu, device()] {
-                        let options = ReadOptions { masked: true, window, device, ..Default::default() };
+                    for device in [Processor::Cpu, device()] {
+                        let options = ReadOptions::new().masked(true).window(window).decode_on(device);
                         let host = dataset.read(&options, &context).unwrap();
                         assert!(same(&floats(&host), &wanted), "{kind} {codec:?} {device:?}");
-                        let there = dataset.read_on_device(&options, &context).unwrap();
-                        assert_eq!(there.location() == strile::Location::Host, device == Device::Cpu);
+                        let there = dataset.read_on_device(0, &options, &context).unwrap();
+                        assert_eq!(there.location(), strile::Location::Cuda(0));
                         let there = there.into_host(&context).unwrap();
                         assert!(same(&floats(&there), &wanted), "{kind} {codec:?} {device:?} on the device");
                         let spec = OutputSpec::band_last(DataType::F32, host.bands, host.rows, host.columns);
                         let output = Output::new(spec.unwrap()).unwrap();
                         dataset.read_into(&output, &options, &context).unwrap();
-                        let last = ReadOptions { interleave: Interleave::BandLast, ..options };
+                        let last = options.interleave(Interleave::BandLast);
                         let last = dataset.read(&last, &context).unwrap();
                         assert_eq!(
                             first_difference(&output.into_vec().unwrap(), &last.pixels),
@@ -137,35 +137,27 @@ fn windows_of_files_with_different_masks_make_one_batch() {
     let files: Vec<_> =
         KINDS.into_iter().zip(codecs).map(|(kind, codec)| Arc::new(open(&file(kind, codec)))).collect();
     let windows: Vec<_> = (0..20)
-        .map(|at| BatchWindow {
-            bands: Some(vec![1, 3]),
-            ..BatchWindow::of_pixels(at % 5, at as i64 * 9 - 40, at as i64 * 6 - 30, (50, 40))
+        .map(|at| {
+            let (column, row) = (at as i64 * 9 - 40, at as i64 * 6 - 30);
+            BatchWindow::of_pixels(at % 5, column, row, (50, 40)).bands([1, 3])
         })
         .collect();
-    let options = BatchOptions { masked: true, ..Default::default() };
+    let options = BatchOptions::new().masked(true);
     let (tensor, pixels) = by_both(&files, &windows, &options);
     assert_eq!(tensor.shape, [20, 2, 40, 50]);
     for (window, found) in windows.iter().zip(pixels.chunks(pixels.len() / windows.len())) {
-        let whole = ReadOptions {
-            masked: true,
-            bands: window.bands.clone(),
-            device: Device::Cpu,
-            ..Default::default()
-        };
+        let mut whole = ReadOptions::new().masked(true).decode_on(Processor::Cpu);
+        whole.bands.clone_from(&window.bands);
         let whole = files[window.file].read(&whole, &Context::default()).unwrap();
         let wanted = expected(&whole, window, &f32::NAN.to_ne_bytes());
         assert_eq!(first_difference(&wanted, found), None, "{} {window:?}", KINDS[window.file]);
     }
     // A value of the caller's for pixels outside stays, whatever the mask's memory held there.
-    let filled = BatchOptions { fill: Some(strile::tiff::gdal::NoData::Float(5.0)), ..options.clone() };
+    let filled = options.clone().fill(strile::tiff::gdal::NoData::Float(5.0));
     let (_, pixels) = by_both(&files, &windows, &filled);
     for (window, found) in windows.iter().zip(pixels.chunks(pixels.len() / windows.len())) {
-        let whole = ReadOptions {
-            masked: true,
-            bands: window.bands.clone(),
-            device: Device::Cpu,
-            ..Default::default()
-        };
+        let mut whole = ReadOptions::new().masked(true).decode_on(Processor::Cpu);
+        whole.bands.clone_from(&window.bands);
         let whole = files[window.file].read(&whole, &Context::default()).unwrap();
         let wanted = expected(&whole, window, &5f32.to_ne_bytes());
         assert_eq!(first_difference(&wanted, found), None, "{} {window:?}", KINDS[window.file]);
@@ -176,21 +168,12 @@ fn windows_of_files_with_different_masks_make_one_batch() {
 #[test]
 fn masked_pixels_do_not_count_when_windows_are_resampled() {
     let files: Vec<_> = KINDS.map(|kind| Arc::new(open(&file(kind, Codec::Deflate)))).into();
-    let windows: Vec<_> = (0..5)
-        .map(|at| BatchWindow { bands: Some(vec![2]), ..BatchWindow::of_pixels(at, 10, 10, (60, 60)) })
-        .collect();
-    let size = Some((20, 20));
-    let options = BatchOptions { masked: true, size, sampling: Sampling::Average, ..Default::default() };
+    let windows: Vec<_> = (0..5).map(|at| BatchWindow::of_pixels(at, 10, 10, (60, 60)).bands([2])).collect();
+    let options = BatchOptions::new().masked(true).size((20, 20)).sampling(Sampling::Average);
     let (_, pixels) = by_both(&files, &windows, &options);
     for (at, found) in pixels.chunks(pixels.len() / windows.len()).enumerate() {
-        let window = Some(Window { x: 10, y: 10, width: 60, height: 60 });
-        let whole = ReadOptions {
-            masked: true,
-            bands: Some(vec![2]),
-            window,
-            device: Device::Cpu,
-            ..Default::default()
-        };
+        let window = Some(Window::new(10, 10, 60, 60));
+        let whole = ReadOptions::new().masked(true).bands([2]).window(window).decode_on(Processor::Cpu);
         let whole = floats(&files[at].read(&whole, &Context::default()).unwrap());
         for (pixel, found) in found.chunks(4).map(|b| f32::from_ne_bytes(b.try_into().unwrap())).enumerate() {
             let under = (0..9).map(|i| whole[(pixel / 20 * 3 + i / 3) * 60 + pixel % 20 * 3 + i % 3]);
@@ -208,7 +191,7 @@ fn masked_pixels_do_not_count_when_windows_are_resampled() {
 #[test]
 fn a_plan_names_the_mask_and_counts_its_memory() {
     let context = Context::default();
-    let options = ReadOptions { masked: true, device: Device::Cpu, ..Default::default() };
+    let options = ReadOptions::new().masked(true).decode_on(Processor::Cpu);
     let plan = open(&file("mask", Codec::Deflate)).plan(&options, &context).unwrap();
     assert!(plan.to_string().contains("mask     by the mask image, missing pixels to NaN\n"), "{plan}");
     assert_eq!(plan.memory.scratch, 150 * 110);

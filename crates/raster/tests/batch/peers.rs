@@ -35,8 +35,7 @@ fn windows_are_resampled_as_gdal_does() {
         let file = Arc::new(open(&spec.build(&pixels, ByteOrder::Little, false).bytes));
         let (x, y) = (i64::from(number(1)), i64::from(number(2)));
         let window = BatchWindow::of_pixels(0, x, y, (number(3), number(4)));
-        let options =
-            BatchOptions { size: Some((number(6), number(5))), sampling, ..BatchOptions::default() };
+        let options = BatchOptions::new().size((number(6), number(5))).sampling(sampling);
         let (_, found) = by_both(&[file], &[window], &options);
         let wanted: Vec<u8> =
             values.iter().flat_map(|value| value.parse::<f32>().unwrap().to_ne_bytes()).collect();

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use strile::tiff::gdal::NoData;
 use strile::tiff::{SampleFormat, SampleType};
 use strile::{
-    Area, BatchOptions, BatchOutput, BatchWindow, Budget, Context, DataType, Dataset, Device, MemorySource,
-    OnFault, OpenOptions, Output, OutputSpec, read_batch, read_batch_into,
+    Area, BatchOptions, BatchOutput, BatchWindow, Budget, Context, DataType, Dataset, MemorySource, OnFault,
+    OpenOptions, Output, OutputSpec, Processor, read_batch, read_batch_into,
 };
 use testkit::{Codec, ImageSpec};
 
 fn refusal(files: &[Arc<Dataset>], windows: &[BatchWindow], options: &BatchOptions) -> String {
     let mut words = Vec::new();
-    for device in [Device::Cpu, device()] {
-        let options = BatchOptions { device, ..options.clone() };
+    for device in [Processor::Cpu, device()] {
+        let options = options.clone().decode_on(device);
         words.push(read_batch(files, windows, &options, &Context::default()).err().unwrap().to_string());
     }
     assert_eq!(words[0], words[1]);
@@ -38,7 +38,7 @@ fn a_request_that_makes_no_tensor() {
         refusal(&files, &[at(0), at(10)], &plain),
         "window 1 (10 × 10 pixels from 0,0): batch of 2 windows: there is no file 10, the batch has 10 (from 0)"
     );
-    let one = BatchWindow { bands: Some(vec![2]), ..at(1) };
+    let one = at(1).bands([2]);
     assert_eq!(
         refusal(&files, &[at(0), one], &plain),
         "batch of 2 windows: 3 bands of made.tif and 1 of made.tif: ask for as many of each"
@@ -48,18 +48,18 @@ fn a_request_that_makes_no_tensor() {
         "window 1 (10 × 11 pixels from 3,4): made.tif: 10 × 11 pixels, window 0 has 10 × 10: all windows of a batch \
          have one size, or are resampled to a `size`"
     );
-    let level = BatchWindow { overview: Some(1), ..at(0) };
+    let level = at(0).level(2);
     assert_eq!(
         refusal(&files, &[level], &plain),
-        "window 0 (10 × 10 pixels from 0,0): made.tif: there is no overview 1, page 0 has 1 (from 0)"
+        "window 0 (10 × 10 pixels from 0,0): made.tif: there is no level 2, page 0 has 2 (0 is full resolution)"
     );
-    let place = BatchWindow { area: Area::Point { x: 1.0, y: 2.0, width: 4, height: 4 }, ..at(0) };
+    let place = at(0).area(Area::Point { x: 1.0, y: 2.0, width: 4, height: 4 });
     assert_eq!(
         refusal(&files, &[place], &plain),
         "window 0 (4 × 4 pixels around 1,2): made.tif: has no georeference that coordinates could be found with"
     );
     assert_eq!(
-        refusal(&files, &[at(0)], &BatchOptions { fill: Some(NoData::Float(0.5)), ..plain }),
+        refusal(&files, &[at(0)], &plain.fill(NoData::Float(0.5))),
         "batch of 1 windows: the fill value 0.5 is not one of uint16"
     );
 }
@@ -77,7 +77,7 @@ fn an_output_of_another_shape_or_type_is_refused_untouched() {
     ] {
         let spec = OutputSpec::band_first(data_type, bands, 10, columns).unwrap();
         let output = BatchOutput::new(Output::new(spec).unwrap(), windows_of_it).unwrap();
-        let options = BatchOptions { device: Device::Cpu, ..Default::default() };
+        let options = BatchOptions::new().decode_on(Processor::Cpu);
         let error = read_batch_into(&output, &files, &windows, &options, &Context::default()).err().unwrap();
         let gives = "the batch gives 2 windows × 3 bands × 10 × 10 of uint16";
         assert_eq!(error.to_string(), format!("batch of 2 windows: the output is {told}, {gives}"));
@@ -136,7 +136,7 @@ fn a_damaged_file_is_named_with_the_window_that_shows_it() {
         words.starts_with("window 2 (10 × 10 pixels from 70,50): scene 3.tif: block (column 1, row 1"),
         "{words}"
     );
-    let options = BatchOptions { on_fault: OnFault::Fill, ..Default::default() };
+    let options = BatchOptions::new().on_fault(OnFault::Fill);
     let (tensor, pixels) = by_both(&files, &windows, &options);
     let told: Vec<_> = tensor.faults.iter().map(|fault| (fault.window, fault.file.as_str())).collect();
     assert!(told.contains(&(2, "scene 3.tif")) && told.contains(&(4, "scene 3.tif")), "{told:?}");
@@ -160,7 +160,7 @@ fn a_window_that_is_only_filled_has_no_fault_of_its_files_first_block() {
         words.starts_with("window 1 (10 × 10 pixels from 0,0): scene 3.tif: block (column 0, row 0"),
         "{words}"
     );
-    let options = BatchOptions { on_fault: OnFault::Fill, ..Default::default() };
+    let options = BatchOptions::new().on_fault(OnFault::Fill);
     let (tensor, _) = by_both(&files, &windows, &options);
     let told: Vec<_> = tensor.faults.iter().map(|fault| fault.window).collect();
     assert!(!told.is_empty() && told.iter().all(|&window| window == 1), "{told:?}");

@@ -5,13 +5,13 @@ use crate::sources::open;
 use std::sync::Arc;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
 use strile::{
-    BatchOptions, BatchOutput, BatchWindow, Budget, Context, DataType, Dataset, Device, Output, OutputSpec,
-    Sampling, Strides, plan_batch, read_batch, read_batch_into,
+    BatchOptions, BatchOutput, BatchWindow, Budget, Context, DataType, Dataset, Output, OutputSpec,
+    Processor, Sampling, Strides, plan_batch, read_batch, read_batch_into,
 };
 use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels, Random};
 
 fn alone(files: &[Arc<Dataset>], window: &BatchWindow, options: &BatchOptions) -> Vec<u8> {
-    let options = BatchOptions { device: Device::Cpu, ..options.clone() };
+    let options = options.clone().decode_on(Processor::Cpu);
     let windows = std::slice::from_ref(window);
     read_batch(files, windows, &options, &Context::default()).unwrap().into_host(&Context::default()).unwrap()
 }
@@ -41,7 +41,7 @@ fn each_window_is_as_it_is_alone() {
         (all, true, Sampling::Bilinear),
     ] {
         let (used, windows) = (&files[..files_used], windows(files_used));
-        let options = BatchOptions { size: Some((9, 7)), sampling, masked, ..Default::default() };
+        let options = BatchOptions::new().size((9, 7)).sampling(sampling).masked(masked);
         let (_, pixels) = by_both(used, &windows, &options);
         for (window, found) in windows.iter().zip(pixels.chunks(pixels.len() / windows.len())) {
             assert_eq!(first_difference(&alone(used, window, &options), found), None, "{window:?}");
@@ -52,15 +52,15 @@ fn each_window_is_as_it_is_alone() {
 #[test]
 fn they_find_their_places_in_an_output_of_the_callers() {
     let (files, windows, context) = (files(), windows(3), Context::default());
-    let plain = BatchOptions { size: Some((9, 7)), ..Default::default() };
+    let plain = BatchOptions::new().size((9, 7));
     let expected: Vec<u8> = windows.iter().flat_map(|window| alone(&files, window, &plain)).collect();
     let strides = Strides { band: 7 * 20, row: 20, column: 2 };
     let bands = 3 * windows.len() as u32;
     let spec = OutputSpec { data_type: DataType::U16, bands, rows: 7, columns: 9, strides };
-    for device in [Device::Cpu, device()] {
+    for device in [Processor::Cpu, device()] {
         let output = Output::from_vec(spec.clone(), vec![0xAB; spec.len().unwrap() + 2]).unwrap();
         let output = BatchOutput::new(output, windows.len() as u32).unwrap();
-        let options = BatchOptions { device, ..plain.clone() };
+        let options = plain.clone().decode_on(device);
         read_batch_into(&output, &files, &windows, &options, &context).unwrap();
         let memory = output.into_output().into_vec().unwrap();
         let found: Vec<u8> = memory.chunks(20).flat_map(|row| row[..18].to_vec()).collect();
@@ -78,12 +78,7 @@ fn one_large_window_among_small_ones_takes_little_more_than_itself() {
     let mut windows: Vec<_> =
         (0..100).map(|at| BatchWindow::of_pixels(0, 40 * at, 40 * at, (16, 16))).collect();
     windows.insert(50, BatchWindow::of_pixels(0, 0, 0, (SIDE, SIDE)));
-    let options = BatchOptions {
-        size: Some((32, 32)),
-        sampling: Sampling::Average,
-        device: Device::Cpu,
-        ..Default::default()
-    };
+    let options = BatchOptions::new().size((32, 32)).sampling(Sampling::Average).decode_on(Processor::Cpu);
     let sum = 2 * (u64::from(SIDE * SIDE) + 100 * 16 * 16);
     let budget = Arc::new(Budget::new(sum + (2 << 20)));
     let context = Context { budget: Arc::clone(&budget), ..Default::default() };
@@ -93,7 +88,7 @@ fn one_large_window_among_small_ones_takes_little_more_than_itself() {
     for (window, found) in windows.iter().zip(found.chunks(found.len() / 101)) {
         assert_eq!(first_difference(&alone(&files, window, &options), found), None, "{window:?}");
     }
-    let told = plan_batch(&files, &windows, &options, &context).unwrap().to_string();
+    let told = plan_batch(strile::Location::Host, &files, &windows, &options, &context).unwrap().to_string();
     assert!(told.ends_with("resampled from 100 × 16 × 16, 1 × 4096 × 4096"), "{told}");
 }
 
@@ -106,10 +101,9 @@ fn means_of_very_many_pixels_are_the_same_by_both() {
     let windows =
         [BatchWindow::of_pixels(0, 0, 0, (700, 300)), BatchWindow::of_pixels(0, -200, 30, (700, 300))];
     let read = |device| {
-        let options =
-            BatchOptions { size: Some((3, 2)), sampling: Sampling::Average, device, ..Default::default() };
+        let options = BatchOptions::new().size((3, 2)).sampling(Sampling::Average).decode_on(device);
         let context = Context::default();
         read_batch(&files, &windows, &options, &context).unwrap().into_host(&context).unwrap()
     };
-    assert_eq!(read(Device::Cpu), read(device()));
+    assert_eq!(read(Processor::Cpu), read(device()));
 }

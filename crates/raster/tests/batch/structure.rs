@@ -5,7 +5,8 @@ use crate::made::{bytes_of, device, spec};
 use crate::sources::open;
 use std::sync::Arc;
 use strile::{
-    BatchOptions, BatchWindow, Context, Dataset, Device, Sampling, plan_batch, read_batch_on_device,
+    BatchOptions, BatchWindow, Context, Dataset, Location, Processor, Sampling, plan_batch,
+    read_batch_on_device,
 };
 use strile_emulate::{Call, StandIn};
 use testkit::{Codec, Random};
@@ -61,10 +62,10 @@ fn one_arena_and_a_codec_one_upload_of_tables_and_one_launch() {
         for (file, window) in windows.iter_mut().take(3).enumerate() {
             *window = BatchWindow::of_pixels(file, -5, 10, (24, 24));
         }
-        let options = BatchOptions { device, ..Default::default() };
+        let options = BatchOptions::new().decode_on(device);
         let context = Context::default();
         let calls = settled(&standin, || {
-            let tensor = read_batch_on_device(&files, &windows, &options, &context).unwrap();
+            let tensor = read_batch_on_device(0, &files, &windows, &options, &context).unwrap();
             assert_eq!(tensor.report.host_blocks, 0);
         });
         assert_eq!(count(&calls, "cuMemAllocFromPoolAsync"), 2, "the tensor and one arena");
@@ -84,11 +85,11 @@ fn a_block_that_many_windows_show_is_decoded_once() {
         .map(|at| BatchWindow::of_pixels(at % 3, at as i64 % 7 - 3, at as i64 % 5, (24, 24)))
         .collect();
     let context = Context::default();
-    for device in [Device::Cpu, device()] {
-        let options = BatchOptions { device, ..Default::default() };
+    for device in [Processor::Cpu, device()] {
+        let options = BatchOptions::new().decode_on(device);
         let read = |windows: &[BatchWindow]| {
-            let plan = plan_batch(&files, windows, &options, &context).unwrap().figures();
-            let report = read_batch_on_device(&files, windows, &options, &context).unwrap().report;
+            let plan = plan_batch(Location::Cuda(0), &files, windows, &options, &context).unwrap().figures();
+            let report = read_batch_on_device(0, &files, windows, &options, &context).unwrap().report;
             (plan.blocks, plan.encoded_bytes, report.encoded_bytes)
         };
         let (blocks, encoded, taken) = read(&windows);
@@ -111,9 +112,11 @@ fn resampling_is_one_launch_on_the_device() {
         (0..30).map(|at| BatchWindow::of_pixels(at % 6, at as i64 - 5, at as i64 % 20, (20, 20))).collect();
     let context = Context::default();
     let calls = |size: Option<(u32, u32)>| {
-        let options = BatchOptions { device, size, sampling: Sampling::Average, ..Default::default() };
-        let calls =
-            settled(&standin, || drop(read_batch_on_device(&files, &windows, &options, &context).unwrap()));
+        let mut options = BatchOptions::new().decode_on(device).sampling(Sampling::Average);
+        options.size = size;
+        let calls = settled(&standin, || {
+            drop(read_batch_on_device(0, &files, &windows, &options, &context).unwrap())
+        });
         ["cuMemAllocFromPoolAsync", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuLaunchKernel"]
             .map(|name| count(&calls, name))
     };

@@ -136,7 +136,14 @@ fn tables_of_many_files_are_waited_for_at_once() {
     let window = |file| BatchWindow::of_pixels(file, 0, 60_000, (1, 5));
     let windows: Vec<_> = (0..8).map(window).collect();
     meeting.want(8);
-    strile::plan_batch(&files, &windows, &BatchOptions::default(), &Context::default()).unwrap();
+    strile::plan_batch(
+        strile::Location::Host,
+        &files,
+        &windows,
+        &BatchOptions::default(),
+        &Context::default(),
+    )
+    .unwrap();
     assert_eq!(meeting.most(), 8);
 }
 

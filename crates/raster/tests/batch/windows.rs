@@ -6,7 +6,7 @@ use crate::made::{
 use crate::sources::open;
 use std::sync::Arc;
 use strile::{
-    Area, BatchOptions, BatchOutput, BatchWindow, Context, DataType, Dataset, Device, Output, OutputSpec,
+    Area, BatchOptions, BatchOutput, BatchWindow, Context, DataType, Dataset, Output, OutputSpec, Processor,
     ReadOptions, Sampling, Strides, Window, read_batch, read_batch_into,
 };
 use testkit::{Codec, Random, geo_tags};
@@ -53,8 +53,8 @@ fn bands_are_those_asked_for_in_that_order() {
     let mut random = Random::new(3);
     let windows: Vec<_> = (0..24)
         .map(|at| {
-            let bands = Some([vec![3, 1], vec![2, 2], vec![1, 3]][at % 3].clone());
-            BatchWindow { bands, ..any_window(&mut random, &files, (33, 20)) }
+            let bands = [[3, 1], [2, 2], [1, 3]][at % 3];
+            any_window(&mut random, &files, (33, 20)).bands(bands)
         })
         .collect();
     let (tensor, pixels) = by_both(&files, &windows, &BatchOptions::default());
@@ -65,8 +65,7 @@ fn bands_are_those_asked_for_in_that_order() {
 #[test]
 fn what_is_outside_becomes_the_value_given() {
     let files = files();
-    let options =
-        BatchOptions { fill: Some(strile::tiff::gdal::NoData::Integer(65_535)), ..Default::default() };
+    let options = BatchOptions::new().fill(strile::tiff::gdal::NoData::Integer(65_535));
     let windows = [
         BatchWindow::of_pixels(3, -20, -20, (30, 30)),
         BatchWindow::of_pixels(4, 5000, 5000, (30, 30)),
@@ -83,28 +82,28 @@ fn boxes_and_places_are_found_in_the_level_they_are_asked_of() {
     let mut spec = spec(Codec::Lzw);
     spec.tags.extend(geo_tags(32633, (1000.0, 2000.0), 10.0, false));
     let files = [Arc::new(open(&bytes_of(&spec, 4)))];
-    let of = |overview, area| BatchWindow { overview, area, ..BatchWindow::of_pixels(0, 0, 0, (1, 1)) };
-    let pixels = |x, y| Area::Pixels { x, y, width: 20, height: 10 };
-    for (overview, area, same) in [
-        (None, Area::Bounds([1050.0, 1850.0, 1250.0, 1950.0]), pixels(5, 5)),
-        (None, Area::Bounds([950.0, 1950.0, 1150.0, 2050.0]), pixels(-5, -5)),
-        (None, Area::Bounds([1051.0, 1851.0, 1249.0, 1949.0]), pixels(5, 5)),
-        (None, Area::Point { x: 1200.0, y: 1900.0, width: 20, height: 10 }, pixels(10, 5)),
-        (None, Area::Point { x: 1209.9, y: 1890.1, width: 20, height: 10 }, pixels(10, 5)),
-        (Some(0), Area::Point { x: 1200.0, y: 1900.0, width: 20, height: 10 }, pixels(0, 0)),
-        (Some(0), Area::Bounds([1100.0, 1700.0, 1500.0, 1900.0]), pixels(5, 5)),
+    let of = |level, area| BatchWindow::of_pixels(0, 0, 0, (1, 1)).level(level).area(area);
+    let pixels = |column, row| Area::Pixels { column, row, width: 20, height: 10 };
+    for (level, area, same) in [
+        (0, Area::Bounds([1050.0, 1850.0, 1250.0, 1950.0]), pixels(5, 5)),
+        (0, Area::Bounds([950.0, 1950.0, 1150.0, 2050.0]), pixels(-5, -5)),
+        (0, Area::Bounds([1051.0, 1851.0, 1249.0, 1949.0]), pixels(5, 5)),
+        (0, Area::Point { x: 1200.0, y: 1900.0, width: 20, height: 10 }, pixels(10, 5)),
+        (0, Area::Point { x: 1209.9, y: 1890.1, width: 20, height: 10 }, pixels(10, 5)),
+        (1, Area::Point { x: 1200.0, y: 1900.0, width: 20, height: 10 }, pixels(0, 0)),
+        (1, Area::Bounds([1100.0, 1700.0, 1500.0, 1900.0]), pixels(5, 5)),
     ] {
         let read = |area| {
-            let options = BatchOptions { device: Device::Cpu, ..Default::default() };
-            let tensor = read_batch(&files, &[of(overview, area)], &options, &Context::default()).unwrap();
+            let options = BatchOptions::new().decode_on(Processor::Cpu);
+            let tensor = read_batch(&files, &[of(level, area)], &options, &Context::default()).unwrap();
             tensor.into_host(&Context::default()).unwrap()
         };
         assert_eq!(read(area), read(same), "{area} as {same}");
     }
     // The same box as a single read has it.
-    let options = ReadOptions { device: Device::Cpu, ..Default::default() };
+    let options = ReadOptions::new().decode_on(Processor::Cpu);
     let window = files[0].window_of_box(&options, [1053.0, 1853.0, 1247.0, 1947.0]).unwrap();
-    assert_eq!(window, Window { x: 5, y: 5, width: 20, height: 10 });
+    assert_eq!(window, Window::new(5, 5, 20, 10));
 }
 
 #[test]
@@ -115,11 +114,11 @@ fn an_output_of_the_callers_is_used_again_and_left_alone_between_its_samples() {
     // Every row has 6 bytes more than it needs.
     let strides = Strides { band: 12 * 66, row: 66, column: 2 };
     let spec = OutputSpec { data_type: DataType::U16, bands: 24, rows: 12, columns: 30, strides };
-    for device in [Device::Cpu, device()] {
+    for device in [Processor::Cpu, device()] {
         let mut memory = vec![0xABu8; spec.len().unwrap() + 6];
         for _ in 0..3 {
             let windows: Vec<_> = (0..8).map(|_| any_window(&mut random, &files, (30, 12))).collect();
-            let options = BatchOptions { device, ..Default::default() };
+            let options = BatchOptions::new().decode_on(device);
             let output = BatchOutput::new(Output::from_vec(spec.clone(), memory).unwrap(), 8).unwrap();
             let (report, faults) = read_batch_into(&output, &files, &windows, &options, &context).unwrap();
             assert_eq!((report.faults, faults), (vec![], vec![]));
@@ -148,14 +147,14 @@ fn resampled_windows_are_the_same_by_both_and_nearest_takes_pixels_as_they_are()
     {
         let mut windows: Vec<_> = (0..12).map(|_| any_window(&mut random, &files, (40, 30))).collect();
         windows.push(BatchWindow::of_pixels(1, 900, 900, (5, 70)));
-        let options = BatchOptions { size: Some(size), sampling, ..Default::default() };
+        let options = BatchOptions::new().size(size).sampling(sampling);
         let (tensor, pixels) = by_both(&files, &windows, &options);
         assert_eq!(tensor.shape, [13, 3, size.1, size.0]);
         if sampling != Sampling::Nearest {
             continue;
         }
         for (window, found) in windows.iter().zip(pixels.chunks(pixels.len() / 13)) {
-            let Area::Pixels { x, y, width, height } = window.area else { panic!("of pixels") };
+            let Area::Pixels { column: x, row: y, width, height } = window.area else { panic!("of pixels") };
             let whole = whole(&files, window, &options);
             let mut expected = Vec::new();
             for band in 0..3 {
@@ -180,7 +179,7 @@ fn resampled_windows_are_the_same_by_both_and_nearest_takes_pixels_as_they_are()
             assert_eq!(first_difference(&expected, found), None, "{window:?}");
         }
     }
-    let nothing = BatchOptions { size: Some((0, 4)), device: Device::Cpu, ..Default::default() };
+    let nothing = BatchOptions::new().size((0, 4)).decode_on(Processor::Cpu);
     let windows = [BatchWindow::of_pixels(0, 0, 0, (8, 8))];
     assert!(read_batch(&files, &windows, &nothing, &Context::default()).is_err());
 }

@@ -3,35 +3,16 @@
 use crate::sources::{open, open_bucket, read, refusal};
 use std::path::PathBuf;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{Context, Dataset, DirectIo, FaultKind, Nvcomp, Nvjpeg, OnFault, ReadOptions, Window};
+use strile::{Context, Dataset, FaultKind, OnFault, ReadOptions, Window};
 use testkit::{
     Built, Codec, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels, Tag, TiffBuilder, Value, nodata_tag,
 };
 
 const INT16: SampleType = SampleType { format: SampleFormat::Int, bits: 16 };
-const FILL: ReadOptions = ReadOptions {
-    page: 0,
-    overview: None,
-    reduce: 0,
-    window: None,
-    bands: None,
-    layer: strile::Layer::Pixels,
-    interleave: strile::Interleave::BandFirst,
-    on_fault: OnFault::Fill,
-    apply_orientation: false,
-    invert_min_is_white: false,
-    masked: false,
-    unpack: false,
-    float_type: None,
-    max_pixels: None,
-    max_block_bytes: None,
-    max_cloud_bytes: None,
-    device: strile::Device::Auto,
-    device_memory: None,
-    direct_io: DirectIo::Off,
-    nvcomp: Nvcomp::Off,
-    nvjpeg: Nvjpeg::Off,
-};
+/// Faulty blocks are filled and listed.
+fn filling() -> ReadOptions {
+    ReadOptions::new().on_fault(OnFault::Fill)
+}
 
 fn noise() -> Pixels {
     Pixels::generate(Pattern::Noise, INT16, [1, 40, 48], 5)
@@ -77,14 +58,14 @@ fn the_lowest_faulty_block_is_named_and_the_others_are_counted() {
                 "{name}: block (column 2, row 1): 500 bytes decompressed, 512 expected (and 2 other blocks are faulty)"
             )
         );
-        let window = Some(Window { x: 16, y: 16, width: 32, height: 17 });
-        let two = refusal(&dataset, &ReadOptions { window, ..Default::default() });
+        let window = Some(Window::new(16, 16, 32, 17));
+        let two = refusal(&dataset, &ReadOptions::new().window(window));
         assert!(two.ends_with("512 expected (and 2 other blocks are faulty)"), "{two}");
-        let window = Some(Window { x: 16, y: 32, width: 1, height: 1 });
-        let one = refusal(&dataset, &ReadOptions { window, ..Default::default() });
+        let window = Some(Window::new(16, 32, 1, 1));
+        let one = refusal(&dataset, &ReadOptions::new().window(window));
         assert_eq!(one, format!("{name}: block (column 1, row 2): 100 bytes decompressed, 512 expected"));
-        let window = Some(Window { x: 0, y: 0, width: 48, height: 16 });
-        read(&dataset, &ReadOptions { window, ..Default::default() });
+        let window = Some(Window::new(0, 0, 48, 16));
+        read(&dataset, &ReadOptions::new().window(window));
     }
 }
 
@@ -100,8 +81,8 @@ fn a_fault_in_an_overview_and_a_plane_says_so() {
     stream.truncate(stream.len() / 2);
     let dataset = open(&builder.directory(reduced).build().bytes);
     read(&dataset, &ReadOptions::default());
-    let error = refusal(&dataset, &ReadOptions { overview: Some(0), ..Default::default() });
-    let place = "made.tif: block (column 1, row 0, plane 1) of overview 0: compressed data ends early: ";
+    let error = refusal(&dataset, &ReadOptions::new().level(1));
+    let place = "made.tif: block (column 1, row 0, plane 1) of level 1: compressed data ends early: ";
     assert!(error.starts_with(place) && error.ends_with(" bytes decompressed, 512 expected"), "{error}");
 }
 
@@ -114,7 +95,7 @@ fn faulty_blocks_are_filled_and_listed_where_that_is_asked_for() {
             directory.blocks[1] = Some(b"nothing".to_vec());
             directory.blocks[6] = Some(zeros(100));
         });
-        let raster = read(&open(&damaged.bytes), &FILL);
+        let raster = read(&open(&damaged.bytes), &filling());
         let places: Vec<_> = raster.faults.iter().map(|f| (f.address.column, f.address.row)).collect();
         assert_eq!(places, [(1, 0), (0, 2)]);
         assert_eq!(
@@ -144,7 +125,7 @@ fn a_wrong_checksum_is_a_fault() {
         trailer[at..].copy_from_slice(&sums.1.to_be_bytes());
     });
     let dataset = open(&damaged.bytes);
-    let faults = read(&dataset, &FILL).faults;
+    let faults = read(&dataset, &filling()).faults;
     assert_eq!((faults.len(), faults[0].fault.kind), (1, FaultKind::Checksum));
     let (right, wrong) = sums;
     assert_eq!(
@@ -178,13 +159,13 @@ fn a_truncated_file_faults_in_the_blocks_that_are_gone() {
         // The last block ends early, the one before it is gone but for its first byte.
         let cut = |index: usize, keep: usize| &built.bytes[..built.blocks[index].range.start + keep];
         for dataset in [open(cut(8, 40)), open_bucket(cut(8, 40)).1] {
-            let faults = read(&dataset, &FILL).faults;
+            let faults = read(&dataset, &filling()).faults;
             assert_eq!(faults.len(), 1);
             assert_eq!((faults[0].address.column, faults[0].address.row), (2, 2));
             assert_eq!(faults[0].fault.kind, FaultKind::InputTruncated, "{}", faults[0]);
         }
         for dataset in [open(cut(7, 0)), open_bucket(cut(7, 0)).1] {
-            let places: Vec<_> = read(&dataset, &FILL).faults.iter().map(|f| f.address.column).collect();
+            let places: Vec<_> = read(&dataset, &filling()).faults.iter().map(|f| f.address.column).collect();
             assert_eq!(places, [1, 2], "the two last of the last row");
         }
     }
@@ -211,9 +192,9 @@ fn a_block_outside_the_file_is_that_blocks_fault_alone() {
         "made.tif: block (column 0, row 1): cannot be read: 1 bytes at offset 1099511627776: the file ends before \
          their end"
     );
-    assert_eq!(read(&dataset, &FILL).faults.len(), 1);
-    let staged = read(&open_bucket(&built.bytes).1, &FILL);
-    assert_eq!(staged.pixels, read(&dataset, &FILL).pixels);
+    assert_eq!(read(&dataset, &filling()).faults.len(), 1);
+    let staged = read(&open_bucket(&built.bytes).1, &filling());
+    assert_eq!(staged.pixels, read(&dataset, &filling()).pixels);
     assert_eq!((staged.faults.len(), staged.faults[0].address.row), (1, 1));
 }
 
@@ -289,6 +270,6 @@ fn a_block_outside_the_file_is_told_the_same_way_when_staged() {
     let offsets: Vec<u64> = (0..9).map(|at| if at == 3 { 1 << 40 } else { 16 + 512 * at }).collect();
     directory.set(Tag::new(324, Value::Long8(offsets)));
     let built = TiffBuilder::new(ByteOrder::Little, true).directory(directory).build();
-    let fault = |dataset: &Dataset| read(dataset, &FILL).faults[0].to_string();
+    let fault = |dataset: &Dataset| read(dataset, &filling()).faults[0].to_string();
     assert_eq!(fault(&open_bucket(&built.bytes).1), fault(&open(&built.bytes)));
 }

@@ -26,24 +26,24 @@ fn check(fixture: &Fixture, dataset: &Dataset) -> Result<(), String> {
         return Err(format!("{levels} overviews, {} expected", fixture.overviews.len()));
     }
     for (k, expected) in fixture.overviews.iter().enumerate() {
-        let options = ReadOptions { overview: Some(k), ..Default::default() };
-        compare(&format!("overview {k}"), expected, tolerance, &options)?;
+        let options = ReadOptions::new().level(k + 1);
+        compare(&format!("level {}", k + 1), expected, tolerance, &options)?;
     }
     if let Some(mask) = &fixture.mask {
         let mut expected = mask.clone();
         expected.bytes.iter_mut().for_each(|valid| *valid *= 255);
-        let mask = ReadOptions { layer: Layer::Mask, ..Default::default() };
+        let mask = ReadOptions::new().layer(Layer::Mask);
         compare("mask", &expected, Tolerance::Exact, &mask)?;
         if fixture.overviews.len() == 1 {
-            let mask = ReadOptions { overview: Some(0), ..mask };
-            compare("mask of overview 0", &expected.halved(), Tolerance::Exact, &mask)?;
+            let mask = mask.level(1);
+            compare("mask of level 1", &expected.halved(), Tolerance::Exact, &mask)?;
         }
     }
     if dataset.pages().len() != 1 + fixture.pages.len() {
         return Err(format!("{} pages, {} expected", dataset.pages().len(), 1 + fixture.pages.len()));
     }
     for (page, expected) in (1..).zip(&fixture.pages) {
-        let options = ReadOptions { page, ..Default::default() };
+        let options = ReadOptions::new().page(page);
         compare(&format!("page {page}"), expected, tolerance, &options)?;
     }
     let nodata = dataset.metadata().nodata.map(strile::tiff::gdal::NoData::as_f64);

@@ -33,7 +33,7 @@ fn words(built: &Built, requests: &[Vec<Range<u64>>]) -> Vec<String> {
 }
 
 fn window(x: u32, y: u32, width: u32, height: u32) -> ReadOptions {
-    ReadOptions { window: Some(Window { x, y, width, height }), ..Default::default() }
+    ReadOptions::new().window(Window::new(x, y, width, height))
 }
 
 /// A COG of 4 × 3 stored tiles of 512 × 256 bytes, 128 KiB each, farther apart than ranges are merged over, and
@@ -87,7 +87,7 @@ fn a_window_reads_only_the_blocks_it_touches() {
         "both rows go out together"
     );
     assert_eq!(reads(&ReadOptions::default()), ["blocks 0 1 2 3 4 5 6 7 8 9 10 11 of image 0"]);
-    let overview = ReadOptions { overview: Some(0), ..window(0, 0, 1024, 128) };
+    let overview = window(0, 0, 1024, 128).level(1);
     assert_eq!(reads(&overview), ["blocks 0 1 of image 1"]);
 }
 
@@ -98,7 +98,7 @@ fn bands_that_lie_apart_are_read_apart() {
     let built = spec.build(&pixels, ByteOrder::Big, true);
     let (bucket, dataset) = open_bucket(&built.bytes);
     bucket.requests();
-    let options = ReadOptions { bands: Some(vec![3, 1]), ..window(0, 300, 500, 10) };
+    let options = window(0, 300, 500, 10).bands([3, 1]);
     let raster = read(&dataset, &options);
     // Strips 1 and 5 of six: the second of the first band and of the third.
     assert_eq!(words(&built, &bucket.requests()), ["blocks 1 of image 0 | blocks 5 of image 0"]);
@@ -138,7 +138,7 @@ fn large_block_tables_are_fetched_in_the_pieces_a_window_needs() {
     let built = large_tables();
     let bucket = Arc::new(Bucket::new(&built.bytes));
     let limits = Limits { block_table_bytes: 1000, ..Limits::default() };
-    let options = OpenOptions { limits, ..OpenOptions::default() };
+    let options = OpenOptions::new().limits(limits);
     let dataset = Dataset::from_source(Arc::<Bucket>::clone(&bucket), &options).unwrap();
     assert_eq!(words(&built, &bucket.requests()), ["header and 1 of 1 directories"]);
     // Tiles 21 and 22 of row 43, in both planes: two numbers of each table, and the same 40,000 bytes on.
@@ -162,7 +162,7 @@ fn tables_fetched_in_pieces_say_the_same_as_tables_fetched_whole() {
     let built = large_tables();
     let open = |block_table_bytes| {
         let limits = Limits { block_table_bytes, ..Limits::default() };
-        let options = OpenOptions { limits, ..OpenOptions::default() };
+        let options = OpenOptions::new().limits(limits);
         Dataset::from_source(Arc::new(Bucket::new(&built.bytes)), &options).unwrap()
     };
     let (whole, pieces) = (open(1 << 20), open(1000));

@@ -2,7 +2,7 @@
 
 use crate::sources::{open, read, refusal};
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{Dataset, Device, Interleave, Layer, ReadOptions, Window};
+use strile::{Dataset, Interleave, Layer, Processor, ReadOptions, Window};
 use testkit::{FileFrame, FileOrder, ImageSpec, Pattern, Pixels, Tag, Value, nodata_tag};
 
 const fn uint(bits: u16) -> SampleType {
@@ -39,7 +39,7 @@ fn check_orientations(wanted: std::ops::RangeInclusive<u16>) {
         let image = &dataset.pages()[0].levels[0].image;
         assert_eq!(u16::from(image.orientation), orientation, "is reported");
         assert_eq!(read(&dataset, &ReadOptions::default()).pixels, stored, "stored order, {orientation}");
-        let options = ReadOptions { apply_orientation: true, ..Default::default() };
+        let options = ReadOptions::new().apply_orientation(true);
         let seen = read(&dataset, &options);
         let shape = (seen.rows, seen.columns);
         assert_eq!((shape, seen.pixels.as_slice()), ((2, 3), &[1, 2, 3, 4, 5, 6][..]), "{orientation}");
@@ -60,11 +60,9 @@ fn orientations_5_to_8_swap_rows_and_columns() {
 fn a_turned_image_has_the_pixels_of_all_bands_together() {
     let pixels = Pixels::generate(Pattern::Bits, uint(16), [3, 5, 4], 3);
     let dataset = made(&ImageSpec::new(uint(16)).tag(Tag::short(274, 6)), &pixels);
-    let options = ReadOptions { apply_orientation: true, ..Default::default() };
-    let (first, last) = (
-        read(&dataset, &options),
-        read(&dataset, &ReadOptions { interleave: Interleave::BandLast, ..options.clone() }),
-    );
+    let options = ReadOptions::new().apply_orientation(true);
+    let (first, last) =
+        (read(&dataset, &options), read(&dataset, &options.clone().interleave(Interleave::BandLast)));
     assert_eq!((first.rows, first.columns), (4, 5));
     // Rotated by a quarter: the top left pixel is stored at the bottom left, the top right one at the top left.
     for band in 0..3 {
@@ -80,7 +78,7 @@ fn white_becomes_the_largest_value_of_the_depth() {
         let pixels = Pixels::generate(Pattern::Bits, uint(bits), [1, 9, 11], 1);
         let dataset = made(&ImageSpec::new(uint(bits)).photometric(0), &pixels);
         assert_eq!(read(&dataset, &ReadOptions::default()).pixels, pixels.bytes, "stored, {bits} bits");
-        let inverted = read(&dataset, &ReadOptions { invert_min_is_white: true, ..Default::default() });
+        let inverted = read(&dataset, &ReadOptions::new().invert_min_is_white(true));
         let size = pixels.data_type.size();
         let number = |sample: &[u8]| {
             let mut bytes = [0; 8];
@@ -102,14 +100,14 @@ fn white_becomes_the_largest_value_of_the_depth() {
 fn black_as_minimum_is_not_inverted() {
     let pixels = bytes(2, &[0, 1, 2, 255]);
     let dataset = made(&ImageSpec::new(uint(8)), &pixels);
-    let options = ReadOptions { invert_min_is_white: true, ..Default::default() };
+    let options = ReadOptions::new().invert_min_is_white(true);
     assert_eq!(read(&dataset, &options).pixels, pixels.bytes);
 }
 
 #[test]
 fn a_mask_without_an_image_of_its_own_comes_from_alpha_then_nodata() {
     let mask = |spec: &ImageSpec, pixels: &Pixels| {
-        read(&made(spec, pixels), &ReadOptions { layer: Layer::Mask, ..Default::default() }).pixels
+        read(&made(spec, pixels), &ReadOptions::new().layer(Layer::Mask)).pixels
     };
     let mut rgba = ImageSpec::new(uint(8)).photometric(2);
     rgba.extra_samples = Some(vec![2]);
@@ -132,40 +130,34 @@ fn what_is_not_there_is_refused_with_what_is() {
     let frame = FileFrame { order: ByteOrder::Little, big: false, file_order: FileOrder::BlocksFirst };
     let dataset = open(&ImageSpec::new(uint(8)).build_with(&pixels, &[reduced], frame).bytes);
     let refused = |options: ReadOptions| refusal(&dataset, &options);
-    let default = ReadOptions::default;
+    assert_eq!(refused(ReadOptions::new().page(1)), "made.tif: there is no page 1, the file has 1 (from 0)");
     assert_eq!(
-        refused(ReadOptions { page: 1, ..default() }),
-        "made.tif: there is no page 1, the file has 1 (from 0)"
+        refused(ReadOptions::new().level(2)),
+        "made.tif: there is no level 2, page 0 has 2 (0 is full resolution)"
     );
-    assert_eq!(
-        refused(ReadOptions { overview: Some(1), ..default() }),
-        "made.tif: there is no overview 1, page 0 has 1 (from 0)"
-    );
-    assert!(
-        refused(ReadOptions { overview: Some(usize::MAX), ..default() }).contains("there is no overview")
-    );
+    assert!(refused(ReadOptions::new().level(usize::MAX)).contains("there is no level"));
     for band in [0, 4] {
         assert_eq!(
-            refused(ReadOptions { bands: Some(vec![1, band]), ..default() }),
+            refused(ReadOptions::new().bands([1, band])),
             format!("made.tif: there is no band {band}, the image has 3 (from 1)")
         );
     }
-    assert_eq!(refused(ReadOptions { bands: Some(vec![]), ..default() }), "made.tif: no band is asked for");
+    assert_eq!(refused(ReadOptions::new().bands([])), "made.tif: no band is asked for");
     for window in [
-        Window { x: 0, y: 0, width: 31, height: 20 },
-        Window { x: 30, y: 0, width: 1, height: 1 },
-        Window { x: 0, y: 0, width: 0, height: 5 },
-        Window { x: u32::MAX, y: 0, width: 2, height: 1 },
+        Window::new(0, 0, 31, 20),
+        Window::new(30, 0, 1, 1),
+        Window::new(0, 0, 0, 5),
+        Window::new(u32::MAX, 0, 2, 1),
     ] {
         assert_eq!(
-            refused(ReadOptions { window: Some(window), ..default() }),
+            refused(ReadOptions::new().window(window)),
             format!(
                 "made.tif: window {window} is not inside the image of 30 × 20 pixels (a window is \
                  column,row,width,height)"
             )
         );
     }
-    let device = refused(ReadOptions { device: Device::Cuda(3), ..default() });
+    let device = refused(ReadOptions::new().decode_on(Processor::Cuda(3)));
     assert!(device.starts_with("made.tif: device `cuda:3` cannot be used: "), "{device}");
 }
 
@@ -175,8 +167,8 @@ fn a_window_of_an_overview_is_in_the_pixels_of_the_overview() {
     let reduced = (ImageSpec::new(uint(8)).subfile_type(1), pixels.halved());
     let frame = FileFrame { order: ByteOrder::Big, big: true, file_order: FileOrder::DirectoriesFirst };
     let dataset = open(&ImageSpec::new(uint(8)).build_with(&pixels, &[reduced], frame).bytes);
-    let window = Some(Window { x: 14, y: 9, width: 1, height: 1 });
-    let options = ReadOptions { overview: Some(0), window, ..Default::default() };
+    let window = Some(Window::new(14, 9, 1, 1));
+    let options = ReadOptions::new().level(1).window(window);
     assert_eq!(read(&dataset, &options).pixels, pixels.sample(0, 18, 28));
 }
 

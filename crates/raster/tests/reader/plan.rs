@@ -33,9 +33,9 @@ fn a_plan_is_told_in_words() {
     let (_, staged) = open_bucket(&file());
     let here = open(&file());
     let context = Context::default();
-    let device = strile::Device::Cpu;
+    let device = strile::Processor::Cpu;
     assert_eq!(
-        here.plan(&ReadOptions { device, ..Default::default() }, &context).unwrap().to_string(),
+        here.plan(&ReadOptions::new().decode_on(device), &context).unwrap().to_string(),
         "read     page 0, full size, 500 × 600 pixels, window 0,0,500,600\n\
          blocks   79 tiles of 64 × 64, none, 1 more are sparse and filled\n\
          bytes    1.9 MiB encoded, in 1 range of 1.9 MiB after merging\n\
@@ -44,11 +44,10 @@ fn a_plan_is_told_in_words() {
          output   3 bands × 600 × 500 uint16, 1.7 MiB\n\
          memory   1.7 MiB + 48.0 KiB a thread + 0 B staging"
     );
-    let window = Some(Window { x: 60, y: 60, width: 100, height: 10 });
-    let bands = Some(vec![2]);
+    let window = Some(Window::new(60, 60, 100, 10));
     assert_eq!(
         staged
-            .plan(&ReadOptions { window, bands, device, ..Default::default() }, &context)
+            .plan(&ReadOptions::new().window(window).bands([2]).decode_on(device), &context)
             .unwrap()
             .to_string(),
         "read     page 0, full size, 500 × 600 pixels, window 60,60,100,10\n\
@@ -59,11 +58,11 @@ fn a_plan_is_told_in_words() {
          output   1 bands × 10 × 100 uint16, 2.0 KiB\n\
          memory   2.0 KiB + 48.0 KiB a thread + 120.0 KiB staging"
     );
-    let overview = ReadOptions { overview: Some(0), ..Default::default() };
+    let overview = ReadOptions::new().level(1);
     assert_eq!(
         staged.plan(&overview, &context).unwrap().to_string().lines().take(2).collect::<Vec<_>>(),
         [
-            "read     page 0, overview 0, 250 × 300 pixels, window 0,0,250,300",
+            "read     page 0, level 1, 250 × 300 pixels, window 0,0,250,300",
             "blocks   1 strip of 250 × 300, none"
         ]
     );
@@ -101,15 +100,15 @@ fn memory_is_refused_before_it_is_taken() {
     );
     assert!(bucket.requests().is_empty(), "nothing was read");
     // A window fits, and what it took is given back.
-    let window = Some(Window { x: 0, y: 0, width: 64, height: 64 });
-    dataset.read(&ReadOptions { window, ..Default::default() }, &context).unwrap();
+    let window = Some(Window::new(0, 0, 64, 64));
+    dataset.read(&ReadOptions::new().window(window), &context).unwrap();
     assert!(context.budget.take(1_000_000, "all of it").is_ok());
 }
 
 #[test]
 fn staging_and_scratch_are_asked_from_the_budget_too() {
-    let window = Some(Window { x: 0, y: 0, width: 10, height: 10 });
-    let options = ReadOptions { window, ..Default::default() };
+    let window = Some(Window::new(0, 0, 10, 10));
+    let options = ReadOptions::new().window(window);
     let needs =
         |dataset: &strile::Dataset, limit| dataset.read(&options, &limited(limit)).map_err(|e| e.to_string());
     // One tile of 24,576 bytes, in one batch.
@@ -129,10 +128,7 @@ fn an_image_of_any_size_is_refused_not_tried() {
     let tags = [Tag::long(256, u32::MAX), Tag::long(257, u32::MAX), Tag::long(278, u32::MAX)];
     let spec = tags.into_iter().fold(spec, ImageSpec::tag);
     let dataset = open(&spec.build(&pixels(), ByteOrder::Little, false).bytes);
-    for options in [
-        ReadOptions::default(),
-        ReadOptions { window: Some(Window::full(u32::MAX, 1)), ..Default::default() },
-    ] {
+    for options in [ReadOptions::default(), ReadOptions::new().window(Window::full(u32::MAX, 1))] {
         let error = dataset.read(&options, &limited(1 << 30)).unwrap_err();
         assert!(
             matches!(error, Error::Memory { .. } | Error::Unsupported { .. } | Error::Request { .. }),
@@ -144,8 +140,8 @@ fn an_image_of_any_size_is_refused_not_tried() {
 #[test]
 fn pixels_go_into_the_callers_memory_and_nowhere_else() {
     let dataset = open(&file());
-    let window = Some(Window { x: 50, y: 130, width: 40, height: 30 });
-    let options = ReadOptions { window, bands: Some(vec![3, 1]), ..Default::default() };
+    let window = Some(Window::new(50, 130, 40, 30));
+    let options = ReadOptions::new().window(window).bands([3, 1]);
     let expected = read(&dataset, &options);
     // Two samples a pixel and two bytes of something else; 6 bytes after each row.
     let strides = Strides { band: 2, row: 40 * 6 + 6, column: 6 };
@@ -187,7 +183,7 @@ fn an_output_of_the_other_interleaving_is_as_good() {
     let dataset = open(&file());
     let output = Output::new(OutputSpec::band_last(DataType::U16, 3, 600, 500).unwrap()).unwrap();
     dataset.read_into(&output, &ReadOptions::default(), &Context::default()).unwrap();
-    let last = ReadOptions { interleave: Interleave::BandLast, ..Default::default() };
+    let last = ReadOptions::new().interleave(Interleave::BandLast);
     assert!(output.into_vec().unwrap() == read(&dataset, &last).pixels);
 }
 
@@ -210,9 +206,9 @@ fn reading_into_memory_fills_as_reading_does() {
 
 #[test]
 fn reading_into_memory_does_what_the_options_say() {
-    check_read_into("mask", &ReadOptions { layer: strile::Layer::Mask, ..Default::default() });
-    check_read_into("orientation_4", &ReadOptions { apply_orientation: true, ..Default::default() });
-    check_read_into("min_is_white", &ReadOptions { invert_min_is_white: true, ..Default::default() });
+    check_read_into("mask", &ReadOptions::new().layer(strile::Layer::Mask));
+    check_read_into("orientation_4", &ReadOptions::new().apply_orientation(true));
+    check_read_into("min_is_white", &ReadOptions::new().invert_min_is_white(true));
 }
 
 #[test]

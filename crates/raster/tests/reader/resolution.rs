@@ -77,15 +77,15 @@ fn each_tile_is_the_lowest_band_of_its_wavelet() {
                 expected[start..start + side].copy_from_slice(&line);
             }
         }
-        let options = ReadOptions { reduce, ..ReadOptions::default() };
+        let options = ReadOptions::new().reduce(reduce);
         let raster = read(&dataset, &options);
         assert_eq!((raster.columns as usize, raster.rows as usize), (across, height >> reduce));
         let found: Vec<i64> =
             raster.pixels.as_chunks().0.iter().map(|&pair| u16::from_ne_bytes(pair).into()).collect();
         assert!(found == expected, "less {reduce}");
         // A window of it, over the edges of tiles.
-        let window = Window { x: 20, y: 10, width: 17, height: 16 };
-        let part = read(&dataset, &ReadOptions { window: Some(window), ..options.clone() });
+        let window = Window::new(20, 10, 17, 16);
+        let part = read(&dataset, &options.clone().window(window));
         let rows = found.chunks(across).skip(10).take(16).flat_map(|row| &row[20..37]);
         let of_part: Vec<i64> =
             part.pixels.as_chunks().0.iter().map(|&pair| u16::from_ne_bytes(pair).into()).collect();
@@ -99,7 +99,7 @@ fn each_tile_is_the_lowest_band_of_its_wavelet() {
         assert!(plan.contains(said), "{plan}");
     }
     // A file made of it has these pixels, this place and nothing copied.
-    let smaller = ReadOptions { reduce: 1, ..ReadOptions::default() };
+    let smaller = ReadOptions::new().reduce(1);
     let made = open(&converted(open(&bytes), TILES, smaller.clone()));
     assert_eq!(read(&made, &ReadOptions::default()).pixels, read(&dataset, &smaller).pixels);
     assert_eq!(made.transform(&ReadOptions::default()).unwrap(), dataset.transform(&smaller).unwrap());
@@ -111,7 +111,7 @@ fn odd_sizes_are_rounded_up_and_strips_have_their_rows() {
     let (tiles, strips, whole) = (TILES, BlockChoice::Strips { rows: 16 }, BlockChoice::Strips { rows: 101 });
     for (blocks, reduce) in [(tiles, 1), (tiles, 2), (strips, 1), (strips, 2), (whole, 1), (whole, 3)] {
         let dataset = open(&converted(plain(&pixels), blocks, ReadOptions::default()));
-        let raster = read(&dataset, &ReadOptions { reduce, ..ReadOptions::default() });
+        let raster = read(&dataset, &ReadOptions::new().reduce(reduce));
         let part = |size: u32| size.div_ceil(1 << reduce);
         assert_eq!((raster.columns, raster.rows), (part(75), part(101)), "{blocks:?} less {reduce}");
         // Smooth pixels stay about where they were: no block is moved or turned.
@@ -135,7 +135,7 @@ fn odd_sizes_are_rounded_up_and_strips_have_their_rows() {
 #[test]
 fn what_has_no_lower_resolution_says_why() {
     let pixels = Pixels::generate(Pattern::Dem, UINT16, [1, 200, 200], 6);
-    let of = |reduce| ReadOptions { reduce, ..ReadOptions::default() };
+    let of = |reduce| ReadOptions::new().reduce(reduce);
     let other = refusal(&plain(&pixels), &of(1));
     assert!(
         other.contains("its blocks are none, and only those of JPEG 2000 hold lower resolutions"),
@@ -153,6 +153,6 @@ fn what_has_no_lower_resolution_says_why() {
     let dataset = open(&converted(plain(&pixels), BlockChoice::Strips { rows: 200 }, ReadOptions::default()));
     let fewer = refusal(&dataset, &of(12));
     assert!(fewer.contains("12 wavelet levels to be left out of "), "{fewer}");
-    let outside = refusal(&dataset, &ReadOptions { window: Some(Window::full(200, 200)), ..of(1) });
+    let outside = refusal(&dataset, &of(1).window(Window::full(200, 200)));
     assert!(outside.contains("is not inside the image of 100 × 100 pixels"), "{outside}");
 }

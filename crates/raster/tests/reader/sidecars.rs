@@ -46,7 +46,7 @@ fn file(spec: &ImageSpec, pixels: &Pixels) -> Vec<u8> {
 }
 
 fn without_sidecars(path: &Path) -> Dataset {
-    Dataset::open_with(path, &OpenOptions { sidecars: false, ..OpenOptions::default() }).unwrap()
+    Dataset::open_with(path, &OpenOptions::new().sidecars(false)).unwrap()
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn overviews_lie_in_a_file_beside() {
     let path = folder.put("image.tif", file(&tiled(UINT8), &image()));
     folder.put("image.tif.ovr", file(&tiled(UINT8).subfile_type(1), &image().halved()));
     let dataset = Dataset::open(&path).unwrap();
-    let overview = ReadOptions { overview: Some(0), ..Default::default() };
+    let overview = ReadOptions::new().level(1);
     assert_eq!(pixels_of(&read(&dataset, &overview)), image().halved());
     assert_eq!(pixels_of(&read(&dataset, &ReadOptions::default())), image());
     assert_eq!(without_sidecars(&path).pages()[0].levels.len(), 1, "not looked for");
@@ -80,9 +80,9 @@ fn overviews_beside_follow_those_of_the_file() {
     let dataset = Dataset::open(&path).unwrap();
     let levels: Vec<usize> = dataset.pages()[0].levels.iter().map(|level| level.file).collect();
     assert_eq!(levels, [0, 0, 1]);
-    for (overview, expected) in [(0, inner), (1, outer)] {
-        let options = ReadOptions { overview: Some(overview), ..Default::default() };
-        assert_eq!(pixels_of(&read(&dataset, &options)), expected, "overview {overview}");
+    for (level, expected) in [(1, inner), (2, outer)] {
+        let options = ReadOptions::new().level(level);
+        assert_eq!(pixels_of(&read(&dataset, &options)), expected, "level {level}");
     }
 }
 
@@ -93,7 +93,7 @@ fn a_mask_lies_in_a_file_beside() {
     let mut valid = Pixels::zeroed(UINT8.data_type().unwrap(), 1, 50, 70);
     valid.bytes.iter_mut().enumerate().for_each(|(at, bit)| *bit = u8::from(at % 7 == 3));
     folder.put("image.tif.msk", file(&tiled(BIT).subfile_type(4).photometric(4), &valid));
-    let mask = ReadOptions { layer: Layer::Mask, ..Default::default() };
+    let mask = ReadOptions::new().layer(Layer::Mask);
     let found = read(&Dataset::open(&path).unwrap(), &mask).pixels;
     let expected: Vec<u8> = valid.bytes.iter().map(|bit| bit * 255).collect();
     assert_eq!(found, expected);

@@ -10,11 +10,11 @@ use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels, Tag, metadata_tag, nodata
 const INT_16: SampleType = SampleType { format: SampleFormat::Int, bits: 16 };
 
 fn masked() -> ReadOptions {
-    ReadOptions { masked: true, ..Default::default() }
+    ReadOptions::new().masked(true)
 }
 
 fn unpack() -> ReadOptions {
-    ReadOptions { unpack: true, ..Default::default() }
+    ReadOptions::new().unpack(true)
 }
 
 /// Scale and offset of each band, as GDAL writes them.
@@ -72,9 +72,9 @@ fn the_type_is_the_one_asked_for() {
     let dataset = made(&ImageSpec::new(INT_16).tag(nodata_tag("-9999")), &numbers(&[-9999, 5]));
     for (float_type, data_type) in [(FloatType::Float32, DataType::F32), (FloatType::Float64, DataType::F64)]
     {
-        let options = ReadOptions { float_type: Some(float_type), ..masked() };
+        let options = masked().float_type(float_type);
         assert_eq!(read(&dataset, &options).data_type, data_type);
-        let stored = ReadOptions { masked: false, ..options };
+        let stored = options.masked(false);
         assert_eq!(read(&dataset, &stored).data_type, DataType::I16, "nothing is converted");
     }
 }
@@ -154,8 +154,8 @@ fn every_way_to_read_gives_the_same_floats() {
     dataset.read_pieces(&pieces, &Context::default(), give).unwrap();
     assert!(joined == whole.pixels);
 
-    let window = Some(Window { x: 60, y: 30, width: 10, height: 50 });
-    let options = ReadOptions { window, bands: Some(vec![2]), interleave: Interleave::BandLast, ..unpack() };
+    let window = Some(Window::new(60, 30, 10, 50));
+    let options = unpack().window(window).bands([2]).interleave(Interleave::BandLast);
     let part = floats(&read(&dataset, &options).pixels);
     let all = floats(&whole.pixels);
     for (row, line) in part.chunks(10).enumerate() {
@@ -164,7 +164,7 @@ fn every_way_to_read_gives_the_same_floats() {
         assert!(same, "row {row}");
     }
     // The mask is what it was.
-    let mask = |options: ReadOptions| read(&dataset, &ReadOptions { layer: Layer::Mask, ..options }).pixels;
+    let mask = |options: ReadOptions| read(&dataset, &options.layer(Layer::Mask)).pixels;
     assert!(mask(unpack()) == mask(ReadOptions::default()));
 }
 
@@ -196,7 +196,7 @@ fn what_has_no_one_meaning_is_refused() {
         refusal(&dataset, &unpack()),
         "made.tif: bands 1 and 2 differ in scale and offset (0.1 and 0, 0.2 and 0): read them one at a time"
     );
-    let second = read(&dataset, &ReadOptions { bands: Some(vec![2]), ..unpack() });
+    let second = read(&dataset, &unpack().bands([2]));
     let stored = i16::from_ne_bytes(pixels.sample(1, 0, 0).try_into().unwrap());
     assert_eq!(floats(&second.pixels)[0], (f64::from(stored) * 0.2 + 0.0) as f32);
 
@@ -219,7 +219,7 @@ fn what_has_no_one_meaning_is_refused() {
     let spec = ImageSpec::new(uint).photometric(0).tag(nodata_tag("0"));
     let dataset = made(&spec, &Pixels::generate(Pattern::Bits, uint, [1, 2, 2], 1));
     assert_eq!(
-        refusal(&dataset, &ReadOptions { invert_min_is_white: true, ..masked() }),
+        refusal(&dataset, &masked().invert_min_is_white(true)),
         "made.tif: white as maximum is for stored values, it does not go with masked or unpacked ones"
     );
 }

@@ -19,7 +19,7 @@ fn any_window(random: &mut Random, (width, height): (usize, usize)) -> Window {
         (random.below(size - len + 1) as u32, len as u32)
     };
     let ((x, width), (y, height)) = (side(width), side(height));
-    Window { x, y, width, height }
+    Window::new(x, y, width, height)
 }
 
 /// Bands in any order, some perhaps twice.
@@ -34,8 +34,8 @@ fn selected(pixels: &Pixels, bands: &[u16]) -> Pixels {
 }
 
 fn part(whole: &Pixels, window: Window, bands: &[u16]) -> Pixels {
-    let rows = (window.y as usize, window.height as usize);
-    selected(&whole.crop(rows, (window.x as usize, window.width as usize)), bands)
+    let rows = (window.row as usize, window.height as usize);
+    selected(&whole.crop(rows, (window.column as usize, window.width as usize)), bands)
 }
 
 #[test]
@@ -48,8 +48,7 @@ fn any_window_of_any_bands_is_that_part_of_the_whole() {
             for _ in 0..3 {
                 let window = any_window(&mut random, (whole.width, whole.height));
                 let bands = any_bands(&mut random, whole.bands);
-                let options =
-                    ReadOptions { window: Some(window), bands: Some(bands.clone()), ..Default::default() };
+                let options = ReadOptions::new().window(window).bands(bands.clone());
                 let found = pixels_of(&read(dataset, &options));
                 let message = format!("{}: window {window}, bands {bands:?}", fixture.name);
                 assert!(found == part(&whole, window, &bands), "{message}");
@@ -64,8 +63,8 @@ fn a_window_of_every_single_pixel_of_a_small_image() {
     let dataset = open(fixture.bytes());
     for y in 0..fixture.expected.height {
         for x in (0..fixture.expected.width).step_by(3) {
-            let window = Window { x: x as u32, y: y as u32, width: 1, height: 1 };
-            let options = ReadOptions { window: Some(window), ..Default::default() };
+            let window = Window::new(x as u32, y as u32, 1, 1);
+            let options = ReadOptions::new().window(window);
             assert_eq!(read(&dataset, &options).pixels, fixture.expected.sample(0, y, x), "{x} {y}");
         }
     }
@@ -86,8 +85,8 @@ fn band_last_is_band_first_transposed() {
         let dataset = open(fixture.bytes());
         let window = any_window(&mut random, (fixture.expected.width, fixture.expected.height));
         let bands = any_bands(&mut random, fixture.expected.bands);
-        let first = ReadOptions { window: Some(window), bands: Some(bands), ..Default::default() };
-        let last = ReadOptions { interleave: Interleave::BandLast, ..first.clone() };
+        let first = ReadOptions::new().window(window).bands(bands);
+        let last = first.clone().interleave(Interleave::BandLast);
         assert!(read(&dataset, &last).pixels == transposed(&read(&dataset, &first)), "{}", fixture.name);
     }
 }
@@ -135,8 +134,8 @@ fn batches_that_are_staged_one_after_the_other_give_the_whole() {
     bucket.requests();
     assert!(read(&staged, &ReadOptions::default()).pixels == whole.pixels);
     assert_eq!(bucket.requests().len(), batches, "one call a batch");
-    let window = Window { x: 2000, y: 2000, width: 100, height: 4200 };
-    let options = ReadOptions { window: Some(window), ..Default::default() };
+    let window = Window::new(2000, 2000, 100, 4200);
+    let options = ReadOptions::new().window(window);
     assert!(read(&staged, &options).pixels == read(&here, &options).pixels);
 }
 
@@ -170,7 +169,7 @@ fn many_readers_of_one_dataset_at_once() {
                 let mut random = Random::new(seed);
                 for _ in 0..20 {
                     let window = any_window(&mut random, (expected.width, expected.height));
-                    let options = ReadOptions { window: Some(window), ..Default::default() };
+                    let options = ReadOptions::new().window(window);
                     let all: Vec<u16> = (1..=expected.bands as u16).collect();
                     assert!(pixels_of(&read(&dataset, &options)) == part(expected, window, &all), "{window}");
                 }

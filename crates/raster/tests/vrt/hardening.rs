@@ -323,8 +323,8 @@ fn many_bands_take_linear_time() {
     assert_eq!((vrt.bands(), vrt.metadata().bands.len()), (65_535, 65_535));
     assert_eq!(vrt.metadata().bands[65_534].description.as_deref(), Some("band"));
     let opened = start.elapsed();
-    let window = strile::Window { x: 0, y: 0, width: 1, height: 1 };
-    let options = ReadOptions { window: Some(window), ..ReadOptions::default() };
+    let window = strile::Window::new(0, 0, 1, 1);
+    let options = ReadOptions::new().window(window);
     vrt.read(&options, &Context::default()).unwrap();
     let read = start.elapsed() - opened;
     println!("opened in {opened:?}, read in {read:?}");

@@ -101,9 +101,8 @@ fn later_sources_lie_on_top_and_windows_are_crops() {
             }
         }
     }
-    let window = Window { x: 10, y: 7, width: 25, height: 20 };
-    let options =
-        ReadOptions { window: Some(window), interleave: Interleave::BandLast, ..Default::default() };
+    let window = Window::new(10, 7, 25, 20);
+    let options = ReadOptions::new().window(window).interleave(Interleave::BandLast);
     let part = read(&path, &options).unwrap();
     for (i, sample) in part.iter().enumerate() {
         let (pixel, band) = (i / 2, i % 2);

@@ -35,7 +35,7 @@ fn converted(input: &Input, options: &ConvertOptions, context: &Context) -> Data
 }
 
 fn read(dataset: &Dataset, layer: Layer) -> Vec<u8> {
-    let options = ReadOptions { layer, interleave: Interleave::BandFirst, ..ReadOptions::default() };
+    let options = ReadOptions::new().layer(layer).interleave(Interleave::BandFirst);
     dataset.read(&options, &Context::default()).unwrap().pixels
 }
 
@@ -101,9 +101,9 @@ fn a_raster_in_the_tiles_of_a_matrix_set() {
     let tiling = Some(TilingScheme::GoogleMapsCompatible);
     let options = ConvertOptions { write, tiling, ..ConvertOptions::default() };
     let dataset = converted(&input, &options, &Context::default());
-    let window = Some(Window { x: 5, y: 7, width: 100, height: 300 });
+    let window = Some(Window::new(5, 7, 100, 300));
     let read = |layer, window| {
-        let options = ReadOptions { layer, window, ..ReadOptions::default() };
+        let options = ReadOptions::new().layer(layer).window(window);
         dataset.read(&options, &Context::default()).unwrap().pixels
     };
     assert!(read(Layer::Pixels, window) == pixels.bytes);
@@ -151,6 +151,6 @@ fn overviews_of_another_codec() {
     let codecs: Vec<_> = dataset.pages()[0].levels.iter().map(|level| level.image.compression).collect();
     assert_eq!(codecs, [Compression::Zstd, Compression::Jpeg, Compression::Jpeg]);
     assert!(read(&dataset, Layer::Pixels) == pixels.bytes);
-    let small = ReadOptions { overview: Some(1), ..ReadOptions::default() };
+    let small = ReadOptions::new().level(2);
     dataset.read(&small, &Context::default()).unwrap();
 }

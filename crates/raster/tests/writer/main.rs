@@ -47,7 +47,7 @@ impl Cut {
         let mut windows = Vec::new();
         for y in (0..height).step_by(down as usize) {
             for x in (0..width).step_by(across as usize) {
-                windows.push(Window { x, y, width: across.min(width - x), height: down.min(height - y) });
+                windows.push(Window::new(x, y, across.min(width - x), down.min(height - y)));
             }
         }
         if matches!(self, Self::Backwards(..)) {
@@ -59,8 +59,8 @@ impl Cut {
 
 /// The bytes of a window of a raster, bands first or last.
 pub(crate) fn cut_out(pixels: &Pixels, window: Window, interleave: Interleave) -> Vec<u8> {
-    let rows = (window.y as usize, window.height as usize);
-    let columns = (window.x as usize, window.width as usize);
+    let rows = (window.row as usize, window.height as usize);
+    let columns = (window.column as usize, window.width as usize);
     let part = pixels.crop(rows, columns);
     match interleave {
         Interleave::BandFirst => part.bytes,
@@ -100,7 +100,7 @@ pub(crate) fn write_to_memory(
         let before = bytes.clone();
         let mask: Option<Vec<u8>> = mask.map(|mask| {
             let row = |y: u32| {
-                let start = (window.y + y) as usize * width + window.x as usize;
+                let start = (window.row + y) as usize * width + window.column as usize;
                 mask[start..start + window.width as usize].to_vec()
             };
             (0..window.height).flat_map(row).collect()

@@ -30,7 +30,7 @@ impl Image {
         let size = self.spec.data_type.size();
         for y in 0..from.window.height as usize {
             for x in 0..from.window.width as usize {
-                let (row, column) = (from.window.y as usize + y, from.window.x as usize + x);
+                let (row, column) = (from.window.row as usize + y, from.window.column as usize + x);
                 for band in 0..self.spec.bands as usize {
                     let at = |spec: &OutputSpec, row: usize, column: usize| {
                         band * spec.strides.band + row * spec.strides.row + column * spec.strides.column
@@ -49,11 +49,11 @@ impl Image {
     /// A piece of a window: the rest of the image is behind it in memory.
     fn piece(&self, window: Window) -> (Piece<'_>, Option<Vec<u8>>) {
         let strides = self.spec.strides;
-        let start = window.y as usize * strides.row + window.x as usize * strides.column;
+        let start = window.row as usize * strides.row + window.column as usize * strides.column;
         let spec = OutputSpec { rows: window.height, columns: window.width, ..self.spec.clone() };
         let mask = self.mask.as_ref().map(|mask| {
             let row = |y: u32| {
-                let start = ((window.y + y) * self.spec.columns + window.x) as usize;
+                let start = ((window.row + y) * self.spec.columns + window.column) as usize;
                 mask[start..start + window.width as usize].to_vec()
             };
             (0..window.height).flat_map(row).collect()
@@ -154,7 +154,7 @@ impl Raster {
 /// Two pieces of a window, the right one first.
 fn halves(window: Window) -> Vec<Window> {
     let left = window.width / 3;
-    let right = Window { x: window.x + left, width: window.width - left, ..window };
+    let right = Window { column: window.column + left, width: window.width - left, ..window };
     let left = Window { width: left, ..window };
     [right, left].into_iter().filter(|part| part.width > 0).collect()
 }
@@ -284,14 +284,9 @@ fn margins_are_those_of_the_method() {
         let tier = &parts.tiers()[0];
         assert_eq!((tier.levels, tier.size, tier.columns, tier.rows), (4, (4096, 4096), 4, 4));
         let inner = parts.part(at(1, 1)).unwrap();
-        let grown = Window {
-            x: 4096 - margin,
-            y: 4096 - margin,
-            width: 4096 + 2 * margin,
-            height: 4096 + 2 * margin,
-        };
+        let grown = Window::new(4096 - margin, 4096 - margin, 4096 + 2 * margin, 4096 + 2 * margin);
         assert_eq!((inner.need, inner.beyond.unwrap().width), (grown, 4096 >> 4));
-        assert_eq!(parts.part(at(0, 0)).unwrap().need.x, 0);
+        assert_eq!(parts.part(at(0, 0)).unwrap().need.column, 0);
         assert_eq!(parts.tiers().len(), 2);
     }
 }

@@ -26,10 +26,10 @@ fn give(writer: &mut Writer, window: Window) -> Result<(), String> {
 #[test]
 fn pixels_given_twice_or_never_or_outside() {
     let options = WriteOptions { blocks: BlockChoice::Tiles { width: 16, height: 16 }, ..Default::default() };
-    let top = Window { x: 0, y: 0, width: 50, height: 20 };
+    let top = Window::new(0, 0, 50, 20);
     let mut writer = begin(&options);
     give(&mut writer, top).unwrap();
-    let error = give(&mut writer, Window { x: 3, y: 19, width: 1, height: 1 }).unwrap_err();
+    let error = give(&mut writer, Window::new(3, 19, 1, 1)).unwrap_err();
     assert!(error.ends_with("are given twice"), "{error}");
     assert!(give(&mut writer, top).unwrap_err().ends_with("given up after an error"));
 
@@ -38,7 +38,7 @@ fn pixels_given_twice_or_never_or_outside() {
     let error = writer.finish().unwrap_err().to_string();
     assert!(error.starts_with("memory: pixels of ") && error.ends_with("were never given"), "{error}");
 
-    let window = Window { x: 0, y: 39, width: 50, height: 2 };
+    let window = Window::new(0, 39, 50, 2);
     let piece = Piece::contiguous(window, 1, DataType::U8, Interleave::BandFirst, &[0; 100]).unwrap();
     let error = begin(&options).write(&piece).unwrap_err().to_string();
     assert!(error.ends_with("is not inside the image of 50 × 40 pixels"), "{error}");
@@ -46,7 +46,7 @@ fn pixels_given_twice_or_never_or_outside() {
 
 #[test]
 fn a_piece_of_another_shape_or_type() {
-    let window = Window { x: 0, y: 0, width: 50, height: 1 };
+    let window = Window::new(0, 0, 50, 1);
     let piece = Piece::contiguous(window, 1, DataType::U16, Interleave::BandFirst, &[0; 100]).unwrap();
     let error = begin(&WriteOptions::default()).write(&piece).unwrap_err().to_string();
     assert!(error.ends_with("is 1 × 1 × 50 of uint16, 1 × 1 × 50 of uint8 expected"), "{error}");

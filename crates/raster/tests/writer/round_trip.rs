@@ -139,8 +139,8 @@ fn a_cog_has_levels_masks_and_words() {
     assert_eq!(sizes, [(333, 201), (167, 101), (84, 51), (42, 26)]);
     assert!(page.levels.iter().all(|level| level.mask.is_some()));
     assert!(read(&dataset, &ReadOptions::default()) == pixels.bytes);
-    assert!(read(&dataset, &ReadOptions { layer: Layer::Mask, ..Default::default() }) == mask);
-    let small = read(&dataset, &ReadOptions { layer: Layer::Mask, overview: Some(0), ..Default::default() });
+    assert!(read(&dataset, &ReadOptions::new().layer(Layer::Mask)) == mask);
+    let small = read(&dataset, &ReadOptions::new().layer(Layer::Mask).level(1));
     let expected: Vec<u8> = (0..101 * 167).map(|i| if i % 167 < 100 { 255 } else { 0 }).collect();
     assert!(small == expected, "an overview's pixel is valid where one below it is");
     let metadata = dataset.metadata();

@@ -8,7 +8,7 @@ use crate::output::table;
 use serde_json::{Value, json};
 use std::path::Path;
 use strile::tiff::Image;
-use strile::{Dataset, ReadOptions, Window};
+use strile::{Dataset, Window};
 
 /// One window.
 pub struct Point {
@@ -46,7 +46,7 @@ pub fn measure(bench: &Bench, file: &Path) -> Result<Curve, Failure> {
 }
 
 fn point(bench: &Bench, dataset: &Dataset, window: Window) -> Result<Point, Failure> {
-    let options = ReadOptions { window: Some(window), ..bench.options.clone() };
+    let options = bench.options.clone().window(window);
     let plan = bench.plan(dataset, &options)?;
     // One that is not counted: memory of this size is then there.
     let mut seconds = f64::INFINITY;
@@ -67,12 +67,12 @@ fn blocks(image: &Image) -> Vec<Window> {
         let across = side.min(grid.across);
         let down =
             u32::try_from(wanted.div_ceil(u64::from(across.max(1)))).unwrap_or(u32::MAX).min(grid.down);
-        let window = Window {
-            x: 0,
-            y: 0,
-            width: across.saturating_mul(grid.block_width).min(image.width),
-            height: down.saturating_mul(grid.block_height).min(image.height),
-        };
+        let window = Window::new(
+            0,
+            0,
+            across.saturating_mul(grid.block_width).min(image.width),
+            down.saturating_mul(grid.block_height).min(image.height),
+        );
         if windows.last() != Some(&window) {
             windows.push(window);
         }
@@ -89,7 +89,7 @@ fn part(image: &Image, percent: u32) -> Window {
     let share = (f64::from(percent) / 100.0).sqrt();
     let side = |all: u32| ((f64::from(all) * share).round() as u32).clamp(1, all.max(1));
     let (width, height) = (side(image.width), side(image.height));
-    Window { x: (image.width - width) / 2, y: (image.height - height) / 2, width, height }
+    Window::new((image.width - width) / 2, (image.height - height) / 2, width, height)
 }
 
 pub fn text(curves: &[Curve]) -> String {

@@ -1,15 +1,14 @@
 //! Reads with a clock beside them.
 
-use crate::args::Destination;
 use crate::failure::Failure;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use strile::{Context, Dataset, ReadOptions, ReadPlan, Report};
+use strile::{Context, Dataset, Location, ReadOptions, ReadPlan, Report};
 
 /// How files are read.
 pub struct Bench {
     pub options: ReadOptions,
-    pub to: Destination,
+    pub to: Location,
     pub repeat: u32,
     pub context: Context,
 }
@@ -57,18 +56,18 @@ impl Measured {
     }
 
     /// Seconds that the bytes of a read need on the bus, the busier way; `None` where none go over it.
-    pub fn floor(&self, to: Destination, link: Option<Link>) -> Option<f64> {
+    pub fn floor(&self, to: Location, link: Option<Link>) -> Option<f64> {
         let link = link.filter(|_| self.device != "cpu")?;
         let up = self.median().report.encoded_bytes;
         let bytes = match to {
-            Destination::Host => up.max(self.bytes),
-            Destination::Device => up,
+            Location::Host => up.max(self.bytes),
+            Location::Cuda(_) => up,
         };
         Some(float(bytes) / link.rate)
     }
 
     /// How much of the floor's speed the best read has.
-    pub fn percent_of_floor(&self, to: Destination, link: Option<Link>) -> Option<f64> {
+    pub fn percent_of_floor(&self, to: Location, link: Option<Link>) -> Option<f64> {
         self.floor(to, link).map(|floor| floor / self.best().max(1e-9) * 100.0)
     }
 }
@@ -113,14 +112,14 @@ impl Bench {
     ) -> Result<(Duration, Report), Failure> {
         let start = Instant::now();
         Ok(match self.to {
-            Destination::Host => {
+            Location::Host => {
                 let (pixels, report) = dataset.read_with_report(options, context)?;
                 let time = start.elapsed();
                 drop(pixels);
                 (time, report)
             }
-            Destination::Device => {
-                let raster = dataset.read_on_device(options, context)?;
+            Location::Cuda(index) => {
+                let raster = dataset.read_on_device(index, options, context)?;
                 (start.elapsed(), raster.report)
             }
         })
@@ -129,8 +128,8 @@ impl Bench {
     /// What a read would do.
     pub fn plan(&self, dataset: &Dataset, options: &ReadOptions) -> Result<ReadPlan, Failure> {
         Ok(match self.to {
-            Destination::Host => dataset.plan(options, &self.context)?,
-            Destination::Device => dataset.plan_on_device(options, &self.context)?,
+            Location::Host => dataset.plan(options, &self.context)?,
+            Location::Cuda(index) => dataset.plan_on_device(index, options, &self.context)?,
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::measure::float;
 use super::{name, peers, set, trace};
-use crate::args::{BenchArgs, Destination, FileFormat};
+use crate::args::{BenchArgs, FileFormat};
 use crate::failure::{Failure, Outcome, tell};
 use crate::input::Session;
 use crate::json::print_json;
@@ -66,7 +66,7 @@ pub fn run(args: &BenchArgs, folder: &Path, session: &Session) -> Result<Outcome
     for (file, process) in args.files.iter().zip(1u32..) {
         let input = Dataset::open(file)?;
         let options = options(args, &input, &mut context, session)?;
-        let image = LoadedImage::read(&input, &options, args.to == Destination::Device, &context)?;
+        let image = LoadedImage::read(&input, &options, args.location(), &context)?;
         let (found, slices) = measure(args, file, &image, &target, &context)?;
         if !found.same {
             tell(&format!("{}: other pixels are read back than were written", file.display()));
@@ -116,7 +116,7 @@ fn options(
         context.threads = threads;
     }
     options.read = args.read_options();
-    options.write.device = args.engine.device;
+    options.write.encode_on = args.encode_on;
     options.write.reproducible = args.reproducible;
     options.write.nvcomp_effort = args.nvcomp_effort;
     options.write.nvjpeg2000 = args.nvjpeg2000;
@@ -260,7 +260,7 @@ fn json_of(found: &Measured, args: &BenchArgs, context: &Context) -> Value {
         "reproducible": args.reproducible,
         "streaming_buffer": args.streaming_buffer,
         "from": place(found.from),
-        "to": name(args.to),
+        "to": name(args.location()),
         "threads": context.threads,
         "bytes": found.bytes,
         "seconds": found.best(),

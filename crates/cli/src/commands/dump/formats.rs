@@ -67,7 +67,7 @@ impl Csv {
         Self {
             header: format!("column,row,x,y{}\n", names.collect::<String>()),
             columns: pieces.columns as usize,
-            corner: options.window.map_or((0, 0), |window| (window.x, window.y)),
+            corner: options.window.map_or((0, 0), |window| (window.column, window.row)),
             row: 0,
             transform,
         }

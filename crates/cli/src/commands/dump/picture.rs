@@ -117,18 +117,13 @@ struct Masks<'a> {
 
 impl<'a> Masks<'a> {
     fn new(request: &Request<'a>, picture: &Picture) -> Self {
-        let options = ReadOptions {
-            layer: Layer::Mask,
-            bands: None,
-            masked: false,
-            unpack: false,
-            ..request.options.clone()
-        };
+        let mut options = request.options.clone().layer(Layer::Mask).masked(false).unpack(false);
+        options.bands = None;
         Self {
             dataset: request.dataset,
             options: picture.needs_mask.then_some(options),
             context: strile::Context { progress: None, ..request.context.clone() },
-            corner: request.options.window.map_or((0, 0), |window| (window.x, window.y)),
+            corner: request.options.window.map_or((0, 0), |window| (window.column, window.row)),
             row: 0,
             rows: request.pieces.rows,
         }
@@ -141,10 +136,10 @@ impl<'a> Masks<'a> {
         let window = match raster.rows == self.rows {
             // All of it in one piece, which may be turned.
             true => options.window,
-            false => Some(Window { x, y: y + self.row, width: raster.columns, height: raster.rows }),
+            false => Some(Window::new(x, y + self.row, raster.columns, raster.rows)),
         };
         self.row += raster.rows;
-        let mask = self.dataset.read(&ReadOptions { window, ..options.clone() }, &self.context)?;
+        let mask = self.dataset.read(&options.clone().window(window), &self.context)?;
         Ok(Some(mask.pixels))
     }
 }

@@ -131,11 +131,10 @@ fn image(page: &Value, title: &str) -> String {
     let mut section = lines.section(title);
     let overviews = list(&page["overviews"]);
     if !overviews.is_empty() {
-        let rows: Vec<Vec<String>> = overviews
-            .iter()
-            .enumerate()
+        let rows: Vec<Vec<String>> = (1usize..)
+            .zip(overviews)
             .map(|(at, level)| {
-                let name = format!("  overview {at}");
+                let name = format!("  level {at}");
                 vec![name, size(level), blocks(level), text(&level["compression"]), mask(level)]
             })
             .collect();

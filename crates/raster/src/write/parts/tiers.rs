@@ -68,7 +68,7 @@ impl Parts {
     /// Plans. `size` is the columns and rows wanted in a part; they come out as whole blocks, and at least one.
     pub fn new(spec: RasterSpec, options: &WriteOptions, size: (u32, u32)) -> Result<Self> {
         let device = |problem| Error::Device { file: String::new(), problem };
-        let engine = device::choose_for_writing(options.device).map_err(device)?;
+        let engine = device::choose_for_writing(options.encode_on).map_err(device)?;
         let reason = (engine.engine.as_ref(), engine.reason.as_str());
         let plan = plan_write(&spec, options, FullImage::Encoded, reason).map_err(refused)?;
         // What cannot be said is told before any pixel is asked for.
@@ -174,7 +174,7 @@ fn tier(number: usize, left: &[LevelPlan], level: &LevelPlan, wanted: (u32, u32)
 fn course(plan: &WritePlan, tier: &Tier, (column, row): (u32, u32)) -> Course {
     let (x, y) = (column * tier.size.0, row * tier.size.1);
     let (width, height) = (tier.size.0.min(tier.image.0 - x), tier.size.1.min(tier.image.1 - y));
-    let mut own = vec![Window { x, y, width, height }];
+    let mut own = vec![Window::new(x, y, width, height)];
     for _ in 1..tier.levels {
         own.extend(own.last().map(halved));
     }

@@ -76,7 +76,7 @@ impl Parts {
         name: &str,
     ) -> Result<Flow<Packed>> {
         let device = |problem| Error::Device { file: String::new(), problem };
-        let engine = device::choose_for_writing(self.options.device).map_err(device)?;
+        let engine = device::choose_for_writing(self.options.encode_on).map_err(device)?;
         let course = self.course(at)?;
         let layout = Layout::new(&self.plan, &course);
         let output = Output::new(target, &context.budget)?;
