@@ -283,26 +283,24 @@ impl Dataset {
         let location = request.output()?.map(|output| output.location());
         let (options, stays) = (&request.options, request.stays);
         let asked = options.device;
-        self.quickly(py, &context.cancel, || match input.as_ref() {
-            Input::Tiff(dataset) => {
-                let on_device = matches!(location, Some(Location::Cuda(_))) || (stays && location.is_none());
-                let device = match (asked, location) {
-                    (Device::Auto, Some(Location::Cuda(index))) => Device::Cuda(index),
-                    (asked, _) => asked,
-                };
-                let options = ReadOptions { device, ..options.clone() };
-                let plan = match on_device {
-                    true => dataset.plan_on_device(&options, &context)?,
-                    false => dataset.plan(&options, &context)?,
-                };
-                Ok(Plan::of_file(&plan, asked))
-            }
-            Input::Vrt(vrt) => {
-                let options = ReadOptions { device: Device::Cpu, ..options.clone() };
-                let pieces = vrt.pieces(&options, &PieceLimits::default(), &context)?;
-                Ok(Plan::of_mosaic(vrt.name(), &pieces, asked))
-            }
-        })
+        let work = || {
+            let on_device = matches!(location, Some(Location::Cuda(_))) || (stays && location.is_none());
+            let device = match (asked, location) {
+                (Device::Auto, Some(Location::Cuda(index))) => Device::Cuda(index),
+                (asked, _) => asked,
+            };
+            let options = ReadOptions { device, ..options.clone() };
+            let plan = match on_device {
+                true => input.plan_on_device(&options, &context)?,
+                false => input.plan(&options, &context)?,
+            };
+            Ok(Plan::new(&plan, asked))
+        };
+        // The sources of a mosaic are opened for its plan.
+        match input.tiff() {
+            Some(_) => self.quickly(py, &context.cancel, work),
+            None => call::run(py, &context.cancel, None, work),
+        }
     }
 
     /// Of a mosaic: sources that reads so far went on without, each with the problem.
@@ -374,7 +372,14 @@ fn read(
         (Input::Tiff(dataset), None) if stays => {
             Result::Pixels(Raster::new(dataset.read_on_device(options, context)?, context)?)
         }
-        (Input::Vrt(vrt), None) => Result::Pixels(Raster::mosaic(vrt.read_telling(options, context)?)),
+        (Input::Vrt(vrt), None) if stays => {
+            let (raster, holes) = vrt.read_on_device_telling(options, context)?;
+            Result::Pixels(Raster::new(raster, context)?.with_holes(holes))
+        }
+        (Input::Vrt(vrt), None) => Result::Pixels({
+            let (raster, holes) = vrt.read_telling(options, context)?;
+            Raster::host(raster).with_holes(holes)
+        }),
         (Input::Tiff(dataset), None) => Result::Pixels(Raster::host(dataset.read(options, context)?)),
     };
     if let Some(count) = watched {

@@ -43,6 +43,18 @@ impl Window {
         Some(Self { x, y, width, height })
     }
 
+    /// The parts of it above, below, left and right of `inner`, which lies in it.
+    pub(crate) fn around(&self, inner: &Self) -> impl Iterator<Item = Self> + use<> {
+        let (right, bottom) = (inner.x + inner.width, inner.y + inner.height);
+        let sides = [
+            Self { height: inner.y - self.y, ..*self },
+            Self { y: bottom, height: self.y + self.height - bottom, ..*self },
+            Self { x: self.x, width: inner.x - self.x, ..*inner },
+            Self { x: right, width: self.x + self.width - right, ..*inner },
+        ];
+        sides.into_iter().filter(|side| side.width > 0 && side.height > 0)
+    }
+
     /// Columns of blocks that the window, inside the image, touches.
     pub fn block_columns(&self, grid: &BlockGrid) -> Range<u32> {
         let last = self.x + (self.width - 1);

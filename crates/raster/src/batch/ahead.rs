@@ -8,10 +8,10 @@ use super::options::BatchOptions;
 use super::read::read_batch_on_device;
 use super::tensor::Tensor;
 use super::window::BatchWindow;
-use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::input::AsInput;
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use strile_engine::{Cancel, Context, EngineError, PerProcess};
 
@@ -57,10 +57,16 @@ struct Reading {
 impl Batches {
     /// Reads batches of files and their windows, left where the engine has them. What the iterator does, it does on the
     /// other thread: files may be opened there. Its errors are those of their batch.
-    pub fn new<R>(requests: R, options: BatchOptions, depth: NonZeroUsize, context: &Context) -> Result<Self>
+    pub fn new<R, F>(
+        requests: R,
+        options: BatchOptions,
+        depth: NonZeroUsize,
+        context: &Context,
+    ) -> Result<Self>
     where
-        R: IntoIterator<Item = Result<(Vec<Arc<Dataset>>, Vec<BatchWindow>)>>,
+        R: IntoIterator<Item = Result<(Vec<F>, Vec<BatchWindow>)>>,
         R::IntoIter: Send + 'static,
+        F: AsInput,
     {
         let cancel = context.cancel.part();
         let context = Context { cancel: cancel.clone(), ..context.clone() };

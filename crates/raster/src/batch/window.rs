@@ -1,7 +1,8 @@
 //! One window of a batch.
 
 use crate::dataset::Dataset;
-use crate::read::{Area, Request};
+use crate::error::Error;
+use crate::read::{Area, Of, Request};
 
 /// One window of a batch.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,9 +25,17 @@ impl BatchWindow {
         Self { file, page: 0, overview: None, bands: None, area: Area::Pixels { x, y, width, height } }
     }
 
+    /// Adds the window's place in its batch to an error.
+    pub(super) fn fail(&self, at: usize, error: Error) -> Error {
+        match error {
+            Error::Cancelled | Error::Memory { .. } | Error::NoMemory { .. } | Error::Engine(_) => error,
+            error => Error::Window { window: at, area: self.area.to_string(), error: Box::new(error) },
+        }
+    }
+
     /// The window as a request for pixels of its file.
     pub(super) fn request<'a>(&'a self, dataset: &'a Dataset) -> Request<'a> {
         let Self { page, overview, ref bands, area, .. } = *self;
-        Request { dataset, page, overview, bands: bands.as_deref(), area: Some(area) }
+        Request { of: Of::File(dataset), page, overview, bands: bands.as_deref(), area: Some(area) }
     }
 }

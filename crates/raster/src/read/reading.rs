@@ -3,10 +3,10 @@
 use super::deliver::place_bands;
 use super::limits::check_fetched;
 use super::part::rows_of_part;
-use super::plan::{Fetch, MemoryNeed, ReadPlan, device_need, too_long};
+use super::plan::{Fetch, MemoryNeed, MosaicFigures, ReadPlan, device_need, too_long};
 use super::ranges::fetched_len;
 use super::request::{Asked, purpose};
-use super::resolve::{Group, Resolved};
+use super::resolve::{Group, Laid, Resolved, filled};
 use super::run::{IN_FLIGHT, WindowFault, run};
 use super::sheet::{Masks, Sheet, len_of};
 use super::stage::staged_len;
@@ -20,8 +20,8 @@ use crate::window::Window;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use strile_engine::{
-    BlockLayout, BlockTask, Context, Convert, Engine, EngineError, Lease, Location, Output, OutputError,
-    OutputSpec, Pixels, Report, ResampleJob, Sampling, Span, Support,
+    BlockLayout, BlockTask, Context, Convert, Engine, EngineError, Fill, Lease, Location, Output,
+    OutputError, OutputSpec, Pixels, Report, ResampleJob, Sampling, Span, Support,
 };
 
 /// A planned read, and the engine that will do it.
@@ -49,12 +49,35 @@ struct First {
     bands: Vec<u16>,
     convert: Option<Convert>,
     masked_by: Option<String>,
+    mosaics: Option<MosaicFigures>,
+    files: usize,
+    /// The value where nothing lies in a mosaic.
+    fill: Option<Fill>,
 }
 
 impl First {
     fn new(asked: &Asked<'_>, resolved: &Resolved<'_>) -> Result<Self> {
         let abandoned = || Error::Engine(EngineError::Abandoned);
         let request = asked.requests.first().ok_or_else(abandoned)?;
+        let blended = resolved.canvases.iter().filter(|(_, laid)| laid.blended.is_some()).count();
+        let files = resolved.sources.len() - blended;
+        let mosaics = MosaicFigures::of(resolved.canvases.iter().map(|(_, laid)| laid.canvas));
+        if let (Some(canvas), Some((_, Laid { convert, .. }))) = (request.canvas(), resolved.canvases.first())
+        {
+            let fill = canvas.fills.first().copied().unwrap_or_default();
+            return Ok(Self {
+                page: 0,
+                overview: None,
+                level_size: canvas.image,
+                window: canvas.inside.unwrap_or(Window::full(0, 0)),
+                bands: canvas.bands.clone(),
+                convert: *convert,
+                masked_by: None,
+                mosaics,
+                files,
+                fill: Some(filled((canvas.data_type, fill), *convert, resolved.result.data_type)),
+            });
+        }
         let Group { facts, convert, .. } = resolved.groups.first().ok_or_else(abandoned)?;
         let inside = resolved.frames.first().and_then(|(_, inside)| *inside);
         Ok(Self {
@@ -69,6 +92,9 @@ impl First {
                 Some(Missing::Alpha(band)) => Some(format!("alpha in band {band}")),
                 Some(Missing::Value(_) | Missing::None) | None => None,
             },
+            mosaics,
+            files,
+            fill: None,
         })
     }
 }
@@ -382,7 +408,7 @@ fn plan(
         window: first.window,
         bands: first.bands,
         shape,
-        files: sources.len(),
+        files: first.files,
         filled: located.filled,
         engine: choice.engine.name().to_owned(),
         engine_reason: choice.reason.clone(),
@@ -393,9 +419,11 @@ fn plan(
         after,
         convert: first.convert,
         masked_by: first.masked_by,
+        mosaics: first.mosaics,
         fetch,
         output: result,
         memory,
+        fill: first.fill,
         batch: asked.batch.is_some(),
         sheets,
         masks,
