@@ -97,6 +97,33 @@ pub(super) fn is_copy(
     matches!(way(data_type, complex, nodata, band), Way::Copy)
 }
 
+/// Whether samples are laid as they are but for nodata, and `below` is the same nodata: laid upon nothing else, all of them
+/// can be copied.
+pub(super) fn is_copy_upon(
+    below: &[u8],
+    data_type: DataType,
+    complex: Option<&Complex>,
+    nodata: Option<f64>,
+    band: &Onto,
+) -> bool {
+    if data_type != band.data_type {
+        return false;
+    }
+    let is_nan = |value: Number| value.as_f64().is_nan();
+    match way(data_type, complex, nodata, band) {
+        Way::Copy => true,
+        Way::Unless(sample) => below.starts_with(&sample),
+        // Reals are compared but for their last digits, so that nearly equal ones would be changed. NaN is always NaN.
+        Way::Change => {
+            matches!(data_type, DataType::F32 | DataType::F64)
+                && complex.is_some_and(Complex::is_only_nodata)
+                && nodata.is_some_and(f64::is_nan)
+                && below.get(..data_type.size()).is_some_and(|below| is_nan(reader(data_type)(below).0))
+        }
+        Way::Convert => false,
+    }
+}
+
 fn way(data_type: DataType, complex: Option<&Complex>, nodata: Option<f64>, band: &Onto) -> Way {
     let simple = match data_type == band.data_type && band.largest.is_none() {
         true => Way::Copy,

@@ -3,7 +3,7 @@
 //! A source that is copied one to one is a rectangle of its file. Any other source is a layer, which is blended by `blend`.
 //! A mosaic that is copied one to one into another is replaced by its own list.
 
-use super::blend::{Onto, is_copy};
+use super::blend::{Onto, is_copy, is_copy_upon};
 use super::call::Call;
 use super::number::{Number, sample_of};
 use super::opened::{Opened, nodata_of};
@@ -122,6 +122,46 @@ impl Expanded {
     }
 }
 
+impl Group {
+    /// Makes copies of layers that are transparent by nodata alone, and lie upon nothing but the same nodata: most mosaics
+    /// of files with nodata consist of them.
+    fn copy_layers(&mut self, call: &Call<'_>) -> Result<()> {
+        for at in 0..self.items.len() {
+            let Some((below, [item, ..])) = self.items.split_at_mut_checked(at) else { break };
+            let What::Layer(layer) = &item.what else { continue };
+            let Some(what) = layer.copied(&self.fills, item.bands.0.saturating_sub(self.first)) else {
+                continue;
+            };
+            call.count(at as u64)?;
+            let is_same = |other: &Item| match &other.what {
+                What::Nothing(fill) => self.fills.iter().all(|below| below == fill),
+                What::File { .. } | What::Layer(_) => false,
+            };
+            if below.iter().all(|other| other.at.intersection(&item.at).is_none() || is_same(other)) {
+                item.what = what;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Layer {
+    /// The same as a copy, which it is upon these values of its bands; `None` if it is none.
+    fn copied(&self, fills: &[Fill], first: u32) -> Option<What> {
+        let from = copied_from(&self.placed.0, &self.placed.1)?;
+        let opened = self.source.opened.as_ref();
+        let Opened::File(_) = opened else { return None };
+        let data_type = opened.data_type().ok()?;
+        let mut pairs = self.pairs.iter().zip(fills.iter().skip(first as usize));
+        let all = pairs.all(|((onto, source), fill)| {
+            let (complex, nodata) = (source.complex.as_deref(), nodata_of(opened, source));
+            !source.is_mask && is_copy_upon(&fill.0, data_type, complex, nodata, onto)
+        });
+        let bands = self.pairs.iter().map(|(_, source)| source.band).collect();
+        all.then(|| What::File { source: Arc::clone(&self.source), bands, from })
+    }
+}
+
 impl Vrt {
     pub(super) fn band(&self, which: Which) -> Option<(&Band, &Index)> {
         match which {
@@ -206,7 +246,9 @@ impl Vrt {
             }
         }
         leases.push(call.take((items.len() * size_of::<Item>()) as u64, "the list of sources")?);
-        Ok(Group { first, fills, items })
+        let mut group = Group { first, fills, items };
+        group.copy_layers(call)?;
+        Ok(group)
     }
 
     /// Goes on without a source that failed, where the damage is its own and only to be warned of.

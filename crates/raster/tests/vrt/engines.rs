@@ -117,6 +117,30 @@ fn mosaics_of(folder: &Folder, codecs: &[Codec]) -> Vec<PathBuf> {
         // Bands of other sources, and of other order.
         mosaic(folder, "plain_apart.vrt", &[(fill, stair("2")), ("", grid("1"))]),
         mosaic(folder, "plain_nothing.vrt", &[(fill, vec![]), ("", vec![])]),
+        // Nodata of the sources is that of the mosaic, and they lie upon nothing else: they are copied.
+        mosaic(
+            folder,
+            "plain_nodata.vrt",
+            &[(
+                "<NoDataValue>7</NoDataValue>",
+                vec![
+                    Laid { more: "<NODATA>7</NODATA>", ..copied("2.tif", "1", (3, 2)) },
+                    Laid { more: "<NODATA>7</NODATA>", ..copied("5.tif", "1", (53, 2)) },
+                    Laid { more: "<NODATA>7</NODATA>", ..copied("6.tif", "2", (40, 60)) },
+                ],
+            )],
+        ),
+        mosaic(
+            folder,
+            "overlapping_nodata.vrt",
+            &[(
+                "<NoDataValue>7</NoDataValue>",
+                vec![
+                    Laid { more: "<NODATA>7</NODATA>", ..copied("2.tif", "1", (3, 2)) },
+                    Laid { more: "<NODATA>7</NODATA>", ..copied("5.tif", "1", (40, 20)) },
+                ],
+            )],
+        ),
         mosaic(
             folder,
             "plain_nested.vrt",
@@ -313,7 +337,8 @@ fn windows_of_a_batch_are_those_of_a_file_with_the_same_pixels() {
             |band: u16| ReadOptions { bands: Some(vec![band]), device: Device::Cpu, ..Default::default() };
         for band in 1..=bands {
             let raster = vrt.read(&of_band(band), &context).unwrap();
-            let nodata = if vrt.nodata(band).is_some() { "9" } else { "0" };
+            let nodata = vrt.nodata(band).map_or("0".to_owned(), |nodata| nodata.to_text());
+            let nodata = nodata.as_str();
             let flat = flat(&folder, "flat.tif", &raster, nodata);
             let flat = Input::Tiff(Box::new(flat));
             let vrt = Input::open(&path, &OpenOptions::default()).unwrap();
@@ -323,7 +348,7 @@ fn windows_of_a_batch_are_those_of_a_file_with_the_same_pixels() {
             for device in [Device::Cpu, device()] {
                 let plain = BatchOptions { device, ..Default::default() };
                 let masked = BatchOptions {
-                    masked: nodata == "9",
+                    masked: nodata != "0",
                     float_type: Some(FloatType::Float32),
                     ..plain.clone()
                 };
@@ -332,7 +357,7 @@ fn windows_of_a_batch_are_those_of_a_file_with_the_same_pixels() {
                 let bilinear =
                     BatchOptions { size: Some((61, 47)), sampling: Sampling::Bilinear, ..masked.clone() };
                 // Pixels of bands without nodata count where they are 0: a TIFF with nodata 0 cannot say that.
-                let resampled = nodata == "9";
+                let resampled = nodata != "0";
                 for options in
                     [plain, masked].into_iter().chain([average, bilinear].into_iter().filter(|_| resampled))
                 {
@@ -367,7 +392,8 @@ fn a_mosaic_is_masked_by_its_own_nodata() {
     for path in mosaics(&folder) {
         let vrt = open(&path);
         let one = ReadOptions { bands: Some(vec![1]), device: Device::Cpu, ..Default::default() };
-        let flat = flat(&folder, "flat.tif", &vrt.read(&one, &context).unwrap(), "9");
+        let nodata = vrt.nodata(1).unwrap().to_text();
+        let flat = flat(&folder, "flat.tif", &vrt.read(&one, &context).unwrap(), &nodata);
         let masked = ReadOptions { masked: true, ..one };
         let expected = flat.read(&masked, &context).unwrap();
         assert_eq!(expected.data_type, strile::DataType::F32);
