@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use strile::tiff::gdal::NoData;
 use strile::{
-    Area, BatchOptions, BatchOutput, BatchWindow, Context, FloatType, HeaderLimits, Input, Location, OnFault,
-    OpenOptions, Sampling,
+    Area, AsInput, BatchOptions, BatchOutput, BatchWindow, Context, FloatType, HeaderLimits, Input, InputRef,
+    Location, OnFault, OpenOptions, Sampling,
 };
 
 /// Headers of files that were opened: bounded, and looked up again where a file has changed.
@@ -101,14 +101,11 @@ enum Opened {
     Kept(Arc<strile::Dataset>),
 }
 
-impl Opened {
-    fn dataset(&self) -> strile::Result<&strile::Dataset> {
+impl AsInput for Opened {
+    fn as_input(&self) -> InputRef<'_> {
         match self {
-            Self::Kept(dataset) => Ok(dataset),
-            Self::Handle(input) => input.tiff().ok_or_else(|| strile::Error::Unsupported {
-                file: input.name().to_owned(),
-                reason: "a mosaic is read by itself, give its sources to a batch".to_owned(),
-            }),
+            Self::Kept(dataset) => dataset.as_input(),
+            Self::Handle(input) => input.as_input(),
         }
     }
 }
@@ -277,8 +274,7 @@ fn read(
         File::Handle(input) => Ok(Opened::Handle(input)),
         File::Path(path) => headers.open(path).map(Opened::Kept),
     };
-    let opened = files.into_iter().map(open).collect::<strile::Result<Vec<Opened>>>()?;
-    let files = opened.iter().map(Opened::dataset).collect::<strile::Result<Vec<_>>>()?;
+    let files = files.into_iter().map(open).collect::<strile::Result<Vec<Opened>>>()?;
     if let Some(size) = options.size.filter(|_| sufficient) {
         windows = strile::sufficient_levels(&files, &windows, size)?;
     }

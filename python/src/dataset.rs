@@ -283,17 +283,12 @@ impl Dataset {
         let context = request.context()?;
         let (to, options) = request.resolved(request.output()?.as_ref())?;
         let asks_gpu = to != Location::Host || matches!(options.decode_on, Processor::Cuda(_));
-        self.quickly(py, &context.cancel, || match input.as_ref() {
-            Input::Tiff(dataset) => {
-                let plan = planned(dataset, to, &options, &context)?;
-                Ok(Plan::of_file(&plan, asks_gpu))
-            }
-            Input::Vrt(vrt) => {
-                let options = options.decode_on(Processor::Cpu);
-                let pieces = vrt.pieces(&options, &PieceLimits::default(), &context)?;
-                Ok(Plan::of_mosaic(vrt.name(), &pieces, asks_gpu))
-            }
-        })
+        let work = || Ok(Plan::new(&planned(&input, to, &options, &context)?, asks_gpu));
+        // The sources of a mosaic are opened for its plan.
+        match input.tiff() {
+            Some(_) => self.quickly(py, &context.cancel, work),
+            None => call::run(py, &context.cancel, None, work),
+        }
     }
 
     /// Of a mosaic: sources that reads so far went on without, each with the problem.
@@ -368,12 +363,13 @@ fn read(
         (Input::Tiff(dataset), None, Location::Host) => {
             Result::Pixels(Raster::host(dataset.read(options, context)?))
         }
-        (Input::Vrt(vrt), None, Location::Host) => {
-            Result::Pixels(Raster::mosaic(vrt.read_telling(options, context)?))
+        (Input::Vrt(vrt), None, Location::Cuda(index)) => {
+            let (raster, holes) = vrt.read_on_device_telling(index, options, context)?;
+            Result::Pixels(Raster::new(raster).with_holes(holes))
         }
-        (Input::Vrt(vrt), None, Location::Cuda(_)) => {
-            let problem = "a VRT is read into host memory; use device `cpu`".to_owned();
-            return Err(Error::Request { file: vrt.name().to_owned(), problem });
+        (Input::Vrt(vrt), None, Location::Host) => {
+            let (raster, holes) = vrt.read_telling(options, context)?;
+            Result::Pixels(Raster::host(raster).with_holes(holes))
         }
     };
     if let Some(count) = watched {
@@ -406,22 +402,22 @@ fn is_small(input: &Input, options: &ReadOptions) -> bool {
 
 /// The plan of a read into new memory.
 fn planned(
-    dataset: &strile::Dataset,
+    input: &Input,
     to: Location,
     options: &ReadOptions,
     context: &Context,
 ) -> strile::Result<ReadPlan> {
     match to {
-        Location::Host => dataset.plan(options, context),
-        Location::Cuda(index) => dataset.plan_on_device(index, options, context),
+        Location::Host => input.plan(options, context),
+        Location::Cuda(index) => input.plan_on_device(index, options, context),
     }
 }
 
 /// How many blocks will be decoded, or sources laid.
 fn blocks(input: &Input, options: &ReadOptions, to: Location, context: &Context) -> strile::Result<u64> {
     match input {
-        Input::Tiff(dataset) => {
-            let figures = planned(dataset, to, options, context)?.figures();
+        Input::Tiff(_) => {
+            let figures = planned(input, to, options, context)?.figures();
             Ok((figures.blocks + figures.sparse) as u64)
         }
         Input::Vrt(vrt) => Ok(vrt.pieces(options, &PieceLimits::default(), context)?.blocks),

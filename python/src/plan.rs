@@ -14,17 +14,14 @@ pub(crate) struct Plan {
     figures: Figures,
 }
 
-/// Numbers of a plan; those of blocks are of a file alone.
+/// Numbers of a plan.
 struct Figures {
     bands: u32,
     rows: u32,
     columns: u32,
     dtype: &'static str,
     output_bytes: u64,
-    of_file: Option<OfFile>,
-}
-
-struct OfFile {
+    mosaic: Option<strile::MosaicFigures>,
     counts: strile::PlanFigures,
     fetch: &'static str,
     staging_bytes: u64,
@@ -33,8 +30,8 @@ struct OfFile {
 }
 
 impl Plan {
-    /// The plan of a read of a file; whether it asks for a GPU, to decode or to hold the result.
-    pub(crate) fn of_file(plan: &ReadPlan, asks_gpu: bool) -> Self {
+    /// The plan of a read; whether it asks for a GPU, to decode or to hold the result.
+    pub(crate) fn new(plan: &ReadPlan, asks_gpu: bool) -> Self {
         let fetch = match plan.fetch {
             Fetch::Pulled => "pulled",
             Fetch::Direct => "direct",
@@ -51,37 +48,12 @@ impl Plan {
                 columns: plan.output.columns,
                 dtype: plan.output.data_type.name(),
                 output_bytes: plan.memory.output,
-                of_file: Some(OfFile {
-                    counts: plan.figures(),
-                    fetch,
-                    staging_bytes: plan.memory.staging,
-                    scratch_bytes_per_thread: plan.memory.scratch_per_thread,
-                    device_bytes: plan.memory.device,
-                }),
-            },
-        }
-    }
-
-    /// The plan of a read of a mosaic: the CPU lays source upon source.
-    pub(crate) fn of_mosaic(name: &str, pieces: &strile::Pieces, asks_gpu: bool) -> Self {
-        let strile::Pieces { data_type, bands, rows, columns, blocks: sources, .. } = *pieces;
-        let samples = [bands, rows, columns].iter().fold(1u64, |all, &n| all.saturating_mul(n.into()));
-        let reason = "a VRT is read by the CPU, source upon source";
-        Self {
-            explained: format!(
-                "read     {name}, {columns} × {rows} pixels\nengine   cpu ({reason})\nsources  up to {sources} a band\n\
-                 output   {bands} bands × {rows} × {columns} {data_type}"
-            ),
-            engine: "cpu".to_owned(),
-            reason: reason.to_owned(),
-            fallback: asks_gpu.then(|| reason.to_owned()),
-            figures: Figures {
-                bands,
-                rows,
-                columns,
-                dtype: data_type.name(),
-                output_bytes: samples.saturating_mul(data_type.size() as u64),
-                of_file: None,
+                mosaic: plan.mosaics,
+                counts: plan.figures(),
+                fetch,
+                staging_bytes: plan.memory.staging,
+                scratch_bytes_per_thread: plan.memory.scratch_per_thread,
+                device_bytes: plan.memory.device,
             },
         }
     }
@@ -94,6 +66,9 @@ fn fallback(plan: &ReadPlan) -> Option<String> {
         Decode::Cpu => reasons.push(format!("the CPU decodes: {}", plan.engine_reason)),
         Decode::Host(reason) => reasons.push(format!("blocks are decoded on the host: {reason}")),
         Decode::Kernels | Decode::Nvcomp(_) | Decode::Nvjpeg(_) => {}
+    }
+    if let Some(blended) = plan.mosaics.map(|mosaics| mosaics.blended).filter(|&blended| blended > 0) {
+        reasons.push(format!("blended on the host: {blended} sources of the mosaic"));
     }
     let on_host = plan.destination == Location::Host;
     let steps: Vec<&str> =
@@ -133,23 +108,26 @@ impl Plan {
     #[getter]
     fn figures<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
-        let Figures { bands, rows, columns, dtype, output_bytes, of_file } = &self.figures;
-        dict.set_item("bands", bands)?;
-        dict.set_item("rows", rows)?;
-        dict.set_item("columns", columns)?;
-        dict.set_item("dtype", dtype)?;
-        dict.set_item("output_bytes", output_bytes)?;
-        if let Some(file) = of_file {
-            dict.set_item("blocks", file.counts.blocks)?;
-            dict.set_item("sparse", file.counts.sparse)?;
-            dict.set_item("encoded_bytes", file.counts.encoded_bytes)?;
-            dict.set_item("ranges", file.counts.ranges)?;
-            dict.set_item("range_bytes", file.counts.range_bytes)?;
-            dict.set_item("batches", file.counts.batches)?;
-            dict.set_item("fetch", file.fetch)?;
-            dict.set_item("staging_bytes", file.staging_bytes)?;
-            dict.set_item("scratch_bytes_per_thread", file.scratch_bytes_per_thread)?;
-            dict.set_item("device_bytes", file.device_bytes)?;
+        let figures = &self.figures;
+        dict.set_item("bands", figures.bands)?;
+        dict.set_item("rows", figures.rows)?;
+        dict.set_item("columns", figures.columns)?;
+        dict.set_item("dtype", figures.dtype)?;
+        dict.set_item("output_bytes", figures.output_bytes)?;
+        dict.set_item("blocks", figures.counts.blocks)?;
+        dict.set_item("sparse", figures.counts.sparse)?;
+        dict.set_item("encoded_bytes", figures.counts.encoded_bytes)?;
+        dict.set_item("ranges", figures.counts.ranges)?;
+        dict.set_item("range_bytes", figures.counts.range_bytes)?;
+        dict.set_item("batches", figures.counts.batches)?;
+        dict.set_item("fetch", figures.fetch)?;
+        dict.set_item("staging_bytes", figures.staging_bytes)?;
+        dict.set_item("scratch_bytes_per_thread", figures.scratch_bytes_per_thread)?;
+        dict.set_item("device_bytes", figures.device_bytes)?;
+        if let Some(strile::MosaicFigures { tiles, gaps, blended, .. }) = figures.mosaic {
+            dict.set_item("tiles", tiles)?;
+            dict.set_item("gaps", gaps)?;
+            dict.set_item("blended", blended)?;
         }
         Ok(dict)
     }

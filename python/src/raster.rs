@@ -86,9 +86,9 @@ impl Raster {
         })
     }
 
-    /// Pixels of a mosaic, with the sources that it went on without.
-    pub(crate) fn mosaic((raster, holes): (strile::Raster, Vec<(String, String)>)) -> Self {
-        Self { holes, ..Self::host(raster) }
+    /// The same of a mosaic, with the sources that it went on without.
+    pub(crate) fn with_holes(self, holes: Vec<(String, String)>) -> Self {
+        Self { holes, ..self }
     }
 
     fn of(mut pixels: Vec<u8>, data_type: DataType, shape: Shape, faults: Vec<(String, String)>) -> Self {

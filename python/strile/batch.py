@@ -62,7 +62,8 @@ def read_batch(
 ) -> Raster | Any:
     """Reads windows of files into one array (window, band, row, column).
 
-    `files` are paths, URLs, or files that are open (`strile.open`, which saves asking a server again for each batch).
+    `files` are paths, URLs, or files that are open (`strile.open`, which saves asking a server again for each batch); VRTs
+    are files, too.
     Which pixels, one row a window and one of:
 
     - `windows`: (file, column, row, width, height) in pixels of the level, or (file, column, row) with `size`; `file` is

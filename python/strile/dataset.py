@@ -24,7 +24,7 @@ from .progress import resolve
 from .reading import opened, sidecars
 from .reading.arguments import halvings, pixel_limit
 from .reading.source import Source
-from .reshaped import Shape, mosaic_in
+from .reshaped import Shape
 from .values import Values
 
 if TYPE_CHECKING:
@@ -148,8 +148,6 @@ def sized(
             raise StrileError(f"{handle.name}: there is no level {number}, the file has {len(shapes)} (0 is full resolution)")
         window = (0, 0, *shapes[number])
     name = str(getattr(resampling, "name", resampling))
-    if handle.facts.kind == "vrt":
-        return mosaic_in(handle, window, bands, size, name, keywords)
     batch = read_batch([handle], [window], size=size, bands=bands, resampling=name, level=level, **keywords)
     return batch.only_window()
 

@@ -152,6 +152,12 @@ pub fn plan_json(plan: &ReadPlan) -> Value {
             Decode::Nvjpeg(reason) => json!({ "on": plan.engine, "by": "nvjpeg", "reason": reason }),
             Decode::Host(reason) => json!({ "on": "host", "reason": reason }),
         },
+        "mosaic": plan.mosaics.map(|mosaic| json!({
+            "tiles": mosaic.tiles,
+            "gaps": mosaic.gaps,
+            "blended": mosaic.blended,
+            "files": plan.files,
+        })),
         "notes": plan.notes,
         "after": plan.after,
         "destination": match plan.destination {

@@ -7,9 +7,11 @@ use crate::open::OpenOptions;
 use crate::options::ReadOptions;
 use crate::pieces::{PieceLimits, Pieces};
 use crate::raster::Raster;
+use crate::read::ReadPlan;
 use crate::vrt::{Vrt, VrtOptions, is_vrt};
 use crate::window::Window;
 use std::path::Path;
+use std::sync::Arc;
 use strile_engine::{Context, LocatedFault};
 use strile_tiff::Warning;
 use strile_tiff::geo::GeoTransform;
@@ -102,6 +104,22 @@ impl Input {
         }
     }
 
+    /// Plans `read` without touching a pixel.
+    pub fn plan(&self, options: &ReadOptions, context: &Context) -> Result<ReadPlan> {
+        match self {
+            Self::Tiff(dataset) => dataset.plan(options, context),
+            Self::Vrt(vrt) => vrt.plan(options, context),
+        }
+    }
+
+    /// Plans a read that leaves pixels where the engine has them.
+    pub fn plan_on_device(&self, device: u32, options: &ReadOptions, context: &Context) -> Result<ReadPlan> {
+        match self {
+            Self::Tiff(dataset) => dataset.plan_on_device(device, options, context),
+            Self::Vrt(vrt) => vrt.plan_on_device(device, options, context),
+        }
+    }
+
     /// Decides how a result is cut into pieces; touches no pixel.
     pub fn pieces(&self, options: &ReadOptions, limits: &PieceLimits, context: &Context) -> Result<Pieces> {
         match self {
@@ -121,5 +139,59 @@ impl Input {
             Self::Tiff(dataset) => dataset.read_pieces(pieces, context, give),
             Self::Vrt(vrt) => vrt.read_pieces(pieces, context, give),
         }
+    }
+}
+
+/// A TIFF or a mosaic, as batches take them.
+#[derive(Clone, Copy)]
+pub enum InputRef<'a> {
+    /// A TIFF.
+    Tiff(&'a Dataset),
+    /// A mosaic.
+    Vrt(&'a Vrt),
+}
+
+/// What can be a file of a batch.
+pub trait AsInput {
+    /// The TIFF or the mosaic that it is.
+    fn as_input(&self) -> InputRef<'_>;
+}
+
+impl AsInput for Dataset {
+    fn as_input(&self) -> InputRef<'_> {
+        InputRef::Tiff(self)
+    }
+}
+
+impl AsInput for Vrt {
+    fn as_input(&self) -> InputRef<'_> {
+        InputRef::Vrt(self)
+    }
+}
+
+impl AsInput for Input {
+    fn as_input(&self) -> InputRef<'_> {
+        match self {
+            Self::Tiff(dataset) => InputRef::Tiff(dataset),
+            Self::Vrt(vrt) => InputRef::Vrt(vrt),
+        }
+    }
+}
+
+impl AsInput for InputRef<'_> {
+    fn as_input(&self) -> InputRef<'_> {
+        *self
+    }
+}
+
+impl<T: AsInput> AsInput for &T {
+    fn as_input(&self) -> InputRef<'_> {
+        T::as_input(self)
+    }
+}
+
+impl<T: AsInput> AsInput for Arc<T> {
+    fn as_input(&self) -> InputRef<'_> {
+        T::as_input(self)
     }
 }

@@ -49,6 +49,18 @@ impl Window {
         Some(Self { column, row, width, height })
     }
 
+    /// The parts of it above, below, left and right of `inner`, which lies in it.
+    pub(crate) fn around(&self, inner: &Self) -> impl Iterator<Item = Self> + use<> {
+        let (right, bottom) = (inner.column + inner.width, inner.row + inner.height);
+        let sides = [
+            Self { height: inner.row - self.row, ..*self },
+            Self { row: bottom, height: self.row + self.height - bottom, ..*self },
+            Self { column: self.column, width: inner.column - self.column, ..*inner },
+            Self { column: right, width: self.column + self.width - right, ..*inner },
+        ];
+        sides.into_iter().filter(|side| side.width > 0 && side.height > 0)
+    }
+
     /// Columns of blocks that the window, inside the image, touches.
     pub fn block_columns(&self, grid: &BlockGrid) -> Range<u32> {
         let last = self.column + (self.width - 1);

@@ -38,11 +38,10 @@ def current() -> str:
 
 
 def array(raster: Any) -> Any:
-    """A raster of the core as a CuPy array, on the same memory where it is a device's. A mosaic is laid on
-    the host."""
+    """A raster of the core as a CuPy array on the same memory, which is a device's."""
     import cupy
 
-    return cupy.asarray(raster.numpy()) if raster.device == "cpu" else cupy.from_dlpack(raster)
+    return cupy.from_dlpack(raster)
 
 
 def meta(dimensions: int, dtype: Any) -> Any:

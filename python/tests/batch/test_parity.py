@@ -108,7 +108,7 @@ def test_nodata_does_not_count_as_in_gdal(scenes: list[str]) -> None:
     assert (expected[:, :3, :3] == 7).all()
 
 
-def test_files_in_memory_and_mosaics(scenes: list[str], tmp_path: Path) -> None:
+def test_files_in_memory_and_mosaics(scenes: list[str]) -> None:
     windows = [[0, 10, 20, 30, 30], [1, 60, 20, 30, 30]]
     expected = strile.read_batch(scenes, windows, device="cpu").numpy()
     with open(scenes[0], "rb") as file:
@@ -120,11 +120,16 @@ def test_files_in_memory_and_mosaics(scenes: list[str], tmp_path: Path) -> None:
         np.testing.assert_array_equal(alone, expected[1:])
     with strile.open(scenes[0]) as handle:
         np.testing.assert_array_equal(strile.read_batch(handle, [windows[0]], device="cpu").numpy(), expected[:1])
-    vrt = tmp_path / "mosaic.vrt"
-    vrt.write_text('<VRTDataset rasterXSize="9" rasterYSize="9"><VRTRasterBand dataType="Byte" band="1"/></VRTDataset>')
+    from rasterio.shutil import copy
+
+    vrt = Path(scenes[1]).with_name("mosaic.vrt")
+    copy(scenes[1], vrt, driver="VRT")
     for file in (vrt, strile.open(vrt)):
-        with pytest.raises(strile.UnsupportedGeoTIFFFeatureError, match="mosaic.vrt.*give its sources to a batch"):
-            strile.read_batch([scenes[0], file], windows, device="cpu")
+        found = strile.read_batch([scenes[0], file], windows, device="cpu").numpy()
+        np.testing.assert_array_equal(found, expected)
+        sized = {"size": (11, 13), "level": 0, "resampling": "bilinear", "device": "cpu"}
+        shrunk = strile.read_batch([scenes[0], file], windows, **sized).numpy()
+        np.testing.assert_array_equal(shrunk, strile.read_batch(scenes, windows, **sized).numpy())
     with pytest.raises(TypeError, match="a path, a URL, or a binary file"):
         strile.read_batch([scenes[0], 7], windows, device="cpu")
 

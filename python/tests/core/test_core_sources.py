@@ -170,9 +170,11 @@ def test_a_mosaic_is_a_dataset(tmp_path: Path) -> None:
         "source_band": 1, "source_rect": (0, 0, 30, 40), "target_rect": (0, 0, 30, 40), "exists": True,
     }
     assert other["target_rect"] == (30, 0, 30, 40)
-    plan = dataset.plan(device="cuda:0")
-    assert plan.engine == "cpu" and "VRT" in (plan.fallback or "") and dataset.plan().fallback is None
-    for call in (lambda: dataset.read(level=1), dataset.tags, lambda: dataset.read(masked=True)):
+    plan = dataset.plan(device="cpu")
+    assert plan.engine == "cpu" and plan.fallback is None and plan.figures["tiles"] == 2 and plan.figures["blended"] == 0
+    masked = dataset.read(masked=True, device="cpu").numpy()[0]
+    assert np.array_equal(masked, np.where(expected == 9, np.nan, expected).astype("f4"), equal_nan=True)
+    for call in (lambda: dataset.read(level=1), dataset.tags):
         with pytest.raises(errors.StrileError, match="VRT"):
             call()
     assert dataset.holes() == [] and dataset.version[0] == (tmp_path / "all.vrt").stat().st_size

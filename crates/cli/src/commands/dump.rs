@@ -12,7 +12,7 @@ use crate::output::{Sink, plan_json, print};
 use crate::progress::Bar;
 use formats::{Csv, Plain};
 use std::path::Path;
-use strile::{Dataset, Input, Interleave, Layer, LocatedFault, PieceLimits, Pieces, Raster, ReadOptions};
+use strile::{Input, Interleave, Layer, LocatedFault, PieceLimits, Pieces, Raster, ReadOptions};
 
 /// What a format does with the pieces.
 trait Writer {
@@ -62,11 +62,10 @@ pub fn run(args: &DumpArgs, session: &Session) -> Result<Outcome, Failure> {
     }
     match args.explain {
         Some(Explain::Text) => {
-            return print(&planned(&dataset)?.plan(&options, &context)?.to_string()).map(|()| Outcome::Clean);
+            return print(&dataset.plan(&options, &context)?.to_string()).map(|()| Outcome::Clean);
         }
         Some(Explain::Json) => {
-            return print_json(&plan_json(&planned(&dataset)?.plan(&options, &context)?))
-                .map(|()| Outcome::Clean);
+            return print_json(&plan_json(&dataset.plan(&options, &context)?)).map(|()| Outcome::Clean);
         }
         None => {}
     }
@@ -102,14 +101,6 @@ fn write(
         Format::Png if raw_values || request.options.layer == Layer::Mask => picture::keep(&request, sink),
         Format::Png => picture::draw(request, sink, session),
     }
-}
-
-/// What a plan can be made of.
-fn planned(input: &Input) -> Result<&Dataset, Failure> {
-    let hint = Some("explain one of its sources");
-    input
-        .tiff()
-        .ok_or_else(|| Failure::Request(format!("{}: a VRT is read without a plan", input.name()), hint))
 }
 
 /// The format that a name ends in.

@@ -11,7 +11,7 @@ use crate::json::print_json;
 use crate::output::{plan_json, print};
 use facts::{Facts, Files};
 use std::path::Path;
-use strile::{Context, Dataset, Page, ReadOptions, ReadPlan};
+use strile::{Context, Input, Page, ReadOptions, ReadPlan};
 
 /// Blocks of a read that `--explain` plans, in about 60 MB. A file of a few hundred bytes can state billions.
 const MOST_BLOCKS: u64 = 400_000;
@@ -48,9 +48,8 @@ fn facts_of(path: &Path, args: &InfoArgs, session: &Session) -> Result<(Facts, O
     session.warn_of(input.name(), &input.warnings());
     let mut facts = facts::facts(&input)?;
     let mut words = None;
-    // A VRT is read without a plan.
-    if let Some(dataset) = input.tiff().filter(|_| args.explain) {
-        let plan = plan(dataset, &context)?;
+    if args.explain {
+        let plan = plan(&input, &context)?;
         words = Some(plan.to_string());
         if let Some(map) = facts.short.as_object_mut() {
             map.insert("plan".into(), plan_json(&plan));
@@ -64,18 +63,18 @@ fn facts_of(path: &Path, args: &InfoArgs, session: &Session) -> Result<(Facts, O
     Ok((facts, words))
 }
 
-/// The plan of a read of the whole image, if it is not too long.
-fn plan(dataset: &Dataset, context: &Context) -> Result<ReadPlan, Failure> {
-    let full = dataset.pages().first().and_then(Page::full);
+/// The plan of a read of the whole image, if it is not too long. That of a mosaic is bounded by the memory budget.
+fn plan(input: &Input, context: &Context) -> Result<ReadPlan, Failure> {
+    let full = input.tiff().and_then(|dataset| dataset.pages().first()).and_then(Page::full);
     let blocks = full.map_or(0, |full| full.image.grid.blocks());
     if blocks > MOST_BLOCKS {
         return Err(Failure::Request(
             format!(
                 "{}: cannot explain a read of {blocks} blocks, at most {MOST_BLOCKS} are planned",
-                dataset.name()
+                input.name()
             ),
             Some("`strile dump --explain --window X,Y,WIDTH,HEIGHT` explains the read of a part"),
         ));
     }
-    Ok(dataset.plan(&ReadOptions::default(), context)?)
+    Ok(input.plan(&ReadOptions::default(), context)?)
 }

@@ -8,10 +8,10 @@ use super::options::BatchOptions;
 use super::read::{read_batch, read_batch_on_device};
 use super::tensor::Tensor;
 use super::window::BatchWindow;
-use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::input::AsInput;
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use strile_engine::{Cancel, Context, EngineError, Location, PerProcess};
 
@@ -58,7 +58,7 @@ struct Reading {
 impl Batches {
     /// Reads batches of files and their windows into the memory `to`. The iterator runs on the other thread, so files may be
     /// opened there. Its errors are those of their batch.
-    pub fn new<R>(
+    pub fn new<R, F>(
         to: Location,
         requests: R,
         options: BatchOptions,
@@ -66,8 +66,9 @@ impl Batches {
         context: &Context,
     ) -> Result<Self>
     where
-        R: IntoIterator<Item = Result<(Vec<Arc<Dataset>>, Vec<BatchWindow>)>>,
+        R: IntoIterator<Item = Result<(Vec<F>, Vec<BatchWindow>)>>,
         R::IntoIter: Send + 'static,
+        F: AsInput,
     {
         let cancel = context.cancel.part();
         let context = Context { cancel: cancel.clone(), ..context.clone() };

@@ -13,6 +13,7 @@ mod tensor;
 mod window;
 
 pub use ahead::Batches;
+pub(crate) use headers::header_memory;
 pub use headers::{HeaderLimits, Headers, IndexReport, write_header_index};
 pub use options::BatchOptions;
 pub use read::{plan_batch, read_batch, read_batch_into, read_batch_on_device};

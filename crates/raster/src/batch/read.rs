@@ -3,24 +3,25 @@
 use super::options::BatchOptions;
 use super::tensor::{BatchOutput, Tensor};
 use super::window::BatchWindow;
-use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::input::{AsInput, InputRef};
 use crate::options::ReadOptions;
-use crate::read::{Asked, Done, ReadPlan, Reading, Request, Shape, WindowFault, place_bands};
-use std::borrow::Borrow;
-use strile_engine::{Context, Engine, Location, Output, Report};
+use crate::read::{Asked, Done, Frame, ReadPlan, Reading, Request, Shape, WindowFault};
+use crate::vrt::{Made, Named, Shared, Vrt, Work, file_of};
+use std::collections::BTreeMap;
+use strile_engine::{Context, Location, Report};
 use strile_tiff::DataType;
 
 /// Plans a batch into the memory `to`, without touching a pixel.
-pub fn plan_batch<D: Borrow<Dataset>>(
+pub fn plan_batch<F: AsInput>(
     to: Location,
-    files: &[D],
+    files: &[F],
     windows: &[BatchWindow],
     options: &BatchOptions,
     context: &Context,
 ) -> Result<ReadPlan> {
     let batch = Batch::new(files, windows, options)?;
-    Reading::new(batch.asked(), to, Vec::new(), context).map(|reading| reading.plan)
+    batch.run((to, false), context, |reading, _| Ok(reading.plan))
 }
 
 /// Reads windows of files into host memory, whoever decodes them.
@@ -49,8 +50,8 @@ pub fn plan_batch<D: Borrow<Dataset>>(
 /// assert_eq!(halves.len(), 2 * 2 * 16 * 16 * 2);
 /// # Ok::<(), strile::Error>(())
 /// ```
-pub fn read_batch<D: Borrow<Dataset>>(
-    files: &[D],
+pub fn read_batch<F: AsInput>(
+    files: &[F],
     windows: &[BatchWindow],
     options: &BatchOptions,
     context: &Context,
@@ -60,9 +61,9 @@ pub fn read_batch<D: Borrow<Dataset>>(
 
 /// Reads windows of files into memory of the CUDA device `device`. That GPU decodes them, unless `decode_on` is the CPU, whose
 /// pixels are then copied there.
-pub fn read_batch_on_device<D: Borrow<Dataset>>(
+pub fn read_batch_on_device<F: AsInput>(
     device: u32,
-    files: &[D],
+    files: &[F],
     windows: &[BatchWindow],
     options: &BatchOptions,
     context: &Context,
@@ -71,69 +72,52 @@ pub fn read_batch_on_device<D: Borrow<Dataset>>(
 }
 
 /// Reads windows of files into the caller's output, which has exactly the shape and the type of the batch.
-pub fn read_batch_into<D: Borrow<Dataset>>(
+pub fn read_batch_into<F: AsInput>(
     output: &BatchOutput,
-    files: &[D],
+    files: &[F],
     windows: &[BatchWindow],
     options: &BatchOptions,
     context: &Context,
 ) -> Result<(Report, Vec<WindowFault>)> {
-    let batch = Batch::new(files, windows, options)?;
-    let (asked, shape, output) = (batch.asked(), output.shape(), output.output());
-    let reading = Reading::new(asked, output.location(), Vec::new(), context)?;
-    let plan = &reading.plan;
-    let (have, want) = ((shape, output.spec().data_type), (plan.shape, plan.output.data_type));
-    if have != want {
-        let told = |([windows, bands, rows, columns], data_type): ([u32; 4], DataType)| {
-            format!("{windows} windows × {bands} bands × {rows} × {columns} of {data_type}")
-        };
-        return Err(asked.refuse(format!("the output is {}, the batch gives {}", told(have), told(want))));
-    }
-    match output.location() {
-        Location::Cuda(index) if reading.plan.destination == Location::Host => {
-            let engine = reading.holder(index)?;
-            let Done { output: pixels, report, faults, .. } = reading.read()?;
-            place_all(pixels, engine.as_ref(), output, context)?;
-            Ok((report, faults))
+    let (shape, output) = (output.shape(), output.output());
+    Batch::new(files, windows, options)?.run((output.location(), true), context, |reading, asked| {
+        let plan = &reading.plan;
+        let (have, want) = ((shape, output.spec().data_type), (plan.shape, plan.output.data_type));
+        if have != want {
+            let told = |([windows, bands, rows, columns], data_type): ([u32; 4], DataType)| {
+                format!("{windows} windows × {bands} bands × {rows} × {columns} of {data_type}")
+            };
+            let problem = format!("the output is {}, the batch gives {}", told(have), told(want));
+            return Err(asked.refuse(problem));
         }
-        _ => reading.read_into(output),
-    }
+        reading.delivered_into(output)
+    })
 }
 
-/// Copies pixels in host memory to an output of the same shape in the memory of a GPU's engine.
-fn place_all(pixels: Output, engine: &dyn Engine, output: &Output, context: &Context) -> Result<()> {
-    let bands: Vec<u32> = (0..pixels.spec().bands).collect();
-    place_bands(pixels, &bands, engine, output, context)
-}
-
-/// A batch as requests.
+/// A batch, checked as far as it can be without its files.
 struct Batch<'a> {
-    requests: Vec<Request<'a>>,
+    windows: Vec<(InputRef<'a>, &'a BatchWindow)>,
     options: ReadOptions,
     shape: Shape,
 }
 
 impl<'a> Batch<'a> {
-    fn new<D: Borrow<Dataset>>(
-        files: &'a [D],
-        windows: &'a [BatchWindow],
-        options: &BatchOptions,
-    ) -> Result<Self> {
-        let request = |window: &'a BatchWindow| {
-            let file = files.get(window.file).map(|file| window.request(file.borrow()));
-            file.ok_or_else(|| Error::Request {
-                file: format!("batch of {} windows", windows.len()),
-                problem: format!("there is no file {}, the batch has {} (from 0)", window.file, files.len()),
-            })
-        };
-        let requests = windows.iter().enumerate().map(|(at, window)| {
-            request(window).map_err(|error| Error::Window {
-                window: at,
-                area: window.area.to_string(),
-                error: Box::new(error),
+    fn new<F: AsInput>(files: &'a [F], windows: &'a [BatchWindow], options: &BatchOptions) -> Result<Self> {
+        let found = windows.iter().enumerate().map(|(at, window)| {
+            let file = files.get(window.file).map(|file| (file.as_input(), window));
+            file.ok_or_else(|| {
+                let error = Error::Request {
+                    file: format!("batch of {} windows", windows.len()),
+                    problem: format!(
+                        "there is no file {}, the batch has {} (from 0)",
+                        window.file,
+                        files.len()
+                    ),
+                };
+                window.fail(at, error)
             })
         });
-        let requests = requests.collect::<Result<Vec<_>>>()?;
+        let windows = found.collect::<Result<Vec<_>>>()?;
         let shape = Shape {
             floats: options.converts(),
             fill: options.fill,
@@ -151,26 +135,83 @@ impl<'a> Batch<'a> {
             device_memory: options.device_memory,
             ..ReadOptions::default()
         };
-        Ok(Self { requests, options, shape })
-    }
-
-    fn asked(&self) -> Asked<'_> {
-        Asked { requests: &self.requests, options: &self.options, batch: Some(&self.shape) }
+        Ok(Self { windows, options, shape })
     }
 
     fn read(&self, to: Location, context: &Context) -> Result<Tensor> {
-        let reading = Reading::new(self.asked(), to, Vec::new(), context)?;
-        let shape = reading.plan.shape;
-        let holder = match to {
-            Location::Cuda(index) if reading.plan.destination == Location::Host => {
-                Some(reading.holder(index)?)
+        self.run((to, true), context, |reading, _| {
+            let shape = reading.plan.shape;
+            let Done { output, report, faults, engine } = reading.delivered()?;
+            Ok(Tensor { shape, output, report, faults, engine })
+        })
+    }
+
+    /// Plans the read and gives it to `read`: again without sources of mosaics that prove damaged, if these are only to be
+    /// warned of. `pixels` is `false` for a plan.
+    fn run<R>(
+        &self,
+        (to, pixels): (Location, bool),
+        context: &Context,
+        mut read: impl FnMut(Reading<'_>, Asked<'_>) -> Result<R>,
+    ) -> Result<R> {
+        let mut works: BTreeMap<usize, (&Vrt, Work)> = BTreeMap::new();
+        for (file, _) in &self.windows {
+            if let InputRef::Vrt(vrt) = file {
+                works.entry(std::ptr::from_ref(*vrt).addr()).or_insert_with(|| (vrt, vrt.work()));
             }
-            _ => None,
+        }
+        let calls: BTreeMap<usize, Shared<'_>> = works
+            .iter()
+            .map(|(&at, (vrt, work))| (at, Shared::new(vrt, &self.options, context, work)))
+            .collect();
+        loop {
+            let made = self.made(&calls, pixels)?;
+            let named: Vec<(usize, Named)> =
+                made.iter().flatten().map(|(mosaic, made)| (*mosaic, made.named())).collect();
+            let requests: Vec<Request<'_>> = self
+                .windows
+                .iter()
+                .zip(&made)
+                .filter_map(|((file, window), made)| match (file, made) {
+                    (InputRef::Tiff(dataset), _) => Some(window.request(dataset)),
+                    (InputRef::Vrt(_), made) => {
+                        made.as_ref().map(|(_, made)| Request::of_mosaic(&made.canvas, Some(window.area)))
+                    }
+                })
+                .collect();
+            let asked = Asked { requests: &requests, options: &self.options, batch: Some(&self.shape) };
+            let done = Reading::new(asked, to, Vec::new(), context).and_then(|reading| read(reading, asked));
+            let Err(error) = done else { return done };
+            let failed = named.iter().find_map(|(mosaic, named)| Some((mosaic, file_of(named, &error)?)));
+            let failed =
+                failed.and_then(|(mosaic, file)| Some((works.get(mosaic)?, calls.get(mosaic)?, file)));
+            let Some(((vrt, _), call, file)) = failed else { return Err(error) };
+            vrt.go_without(file, error, &call.call())?;
+        }
+    }
+
+    /// What the windows of mosaics are made of, each with its mosaic.
+    fn made(&self, calls: &BTreeMap<usize, Shared<'_>>, pixels: bool) -> Result<Vec<Option<(usize, Made)>>> {
+        let one = |(at, (file, window)): (usize, &(InputRef<'_>, &BatchWindow))| {
+            let InputRef::Vrt(vrt) = file else { return Ok(None) };
+            let mosaic = std::ptr::from_ref(*vrt).addr();
+            let Some(call) = calls.get(&mosaic) else { return Ok(None) };
+            let made = self.made_of(vrt, window, pixels, call).map_err(|error| window.fail(at, error))?;
+            Ok(Some((mosaic, made.ready())))
         };
-        let Done { output, report, faults, engine } = reading.read()?;
-        let Some(engine) = holder else { return Ok(Tensor { shape, output, report, faults, engine }) };
-        let there = engine.output(output.spec().clone(), context)?;
-        place_all(output, engine.as_ref(), &there, context)?;
-        Ok(Tensor { shape, output: there, report, faults, engine })
+        self.windows.iter().enumerate().map(one).collect()
+    }
+
+    fn made_of(&self, vrt: &Vrt, window: &BatchWindow, pixels: bool, call: &Shared<'_>) -> Result<Made> {
+        let BatchWindow { page, level, bands, area, .. } = window;
+        let level = ReadOptions { page: *page, level: *level, ..ReadOptions::default() };
+        let (whole, bands) = vrt.target(&ReadOptions { bands: bands.clone(), ..level.clone() })?;
+        let image = (whole.width, whole.height);
+        let refuse = |problem: &str| vrt.refuse(problem.to_owned());
+        let frame = Frame::found(area, || vrt.transform(&level), refuse)?;
+        let frame = self.shape.read(frame, image);
+        vrt.check_window((frame.width, frame.height), &bands, &self.options)?;
+        let wanted = vrt.wanted(&bands, (frame, frame.inside(image)), &self.options, pixels)?;
+        vrt.made(&wanted, &call.call())
     }
 }

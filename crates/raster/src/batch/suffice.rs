@@ -1,8 +1,8 @@
 //! Which level suffices for windows that are resampled: the smallest that has as many pixels as are asked for.
 
 use super::window::BatchWindow;
-use crate::dataset::Dataset;
 use crate::error::Result;
+use crate::input::{AsInput, InputRef};
 use crate::options::ReadOptions;
 use crate::read::{Area, Frame};
 
@@ -10,17 +10,21 @@ use crate::read::{Area, Frame};
 const ROUNDING: f64 = 1e-6;
 
 /// Returns the windows with the smallest level that suffices to make each `size` columns and rows large, and with their areas
-/// in pixels of that level. Areas are given in pixels of level 0; windows of other levels stay as they are.
-pub fn sufficient_levels(
-    files: &[&Dataset],
+/// in pixels of that level. Areas are given in pixels of level 0; windows of other levels stay as they are, and so do those of
+/// mosaics, which have no other level.
+pub fn sufficient_levels<F: AsInput>(
+    files: &[F],
     windows: &[BatchWindow],
     size: (u32, u32),
 ) -> Result<Vec<BatchWindow>> {
     windows.iter().map(|window| sufficient(files, window, size)).collect()
 }
 
-fn sufficient(files: &[&Dataset], window: &BatchWindow, size: (u32, u32)) -> Result<BatchWindow> {
-    let dataset = files.get(window.file);
+fn sufficient<F: AsInput>(files: &[F], window: &BatchWindow, size: (u32, u32)) -> Result<BatchWindow> {
+    let dataset = files.get(window.file).and_then(|file| match file.as_input() {
+        InputRef::Tiff(dataset) => Some(dataset),
+        InputRef::Vrt(_) => None,
+    });
     let levels = dataset.and_then(|dataset| dataset.pages().get(window.page)).map(|page| &page.levels);
     let (Some(dataset), Some(levels), 0) = (dataset, levels, window.level) else {
         return Ok(window.clone());

@@ -1,8 +1,9 @@
 //! One window of a batch.
 
 use crate::dataset::Dataset;
+use crate::error::Error;
 use crate::options::setters;
-use crate::read::{Area, Request};
+use crate::read::{Area, Of, Request};
 
 /// One window of a batch.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,9 +48,17 @@ impl BatchWindow {
         Self::new(file, Area::Pixels { column, row, width, height })
     }
 
+    /// Adds the window's place in its batch to an error.
+    pub(super) fn fail(&self, at: usize, error: Error) -> Error {
+        match error {
+            Error::Cancelled | Error::Memory { .. } | Error::NoMemory { .. } | Error::Engine(_) => error,
+            error => Error::Window { window: at, area: self.area.to_string(), error: Box::new(error) },
+        }
+    }
+
     /// The window as a request for pixels of its file.
     pub(super) fn request<'a>(&'a self, dataset: &'a Dataset) -> Request<'a> {
         let Self { page, level, ref bands, area, .. } = *self;
-        Request { dataset, page, level, bands: bands.as_deref(), area: Some(area) }
+        Request { of: Of::File(dataset), page, level, bands: bands.as_deref(), area: Some(area) }
     }
 }

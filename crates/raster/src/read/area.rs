@@ -1,10 +1,11 @@
 //! Which pixels of a level a window covers: given by pixels or by coordinates.
 
 use crate::dataset::Dataset;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::options::ReadOptions;
 use crate::window::Window;
 use std::fmt;
+use strile_tiff::geo::GeoTransform;
 
 /// Pixels of a level. They may leave the image on any side; what is outside is filled.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -73,21 +74,29 @@ const EDGE: f64 = 1e-6;
 impl Frame {
     /// The pixels of an area, in a level of a dataset.
     pub(crate) fn of(area: &Area, dataset: &Dataset, level: &ReadOptions) -> Result<Self> {
-        let refuse = |problem: &str| dataset.refuse(problem.to_owned());
+        Self::found(area, || dataset.transform(level), |problem| dataset.refuse(problem.to_owned()))
+    }
+
+    /// The pixels of an area, in an image with that transform.
+    pub(crate) fn found(
+        area: &Area,
+        transform: impl FnOnce() -> Result<Option<GeoTransform>>,
+        refuse: impl Fn(&str) -> Error,
+    ) -> Result<Self> {
         let transform = || {
-            let inverse = dataset.transform(level)?.and_then(|transform| transform.inverse());
+            let inverse = transform()?.and_then(|transform| transform.inverse());
             inverse.ok_or_else(|| refuse("has no georeference that coordinates could be found with"))
         };
         let far = || refuse("coordinates that are not finite, or far outside the image");
         match *area {
-            Area::Pixels { column: x, row: y, width, height } => {
-                Self::whole(x, y, (width, height)).map_err(refuse)
+            Area::Pixels { column, row, width, height } => {
+                Self::whole(column, row, (width, height)).map_err(&refuse)
             }
             Area::Point { x, y, width, height } => {
                 let (column, row) = transform()?.to_world(x, y);
                 let (column, row) = whole(column.floor()).zip(whole(row.floor())).ok_or_else(far)?;
                 Self::whole(column - i64::from(width / 2), row - i64::from(height / 2), (width, height))
-                    .map_err(refuse)
+                    .map_err(&refuse)
             }
             Area::Bounds([west, south, east, north]) => {
                 if !(west < east && south < north) {
@@ -174,14 +183,7 @@ impl Frame {
         let Some(inside) = inside.and_then(|inside| self.seen(inside)) else {
             return if self.width > 0 && self.height > 0 { vec![all] } else { Vec::new() };
         };
-        let (right, bottom) = (inside.column + inside.width, inside.row + inside.height);
-        let sides = [
-            Window { height: inside.row, ..all },
-            Window { row: bottom, height: self.height - bottom, ..all },
-            Window { column: 0, width: inside.column, ..inside },
-            Window { column: right, width: self.width - right, ..inside },
-        ];
-        sides.into_iter().filter(|side| side.width > 0 && side.height > 0).collect()
+        all.around(&inside).collect()
     }
 
     /// Pixels of the image, inside this frame, as pixels of the window.

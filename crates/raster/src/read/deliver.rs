@@ -20,6 +20,20 @@ pub(crate) fn deliver(raster: Raster, engine: &dyn Engine, output: &Output, cont
     submit(job, Encoded::Staged(Arc::new(Arena::from_vec(raster.pixels))), engine, output, context)
 }
 
+/// Copies contiguous pixels in host memory to an output of the same shape in memory the engine writes.
+pub(crate) fn moved_to(
+    pixels: Output,
+    interleave: Interleave,
+    engine: &dyn Engine,
+    output: &Output,
+    context: &Context,
+) -> Result<()> {
+    let abandoned = || Error::Engine(EngineError::Abandoned);
+    let job = stored_job(pixels.spec(), interleave, Some).ok_or_else(abandoned)?;
+    let encoded = Encoded::Staged(Arc::new(Arena::from_vec(pixels.into_vec().ok_or_else(abandoned)?)));
+    submit(job, encoded, engine, output, context)
+}
+
 /// Copies contiguous pixels on a device to an output in host memory, with their type and shape.
 pub(crate) fn fetch_back(
     bytes: &DeviceBytes,

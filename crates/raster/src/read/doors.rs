@@ -5,7 +5,7 @@ use super::limits::Size;
 use super::mask::{self, MaskSource};
 use super::plan::ReadPlan;
 use super::reading::{Done, Reading, gpu};
-use super::request::{Asked, Request};
+use super::request::{Asked, Of, Request};
 use super::run::WindowFault;
 use super::steps::{Step, steps};
 use crate::dataset::Dataset;
@@ -124,7 +124,7 @@ impl Dataset {
     /// One window as the list of requests that a read takes.
     fn requests<'a>(&'a self, options: &'a ReadOptions) -> [Request<'a>; 1] {
         let ReadOptions { page, level, ref bands, .. } = *options;
-        [Request { dataset: self, page, level, bands: bands.as_deref(), area: None }]
+        [Request { of: Of::File(self), page, level, bands: bands.as_deref(), area: None }]
     }
 
     /// What is decoded for a request, and what is done to it.

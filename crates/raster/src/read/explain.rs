@@ -1,6 +1,6 @@
 //! A plan in words.
 
-use super::plan::{Fetch, ReadPlan};
+use super::plan::{Fetch, MosaicFigures, ReadPlan};
 use super::ranges::fetches;
 use super::sheet::Sheet;
 use crate::bytes::human;
@@ -64,6 +64,10 @@ impl ReadPlan {
     }
 }
 
+fn count(n: usize, word: &str) -> String {
+    format!("{n} {word}{}", if n == 1 { "" } else { "s" })
+}
+
 /// What is to be said of kernels that decode pictures.
 fn of_pictures(codec: Compression) -> &'static str {
     match codec {
@@ -99,6 +103,21 @@ fn conversion(convert: &Convert, stored: DataType, target: DataType) -> String {
 }
 
 impl ReadPlan {
+    /// What becomes of the sources of mosaics, in words.
+    fn explain_mosaics(&self) -> Option<String> {
+        let MosaicFigures { windows, tiles, gaps, blended } = self.mosaics?;
+        let mut words = Vec::new();
+        if tiles > 0 || gaps > 0 || blended == 0 {
+            let (tiles, gaps) = (count(tiles, "rectangle"), count(gaps, "gap"));
+            words.push(format!("{tiles} of files, {gaps} filled"));
+        }
+        if blended > 0 {
+            words.push(format!("{} blended on the host", count(blended, "source")));
+        }
+        let of = if self.batch { format!("{}: ", count(windows, "window")) } else { String::new() };
+        Some(format!("{of}{}", words.join("; ")))
+    }
+
     /// A batch in words.
     fn explain_batch(&self, figures: &PlanFigures, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [windows, bands, rows, columns] = self.shape;
@@ -106,6 +125,9 @@ impl ReadPlan {
         writeln!(f, "{windows} windows × {bands} bands × {rows} × {columns} {data_type}, {size}")?;
         let (blocks, encoded) = (figures.blocks + figures.sparse, human(figures.encoded_bytes));
         writeln!(f, "{blocks} blocks ({encoded}) of {} files, {} filled parts", self.files, self.filled)?;
+        if let Some(words) = self.explain_mosaics() {
+            writeln!(f, "mosaics  {words}")?;
+        }
         write!(f, "by {}: {}", self.engine, self.engine_reason)?;
         if self.sheets.iter().all(|sheet| sheet.patches.is_none()) {
             return Ok(());
@@ -142,22 +164,21 @@ impl fmt::Display for ReadPlan {
             1 => format!("{level} halved by leaving out 1 wavelet level"),
             n => format!("{level} halved {n} times by leaving out {n} wavelet levels"),
         };
-        let count = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
         let kind = if layout.is_strip { "strip" } else { "tile" };
-        writeln!(f, "read     {level}, {width} × {height} pixels, window {}", self.window)?;
-        writeln!(
-            f,
-            "blocks   {} of {} × {}, {}{}",
-            count(figures.blocks, kind),
-            layout.width,
-            layout.height,
-            layout.compression.name(),
-            if figures.sparse > 0 {
-                format!(", {} more are sparse and filled", figures.sparse)
-            } else {
-                String::new()
-            },
-        )?;
+        let sparse = match figures.sparse {
+            0 => String::new(),
+            sparse => format!(", {sparse} more are sparse and filled"),
+        };
+        if let Some(words) = self.explain_mosaics() {
+            writeln!(f, "read     mosaic of {width} × {height} pixels, window {}", self.window)?;
+            writeln!(f, "mosaic   {words}")?;
+            let (blocks, files) = (count(figures.blocks, "block"), count(self.files, "file"));
+            writeln!(f, "blocks   {blocks} of {files}{sparse}")?;
+        } else {
+            writeln!(f, "read     {level}, {width} × {height} pixels, window {}", self.window)?;
+            let (blocks, codec) = (count(figures.blocks, kind), layout.compression.name());
+            writeln!(f, "blocks   {blocks} of {} × {}, {codec}{sparse}", layout.width, layout.height)?;
+        }
         writeln!(
             f,
             "bytes    {} encoded, in {} of {} after merging",

@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! Asked      requests (`request`): windows of files, what becomes of their pixels, how they are read
-//! Resolved   images, layouts, frames, conversions (`resolve`, `facts`, `area`, `unpack`); every limit is checked here
-//! Located    one list of blocks over all files (`tasks`, `locate`, `part`), and what windows are decoded into (`sheet`)
+//! Resolved   images, layouts, frames, conversions (`resolve`, `found`, `facts`, `area`, `unpack`); every limit is checked here
+//! Located    one list of blocks over all files (`tasks`, `locate`, `part`), and what windows are decoded into (`sheet`);
+//!            windows of mosaics are many files in one window (`canvas`)
 //! ReadPlan   engine, batches, byte ranges, memory (`plan`, `cut`, `ranges`); printable (`explain`)
 //! run        stage or pull, submit, wait (`run`, `stage`, `together`)
 //! steps      masks, inversion, orientation on the whole result (`steps`, `mask`), resampling (`reading`)
@@ -12,11 +13,13 @@
 //! `doors` has the reads of one window; `batch` those of many.
 
 mod area;
+mod canvas;
 mod cut;
 mod deliver;
 mod doors;
 mod explain;
 mod facts;
+mod found;
 mod layout;
 mod limits;
 mod locate;
@@ -37,7 +40,8 @@ mod unpack;
 
 pub use area::Area;
 pub(crate) use area::Frame;
-pub(crate) use deliver::{deliver, fetch_back, place_bands};
+pub(crate) use canvas::{Canvas, Content, Gap, Tile, alike};
+pub(crate) use deliver::fetch_back;
 pub use explain::PlanFigures;
 pub(crate) use layout::layout_of;
 pub(crate) use limits::{Size, check_result};
@@ -45,8 +49,9 @@ pub(crate) use locate::{Fetched, locate, table_entries};
 pub use mask::MaskSource;
 pub(crate) use mask::{all_valid, from_alpha, same};
 pub(crate) use part::rows_of_part;
-pub use plan::{Fetch, MemoryNeed, ReadPlan};
+pub use plan::{Fetch, MemoryNeed, MosaicFigures, ReadPlan};
 pub(crate) use ranges::coalesce;
 pub(crate) use reading::{Done, Reading};
-pub(crate) use request::{Asked, Request, Shape};
+pub(crate) use request::{Asked, Of, Request, Shape};
 pub use run::WindowFault;
+pub(crate) use unpack::{Missing, Unpacking, scaling};

@@ -1,5 +1,6 @@
 //! The plan of a read: everything that will be done, decided before any pixel is touched.
 
+use super::canvas::Canvas;
 use super::sheet::{Masks, Sheet};
 use super::tasks::Target;
 use crate::bytes::human;
@@ -36,6 +37,34 @@ pub struct MemoryNeed {
     pub scratch: u64,
     /// Estimated GPU memory: the result if it stays there, and two batches in flight.
     pub device: u64,
+}
+
+/// What the windows of mosaics in a read are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MosaicFigures {
+    /// Windows of mosaics.
+    pub windows: usize,
+    /// Rectangles of files.
+    pub tiles: usize,
+    /// Rectangles that no file fills.
+    pub gaps: usize,
+    /// Sources that are blended on the host before the read: they are scaled, resampled or transparent in places.
+    pub blended: usize,
+}
+
+impl MosaicFigures {
+    /// Those of some windows; `None` if there are none.
+    pub(super) fn of<'a>(canvases: impl Iterator<Item = &'a Canvas>) -> Option<Self> {
+        canvases.fold(None, |sum: Option<Self>, canvas| {
+            let Self { windows, tiles, gaps, blended } = sum.unwrap_or_default();
+            Some(Self {
+                windows: windows + 1,
+                tiles: tiles + canvas.tiles().len(),
+                gaps: gaps + canvas.gaps().len(),
+                blended: blended + canvas.blended,
+            })
+        })
+    }
 }
 
 /// What a read of one or of many windows will do. `Display` explains it in words.
@@ -78,12 +107,16 @@ pub struct ReadPlan {
     pub convert: Option<Convert>,
     /// What else pixels of the first window are masked by, in words: a mask image or alpha.
     pub masked_by: Option<String>,
+    /// What windows of mosaics are made of, if there are any.
+    pub mosaics: Option<MosaicFigures>,
     /// How bytes get to the engine.
     pub fetch: Fetch,
     /// The shape of the result: the bands of all windows, one window after the other.
     pub output: OutputSpec,
     /// What memory it takes.
     pub memory: MemoryNeed,
+    /// The value where nothing lies in a mosaic, for a read of one window.
+    pub(super) fill: Option<Fill>,
     /// Whether it is a batch: its windows are named in errors.
     pub(super) batch: bool,
     /// What windows are decoded into.
@@ -119,6 +152,9 @@ impl ReadPlan {
 
     /// The value of blocks without pixels in the result, for a read of one window.
     pub(crate) fn fill(&self) -> Fill {
+        if let Some(fill) = self.fill {
+            return fill;
+        }
         let Some(layout) = self.layout() else { return Fill::default() };
         let fill = layout.extras.fill;
         let converted =

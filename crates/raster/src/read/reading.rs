@@ -1,12 +1,12 @@
 //! One read from request to pixels: resolved, located, planned and run.
 
-use super::deliver::place_bands;
+use super::deliver::{moved_to, place_bands};
 use super::limits::check_fetched;
 use super::part::rows_of_part;
-use super::plan::{Fetch, MemoryNeed, ReadPlan, device_need, too_long};
+use super::plan::{Fetch, MemoryNeed, MosaicFigures, ReadPlan, device_need, too_long};
 use super::ranges::fetched_len;
 use super::request::{Asked, purpose};
-use super::resolve::{Group, Resolved};
+use super::resolve::{Group, Laid, Resolved, filled};
 use super::run::{IN_FLIGHT, WindowFault, run};
 use super::sheet::{Masks, Sheet, len_of};
 use super::stage::staged_len;
@@ -20,13 +20,15 @@ use crate::window::Window;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use strile_engine::{
-    BlockLayout, BlockTask, Context, Convert, Engine, EngineError, Lease, Location, Output, OutputError,
-    OutputSpec, Pixels, Report, ResampleJob, Sampling, Span, Support,
+    BlockLayout, BlockTask, Context, Convert, Engine, EngineError, Fill, Lease, Location, Output,
+    OutputError, OutputSpec, Pixels, Report, ResampleJob, Sampling, Span, Support,
 };
 
 /// A planned read, and the engine that will do it.
 pub(crate) struct Reading<'a> {
     asked: Asked<'a>,
+    /// Where the result is wanted. The plan's destination is host memory if a copy there follows.
+    to: Location,
     pub(crate) choice: Choice,
     pub(crate) plan: ReadPlan,
     context: &'a Context,
@@ -49,12 +51,35 @@ struct First {
     bands: Vec<u16>,
     convert: Option<Convert>,
     masked_by: Option<String>,
+    mosaics: Option<MosaicFigures>,
+    files: usize,
+    /// The value where nothing lies in a mosaic.
+    fill: Option<Fill>,
 }
 
 impl First {
     fn new(asked: &Asked<'_>, resolved: &Resolved<'_>) -> Result<Self> {
         let abandoned = || Error::Engine(EngineError::Abandoned);
         let request = asked.requests.first().ok_or_else(abandoned)?;
+        let blended = resolved.canvases.iter().filter(|(_, laid)| laid.blended.is_some()).count();
+        let files = resolved.sources.len() - blended;
+        let mosaics = MosaicFigures::of(resolved.canvases.iter().map(|(_, laid)| laid.canvas));
+        if let (Some(canvas), Some((_, Laid { convert, .. }))) = (request.canvas(), resolved.canvases.first())
+        {
+            let fill = canvas.fills.first().copied().unwrap_or_default();
+            return Ok(Self {
+                page: 0,
+                level: 0,
+                level_size: canvas.image,
+                window: canvas.inside.unwrap_or(Window::full(0, 0)),
+                bands: canvas.bands.clone(),
+                convert: *convert,
+                masked_by: None,
+                mosaics,
+                files,
+                fill: Some(filled((canvas.data_type, fill), *convert, resolved.result.data_type)),
+            });
+        }
         let Group { facts, convert, .. } = resolved.groups.first().ok_or_else(abandoned)?;
         let inside = resolved.frames.first().and_then(|(_, inside)| *inside);
         Ok(Self {
@@ -69,6 +94,9 @@ impl First {
                 Some(Missing::Alpha(band)) => Some(format!("alpha in band {band}")),
                 Some(Missing::Value(_) | Missing::None) | None => None,
             },
+            mosaics,
+            files,
+            fill: None,
         })
     }
 }
@@ -113,7 +141,7 @@ impl<'a> Reading<'a> {
             _ => to,
         };
         let plan = plan(asked, first, located, (&choice, &layout), (destination, after));
-        Ok(Self { asked, choice, plan, context })
+        Ok(Self { asked, to, choice, plan, context })
     }
 
     /// The engine of the memory that the result is copied to after the read: that of the GPU `index`.
@@ -123,6 +151,33 @@ impl<'a> Reading<'a> {
             _ => device::holder(index, gpu(self.asked.options))
                 .map_err(|problem| Error::Device { file: self.asked.name(), problem }),
         }
+    }
+
+    /// The engine to copy the result with, if the host decodes for the memory of a GPU.
+    fn copies(&self) -> Result<Option<Arc<dyn Engine>>> {
+        match self.to {
+            Location::Cuda(index) if self.plan.destination == Location::Host => self.holder(index).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Reads into new memory where the result is wanted.
+    pub(crate) fn delivered(self) -> Result<Done> {
+        let (holder, interleave, context) = (self.copies()?, self.asked.options.interleave, self.context);
+        let done = self.read()?;
+        let Some(engine) = holder else { return Ok(done) };
+        let output = engine.output(done.output.spec().clone(), context)?;
+        moved_to(done.output, interleave, engine.as_ref(), &output, context)?;
+        Ok(Done { output, report: done.report, faults: done.faults, engine })
+    }
+
+    /// Reads into an output of the plan's shape and type where the result is wanted.
+    pub(crate) fn delivered_into(self, output: &Output) -> Result<(Report, Vec<WindowFault>)> {
+        let (holder, interleave, context) = (self.copies()?, self.asked.options.interleave, self.context);
+        let Some(engine) = holder else { return self.read_into(output) };
+        let done = self.read()?;
+        moved_to(done.output, interleave, engine.as_ref(), output, context)?;
+        Ok((done.report, done.faults))
     }
 
     /// Reads into new memory at the plan's destination.
@@ -145,7 +200,7 @@ impl<'a> Reading<'a> {
     pub(crate) fn read_into(mut self, output: &Output) -> Result<(Report, Vec<WindowFault>)> {
         let sheets = std::mem::take(&mut self.plan.sheets);
         let masks = std::mem::take(&mut self.plan.masks);
-        let Self { asked, choice, plan, context } = self;
+        let Self { asked, choice, plan, context, .. } = self;
         let reader = Reader { asked, engine: choice.engine.as_ref(), context };
         let resampled = sheets.iter().any(|sheet| sheet.patches.is_some());
         let [_, bands, ..] = plan.shape;
@@ -386,7 +441,7 @@ fn plan(
         window: first.window,
         bands: first.bands,
         shape,
-        files: sources.len(),
+        files: first.files,
         filled: located.filled,
         engine: choice.engine.name().to_owned(),
         engine_reason: choice.reason.clone(),
@@ -397,9 +452,11 @@ fn plan(
         after,
         convert: first.convert,
         masked_by: first.masked_by,
+        mosaics: first.mosaics,
         fetch,
         output: result,
         memory,
+        fill: first.fill,
         batch: asked.batch.is_some(),
         sheets,
         masks,

@@ -3,7 +3,8 @@
 //! One window of one file and ten thousand windows of ten thousand files are the same kind of request. `resolve` checks it
 //! once; nothing after that looks at what the caller wrote.
 
-use super::area::Area;
+use super::area::{Area, Frame};
+use super::canvas::Canvas;
 use crate::dataset::Dataset;
 use crate::error::Error;
 use crate::options::ReadOptions;
@@ -11,18 +12,49 @@ use std::fmt;
 use strile_engine::Sampling;
 use strile_tiff::gdal::NoData;
 
-/// One window of one file.
+/// What a window is of.
+#[derive(Clone, Copy)]
+pub(crate) enum Of<'a> {
+    File(&'a Dataset),
+    /// A mosaic; the canvas is made for the window.
+    Mosaic(&'a Canvas),
+}
+
+/// One window of one file or of one mosaic.
 #[derive(Clone, Copy)]
 pub(crate) struct Request<'a> {
-    pub(crate) dataset: &'a Dataset,
+    pub(crate) of: Of<'a>,
     /// Page of the file, from 0.
     pub(crate) page: usize,
     /// Resolution level, 0 is full resolution.
     pub(crate) level: usize,
     /// Bands from 1; `None` is all of them.
     pub(crate) bands: Option<&'a [u16]>,
-    /// Which pixels. `None` is the window of `Asked::options`.
+    /// Which pixels. `None` is the window of `Asked::options`, or that of the canvas.
     pub(crate) area: Option<Area>,
+}
+
+impl<'a> Request<'a> {
+    /// A window of a mosaic.
+    pub(crate) fn of_mosaic(canvas: &'a Canvas, area: Option<Area>) -> Self {
+        Self { of: Of::Mosaic(canvas), page: 0, level: 0, bands: None, area }
+    }
+
+    /// The name of the file or of the mosaic.
+    pub(super) fn name(&self) -> &'a str {
+        match self.of {
+            Of::File(dataset) => dataset.name(),
+            Of::Mosaic(canvas) => &canvas.name,
+        }
+    }
+
+    /// The mosaic that it is of.
+    pub(super) fn canvas(&self) -> Option<&'a Canvas> {
+        match self.of {
+            Of::File(_) => None,
+            Of::Mosaic(canvas) => Some(canvas),
+        }
+    }
 }
 
 /// What makes one tensor of many windows.
@@ -36,6 +68,14 @@ pub(crate) struct Shape {
     pub(crate) size: Option<(u32, u32)>,
     /// The resampling method, if there is a size.
     pub(crate) sampling: Sampling,
+}
+
+impl Shape {
+    /// The pixels that are read for a window: where it is resampled those under it, and what its method needs around them.
+    pub(crate) fn read(&self, frame: Frame, image: (u32, u32)) -> Frame {
+        let margin = if self.sampling == Sampling::Bilinear { 1.0 } else { 0.0 };
+        if self.size.is_some() { frame.under(margin, image) } else { frame }
+    }
 }
 
 /// A read as it was asked for.
@@ -52,7 +92,7 @@ impl Asked<'_> {
     /// The name of the file or of the batch, for messages.
     pub(crate) fn name(&self) -> String {
         match (self.batch, self.requests) {
-            (None, [one]) => one.dataset.name().to_owned(),
+            (None, [one]) => one.name().to_owned(),
             _ => format!("batch of {} windows", self.requests.len()),
         }
     }

@@ -1,17 +1,18 @@
 //! Requests found in their files: what all of them make together, checked before a block is located.
 
 use super::area::Frame;
+use super::canvas::Canvas;
 use super::facts::Facts;
+use super::found::{Found, Sources};
 use super::limits::Size;
-use super::request::{Asked, Request, Shape};
+use super::request::{Asked, Of, Request};
 use super::sheet::{Masks, Sheet, alike, places_of};
-use super::unpack::Missing;
+use super::unpack::{Missing, Unpacking};
 use crate::dataset::Dataset;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::options::{FloatType, Interleave, Layer, ReadOptions};
 use crate::source::Source;
 use crate::window::Window;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use strile_engine::{Convert, Fill, MaskJob, MaskWindow, OutputSpec, ResampleWindow, Sampling};
 use strile_tiff::DataType;
@@ -24,7 +25,7 @@ pub(super) struct Group<'a> {
     /// Index of its source in the job.
     pub(super) source: u32,
     pub(super) level: usize,
-    /// Its requests, by their number.
+    /// Where its pixels go, by their number in `Resolved::slots`.
     pub(super) members: Vec<usize>,
     /// `None`: samples are placed as they are.
     pub(super) convert: Option<Convert>,
@@ -34,10 +35,32 @@ pub(super) struct Group<'a> {
 /// What the samples of a group are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// They are the result.
+    /// They are a window.
     Pixels,
+    /// They are a part of a mosaic's window.
+    Tile,
     /// They say which pixels are missing, in all bands of a window but this one, counted from 0.
     Mask(Option<u32>),
+}
+
+/// A window, or the part of it that a file fills.
+pub(super) struct Slot {
+    /// The number of the window.
+    pub(super) window: usize,
+    /// The pixels of the file that are wanted, and those of them that lie inside its image.
+    pub(super) frame: Frame,
+    pub(super) inside: Option<Window>,
+    /// Where the frame begins in the window: column and row, and band, from 0.
+    pub(super) at: (u32, u32),
+    pub(super) band: u32,
+}
+
+/// What a file or a mosaic gives.
+struct Kind<'b> {
+    name: &'b str,
+    stored: DataType,
+    unpacking: Option<Unpacking>,
+    bands: usize,
 }
 
 /// The masks of a window, and its band there; `None` for a window without.
@@ -57,41 +80,53 @@ pub(super) struct Resolved<'a> {
     pub(super) masks: Vec<Masks>,
     /// For each window its masks, and its band there.
     pub(super) masked: Vec<MaskPlace>,
+    /// Where the pixels of files go: windows, and tiles of mosaics.
+    pub(super) slots: Vec<Slot>,
     /// For each window its frame, and the part of it that lies inside the image.
     pub(super) frames: Vec<(Frame, Option<Window>)>,
+    /// Windows of mosaics, by their number.
+    pub(super) canvases: Vec<(usize, Laid<'a>)>,
+}
+
+/// A window of a mosaic in the job.
+#[derive(Clone, Copy)]
+pub(super) struct Laid<'a> {
+    pub(super) canvas: &'a Canvas,
+    pub(super) convert: Option<Convert>,
+    /// The source of pixels that were blended.
+    pub(super) blended: Option<u32>,
 }
 
 impl<'a> Asked<'a> {
     /// Finds every window in its file, and checks that all of them make one result.
     pub(super) fn resolve(&self) -> Result<Resolved<'a>> {
-        let mut groups: Vec<Group<'a>> = Vec::new();
-        let mut sources = Sources::default();
-        let mut known = BTreeMap::new();
+        let mut found = Found::default();
         let mut frames = Vec::with_capacity(self.requests.len());
         let mut rows_columns = None;
         for (index, request) in self.requests.iter().enumerate() {
             let fail = self.at(index);
-            let file = std::ptr::from_ref(request.dataset).addr();
-            let key = (file, request.page, request.level, request.bands);
-            let at = match known.get(&key) {
-                Some(&at) => at,
-                None => {
-                    groups.push(self.group(request, &mut sources).map_err(&fail)?);
-                    known.insert(key, groups.len() - 1);
-                    groups.len() - 1
+            let (frame, image) = match request.of {
+                Of::Mosaic(canvas) => {
+                    found.add_mosaic(self, index, canvas).map_err(&fail)?;
+                    (canvas.frame, canvas.image)
+                }
+                Of::File(dataset) => {
+                    let slot = found.slots.len();
+                    let group = found.group(self, request, dataset).map_err(&fail)?;
+                    group.members.push(slot);
+                    let frame = match &request.area {
+                        None => Frame::exactly(group.facts.window),
+                        Some(area) => Frame::of(area, dataset, &self.level_of(request)).map_err(&fail)?,
+                    };
+                    let image = (group.facts.image.width, group.facts.image.height);
+                    let frame = self.batch.map_or(frame, |batch| batch.read(frame, image));
+                    let inside = frame.inside(image);
+                    found.slots.push(Slot { window: index, frame, inside, at: (0, 0), band: 0 });
+                    (frame, image)
                 }
             };
-            let Some(group) = groups.get_mut(at) else { continue };
-            group.members.push(index);
-            let frame = match &request.area {
-                None => Frame::exactly(group.facts.window),
-                Some(area) => Frame::of(area, group.dataset, &self.level_of(request)).map_err(&fail)?,
-            };
-            let size = (group.facts.image.width, group.facts.image.height);
-            if let Some(Shape { size: Some(_), sampling, .. }) = self.batch {
-                let margin = if *sampling == Sampling::Bilinear { 1.0 } else { 0.0 };
-                let frame = frame.under(margin, size);
-                frames.push((frame, frame.inside(size)));
+            frames.push((frame, frame.inside(image)));
+            if self.batch.is_some_and(|batch| batch.size.is_some()) {
                 continue;
             }
             let (rows, columns) = *rows_columns.get_or_insert((frame.height, frame.width));
@@ -101,19 +136,21 @@ impl<'a> Asked<'a> {
                      are resampled to a `size`",
                     frame.width, frame.height
                 );
-                return Err(fail(group.dataset.refuse(problem)));
+                let file = request.name().to_owned();
+                return Err(fail(Error::Request { file, problem }));
             }
-            frames.push((frame, frame.inside(size)));
         }
+        let Found { mut groups, mut sources, slots, mut canvases, .. } = found;
         let size = self.batch.and_then(|batch| batch.size);
         let wanted = size.map(|(columns, rows)| (rows, columns)).or(rows_columns);
-        let (Some(first), Some((rows, columns))) = (groups.first(), wanted) else {
+        let kinds = kinds(&groups, &canvases);
+        let (Some(first), Some((rows, columns))) = (kinds.first(), wanted) else {
             return Err(self.refuse("no window is asked for".into()));
         };
-        let bands = first.facts.bands.len();
-        let data_type = self.data_type(&groups)?;
-        self.check_alike(&groups, bands)?;
-        self.check_sizes(&groups, &frames, data_type)?;
+        let bands = first.bands;
+        let data_type = self.data_type(&kinds)?;
+        self.check_alike(&kinds)?;
+        self.check_sizes(&groups, &slots, data_type)?;
         let too_many = || self.refuse(format!("{bands} bands of that many windows are more than 2^32"));
         let count = u32::try_from(self.requests.len()).ok();
         let bands = u32::try_from(bands).ok();
@@ -121,11 +158,18 @@ impl<'a> Asked<'a> {
         let all = count.checked_mul(bands).ok_or_else(too_many)?;
         let result = self.spec(data_type, all, (columns, rows))?;
         for group in &mut groups {
-            group.convert = self.convert(group, data_type)?;
+            let (stored, unpacking) = (group.facts.layout.data_type, group.facts.unpacking);
+            let convert = self.convert(stored, unpacking, data_type);
+            group.convert = convert.map_err(|problem| group.dataset.refuse(problem))?;
+        }
+        for (_, laid) in &mut canvases {
+            let Canvas { name, data_type: stored, unpacking, .. } = laid.canvas;
+            let convert = self.convert(*stored, *unpacking, data_type);
+            laid.convert = convert.map_err(|problem| Error::Request { file: name.clone(), problem })?;
         }
         let sheets = match size {
             Some(size) => {
-                let patches = self.patches(&groups, &frames, size, data_type)?;
+                let patches = self.patches((&groups, &slots, &canvases), &frames, size, data_type)?;
                 self.sheets(&patches, (data_type, bands))?
             }
             None => {
@@ -133,10 +177,10 @@ impl<'a> Asked<'a> {
                 vec![Sheet { windows, spec: result.clone(), patches: None }]
             }
         };
-        self.add_masks(&mut groups, &mut sources)?;
-        let (masks, masked) = self.masks(&groups, &sheets, (data_type, bands))?;
+        self.add_masks(&mut groups, &slots, &mut sources)?;
+        let (masks, masked) = self.masks((&groups, &slots), &sheets, (data_type, bands))?;
         let (shape, sources) = ([count, bands, rows, columns], sources.list);
-        Ok(Resolved { groups, sources, shape, result, sheets, masks, masked, frames })
+        Ok(Resolved { groups, sources, shape, result, sheets, masks, masked, slots, frames, canvases })
     }
 
     /// The level of a request, without its window.
@@ -169,7 +213,7 @@ impl<'a> Asked<'a> {
     /// How windows become that size.
     fn patches(
         &self,
-        groups: &[Group<'_>],
+        (groups, slots, canvases): (&[Group<'_>], &[Slot], &[(usize, Laid<'_>)]),
         frames: &[(Frame, Option<Window>)],
         (width, height): (u32, u32),
         data_type: DataType,
@@ -183,47 +227,53 @@ impl<'a> Asked<'a> {
         }
         let nothing = ResampleWindow { exact: [0.0; 4], size: (0, 0), nodata: None, fill: Fill::default() };
         let mut patches = vec![nothing; frames.len()];
-        for group in groups {
-            let fill = self.edge(group, data_type)?;
-            let nodata = group.dataset.metadata().nodata.filter(|_| !self.is_masked());
-            // As it is after the conversion: a half may be another number than the one stored.
+        let mut set = |window: usize, nodata: Option<Fill>, fill: Fill| {
+            let Some(((frame, _), patch)) = frames.get(window).zip(patches.get_mut(window)) else { return };
+            let ([left, top, wide, high], x, y) = (frame.exact, frame.x, frame.y);
+            #[expect(clippy::cast_precision_loss, reason = "a pixel of an image")]
+            let exact = [left - x as f64, top - y as f64, wide, high];
+            *patch = ResampleWindow { exact, size: (frame.width, frame.height), nodata, fill };
+        };
+        // Nodata as it is after the conversion: a half may be another number than the one stored.
+        let converted = |sample: Fill, stored: DataType, convert: Option<Convert>| match convert {
+            Some(convert) => convert.sample(stored, &sample, data_type),
+            None => Some(sample),
+        };
+        for group in groups.iter().filter(|group| group.role == Role::Pixels) {
             let stored = group.facts.layout.data_type;
+            let fill = self.edge((stored, group.facts.layout.extras.fill), group.convert, data_type)?;
+            let nodata = group.dataset.metadata().nodata.filter(|_| !self.is_masked());
             let nodata = nodata.and_then(|nodata| nodata.to_sample(stored)).map(Fill);
-            let nodata = nodata.and_then(|sample| match group.convert {
-                Some(convert) => convert.sample(stored, &sample, data_type),
-                None => Some(sample),
-            });
-            for &at in &group.members {
-                let (Some((frame, _)), Some(patch)) = (frames.get(at), patches.get_mut(at)) else { continue };
-                let ([left, top, wide, high], x, y) = (frame.exact, frame.x, frame.y);
-                #[expect(clippy::cast_precision_loss, reason = "a pixel of an image")]
-                let exact = [left - x as f64, top - y as f64, wide, high];
-                *patch = ResampleWindow { exact, size: (frame.width, frame.height), nodata, fill };
-            }
+            let nodata = nodata.and_then(|sample| converted(sample, stored, group.convert));
+            group
+                .members
+                .iter()
+                .filter_map(|&at| slots.get(at))
+                .for_each(|slot| set(slot.window, nodata, fill));
+        }
+        for (window, Laid { canvas, convert, .. }) in canvases {
+            let stored = canvas.data_type;
+            let fill = canvas.fills.first().copied().unwrap_or_default();
+            let fill = self.edge((stored, fill), *convert, data_type)?;
+            let nodata = canvas.nodata.filter(|_| !self.is_masked());
+            set(*window, nodata.and_then(|sample| converted(sample, stored, *convert)), fill);
         }
         Ok(patches)
     }
 
-    fn group(&self, request: &Request<'a>, sources: &mut Sources) -> Result<Group<'a>> {
-        let Request { dataset, page, level, .. } = *request;
-        let bands = request.bands.map(<[u16]>::to_vec);
-        let facts = dataset.facts(&ReadOptions { page, level, bands, ..self.options.clone() })?;
-        // Blocks are named by level, row and column: pages are told apart by their source.
-        let source = sources.index(facts.source, page);
-        let role = Role::Pixels;
-        Ok(Group { dataset, facts, source, level, members: Vec::new(), convert: None, role })
-    }
-
     /// Adds groups for the masks of the groups that have some.
-    fn add_masks(&self, groups: &mut Vec<Group<'a>>, sources: &mut Sources) -> Result<()> {
+    fn add_masks(&self, groups: &mut Vec<Group<'a>>, slots: &[Slot], sources: &mut Sources) -> Result<()> {
         let mut masks = Vec::new();
-        for Group { dataset, facts, level, members, .. } in groups.iter() {
+        for Group { dataset, facts, level, members, .. } in
+            groups.iter().filter(|group| group.role == Role::Pixels)
+        {
             let (layer, band) = match facts.unpacking.map(|unpacking| unpacking.missing) {
                 Some(Missing::Image) => (Layer::Mask, 1),
                 Some(Missing::Alpha(band)) => (Layer::Pixels, band),
                 Some(Missing::Value(_) | Missing::None) | None => continue,
             };
-            let Some(request) = members.first().and_then(|&at| self.requests.get(at)) else { continue };
+            let first = members.first().and_then(|&at| slots.get(at));
+            let Some(request) = first.and_then(|slot| self.requests.get(slot.window)) else { continue };
             let options = ReadOptions {
                 page: request.page,
                 level: *level,
@@ -251,7 +301,7 @@ impl<'a> Asked<'a> {
     /// What masks are decoded into: one output per sheet and type of mask.
     fn masks(
         &self,
-        groups: &[Group<'_>],
+        (groups, slots): (&[Group<'_>], &[Slot]),
         sheets: &[Sheet],
         (data_type, bands): (DataType, u32),
     ) -> Result<(Vec<Masks>, Vec<MaskPlace>)> {
@@ -262,7 +312,7 @@ impl<'a> Asked<'a> {
         for Group { facts, members, role, .. } in groups {
             let Role::Mask(spared) = *role else { continue };
             let stored = facts.layout.data_type;
-            for &window in members {
+            for window in members.iter().filter_map(|&at| slots.get(at)).map(|slot| slot.window) {
                 let Some(&(sheet, place)) = places.get(window) else { continue };
                 let Some(of) = sheets.get(sheet as usize) else { continue };
                 let first_band = place.saturating_mul(bands);
@@ -301,10 +351,9 @@ impl<'a> Asked<'a> {
     }
 
     /// The type of the result.
-    fn data_type(&self, groups: &[Group<'_>]) -> Result<DataType> {
-        let stored = |group: &Group<'_>| group.facts.layout.data_type;
+    fn data_type(&self, kinds: &[Kind<'_>]) -> Result<DataType> {
         if self.floats() {
-            let fits = |group: &Group<'_>| match stored(group) {
+            let fits = |kind: &Kind<'_>| match kind.stored {
                 DataType::F32 => true,
                 other => other.size() <= 2,
             };
@@ -312,76 +361,70 @@ impl<'a> Asked<'a> {
                 Some(FloatType::Float16) => DataType::F16,
                 Some(FloatType::Float32) => DataType::F32,
                 Some(FloatType::Float64) => DataType::F64,
-                None if groups.iter().all(fits) => DataType::F32,
+                None if kinds.iter().all(fits) => DataType::F32,
                 None => DataType::F64,
             });
         }
-        let given = |group: &Group<'_>| match group.facts.unpacking {
-            Some(unpacking) => unpacking.data_type,
-            None => stored(group),
-        };
-        let Some(first) = groups.first() else { return Ok(DataType::U8) };
-        match groups.iter().find(|group| given(group) != given(first)) {
+        let given = |kind: &Kind<'_>| kind.unpacking.map_or(kind.stored, |unpacking| unpacking.data_type);
+        let Some(first) = kinds.first() else { return Ok(DataType::U8) };
+        match kinds.iter().find(|kind| given(kind) != given(first)) {
             None => Ok(given(first)),
             Some(other) => Err(self.refuse(format!(
                 "{} stores {} and {} stores {}: ask for a float type, or read them in batches of their own",
-                first.dataset.name(),
-                stored(first),
-                other.dataset.name(),
-                stored(other)
+                first.name, first.stored, other.name, other.stored
             ))),
         }
     }
 
-    fn check_alike(&self, groups: &[Group<'_>], bands: usize) -> Result<()> {
-        let Some(first) = groups.first() else { return Ok(()) };
-        match groups.iter().find(|group| group.facts.bands.len() != bands) {
+    fn check_alike(&self, kinds: &[Kind<'_>]) -> Result<()> {
+        let Some(first) = kinds.first() else { return Ok(()) };
+        match kinds.iter().find(|kind| kind.bands != first.bands) {
             None => Ok(()),
             Some(other) => Err(self.refuse(format!(
-                "{bands} bands of {} and {} of {}: ask for as many of each",
-                first.dataset.name(),
-                other.facts.bands.len(),
-                other.dataset.name()
+                "{} bands of {} and {} of {}: ask for as many of each",
+                first.bands, first.name, other.bands, other.name
             ))),
         }
     }
 
-    /// Refuses windows that are too large, each as if it were read by itself.
-    fn check_sizes(
-        &self,
-        groups: &[Group<'_>],
-        frames: &[(Frame, Option<Window>)],
-        data_type: DataType,
-    ) -> Result<()> {
+    /// Refuses windows and tiles that are too large, each as if it were read by itself.
+    fn check_sizes(&self, groups: &[Group<'_>], slots: &[Slot], data_type: DataType) -> Result<()> {
         for Group { dataset, facts, members, .. } in groups {
             let bands = u32::try_from(facts.bands.len()).unwrap_or(u32::MAX);
-            for &at in members {
-                let Some((frame, _)) = frames.get(at) else { continue };
+            for Slot { window, frame, .. } in members.iter().filter_map(|&at| slots.get(at)) {
                 let size = Size::new((bands, frame.height, frame.width), data_type.size());
-                dataset.check_result(size, self.options).map_err(self.at(at))?;
+                dataset.check_result(size, self.options).map_err(self.at(*window))?;
             }
         }
         Ok(())
     }
 
-    /// How the samples of a group are converted; `None` if they stay as they are.
-    fn convert(&self, group: &Group<'_>, data_type: DataType) -> Result<Option<Convert>> {
-        let unpacking = group.facts.unpacking.map(|unpacking| unpacking.convert);
+    /// How samples are converted; `None` if they stay as they are.
+    fn convert(
+        &self,
+        stored: DataType,
+        unpacking: Option<Unpacking>,
+        data_type: DataType,
+    ) -> std::result::Result<Option<Convert>, String> {
+        let unpacking = unpacking.map(|unpacking| unpacking.convert);
         if !self.floats() {
             return Ok(unpacking);
         }
-        let stored = group.facts.layout.data_type;
         if !Convert::takes(stored) {
-            let problem = format!("cannot convert {stored} samples to {data_type}; read them unconverted");
-            return Err(group.dataset.refuse(problem));
+            return Err(format!("cannot convert {stored} samples to {data_type}; read them unconverted"));
         }
         let as_they_are = Convert::masking(None);
         let convert = unpacking.unwrap_or(as_they_are);
         Ok(Some(convert).filter(|convert| stored != data_type || *convert != as_they_are))
     }
 
-    /// The value of pixels of a group outside its image.
-    pub(super) fn edge(&self, group: &Group<'_>, data_type: DataType) -> Result<Fill> {
+    /// The value of pixels outside their image, where blocks without pixels have `fill`, of the stored type.
+    pub(super) fn edge(
+        &self,
+        (stored, fill): (DataType, Fill),
+        convert: Option<Convert>,
+        data_type: DataType,
+    ) -> Result<Fill> {
         let sample = |value: NoData| {
             let problem =
                 || self.refuse(format!("the fill value {} is not one of {data_type}", value.as_f64()));
@@ -390,36 +433,34 @@ impl<'a> Asked<'a> {
         match self.batch.and_then(|batch| batch.fill) {
             Some(value) => sample(value),
             None if self.is_masked() => sample(NoData::Float(f64::NAN)),
-            None => {
-                let (stored, fill) = (group.facts.layout.data_type, group.facts.layout.extras.fill);
-                let converted = group.convert.map(|convert| convert.sample(stored, &fill, data_type));
-                Ok(converted.map_or(fill, Option::unwrap_or_default))
-            }
+            None => Ok(filled((stored, fill), convert, data_type)),
         }
     }
 }
 
-/// Files and pages, in the order in which they were met.
-#[derive(Default)]
-struct Sources {
-    known: BTreeMap<(usize, usize), u32>,
-    list: Vec<Arc<dyn Source>>,
+/// The value that blocks without pixels have in the result.
+pub(super) fn filled(
+    (stored, fill): (DataType, Fill),
+    convert: Option<Convert>,
+    data_type: DataType,
+) -> Fill {
+    let converted = convert.map(|convert| convert.sample(stored, &fill, data_type));
+    converted.map_or(fill, Option::unwrap_or_default)
 }
 
-impl Sources {
-    fn index(&mut self, source: &Arc<dyn Source>, page: usize) -> u32 {
-        let next = u32::try_from(self.list.len()).unwrap_or(u32::MAX);
-        let key = (Arc::as_ptr(source).addr(), page);
-        let at = *self.known.entry(key).or_insert(next);
-        if at == next {
-            self.add(source);
-        }
-        at
-    }
-
-    /// Adds a source that no other group shares.
-    fn add(&mut self, source: &Arc<dyn Source>) -> u32 {
-        self.list.push(Arc::clone(source));
-        u32::try_from(self.list.len() - 1).unwrap_or(u32::MAX)
-    }
+/// What files and mosaics give, in the order of the groups; tiles give what their mosaic gives.
+fn kinds<'b>(groups: &'b [Group<'_>], canvases: &'b [(usize, Laid<'_>)]) -> Vec<Kind<'b>> {
+    let of_file = groups.iter().filter(|group| group.role == Role::Pixels).map(|group| Kind {
+        name: group.dataset.name(),
+        stored: group.facts.layout.data_type,
+        unpacking: group.facts.unpacking,
+        bands: group.facts.bands.len(),
+    });
+    let of_mosaic = canvases.iter().map(|(_, Laid { canvas, .. })| Kind {
+        name: &canvas.name,
+        stored: canvas.data_type,
+        unpacking: canvas.unpacking,
+        bands: canvas.bands.len(),
+    });
+    of_file.chain(of_mosaic).collect()
 }

@@ -5,16 +5,19 @@
 //! a sheet has several outputs in the same memory: one for samples as they are, one for what is filled, one for each
 //! conversion. Windows have bands of their own, and blocks and filled parts of a window are disjoint, so no two tasks
 //! write the same sample.
+//!
+//! In a window of a mosaic some tasks write all bands and some write one. A job takes ranges of bands in an output that are
+//! equal or disjoint, so tasks of one band have outputs of their own, again in the same memory.
 
-use super::area::Frame;
+use super::canvas::{Canvas, Gap, alike};
 use super::cut::batches;
 use super::locate::locate;
 use super::request::Asked;
-use super::resolve::{Group, MaskPlace, Resolved, Role};
+use super::resolve::{Group, Laid, MaskPlace, Resolved, Role, Slot, filled};
 use super::sheet::{Masks, Sheet, places_of};
 use super::together::together;
 use crate::error::Result;
-use crate::source::Source;
+use crate::source::{MemorySource, Source};
 use crate::window::Window;
 use std::ops::Range;
 use std::sync::Arc;
@@ -29,6 +32,12 @@ const FILLED: u32 = 1;
 
 /// Outputs of masks are counted from here until the outputs of sheets are known.
 const MASKS: u32 = 1 << 31;
+
+/// Outputs for one band of a mosaic are counted from here until then.
+const SINGLE: u32 = 1 << 30;
+
+/// Bytes of blocks that pixels in host memory are cut into.
+const BLENDED_BYTES: u64 = 4 << 20;
 
 /// What the memory of a plan is for, in messages of the budget.
 const PLAN: &str = "the plan of the read";
@@ -124,11 +133,11 @@ struct Tasks<'a> {
 
 impl Tasks<'_> {
     /// Finds which blocks the windows of a group need.
-    fn seek<'g>(&mut self, mut group: Group<'g>, frames: &[(Frame, Option<Window>)]) -> Result<Sought<'g>> {
+    fn seek<'g>(&mut self, mut group: Group<'g>, slots: &[Slot]) -> Result<Sought<'g>> {
         let (mut runs, mut counts) = (Vec::new(), Vec::with_capacity(group.members.len()));
-        for (_, inside) in group.members.iter().filter_map(|&at| frames.get(at)) {
+        for slot in group.members.iter().filter_map(|&at| slots.get(at)) {
             let before = runs.len();
-            if let Some(inside) = *inside {
+            if let Some(inside) = slot.inside {
                 group.facts.window = inside;
                 runs.extend(group.facts.runs());
             }
@@ -142,34 +151,36 @@ impl Tasks<'_> {
         Ok(Sought { group, runs, counts })
     }
 
-    /// Adds the windows of a group, whose blocks are at `spans`.
+    /// Adds the windows or tiles of a group, whose blocks are at `spans`.
     fn add(
         &mut self,
         Sought { group, counts, .. }: Sought<'_>,
         mut spans: &[Option<Span>],
-        frames: &[(Frame, Option<Window>)],
+        slots: &[Slot],
     ) -> Result<()> {
-        // A single window lies in its image.
+        // A single window lies in its image, and so do tiles.
         let edge = match self.asked.batch {
-            Some(_) => Some(Arc::new(self.edge(&group)?)),
-            None => None,
+            Some(_) if group.role != Role::Tile => Some(Arc::new(self.edge(&group)?)),
+            _ => None,
         };
         let Group { mut facts, source, level, members, convert, role, .. } = group;
-        let frames: Vec<_> = members.into_iter().filter_map(|at| Some((at, frames.get(at)?))).collect();
         let layout = self.layout(&facts.layout, false);
-        let selection = self.selection(facts.selection());
-        let converted = self.output(convert, facts.layout.data_type);
-        for ((at, (frame, inside)), count) in frames.into_iter().zip(counts) {
-            let window = u32::try_from(at).unwrap_or(u32::MAX);
+        let selection = facts.selection();
+        let single = if role == Role::Tile { single(selection.len()) } else { 0 };
+        let selection = self.selection(selection);
+        let converted = self.output(convert, facts.layout.data_type).saturating_add(single);
+        let slots = members.into_iter().filter_map(|at| slots.get(at));
+        for (Slot { window: at, frame, inside, at: corner, band }, count) in slots.zip(counts) {
+            let window = u32::try_from(*at).unwrap_or(u32::MAX);
             let (output, filled, first_band) = match role {
-                Role::Pixels => (converted, FILLED, self.first_band(at)),
+                Role::Pixels | Role::Tile => (converted, FILLED, self.first_band(*at).saturating_add(*band)),
                 Role::Mask(_) => {
-                    let (masks, band) = self.masked.get(at).copied().flatten().unwrap_or_default();
+                    let (masks, band) = self.masked.get(*at).copied().flatten().unwrap_or_default();
                     (MASKS + masks, MASKS + masks, band)
                 }
             };
             if let Some(edge) = &edge {
-                self.fill(frame.around(*inside), edge, (at, source), (filled, first_band));
+                self.fill(frame.around(*inside), edge, (*at, source), (filled, first_band));
             }
             let Some((inside, seen)) = inside.and_then(|inside| Some((inside, frame.seen(inside)?))) else {
                 continue;
@@ -180,11 +191,83 @@ impl Tasks<'_> {
             spans = rest;
             facts.tasks(level, own, |mut task| {
                 (task.source, task.layout, task.selection, task.output) = (source, layout, selection, output);
-                task.placement.out_x += seen.column;
-                task.placement.out_y += seen.row;
+                task.placement.out_x += corner.0 + seen.column;
+                task.placement.out_y += corner.1 + seen.row;
                 task.placement.first_band += first_band;
                 self.list.push((task, window));
             });
+        }
+        Ok(())
+    }
+
+    /// Adds what no file fills in a window of a mosaic, and what was blended.
+    fn add_canvas(&mut self, window: usize, laid: Laid<'_>) -> Result<()> {
+        let Laid { canvas, convert, blended } = laid;
+        let Canvas { data_type: stored, fills, frame, inside, .. } = canvas;
+        let (first_band, size) = (self.first_band(window), (frame.width, frame.height));
+        let (left, top) = canvas.corner();
+        for Gap { at, bands: (first, count), fill } in canvas.gaps() {
+            let fill = filled((*stored, *fill), convert, self.data_type);
+            let edge = self.edge_of(fill, *count, size)?;
+            let at = Window { column: left + at.column, row: top + at.row, ..*at };
+            let output = FILLED + single(*count as usize);
+            self.fill(vec![at], &edge, (window, 0), (output, first_band.saturating_add(*first)));
+        }
+        let around = if self.asked.batch.is_some() { frame.around(*inside) } else { Vec::new() };
+        if !around.is_empty() {
+            let edge = |fill: &Fill| self.asked.edge((*stored, *fill), convert, self.data_type);
+            let edges = fills.iter().map(edge).collect::<Result<Vec<_>>>()?;
+            for (first, count, fill) in alike(&edges) {
+                let edge = self.edge_of(fill, count, size)?;
+                let output = FILLED + single(count as usize);
+                self.fill(around.clone(), &edge, (window, 0), (output, first_band.saturating_add(first)));
+            }
+        }
+        if let (Some(source), Some(inside)) = (blended, *inside) {
+            let output = self.output(convert, *stored).saturating_add(SINGLE);
+            self.blended(canvas, inside, (window, source), (output, first_band))?;
+        }
+        Ok(())
+    }
+
+    /// Adds pixels that were blended: contiguous in host memory, in blocks of some rows.
+    fn blended(
+        &mut self,
+        canvas: &Canvas,
+        inside: Window,
+        (window, source): (usize, u32),
+        (output, first_band): (u32, u32),
+    ) -> Result<()> {
+        let asked = self.asked;
+        let too_large = || asked.refuse("the mosaic is larger than memory can address".into());
+        let Window { width, height, .. } = inside;
+        let row_len = u64::from(width).checked_mul(canvas.data_type.size() as u64).ok_or_else(too_large)?;
+        let rows = u32::try_from(BLENDED_BYTES / row_len.max(1)).unwrap_or(u32::MAX).clamp(1, height.max(1));
+        let layout = Arc::new(BlockLayout::stored(canvas.data_type, (width, rows), 1));
+        let layout = self.layout(&layout, false);
+        let selection = self.selection(vec![0]);
+        let (left, top) = canvas.corner();
+        for (plane, _) in (0u32..).zip(&canvas.bands) {
+            for (row, first) in (0u32..).zip((0..height).step_by(rows as usize)) {
+                let count = rows.min(height - first);
+                let offset = (u64::from(plane) * u64::from(height) + u64::from(first)).checked_mul(row_len);
+                let offset = offset.ok_or_else(too_large)?;
+                let placement = Placement {
+                    rows: count,
+                    image_rows: count,
+                    block_x: 0,
+                    block_y: 0,
+                    width,
+                    height: count,
+                    out_x: left,
+                    out_y: top + first,
+                    first_band: first_band.saturating_add(plane),
+                };
+                let span = Some(Span { offset, len: row_len * u64::from(count) });
+                let address = BlockAddress { row, plane, ..BlockAddress::default() };
+                let task = BlockTask { source, layout, selection, output, span, address, placement };
+                self.list.push((task, u32::try_from(window).unwrap_or(u32::MAX)));
+            }
         }
         Ok(())
     }
@@ -204,11 +287,18 @@ impl Tasks<'_> {
             layout.extras.fill = Fill([u8::MAX; 16]);
             return Ok(layout);
         }
+        let fill = (group.facts.layout.data_type, group.facts.layout.extras.fill);
+        let fill = self.asked.edge(fill, group.convert, self.data_type)?;
+        self.edge_of(fill, bands, (columns, rows)).map(Arc::unwrap_or_clone)
+    }
+
+    /// A block of nothing but that value in so many bands, as large as a window.
+    fn edge_of(&self, fill: Fill, bands: u32, size: (u32, u32)) -> Result<Arc<BlockLayout>> {
         let too_many = || self.asked.refuse(format!("{bands} bands are more than a block can have"));
         let samples = u16::try_from(bands).map_err(|_| too_many())?;
-        let mut layout = BlockLayout::stored(self.data_type, (columns, rows), samples);
-        layout.extras.fill = self.asked.edge(group, self.data_type)?;
-        Ok(layout)
+        let mut layout = BlockLayout::stored(self.data_type, size, samples);
+        layout.extras.fill = fill;
+        Ok(Arc::new(layout))
     }
 
     /// Adds what fills parts of a window.
@@ -224,7 +314,7 @@ impl Tasks<'_> {
         }
         let layout = self.layout(edge, true);
         let selection = self.selection((0..edge.samples).collect());
-        let [_, _, rows, _] = self.shape;
+        let rows = edge.height;
         for Window { column: x, row: y, width, height } in parts {
             let placement = Placement {
                 rows,
@@ -240,7 +330,7 @@ impl Tasks<'_> {
             let address = BlockAddress::default();
             let task = BlockTask { source, layout, selection, output, span: None, address, placement };
             self.list.push((task, u32::try_from(window).unwrap_or(u32::MAX)));
-            self.filled += usize::from(output == FILLED);
+            self.filled += usize::from(output < MASKS);
         }
     }
 
@@ -267,6 +357,11 @@ impl Tasks<'_> {
     }
 }
 
+/// What is added to the output of a task of a mosaic that writes so many bands.
+fn single(bands: usize) -> u32 {
+    if bands == 1 { SINGLE } else { 0 }
+}
+
 /// The index of what is known already, or of what is added.
 fn place_of<T>(list: &mut Vec<T>, is: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> u32 {
     let at = list.iter().position(is).unwrap_or_else(|| {
@@ -279,7 +374,14 @@ fn place_of<T>(list: &mut Vec<T>, is: impl Fn(&T) -> bool, make: impl FnOnce() -
 impl Asked<'_> {
     /// Locates all blocks and makes tasks of them.
     pub(super) fn locate(&self, resolved: Resolved<'_>, context: &Context) -> Result<Located> {
-        let Resolved { groups, sources, shape, result, sheets, masks, masked, frames } = resolved;
+        let Resolved {
+            groups, sources, shape, result, sheets, masks, masked, slots, frames, canvases, ..
+        } = resolved;
+        let mut sources = sources;
+        if sources.is_empty() {
+            // A mosaic without a source here: what is filled belongs to one, too.
+            sources.push(Arc::new(MemorySource::new(self.name(), Vec::new())));
+        }
         let mut tasks = Tasks {
             asked: *self,
             context,
@@ -295,35 +397,47 @@ impl Asked<'_> {
             filled: 0,
             list: Vec::new(),
         };
-        let sought =
-            groups.into_iter().map(|group| tasks.seek(group, &frames)).collect::<Result<Vec<_>>>()?;
+        let sought = groups.into_iter().map(|group| tasks.seek(group, &slots)).collect::<Result<Vec<_>>>()?;
         let spans = spans_of(&sought, context)?;
         for (sought, spans) in sought.into_iter().zip(&spans) {
-            tasks.add(sought, spans, &frames)?;
+            tasks.add(sought, spans, &slots)?;
+        }
+        let is_mosaic = !canvases.is_empty();
+        for (window, laid) in canvases {
+            tasks.add_canvas(window, laid)?;
         }
         let Tasks { places, leases, layouts, edges, selections, converts, filled, mut list, .. } = tasks;
         match frames.len() {
             // In the order of the result.
-            1 => list.sort_by_key(|(task, _)| (task.source, task.address)),
+            1 if !is_mosaic => list.sort_by_key(|(task, _)| (task.source, task.address)),
             // In the order of the files: neighbours are read together, and windows of one block follow each other.
             _ => list.sort_by_key(|(task, window)| {
-                (task.source, task.span.map(|span| span.offset), task.layout, *window)
+                (task.source, task.span.map(|span| span.offset), task.address, task.layout, *window)
             }),
         }
+        let plain = |memory: usize| Target { memory, convert: None };
+        let per_sheet = u32::try_from(converts.len()).unwrap_or(u32::MAX).saturating_add(FILLED + 1);
         let mut outputs = Vec::new();
         for memory in 0..sheets.len() {
-            let plain = Target { memory, convert: None };
-            outputs.extend([plain, plain]);
-            outputs.extend(converts.iter().map(|&(convert, _)| Target { memory, convert: Some(convert) }));
+            for _ in 0..=u8::from(is_mosaic) {
+                outputs.extend([plain(memory), plain(memory)]);
+                let converted =
+                    converts.iter().map(|&(convert, _)| Target { memory, convert: Some(convert) });
+                outputs.extend(converted);
+            }
         }
         let of_sheets = u32::try_from(outputs.len()).unwrap_or(u32::MAX);
-        outputs.extend((0..masks.len()).map(|at| Target { memory: sheets.len() + at, convert: None }));
-        let per_sheet = u32::try_from(converts.len()).unwrap_or(u32::MAX).saturating_add(FILLED + 1);
+        let step = if is_mosaic { per_sheet.saturating_mul(2) } else { per_sheet };
+        outputs.extend((0..masks.len()).map(|at| plain(sheets.len() + at)));
         for (task, window) in &mut list {
             let (sheet, _) = places.get(*window as usize).copied().unwrap_or_default();
             task.output = match task.output.checked_sub(MASKS) {
                 Some(masks) => of_sheets.saturating_add(masks),
-                None => sheet.saturating_mul(per_sheet).saturating_add(task.output),
+                None => {
+                    let (single, output) = (task.output & SINGLE != 0, task.output & !SINGLE);
+                    let output = output.saturating_add(if single { per_sheet } else { 0 });
+                    sheet.saturating_mul(step).saturating_add(output)
+                }
             };
         }
         let windows = match frames.len() {

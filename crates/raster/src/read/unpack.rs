@@ -6,6 +6,7 @@ use super::mask::MaskSource;
 use super::steps::is_inverted;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::metadata::Metadata;
 use crate::options::{FloatType, Layer, ReadOptions};
 use strile_engine::{Convert, Fill};
 use strile_tiff::gdal::NoData;
@@ -83,28 +84,48 @@ impl Dataset {
         let Some(missing) = self.missing(image, options)? else { return Ok(None) };
         // A type that is not known is refused by who reads it.
         let Some(stored) = image.sample.data_type() else { return Ok(None) };
+        let scaling = match (options.unpack, options.page) {
+            (false, _) => None,
+            (true, 0) => scaling(self.metadata(), bands).map_err(|problem| self.refuse(problem))?,
+            (true, page) => {
+                return Err(self.refuse(format!(
+                    "scale and offset are known of page 0, not of page {page}: read without"
+                )));
+            }
+        };
+        let unpacking = Unpacking::new(stored, missing, scaling, options.float_type);
+        let unpacking = unpacking.map_err(|problem| self.refuse(problem))?;
+        if unpacking.is_some() && is_inverted(image, options) {
+            let problem =
+                "white as maximum is for stored values, it does not go with masked or unpacked ones";
+            return Err(self.refuse(problem.into()));
+        }
+        Ok(unpacking)
+    }
+}
+
+impl Unpacking {
+    /// How samples of a type are converted; `None` if they stay as they are. An error in words if they cannot be.
+    pub(crate) fn new(
+        stored: DataType,
+        missing: Missing,
+        scaling: Option<(f64, f64)>,
+        float_type: Option<FloatType>,
+    ) -> std::result::Result<Option<Self>, String> {
         let nodata = match missing {
             Missing::Value(value) => value.to_sample(stored).map(Fill),
             Missing::Image | Missing::Alpha(_) | Missing::None => None,
         };
-        let scaling = if options.unpack { self.scaling(options.page, bands)? } else { None };
         let convert = match (nodata, scaling) {
             (None, None) if !missing.is_masked() => return Ok(None),
             (nodata, None) => Convert::masking(nodata),
             (nodata, Some((scale, offset))) => Convert { nodata, scale, offset },
         };
         if !Convert::takes(stored) {
-            return Err(self.refuse(format!(
-                "samples of {stored} are neither masked nor scaled, read them as they are"
-            )));
-        }
-        if is_inverted(image, options) {
-            let problem =
-                "white as maximum is for stored values, it does not go with masked or unpacked ones";
-            return Err(self.refuse(problem.into()));
+            return Err(format!("samples of {stored} are neither masked nor scaled, read them as they are"));
         }
         // Floats that hold every stored value.
-        let data_type = match (options.float_type, stored.size()) {
+        let data_type = match (float_type, stored.size()) {
             (Some(FloatType::Float16), _) => DataType::F16,
             (Some(FloatType::Float32), _) => DataType::F32,
             (Some(FloatType::Float64), _) => DataType::F64,
@@ -112,40 +133,36 @@ impl Dataset {
             (None, 4) if stored == DataType::F32 => DataType::F32,
             (None, _) => DataType::F64,
         };
-        Ok(Some(Unpacking { convert, data_type, missing }))
+        Ok(Some(Self { convert, data_type, missing }))
     }
+}
 
-    /// Scale and offset of the bands, where one of them says so; they must be the same for all.
-    fn scaling(&self, page: usize, bands: &[u16]) -> Result<Option<(f64, f64)>> {
-        if page != 0 {
-            return Err(self
-                .refuse(format!("scale and offset are known of page 0, not of page {page}: read without")));
+/// Scale and offset of some bands, where one of them says so; an error in words if they are not the same for all.
+pub(crate) fn scaling(metadata: &Metadata, bands: &[u16]) -> std::result::Result<Option<(f64, f64)>, String> {
+    let mut first: Option<(u16, (f64, f64))> = None;
+    let mut told = (false, false);
+    for &number in bands {
+        let band = usize::from(number).checked_sub(1).and_then(|at| metadata.bands.get(at));
+        let (scale, offset) = band.map_or((None, None), |band| (band.scale, band.offset));
+        told = (told.0 || scale.is_some(), told.1 || offset.is_some());
+        let values = (scale.unwrap_or(1.0), offset.unwrap_or(0.0));
+        if !values.0.is_finite() || values.0 == 0.0 || !values.1.is_finite() {
+            return Err(format!(
+                "band {number} has scale {} and offset {}, which give no values: read without",
+                values.0, values.1
+            ));
         }
-        let mut first: Option<(u16, (f64, f64))> = None;
-        let mut told = (false, false);
-        for &number in bands {
-            let band = usize::from(number).checked_sub(1).and_then(|at| self.metadata().bands.get(at));
-            let (scale, offset) = band.map_or((None, None), |band| (band.scale, band.offset));
-            told = (told.0 || scale.is_some(), told.1 || offset.is_some());
-            let values = (scale.unwrap_or(1.0), offset.unwrap_or(0.0));
-            if !values.0.is_finite() || values.0 == 0.0 || !values.1.is_finite() {
-                return Err(self.refuse(format!(
-                    "band {number} has scale {} and offset {}, which give no values: read without",
-                    values.0, values.1
-                )));
-            }
-            let (other, same) = *first.get_or_insert((number, values));
-            if same != values {
-                return Err(self.refuse(format!(
-                    "bands {other} and {number} differ in scale and offset ({} and {}, {} and {}): \
-                     read them one at a time",
-                    same.0, same.1, values.0, values.1
-                )));
-            }
+        let (other, same) = *first.get_or_insert((number, values));
+        if same != values {
+            return Err(format!(
+                "bands {other} and {number} differ in scale and offset ({} and {}, {} and {}): \
+                 read them one at a time",
+                same.0, same.1, values.0, values.1
+            ));
         }
-        // An offset that nobody gave changes no value, not even -0.
-        Ok(first
-            .filter(|_| told.0 || told.1)
-            .map(|(_, (scale, offset))| (scale, if told.1 { offset } else { Convert::masking(None).offset })))
     }
+    // An offset that nobody gave changes no value, not even -0.
+    Ok(first
+        .filter(|_| told.0 || told.1)
+        .map(|(_, (scale, offset))| (scale, if told.1 { offset } else { Convert::masking(None).offset })))
 }

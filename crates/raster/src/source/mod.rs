@@ -5,11 +5,13 @@
 
 mod file;
 mod memory;
+mod pooled;
 mod regular;
 
 pub use file::FileSource;
 pub(crate) use file::{ReadExactAt, submit};
 pub use memory::MemorySource;
+pub(crate) use pooled::{FilePool, PooledSource, changed};
 pub(crate) use regular::{open_regular, version_at};
 
 use std::io;

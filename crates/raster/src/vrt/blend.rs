@@ -19,6 +19,20 @@ pub(super) struct Layers<'a> {
     pub(super) rows: u32,
 }
 
+/// What samples of a band are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Onto {
+    pub(super) data_type: DataType,
+    /// The largest value that its bits allow.
+    largest: Option<i32>,
+}
+
+impl From<&Band> for Onto {
+    fn from(band: &Band) -> Self {
+        Self { data_type: band.data_type, largest: band.largest }
+    }
+}
+
 /// What happens to a row.
 enum Way {
     Copy,
@@ -29,10 +43,10 @@ enum Way {
 }
 
 /// Lays the samples with their first at (column, row) of a plane whose rows have `width` samples.
-pub(super) fn lay(layers: &Layers<'_>, band: &Band, plane: &mut [u8], (x, y): (u32, u32), width: u32) {
+pub(super) fn lay(layers: &Layers<'_>, band: &Onto, plane: &mut [u8], (x, y): (u32, u32), width: u32) {
     let (from, to) = (layers.data_type.size(), band.data_type.size());
     let columns = layers.columns as usize;
-    let way = way(layers, band);
+    let way = way(layers.data_type, layers.complex, layers.nodata, band);
     let pixel = pixel(layers, band);
     for row in 0..layers.rows as usize {
         let at = ((y as usize + row) * width as usize + x as usize) * to;
@@ -73,33 +87,70 @@ pub(super) fn lay(layers: &Layers<'_>, band: &Band, plane: &mut [u8], (x, y): (u
     }
 }
 
-fn way(layers: &Layers<'_>, band: &Band) -> Way {
-    let simple = match layers.data_type == band.data_type && band.largest.is_none() {
+/// Whether samples are laid as they are, all of them.
+pub(super) fn is_copy(
+    data_type: DataType,
+    complex: Option<&Complex>,
+    nodata: Option<f64>,
+    band: &Onto,
+) -> bool {
+    matches!(way(data_type, complex, nodata, band), Way::Copy)
+}
+
+/// Whether samples are laid as they are but for nodata, and `below` is the same nodata: laid upon nothing else, all of them
+/// can be copied.
+pub(super) fn is_copy_upon(
+    below: &[u8],
+    data_type: DataType,
+    complex: Option<&Complex>,
+    nodata: Option<f64>,
+    band: &Onto,
+) -> bool {
+    if data_type != band.data_type {
+        return false;
+    }
+    let is_nan = |value: Number| value.as_f64().is_nan();
+    match way(data_type, complex, nodata, band) {
+        Way::Copy => true,
+        Way::Unless(sample) => below.starts_with(&sample),
+        // Reals are compared but for their last digits, so that nearly equal ones would be changed. NaN is always NaN.
+        Way::Change => {
+            matches!(data_type, DataType::F32 | DataType::F64)
+                && complex.is_some_and(Complex::is_only_nodata)
+                && nodata.is_some_and(f64::is_nan)
+                && below.get(..data_type.size()).is_some_and(|below| is_nan(reader(data_type)(below).0))
+        }
+        Way::Convert => false,
+    }
+}
+
+fn way(data_type: DataType, complex: Option<&Complex>, nodata: Option<f64>, band: &Onto) -> Way {
+    let simple = match data_type == band.data_type && band.largest.is_none() {
         true => Way::Copy,
         false => Way::Convert,
     };
-    let Some(complex) = layers.complex else { return simple };
+    let Some(complex) = complex else { return simple };
     if !complex.is_only_nodata() {
         return Way::Change;
     }
     // Nodata alone is compared in these types as it is; a value that they cannot hold is nowhere.
-    let (low, high) = match layers.data_type {
+    let (low, high) = match data_type {
         DataType::U8 => (0.0, 255.0),
         DataType::I16 => (-32_768.0, 32_767.0),
         DataType::U16 => (0.0, 65_535.0),
         _ => return Way::Change,
     };
-    match layers.nodata {
+    match nodata {
         Some(nodata) if (low..=high).contains(&nodata) => {
-            let sample = sample_of(Number::Double(nodata.trunc()), layers.data_type);
-            Way::Unless(sample.iter().take(layers.data_type.size()).copied().collect())
+            let sample = sample_of(Number::Double(nodata.trunc()), data_type);
+            Way::Unless(sample.iter().take(data_type.size()).copied().collect())
         }
         _ => simple,
     }
 }
 
 /// The largest value of the band's bits, where it has such.
-fn clamped((real, imaginary): (Number, Number), band: &Band) -> (Number, Number) {
+fn clamped((real, imaginary): (Number, Number), band: &Onto) -> (Number, Number) {
     match (band.largest, real) {
         (Some(largest), Number::Integer(v)) => (Number::Integer(v.min(largest.into())), imaginary),
         _ => (real, imaginary),
@@ -107,7 +158,7 @@ fn clamped((real, imaginary): (Number, Number), band: &Band) -> (Number, Number)
 }
 
 /// What a complex source does to one sample, in the precision GDAL works in.
-fn pixel<'a>(layers: &Layers<'a>, band: &'a Band) -> impl Fn(Option<&[u8]>, &mut [u8]) + use<'a> {
+fn pixel<'a>(layers: &Layers<'a>, band: &'a Onto) -> impl Fn(Option<&[u8]>, &mut [u8]) + use<'a> {
     use DataType as D;
     let is_wide = |t: D| matches!(t, D::I32 | D::U32 | D::I64 | D::U64);
     let is_double =

@@ -4,16 +4,18 @@
 //! call share one counter of work and one pool of open files (`pool`).
 
 use super::Vrt;
+use super::pool::InUse;
 use crate::error::Result;
 use crate::options::ReadOptions;
+use crate::read::{Asked, Reading};
 use crate::source::Version;
 use std::collections::BTreeMap;
 use std::collections::hash_map::{HashMap, RandomState};
 use std::hash::BuildHasher as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use strile_engine::{Context, Lease, LocatedFault, Progress};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use strile_engine::{Context, Lease, LocatedFault, Location, Progress};
 
 /// Samples of sources that each sample of the result may take: how deep sources lie on one another.
 const DEEPEST: u64 = 64;
@@ -49,11 +51,11 @@ impl Work {
 }
 
 /// What all mosaics of a call share.
-pub(super) struct Shared<'a> {
+pub(crate) struct Shared<'a> {
     options: &'a ReadOptions,
     /// Without progress: sources are counted, not their blocks.
     context: Context,
-    progress: Option<&'a dyn Progress>,
+    progress: Option<Arc<dyn Progress>>,
     work: &'a Work,
     outermost: &'a Vrt,
     faults: Mutex<Vec<LocatedFault>>,
@@ -66,10 +68,12 @@ pub(super) struct Shared<'a> {
     /// How often a file was read. Not in `Work`: each piece of a longer read may decode a block again.
     reads: Mutex<HashMap<u64, u32>>,
     keys: RandomState,
+    /// Sources that are in use: what is read together opens each once.
+    held: Mutex<HashMap<PathBuf, Weak<InUse>>>,
 }
 
 /// The call as one mosaic sees it.
-pub(super) struct Call<'a> {
+pub(crate) struct Call<'a> {
     shared: &'a Shared<'a>,
     /// The mosaic, and the call of the one it is a source of.
     vrt: &'a Vrt,
@@ -77,11 +81,11 @@ pub(super) struct Call<'a> {
 }
 
 impl<'a> Shared<'a> {
-    pub(super) fn new(vrt: &'a Vrt, options: &'a ReadOptions, context: &'a Context, work: &'a Work) -> Self {
+    pub(crate) fn new(vrt: &'a Vrt, options: &'a ReadOptions, context: &'a Context, work: &'a Work) -> Self {
         Self {
             options,
             context: Context { progress: None, ..context.clone() },
-            progress: context.progress.as_deref(),
+            progress: context.progress.clone(),
             work,
             outermost: vrt,
             faults: Mutex::default(),
@@ -90,11 +94,12 @@ impl<'a> Shared<'a> {
             states: Mutex::default(),
             reads: Mutex::default(),
             keys: RandomState::new(),
+            held: Mutex::default(),
         }
     }
 
     /// The call of the outermost mosaic.
-    pub(super) fn call(&'a self) -> Call<'a> {
+    pub(crate) fn call(&'a self) -> Call<'a> {
         Call { shared: self, vrt: self.outermost, outer: None }
     }
 
@@ -111,13 +116,103 @@ impl<'a> Shared<'a> {
     }
 }
 
+/// Progress of a read of some sources of the outermost mosaic: blocks count as the share of the sources that they are.
+pub(super) struct Share {
+    context: Context,
+    counted: Option<Arc<Counted>>,
+}
+
+struct Counted {
+    progress: Arc<dyn Progress>,
+    sources: u64,
+    /// Blocks of all sources.
+    blocks: AtomicU64,
+    done: AtomicU64,
+    told: AtomicU64,
+}
+
+impl Progress for Counted {
+    fn advance(&self, blocks: u64) {
+        let done = self.done.fetch_add(blocks, Ordering::Relaxed).saturating_add(blocks);
+        let all = self.blocks.load(Ordering::Relaxed).max(1);
+        self.tell(self.sources.saturating_mul(done.min(all)) / all);
+    }
+}
+
+impl Counted {
+    fn tell(&self, sources: u64) {
+        let before = self.told.fetch_max(sources, Ordering::Relaxed);
+        if sources > before {
+            self.progress.advance(sources - before);
+        }
+    }
+}
+
+impl Share {
+    pub(super) fn new(sources: u64, call: &Call<'_>) -> Self {
+        let progress = call.shared.progress.as_ref().filter(|_| call.is_outermost());
+        let counted = progress.map(|progress| {
+            Arc::new(Counted {
+                progress: Arc::clone(progress),
+                sources,
+                blocks: AtomicU64::new(0),
+                done: AtomicU64::new(0),
+                told: AtomicU64::new(0),
+            })
+        });
+        let progress = counted.clone().map(|counted| counted as Arc<dyn Progress>);
+        Self { context: Context { progress, ..call.context().clone() }, counted }
+    }
+
+    /// Plans the read.
+    pub(super) fn reading<'b>(
+        &'b self,
+        asked: Asked<'b>,
+        to: Location,
+        after: Vec<String>,
+    ) -> Result<Reading<'b>> {
+        let reading = Reading::new(asked, to, after, &self.context)?;
+        if let Some(counted) = &self.counted {
+            let figures = reading.plan.figures();
+            counted.blocks.store((figures.blocks + figures.sparse) as u64, Ordering::Relaxed);
+        }
+        Ok(reading)
+    }
+
+    /// Counts all sources as done.
+    pub(super) fn complete(&self) {
+        if let Some(counted) = &self.counted {
+            counted.tell(counted.sources);
+        }
+    }
+}
+
+/// Who reads, and within which limits.
+pub(super) fn execution(options: &ReadOptions) -> ReadOptions {
+    let ReadOptions { on_fault, max_pixels, max_block_bytes, max_cloud_bytes, .. } = *options;
+    let ReadOptions { decode_on, device_memory, direct_io, nvcomp, nvjpeg, .. } = *options;
+    ReadOptions {
+        on_fault,
+        max_pixels,
+        max_block_bytes,
+        max_cloud_bytes,
+        decode_on,
+        device_memory,
+        direct_io,
+        nvcomp,
+        nvjpeg,
+        ..ReadOptions::default()
+    }
+}
+
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<'a> Call<'a> {
-    pub(super) fn options(&self) -> &'a ReadOptions {
-        self.shared.options
+    /// How files are read, whatever is asked for of the mosaic.
+    pub(super) fn execution(&self) -> ReadOptions {
+        execution(self.shared.options)
     }
 
     pub(super) fn context(&self) -> &Context {
@@ -144,16 +239,26 @@ impl<'a> Call<'a> {
         chain.fold((0, false), |(depth, found), call| (depth + 1, found || call.vrt.path() == Some(path)))
     }
 
-    /// Counts a source of the mosaic as done.
-    pub(super) fn advance(&self) {
-        if let Some(progress) = self.shared.progress.filter(|_| self.is_outermost()) {
-            progress.advance(1);
+    /// Counts sources of the mosaic as done.
+    pub(super) fn advance(&self, sources: u64) {
+        if let Some(progress) = self.shared.progress.as_ref().filter(|_| self.is_outermost()) {
+            progress.advance(sources);
         }
     }
 
+    /// The source that this call has in use already.
+    pub(super) fn held(&self, path: &Path) -> Option<Arc<InUse>> {
+        locked(&self.shared.held).get(path)?.upgrade()
+    }
+
+    /// Notes a source that is in use.
+    pub(super) fn hold(&self, path: &Path, source: &Arc<InUse>) {
+        locked(&self.shared.held).insert(path.to_owned(), Arc::downgrade(source));
+    }
+
     /// Adds what a source was faulty in.
-    pub(super) fn found(&self, faults: &[LocatedFault]) {
-        locked(&self.shared.faults).extend_from_slice(faults);
+    pub(super) fn found(&self, faults: impl IntoIterator<Item = LocatedFault>) {
+        locked(&self.shared.faults).extend(faults);
     }
 
     /// Files of the outermost mosaic that the call goes on without.

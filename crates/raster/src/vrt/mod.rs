@@ -1,9 +1,11 @@
 //! VRT mosaics: a small XML file that lays parts of other files upon one raster.
 //!
 //! `parse` the XML as facts; `paths` which files it may lead to; `index` which sources a window touches;
-//! `place` where their pixels lie; `pool` the files that are open; `opened` samples of one of them; `values` and
-//! `number` what is done to a value; `blend` one source laid upon a band; `read` all of them; `call` what one read asks
-//! for and may do; `write` an index of tiles made from files.
+//! `place` where their pixels lie; `pool` the files that are open; `expand` a window as rectangles of files and as layers;
+//! `carve` which pixels of them are seen; `canvas` what `crate::read` takes; `dataset` and `doors` the reads. Layers are blended on
+//! the host: `compose` in which order, `opened` samples of one source, `values` and `number` what is done to a value,
+//! `blend` one source laid upon a band. `call` what one read asks for and may do; `write` an index of tiles made from
+//! files.
 //!
 //! The pixels are those that GDAL gives. What is not a mosaic (warped, derived, pansharpened and processed
 //! VRTs, filters) is refused by name. A VRT is text from anywhere: it reaches no file outside its folder
@@ -11,7 +13,12 @@
 
 mod blend;
 mod call;
+mod canvas;
+mod carve;
+mod compose;
 mod dataset;
+mod doors;
+mod expand;
 mod index;
 mod listing;
 mod number;
@@ -20,11 +27,12 @@ mod parse;
 mod paths;
 mod place;
 mod pool;
-mod read;
 mod stored;
 mod values;
 mod write;
 
+pub(crate) use call::{Shared, Work};
+pub(crate) use canvas::{Made, Named, file_of};
 pub use listing::VrtSource;
 pub(crate) use parse::table_entries;
 pub use write::{IndexOptions, WrittenIndex, write_index};
@@ -148,7 +156,7 @@ impl Vrt {
         let fail = |error| Error::Io { path: path.to_owned(), error: Arc::new(error) };
         let resolved = path.canonicalize().map_err(fail)?;
         let root = resolved.parent().map(Path::to_owned).filter(|_| !options.allow_outside);
-        Self::open_at(path.display().to_string(), resolved, root, Arc::default(), options)
+        Self::open_at(path.display().to_string(), resolved, root, Pool::new(options.max_open), options)
     }
 
     /// A VRT whose text is at hand, read as if it were a file in `folder`.
@@ -157,7 +165,8 @@ impl Vrt {
         let fail = |error| Error::Io { path: folder.to_owned(), error: Arc::new(error) };
         let resolved = folder.canonicalize().map_err(fail)?;
         let root = Some(resolved.clone()).filter(|_| !options.allow_outside);
-        Self::of_text(name.to_owned(), text, (resolved, root), (None, Arc::default()), options)
+        let pool = Pool::new(options.max_open);
+        Self::of_text(name.to_owned(), text, (resolved, root), (None, pool), options)
     }
 
     fn open_at(

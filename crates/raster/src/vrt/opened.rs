@@ -2,9 +2,10 @@
 
 use super::Vrt;
 use super::call::Call;
+use super::expand::Which;
 use super::number::{Number, reader};
-use super::place::{Picks, Placed, is_copied, picks};
-use super::read::Which;
+use super::parse::Source;
+use super::place::{Picks, Placed, copied_from, picks};
 use super::values::is_near;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -27,7 +28,7 @@ pub(super) enum Opened {
 
 /// A TIFF, with what is asked of it for every band, found once.
 pub(super) struct Leaf {
-    dataset: Dataset,
+    pub(super) dataset: Arc<Dataset>,
     image: Arc<Image>,
     has_mask: bool,
     alpha: Option<u16>,
@@ -43,11 +44,11 @@ impl Leaf {
             _ => None,
         };
         let nodata = dataset.metadata().nodata;
-        Ok(Self { dataset, image, has_mask, alpha, nodata })
+        Ok(Self { dataset: Arc::new(dataset), image, has_mask, alpha, nodata })
     }
 
     /// Samples of the blocks that a window of some bands touches.
-    fn decoded(&self, window: &Window, bands: usize) -> u64 {
+    pub(super) fn decoded(&self, window: &Window, bands: usize) -> u64 {
         let grid = &self.image.grid;
         let len = |blocks: Range<u32>, size: u32| u64::from(blocks.end - blocks.start) * u64::from(size);
         let across = len(window.block_columns(grid), grid.block_width);
@@ -107,9 +108,9 @@ pub(super) struct Sampling {
 
 impl Sampling {
     pub(super) fn new((across, down): (Placed, Placed), size: (u32, u32), call: &Call<'_>) -> Result<Self> {
-        let lease = match is_copied(&across, &down) {
-            true => None,
-            false => {
+        let lease = match copied_from(&across, &down) {
+            Some(_) => None,
+            None => {
                 let picked = u64::from(across.part.count) + u64::from(down.part.count);
                 Some(call.take(picked * size_of::<u32>() as u64, "the pixels that are picked")?)
             }
@@ -265,30 +266,32 @@ impl Opened {
         let (top, bottom) = (sampling.rows.get(rows.start), sampling.rows.get(last(rows.end)));
         let window = Window::new(left, top, right - left + 1, bottom - top + 1);
         call.count_decoded(leaf.dataset.name(), leaf.decoded(&window, bands.len()))?;
-        let asked = call.options();
         let options = ReadOptions {
             window: Some(window),
             bands: (layer == Layer::Pixels).then(|| bands.to_vec()),
             layer,
-            interleave: Interleave::BandFirst,
-            on_fault: asked.on_fault,
-            max_pixels: asked.max_pixels,
-            max_block_bytes: asked.max_block_bytes,
-            decode_on: asked.decode_on,
-            device_memory: asked.device_memory,
-            direct_io: asked.direct_io,
-            nvcomp: asked.nvcomp,
-            nvjpeg: asked.nvjpeg,
-            ..ReadOptions::default()
+            ..call.execution()
         };
         let raster = leaf.dataset.read(&options, call.context())?;
         // The read gives back what it took; the pixels stay.
         let lease = call.take(raster.pixels.len() as u64, "the pixels of a source")?;
-        call.found(&raster.faults);
+        call.found(raster.faults.iter().cloned());
         if window.width == columns && window.height == rows.end - rows.start {
             return Ok(Samples { pixels: raster.pixels, data_type: raster.data_type, _lease: lease });
         }
         picked(&raster, sampling, rows, call)
+    }
+}
+
+/// The value where what is below a source shows: its own, or by the mask of its file.
+pub(super) fn nodata_of(opened: &Opened, source: &Source) -> Option<f64> {
+    let complex = source.complex.as_ref()?;
+    match complex.uses_mask && !source.is_mask {
+        true => match opened.validity(source.band) {
+            Validity::NoData(value) => Some(value),
+            _ => complex.nodata,
+        },
+        false => complex.nodata,
     }
 }
 

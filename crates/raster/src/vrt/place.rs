@@ -179,18 +179,18 @@ impl Placed {
     }
 }
 
-/// Whether `picks` needs no list: samples are neighbours along both axes.
-pub(super) fn is_copied(across: &Placed, down: &Placed) -> bool {
-    across.copied_from().is_some() && down.copied_from().is_some()
+/// The first column and row, if pixels are neighbours along both axes, copied one to one.
+pub(super) fn copied_from(across: &Placed, down: &Placed) -> Option<(u32, u32)> {
+    across.copied_from().zip(down.copied_from())
 }
 
 /// What is picked across and down; one to one only where both axes are, as in GDAL's `IRasterIO`.
 pub(super) fn picks(across: &Placed, down: &Placed, size: (u32, u32)) -> (Picks, Picks) {
     // Where either axis is fractional or scaled, both go the general way, which gives the same pixels for an
     // axis that is neither.
-    match (across.copied_from(), down.copied_from()) {
-        (Some(x), Some(y)) => (Picks::Run(x), Picks::Run(y)),
-        _ => (nearest_across(&across.part, size.0), nearest_down(&down.part, size.1)),
+    match copied_from(across, down) {
+        Some((x, y)) => (Picks::Run(x), Picks::Run(y)),
+        None => (nearest_across(&across.part, size.0), nearest_down(&down.part, size.1)),
     }
 }
 

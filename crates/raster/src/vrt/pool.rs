@@ -8,10 +8,11 @@ use super::call::Call;
 use super::opened::{Leaf, Opened};
 use super::parse::SourceFile;
 use super::{Missing, NOT_THERE, Vrt, VrtOptions, paths::Refusal};
+use crate::batch::header_memory;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::open::{Files, OnDisk};
-use crate::source::{Source, Version, version_at};
+use crate::source::{FilePool, PooledSource, Source, Version, version_at};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,9 +24,11 @@ const MOST_TEXT: u64 = 16 << 20;
 /// Memory that a byte of XML takes, about, while and after it is parsed.
 const PARSED: u64 = 8;
 
-/// Opened sources, by the paths that mosaics have for them.
-#[derive(Default)]
-pub(super) struct Pool(Mutex<Kept>);
+/// Opened sources, by the paths that mosaics have for them, and the files that are open.
+pub(super) struct Pool {
+    kept: Mutex<Kept>,
+    files: Arc<FilePool>,
+}
 
 #[derive(Default)]
 struct Kept {
@@ -45,6 +48,8 @@ struct Found {
     states: Arc<[State]>,
     /// Bytes of XML; 0 for a TIFF.
     text: u64,
+    /// Bytes of memory that it takes.
+    memory: u64,
 }
 
 type State = (PathBuf, Option<Version>);
@@ -68,8 +73,13 @@ impl Found {
 }
 
 impl Pool {
+    /// Keeps so many files open at most.
+    pub(super) fn new(most: usize) -> Arc<Self> {
+        Arc::new(Self { kept: Mutex::default(), files: Arc::new(FilePool::new(most.max(1))) })
+    }
+
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn get(&self, path: &Path) -> Option<Found> {
@@ -110,21 +120,23 @@ impl Pool {
     }
 }
 
-/// Files of the disk; their states are noted.
-#[derive(Default)]
-struct Noted(Mutex<Vec<State>>);
+/// Files of the disk, which are opened again when they are read; their states are noted.
+struct Noted<'a> {
+    files: &'a Arc<FilePool>,
+    states: Mutex<Vec<State>>,
+}
 
-impl Noted {
+impl Noted<'_> {
     fn note(&self, path: &Path, version: Option<Version>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((path.to_owned(), version));
+        self.states.lock().unwrap_or_else(PoisonError::into_inner).push((path.to_owned(), version));
     }
 }
 
-impl Files for Noted {
+impl Files for Noted<'_> {
     fn source(&self, path: &Path) -> Result<Arc<dyn Source>> {
-        let source = OnDisk.source(path)?;
+        let source = PooledSource::open(path, self.files)?;
         self.note(path, Some(source.version()));
-        Ok(source)
+        Ok(Arc::new(source))
     }
 
     fn exists(&self, path: &Path) -> bool {
@@ -154,24 +166,28 @@ impl Files for Noted {
 /// A source that may be used, and memory that it takes.
 pub(super) struct InUse {
     pub(super) opened: Arc<Opened>,
-    _lease: Option<Lease>,
+    _lease: Lease,
 }
 
 impl Vrt {
     /// The opened source; `None` if it is missing and only to be warned of.
-    pub(super) fn source(&self, file: u32, call: &Call<'_>) -> Result<Option<InUse>> {
+    pub(super) fn source(&self, file: u32, call: &Call<'_>) -> Result<Option<Arc<InUse>>> {
         let Some(named) = self.files.get(file as usize) else { return Ok(None) };
         let written = match named.relative {
             true => self.folder.join(&named.name),
             false => PathBuf::from(&named.name),
         };
+        if let Some(held) = call.held(&written) {
+            self.enter(&held.opened, call)?;
+            return Ok(Some(held));
+        }
         if let Some(found) = self.pool.get(&written) {
             let used = call.used_before(&written, found.version());
             if used == Some(true) || (used.is_none() && found.is_current()) {
                 if let Some(version) = found.version().filter(|_| used.is_none()) {
                     call.uses(&written, version);
                 }
-                return self.in_use(found, call).map(Some);
+                return self.in_use(&written, found, call).map(Some);
             }
             self.pool.forget(&written);
         }
@@ -190,18 +206,20 @@ impl Vrt {
                 let version = vrt.version().cloned();
                 let text = version.as_ref().map_or(0, |version| version.len);
                 let states = [(written.clone(), version)].into();
-                Found { opened: Arc::new(Opened::Mosaic(Box::new(vrt))), states, text }
+                let memory = text.saturating_mul(PARSED);
+                Found { opened: Arc::new(Opened::Mosaic(Box::new(vrt))), states, text, memory }
             }
             false => {
-                let noted = Noted::default();
+                let noted = Noted { files: &self.pool.files, states: Mutex::default() };
                 let dataset = Dataset::open_among(&path, &noted, &self.options.open)?;
-                let mut states = noted.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+                let memory = header_memory(&dataset);
+                let mut states = noted.states.into_inner().unwrap_or_else(PoisonError::into_inner);
                 if let Some((path, _)) = states.first_mut() {
                     // A link may lead to another file later.
                     path.clone_from(&written);
                 }
                 let opened = Arc::new(Opened::File(Box::new(Leaf::new(dataset)?)));
-                Found { opened, states: states.into(), text: 0 }
+                Found { opened, states: states.into(), text: 0, memory }
             }
         };
         if call.used_before(&written, found.version()) == Some(false) {
@@ -211,19 +229,24 @@ impl Vrt {
         if let Some(version) = found.version() {
             call.uses(&written, version);
         }
-        self.pool.keep(written, found.clone(), self.options.max_open);
-        self.in_use(found, call).map(Some)
+        self.pool.keep(written.clone(), found.clone(), self.options.max_open);
+        self.in_use(&written, found, call).map(Some)
     }
 
-    fn in_use(&self, found: Found, call: &Call<'_>) -> Result<InUse> {
-        if let Opened::Mosaic(vrt) = found.opened.as_ref() {
-            self.check_chain(vrt.path().unwrap_or(Path::new("")), call)?;
+    fn in_use(&self, path: &Path, found: Found, call: &Call<'_>) -> Result<Arc<InUse>> {
+        self.enter(&found.opened, call)?;
+        let lease = call.take(found.memory, "the headers of sources")?;
+        let in_use = Arc::new(InUse { opened: found.opened, _lease: lease });
+        call.hold(path, &in_use);
+        Ok(in_use)
+    }
+
+    /// Refuses a nested mosaic that may not be entered from here.
+    fn enter(&self, opened: &Opened, call: &Call<'_>) -> Result<()> {
+        match opened {
+            Opened::Mosaic(vrt) => self.check_chain(vrt.path().unwrap_or(Path::new("")), call),
+            Opened::File(_) => Ok(()),
         }
-        let lease = match found.text {
-            0 => None,
-            text => Some(call.take(text.saturating_mul(PARSED), "the XML of a mosaic")?),
-        };
-        Ok(InUse { opened: found.opened, _lease: lease })
     }
 
     /// A VRT that is a source of this one; what this one may not reach it may not either.

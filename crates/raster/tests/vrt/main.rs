@@ -1,6 +1,7 @@
 //! Mosaics of files made by the test kit: pixels, windows, and what a VRT may not reach.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
+mod engines;
 mod hardening;
 
 use std::path::{Path, PathBuf};

@@ -32,6 +32,11 @@ pub(super) fn of_entry(path: &PathBuf, dataset: &Arc<Dataset>, told_by: &ToldBy)
     [places, 2 * path.held(), told_by, dataset.held()].into_iter().fold(0, usize::saturating_add) as u64
 }
 
+/// What an opened file takes.
+pub(crate) fn of_dataset(dataset: &Dataset) -> u64 {
+    size_of::<Dataset>().saturating_add(dataset.held()) as u64
+}
+
 /// Memory that a value has allocated; its own size is counted by whoever has it.
 trait Held {
     fn held(&self) -> usize;

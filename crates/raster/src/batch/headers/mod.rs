@@ -8,27 +8,21 @@
 
 mod index;
 mod memory;
-mod pool;
 mod record;
 
 pub use index::{IndexReport, write_header_index};
+pub(crate) use memory::of_dataset as header_memory;
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::open::{Files, OnDisk, OpenOptions};
-use crate::source::{Source, Version, version_at};
+use crate::source::{FilePool, PooledSource, Source, Version, changed, version_at};
 use index::HeaderIndex;
-use pool::{FilePool, PooledSource};
 use record::Record;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use strile_engine::PerProcess;
-
-/// The error of a read whose file is no longer the one whose header is known.
-fn changed() -> std::io::Error {
-    std::io::Error::other("the file has changed since its header was read; open it again")
-}
 
 /// What may be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 //!
 //! A file that is opened again must be in the state it was in (`Version`); another state is an error of the read.
 
+use super::{ReadDone, ReadExactAt, ReadOp, Source, Version, check_unchanged, open_regular, submit};
 use crate::error::{Error, Result};
-use crate::source::{ReadDone, ReadExactAt, ReadOp, Source, Version, check_unchanged, open_regular, submit};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
@@ -12,8 +12,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use strile_engine::{PerProcess, ReadAt, Span};
 
+/// The error of a read whose file is no longer the one whose header is known.
+pub(crate) fn changed() -> io::Error {
+    io::Error::other("the file has changed since its header was read; open it again")
+}
+
 /// See the module.
-pub(super) struct FilePool {
+pub(crate) struct FilePool {
     most: usize,
     /// A child of a fork opens its own.
     files: PerProcess<Mutex<Open>>,
@@ -29,12 +34,12 @@ struct Open {
 }
 
 impl FilePool {
-    pub(super) fn new(most: usize) -> Self {
+    pub(crate) fn new(most: usize) -> Self {
         Self { most, files: PerProcess::new(), next: AtomicU64::new(0) }
     }
 
     /// Files that are open.
-    pub(super) fn open(&self) -> usize {
+    pub(crate) fn open(&self) -> usize {
         self.files().files.len()
     }
 
@@ -74,7 +79,7 @@ impl FilePool {
 }
 
 /// A file of a pool.
-pub(super) struct PooledSource {
+pub(crate) struct PooledSource {
     name: String,
     file: Arc<PooledFile>,
 }
@@ -88,7 +93,7 @@ struct PooledFile {
 
 impl PooledSource {
     /// Opens a file.
-    pub(super) fn open(path: &Path, pool: &Arc<FilePool>) -> Result<Self> {
+    pub(crate) fn open(path: &Path, pool: &Arc<FilePool>) -> Result<Self> {
         let (file, version) = open_regular(path).map_err(|error| Error::io(path, error))?;
         let source = Self::known(path, version, pool);
         pool.put(source.file.number, Arc::new(file));
@@ -96,7 +101,7 @@ impl PooledSource {
     }
 
     /// A file in a state that is known, opened when it is read.
-    pub(super) fn known(path: &Path, version: Version, pool: &Arc<FilePool>) -> Self {
+    pub(crate) fn known(path: &Path, version: Version, pool: &Arc<FilePool>) -> Self {
         let (name, path) = (path.display().to_string(), path.to_owned());
         let pool = Arc::clone(pool);
         Self { name, file: Arc::new(PooledFile { path, version, number: pool.number(), pool }) }
@@ -110,7 +115,7 @@ impl PooledFile {
         }
         let (file, version) = open_regular(&self.path)?;
         if !version.is_same(&self.version) {
-            return Err(super::changed());
+            return Err(changed());
         }
         let file = Arc::new(file);
         self.pool.put(self.number, Arc::clone(&file));

@@ -1,0 +1,110 @@
+//! One window that is made of many files: what a mosaic is once its sources were found.
+//!
+//! Tiles, gaps and what is outside the image are disjoint, and together they are all pixels of the window. So they are
+//! tasks of one job, in any order, on any engine.
+
+use super::area::Frame;
+use super::unpack::Unpacking;
+use crate::dataset::Dataset;
+use crate::source::Source;
+use crate::window::Window;
+use std::sync::Arc;
+use strile_engine::Fill;
+use strile_tiff::DataType;
+
+/// A window of a mosaic.
+pub(crate) struct Canvas {
+    /// The name of the mosaic, for messages.
+    pub(crate) name: String,
+    /// What tells windows of one mosaic from those of others.
+    pub(crate) mosaic: usize,
+    /// Columns and rows of the mosaic.
+    pub(crate) image: (u32, u32),
+    /// Type of its samples.
+    pub(crate) data_type: DataType,
+    /// Its bands that are read, from 1.
+    pub(crate) bands: Vec<u16>,
+    /// For each of them the value where no source lies.
+    pub(crate) fills: Vec<Fill>,
+    /// The sample that does not count when windows are resampled.
+    pub(crate) nodata: Option<Fill>,
+    /// How samples become floats, if they do.
+    pub(crate) unpacking: Option<Unpacking>,
+    /// The pixels of the window.
+    pub(crate) frame: Frame,
+    /// The part of them that the mosaic has.
+    pub(crate) inside: Option<Window>,
+    pub(crate) content: Content,
+    /// Sources that are blended on the host.
+    pub(crate) blended: usize,
+}
+
+/// Where the pixels inside the mosaic come from.
+pub(crate) enum Content {
+    /// From files.
+    Files {
+        /// Rectangles of files.
+        tiles: Vec<Tile>,
+        /// Rectangles that no file fills.
+        gaps: Vec<Gap>,
+    },
+    /// From host memory, where they were blended: band after band, contiguous.
+    Blended(Arc<dyn Source>),
+}
+
+/// A rectangle of a file.
+pub(crate) struct Tile {
+    pub(crate) dataset: Arc<Dataset>,
+    /// Bands of the file, from 1.
+    pub(crate) bands: Arc<[u16]>,
+    /// Pixels of the file.
+    pub(crate) window: Window,
+    /// Where they go: the first column and row, counted from the first pixel inside the mosaic.
+    pub(crate) at: (u32, u32),
+    /// The first band that they go to, from 0.
+    pub(crate) band: u32,
+    /// The file's number, for whoever made the canvas.
+    pub(crate) file: u32,
+}
+
+/// A rectangle that no file fills.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Gap {
+    /// Counted as for tiles.
+    pub(crate) at: Window,
+    /// First band, from 0, and how many.
+    pub(crate) bands: (u32, u32),
+    pub(crate) fill: Fill,
+}
+
+impl Canvas {
+    pub(super) fn tiles(&self) -> &[Tile] {
+        match &self.content {
+            Content::Files { tiles, .. } => tiles,
+            Content::Blended(_) => &[],
+        }
+    }
+
+    pub(super) fn gaps(&self) -> &[Gap] {
+        match &self.content {
+            Content::Files { gaps, .. } => gaps,
+            Content::Blended(_) => &[],
+        }
+    }
+
+    /// Where the first pixel inside the mosaic lies in the window.
+    pub(super) fn corner(&self) -> (u32, u32) {
+        let seen = self.inside.and_then(|inside| self.frame.seen(inside));
+        seen.map_or((0, 0), |seen| (seen.column, seen.row))
+    }
+}
+
+/// Ranges of bands with one value each: (first, how many, value).
+pub(crate) fn alike(fills: &[Fill]) -> impl Iterator<Item = (u32, u32, Fill)> + '_ {
+    // One range for all bands, or one for each: a job takes ranges that are equal or disjoint.
+    let all = fills.first().filter(|first| fills.iter().all(|fill| fill == *first));
+    let len = u32::try_from(fills.len()).unwrap_or(u32::MAX);
+    let whole = all.map(|fill| (0, len, *fill));
+    let each = if all.is_some() { &[] } else { fills };
+    whole.into_iter().chain((0u32..).zip(each).map(|(at, fill)| (at, 1, *fill)))
+}

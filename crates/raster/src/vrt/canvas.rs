@@ -1,0 +1,342 @@
+//! A window of a mosaic as `crate::read` takes it: rectangles of files that do not overlap, or pixels that were blended.
+
+use super::Vrt;
+use super::call::Call;
+use super::carve::{Carved, carve};
+use super::expand::{Expanded, Group, Item, What, Which};
+use super::opened::Opened;
+use super::place::Part;
+use crate::error::{Error, Result};
+use crate::options::{Layer, ReadOptions};
+use crate::raster::Raster;
+use crate::read::{Canvas, Content, Frame, Gap, Missing, Tile, Unpacking, alike, scaling};
+use crate::source::{MemorySource, ReadDone, ReadOp, Source, Version};
+use crate::window::Window;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, mpsc};
+use strile_engine::{Fill, Lease, ReadAt, Span};
+use strile_tiff::DataType;
+
+/// What a rectangle counts as, in samples that are laid.
+const RECTANGLE: u64 = 64;
+/// Bytes that a rectangle takes while it is found and planned.
+const RECTANGLE_BYTES: u64 = 256;
+const RECTANGLES: &str = "the rectangles of a mosaic";
+
+/// A window of a mosaic that is wanted.
+pub(crate) struct Wanted {
+    which: Vec<Which>,
+    /// Numbers of the bands, from 1.
+    bands: Vec<u16>,
+    frame: Frame,
+    inside: Option<Window>,
+    unpacking: Option<Unpacking>,
+    /// `false` for a plan: nothing is blended.
+    pixels: bool,
+}
+
+/// A window that can be read.
+pub(crate) struct Made {
+    pub(crate) canvas: Canvas,
+    /// Its pixels, if there are layers and they were blended.
+    pub(super) blended: Option<Raster>,
+    /// Sources that it is made of.
+    pub(super) sources: u64,
+    _lease: Option<Lease>,
+    _expanded: Option<Expanded>,
+}
+
+/// The files of a mosaic that rectangles come from, by their names.
+pub(crate) type Named = BTreeMap<String, u32>;
+
+impl Made {
+    /// The files that may fail.
+    pub(crate) fn named(&self) -> Named {
+        match &self.canvas.content {
+            Content::Files { tiles, .. } => {
+                tiles.iter().map(|tile| (tile.dataset.name().to_owned(), tile.file)).collect()
+            }
+            Content::Blended(_) => Named::new(),
+        }
+    }
+
+    /// The canvas, whose blended pixels are read like those of a file.
+    pub(crate) fn ready(mut self) -> Self {
+        if let Some(raster) = self.blended.take() {
+            let source = MemorySource::new(self.canvas.name.clone(), raster.pixels);
+            self.canvas.content = Content::Blended(Arc::new(source));
+        }
+        self
+    }
+}
+
+/// The file that an error tells of.
+pub(crate) fn file_of(named: &Named, error: &Error) -> Option<u32> {
+    match error {
+        Error::Blocks { file, .. } | Error::File { file, .. } => named.get(file).copied(),
+        Error::Io { path, .. } => named.get(path.to_str()?).copied(),
+        Error::Window { error, .. } => file_of(named, error),
+        _ => None,
+    }
+}
+
+impl Vrt {
+    /// Bands of a window; `pixels` is `false` for a plan.
+    pub(crate) fn wanted(
+        &self,
+        bands: &[u16],
+        (frame, inside): (Frame, Option<Window>),
+        options: &ReadOptions,
+        pixels: bool,
+    ) -> Result<Wanted> {
+        let which = bands.iter().map(|&band| Which::Band(band)).collect();
+        let unpacking = self.unpacking(bands, options)?;
+        Ok(Wanted { which, bands: bands.to_vec(), frame, inside, unpacking, pixels })
+    }
+
+    /// The mask band of a window.
+    pub(super) fn wanted_mask(&self, window: Window, pixels: bool) -> Wanted {
+        let (frame, inside) = (Frame::exactly(window), Some(window));
+        Wanted { which: vec![Which::Mask], bands: vec![1], frame, inside, unpacking: None, pixels }
+    }
+
+    /// How samples of some bands become floats: nodata to NaN, scale and offset.
+    fn unpacking(&self, bands: &[u16], options: &ReadOptions) -> Result<Option<Unpacking>> {
+        if options.layer != Layer::Pixels || !(options.masked || options.unpack) {
+            return Ok(None);
+        }
+        let first = bands.first().and_then(|&band| self.nodata(band));
+        let text = |band: u16| self.nodata(band).map(|nodata| nodata.to_text());
+        if let Some(other) = bands.iter().find(|&&band| Some(text(band)) != bands.first().map(|&b| text(b))) {
+            return Err(self.refuse(format!(
+                "bands differ in nodata (band {other} from the first): read them one at a time"
+            )));
+        }
+        let missing = match first {
+            Some(value) => Missing::Value(value),
+            None if self.has_mask() || self.alpha().is_some() => {
+                let problem = "pixels are not masked by the mask band or the alpha of a VRT; read the mask by \
+                               itself, or the pixels as they are";
+                return Err(self.refuse(problem.into()));
+            }
+            None => Missing::None,
+        };
+        let refuse = |problem| self.refuse(problem);
+        let scaled = if options.unpack { scaling(&self.metadata, bands).map_err(refuse)? } else { None };
+        Unpacking::new(self.data_type(), missing, scaled, options.float_type).map_err(refuse)
+    }
+
+    /// Finds what a window is made of, and blends its layers. If sources failed and are set aside, all is done anew: none
+    /// is laid in part.
+    pub(crate) fn made(&self, wanted: &Wanted, call: &Call<'_>) -> Result<Made> {
+        let Some(inside) = wanted.inside else {
+            let canvas = self.canvas(wanted, Content::Files { tiles: Vec::new(), gaps: Vec::new() });
+            return Ok(Made { canvas, blended: None, sources: 0, _lease: None, _expanded: None });
+        };
+        let part = |start: u32, count: u32| Part { start: start.into(), size: count.into(), count };
+        let request = (part(inside.column, inside.width), part(inside.row, inside.height));
+        loop {
+            let known = call.set_aside().len();
+            let expanded = self.expand(&wanted.which, request, call)?;
+            if call.set_aside().len() != known {
+                continue;
+            }
+            let layers = expanded.layers();
+            if layers == 0 {
+                let (content, lease) = expanded.content(call)?;
+                let sources = expanded.groups.first().map_or(0, |group| group.items.len()) as u64;
+                let canvas = self.canvas(wanted, content);
+                let (_lease, _expanded) = (Some(lease), Some(expanded));
+                return Ok(Made { canvas, blended: None, sources, _lease, _expanded });
+            }
+            let len = expanded.len();
+            let mut made = Made {
+                canvas: self.canvas(wanted, Content::Blended(Arc::new(Unread { len }))),
+                blended: None,
+                sources: 0,
+                _lease: None,
+                _expanded: None,
+            };
+            made.canvas.blended = layers;
+            if wanted.pixels {
+                let (raster, lease) = self.compose(expanded, call)?;
+                if call.set_aside().len() != known {
+                    continue;
+                }
+                (made.blended, made._lease) = (Some(raster), Some(lease));
+            }
+            return Ok(made);
+        }
+    }
+
+    fn canvas(&self, wanted: &Wanted, content: Content) -> Canvas {
+        let bands = wanted.which.iter().filter_map(|&which| self.band(which));
+        let fills: Vec<Fill> = bands.map(|(band, _)| Fill(band.fill)).collect();
+        let is_mask = wanted.which.first() == Some(&Which::Mask);
+        let data_type = if is_mask { DataType::U8 } else { self.data_type() };
+        let nodata = wanted.bands.first().filter(|_| !is_mask).and_then(|&band| self.nodata(band));
+        Canvas {
+            name: self.name.clone(),
+            mosaic: std::ptr::from_ref(self).addr(),
+            image: (self.width, self.height),
+            data_type,
+            bands: wanted.bands.clone(),
+            fills,
+            nodata: nodata.and_then(|nodata| nodata.to_sample(data_type)).map(Fill),
+            unpacking: wanted.unpacking,
+            frame: wanted.frame,
+            inside: wanted.inside,
+            content,
+            blended: 0,
+        }
+    }
+}
+
+/// Some of what is laid upon a group's bands.
+pub(super) struct Run<'e> {
+    pub(super) group: &'e Group,
+    pub(super) items: &'e [Item],
+    /// Whether nothing lies below: where none of them lies is a gap.
+    pub(super) fills: bool,
+}
+
+impl Expanded {
+    /// Bytes of its pixels.
+    pub(super) fn len(&self) -> u64 {
+        let pixels = u64::from(self.size.0).saturating_mul(u64::from(self.size.1));
+        pixels.saturating_mul(u64::from(self.bands)).saturating_mul(self.data_type.size() as u64)
+    }
+
+    /// All of it, which has no layers, as rectangles that do not overlap.
+    fn content(&self, call: &Call<'_>) -> Result<(Content, Lease)> {
+        let run = |group| Run { group, items: &group.items, fills: true };
+        self.cut(&self.groups.iter().map(run).collect::<Vec<_>>(), call)
+    }
+
+    /// Runs without layers as rectangles that do not overlap.
+    pub(super) fn cut(&self, runs: &[Run<'_>], call: &Call<'_>) -> Result<(Content, Lease)> {
+        let mut cut = Cut { size: self.size, call, tiles: Vec::new(), gaps: Vec::new() };
+        for run in runs {
+            let bands = u32::try_from(run.group.fills.len()).unwrap_or(u32::MAX);
+            // Where all sources have all bands, they are cut once for all.
+            let each = match run.items.iter().all(|item| item.bands == (run.group.first, bands)) {
+                true => bands.max(1),
+                false => 1,
+            };
+            for first in (0..bands).step_by(each as usize) {
+                cut.add(run, first, each)?;
+            }
+        }
+        let Cut { tiles, gaps, .. } = cut;
+        let count = (tiles.len() + gaps.len()) as u64;
+        let lease = call.take(count.saturating_mul(RECTANGLE_BYTES), RECTANGLES)?;
+        Ok((Content::Files { tiles, gaps }, lease))
+    }
+}
+
+/// Rectangles as they are cut.
+struct Cut<'e> {
+    size: (u32, u32),
+    call: &'e Call<'e>,
+    tiles: Vec<Tile>,
+    gaps: Vec<Gap>,
+}
+
+impl Cut<'_> {
+    /// Cuts what lies upon some bands of a group, counted from its first.
+    fn add(&mut self, run: &Run<'_>, first: u32, count: u32) -> Result<()> {
+        let start = run.group.first + first;
+        let on_them = |item: &&Item| item.bands.0 <= start && start < item.bands.0 + item.bands.1;
+        let items: Vec<&Item> = run.items.iter().filter(on_them).collect();
+        let rectangles: Vec<Window> = items.iter().map(|item| item.at).collect();
+        let (done, mut told) = (self.tiles.len() + self.gaps.len(), 0);
+        let call = self.call;
+        let carved = carve(Window::full(self.size.0, self.size.1), &rectangles, |compared, found| {
+            let more = found.saturating_sub(told) as u64;
+            told = told.max(found);
+            call.count((compared as u64).saturating_add(more.saturating_mul(RECTANGLE)))?;
+            let bytes = ((done + found) as u64).saturating_mul(RECTANGLE_BYTES);
+            Ok(call.context().budget.fits(bytes, RECTANGLES)?)
+        });
+        let Carved { seen, gaps } = carved?;
+        let mut of: Option<(usize, Arc<[u16]>)> = None;
+        for (number, at) in seen {
+            let Some(item) = items.get(number) else { continue };
+            match &item.what {
+                What::Nothing(fill) => self.gaps.push(Gap { at, bands: (start, count), fill: *fill }),
+                What::File { source, bands, from } => {
+                    let Opened::File(leaf) = source.opened.as_ref() else { continue };
+                    let bands = match &of {
+                        Some((known, bands)) if *known == number => Arc::clone(bands),
+                        _ if item.bands == (start, count) => Arc::clone(bands),
+                        _ => {
+                            let skipped = (start - item.bands.0) as usize;
+                            bands.iter().copied().skip(skipped).take(count as usize).collect()
+                        }
+                    };
+                    of = Some((number, Arc::clone(&bands)));
+                    let x = from.0 + (at.column - item.at.column);
+                    let y = from.1 + (at.row - item.at.row);
+                    self.tiles.push(Tile {
+                        dataset: Arc::clone(&leaf.dataset),
+                        bands,
+                        window: Window { column: x, row: y, ..at },
+                        at: (at.column, at.row),
+                        band: start,
+                        file: item.file,
+                    });
+                }
+                What::Layer(_) => {}
+            }
+        }
+        if run.fills {
+            let fills = run.group.fills.iter().copied().skip(first as usize).take(count as usize);
+            let fills: Vec<Fill> = fills.collect();
+            for (offset, count, fill) in alike(&fills) {
+                let bands = (start + offset, count);
+                self.gaps.extend(gaps.iter().map(|&at| Gap { at, bands, fill }));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Pixels that a plan tells of and nobody has made.
+struct Unread {
+    len: u64,
+}
+
+impl Source for Unread {
+    fn name(&self) -> &str {
+        "blended pixels"
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn version(&self) -> Version {
+        Version { len: self.len, mark: String::new() }
+    }
+
+    fn submit(&self, ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>) {
+        for ReadOp { id, into, .. } in ops {
+            let _nobody_waits = done.send(ReadDone { id, into, result: Err(unread()) });
+        }
+    }
+
+    fn local(&self) -> Option<Arc<dyn ReadAt>> {
+        Some(Arc::new(Self { len: self.len }))
+    }
+}
+
+impl ReadAt for Unread {
+    fn read_at<'a>(&'a self, _span: Span, _scratch: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
+        Err(unread())
+    }
+}
+
+fn unread() -> io::Error {
+    io::Error::other("the plan of a mosaic has no pixels")
+}

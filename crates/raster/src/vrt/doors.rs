@@ -1,0 +1,326 @@
+//! Reads of one window of a mosaic, in host memory or where the engine has the pixels.
+//!
+//! The doors of a dataset, with one difference: a read may have to be repeated without sources that prove damaged.
+
+use super::Vrt;
+use super::call::{Call, Share, Shared, Work};
+use super::canvas::{Made, Wanted, file_of};
+use super::number::{Number, reader};
+use super::opened::is_nodata;
+use crate::error::{Error, Result};
+use crate::options::{Interleave, Layer, ReadOptions};
+use crate::raster::{DeviceRaster, Raster};
+use crate::read::{
+    Asked, Canvas, Content, Done, Frame, MaskSource, ReadPlan, Reading, Request, WindowFault, all_valid,
+    from_alpha,
+};
+use crate::source::MemorySource;
+use crate::window::Window;
+use std::sync::Arc;
+use strile_engine::{Context, EngineError, Fill, LocatedFault, Location, Output, Report};
+use strile_tiff::DataType;
+
+/// Sources that a read went on without, each with the problem.
+type Holes = Vec<(String, String)>;
+
+/// A request that was checked.
+struct Checked<'a> {
+    vrt: &'a Vrt,
+    window: Window,
+    bands: Vec<u16>,
+    options: &'a ReadOptions,
+    /// What the read path is told: who reads, in which layout.
+    given: ReadOptions,
+}
+
+impl Vrt {
+    /// Plans `read` without touching a pixel. Sources are opened.
+    pub fn plan(&self, options: &ReadOptions, context: &Context) -> Result<ReadPlan> {
+        self.planned(options, Location::Host, context)
+    }
+
+    /// Plans `read_on_device`.
+    pub fn plan_on_device(&self, device: u32, options: &ReadOptions, context: &Context) -> Result<ReadPlan> {
+        self.planned(options, Location::Cuda(device), context)
+    }
+
+    fn planned(&self, options: &ReadOptions, to: Location, context: &Context) -> Result<ReadPlan> {
+        let checked = self.checked(options)?;
+        let work = self.work();
+        let shared = Shared::new(self, options, context, &work);
+        let call = shared.call();
+        let mut after = Vec::new();
+        let wanted = match options.layer {
+            Layer::Pixels => checked.pixels(&checked.bands, false)?,
+            Layer::Mask => match self.mask_source() {
+                MaskSource::Image => self.wanted_mask(checked.window, false),
+                MaskSource::Alpha(band) => {
+                    after.push(format!("the mask from the alpha of band {band}"));
+                    checked.pixels(&[band], false)?
+                }
+                MaskSource::NoData => {
+                    after.push("the mask where a band differs from nodata".to_owned());
+                    checked.pixels(&(1..=self.bands()).collect::<Vec<_>>(), false)?
+                }
+                // A mask that needs no pixel is explained by the pixels that it is of.
+                MaskSource::AllValid => checked.pixels(&checked.bands, false)?,
+            },
+        };
+        let made = self.made(&wanted, &call)?;
+        let requests = [Request::of_mosaic(&made.canvas, None)];
+        let asked = Asked { requests: &requests, options: &checked.given, batch: None };
+        Reading::new(asked, to, after, context).map(|reading| reading.plan)
+    }
+
+    /// Reads pixels into new memory.
+    pub fn read(&self, options: &ReadOptions, context: &Context) -> Result<Raster> {
+        self.read_telling(options, context).map(|(raster, _)| raster)
+    }
+
+    /// Reads pixels into new memory, and tells which sources it went on without, each with the problem.
+    pub fn read_telling(&self, options: &ReadOptions, context: &Context) -> Result<(Raster, Holes)> {
+        self.read_counted(options, &self.work(), context)
+    }
+
+    /// Reads a part of something longer, whose parts share one counter of work.
+    pub(crate) fn read_part(&self, options: &ReadOptions, work: &Work, context: &Context) -> Result<Raster> {
+        self.read_counted(options, work, context).map(|(raster, _)| raster)
+    }
+
+    fn read_counted(&self, options: &ReadOptions, work: &Work, context: &Context) -> Result<(Raster, Holes)> {
+        let checked = self.checked(options)?;
+        let shared = Shared::new(self, options, context, work);
+        let raster = {
+            let call = shared.call();
+            let raster = match options.layer {
+                Layer::Pixels => checked.host(&checked.pixels(&checked.bands, true)?, &call),
+                Layer::Mask => checked.mask(&call),
+            };
+            raster?
+        };
+        let holes = shared.holes();
+        Ok((Raster { faults: shared.into_faults(), ..raster }, holes))
+    }
+
+    /// Reads pixels into new memory of the CUDA device `device`. That GPU decodes them, unless `decode_on` is the CPU, whose
+    /// pixels are then copied there.
+    pub fn read_on_device(
+        &self,
+        device: u32,
+        options: &ReadOptions,
+        context: &Context,
+    ) -> Result<DeviceRaster> {
+        self.read_on_device_telling(device, options, context).map(|(raster, _)| raster)
+    }
+
+    /// Reads as `read_on_device` does, and tells which sources it went on without, each with the problem.
+    pub fn read_on_device_telling(
+        &self,
+        device: u32,
+        options: &ReadOptions,
+        context: &Context,
+    ) -> Result<(DeviceRaster, Holes)> {
+        let checked = self.checked(options)?;
+        let work = self.work();
+        let shared = Shared::new(self, options, context, &work);
+        let mut raster = {
+            let call = shared.call();
+            let read = checked.read(Location::Cuda(device), &call, |reading| {
+                let (interleave, fill) = (options.interleave, reading.plan.fill());
+                let Done { output, report, faults, engine } = reading.delivered()?;
+                Ok((DeviceRaster { output, interleave, fill, report, engine }, faults))
+            });
+            read?
+        };
+        let holes = shared.holes();
+        raster.report.faults = shared.into_faults();
+        Ok((raster, holes))
+    }
+
+    /// Reads pixels into the caller's output, which must have the type and shape that the read gives. The engine of a GPU
+    /// writes an output on that GPU.
+    pub fn read_into(
+        &self,
+        output: &Output,
+        options: &ReadOptions,
+        context: &Context,
+    ) -> Result<Vec<LocatedFault>> {
+        let checked = self.checked(options)?;
+        let work = self.work();
+        let shared = Shared::new(self, options, context, &work);
+        {
+            let call = shared.call();
+            let read = checked.read(output.location(), &call, |reading| {
+                let (have, gives) = (output.spec(), &reading.plan.output);
+                let shape = |spec: &strile_engine::OutputSpec| {
+                    format!("{} × {} × {} {}", spec.bands, spec.rows, spec.columns, spec.data_type)
+                };
+                if shape(have) != shape(gives) {
+                    let (have, gives) = (shape(have), shape(gives));
+                    return Err(self.refuse(format!("the output is {have}, the read gives {gives}")));
+                }
+                let (_, faults): (Report, _) = reading.delivered_into(output)?;
+                Ok(((), faults))
+            });
+            read?;
+        }
+        Ok(shared.into_faults())
+    }
+
+    /// Checks a request.
+    fn checked<'a>(&'a self, options: &'a ReadOptions) -> Result<Checked<'a>> {
+        let (window, bands) = self.target(options)?;
+        self.check_result(self.size_of(options, window, &bands), options)?;
+        let given = ReadOptions { interleave: options.interleave, ..super::call::execution(options) };
+        let masked = options.layer == Layer::Pixels;
+        let (masked, unpack) = (masked && options.masked, masked && options.unpack);
+        let given = ReadOptions { masked, unpack, float_type: options.float_type, ..given };
+        Ok(Checked { vrt: self, window, bands, options, given })
+    }
+
+    /// Valid where a band is not its nodata.
+    fn valid(&self, band: u16, raster: &Raster) -> Raster {
+        let nodata = self.nodata(band).map(|nodata| Number::Double(nodata.as_f64()));
+        let number = reader(raster.data_type);
+        let samples = raster.pixels.chunks_exact(raster.data_type.size());
+        let valid = |sample| nodata.is_none_or(|nodata| !is_nodata(number(sample).0, nodata));
+        let pixels = samples.map(|sample| if valid(sample) { 255 } else { 0 }).collect();
+        Raster { data_type: DataType::U8, pixels, fill: Default::default(), faults: Vec::new(), ..*raster }
+    }
+}
+
+impl<'a> Checked<'a> {
+    /// Bands of the window; `pixels` is `false` for a plan.
+    fn pixels(&self, bands: &[u16], pixels: bool) -> Result<Wanted> {
+        let place = (Frame::exactly(self.window), Some(self.window));
+        self.vrt.wanted(bands, place, self.options, pixels)
+    }
+
+    /// Makes the window and gives it to `read`: again without sources that prove damaged, if these are only to be warned of.
+    fn made<R>(
+        &self,
+        wanted: &Wanted,
+        call: &Call<'_>,
+        mut read: impl FnMut(Made) -> Result<R>,
+    ) -> Result<R> {
+        loop {
+            let made = self.vrt.made(wanted, call)?;
+            let named = made.named();
+            match read(made) {
+                Err(error) => match file_of(&named, &error) {
+                    Some(file) => self.vrt.go_without(file, error, call)?,
+                    None => return Err(error),
+                },
+                done => return done,
+            }
+        }
+    }
+
+    /// Reads what is asked for, pixels or a mask, with the plan that is made of it.
+    fn read<R>(
+        &self,
+        to: Location,
+        call: &Call<'_>,
+        mut read: impl FnMut(Reading<'_>) -> Result<(R, Vec<WindowFault>)>,
+    ) -> Result<R> {
+        if self.options.layer == Layer::Mask {
+            // A mask is made on the host, and read from there like what was blended.
+            let raster = self.mask(call)?;
+            let canvas = self.of_mask(raster);
+            return planned(&canvas, &self.given, to, 0, call, |reading| read(reading).map(|(done, _)| done));
+        }
+        let wanted = self.pixels(&self.bands, true)?;
+        self.made(&wanted, call, |made| {
+            let made = made.ready();
+            let (done, faults) = planned(&made.canvas, &self.given, to, made.sources, call, &mut read)?;
+            call.found(faults.into_iter().map(|fault| fault.fault));
+            Ok(done)
+        })
+    }
+
+    /// Pixels in host memory.
+    fn host(&self, wanted: &Wanted, call: &Call<'_>) -> Result<Raster> {
+        let (interleave, is_masked) = (self.given.interleave, self.given.masked || self.given.unpack);
+        self.made(wanted, call, |mut made| {
+            if interleave == Interleave::BandFirst
+                && !is_masked
+                && let Some(raster) = made.blended.take()
+            {
+                return Ok(raster);
+            }
+            let made = made.ready();
+            planned(&made.canvas, &self.given, Location::Host, made.sources, call, |reading| {
+                let fill = reading.plan.fill();
+                let Done { output, faults, .. } = reading.read()?;
+                call.found(faults.into_iter().map(|fault| fault.fault));
+                Raster::from_output(output, interleave, fill, Vec::new())
+            })
+        })
+    }
+
+    /// The mask, in host memory.
+    fn mask(&self, call: &Call<'_>) -> Result<Raster> {
+        let (vrt, Window { width, height, .. }) = (self.vrt, self.window);
+        let lease = || call.take(u64::from(width) * u64::from(height), "the mask");
+        let given = ReadOptions { interleave: Interleave::BandFirst, ..self.given.clone() };
+        let by_bands = Checked { vrt, window: self.window, bands: Vec::new(), options: self.options, given };
+        let band = |band: u16| by_bands.host(&by_bands.pixels(&[band], true)?, call);
+        let mask = match vrt.mask_source() {
+            MaskSource::Image => by_bands.host(&vrt.wanted_mask(self.window, true), call)?,
+            MaskSource::Alpha(number) => {
+                let _lease = lease()?;
+                from_alpha(band(number)?)
+            }
+            MaskSource::AllValid => all_valid((width, height), call.context())?,
+            MaskSource::NoData => {
+                let _lease = lease()?;
+                let mut valid: Option<Raster> = None;
+                for number in 1..=vrt.bands() {
+                    let next = vrt.valid(number, &band(number)?);
+                    match &mut valid {
+                        None => valid = Some(next),
+                        Some(all) => all.pixels.iter_mut().zip(next.pixels).for_each(|(a, b)| *a |= b),
+                    }
+                }
+                valid.ok_or(Error::Engine(EngineError::Abandoned))?
+            }
+        };
+        // Of one band both are the same.
+        Ok(Raster { interleave: self.options.interleave, ..mask })
+    }
+
+    /// A mask in host memory as a window.
+    fn of_mask(&self, mask: Raster) -> Canvas {
+        Canvas {
+            name: self.vrt.name.clone(),
+            mosaic: std::ptr::from_ref(self.vrt).addr(),
+            image: (self.vrt.width, self.vrt.height),
+            data_type: mask.data_type,
+            bands: vec![1],
+            fills: vec![Fill::default()],
+            nodata: None,
+            unpacking: None,
+            frame: Frame::exactly(self.window),
+            inside: Some(self.window),
+            content: Content::Blended(Arc::new(MemorySource::new(self.vrt.name.clone(), mask.pixels))),
+            blended: 0,
+        }
+    }
+}
+
+/// Plans the read of a window that is made of so many sources, and gives it to `read`.
+fn planned<R>(
+    canvas: &Canvas,
+    options: &ReadOptions,
+    to: Location,
+    sources: u64,
+    call: &Call<'_>,
+    read: impl FnOnce(Reading<'_>) -> Result<R>,
+) -> Result<R> {
+    let requests = [Request::of_mosaic(canvas, None)];
+    let asked = Asked { requests: &requests, options, batch: None };
+    let share = Share::new(sources, call);
+    let done = read(share.reading(asked, to, Vec::new())?)?;
+    share.complete();
+    Ok(done)
+}

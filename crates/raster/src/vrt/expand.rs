@@ -1,0 +1,373 @@
+//! A request for pixels of a mosaic as a list of what is laid, in order: rectangles of files, nothing, and layers.
+//!
+//! A source that is copied one to one is a rectangle of its file. Any other source is a layer, which is blended by `blend`.
+//! A mosaic that is copied one to one into another is replaced by its own list.
+
+use super::blend::{Onto, is_copy, is_copy_upon};
+use super::call::Call;
+use super::number::{Number, sample_of};
+use super::opened::{Opened, nodata_of};
+use super::parse::{Band, Source};
+use super::place::{Extent, Part, Placed, Rectangles, copied_from};
+use super::pool::InUse;
+use super::{Missing, Vrt, index::Index};
+use crate::error::{Error, Result};
+use crate::read::alike;
+use crate::window::Window;
+use std::sync::Arc;
+use strile_engine::{EngineError, Fill, Lease};
+use strile_tiff::DataType;
+
+/// A band from 1, or the mask of all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    Band(u16),
+    Mask,
+}
+
+/// See the module.
+pub(super) struct Expanded {
+    pub(super) data_type: DataType,
+    /// Columns and rows.
+    pub(super) size: (u32, u32),
+    pub(super) bands: u32,
+    pub(super) groups: Vec<Group>,
+    _leases: Vec<Lease>,
+}
+
+/// Bands whose sources differ by nothing but the band.
+pub(super) struct Group {
+    /// The first of them, from 0.
+    pub(super) first: u32,
+    /// For each of them the value where nothing lies.
+    pub(super) fills: Vec<Fill>,
+    pub(super) items: Vec<Item>,
+}
+
+/// Something that is laid.
+pub(super) struct Item {
+    pub(super) at: Window,
+    /// The first band that it is laid upon, from 0, and how many.
+    pub(super) bands: (u32, u32),
+    /// The file of the outermost mosaic that it comes from.
+    pub(super) file: u32,
+    pub(super) what: What,
+}
+
+pub(super) enum What {
+    /// Pixels of a file from this column and row on.
+    File {
+        source: Arc<InUse>,
+        bands: Arc<[u16]>,
+        from: (u32, u32),
+    },
+    /// One value: a nested mosaic where none of its sources lies, or a source that is missing.
+    Nothing(Fill),
+    Layer(Box<Layer>),
+}
+
+/// A source that is not copied one to one.
+pub(super) struct Layer {
+    /// The mosaics that it is in, from the outermost, which is none of them.
+    pub(super) chain: Vec<Arc<InUse>>,
+    pub(super) source: Arc<InUse>,
+    /// What each band of it is laid upon.
+    pub(super) pairs: Vec<(Onto, Source)>,
+    pub(super) placed: (Placed, Placed),
+    /// Where the request of its mosaic begins.
+    pub(super) corner: (u32, u32),
+    /// The first band that it is laid upon.
+    pub(super) band: u32,
+}
+
+/// A band with the sources that a request touches.
+struct Touched<'a> {
+    band: &'a Band,
+    sources: Vec<&'a Source>,
+}
+
+impl Expanded {
+    /// How many layers there are.
+    pub(super) fn layers(&self) -> usize {
+        let items = self.groups.iter().flat_map(|group| &group.items);
+        items.filter(|item| matches!(item.what, What::Layer(_))).count()
+    }
+
+    /// What is laid in the place of a nested mosaic.
+    fn inlined(self, mosaic: &Arc<InUse>, at: Window, band: u32) -> (Vec<Item>, Vec<Lease>) {
+        let mut items = Vec::new();
+        for group in self.groups {
+            let first = band + group.first;
+            items.extend(alike(&group.fills).map(|(start, count, fill)| Item {
+                at,
+                bands: (first + start, count),
+                file: 0,
+                what: What::Nothing(fill),
+            }));
+            items.extend(group.items.into_iter().map(|item| {
+                let what = match item.what {
+                    What::Layer(mut layer) => {
+                        layer.chain.insert(0, Arc::clone(mosaic));
+                        layer.corner = (layer.corner.0 + at.column, layer.corner.1 + at.row);
+                        layer.band += band;
+                        What::Layer(layer)
+                    }
+                    other => other,
+                };
+                let at = Window { column: item.at.column + at.column, row: item.at.row + at.row, ..item.at };
+                Item { at, bands: (item.bands.0 + band, item.bands.1), what, ..item }
+            }));
+        }
+        (items, self._leases)
+    }
+}
+
+impl Group {
+    /// Makes copies of layers that are transparent by nodata alone, and lie upon nothing but the same nodata: most mosaics
+    /// of files with nodata consist of them.
+    fn copy_layers(&mut self, call: &Call<'_>) -> Result<()> {
+        for at in 0..self.items.len() {
+            let Some((below, [item, ..])) = self.items.split_at_mut_checked(at) else { break };
+            let What::Layer(layer) = &item.what else { continue };
+            let Some(what) = layer.copied(&self.fills, item.bands.0.saturating_sub(self.first)) else {
+                continue;
+            };
+            call.count(at as u64)?;
+            let is_same = |other: &Item| match &other.what {
+                What::Nothing(fill) => self.fills.iter().all(|below| below == fill),
+                What::File { .. } | What::Layer(_) => false,
+            };
+            if below.iter().all(|other| other.at.intersection(&item.at).is_none() || is_same(other)) {
+                item.what = what;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Layer {
+    /// The same as a copy, which it is upon these values of its bands; `None` if it is none.
+    fn copied(&self, fills: &[Fill], first: u32) -> Option<What> {
+        let from = copied_from(&self.placed.0, &self.placed.1)?;
+        let opened = self.source.opened.as_ref();
+        let Opened::File(_) = opened else { return None };
+        let data_type = opened.data_type().ok()?;
+        let mut pairs = self.pairs.iter().zip(fills.iter().skip(first as usize));
+        let all = pairs.all(|((onto, source), fill)| {
+            let (complex, nodata) = (source.complex.as_deref(), nodata_of(opened, source));
+            !source.is_mask && is_copy_upon(&fill.0, data_type, complex, nodata, onto)
+        });
+        let bands = self.pairs.iter().map(|(_, source)| source.band).collect();
+        all.then(|| What::File { source: Arc::clone(&self.source), bands, from })
+    }
+}
+
+impl Vrt {
+    pub(super) fn band(&self, which: Which) -> Option<(&Band, &Index)> {
+        match which {
+            Which::Band(band) => {
+                let at = usize::from(band).checked_sub(1)?;
+                Some((self.bands.get(at)?, self.indexes.get(at)?))
+            }
+            Which::Mask => self.mask.as_ref().map(|(band, index)| (band, index)),
+        }
+    }
+
+    /// What is laid for some bands of a request. Sources that cannot be opened are set aside where that is allowed.
+    pub(super) fn expand(&self, which: &[Which], request: (Part, Part), call: &Call<'_>) -> Result<Expanded> {
+        let (columns, rows) = (request.0.count, request.1.count);
+        let absent = || Error::Engine(EngineError::Abandoned);
+        let found = which.iter().map(|&which| self.band(which).ok_or_else(absent));
+        let found: Vec<(&Band, &Index)> = found.collect::<Result<_>>()?;
+        let data_type = found.first().map_or(DataType::U8, |(band, _)| band.data_type);
+        let samples = u64::from(columns).saturating_mul(u64::from(rows)).saturating_mul(which.len() as u64);
+        call.allow(samples);
+        let touched: Vec<Touched<'_>> = found
+            .iter()
+            .map(|&(band, index)| {
+                let indices = index.touched(&band.sources, request);
+                Touched {
+                    band,
+                    sources: indices.iter().filter_map(|&i| band.sources.get(i as usize)).collect(),
+                }
+            })
+            .collect();
+        let listed: usize = touched.iter().map(|touched| touched.sources.len()).sum();
+        let listed = (listed * size_of::<(&Source, u32)>()) as u64;
+        let _listed = call.take(listed, "the list of sources")?;
+        let mut expanded = Expanded {
+            data_type,
+            size: (columns, rows),
+            bands: u32::try_from(which.len()).unwrap_or(u32::MAX),
+            groups: Vec::new(),
+            _leases: Vec::new(),
+        };
+        let each = if are_parallel(&touched) { touched.len().max(1) } else { 1 };
+        for (at, touched) in (0u32..).step_by(each).zip(touched.chunks(each)) {
+            let group = self.group(touched, at, (request, call), &mut expanded._leases)?;
+            expanded.groups.push(group);
+        }
+        Ok(expanded)
+    }
+
+    /// What is laid upon parallel bands.
+    fn group(
+        &self,
+        touched: &[Touched<'_>],
+        first: u32,
+        (request, call): ((Part, Part), &Call<'_>),
+        leases: &mut Vec<Lease>,
+    ) -> Result<Group> {
+        let fills = touched.iter().map(|touched| Fill(touched.band.fill)).collect();
+        let mut items = Vec::new();
+        if self.options.empty_holes && call.is_outermost() {
+            let set_aside = call.set_aside();
+            for (at, Touched { band, sources }) in (first..).zip(touched) {
+                let lost = sources.iter().filter(|source| set_aside.contains_key(&source.file));
+                items.extend(lost.filter_map(|source| hole(band, source, request, at)));
+            }
+        }
+        let count = touched.first().map_or(0, |first| first.sources.len());
+        for at in 0..count {
+            if call.context().cancel.is_cancelled() {
+                return Err(Error::Cancelled);
+            }
+            let pairs = touched.iter().filter_map(|t| Some((t.band, *t.sources.get(at)?)));
+            let pairs: Vec<_> = pairs.collect();
+            let Some(file) = pairs.first().map(|(_, source)| source.file) else { continue };
+            if call.is_outermost() && call.set_aside().contains_key(&file) {
+                call.advance(1);
+                continue;
+            }
+            match self.item(&pairs, first, (request, call), leases) {
+                Ok(found) if found.is_empty() => call.advance(1),
+                Ok(found) => items.extend(found.into_iter().map(|item| Item { file, ..item })),
+                Err(error) => self.go_without(file, error, call)?,
+            }
+        }
+        leases.push(call.take((items.len() * size_of::<Item>()) as u64, "the list of sources")?);
+        let mut group = Group { first, fills, items };
+        group.copy_layers(call)?;
+        Ok(group)
+    }
+
+    /// Goes on without a source that failed, where the damage is its own and only to be warned of.
+    pub(crate) fn go_without(&self, file: u32, error: Error, call: &Call<'_>) -> Result<()> {
+        let told = match &error {
+            Error::Window { error, .. } => error.as_ref(),
+            error => error,
+        };
+        let is_damage = match told {
+            Error::File { file, .. } => *file != self.name,
+            other => matches!(other, Error::Io { .. } | Error::Blocks { .. }),
+        };
+        if !is_damage || self.options.missing == Missing::Raise || !call.is_outermost() {
+            return Err(error);
+        }
+        call.hole(file, self.file_name(file), &error.to_string());
+        Ok(())
+    }
+
+    /// One source, or what a nested mosaic consists of.
+    fn item(
+        &self,
+        pairs: &[(&Band, &Source)],
+        first: u32,
+        (request, call): ((Part, Part), &Call<'_>),
+        leases: &mut Vec<Lease>,
+    ) -> Result<Vec<Item>> {
+        let Some((_, source)) = pairs.first() else { return Ok(Vec::new()) };
+        call.count_source()?;
+        let Some(in_use) = self.source(source.file, call)? else { return Ok(Vec::new()) };
+        let opened = in_use.opened.as_ref();
+        let Some(placed) = Rectangles::place(source.rectangles.as_ref(), opened.size(), request) else {
+            return Ok(Vec::new());
+        };
+        let bands = opened.bands();
+        if let Some((_, source)) = pairs.iter().find(|(_, source)| source.band > bands) {
+            return Err(self.invalid(format!(
+                "band {} of source `{}`, which has {bands}",
+                source.band,
+                self.file_name(source.file)
+            )));
+        }
+        let (across, down) = placed;
+        let (width, height) = (across.part.count, down.part.count);
+        let count = u32::try_from(pairs.len()).unwrap_or(u32::MAX);
+        call.count(u64::from(width).saturating_mul(height.into()).saturating_mul(count.into()))?;
+        let at = Window { column: across.out, row: down.out, width, height };
+        let numbers = || pairs.iter().map(|(_, source)| source.band);
+        let what = match (copied_from(&across, &down), opened) {
+            (Some(from), Opened::File(leaf)) if are_copied(pairs, opened)? => {
+                let window = Window { column: from.0, row: from.1, width, height };
+                call.count_decoded(leaf.dataset.name(), leaf.decoded(&window, pairs.len()))?;
+                What::File { source: in_use, bands: numbers().collect(), from }
+            }
+            (Some(_), Opened::Mosaic(vrt)) if are_copied(pairs, opened)? => {
+                let which: Vec<Which> = numbers().map(Which::Band).collect();
+                let nested = vrt.expand(&which, (across.part, down.part), &call.inside(vrt))?;
+                let (items, more) = nested.inlined(&in_use, at, first);
+                leases.extend(more);
+                return Ok(items);
+            }
+            _ => {
+                let pairs = pairs.iter().map(|(band, source)| (Onto::from(*band), (*source).clone()));
+                let (pairs, corner) = (pairs.collect(), (0, 0));
+                let (chain, source) = (Vec::new(), in_use);
+                What::Layer(Box::new(Layer { chain, source, pairs, placed, corner, band: first }))
+            }
+        };
+        Ok(vec![Item { at, bands: (first, count), file: 0, what }])
+    }
+}
+
+/// Whether samples of all bands are copied as they are, if pixels are copied one to one.
+fn are_copied(pairs: &[(&Band, &Source)], opened: &Opened) -> Result<bool> {
+    let data_type = opened.data_type()?;
+    Ok(pairs.iter().all(|(band, source)| {
+        let complex = source.complex.as_deref();
+        !source.is_mask && is_copy(data_type, complex, nodata_of(opened, source), &Onto::from(*band))
+    }))
+}
+
+/// The pixels that a source which is not there would touch: NaN, or 0 where samples cannot be that.
+fn hole(band: &Band, source: &Source, request: (Part, Part), number: u32) -> Option<Item> {
+    use DataType as D;
+    let nothing = match band.data_type {
+        D::F16 | D::F32 | D::F64 | D::C64 | D::C128 => sample_of(Number::Double(f64::NAN), band.data_type),
+        _ => [0; 16],
+    };
+    let part = |extent: Option<Extent>, part: Part| match extent {
+        None => (0, part.count),
+        Some(extent) => {
+            let (start, end) = (extent.target.floor(), (extent.target + extent.target_size).ceil());
+            let at = |v: f64| whole((v - part.start).clamp(0.0, f64::from(part.count)));
+            (at(start), at(end).saturating_sub(at(start)))
+        }
+    };
+    let (x, width) = part(source.rectangles.map(|r| r.across), request.0);
+    let (y, height) = part(source.rectangles.map(|r| r.down), request.1);
+    let at = Window { column: x, row: y, width, height };
+    let is_there = width > 0 && height > 0;
+    is_there.then_some(Item { at, bands: (number, 1), file: source.file, what: What::Nothing(Fill(nothing)) })
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a whole number of pixels of a request"
+)]
+fn whole(v: f64) -> u32 {
+    v as u32
+}
+
+/// Whether the bands' sources differ by nothing but the band and what is done to it.
+fn are_parallel(touched: &[Touched<'_>]) -> bool {
+    let Some((first, others)) = touched.split_first() else { return true };
+    let same =
+        |a: &Source, b: &Source| a.file == b.file && a.rectangles == b.rectangles && !a.is_mask && !b.is_mask;
+    others.iter().all(|other| {
+        other.sources.len() == first.sources.len()
+            && other.sources.iter().zip(&first.sources).all(|(a, b)| same(a, b))
+    })
+}
