@@ -109,8 +109,9 @@ pub(crate) fn compare<'py>(
     max_pixels: Option<u64>,
 ) -> PyResult<Bound<'py, PyList>> {
     let (first, second) = (a.get().input(py)?, b.get().input(py)?);
-    let mut options = CompareOptions { tolerance, structure, max_pixels, ..CompareOptions::default() };
-    options.decode_on = device::processor("decode_on", decode_on)?;
+    let decode_on = device::processor("decode_on", decode_on)?;
+    let mut options = CompareOptions::new().tolerance(tolerance).structure(structure).decode_on(decode_on);
+    options.max_pixels = max_pixels;
     let context = call::context(None, None)?;
     let found = call::run(py, &context.cancel, None, || {
         let mosaic = |name: &str| strile::Error::Unsupported {

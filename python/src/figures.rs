@@ -31,7 +31,8 @@ pub(crate) fn measure<'py>(
     let mut read = ReadOptions::new().window(window);
     (read.bands, read.max_pixels) = (bands, max_pixels);
     read.max_block_bytes = request::max_block_bytes()?;
-    let options = MeasureOptions { read, statistics, histogram, checksum };
+    let options =
+        MeasureOptions::new().read(read).statistics(statistics).histogram(histogram).checksum(checksum);
     let count = Arc::new(Count::default());
     let context = Context { progress: Some(Arc::clone(&count) as _), ..call::context(None, None)? };
     let watch = progress.as_ref().map(|progress| Watch { count: &count, progress });

@@ -83,7 +83,7 @@ fn how_pixels_are_stored_is_no_difference_unless_asked_for() {
     assert_eq!(against_made(change), []);
     let mut other = Made::new();
     change(&mut other);
-    let options = CompareOptions { structure: true, ..Default::default() };
+    let options = CompareOptions::new().structure(true);
     let (a, b) = (Made::new().bytes(&pixels(), LITTLE), other.bytes(&pixels(), BIG));
     let found = differences(a, b, &options);
     assert_eq!(
@@ -106,7 +106,7 @@ fn the_first_sample_is_named_by_band_row_and_column() {
     let samples = found[0].samples.as_ref().unwrap();
     assert_eq!((samples.band, samples.row, samples.column), (1, 80, 5));
     assert_eq!((samples.count, samples.compared, samples.largest), (3, 2 * 90 * 70, 4.0));
-    let loose = CompareOptions { tolerance: 0.3, ..Default::default() };
+    let loose = CompareOptions::new().tolerance(0.3);
     let found = differences(made.bytes(&a, LITTLE), made.bytes(&b, LITTLE), &loose);
     let samples = found[0].samples.as_ref().unwrap();
     assert_eq!((samples.band, samples.row, samples.count), (1, 81, 2));
@@ -122,8 +122,7 @@ fn holes_and_zeros_are_equal_by_value() {
     };
     let options = CompareOptions::default();
     assert_eq!(differences(with(f32::NAN, 0.0), with(-f32::NAN, -0.0), &options), []);
-    let found =
-        differences(with(f32::NAN, 0.0), with(1.0, 0.0), &CompareOptions { tolerance: 1e9, ..options });
+    let found = differences(with(f32::NAN, 0.0), with(1.0, 0.0), &options.tolerance(1e9));
     assert_eq!(found[0].samples.as_ref().unwrap().largest, f64::INFINITY);
 }
 

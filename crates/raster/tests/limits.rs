@@ -55,7 +55,8 @@ fn every_way_to_read_has_the_same_limit() {
         options
     };
     let compare = |max_pixels| {
-        let options = CompareOptions { max_pixels, decode_on: Processor::Cpu, ..Default::default() };
+        let mut options = CompareOptions::new().decode_on(Processor::Cpu);
+        options.max_pixels = max_pixels;
         file.compare(&Dataset::open(&path).unwrap(), &options, &context).map(drop)
     };
     let convert = |max_pixels| {

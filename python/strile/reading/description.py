@@ -17,7 +17,7 @@ from . import attrs as attributes
 from . import metadata, nodata, pam, reference, sidecars, vrt
 from .arguments import Arguments
 from .georef import Grid, level_grid, stored_grid
-from .request import MASK_LAYER, Masking, Request, Turn, Window
+from .request import Masking, Request, Turn, Window
 
 _WHITE_IS_ZERO = 0
 _TABLES = (273, 279, 324, 325)
@@ -152,10 +152,7 @@ def check_coordinates(dataset: Any, height: int, width: int, max_pixels: int | N
 def _reducible(request: Request, window: Window, dataset: Any) -> None:
     """Refuses what has no lower resolution, by the plan of a pixel."""
     row, column = window[:2]
-    keywords = request.core_keywords((row, column, row + 1, column + 1))
-    dataset.plan(**keywords)
-    if request.masking is not None and request.masking.how == "layer":
-        dataset.plan(**keywords | MASK_LAYER)
+    dataset.plan(**request.core_keywords((row, column, row + 1, column + 1)))
 
 
 def _level(facts: Facts, number: int, name: str) -> Level:
@@ -254,7 +251,7 @@ def _pixels(
         scaling = metadata.scaling(text, metadata.items(_text(text), name), level.bands, call.band, name)
     wanted = call.masked or call.unpack
     maskable = any(entry is not None and entry.maskable for entry in declared)
-    by_image = mosaic is None and facts.mask_source in ("image", "alpha") and not any(declared)
+    beside = None if mosaic is not None or any(declared) else dataset.mask_beside_nodata(0, call.level)
 
     masking = None
     if wanted and maskable:
@@ -263,8 +260,8 @@ def _pixels(
         by_core = stored.kind in "iu" and mosaic is None
         shown = () if by_core else _shown(compare, declared, stored, level, inverted)
         masking = Masking("core" if by_core else "values", shown)
-    elif wanted and by_image and bands != (_alpha(facts, level),):
-        masking = Masking("layer", spared=_alpha(facts, level))
+    elif wanted and beside is not None and bands != (beside[1],):
+        masking = Masking("core")
 
     read_as = np.dtype(np.float32) if stored == np.float16 else stored
     floating: np.dtype[Any] | None = None
@@ -335,14 +332,6 @@ def _shown(
         entry.inverted(stored, level.bits[0]) if value is not None and entry is not None else value
         for value, entry in zip(values, declared, strict=True)
     )
-
-
-def _alpha(facts: Facts, level: Level) -> int | None:
-    """The number of the band that is the mask."""
-    if facts.mask_source != "alpha":
-        return None
-    colours = level.bands - len(level.extra_samples)
-    return next((colours + i + 1 for i, kind in enumerate(level.extra_samples) if kind in (1, 2)), None)
 
 
 def _text(value: Any) -> str | None:

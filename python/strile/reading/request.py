@@ -19,18 +19,14 @@ from .source import Source
 Window = tuple[int, int, int, int]
 """(row0, col0, row1, col1), half open, after the orientation is applied."""
 
-MASK_LAYER: dict[str, Any] = {"layer": "mask", "bands": None, "interleave": "band", "invert_white": False}
-"""The keywords in which a read of the mask differs from one of the pixels."""
-
 
 @dataclass(frozen=True)
 class Masking:
-    """How pixels without data become NaN: while decoding, by comparing with `values`, one for all bands or
-    one for each, or where the mask of the file is 0. An alpha band is not masked by itself."""
+    """How pixels without data become NaN: by the core while it decodes, or by comparing with `values`, one for all bands or one
+    for each."""
 
-    how: Literal["core", "values", "layer"]
+    how: Literal["core", "values"]
     values: tuple[int | float | None, ...] = ()
-    spared: int | None = None
 
 
 @dataclass(frozen=True)
@@ -136,10 +132,7 @@ class Request:
                 holes.update(raster.holes)
         if self._inverted_here:
             array = self.inverted_from - array
-        array = array[0] if self.flat else array
-        if self.masking is not None and self.masking.how == "layer":
-            array = self._masked_by_layer(array, source, window)
-        return array
+        return array[0] if self.flat else array
 
     def holds_nodata(self, array: Any) -> bool:
         """Whether decoded pixels have a declared nodata value, masked or not."""
@@ -180,18 +173,6 @@ class Request:
     def _inverted_here(self) -> bool:
         """The core inverts whole numbers that it does not mask at the same time."""
         return self.inverted_from is not None and (self._by_core or self.stored.kind == "f")
-
-    def _masked_by_layer(self, array: Any, source: Any, window: Window) -> Any:
-        raster = source.read(**self.core_keywords(window) | MASK_LAYER)
-        empty = (cuda.array(raster) if self.gpu else raster.numpy())[0] == 0
-        array = array.astype(self.floating)
-        if self.flat:
-            array[empty] = float("nan")
-        else:
-            for band in range(len(self.bands)):
-                if self.bands[band] != self.masking.spared:  # type: ignore[union-attr]
-                    array[..., band][empty] = float("nan")
-        return array
 
     def _contains(self, array: Any, value: int | float | None) -> bool:
         if value is None or (array.dtype.kind in "iu" and not _holds(array.dtype, value)):

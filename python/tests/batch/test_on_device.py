@@ -63,8 +63,8 @@ child = os.fork()
 if child == 0:
     signal.alarm(60)
     try:
-        for device in ("cpu", "auto"):
-            assert np.array_equal(read(device).numpy(), expected)
+        for decode_on in ("cpu", "auto"):
+            assert np.array_equal(read("cpu", decode_on=decode_on).numpy(), expected)
         for call in (lambda: read("cuda:0"), on_device.numpy):
             try:
                 call()

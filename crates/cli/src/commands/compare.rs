@@ -15,12 +15,11 @@ pub fn run(args: &CompareArgs, session: &Session) -> Result<Outcome, Failure> {
     let b = session.open(&args.b, &mut context)?;
     session.warn(&a);
     session.warn(&b);
-    let options = CompareOptions {
-        tolerance: args.tolerance,
-        structure: args.structure,
-        max_pixels: args.engine.max_pixels,
-        decode_on: args.decode.decode_on,
-    };
+    let mut options = CompareOptions::new()
+        .tolerance(args.tolerance)
+        .structure(args.structure)
+        .decode_on(args.decode.decode_on);
+    options.max_pixels = args.engine.max_pixels;
     let found = a.compare(&b, &options, &context)?;
     if args.json {
         let differences: Vec<Value> = found.iter().map(facts).collect();

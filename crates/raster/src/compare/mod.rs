@@ -15,12 +15,13 @@ pub(crate) use tags::is_of_storage;
 
 use crate::dataset::Dataset;
 use crate::error::Result;
-use crate::options::{Layer, Processor, ReadOptions};
+use crate::options::{Layer, Processor, ReadOptions, limits, setters};
 use crate::pages::{Level, Page};
 use strile_engine::Context;
 
 /// What is compared, and how closely.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct CompareOptions {
     /// How far two samples may be apart and count as equal.
     pub tolerance: f64,
@@ -28,8 +29,29 @@ pub struct CompareOptions {
     pub structure: bool,
     /// The most samples of a level, as in `ReadOptions::max_pixels`.
     pub max_pixels: Option<u64>,
-    /// Which engine decodes.
+    /// Who decodes.
     pub decode_on: Processor,
+}
+
+impl CompareOptions {
+    /// Returns the options that compare samples exactly.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        /// Sets how far two samples may be apart and count as equal.
+        tolerance: f64,
+        /// Sets whether the way pixels are stored is compared, too.
+        structure: bool,
+        /// Sets who decodes.
+        decode_on: Processor,
+    }
+
+    limits! {
+        /// Limits the samples of a level.
+        max_pixels: u64,
+    }
 }
 
 /// One difference.

@@ -10,7 +10,7 @@ pub(crate) use validity::{BandValidity, Shown};
 use crate::error::{Error, Result};
 use crate::input::Input;
 use crate::number::{is_complex, reader};
-use crate::options::{Interleave, Layer, ReadOptions};
+use crate::options::{Interleave, Layer, ReadOptions, setters};
 use crate::pieces::PieceLimits;
 use crate::raster::Raster;
 use crate::window::Window;
@@ -21,6 +21,7 @@ use strile_tiff::DataType;
 
 /// Which figures, and of what.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct MeasureOptions {
     /// Page, level, window, bands, `decode_on` and limits; all else is ignored.
     pub read: ReadOptions,
@@ -30,6 +31,24 @@ pub struct MeasureOptions {
     pub histogram: bool,
     /// GDAL's checksum.
     pub checksum: bool,
+}
+
+impl MeasureOptions {
+    /// Returns the options that measure nothing yet, of all bands at full resolution.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        /// Sets which pixels are measured.
+        read: ReadOptions,
+        /// Measures smallest, largest, mean and standard deviation.
+        statistics: bool,
+        /// Makes a histogram.
+        histogram: bool,
+        /// Computes GDAL's checksum.
+        checksum: bool,
+    }
 }
 
 /// Figures of one band.

@@ -18,12 +18,7 @@ pub fn measured(
     if !(args.stats || args.hist || args.checksum) {
         return Ok(None);
     }
-    let options = MeasureOptions {
-        statistics: args.stats,
-        histogram: args.hist,
-        checksum: args.checksum,
-        ..MeasureOptions::default()
-    };
+    let options = MeasureOptions::new().statistics(args.stats).histogram(args.hist).checksum(args.checksum);
     let bar = Bar::new(input.measured_blocks(&options, context)?, session.quiet);
     let context = Context { progress: bar.map(|bar| bar as _), ..context.clone() };
     let figures = input.measure(&options, &context)?;
