@@ -1,4 +1,5 @@
-//! The release binary against the conformance corpus, by the corpus's own checker.
+//! The program against the conformance corpus, by the corpus's own checker: as released by the chore, and in CI as the other
+//! steps have built it, because a release build takes longer than the check.
 //!
 //! The corpus is not part of the repository. `STRILE_CORPUS` names its folder, packed (`unpack`, `check.py`) or unpacked
 //! (`manifest.json`). A packed corpus is unpacked once, into the target folder.
@@ -79,9 +80,8 @@ impl Corpus {
     }
 
     /// Runs every case, shows the checker's summary and fails on any case that should have ended otherwise.
-    pub fn check(&self, workspace: &Workspace, rest: &[String]) -> Result<(), Failure> {
+    pub fn check(&self, workspace: &Workspace, strile: &Path, rest: &[String]) -> Result<(), Failure> {
         let python = venv::CHECKS.python(workspace)?;
-        let strile = workspace.release_binary()?;
         let dump = |options: &str| format!("'{}' dump --format raw {options}{{file}}", strile.display());
         let results = workspace.target.join("corpus.json");
         let _ = std::fs::remove_file(&results);
@@ -111,7 +111,7 @@ impl Corpus {
 pub fn run(workspace: &Workspace, rest: &[String]) -> Result<(), Failure> {
     let corpus = Corpus::find(workspace)?
         .ok_or_else(|| Failure::new("no corpus: STRILE_CORPUS names the folder of one"))?;
-    corpus.check(workspace, rest)
+    corpus.check(workspace, &workspace.release_binary()?, rest)
 }
 
 /// What the checker's results say.

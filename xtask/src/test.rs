@@ -55,7 +55,7 @@ pub fn run(workspace: &Workspace) -> Result<(), Failure> {
     steps.tests("faults", &mut ran, |ran| faults::test(workspace, ran));
     let mut without_corpus = false;
     steps.step("corpus", || match Corpus::find(workspace)? {
-        Some(corpus) => corpus.check(workspace, &[]),
+        Some(corpus) => corpus.check(workspace, &workspace.target.join("debug/strile"), &[]),
         None => {
             without_corpus = true;
             Ok(())

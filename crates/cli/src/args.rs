@@ -6,6 +6,7 @@ mod dump;
 mod gpu;
 mod info;
 mod overview;
+mod renamed;
 mod sample;
 mod values;
 mod vrt;
@@ -360,6 +361,9 @@ impl PartArgs {
 pub fn with_long_options(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = given.collect();
     let Some(first) = command_at(&words) else { return words };
+    for warning in renamed::replace(&mut words, first).iter().filter(|_| !renamed::is_quiet(&words)) {
+        eprintln!("warning: {warning}");
+    }
     let known: &[(&str, &str)] = match words.get(first).and_then(|word| word.to_str()) {
         Some("convert") => {
             let rest = words.split_off(first + 1);

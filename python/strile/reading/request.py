@@ -104,8 +104,8 @@ class Request:
             "float_type": self.floating.name if by_core and self.floating is not None else None,
             "max_pixels": self.max_pixels,
             "max_cloud_bytes": self.max_cloud_bytes,
-            "device": cuda.current() if self._on_device else "cpu",
-            "decode_on": "cuda" if self._on_device else "cpu",
+            "device": cuda.current() if self.gpu else "cpu",
+            "decode_on": "cuda" if self.gpu else "cpu",
         }
 
     def read(self, window: Window, *, dataset: Any = None, progress: Any = None) -> Any:
@@ -159,11 +159,6 @@ class Request:
             array *= scale
             array += offset
         return array.astype(self.dtype, copy=False) if promoted else array
-
-    @property
-    def _on_device(self) -> bool:
-        """Whether the core reads into the memory of a GPU; a mosaic is laid on the host."""
-        return self.gpu and not self.source.is_vrt
 
     @property
     def _by_core(self) -> bool:

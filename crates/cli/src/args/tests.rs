@@ -97,3 +97,30 @@ fn what_a_gpu_may_use_is_said_in_words() {
     assert!(refused.contains("only files you say you trust"), "{refused}");
     assert!(gpu("strile dump --direct-io a.tif").is_err());
 }
+
+#[test]
+fn options_under_their_former_names_are_replaced() {
+    let replaced = |line: &str| {
+        let mut words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        let warnings = super::renamed::replace(&mut words, 1);
+        let words: Vec<String> = words.into_iter().map(|word| word.into_string().unwrap()).collect();
+        (words.join(" "), warnings)
+    };
+    let (line, warnings) = replaced("strile dump a.tif --overview 0 --device cuda:1 --mask");
+    assert_eq!(line, "strile dump a.tif --level=1 --decode-on=cuda:1 --mask");
+    assert_eq!(warnings, ["--overview 0 is now --level 1", "--device cuda:1 is now --decode-on cuda:1"]);
+    assert_eq!(replaced("strile convert a b --device=cuda:0").0, "strile convert a b --encode-on=cuda:0");
+    assert_eq!(
+        replaced("strile bench a --write . --device cpu").0,
+        "strile bench a --write . --encode-on=cpu"
+    );
+    // Other commands, new names, file names and values that make no sense stay as they are.
+    for line in [
+        "strile overview a --device x",
+        "strile dump a --level 1",
+        "strile dump -- --overview 1",
+        "strile dump a --overview x",
+    ] {
+        assert_eq!(replaced(line), (line.to_owned(), Vec::new()));
+    }
+}

@@ -1,0 +1,45 @@
+//! Options under their former names. They still work, with a warning that says the new name.
+
+use std::ffi::{OsStr, OsString};
+
+/// Commands that had the former options.
+const COMMANDS: [&str; 5] = ["dump", "convert", "info", "compare", "bench"];
+
+/// Replaces former options after the name of the command, at `first`. Returns a warning for each.
+pub(super) fn replace(words: &mut Vec<OsString>, first: usize) -> Vec<String> {
+    let command = words.get(first).and_then(|word| word.to_str()).unwrap_or_default().to_owned();
+    if !COMMANDS.contains(&command.as_str()) {
+        return Vec::new();
+    }
+    let writes = command == "convert" || words.iter().any(|word| word == "--write");
+    let mut warnings = Vec::new();
+    let mut at = first + 1;
+    while let Some(word) = words.get(at).filter(|word| *word != "--") {
+        let text = word.to_str().unwrap_or_default();
+        let (name, joined) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+        let value = joined.or_else(|| words.get(at + 1).and_then(|value| value.to_str()));
+        let new = match (name, value) {
+            // Overviews were counted from 0, and 0 is full resolution now.
+            ("--overview", Some(value)) => value
+                .parse()
+                .ok()
+                .and_then(|level: u32| level.checked_add(1))
+                .map(|level| format!("--level={level}")),
+            ("--device", Some(value)) if writes => Some(format!("--encode-on={value}")),
+            ("--device", Some(value)) => Some(format!("--decode-on={value}")),
+            _ => None,
+        };
+        if let Some(new) = new {
+            warnings.push(format!("{name} {} is now {}", value.unwrap_or_default(), new.replace('=', " ")));
+            let last = if joined.is_some() { at } else { at + 1 };
+            words.splice(at..=last, [OsString::from(new)]);
+        }
+        at += 1;
+    }
+    warnings
+}
+
+/// Whether warnings are wanted.
+pub(super) fn is_quiet(words: &[OsString]) -> bool {
+    words.iter().any(|word| word == OsStr::new("-q") || word == OsStr::new("--quiet"))
+}
