@@ -116,7 +116,7 @@ impl Input {
     /// use strile::{Context, Input, MeasureOptions, OpenOptions};
     ///
     /// let input = Input::open("dem.tif", &OpenOptions::default())?;
-    /// let options = MeasureOptions { statistics: true, checksum: true, ..Default::default() };
+    /// let options = MeasureOptions::new().statistics(true).checksum(true);
     /// for band in input.measure(&options, &Context::default())? {
     ///     println!("band {}: {:?}, checksum {:?}", band.band, band.statistics, band.checksum);
     /// }
