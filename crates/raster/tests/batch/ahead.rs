@@ -88,7 +88,9 @@ fn a_stop_ends_it_and_a_panic_is_told() {
     context.cancel.cancel();
     // Those that were read already, and at most one that was stopped.
     assert!(batches.count() <= 4);
-    let requests = (0..3).map(|at| if at < 2 { Err(strile::Error::Cancelled) } else { panic!("at {at}") });
+    let requests = (0..3).map(|at| -> strile::Result<(Vec<Arc<Dataset>>, Vec<BatchWindow>)> {
+        if at < 2 { Err(strile::Error::Cancelled) } else { panic!("at {at}") }
+    });
     let batches = Batches::new(requests, options(), depth(1), &Context::default()).unwrap();
     let told: Vec<String> = batches.map(|batch| batch.err().unwrap().to_string()).collect();
     assert_eq!(told.len(), 3);
