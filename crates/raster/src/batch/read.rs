@@ -9,7 +9,11 @@ use crate::options::ReadOptions;
 use crate::read::{Asked, Done, Frame, ReadPlan, Reading, Request, Shape, WindowFault};
 use crate::vrt::{Made, Named, Shared, Vrt, Work, file_of};
 use std::collections::BTreeMap;
+<<<<<<< HEAD
 use strile_engine::{Context, Location, Report};
+=======
+use strile_engine::{Context, Report, Sampling};
+>>>>>>> mosaic
 use strile_tiff::DataType;
 
 /// Plans a batch into the memory `to`, without touching a pixel.
@@ -210,6 +214,10 @@ impl<'a> Batch<'a> {
         let refuse = |problem: &str| vrt.refuse(problem.to_owned());
         let frame = Frame::found(area, || vrt.transform(&level), refuse)?;
         let frame = self.shape.read(frame, image);
+        if self.shape.size.is_some() && self.shape.sampling != Sampling::Nearest {
+            // One value of a window does not count.
+            vrt.one_nodata(&bands)?;
+        }
         vrt.check_window((frame.width, frame.height), &bands, &self.options)?;
         let wanted = vrt.wanted(&bands, (frame, frame.inside(image)), &self.options, pixels)?;
         vrt.made(&wanted, &call.call())

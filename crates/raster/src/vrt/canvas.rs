@@ -17,6 +17,7 @@ use std::io;
 use std::sync::{Arc, mpsc};
 use strile_engine::{Fill, Lease, ReadAt, Span};
 use strile_tiff::DataType;
+use strile_tiff::gdal::NoData;
 
 /// What a rectangle counts as, in samples that are laid.
 const RECTANGLE: u64 = 64;
@@ -53,12 +54,7 @@ pub(crate) type Named = BTreeMap<String, u32>;
 impl Made {
     /// The files that may fail.
     pub(crate) fn named(&self) -> Named {
-        match &self.canvas.content {
-            Content::Files { tiles, .. } => {
-                tiles.iter().map(|tile| (tile.dataset.name().to_owned(), tile.file)).collect()
-            }
-            Content::Blended(_) => Named::new(),
-        }
+        named(&self.canvas)
     }
 
     /// The canvas, whose blended pixels are read like those of a file.
@@ -68,6 +64,16 @@ impl Made {
             self.canvas.content = Content::Blended(Arc::new(source));
         }
         self
+    }
+}
+
+/// The files that rectangles of a canvas come from.
+pub(super) fn named(canvas: &Canvas) -> Named {
+    match &canvas.content {
+        Content::Files { tiles, .. } => {
+            tiles.iter().map(|tile| (tile.dataset.name().to_owned(), tile.file)).collect()
+        }
+        Content::Blended(_) => Named::new(),
     }
 }
 
@@ -101,19 +107,25 @@ impl Vrt {
         Wanted { which: vec![Which::Mask], bands: vec![1], frame, inside, unpacking: None, pixels }
     }
 
+    /// The nodata value of some bands, which must be one.
+    pub(crate) fn one_nodata(&self, bands: &[u16]) -> Result<Option<NoData>> {
+        let text = |band: u16| self.nodata(band).map(NoData::to_text);
+        let mut others = bands.iter().skip(1);
+        let Some(&first) = bands.first() else { return Ok(None) };
+        match others.find(|&&band| text(band) != text(first)) {
+            None => Ok(self.nodata(first)),
+            Some(other) => Err(self.refuse(format!(
+                "bands {first} and {other} differ in nodata: read them one at a time, or the pixels as they are"
+            ))),
+        }
+    }
+
     /// How samples of some bands become floats: nodata to NaN, scale and offset.
     fn unpacking(&self, bands: &[u16], options: &ReadOptions) -> Result<Option<Unpacking>> {
         if options.layer != Layer::Pixels || !(options.masked || options.unpack) {
             return Ok(None);
         }
-        let first = bands.first().and_then(|&band| self.nodata(band));
-        let text = |band: u16| self.nodata(band).map(|nodata| nodata.to_text());
-        if let Some(other) = bands.iter().find(|&&band| Some(text(band)) != bands.first().map(|&b| text(b))) {
-            return Err(self.refuse(format!(
-                "bands differ in nodata (band {other} from the first): read them one at a time"
-            )));
-        }
-        let missing = match first {
+        let missing = match self.one_nodata(bands)? {
             Some(value) => Missing::Value(value),
             None if self.has_mask() || self.alpha().is_some() => {
                 let problem = "pixels are not masked by the mask band or the alpha of a VRT; read the mask by \
@@ -171,10 +183,10 @@ impl Vrt {
     }
 
     fn canvas(&self, wanted: &Wanted, content: Content) -> Canvas {
-        let bands = wanted.which.iter().filter_map(|&which| self.band(which));
-        let fills: Vec<Fill> = bands.map(|(band, _)| Fill(band.fill)).collect();
+        let bands = || wanted.which.iter().filter_map(|&which| self.band(which)).map(|(band, _)| band);
+        let fills: Vec<Fill> = bands().map(|band| Fill(band.fill)).collect();
         let is_mask = wanted.which.first() == Some(&Which::Mask);
-        let data_type = if is_mask { DataType::U8 } else { self.data_type() };
+        let data_type = bands().next().map_or(DataType::U8, |band| band.data_type);
         let nodata = wanted.bands.first().filter(|_| !is_mask).and_then(|&band| self.nodata(band));
         Canvas {
             name: self.name.clone(),

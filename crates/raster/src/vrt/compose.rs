@@ -3,15 +3,20 @@
 use super::Vrt;
 use super::blend::{Layers, lay};
 use super::call::{Call, Share};
-use super::canvas::{Run, file_of};
+use super::canvas::{Run, file_of, named};
 use super::expand::{Expanded, Item, Layer, What, Which};
 use super::opened::{Content, Opened, Samples, Sampling, Validity, nodata_of};
 use super::parse::Source;
 use super::place::Part;
+<<<<<<< HEAD
+=======
+use super::pool::InUse;
+use crate::device::Destination;
+>>>>>>> mosaic
 use crate::error::{Error, Result};
 use crate::options::Interleave;
 use crate::raster::Raster;
-use crate::read::{Asked, Canvas, Content as Tiles, Frame, Request};
+use crate::read::{Asked, Canvas, Frame, Request};
 use crate::window::Window;
 use std::sync::Arc;
 use strile_engine::{EngineError, Fill, Lease, Location, Output, OutputSpec};
@@ -108,13 +113,7 @@ impl Vrt {
         let read = read_into(&canvas, &output, sources, call);
         *lease = call.take(expanded.len(), PIXELS)?;
         if let Err(error) = read {
-            let named = match &canvas.content {
-                Tiles::Files { tiles, .. } => {
-                    tiles.iter().map(|tile| (tile.dataset.name().to_owned(), tile.file)).collect()
-                }
-                Tiles::Blended(_) => super::canvas::Named::new(),
-            };
-            match file_of(&named, &error) {
+            match file_of(&named(&canvas), &error) {
                 Some(file) => self.go_without(file, error, call)?,
                 None => return Err(error),
             }
@@ -140,7 +139,7 @@ impl Layer {
     fn lay(
         &self,
         (columns, planes): (u32, &mut [&mut [u8]]),
-        chain: &[Arc<super::pool::InUse>],
+        chain: &[Arc<InUse>],
         call: &Call<'_>,
     ) -> Result<()> {
         if let Some((mosaic, rest)) = chain.split_first() {
