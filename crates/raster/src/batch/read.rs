@@ -9,11 +9,7 @@ use crate::options::ReadOptions;
 use crate::read::{Asked, Done, Frame, ReadPlan, Reading, Request, Shape, WindowFault};
 use crate::vrt::{Made, Named, Shared, Vrt, Work, file_of};
 use std::collections::BTreeMap;
-<<<<<<< HEAD
-use strile_engine::{Context, Location, Report};
-=======
-use strile_engine::{Context, Report, Sampling};
->>>>>>> mosaic
+use strile_engine::{Context, Location, Report, Sampling};
 use strile_tiff::DataType;
 
 /// Plans a batch into the memory `to`, without touching a pixel.

@@ -61,15 +61,9 @@ mod tests {
             };
             let sources: Vec<Window> = (0..9).map(|_| source()).collect();
             let mut painted = vec![None; (width * height) as usize];
-<<<<<<< HEAD
-            let mut paint = |window: &Window, with: Option<usize>, painted: &mut Vec<Option<usize>>| {
+            let paint = |window: &Window, with: Option<usize>, painted: &mut Vec<Option<usize>>| {
                 for y in window.row..window.row + window.height {
                     for x in window.column..window.column + window.width {
-=======
-            let paint = |window: &Window, with: Option<usize>, painted: &mut Vec<Option<usize>>| {
-                for y in window.y..window.y + window.height {
-                    for x in window.x..window.x + window.width {
->>>>>>> mosaic
                         painted[(y * width + x) as usize] = with;
                     }
                 }

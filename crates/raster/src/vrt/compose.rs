@@ -8,11 +8,7 @@ use super::expand::{Expanded, Item, Layer, What, Which};
 use super::opened::{Content, Opened, Samples, Sampling, Validity, nodata_of};
 use super::parse::Source;
 use super::place::Part;
-<<<<<<< HEAD
-=======
 use super::pool::InUse;
-use crate::device::Destination;
->>>>>>> mosaic
 use crate::error::{Error, Result};
 use crate::options::Interleave;
 use crate::raster::Raster;
