@@ -1,5 +1,12 @@
 //! Mosaics of files made by the test kit: pixels, windows, and what a VRT may not reach.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "tests"
+)]
 
 mod engines;
 mod hardening;
