@@ -42,8 +42,10 @@ fn is_on_a_gpu() -> bool {
     std::env::var_os("STRILE_REQUIRE_GPU").is_some_and(|value| value == "1")
 }
 
+/// Streams of a batch; `STRILE_FUZZ_BATCH` repeats a mutant of a GPU under the emulator.
 fn batch() -> usize {
-    if is_on_a_gpu() { GPU_BATCH } else { EMULATED_BATCH }
+    let given = std::env::var("STRILE_FUZZ_BATCH").ok().and_then(|text| text.parse().ok());
+    given.unwrap_or(if is_on_a_gpu() { GPU_BATCH } else { EMULATED_BATCH })
 }
 
 impl DeviceTarget {

@@ -30,9 +30,19 @@ pub(super) fn replace(words: &mut Vec<OsString>, first: usize) -> Vec<String> {
             _ => None,
         };
         if let Some(new) = new {
-            warnings.push(format!("{name} {} is now {}", value.unwrap_or_default(), new.replace('=', " ")));
+            let value = value.unwrap_or_default().to_owned();
+            let mut replaced = vec![OsString::from(&new)];
+            if name == "--device" && writes {
+                // It was said of decoding too.
+                replaced.push(OsString::from(format!("--decode-on={value}")));
+            }
+            let shown: Vec<String> =
+                replaced.iter().map(|word| word.to_string_lossy().replace('=', " ")).collect();
+            warnings.push(format!("{name} {value} is now {}", shown.join(" ")));
             let last = if joined.is_some() { at } else { at + 1 };
-            words.splice(at..=last, [OsString::from(new)]);
+            let count = replaced.len();
+            words.splice(at..=last, replaced);
+            at += count - 1;
         }
         at += 1;
     }

@@ -109,7 +109,10 @@ fn options_under_their_former_names_are_replaced() {
     let (line, warnings) = replaced("strile dump a.tif --overview 0 --device cuda:1 --mask");
     assert_eq!(line, "strile dump a.tif --level=1 --decode-on=cuda:1 --mask");
     assert_eq!(warnings, ["--overview 0 is now --level 1", "--device cuda:1 is now --decode-on cuda:1"]);
-    assert_eq!(replaced("strile convert a b --device=cuda:0").0, "strile convert a b --encode-on=cuda:0");
+    assert_eq!(
+        replaced("strile convert a b --device=cuda:0").0,
+        "strile convert a b --encode-on=cuda:0 --decode-on=cuda:0"
+    );
     assert_eq!(
         replaced("strile bench a --write . --device cpu").0,
         "strile bench a --write . --encode-on=cpu"
