@@ -121,7 +121,7 @@ impl Vrt {
     }
 
     /// How samples of some bands become floats: nodata to NaN, scale and offset.
-    fn unpacking(&self, bands: &[u16], options: &ReadOptions) -> Result<Option<Unpacking>> {
+    pub(super) fn unpacking(&self, bands: &[u16], options: &ReadOptions) -> Result<Option<Unpacking>> {
         if options.layer != Layer::Pixels || !(options.masked || options.unpack) {
             return Ok(None);
         }

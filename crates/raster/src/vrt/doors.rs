@@ -170,7 +170,7 @@ impl Vrt {
     /// Checks a request.
     fn checked<'a>(&'a self, options: &'a ReadOptions) -> Result<Checked<'a>> {
         let (window, bands) = self.target(options)?;
-        self.check_result(self.size_of(options, window, &bands), options)?;
+        self.check_result(self.size_of(options, window, &bands)?, options)?;
         let given = ReadOptions { interleave: options.interleave, ..super::call::execution(options) };
         let masked = options.layer == Layer::Pixels;
         let (masked, unpack) = (masked && options.masked, masked && options.unpack);
