@@ -23,6 +23,7 @@ use strile_engine::{
     BlockLayout, BlockTask, Context, Convert, Engine, EngineError, Fill, Lease, Location, Output,
     OutputError, OutputSpec, Pixels, Report, ResampleJob, Sampling, Span, Support,
 };
+use strile_tiff::DataType;
 
 /// A planned read, and the engine that will do it.
 pub(crate) struct Reading<'a> {
@@ -50,6 +51,8 @@ struct First {
     window: Window,
     bands: Vec<u16>,
     convert: Option<Convert>,
+    /// Type of the samples that are converted.
+    stored: DataType,
     masked_by: Option<String>,
     mosaics: Option<MosaicFigures>,
     files: usize,
@@ -74,6 +77,7 @@ impl First {
                 window: canvas.inside.unwrap_or(Window::full(0, 0)),
                 bands: canvas.bands.clone(),
                 convert: *convert,
+                stored: canvas.data_type,
                 masked_by: None,
                 mosaics,
                 files,
@@ -89,6 +93,7 @@ impl First {
             window: inside.unwrap_or(facts.window),
             bands: facts.bands.clone(),
             convert: *convert,
+            stored: facts.layout.data_type,
             masked_by: match facts.unpacking.map(|unpacking| unpacking.missing) {
                 Some(Missing::Image) => Some("the mask image".to_owned()),
                 Some(Missing::Alpha(band)) => Some(format!("alpha in band {band}")),
@@ -451,6 +456,7 @@ fn plan(
         destination,
         after,
         convert: first.convert,
+        stored: first.stored,
         masked_by: first.masked_by,
         mosaics: first.mosaics,
         fetch,
