@@ -13,7 +13,7 @@ use super::stage::staged_len;
 use super::tasks::Located;
 use super::unpack::Missing;
 use crate::device::{self, Choice, Decode, Gpu, Work};
-use crate::error::{Error, Result};
+use crate::error::{Error, FaultyFile, Result};
 use crate::open::io_error;
 use crate::options::{OnFault, ReadOptions};
 use crate::window::Window;
@@ -277,7 +277,8 @@ impl Reader<'_> {
         let (report, faults) = run(plan, self.engine, memory, self.context)?;
         match (self.asked.options.on_fault, faults.first()) {
             (OnFault::Fail, Some(WindowFault { window, file, fault })) => {
-                let error = Error::Blocks { file: file.clone(), first: fault.clone(), count: faults.len() };
+                let (first, count) = (fault.clone(), faults.len());
+                let error = Error::Blocks { file: file.clone(), first, count, also: others(file, &faults) };
                 Err(self.asked.at(*window)(error))
             }
             _ => {
@@ -322,6 +323,16 @@ impl Reader<'_> {
         let bands: Vec<u32> = windows.into_iter().flat_map(bands_of).collect();
         place_bands(there, &bands, self.engine, output, self.context)
     }
+}
+
+/// The files with faults that are not `first`.
+fn others(first: &str, faults: &[WindowFault]) -> Vec<FaultyFile> {
+    let mut files: BTreeMap<&str, FaultyFile> = BTreeMap::new();
+    for WindowFault { file, fault, .. } in faults.iter().filter(|fault| fault.file != first) {
+        let new = || FaultyFile { file: file.clone(), first: fault.clone(), count: 0 };
+        files.entry(file).or_insert_with(new).count += 1;
+    }
+    files.into_values().collect()
 }
 
 /// The bytes of a shape.

@@ -6,7 +6,7 @@ use super::carve::{Carved, carve};
 use super::expand::{Expanded, Group, Item, What, Which};
 use super::opened::Opened;
 use super::place::Part;
-use crate::error::{Error, Result};
+use crate::error::{Error, FaultyFile, Result};
 use crate::options::{Layer, ReadOptions};
 use crate::raster::Raster;
 use crate::read::{Canvas, Content, Frame, Gap, Missing, Tile, Unpacking, alike, scaling};
@@ -87,7 +87,53 @@ pub(crate) fn file_of(named: &Named, error: &Error) -> Option<u32> {
     }
 }
 
+/// An error of several files as errors of one file each.
+pub(crate) fn by_file(error: Error) -> Vec<Error> {
+    match error {
+        Error::Blocks { file, first, count, also } => {
+            let own = count.saturating_sub(also.iter().map(|other| other.count).sum());
+            let first = Error::Blocks { file, first, count: own, also: Vec::new() };
+            let others = also.into_iter().map(|FaultyFile { file, first, count }| {
+                let also = Vec::new();
+                Error::Blocks { file, first, count, also }
+            });
+            std::iter::once(first).chain(others).collect()
+        }
+        Error::Window { window, area, error } => {
+            let mut all = by_file(*error);
+            // The others may be of other windows.
+            if let Some(first) = all.first_mut() {
+                let error = Box::new(std::mem::replace(first, Error::Cancelled));
+                *first = Error::Window { window, area, error };
+            }
+            all
+        }
+        other => vec![other],
+    }
+}
+
 impl Vrt {
+    /// Allows the work of a window, once for all passes over it.
+    pub(crate) fn allow(&self, wanted: &Wanted, call: &Call<'_>) {
+        let Some(Window { width, height, .. }) = wanted.inside else { return };
+        let pixels = u64::from(width).saturating_mul(height.into());
+        call.allow(pixels.saturating_mul(wanted.which.len() as u64));
+    }
+
+    /// Goes on without all sources that an error tells of, so that the rest is read anew once.
+    pub(super) fn go_without_all(&self, named: &Named, error: Error, call: &Call<'_>) -> Result<()> {
+        if self.raises() || !call.is_outermost() {
+            return Err(error);
+        }
+        for error in by_file(error) {
+            match file_of(named, &error) {
+                Some(file) => self.go_without(file, error, call)?,
+                None => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
     /// Bands of a window; `pixels` is `false` for a plan.
     pub(crate) fn wanted(
         &self,
@@ -120,6 +166,20 @@ impl Vrt {
         }
     }
 
+    /// Refuses bands that differ in the value of pixels outside the image.
+    pub(crate) fn check_one_fill(&self, bands: &[u16]) -> Result<()> {
+        let fill = |band: u16| self.band(Which::Band(band)).map(|(band, _)| band.fill);
+        let mut others = bands.iter().skip(1);
+        let Some(&first) = bands.first() else { return Ok(()) };
+        match others.find(|&&band| fill(band) != fill(first)) {
+            None => Ok(()),
+            Some(other) => Err(self.refuse(format!(
+                "bands {first} and {other} differ in nodata, which pixels outside the image have: give a `fill`, or \
+                 read them one at a time"
+            ))),
+        }
+    }
+
     /// How samples of some bands become floats: nodata to NaN, scale and offset.
     pub(super) fn unpacking(&self, bands: &[u16], options: &ReadOptions) -> Result<Option<Unpacking>> {
         if options.layer != Layer::Pixels || !(options.masked || options.unpack) {
@@ -148,7 +208,9 @@ impl Vrt {
         };
         let part = |start: u32, count: u32| Part { start: start.into(), size: count.into(), count };
         let request = (part(inside.column, inside.width), part(inside.row, inside.height));
+        let before = call.faults();
         loop {
+            call.keep_faults(before);
             let known = call.set_aside().len();
             let expanded = self.expand(&wanted.which, request, call)?;
             if call.set_aside().len() != known {

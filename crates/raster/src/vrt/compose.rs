@@ -3,7 +3,7 @@
 use super::Vrt;
 use super::blend::{Layers, lay};
 use super::call::{Call, Share};
-use super::canvas::{Run, file_of, named};
+use super::canvas::{Run, named};
 use super::expand::{Expanded, Item, Layer, What, Which};
 use super::opened::{Content, Opened, Samples, Sampling, Validity, nodata_of};
 use super::parse::Source;
@@ -109,10 +109,7 @@ impl Vrt {
         let read = read_into(&canvas, &output, sources, call);
         *lease = call.take(expanded.len(), PIXELS)?;
         if let Err(error) = read {
-            match file_of(&named(&canvas), &error) {
-                Some(file) => self.go_without(file, error, call)?,
-                None => return Err(error),
-            }
+            self.go_without_all(&named(&canvas), error, call)?;
         }
         output.into_vec().ok_or(Error::Engine(EngineError::Abandoned))
     }
@@ -126,7 +123,7 @@ fn read_into(canvas: &Canvas, output: &Output, sources: u64, call: &Call<'_>) ->
     let reading = share.reading(asked, to, Vec::new())?;
     let (_, faults) = reading.read_into(output)?;
     share.complete();
-    call.found(faults.into_iter().map(|fault| fault.fault));
+    call.found_by(faults);
     Ok(())
 }
 

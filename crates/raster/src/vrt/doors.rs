@@ -4,7 +4,7 @@
 
 use super::Vrt;
 use super::call::{Call, Share, Shared, Work};
-use super::canvas::{Made, Wanted, file_of};
+use super::canvas::{Made, Wanted};
 use super::number::{Number, reader};
 use super::opened::is_nodata;
 use crate::error::{Error, Result};
@@ -66,6 +66,7 @@ impl Vrt {
                 MaskSource::AllValid => checked.pixels(&checked.bands, false)?,
             },
         };
+        self.allow(&wanted, &call);
         let made = self.made(&wanted, &call)?;
         let requests = [Request::of_mosaic(&made.canvas, None)];
         let asked = Asked { requests: &requests, options: &checked.given, batch: None };
@@ -203,16 +204,16 @@ impl<'a> Checked<'a> {
         call: &Call<'_>,
         mut read: impl FnMut(Made) -> Result<R>,
     ) -> Result<R> {
+        self.vrt.allow(wanted, call);
+        let before = call.faults();
         loop {
             let made = self.vrt.made(wanted, call)?;
             let named = made.named();
             match read(made) {
-                Err(error) => match file_of(&named, &error) {
-                    Some(file) => self.vrt.go_without(file, error, call)?,
-                    None => return Err(error),
-                },
+                Err(error) => self.vrt.go_without_all(&named, error, call)?,
                 done => return done,
             }
+            call.keep_faults(before);
         }
     }
 
@@ -233,7 +234,7 @@ impl<'a> Checked<'a> {
         self.made(&wanted, call, |made| {
             let made = made.ready();
             let (done, faults) = planned(&made.canvas, &self.given, to, made.sources, call, &mut read)?;
-            call.found(faults.into_iter().map(|fault| fault.fault));
+            call.found_by(faults);
             Ok(done)
         })
     }
@@ -252,7 +253,7 @@ impl<'a> Checked<'a> {
             planned(&made.canvas, &self.given, Location::Host, made.sources, call, |reading| {
                 let fill = reading.plan.fill();
                 let Done { output, faults, .. } = reading.read()?;
-                call.found(faults.into_iter().map(|fault| fault.fault));
+                call.found_by(faults);
                 Raster::from_output(output, interleave, fill, Vec::new())
             })
         })

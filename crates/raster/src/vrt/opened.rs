@@ -275,7 +275,8 @@ impl Opened {
         let raster = leaf.dataset.read(&options, call.context())?;
         // The read gives back what it took; the pixels stay.
         let lease = call.take(raster.pixels.len() as u64, "the pixels of a source")?;
-        call.found(raster.faults.iter().cloned());
+        let name = leaf.dataset.name();
+        call.found(raster.faults.iter().map(|fault| (name.to_owned(), fault.clone())));
         if window.width == columns && window.height == rows.end - rows.start {
             return Ok(Samples { pixels: raster.pixels, data_type: raster.data_type, _lease: lease });
         }

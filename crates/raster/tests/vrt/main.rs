@@ -8,6 +8,7 @@
     reason = "tests"
 )]
 
+mod batches;
 mod engines;
 mod hardening;
 
