@@ -21,6 +21,9 @@ use strile_tiff::gdal::NoData;
 
 /// What a rectangle counts as, in samples that are laid.
 const RECTANGLE: u64 = 64;
+/// Rectangles of one block that an engine places by decoding it once, and how many pixels of them: those of the CPU.
+const TOGETHER: u64 = 64;
+const TOGETHER_PIXELS: u64 = 1 << 22;
 /// Bytes that a rectangle takes while it is found and planned.
 const RECTANGLE_BYTES: u64 = 256;
 const RECTANGLES: &str = "the rectangles of a mosaic";
@@ -309,6 +312,28 @@ impl Expanded {
     }
 }
 
+/// Rectangles of a source whose blocks are decoded once.
+#[derive(Default)]
+struct Together {
+    source: Option<usize>,
+    rectangles: u64,
+    pixels: u64,
+}
+
+impl Together {
+    /// Adds a rectangle; `true` if the blocks that it lies in are decoded again for it.
+    fn again(&mut self, source: usize, window: &Window, block: u64) -> bool {
+        let pixels = u64::from(window.width) * u64::from(window.height);
+        let is_new = self.source != Some(source);
+        let (rectangles, all) = (self.rectangles + 1, self.pixels.saturating_add(pixels));
+        // Rectangles are disjoint: only a large block has so many pixels.
+        let is_full = rectangles > TOGETHER || (block > TOGETHER_PIXELS && all > TOGETHER_PIXELS);
+        let (rectangles, pixels) = if is_new || is_full { (1, pixels) } else { (rectangles, all) };
+        *self = Self { source: Some(source), rectangles, pixels };
+        is_full && !is_new
+    }
+}
+
 /// Rectangles as they are cut.
 struct Cut<'e> {
     size: (u32, u32),
@@ -335,6 +360,7 @@ impl Cut<'_> {
         });
         let Carved { seen, gaps } = carved?;
         let mut of: Option<(usize, Arc<[u16]>)> = None;
+        let mut together = Together::default();
         for (number, at) in seen {
             let Some(item) = items.get(number) else { continue };
             match &item.what {
@@ -352,10 +378,14 @@ impl Cut<'_> {
                     of = Some((number, Arc::clone(&bands)));
                     let x = from.0 + (at.column - item.at.column);
                     let y = from.1 + (at.row - item.at.row);
+                    let window = Window { column: x, row: y, ..at };
+                    if together.again(number, &window, leaf.block_pixels()) {
+                        call.count(leaf.decoded(&window, bands.len()))?;
+                    }
                     self.tiles.push(Tile {
                         dataset: Arc::clone(&leaf.dataset),
                         bands,
-                        window: Window { column: x, row: y, ..at },
+                        window,
                         at: (at.column, at.row),
                         band: start,
                         file: item.file,

@@ -47,6 +47,11 @@ impl Leaf {
         Ok(Self { dataset: Arc::new(dataset), image, has_mask, alpha, nodata })
     }
 
+    /// Pixels of a block.
+    pub(super) fn block_pixels(&self) -> u64 {
+        u64::from(self.image.grid.block_width) * u64::from(self.image.grid.block_height)
+    }
+
     /// Samples of the blocks that a window of some bands touches.
     pub(super) fn decoded(&self, window: &Window, bands: usize) -> u64 {
         let grid = &self.image.grid;
