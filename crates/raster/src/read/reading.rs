@@ -112,11 +112,25 @@ impl<'a> Reading<'a> {
     pub(crate) fn new(
         asked: Asked<'a>,
         to: Location,
+        after: Vec<String>,
+        context: &'a Context,
+    ) -> Result<Self> {
+        Self::resolved(asked, (to, false), after, context)
+    }
+
+    /// Plans a read of pixels into host memory that is leased already.
+    pub(crate) fn into_held(asked: Asked<'a>, context: &'a Context) -> Result<Self> {
+        Self::resolved(asked, (Location::Host, true), Vec::new(), context)
+    }
+
+    fn resolved(
+        asked: Asked<'a>,
+        (to, is_held): (Location, bool),
         mut after: Vec<String>,
         context: &'a Context,
     ) -> Result<Self> {
         let resolved = asked.resolve()?;
-        let need = len(&resolved.result);
+        let need = if is_held { 0 } else { len(&resolved.result) };
         let fits = || context.budget.fits(need, purpose(asked.batch.is_some()));
         if to == Location::Host {
             // Refused here, before block tables are fetched for pixels that memory cannot hold.

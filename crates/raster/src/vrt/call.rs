@@ -182,12 +182,20 @@ impl Share {
         to: Location,
         after: Vec<String>,
     ) -> Result<Reading<'b>> {
-        let reading = Reading::new(asked, to, after, &self.context)?;
+        Reading::new(asked, to, after, &self.context).inspect(|reading| self.expect(reading))
+    }
+
+    /// Plans the read into host memory that is leased already.
+    pub(super) fn reading_into_held<'b>(&'b self, asked: Asked<'b>) -> Result<Reading<'b>> {
+        Reading::into_held(asked, &self.context).inspect(|reading| self.expect(reading))
+    }
+
+    /// Notes the blocks of all sources.
+    fn expect(&self, reading: &Reading<'_>) {
         if let Some(counted) = &self.counted {
             let figures = reading.plan.figures();
             counted.blocks.store((figures.blocks + figures.sparse) as u64, Ordering::Relaxed);
         }
-        Ok(reading)
     }
 
     /// Counts all sources as done.

@@ -263,6 +263,8 @@ impl<'a> Checked<'a> {
     fn mask(&self, call: &Call<'_>) -> Result<Raster> {
         let (vrt, Window { width, height, .. }) = (self.vrt, self.window);
         let lease = || call.take(u64::from(width) * u64::from(height), "the mask");
+        // The read gives back what it took; the pixels stay until they are a mask.
+        let held = |band: &Raster| call.take(band.pixels.len() as u64, "the band of a mask");
         let given = ReadOptions { interleave: Interleave::BandFirst, ..self.given.clone() };
         let by_bands = Checked { vrt, window: self.window, bands: Vec::new(), options: self.options, given };
         let band = |band: u16| by_bands.host(&by_bands.pixels(&[band], true)?, call);
@@ -270,14 +272,19 @@ impl<'a> Checked<'a> {
             MaskSource::Image => by_bands.host(&vrt.wanted_mask(self.window, true), call)?,
             MaskSource::Alpha(number) => {
                 let _lease = lease()?;
-                from_alpha(band(number)?)
+                let alpha = band(number)?;
+                let _held = held(&alpha)?;
+                from_alpha(alpha)
             }
             MaskSource::AllValid => all_valid((width, height), call.context())?,
             MaskSource::NoData => {
                 let _lease = lease()?;
                 let mut valid: Option<Raster> = None;
                 for number in 1..=vrt.bands() {
-                    let next = vrt.valid(number, &band(number)?);
+                    let pixels = band(number)?;
+                    let _held = held(&pixels)?;
+                    let _next = valid.as_ref().map(|_| lease()).transpose()?;
+                    let next = vrt.valid(number, &pixels);
                     match &mut valid {
                         None => valid = Some(next),
                         Some(all) => all.pixels.iter_mut().zip(next.pixels).for_each(|(a, b)| *a |= b),

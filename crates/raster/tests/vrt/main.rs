@@ -11,6 +11,7 @@
 mod batches;
 mod engines;
 mod hardening;
+mod limits;
 
 use std::path::{Path, PathBuf};
 use strile::tiff::gdal::NoData;
