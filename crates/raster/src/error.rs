@@ -95,7 +95,7 @@ pub enum Error {
         /// How many are faulty in all.
         count: usize,
         /// Further files with faulty blocks, where many are read together.
-        also: Vec<FaultyFile>,
+        also: Box<[FaultyFile]>,
     },
     /// What is wrong with one window of a batch.
     #[error("window {window} ({area}): {error}")]

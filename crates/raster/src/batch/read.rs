@@ -232,32 +232,24 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// What the windows of mosaics are made of, each with its mosaic, and the faults of what was blended.
+    /// What the windows of mosaics are made of, and the faults of what was blended.
     fn made(
         &self,
         calls: &BTreeMap<usize, Shared<'_>>,
         pass: Pass,
-    ) -> Result<(Vec<Option<(usize, Made)>>, Vec<WindowFault>)> {
-        let (mut all, mut faults) = (Vec::with_capacity(self.windows.len()), Vec::new());
-        for (at, (file, window)) in self.windows.iter().enumerate() {
-            let vrt = match file {
-                InputRef::Vrt(vrt) => *vrt,
-                InputRef::Tiff(_) => {
-                    all.push(None);
-                    continue;
-                }
-            };
-            let mosaic = std::ptr::from_ref(vrt).addr();
-            let Some(call) = calls.get(&mosaic) else {
-                all.push(None);
-                continue;
-            };
+    ) -> Result<(Vec<OfMosaic>, Vec<WindowFault>)> {
+        let mut faults = Vec::new();
+        let one = |(at, (file, window)): (usize, &(InputRef<'_>, &BatchWindow))| {
+            let InputRef::Vrt(vrt) = file else { return Ok(None) };
+            let mosaic = std::ptr::from_ref(*vrt).addr();
+            let Some(call) = calls.get(&mosaic) else { return Ok(None) };
             call.begin_window();
             let made = self.made_of(vrt, window, pass, call).map_err(|error| window.fail(at, error))?;
             let found = call.take_faults().into_iter();
             faults.extend(found.map(|(file, fault)| WindowFault { window: at, file, fault }));
-            all.push(Some((mosaic, made.ready())));
-        }
+            Ok(Some((mosaic, made.ready())))
+        };
+        let all = self.windows.iter().enumerate().map(one).collect::<Result<Vec<_>>>()?;
         Ok((all, faults))
     }
 
@@ -290,6 +282,9 @@ impl<'a> Batch<'a> {
         vrt.made(&wanted, &call.call())
     }
 }
+
+/// What a window of a mosaic is made of, with its mosaic; `None` for a window of a file.
+type OfMosaic = Option<(usize, Made)>;
 
 /// One pass over the windows of a batch.
 #[derive(Debug, Clone, Copy)]

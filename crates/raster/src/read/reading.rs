@@ -340,7 +340,7 @@ impl Reader<'_> {
 }
 
 /// The files with faults that are not `first`.
-fn others(first: &str, faults: &[WindowFault]) -> Vec<FaultyFile> {
+fn others(first: &str, faults: &[WindowFault]) -> Box<[FaultyFile]> {
     let mut files: BTreeMap<&str, FaultyFile> = BTreeMap::new();
     for WindowFault { file, fault, .. } in faults.iter().filter(|fault| fault.file != first) {
         let new = || FaultyFile { file: file.clone(), first: fault.clone(), count: 0 };

@@ -95,9 +95,9 @@ pub(crate) fn by_file(error: Error) -> Vec<Error> {
     match error {
         Error::Blocks { file, first, count, also } => {
             let own = count.saturating_sub(also.iter().map(|other| other.count).sum());
-            let first = Error::Blocks { file, first, count: own, also: Vec::new() };
+            let first = Error::Blocks { file, first, count: own, also: Box::default() };
             let others = also.into_iter().map(|FaultyFile { file, first, count }| {
-                let also = Vec::new();
+                let also = Box::default();
                 Error::Blocks { file, first, count, also }
             });
             std::iter::once(first).chain(others).collect()

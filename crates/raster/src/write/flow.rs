@@ -447,7 +447,7 @@ impl<T: Taker> Flow<T> {
         let encoded = ticket.wait()?;
         if let Some(first) = encoded.faults.first() {
             let file = self.taker.name().to_owned();
-            let (count, also) = (encoded.faults.len(), Vec::new());
+            let (count, also) = (encoded.faults.len(), Box::default());
             return Err(Error::Blocks { file, first: first.clone(), count, also });
         }
         self.blocks += encoded.blocks.len() as u64;
