@@ -1,7 +1,7 @@
 //! Windows of mosaics in batches and in pieces: each is what a read of that window alone gives.
 
 use crate::Folder;
-use crate::engines::{Laid, copied, mosaic, open, tiles};
+use crate::engines::{Laid, copied, device, mosaic, open, tiles};
 use strile::tiff::gdal::NoData;
 use strile::{
     BatchOptions, BatchWindow, Context, DataType, Missing, OnFault, PieceLimits, Processor, ReadOptions,
@@ -54,8 +54,10 @@ fn windows_outside_are_filled_when_they_are_resampled() {
     tiles(&folder, 1, &[Codec::Deflate]);
     let path = mosaic(&folder, "m.vrt", &[(FILL, vec![copied("0.tif", "1", (3, 2))])]);
     let context = Context::default();
-    for sampling in [Sampling::Nearest, Sampling::Average, Sampling::Bilinear] {
-        let options = cpu().size((4, 3)).sampling(sampling);
+    let samplings = [Sampling::Nearest, Sampling::Average, Sampling::Bilinear];
+    let ways = samplings.into_iter().flat_map(|sampling| [(sampling, Processor::Cpu), (sampling, device())]);
+    for (sampling, processor) in ways {
+        let options = cpu().size((4, 3)).sampling(sampling).decode_on(processor);
         let window = [BatchWindow::of_pixels(0, 500, 600, (8, 8))];
         let tensor = read_batch(&[open(&path)], &window, &options, &context).unwrap();
         let found = tensor.into_host(&context).unwrap();
