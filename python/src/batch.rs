@@ -289,7 +289,9 @@ fn read(
         (None, Location::Host) => strile::read_batch(&files, &windows, options, context)?,
     };
     let levels = windows.iter().map(|window| window.level);
-    Raster::batch(tensor, levels.collect(), context).map(Result::Pixels)
+    let holes = tensor.holes.clone();
+    let raster = Raster::batch(tensor, levels.collect(), context)?;
+    Ok(Result::Pixels(raster.with_holes(holes)))
 }
 
 /// Files, and why each was left out.

@@ -7,6 +7,17 @@ use strile_engine::{BudgetError, EngineError, LocatedFault, OutputError};
 use strile_tiff::TiffError;
 use thiserror::Error;
 
+/// Faulty blocks of one of many files.
+#[derive(Debug, Clone)]
+pub struct FaultyFile {
+    /// The file.
+    pub file: String,
+    /// The lowest faulty block.
+    pub first: LocatedFault,
+    /// How many of its blocks are faulty.
+    pub count: usize,
+}
+
 /// Any failure of strile.
 #[derive(Debug, Clone, Error)]
 pub enum Error {
@@ -83,6 +94,8 @@ pub enum Error {
         first: LocatedFault,
         /// How many are faulty in all.
         count: usize,
+        /// Further files with faulty blocks, where many are read together.
+        also: Box<[FaultyFile]>,
     },
     /// What is wrong with one window of a batch.
     #[error("window {window} ({area}): {error}")]

@@ -63,7 +63,7 @@ pub use convert::{
 };
 pub use dataset::Dataset;
 pub use device::{Decode, DeviceInfo, Estimate, GpuInfo, Judged, calibrate, devices};
-pub use error::{Error, Limited, Result};
+pub use error::{Error, FaultyFile, Limited, Result};
 pub use fields::StoredField;
 pub use input::{AsInput, Input, InputRef};
 pub use link::{link_rate, wait_for_stream};

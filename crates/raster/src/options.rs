@@ -141,10 +141,12 @@ pub struct ReadOptions {
     /// Invert images whose 0 is white; stored values otherwise.
     pub invert_min_is_white: bool,
     /// Pixels that hold the nodata value become NaN: the result is `float32` where that holds every stored value (up to
-    /// 16 bits, and floats of 32), else `float64`. Without a nodata value nothing changes.
+    /// 16 bits, and floats of 32), else `float64`. Without a nodata value the mask image says which pixels are
+    /// missing, else alpha; without any of them nothing changes. A VRT without nodata, but with a mask band or alpha, is
+    /// refused.
     pub masked: bool,
     /// The same, and all others become stored × scale + offset by GDAL's scale and offset, which must be one for all
-    /// bands read. Without any of the three nothing changes.
+    /// bands read. Without any of these nothing changes.
     pub unpack: bool,
     /// The type that `masked` and `unpack` give, where they change anything; `None` leaves it to the stored type, as
     /// said there.

@@ -12,7 +12,7 @@ use crate::raster::Raster;
 use crate::read::{Size, layout_of, rows_of_part};
 use crate::window::Window;
 use std::collections::BTreeMap;
-use strile_engine::{BlockAddress, Context, Fill, LocatedFault};
+use strile_engine::{BlockAddress, Context, EngineError, Fill, LocatedFault};
 use strile_tiff::{BlockGrid, DataType, Planar};
 
 /// Sizes that bound a read in pieces.
@@ -201,6 +201,15 @@ pub(crate) fn read_each<E: From<Error>>(
             let options =
                 ReadOptions { window: Some(window), bands: Some(bands.clone()), ..pieces.options.clone() };
             let mut raster = read(&options)?;
+            if raster.data_type != pieces.data_type {
+                // Bands of which one alone says that it is scaled differ in type when they are read by themselves.
+                return Err(Error::Engine(EngineError::Mismatch {
+                    what: "piece of the result",
+                    found: format!("{} samples of bands {bands:?}", raster.data_type),
+                    expected: format!("{} samples; read these bands by themselves", pieces.data_type),
+                })
+                .into());
+            }
             for fault in raster.faults.drain(..) {
                 faults.entry(fault.address).or_insert(fault);
             }

@@ -8,8 +8,8 @@ use strile_tiff::gdal::NoData;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct BatchOptions {
-    /// Nodata becomes NaN; the result is of floats whether a file has nodata or not. Mask images and alpha are not looked
-    /// at.
+    /// Missing pixels become NaN: by nodata, else by the mask image, else by alpha. The result is of floats whether a file
+    /// has one of them or not. A VRT without nodata, but with a mask band or alpha, is refused.
     pub masked: bool,
     /// The same, and other samples become stored × scale + offset by GDAL's scale and offset of their file.
     pub unpack: bool,

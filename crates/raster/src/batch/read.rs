@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 use crate::input::{AsInput, InputRef};
 use crate::options::ReadOptions;
 use crate::read::{Asked, Done, Frame, ReadPlan, Reading, Request, Shape, WindowFault};
-use crate::vrt::{Made, Named, Shared, Vrt, Work, file_of};
-use std::collections::BTreeMap;
+use crate::vrt::{Made, Named, Shared, Vrt, Work, by_file, file_of};
+use std::collections::{BTreeMap, BTreeSet};
 use strile_engine::{Context, Location, Report, Sampling};
 use strile_tiff::DataType;
 
@@ -21,7 +21,7 @@ pub fn plan_batch<F: AsInput>(
     context: &Context,
 ) -> Result<ReadPlan> {
     let batch = Batch::new(files, windows, options)?;
-    batch.run((to, false), context, |reading, _| Ok(reading.plan))
+    batch.run((to, false), context, |reading, _| Ok(reading.plan)).map(|(plan, _)| plan)
 }
 
 /// Reads windows of files into host memory, whoever decodes them.
@@ -80,7 +80,8 @@ pub fn read_batch_into<F: AsInput>(
     context: &Context,
 ) -> Result<(Report, Vec<WindowFault>)> {
     let (shape, output) = (output.shape(), output.output());
-    Batch::new(files, windows, options)?.run((output.location(), true), context, |reading, asked| {
+    let batch = Batch::new(files, windows, options)?;
+    let done = batch.run((output.location(), true), context, |reading, asked| {
         let plan = &reading.plan;
         let (have, want) = ((shape, output.spec().data_type), (plan.shape, plan.output.data_type));
         if have != want {
@@ -91,7 +92,27 @@ pub fn read_batch_into<F: AsInput>(
             return Err(asked.refuse(problem));
         }
         reading.delivered_into(output)
-    })
+    });
+    let ((report, faults), told) = done?;
+    Ok((report, told.with(faults)))
+}
+
+/// What mosaics of a batch tell beside the read itself.
+struct Told {
+    /// Faults of what was blended.
+    faults: Vec<WindowFault>,
+    /// Sources that were gone on without, and why.
+    holes: Vec<(String, String)>,
+}
+
+impl Told {
+    /// All faults, those of the first window first.
+    fn with(self, read: Vec<WindowFault>) -> Vec<WindowFault> {
+        let mut all = self.faults;
+        all.extend(read);
+        all.sort_by_key(|fault| fault.window);
+        all
+    }
 }
 
 /// A batch, checked as far as it can be without its files.
@@ -139,11 +160,13 @@ impl<'a> Batch<'a> {
     }
 
     fn read(&self, to: Location, context: &Context) -> Result<Tensor> {
-        self.run((to, true), context, |reading, _| {
+        let (tensor, told) = self.run((to, true), context, |reading, _| {
             let shape = reading.plan.shape;
             let Done { output, report, faults, engine } = reading.delivered()?;
-            Ok(Tensor { shape, output, report, faults, engine })
-        })
+            Ok(Tensor { shape, output, report, faults, holes: Vec::new(), engine })
+        })?;
+        let (holes, faults) = (told.holes.clone(), told.with(tensor.faults));
+        Ok(Tensor { holes, faults, ..tensor })
     }
 
     /// Plans the read and gives it to `read`: again without sources of mosaics that prove damaged, if these are only to be
@@ -153,7 +176,7 @@ impl<'a> Batch<'a> {
         (to, pixels): (Location, bool),
         context: &Context,
         mut read: impl FnMut(Reading<'_>, Asked<'_>) -> Result<R>,
-    ) -> Result<R> {
+    ) -> Result<(R, Told)> {
         let mut works: BTreeMap<usize, (&Vrt, Work)> = BTreeMap::new();
         for (file, _) in &self.windows {
             if let InputRef::Vrt(vrt) = file {
@@ -164,8 +187,10 @@ impl<'a> Batch<'a> {
             .iter()
             .map(|(&at, (vrt, work))| (at, Shared::new(vrt, &self.options, context, work)))
             .collect();
+        let mut first = true;
         loop {
-            let made = self.made(&calls, pixels)?;
+            let (made, faults) = self.made(&calls, Pass { pixels, first })?;
+            first = false;
             let named: Vec<(usize, Named)> =
                 made.iter().flatten().map(|(mosaic, made)| (*mosaic, made.named())).collect();
             let requests: Vec<Request<'_>> = self
@@ -181,28 +206,54 @@ impl<'a> Batch<'a> {
                 .collect();
             let asked = Asked { requests: &requests, options: &self.options, batch: Some(&self.shape) };
             let done = Reading::new(asked, to, Vec::new(), context).and_then(|reading| read(reading, asked));
-            let Err(error) = done else { return done };
-            let failed = named.iter().find_map(|(mosaic, named)| Some((mosaic, file_of(named, &error)?)));
-            let failed =
-                failed.and_then(|(mosaic, file)| Some((works.get(mosaic)?, calls.get(mosaic)?, file)));
-            let Some(((vrt, _), call, file)) = failed else { return Err(error) };
-            vrt.go_without(file, error, &call.call())?;
+            let error = match done {
+                Ok(done) => {
+                    let holes = calls.values().flat_map(Shared::holes).collect();
+                    return Ok((done, Told { faults, holes }));
+                }
+                Err(error) => error,
+            };
+            if works.values().all(|(vrt, _)| vrt.raises()) {
+                return Err(error);
+            }
+            for error in by_file(error) {
+                let known =
+                    named.iter().filter_map(|(mosaic, named)| Some((*mosaic, file_of(named, &error)?)));
+                let known: BTreeSet<(usize, u32)> = known.collect();
+                if known.is_empty() {
+                    return Err(error);
+                }
+                for (mosaic, file) in known {
+                    if let Some(((vrt, _), call)) = works.get(&mosaic).zip(calls.get(&mosaic)) {
+                        vrt.go_without(file, error.clone(), &call.call())?;
+                    }
+                }
+            }
         }
     }
 
-    /// What the windows of mosaics are made of, each with its mosaic.
-    fn made(&self, calls: &BTreeMap<usize, Shared<'_>>, pixels: bool) -> Result<Vec<Option<(usize, Made)>>> {
+    /// What the windows of mosaics are made of, and the faults of what was blended.
+    fn made(
+        &self,
+        calls: &BTreeMap<usize, Shared<'_>>,
+        pass: Pass,
+    ) -> Result<(Vec<OfMosaic>, Vec<WindowFault>)> {
+        let mut faults = Vec::new();
         let one = |(at, (file, window)): (usize, &(InputRef<'_>, &BatchWindow))| {
             let InputRef::Vrt(vrt) = file else { return Ok(None) };
             let mosaic = std::ptr::from_ref(*vrt).addr();
             let Some(call) = calls.get(&mosaic) else { return Ok(None) };
-            let made = self.made_of(vrt, window, pixels, call).map_err(|error| window.fail(at, error))?;
+            call.begin_window();
+            let made = self.made_of(vrt, window, pass, call).map_err(|error| window.fail(at, error))?;
+            let found = call.take_faults().into_iter();
+            faults.extend(found.map(|(file, fault)| WindowFault { window: at, file, fault }));
             Ok(Some((mosaic, made.ready())))
         };
-        self.windows.iter().enumerate().map(one).collect()
+        let all = self.windows.iter().enumerate().map(one).collect::<Result<Vec<_>>>()?;
+        Ok((all, faults))
     }
 
-    fn made_of(&self, vrt: &Vrt, window: &BatchWindow, pixels: bool, call: &Shared<'_>) -> Result<Made> {
+    fn made_of(&self, vrt: &Vrt, window: &BatchWindow, pass: Pass, call: &Shared<'_>) -> Result<Made> {
         let BatchWindow { page, level, bands, area, .. } = window;
         let level = ReadOptions { page: *page, level: *level, ..ReadOptions::default() };
         let (whole, bands) = vrt.target(&ReadOptions { bands: bands.clone(), ..level.clone() })?;
@@ -210,12 +261,49 @@ impl<'a> Batch<'a> {
         let refuse = |problem: &str| vrt.refuse(problem.to_owned());
         let frame = Frame::found(area, || vrt.transform(&level), refuse)?;
         let frame = self.shape.read(frame, image);
-        if self.shape.size.is_some() && self.shape.sampling != Sampling::Nearest {
-            // One value of a window does not count.
-            vrt.one_nodata(&bands)?;
+        match (self.shape.size, self.shape.sampling) {
+            (None, _) => {}
+            (Some(size), Sampling::Nearest) => {
+                let differs = self.shape.fill.is_none() && !(self.options.masked || self.options.unpack);
+                if differs && leaves(&frame, size) {
+                    vrt.check_one_fill(&bands)?;
+                }
+            }
+            (Some(_), Sampling::Bilinear | Sampling::Average) => {
+                // One value of a window does not count.
+                vrt.one_nodata(&bands)?;
+            }
         }
         vrt.check_window((frame.width, frame.height), &bands, &self.options)?;
-        let wanted = vrt.wanted(&bands, (frame, frame.inside(image)), &self.options, pixels)?;
+        let wanted = vrt.wanted(&bands, (frame, frame.inside(image)), &self.options, pass.pixels)?;
+        if pass.first {
+            vrt.allow(&wanted, &call.call());
+        }
         vrt.made(&wanted, &call.call())
     }
+}
+
+/// What a window of a mosaic is made of, with its mosaic; `None` for a window of a file.
+type OfMosaic = Option<(usize, Made)>;
+
+/// One pass over the windows of a batch.
+#[derive(Debug, Clone, Copy)]
+struct Pass {
+    /// `false` for a plan.
+    pixels: bool,
+    /// Others follow where sources prove damaged.
+    first: bool,
+}
+
+/// Whether nearest takes pixels outside the image for a window of that size, by the engine's arithmetic. The frame has the
+/// pixels of the image under the window.
+fn leaves(frame: &Frame, (columns, rows): (u32, u32)) -> bool {
+    #[expect(clippy::cast_precision_loss, reason = "a pixel of an image")]
+    let side = |start: f64, first: i64, len: f64, (count, pixels): (u32, u32)| {
+        let (start, count) = (start - first as f64, f64::from(count.max(1)));
+        let centre = |at: f64| start + ((at + 0.5) * len) / count;
+        centre(0.0) < 0.0 || centre(count - 1.0) >= f64::from(pixels)
+    };
+    let [left, top, wide, high] = frame.exact;
+    side(left, frame.x, wide, (columns, frame.width)) || side(top, frame.y, high, (rows, frame.height))
 }

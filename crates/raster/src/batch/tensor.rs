@@ -16,6 +16,8 @@ pub struct Tensor {
     pub report: Report,
     /// Faulty blocks, where they were to be filled.
     pub faults: Vec<WindowFault>,
+    /// Sources that mosaics went on without, by the names these have for them, and why.
+    pub holes: Vec<(String, String)>,
     pub(super) engine: Arc<dyn Engine>,
 }
 

@@ -217,7 +217,7 @@ impl fmt::Display for ReadPlan {
             writeln!(f, "note     {note}")?;
         }
         if let Some(convert) = &self.convert {
-            let words = conversion(convert, layout.data_type, self.output.data_type);
+            let words = conversion(convert, self.stored, self.output.data_type);
             writeln!(f, "convert  {words}")?;
         }
         if let Some(by) = &self.masked_by {

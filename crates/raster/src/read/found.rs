@@ -13,8 +13,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use strile_engine::EngineError;
 
-/// What tells groups apart: the file, its page, its level, the bands, and the mosaic that tiles are of.
-type Key<'a> = (usize, usize, usize, Option<&'a [u16]>, Option<usize>);
+/// What tells groups apart: the file, its page, its level, the bands, and the mosaic that tiles are of, with those of its
+/// bands that are read: samples are converted as these say.
+type Key<'a> = (usize, usize, usize, Option<&'a [u16]>, Option<(usize, &'a [u16])>);
 
 /// Windows and tiles, as they are found in their files.
 #[derive(Default)]
@@ -48,7 +49,8 @@ impl<'a> Found<'a> {
         let (left, top) = canvas.corner();
         for Tile { dataset, bands, window: pixels, at, band, .. } in canvas.tiles() {
             let file = std::ptr::from_ref(dataset.as_ref()).addr();
-            let key = (file, 0, 0, Some(bands.as_ref()), Some(canvas.mosaic));
+            let of = (canvas.mosaic, canvas.bands.as_slice());
+            let key = (file, 0, 0, Some(bands.as_ref()), Some(of));
             let slot = self.slots.len();
             let group = self.known_or(key, || {
                 // The window and what becomes of samples are those of the mosaic.

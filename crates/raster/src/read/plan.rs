@@ -9,6 +9,7 @@ use crate::source::Source;
 use crate::window::Window;
 use std::sync::Arc;
 use strile_engine::{BlockLayout, BlockTask, Convert, Fill, Lease, Location, OutputSpec};
+use strile_tiff::DataType;
 
 /// Decoded bytes of one batch on a device, at most.
 const DEVICE_BATCH_BYTES: u64 = 256 << 20;
@@ -105,6 +106,8 @@ pub struct ReadPlan {
     pub after: Vec<String>,
     /// How samples of the first window are converted while they are placed; `None` if they stay as they are.
     pub convert: Option<Convert>,
+    /// Type of the samples that are converted.
+    pub(super) stored: DataType,
     /// What else pixels of the first window are masked by, in words: a mask image or alpha.
     pub masked_by: Option<String>,
     /// What windows of mosaics are made of, if there are any.

@@ -13,7 +13,7 @@ use super::stage::staged_len;
 use super::tasks::Located;
 use super::unpack::Missing;
 use crate::device::{self, Choice, Decode, Gpu, Work};
-use crate::error::{Error, Result};
+use crate::error::{Error, FaultyFile, Result};
 use crate::open::io_error;
 use crate::options::{OnFault, ReadOptions};
 use crate::window::Window;
@@ -23,6 +23,7 @@ use strile_engine::{
     BlockLayout, BlockTask, Context, Convert, Engine, EngineError, Fill, Lease, Location, Output,
     OutputError, OutputSpec, Pixels, Report, ResampleJob, Sampling, Span, Support,
 };
+use strile_tiff::DataType;
 
 /// A planned read, and the engine that will do it.
 pub(crate) struct Reading<'a> {
@@ -50,6 +51,8 @@ struct First {
     window: Window,
     bands: Vec<u16>,
     convert: Option<Convert>,
+    /// Type of the samples that are converted.
+    stored: DataType,
     masked_by: Option<String>,
     mosaics: Option<MosaicFigures>,
     files: usize,
@@ -74,6 +77,7 @@ impl First {
                 window: canvas.inside.unwrap_or(Window::full(0, 0)),
                 bands: canvas.bands.clone(),
                 convert: *convert,
+                stored: canvas.data_type,
                 masked_by: None,
                 mosaics,
                 files,
@@ -89,6 +93,7 @@ impl First {
             window: inside.unwrap_or(facts.window),
             bands: facts.bands.clone(),
             convert: *convert,
+            stored: facts.layout.data_type,
             masked_by: match facts.unpacking.map(|unpacking| unpacking.missing) {
                 Some(Missing::Image) => Some("the mask image".to_owned()),
                 Some(Missing::Alpha(band)) => Some(format!("alpha in band {band}")),
@@ -107,11 +112,25 @@ impl<'a> Reading<'a> {
     pub(crate) fn new(
         asked: Asked<'a>,
         to: Location,
+        after: Vec<String>,
+        context: &'a Context,
+    ) -> Result<Self> {
+        Self::resolved(asked, (to, false), after, context)
+    }
+
+    /// Plans a read of pixels into host memory that is leased already.
+    pub(crate) fn into_held(asked: Asked<'a>, context: &'a Context) -> Result<Self> {
+        Self::resolved(asked, (Location::Host, true), Vec::new(), context)
+    }
+
+    fn resolved(
+        asked: Asked<'a>,
+        (to, is_held): (Location, bool),
         mut after: Vec<String>,
         context: &'a Context,
     ) -> Result<Self> {
         let resolved = asked.resolve()?;
-        let need = len(&resolved.result);
+        let need = if is_held { 0 } else { len(&resolved.result) };
         let fits = || context.budget.fits(need, purpose(asked.batch.is_some()));
         if to == Location::Host {
             // Refused here, before block tables are fetched for pixels that memory cannot hold.
@@ -272,7 +291,8 @@ impl Reader<'_> {
         let (report, faults) = run(plan, self.engine, memory, self.context)?;
         match (self.asked.options.on_fault, faults.first()) {
             (OnFault::Fail, Some(WindowFault { window, file, fault })) => {
-                let error = Error::Blocks { file: file.clone(), first: fault.clone(), count: faults.len() };
+                let (first, count) = (fault.clone(), faults.len());
+                let error = Error::Blocks { file: file.clone(), first, count, also: others(file, &faults) };
                 Err(self.asked.at(*window)(error))
             }
             _ => {
@@ -317,6 +337,16 @@ impl Reader<'_> {
         let bands: Vec<u32> = windows.into_iter().flat_map(bands_of).collect();
         place_bands(there, &bands, self.engine, output, self.context)
     }
+}
+
+/// The files with faults that are not `first`.
+fn others(first: &str, faults: &[WindowFault]) -> Box<[FaultyFile]> {
+    let mut files: BTreeMap<&str, FaultyFile> = BTreeMap::new();
+    for WindowFault { file, fault, .. } in faults.iter().filter(|fault| fault.file != first) {
+        let new = || FaultyFile { file: file.clone(), first: fault.clone(), count: 0 };
+        files.entry(file).or_insert_with(new).count += 1;
+    }
+    files.into_values().collect()
 }
 
 /// The bytes of a shape.
@@ -451,6 +481,7 @@ fn plan(
         destination,
         after,
         convert: first.convert,
+        stored: first.stored,
         masked_by: first.masked_by,
         mosaics: first.mosaics,
         fetch,

@@ -406,6 +406,11 @@ impl Asked<'_> {
         for (window, laid) in canvases {
             tasks.add_canvas(window, laid)?;
         }
+        if tasks.layouts.is_empty() {
+            // Windows of mosaics that lie outside and are resampled from nothing: an engine is chosen by a layout.
+            let edge = tasks.edge_of(Fill::default(), 1, (1, 1))?;
+            tasks.layout(&edge, true);
+        }
         let Tasks { places, leases, layouts, edges, selections, converts, filled, mut list, .. } = tasks;
         match frames.len() {
             // In the order of the result.

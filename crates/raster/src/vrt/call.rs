@@ -7,7 +7,7 @@ use super::Vrt;
 use super::pool::InUse;
 use crate::error::Result;
 use crate::options::ReadOptions;
-use crate::read::{Asked, Reading};
+use crate::read::{Asked, Reading, WindowFault};
 use crate::source::Version;
 use std::collections::BTreeMap;
 use std::collections::hash_map::{HashMap, RandomState};
@@ -21,7 +21,7 @@ use strile_engine::{Context, Lease, LocatedFault, Location, Progress};
 const DEEPEST: u64 = 64;
 /// What opening or finding a source costs, in samples.
 const SOURCE: u64 = 4096;
-/// Reads of one file in one call after which the blocks that it decodes are counted, not only the samples that are laid.
+/// Reads of one file in one call, or for one window of a batch, after which the blocks that it decodes are counted, not only the samples that are laid.
 const READS: u32 = 16;
 
 /// Counts what a read, or all pieces of a longer one, has done.
@@ -58,7 +58,8 @@ pub(crate) struct Shared<'a> {
     progress: Option<Arc<dyn Progress>>,
     work: &'a Work,
     outermost: &'a Vrt,
-    faults: Mutex<Vec<LocatedFault>>,
+    /// Faults of sources, each with the name of its file.
+    faults: Mutex<Vec<(String, LocatedFault)>>,
     /// Files of the outermost mosaic that it goes on without, and why.
     set_aside: Mutex<BTreeMap<u32, String>>,
     /// Missing sources of mosaics inside, by name, and why.
@@ -104,7 +105,7 @@ impl<'a> Shared<'a> {
     }
 
     /// Sources that the call went on without, by the names their mosaic has for them, and why.
-    pub(super) fn holes(&self) -> Vec<(String, String)> {
+    pub(crate) fn holes(&self) -> Vec<(String, String)> {
         let (set_aside, inner) = (locked(&self.set_aside), locked(&self.inner_holes));
         let outer =
             set_aside.iter().map(|(&file, why)| (self.outermost.file_name(file).to_owned(), why.clone()));
@@ -112,7 +113,17 @@ impl<'a> Shared<'a> {
     }
 
     pub(super) fn into_faults(self) -> Vec<LocatedFault> {
-        self.faults.into_inner().unwrap_or_else(PoisonError::into_inner)
+        self.take_faults().into_iter().map(|(_, fault)| fault).collect()
+    }
+
+    /// Faults of sources that were found since the last time, each with the name of its file.
+    pub(crate) fn take_faults(&self) -> Vec<(String, LocatedFault)> {
+        std::mem::take(&mut *locked(&self.faults))
+    }
+
+    /// Begins another window of a batch, which may read each file as often as a read of its own may.
+    pub(crate) fn begin_window(&self) {
+        locked(&self.reads).clear();
     }
 }
 
@@ -171,12 +182,20 @@ impl Share {
         to: Location,
         after: Vec<String>,
     ) -> Result<Reading<'b>> {
-        let reading = Reading::new(asked, to, after, &self.context)?;
+        Reading::new(asked, to, after, &self.context).inspect(|reading| self.expect(reading))
+    }
+
+    /// Plans the read into host memory that is leased already.
+    pub(super) fn reading_into_held<'b>(&'b self, asked: Asked<'b>) -> Result<Reading<'b>> {
+        Reading::into_held(asked, &self.context).inspect(|reading| self.expect(reading))
+    }
+
+    /// Notes the blocks of all sources.
+    fn expect(&self, reading: &Reading<'_>) {
         if let Some(counted) = &self.counted {
             let figures = reading.plan.figures();
             counted.blocks.store((figures.blocks + figures.sparse) as u64, Ordering::Relaxed);
         }
-        Ok(reading)
     }
 
     /// Counts all sources as done.
@@ -256,9 +275,24 @@ impl<'a> Call<'a> {
         locked(&self.shared.held).insert(path.to_owned(), Arc::downgrade(source));
     }
 
-    /// Adds what a source was faulty in.
-    pub(super) fn found(&self, faults: impl IntoIterator<Item = LocatedFault>) {
+    /// Adds what a source was faulty in, with the name of its file.
+    pub(super) fn found(&self, faults: impl IntoIterator<Item = (String, LocatedFault)>) {
         locked(&self.shared.faults).extend(faults);
+    }
+
+    /// Adds the faults of a read of many files.
+    pub(super) fn found_by(&self, faults: Vec<WindowFault>) {
+        self.found(faults.into_iter().map(|WindowFault { file, fault, .. }| (file, fault)));
+    }
+
+    /// How many faults were found.
+    pub(super) fn faults(&self) -> usize {
+        locked(&self.shared.faults).len()
+    }
+
+    /// Forgets all faults but the first: what they were found by is read anew.
+    pub(super) fn keep_faults(&self, first: usize) {
+        locked(&self.shared.faults).truncate(first);
     }
 
     /// Files of the outermost mosaic that the call goes on without.
@@ -275,11 +309,10 @@ impl<'a> Call<'a> {
         };
     }
 
-    /// Allows the work for so many samples of the result; those of nested mosaics are work, not a result.
+    /// Allows the work for so many samples of the result, once, however often they are read anew. Those of nested mosaics
+    /// are work, not a result.
     pub(super) fn allow(&self, samples: u64) {
-        if self.is_outermost() {
-            self.shared.work.allow(samples);
-        }
+        self.shared.work.allow(samples);
     }
 
     /// Counts a source, before it is looked for.

@@ -6,7 +6,7 @@ use super::carve::{Carved, carve};
 use super::expand::{Expanded, Group, Item, What, Which};
 use super::opened::Opened;
 use super::place::Part;
-use crate::error::{Error, Result};
+use crate::error::{Error, FaultyFile, Result};
 use crate::options::{Layer, ReadOptions};
 use crate::raster::Raster;
 use crate::read::{Canvas, Content, Frame, Gap, Missing, Tile, Unpacking, alike, scaling};
@@ -21,6 +21,9 @@ use strile_tiff::gdal::NoData;
 
 /// What a rectangle counts as, in samples that are laid.
 const RECTANGLE: u64 = 64;
+/// Rectangles of one block that an engine places by decoding it once, and how many pixels of them: those of the CPU.
+const TOGETHER: u64 = 64;
+const TOGETHER_PIXELS: u64 = 1 << 22;
 /// Bytes that a rectangle takes while it is found and planned.
 const RECTANGLE_BYTES: u64 = 256;
 const RECTANGLES: &str = "the rectangles of a mosaic";
@@ -87,7 +90,53 @@ pub(crate) fn file_of(named: &Named, error: &Error) -> Option<u32> {
     }
 }
 
+/// An error of several files as errors of one file each.
+pub(crate) fn by_file(error: Error) -> Vec<Error> {
+    match error {
+        Error::Blocks { file, first, count, also } => {
+            let own = count.saturating_sub(also.iter().map(|other| other.count).sum());
+            let first = Error::Blocks { file, first, count: own, also: Box::default() };
+            let others = also.into_iter().map(|FaultyFile { file, first, count }| {
+                let also = Box::default();
+                Error::Blocks { file, first, count, also }
+            });
+            std::iter::once(first).chain(others).collect()
+        }
+        Error::Window { window, area, error } => {
+            let mut all = by_file(*error);
+            // The others may be of other windows.
+            if let Some(first) = all.first_mut() {
+                let error = Box::new(std::mem::replace(first, Error::Cancelled));
+                *first = Error::Window { window, area, error };
+            }
+            all
+        }
+        other => vec![other],
+    }
+}
+
 impl Vrt {
+    /// Allows the work of a window, once for all passes over it.
+    pub(crate) fn allow(&self, wanted: &Wanted, call: &Call<'_>) {
+        let Some(Window { width, height, .. }) = wanted.inside else { return };
+        let pixels = u64::from(width).saturating_mul(height.into());
+        call.allow(pixels.saturating_mul(wanted.which.len() as u64));
+    }
+
+    /// Goes on without all sources that an error tells of, so that the rest is read anew once.
+    pub(super) fn go_without_all(&self, named: &Named, error: Error, call: &Call<'_>) -> Result<()> {
+        if self.raises() || !call.is_outermost() {
+            return Err(error);
+        }
+        for error in by_file(error) {
+            match file_of(named, &error) {
+                Some(file) => self.go_without(file, error, call)?,
+                None => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
     /// Bands of a window; `pixels` is `false` for a plan.
     pub(crate) fn wanted(
         &self,
@@ -120,8 +169,22 @@ impl Vrt {
         }
     }
 
+    /// Refuses bands that differ in the value of pixels outside the image.
+    pub(crate) fn check_one_fill(&self, bands: &[u16]) -> Result<()> {
+        let fill = |band: u16| self.band(Which::Band(band)).map(|(band, _)| band.fill);
+        let mut others = bands.iter().skip(1);
+        let Some(&first) = bands.first() else { return Ok(()) };
+        match others.find(|&&band| fill(band) != fill(first)) {
+            None => Ok(()),
+            Some(other) => Err(self.refuse(format!(
+                "bands {first} and {other} differ in nodata, which pixels outside the image have: give a `fill`, or \
+                 read them one at a time"
+            ))),
+        }
+    }
+
     /// How samples of some bands become floats: nodata to NaN, scale and offset.
-    fn unpacking(&self, bands: &[u16], options: &ReadOptions) -> Result<Option<Unpacking>> {
+    pub(super) fn unpacking(&self, bands: &[u16], options: &ReadOptions) -> Result<Option<Unpacking>> {
         if options.layer != Layer::Pixels || !(options.masked || options.unpack) {
             return Ok(None);
         }
@@ -148,7 +211,9 @@ impl Vrt {
         };
         let part = |start: u32, count: u32| Part { start: start.into(), size: count.into(), count };
         let request = (part(inside.column, inside.width), part(inside.row, inside.height));
+        let before = call.faults();
         loop {
+            call.keep_faults(before);
             let known = call.set_aside().len();
             let expanded = self.expand(&wanted.which, request, call)?;
             if call.set_aside().len() != known {
@@ -247,6 +312,28 @@ impl Expanded {
     }
 }
 
+/// Rectangles of a source whose blocks are decoded once.
+#[derive(Default)]
+struct Together {
+    source: Option<usize>,
+    rectangles: u64,
+    pixels: u64,
+}
+
+impl Together {
+    /// Adds a rectangle; `true` if the blocks that it lies in are decoded again for it.
+    fn again(&mut self, source: usize, window: &Window, block: u64) -> bool {
+        let pixels = u64::from(window.width) * u64::from(window.height);
+        let is_new = self.source != Some(source);
+        let (rectangles, all) = (self.rectangles + 1, self.pixels.saturating_add(pixels));
+        // Rectangles are disjoint: only a large block has so many pixels.
+        let is_full = rectangles > TOGETHER || (block > TOGETHER_PIXELS && all > TOGETHER_PIXELS);
+        let (rectangles, pixels) = if is_new || is_full { (1, pixels) } else { (rectangles, all) };
+        *self = Self { source: Some(source), rectangles, pixels };
+        is_full && !is_new
+    }
+}
+
 /// Rectangles as they are cut.
 struct Cut<'e> {
     size: (u32, u32),
@@ -273,6 +360,7 @@ impl Cut<'_> {
         });
         let Carved { seen, gaps } = carved?;
         let mut of: Option<(usize, Arc<[u16]>)> = None;
+        let mut together = Together::default();
         for (number, at) in seen {
             let Some(item) = items.get(number) else { continue };
             match &item.what {
@@ -290,10 +378,14 @@ impl Cut<'_> {
                     of = Some((number, Arc::clone(&bands)));
                     let x = from.0 + (at.column - item.at.column);
                     let y = from.1 + (at.row - item.at.row);
+                    let window = Window { column: x, row: y, ..at };
+                    if together.again(number, &window, leaf.block_pixels()) {
+                        call.count(leaf.decoded(&window, bands.len()))?;
+                    }
                     self.tiles.push(Tile {
                         dataset: Arc::clone(&leaf.dataset),
                         bands,
-                        window: Window { column: x, row: y, ..at },
+                        window,
                         at: (at.column, at.row),
                         band: start,
                         file: item.file,

@@ -3,7 +3,7 @@
 use super::Vrt;
 use super::blend::{Layers, lay};
 use super::call::{Call, Share};
-use super::canvas::{Run, file_of, named};
+use super::canvas::{Run, named};
 use super::expand::{Expanded, Item, Layer, What, Which};
 use super::opened::{Content, Opened, Samples, Sampling, Validity, nodata_of};
 use super::parse::Source;
@@ -15,7 +15,7 @@ use crate::raster::Raster;
 use crate::read::{Asked, Canvas, Frame, Request};
 use crate::window::Window;
 use std::sync::Arc;
-use strile_engine::{EngineError, Fill, Lease, Location, Output, OutputSpec};
+use strile_engine::{EngineError, Fill, Lease, Output, OutputSpec};
 use strile_tiff::DataType;
 
 /// Bytes of a source that are held at once.
@@ -37,7 +37,7 @@ impl Vrt {
     /// Lays all of it. Sources that fail are set aside where that is allowed; then the pixels are of no use.
     pub(super) fn compose(&self, expanded: Expanded, call: &Call<'_>) -> Result<(Raster, Lease)> {
         let Expanded { data_type, size: (columns, rows), bands, .. } = expanded;
-        let mut lease = call.take(expanded.len(), PIXELS)?;
+        let lease = call.take(expanded.len(), PIXELS)?;
         let spec = OutputSpec::band_first(data_type, bands, rows, columns);
         let output = spec.and_then(Output::new);
         let output = output.map_err(|error| Error::output(error, |problem| self.refuse(problem)))?;
@@ -51,7 +51,7 @@ impl Vrt {
                 Run { group, items, fills: true }
             })
             .collect();
-        let mut pixels = self.run(&expanded, &first, output, (&mut lease, call))?;
+        let mut pixels = self.run(&expanded, &first, output, call)?;
         for group in &expanded.groups {
             let mut items = group.items.get(leading(&group.items)..).unwrap_or_default();
             while let Some((first, rest)) = items.split_first() {
@@ -70,7 +70,7 @@ impl Vrt {
                 let output = spec.and_then(|spec| Output::from_vec(spec, pixels));
                 let output = output.map_err(|error| Error::output(error, |problem| self.refuse(problem)))?;
                 let run = [Run { group, items: run, fills: false }];
-                pixels = self.run(&expanded, &run, output, (&mut lease, call))?;
+                pixels = self.run(&expanded, &run, output, call)?;
                 items = rest;
             }
         }
@@ -79,14 +79,8 @@ impl Vrt {
         Ok((Raster { data_type, bands, rows, columns, interleave, pixels, fill, faults }, lease))
     }
 
-    /// Reads rectangles of files into host memory, all of them by one read.
-    fn run(
-        &self,
-        expanded: &Expanded,
-        runs: &[Run<'_>],
-        output: Output,
-        (lease, call): (&mut Lease, &Call<'_>),
-    ) -> Result<Vec<u8>> {
+    /// Reads rectangles of files into host memory that is leased, all of them by one read.
+    fn run(&self, expanded: &Expanded, runs: &[Run<'_>], output: Output, call: &Call<'_>) -> Result<Vec<u8>> {
         let (content, _rectangles) = expanded.cut(runs, call)?;
         let sources = runs.first().map_or(0, |run| run.items.len()) as u64;
         let whole = Window::full(expanded.size.0, expanded.size.1);
@@ -104,15 +98,8 @@ impl Vrt {
             content,
             blended: 0,
         };
-        // The read counts its result, which is this memory.
-        *lease = call.take(0, PIXELS)?;
-        let read = read_into(&canvas, &output, sources, call);
-        *lease = call.take(expanded.len(), PIXELS)?;
-        if let Err(error) = read {
-            match file_of(&named(&canvas), &error) {
-                Some(file) => self.go_without(file, error, call)?,
-                None => return Err(error),
-            }
+        if let Err(error) = read_into(&canvas, &output, sources, call) {
+            self.go_without_all(&named(&canvas), error, call)?;
         }
         output.into_vec().ok_or(Error::Engine(EngineError::Abandoned))
     }
@@ -121,12 +108,11 @@ impl Vrt {
 fn read_into(canvas: &Canvas, output: &Output, sources: u64, call: &Call<'_>) -> Result<()> {
     let (requests, options) = ([Request::of_mosaic(canvas, None)], call.execution());
     let asked = Asked { requests: &requests, options: &options, batch: None };
-    let to = Location::Host;
     let share = Share::new(sources, call);
-    let reading = share.reading(asked, to, Vec::new())?;
+    let reading = share.reading_into_held(asked)?;
     let (_, faults) = reading.read_into(output)?;
     share.complete();
-    call.found(faults.into_iter().map(|fault| fault.fault));
+    call.found_by(faults);
     Ok(())
 }
 

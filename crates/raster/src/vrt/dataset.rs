@@ -72,16 +72,27 @@ impl Vrt {
         options: &ReadOptions,
     ) -> Result<()> {
         let window = Window::full(columns, rows);
-        self.check_result(self.size_of(options, window, bands), options)
+        self.check_result(self.size_of(options, window, bands)?, options)
     }
 
     /// The size of a result.
-    pub(super) fn size_of(&self, options: &ReadOptions, window: Window, bands: &[u16]) -> Size {
-        let (bands, data_type) = match options.layer {
-            Layer::Pixels => (u32::try_from(bands.len()).unwrap_or(u32::MAX), self.data_type()),
-            Layer::Mask => (1, DataType::U8),
+    pub(super) fn size_of(&self, options: &ReadOptions, window: Window, bands: &[u16]) -> Result<Size> {
+        let count = match options.layer {
+            Layer::Pixels => u32::try_from(bands.len()).unwrap_or(u32::MAX),
+            Layer::Mask => 1,
         };
-        Size::new((bands, window.height, window.width), data_type.size())
+        let data_type = self.type_of(options, bands)?;
+        Ok(Size::new((count, window.height, window.width), data_type.size()))
+    }
+
+    /// The type of the samples of a result: floats where they are masked or scaled.
+    fn type_of(&self, options: &ReadOptions, bands: &[u16]) -> Result<DataType> {
+        Ok(match options.layer {
+            Layer::Pixels => {
+                self.unpacking(bands, options)?.map_or(self.data_type(), |found| found.data_type)
+            }
+            Layer::Mask => DataType::U8,
+        })
     }
 
     /// The transform of a request's own pixels.
@@ -100,10 +111,11 @@ impl Vrt {
     /// Decides how a result is cut into pieces; touches no pixel.
     pub fn pieces(&self, options: &ReadOptions, limits: &PieceLimits, context: &Context) -> Result<Pieces> {
         let (window, bands) = self.target(options)?;
-        self.check_result(self.size_of(options, window, &bands), options)?;
-        let (data_type, bands) = match options.layer {
-            Layer::Pixels => (self.data_type(), bands),
-            Layer::Mask => (DataType::U8, vec![1]),
+        self.check_result(self.size_of(options, window, &bands)?, options)?;
+        let data_type = self.type_of(options, &bands)?;
+        let bands = match options.layer {
+            Layer::Pixels => bands,
+            Layer::Mask => vec![1],
         };
         // Rows of tiles are usually as high as the first.
         let first = self.bands.first().and_then(|band| band.sources.first()?.rectangles);

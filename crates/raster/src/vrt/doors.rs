@@ -4,7 +4,7 @@
 
 use super::Vrt;
 use super::call::{Call, Share, Shared, Work};
-use super::canvas::{Made, Wanted, file_of};
+use super::canvas::{Made, Wanted};
 use super::number::{Number, reader};
 use super::opened::is_nodata;
 use crate::error::{Error, Result};
@@ -66,6 +66,7 @@ impl Vrt {
                 MaskSource::AllValid => checked.pixels(&checked.bands, false)?,
             },
         };
+        self.allow(&wanted, &call);
         let made = self.made(&wanted, &call)?;
         let requests = [Request::of_mosaic(&made.canvas, None)];
         let asked = Asked { requests: &requests, options: &checked.given, batch: None };
@@ -170,7 +171,7 @@ impl Vrt {
     /// Checks a request.
     fn checked<'a>(&'a self, options: &'a ReadOptions) -> Result<Checked<'a>> {
         let (window, bands) = self.target(options)?;
-        self.check_result(self.size_of(options, window, &bands), options)?;
+        self.check_result(self.size_of(options, window, &bands)?, options)?;
         let given = ReadOptions { interleave: options.interleave, ..super::call::execution(options) };
         let masked = options.layer == Layer::Pixels;
         let (masked, unpack) = (masked && options.masked, masked && options.unpack);
@@ -203,16 +204,16 @@ impl<'a> Checked<'a> {
         call: &Call<'_>,
         mut read: impl FnMut(Made) -> Result<R>,
     ) -> Result<R> {
+        self.vrt.allow(wanted, call);
+        let before = call.faults();
         loop {
             let made = self.vrt.made(wanted, call)?;
             let named = made.named();
             match read(made) {
-                Err(error) => match file_of(&named, &error) {
-                    Some(file) => self.vrt.go_without(file, error, call)?,
-                    None => return Err(error),
-                },
+                Err(error) => self.vrt.go_without_all(&named, error, call)?,
                 done => return done,
             }
+            call.keep_faults(before);
         }
     }
 
@@ -233,7 +234,7 @@ impl<'a> Checked<'a> {
         self.made(&wanted, call, |made| {
             let made = made.ready();
             let (done, faults) = planned(&made.canvas, &self.given, to, made.sources, call, &mut read)?;
-            call.found(faults.into_iter().map(|fault| fault.fault));
+            call.found_by(faults);
             Ok(done)
         })
     }
@@ -252,7 +253,7 @@ impl<'a> Checked<'a> {
             planned(&made.canvas, &self.given, Location::Host, made.sources, call, |reading| {
                 let fill = reading.plan.fill();
                 let Done { output, faults, .. } = reading.read()?;
-                call.found(faults.into_iter().map(|fault| fault.fault));
+                call.found_by(faults);
                 Raster::from_output(output, interleave, fill, Vec::new())
             })
         })
@@ -262,6 +263,8 @@ impl<'a> Checked<'a> {
     fn mask(&self, call: &Call<'_>) -> Result<Raster> {
         let (vrt, Window { width, height, .. }) = (self.vrt, self.window);
         let lease = || call.take(u64::from(width) * u64::from(height), "the mask");
+        // The read gives back what it took; the pixels stay until they are a mask.
+        let held = |band: &Raster| call.take(band.pixels.len() as u64, "the band of a mask");
         let given = ReadOptions { interleave: Interleave::BandFirst, ..self.given.clone() };
         let by_bands = Checked { vrt, window: self.window, bands: Vec::new(), options: self.options, given };
         let band = |band: u16| by_bands.host(&by_bands.pixels(&[band], true)?, call);
@@ -269,14 +272,19 @@ impl<'a> Checked<'a> {
             MaskSource::Image => by_bands.host(&vrt.wanted_mask(self.window, true), call)?,
             MaskSource::Alpha(number) => {
                 let _lease = lease()?;
-                from_alpha(band(number)?)
+                let alpha = band(number)?;
+                let _held = held(&alpha)?;
+                from_alpha(alpha)
             }
             MaskSource::AllValid => all_valid((width, height), call.context())?,
             MaskSource::NoData => {
                 let _lease = lease()?;
                 let mut valid: Option<Raster> = None;
                 for number in 1..=vrt.bands() {
-                    let next = vrt.valid(number, &band(number)?);
+                    let pixels = band(number)?;
+                    let _held = held(&pixels)?;
+                    let _next = valid.as_ref().map(|_| lease()).transpose()?;
+                    let next = vrt.valid(number, &pixels);
                     match &mut valid {
                         None => valid = Some(next),
                         Some(all) => all.pixels.iter_mut().zip(next.pixels).for_each(|(a, b)| *a |= b),

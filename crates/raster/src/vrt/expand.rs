@@ -10,7 +10,7 @@ use super::opened::{Opened, nodata_of};
 use super::parse::{Band, Source};
 use super::place::{Extent, Part, Placed, Rectangles, copied_from};
 use super::pool::InUse;
-use super::{Missing, Vrt, index::Index};
+use super::{Vrt, index::Index};
 use crate::error::{Error, Result};
 use crate::read::alike;
 use crate::window::Window;
@@ -180,8 +180,6 @@ impl Vrt {
         let found = which.iter().map(|&which| self.band(which).ok_or_else(absent));
         let found: Vec<(&Band, &Index)> = found.collect::<Result<_>>()?;
         let data_type = found.first().map_or(DataType::U8, |(band, _)| band.data_type);
-        let samples = u64::from(columns).saturating_mul(u64::from(rows)).saturating_mul(which.len() as u64);
-        call.allow(samples);
         let touched: Vec<Touched<'_>> = found
             .iter()
             .map(|&(band, index)| {
@@ -261,7 +259,7 @@ impl Vrt {
             Error::File { file, .. } => *file != self.name,
             other => matches!(other, Error::Io { .. } | Error::Blocks { .. }),
         };
-        if !is_damage || self.options.missing == Missing::Raise || !call.is_outermost() {
+        if !is_damage || self.raises() || !call.is_outermost() {
             return Err(error);
         }
         call.hole(file, self.file_name(file), &error.to_string());

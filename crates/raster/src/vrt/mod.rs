@@ -32,7 +32,7 @@ mod values;
 mod write;
 
 pub(crate) use call::{Shared, Work};
-pub(crate) use canvas::{Made, Named, file_of};
+pub(crate) use canvas::{Made, Named, by_file, file_of};
 pub use listing::VrtSource;
 pub(crate) use parse::table_entries;
 pub use write::{IndexOptions, WrittenIndex, write_index};
@@ -295,6 +295,11 @@ impl Vrt {
         let message =
             format!("missing or damaged, nothing is laid in their place: {}{more}", shown.join(", "));
         (!missing.is_empty()).then(|| Warning::new("missing-source", "sources", message))
+    }
+
+    /// Whether a source that is missing or damaged fails the read.
+    pub(crate) fn raises(&self) -> bool {
+        self.options.missing == Missing::Raise
     }
 
     pub(crate) fn has_mask(&self) -> bool {

@@ -47,6 +47,11 @@ impl Leaf {
         Ok(Self { dataset: Arc::new(dataset), image, has_mask, alpha, nodata })
     }
 
+    /// Pixels of a block.
+    pub(super) fn block_pixels(&self) -> u64 {
+        u64::from(self.image.grid.block_width) * u64::from(self.image.grid.block_height)
+    }
+
     /// Samples of the blocks that a window of some bands touches.
     pub(super) fn decoded(&self, window: &Window, bands: usize) -> u64 {
         let grid = &self.image.grid;
@@ -275,7 +280,8 @@ impl Opened {
         let raster = leaf.dataset.read(&options, call.context())?;
         // The read gives back what it took; the pixels stay.
         let lease = call.take(raster.pixels.len() as u64, "the pixels of a source")?;
-        call.found(raster.faults.iter().cloned());
+        let name = leaf.dataset.name();
+        call.found(raster.faults.iter().map(|fault| (name.to_owned(), fault.clone())));
         if window.width == columns && window.height == rows.end - rows.start {
             return Ok(Samples { pixels: raster.pixels, data_type: raster.data_type, _lease: lease });
         }

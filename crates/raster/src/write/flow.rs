@@ -447,7 +447,8 @@ impl<T: Taker> Flow<T> {
         let encoded = ticket.wait()?;
         if let Some(first) = encoded.faults.first() {
             let file = self.taker.name().to_owned();
-            return Err(Error::Blocks { file, first: first.clone(), count: encoded.faults.len() });
+            let (count, also) = (encoded.faults.len(), Box::default());
+            return Err(Error::Blocks { file, first: first.clone(), count, also });
         }
         self.blocks += encoded.blocks.len() as u64;
         self.sparse += encoded.blocks.iter().filter(|block| block.span.is_none()).count() as u64;

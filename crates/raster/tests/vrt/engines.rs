@@ -17,7 +17,7 @@ use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels, nodata_tag};
 const UINT16: SampleType = SampleType { format: SampleFormat::Uint, bits: 16 };
 
 /// Puts the stand-in in the place of the driver, once.
-fn device() -> Processor {
+pub(crate) fn device() -> Processor {
     static READY: OnceLock<()> = OnceLock::new();
     READY.get_or_init(|| {
         if !requires_gpu() {
@@ -32,7 +32,7 @@ fn requires_gpu() -> bool {
 }
 
 /// Tiles of 2 bands × 40 rows × 50 columns: codecs, blocks, planes together and apart, blocks that are not stored.
-fn tiles(folder: &Folder, count: u64, codecs: &[Codec]) {
+pub(crate) fn tiles(folder: &Folder, count: u64, codecs: &[Codec]) {
     for seed in 0..count {
         let pixels = Pixels::generate(Pattern::Noise, UINT16, [2, 40, 50], seed);
         let mut spec = ImageSpec::new(UINT16).codec(codecs[seed as usize % codecs.len()].clone());
@@ -46,16 +46,16 @@ fn tiles(folder: &Folder, count: u64, codecs: &[Codec]) {
     }
 }
 
-struct Laid<'a> {
-    file: &'a str,
-    band: &'a str,
-    from: [i32; 4],
-    to: [i32; 4],
-    more: &'a str,
+pub(crate) struct Laid<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) band: &'a str,
+    pub(crate) from: [i32; 4],
+    pub(crate) to: [i32; 4],
+    pub(crate) more: &'a str,
 }
 
 /// A source that is copied one to one.
-fn copied<'a>(file: &'a str, band: &'a str, (x, y): (i32, i32)) -> Laid<'a> {
+pub(crate) fn copied<'a>(file: &'a str, band: &'a str, (x, y): (i32, i32)) -> Laid<'a> {
     Laid { file, band, from: [0, 0, 50, 40], to: [x, y, 50, 40], more: "" }
 }
 
@@ -72,7 +72,7 @@ fn source(Laid { file, band, from, to, more }: &Laid<'_>) -> String {
     )
 }
 
-fn mosaic(folder: &Folder, name: &str, bands: &[(&str, Vec<Laid<'_>>)]) -> PathBuf {
+pub(crate) fn mosaic(folder: &Folder, name: &str, bands: &[(&str, Vec<Laid<'_>>)]) -> PathBuf {
     let band = |(extra, laid): &(&str, Vec<Laid<'_>>)| {
         let sources: String = laid.iter().map(source).collect();
         format!("<VRTRasterBand dataType=\"UInt16\">{extra}{sources}</VRTRasterBand>")
@@ -171,7 +171,7 @@ fn mosaics_of(folder: &Folder, codecs: &[Codec]) -> Vec<PathBuf> {
     ]
 }
 
-fn open(path: &PathBuf) -> Vrt {
+pub(crate) fn open(path: &PathBuf) -> Vrt {
     Vrt::open(path, &VrtOptions::default()).unwrap()
 }
 

@@ -8,8 +8,10 @@
     reason = "tests"
 )]
 
+mod batches;
 mod engines;
 mod hardening;
+mod limits;
 
 use std::path::{Path, PathBuf};
 use strile::tiff::gdal::NoData;
