@@ -115,7 +115,7 @@ fn options_under_their_former_names_are_replaced() {
     );
     assert_eq!(
         replaced("strile bench a --write . --device cpu").0,
-        "strile bench a --write . --encode-on=cpu"
+        "strile bench a --write . --encode-on=cpu --decode-on=cpu"
     );
     // Other commands, new names, file names and values that make no sense stay as they are.
     for line in [
