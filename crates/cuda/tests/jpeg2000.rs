@@ -169,6 +169,35 @@ fn mutants_end_and_agree_with_the_host() {
     assert!(compared > 20, "{compared}");
 }
 
+/// A codeword segment that begins with 0xFF and a carry: OpenJPEG decodes it to what the CPU engine does, and the device
+/// leaves it to that. Without the carry, or with one that stays inside, the device decodes it.
+#[test]
+fn a_carry_beyond_the_start_of_a_segment_is_left_to_the_host() {
+    let stream = Stream::read(&fixture("carry"));
+    // The last segment, before EOC.
+    let segment = stream.bytes.len() - 8;
+    assert_eq!(stream.bytes[segment..segment + 2], [0xFF, 0x84]);
+    let with = |bytes: [u8; 6]| {
+        let mut changed = stream.clone();
+        changed.bytes[segment..segment + 6].copy_from_slice(&bytes);
+        changed
+    };
+    let beyond = [stream.clone(), with([0xFF, 0x7F, 0xFF, 0x84, 0xEB, 0xB3])];
+    for (made, stream) in decode(&beyond, 1).into_iter().zip(&beyond) {
+        assert_eq!(made.unwrap_err().kind, FaultKind::Unsupported);
+        on_the_host(stream).unwrap();
+    }
+    let inside = [
+        with([0xFF, 0x7F, 0xEB, 0xB3, 0xE0, 0xEF]),
+        with([0xFF, 0x7F, 0xFF, 0x7F, 0xE0, 0xEF]),
+        with([0xFF, 0x7E, 0xFF, 0x84, 0xE0, 0xEF]),
+        with([0xFF, 0x90, 0xEB, 0xB3, 0xE0, 0xEF]),
+        with([0xFE, 0xFF, 0x84, 0xB3, 0xE0, 0xEF]),
+    ];
+    assert!(decode(&inside, 1).iter().all(Result::is_ok));
+    same_as_the_host(&inside, 1);
+}
+
 #[test]
 fn other_shapes_than_the_blocks_are_refused() {
     let stream = Stream::read(&fixture("bypass"));

@@ -4,6 +4,7 @@
 #![expect(unsafe_code, reason = "kernels are handed the addresses that were laid out here")]
 
 pub mod abi;
+mod overflow;
 mod steps;
 mod stream;
 mod template;

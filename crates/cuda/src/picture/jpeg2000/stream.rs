@@ -2,6 +2,7 @@
 
 use super::super::Need;
 use super::abi::{Block, Level, Plane, Segment, Tile};
+use super::overflow::has_overflow;
 use super::template::{Template, reserve};
 use strile_codestream::jpeg2000::{self, CodeBlock, Codestream, Limits, Rect, has_subsampled_chroma};
 use strile_codestream::{StatedShape, StoredBlock};
@@ -50,6 +51,9 @@ impl Picture {
         let tiles = tiles(&codestream)?;
         if !codestream.blocks.iter().all(|block| is_whole(&codestream, block, stream)) {
             return Err(BlockFault::corrupt("JPEG 2000: a code-block that cannot be"));
+        }
+        if codestream.blocks.iter().any(|block| has_overflow(&codestream, block, stream)) {
+            return Err(BlockFault::unsupported("JPEG 2000: a carry beyond the start of a codeword segment"));
         }
         let template = Template::of(&codestream, &tiles, ycbcr, layout, rows)?;
         let need = need(&template);
