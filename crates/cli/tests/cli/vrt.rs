@@ -36,9 +36,9 @@ fn an_index_of_tiles_is_written_once_and_read() {
 #[test]
 fn a_mosaic_is_explained() {
     let (bench, _) = bench();
-    let text = bench.run("dump --explain all.vrt --device cpu").clean();
+    let text = bench.run("dump --explain all.vrt --decode-on cpu").clean();
     assert!(text.text().contains("mosaic   2 rectangles of files, 0 gaps filled"), "{}", text.text());
-    let plan = bench.run("dump --explain=json all.vrt --window 5,0,10,12 --device cpu").clean().json();
+    let plan = bench.run("dump --explain=json all.vrt --window 5,0,10,12 --decode-on cpu").clean().json();
     assert_eq!((&plan["mosaic"]["tiles"], &plan["mosaic"]["files"]), (&1.into(), &1.into()));
     assert!(bench.run("info --explain all.vrt").clean().text().contains("2 files"));
 }

@@ -328,5 +328,5 @@ fn many_bands_take_linear_time() {
     vrt.read(&options, &Context::default()).unwrap();
     let read = start.elapsed() - opened;
     println!("opened in {opened:?}, read in {read:?}");
-    assert!(opened < Duration::from_secs(5) && read < Duration::from_secs(5), "{opened:?}, {read:?}");
+    assert!(opened < Duration::from_secs(15) && read < Duration::from_secs(15), "{opened:?}, {read:?}");
 }
