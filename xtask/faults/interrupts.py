@@ -64,7 +64,7 @@ doors = {
     "read": lambda: strile.read(path),
     "open": lambda: strile.open(path).read(),
     "open_geotiff": lambda: strile.open_geotiff(path),
-    "engine": lambda: xarray.open_dataset(path, engine="strile").load(),
+    "engine": lambda: xarray.open_dataset(path, engine="strile", max_pixels=10**9).load(),
     "lazy": lambda: strile.open_geotiff(path, chunks=2048).compute(),
     "read_batch": lambda: strile.read_batch([path], windows=[(0, i * 1024, j * 1024, 1024, 1024) for i in range(20) for j in range(20)]),
     "to_geotiff": lambda: strile.to_geotiff(xarray.DataArray(array, dims=("y", "x")), out, compression="lzma"),
