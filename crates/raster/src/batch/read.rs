@@ -24,7 +24,7 @@ pub fn plan_batch<F: AsInput>(
     batch.run((to, false), context, |reading, _| Ok(reading.plan)).map(|(plan, _)| plan)
 }
 
-/// Reads windows of files into host memory, whoever decodes them.
+/// Reads windows of files into host memory, on whichever processor they are decoded.
 ///
 /// ```
 /// # use std::sync::Arc;

@@ -63,7 +63,7 @@ pub(crate) struct Tile {
     pub(crate) at: (u32, u32),
     /// The first band that they go to, from 0.
     pub(crate) band: u32,
-    /// The file's number, for whoever made the canvas.
+    /// The file's number, for the caller that made the canvas.
     pub(crate) file: u32,
 }
 

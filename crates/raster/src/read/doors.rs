@@ -44,7 +44,7 @@ impl Dataset {
         reading((&requests, &pixels), to, &steps, context).map(|reading| reading.plan)
     }
 
-    /// Reads pixels into new host memory, whoever decodes them.
+    /// Reads pixels into new host memory, on whichever processor they are decoded.
     pub fn read(&self, options: &ReadOptions, context: &Context) -> Result<Raster> {
         self.read_with_report(options, context).map(|(raster, _)| raster)
     }
