@@ -401,13 +401,31 @@ pub(super) fn code_of(node: &Node) -> Option<u32> {
     identify(node)
 }
 
+/// A system of ESRI's registry. It has the code and the text of EPSG's system with the same numbers only where its name
+/// is that system's too: ESRI registers others with the same numbers, and GDAL gives those no EPSG code.
+fn registered_by_esri(mut crs: Crs) -> Crs {
+    let registered = crs.epsg.and_then(Crs::from_epsg).filter(|registered| {
+        let words = |name: &str| -> Vec<String> {
+            name.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase).collect()
+        };
+        let name = words(&crs.name);
+        // `WGS_1984_UTM_Zone_31N` and `WGS 84 / UTM zone 31N`: datums are spelled differently, projections are not.
+        let projection = registered.name.split_once(" / ").map(|(_, projection)| words(projection));
+        PSEUDO_MERCATOR.contains(&crs.name.as_str())
+            || projection.is_some_and(|projection| projection.iter().all(|word| name.contains(word)))
+    });
+    registered.unwrap_or_else(|| {
+        crs.epsg = None;
+        crs
+    })
+}
+
 /// What is neither projected nor geographic: WKT in a citation, or a system without a place on the Earth.
 fn local(keys: &GeoKeys, warnings: &mut Warnings) -> Option<Crs> {
     let citation = keys.text(key::PROJECTED_CITATION);
     if let Some(wkt) = citation.and_then(|text| text.strip_prefix("ESRI PE String = ")) {
         match Crs::from_wkt(wkt) {
-            // A registered system is given by its own text, which every reader takes.
-            Ok(crs) => return Some(crs.epsg.and_then(Crs::from_epsg).unwrap_or(crs)),
+            Ok(crs) => return Some(registered_by_esri(crs)),
             Err(message) => warnings.push(Warning::new(Code::BadWkt, "key 3073", message)),
         }
     }

@@ -309,6 +309,24 @@ fn web_mercator_of_esri_is_epsg_3857() {
     assert_eq!(crs(&[(1024, S(1)), (1026, T(NAME)), (3084, D(0.0)), (3080, D(9.0))]).epsg, None);
 }
 
+/// Systems of ESRI's registry with the numbers of one of EPSG's: the name decides, as in GDAL.
+#[test]
+fn the_name_decides_the_code_of_an_esri_string() {
+    const ALBERS: &str = r#"GEOGCS["GCS_North_American_1983",DATUM["D_North_American_1983",SPHEROID["GRS_1980",6378137.0,298.257222101]],PRIMEM["Greenwich",0.0],UNIT["Degree",0.0174532925199433]],PROJECTION["Albers"],PARAMETER["False_Easting",0.0],PARAMETER["False_Northing",0.0],PARAMETER["Central_Meridian",-96.0],PARAMETER["Standard_Parallel_1",29.5],PARAMETER["Standard_Parallel_2",45.5],PARAMETER["Latitude_Of_Origin",23.0],UNIT["Meter",1.0]]"#;
+    const UTM: &str = r#"GEOGCS["GCS_WGS_1984",DATUM["D_WGS_1984",SPHEROID["WGS_1984",6378137.0,298.257223563]],PRIMEM["Greenwich",0.0],UNIT["Degree",0.0174532925199433]],PROJECTION["Transverse_Mercator"],PARAMETER["False_Easting",500000.0],PARAMETER["False_Northing",0.0],PARAMETER["Central_Meridian",3.0],PARAMETER["Scale_Factor",0.9996],PARAMETER["Latitude_Of_Origin",0.0],UNIT["Meter",1.0]]"#;
+    const PARIS: &str = r#"GEOGCS["GCS_NTF_Paris",DATUM["Nouvelle_Triangulation_Francaise_(Paris)",SPHEROID["Clarke_1880_IGN",6378249.2,293.466021293627]],PRIMEM["Paris",2.33722916999999],UNIT["Grad",0.0157079632679489]]"#;
+    let code = |text: String| {
+        let citation: &'static str = Box::leak(format!("ESRI PE String = {text}").into_boxed_str());
+        Crs::from_keys(&keys_of(&[(1024, S(32767)), (3073, T(citation))], 0), &mut Warnings::new())
+            .unwrap()
+            .epsg
+    };
+    let of_usgs = format!(r#"PROJCS["USA_Contiguous_Albers_Equal_Area_Conic_USGS_version",{ALBERS}"#);
+    assert_eq!(code(of_usgs), None);
+    assert_eq!(code(format!(r#"PROJCS["WGS_1984_UTM_Zone_31N",{UTM}"#)), Some(32631));
+    assert_eq!(code(PARIS.to_owned()), None);
+}
+
 #[test]
 fn geocentric_systems_have_codes() {
     let crs =
