@@ -164,9 +164,10 @@ impl Target {
     }
 }
 
-/// The random sequence of a mutant.
+/// The random sequence of a mutant. Its start is drawn: the numbers of [`Random`] follow each other at equal steps, so that
+/// the sequences of neighbours would overlap if they began a few steps apart.
 fn sequence(number: u64) -> Random {
-    Random::new(number.wrapping_mul(0x9E37_79B9_7F4A_7C15))
+    Random::new(Random::new(number).next_u64())
 }
 
 thread_local! {

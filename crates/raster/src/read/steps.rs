@@ -13,7 +13,7 @@ use strile_tiff::{DataType, Image, Photometric, SampleFormat};
 /// One step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// A mask of 0 and 1 becomes 0 and 255.
+    /// A mask of fewer than 8 bits becomes 0 and 255: what is not 0 is valid.
     BitMask,
     /// Samples of this many bits are inverted: 0 is white.
     Invert(u16),
@@ -70,7 +70,7 @@ impl Step {
 }
 
 fn is_bit_mask(image: &Image, options: &ReadOptions) -> bool {
-    options.layer == Layer::Mask && image.sample.bits == 1
+    options.layer == Layer::Mask && image.sample.bits < 8
 }
 
 pub(crate) fn is_inverted(image: &Image, options: &ReadOptions) -> bool {

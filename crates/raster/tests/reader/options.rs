@@ -123,6 +123,23 @@ fn a_mask_without_an_image_of_its_own_comes_from_alpha_then_nodata() {
     assert_eq!(mask(&ImageSpec::new(uint(8)), &two), [255, 255, 255], "all valid");
 }
 
+/// Masks of 2 and 4 bits were once returned as they are stored, so that a valid pixel was 1, 2 or 3.
+#[test]
+fn a_mask_of_few_bits_is_0_and_255() {
+    let frame = FileFrame { order: ByteOrder::Little, big: false, file_order: FileOrder::BlocksFirst };
+    let picture = Pixels::generate(Pattern::Noise, uint(8), [1, 1, 4], 1);
+    for bits in [1, 2, 4, 8] {
+        let mut stored = Pixels::zeroed(uint(bits).data_type().unwrap(), 1, 1, 4);
+        let most = ((1u16 << bits) - 1) as u8;
+        stored.bytes.copy_from_slice(&[0, 1, most, 1]);
+        let mask = (ImageSpec::new(uint(bits)).subfile_type(4).photometric(4), stored);
+        let file = open(&ImageSpec::new(uint(8)).build_with(&picture, &[mask], frame).bytes);
+        let read = read(&file, &ReadOptions::new().layer(Layer::Mask)).pixels;
+        let expected = if bits < 8 { [0, 255, 255, 255] } else { [0, 1, 255, 1] };
+        assert_eq!(read, expected, "{bits} bits");
+    }
+}
+
 #[test]
 fn what_is_not_there_is_refused_with_what_is() {
     let pixels = Pixels::generate(Pattern::Noise, uint(8), [3, 20, 30], 1);
