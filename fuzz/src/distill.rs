@@ -6,7 +6,8 @@ use crate::mutate::mutate_tiff;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use strile::{Dataset, MemorySource, OpenOptions};
+use strile::io::MemorySource;
+use strile::{Dataset, OpenOptions};
 use testkit::Random;
 
 /// Larger mutants are not kept.

@@ -14,7 +14,7 @@ mod vrt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
-use strile::{Budget, Context, Error};
+use strile::{Budget, Context, Error, ErrorKind};
 use testkit::Random;
 
 /// What became of one mutant.
@@ -191,22 +191,16 @@ fn folder(name: &str) -> std::path::PathBuf {
 }
 
 fn kind(error: &Error) -> &'static str {
-    use strile::tiff::TiffError;
-    match error {
-        Error::Io { .. } => "io",
-        Error::File { error, .. } => match error {
-            TiffError::Invalid { .. } => "invalid",
-            TiffError::Unsupported { .. } => "unsupported",
-            TiffError::Limit { .. } => "limit",
-        },
-        Error::Unsupported { .. } => "unsupported",
-        Error::Limit { .. } => "limit",
-        Error::Request { .. } => "request",
-        Error::Device { .. } => "device",
-        Error::Memory { .. } | Error::NoMemory { .. } => "memory",
-        Error::Blocks { .. } => "blocks",
-        Error::Window { .. } => "window",
-        Error::Cancelled => "cancelled",
-        Error::Engine(_) => "engine",
+    match error.kind() {
+        ErrorKind::Io => "io",
+        ErrorKind::InvalidFile => "invalid",
+        ErrorKind::Unsupported => "unsupported",
+        ErrorKind::InvalidRequest => "request",
+        ErrorKind::Limit => "limit",
+        ErrorKind::Memory => "memory",
+        ErrorKind::Device => "device",
+        ErrorKind::Damaged => "blocks",
+        ErrorKind::Cancelled => "cancelled",
+        _ => "engine",
     }
 }

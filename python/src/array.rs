@@ -16,7 +16,10 @@ use pyo3::types::{PyDict, PyTuple};
 use std::any::Any;
 use std::ptr::with_exposed_provenance_mut;
 use std::sync::Arc;
-use strile::{BatchOutput, DataType, DeviceBytes, Location, Output, OutputError, OutputSpec, Strides};
+use strile::batch::BatchOutput;
+use strile::device::DeviceBytes;
+use strile::engine::{Output, OutputError, OutputSpec, Strides};
+use strile::{DataType, Location};
 
 /// Memory of an array of any number of axes.
 pub(crate) struct View {
@@ -266,7 +269,7 @@ const LEGACY_STREAM: u64 = 1;
 /// Waits for what is queued on a stream.
 pub(crate) fn wait(py: Python<'_>, device: u32, stream: u64) -> PyResult<()> {
     // On this thread: stream 2 is the one of the thread that asks.
-    crate::call::detached(py, || strile::wait_for_stream(device, stream))?.map_err(|problem| {
+    crate::call::detached(py, || strile::device::wait_for_stream(device, stream))?.map_err(|problem| {
         strile_error(
             py,
             "DeviceError",
@@ -294,7 +297,7 @@ fn device_of(object: &Bound<'_, PyAny>) -> PyResult<u32> {
             }
         };
     }
-    let found = object.py().detach(strile::devices);
+    let found = object.py().detach(strile::device::devices);
     let gpus: Vec<_> = found.iter().filter(|device| device.gpu.is_some()).collect();
     match gpus.len() {
         0 | 1 => Ok(0),

@@ -10,16 +10,16 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::path::PathBuf;
 use std::sync::Arc;
+use strile::batch::{BatchOutput, BatchWindow, HeaderLimits, Sampling};
+use strile::file::{AsInput, InputRef};
+use strile::read::{Area, FloatType, OnFault};
 use strile::tiff::gdal::NoData;
-use strile::{
-    Area, AsInput, BatchOptions, BatchOutput, BatchWindow, Context, FloatType, HeaderLimits, Input, InputRef,
-    Location, OnFault, OpenOptions, Sampling,
-};
+use strile::{BatchOptions, Context, Input, Location, OpenOptions};
 
 /// Headers of files that were opened: bounded, and looked up again where a file has changed.
 #[pyclass(frozen, module = "strile._core")]
 pub(crate) struct Headers {
-    kept: strile::Headers,
+    kept: strile::batch::Headers,
     limits: HeaderLimits,
     index: Option<PathBuf>,
     sidecars: bool,
@@ -43,7 +43,7 @@ impl Headers {
             bytes: limit("memory", memory.as_ref(), usual.bytes)?,
             open: limit("open_files", open_files.as_ref(), usual.open)?,
         };
-        let kept = strile::Headers::new(limits, OpenOptions::new().sidecars(sidecars));
+        let kept = strile::batch::Headers::new(limits, OpenOptions::new().sidecars(sidecars));
         // For a process that works in another folder.
         let index = index.map(std::path::absolute).transpose()?;
         let kept = match &index {
@@ -266,7 +266,7 @@ pub(crate) fn read_batch<'py>(
 fn read(
     files: Vec<File>,
     mut windows: Vec<BatchWindow>,
-    headers: &strile::Headers,
+    headers: &strile::batch::Headers,
     (options, output, to, sufficient): (&BatchOptions, Option<&BatchOutput>, Location, bool),
     context: &Context,
 ) -> strile::Result<Result> {
@@ -276,15 +276,15 @@ fn read(
     };
     let files = files.into_iter().map(open).collect::<strile::Result<Vec<Opened>>>()?;
     if let Some(size) = options.size.filter(|_| sufficient) {
-        windows = strile::sufficient_levels(&files, &windows, size)?;
+        windows = strile::batch::sufficient_levels(&files, &windows, size)?;
     }
     let tensor = match (output, to) {
         (Some(output), _) => {
-            let (_, faults) = strile::read_batch_into(output, &files, &windows, options, context)?;
+            let (_, faults) = strile::batch::read_batch_into(output, &files, &windows, options, context)?;
             return Ok(Result::Filled(told_by_window(&faults)));
         }
         (None, Location::Cuda(index)) => {
-            strile::read_batch_on_device(index, &files, &windows, options, context)?
+            strile::batch::read_batch_on_device(index, &files, &windows, options, context)?
         }
         (None, Location::Host) => strile::read_batch(&files, &windows, options, context)?,
     };
@@ -313,7 +313,7 @@ pub(crate) fn write_header_index(
         )));
     }
     let (context, options) = (call::context(None, None)?, OpenOptions::new().sidecars(sidecars));
-    let work = || strile::write_header_index(target, &files, &options, &context);
+    let work = || strile::batch::write_header_index(target, &files, &options, &context);
     let report = call::run(py, &context.cancel, None, work)?;
     let told = |(path, error): (PathBuf, strile::Error)| (path, error.to_string());
     Ok((report.files, report.bytes, report.skipped.into_iter().map(told).collect()))

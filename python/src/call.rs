@@ -65,7 +65,7 @@ impl Count {
     }
 }
 
-impl strile::Progress for Count {
+impl strile::engine::Progress for Count {
     fn advance(&self, blocks: u64) {
         self.done.fetch_add(blocks, Ordering::Relaxed);
     }

@@ -7,10 +7,11 @@ use crate::keys::Keys;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::path::PathBuf;
-use strile::{
-    CogChecks, CompareOptions, Compression, Finding, OverviewOptions, OverviewOutcome, Resampling,
-    WriteReport,
-};
+use strile::cog::{CogChecks, Finding};
+use strile::compare::CompareOptions;
+use strile::overview::{OverviewOptions, OverviewOutcome};
+use strile::write::WriteReport;
+use strile::{Compression, Resampling};
 
 /// Adds overviews to a file.
 #[pyfunction]
@@ -38,7 +39,8 @@ pub(crate) fn add_overviews<'py>(
     options.rebuild = keys.flag("rebuild")?.unwrap_or(false);
     keys.finish()?;
     let context = call::context(memory, threads)?;
-    let outcome = call::run(py, &context.cancel, None, || strile::add_overviews(&path, &options, &context))?;
+    let outcome =
+        call::run(py, &context.cancel, None, || strile::overview::add_overviews(&path, &options, &context))?;
     match outcome {
         OverviewOutcome::Written(report) => told(py, &report, &report.warnings),
         OverviewOutcome::AlreadyThere(_) | OverviewOutcome::NotNeeded => {
@@ -53,7 +55,7 @@ pub(crate) fn add_overviews<'py>(
 #[pyfunction]
 #[pyo3(signature = (path, *, external=false))]
 pub(crate) fn remove_overviews(py: Python<'_>, path: PathBuf, external: bool) -> PyResult<usize> {
-    call::run_at_once(py, || strile::remove_overviews(&path, external))
+    call::run_at_once(py, || strile::overview::remove_overviews(&path, external))
 }
 
 /// Whether an opened file is a Cloud-Optimized GeoTIFF.

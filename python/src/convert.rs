@@ -11,12 +11,15 @@ use pyo3::types::{PyDict, PyList};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
+use strile::convert::{
+    Conversion, ConvertArea, ConvertSize, ManyItem, ManyOptions, ManyOutcome, ManyProgress, Side,
+    data_type_named, rescales,
+};
+use strile::io::FileSink;
 use strile::tiff::gdal::NoData;
 use strile::tiff::geo::GeoTransform;
-use strile::{
-    Context, Conversion, ConvertArea, ConvertOptions, ConvertSize, FileSink, Format, ManyItem, ManyOptions,
-    ManyOutcome, ManyProgress, Side, Window, data_type_named, rescales,
-};
+use strile::write::Format;
+use strile::{Context, ConvertOptions, Window};
 
 /// Writes (part of) an opened file as another; see `_core.pyi`.
 #[pyfunction]
@@ -83,8 +86,8 @@ pub(crate) fn convert_many<'py>(
     let context = Context { progress: Some(Arc::clone(&count) as _), ..context };
     let watch = progress.as_ref().map(|progress| Watch { count: &count, progress });
     let (items, outcomes) = call::run(py, &context.cancel, watch, || {
-        let items = strile::plan_many(&inputs, &many)?;
-        let outcomes = strile::convert_many(&items, &options, &many, &context, &Told(&count))?;
+        let items = strile::convert::plan_many(&inputs, &many)?;
+        let outcomes = strile::convert::convert_many(&items, &options, &many, &context, &Told(&count))?;
         count.complete();
         Ok((items, outcomes))
     })?;
@@ -120,7 +123,7 @@ impl ManyProgress for Told<'_> {
     fn done(&self, _item: &ManyItem, _outcome: &ManyOutcome) {}
 }
 
-fn convert_options(dict: &Bound<'_, PyDict>) -> PyResult<(ConvertOptions, strile::CreationNotes)> {
+fn convert_options(dict: &Bound<'_, PyDict>) -> PyResult<(ConvertOptions, strile::write::CreationNotes)> {
     let mut keys = Keys::new("convert", dict);
     let mut options = ConvertOptions::default();
     let format = keys.word("format", &["gtiff", "cog"], |word| match word {

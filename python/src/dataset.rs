@@ -15,10 +15,13 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
+use strile::engine::{Output, ProcessId};
+use strile::io::Source;
+use strile::read::{MaskSource, PieceLimits, ReadPlan};
 use strile::tiff::Tag;
+use strile::vrt::{Missing, VrtOptions};
 use strile::{
-    Cancel, Context, DataType, Error, Input, Location, MaskSource, Missing, OpenOptions, Output, PieceLimits,
-    ProcessId, Processor, ReadOptions, ReadPlan, Source, Vrt, VrtOptions, Window,
+    Cancel, Context, DataType, Error, Input, Location, OpenOptions, Processor, ReadOptions, Vrt, Window,
 };
 
 /// See the module.
@@ -437,6 +440,6 @@ pub(crate) fn warn(py: Python<'_>, name: &str, faults: &[(String, String)]) -> P
 /// Whether two versions, each a size and a mark, are the same state of one source.
 #[pyfunction]
 pub(crate) fn same_version(a: (u64, String), b: (u64, String)) -> bool {
-    let version = |(len, mark): (u64, String)| strile::Version { len, mark };
+    let version = |(len, mark): (u64, String)| strile::io::Version { len, mark };
     version(a).is_same(&version(b))
 }

@@ -9,7 +9,7 @@ use strile::{Location, Processor};
 /// `compute_capability`, `memory_free`, `memory_total` and `driver_cuda`.
 #[pyfunction]
 pub(crate) fn devices(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
-    let found = crate::call::detached(py, strile::devices)?;
+    let found = crate::call::detached(py, strile::device::devices)?;
     let list = PyList::empty(py);
     for device in found {
         let dict = PyDict::new(py);

@@ -10,8 +10,10 @@ use pyo3::types::PyType;
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Mutex, PoisonError};
+use strile::Error;
+use strile::engine::{EngineError, FaultKind};
+use strile::error::Limited;
 use strile::tiff::{TiffError, printable};
-use strile::{EngineError, Error, FaultKind, Limited};
 
 /// The classes found so far.
 static CLASSES: PyOnceLock<Mutex<HashMap<&'static str, Py<PyType>>>> = PyOnceLock::new();
@@ -48,7 +50,7 @@ pub(crate) fn exception(error: Error) -> PyErr {
 
 fn exception_of(py: Python<'_>, error: Error) -> PyErr {
     // What a file says in it cannot steer a terminal that shows the exception.
-    let sentence = without_flags(&printable(&error.to_string()));
+    let sentence = with_values(&printable(&error.to_string()));
     // The class is that of what is wrong, the sentence says in which window.
     let (error, place) = match error {
         Error::Window { window, area, error } => (*error, Some(format!("window {window} ({area})"))),
@@ -91,11 +93,7 @@ fn exception_of(py: Python<'_>, error: Error) -> PyErr {
         Error::Limit { limited: Limited::Pixels, .. } => "PixelSafetyLimitError",
         Error::Limit { limited: Limited::Fetched, .. } => "CloudSizeLimitError",
         Error::Device { .. } | Error::Engine(EngineError::Device { .. }) => "DeviceError",
-        Error::File { .. }
-        | Error::Request { .. }
-        | Error::Blocks { .. }
-        | Error::Engine(_)
-        | Error::Window { .. } => "StrileError",
+        _ => "StrileError",
     };
     strile_error(py, class, sentence)
 }
@@ -136,24 +134,13 @@ fn number_of(kind: io::ErrorKind) -> Option<i32> {
 fn words_of(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(_) => error.kind().to_string(),
-        None => without_flags(&error.to_string()),
+        None => with_values(&error.to_string()),
     }
 }
 
-/// A sentence less the flags of the command line that it names in brackets, "(`--overwrite`)": callers from Python have
-/// options of the same name.
-fn without_flags(sentence: &str) -> String {
-    let mut kept = String::new();
-    let mut rest = sentence;
-    while let Some((before, flag)) = rest.split_once(" (`--") {
-        let Some((name, after)) = flag.split_once("`)") else { break };
-        kept.push_str(before);
-        if before.ends_with("overwritten") {
-            kept.push_str(&format!(", `{name}=True`"));
-        }
-        rest = after;
-    }
-    kept + rest
+/// The library names options as Rust and the command line have them too; some take a value here.
+fn with_values(sentence: &str) -> String {
+    sentence.replace("(`overwrite`)", "(`overwrite=True`)")
 }
 
 /// An exception on its way through the library.

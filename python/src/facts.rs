@@ -3,13 +3,13 @@
 use crate::error::exception;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+use strile::file::{Level, StoredField};
+use strile::read::MaskSource;
 use strile::tiff::gdal::{BandMetadata, MetadataItem, NoData};
 use strile::tiff::geo::{AreaOrPoint, Crs, CrsKind, Georeference, KeyValue};
 use strile::tiff::{BlockArray, BlockKind, ByteOrder, ExtraSample, FieldType, SampleFormat, Tag, Variant};
-use strile::{
-    Dataset, Input, Level, MaskSource, Metadata, Photometric, Planar, Predictor, ReadOptions, StoredField,
-    Vrt, Warning,
-};
+use strile::tiff::{Photometric, Planar, Predictor, Warning};
+use strile::{Dataset, Input, Metadata, ReadOptions, Vrt};
 
 /// All that is known of an opened file.
 pub(crate) fn facts<'py>(py: Python<'py>, input: &Input) -> PyResult<Bound<'py, PyDict>> {

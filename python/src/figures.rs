@@ -8,7 +8,8 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use std::sync::Arc;
-use strile::{BandFigures, Context, MeasureOptions, ReadOptions, Window};
+use strile::measure::{BandFigures, MeasureOptions};
+use strile::{Context, ReadOptions, Window};
 
 /// Statistics, histograms and checksums of bands; see `_core.pyi`.
 #[pyfunction]
@@ -118,7 +119,7 @@ pub(crate) fn shades<'py>(
     }
     let shades = call::detached(py, || {
         let valid: Vec<bool> = valid.iter().map(|&valid| valid != 0).collect();
-        strile::shades(&samples, data_type, &valid)
+        strile::picture::shades(&samples, data_type, &valid)
     })?;
     Ok(PyBytes::new(py, &shades))
 }

@@ -6,7 +6,7 @@
 use crate::error::strile_error;
 use pyo3::prelude::*;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
-use strile::ProcessId;
+use strile::engine::ProcessId;
 
 /// See the module. It is open, or closed with the reason.
 pub(crate) struct Held<T: Send> {

@@ -35,7 +35,7 @@ use pyo3::prelude::*;
 /// Text with every URL in it cut to scheme, host and path: without credentials.
 #[pyfunction]
 fn redacted(text: &str) -> String {
-    strile::redacted(text)
+    strile::io::redacted(text)
 }
 
 #[pymodule]

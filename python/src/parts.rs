@@ -14,12 +14,13 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use std::path::PathBuf;
 use std::sync::Arc;
-use strile::{Beyond, Cancel, EncodedPart, Location, PartAddress, PartBytes, PartTarget, Window};
+use strile::write::{Beyond, EncodedPart, PartAddress, PartBytes, PartTarget};
+use strile::{Cancel, Location, Window};
 
 /// See the module.
 #[pyclass(frozen, module = "strile._core")]
 pub(crate) struct Parts {
-    parts: Arc<strile::Parts>,
+    parts: Arc<strile::write::Parts>,
     sidecars: bool,
 }
 
@@ -35,7 +36,7 @@ impl Parts {
     ) -> PyResult<Self> {
         let (raster, (options, sidecars)) =
             call::guarded(py, || Ok((spec::raster(raster)?, write_options::options(options)?)))?;
-        let parts = call::run_at_once(py, || strile::Parts::new(raster, &options, size))?;
+        let parts = call::run_at_once(py, || strile::write::Parts::new(raster, &options, size))?;
         Ok(Self { parts: Arc::new(parts), sidecars })
     }
 
@@ -127,7 +128,7 @@ impl Parts {
 #[pyclass(frozen, module = "strile._core")]
 pub(crate) struct PartWriter {
     location: Location,
-    open: Held<(strile::PartWriter, Cancel)>,
+    open: Held<(strile::write::PartWriter, Cancel)>,
 }
 
 #[pymethods]
@@ -186,8 +187,8 @@ impl PartWriter {
 /// A file being put together of parts.
 #[pyclass(frozen, module = "strile._core")]
 pub(crate) struct Assembly {
-    parts: Arc<strile::Parts>,
-    open: Held<(strile::Assembly, Cancel)>,
+    parts: Arc<strile::write::Parts>,
+    open: Held<(strile::write::Assembly, Cancel)>,
 }
 
 #[pymethods]

@@ -10,7 +10,10 @@ use crate::device;
 use crate::error::refused;
 use pyo3::prelude::*;
 use std::sync::Arc;
-use strile::{DataType, DeviceBytes, Location, OutputSpec, Piece, PieceBytes, Strides, Window};
+use strile::device::DeviceBytes;
+use strile::engine::{OutputSpec, Strides};
+use strile::write::{Piece, PieceBytes};
+use strile::{DataType, Location, Window};
 
 /// See the module.
 pub(crate) struct Given {

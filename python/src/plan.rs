@@ -2,7 +2,9 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use strile::{Decode, Fetch, Location, ReadPlan};
+use strile::Location;
+use strile::device::Decode;
+use strile::read::{Fetch, ReadPlan};
 
 /// What a read would do.
 #[pyclass(frozen, module = "strile._core")]
@@ -21,8 +23,8 @@ struct Figures {
     columns: u32,
     dtype: &'static str,
     output_bytes: u64,
-    mosaic: Option<strile::MosaicFigures>,
-    counts: strile::PlanFigures,
+    mosaic: Option<strile::read::MosaicFigures>,
+    counts: strile::read::PlanFigures,
     fetch: &'static str,
     staging_bytes: u64,
     scratch_bytes_per_thread: u64,
@@ -124,7 +126,7 @@ impl Plan {
         dict.set_item("staging_bytes", figures.staging_bytes)?;
         dict.set_item("scratch_bytes_per_thread", figures.scratch_bytes_per_thread)?;
         dict.set_item("device_bytes", figures.device_bytes)?;
-        if let Some(strile::MosaicFigures { tiles, gaps, blended, .. }) = figures.mosaic {
+        if let Some(strile::read::MosaicFigures { tiles, gaps, blended, .. }) = figures.mosaic {
             dict.set_item("tiles", tiles)?;
             dict.set_item("gaps", gaps)?;
             dict.set_item("blended", blended)?;

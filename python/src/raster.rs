@@ -7,8 +7,10 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 use std::sync::Arc;
-use strile::Tensor as Tensor4;
-use strile::{Context, DataType, DeviceRaster, Interleave, LocatedFault, Location, Output};
+use strile::batch::Tensor as Tensor4;
+use strile::engine::{LocatedFault, Output};
+use strile::read::Interleave;
+use strile::{Context, DataType, DeviceRaster, Location};
 
 /// Pixels, and what keeps them.
 pub(crate) enum Memory {
@@ -138,7 +140,7 @@ impl Raster {
         match self.memory.as_ref() {
             Memory::Host { address, .. } => *address as u64,
             Memory::Device(_) | Memory::Tensor(_) => {
-                self.output().and_then(Output::device_bytes).map_or(0, strile::DeviceBytes::address)
+                self.output().and_then(Output::device_bytes).map_or(0, strile::device::DeviceBytes::address)
             }
         }
     }
@@ -174,8 +176,8 @@ fn shape(interleave: Interleave, (bands, rows, columns): (u32, u32, u32)) -> Sha
 }
 
 /// Blocks of windows that were filled, and why.
-pub(crate) fn told_by_window(faults: &[strile::WindowFault]) -> Vec<(String, String)> {
-    let pair = |fault: &strile::WindowFault| {
+pub(crate) fn told_by_window(faults: &[strile::read::WindowFault]) -> Vec<(String, String)> {
+    let pair = |fault: &strile::read::WindowFault| {
         let mut told = told(std::slice::from_ref(&fault.fault));
         let (block, problem) = told.pop().unwrap_or_default();
         (format!("window {}, {}, {block}", fault.window, fault.file), problem)

@@ -7,7 +7,9 @@ use crate::{call, device};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use strile::{Context, FloatType, Interleave, Layer, Location, OnFault, Output, ReadOptions, Window};
+use strile::engine::Output;
+use strile::read::{FloatType, Interleave, OnFault};
+use strile::{Context, Layer, Location, ReadOptions, Window};
 
 /// What is asked for, how, and by whom.
 pub(crate) struct Request<'py> {

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use strile::{FileSink, Sink, Spool, StreamSink};
+use strile::io::{FileSink, Sink, Spool, StreamSink};
 
 /// The sink that a target means; with no place for sidecars where none are wanted.
 pub(crate) fn open(target: &Bound<'_, PyAny>, sidecars: bool) -> PyResult<Box<dyn Sink>> {

@@ -10,7 +10,7 @@ use pyo3::pybacked::PyBackedBytes;
 use std::io;
 use std::ops::Range;
 use std::sync::{Arc, mpsc};
-use strile::{ReadAt, ReadDone, ReadOp, Source, Version};
+use strile::io::{ReadAt, ReadDone, ReadOp, Source, Version};
 
 /// See the module.
 pub(crate) struct RangeSource {

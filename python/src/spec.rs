@@ -5,10 +5,11 @@ use crate::keys::{Keys, elements, float, integer, optional, text};
 use crate::tags;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use strile::tiff::Photometric;
 use strile::tiff::gdal::{BandMetadata, MetadataItem, NoData};
 use strile::tiff::geo::{AreaOrPoint, Crs, CrsKind, Gcp, GeoTransform};
 use strile::tiff::{ExtraSample, FieldValue, Tag};
-use strile::{DataType, Photometric, RasterSpec};
+use strile::{DataType, RasterSpec};
 
 /// The raster that a dict describes.
 pub(crate) fn raster(dict: &Bound<'_, PyDict>) -> PyResult<RasterSpec> {
@@ -85,7 +86,7 @@ impl Merged {
     }
 
     fn apply(&self, xml: &str, spec: &mut RasterSpec) {
-        let mut found = strile::tiff::gdal::Metadata::parse(xml, &mut strile::Warnings::new());
+        let mut found = strile::tiff::gdal::Metadata::parse(xml, &mut strile::tiff::Warnings::new());
         let is_dropped = |name: &str| {
             self.dropped.iter().any(|dropped| dropped == name)
                 || (self.without_statistics && name.starts_with("STATISTICS_"))
@@ -93,7 +94,7 @@ impl Merged {
         found.items.retain(|item| !is_dropped(&item.name));
         let last = found.items.iter().filter_map(|item| item.sample).max();
         let count = last.and_then(|last| usize::try_from(last).ok()).map_or(0, |last| last + 1);
-        let of_file = found.bands(count.min(usize::from(u16::MAX)), &mut strile::Warnings::new());
+        let of_file = found.bands(count.min(usize::from(u16::MAX)), &mut strile::tiff::Warnings::new());
         for (number, band) in spec.metadata.bands.iter_mut().enumerate() {
             let source = match &self.bands {
                 None => Some(number),

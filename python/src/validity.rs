@@ -1,6 +1,7 @@
 //! What says which pixels are valid in a file without a nodata value: a mask image or alpha.
 
-use strile::{Error, Layer, MaskSource, ReadOptions, Result};
+use strile::read::MaskSource;
+use strile::{Error, Layer, ReadOptions, Result};
 
 /// The mask image or the alpha that says which pixels of a level are valid, where there is no nodata value.
 pub(crate) fn beside_nodata(dataset: &strile::Dataset, page: usize, level: usize) -> Option<MaskSource> {

@@ -4,8 +4,9 @@ use crate::call;
 use crate::error::refused;
 use pyo3::prelude::*;
 use std::path::PathBuf;
+use strile::tiff::Warnings;
 use strile::tiff::gdal::NoData;
-use strile::{IndexOptions, Warnings};
+use strile::vrt::IndexOptions;
 
 /// Writes a VRT that lays files side by side; gives what it does not keep, in words. `nodata` is a number as text, or
 /// `none` for no value.
@@ -42,6 +43,6 @@ pub(crate) fn write_vrt(
         resolution: tr,
         ..IndexOptions::default()
     };
-    let written = call::run_at_once(py, || strile::write_index(&path, &sources, &options))?;
+    let written = call::run_at_once(py, || strile::vrt::write_index(&path, &sources, &options))?;
     Ok(written.warnings)
 }

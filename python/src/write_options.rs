@@ -5,10 +5,9 @@ use crate::keys::{Keys, elements, integer, text};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use strile::tiff::LercWrapper;
-use strile::{
-    BigTiff, BlockChoice, Compression, Format, Overviews, Planar, Predictor, PredictorChoice, Resampling,
-    WriteOptions,
-};
+use strile::tiff::{Planar, Predictor};
+use strile::write::{BigTiff, BlockChoice, Format, Overviews, PredictorChoice};
+use strile::{Compression, Resampling, WriteOptions};
 
 /// The options of a dict, and whether the file may have sidecars.
 pub(crate) fn options(dict: &Bound<'_, PyDict>) -> PyResult<(WriteOptions, bool)> {

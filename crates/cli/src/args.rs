@@ -24,9 +24,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use strile::Window;
+use strile::compare::CompareOptions;
+use strile::read::OnFault;
 use strile::tiff::gdal::NoData;
-use strile::{CompareOptions, OnFault, Processor, ReadOptions};
-use strile::{Missing, VrtOptions, Window};
+use strile::vrt::{Missing, VrtOptions};
+use strile::{Processor, ReadOptions};
 use values::{parse_bbox, parse_size, parse_tolerance, parse_window};
 
 /// Read and write GeoTIFF and Cloud-Optimized GeoTIFF, fast and safely.

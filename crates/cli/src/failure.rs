@@ -33,8 +33,8 @@ impl From<strile::Error> for Failure {
     }
 }
 
-impl From<strile::BudgetError> for Failure {
-    fn from(error: strile::BudgetError) -> Self {
+impl From<strile::engine::BudgetError> for Failure {
+    fn from(error: strile::engine::BudgetError) -> Self {
         Self::Strile(error.into())
     }
 }
@@ -73,7 +73,7 @@ impl Failure {
     /// The error without `error:`.
     pub fn sentence(&self) -> String {
         match self {
-            Self::Strile(error) => one_line(&without_number(&error.to_string())),
+            Self::Strile(error) => one_line(&with_flags(&without_number(&error.to_string()))),
             Self::Io(place, error) => one_line(&without_number(&format!("{place}: {error}"))),
             Self::Request(sentence, _) => one_line(sentence),
             Self::Told => String::new(),
@@ -83,7 +83,7 @@ impl Failure {
     fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Request(_, hint) => *hint,
-            Self::Strile(strile::Error::Limit { limited: strile::Limited::Pixels, .. }) => {
+            Self::Strile(strile::Error::Limit { limited: strile::error::Limited::Pixels, .. }) => {
                 Some("`--max-pixels N` raises the limit")
             }
             Self::Strile(strile::Error::Blocks { .. }) => {
@@ -102,6 +102,21 @@ pub fn tell(line: &str) {
 /// A sentence that quotes a file and stays one line whatever the file says.
 fn one_line(sentence: &str) -> String {
     printable(sentence).into_owned()
+}
+
+/// The library names options as Rust and Python have them; here they are flags.
+fn with_flags(message: &str) -> String {
+    const FLAGS: [(&str, &str); 8] = [
+        ("`overwrite`", "`--overwrite`"),
+        ("`memory`", "`--memory`"),
+        ("`device_memory`", "`--device-memory`"),
+        ("`missing=warn`", "`--missing warn`"),
+        ("`allowed_roots`", "`--allowed-root DIR`"),
+        ("`allow_outside`", "`--allow-outside`"),
+        ("`vrt_max_work`", "`--vrt-max-work`"),
+        ("`vrt_max_bytes`", "`--vrt-max-bytes`"),
+    ];
+    FLAGS.iter().fold(message.to_owned(), |message, (option, flag)| message.replace(option, flag))
 }
 
 /// The system's messages end in ` (os error 2)`, which says nothing more.

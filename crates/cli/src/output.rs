@@ -6,8 +6,10 @@ use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
+use strile::device::Decode;
+use strile::read::{Fetch, ReadPlan};
 use strile::tiff::printable_lines;
-use strile::{Cancel, Decode, Fetch, Location, ReadPlan};
+use strile::{Cancel, Location};
 
 /// A place for bytes. Dropped without `finish`, it leaves nothing behind.
 pub struct Sink {

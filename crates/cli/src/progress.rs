@@ -50,7 +50,7 @@ impl Bar {
     }
 }
 
-impl strile::Progress for Bar {
+impl strile::engine::Progress for Bar {
     fn advance(&self, blocks: u64) {
         self.bar.inc(blocks);
         if self.bar.is_hidden() && self.start.elapsed() > PATIENCE {

@@ -17,9 +17,11 @@
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use strile::io::FileSink;
+use strile::read::Interleave;
+use strile::write::{BlockChoice, Piece};
 use strile::{
-    BlockChoice, Compression, Context, DataType, Dataset, FileSink, Interleave, Piece, Processor, RasterSpec,
-    ReadOptions, Window, WriteOptions, Writer,
+    Compression, Context, DataType, Dataset, Processor, RasterSpec, ReadOptions, Window, WriteOptions, Writer,
 };
 
 /// Tiles across and down of a file.
@@ -164,7 +166,7 @@ fn main() {
     let context = Context::default();
     if calibrate {
         let start = Instant::now();
-        let path = strile::calibrate(&context).unwrap();
+        let path = strile::device::calibrate(&context).unwrap();
         println!("calibrated in {:.1} s", start.elapsed().as_secs_f64());
         print!("{}", std::fs::read_to_string(path).unwrap());
     }

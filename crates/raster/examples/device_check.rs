@@ -14,9 +14,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use strile::device::Nvcomp;
+use strile::engine::Report;
+use strile::read::{Interleave, MaskSource, OnFault};
 use strile::{
-    Budget, Compression, Context, Dataset, Error, Interleave, Layer, MaskSource, Nvcomp, OnFault, Processor,
-    Raster, ReadOptions, Report, Result, Window,
+    Budget, Compression, Context, Dataset, Error, Layer, Processor, Raster, ReadOptions, Result, Window,
 };
 
 /// Codecs whose blocks are to be decoded on the device.
@@ -61,7 +63,7 @@ fn main() -> ExitCode {
         Err(problem) => return stop(&problem),
     };
     let name = format!("cuda:{}", arguments.device);
-    let devices = strile::devices();
+    let devices = strile::device::devices();
     let device = devices.iter().find(|device| device.name == name);
     if !device.is_some_and(|device| device.usable) {
         let known = device.or(devices.last()).map_or_else(String::new, |device| device.description.clone());

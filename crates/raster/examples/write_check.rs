@@ -19,10 +19,14 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use strile::engine::OutputSpec;
+use strile::io::{MemorySink, MemorySource};
+use strile::read::Interleave;
+use strile::tiff::Planar;
 use strile::tiff::gdal::NoData;
+use strile::write::{BlockChoice, Format, Piece};
 use strile::{
-    BlockChoice, Cancel, Compression, Context, DataType, Dataset, Format, Interleave, MemorySink,
-    MemorySource, OpenOptions, OutputSpec, Piece, Planar, Processor, RasterSpec, ReadOptions, Window,
+    Cancel, Compression, Context, DataType, Dataset, OpenOptions, Processor, RasterSpec, ReadOptions, Window,
     WriteOptions, Writer,
 };
 use strile_cuda::device::Device as CudaDevice;

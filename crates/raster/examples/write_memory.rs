@@ -23,10 +23,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
-use strile::{
-    BlockChoice, Cancel, Compression, Context, DataType, DeviceBytes, FileSink, Format, OutputSpec, Piece,
-    PredictorChoice, Processor, RasterSpec, Window, WriteOptions, Writer,
-};
+use strile::device::DeviceBytes;
+use strile::engine::OutputSpec;
+use strile::io::FileSink;
+use strile::write::{BlockChoice, Format, Piece, PredictorChoice};
+use strile::{Cancel, Compression, Context, DataType, Processor, RasterSpec, Window, WriteOptions, Writer};
 use strile_cuda::device::Device as CudaDevice;
 use strile_cuda::memory::{Kind, lasting};
 

@@ -12,10 +12,13 @@ mod cost;
 #[cfg_attr(not(feature = "cuda"), path = "device/disabled.rs")]
 mod cuda;
 
+pub use crate::link::{link_rate, wait_for_stream};
+pub use crate::options::{DirectIo, Nvcomp, Nvjpeg};
 pub use cost::Estimate;
+pub use strile_engine::DeviceBytes;
 
 use crate::error::{Error, Result};
-use crate::options::{DirectIo, Nvcomp, Nvjpeg, Processor};
+use crate::options::Processor;
 use constants::{Known, Machine};
 use cost::Load;
 use std::path::PathBuf;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use strile_engine::memory::NoMemory;
 use strile_engine::{BudgetError, EngineError, LocatedFault, OutputError};
-use strile_tiff::TiffError;
+use strile_tiff::{DataType, TiffError};
 use thiserror::Error;
 
 /// Faulty blocks of one of many files.
@@ -18,8 +18,9 @@ pub struct FaultyFile {
     pub count: usize,
 }
 
-/// Any failure of strile.
+/// Any failure of strile. [`Error::kind`] says what a program can do about it; the text is for people.
 #[derive(Debug, Clone, Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The system refused or failed.
     #[error("{path}: {error}", path = path.display())]
@@ -27,6 +28,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
         /// What the system said.
+        #[source]
         error: Arc<std::io::Error>,
     },
     /// The file is wrong, unsupported, or over a limit of its structure.
@@ -35,6 +37,7 @@ pub enum Error {
         /// The file.
         file: String,
         /// What is wrong.
+        #[source]
         error: TiffError,
     },
     /// The engine does not decode this image.
@@ -72,7 +75,7 @@ pub enum Error {
         problem: String,
     },
     /// Memory for it would pass the limit.
-    #[error("{error}; raise the limit with {}, or read a window", limit_of(error))]
+    #[error("{error}; raise `{}`, or read a window", limit_of(error))]
     Memory {
         /// Need, limit and purpose.
         #[from]
@@ -105,14 +108,49 @@ pub enum Error {
         /// Its pixels, in words.
         area: String,
         /// What is wrong.
+        #[source]
         error: Box<Error>,
     },
     /// Stopped on request.
     #[error("cancelled")]
     Cancelled,
+    /// Samples are of another type than the one asked for.
+    #[error("expected samples of type {expected}, the raster holds {found}")]
+    SampleType {
+        /// What was asked for.
+        expected: DataType,
+        /// What the raster holds.
+        found: DataType,
+    },
     /// The engine failed as a whole.
     #[error("{0}")]
-    Engine(EngineError),
+    Engine(#[source] EngineError),
+}
+
+/// What a program can do about an [`Error`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The system refused or failed: a file that is missing, a full disk, a broken connection.
+    Io,
+    /// The file is not a TIFF or its structure is broken.
+    InvalidFile,
+    /// The file is in order, and strile does not read or write this kind.
+    Unsupported,
+    /// The call asks for what the file does not have, or contradicts itself.
+    InvalidRequest,
+    /// A limit that protects against hostile files was reached; options raise it.
+    Limit,
+    /// Memory: the limit of the call, or the system's.
+    Memory,
+    /// The device that was asked for cannot be used.
+    Device,
+    /// Blocks of the file are damaged; `OnFault::Fill` reads the rest.
+    Damaged,
+    /// Stopped on request.
+    Cancelled,
+    /// strile or the driver failed.
+    Internal,
 }
 
 /// What a limit of a read counts.
@@ -125,6 +163,23 @@ pub enum Limited {
 }
 
 impl Error {
+    /// What a program can do about it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Io { .. } => ErrorKind::Io,
+            Self::File { error, .. } => of_structure(error),
+            Self::Unsupported { .. } => ErrorKind::Unsupported,
+            Self::Request { .. } | Self::SampleType { .. } => ErrorKind::InvalidRequest,
+            Self::Limit { .. } => ErrorKind::Limit,
+            Self::Device { .. } => ErrorKind::Device,
+            Self::Memory { .. } | Self::NoMemory { .. } => ErrorKind::Memory,
+            Self::Blocks { .. } => ErrorKind::Damaged,
+            Self::Window { error, .. } => error.kind(),
+            Self::Cancelled => ErrorKind::Cancelled,
+            Self::Engine(_) => ErrorKind::Internal,
+        }
+    }
+
     /// An error of the system about a file.
     pub(crate) fn io(path: impl Into<PathBuf>, error: std::io::Error) -> Self {
         Self::Io { path: path.into(), error: Arc::new(error) }
@@ -139,11 +194,19 @@ impl Error {
     }
 }
 
-/// Which limit it was: the purposes of a device's budget say that they are on the device.
+/// The option that raises the limit: the purposes of a device's budget say that they are on the device.
 fn limit_of(error: &BudgetError) -> &'static str {
     match error.purpose.ends_with("on the device") {
-        true => "`--device-memory` (`ReadOptions::device_memory`)",
-        false => "`--memory` (`Context::budget`)",
+        true => "device_memory",
+        false => "memory",
+    }
+}
+
+fn of_structure(error: &TiffError) -> ErrorKind {
+    match error {
+        TiffError::Invalid { .. } => ErrorKind::InvalidFile,
+        TiffError::Unsupported { .. } => ErrorKind::Unsupported,
+        TiffError::Limit { .. } => ErrorKind::Limit,
     }
 }
 

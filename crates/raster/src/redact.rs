@@ -3,7 +3,7 @@
 /// Returns `text` with every URL in it cut to scheme, host and path. Other text stays as it is.
 ///
 /// ```
-/// let told = strile::redacted("https://me:secret@host/a.tif?X-Amz-Signature=1f: 403 Forbidden");
+/// let told = strile::io::redacted("https://me:secret@host/a.tif?X-Amz-Signature=1f: 403 Forbidden");
 /// assert_eq!(told, "https://host/a.tif: 403 Forbidden");
 /// ```
 pub fn redacted(text: &str) -> String {

@@ -8,10 +8,10 @@
 )]
 
 use std::sync::Arc;
+use strile::cog::{CogChecks, CogReport, Finding, FoundBy};
+use strile::io::MemorySource;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{
-    CogChecks, CogReport, Context, Dataset, Error, Finding, FoundBy, MemorySource, OpenOptions, Result,
-};
+use strile::{Context, Dataset, Error, OpenOptions, Result};
 use testkit::{
     Built, Codec, Directory, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels, Tag, TiffBuilder, Value,
 };

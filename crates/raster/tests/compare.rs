@@ -2,8 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 use std::sync::Arc;
+use strile::compare::{CompareOptions, Difference};
+use strile::io::MemorySource;
+use strile::tiff::Predictor;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{CompareOptions, Context, Dataset, Difference, MemorySource, OpenOptions, Predictor};
+use strile::{Context, Dataset, OpenOptions};
 use testkit::{
     Codec, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels, Tag, Value, geo_tags, metadata_tag,
     nodata_tag,

@@ -11,9 +11,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
+use strile::io::FileSink;
+use strile::read::Interleave;
+use strile::write::{BlockChoice, Format, Piece};
 use strile::{
-    BlockChoice, Compression, Context, DataType, Dataset, FileSink, Format, Interleave, Piece, RasterSpec,
-    ReadOptions, Window, WriteOptions, Writer,
+    Compression, Context, DataType, Dataset, RasterSpec, ReadOptions, Window, WriteOptions, Writer,
 };
 use testkit::Random;
 

@@ -5,8 +5,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
+use strile::device::Decode;
+use strile::io::MemorySource;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{Context, Dataset, Decode, Location, MemorySource, OpenOptions, Processor, ReadOptions};
+use strile::{Context, Dataset, Location, OpenOptions, Processor, ReadOptions};
 use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels};
 
 const UINT16: SampleType = SampleType { format: SampleFormat::Uint, bits: 16 };
@@ -26,7 +28,7 @@ fn deflate() -> Codec {
 
 /// Why there is no GPU here; `None` where there is one.
 fn no_gpu() -> Option<String> {
-    let gpus: Vec<_> = strile::devices().into_iter().filter(|device| device.name != "cpu").collect();
+    let gpus: Vec<_> = strile::device::devices().into_iter().filter(|device| device.name != "cpu").collect();
     assert!(!gpus.is_empty(), "the absence of a GPU is told too");
     if gpus.iter().any(|device| device.usable) {
         eprintln!("skipped: this machine has a GPU");
@@ -92,7 +94,7 @@ fn what_is_done_to_a_whole_result_is_in_the_plan_and_in_the_pixels() {
     let source = Arc::new(MemorySource::new("made.tif", spec.build(&pixels, ByteOrder::Little, false).bytes));
     let dataset = Dataset::from_source(source, &OpenOptions::default()).unwrap();
     let context = Context::default();
-    for interleave in [strile::Interleave::BandFirst, strile::Interleave::BandLast] {
+    for interleave in [strile::read::Interleave::BandFirst, strile::read::Interleave::BandLast] {
         let (apply_orientation, invert_min_is_white) = (true, true);
         let options = ReadOptions::new()
             .apply_orientation(apply_orientation)
@@ -102,7 +104,7 @@ fn what_is_done_to_a_whole_result_is_in_the_plan_and_in_the_pixels() {
         assert_eq!(plan.after, ["white as maximum", "turned by Orientation 6"]);
         assert!(plan.to_string().contains("\nafter    white as maximum, then turned by Orientation 6\n"));
         let expected = dataset.read(&options, &context).unwrap();
-        let output = strile::Output::new(expected.spec().unwrap()).unwrap();
+        let output = strile::engine::Output::new(expected.spec().unwrap()).unwrap();
         let report = dataset.read_into(&output, &options, &context).unwrap();
         assert_eq!(report.blocks, plan.figures().blocks as u64);
         assert_eq!(output.into_vec().unwrap(), expected.pixels);

@@ -4,11 +4,11 @@
 //! The device is the stand-in, which runs the real kernels by emulation; with `STRILE_REQUIRE_GPU=1` it is the first GPU.
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "a test fails by panicking")]
 
+use strile::io::MemorySink;
+use strile::read::Interleave;
 use strile::tiff::{SampleFormat, SampleType};
-use strile::{
-    BlockChoice, Context, DataType, Interleave, MemorySink, Piece, Processor, RasterSpec, Window,
-    WriteOptions, Writer,
-};
+use strile::write::{BlockChoice, Piece};
+use strile::{Context, DataType, Processor, RasterSpec, Window, WriteOptions, Writer};
 use strile_cuda::device::Device as CudaDevice;
 use testkit::{Pattern, Pixels};
 

@@ -5,8 +5,9 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use strile::OpenOptions;
+use strile::batch::{HeaderLimits, Headers};
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{HeaderLimits, Headers, OpenOptions};
 use testkit::allocator::{Counting, taken};
 use testkit::{Grid, ImageSpec, Pattern, Pixels, Tag, geo_tags, metadata_tag};
 

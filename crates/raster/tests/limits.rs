@@ -4,11 +4,18 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use strile::batch::{BatchWindow, plan_batch, write_header_index};
+use strile::compare::CompareOptions;
+use strile::convert::Conversion;
+use strile::error::Limited;
+use strile::io::MemorySink;
+use strile::overview::{OverviewOptions, add_overviews};
+use strile::read::PieceLimits;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
+use strile::vrt::VrtOptions;
 use strile::{
-    BatchOptions, BatchWindow, Budget, CompareOptions, Context, Conversion, ConvertOptions, Dataset, Error,
-    Input, Layer, Limited, Location, MemorySink, OpenOptions, OverviewOptions, PieceLimits, Processor,
-    ReadOptions, Vrt, VrtOptions, Window, add_overviews, plan_batch, write_header_index,
+    BatchOptions, Budget, Context, ConvertOptions, Dataset, Error, Input, Layer, Location, OpenOptions,
+    Processor, ReadOptions, Vrt, Window,
 };
 use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels, Tag};
 
@@ -159,7 +166,7 @@ fn blocks_far_larger_than_their_image_are_refused() {
     let spec = ImageSpec::new(UINT8).grid(Grid::Tiles(16, 16)).codec(Codec::Deflate);
     let padded = spec.tag(Tag::long(322, SIDE)).tag(Tag::long(323, SIDE));
     let bytes = padded.build(&pixels, ByteOrder::Little, false).bytes;
-    let source = Arc::new(strile::MemorySource::new("padded", bytes));
+    let source = Arc::new(strile::io::MemorySource::new("padded", bytes));
     let file = Dataset::from_source(source, &OpenOptions::default()).unwrap();
     let options = ReadOptions::new().decode_on(Processor::Cpu);
     let refused = refusal(file.read(&options, &context()), "a block of padding");

@@ -18,12 +18,13 @@ mod sources;
 use sources::{open, open_bucket};
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
+use strile::device::{Decode, DirectIo, Nvcomp};
+use strile::engine::{Output, Report};
+use strile::read::OnFault;
+use strile::read::{Fetch, Interleave, MaskSource};
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{
-    Context, Dataset, Decode, DirectIo, Error, Fetch, Interleave, Layer, Location, MaskSource, Nvcomp,
-    Processor,
-};
-use strile::{OnFault, Output, Raster, ReadOptions, Report, Window};
+use strile::{Context, Dataset, Error, Layer, Location, Processor};
+use strile::{Raster, ReadOptions, Window};
 use testkit::{Codec, Grid, ImageSpec, JpegOptions, Pattern, Pixels, Tag};
 
 /// Puts the stand-in in the place of the driver, once.

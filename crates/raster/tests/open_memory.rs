@@ -6,7 +6,8 @@
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use strile::{Input, OpenOptions, Warnings};
+use strile::tiff::Warnings;
+use strile::{Input, OpenOptions};
 use testkit::allocator::{Counting, peak, reset_peak};
 use testkit::hostile;
 
@@ -24,7 +25,7 @@ fn on_cpu() -> Duration {
 }
 
 /// Opens a file as every door does; returns what it took, how long, and the warnings.
-fn open(path: &Path) -> (usize, Duration, Result<Vec<strile::Warning>, String>) {
+fn open(path: &Path) -> (usize, Duration, Result<Vec<strile::tiff::Warning>, String>) {
     let (start, begun) = (reset_peak(), on_cpu());
     let opened = Input::open(path, &OpenOptions::default())
         .map(|input| input.warnings())

@@ -2,11 +2,15 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 use std::path::PathBuf;
+use strile::cog::CogChecks;
+use strile::convert::convert_into;
+use strile::io::{FileSink, MemorySink, MemorySource};
+use strile::overview::{OverviewOptions, OverviewOutcome, add_overviews, remove_overviews};
 use strile::tiff::{ByteOrder, SampleFormat, SampleType, Variant};
+use strile::write::{Format, WriteReport};
 use strile::{
-    CogChecks, Compression, Context, ConvertOptions, Dataset, FileSink, Format, Input, Layer, MemorySink,
-    MemorySource, OpenOptions, OverviewOptions, OverviewOutcome, ReadOptions, Resampling, WriteOptions,
-    WriteReport, add_overviews, convert, remove_overviews,
+    Compression, Context, ConvertOptions, Dataset, Input, Layer, OpenOptions, ReadOptions, Resampling,
+    WriteOptions,
 };
 use testkit::{Codec, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels};
 
@@ -77,11 +81,11 @@ fn as_cog(bytes: &[u8]) -> Dataset {
     let handle = sink.handle();
     let write = WriteOptions {
         format: Format::Cog,
-        overviews: strile::Overviews::Count(2),
+        overviews: strile::write::Overviews::Count(2),
         ..WriteOptions::default()
     };
     let options = ConvertOptions { write, ..ConvertOptions::default() };
-    convert(&Input::Tiff(Box::new(dataset)), Box::new(sink), &options, &Context::default()).unwrap();
+    convert_into(&Input::Tiff(Box::new(dataset)), Box::new(sink), &options, &Context::default()).unwrap();
     let source = MemorySource::new("cog.tif", handle.take().unwrap().bytes);
     Dataset::from_source(std::sync::Arc::new(source), &OpenOptions::default()).unwrap()
 }
@@ -143,12 +147,15 @@ fn a_cog_says_that_it_is_none_any_longer() {
     let built = ImageSpec::new(UINT8).build(&pixels, ByteOrder::Little, false);
     let place = Place::with(&built.bytes);
     let cog = place.0.path().join("cog.tif");
-    let write =
-        WriteOptions { format: Format::Cog, overviews: strile::Overviews::None, ..WriteOptions::default() };
+    let write = WriteOptions {
+        format: Format::Cog,
+        overviews: strile::write::Overviews::None,
+        ..WriteOptions::default()
+    };
     let options = ConvertOptions { write, ..ConvertOptions::default() };
     let input = Input::open(place.file(), &OpenOptions::default()).unwrap();
     let sink = Box::new(FileSink::create(&cog, false).unwrap());
-    convert(&input, sink, &options, &Context::default()).unwrap();
+    convert_into(&input, sink, &options, &Context::default()).unwrap();
     add_overviews(&cog, &OverviewOptions::default(), &Context::default()).unwrap();
     let dataset = Dataset::open(&cog).unwrap();
     let report = dataset.validate_cog(&CogChecks::default(), &Context::default()).unwrap();

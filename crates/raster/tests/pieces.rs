@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 use std::sync::Arc;
+use strile::io::MemorySource;
+use strile::read::{Interleave, OnFault, PieceLimits};
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{
-    Context, Dataset, Error, Interleave, MemorySource, OnFault, OpenOptions, PieceLimits, ReadOptions, Window,
-};
+use strile::{Context, Dataset, Error, OpenOptions, ReadOptions, Window};
 use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels, Tag, TiffBuilder, geo_tags};
 
 const UINT16: SampleType = SampleType { format: SampleFormat::Uint, bits: 16 };

@@ -5,7 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use strile::{HeaderLimits, Limits, PieceLimits, ReadOptions, VrtOptions};
+use strile::ReadOptions;
+use strile::batch::HeaderLimits;
+use strile::read::PieceLimits;
+use strile::tiff::Limits;
+use strile::vrt::VrtOptions;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

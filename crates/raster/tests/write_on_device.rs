@@ -15,13 +15,16 @@
 use std::ffi::{c_int, c_void};
 use std::io::Write;
 use std::sync::{Arc, Mutex, OnceLock};
+use strile::convert::LoadedImage;
+use strile::io::{FileSink, MemorySink, MemorySource, Sink, StreamSink};
+use strile::read::Interleave;
+use strile::tiff::Planar;
 use strile::tiff::gdal::NoData;
 use strile::tiff::{SampleFormat, SampleType};
+use strile::write::{BlockChoice, Format, Overviews, PartAddress, PartBytes, PartTarget, Parts, Piece};
 use strile::{
-    BlockChoice, Compression, Context, ConvertOptions, Dataset, FileSink, Format, Interleave, LoadedImage,
-    Location, MemorySink, MemorySource, OpenOptions, Overviews, PartAddress, PartBytes, PartTarget, Parts,
-    Piece, Planar, Processor, RasterSpec, ReadOptions, Resampling, Result, Sink, StreamSink, Window,
-    WriteOptions, Writer,
+    Compression, Context, ConvertOptions, Dataset, Location, OpenOptions, Processor, RasterSpec, ReadOptions,
+    Resampling, Result, Window, WriteOptions, Writer,
 };
 use testkit::{Pattern, Pixels};
 

@@ -5,10 +5,13 @@
 use super::file::Seeds;
 use super::{Outcome, Subject, context, kind, sequence};
 use std::sync::Arc;
-use strile::{
-    CompareOptions, Compression, Context, ConvertOptions, Dataset, Format, Input, MemorySink, MemorySource,
-    OpenOptions, PieceLimits, Planar, ReadOptions, WriteOptions, convert,
-};
+use strile::compare::CompareOptions;
+use strile::convert::convert_into;
+use strile::io::{MemorySink, MemorySource};
+use strile::read::PieceLimits;
+use strile::tiff::Planar;
+use strile::write::Format;
+use strile::{Compression, Context, ConvertOptions, Dataset, Input, OpenOptions, ReadOptions, WriteOptions};
 use testkit::{Fixture, Random};
 
 /// See the module.
@@ -67,7 +70,7 @@ impl Subject for ConvertTarget {
             Err(error) => return refused(false, error),
         };
         let context = context(BUDGET);
-        let all = |part: &strile::Pieces| {
+        let all = |part: &strile::read::Pieces| {
             u64::from(part.bands)
                 * u64::from(part.rows)
                 * u64::from(part.columns)
@@ -82,7 +85,7 @@ impl Subject for ConvertTarget {
         let sink = MemorySink::new();
         let handle = sink.handle();
         let (options, lossless) = options(number);
-        let report = match convert(&input, Box::new(sink), &options, &context) {
+        let report = match convert_into(&input, Box::new(sink), &options, &context) {
             Ok(report) => report,
             Err(error) => return refused(true, error),
         };

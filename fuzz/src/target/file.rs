@@ -7,7 +7,9 @@ use super::{Outcome, Subject, context, kind, sequence};
 use crate::mutate::mutate_tiff;
 use std::path::Path;
 use std::sync::Arc;
-use strile::{Dataset, Error, Layer, MemorySource, OnFault, OpenOptions, ReadOptions};
+use strile::io::MemorySource;
+use strile::read::OnFault;
+use strile::{Dataset, Error, Layer, OpenOptions, ReadOptions};
 use testkit::{Built, Fixture, Random, Target as Wound, allocator, mutate, mutate_bytes};
 
 /// How far a file is taken.

@@ -7,7 +7,9 @@
 use super::{Outcome, Subject, context, folder, kind, sequence};
 use crate::mutate::{EDGES, mutate_tiff, mutate_xml, pick};
 use std::path::PathBuf;
-use strile::{HeaderLimits, Headers, OnFault, OpenOptions, ReadOptions, write_header_index};
+use strile::batch::{HeaderLimits, Headers, write_header_index};
+use strile::read::OnFault;
+use strile::{OpenOptions, ReadOptions};
 use strile_tiff::{ByteOrder, SampleFormat, SampleType};
 use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels, Random, geo_tags, mutate_bytes};
 

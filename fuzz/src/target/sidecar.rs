@@ -5,7 +5,9 @@ use super::text::PAM;
 use super::{Outcome, Subject, context, kind, sequence};
 use crate::mutate::{mutate_tiff, mutate_xml};
 use std::sync::Arc;
-use strile::{Dataset, MemorySource, OnFault, OpenOptions, ReadOptions};
+use strile::io::MemorySource;
+use strile::read::OnFault;
+use strile::{Dataset, OpenOptions, ReadOptions};
 use testkit::{Fixture, allocator};
 
 /// See the module.
@@ -67,7 +69,7 @@ impl Subject for SidecarTarget {
             None => (bytes, None),
         };
         let source = |name: &str, bytes: &[u8]| Arc::new(MemorySource::new(name, bytes.to_vec()));
-        let overviews = overviews.map(|bytes| source("mutant.ovr", bytes) as Arc<dyn strile::Source>);
+        let overviews = overviews.map(|bytes| source("mutant.ovr", bytes) as Arc<dyn strile::io::Source>);
         let text = String::from_utf8_lossy(text).into_owned();
         let before = allocator::taken();
         let opened = Dataset::from_sources(

@@ -3,7 +3,8 @@
 use super::{Outcome, Subject, context, folder, kind, sequence};
 use crate::mutate::{mutate_xml, pick};
 use std::path::PathBuf;
-use strile::{Missing, ReadOptions, Vrt, VrtOptions, Window};
+use strile::vrt::{Missing, VrtOptions};
+use strile::{ReadOptions, Vrt, Window};
 use strile_tiff::{ByteOrder, SampleFormat, SampleType};
 use testkit::{ImageSpec, Pattern, Pixels};
 

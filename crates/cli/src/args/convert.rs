@@ -6,11 +6,11 @@ use clap::Args;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use strile::convert::{ConvertArea, ConvertSize, Expand, GivenScale, Method, Side};
+use strile::convert::{SourceLevel, data_type_named, rescales};
 use strile::tiff::geo::{Crs, GeoTransform};
-use strile::{
-    ConvertArea, ConvertOptions, ConvertSize, DataType, Expand, GivenScale, Method, PROFILES, Processor, Side,
-};
-use strile::{SourceLevel, data_type_named, rescales};
+use strile::write::PROFILES;
+use strile::{ConvertOptions, DataType, Processor};
 
 /// Write a GeoTIFF or a Cloud-Optimized GeoTIFF from another file, or from many.
 ///

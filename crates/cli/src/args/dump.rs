@@ -3,7 +3,8 @@
 use super::{DecodeArgs, EngineArgs, Explain, Format, GpuArgs, PartArgs};
 use clap::Args;
 use std::path::PathBuf;
-use strile::{Interleave, Layer, ReadOptions};
+use strile::read::Interleave;
+use strile::{Layer, ReadOptions};
 
 /// Write pixels to a file or to standard output.
 ///

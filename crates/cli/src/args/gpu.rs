@@ -2,7 +2,8 @@
 
 use super::values::{parse_direct_io, parse_nvcomp, parse_nvjpeg, parse_size};
 use clap::Args;
-use strile::{DirectIo, Nvcomp, Nvjpeg, ReadOptions};
+use strile::ReadOptions;
+use strile::device::{DirectIo, Nvcomp, Nvjpeg};
 
 /// What may be taken of a GPU.
 #[derive(Debug, Args)]

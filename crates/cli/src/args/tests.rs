@@ -3,7 +3,7 @@
 use super::values::{parse_nodata, parse_pair};
 use super::*;
 use clap::CommandFactory as _;
-use strile::{DirectIo, Nvcomp, Nvjpeg};
+use strile::device::{DirectIo, Nvcomp, Nvjpeg};
 
 #[test]
 fn the_definition_is_consistent() {
@@ -35,7 +35,7 @@ fn every_example_parses() {
 fn the_default_of_on_fault_is_the_library_s() {
     let parsed = Arguments::try_parse_from(["strile", "dump", "a.tif"]).unwrap();
     let Command::Dump(dump) = parsed.command else { panic!("not dump") };
-    let (ours, theirs) = (dump.read_options(strile::Interleave::BandFirst), ReadOptions::default());
+    let (ours, theirs) = (dump.read_options(strile::read::Interleave::BandFirst), ReadOptions::default());
     assert_eq!(format!("{ours:?}"), format!("{theirs:?}"));
 }
 

@@ -1,8 +1,9 @@
 //! What values on the command line may be.
 
 use super::{Bbox, Nodata};
+use strile::device::{DirectIo, Nvcomp, Nvjpeg};
 use strile::tiff::gdal::NoData;
-use strile::{Compression, DirectIo, Nvcomp, Nvjpeg, Resampling, Window};
+use strile::{Compression, Resampling, Window};
 
 fn numbers<T: std::str::FromStr, const N: usize>(text: &str, form: &str) -> Result<[T; N], String> {
     let parsed: Option<Vec<T>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
@@ -37,7 +38,7 @@ pub(super) fn parse_nodata(text: &str) -> Result<Nodata, String> {
     if text.eq_ignore_ascii_case("none") {
         return Ok(Nodata(None));
     }
-    let mut warnings = strile::Warnings::new();
+    let mut warnings = strile::tiff::Warnings::new();
     let value = NoData::parse(text, &mut warnings).filter(|_| warnings.is_empty());
     value.map(|value| Nodata(Some(value))).ok_or_else(|| "a number or `none` expected".into())
 }

@@ -96,7 +96,7 @@ fn link<'a>(args: &BenchArgs, devices: impl Iterator<Item = &'a str>, session: &
     if let Some(rate) = args.link {
         return Some(Link { rate: rate * 1e9, measured: false });
     }
-    match strile::link_rate(index) {
+    match strile::device::link_rate(index) {
         Ok(rate) => Some(Link { rate, measured: true }),
         Err(reason) => {
             session.note(&format!("no floor: the bus could not be measured: {reason}"));

@@ -7,7 +7,8 @@ use crate::json::print_json;
 use crate::output::print;
 use serde_json::{Value, json};
 use std::path::Path;
-use strile::{CogChecks, CogReport, Context, Finding};
+use strile::Context;
+use strile::cog::{CogChecks, CogReport, Finding};
 
 pub fn run(command: &CogCommand, session: &Session) -> Result<Outcome, Failure> {
     let CogCommand::Validate(args) = command;

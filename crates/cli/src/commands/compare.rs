@@ -6,8 +6,8 @@ use crate::input::Session;
 use crate::json::print_json;
 use crate::output::print;
 use serde_json::{Value, json};
+use strile::compare::{CompareOptions, Difference};
 use strile::tiff::printable;
-use strile::{CompareOptions, Difference};
 
 pub fn run(args: &CompareArgs, session: &Session) -> Result<Outcome, Failure> {
     let mut context = session.context(&args.engine);

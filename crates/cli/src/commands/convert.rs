@@ -8,10 +8,10 @@ use crate::output::{print, stdout_for_binary};
 use crate::progress::Bar;
 use std::path::Path;
 use std::time::Instant;
-use strile::{
-    Context, Conversion, ConvertArea, ConvertOptions, FileSink, Format, MemorySink, RasterSpec, Sink,
-    StreamSink, WriteReport,
-};
+use strile::convert::{Conversion, ConvertArea};
+use strile::io::{FileSink, MemorySink, Sink, StreamSink};
+use strile::write::{Format, WriteReport};
+use strile::{Context, ConvertOptions, RasterSpec};
 
 pub fn run(args: &ConvertArgs, session: &Session) -> Result<Outcome, Failure> {
     let mut context = session.context(&args.engine);

@@ -9,10 +9,11 @@ use crate::progress::Bar;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use strile::{
-    Context, Conversion, ConvertOptions, Input, ManyItem, ManyOptions, ManyOutcome, ManyProgress, MemorySink,
-    convert_many, plan_many,
+use strile::convert::{
+    Conversion, ManyItem, ManyOptions, ManyOutcome, ManyProgress, convert_many, plan_many,
 };
+use strile::io::MemorySink;
+use strile::{Context, ConvertOptions, Input};
 
 pub fn run(
     args: &ConvertArgs,

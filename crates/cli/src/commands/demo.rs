@@ -9,8 +9,11 @@ use crate::input::Session;
 use crate::output::{print, table};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use strile::io::FileSink;
+use strile::read::Interleave;
 use strile::tiff::geo::{Crs, GeoTransform};
-use strile::{Compression, Context, DataType, Dataset, FileSink, Interleave, Piece, Processor, ReadOptions};
+use strile::write::Piece;
+use strile::{Compression, Context, DataType, Dataset, Processor, ReadOptions};
 use strile::{RasterSpec, Window, WriteOptions, Writer};
 use terrain::Terrain;
 
@@ -50,7 +53,7 @@ pub fn run(args: &DemoArgs, session: &Session) -> Result<Outcome, Failure> {
     let head = ["codec", "device", "file", "pixels", "written", "read", "GB/s", "read back"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     let mut differing = 0usize;
-    for device in strile::devices().into_iter().filter(|device| device.usable) {
+    for device in strile::device::devices().into_iter().filter(|device| device.usable) {
         let which = device_of(&device.name);
         for file in &files {
             let (seconds, same) = read(file, which, &pixels, &context)?;

@@ -9,14 +9,14 @@ use strile::Context;
 
 pub fn run(args: &DevicesArgs) -> Result<Outcome, Failure> {
     if args.calibrate {
-        let path = strile::calibrate(&Context::default())?;
+        let path = strile::device::calibrate(&Context::default())?;
         match args.json {
             true => print_json(&json!({ "constants": path.display().to_string() }))?,
             false => print(&format!("constants of this machine are in {}", path.display()))?,
         }
         return Ok(Outcome::Clean);
     }
-    let devices = strile::devices();
+    let devices = strile::device::devices();
     if args.json {
         let list: Vec<_> = devices
             .iter()

@@ -12,7 +12,9 @@ use crate::output::{Sink, plan_json, print};
 use crate::progress::Bar;
 use formats::{Csv, Plain};
 use std::path::Path;
-use strile::{Input, Interleave, Layer, LocatedFault, PieceLimits, Pieces, Raster, ReadOptions};
+use strile::engine::LocatedFault;
+use strile::read::{Interleave, PieceLimits, Pieces};
+use strile::{Input, Layer, Raster, ReadOptions};
 
 /// What a format does with the pieces.
 trait Writer {

@@ -5,8 +5,9 @@ use crate::failure::{Failure, Outcome};
 use crate::input::Session;
 use std::io;
 use std::path::{Path, PathBuf};
+use strile::batch::write_header_index;
 use strile::bytes::human;
-use strile::{Context, OpenOptions, write_header_index};
+use strile::{Context, OpenOptions};
 
 pub fn run(args: &IndexArgs, session: &Session) -> Result<Outcome, Failure> {
     let mut files = Vec::new();

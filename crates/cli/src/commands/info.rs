@@ -11,7 +11,9 @@ use crate::json::print_json;
 use crate::output::{plan_json, print};
 use facts::{Facts, Files};
 use std::path::Path;
-use strile::{Context, Input, Page, ReadOptions, ReadPlan};
+use strile::file::Page;
+use strile::read::ReadPlan;
+use strile::{Context, Input, ReadOptions};
 
 /// Blocks of a read that `--explain` plans, in about 60 MB. A file of a few hundred bytes can state billions.
 const MOST_BLOCKS: u64 = 400_000;

@@ -3,7 +3,7 @@
 use crate::args::OverviewArgs;
 use crate::failure::{Failure, Outcome};
 use crate::input::Session;
-use strile::{OverviewOptions, OverviewOutcome, add_overviews, remove_overviews};
+use strile::overview::{OverviewOptions, OverviewOutcome, add_overviews, remove_overviews};
 
 pub fn run(args: &OverviewArgs, session: &Session) -> Result<Outcome, Failure> {
     let name = args.file.display();

@@ -10,8 +10,9 @@ use crate::samples::write_text;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
+use strile::sample::{SAMPLE_CHUNK, Samples};
 use strile::tiff::geo::Crs;
-use strile::{Context, Input, ReadOptions, SAMPLE_CHUNK, Samples};
+use strile::{Context, Input, ReadOptions};
 use table::{Places, Table, quoted};
 
 pub fn run(args: &SampleArgs, session: &Session) -> Result<Outcome, Failure> {

@@ -5,7 +5,7 @@ use crate::failure::{Failure, Outcome};
 use crate::input::Session;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use strile::{IndexOptions, write_index};
+use strile::vrt::{IndexOptions, write_index};
 
 /// A list of files that is larger is none.
 const LARGEST_LIST: u64 = 64 << 20;

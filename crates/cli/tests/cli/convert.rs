@@ -3,7 +3,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use strile::tiff::gdal::NoData;
 use strile::tiff::{ByteOrder, Image};
-use strile::{Compression, Dataset, Planar, Predictor};
+use strile::tiff::{Planar, Predictor};
+use strile::{Compression, Dataset};
 
 /// A bench with the elevation model and the picture.
 fn bench() -> Bench {

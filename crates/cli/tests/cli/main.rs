@@ -29,7 +29,7 @@ mod vrt;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use strile::Predictor;
+use strile::tiff::Predictor;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
 use tempfile::TempDir;
 use testkit::{

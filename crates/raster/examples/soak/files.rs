@@ -7,8 +7,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use strile::tiff::Predictor;
 use strile::tiff::{ByteOrder, LercWrapper, SampleFormat, SampleType};
-use strile::{Context, Dataset, Predictor, Processor, ReadOptions};
+use strile::{Context, Dataset, Processor, ReadOptions};
 use testkit::{Codec, Grid, ImageSpec, JpegOptions, Pattern, Pixels, Tolerance, fixtures};
 
 /// A file and its pixels, band by band.

@@ -22,7 +22,7 @@ impl Gpu {
 
     /// Bytes that our pool has handed out, and bytes of the device that the driver says are taken, by anyone.
     fn taken(&self) -> (u64, u64) {
-        let gpu = strile::devices()
+        let gpu = strile::device::devices()
             .into_iter()
             .find(|device| device.name == self.name)
             .and_then(|device| device.gpu);
@@ -150,7 +150,8 @@ fn status(key: &str) -> u64 {
 /// The machine, in words.
 pub fn machine(gpu: Option<&Gpu>) -> String {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
-    let found = gpu.and_then(|gpu| strile::devices().into_iter().find(|device| device.name == gpu.name));
+    let found =
+        gpu.and_then(|gpu| strile::device::devices().into_iter().find(|device| device.name == gpu.name));
     let device = found.map_or_else(String::new, |device| format!(", {}", device.description));
     format!("{cores} cores{device}")
 }

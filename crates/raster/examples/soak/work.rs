@@ -7,10 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
+use strile::batch::BatchWindow;
+use strile::convert::convert_into;
+use strile::io::FileSink;
+use strile::read::Interleave;
+use strile::write::{BlockChoice, Format, Piece};
 use strile::{
-    BatchOptions, BatchWindow, BlockChoice, Budget, Cancel, Compression, Context, ConvertOptions, Dataset,
-    Error, FileSink, Format, Input, Interleave, OpenOptions, Piece, Processor, RasterSpec, ReadOptions,
-    Window, WriteOptions, Writer, convert, read_batch,
+    BatchOptions, Budget, Cancel, Compression, Context, ConvertOptions, Dataset, Error, Input, OpenOptions,
+    Processor, RasterSpec, ReadOptions, Window, WriteOptions, Writer, read_batch,
 };
 use testkit::Random;
 
@@ -216,7 +220,7 @@ impl Worker {
         let context = self.context();
         let run = || {
             let input = Input::open(&file.path, &OpenOptions::default())?;
-            convert(&input, Box::new(FileSink::create(&path, true)?), &options, &context)
+            convert_into(&input, Box::new(FileSink::create(&path, true)?), &options, &context)
         };
         let ended = run().map(|_| ());
         let bands: Vec<usize> = (0..file.pixels.bands).collect();

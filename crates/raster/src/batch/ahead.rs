@@ -18,7 +18,8 @@ use strile_engine::{Cancel, Context, EngineError, Location, PerProcess};
 /// Reads batches in order, the next ones on a thread of their own while one is used.
 ///
 /// ```
-/// # use strile::{BatchOptions, BatchWindow, Batches, Context, Dataset, Location};
+/// # use strile::{BatchOptions, Context, Dataset, Location};
+/// # use strile::batch::{BatchWindow, Batches};
 /// # use std::{num::NonZeroUsize, sync::Arc};
 /// # fn train(paths: Vec<std::path::PathBuf>) -> strile::Result<()> {
 /// let requests = paths.into_iter().map(|path| {

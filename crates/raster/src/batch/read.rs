@@ -29,8 +29,11 @@ pub fn plan_batch<F: AsInput>(
 /// ```
 /// # use std::sync::Arc;
 /// # use testkit::{ImageSpec, Pattern, Pixels};
-/// use strile::{BatchOptions, BatchWindow, Context, Dataset, FloatType, Sampling, read_batch};
-/// # use strile::{MemorySource, OpenOptions, tiff};
+/// use strile::{BatchOptions, Context, Dataset, read_batch};
+/// use strile::batch::{BatchWindow, Sampling};
+/// use strile::read::FloatType;
+/// # use strile::io::MemorySource;
+/// # use strile::{OpenOptions, tiff};
 /// # let sample = tiff::SampleType { format: tiff::SampleFormat::Uint, bits: 16 };
 /// # let scene = |seed| {
 /// #     let pixels = Pixels::generate(Pattern::Dem, sample, [2, 60, 80], seed);

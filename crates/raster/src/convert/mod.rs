@@ -45,9 +45,10 @@ pub use words::{GivenScale, data_type_named, rescales};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::input::Input;
+use crate::open::OpenOptions;
 use crate::options::{Interleave, Layer, ReadOptions};
 use crate::raster::{DeviceRaster, Raster};
-use crate::sink::Sink;
+use crate::sink::{FileSink, Sink};
 use crate::window::Window;
 use crate::write::{
     Format, FullImage, Piece, RasterSpec, WriteReport, Writer, alpha_band, block_size, refused,
@@ -59,6 +60,7 @@ use range::Ranges;
 use resample::{Limits, Made, Resampling};
 use shape::{Shape, Taken};
 use spec::{alpha_becomes_mask, keeps_depth, picture_options, write_options};
+use std::path::Path;
 use strile_engine::{Context, EngineError, LocatedFault, Location};
 use strile_tiff::{DataType, Planar, SampleFormat};
 use tiling::Aligned;
@@ -94,12 +96,27 @@ struct Changed {
     whole: ReadOptions,
 }
 
+/// Writes the file or mosaic `from` as the new file `to`, with everything it says about its pixels. A file that is there is
+/// not replaced. [`convert_into`] has options.
+///
+/// ```no_run
+/// strile::convert("scene.tif", "scene_cog.tif")?;
+/// # Ok::<(), strile::Error>(())
+/// ```
+pub fn convert(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<WriteReport> {
+    let input = Input::open(from, &OpenOptions::default())?;
+    let sink = Box::new(FileSink::create(to.as_ref(), false)?);
+    convert_into(&input, sink, &ConvertOptions::default(), &Context::default())
+}
+
 /// Writes (part of) `input` to `sink`.
 ///
 /// ```
 /// # use testkit::{ImageSpec, Pattern, Pixels};
-/// use strile::{Context, ConvertOptions, ConvertSize, DataType, Input, Method, Side, convert};
-/// # use strile::{MemorySink, MemorySource, OpenOptions, tiff};
+/// use strile::convert::{ConvertSize, Method, Side, convert_into};
+/// use strile::{Context, ConvertOptions, DataType, Input};
+/// # use strile::io::{MemorySink, MemorySource};
+/// # use strile::{OpenOptions, tiff};
 /// # let sample = tiff::SampleType { format: tiff::SampleFormat::Uint, bits: 16 };
 /// # let pixels = Pixels::generate(Pattern::Dem, sample, [1, 60, 80], 1);
 /// # let bytes = ImageSpec::new(sample).build(&pixels, tiff::ByteOrder::Little, false).bytes;
@@ -114,11 +131,11 @@ struct Changed {
 ///     data_type: Some(DataType::F32),
 ///     ..ConvertOptions::default()
 /// };
-/// let report = convert(&input, sink, &options, &Context::default())?;
+/// let report = convert_into(&input, sink, &options, &Context::default())?;
 /// assert!(report.file_len > 0);
 /// # Ok::<(), strile::Error>(())
 /// ```
-pub fn convert(
+pub fn convert_into(
     input: &Input,
     sink: Box<dyn Sink>,
     options: &ConvertOptions,

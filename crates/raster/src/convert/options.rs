@@ -2,7 +2,8 @@
 
 use super::TilingScheme;
 use super::taps::Method;
-use crate::{PieceLimits, ReadOptions, WriteOptions};
+use crate::read::PieceLimits;
+use crate::{ReadOptions, WriteOptions};
 use strile_tiff::gdal::NoData;
 use strile_tiff::geo::{Crs, GeoTransform};
 use strile_tiff::{DataType, ExtraSample, Photometric};

@@ -93,7 +93,7 @@ fn base_of(input: &Input, read: &ReadOptions) -> Result<Base> {
                 dataset.pages().get(read.page).map(|page| page.levels.as_slice()).unwrap_or_default();
             let full = levels.first();
             let alone = read.level > 0 || read.reduce > 0;
-            let usable = |level: &crate::Level| {
+            let usable = |level: &crate::file::Level| {
                 let same_mask = full.is_some_and(|full| full.mask.is_some() == level.mask.is_some());
                 let same = full.is_some_and(|full| {
                     full.image.samples == level.image.samples && full.image.sample == level.image.sample

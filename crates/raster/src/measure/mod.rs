@@ -113,7 +113,8 @@ impl Input {
     /// Reads all pixels of the bands asked for and returns their figures.
     ///
     /// ```no_run
-    /// use strile::{Context, Input, MeasureOptions, OpenOptions};
+    /// use strile::{Context, Input, OpenOptions};
+    /// use strile::measure::MeasureOptions;
     ///
     /// let input = Input::open("dem.tif", &OpenOptions::default())?;
     /// let options = MeasureOptions::new().statistics(true).checksum(true);

@@ -58,7 +58,8 @@ pub enum OverviewOutcome {
 /// Adds overviews to the first page of the file at `path`.
 ///
 /// ```no_run
-/// use strile::{Context, OverviewOptions, add_overviews};
+/// use strile::Context;
+/// use strile::overview::{OverviewOptions, add_overviews};
 ///
 /// let options = OverviewOptions { factors: Some(vec![2, 4, 8]), rebuild: true, ..Default::default() };
 /// add_overviews("dem.tif".as_ref(), &options, &Context::default())?;

@@ -38,6 +38,8 @@ mod tasks;
 mod together;
 mod unpack;
 
+pub use crate::options::{FloatType, Interleave, OnFault};
+pub use crate::pieces::{PieceLimits, Pieces};
 pub use area::Area;
 pub(crate) use area::Frame;
 pub(crate) use canvas::{Canvas, Content, Gap, Tile, alike};

@@ -78,7 +78,7 @@ impl FileSink {
         }
         let old = match &found {
             Some(_) if !overwrite => {
-                return fail(ErrorKind::AlreadyExists, "exists; allow it to be overwritten (`--overwrite`)");
+                return fail(ErrorKind::AlreadyExists, "exists; allow it to be overwritten (`overwrite`)");
             }
             // A file that may not be written to is not replaced either, though its folder would allow it.
             Some(_) => Some(OpenOptions::new().write(true).open(&target)?),
@@ -89,7 +89,7 @@ impl FileSink {
                 if let Some(orphan) = orphan {
                     let problem = format!(
                         "`{}` is there without its file and would be taken for the new one's; \
-                         remove it or allow it to be overwritten (`--overwrite`)",
+                         remove it or allow it to be overwritten (`overwrite`)",
                         orphan.display()
                     );
                     return fail(ErrorKind::AlreadyExists, &problem);
@@ -163,7 +163,7 @@ impl FileSink {
         self.temporary.file().sync_all()?;
         self.temporary.install(&self.target, self.overwrite).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => {
-                let problem = "came to be while it was written; allow it to be overwritten (`--overwrite`)";
+                let problem = "came to be while it was written; allow it to be overwritten (`overwrite`)";
                 io::Error::new(error.kind(), problem)
             }
             _ => error,

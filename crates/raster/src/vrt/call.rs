@@ -328,8 +328,8 @@ impl<'a> Call<'a> {
         }
         Err(self.shared.outermost.refuse(format!(
             "sources overlap or are nested so deeply that the read takes more than {} samples beyond {DEEPEST} for each \
-             one of the result; read a smaller window, or raise the limit with `max_work` (`VrtOptions::max_work`, \
-             `--vrt-max-work`, `STRILE_VRT_MAX_WORK`)",
+             one of the result; read a smaller window, or raise the limit with `vrt_max_work` (or the \
+             environment variable STRILE_VRT_MAX_WORK)",
             work.most
         )))
     }

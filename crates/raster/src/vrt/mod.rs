@@ -350,7 +350,7 @@ fn text_of(name: &str, path: &Path, limit: u64) -> Result<(String, Version)> {
     let fail = |error| Error::Io { path: name.into(), error: Arc::new(error) };
     let (file, version) = open_regular(path).map_err(fail)?;
     let too_large = |found| {
-        let what = "size in bytes (raise it with `max_bytes`, `--vrt-max-bytes`, `STRILE_VRT_MAX_XML_BYTES`)";
+        let what = "size in bytes (raise it with `vrt_max_bytes` or the environment variable STRILE_VRT_MAX_XML_BYTES)";
         let error = TiffError::Limit { place: "VRT".into(), what, found, limit };
         Error::File { file: name.to_owned(), error }
     };

@@ -17,8 +17,8 @@ pub(super) enum Refusal {
     Io(std::io::Error),
 }
 
-const ALLOW: &str = "if you trust the VRT, allow its folder with `allowed_roots` (`--allowed-root`) or every folder with \
-                     `allow_outside` (`--allow-outside`)";
+const ALLOW: &str =
+    "if you trust the VRT, allow its folder with `allowed_roots` or every folder with `allow_outside`";
 
 /// Folders that sources have to be below of.
 #[derive(Clone, Copy)]

@@ -273,10 +273,8 @@ impl Vrt {
 
     fn is_missing(&self, file: u32, named: &SourceFile, call: &Call<'_>) -> Result<()> {
         if self.options.missing == Missing::Raise {
-            let problem = format!(
-                "source `{}` is missing; go on without it with `Missing::Warn` (`--missing warn`)",
-                named.name
-            );
+            let problem =
+                format!("source `{}` is missing; `missing=warn` reads the mosaic without it", named.name);
             return Err(self.refuse(problem));
         }
         call.hole(file, &named.name, NOT_THERE);

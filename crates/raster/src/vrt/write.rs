@@ -49,7 +49,7 @@ pub struct WrittenIndex {
 /// Writes a VRT at `path` with one source per file and band, later files on top.
 ///
 /// ```no_run
-/// use strile::{IndexOptions, write_index};
+/// use strile::vrt::{IndexOptions, write_index};
 ///
 /// let written = write_index("all.vrt", &["tiles/a.tif", "tiles/b.tif"], &IndexOptions::default())?;
 /// for warning in written.warnings {

@@ -1,6 +1,7 @@
 //! Pixels given to a writer: a rectangle of the full image, in the caller's memory.
 
-use crate::{Interleave, Window};
+use crate::Window;
+use crate::read::Interleave;
 use strile_engine::{DeviceBytes, OutputError, OutputSpec};
 use strile_tiff::DataType;
 

@@ -5,7 +5,8 @@ use crate::sources::open;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use strile::{BatchOptions, BatchWindow, Batches, Context, Dataset, Location, Processor, read_batch};
+use strile::batch::{BatchWindow, Batches};
+use strile::{BatchOptions, Context, Dataset, Location, Processor, read_batch};
 use testkit::Codec;
 
 fn depth(depth: usize) -> NonZeroUsize {

@@ -3,9 +3,11 @@
 use crate::made::{UINT16, by_both, bytes_of, expected, spec, whole};
 use crate::sources::open;
 use std::sync::Arc;
+use strile::batch::{BatchWindow, Sampling};
+use strile::read::FloatType;
 use strile::tiff::gdal::NoData;
 use strile::tiff::{SampleFormat, SampleType};
-use strile::{BatchOptions, BatchWindow, DataType, Dataset, FloatType, Sampling};
+use strile::{BatchOptions, DataType, Dataset};
 use testkit::{Codec, ImageSpec, metadata_tag, nodata_tag};
 
 const INT8: SampleType = SampleType { format: SampleFormat::Int, bits: 8 };

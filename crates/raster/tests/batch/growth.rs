@@ -2,10 +2,8 @@
 
 use crate::made::{any_window, bytes_of, device, is_stand_in, spec};
 use std::sync::Arc;
-use strile::{
-    BatchOptions, Context, Dataset, HeaderLimits, Headers, OpenOptions, Processor, read_batch,
-    read_batch_on_device,
-};
+use strile::batch::{HeaderLimits, Headers, read_batch_on_device};
+use strile::{BatchOptions, Context, Dataset, OpenOptions, Processor, read_batch};
 use testkit::{Codec, Random};
 
 /// Resident bytes and open descriptors of this process.

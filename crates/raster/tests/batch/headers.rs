@@ -6,10 +6,9 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use strile::{
-    BatchOptions, BatchWindow, Context, Dataset, HeaderLimits, Headers, OpenOptions, Processor, Source,
-    read_batch, write_header_index,
-};
+use strile::batch::{BatchWindow, HeaderLimits, Headers, write_header_index};
+use strile::io::Source;
+use strile::{BatchOptions, Context, Dataset, OpenOptions, Processor, read_batch};
 use tempfile::TempDir;
 use testkit::{Codec, Random, geo_tags, mutate_bytes};
 

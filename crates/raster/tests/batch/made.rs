@@ -2,11 +2,10 @@
 
 use crate::sources::{open, open_bucket};
 use std::sync::{Arc, OnceLock};
+use strile::batch::{BatchWindow, Tensor, read_batch_on_device};
+use strile::read::Area;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{
-    Area, BatchOptions, BatchWindow, Context, Dataset, Processor, Raster, ReadOptions, Tensor, read_batch,
-    read_batch_on_device,
-};
+use strile::{BatchOptions, Context, Dataset, Processor, Raster, ReadOptions, read_batch};
 use testkit::{Codec, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels, Random, nodata_tag};
 
 pub const UINT16: SampleType = SampleType { format: SampleFormat::Uint, bits: 16 };
@@ -118,7 +117,7 @@ pub fn by_both(files: &[Arc<Dataset>], windows: &[BatchWindow], options: &BatchO
     let context = Context::default();
     let cpu = options.clone().decode_on(Processor::Cpu);
     let mut seen = read_batch(files, windows, &cpu, &context).unwrap();
-    let pixels = std::mem::replace(&mut seen.output, strile::Output::new(empty()).unwrap());
+    let pixels = std::mem::replace(&mut seen.output, strile::engine::Output::new(empty()).unwrap());
     let pixels = pixels.into_vec().unwrap();
     let cuda = options.clone().decode_on(device());
     let there = read_batch_on_device(0, files, windows, &cuda, &context).unwrap();
@@ -134,8 +133,8 @@ pub fn by_both(files: &[Arc<Dataset>], windows: &[BatchWindow], options: &BatchO
     (seen, pixels)
 }
 
-fn empty() -> strile::OutputSpec {
-    strile::OutputSpec::band_first(strile::DataType::U8, 1, 1, 1).unwrap()
+fn empty() -> strile::engine::OutputSpec {
+    strile::engine::OutputSpec::band_first(strile::DataType::U8, 1, 1, 1).unwrap()
 }
 
 /// Short where it fails: tensors are long.

@@ -4,11 +4,11 @@
 use crate::made::{UINT16, by_both, device, expected, first_difference};
 use crate::sources::{open, open_bucket};
 use std::sync::Arc;
+use strile::batch::{BatchWindow, Sampling};
+use strile::engine::{Output, OutputSpec};
+use strile::read::Interleave;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{
-    BatchOptions, BatchWindow, Context, DataType, Dataset, Interleave, Layer, Output, OutputSpec, Processor,
-    Raster, ReadOptions, Sampling, Window,
-};
+use strile::{BatchOptions, Context, DataType, Dataset, Layer, Processor, Raster, ReadOptions, Window};
 use testkit::{Codec, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels, nodata_tag};
 
 const UINT8: SampleType = SampleType { format: SampleFormat::Uint, bits: 8 };

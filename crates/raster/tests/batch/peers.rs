@@ -3,8 +3,9 @@
 use crate::made::by_both;
 use crate::sources::open;
 use std::sync::Arc;
+use strile::batch::{BatchWindow, Sampling};
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{BatchOptions, BatchWindow, DataType, Sampling};
+use strile::{BatchOptions, DataType};
 use testkit::{Codec, Grid, ImageSpec, Pixels, nodata_tag};
 
 const FLOAT32: SampleType = SampleType { format: SampleFormat::Float, bits: 32 };

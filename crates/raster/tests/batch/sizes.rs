@@ -3,11 +3,10 @@
 use crate::made::{UINT16, by_both, bytes_of, device, files, first_difference, spec};
 use crate::sources::open;
 use std::sync::Arc;
+use strile::batch::{BatchOutput, BatchWindow, Sampling, plan_batch, read_batch_into};
+use strile::engine::{Output, OutputSpec, Strides};
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{
-    BatchOptions, BatchOutput, BatchWindow, Budget, Context, DataType, Dataset, Output, OutputSpec,
-    Processor, Sampling, Strides, plan_batch, read_batch, read_batch_into,
-};
+use strile::{BatchOptions, Budget, Context, DataType, Dataset, Processor, read_batch};
 use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels, Random};
 
 fn alone(files: &[Arc<Dataset>], window: &BatchWindow, options: &BatchOptions) -> Vec<u8> {

@@ -4,10 +4,8 @@
 use crate::made::{bytes_of, device, spec};
 use crate::sources::open;
 use std::sync::Arc;
-use strile::{
-    BatchOptions, BatchWindow, Context, Dataset, Location, Processor, Sampling, plan_batch,
-    read_batch_on_device,
-};
+use strile::batch::{BatchWindow, Sampling, plan_batch, read_batch_on_device};
+use strile::{BatchOptions, Context, Dataset, Location, Processor};
 use strile_emulate::{Call, StandIn};
 use testkit::{Codec, Random};
 

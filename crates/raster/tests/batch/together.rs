@@ -4,10 +4,10 @@ use crate::made::{UINT16, bytes_of, spec};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::time::Duration;
+use strile::batch::BatchWindow;
+use strile::io::{ReadDone, ReadOp, Source, Version};
 use strile::tiff::ByteOrder;
-use strile::{
-    BatchOptions, BatchWindow, Context, Dataset, OpenOptions, ReadDone, ReadOp, Source, Version, read_batch,
-};
+use strile::{BatchOptions, Context, Dataset, OpenOptions, read_batch};
 use strile_engine::ReadAt;
 use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels};
 
@@ -136,7 +136,7 @@ fn tables_of_many_files_are_waited_for_at_once() {
     let window = |file| BatchWindow::of_pixels(file, 0, 60_000, (1, 5));
     let windows: Vec<_> = (0..8).map(window).collect();
     meeting.want(8);
-    strile::plan_batch(
+    strile::batch::plan_batch(
         strile::Location::Host,
         &files,
         &windows,

@@ -5,10 +5,10 @@ use crate::made::{
 };
 use crate::sources::open;
 use std::sync::Arc;
-use strile::{
-    Area, BatchOptions, BatchOutput, BatchWindow, Context, DataType, Dataset, Output, OutputSpec, Processor,
-    ReadOptions, Sampling, Strides, Window, read_batch, read_batch_into,
-};
+use strile::batch::{BatchOutput, BatchWindow, Sampling, read_batch_into};
+use strile::engine::{Output, OutputSpec, Strides};
+use strile::read::Area;
+use strile::{BatchOptions, Context, DataType, Dataset, Processor, ReadOptions, Window, read_batch};
 use testkit::{Codec, Random, geo_tags};
 
 fn check(

@@ -2,8 +2,10 @@
 
 use crate::sources::{open, open_bucket, read, refusal};
 use std::path::PathBuf;
+use strile::engine::FaultKind;
+use strile::read::OnFault;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{Context, Dataset, FaultKind, OnFault, ReadOptions, Window};
+use strile::{Context, Dataset, ReadOptions, Window};
 use testkit::{
     Built, Codec, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels, Tag, TiffBuilder, Value, nodata_tag,
 };

@@ -3,8 +3,9 @@
 use crate::sources::{Bucket, Trouble, open_bucket, read};
 use std::ops::Range;
 use std::sync::Arc;
+use strile::tiff::Limits;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{Context, Dataset, Limits, OpenOptions, ReadOptions, Window};
+use strile::{Context, Dataset, OpenOptions, ReadOptions, Window};
 use testkit::{Built, Directory, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels, Tag, TiffBuilder};
 
 const UINT8: SampleType = SampleType { format: SampleFormat::Uint, bits: 8 };
@@ -218,7 +219,7 @@ fn a_stored_strip_that_ends_early_is_one_fault() {
     let end = built.bytes.len();
     // The directory comes after the blocks: take bytes out of the strip by stating fewer.
     let dataset = strile::Dataset::from_source(
-        Arc::new(strile::MemorySource::new("cut.tif", shorten(&built))),
+        Arc::new(strile::io::MemorySource::new("cut.tif", shorten(&built))),
         &OpenOptions::default(),
     )
     .unwrap();

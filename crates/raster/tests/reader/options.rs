@@ -1,8 +1,9 @@
 //! What can be asked for: orientation, white as maximum, masks, pages, overviews and bands that are not there.
 
 use crate::sources::{open, read, refusal};
+use strile::read::Interleave;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{Dataset, Interleave, Layer, Processor, ReadOptions, Window};
+use strile::{Dataset, Layer, Processor, ReadOptions, Window};
 use testkit::{FileFrame, FileOrder, ImageSpec, Pattern, Pixels, Tag, Value, nodata_tag};
 
 const fn uint(bits: u16) -> SampleType {

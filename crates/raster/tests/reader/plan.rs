@@ -3,11 +3,12 @@
 use crate::fixtures::readable;
 use crate::sources::{open, open_bucket, read};
 use std::sync::Arc;
+use strile::engine::Strides;
+use strile::engine::{Output, OutputSpec, Progress};
+use strile::read::{Interleave, PlanFigures};
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{
-    Budget, Cancel, Context, DataType, Error, Interleave, Output, OutputSpec, PlanFigures, Progress,
-};
-use strile::{ReadOptions, Strides, Window};
+use strile::{Budget, Cancel, Context, DataType, Error};
+use strile::{ReadOptions, Window};
 use testkit::{Codec, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels};
 
 const UINT16: SampleType = SampleType { format: SampleFormat::Uint, bits: 16 };
@@ -95,8 +96,8 @@ fn memory_is_refused_before_it_is_taken() {
     assert!(matches!(error, Error::Memory { .. }));
     assert_eq!(
         error.to_string(),
-        "the decoded image needs 1800000 bytes of memory, 1000000 of the limit of 1000000 are free; raise the \
-         limit with `--memory` (`Context::budget`), or read a window"
+        "the decoded image needs 1800000 bytes of memory, 1000000 of the limit of 1000000 are free; raise \
+         `memory`, or read a window"
     );
     assert!(bucket.requests().is_empty(), "nothing was read");
     // A window fits, and what it took is given back.

@@ -1,11 +1,11 @@
 //! Lower resolutions that blocks of JPEG 2000 hold themselves.
 
 use crate::sources::{open, read, refusal};
+use strile::convert::convert_into;
+use strile::io::MemorySink;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{
-    BlockChoice, Compression, Context, ConvertOptions, Dataset, Input, MemorySink, ReadOptions, Window,
-    WriteOptions, convert,
-};
+use strile::write::BlockChoice;
+use strile::{Compression, Context, ConvertOptions, Dataset, Input, ReadOptions, Window, WriteOptions};
 use testkit::{ImageSpec, Pattern, Pixels, geo_tags};
 
 const UINT16: SampleType = SampleType { format: SampleFormat::Uint, bits: 16 };
@@ -20,11 +20,11 @@ fn converted(dataset: Dataset, blocks: BlockChoice, read: ReadOptions) -> Vec<u8
         compression: Compression::Jpeg2000,
         lossless: Some(true),
         blocks,
-        overviews: strile::Overviews::None,
+        overviews: strile::write::Overviews::None,
         ..WriteOptions::default()
     };
     let options = ConvertOptions { write, read, ..ConvertOptions::default() };
-    convert(&Input::Tiff(Box::new(dataset)), Box::new(sink), &options, &Context::default()).unwrap();
+    convert_into(&Input::Tiff(Box::new(dataset)), Box::new(sink), &options, &Context::default()).unwrap();
     handle.take().unwrap().bytes
 }
 

@@ -3,9 +3,8 @@
 use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, mpsc};
-use strile::{
-    Context, Dataset, MemorySource, OpenOptions, Raster, ReadDone, ReadOp, ReadOptions, Source, Version,
-};
+use strile::io::{MemorySource, ReadDone, ReadOp, Source, Version};
+use strile::{Context, Dataset, OpenOptions, Raster, ReadOptions};
 use strile_engine::ReadAt;
 use testkit::{Pixels, Random};
 

@@ -1,10 +1,10 @@
 //! Samples that become floats: nodata as NaN, values by scale and offset, and what cannot be asked for.
 
 use crate::sources::{open, open_bucket, read, refusal};
+use strile::engine::Output;
+use strile::read::{FloatType, Interleave, PieceLimits};
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{
-    Context, DataType, Dataset, FloatType, Interleave, Layer, Output, PieceLimits, ReadOptions, Window,
-};
+use strile::{Context, DataType, Dataset, Layer, ReadOptions, Window};
 use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels, Tag, metadata_tag, nodata_tag};
 
 const INT_16: SampleType = SampleType { format: SampleFormat::Int, bits: 16 };

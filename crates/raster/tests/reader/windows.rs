@@ -7,8 +7,10 @@ use crate::sources::{Bucket, Trouble, open, open_bucket, pixels_of, read};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
+use strile::engine::{Output, Progress};
+use strile::read::Interleave;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{Context, Dataset, Interleave, OpenOptions, Output, Progress, Raster, ReadOptions, Window};
+use strile::{Context, Dataset, OpenOptions, Raster, ReadOptions, Window};
 use testkit::{Grid, ImageSpec, Pixels, Random, TiffBuilder};
 
 /// A window inside an image, small ones and thin ones as likely as large ones.

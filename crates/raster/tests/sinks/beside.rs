@@ -3,7 +3,7 @@
 use super::{names, refused, write};
 use std::fs;
 use std::io::ErrorKind;
-use strile::{FileSink, Sink, StreamSink};
+use strile::io::{FileSink, Sink, StreamSink};
 use tempfile::tempdir;
 
 #[test]

@@ -21,7 +21,8 @@ mod writers;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
-use strile::{Error, FileSink, Sink};
+use strile::Error;
+use strile::io::{FileSink, Sink};
 
 /// Names in a folder, sorted.
 fn names(folder: &Path) -> Vec<String> {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
-use strile::{FileSink, MemorySink, Sink, Spool, StreamSink};
+use strile::io::{FileSink, MemorySink, Sink, Spool, StreamSink};
 use tempfile::tempdir;
 
 const MIB: usize = 1 << 20;

@@ -4,7 +4,7 @@ use super::{names, refused, write};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
-use strile::{FileSink, Sink};
+use strile::io::{FileSink, Sink};
 use tempfile::tempdir;
 
 #[test]
@@ -44,7 +44,7 @@ fn nothing_is_overwritten_without_leave() {
     fs::write(&path, "old").unwrap();
     let (kind, message) = refused(&path, false);
     assert_eq!(kind, ErrorKind::AlreadyExists);
-    assert_eq!(message, "exists; allow it to be overwritten (`--overwrite`)");
+    assert_eq!(message, "exists; allow it to be overwritten (`overwrite`)");
     assert_eq!(names(folder.path()), ["x.tif"]);
     assert_eq!(fs::read(&path).unwrap(), b"old");
 }

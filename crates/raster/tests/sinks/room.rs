@@ -6,7 +6,7 @@ use super::{again, names};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
-use strile::{FileSink, Sink, Spool};
+use strile::io::{FileSink, Sink, Spool};
 use tempfile::tempdir;
 
 /// Set in the run of the test under a limit.

@@ -4,7 +4,7 @@ use super::{names, refused, write};
 use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
 use std::sync::Barrier;
-use strile::{FileSink, Sink};
+use strile::io::{FileSink, Sink};
 use tempfile::tempdir;
 
 #[test]

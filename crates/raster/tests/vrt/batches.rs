@@ -2,11 +2,11 @@
 
 use crate::Folder;
 use crate::engines::{Laid, copied, device, mosaic, open, tiles};
+use strile::batch::{BatchWindow, Sampling};
+use strile::read::{OnFault, PieceLimits};
 use strile::tiff::gdal::NoData;
-use strile::{
-    BatchOptions, BatchWindow, Context, DataType, Missing, OnFault, PieceLimits, Processor, ReadOptions,
-    Sampling, Vrt, VrtOptions, Window, read_batch,
-};
+use strile::vrt::{Missing, VrtOptions};
+use strile::{BatchOptions, Context, DataType, Processor, ReadOptions, Vrt, Window, read_batch};
 use testkit::Codec;
 
 const FILL: &str = "<NoDataValue>9</NoDataValue>";

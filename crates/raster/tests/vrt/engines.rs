@@ -5,11 +5,14 @@
 use crate::Folder;
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use strile::batch::{BatchWindow, Sampling, plan_batch, read_batch_on_device};
+use strile::engine::Output;
+use strile::read::{FloatType, Interleave, OnFault};
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
+use strile::vrt::{Missing, VrtOptions};
 use strile::{
-    BatchOptions, BatchWindow, Context, Dataset, FloatType, Input, Interleave, Layer, Location, Missing,
-    OnFault, OpenOptions, Output, Processor, Raster, ReadOptions, Sampling, Vrt, VrtOptions, Window,
-    plan_batch, read_batch, read_batch_on_device,
+    BatchOptions, Context, Dataset, Input, Layer, Location, OpenOptions, Processor, Raster, ReadOptions, Vrt,
+    Window, read_batch,
 };
 use strile_emulate::{Call, StandIn};
 use testkit::{Codec, Grid, ImageSpec, Pattern, Pixels, nodata_tag};

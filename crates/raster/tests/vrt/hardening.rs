@@ -4,11 +4,10 @@ use crate::{Folder, UINT8, mosaic, source};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use strile::batch::{HeaderLimits, Headers, write_header_index};
 use strile::tiff::ByteOrder;
-use strile::{
-    Budget, Context, Dataset, HeaderLimits, Headers, Input, Missing, OpenOptions, ReadOptions, Vrt,
-    VrtOptions, is_vrt, write_header_index,
-};
+use strile::vrt::{Missing, VrtOptions, is_vrt};
+use strile::{Budget, Context, Dataset, Input, OpenOptions, ReadOptions, Vrt};
 use testkit::{ImageSpec, Pattern, Pixels};
 
 /// Runs something that could wait for ever, for at most 20 s.
@@ -43,7 +42,7 @@ fn nested_mosaics_share_one_counter_of_work() {
     let path = nest(&folder, 6, 12);
     let start = Instant::now();
     let problem = in_time("a deep mosaic", move || read_with(&path, &VrtOptions::default()).unwrap_err());
-    assert!(problem.contains("`VrtOptions::max_work`") && problem.contains("`--vrt-max-work`"), "{problem}");
+    assert!(problem.contains("`vrt_max_work`") && problem.contains("STRILE_VRT_MAX_WORK"), "{problem}");
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     // What is nested moderately is read, and the limit can be set.
     let folder = Folder::new("shallow");

@@ -14,12 +14,11 @@ mod hardening;
 mod limits;
 
 use std::path::{Path, PathBuf};
+use strile::read::Interleave;
 use strile::tiff::gdal::NoData;
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{
-    Context, DataType, IndexOptions, Input, Interleave, Missing, OpenOptions, ReadOptions, Vrt, VrtOptions,
-    Window, write_index,
-};
+use strile::vrt::{IndexOptions, Missing, VrtOptions, write_index};
+use strile::{Context, DataType, Input, OpenOptions, ReadOptions, Vrt, Window};
 use testkit::{ImageSpec, Pattern, Pixels, geo_tags};
 
 const UINT8: SampleType = SampleType { format: SampleFormat::Uint, bits: 8 };

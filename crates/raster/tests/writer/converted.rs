@@ -2,13 +2,18 @@
 
 use crate::{Cut, spec_of, write_to_memory};
 use std::sync::Arc;
+use strile::convert::TilingScheme;
+use strile::convert::convert_into;
+use strile::io::{MemorySink, MemorySource};
+use strile::read::Interleave;
+use strile::tiff::Photometric;
 use strile::tiff::gdal::NoData;
 use strile::tiff::geo::{Crs, GeoTransform};
 use strile::tiff::{ExtraSample, FieldValue, LercWrapper, SampleFormat, SampleType, Tag};
+use strile::write::{BlockChoice, Format, OverviewStorage};
 use strile::{
-    BlockChoice, Compression, Context, ConvertOptions, Dataset, Format, Input, Interleave, Layer, MemorySink,
-    MemorySource, OpenOptions, OverviewStorage, Photometric, RasterSpec, ReadOptions, TilingScheme, Window,
-    WriteOptions, convert,
+    Compression, Context, ConvertOptions, Dataset, Input, Layer, OpenOptions, RasterSpec, ReadOptions,
+    Window, WriteOptions,
 };
 use testkit::{Pattern, Pixels};
 
@@ -29,7 +34,7 @@ fn input(pixels: &Pixels, spec: RasterSpec, options: &WriteOptions) -> Input {
 fn converted(input: &Input, options: &ConvertOptions, context: &Context) -> Dataset {
     let sink = MemorySink::new();
     let handle = sink.handle();
-    convert(input, Box::new(sink), options, context).unwrap();
+    convert_into(input, Box::new(sink), options, context).unwrap();
     let source = Arc::new(MemorySource::new("converted", handle.take().unwrap().bytes));
     Dataset::from_source(source, &OpenOptions::default()).unwrap()
 }

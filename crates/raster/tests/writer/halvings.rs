@@ -2,11 +2,16 @@
 
 use crate::identity::agree;
 use crate::{Cut, open, spec_of, write_to_memory};
+use strile::cog::CogChecks;
+use strile::io::MemorySink;
+use strile::read::Interleave;
+use strile::tiff::Planar;
 use strile::tiff::gdal::NoData;
 use strile::tiff::{SampleFormat, SampleType};
+use strile::write::{BlockChoice, Format, Overviews, Piece};
 use strile::{
-    BlockChoice, CogChecks, Compression, Context, DataType, Dataset, Format, Interleave, Layer, MemorySink,
-    Overviews, Piece, Planar, RasterSpec, ReadOptions, Resampling, Window, WriteOptions, Writer,
+    Compression, Context, DataType, Dataset, Layer, RasterSpec, ReadOptions, Resampling, Window,
+    WriteOptions, Writer,
 };
 use testkit::{Pattern, Pixels};
 

@@ -2,12 +2,12 @@
 
 use crate::{Cut, spec_of, write_to_memory};
 use std::num::NonZeroUsize;
+use strile::read::Interleave;
+use strile::tiff::Planar;
 use strile::tiff::gdal::NoData;
 use strile::tiff::{SampleFormat, SampleType};
-use strile::{
-    BlockChoice, Compression, Context, Format, Interleave, Overviews, Planar, RasterSpec, Resampling,
-    WriteOptions,
-};
+use strile::write::{BlockChoice, Format, Overviews};
+use strile::{Compression, Context, RasterSpec, Resampling, WriteOptions};
 use testkit::{Pattern, Pixels};
 
 fn contexts() -> [Context; 2] {

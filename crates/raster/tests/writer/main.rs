@@ -18,10 +18,10 @@ mod refusals;
 mod round_trip;
 
 use std::sync::Arc;
-use strile::{
-    Context, Dataset, Interleave, MemorySink, MemorySource, OpenOptions, Piece, RasterSpec, Result, Window,
-    WriteOptions, Writer,
-};
+use strile::io::{MemorySink, MemorySource};
+use strile::read::Interleave;
+use strile::write::Piece;
+use strile::{Context, Dataset, OpenOptions, RasterSpec, Result, Window, WriteOptions, Writer};
 use testkit::Pixels;
 
 /// How a raster is cut into pieces.

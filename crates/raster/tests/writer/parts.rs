@@ -3,13 +3,17 @@
 use crate::{Cut, cut_out, spec_of, write_to_memory};
 use std::path::Path;
 use std::sync::Arc;
+use strile::engine::OutputSpec;
+use strile::io::MemorySink;
+use strile::read::Interleave;
+use strile::tiff::Planar;
 use strile::tiff::gdal::NoData;
 use strile::tiff::{SampleFormat, SampleType};
-use strile::{
-    Beyond, BlockChoice, Compression, Context, DataType, EncodedPart, Format, Interleave, MemorySink,
-    OutputSpec, Overviews, PartAddress, PartBytes, PartTarget, Parts, Piece, PieceBytes, Planar, RasterSpec,
-    Resampling, Window, WriteOptions,
+use strile::write::{
+    Beyond, BlockChoice, EncodedPart, Format, Overviews, PartAddress, PartBytes, PartTarget, Parts, Piece,
+    PieceBytes,
 };
+use strile::{Compression, Context, DataType, RasterSpec, Resampling, Window, WriteOptions};
 use testkit::{Pattern, Pixels};
 
 /// Pixels of a level, and their mask, as they are put together of what parts hand on.

@@ -1,10 +1,13 @@
 //! What a file says of itself holds: promises of a COG, levels, alpha, and tags that are the writer's own.
 
 use crate::{Cut, open, spec_of, write_to_memory};
+use strile::io::MemorySink;
+use strile::read::Interleave;
 use strile::tiff::{FieldValue, LercWrapper, SampleFormat, SampleType, Tag};
+use strile::tiff::{Photometric, Planar};
+use strile::write::{BlockChoice, Format, Overviews};
 use strile::{
-    BlockChoice, Compression, Context, DataType, Dataset, Format, Interleave, MemorySink, Overviews,
-    Photometric, Planar, RasterSpec, ReadOptions, Resampling, WriteOptions, Writer,
+    Compression, Context, DataType, Dataset, RasterSpec, ReadOptions, Resampling, WriteOptions, Writer,
 };
 use testkit::{Pattern, Pixels};
 

@@ -1,11 +1,12 @@
 //! What cannot be written is an error with its reason, and leaves nothing.
 
 use crate::{Cut, cut_out, spec_of, write_to_memory};
+use strile::io::MemorySink;
+use strile::read::Interleave;
+use strile::tiff::Predictor;
 use strile::tiff::{SampleFormat, SampleType};
-use strile::{
-    BigTiff, BlockChoice, Compression, Context, DataType, Format, Interleave, MemorySink, Piece, Predictor,
-    PredictorChoice, RasterSpec, Window, WriteOptions, Writer,
-};
+use strile::write::{BigTiff, BlockChoice, Format, Piece, PredictorChoice};
+use strile::{Compression, Context, DataType, RasterSpec, Window, WriteOptions, Writer};
 use testkit::{Pattern, Pixels};
 
 fn small() -> Pixels {

@@ -1,13 +1,13 @@
 //! What was written is read again: pixels, levels, masks, georeference and words.
 
 use crate::{Cut, open, spec_of, write_to_memory};
+use strile::read::Interleave;
+use strile::tiff::Planar;
 use strile::tiff::gdal::NoData;
 use strile::tiff::geo::{Crs, GeoTransform};
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
-use strile::{
-    BigTiff, BlockChoice, Compression, Context, Dataset, Format, Interleave, Layer, Overviews, Planar,
-    RasterSpec, ReadOptions, WriteOptions,
-};
+use strile::write::{BigTiff, BlockChoice, Format, Overviews};
+use strile::{Compression, Context, Dataset, Layer, RasterSpec, ReadOptions, WriteOptions};
 use testkit::{Pattern, Pixels, Random};
 
 fn write(pixels: &Pixels, spec: RasterSpec, options: &WriteOptions) -> Dataset {

@@ -3,7 +3,9 @@
 use crate::failure::Failure;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use strile::{Context, Dataset, Location, ReadOptions, ReadPlan, Report};
+use strile::engine::Report;
+use strile::read::ReadPlan;
+use strile::{Context, Dataset, Location, ReadOptions};
 
 /// How files are read.
 pub struct Bench {

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use strile::{Context, Dataset, Slice, Trace};
+use strile::engine::{Slice, Trace};
+use strile::{Context, Dataset};
 
 /// The track of the call itself, which every engine has.
 const CALL: &str = "call";

@@ -11,9 +11,11 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use strile::{
-    Context, ConvertOptions, Dataset, FileSink, Format, LoadedImage, Location, Slice, Trace, Written,
-};
+use strile::convert::{LoadedImage, Written};
+use strile::engine::{Slice, Trace};
+use strile::io::FileSink;
+use strile::write::Format;
+use strile::{Context, ConvertOptions, Dataset, Location};
 
 /// The file that is written again and again; gone with this.
 pub struct Target(PathBuf);

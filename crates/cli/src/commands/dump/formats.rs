@@ -6,8 +6,9 @@ use crate::samples::{npy_code, to_little_endian, write_text};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
+use strile::read::Pieces;
 use strile::tiff::geo::GeoTransform;
-use strile::{Pieces, Raster, ReadOptions};
+use strile::{Raster, ReadOptions};
 
 /// A header, then samples band by band: `raw` and `npy`.
 pub struct Plain {

@@ -6,7 +6,10 @@ use crate::input::Session;
 use crate::output::Sink;
 use crate::samples::to_big_endian;
 use std::io::Write as _;
-use strile::{DataType, Input, Layer, LocatedFault, Picture, PieceLimits, Raster, ReadOptions, Window};
+use strile::engine::LocatedFault;
+use strile::picture::Picture;
+use strile::read::PieceLimits;
+use strile::{DataType, Input, Layer, Raster, ReadOptions, Window};
 
 /// A PNG as it is begun.
 struct Form {
@@ -145,7 +148,7 @@ impl<'a> Masks<'a> {
 }
 
 fn stretch_note(picture: &Picture) -> String {
-    let of = |stretch: &Option<strile::Stretch>| match stretch {
+    let of = |stretch: &Option<strile::picture::Stretch>| match stretch {
         Some(stretch) => format!("{} to {}", stretch.low, stretch.high),
         None => "0 to 255".to_owned(),
     };

@@ -4,10 +4,12 @@ use crate::failure::Failure;
 use crate::geo::{geo_of, number};
 use serde_core::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::{Map, Value, json};
+use strile::file::{Level, Page};
 use strile::tiff::gdal::{BandMetadata, MetadataItem};
 use strile::tiff::geo::Crs;
 use strile::tiff::{BlockKind, ByteOrder, ExtraSample, Image, Variant};
-use strile::{Dataset, Input, Level, Page, Planar, Predictor, ReadOptions, Vrt};
+use strile::tiff::{Planar, Predictor};
+use strile::{Dataset, Input, ReadOptions, Vrt};
 
 /// The facts of a file.
 pub struct Facts {

@@ -6,7 +6,8 @@ use crate::geo::number;
 use crate::input::Session;
 use crate::progress::Bar;
 use serde_json::{Map, Value, json};
-use strile::{BandFigures, Context, Input, MeasureOptions};
+use strile::measure::{BandFigures, MeasureOptions};
+use strile::{Context, Input};
 
 /// The figures that were asked for, one object per band; `None` if none were.
 pub fn measured(

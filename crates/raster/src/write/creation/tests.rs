@@ -281,7 +281,7 @@ fn where_there_is_nothing_to_choose_the_one_value_is_accepted() {
     assert!(refusal("ZOOM_LEVEL=3").contains("warp it first"));
     assert_eq!(
         set("TILING_SCHEME=GoogleMapsCompatible").tiling,
-        Some(crate::TilingScheme::GoogleMapsCompatible)
+        Some(crate::convert::TilingScheme::GoogleMapsCompatible)
     );
     assert!(refusal("PROFILE=BASELINE").ends_with("GDALGEOTIFF is what there is"));
     assert!(refusal("TARGET_SRS=EPSG:3857").ends_with("reproject first"));
