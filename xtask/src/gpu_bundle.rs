@@ -33,11 +33,11 @@ const PROFILE: &str = "gpu";
 /// Programs.
 const PROGRAMS: [Target<'static>; 9] = [
     ("strile-cli", "bin", "strile"),
-    ("strile", "example", "device_check"),
-    ("strile", "example", "device_bench"),
-    ("strile", "example", "write_check"),
-    ("strile", "example", "write_memory"),
-    ("strile", "example", "soak"),
+    ("strile-check", "bin", "device_check"),
+    ("strile-check", "bin", "device_bench"),
+    ("strile-check", "bin", "write_check"),
+    ("strile-check", "bin", "write_memory"),
+    ("strile-check", "bin", "soak"),
     ("fuzz", "bin", "fuzz"),
     ("strile-cuda", "example", "gather_bench"),
     ("strile-cuda", "example", "kernel_bench"),
@@ -45,7 +45,7 @@ const PROGRAMS: [Target<'static>; 9] = [
 
 /// Packages with tests that use a device where they are told to, which such a test's source says by one of the words.
 const TESTED: [&str; 2] = ["strile-cuda", "strile"];
-const ASKS_FOR_A_DEVICE: [&str; 2] = ["STRILE_REQUIRE_GPU", "mod on_any;"];
+const ASKS_FOR_A_DEVICE: [&str; 3] = ["STRILE_REQUIRE_GPU", "mod on_any;", "mod engines;"];
 
 /// In place of a hash, where sources changed while the bundle was built: such a bundle vouches for nothing.
 const MIXED: &str = "sources changed while it was built";

@@ -6,6 +6,7 @@
 mod advisories;
 mod bench;
 mod corpus;
+mod examples;
 mod failure;
 mod faults;
 mod file_size;

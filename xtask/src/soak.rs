@@ -1,6 +1,6 @@
 //! Runs the soak program, and writes its recorded results into `docs/reliability.md`.
 //!
-//! `cargo xtask soak --minutes N [--device cuda:0] [--record NAME]` builds the example `soak` for release and runs it; other
+//! `cargo xtask soak --minutes N [--device cuda:0] [--record NAME]` builds the program `soak` for release and runs it; other
 //! options go to it. The result is `target/soak.json`; `--record NAME` keeps it as `docs/bench/soak-NAME.json` too. A GPU
 //! machine without Rust runs the same program by `xtask/gpu/check.py soak`; its `soak.json` is kept by hand under such a name.
 //! `cargo xtask soak --document` writes the table of all kept results; a test compares it with them.
@@ -33,10 +33,10 @@ pub fn run(workspace: &Workspace, rest: &[String]) -> Result<(), Failure> {
             _ => words.push(word),
         }
     }
-    let build = ["build", "--release", "--package", "strile", "--example", "soak"];
+    let build = ["build", "--release", "--package", "strile-check", "--bin", "soak"];
     process::show(process::cargo(&workspace.root).args(build))?;
     let json = workspace.target.join("soak.json");
-    let mut soak = Command::new(workspace.target.join("release/examples/soak"));
+    let mut soak = Command::new(workspace.target.join("release/soak"));
     let ended = process::show(soak.args(words).arg("--json").arg(&json));
     if let Some(name) = record {
         let kept = workspace.root.join(format!("docs/bench/soak-{name}.json"));

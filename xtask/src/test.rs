@@ -9,7 +9,8 @@ use crate::process;
 use crate::ran::{self, Ended, TestsRan};
 use crate::workspace::Workspace;
 use crate::{
-    advisories, faults, file_size, fuzz, gpu_verified, kernels, licences, python, support_table, venv,
+    advisories, examples, faults, file_size, fuzz, gpu_verified, kernels, licences, python, support_table,
+    venv,
 };
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -50,6 +51,7 @@ pub fn run(workspace: &Workspace) -> Result<(), Failure> {
     steps.step("documents", || {
         process::show(cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "--deny warnings"))
     });
+    steps.step("examples", || examples::run(workspace));
     steps.tests("Python checks", &mut ran, |ran| python_checks(workspace, ran));
     steps.tests("Python package", &mut ran, |ran| python::test(workspace, ran));
     steps.tests("faults", &mut ran, |ran| faults::test(workspace, ran));

@@ -23,8 +23,8 @@ pub struct BatchWindow {
 
 impl BatchWindow {
     /// Returns the window of all bands of an area of a file's first page, at full resolution.
-    pub fn new(file: usize, area: Area) -> Self {
-        Self { file, page: 0, level: 0, bands: None, area }
+    pub fn new(file: usize, area: impl Into<Area>) -> Self {
+        Self { file, page: 0, level: 0, bands: None, area: area.into() }
     }
 
     /// Takes these bands, from 1, in this order.

@@ -40,6 +40,13 @@ pub enum Area {
     },
 }
 
+impl From<Window> for Area {
+    fn from(window: Window) -> Self {
+        let Window { column, row, width, height } = window;
+        Self::Pixels { column: column.into(), row: row.into(), width, height }
+    }
+}
+
 impl fmt::Display for Area {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

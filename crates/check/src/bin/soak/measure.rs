@@ -6,14 +6,12 @@ use std::time::Duration;
 
 /// A device whose memory is watched.
 pub struct Gpu {
-    #[cfg(feature = "cuda")]
     device: std::sync::Arc<strile_cuda::device::Device>,
     name: String,
 }
 
 impl Gpu {
     /// Opens a device, which has to be there.
-    #[cfg(feature = "cuda")]
     pub fn open(index: u32) -> Self {
         let device = strile_cuda::device::Device::open(index)
             .unwrap_or_else(|reason| panic!("cuda:{index}: {reason}"));
