@@ -22,6 +22,7 @@ mod spdx;
 mod support_table;
 mod test;
 mod venv;
+mod wheel;
 mod workspace;
 
 use failure::Failure;
@@ -34,6 +35,8 @@ usage: cargo xtask CHORE
   test            everything CI runs: format, lints, licences, advisories, file sizes, kernels, tests, documents,
                   Python, faults, corpus, support table
   python          build the Python package into a virtual environment, check its types and run its tests
+  wheel [--sdist] build a manylinux_2_28 wheel, check it with auditwheel and try it with every Python from 3.11 on that is
+                  found; with --sdist, also build the source distribution and a wheel from it
   faults [NAME…]  the fault suite: I/O errors, full disks, files changed while they are read, failed allocations, no
                   threads, device errors, kills, Ctrl-C, forks; NAMEs choose cases that contain one of them
   soak [ARG…]     read, write, convert and abort on many threads for `--minutes N`; `--document` writes the results
@@ -72,7 +75,8 @@ fn run(chore: &str, rest: &[String]) -> Result<(), Failure> {
         println!("{HELP}");
         return Ok(());
     }
-    let takes_arguments = matches!(chore, "corpus" | "bench" | "kernels" | "faults" | "soak" | "fuzz");
+    let takes_arguments =
+        matches!(chore, "corpus" | "bench" | "kernels" | "faults" | "soak" | "fuzz" | "wheel");
     if let (false, Some(surplus)) = (takes_arguments, rest.first()) {
         return Err(Failure::new(format!("`{chore}` takes no argument, found `{surplus}`\n\n{HELP}")));
     }
@@ -80,6 +84,7 @@ fn run(chore: &str, rest: &[String]) -> Result<(), Failure> {
     match chore {
         "test" => test::run(&workspace),
         "python" => python::run(&workspace),
+        "wheel" => wheel::run(&workspace, rest),
         "support-table" => support_table::run(&workspace),
         "licences" => licences::run(&workspace),
         "file-size" => file_size::run(&workspace),
