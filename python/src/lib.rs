@@ -3,6 +3,7 @@
 mod array;
 mod batch;
 mod call;
+mod command_line;
 mod commands;
 mod contains;
 mod convert;
@@ -56,6 +57,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(count::count_missing, module)?)?;
     module.add_function(wrap_pyfunction!(convert::convert, module)?)?;
     module.add_function(wrap_pyfunction!(convert::convert_many, module)?)?;
+    module.add_function(wrap_pyfunction!(command_line::command_line, module)?)?;
     module.add_function(wrap_pyfunction!(commands::add_overviews, module)?)?;
     module.add_function(wrap_pyfunction!(commands::remove_overviews, module)?)?;
     module.add_function(wrap_pyfunction!(commands::validate_cog, module)?)?;

@@ -378,6 +378,8 @@ def compare(
 
 def count_missing(array: Any, value: int | float) -> tuple[int, int]:
     """How many samples of a host array are NaN, and how many equal a value; all cores; GIL released."""
+def command_line(arguments: list[str]) -> int:
+    """Runs the command line and returns its exit code. Takes over the signals of the process: `strile.__main__` calls it, once."""
 def redacted(text: str) -> str:
     """Text with every URL in it cut to scheme, host and path: without credentials."""
 def _panic(place: str) -> None:

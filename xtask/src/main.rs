@@ -9,6 +9,7 @@ mod corpus;
 mod examples;
 mod failure;
 mod faults;
+mod features;
 mod file_size;
 mod fuzz;
 mod gpu_bundle;
@@ -23,6 +24,7 @@ mod spdx;
 mod support_table;
 mod test;
 mod venv;
+mod wheel;
 mod workspace;
 
 use failure::Failure;
@@ -33,13 +35,17 @@ const HELP: &str = "\
 usage: cargo xtask CHORE
 
   test            everything CI runs: format, lints, licences, advisories, file sizes, kernels, tests, documents,
-                  Python, faults, corpus, support table
+                  Python, faults, corpus, support table; with --quick, format, file sizes, lints, unit tests and some
+                  integration tests
   python          build the Python package into a virtual environment, check its types and run its tests
+  wheel [--sdist] build a manylinux_2_28 wheel, check it with auditwheel and try it with every Python from 3.11 on that is
+                  found; with --sdist, also build the source distribution and a wheel from it
   faults [NAME…]  the fault suite: I/O errors, full disks, files changed while they are read, failed allocations, no
                   threads, device errors, kills, Ctrl-C, forks; NAMEs choose cases that contain one of them
   soak [ARG…]     read, write, convert and abort on many threads for `--minutes N`; `--document` writes the results
                   into docs/reliability.md
   support-table   check docs/support.md against the tests that the last `test` ran
+  features        check that every library compiles without default features and with each feature alone
   licences        check the licence of every dependency against deny.toml
   file-size       list source files that are too long
   kernels         compile what is stale of crates/cuda/kernels; with --check, compare what is committed
@@ -73,15 +79,18 @@ fn run(chore: &str, rest: &[String]) -> Result<(), Failure> {
         println!("{HELP}");
         return Ok(());
     }
-    let takes_arguments = matches!(chore, "corpus" | "bench" | "kernels" | "faults" | "soak" | "fuzz");
+    let takes_arguments =
+        matches!(chore, "corpus" | "bench" | "kernels" | "faults" | "soak" | "fuzz" | "wheel" | "test");
     if let (false, Some(surplus)) = (takes_arguments, rest.first()) {
         return Err(Failure::new(format!("`{chore}` takes no argument, found `{surplus}`\n\n{HELP}")));
     }
     let workspace = Workspace::find()?;
     match chore {
-        "test" => test::run(&workspace),
+        "test" => test::run(&workspace, rest),
         "python" => python::run(&workspace),
+        "wheel" => wheel::run(&workspace, rest),
         "support-table" => support_table::run(&workspace),
+        "features" => features::run(&workspace),
         "licences" => licences::run(&workspace),
         "file-size" => file_size::run(&workspace),
         "kernels" => kernels::run(&workspace, rest),

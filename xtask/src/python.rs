@@ -109,10 +109,7 @@ fn hostile(workspace: &Workspace) -> Result<PathBuf, Failure> {
 /// The wheel, in a folder that holds no other.
 fn build(workspace: &Workspace, python: &Path) -> Result<PathBuf, Failure> {
     let folder = workspace.target.join("python-wheel");
-    let failed = |e: std::io::Error| Failure::new(format!("{}: {e}", folder.display()));
-    if folder.exists() {
-        std::fs::remove_dir_all(&folder).map_err(failed)?;
-    }
+    clear(&folder)?;
     process::show(
         module(workspace, python, "maturin")
             .args([
@@ -129,14 +126,34 @@ fn build(workspace: &Workspace, python: &Path) -> Result<PathBuf, Failure> {
             .arg("--out")
             .arg(&folder),
     )?;
-    let wheels: Vec<PathBuf> = std::fs::read_dir(&folder)
-        .map_err(failed)?
+    only_file(&folder, "whl")
+}
+
+/// Removes a folder, if there is one.
+pub fn clear(folder: &Path) -> Result<(), Failure> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Failure::new(format!("{}: {error}", folder.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The one file in a folder whose name ends so.
+pub fn only_file(folder: &Path, extension: &str) -> Result<PathBuf, Failure> {
+    let entries =
+        std::fs::read_dir(folder).map_err(|e| Failure::new(format!("{}: {e}", folder.display())))?;
+    let files: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|extension| extension == "whl"))
+        .filter(|path| path.extension().is_some_and(|found| found == extension))
         .collect();
-    match wheels.as_slice() {
-        [wheel] => Ok(wheel.clone()),
-        others => Err(Failure::new(format!("{}: {} wheels, one expected", folder.display(), others.len()))),
+    match files.as_slice() {
+        [file] => Ok(file.clone()),
+        others => Err(Failure::new(format!(
+            "{}: expected one file *.{extension}, got {}",
+            folder.display(),
+            others.len()
+        ))),
     }
 }
 
@@ -147,7 +164,7 @@ fn install(python: &Path, wheel: &Path) -> Result<(), Failure> {
 }
 
 /// `python -m NAME` at the root of the repository, leaving no compiled files behind.
-fn module(workspace: &Workspace, python: &Path, name: &str) -> Command {
+pub fn module(workspace: &Workspace, python: &Path, name: &str) -> Command {
     let mut command = Command::new(python);
     command.current_dir(&workspace.root).args(["-B", "-m", name]);
     command

@@ -15,8 +15,44 @@ use crate::{
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Runs all steps and prints a summary.
-pub fn run(workspace: &Workspace) -> Result<(), Failure> {
+/// Runs all steps, or with `--quick` the fast ones, and prints a summary.
+pub fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
+    match arguments {
+        [] => everything(workspace),
+        [one] if one == "--quick" => quick(workspace),
+        _ => Err(Failure::new(format!("expected no argument or `--quick`, got `{}`", arguments.join(" ")))),
+    }
+}
+
+/// Integration tests of a quick run: parsing, limits, comparison, and the command line, which reads, writes and converts.
+const QUICK: [&str; 4] = ["parse", "limits", "compare", "cli"];
+
+/// Format, file sizes, lints, unit tests and a few integration tests.
+fn quick(workspace: &Workspace) -> Result<(), Failure> {
+    let mut steps = Steps::default();
+    let mut ran = TestsRan::default();
+    let cargo = || process::cargo(&workspace.root);
+    steps.step("format", || process::show(cargo().args(["fmt", "--all", "--check"])));
+    steps.step("file size", || file_size::run(workspace));
+    steps.step("lints", || lints(workspace));
+    let targets: Vec<&str> =
+        ["--lib", "--bins"].into_iter().chain(QUICK.iter().flat_map(|test| ["--test", test])).collect();
+    steps.tests("tests", &mut ran, |ran| {
+        if has_nextest(workspace) {
+            return nextest(workspace, ran, &targets);
+        }
+        process::show(cargo().args(["test", "--workspace", "--no-fail-fast"]).args(&targets))
+    });
+    steps.finish(&ran, Some("this was a quick run: `cargo xtask test` runs everything that CI runs"))
+}
+
+fn lints(workspace: &Workspace) -> Result<(), Failure> {
+    let mut clippy = process::cargo(&workspace.root);
+    process::show(clippy.args(["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
+}
+
+/// Runs all steps.
+fn everything(workspace: &Workspace) -> Result<(), Failure> {
     let mut steps = Steps::default();
     let mut ran = TestsRan::default();
     let cargo = |args: &[&str]| {
@@ -37,9 +73,7 @@ pub fn run(workspace: &Workspace) -> Result<(), Failure> {
         ran.skip(format!("step::{what}"), reason);
     }
     steps.step("kernels", || kernels::check(workspace));
-    steps.step("lints", || {
-        process::show(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
-    });
+    steps.step("lints", || lints(workspace));
     steps.tests("tests", &mut ran, |ran| rust_tests(workspace, ran));
     if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         steps.step("sanitized", || sanitized(workspace));
@@ -149,18 +183,27 @@ impl Steps {
 
 /// Unit and integration tests, by nextest where it is installed.
 fn rust_tests(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> {
-    if process::answers(process::cargo(&workspace.root).args(["nextest", "--version"])) {
-        let mut nextest = process::cargo(&workspace.root);
-        nextest.args(["nextest", "run", "--workspace", "--no-fail-fast", "--color", "never"]);
-        nextest.args(["--status-level", "all", "--final-status-level", "none"]);
-        // A test that skips itself says so in its output.
-        nextest.args(["--success-output", "immediate"]);
-        let mut quiet = Quiet::default();
-        let ended = process::show_some_and_keep(&mut nextest, |line| quiet.shows(line))?;
-        ran.add_nextest(&ended.lines);
-        return success(ended.success, "nextest");
+    if has_nextest(workspace) {
+        return nextest(workspace, ran, &[]);
     }
     libtests(workspace, ran, &["--lib", "--bins", "--tests"])
+}
+
+fn has_nextest(workspace: &Workspace) -> bool {
+    process::answers(process::cargo(&workspace.root).args(["nextest", "--version"]))
+}
+
+/// Runs the tests of those targets by nextest; without any, all.
+fn nextest(workspace: &Workspace, ran: &mut TestsRan, targets: &[&str]) -> Result<(), Failure> {
+    let mut nextest = process::cargo(&workspace.root);
+    nextest.args(["nextest", "run", "--workspace", "--no-fail-fast", "--color", "never"]).args(targets);
+    nextest.args(["--status-level", "all", "--final-status-level", "none"]);
+    // A test that skips itself says so in its output.
+    nextest.args(["--success-output", "immediate"]);
+    let mut quiet = Quiet::default();
+    let ended = process::show_some_and_keep(&mut nextest, |line| quiet.shows(line))?;
+    ran.add_nextest(&ended.lines);
+    success(ended.success, "nextest")
 }
 
 /// Leaves out what tests that passed print, but for the lines by which they say that they were skipped.
@@ -194,8 +237,7 @@ fn sanitized(workspace: &Workspace) -> Result<(), Failure> {
     let options = "detect_leaks=0:detect_odr_violation=0";
     let runner = format!("env LD_PRELOAD={library} ASAN_OPTIONS={options} STRILE_SANITIZE=1");
     let mut tests = process::cargo(&workspace.root);
-    let nextest = process::answers(process::cargo(&workspace.root).args(["nextest", "--version"]));
-    tests.args(if nextest {
+    tests.args(if has_nextest(workspace) {
         &["nextest", "run", "--status-level", "fail"][..]
     } else {
         &["test", "--quiet"]

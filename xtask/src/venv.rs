@@ -39,6 +39,13 @@ pub const KERNELS: Environment = Environment {
     oldest: (3, 11),
 };
 
+/// For wheels as they are released.
+pub const WHEEL: Environment = Environment {
+    folder: ".venv-wheel",
+    requirements: "xtask/python/requirements-wheel.txt",
+    oldest: (3, 11),
+};
+
 impl Environment {
     /// The environment's Python, after making it, or making it again, where the list has changed.
     pub fn python(&self, workspace: &Workspace) -> Result<PathBuf, Failure> {

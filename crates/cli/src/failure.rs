@@ -2,7 +2,6 @@
 
 use std::io::{self, Write as _};
 use std::path::Path;
-use std::process::ExitCode;
 use strile::tiff::{printable, printable_lines};
 
 /// A command that came to its end.
@@ -51,13 +50,13 @@ impl Failure {
     }
 
     /// Tells the error on standard error and gives the exit code.
-    pub fn report(&self) -> ExitCode {
+    pub fn report(&self) -> u8 {
         match self {
             // Whoever read our output has seen enough (`strile dump … | head`).
-            Self::Io(_, error) if error.kind() == io::ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
+            Self::Io(_, error) if error.kind() == io::ErrorKind::BrokenPipe => return 0,
             Self::Strile(strile::Error::Cancelled) => {
                 tell("error: cancelled");
-                return ExitCode::from(130);
+                return 130;
             }
             Self::Told => {}
             _ => {
@@ -67,7 +66,7 @@ impl Failure {
                 }
             }
         }
-        ExitCode::from(2)
+        2
     }
 
     /// The error without `error:`.

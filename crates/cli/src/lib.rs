@@ -1,0 +1,77 @@
+//! The command line of strile as a library: parse, resolve, call one function of `strile`, print.
+//!
+//! The program `strile` and the Python package both call [`run`]. Data goes to standard output, everything else to
+//! standard error. Exit 0: done; 1: done, and faults or differences were found; 2: an error, told in one sentence;
+//! 130: stopped by Ctrl-C.
+
+mod args;
+mod commands;
+mod failure;
+mod geo;
+mod input;
+mod json;
+mod output;
+mod progress;
+mod samples;
+
+use args::{Arguments, Command};
+use clap::Parser as _;
+use failure::{Failure, Outcome};
+use std::ffi::OsString;
+use std::io::Write as _;
+
+/// Runs the command line and returns its exit code. The first argument is the program's name.
+///
+/// Takes over SIGINT, SIGTERM and SIGHUP for the rest of the process, so call it once, as the last thing that the
+/// process does. The first signal cancels the command, the second one ends the process.
+///
+/// ```
+/// let code = strile_cli::run(["strile", "--version"].map(Into::into));
+/// assert_eq!(code, 0);
+/// ```
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let code = run_command(arguments.into_iter().collect());
+    // Rust flushes standard output itself only where it owns `main`. A closed pipe is the reader's decision.
+    let _closed = std::io::stdout().flush();
+    code
+}
+
+fn run_command(given: Vec<OsString>) -> u8 {
+    if let Some(problem) = args::unavailable(&given) {
+        return Failure::Request(problem, None).report();
+    }
+    let arguments = match Arguments::try_parse_from(args::with_long_options(given.into_iter())) {
+        Ok(arguments) => arguments,
+        // `--help` and `--version` are errors here, with exit code 0.
+        Err(error) => {
+            let _closed = error.print();
+            return u8::try_from(error.exit_code()).unwrap_or(2);
+        }
+    };
+    let session = match input::Session::new(arguments.quiet) {
+        Ok(session) => session,
+        Err(failure) => return failure.report(),
+    };
+    let outcome: Result<Outcome, Failure> = match arguments.command {
+        Command::Info(args) => commands::info::run(&args, &session),
+        Command::Dump(args) => commands::dump::run(&args, &session),
+        Command::Convert(args) => commands::convert::run(&args, &session),
+        Command::Overview(args) => commands::overview::run(&args, &session),
+        Command::Sample(args) => commands::sample::run(&args, &session),
+        Command::Vrt(args) => commands::vrt::run(&args, &session),
+        Command::Index(args) => commands::index::run(&args, &session),
+        Command::Compare(args) => commands::compare::run(&args, &session),
+        Command::Cog(command) => commands::cog::run(&command, &session),
+        Command::Bench(args) => commands::bench::run(&args, &session),
+        Command::Devices(args) => commands::devices::run(&args),
+        Command::Demo(args) => commands::demo::run(&args, &session),
+        Command::Completions(args) => commands::completions::run(&args),
+    };
+    match outcome {
+        Ok(Outcome::Clean) => 0,
+        Ok(Outcome::Found) => 1,
+        // Whatever failed while stopping, the reason is that a stop was asked for.
+        Err(_) if session.cancel.is_cancelled() => Failure::Strile(strile::Error::Cancelled).report(),
+        Err(failure) => failure.report(),
+    }
+}

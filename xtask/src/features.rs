@@ -1,0 +1,53 @@
+//! Checks that every published library compiles without its default features and with each feature alone: a build of the
+//! whole workspace turns all of them on, and hides code that needs a feature it does not name.
+
+use crate::failure::Failure;
+use crate::process;
+use crate::workspace::Workspace;
+use serde_json::Value;
+
+/// Checks all combinations and names those that fail.
+pub fn run(workspace: &Workspace) -> Result<(), Failure> {
+    let mut failed = Vec::new();
+    for package in workspace.packages().filter(|package| is_published(package)) {
+        let Some(name) = package.get("name").and_then(Value::as_str) else { continue };
+        if !workspace.has_library(name) {
+            continue;
+        }
+        for feature in std::iter::once(None).chain(features(package).into_iter().map(Some)) {
+            let mut check = process::cargo(&workspace.root);
+            check.args(["check", "--quiet", "--locked", "--lib", "--no-default-features", "--package", name]);
+            check.args(feature.iter().flat_map(|feature| ["--features", feature]));
+            if process::show(&mut check).is_err() {
+                failed.push(format!("{name}: does not compile with {}", feature.unwrap_or("no features")));
+            }
+        }
+    }
+    Failure::unless_empty("features", &failed)
+}
+
+/// Whether it is one of our packages and goes to the registry: `publish` is an empty list in those that do not.
+fn is_published(package: &Value) -> bool {
+    package.get("source").is_none_or(Value::is_null)
+        && package.get("publish").and_then(Value::as_array).is_none_or(|registries| !registries.is_empty())
+}
+
+/// Names of a package's features, without `default`, in order.
+fn features(package: &Value) -> Vec<&str> {
+    let names = package.get("features").and_then(Value::as_object).into_iter().flatten();
+    names.map(|(name, _)| name.as_str()).filter(|name| *name != "default").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn packages_of_others_and_unpublished_ones_are_left_out() {
+        assert!(is_published(&json!({ "source": null, "publish": null })));
+        assert!(!is_published(&json!({ "source": null, "publish": [] })));
+        assert!(!is_published(&json!({ "source": "registry", "publish": null })));
+        assert_eq!(features(&json!({ "features": { "cuda": [], "default": ["cuda"] } })), ["cuda"]);
+    }
+}
