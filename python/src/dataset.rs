@@ -3,8 +3,9 @@
 //! Reads that are under way when it is closed come to their end; calls after that are refused.
 
 use crate::call::{self, Count, Watch};
-use crate::error::{exception, refused, strile_error};
+use crate::error::{refused, strile_error};
 use crate::facts;
+use crate::mosaic;
 use crate::plan::Plan;
 use crate::raster::Raster;
 use crate::request::Request;
@@ -17,8 +18,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use strile::tiff::Tag;
 use strile::{
-    Cancel, Context, DataType, Error, Input, Location, MaskSource, Missing, OpenOptions, Output, PieceLimits,
-    ProcessId, Processor, ReadOptions, ReadPlan, Source, Vrt, VrtOptions, Window,
+    Cancel, Context, DataType, Input, Location, MaskSource, Missing, OpenOptions, Output, PieceLimits,
+    ProcessId, Processor, ReadOptions, ReadPlan, Source, VrtOptions, Window,
 };
 
 /// See the module.
@@ -35,7 +36,8 @@ pub(crate) struct Dataset {
 }
 
 /// Tables of where blocks lie and how long they are.
-const TABLES: [Tag; 4] = [Tag::StripOffsets, Tag::StripByteCounts, Tag::TileOffsets, Tag::TileByteCounts];
+pub(crate) const TABLES: [Tag; 4] =
+    [Tag::StripOffsets, Tag::StripByteCounts, Tag::TileOffsets, Tag::TileByteCounts];
 
 /// What a read gave: pixels of its own, or blocks that were filled in the caller's.
 enum Result {
@@ -56,7 +58,7 @@ impl Dataset {
     }
 
     /// Does work that takes no time but that of a source.
-    fn quickly<T: Send>(
+    pub(crate) fn quickly<T: Send>(
         &self,
         py: Python<'_>,
         cancel: &Cancel,
@@ -131,16 +133,9 @@ impl Dataset {
         };
         options.max_bytes = max_bytes.unwrap_or(options.max_bytes);
         options.max_work = max_work.unwrap_or(options.max_work);
-        match call::detached(py, || Vrt::open(&path, &options))? {
-            Ok(vrt) => {
-                let version = vrt.version().map(|version| (version.len, version.mark.clone()));
-                Ok(Self::of(Input::Vrt(Box::new(vrt)), version.unwrap_or_default(), true))
-            }
-            Err(error @ Error::Unsupported { .. }) => {
-                Err(strile_error(py, "VRTUnsupportedError", error.to_string()))
-            }
-            Err(error) => Err(exception(error)),
-        }
+        let vrt = mosaic::opened(py, &path, &options)?;
+        let version = vrt.version().map(|version| (version.len, version.mark.clone()));
+        Ok(Self::of(Input::Vrt(Box::new(vrt)), version.unwrap_or_default(), true))
     }
 
     /// Opens a TIFF of `size` bytes that a Python object reads; `overviews` is what `.ovr` is beside a file.

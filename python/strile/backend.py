@@ -16,14 +16,14 @@ import xarray as xr
 from xarray.backends import BackendEntrypoint
 from xarray.core import indexing
 
-from . import accessor, conventions, on_device
+from . import _core, accessor, conventions, on_device
 from .asked import level_of_overview, text_of
+from .constants import NO_GEOREF
 from .errors import StrileError
 from .facts import Facts, Level
 from .masking import float_type
 from .pixels import Decoding, PixelArray
-from .reading import attrs as attributes
-from .reading import metadata, opened, pam, sidecars
+from .reading import opened, sidecars
 from .reading.arguments import halvings, pixel_limit
 from .reading.description import check_coordinates
 from .reading.source import Source
@@ -95,7 +95,7 @@ class StrileBackend(BackendEntrypoint):
         array.check()
         attrs = conventions.attributes(dataset, facts)
         encoding = _encoding(source, facts, shown, dtype)
-        encoding[KEPT] = _kept(dataset, facts, source, level, attrs, array.shape)
+        encoding[KEPT] = _kept(dataset, facts, level, attrs, array.shape)
         _place_decoding(attrs, encoding, facts, dtype, masked=masked, scaled=bool(mask_and_scale))
         dims = ("band", "y", "x")
         if device != "cpu":
@@ -169,30 +169,22 @@ def _encoding(source: Source, facts: Facts, level: Level, dtype: np.dtype[Any]) 
 
 
 def _kept(
-    dataset: Any, facts: Facts, source: Source, level: int, attrs: dict[str, Any], shape: tuple[int, ...]
+    dataset: Any, facts: Facts, level: int, attrs: dict[str, Any], shape: tuple[int, ...]
 ) -> dict[str, Any]:
     """What rioxarray has no words for, for `to_geotiff`: tags, items of bands, colours, control points, categories."""
-    kept: dict[str, Any] = {"shown": dict(attrs), "shape": shape}
-    if facts.kind == "tiff":
-        own, base = (list(dataset.tags(0, number, tables=False)) for number in (level, 0))
-        text = attributes.metadata_text(own, base)
-        kept |= attributes.described(own, base, metadata.items(text, str(source)), text)
-        kept |= attributes.colours(facts.level(level))
-        if facts.level(level).fewer_bits is not None:
-            kept["nbits"] = facts.level(level).fewer_bits
+    kept: dict[str, Any] = {"shown": dict(attrs), "shape": shape, **_core.stated(dataset, level)}
+    if facts.kind == "tiff" and facts.level(level).fewer_bits is not None:
+        kept["nbits"] = facts.level(level).fewer_bits
     if facts.gcps and facts.transform is None:
-        full, this = facts.level(), facts.level(level)
-        down, across = this.height / full.height, this.width / full.width
-        kept["gcps"] = tuple((row * down, column * across, *rest) for row, column, *rest in facts.gcps)
+        kept["gcps"] = _core.grid(dataset, level, allow_rotated=True, oriented=False).gcps
     if facts.transform is None and not facts.gcps:
-        kept[attributes.NO_GEOREF] = True
+        kept[NO_GEOREF] = True
     if facts.nodata is None and facts.mask_source in ("image", "alpha"):
         kept["mask"] = facts.mask_source
-    if not (source.is_object or source.is_remote):
-        kept |= pam.categories(source.location)
-        tables = pam.tables(source.location)
-        if tables is not None:
-            kept["tables"] = tables
+    categories, tables = sidecars.categories(dataset, stacklevel=6)
+    kept |= categories
+    if tables is not None:
+        kept["tables"] = tables
     return kept
 
 

@@ -89,7 +89,9 @@ pub use strile_engine::{
 };
 pub use strile_tiff as tiff;
 pub use strile_tiff::{Compression, DataType, Limits, Photometric, Planar, Predictor, Warning, Warnings};
-pub use vrt::{IndexOptions, Missing, Vrt, VrtOptions, VrtSource, WrittenIndex, is_vrt, write_index};
+pub use vrt::{
+    IndexOptions, Missing, Vrt, VrtBand, VrtOptions, VrtSource, WrittenIndex, is_vrt, write_index,
+};
 pub use window::Window;
 pub use write::{
     Assembly, Beyond, EncodedPart, PartAddress, PartBytes, PartTarget, PartWindows, PartWriter, Parts, Tier,

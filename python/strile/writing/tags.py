@@ -21,8 +21,6 @@ from .arguments import whole
 if TYPE_CHECKING:
     from .said import Said
 
-CONTRACT = "_xrspatial_geotiff_contract"
-
 MANAGED = frozenset(
     # What lays the file out; places of other directories; what the other keys of the raster state.
     (254, 255, 256, 257, 258, 259, 266, 273, 274, 277, 278, 279, 284, 288, 289, 317, 322, 323, 324, 325, 330, 339,

@@ -5,6 +5,19 @@ use super::parse::{Band, Source};
 use super::paths::Refusal;
 use std::path::PathBuf;
 use std::sync::PoisonError;
+use strile_tiff::DataType;
+use strile_tiff::gdal::NoData;
+
+/// What a VRT states about one band.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct VrtBand {
+    /// Its type; `None` where no type is stated.
+    pub data_type: Option<DataType>,
+    /// Its nodata value, whether samples can hold it or not.
+    pub nodata: Option<NoData>,
+    /// A source scales its values, so that they have fractions whatever the type.
+    pub is_scaled: bool,
+}
 
 /// One source of one band.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +39,22 @@ pub struct VrtSource {
 }
 
 impl Vrt {
+    /// Returns what the file states about each band.
+    pub fn listed_bands(&self) -> Vec<VrtBand> {
+        let is_scaled = |source: &Source| source.complex.as_ref().is_some_and(|complex| complex.is_scaled());
+        let stated = |band: &Band| VrtBand {
+            data_type: band.stated_type,
+            nodata: band.stated_nodata,
+            is_scaled: band.sources.iter().any(is_scaled),
+        };
+        self.bands.iter().map(stated).collect()
+    }
+
+    /// Returns the `ResampleAlg` of a source that changes its size. Reads take the nearest pixel, as GDAL does.
+    pub fn ignored_resampling(&self) -> Option<&str> {
+        self.ignored_resampling.as_deref()
+    }
+
     /// Every source of every band, in their order. Looks for each file once, and opens none.
     pub fn listed_sources(&self) -> Vec<VrtSource> {
         let files: Vec<(Option<PathBuf>, Option<String>)> = self
