@@ -10,7 +10,7 @@ use crate::plan::Plan;
 use crate::raster::Raster;
 use crate::request::Request;
 use crate::source::RangeSource;
-use crate::validity;
+use crate::validity::{self, Rule};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -18,8 +18,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use strile::tiff::Tag;
 use strile::{
-    Cancel, Context, DataType, Input, Location, MaskSource, Missing, OpenOptions, Output, PieceLimits,
-    ProcessId, Processor, ReadOptions, ReadPlan, Source, VrtOptions, Window,
+    Cancel, Context, DataType, Input, Location, Missing, OpenOptions, Output, PieceLimits, ProcessId,
+    Processor, ReadOptions, ReadPlan, Source, VrtOptions, Window,
 };
 
 /// See the module.
@@ -179,22 +179,18 @@ impl Dataset {
         Ok(facts.clone_ref(py))
     }
 
-    /// What says which pixels of a level are valid where no nodata value does: ("image", None), ("alpha", its band), or
-    /// None. Of a mosaic it is None: the facts tell.
-    #[pyo3(signature = (page=0, level=0))]
-    fn mask_beside_nodata(
-        &self,
-        py: Python<'_>,
-        page: usize,
-        level: usize,
-    ) -> PyResult<Option<(&'static str, Option<u16>)>> {
+    /// What says which pixels of each band of a level are valid: a nodata value, "layer" for the layer `mask`, or None where
+    /// all are.
+    #[pyo3(signature = (level=0))]
+    fn validity<'py>(&self, py: Python<'py>, level: usize) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
         let input = self.input(py)?;
-        let find = |file| validity::beside_nodata(file, page, level);
-        let found = call::detached(py, || input.tiff().and_then(find))?;
-        Ok(found.map(|source| match source {
-            MaskSource::Alpha(band) => ("alpha", Some(band)),
-            _ => ("image", None),
-        }))
+        let rules = call::detached(py, || validity::rules(&input, 0, level))?;
+        let shown = |rule| match rule {
+            Rule::AllValid => Ok(None),
+            Rule::Layer => Ok(Some("layer".into_pyobject(py)?.into_any())),
+            Rule::Value(value) => facts::number(py, Some(value)),
+        };
+        rules.into_iter().map(shown).collect()
     }
 
     /// Red, green, blue and alpha of each value of a band (from 1), empty without a colour table.

@@ -164,9 +164,9 @@ class Dataset:
         """Refuses a result of so many samples and bytes by the rule of `read`: PixelSafetyLimitError."""
     def plan(self, **request: Any) -> Plan:
         """The plan of `read` with these keywords."""
-    def mask_beside_nodata(self, page: int = 0, level: int = 0) -> tuple[str, int | None] | None:
-        """What says which pixels of a level are valid where no nodata value does, and `masked` of `read` leaves alone:
-        ("image", None) or ("alpha", its band from 1). Of a mosaic None: its facts tell."""
+    def validity(self, level: int = 0) -> list[int | float | str | None]:
+        """What says which pixels of each band of a level are valid: a nodata value, "layer" for the layer `mask`, or None
+        where all are."""
     def holes(self) -> list[tuple[str, str]]:
         """Of a mosaic: sources that reads so far went on without, missing or damaged, each with the problem."""
     def sources(self) -> list[dict[str, Any]]:

@@ -21,8 +21,7 @@ from .asked import level_of_overview, text_of
 from .constants import NO_GEOREF
 from .errors import StrileError
 from .facts import Facts, Level
-from .masking import float_type
-from .pixels import Decoding, PixelArray
+from .pixels import Decoding, PixelArray, float_type
 from .reading import opened, sidecars
 from .reading.arguments import halvings, pixel_limit
 from .reading.description import check_coordinates
@@ -86,7 +85,7 @@ class StrileBackend(BackendEntrypoint):
             raise IndexError(f"{source}: there is no overview {overview_level}; it has {len(levels) - 1}")
         shown = levels[level].halved(reduce)
         masked = bool(masked or mask_and_scale)
-        decoding = _decoding(facts, shown, masked, bool(mask_and_scale))
+        decoding = _decoding(dataset, facts, level, shown, masked, bool(mask_and_scale))
         dtype = float_type(facts.dtype) if masked else facts.dtype
         # Indexed later, and perhaps by a process that works in another folder.
         shape = (shown.bands, shown.height, shown.width)
@@ -126,23 +125,18 @@ def _check_device(device: str) -> None:
         raise StrileError(f"device is {device!r}: expected 'cpu', 'cuda' or 'cuda:N'")
 
 
-def _decoding(facts: Facts, level: Level, masked: bool, scaled: bool) -> Decoding:
-    real = facts.dtype.kind != "c"
-    nodata = _nodata(facts) if masked and real else None
-    mosaic = facts.kind == "vrt"
-    by_mask = masked and real and facts.nodata is None and facts.mask_source in ("alpha", "image")
-    alpha = None
-    if facts.mask_source == "alpha":
-        first = level.bands - len(level.extra_samples)
-        alpha = next((first + n for n, kind in enumerate(level.extra_samples) if kind in (1, 2)), None)
+def _decoding(dataset: Any, facts: Facts, number: int, level: Level, masked: bool, scaled: bool) -> Decoding:
+    rules = tuple(dataset.validity(number)) if masked and facts.dtype.kind != "c" else ()
+    if facts.nodata is not None and _nodata(facts) is None and "layer" not in rules:
+        rules = ()
     scales = offsets = None
     if scaled:
         scales = tuple(1.0 if band.scale is None else float(band.scale) for band in facts.bands)
         offsets = tuple(0.0 if band.offset is None else float(band.offset) for band in facts.bands)
         if len(scales) != level.bands:
             scales = offsets = None
-    by_nodata = nodata is not None and not mosaic
-    return Decoding(by_nodata, nodata if mosaic else None, by_mask, alpha, scales, offsets)
+    by_nodata = facts.kind == "tiff" and any(rule not in (None, "layer") for rule in rules)
+    return Decoding(by_nodata, () if by_nodata else rules, scales, offsets)
 
 
 def _nodata(facts: Facts) -> int | float | None:

@@ -160,6 +160,8 @@ class Dataset(Values):
     def __init__(self, core: Any, name: str, source: Source) -> None:
         self._core: Any = core
         self._facts = Facts.of(core)
+        # Bands of a mosaic may differ in it.
+        self._nodatavals = tuple(core.facts.get("band_nodata") or (self.nodata,) * self.count)
         self._source = source
         self.name = name
 
@@ -225,7 +227,7 @@ class Dataset(Values):
 
     @property
     def nodatavals(self) -> tuple[int | float | None, ...]:
-        return (self.nodata,) * self.count
+        return self._nodatavals
 
     @property
     def crs(self) -> str | None:

@@ -223,16 +223,21 @@ def _pixels(
     scaling = _core.scaling(dataset, call.band) if call.unpack else None
     wanted = call.masked or call.unpack
     maskable = any(entry is not None and entry.maskable for entry in declared)
-    beside = None if mosaic is not None or any(declared) else dataset.mask_beside_nodata(0, call.level)
+    validity = dataset.validity(call.level)
+    rules = tuple(validity[band - 1] for band in bands)
+    # One value for all bands is compared without them.
+    by_rules = "layer" in rules or (None in rules and rules != (None,) * len(rules))
 
     masking = None
-    if wanted and maskable:
+    if wanted and by_rules and mosaic is not None:
+        masking = Masking("rules", rules)
+    elif wanted and maskable:
         compare = tuple(entry.value if entry is not None and entry.maskable else None for entry in declared)
         # What is a nodata value among floats cannot be told afterwards from NaN that the file has itself.
         by_core = stored.kind in "iu" and mosaic is None
         shown = () if by_core else _shown(compare, declared, stored, level, inverted)
         masking = Masking("core" if by_core else "values", shown)
-    elif wanted and beside is not None and bands != (beside[1],):
+    elif wanted and "layer" in rules:
         masking = Masking("core")
 
     read_as = np.dtype(np.float32) if stored == np.float16 else stored
