@@ -51,7 +51,7 @@ impl Fields {
 
     fn number(&self, tag: Tag) -> PyResult<Option<f64>> {
         let field = self.get(tag);
-        Ok(field.map(|field| numbers(field)).transpose()?.and_then(|numbers| numbers.first().copied()))
+        Ok(field.map(numbers).transpose()?.and_then(|numbers| numbers.first().copied()))
     }
 }
 
@@ -330,7 +330,7 @@ fn citation(keys: &GeoKeys) -> Option<&str> {
     places.into_iter().filter_map(|place| keys.text(place)).find_map(|text| {
         let text = text.trim().trim_matches(['|', '\0']).trim();
         let starts = |word: &&str| text.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word));
-        (WKT.iter().any(|word| starts(&word)) && text.contains('[')).then_some(text)
+        (WKT.iter().any(starts) && text.contains('[')).then_some(text)
     })
 }
 
@@ -443,7 +443,7 @@ pub(crate) fn check_tables(py: Python<'_>, dataset: &Dataset, level: usize) -> P
     let down = blocks(image.height, image.grid.block_height);
     let needed = down.saturating_mul(blocks(image.width, image.grid.block_width)).saturating_mul(apart);
     let fields = dataset.quickly(py, &Cancel::default(), || file.fields(0, level, |_| false))?;
-    for field in fields.iter().filter(|field| TABLES.contains(&field.tag) && field.count < needed) {
+    if let Some(field) = fields.iter().find(|field| TABLES.contains(&field.tag) && field.count < needed) {
         let (tag, count, bands) = (field.tag.0, field.count, image.samples);
         return Err(refused(format!(
             "{}: {needed} entries of a {planar} planar image with {bands} bands are needed in the table of blocks (tag \
