@@ -94,7 +94,8 @@ def items_xml(items: Any) -> str:
             str(name)
         )
         role_text = f' role="{role}"' if role and band is not None else ""
-        lines.append(f"  <Item name={quoteattr(str(name))}{sample}{role_text}>{escape(str(value))}</Item>")
+        # GDAL escapes values twice, and so do its readers.
+        lines.append(f"  <Item name={quoteattr(str(name))}{sample}{role_text}>{escape(escape(str(value)))}</Item>")
     return "\n".join((*lines, "</GDALMetadata>"))
 
 
