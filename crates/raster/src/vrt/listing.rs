@@ -94,3 +94,62 @@ impl Vrt {
         missing.iter().map(|(name, problem)| (name.clone(), problem.clone())).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vrt::VrtOptions;
+
+    /// One band per (attributes, elements).
+    fn opened(bands: &[(&str, &str)]) -> Vrt {
+        let band = |(attributes, inside): &(&str, &str)| {
+            format!("<VRTRasterBand {attributes}>{inside}</VRTRasterBand>")
+        };
+        let bands: String = bands.iter().map(band).collect();
+        let text = format!("<VRTDataset rasterXSize=\"4\" rasterYSize=\"4\">{bands}</VRTDataset>");
+        let options = VrtOptions { data_type: Some(DataType::F64), ..VrtOptions::default() };
+        Vrt::from_text("a.vrt", &text, ".", &options).unwrap()
+    }
+
+    #[test]
+    fn bands_are_listed_as_stated() {
+        let source = |kind: &str, inside: &str| {
+            format!("<{kind}><SourceFilename>a.tif</SourceFilename>{inside}</{kind}>")
+        };
+        let scaled = source("ComplexSource", "<ScaleRatio>2</ScaleRatio>");
+        let neutral = source("ComplexSource", "<ScaleRatio>1</ScaleRatio><ScaleOffset>0</ScaleOffset>");
+        let hidden = "<NoDataValue>300</NoDataValue><HideNoDataValue>1</HideNoDataValue>";
+        let vrt = opened(&[("dataType=\"Byte\"", hidden), ("", &scaled), ("dataType=\"Int16\"", &neutral)]);
+        let band = |data_type, nodata, is_scaled| VrtBand { data_type, nodata, is_scaled };
+        let expected = [
+            band(Some(DataType::U8), Some(NoData::Integer(300)), false),
+            band(None, None, true),
+            band(Some(DataType::I16), None, false),
+        ];
+        assert_eq!(vrt.listed_bands(), expected);
+        assert_eq!((vrt.nodata(1), vrt.ignored_resampling()), (None, None));
+    }
+
+    #[test]
+    fn a_resampling_that_gdal_passes_over_is_named() {
+        let rects = |size: u32| {
+            let rect = |name: &str, size: u32| {
+                format!("<{name} xOff=\"0\" yOff=\"0\" xSize=\"{size}\" ySize=\"{size}\"/>")
+            };
+            format!("{}{}", rect("SrcRect", 4), rect("DstRect", size))
+        };
+        for (name, size, expected) in
+            [("bilinear", 2, Some("bilinear")), ("bilinear", 4, None), ("NearestNeighbour", 2, None)]
+        {
+            let source = format!(
+                "<SimpleSource><SourceFilename>a.tif</SourceFilename><ResampleAlg>{name}</ResampleAlg>{}</SimpleSource>",
+                rects(size)
+            );
+            assert_eq!(
+                opened(&[("dataType=\"Byte\"", &source)]).ignored_resampling(),
+                expected,
+                "{name} {size}"
+            );
+        }
+    }
+}
