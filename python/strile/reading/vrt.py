@@ -35,6 +35,9 @@ class Mosaic(NamedTuple):
 def inspect(path: str, band: int | None, band_nodata: str | None) -> Mosaic:
     """Refuses bands that one array cannot hold."""
     limit = environment.vrt_max_xml_bytes()
+    if band is not None and not 0 <= band < 65_535:
+        # A band that no file has; which ones there are is told once the file is open.
+        band = 65_535
     return Mosaic(*_core.one_array(path, band=band, mixed_nodata=band_nodata is not None, max_bytes=limit))
 
 
