@@ -13,6 +13,7 @@ use crate::{call, device};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
+use strile::tiff::{from_half, to_half};
 use strile::{DataType, Location};
 
 /// Bytes that a thread is worth having for.
@@ -109,21 +110,9 @@ fn holds(data_type: DataType, number: f64) -> bool {
     let single = number as f32;
     let is_single = f64::from(single) == number || number.is_nan();
     match data_type {
-        DataType::F16 => number.is_nan() || (0..=u16::MAX).any(|bits| half(bits) == number),
+        DataType::F16 => number.is_nan() || from_half(to_half(number)) == number,
         DataType::F32 | DataType::C64 => is_single,
         _ => true,
-    }
-}
-
-/// The value of a half.
-fn half(bits: u16) -> f64 {
-    let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
-    let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));
-    sign * match exponent {
-        0 => fraction * 2f64.powi(-24),
-        31 if fraction == 0.0 => f64::INFINITY,
-        31 => f64::NAN,
-        _ => (1024.0 + fraction) * 2f64.powi(exponent - 25),
     }
 }
 
@@ -276,7 +265,7 @@ fn in_row(address: usize, count: usize, step: isize, data_type: DataType, wanted
             let single = number as f32;
             match data_type {
                 D::F16 => {
-                    let bits = (0..=u16::MAX).find(|&bits| half(bits) == number).unwrap_or(0);
+                    let bits = to_half(number);
                     let is_zero = number == 0.0;
                     any!(u16, |sample: u16| sample == bits || (is_zero && sample & 0x7fff == 0))
                 }

@@ -3,13 +3,14 @@
 //! Reads that are under way when it is closed come to their end; calls after that are refused.
 
 use crate::call::{self, Count, Watch};
-use crate::error::{exception, refused, strile_error};
+use crate::error::{refused, strile_error};
 use crate::facts;
+use crate::mosaic;
 use crate::plan::Plan;
 use crate::raster::Raster;
 use crate::request::Request;
 use crate::source::RangeSource;
-use crate::validity;
+use crate::validity::{self, Rule};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -17,12 +18,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use strile::engine::{Output, ProcessId};
 use strile::io::Source;
-use strile::read::{MaskSource, PieceLimits, ReadPlan};
+use strile::read::{PieceLimits, ReadPlan};
 use strile::tiff::Tag;
 use strile::vrt::{Missing, VrtOptions};
-use strile::{
-    Cancel, Context, DataType, Error, Input, Location, OpenOptions, Processor, ReadOptions, Vrt, Window,
-};
+use strile::{Cancel, Context, DataType, Input, Location, OpenOptions, Processor, ReadOptions, Window};
 
 /// See the module.
 #[pyclass(frozen, module = "strile._core")]
@@ -38,7 +37,8 @@ pub(crate) struct Dataset {
 }
 
 /// Tables of where blocks lie and how long they are.
-const TABLES: [Tag; 4] = [Tag::StripOffsets, Tag::StripByteCounts, Tag::TileOffsets, Tag::TileByteCounts];
+pub(crate) const TABLES: [Tag; 4] =
+    [Tag::StripOffsets, Tag::StripByteCounts, Tag::TileOffsets, Tag::TileByteCounts];
 
 /// What a read gave: pixels of its own, or blocks that were filled in the caller's.
 enum Result {
@@ -59,7 +59,7 @@ impl Dataset {
     }
 
     /// Does work that takes no time but that of a source.
-    fn quickly<T: Send>(
+    pub(crate) fn quickly<T: Send>(
         &self,
         py: Python<'_>,
         cancel: &Cancel,
@@ -134,16 +134,9 @@ impl Dataset {
         };
         options.max_bytes = max_bytes.unwrap_or(options.max_bytes);
         options.max_work = max_work.unwrap_or(options.max_work);
-        match call::detached(py, || Vrt::open(&path, &options))? {
-            Ok(vrt) => {
-                let version = vrt.version().map(|version| (version.len, version.mark.clone()));
-                Ok(Self::of(Input::Vrt(Box::new(vrt)), version.unwrap_or_default(), true))
-            }
-            Err(error @ Error::Unsupported { .. }) => {
-                Err(strile_error(py, "VRTUnsupportedError", error.to_string()))
-            }
-            Err(error) => Err(exception(error)),
-        }
+        let vrt = mosaic::opened(py, &path, &options)?;
+        let version = vrt.version().map(|version| (version.len, version.mark.clone()));
+        Ok(Self::of(Input::Vrt(Box::new(vrt)), version.unwrap_or_default(), true))
     }
 
     /// Opens a TIFF of `size` bytes that a Python object reads; `overviews` is what `.ovr` is beside a file.
@@ -187,22 +180,18 @@ impl Dataset {
         Ok(facts.clone_ref(py))
     }
 
-    /// What says which pixels of a level are valid where no nodata value does: ("image", None), ("alpha", its band), or
-    /// None. Of a mosaic it is None: the facts tell.
-    #[pyo3(signature = (page=0, level=0))]
-    fn mask_beside_nodata(
-        &self,
-        py: Python<'_>,
-        page: usize,
-        level: usize,
-    ) -> PyResult<Option<(&'static str, Option<u16>)>> {
+    /// What says which pixels of each band of a level are valid: a nodata value, "layer" for the layer `mask`, or None where
+    /// all are.
+    #[pyo3(signature = (level=0))]
+    fn validity<'py>(&self, py: Python<'py>, level: usize) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
         let input = self.input(py)?;
-        let find = |file| validity::beside_nodata(file, page, level);
-        let found = call::detached(py, || input.tiff().and_then(find))?;
-        Ok(found.map(|source| match source {
-            MaskSource::Alpha(band) => ("alpha", Some(band)),
-            _ => ("image", None),
-        }))
+        let rules = call::detached(py, || validity::rules(&input, 0, level))?;
+        let shown = |rule| match rule {
+            Rule::AllValid => Ok(None),
+            Rule::Layer => Ok(Some("layer".into_pyobject(py)?.into_any())),
+            Rule::Value(value) => facts::number(py, Some(value)),
+        };
+        rules.into_iter().map(shown).collect()
     }
 
     /// Red, green, blue and alpha of each value of a band (from 1), empty without a colour table.

@@ -8,7 +8,7 @@ use strile::read::MaskSource;
 use strile::tiff::gdal::{BandMetadata, MetadataItem, NoData};
 use strile::tiff::geo::{AreaOrPoint, Crs, CrsKind, Georeference, KeyValue};
 use strile::tiff::{BlockArray, BlockKind, ByteOrder, ExtraSample, FieldType, SampleFormat, Tag, Variant};
-use strile::tiff::{Photometric, Planar, Predictor, Warning};
+use strile::tiff::{Photometric, Planar, Predictor, Warning, Warnings};
 use strile::{Dataset, Input, Metadata, ReadOptions, Vrt};
 
 /// All that is known of an opened file.
@@ -46,8 +46,16 @@ fn of_file(dict: &Bound<'_, PyDict>, dataset: &Dataset) -> PyResult<()> {
         pages.append(one)?;
     }
     dict.set_item("pages", pages)?;
-    let first = tiff.directories.first();
-    dict.set_item("nodata_text", first.and_then(|directory| directory.text(Tag::GDAL_NODATA)))?;
+    let text = tiff.directories.first().and_then(|directory| directory.text(Tag::GDAL_NODATA));
+    let stated = match &text {
+        None => dataset.metadata().nodata,
+        Some(text) => {
+            let mut told = Warnings::new();
+            NoData::parse(text, &mut told).filter(|_| told.is_empty())
+        }
+    };
+    dict.set_item("nodata_text", text)?;
+    dict.set_item("stated_nodata", number(py, stated)?)?;
     let mask = dataset.mask_source(&ReadOptions::default()).unwrap_or(MaskSource::AllValid);
     dict.set_item("mask_source", mask_name(mask))
 }
@@ -143,6 +151,7 @@ fn of_mosaic(dict: &Bound<'_, PyDict>, vrt: &Vrt) -> PyResult<()> {
     page.set_item("levels", [level])?;
     dict.set_item("pages", [page])?;
     dict.set_item("nodata_text", vrt.nodata(1).map(NoData::to_text))?;
+    dict.set_item("stated_nodata", number(py, vrt.nodata(1))?)?;
     dict.set_item("mask_source", mask_name(mask))?;
     // Bands of a mosaic may differ in it.
     let nodata = (1..=vrt.bands()).map(|band| number(py, vrt.nodata(band)));
@@ -226,7 +235,7 @@ fn of_band<'py>(py: Python<'py>, band: &BandMetadata) -> PyResult<Bound<'py, PyD
 }
 
 /// Whole numbers exactly.
-fn number(py: Python<'_>, value: Option<NoData>) -> PyResult<Option<Bound<'_, PyAny>>> {
+pub(crate) fn number(py: Python<'_>, value: Option<NoData>) -> PyResult<Option<Bound<'_, PyAny>>> {
     let value = match value {
         None => return Ok(None),
         Some(NoData::Integer(value)) => value.into_pyobject(py)?.into_any(),

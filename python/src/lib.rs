@@ -1,8 +1,10 @@
 //! The core of the Python package: converts, calls strile, converts back. What users see is made of it in Python.
 
 mod array;
+mod attributes;
 mod batch;
 mod call;
+mod categories;
 mod command_line;
 mod commands;
 mod contains;
@@ -15,8 +17,10 @@ mod dlpack;
 mod error;
 mod facts;
 mod figures;
+mod grid;
 mod held;
 mod keys;
+mod mosaic;
 mod parts;
 mod piece;
 mod plan;
@@ -43,6 +47,7 @@ fn redacted(text: &str) -> String {
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<batch::Headers>()?;
     module.add_class::<dataset::Dataset>()?;
+    module.add_class::<grid::Grid>()?;
     module.add_class::<plan::Plan>()?;
     module.add_class::<raster::Raster>()?;
     module.add_class::<writer::Writer>()?;
@@ -50,6 +55,15 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<parts::PartWriter>()?;
     module.add_class::<parts::Assembly>()?;
     module.add_function(wrap_pyfunction!(redacted, module)?)?;
+    module.add_function(wrap_pyfunction!(attributes::check_tables, module)?)?;
+    module.add_function(wrap_pyfunction!(attributes::placed, module)?)?;
+    module.add_function(wrap_pyfunction!(attributes::scaling, module)?)?;
+    module.add_function(wrap_pyfunction!(attributes::stated, module)?)?;
+    module.add_function(wrap_pyfunction!(attributes::words, module)?)?;
+    module.add_function(wrap_pyfunction!(categories::aux_xml, module)?)?;
+    module.add_function(wrap_pyfunction!(categories::categories, module)?)?;
+    module.add_function(wrap_pyfunction!(grid::grid, module)?)?;
+    module.add_function(wrap_pyfunction!(mosaic::one_array, module)?)?;
     module.add_function(wrap_pyfunction!(call::_panic, module)?)?;
     module.add_function(wrap_pyfunction!(batch::read_batch, module)?)?;
     module.add_function(wrap_pyfunction!(batch::write_header_index, module)?)?;

@@ -1,10 +1,48 @@
-//! What says which pixels are valid in a file without a nodata value: a mask image or alpha.
+//! What says which pixels of a band are valid: a nodata value, a mask image or alpha.
 
 use strile::read::MaskSource;
-use strile::{Error, Layer, ReadOptions, Result};
+use strile::tiff::gdal::NoData;
+use strile::{Error, Input, Layer, ReadOptions, Result};
+
+/// What says which pixels of a band are valid.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Rule {
+    AllValid,
+    /// The layer `mask`: a mask image or alpha.
+    Layer,
+    Value(NoData),
+}
+
+/// The rule of each band of a level. As in GDAL, alpha itself is all valid, the bands of a VRT have nodata values of their
+/// own, and its mask band counts before these.
+pub(crate) fn rules(input: &Input, page: usize, level: usize) -> Vec<Rule> {
+    let by_alpha = |band: u16, alpha: u16| if band == alpha { Rule::AllValid } else { Rule::Layer };
+    match input {
+        Input::Tiff(file) => {
+            let found = file.pages().get(page).and_then(|page| page.levels.first());
+            let bands = 1..=found.map_or(0, |level| level.image.samples);
+            match (file.metadata().nodata, beside_nodata(file, page, level)) {
+                (Some(value), _) => bands.map(|_| Rule::Value(value)).collect(),
+                (None, Some(MaskSource::Alpha(alpha))) => bands.map(|band| by_alpha(band, alpha)).collect(),
+                (None, Some(MaskSource::Image)) => bands.map(|_| Rule::Layer).collect(),
+                _ => bands.map(|_| Rule::AllValid).collect(),
+            }
+        }
+        Input::Vrt(vrt) => {
+            let source = vrt.mask_source();
+            let rule = |band| match (source, vrt.nodata(band)) {
+                (MaskSource::Image, _) => Rule::Layer,
+                (_, Some(value)) => Rule::Value(value),
+                (MaskSource::Alpha(alpha), None) => by_alpha(band, alpha),
+                _ => Rule::AllValid,
+            };
+            (1..=vrt.bands()).map(rule).collect()
+        }
+    }
+}
 
 /// The mask image or the alpha that says which pixels of a level are valid, where there is no nodata value.
-pub(crate) fn beside_nodata(dataset: &strile::Dataset, page: usize, level: usize) -> Option<MaskSource> {
+fn beside_nodata(dataset: &strile::Dataset, page: usize, level: usize) -> Option<MaskSource> {
     if dataset.metadata().nodata.is_some() {
         return None;
     }

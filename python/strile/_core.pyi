@@ -164,9 +164,9 @@ class Dataset:
         """Refuses a result of so many samples and bytes by the rule of `read`: PixelSafetyLimitError."""
     def plan(self, **request: Any) -> Plan:
         """The plan of `read` with these keywords."""
-    def mask_beside_nodata(self, page: int = 0, level: int = 0) -> tuple[str, int | None] | None:
-        """What says which pixels of a level are valid where no nodata value does, and `masked` of `read` leaves alone:
-        ("image", None) or ("alpha", its band from 1). Of a mosaic None: its facts tell."""
+    def validity(self, level: int = 0) -> list[int | float | str | None]:
+        """What says which pixels of each band of a level are valid: a nodata value, "layer" for the layer `mask`, or None
+        where all are."""
     def holes(self) -> list[tuple[str, str]]:
         """Of a mosaic: sources that reads so far went on without, missing or damaged, each with the problem."""
     def sources(self) -> list[dict[str, Any]]:
@@ -386,3 +386,54 @@ def _panic(place: str) -> None:
     """Panics, for the tests: "thread", "at once", or with the interpreter."""
 def contains(array: Any, value: int | float) -> bool:
     """Whether a host array (any strides) holds a value (NaN: any NaN); stops at the first; all cores; GIL released."""
+
+class Grid:
+    """Where the pixels of a level lie. `transform` keeps the numbers of the file: that of pixel corners, or of the first
+    pixel's centre where `point`. `rotated` is a transform that was dropped; `gcps` are (row, column, x, y, z)."""
+
+    transform: Transform | None
+    point: bool
+    rotated: Transform | None
+    gcps: tuple[tuple[float, float, float, float, float], ...]
+    def at(self, row: int, column: int) -> Transform | None:
+        """The transform of a window that begins at a pixel."""
+    def window_of(self, sides: tuple[float, float, float, float], height: int, width: int) -> tuple[int, int, int, int]:
+        """The smallest window (row0, col0, row1, col1) that covers a box."""
+
+def grid(
+    dataset: Dataset, level: int = 0, reduce: int = 0, *, allow_rotated: bool = False, oriented: bool = True
+) -> Grid:
+    """The grid of a level, halved `reduce` times."""
+def placed(
+    dataset: Dataset,
+    grid: Grid,
+    level: int,
+    row: int,
+    column: int,
+    *,
+    shifted: bool = False,
+    allow_unparseable_crs: bool = False,
+) -> dict[str, Any]:
+    """Attributes: status of the georeference, reference system, transform or control points of a window."""
+def stated(dataset: Dataset, level: int) -> dict[str, Any]:
+    """Attributes: what the tags of a level state about the image and not about its layout."""
+def scaling(dataset: Dataset, band: int | None = None) -> tuple[float, float] | None:
+    """Scale and offset of a band (from 0), or of all bands."""
+def words(dataset: Dataset) -> dict[str, str]:
+    """The items of the file in GDAL's default domain."""
+def check_tables(dataset: Dataset, level: int) -> None:
+    """Refuses a level whose table of blocks has fewer entries than it has blocks."""
+def categories(dataset: Dataset) -> tuple[dict[str, Any], str | None, list[str]]:
+    """Names and colours of classes as attributes, tables as the text of a sidecar, and what was ignored."""
+def aux_xml(
+    names: Sequence[str],
+    colours: Sequence[tuple[int, ...]],
+    items: Sequence[tuple[str, str]],
+    tables: str | None = None,
+    bands: Sequence[int] = (),
+) -> bytes | None:
+    """The text of `.aux.xml`; None where there is nothing to say."""
+def one_array(
+    path: str, *, band: int | None = None, mixed_nodata: bool = False, max_bytes: int | None = None
+) -> tuple[str, list[int | float | None], bool]:
+    """The type of the bands of a VRT as one array, their nodata values, and whether these differ."""

@@ -167,7 +167,7 @@ def level_of_overview(overview_level: Any) -> int:
     if number is None:
         kind = type(overview_level).__name__
         raise TypeError(f"overview_level is {overview_level!r} ({kind}): an int or None expected")
-    if number < 0:
+    if not 0 <= number < 1 << 31:
         raise StrileError(f"overview_level is {overview_level}: 0 (the first overview) or more expected")
     return number + 1
 

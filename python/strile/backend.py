@@ -16,14 +16,13 @@ import xarray as xr
 from xarray.backends import BackendEntrypoint
 from xarray.core import indexing
 
-from . import accessor, conventions, on_device
+from . import _core, accessor, conventions, on_device
 from .asked import level_of_overview, text_of
+from .constants import NO_GEOREF
 from .errors import StrileError
 from .facts import Facts, Level
-from .masking import float_type
-from .pixels import Decoding, PixelArray
-from .reading import attrs as attributes
-from .reading import metadata, opened, pam, sidecars
+from .pixels import Decoding, PixelArray, float_type
+from .reading import opened, sidecars
 from .reading.arguments import halvings, pixel_limit
 from .reading.description import check_coordinates
 from .reading.source import Source
@@ -86,7 +85,7 @@ class StrileBackend(BackendEntrypoint):
             raise IndexError(f"{source}: there is no overview {overview_level}; it has {len(levels) - 1}")
         shown = levels[level].halved(reduce)
         masked = bool(masked or mask_and_scale)
-        decoding = _decoding(facts, shown, masked, bool(mask_and_scale))
+        decoding = _decoding(dataset, facts, level, shown, masked, bool(mask_and_scale))
         dtype = float_type(facts.dtype) if masked else facts.dtype
         # Indexed later, and perhaps by a process that works in another folder.
         shape = (shown.bands, shown.height, shown.width)
@@ -95,7 +94,7 @@ class StrileBackend(BackendEntrypoint):
         array.check()
         attrs = conventions.attributes(dataset, facts)
         encoding = _encoding(source, facts, shown, dtype)
-        encoding[KEPT] = _kept(dataset, facts, source, level, attrs, array.shape)
+        encoding[KEPT] = _kept(dataset, facts, level, attrs, array.shape)
         _place_decoding(attrs, encoding, facts, dtype, masked=masked, scaled=bool(mask_and_scale))
         dims = ("band", "y", "x")
         if device != "cpu":
@@ -126,23 +125,18 @@ def _check_device(device: str) -> None:
         raise StrileError(f"device is {device!r}: expected 'cpu', 'cuda' or 'cuda:N'")
 
 
-def _decoding(facts: Facts, level: Level, masked: bool, scaled: bool) -> Decoding:
-    real = facts.dtype.kind != "c"
-    nodata = _nodata(facts) if masked and real else None
-    mosaic = facts.kind == "vrt"
-    by_mask = masked and real and facts.nodata is None and facts.mask_source in ("alpha", "image")
-    alpha = None
-    if facts.mask_source == "alpha":
-        first = level.bands - len(level.extra_samples)
-        alpha = next((first + n for n, kind in enumerate(level.extra_samples) if kind in (1, 2)), None)
+def _decoding(dataset: Any, facts: Facts, number: int, level: Level, masked: bool, scaled: bool) -> Decoding:
+    rules = tuple(dataset.validity(number)) if masked and facts.dtype.kind != "c" else ()
+    if facts.nodata is not None and _nodata(facts) is None and "layer" not in rules:
+        rules = ()
     scales = offsets = None
     if scaled:
         scales = tuple(1.0 if band.scale is None else float(band.scale) for band in facts.bands)
         offsets = tuple(0.0 if band.offset is None else float(band.offset) for band in facts.bands)
         if len(scales) != level.bands:
             scales = offsets = None
-    by_nodata = nodata is not None and not mosaic
-    return Decoding(by_nodata, nodata if mosaic else None, by_mask, alpha, scales, offsets)
+    by_nodata = facts.kind == "tiff" and any(rule not in (None, "layer") for rule in rules)
+    return Decoding(by_nodata, () if by_nodata else rules, scales, offsets)
 
 
 def _nodata(facts: Facts) -> int | float | None:
@@ -169,30 +163,22 @@ def _encoding(source: Source, facts: Facts, level: Level, dtype: np.dtype[Any]) 
 
 
 def _kept(
-    dataset: Any, facts: Facts, source: Source, level: int, attrs: dict[str, Any], shape: tuple[int, ...]
+    dataset: Any, facts: Facts, level: int, attrs: dict[str, Any], shape: tuple[int, ...]
 ) -> dict[str, Any]:
     """What rioxarray has no words for, for `to_geotiff`: tags, items of bands, colours, control points, categories."""
-    kept: dict[str, Any] = {"shown": dict(attrs), "shape": shape}
-    if facts.kind == "tiff":
-        own, base = (list(dataset.tags(0, number, tables=False)) for number in (level, 0))
-        text = attributes.metadata_text(own, base)
-        kept |= attributes.described(own, base, metadata.items(text, str(source)), text)
-        kept |= attributes.colours(facts.level(level))
-        if facts.level(level).fewer_bits is not None:
-            kept["nbits"] = facts.level(level).fewer_bits
+    kept: dict[str, Any] = {"shown": dict(attrs), "shape": shape, **_core.stated(dataset, level)}
+    if facts.kind == "tiff" and facts.level(level).fewer_bits is not None:
+        kept["nbits"] = facts.level(level).fewer_bits
     if facts.gcps and facts.transform is None:
-        full, this = facts.level(), facts.level(level)
-        down, across = this.height / full.height, this.width / full.width
-        kept["gcps"] = tuple((row * down, column * across, *rest) for row, column, *rest in facts.gcps)
+        kept["gcps"] = _core.grid(dataset, level, allow_rotated=True, oriented=False).gcps
     if facts.transform is None and not facts.gcps:
-        kept[attributes.NO_GEOREF] = True
+        kept[NO_GEOREF] = True
     if facts.nodata is None and facts.mask_source in ("image", "alpha"):
         kept["mask"] = facts.mask_source
-    if not (source.is_object or source.is_remote):
-        kept |= pam.categories(source.location)
-        tables = pam.tables(source.location)
-        if tables is not None:
-            kept["tables"] = tables
+    categories, tables = sidecars.categories(dataset, stacklevel=6)
+    kept |= categories
+    if tables is not None:
+        kept["tables"] = tables
     return kept
 
 

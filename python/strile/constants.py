@@ -3,6 +3,11 @@ is."""
 
 from __future__ import annotations
 
+CONTRACT = "_xrspatial_geotiff_contract"
+"""Key of `attrs` that every read sets, as xarray-spatial does."""
+NO_GEOREF = "_xrspatial_no_georef"
+"""Key of `attrs` of an array whose coordinates are numbers of pixels."""
+
 GEOREF_STATUS_FULL = "full"
 GEOREF_STATUS_TRANSFORM_ONLY = "transform_only"
 GEOREF_STATUS_CRS_ONLY = "crs_only"

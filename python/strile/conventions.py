@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import grid, words
+from . import _core, grid
 from .facts import Facts, Level
 
 SPATIAL_REF = "spatial_ref"
@@ -76,7 +76,7 @@ def _gcps(facts: Facts) -> dict[str, Any]:
 
 def attributes(dataset: Any, facts: Facts) -> dict[str, Any]:
     """What the file and its first band say, numbers as numbers; names and units of bands."""
-    said = {**words.of_file(dataset, facts), **(facts.bands[0].items if facts.bands else {})}
+    said = {**_core.words(dataset), **(facts.bands[0].items if facts.bands else {})}
     attrs: dict[str, Any] = {
         name: _numeric(value) for name, value in said.items() if name not in _NOT_ATTRIBUTES
     }

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import grid, notebook, words
+from . import _core, grid, notebook
 from .asked import bands_of, cast, device_of, dtype_of, flag_of, index_of, is_listed, level_of, level_of_overview, number_of, sides_of, text_of, whole, window_of
 from .errors import ClosedError, StrileError
 from .facts import Facts, Level, Transform
@@ -160,6 +160,8 @@ class Dataset(Values):
     def __init__(self, core: Any, name: str, source: Source) -> None:
         self._core: Any = core
         self._facts = Facts.of(core)
+        # Bands of a mosaic may differ in it.
+        self._nodatavals = tuple(core.facts.get("band_nodata") or (self.nodata,) * self.count)
         self._source = source
         self.name = name
 
@@ -225,7 +227,7 @@ class Dataset(Values):
 
     @property
     def nodatavals(self) -> tuple[int | float | None, ...]:
-        return (self.nodata,) * self.count
+        return self._nodatavals
 
     @property
     def crs(self) -> str | None:
@@ -324,7 +326,9 @@ class Dataset(Values):
             ns = text_of(ns, "ns")
         if whole(bidx) != 0:
             return dict(self._facts.bands[self._band(bidx) - 1].items)
-        return words.of_domain(self._facts, ns) if ns else words.of_file(core, self._facts)
+        if not ns:
+            return _core.words(core)
+        return {name: value for name, value, domain in self._facts.items if domain == ns}
 
     def read(
         self,

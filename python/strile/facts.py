@@ -122,22 +122,6 @@ class Facts:
             warnings=tuple(raw.get("warnings") or ()),
         )
 
-    def placed_as(self, level: Level) -> Facts:
-        """These facts with the georeference of a level that states one of its own, as those beside a file
-        can."""
-        own = level.georeference
-        if own is None:
-            return self
-        crs = own["crs"]
-        return replace(
-            self,
-            transform=_optional_tuple(own["transform"]),
-            area_or_point=own["area_or_point"],
-            crs=None if crs is None else _record(Crs, crs),
-            gcps=tuple(own["gcps"]),
-            geokeys=dict(own["geokeys"]),
-        )
-
     def level(self, number: int = 0, page: int = 0) -> Level:
         return self.pages[page][number]
 

@@ -131,7 +131,7 @@ def open_geotiff(
 
 def _opened(call: Arguments) -> xr.DataArray:
     from . import progress as bars
-    from .reading import cuda, eager, lazy, opened, pam, sidecars, vrt
+    from .reading import cuda, eager, lazy, opened, sidecars, vrt
     from .reading.description import describe
     from .reading.mask import FileMask, ends_of
 
@@ -154,10 +154,8 @@ def _opened(call: Arguments) -> xr.DataArray:
         array.encoding["source"] = call.source.shown
     # Kept by xarray as long as the array holds pixels of the file; what it computes has none.
     array.encoding["original_shape"] = description.original_shape
-    if not (call.source.is_object or call.source.is_remote):
-        tables = pam.tables(call.source.location)
-        if tables is not None:
-            array.encoding["tables"] = tables
+    if description.tables is not None:
+        array.encoding["tables"] = description.tables
     if description.bits is not None:
         array.encoding["nbits"] = description.bits
     if "mask_dropped" in array.attrs and call.level == 0 and call.reduce == 0:

@@ -20,57 +20,38 @@ class Origin:
     unpack: bool
 
     def __call__(self) -> dict[str, Any]:
+        from . import _core
         from .facts import Facts
-        from .reading import attrs as attributes
-        from .reading import metadata, nodata, pam, reference
-        from .reading.georef import level_grid, stored_grid
+        from .reading import sidecars
         from .reading.mask import FileMask
 
         if self.place["page"] != 0:
             return {}
         facts = Facts.of(self.dataset)
-        number = self.place["level"]
-        stored = facts.level(number)
-        level = stored.halved(self.place["reduce"])
-        name = str(self.source)
-        of_file = facts.kind != "vrt"
-        own = list(self.dataset.tags(0, number, tables=False)) if of_file else []
-        base = list(self.dataset.tags(0, 0, tables=False)) if of_file else []
-        facts = facts.placed_as(stored)
-        stated = own if stored.georeference is not None else base
-        grid = stored_grid(facts, {tag: value for tag, _, _, value in stated}, True, name)
-        grid = level_grid(grid, facts.level(), stored, {tag: value for tag, _, _, value in own}, name)
-        grid = grid.reduced(stored.width / level.width, stored.height / level.height)
-        column, row = (0, 0) if self.place["window"] is None else self.place["window"][:2]
-        text = attributes.metadata_text(own, base)
-        items = metadata.items(text, name)
-        attrs: dict[str, Any] = {attributes.CONTRACT: attributes.CONTRACT_VERSION}
-        crs = reference.attributes(facts, True, name) if grid.rotated is None else {}
-        attrs |= attributes.georeference(grid, crs, row, column)
-        if grid.gcps:
-            attrs["gcps"] = tuple((down - row, across - column, *rest) for down, across, *rest in grid.gcps)
-        attrs |= attributes.described(own, base, items, text)
-        if of_file:
-            attrs |= attributes.colours(level)
-        value = nodata.parse(facts.nodata_text)
-        value = facts.nodata if value is None else value
+        number, reduce = self.place["level"], self.place["reduce"]
+        level = facts.level(number).halved(reduce)
+        left, top, width, height = self.place["window"] or (0, 0, level.width, level.height)
+        grid = _core.grid(self.dataset, number, reduce, allow_rotated=True, oriented=False)
+        attrs: dict[str, Any] = _core.placed(
+            self.dataset, grid, number, top, left, shifted=True, allow_unparseable_crs=True
+        )
+        attrs |= _core.stated(self.dataset, number)
+        value = self.dataset.facts["stated_nodata"]
         if value is not None:
             attrs |= {"nodata": value, "masked_nodata": self.masked or self.unpack}
         if self.unpack:
             attrs["mask_and_scale_dtype"] = facts.dtype.name
-        if level.fewer_bits is not None and of_file:
+        if level.fewer_bits is not None and facts.kind != "vrt":
             attrs["nbits"] = level.fewer_bits
         if self.bands is not None:
             attrs["source_bands"] = tuple(band - 1 for band in self.bands)
-        if not (self.source.is_object or self.source.is_remote):
-            attrs |= pam.categories(self.source.location)
-            tables = pam.tables(self.source.location)
-            if tables is not None:
-                attrs["tables"] = tables
+        categories, tables = sidecars.categories(self.dataset, stacklevel=2)
+        attrs |= categories
+        if tables is not None:
+            attrs["tables"] = tables
         if facts.mask_source == "image" and not (self.masked or self.unpack):
             attrs["mask_dropped"] = "image"
-            if number == 0 and self.place["reduce"] == 0:
-                left, top, width, height = self.place["window"] or (0, 0, level.width, level.height)
+            if number == 0 and reduce == 0:
                 window = (top, left, top + height, left + width)
                 attrs["mask"] = FileMask(self.source, self.dataset.version, window, None)
         return attrs

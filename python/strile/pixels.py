@@ -15,21 +15,25 @@ import numpy as np
 from xarray.backends import BackendArray
 from xarray.core import indexing
 
-from .masking import leave_out
 from .reading import opened
 from .reading.source import Source
 
 
+def float_type(stored: np.dtype[Any]) -> np.dtype[Any]:
+    """The smallest float that holds every stored value as far as a float of 32 bits reaches; floats stay."""
+    if stored.kind in "fc":
+        return stored if stored.itemsize > 2 else np.dtype(np.float32)
+    return np.dtype(np.float32 if stored.itemsize <= 2 else np.float64)
+
+
 @dataclass(frozen=True)
 class Decoding:
-    """What becomes of stored values. `by_nodata`: the core masks while it decodes; `by_value`: what is masked
-    here, of a mosaic, whose pixels the core leaves as they are. `scales` and `offsets` are one a band, or
+    """What becomes of stored values. `by_nodata`: the core masks while it decodes; `rules`: what says which pixels of each
+    band are valid where they are masked here, as the core's `validity` has it. `scales` and `offsets` are one a band, or
     None."""
 
     by_nodata: bool
-    by_value: int | float | None
-    by_mask: bool
-    alpha: int | None
+    rules: tuple[int | float | str | None, ...]
     scales: tuple[float, ...] | None
     offsets: tuple[float, ...] | None
 
@@ -68,7 +72,7 @@ class PixelArray(BackendArray):
         if self.reduce == 0:
             return
         dataset = opened.dataset(self.source, level=self.level, version=self.version)
-        for layer in ("pixels", "mask") if self.decoding.by_mask else ("pixels",):
+        for layer in ("pixels", "mask") if "layer" in self.decoding.rules else ("pixels",):
             dataset.plan(level=self.level, reduce=self.reduce, window=(0, 0, 1, 1), layer=layer, decode_on="cpu")
 
     def read(self, key: tuple[Any, ...]) -> Any:
@@ -101,13 +105,14 @@ class PixelArray(BackendArray):
                 **place,
             )
         )
-        missing = None if how.by_value is None else pixels == how.by_value
+        stored = pixels
         if pixels.dtype != self.dtype:
             pixels = pixels.astype(self.dtype)
-        if missing is not None:
-            pixels[missing] = np.nan
-        if how.by_mask:
-            leave_out(pixels, _array(dataset.read(layer="mask", **place))[0], bands, how.alpha)
+        rules = [how.rules[band] for band in bands] if how.rules else []
+        layer = _array(dataset.read(layer="mask", **place))[0] if "layer" in rules else None
+        for number, rule in enumerate(rules):
+            if rule is not None:
+                pixels[number][layer == 0 if rule == "layer" else stored[number] == rule] = np.nan
         for number, band in enumerate(bands):
             if how.scales is not None and how.scales[band] != 1.0:
                 pixels[number] *= how.scales[band]

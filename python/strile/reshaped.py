@@ -9,6 +9,7 @@ import numpy as np
 
 from .asked import level_of_overview, sides_of, whole
 from .errors import StrileError
+from .values import lacking
 
 if TYPE_CHECKING:
     from ._core import Raster
@@ -49,8 +50,9 @@ class Shape:
         width, height = dataset.level_shapes[self.level]
         across, down = self._centres(0, 1.0), self._centres(1, 1.0)
         outside = np.logical_or.outer((down < 0) | (down >= height), (across < 0) | (across >= width))
-        if not dataset._has_layer:
-            return dataset._missing(array) | outside
+        rules = dataset._rules(read, bands)
+        if "layer" not in rules:
+            return lacking(array, rules, None) | outside
         if str(getattr(resampling, "name", resampling)) != "nearest":
             raise StrileError(
                 f"{dataset.name} has a mask in place of a nodata value, which is resampled by nearest only: read it with "
@@ -70,7 +72,7 @@ class Shape:
             mask = dataset._opened().read(layer="mask", **request).numpy()[0]
             column, row = (np.clip(part - start, 0, size - 1) for part, start, size in zip(picked, first, extent, strict=True))
             layer = np.where(outside, 0, mask[np.ix_(row, column)])
-        return (dataset._by_layer(layer, bands or dataset.indexes, read) == 0) | outside
+        return lacking(array, rules, layer) | outside
 
     def _centres(self, axis: int, scale: float) -> Any:
         """Where the centres of the result's pixels lie along an axis, in pixels of a level that is `scale` as long."""

@@ -98,12 +98,6 @@ class Values:
             for value, is_valid in zip(values, valid, strict=True):
                 yield np.ma.MaskedArray(value, ~is_valid) if masked else value
 
-    def _missing(self, array: Any) -> Any:
-        nodata = self.nodata
-        if nodata is None:
-            return np.zeros(array.shape, bool)
-        return np.isnan(array) if nodata != nodata else array == nodata
-
     def colormap(self, bidx: int = 1) -> dict[int, tuple[int, int, int, int]]:
         """The colours of a palette: (red, green, blue, alpha) from 0 to 255, by value."""
         table = self._opened().colour_table(self._band(bidx))
@@ -119,38 +113,35 @@ class Values:
         masks = self._masks(self._bands(bands), request)
         return masks[0] if one else masks
 
-    @property
-    def _has_layer(self) -> bool:
-        """Whether a mask image or alpha says which pixels are valid: a nodata value counts before both."""
-        return self.nodata is None and self._facts.mask_source in ("image", "alpha")
+    def _rules(self, level: int, bands: Iterable[int] | None) -> list[Any]:
+        """What says which pixels of bands are valid, as the core's `validity` has it."""
+        rules = self._opened().validity(level)
+        return [rules[band - 1] for band in bands or self.indexes]
 
     def _masks(self, bands: list[int], request: dict[str, Any]) -> Any:
-        core = self._opened()
-        if not self._has_layer:
-            pixels = core.read(bands=bands, **request).numpy()
-            return np.where(self._missing(pixels), 0, 255).astype(np.uint8)
-        return self._by_layer(core.read(layer="mask", **request).numpy()[0], bands, request["level"])
-
-    def _by_layer(self, layer: Any, bands: Iterable[int], level: int) -> Any:
-        """The mask of each band: that of the file, but for alpha, all of whose pixels are valid."""
-        found = self._opened().mask_beside_nodata(0, level)
-        alpha = None if found is None else found[1]
-        return np.stack([np.full_like(layer, 255) if band == alpha else layer for band in bands])
+        core, rules = self._opened(), self._rules(request["level"], bands)
+        layer = core.read(layer="mask", **request).numpy()[0] if "layer" in rules else None
+        if layer is not None and set(rules) <= {"layer", None}:
+            return np.stack([np.full_like(layer, 255) if rule is None else layer for rule in rules])
+        missing = lacking(core.read(bands=bands, **request).numpy(), rules, layer)
+        masks = np.where(missing, 0, 255).astype(np.uint8)
+        for number, rule in enumerate(rules):
+            if layer is not None and rule == "layer":
+                masks[number] = layer
+        return masks
 
     def _missing_in(self, array: Any, bands: list[int] | None, request: dict[str, Any]) -> Any:
         """True where pixels that were read are not valid."""
-        if not self._has_layer:
-            return self._missing(array)
-        layer = self._opened().read(layer="mask", **request).numpy()[0]
-        return self._by_layer(layer, bands or self.indexes, request["level"]) == 0
+        rules = self._rules(request["level"], bands)
+        layer = self._opened().read(layer="mask", **request).numpy()[0] if "layer" in rules else None
+        return lacking(array, rules, layer)
 
     def dataset_mask(self, window: Any = None, *, overview_level: int | None = None) -> Any:
         """255 where a pixel of any band is valid, 0 where none is."""
         masks = self.read_masks(None, window, overview_level=overview_level)
-        if self.nodata is None and self._facts.mask_source == "alpha":
-            alpha = self._opened().mask_beside_nodata(0, level_of_overview(overview_level))
-            spared = None if alpha is None else alpha[1]
-            masks = masks[[number for number in range(self.count) if number + 1 != spared]]
+        rules = self._rules(level_of_overview(overview_level), None)
+        if rules[0] == "layer":
+            masks = masks[[number for number, rule in enumerate(rules) if rule == "layer"]]
         return masks.max(axis=0)
 
     def statistics(self, bidx: int = 1) -> Statistics:
@@ -169,6 +160,15 @@ class Values:
 
         (band,) = _core.measure(self._opened(), bands=[self._band(bidx)], window=window_of(window), checksum=True)
         return int(band["checksum"])
+
+
+def lacking(array: Any, rules: list[Any], layer: Any) -> Any:
+    """True where pixels (band, y, x) are not valid by the rules of their bands; `layer` is the mask that some name."""
+    missing = np.zeros(array.shape, bool)
+    for gone, pixels, rule in zip(missing, array, rules, strict=True):
+        if rule is not None:
+            gone[...] = layer == 0 if rule == "layer" else pixels != pixels if rule != rule else pixels == rule
+    return missing
 
 
 def _batched(values: Iterable[Any], count: int) -> Iterator[list[Any]]:

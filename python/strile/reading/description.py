@@ -11,16 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from .. import _core
 from ..errors import StrileError, UnsupportedGeoTIFFFeatureError
 from ..facts import Facts, Level
-from . import attrs as attributes
-from . import metadata, nodata, pam, reference, sidecars, vrt
+from . import nodata, sidecars, vrt
 from .arguments import Arguments
-from .georef import Grid, level_grid, stored_grid
 from .request import Masking, Request, Turn, Window
 
 _WHITE_IS_ZERO = 0
-_TABLES = (273, 279, 324, 325)
 
 
 @dataclass(frozen=True)
@@ -42,14 +40,14 @@ class Description:
     """Rows and columns of a chunk of whole blocks."""
     bits: int | None
     """Stored bits of a sample, where its type has more."""
+    tables: sidecars.Tables | None
 
 
 def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) -> Description:
     """The result of a call on an open source; `mosaic` is what a VRT says of its bands."""
     facts = Facts.of(dataset)
     name = str(call.source)
-    stored_level = _level(facts, call.level, name)
-    level = stored_level.halved(call.reduce)
+    level = _level(facts, call.level, name).halved(call.reduce)
     bands = _bands(call.band, level.bands, mosaic is not None, name)
     flat = len(bands) == 1
     if level.orientation != 1 and (call.window is not None or call.bbox is not None):
@@ -58,36 +56,33 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
             "whole and slice"
         )
 
-    own, base = _tags(dataset, call.level), _tags(dataset, 0)
-    facts = facts.placed_as(level)
-    grid = _grid(call, facts, stored_level, own, base, name)
+    grid = _core.grid(dataset, call.level, call.reduce, allow_rotated=call.allow_rotated)
     height, width = (level.width, level.height) if level.orientation > 4 else (level.height, level.width)
-    window = _window(call, facts, grid, height, width, name)
+    window = _window(call, grid, height, width, name)
     row, column, row1, column1 = window
 
     stored = np.dtype(level.dtype if mosaic is None else mosaic.dtype or level.dtype)
     inverted = level.photometric == _WHITE_IS_ZERO and mosaic is None
     _served(stored, inverted, name)
-    if mosaic is None:
-        _blocks(stored_level, own, name)
-    text = attributes.metadata_text(own, base)
-    items = metadata.items(text, name)
-    attrs: dict[str, Any] = {attributes.CONTRACT: attributes.CONTRACT_VERSION}
-    crs = reference.attributes(facts, call.allow_unparseable_crs, name) if grid.rotated is None else {}
-    attrs |= attributes.georeference(grid, crs, row, column)
-    if grid.gcps and not call.parse_coordinates:
+    _core.check_tables(dataset, call.level)
+    attrs: dict[str, Any] = _core.placed(
+        dataset,
+        grid,
+        call.level,
+        row,
+        column,
         # Coordinates would say where the window begins.
-        attrs["gcps"] = tuple((down - row, across - column, *rest) for down, across, *rest in grid.gcps)
-    attrs |= attributes.described(own, base, items, text)
-    if mosaic is None:
-        attrs |= attributes.colours(level)
+        shifted=not call.parse_coordinates,
+        allow_unparseable_crs=call.allow_unparseable_crs,
+    )
+    attrs |= _core.stated(dataset, call.level)
     if call.band is not None and level.bands > 1:
         attrs["source_band"] = call.band
 
     request, added = _pixels(call, facts, level, dataset, bands, stored, inverted, mosaic)
     attrs |= added
-    if not (call.source.is_object or call.source.is_remote):
-        attrs |= pam.categories(call.source.location)
+    categories, tables = sidecars.categories(dataset, stacklevel=5)
+    attrs |= categories
 
     holes: list[dict[str, Any]] = []
     sources: list[dict[str, Any]] = []
@@ -101,7 +96,7 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
 
     coords: dict[str, Any] = {}
     if call.parse_coordinates:
-        coords = {"y": grid.coords(row, row1, "y"), "x": grid.coords(column, column1, "x")}
+        coords = {"y": _labels(grid, row, row1, "y"), "x": _labels(grid, column, column1, "x")}
     if not flat:
         coords["band"] = np.arange(len(bands), dtype=np.int64)
     shape = (row1 - row, column1 - column)
@@ -118,7 +113,19 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
         original_shape=_whole_shape(facts.level()),
         preferred=_preferred(level, request.dtype),
         bits=None if mosaic is not None else level.fewer_bits,
+        tables=tables,
     )
+
+
+def _labels(grid: Any, first: int, stop: int, axis: str) -> np.ndarray:
+    """The labels of pixels `first` to `stop`: of a window, exactly those that the whole raster has there."""
+    index = np.arange(first, stop, dtype=np.int64)
+    if grid.transform is None:
+        return index
+    size, origin = grid.transform[0:3:2] if axis == "x" else grid.transform[4:]
+    # In this order the labels are, to the last bit, those that xarray-spatial gives.
+    corners = index * size + origin
+    return corners if grid.point else corners + size / 2
 
 
 def _whole_shape(full: Level) -> tuple[int, ...]:
@@ -176,25 +183,9 @@ def _bands(band: int | None, count: int, mosaic: bool, name: str) -> tuple[int, 
     return (band + 1,)
 
 
-def _tags(dataset: Any, level: int) -> attributes.Tags:
-    """Without the values of the tables of blocks, which can be very long."""
-    return [] if dataset.facts["kind"] == "vrt" else list(dataset.tags(0, level, tables=False))
-
-
-def _grid(
-    call: Arguments, facts: Facts, level: Level, own: attributes.Tags, base: attributes.Tags, name: str
-) -> Grid:
-    stated = own if level.georeference is not None else base
-    grid = stored_grid(facts, {tag: value for tag, _, _, value in stated}, call.allow_rotated, name)
-    grid = level_grid(grid, facts.level(), level, {tag: value for tag, _, _, value in own}, name)
-    small = level.halved(call.reduce)
-    grid = grid.reduced(level.width / small.width, level.height / small.height)
-    return grid.oriented(level.orientation, small.height, small.width)
-
-
-def _window(call: Arguments, facts: Facts, grid: Grid, height: int, width: int, name: str) -> Window:
+def _window(call: Arguments, grid: Any, height: int, width: int, name: str) -> Window:
     if call.bbox is not None:
-        return grid.pixels(call.bbox, height, width, facts.crs)
+        return grid.window_of(call.bbox, height, width)
     if call.window is None:
         return (0, 0, height, width)
     row, column, row1, column1 = call.window
@@ -214,20 +205,6 @@ def _served(stored: np.dtype, inverted: bool, name: str) -> None:
         )
 
 
-def _blocks(level: Level, tags: attributes.Tags, name: str) -> None:
-    """Refuses a table that has not an entry for every block."""
-    apart = level.bands if level.planar == "separate" else 1
-    down, across = -(-level.height // level.block[0]), -(-level.width // level.block[1])
-    kind = "tile" if level.tiled else "strip"
-    for tag, _, count, _ in tags:
-        if tag in _TABLES and count < down * across * apart:
-            raise StrileError(
-                f"{name}: {down * across * apart} entries of a {level.planar} planar image with "
-                f"{level.bands} bands are needed "
-                f"in the table of {kind}s (tag {tag}) and it has {count}"
-            )
-
-
 def _pixels(
     call: Arguments,
     facts: Facts,
@@ -240,27 +217,27 @@ def _pixels(
 ) -> tuple[Request, dict[str, Any]]:
     """The request of the pixels, and the attributes about nodata and scaling."""
     name = str(call.source)
-    values = (nodata.parse(facts.nodata_text),) if mosaic is None else mosaic.nodata(call.band)
-    if mosaic is None and facts.nodata_text is None:
-        values = (facts.nodata,)
+    values = (dataset.facts["stated_nodata"],) if mosaic is None else mosaic.nodata(call.band)
     tolerant = call.allow_invalid_nodata or mosaic is not None
     declared = [nodata.declared(value, stored, tolerant, name) for value in values]
-    scaling = None
-    if call.unpack:
-        text = next((value for tag, _, _, value in _tags(dataset, 0) if tag == 42112), None)
-        scaling = metadata.scaling(text, metadata.items(_text(text), name), level.bands, call.band, name)
+    scaling = _core.scaling(dataset, call.band) if call.unpack else None
     wanted = call.masked or call.unpack
     maskable = any(entry is not None and entry.maskable for entry in declared)
-    beside = None if mosaic is not None or any(declared) else dataset.mask_beside_nodata(0, call.level)
+    validity = dataset.validity(call.level)
+    rules = tuple(validity[band - 1] for band in bands)
+    # One value for all bands is compared without them.
+    by_rules = "layer" in rules or (None in rules and rules != (None,) * len(rules))
 
     masking = None
-    if wanted and maskable:
+    if wanted and by_rules and mosaic is not None:
+        masking = Masking("rules", rules)
+    elif wanted and maskable:
         compare = tuple(entry.value if entry is not None and entry.maskable else None for entry in declared)
         # What is a nodata value among floats cannot be told afterwards from NaN that the file has itself.
         by_core = stored.kind in "iu" and mosaic is None
         shown = () if by_core else _shown(compare, declared, stored, level, inverted)
         masking = Masking("core" if by_core else "values", shown)
-    elif wanted and beside is not None and bands != (beside[1],):
+    elif wanted and "layer" in rules:
         masking = Masking("core")
 
     read_as = np.dtype(np.float32) if stored == np.float16 else stored
@@ -332,9 +309,3 @@ def _shown(
         entry.inverted(stored, level.bits[0]) if value is not None and entry is not None else value
         for value, entry in zip(values, declared, strict=True)
     )
-
-
-def _text(value: Any) -> str | None:
-    if value is None:
-        return None
-    return (value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)).rstrip("\0")

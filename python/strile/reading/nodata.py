@@ -28,21 +28,6 @@ class Nodata:
         return (1 << bits) - 1 - int(self.value) if dtype.kind == "u" else -self.value
 
 
-def parse(text: str | None) -> int | float | None:
-    """The number that a text states, whole numbers exactly; None where it states none."""
-    if text is None:
-        return None
-    text = text.strip().strip("\0").strip()
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
 def declared(value: int | float | None, dtype: np.dtype, allow_invalid: bool, name: str) -> Nodata | None:
     """The nodata value of pixels of a type."""
     if value is None:

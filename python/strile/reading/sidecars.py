@@ -7,10 +7,31 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
 
 # Codes and places of `strile._core`'s warnings.
 UNUSABLE_SIDECAR = "unusable-sidecar"
 _PLACES = (".aux.xml", "world file")
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Attribute and colour tables that a file has beside it, as the text of a sidecar. `attrs` are the categories that were
+    read with them: an array that has others now has other tables."""
+
+    text: str
+    attrs: dict[str, Any]
+
+
+def categories(dataset: Any, stacklevel: int) -> tuple[dict[str, Any], Tables | None]:
+    """Returns `category_names` and `category_colors`, whichever there are, and the tables. Warns about what is ignored."""
+    from .. import _core
+
+    attrs, text, problems = _core.categories(dataset)
+    if problems:
+        warn(dataset.name, ".aux.xml", problems, stacklevel + 1)
+    return attrs, None if text is None else Tables(text, dict(attrs))
 
 
 def warn_of(found: Iterable[tuple[str, str, str]], name: str, stacklevel: int) -> None:

@@ -1,120 +1,44 @@
-"""What is said of bands in a VRT and concerns the shape of the result: types and nodata values, band by band.
+"""VRTs as one array: its type and nodata values, and the sources that a window needs.
 
-The core reads the mosaic and refuses what it does not serve, and sources that lie elsewhere than they may.
-This looks at the XML once more for what one array cannot hold at a time: bands of different types, bands of
-different nodata values. It also says which sources a window needs and which of them are missing, before
-anything is read. """
+The core reads the mosaic and refuses what it does not serve, and sources that lie elsewhere than they may. Which of the
+sources of a window are missing is told before anything is read."""
 
 from __future__ import annotations
 
 import os
-import xml.etree.ElementTree as ElementTree
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from .. import environment
-from ..errors import MixedBandMetadataError, StrileError, VRTUnsupportedError
+from .. import _core, environment
+from ..errors import StrileError, VRTUnsupportedError
 from ..facts import Facts
-from . import nodata, regular
+from . import nodata
 from .arguments import Arguments
-from .georef import stored_grid
-from .metadata import elements
-
-_TYPES = {
-    "byte": "uint8", "uint8": "uint8", "int8": "int8", "uint16": "uint16", "int16": "int16",
-    "uint32": "uint32", "int32": "int32", "uint64": "uint64", "int64": "int64",
-    "float32": "float32", "float64": "float64", "cfloat32": "complex64", "cfloat64": "complex128",
-}  # fmt: skip
 
 _MISSING = "FileNotFoundError: there is no such file"
 _NAMED = 20
 
 
-@dataclass(frozen=True)
-class Mosaic:
-    """What a VRT says of its bands. `dtype` is what they are read as; None for a type that there is not."""
+class Mosaic(NamedTuple):
+    """What a VRT says of its bands: the type they are read as, their nodata values, and whether these differ."""
 
-    dtype: str | None
-    values: tuple[int | float | None, ...]
+    dtype: str
+    values: list[int | float | None]
     apart: bool
 
     def nodata(self, band: int | None) -> tuple[int | float | None, ...]:
         """The nodata value of all bands that are read, or one for each where they differ."""
         if band is not None:
             return (self.values[band],)
-        return self.values if self.apart else self.values[:1]
+        return tuple(self.values if self.apart else self.values[:1])
 
 
 def inspect(path: str, band: int | None, band_nodata: str | None) -> Mosaic:
-    raw = _text(path)
-    try:
-        root = elements(raw.decode("utf-8", "replace"), path)
-    except ElementTree.ParseError as problem:
-        raise VRTUnsupportedError(f"{path} is no XML: {problem}") from problem
-    bands = root.findall("VRTRasterBand")
-    if not bands:
-        raise VRTUnsupportedError(f"{path} has no VRTRasterBand: at least one expected")
-    types = [entry.get("dataType", "Float32").strip().lower() for entry in bands]
-    if band is None and len(set(types)) > 1:
-        raise MixedBandMetadataError(
-            f"{path}: the bands have different types ({', '.join(types)}) and one array holds one: pass "
-            "band to read one"
-        )
-    _nearest(root, path)
-    values = tuple(nodata.parse(entry.findtext("NoDataValue")) for entry in bands)
-    stated = {value for value in values if value is not None and value == value}
-    with_nan = any(value is not None and value != value for value in values)
-    mixed = len(stated) + with_nan > 1
-    if mixed and band_nodata is None:
-        raise MixedBandMetadataError(
-            f"{path}: the bands have different nodata values ({', '.join(map(str, values))}) and attributes "
-            "hold one: pass "
-            "band_nodata='first' to mask each band by its own and to keep that of the first"
-        )
-    chosen = bands[band : band + 1] if band is not None and band >= 0 else bands
-    dtype = _TYPES.get(types[bands.index(chosen[0])] if chosen else types[0])
-    if dtype is not None and not dtype.startswith("complex") and any(map(_is_scaled, chosen)):
-        dtype = "float64"
-    return Mosaic(dtype, values, mixed)
-
-
-def _text(path: str) -> bytes:
-    """The content of a VRT: of a regular file, whose size is checked before it is read."""
+    """Refuses bands that one array cannot hold."""
     limit = environment.vrt_max_xml_bytes()
-    with regular.opened(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        raw = file.read(limit + 1) if size <= limit else b""
-    if max(size, len(raw)) > limit:
-        raise VRTUnsupportedError(
-            f"{path} has {max(size, len(raw)):,} bytes, over the limit of {limit:,}: raise STRILE_VRT_MAX_XML_BYTES"
-        )
-    return raw
-
-
-def _is_scaled(band: ElementTree.Element) -> bool:
-    """Whether a source changes its values: they have fractions then, whatever type the band states."""
-    for name, neutral in (("ScaleRatio", 1), ("ScaleOffset", 0)):
-        if any(nodata.parse(element.text) != neutral for element in band.iter(name)):
-            return True
-    return False
-
-
-def _nearest(root: ElementTree.Element, path: str) -> None:
-    """Refuses a source that names another resampling than nearest and changes its size; GDAL passes over the
-    element and takes the nearest."""
-    if next(root.iter("ResampleAlg"), None) is None:
-        return
-    for source in root.findall("VRTRasterBand/*[ResampleAlg]"):
-        name = (source.findtext("ResampleAlg") or "").strip()
-        sizes = [_size(source.find(rect)) for rect in ("SrcRect", "DstRect")]
-        if name and not name.lower().startswith("near") and sizes[0] != sizes[1]:
-            raise VRTUnsupportedError(
-                f"{path}: a source is resampled by {name!r}: only the nearest pixel is taken"
-            )
-
-
-def _size(rect: ElementTree.Element | None) -> tuple[Any, ...]:
-    return () if rect is None else tuple(nodata.parse(rect.get(side)) for side in ("xSize", "ySize"))
+    if band is not None and not 0 <= band < 65_535:
+        # A band that no file has; which ones there are is told once the file is open.
+        band = 65_535
+    return Mosaic(*_core.one_array(path, band=band, mixed_nodata=band_nodata is not None, max_bytes=limit))
 
 
 def needed(
@@ -184,8 +108,6 @@ def _hole(entry: dict[str, Any], path: str, error: str) -> dict[str, Any]:
 
 def _opened(path: str, call: Arguments) -> Any:
     """A source, or the problem of one that cannot be opened and may be gone on without."""
-    from .. import _core
-
     try:
         return _core.Dataset.open(path, sidecars=False)
     except (StrileError, OSError) as problem:
@@ -196,18 +118,14 @@ def _opened(path: str, call: Arguments) -> Any:
 
 def _look(dataset: Any, path: str, call: Arguments) -> str | None:
     """The reference system of a source; the rules for files hold for it too."""
-    facts = Facts.of(dataset)
-    tags = {tag: value for tag, _, _, value in dataset.tags(tables=False)}
-    stored_grid(facts, tags, call.allow_rotated, path)
-    nodata.declared(nodata.parse(facts.nodata_text), facts.dtype, call.allow_invalid_nodata, path)
+    _core.grid(dataset, allow_rotated=call.allow_rotated, oriented=False)
+    nodata.declared(dataset.facts["stated_nodata"], Facts.of(dataset).dtype, call.allow_invalid_nodata, path)
     return _system(dataset)
 
 
 def _system(dataset: Any) -> str | None:
     crs = dataset.facts["crs"]
-    if crs is None:
-        return None
-    return f"EPSG:{crs['epsg']}" if crs["epsg"] else None
+    return f"EPSG:{crs['epsg']}" if crs is not None and crs["epsg"] else None
 
 
 def _one_system(of_mosaic: str | None, of_sources: dict[str, str | None], path: str) -> None:

@@ -18,16 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..constants import CONTRACT, NO_GEOREF
 from ..errors import DegeneratePixelSizeError, NonUniformCoordsError, RotatedTransformError, StrileError
 from .layout import X_NAMES, Y_NAMES
-from .tags import CONTRACT
 
 if TYPE_CHECKING:
     from .arguments import WriteArguments
 
 Transform = tuple[float, float, float, float, float, float]
 
-NO_GEOREF = "_xrspatial_no_georef"
 ASSUME_SQUARE = "assume_square_pixels_for_degenerate_axis"
 
 # How far a step may be from the others: float32 coordinates of a fine grid far from 0 are still even.

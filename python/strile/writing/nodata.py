@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ..constants import CONTRACT
 from ..errors import ConflictingNodataError, StrileError
 from .arguments import is_bool, whole
-from .tags import CONTRACT
 
 Number = int | float
 

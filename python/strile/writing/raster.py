@@ -49,7 +49,7 @@ class RasterToWrite:
     missing: Missing | None
     mask: Mask | None
     bits: int | None
-    tables: dict[int, tuple[str, ...]]
+    tables: tuple[str, tuple[int, ...]] | None
     inverted: bool
     categories: tuple[tuple[str, ...], tuple[Any, ...]]
     keys: dict[str, Any]
@@ -304,16 +304,13 @@ def _overviews(layout: Layout, arguments: WriteArguments) -> str | int | list[in
     return list(levels)
 
 
-def _tables(said: Said, bands: int) -> dict[int, tuple[str, ...]]:
-    """Attribute and colour tables by band of the raster, from 0: of an array that has the categories of its file."""
-    if said.tables is None:
-        return {}
+def _tables(said: Said, bands: int) -> tuple[str, tuple[int, ...]] | None:
+    """Attribute and colour tables as text, and which of its bands (from 0) each band is: of an array that has the categories
+    of its file."""
     own = {key: said.attrs[key] for key in ("category_names", "category_colors") if key in said.attrs}
-    if own != said.tables.attrs:
-        return {}
-    of_file = tuple(range(bands)) if said.bands is None else said.bands
-    chosen = {number: said.tables.by_band.get(band) for number, band in enumerate(of_file)}
-    return {number: texts for number, texts in chosen.items() if texts is not None}
+    if said.tables is None or own != said.tables.attrs:
+        return None
+    return said.tables.text, tuple(range(bands)) if said.bands is None else said.bands
 
 
 def _categories(attrs: Mapping[Any, Any]) -> tuple[tuple[str, ...], tuple[Any, ...]]:

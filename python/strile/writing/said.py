@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..asked import is_listed, number_of
+from ..constants import CONTRACT
 from ..errors import StrileError
 from .layout import BAND_NAMES
-from .tags import CONTRACT
 
 KEPT = "strile"
 """Key of `encoding` under which the engine keeps what attributes have no words for."""
@@ -55,7 +55,7 @@ class Said:
     bits: int | None = None
     """Bits that the file stores a sample in, where its type has more."""
     tables: Any = None
-    """Attribute and colour tables that the file has beside it: `reading.pam.Tables`."""
+    """Attribute and colour tables that the file has beside it: `reading.sidecars.Tables`."""
     mask: Any = None
     """A `FileMask`, or "image" or "alpha" where pixels that the file masks are NaN."""
     words: dict[str, Any] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """Small files beside a raster: GDAL's `.aux.xml` (names and colours of categories, statistics) and QGIS's
 `.qml` style.
 
-Texts are made here; the core puts `.aux.xml` beside the file together with it. A `.qml` has another base
+The core makes `.aux.xml` and puts it beside the file together with it. A `.qml` has another base
 name, so it is written after the file, by a rename as well.
 """
 
@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
 
+from .. import _core
 from ..errors import StrileError
 from .pixels import Statistics
 from .ramps import RAMPS
@@ -33,33 +34,14 @@ def aux_xml(
     colours: Sequence[Any],
     statistics: Statistics | None,
     bounds: Range | None,
-    tables: Mapping[int, tuple[str, ...]] | None = None,
+    tables: tuple[str, tuple[int, ...]] | None = None,
 ) -> bytes | None:
     """The text of `.aux.xml`; None where there is nothing to say. `bounds` stand for statistics nobody
-    gathered; `tables` are elements by band, from 0, which say what colours would."""
-    root = ET.Element("PAMDataset")
-    band = ET.SubElement(root, "PAMRasterBand", band="1")
-    kept = dict(tables or {})
-    if names:
-        listed = ET.SubElement(band, "CategoryNames")
-        for name in names:
-            ET.SubElement(listed, "Category").text = str(name)
-    if 0 in kept:
-        band.extend(ET.fromstring(text) for text in kept[0])
-    elif colours:
-        _colour_table(band, names, [_rgba(colour) for colour in colours])
+    gathered; `tables` is the text of tables that say what colours would, and which of its bands each band is."""
     figures = _figures(statistics, bounds)
-    if figures:
-        metadata = ET.SubElement(band, "Metadata")
-        for key, value in figures.items():
-            ET.SubElement(metadata, "MDI", key=f"STATISTICS_{key}").text = number_text(value)
-    for number in sorted(kept.keys() - {0}):
-        other = ET.SubElement(root, "PAMRasterBand", band=str(number + 1))
-        other.extend(ET.fromstring(text) for text in kept[number])
-    if not names and not colours and not figures and not kept:
-        return None
-    ET.indent(root)
-    return ET.tostring(root, encoding="unicode").encode() + b"\n"
+    items = [(f"STATISTICS_{key}", number_text(value)) for key, value in figures.items()]
+    text, bands = (None, ()) if tables is None else tables
+    return _core.aux_xml([str(name) for name in names], [_rgba(colour) for colour in colours], items, text, bands)
 
 
 def _figures(statistics: Statistics | None, bounds: Range | None) -> dict[str, float]:
@@ -75,31 +57,7 @@ def _figures(statistics: Statistics | None, bounds: Range | None) -> dict[str, f
     }
 
 
-TYPES_AND_USAGES = {
-    "Value": (0, 5), "Class": (2, 2), "Red": (0, 6), "Green": (0, 7), "Blue": (0, 8), "Alpha": (0, 9),
-}  # fmt: skip
-"""Columns of an attribute table: GDAL's numbers of their type (integer, text) and of what they are for."""
-
-
-def _colour_table(band: ET.Element, names: Sequence[str], colours: list[list[int]]) -> None:
-    """Colours by value twice: as a colour table, which GDAL draws with, and as attributes, which QGIS
-    lists."""
-    table = ET.SubElement(band, "ColorTable")
-    for colour in colours:
-        ET.SubElement(table, "Entry", {f"c{number}": str(part) for number, part in enumerate(colour, 1)})
-    attributes = ET.SubElement(band, "GDALRasterAttributeTable", tableType="thematic")
-    for index, (name, (kind, usage)) in enumerate(TYPES_AND_USAGES.items()):
-        column = ET.SubElement(attributes, "FieldDefn", index=str(index))
-        for tag, text in (("Name", name), ("Type", str(kind)), ("Usage", str(usage))):
-            ET.SubElement(column, tag).text = text
-    for value, colour in enumerate(colours):
-        row = ET.SubElement(attributes, "Row", index=str(value))
-        name = names[value] if value < len(names) else ""
-        for cell in (value, name, *colour):
-            ET.SubElement(row, "F").text = str(cell)
-
-
-def _rgba(colour: Any) -> list[int]:
+def _rgba(colour: Any) -> tuple[int, ...]:
     """Red, green, blue and alpha, which is 255 where it is left out, from 0 to 255."""
     try:
         parts = [int(part) for part in np.asarray(colour).ravel()]
@@ -111,7 +69,7 @@ def _rgba(colour: Any) -> list[int]:
         raise StrileError(
             f"attrs['category_colors'] has {colour!r}: (red, green, blue, alpha) from 0 to 255 expected"
         )
-    return parts
+    return tuple(parts)
 
 
 def qml(ramp: str, bounds: Range) -> bytes:

@@ -21,8 +21,6 @@ from .arguments import whole
 if TYPE_CHECKING:
     from .said import Said
 
-CONTRACT = "_xrspatial_geotiff_contract"
-
 MANAGED = frozenset(
     # What lays the file out; places of other directories; what the other keys of the raster state.
     (254, 255, 256, 257, 258, 259, 266, 273, 274, 277, 278, 279, 284, 288, 289, 317, 322, 323, 324, 325, 330, 339,
@@ -96,7 +94,8 @@ def items_xml(items: Any) -> str:
             str(name)
         )
         role_text = f' role="{role}"' if role and band is not None else ""
-        lines.append(f"  <Item name={quoteattr(str(name))}{sample}{role_text}>{escape(str(value))}</Item>")
+        # GDAL escapes values twice, and so do its readers.
+        lines.append(f"  <Item name={quoteattr(str(name))}{sample}{role_text}>{escape(escape(str(value)))}</Item>")
     return "\n".join((*lines, "</GDALMetadata>"))
 
 

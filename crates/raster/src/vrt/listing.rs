@@ -5,6 +5,19 @@ use super::parse::{Band, Source};
 use super::paths::Refusal;
 use std::path::PathBuf;
 use std::sync::PoisonError;
+use strile_tiff::DataType;
+use strile_tiff::gdal::NoData;
+
+/// What a VRT states about one band.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct VrtBand {
+    /// Its type; `None` where no type is stated.
+    pub data_type: Option<DataType>,
+    /// Its nodata value, whether samples can hold it or not.
+    pub nodata: Option<NoData>,
+    /// A source scales its values, so that they have fractions whatever the type.
+    pub is_scaled: bool,
+}
 
 /// One source of one band.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +39,22 @@ pub struct VrtSource {
 }
 
 impl Vrt {
+    /// Returns what the file states about each band.
+    pub fn listed_bands(&self) -> Vec<VrtBand> {
+        let is_scaled = |source: &Source| source.complex.as_ref().is_some_and(|complex| complex.is_scaled());
+        let stated = |band: &Band| VrtBand {
+            data_type: band.stated_type,
+            nodata: band.stated_nodata,
+            is_scaled: band.sources.iter().any(is_scaled),
+        };
+        self.bands.iter().map(stated).collect()
+    }
+
+    /// Returns the `ResampleAlg` of a source that changes its size. Reads take the nearest pixel, as GDAL does.
+    pub fn ignored_resampling(&self) -> Option<&str> {
+        self.ignored_resampling.as_deref()
+    }
+
     /// Every source of every band, in their order. Looks for each file once, and opens none.
     pub fn listed_sources(&self) -> Vec<VrtSource> {
         let files: Vec<(Option<PathBuf>, Option<String>)> = self
@@ -63,5 +92,64 @@ impl Vrt {
     pub fn missing_sources(&self) -> Vec<(String, String)> {
         let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
         missing.iter().map(|(name, problem)| (name.clone(), problem.clone())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vrt::VrtOptions;
+
+    /// One band per (attributes, elements).
+    fn opened(bands: &[(&str, &str)]) -> Vrt {
+        let band = |(attributes, inside): &(&str, &str)| {
+            format!("<VRTRasterBand {attributes}>{inside}</VRTRasterBand>")
+        };
+        let bands: String = bands.iter().map(band).collect();
+        let text = format!("<VRTDataset rasterXSize=\"4\" rasterYSize=\"4\">{bands}</VRTDataset>");
+        let options = VrtOptions { data_type: Some(DataType::F64), ..VrtOptions::default() };
+        Vrt::from_text("a.vrt", &text, ".", &options).unwrap()
+    }
+
+    #[test]
+    fn bands_are_listed_as_stated() {
+        let source = |kind: &str, inside: &str| {
+            format!("<{kind}><SourceFilename>a.tif</SourceFilename>{inside}</{kind}>")
+        };
+        let scaled = source("ComplexSource", "<ScaleRatio>2</ScaleRatio>");
+        let neutral = source("ComplexSource", "<ScaleRatio>1</ScaleRatio><ScaleOffset>0</ScaleOffset>");
+        let hidden = "<NoDataValue>300</NoDataValue><HideNoDataValue>1</HideNoDataValue>";
+        let vrt = opened(&[("dataType=\"Byte\"", hidden), ("", &scaled), ("dataType=\"Int16\"", &neutral)]);
+        let band = |data_type, nodata, is_scaled| VrtBand { data_type, nodata, is_scaled };
+        let expected = [
+            band(Some(DataType::U8), Some(NoData::Integer(300)), false),
+            band(None, None, true),
+            band(Some(DataType::I16), None, false),
+        ];
+        assert_eq!(vrt.listed_bands(), expected);
+        assert_eq!((vrt.nodata(1), vrt.ignored_resampling()), (None, None));
+    }
+
+    #[test]
+    fn a_resampling_that_gdal_passes_over_is_named() {
+        let rects = |size: u32| {
+            let rect = |name: &str, size: u32| {
+                format!("<{name} xOff=\"0\" yOff=\"0\" xSize=\"{size}\" ySize=\"{size}\"/>")
+            };
+            format!("{}{}", rect("SrcRect", 4), rect("DstRect", size))
+        };
+        for (name, size, expected) in
+            [("bilinear", 2, Some("bilinear")), ("bilinear", 4, None), ("NearestNeighbour", 2, None)]
+        {
+            let source = format!(
+                "<SimpleSource><SourceFilename>a.tif</SourceFilename><ResampleAlg>{name}</ResampleAlg>{}</SimpleSource>",
+                rects(size)
+            );
+            assert_eq!(
+                opened(&[("dataType=\"Byte\"", &source)]).ignored_resampling(),
+                expected,
+                "{name} {size}"
+            );
+        }
     }
 }

@@ -33,7 +33,7 @@ mod write;
 
 pub(crate) use call::{Shared, Work};
 pub(crate) use canvas::{Made, Named, by_file, file_of};
-pub use listing::VrtSource;
+pub use listing::{VrtBand, VrtSource};
 pub(crate) use parse::table_entries;
 pub use write::{IndexOptions, WrittenIndex, write_index};
 
@@ -130,6 +130,7 @@ pub struct Vrt {
     /// The file and its state; `None` for text at hand.
     path: Option<(PathBuf, Version)>,
     alpha: Option<u16>,
+    ignored_resampling: Option<String>,
     pool: Arc<Pool>,
     /// Sources that reads went on without, and why.
     missing: Mutex<BTreeMap<String, String>>,
@@ -223,6 +224,7 @@ impl Vrt {
             root,
             path,
             alpha,
+            ignored_resampling: mosaic.ignored_resampling,
             pool,
             missing: Mutex::default(),
         })

@@ -47,6 +47,10 @@ pub(super) struct Source {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Band {
     pub(super) data_type: DataType,
+    /// As the file has it; `None` where it states no type.
+    pub(super) stated_type: Option<DataType>,
+    /// As the file has it, whether samples can hold it or not.
+    pub(super) stated_nodata: Option<NoData>,
     /// Where no source lies.
     pub(super) fill: [u8; 16],
     /// As told to users: none where the file hides it.
@@ -70,6 +74,7 @@ pub(super) struct Mosaic {
     pub(super) files: Vec<SourceFile>,
     pub(super) metadata: Pam,
     pub(super) warnings: Warnings,
+    pub(super) ignored_resampling: Option<String>,
 }
 
 /// What is kept while the elements close.
@@ -84,6 +89,8 @@ struct Reading {
     bands: Vec<Band>,
     mask: Option<Band>,
     warnings: Warnings,
+    /// A resampling that a source names in a way that GDAL does not follow.
+    ignored_resampling: Option<String>,
 }
 
 /// Other elements than sources: bands, metadata, colour tables.
@@ -111,7 +118,7 @@ pub(super) fn parse(text: &str, max_sources: u64, data_type: Option<DataType>) -
     if reading.bands.is_empty() {
         return Err(invalid("VRTDataset", "no `VRTRasterBand`, at least one expected"));
     }
-    let Reading { bands, mask, files, mut warnings, .. } = reading;
+    let Reading { bands, mask, files, mut warnings, ignored_resampling, .. } = reading;
     if let Some((index, band)) =
         bands.iter().enumerate().find(|(_, b)| Some(b.data_type) != bands.first().map(|b| b.data_type))
     {
@@ -131,7 +138,7 @@ pub(super) fn parse(text: &str, max_sources: u64, data_type: Option<DataType>) -
     let mut told = Warnings::new();
     let metadata = Pam::from_element(&root, &mut told);
     warnings.append(told.at("VRT"));
-    Ok(Mosaic { width, height, bands, mask, files, metadata, warnings })
+    Ok(Mosaic { width, height, bands, mask, files, metadata, warnings, ignored_resampling })
 }
 
 /// GDAL compares the names of elements and attributes without regard to case.
@@ -285,6 +292,13 @@ impl Reading {
                 shown(resampling)
             )));
         }
+        let ignored = value(element, "ResampleAlg").filter(|name| {
+            let is_nearest = name.get(..4).is_some_and(|head| head.eq_ignore_ascii_case("near"));
+            !name.is_empty() && !is_nearest && rectangles.is_some_and(|r| !r.is_copy())
+        });
+        if let Some(name) = ignored {
+            self.ignored_resampling.get_or_insert_with(|| shown(name));
+        }
         let complex = if is_complex { complex(element, &place())?.map(Box::new) } else { None };
         let file = self.file(file)?;
         Ok(Source { file, band, is_mask: head.is_some(), rectangles, complex })
@@ -327,10 +341,16 @@ fn band(
             shown(kind)
         )));
     }
-    let name = attribute(element, "dataType").unwrap_or("Byte").trim();
-    let data_type = TYPES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, t)| *t);
-    let stated = data_type
-        .ok_or_else(|| Problem::Unsupported(format!("band {number} has the data type `{}`", shown(name))))?;
+    let stated_type = match attribute(element, "dataType").map(str::trim) {
+        None => None,
+        Some(name) => {
+            let found = TYPES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+            let unknown =
+                || Problem::Unsupported(format!("band {number} has the data type `{}`", shown(name)));
+            Some(found.map(|(_, data_type)| *data_type).ok_or_else(unknown)?)
+        }
+    };
+    let stated = stated_type.unwrap_or(DataType::U8);
     let data_type = given_in.unwrap_or(stated);
     let nodata = match value(element, "NoDataValue").filter(|text| !text.is_empty()) {
         None => None,
@@ -358,6 +378,8 @@ fn band(
         bits.and_then(|item| item.text.trim().parse::<u32>().ok()).filter(|bits| (1..=31).contains(bits));
     Ok(Band {
         data_type,
+        stated_type,
+        stated_nodata: nodata,
         fill,
         nodata: nodata.filter(|_| !hidden).and_then(|value| value.for_type(data_type)),
         bits: bits.filter(|_| data_type == stated),

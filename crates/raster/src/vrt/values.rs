@@ -33,6 +33,11 @@ pub(super) enum Scaling {
 }
 
 impl Complex {
+    /// Values are multiplied or moved.
+    pub(super) fn is_scaled(&self) -> bool {
+        matches!(self.scaling, Scaling::Linear { offset, ratio } if (offset, ratio) != (0.0, 1.0))
+    }
+
     /// Nothing but nodata.
     pub(super) fn is_only_nodata(&self) -> bool {
         *self == Self { nodata: self.nodata, ..Self::default() }

@@ -1,0 +1,75 @@
+"""Masks of VRTs by alpha, by a mask band and by the nodata value of each band, against rasterio."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import strile
+
+rasterio = pytest.importorskip("rasterio")
+xr = pytest.importorskip("xarray")
+
+BAND = """<VRTRasterBand dataType="Byte" band="{n}">{said}<SimpleSource>
+<SourceFilename relativeToVRT="1">a.tif</SourceFilename><SourceBand>{n}</SourceBand></SimpleSource></VRTRasterBand>"""
+MASK = """<MaskBand><VRTRasterBand dataType="Byte"><SimpleSource><SourceFilename relativeToVRT="1">a.tif</SourceFilename>
+<SourceBand>1</SourceBand></SimpleSource></VRTRasterBand></MaskBand>"""
+ALPHA = "<ColorInterp>Alpha</ColorInterp>"
+
+
+def nodata(value: int) -> str:
+    return f"<NoDataValue>{value}</NoDataValue>"
+
+
+CASES = {
+    "alpha": (("", "", "", ALPHA), ""),
+    "alpha of two": (("", ALPHA), ""),
+    "nodata of each band": ((nodata(1), nodata(2), nodata(3)), ""),
+    "nodata of the second band": (("", nodata(2)), ""),
+    "nodata and alpha": ((nodata(1), "", "", ALPHA), ""),
+    "mask band": (("", ""), MASK),
+    "mask band and nodata": ((nodata(1), nodata(2)), MASK),
+}
+
+
+@pytest.fixture(params=CASES)
+def path(request: Any, tmp_path: Path) -> Path:
+    bands, mask = CASES[request.param]
+    pixels = np.random.default_rng(5).integers(0, 5, (len(bands), 20, 30)).astype(np.uint8)
+    profile = {"driver": "GTiff", "width": 30, "height": 20, "count": len(bands), "dtype": "uint8"}
+    place = rasterio.transform.from_origin(0, 20, 1, 1)
+    with rasterio.open(tmp_path / "a.tif", "w", crs="EPSG:32633", transform=place, **profile) as file:
+        file.write(pixels)
+    inside = "".join(BAND.format(n=n, said=said) for n, said in enumerate(bands, 1))
+    text = f'<VRTDataset rasterXSize="30" rasterYSize="20"><GeoTransform>0,1,0,20,0,-1</GeoTransform>{inside}{mask}</VRTDataset>'
+    made = tmp_path / "a.vrt"
+    made.write_text(text)
+    return made
+
+
+def test_masks_of_the_handle(path: Path) -> None:
+    with rasterio.open(path) as theirs, strile.open(path) as ours:
+        assert ours.nodatavals == theirs.nodatavals
+        np.testing.assert_array_equal(ours.read_masks(), theirs.read_masks())
+        np.testing.assert_array_equal(ours.read_masks(2), theirs.read_masks(2))
+        np.testing.assert_array_equal(ours.dataset_mask(), theirs.dataset_mask())
+        for bands in (None, [2, 1]):
+            expected, found = theirs.read(bands, masked=True), ours.read(bands, masked=True)
+            np.testing.assert_array_equal(np.ma.getmaskarray(found), np.ma.getmaskarray(expected))
+            np.testing.assert_array_equal(found.data, expected.data)
+
+
+def test_masked_pixels_of_the_engine_and_open_geotiff(path: Path) -> None:
+    with rasterio.open(path) as file:
+        expected = np.where(file.read_masks() == 0, np.nan, file.read().astype(np.float64))
+    engine = xr.open_dataset(path, engine="strile", masked=True).band_data
+    np.testing.assert_array_equal(engine.values, expected)
+    np.testing.assert_array_equal(engine[1, 3:9, 4:8].values, expected[1, 3:9, 4:8])
+    opened = strile.open_geotiff(path, masked=True, band_nodata="first")
+    np.testing.assert_array_equal(opened.values, np.moveaxis(expected, 0, -1))
+    lazy = strile.open_geotiff(path, masked=True, band_nodata="first", chunks=8)
+    np.testing.assert_array_equal(lazy.values, opened.values)
+    one = strile.open_geotiff(path, masked=True, band_nodata="first", band=1)
+    np.testing.assert_array_equal(one.values, expected[1])
