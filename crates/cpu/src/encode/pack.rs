@@ -92,7 +92,9 @@ impl Depth {
             ($unsigned:ty, $signed:ty) => {{
                 let (samples, _) = samples.as_chunks();
                 if self.signed {
-                    let wide = |b: &[u8; _]| i64::from(<$signed>::from_ne_bytes(*b)).cast_unsigned();
+                    let wide = |b: &[u8; size_of::<$signed>()]| {
+                        i64::from(<$signed>::from_ne_bytes(*b)).cast_unsigned()
+                    };
                     self.each(samples.iter().map(wide), out)
                 } else {
                     self.each(samples.iter().map(|b| u64::from(<$unsigned>::from_ne_bytes(*b))), out)

@@ -192,7 +192,7 @@ fn large_vrts_are_refused_before_they_are_read() {
     let file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
     file.set_len(65 << 20).unwrap();
     let problem = read_with(&path, &VrtOptions::default()).unwrap_err();
-    assert!(problem.contains("`max_bytes`") && problem.contains("67108864"), "{problem}");
+    assert!(problem.contains("`vrt_max_bytes`") && problem.contains("67108864"), "{problem}");
 }
 
 /// Lists of picked pixels, four bytes for each column and row, were not counted.

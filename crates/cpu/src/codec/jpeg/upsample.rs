@@ -103,8 +103,8 @@ fn widen(sums: &[u16], row: &mut Vec<u8>, (even, odd, shift): (u16, u16, u32)) {
     row.resize(2 * sums.len(), 0);
     let (Some(&first), Some(&last)) = (sums.first(), sums.last()) else { return };
     let pairs = row.as_chunks_mut::<2>().0;
-    for (pair, window) in pairs.iter_mut().skip(1).zip(sums.array_windows::<3>()) {
-        let [before, this, after] = *window;
+    for (pair, window) in pairs.iter_mut().skip(1).zip(sums.windows(3)) {
+        let &[before, this, after] = window else { continue };
         *pair = [low((this * 3 + before + even) >> shift), low((this * 3 + after + odd) >> shift)];
     }
     let second = sums.get(1).copied().unwrap_or(first);

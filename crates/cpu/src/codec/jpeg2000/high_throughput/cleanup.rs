@@ -215,9 +215,9 @@ fn exponent(told: u32) -> u8 {
 /// A row of a pair, as far as it lies within the code-block.
 #[inline(always)]
 fn copy(to: &mut [i32], values: [i32; PAIR]) {
-    match to.as_mut_array::<PAIR>() {
-        Some(to) => *to = values,
-        None => to.iter_mut().zip(values).for_each(|(to, value)| *to = value),
+    match <&mut [i32; PAIR]>::try_from(&mut *to) {
+        Ok(to) => *to = values,
+        Err(_) => to.iter_mut().zip(values).for_each(|(to, value)| *to = value),
     }
 }
 
