@@ -116,7 +116,7 @@ fn start() {
             return told(info);
         }
         let place = info.location().map(ToString::to_string).unwrap_or_default();
-        let message = info.payload_as_str().unwrap_or_default().lines().next().unwrap_or_default();
+        let message = words_of(info.payload()).lines().next().unwrap_or_default();
         lock_panics().push(format!("{place}: {message}"));
     }));
     std::thread::spawn(|| {
@@ -144,4 +144,10 @@ fn lock_clock() -> MutexGuard<'static, Option<Instant>> {
 
 fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The message of a panic.
+fn words_of(payload: &(dyn std::any::Any + Send)) -> &str {
+    let literal = payload.downcast_ref::<&str>().copied();
+    literal.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or_default()
 }

@@ -69,7 +69,7 @@ fn layout(compression: Compression, (width, height): (u32, u32), samples: u16, b
 
 /// What tells streams apart: a comment with a number, put before the first marker of a kind.
 fn numbered(stream: &[u8], before: u8, comment: u8, number: u32, text: &[u8]) -> Vec<u8> {
-    let at = stream.array_windows().position(|&pair: &[u8; 2]| pair == [0xFF, before]).unwrap();
+    let at = stream.windows(2).position(|pair| pair == [0xFF, before]).unwrap();
     let mut body = text.to_vec();
     body.extend(b"tile");
     body.extend(number.to_be_bytes());
@@ -92,7 +92,7 @@ extern "C" fn write_pattern(src: *const c_void, src_len: usize, dst: *mut c_void
         )
     };
     let whole = src.starts_with(&[0xFF, 0x4F])
-        || [0xDB, 0xC4].iter().all(|table| src.array_windows().any(|pair: &[u8; 2]| *pair == [0xFF, *table]));
+        || [0xDB, 0xC4].iter().all(|table| src.windows(2).any(|pair| pair == [0xFF, *table]));
     let at = src.windows(4).position(|word| word == b"tile").filter(|_| whole);
     let Some(number) = at.and_then(|at| src.get(at + 4..at + 8)) else { return 1 };
     dst.copy_from_slice(&pattern(u32::from_be_bytes(number.try_into().unwrap()), dst_len));
