@@ -23,7 +23,7 @@ use strile::tiff::Tag;
 use strile::vrt::{Missing, VrtOptions};
 use strile::{Cancel, Context, DataType, Input, Location, OpenOptions, Processor, ReadOptions, Window};
 
-/// See the module.
+/// An open file or mosaic.
 #[pyclass(frozen, module = "strile._core")]
 pub(crate) struct Dataset {
     name: String,

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use strile::engine::ProcessId;
 
-/// See the module. It is open, or closed with the reason.
+/// An object that one thread uses at a time. It is open, or closed with the reason.
 pub(crate) struct Held<T: Send> {
     open: Mutex<Result<T, &'static str>>,
     /// What it is, in messages.

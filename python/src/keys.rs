@@ -6,7 +6,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyString};
 
-/// See the module.
+/// Keyword arguments as a dict, taken by name and type.
 pub(crate) struct Keys<'a, 'py> {
     /// What the dict is called in messages.
     name: &'static str,

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use strile::write::{Beyond, EncodedPart, PartAddress, PartBytes, PartTarget};
 use strile::{Cancel, Location, Window};
 
-/// See the module.
+/// A file whose blocks several processes encode, as parts.
 #[pyclass(frozen, module = "strile._core")]
 pub(crate) struct Parts {
     parts: Arc<strile::write::Parts>,

@@ -15,7 +15,7 @@ use strile::engine::{OutputSpec, Strides};
 use strile::write::{Piece, PieceBytes};
 use strile::{DataType, Location, Window};
 
-/// See the module.
+/// Pixels that Python gave to be written.
 pub(crate) struct Given {
     window: Window,
     pixels: Samples,

@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::{Arc, mpsc};
 use strile::io::{ReadAt, ReadDone, ReadOp, Source, Version};
 
-/// See the module.
+/// Reads byte ranges through a Python object.
 pub(crate) struct RangeSource {
     reader: Py<PyAny>,
     name: String,

@@ -25,7 +25,7 @@ _under_way: weakref.WeakSet[Ahead] = weakref.WeakSet()
 
 
 class Ahead:
-    """See the module."""
+    """Runs reads ahead of their use, on threads, and returns results in order."""
 
     def __init__(self, read: Callable[[Any], Any], requests: Iterable[Any], depth: int, readers: int) -> None:
         self._read, self._requests, self._depth = read, iter(requests), depth

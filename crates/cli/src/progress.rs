@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// Work shorter than this shows no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// See the module. It goes away when dropped.
+/// A progress bar on standard error. Dropping it removes it.
 pub struct Bar {
     bar: ProgressBar,
     start: Instant,

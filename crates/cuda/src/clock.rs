@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use strile_engine::{Slice, Trace};
 
-/// See the module.
+/// Translates times of the device to the clock of a trace.
 pub(crate) struct Clock {
     trace: Arc<Trace>,
     zero: Event,

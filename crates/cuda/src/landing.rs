@@ -6,7 +6,7 @@ use crate::memory::Pinned;
 use std::sync::Arc;
 use strile_engine::{Output, OutputSpec};
 
-/// See the module. The memory is reached through outputs alone until it is taken back.
+/// Pinned memory that the CPU engine decodes into. The memory is reached through outputs alone until it is taken back.
 pub(crate) struct Landing {
     start: *mut u8,
     memory: Pinned,

@@ -37,7 +37,7 @@ fn tables_extra(job: &DecodeJob) -> u64 {
     aligned(ALIGNMENT + selections + layouts)
 }
 
-/// See the module.
+/// What a job does on the device: batches, memory and launches.
 pub(crate) struct Plan {
     pub(crate) routes: Vec<Route>,
     pub(crate) batches: Vec<Batch>,

@@ -11,7 +11,7 @@ const NAN: f64 = f64::from_bits(0x7FF8_0000_0000_0000);
 const NAN_32: f32 = f32::from_bits(0x7FC0_0000);
 const NAN_16: u16 = 0x7E00;
 
-/// See the module.
+/// Turns samples into floats as they are written to an output: nodata becomes NaN, the rest is scaled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Convert {
     /// The value that becomes NaN, a sample of the type that blocks are stored in. It is compared as a value: both zeros

@@ -14,7 +14,18 @@ use std::sync::Arc;
 use strile_engine::Fill;
 use strile_tiff::{Image, Tiff, Warning, Warnings};
 
-/// See the module.
+/// An open TIFF: its pages, levels and metadata, and the reads of its pixels.
+///
+/// Opening reads headers only. Threads may share a dataset; every read checks that the file has not changed since.
+///
+/// ```no_run
+/// use strile::{Context, Dataset, ReadOptions};
+///
+/// let dataset = Dataset::open("dem.tif")?;
+/// let overview = dataset.read(&ReadOptions::new().level(1), &Context::default())?;
+/// println!("{} × {}", overview.columns, overview.rows);
+/// # Ok::<(), strile::Error>(())
+/// ```
 pub struct Dataset {
     files: Vec<OpenFile>,
     pages: Vec<Page>,

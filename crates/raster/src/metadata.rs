@@ -8,7 +8,11 @@ use strile_tiff::gdal::{BandMetadata, Metadata as Items, MetadataItem, NoData, p
 use strile_tiff::geo::{GeoTags, Georeference};
 use strile_tiff::{DataType, Directory, FieldType, Tag, Warning, Warnings};
 
-/// See the module.
+/// Everything a file says about its pixels: georeference, nodata, GDAL's metadata, and per-band names, scales and
+/// colours.
+///
+/// [`Dataset::metadata`](crate::Dataset::metadata) returns it, and [`RasterSpec`](crate::RasterSpec) takes it for a
+/// new file.
 #[derive(Debug, Clone, Default)]
 pub struct Metadata {
     /// Transform, reference system, control points.

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// More spools at one place than any writer has are a sign that something is wrong.
 const SLOTS: u32 = 4096;
 
-/// See the module.
+/// Holds bytes in an unnamed temporary file until the writer knows where they go.
 pub struct Spool {
     folder: PathBuf,
     kept: Kept,

@@ -13,7 +13,7 @@ static PEAK: AtomicUsize = AtomicUsize::new(0);
 /// A single request above this is refused, as a machine would; what asks for it has already failed.
 const REFUSED: usize = 1 << 32;
 
-/// See the module.
+/// A global allocator that counts live and peak bytes.
 pub struct Counting;
 
 /// What is taken now.

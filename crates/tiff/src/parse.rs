@@ -40,7 +40,9 @@ const FIRST_READ: u64 = 32 << 10;
 /// Asked for at a directory's offset before its number of entries is known.
 const DIRECTORY_READ: u64 = 4 << 10;
 
-/// See the module.
+/// Parses a TIFF from byte ranges that the caller fetches on request.
+///
+/// It does no I/O: it asks for ranges, takes their bytes and returns directories.
 #[derive(Debug)]
 pub struct Parser {
     file_len: u64,

@@ -156,7 +156,7 @@ class Mask:
 
 @dataclass(slots=True)
 class Steps:
-    """See the module."""
+    """What happens to pixels between the caller's array and the file."""
 
     dtype: np.dtype[Any]
     axes: Axes

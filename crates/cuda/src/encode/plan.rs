@@ -297,7 +297,7 @@ impl Batch {
     }
 }
 
-/// See the module.
+/// What an encode job does on the device: batches, memory and launches.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) batches: Vec<Batch>,

@@ -23,7 +23,7 @@ struct Group {
     by: Option<Compressing>,
 }
 
-/// See the module.
+/// The launches of a batch, with the tables their kernels read.
 pub(crate) struct Launches {
     /// The tables.
     pub(crate) bytes: Vec<u8>,

@@ -4,7 +4,7 @@ use std::ops::{Deref, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::Arena;
 
-/// See the module. Clones are the same bytes.
+/// The bytes of one stream on the host. Clones share them.
 #[derive(Debug, Clone)]
 pub struct Bytes(Kind);
 

@@ -18,7 +18,7 @@ pub(crate) const REFUSED: u16 = 99;
 /// And of one that is refused when it is finished.
 pub(crate) const REFUSED_LATE: u16 = 98;
 
-/// See the module.
+/// A decoder for tests: the CPU engine decodes while it parses, and the device copies.
 pub(crate) struct Copied;
 
 /// Copies from and to addresses, and the statuses that are set.

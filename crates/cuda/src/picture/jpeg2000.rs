@@ -19,7 +19,7 @@ use crate::stream::Stream;
 use strile_engine::{BlockFault, BlockLayout};
 use strile_tiff::DataType;
 
-/// See the module.
+/// Decodes JPEG 2000 and HTJ2K with our kernels.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Jpeg2000;
 

@@ -23,7 +23,7 @@ use strile_codestream::jpeg::{self, Colours};
 use strile_engine::{BlockFault, BlockLayout};
 use strile_tiff::Compression;
 
-/// See the module.
+/// Decodes JPEG with NVIDIA's nvJPEG, where the library is installed.
 #[derive(Debug)]
 pub struct Nvjpeg {
     library: Arc<Library>,

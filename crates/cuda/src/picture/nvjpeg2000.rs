@@ -30,7 +30,7 @@ use strile_tiff::{Compression, DataType};
 /// States, streams and threads: of 1, 4, 8 and 16 on an H200 eight were the fastest, and no slower than 16.
 const STATES: usize = 8;
 
-/// See the module.
+/// Decodes JPEG 2000 with NVIDIA's nvJPEG2000, where the library is installed.
 #[derive(Debug)]
 pub struct Nvjpeg2000 {
     library: Arc<Library>,

@@ -5,7 +5,7 @@ use super::supply::Wanted;
 use std::sync::Arc;
 use strile_engine::{Arena, ReadAt, Span};
 
-/// See the module.
+/// Where the streams of pictures lie on the host.
 pub(crate) enum Streams {
     Staged(Arc<Arena>),
     /// Read into memory of these.

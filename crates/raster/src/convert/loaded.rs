@@ -15,7 +15,7 @@ use crate::write::{RasterSpec, WriteOptions, WriteReport, Writer, refused};
 use strile_engine::{Context, Location, Trace};
 use strile_tiff::Planar;
 
-/// See the module.
+/// An image in memory with what its file says about it, for writing it more than once.
 pub struct LoadedImage {
     spec: RasterSpec,
     write: WriteOptions,

@@ -80,7 +80,7 @@ pub(super) enum State {
     Outside,
 }
 
-/// See the module.
+/// Maps sample values from one type or range to another. Nodata stays nodata.
 #[derive(Debug, Clone)]
 pub(super) struct Values {
     pub(super) from: DataType,

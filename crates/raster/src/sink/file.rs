@@ -44,7 +44,9 @@ const LINKS: u32 = 40;
 /// Smaller parts of a spool, or of another file, are collected with their neighbours instead of costing a call each.
 const DIRECT: u64 = 256 << 10;
 
-/// See the module.
+/// Writes a new file on disk. The target is the old file or the complete new one at every moment.
+///
+/// Bytes go to a temporary file beside the target. `commit` syncs it and renames it over the target.
 pub struct FileSink {
     name: String,
     given: PathBuf,

@@ -29,7 +29,9 @@ use thiserror::Error;
 /// How much is collected before it is written, and the most that is read at once while copying.
 pub(crate) const BUFFER: usize = 1 << 20;
 
-/// See the module.
+/// Takes the bytes of a new file and makes it visible when it is complete.
+///
+/// [`FileSink`], [`MemorySink`] and [`StreamSink`] are the usual ones.
 pub trait Sink: Send {
     /// For messages: a path, `standard output`.
     fn name(&self) -> &str;

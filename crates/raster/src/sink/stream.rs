@@ -6,7 +6,7 @@
 use super::{BUFFER, Sink, Stopped};
 use std::io::{self, Write};
 
-/// See the module.
+/// Writes a file front to back to a stream, such as standard output.
 pub struct StreamSink<W: Write + Send> {
     name: String,
     writer: W,

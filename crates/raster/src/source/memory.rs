@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, mpsc};
 use strile_engine::{ReadAt, Span};
 
-/// See the module.
+/// Reads a file that is in memory.
 pub struct MemorySource {
     name: String,
     bytes: Arc<Bytes>,

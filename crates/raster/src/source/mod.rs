@@ -61,7 +61,9 @@ pub struct ReadDone {
     pub result: io::Result<()>,
 }
 
-/// See the module.
+/// Reads byte ranges of one file, from any number of threads.
+///
+/// [`FileSource`] and [`MemorySource`] are the usual ones. Implement it to read from elsewhere.
 #[expect(clippy::len_without_is_empty, reason = "an empty source is an error of whoever opens it")]
 pub trait Source: Send + Sync {
     /// For messages: a path, a URL.

@@ -17,7 +17,7 @@ pub(crate) fn changed() -> io::Error {
     io::Error::other("the file has changed since its header was read; open it again")
 }
 
-/// See the module.
+/// Keeps a bounded number of files open and reopens them on demand.
 pub(crate) struct FilePool {
     most: usize,
     /// A child of a fork opens its own.

@@ -25,7 +25,7 @@ pub(super) enum Which {
     Mask,
 }
 
-/// See the module.
+/// A window of a mosaic as requests for windows of its sources.
 pub(super) struct Expanded {
     pub(super) data_type: DataType,
     /// Columns and rows.

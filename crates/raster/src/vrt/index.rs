@@ -6,7 +6,7 @@
 use super::parse::Source;
 use super::place::Part;
 
-/// See the module.
+/// Finds the sources of a VRT that a window touches.
 #[derive(Debug)]
 pub(super) struct Index {
     /// First row and index of a source, sorted.

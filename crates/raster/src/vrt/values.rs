@@ -3,7 +3,7 @@
 
 use super::number::Number;
 
-/// See the module.
+/// What a complex source does to values: scale, table and nodata.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Complex {
     /// Pixels of this value are transparent.

@@ -12,7 +12,7 @@ use strile_tiff::{DataType, Planar};
 /// What the memory is for.
 const PURPOSE: &str = "reduced pixels of a part";
 
-/// See the module.
+/// Pixels that a part passes on to the level above those it encodes.
 pub(crate) struct Collected {
     pub(crate) window: Window,
     pub(crate) spec: OutputSpec,

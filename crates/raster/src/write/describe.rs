@@ -7,7 +7,7 @@ use strile_tiff::gdal::{BandMetadata, Element, Metadata as Items, MetadataItem, 
 use strile_tiff::geo::tags_of;
 use strile_tiff::{FieldType, FieldValue, Tag, Warnings};
 
-/// See the module.
+/// What a new file says besides its pixels: tags of the full image and a sidecar.
 #[derive(Debug, Default)]
 pub(crate) struct Described {
     /// Tags of the full image.

@@ -69,7 +69,7 @@ impl Course {
     }
 }
 
-/// See the module.
+/// Collects pieces into blocks, makes overviews and encodes both in batches.
 pub(crate) struct Flow<T> {
     pub(crate) plan: Arc<WritePlan>,
     pub(crate) spec: Arc<RasterSpec>,

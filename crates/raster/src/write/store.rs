@@ -35,7 +35,7 @@ pub(crate) struct Stored {
     pub(crate) spooled: u64,
 }
 
-/// See the module.
+/// Stores encoded blocks and writes the file around them.
 pub(crate) struct Store {
     sink: Box<dyn Sink>,
     kept: Option<Kept>,

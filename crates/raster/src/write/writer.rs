@@ -20,7 +20,11 @@ use strile_engine::memory::probe;
 use strile_engine::{BlockAddress, Context, Lease, Location};
 use strile_tiff::{Planar, Variant};
 
-/// See the module.
+/// Writes a GeoTIFF or COG piece by piece, in bounded memory.
+///
+/// Pieces may arrive in any order and any size. Nothing is at the target before [`finish`](Writer::finish); a writer
+/// that is
+/// dropped leaves no file.
 pub struct Writer {
     work: Option<Work>,
 }

@@ -11,7 +11,7 @@ use strile_codestream::StoredBlock;
 use strile_codestream::jpeg::{self, Scan};
 use strile_engine::BlockLayout;
 
-/// See the module.
+/// Headers that were parsed before: tiles with the same header skip parsing.
 #[derive(Debug)]
 pub(super) struct Known {
     /// The stream up to the data of its scan.

@@ -39,7 +39,7 @@ impl Hash for Keyed {
     }
 }
 
-/// See the module.
+/// What the kernels are told of a picture, all but the addresses of its memory.
 #[derive(Debug)]
 pub(super) struct Plan {
     /// Addresses of scratch memory from the picture's own; of quantisations none.

@@ -12,7 +12,7 @@ use strile_tiff::{Compression, SampleFormat};
 /// Deepest samples that are decoded.
 const MOST_BITS: u8 = 16;
 
-/// See the module.
+/// A parsed JPEG 2000 stream, ready for the kernels.
 #[derive(Debug)]
 pub struct Picture {
     pub(super) template: Template,

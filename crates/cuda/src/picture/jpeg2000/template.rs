@@ -23,7 +23,7 @@ pub(super) struct Coded {
     pub(super) ranks: Vec<u16>,
 }
 
-/// See the module.
+/// The tables of a parsed picture, with places relative to its own memory.
 #[derive(Debug, Default)]
 pub(super) struct Template {
     pub(super) arithmetic: Coded,

@@ -42,7 +42,7 @@ impl Default for HeaderLimits {
     }
 }
 
-/// See the module. Threads may share it.
+/// Keeps headers of many files in bounded memory, so that a batch opens each file once. Threads may share it.
 pub struct Headers {
     limits: HeaderLimits,
     options: OpenOptions,

@@ -18,7 +18,7 @@ use std::path::Path;
 /// The file itself, its overviews, its masks, its `.aux.xml` and a world file: each is looked at before the record is used.
 const MOST_PARTS: u32 = 5;
 
-/// See the module.
+/// One file in a header index.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Record {
     pub(super) parts: Vec<Part>,

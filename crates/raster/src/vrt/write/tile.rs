@@ -15,7 +15,7 @@ use strile_tiff::gdal::{MetadataItem, NoData};
 use strile_tiff::geo::{GeoTransform, Georeference};
 use strile_tiff::{DataType, Photometric, SampleFormat, Tag};
 
-/// See the module.
+/// A file that becomes a source of the VRT.
 pub(super) struct Tile {
     /// As it was given, for messages.
     pub(super) name: String,

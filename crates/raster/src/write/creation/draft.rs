@@ -38,7 +38,7 @@ pub(super) struct Level {
     pub(super) value: i32,
 }
 
-/// See the module.
+/// Creation options that were given, before they are checked against each other.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     pub(super) compress: Option<Compress>,
