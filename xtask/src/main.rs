@@ -17,6 +17,7 @@ mod gpu_verified;
 mod kernels;
 mod licences;
 mod process;
+mod prose;
 mod python;
 mod ran;
 mod soak;
@@ -44,6 +45,7 @@ usage: cargo xtask CHORE
                   threads, device errors, kills, Ctrl-C, forks; NAMEs choose cases that contain one of them
   soak [ARG…]     read, write, convert and abort on many threads for `--minutes N`; `--document` writes the results
                   into docs/reliability.md
+  prose           look for hard words in documents and messages
   support-table   check docs/support.md against the tests that the last `test` ran
   features        check that every library compiles without default features and with each feature alone
   licences        check the licence of every dependency against deny.toml
@@ -89,6 +91,7 @@ fn run(chore: &str, rest: &[String]) -> Result<(), Failure> {
         "test" => test::run(&workspace, rest),
         "python" => python::run(&workspace),
         "wheel" => wheel::run(&workspace, rest),
+        "prose" => prose::run(&workspace),
         "support-table" => support_table::run(&workspace),
         "features" => features::run(&workspace),
         "licences" => licences::run(&workspace),

@@ -9,8 +9,8 @@ use crate::process;
 use crate::ran::{self, Ended, TestsRan};
 use crate::workspace::Workspace;
 use crate::{
-    advisories, examples, faults, file_size, fuzz, gpu_verified, kernels, licences, python, support_table,
-    venv,
+    advisories, examples, faults, file_size, fuzz, gpu_verified, kernels, licences, prose, python,
+    support_table, venv,
 };
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -62,6 +62,7 @@ fn everything(workspace: &Workspace) -> Result<(), Failure> {
     };
     steps.step("format", || process::show(&mut cargo(&["fmt", "--all", "--check"])));
     steps.step("file size", || file_size::run(workspace));
+    steps.step("prose", || prose::run(workspace));
     steps.step("licences", || licences::run(workspace));
     let mut unchecked = Vec::new();
     steps.step("advisories", || {
