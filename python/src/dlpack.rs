@@ -112,7 +112,7 @@ pub(crate) fn location((kind, index): (i32, i32)) -> PyResult<Location> {
         (1 | CUDA_HOST, _) => Ok(Location::Host),
         (CUDA | CUDA_MANAGED, Ok(index)) => Ok(Location::Cuda(index)),
         _ => Err(refused(format!(
-            "the array is on DLPack's device ({kind}, {index}): one in host memory or on a CUDA device expected"
+            "the array is on DLPack's device ({kind}, {index}): expected one in host memory or on a CUDA device"
         ))),
     }
 }

@@ -93,12 +93,12 @@ impl<'a, 'py> Keys<'a, 'py> {
 
     pub(crate) fn wrong_type(&self, key: &str, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
         let kind = value.get_type().name().map(|name| name.to_string()).unwrap_or_default();
-        let problem = format!("{} `{key}`: {} ({kind}) given, {expected} expected", self.name, shown(value));
+        let problem = format!("{} `{key}`: expected {expected}, got {} ({kind})", self.name, shown(value));
         PyTypeError::new_err(problem)
     }
 
     pub(crate) fn out_of_range(&self, key: &str, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
-        self.refused(value.py(), key, &format!("{} given, {expected} expected", shown(value)))
+        self.refused(value.py(), key, &format!("expected {expected}, got {}", shown(value)))
     }
 
     pub(crate) fn refused(&self, py: Python<'_>, key: &str, problem: &str) -> PyErr {

@@ -168,6 +168,6 @@ fn named(error: PyErr, key: &str, value: &Bound<'_, PyAny>) -> PyErr {
 fn word<T: Copy>(what: &str, found: &str, words: &[(&str, T)]) -> PyResult<T> {
     words.iter().find(|(word, _)| *word == found).map(|(_, value)| *value).ok_or_else(|| {
         let expected: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
-        refused(format!("{what} `{found}`: {} expected", expected.join(" or ")))
+        refused(format!("{what} `{found}`: expected {}", expected.join(" or ")))
     })
 }

@@ -188,7 +188,7 @@ def _areas(windows: Any, bounds: Any, points: Any, size: Any) -> tuple[str, np.n
         rows = rows[None, :]
     if rows.ndim != 2 or rows.dtype.kind not in "iuf" or (kind == "pixels" and rows.dtype.kind == "f" and not _whole(rows)):
         expected = "whole numbers" if kind == "pixels" else "numbers"
-        raise StrileError(f"{name}: rows of {expected} expected, an array of {rows.dtype} and shape {rows.shape} given")
+        raise StrileError(f"{name}: expected rows of {expected}, got an array of {rows.dtype} and shape {rows.shape}")
     rows = rows.astype(np.int64 if kind == "pixels" else np.float64)
     return kind, rows, None if size is None else sides_of(size)
 
@@ -219,7 +219,7 @@ def _numbers(
     own = 2 if kind == "points" or columns <= 3 else 4
     if kind == "bounds" and own != 4 or columns not in (own, own + 1):
         expected = "5 (or 4 without the file)" if kind == "bounds" else "3 (or 2)" if own == 2 else "5, 4, 3 or 2"
-        raise StrileError(f"windows of {columns} numbers, {expected} expected")
+        raise StrileError(f"windows of {columns} numbers, expected {expected}")
     if columns == own + 1:
         which = rows[:, 0].astype(np.int64)
         rows = rows[:, 1:]
@@ -228,7 +228,7 @@ def _numbers(
     elif files == count:
         which = np.arange(count)
     else:
-        raise StrileError(f"{count} windows of {files} files: as many files expected, or the index of its file first in each")
+        raise StrileError(f"{count} windows of {files} files: expected as many files, or the index of its file first in each")
     if count and which.min() < 0:
         raise StrileError(f"there is no file {which.min()}: indices count from 0")
     if own == 2:
@@ -251,7 +251,7 @@ def _levels(level: Any, count: int) -> np.ndarray:
     """The level of each window."""
     levels = np.asarray(level)
     if levels.shape not in ((), (count,)) or (levels.size and levels.dtype.kind not in "iu"):
-        raise StrileError(f"level is {level!r} and there are {count} windows: a whole number expected, or one for each window")
+        raise StrileError(f"level is {level!r} and there are {count} windows: expected a whole number, or one for each window")
     levels = np.broadcast_to(levels.astype(np.int64), (count,))
     if count and levels.min() < 0:
         raise StrileError(f"there is no level {levels.min()}: 0 is the full image")
@@ -263,7 +263,7 @@ def _check_sides(sides: np.ndarray) -> None:
     if wrong.size:
         width, height = sides[wrong[0]].tolist()
         most = (1 << 32) - 1
-        raise StrileError(f"window {wrong[0]}: {width} x {height} pixels; a width and a height of 1 to {most:,} expected")
+        raise StrileError(f"window {wrong[0]}: {width} x {height} pixels; expected a width and a height of 1 to {most:,}")
 
 
 def _float_type(dtype: Any) -> str:
@@ -273,7 +273,7 @@ def _float_type(dtype: Any) -> str:
         # PyTorch names its types as numpy does, behind the name of the package.
         name = str(dtype).rpartition(".")[2]
     if name not in ("float16", "float32", "float64"):
-        raise StrileError(f"dtype {name}: float16, float32 or float64 expected, or None for the type of the files")
+        raise StrileError(f"dtype {name}: expected float16, float32 or float64, or None for the type of the files")
     return name
 
 
@@ -284,7 +284,7 @@ R = TypeVar("R")
 def prefetch(read: Callable[[T], R], requests: Iterable[T], *, depth: int = 2, readers: int = 1) -> Iterator[R]:
     """What `read` makes of each request, in order, up to `depth` of them read ahead by a thread while one is used.
 
-    With `readers` so many threads call `read` at once, at most `depth`: two keep a GPU busy where one batch alone does not
+    With `readers` that many threads call `read` at once, at most `depth`: two keep a GPU busy where one batch alone does not
     fill it. An error is raised where its result would have come. Closing the iterator (or leaving a loop over it) stops
     reading after the batches that are under way."""
     if not callable(read):

@@ -55,11 +55,11 @@ class InvalidIntegerNodataError(GeoTIFFAmbiguousMetadataError):
 
 
 class MalformedScaleOffsetError(GeoTIFFAmbiguousMetadataError):
-    """A scale or offset that is no usable number."""
+    """A scale or offset that is not a usable number."""
 
 
 class VRTUnsupportedError(GeoTIFFAmbiguousMetadataError):
-    """A VRT that is no mosaic of files, or one that this reader does not serve."""
+    """A VRT that is not a mosaic of files, or one that this reader does not support."""
 
 
 class VRTStableSourcesOnlyError(GeoTIFFAmbiguousMetadataError):

@@ -97,7 +97,7 @@ def open_geotiff(
     allow_unparseable_crs
         Keep the text of a reference system that cannot be understood.
     allow_invalid_nodata
-        Read integers with a nodata value that is no whole number, unmasked.
+        Read integers with a nodata value that is not a whole number, unmasked.
     stable_only
         Take local files alone: no VRT, nothing remote, unless `allow_experimental_codecs` is True.
     allow_experimental_codecs, allow_internal_only_jpeg

@@ -65,11 +65,11 @@ def _refusal(
     raster: RasterToWrite, arguments: WriteArguments, target: output.Target, client: Any
 ) -> str | None:
     if not raster.is_lazy:
-        return "the array is no dask array"
+        return "the array is not a dask array"
     if client is None:
         return "no client of dask.distributed is active here"
     if target.local is None:
-        return "the target is no path"
+        return "the target is not a path"
     if output.gathered(raster, arguments, target) is not None:
         return "statistics for color_ramp are gathered in one process: pass color_ramp_range"
     if raster.mask is not None:

@@ -38,7 +38,7 @@ class GridWindows:
         self.size, self.level, self.page = sides_of(size), int(level), int(page)
         across, down = self.size if step is None else sides_of(step, "step")
         if partial not in (True, False, "move"):
-            raise StrileError(f"partial {partial!r}: True, False or 'move' expected")
+            raise StrileError(f"partial {partial!r}: expected True, False or 'move'")
         width, height = self.size
         rows = []
         for file, (columns, lines) in enumerate(level_sizes(files, level, page).tolist()):
@@ -105,7 +105,7 @@ class WeightedWindows:
         self.level, self.page = getattr(windows, "level", None), getattr(windows, "page", None)
         weights = np.asarray(weights, np.float64)
         if self._windows.ndim != 2 or weights.shape != (len(self._windows),):
-            raise StrileError(f"{weights.shape} weights for windows of shape {self._windows.shape}: one for each expected")
+            raise StrileError(f"{weights.shape} weights for windows of shape {self._windows.shape}: expected one for each")
         if not np.all(np.isfinite(weights)) or weights.min(initial=0.0) < 0 or weights.sum() <= 0:
             raise StrileError("weights are finite, 0 or more, and not all 0")
         self._chances = weights / weights.sum()

@@ -104,7 +104,7 @@ class BatchDataset(IterableDataset):
     ) -> None:
         super().__init__()
         if batch_size < 1:
-            raise StrileError(f"batches of {batch_size} windows: 1 or more expected")
+            raise StrileError(f"batches of {batch_size} windows: expected 1 or more")
         self._reader = _Reader(files, windows, options, pin_memory)
         self._windows, self.batch_size, self.depth = windows, int(batch_size), int(depth)
         # A seed, or PyTorch's word.

@@ -179,7 +179,7 @@ def _bands(band: int | None, count: int, mosaic: bool, name: str) -> tuple[int, 
         return tuple(range(1, count + 1))
     if not 0 <= band < count:
         kind = ValueError if mosaic else IndexError
-        raise kind(f"band is {band} and {name} has {count}: 0 to {count - 1} expected")
+        raise kind(f"band is {band} and {name} has {count}: expected 0 to {count - 1}")
     return (band + 1,)
 
 

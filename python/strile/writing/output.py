@@ -52,7 +52,7 @@ def target_of(path: Any) -> Target:
         return Target(path, _Url(path), None)
     if callable(getattr(path, "write", None)):
         return Target(path, _Overwritten(path), None)
-    raise TypeError(f"path is {type(path).__name__}: a path or an object with write() expected")
+    raise TypeError(f"path is {type(path).__name__}: expected a path or an object with write()")
 
 
 class _Overwritten:

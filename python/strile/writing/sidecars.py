@@ -67,7 +67,7 @@ def _rgba(colour: Any) -> tuple[int, ...]:
         parts.append(255)
     if len(parts) != 4 or not all(0 <= part <= 255 for part in parts):
         raise StrileError(
-            f"attrs['category_colors'] has {colour!r}: (red, green, blue, alpha) from 0 to 255 expected"
+            f"attrs['category_colors'] has {colour!r}: expected (red, green, blue, alpha) from 0 to 255"
         )
     return tuple(parts)
 
