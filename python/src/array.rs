@@ -206,8 +206,8 @@ impl View {
                 let start = with_exposed_provenance_mut(self.address);
                 let keep: Box<dyn Any + Send + Sync> = Box::new(Arc::clone(&self.keep));
                 // SAFETY: the array says that the bytes from its first sample to its last are there and writable, and is
-                // kept; that nobody else touches them while they are written is the caller's to see to, as of any array
-                // that is given away.
+                // kept; the caller must ensure that nothing else touches them while they are written, as with any
+                // array that is given away.
                 unsafe { Output::borrowed(spec, start, len, keep) }
             }
             Location::Cuda(device) => {

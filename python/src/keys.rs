@@ -149,7 +149,7 @@ pub(crate) fn float(value: &Bound<'_, PyAny>) -> Option<f64> {
     value.extract().ok()
 }
 
-/// The elements of a list, a tuple or another iterable that is no text.
+/// The elements of a list, a tuple or another iterable other than text.
 pub(crate) fn elements<'py>(value: &Bound<'py, PyAny>) -> Option<Vec<Bound<'py, PyAny>>> {
     if value.is_instance_of::<PyString>() || value.is_instance_of::<PyBytes>() {
         return None;

@@ -94,7 +94,7 @@ impl<'py> Request<'py> {
         Ok(())
     }
 
-    /// Where the result is wanted, and the options of the read with who decodes.
+    /// Where the result is wanted, and the options of the read with the processor that decodes.
     pub(crate) fn resolved(&self, output: Option<&Output>) -> PyResult<(Location, ReadOptions)> {
         let to = device::destination(self.device.as_deref(), output.map(Output::location))?;
         let decode_on = device::decoder(&self.decode_on, to)?;

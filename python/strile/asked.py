@@ -1,4 +1,4 @@
-"""Numbers that callers give, checked: whole where they have to be, and as many as expected."""
+"""Checks the numbers that callers pass: whole where required, and the right count."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def path_of(value: Any, name: str) -> str:
 
 
 def number_of(value: Any, name: str) -> int | float:
-    """A number of Python or numpy, exact if it is whole; text, True and False are none."""
+    """A number of Python or numpy, exact if it is whole; refuses text, True and False."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     number = whole(value)

@@ -64,7 +64,7 @@ def read_batch(
 
     `files` are paths, URLs, or files that are open (`strile.open`, which saves asking a server again for each batch); VRTs
     are files, too.
-    Which pixels, one row a window and one of:
+    Say which pixels by one of these, with one row per window:
 
     - `windows`: (file, column, row, width, height) in pixels of the level, or (file, column, row) with `size`; `file` is
       an index into `files`. Without it the i-th window is of the i-th file, or all are of the one there is. Windows
@@ -86,8 +86,9 @@ def read_batch(
     where `masked` or `unpack` is set, else the file's nodata, else 0.
 
     It is a `Raster` that numpy, CuPy, PyTorch and JAX take without a copy, in the memory of `device` ("cpu", "cuda" or
-    "cuda:N"), or `out`: an array of the caller, of that shape and type, to be used again and again. `decode_on` says who
-    decodes, as in `strile.read`. `max_pixels` is the most samples of a window before it is resampled, as in `strile.read`."""
+    "cuda:N"), or `out`: an array of the caller, of that shape and type, to be used again and again. `decode_on` says
+    which processor decodes, as in `strile.read`. `max_pixels` is the most samples of a window before it is resampled, as
+    in `strile.read`."""
     from ._core import read_batch as read
     from .reading.arguments import pixel_limit
 
@@ -282,11 +283,11 @@ R = TypeVar("R")
 
 
 def prefetch(read: Callable[[T], R], requests: Iterable[T], *, depth: int = 2, readers: int = 1) -> Iterator[R]:
-    """What `read` makes of each request, in order, up to `depth` of them read ahead by a thread while one is used.
+    """Yields the result of `read` for each request, in order. A thread reads up to `depth` requests ahead.
 
-    With `readers` that many threads call `read` at once, at most `depth`: two keep a GPU busy where one batch alone does not
-    fill it. An error is raised where its result would have come. Closing the iterator (or leaving a loop over it) stops
-    reading after the batches that are under way."""
+    `readers` threads call `read` at once, at most `depth`: two keep a GPU busy where one batch alone does not fill it. An
+    error is raised where its result would have come. Closing the iterator (or leaving a loop over it) stops reading after
+    the batches that are under way."""
     if not callable(read):
         raise TypeError(f"read is {read!r}: expected a callable of one request")
     if not isinstance(requests, Iterable):

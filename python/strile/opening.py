@@ -182,7 +182,7 @@ def _planned(call: Arguments, description: Any, dataset: Any) -> None:
     """One warning where the GPU will not do all of the work, or the error that was asked for instead."""
     from .errors import DeviceError, GeoTIFFFallbackWarning
 
-    # Who decodes depends on the layout and on what is asked of pixels, not on how many: one is planned.
+    # Which processor decodes depends on the layout and the request, not on the number of pixels: one pixel is planned.
     row, column = description.window[:2]
     reason = dataset.plan(**description.request.core_keywords((row, column, row + 1, column + 1))).fallback
     if reason is None:

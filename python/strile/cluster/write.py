@@ -176,7 +176,7 @@ def _computed(client: Any, graph: Graph, progress: output.Progress | None) -> di
     try:
         done = 0
         coming = as_completed(futures)
-        # Nobody holds a part that is done: what it hands on goes when the parts above it are made.
+        # Nothing holds a finished part: its reduced pixels are freed when the parts above it are made.
         del futures
         for future in coming:
             if future.status == "error":

@@ -1,9 +1,9 @@
 """Datasets for PyTorch: batches of windows as tensors.
 
-`BatchDataset` is iterable and gives whole batches; it is what to use. On a GPU it reads in this process, ahead of who uses
-it, and tensors are where they were decoded: workers of a DataLoader would only stand between. On the CPU it may be given to
-`DataLoader(dataset, batch_size=None, num_workers=N)`, which shares its batches out. `WindowDataset` has single windows, for
-samplers of PyTorch's own; a DataLoader asks it for all windows of a batch at once.
+`BatchDataset` is iterable and gives whole batches; it is what to use. On a GPU it reads ahead in this process, and
+tensors stay where they were decoded: workers of a DataLoader would only add copies. On the CPU it may be given to
+`DataLoader(dataset, batch_size=None, num_workers=N)`, which shares its batches out. `WindowDataset` has single windows,
+for samplers of PyTorch's own; a DataLoader asks it for all windows of a batch at once.
 
 Workers may be started by fork, spawn or forkserver. A device in a worker is refused here, before anything can hang."""
 

@@ -62,7 +62,7 @@ class Packing:
             numbers = xp.where(lost, numbers.dtype.type(0), numbers)
         info = np.iinfo(self.dtype)
         low, high = numbers.min().item(), numbers.max().item()
-        # Compared as Python numbers, which are exact: the largest int64 is no double.
+        # Compared as Python numbers, which are exact: no double equals the largest int64.
         if low < info.min or high > info.max:
             raise StrileError(
                 f"{self.why}: values from {low} to {high} are out of range of {self.dtype} ({info.min} to {info.max})"

@@ -61,7 +61,7 @@ def tags_of(attrs: Mapping[Any, Any], said: Said, bands: int, dtype: np.dtype[An
 
 def _of_these_bands(keys: dict[str, Any], text: str, said: Said, bands: int) -> None:
     """Items of bands are those of the file that was read. The array says which of them it has; where it does not, and
-    the file had more, they cannot be told apart and are not written."""
+    the file had more, they cannot be matched to bands and are not written."""
     highest = max((int(band) for band in _BAND_ITEM.findall(text)), default=-1)
     if said.bands is not None and (highest >= bands or said.bands != tuple(range(bands))):
         keys["metadata_bands"] = said.bands

@@ -173,7 +173,7 @@ def test_wrong_requests_are_told(dataset: _core.Dataset) -> None:
         ({"interleave": "line"}, "interleave `line`: expected `band` or `pixel`"),
         ({"float_type": "float16"}, "expected `float32` or `float64`"),
         ({"device": "tpu"}, "expected `cpu`, `cuda` or `cuda:N`"),
-        ({"device": "auto"}, "`decode_on` says who decodes"),
+        ({"device": "auto"}, "`decode_on` says which processor decodes"),
         ({"decode_on": "gpu"}, "expected `auto`, `cpu`, `cuda` or `cuda:N`"),
         ({"threads": 0}, "expected at least 1"),
     ]:
