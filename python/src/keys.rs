@@ -88,7 +88,7 @@ impl<'a, 'py> Keys<'a, 'py> {
 
     /// A value that must be there.
     pub(crate) fn needed<T>(&self, key: &str, value: Option<T>) -> PyResult<T> {
-        value.ok_or_else(|| PyTypeError::new_err(format!("{} has no `{key}`, which is needed", self.name)))
+        value.ok_or_else(|| PyTypeError::new_err(format!("{} has no `{key}`, which is required", self.name)))
     }
 
     pub(crate) fn wrong_type(&self, key: &str, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {

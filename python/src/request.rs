@@ -122,7 +122,7 @@ pub(crate) fn max_block_bytes() -> PyResult<Option<u64>> {
     let Some(text) = std::env::var_os(NAME).filter(|text| !text.is_empty()) else { return Ok(None) };
     let text = text.to_string_lossy();
     let number = text.trim().parse::<u64>().ok().filter(|number| *number > 0);
-    let wrong = || refused(format!("{NAME} is `{text}`: a whole number above 0 is needed"));
+    let wrong = || refused(format!("{NAME} is `{text}`: expected a whole number above 0"));
     number.map(Some).ok_or_else(wrong)
 }
 

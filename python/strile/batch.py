@@ -234,7 +234,7 @@ def _numbers(
         raise StrileError(f"there is no file {which.min()}: indices count from 0")
     if own == 2:
         if size is None:
-            raise StrileError(f"{kind} without a width and a height take a `size`")
+            raise StrileError(f"{kind} without a width and a height need a `size`")
         rows = np.concatenate([rows, np.broadcast_to(np.asarray(size, rows.dtype), (count, 2))], axis=1)
     levels = _levels(level, count)
     if kind == "pixels":

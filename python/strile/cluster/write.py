@@ -84,7 +84,7 @@ def _unfit(found: workers.Workers, target: str) -> str | None:
         return found.lacking
     if found.unseeing:
         hosts = ", ".join(found.unseeing)
-        return f"workers on {hosts} cannot write beside {target}: a shared folder is needed"
+        return f"workers on {hosts} cannot write beside {target}: use a folder that all workers share"
     return None
 
 

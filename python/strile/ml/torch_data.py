@@ -32,7 +32,7 @@ class _Reader:
     def __init__(self, files: Sequence[Any], windows: Any, options: dict[str, Any], pin_memory: bool) -> None:
         for name in ("out", "windows", "bounds", "points", "stream"):
             if name in options:
-                raise StrileError(f"{name} is for the dataset to say")
+                raise StrileError(f"{name} is set by the dataset: leave it out")
         self.files = list(files)
         self.options = with_place_of(windows, options)
         self.device = str(self.options.pop("device", "cpu"))
@@ -42,7 +42,7 @@ class _Reader:
         self.options.setdefault("decode_on", "auto" if self.on_device else "cpu")
         self.pin_memory = pin_memory
         if pin_memory and self.on_device:
-            raise StrileError("pinned memory is of the host: it goes with device='cpu'")
+            raise StrileError("pinned memory is host memory: use it with device='cpu'")
 
     @property
     def on_device(self) -> bool:

@@ -94,7 +94,7 @@ def check(source: Any, given: dict[str, Any]) -> Arguments:
             stacklevel=4,
         )
     if given["progress"] is not None and given["progress"] is not False and chunks is not None:
-        raise StrileError("progress is not given by a lazy read: use dask's own bars, or drop chunks")
+        raise StrileError("a lazy read does not report progress: use dask's own bars, or drop chunks")
     return Arguments(
         source=where,
         dtype=None if given["dtype"] is None else dtype_of(given["dtype"], "dtype"),
@@ -160,11 +160,11 @@ def _stable(source: Source) -> None:
     advice = "pass stable_only=False, or allow_experimental_codecs=True"
     if source.is_vrt:
         raise VRTStableSourcesOnlyError(
-            f"{source} is a VRT and stable_only takes local files alone: {advice}"
+            f"{source} is a VRT and stable_only accepts only local files: {advice}"
         )
     if source.is_remote:
         raise RemoteStableSourcesOnlyError(
-            f"{source} is remote and stable_only takes local files alone: {advice}"
+            f"{source} is remote and stable_only accepts only local files: {advice}"
         )
 
 
@@ -264,18 +264,18 @@ def _unservable(
         )
     if not parse_coordinates and gpu:
         raise StrileError(
-            "parse_coordinates=False is not served with gpu=True: drop the coordinates afterwards"
+            "parse_coordinates=False is not supported with gpu=True: drop the coordinates afterwards"
         )
     if source.is_vrt:
         if level > 0:
             raise StrileError(f"overview_level is {level} and a VRT has no levels here: open its sources")
         if reduce > 0:
-            raise StrileError(f"reduce is {reduce} and is not served for a VRT: open its sources")
+            raise StrileError(f"reduce is {reduce} and is not supported for a VRT: open its sources")
         if unpack:
-            raise StrileError("unpack is not served for a VRT: open its sources, or scale the result")
+            raise StrileError("unpack is not supported for a VRT: open its sources, or scale the result")
         if not parse_coordinates:
             raise StrileError(
-                "parse_coordinates=False is not served for a VRT: drop the coordinates afterwards"
+                "parse_coordinates=False is not supported for a VRT: drop the coordinates afterwards"
             )
 
 

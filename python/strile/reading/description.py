@@ -52,7 +52,7 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
     flat = len(bands) == 1
     if level.orientation != 1 and (call.window is not None or call.bbox is not None):
         raise StrileError(
-            f"{name} has orientation {level.orientation} and a window of it has no one meaning: read it "
+            f"{name} has orientation {level.orientation} and a window of it is ambiguous: read it "
             "whole and slice"
         )
 
@@ -200,7 +200,7 @@ def _window(call: Arguments, grid: Any, height: int, width: int, name: str) -> W
 def _served(stored: np.dtype, inverted: bool, name: str) -> None:
     if inverted and stored.kind == "i":
         raise UnsupportedGeoTIFFFeatureError(
-            f"{name} is stored white as zero with signed pixels, which has no one meaning: rewrite it as "
+            f"{name} is stored white as zero with signed pixels, which is ambiguous: rewrite it as "
             "black is zero"
         )
 

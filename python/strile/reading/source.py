@@ -52,8 +52,8 @@ class Source:
             location = os.fsdecode(os.fspath(source))
             if "\0" in location:
                 raise StrileError(
-                    f"source is {len(location):,} characters with a null among them and no path: the content of a file "
-                    "is read as io.BytesIO(content)"
+                    f"source is {len(location):,} characters with a null among them, which is not a path: pass the "
+                    "content of a file as io.BytesIO(content)"
                 )
             if location.lower().startswith("file://"):
                 location = unquote(urlsplit(location).path)

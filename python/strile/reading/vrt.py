@@ -80,7 +80,7 @@ def needed(
         names = sorted({hole["source"] for hole in holes})
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         raise FileNotFoundError(
-            f"{path} needs {', '.join(names[:_NAMED])}{more}, not there: pass missing_sources='warn' for a "
+            f"{path} needs {', '.join(names[:_NAMED])}{more}, which cannot be opened: pass missing_sources='warn' for a "
             "partial mosaic"
         )
     _one_system(_system(dataset), looked_at, path)

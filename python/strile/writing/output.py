@@ -47,7 +47,7 @@ def target_of(path: Any) -> Target:
             return Target(path, path, path)
         if scheme.lower() in ("http", "https"):
             raise NotImplementedError(
-                f"{path}: HTTP takes no files; write to a local path or to cloud storage"
+                f"{path}: cannot write over HTTP; write to a local path or to cloud storage"
             )
         return Target(path, _Url(path), None)
     if callable(getattr(path, "write", None)):

@@ -42,7 +42,7 @@ def test_other_calls_check_the_same(scenes: list[str], tmp_path: Path) -> None:
         GridWindows(scenes, 8.5)
     with pytest.raises(strile.StrileError, match="step is 0: expected 1 to"):
         GridWindows(scenes, 8, 0)
-    with pytest.raises(strile.StrileError, match="masked is for valid_fractions to say"):
+    with pytest.raises(strile.StrileError, match="valid_fractions sets masked itself"):
         valid_fractions(scenes, ONE, masked=True)
     with pytest.raises(strile.StrileError, match="files is -1: expected a whole number, 0 or more"):
         strile.Headers(files=-1)
