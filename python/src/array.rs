@@ -81,7 +81,7 @@ impl View {
         }
         let class = object.get_type().name()?;
         Err(PyTypeError::new_err(format!(
-            "a {class} is no array: a buffer, __array_interface__, __cuda_array_interface__ or __dlpack__ expected"
+            "expected a buffer, __array_interface__, __cuda_array_interface__ or __dlpack__, got {class}"
         )))
     }
 
@@ -123,7 +123,7 @@ impl View {
         let found = Interface::of(interface, "__cuda_array_interface__", access)?;
         let version: u32 = interface.get_item("version")?.map_or(Ok(0), |version| version.extract())?;
         if version < 2 {
-            return Err(refused(format!("__cuda_array_interface__ is version {version}, 2 or 3 expected")));
+            return Err(refused(format!("__cuda_array_interface__ is version {version}, expected 2 or 3")));
         }
         let device = device_of(object)?;
         // Version 3 says which stream is to be waited for, or that none is.
@@ -154,8 +154,8 @@ impl View {
                     _ if follows == Some(step) => stride,
                     _ => {
                         return Err(refused(format!(
-                            "the windows of the array are {step} bytes apart, and their bands {stride}: an array whose \
-                             windows follow each other expected"
+                            "the windows of the array are {step} bytes apart, and their bands {stride}: expected an array \
+                             whose windows follow each other"
                         )));
                     }
                 };
@@ -164,14 +164,14 @@ impl View {
             (Axes::Nbyx, other) => {
                 let found = other.len();
                 return Err(refused(format!(
-                    "the array has {found} axes, 4 expected: windows, bands, rows, columns"
+                    "the array has {found} axes, expected 4: windows, bands, rows, columns"
                 )));
             }
             // An image of one band.
             (_, &[row, column]) => [(1, 0), row, column],
             _ => {
                 let found = self.shape.len();
-                return Err(refused(format!("the array has {found} axes, 3 expected, or 2 for one band")));
+                return Err(refused(format!("the array has {found} axes, expected 3, or 2 for one band")));
             }
         };
         let size = |(size, _): (u64, i64)| {
@@ -206,8 +206,8 @@ impl View {
                 let start = with_exposed_provenance_mut(self.address);
                 let keep: Box<dyn Any + Send + Sync> = Box::new(Arc::clone(&self.keep));
                 // SAFETY: the array says that the bytes from its first sample to its last are there and writable, and is
-                // kept; that nobody else touches them while they are written is the caller's to see to, as of any array
-                // that is given away.
+                // kept; the caller must ensure that nothing else touches them while they are written, as with any
+                // array that is given away.
                 unsafe { Output::borrowed(spec, start, len, keep) }
             }
             Location::Cuda(device) => {
@@ -303,7 +303,7 @@ fn device_of(object: &Bound<'_, PyAny>) -> PyResult<u32> {
         0 | 1 => Ok(0),
         several => {
             let problem = format!(
-                "the array does not say on which of {several} devices it is: one with __dlpack_device__ expected"
+                "the array does not say on which of {several} devices it is: expected one with __dlpack_device__"
             );
             Err(strile_error(object.py(), "DeviceError", problem))
         }

@@ -79,7 +79,7 @@ impl Headers {
 fn limit<T: TryFrom<i128>>(name: &str, given: Option<&Bound<'_, PyAny>>, usual: T) -> PyResult<T> {
     let Some(value) = given else { return Ok(usual) };
     let number = crate::keys::integer(value).and_then(|number| T::try_from(number).ok());
-    number.ok_or_else(|| refused(format!("{name} is {}: a whole number, 0 or more, expected", shown(value))))
+    number.ok_or_else(|| refused(format!("{name} is {}: expected a whole number, 0 or more", shown(value))))
 }
 
 /// A file of a batch.
@@ -127,7 +127,7 @@ fn area(kind: &str, [a, b, c, d]: [&Bound<'_, PyAny>; 4]) -> PyResult<Area> {
         "points" => {
             Area::Point { x: a.extract()?, y: b.extract()?, width: c.extract()?, height: d.extract()? }
         }
-        other => return Err(refused(format!("windows `{other}`: `pixels`, `bounds` or `points` expected"))),
+        other => return Err(refused(format!("windows `{other}`: expected `pixels`, `bounds` or `points`"))),
     })
 }
 
@@ -258,7 +258,7 @@ pub(crate) fn read_batch<'py>(
             warn(py, "a batch", &faults)?;
             Ok(array)
         }
-        (Result::Filled(_), None) => Err(refused("an output that nobody gave: a mistake in strile")),
+        (Result::Filled(_), None) => Err(refused("an output that was not given: a bug in strile")),
         (Result::Pixels(raster), _) => Ok(Bound::new(py, raster)?.into_any()),
     }
 }

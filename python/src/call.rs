@@ -24,7 +24,7 @@ pub(crate) fn context(memory: Option<u64>, threads: Option<usize>) -> PyResult<C
     let threads = match threads {
         None => *THREADS.get_or_init(|| Context::default().threads),
         Some(threads) => {
-            NonZeroUsize::new(threads).ok_or_else(|| refused("threads is 0, at least 1 expected"))?
+            NonZeroUsize::new(threads).ok_or_else(|| refused("threads is 0, expected at least 1"))?
         }
     };
     Ok(Context {

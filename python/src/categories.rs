@@ -92,7 +92,7 @@ impl<'a> Table<'a> {
         };
         let colours: Option<Vec<_>> = self.rows.iter().map(colour).collect();
         colours.unwrap_or_else(|| {
-            problems.push("a colour of the attribute table is no number; its colours are ignored".into());
+            problems.push("a colour of the attribute table is not a number; its colours are ignored".into());
             Vec::new()
         })
     }

@@ -27,7 +27,7 @@ pub(crate) fn contains(py: Python<'_>, array: &Bound<'_, PyAny>, value: &Bound<'
     let view = View::new(array, None)?;
     if view.location != Location::Host {
         let place = device::name(view.location);
-        return Err(refused(format!("the array is on {place}, one in host memory expected")));
+        return Err(refused(format!("the array is on {place}, expected one in host memory")));
     }
     let Some(wanted) = Wanted::of(value, view.data_type)? else { return Ok(false) };
     if view.shape.contains(&0) {
@@ -54,7 +54,7 @@ impl Wanted {
         let number = match whole {
             Some(_) => 0.0,
             None => float(value)
-                .ok_or_else(|| PyTypeError::new_err(format!("value {}: a number expected", shown(value))))?,
+                .ok_or_else(|| PyTypeError::new_err(format!("value {}: expected a number", shown(value))))?,
         };
         let is_float = matches!(data_type, D::F16 | D::F32 | D::F64 | D::C64 | D::C128);
         if is_float {

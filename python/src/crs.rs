@@ -19,7 +19,7 @@ pub(crate) fn parse(definition: &Bound<'_, PyAny>) -> PyResult<Crs> {
         });
     }
     let Some(given) = text(definition) else {
-        let problem = format!("reference system {}: an EPSG code or text expected", shown(definition));
+        let problem = format!("reference system {}: expected an EPSG code or text", shown(definition));
         return Err(PyTypeError::new_err(problem));
     };
     Crs::from_user_input(&given).map_err(|problem| {

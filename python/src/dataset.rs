@@ -120,7 +120,7 @@ impl Dataset {
         let missing = match missing {
             "raise" => Missing::Raise,
             "warn" => Missing::Warn,
-            other => return Err(refused(format!("missing `{other}`: `raise` or `warn` expected"))),
+            other => return Err(refused(format!("missing `{other}`: expected `raise` or `warn`"))),
         };
         let data_type = dtype.map(data_type).transpose()?;
         let allowed_roots = Some(allowed_roots);
@@ -255,12 +255,12 @@ impl Dataset {
                 warn(py, &self.name, &faults)?;
                 Ok(out)
             }
-            (Result::Filled(_), None) => Err(refused("an output that nobody gave: a mistake in strile")),
+            (Result::Filled(_), None) => Err(refused("an output that was not given: a bug in strile")),
             (Result::Pixels(raster), _) => Ok(Bound::new(py, raster)?.into_any()),
         }
     }
 
-    /// Refuses a result of so many samples and bytes by the rule of every read: for what is made of a read in Python.
+    /// Refuses a result of this many samples and bytes, by the limits of every read. For results made in Python.
     #[pyo3(signature = (samples, bytes, *, max_pixels=None))]
     fn check_size(&self, py: Python<'_>, samples: u64, bytes: u64, max_pixels: Option<u64>) -> PyResult<()> {
         let input = self.input(py)?;
@@ -324,7 +324,7 @@ impl Dataset {
 
 pub(crate) fn data_type(name: &str) -> PyResult<DataType> {
     let found = DataType::ALL.into_iter().find(|data_type| data_type.name() == name);
-    found.ok_or_else(|| refused(format!("dtype `{name}`: a type that pixels can have expected")))
+    found.ok_or_else(|| refused(format!("dtype `{name}`: expected a type that pixels can have")))
 }
 
 /// Reads into the caller's memory, or into new memory where it is wanted.

@@ -33,7 +33,8 @@ pub(crate) fn place(name: &str) -> PyResult<Location> {
         Ok(Processor::Cpu) => Ok(Location::Host),
         Ok(Processor::Cuda(index)) => Ok(Location::Cuda(index)),
         Ok(Processor::Auto) | Err(_) => Err(refused(format!(
-            "device `{name}`: expected `cpu`, `cuda` or `cuda:N`, where the result lives; `decode_on` says who decodes"
+            "device `{name}`: expected `cpu`, `cuda` or `cuda:N`, where the result lives; `decode_on` says which \
+             processor decodes"
         ))),
     }
 }

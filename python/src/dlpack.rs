@@ -112,7 +112,7 @@ pub(crate) fn location((kind, index): (i32, i32)) -> PyResult<Location> {
         (1 | CUDA_HOST, _) => Ok(Location::Host),
         (CUDA | CUDA_MANAGED, Ok(index)) => Ok(Location::Cuda(index)),
         _ => Err(refused(format!(
-            "the array is on DLPack's device ({kind}, {index}): one in host memory or on a CUDA device expected"
+            "the array is on DLPack's device ({kind}, {index}): expected one in host memory or on a CUDA device"
         ))),
     }
 }
@@ -156,7 +156,7 @@ pub(crate) fn capsule(
         false => {
             let deleter = Some(delete_unversioned as unsafe extern "C" fn(*mut Unversioned));
             let managed = Box::into_raw(Box::new(Unversioned { dl_tensor, manager_ctx, deleter }));
-            // SAFETY: `managed` came from a box and is given to nobody else.
+            // SAFETY: `managed` came from a box and is given to no other owner.
             unsafe { wrap(py, managed, UNVERSIONED_NAME, drop_unversioned, delete_unversioned) }
         }
         true => {
@@ -184,7 +184,7 @@ unsafe fn wrap<'py, T>(
     // SAFETY: the interpreter is attached (`py`), the name is static, and the pointer is not null.
     let capsule = unsafe { ffi::PyCapsule_New(managed.cast(), name.as_ptr(), Some(drop)) };
     if capsule.is_null() {
-        // SAFETY: no capsule has it, so nobody else will.
+        // SAFETY: no capsule has it, so nothing else deletes it.
         unsafe { delete(managed) };
         return Err(PyErr::fetch(py));
     }
@@ -193,7 +193,7 @@ unsafe fn wrap<'py, T>(
 }
 
 /// # Safety
-/// `managed` must come from `capsule`, and be used by nobody after.
+/// `managed` must come from `capsule`, and not be used afterwards.
 unsafe extern "C" fn delete_unversioned(managed: *mut Unversioned) {
     // SAFETY: both were boxes, and this is called once.
     unsafe {

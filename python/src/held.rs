@@ -54,7 +54,7 @@ impl<T: Send> Held<T> {
         }
     }
 
-    /// Never waits: whoever has it may need the interpreter's lock.
+    /// Never waits: the thread that holds it may need the interpreter's lock.
     fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Result<T, &'static str>>> {
         if self.process != ProcessId::current() {
             let sentence = format!("the {} is of the process that this one was forked from", self.what);

@@ -88,17 +88,17 @@ impl<'a, 'py> Keys<'a, 'py> {
 
     /// A value that must be there.
     pub(crate) fn needed<T>(&self, key: &str, value: Option<T>) -> PyResult<T> {
-        value.ok_or_else(|| PyTypeError::new_err(format!("{} has no `{key}`, which is needed", self.name)))
+        value.ok_or_else(|| PyTypeError::new_err(format!("{} has no `{key}`, which is required", self.name)))
     }
 
     pub(crate) fn wrong_type(&self, key: &str, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
         let kind = value.get_type().name().map(|name| name.to_string()).unwrap_or_default();
-        let problem = format!("{} `{key}`: {} ({kind}) given, {expected} expected", self.name, shown(value));
+        let problem = format!("{} `{key}`: expected {expected}, got {} ({kind})", self.name, shown(value));
         PyTypeError::new_err(problem)
     }
 
     pub(crate) fn out_of_range(&self, key: &str, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
-        self.refused(value.py(), key, &format!("{} given, {expected} expected", shown(value)))
+        self.refused(value.py(), key, &format!("expected {expected}, got {}", shown(value)))
     }
 
     pub(crate) fn refused(&self, py: Python<'_>, key: &str, problem: &str) -> PyErr {
@@ -149,7 +149,7 @@ pub(crate) fn float(value: &Bound<'_, PyAny>) -> Option<f64> {
     value.extract().ok()
 }
 
-/// The elements of a list, a tuple or another iterable that is no text.
+/// The elements of a list, a tuple or another iterable other than text.
 pub(crate) fn elements<'py>(value: &Bound<'py, PyAny>) -> Option<Vec<Bound<'py, PyAny>>> {
     if value.is_instance_of::<PyString>() || value.is_instance_of::<PyBytes>() {
         return None;

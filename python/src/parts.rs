@@ -207,7 +207,7 @@ impl Assembly {
             Ok(bytes) => PartBytes::Memory(Arc::new(PyBackedBytes::from(bytes.clone()))),
             Err(_) => match records.extract::<PathBuf>() {
                 Ok(path) => PartBytes::File(path),
-                Err(_) => return Err(PyTypeError::new_err("records: bytes or a path expected")),
+                Err(_) => return Err(PyTypeError::new_err("records: expected bytes or a path")),
             },
         };
         let at = PartAddress { tier, row, column };

@@ -128,7 +128,7 @@ fn dense(
     let found = &mask.spec;
     if (found.data_type, found.rows, found.columns) != (DataType::U8, rows, columns) {
         return Err(refused(format!(
-            "the mask is {} × {} of {}, {rows} × {columns} of uint8 or bool expected",
+            "the mask is {} × {} of {}, expected {rows} × {columns} of uint8 or bool",
             found.rows, found.columns, found.data_type
         )));
     }
@@ -144,11 +144,11 @@ fn dense(
 /// The shape of an array with these axes, and its bytes; `None` where the library has no strides for it.
 fn shape(view: &View, axes: &str) -> PyResult<Option<(OutputSpec, usize)>> {
     if !matches!(axes, "yx" | "byx" | "yxb") {
-        return Err(refused(format!("axes `{axes}`: `yx`, `byx` or `yxb` expected")));
+        return Err(refused(format!("axes `{axes}`: expected `yx`, `byx` or `yxb`")));
     }
     let (found, expected) = (view.shape.len(), axes.len());
     if found != expected {
-        return Err(refused(format!("the array has {found} axes, {expected} expected (`{axes}`)")));
+        return Err(refused(format!("the array has {found} axes, expected {expected} (`{axes}`)")));
     }
     let mut spec = OutputSpec {
         data_type: view.data_type,
@@ -159,7 +159,7 @@ fn shape(view: &View, axes: &str) -> PyResult<Option<(OutputSpec, usize)>> {
     };
     for ((axis, &count), &stride) in axes.chars().zip(&view.shape).zip(&view.strides) {
         let size = u32::try_from(count).ok().filter(|size| *size > 0).ok_or_else(|| {
-            refused(format!("the array has {count} samples along `{axis}`, 1 to {} expected", u32::MAX))
+            refused(format!("the array has {count} samples along `{axis}`, expected 1 to {}", u32::MAX))
         })?;
         // Where there is one sample the distance to the next means nothing.
         let Ok(stride) = usize::try_from(if size == 1 { 0 } else { stride }) else { return Ok(None) };

@@ -14,7 +14,7 @@ use strile::{Context, DataType, DeviceRaster, Location};
 
 /// Pixels, and what keeps them.
 pub(crate) enum Memory {
-    /// In host memory; whoever has an array may write to them, by `address`.
+    /// In host memory; the holder of an array may write to them, by `address`.
     Host { address: usize, pixels: Vec<u8> },
     /// In the memory of a device.
     Device(DeviceRaster),

@@ -94,7 +94,7 @@ impl<'py> Request<'py> {
         Ok(())
     }
 
-    /// Where the result is wanted, and the options of the read with who decodes.
+    /// Where the result is wanted, and the options of the read with the processor that decodes.
     pub(crate) fn resolved(&self, output: Option<&Output>) -> PyResult<(Location, ReadOptions)> {
         let to = device::destination(self.device.as_deref(), output.map(Output::location))?;
         let decode_on = device::decoder(&self.decode_on, to)?;
@@ -122,7 +122,7 @@ pub(crate) fn max_block_bytes() -> PyResult<Option<u64>> {
     let Some(text) = std::env::var_os(NAME).filter(|text| !text.is_empty()) else { return Ok(None) };
     let text = text.to_string_lossy();
     let number = text.trim().parse::<u64>().ok().filter(|number| *number > 0);
-    let wrong = || refused(format!("{NAME} is `{text}`: a whole number above 0 is needed"));
+    let wrong = || refused(format!("{NAME} is `{text}`: expected a whole number above 0"));
     number.map(Some).ok_or_else(wrong)
 }
 
@@ -168,6 +168,6 @@ fn named(error: PyErr, key: &str, value: &Bound<'_, PyAny>) -> PyErr {
 fn word<T: Copy>(what: &str, found: &str, words: &[(&str, T)]) -> PyResult<T> {
     words.iter().find(|(word, _)| *word == found).map(|(_, value)| *value).ok_or_else(|| {
         let expected: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
-        refused(format!("{what} `{found}`: {} expected", expected.join(" or ")))
+        refused(format!("{what} `{found}`: expected {}", expected.join(" or ")))
     })
 }

@@ -24,7 +24,7 @@ pub(crate) fn open(target: &Bound<'_, PyAny>, sidecars: bool) -> PyResult<Box<dy
     }
     let write = target.getattr_opt("write")?.filter(Bound::is_callable).ok_or_else(|| {
         let kind = target.get_type().name().map(|name| name.to_string()).unwrap_or_default();
-        PyTypeError::new_err(format!("target {kind}: a path or an object with `write` expected"))
+        PyTypeError::new_err(format!("target {kind}: expected a path or an object with `write`"))
     })?;
     let name = target.getattr_opt("name")?.and_then(|name| name.extract::<String>().ok());
     let name = name.unwrap_or_else(|| "the object given".to_owned());

@@ -53,7 +53,7 @@ impl RangeSource {
         match pairs.find(|(range, bytes)| bytes.len() as u64 != range.end - range.start) {
             None => Ok(given),
             Some((range, bytes)) => Err(wrong(format!(
-                "`read_ranges` gave {} bytes for the range from {} to {}, {} expected",
+                "`read_ranges` gave {} bytes for the range from {} to {}, expected {}",
                 bytes.len(),
                 range.start,
                 range.end,

@@ -20,13 +20,13 @@ pub(crate) fn raster(dict: &Bound<'_, PyDict>) -> PyResult<RasterSpec> {
         let value = keys.integer(key, "a number of pixels from 1 on")?;
         *side = keys.needed(key, value)?;
         if *side == 0 {
-            return Err(keys.refused(py, key, "0 given, a number of pixels from 1 on expected"));
+            return Err(keys.refused(py, key, "expected a number of pixels from 1 on, got 0"));
         }
     }
     let bands = keys.integer("bands", "a number of bands from 1 to 65535")?;
     let bands: u16 = keys.needed("bands", bands)?;
     if bands == 0 {
-        return Err(keys.refused(py, "bands", "0 given, a number of bands from 1 to 65535 expected"));
+        return Err(keys.refused(py, "bands", "expected a number of bands from 1 to 65535, got 0"));
     }
     let names: Vec<&str> = DataType::ALL.iter().map(|data_type| data_type.name()).collect();
     let data_type = keys
@@ -221,7 +221,7 @@ fn bands_and_items(keys: &mut Keys<'_, '_>, spec: &mut RasterSpec) -> PyResult<O
                 let at =
                     usize::try_from(number).ok().and_then(|number| bands.get_mut(number.checked_sub(1)?));
                 let Some(band) = at else {
-                    let problem = format!("band {number} given, one of 1 to {} expected", spec.bands);
+                    let problem = format!("expected a band from 1 to {}, got {number}", spec.bands);
                     return Err(keys.refused(keys.py(), "items", &problem));
                 };
                 match domain.is_empty() {
@@ -244,8 +244,7 @@ fn each<T>(
     of: fn(&mut BandMetadata) -> &mut Option<T>,
 ) -> PyResult<Option<&'static str>> {
     if values.len() != bands.len() {
-        let problem =
-            format!("{} values given, one for each of {} bands expected", values.len(), bands.len());
+        let problem = format!("expected one value for each of {} bands, got {}", bands.len(), values.len());
         return Err(keys.refused(keys.py(), key, &problem));
     }
     let any = values.iter().any(Option::is_some);

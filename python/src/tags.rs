@@ -23,7 +23,7 @@ const STATED: [(Tag, &str); 8] = [
 
 /// The tag and its value, or what is wrong.
 pub(crate) fn field(given: &Bound<'_, PyAny>) -> Result<(Tag, FieldValue), String> {
-    let wrong = || format!("{} given, (tag, type, count, value) expected", shown(given));
+    let wrong = || format!("expected (tag, type, count, value), got {}", shown(given));
     let parts = elements(given).ok_or_else(wrong)?;
     let [tag, kind, count, value] = parts.as_slice() else { return Err(wrong()) };
     let tag = integer(tag).and_then(|tag| u16::try_from(tag).ok()).ok_or_else(wrong)?;
@@ -36,7 +36,7 @@ pub(crate) fn field(given: &Bound<'_, PyAny>) -> Result<(Tag, FieldValue), Strin
     let field_type = FieldType::from_code(kind)
         .ok_or_else(|| format!("{tag} has type {kind}, which TIFF does not have"))?;
     let bytes = bytes_of(field_type, value, count)
-        .ok_or_else(|| format!("{tag}: {} given, {} expected", shown(value), expected(field_type)))?;
+        .ok_or_else(|| format!("{tag}: expected {}, got {}", expected(field_type), shown(value)))?;
     let found = i128::from(bytes.len() as u64 / field_type.size());
     if found == 0 {
         return Err(format!("{tag} has no value"));
@@ -56,7 +56,7 @@ fn expected(field_type: FieldType) -> String {
         FieldType::Ascii => "text".into(),
         FieldType::Undefined => "bytes".into(),
         FieldType::Rational | FieldType::SRational => format!("pairs (over, under) of {name}"),
-        FieldType::Ifd | FieldType::Ifd8 => "another type: places of directories are the writer's".into(),
+        FieldType::Ifd | FieldType::Ifd8 => "another type (offsets of directories are the writer's)".into(),
         _ => format!("numbers of {name}"),
     }
 }

@@ -105,7 +105,7 @@ fn blocks(keys: &mut Keys<'_, '_>) -> PyResult<BlockChoice> {
 
 fn overviews(keys: &mut Keys<'_, '_>) -> PyResult<Overviews> {
     let Some(value) = keys.get("overviews")? else { return Ok(Overviews::Auto) };
-    let expected = "'auto', 'none', how many, or by what they are smaller as [2, 8]";
+    let expected = "'auto', 'none', a number of overviews, or their factors as [2, 8]";
     if let Some(found) = elements(&value) {
         let factors: Option<Vec<_>> = found.iter().map(integer).collect();
         let factors = factors.ok_or_else(|| keys.wrong_type("overviews", &value, expected))?;

@@ -13,8 +13,8 @@ Progress = Callable[[int, int], object]
 exception of it stops the work and is raised."""
 
 class RangeReader(Protocol):
-    """A source that is no local file. Called from several threads, one call a batch of reads. It may have a `mark`, a text
-    that is another one where the source has changed."""
+    """A source other than a local file. Called from several threads, one call per batch of reads. It may have a `mark`, a
+    text that changes when the source changes."""
 
     def read_ranges(self, ranges: list[tuple[int, int]]) -> list[bytes]:
         """The bytes [start, end) of each range."""
@@ -155,13 +155,13 @@ class Dataset:
         """Pixels of a level (0 full, then overviews); window is (column, row, width, height), bands count from 1.
         `reduce`: how many times JPEG 2000 is halved while it is decoded; windows are then of what comes of it.
         `out`: any array (buffer, `__cuda_array_interface__`, DLPack) of exactly the type and shape, of any strides;
-        it is returned, and blocks that were filled in it (`on_fault='fill'`) are told by a GeoTIFFFallbackWarning.
+        it is returned, and blocks that were filled in it (`on_fault='fill'`) are reported by a GeoTIFFFallbackWarning.
         `float_type` is the type that `masked` and `unpack` give; None: float32 where that is exact.
-        `device`: where the result lives, `cpu` by default; `decode_on`: who decodes.
+        `device`: where the result lives, `cpu` by default; `decode_on`: which processor decodes.
         `max_pixels`: the most samples of the result; None refuses what is implausible for the file.
         `max_cloud_bytes`: the most bytes fetched from a source that Python reads."""
     def check_size(self, samples: int, bytes: int, *, max_pixels: int | None = None) -> None:
-        """Refuses a result of so many samples and bytes by the rule of `read`: PixelSafetyLimitError."""
+        """Refuses a result of this many samples and bytes by the limits of `read`: PixelSafetyLimitError."""
     def plan(self, **request: Any) -> Plan:
         """The plan of `read` with these keywords."""
     def validity(self, level: int = 0) -> list[int | float | str | None]:

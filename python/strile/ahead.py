@@ -88,7 +88,7 @@ class Ahead:
         while (asked := self._asked.get()) is not None:
             number, request, future = asked
             if number > self._end:
-                future.cancel()  # nobody takes it: the error comes before
+                future.cancel()  # never delivered: the error comes first
                 continue
             try:
                 future.set_result(self._read(request))

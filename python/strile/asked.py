@@ -1,4 +1,4 @@
-"""Numbers that callers give, checked: whole where they have to be, and as many as expected."""
+"""Checks the numbers that callers pass: whole where required, and the right count."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def whole(value: Any) -> int | None:
 
 
 def _numbers(values: Any) -> list[int | None]:
-    """Each of a list of numbers as a whole one, None for all else; also for what is no list."""
+    """Each of a list of numbers as a whole one, None for all else; also for a value that is not a list."""
     if not is_listed(values):
         return [None]
     return [whole(value) for value in values]
@@ -43,7 +43,7 @@ def bands_of(bands: Any) -> list[int] | None:
     numbers = _numbers(bands)
     found = [number for number in numbers if number is not None]
     if len(found) != len(numbers):
-        raise StrileError(f"bands is {bands!r}: a list of whole numbers expected, from 1, as [1] or [3, 2, 1]")
+        raise StrileError(f"bands is {bands!r}: expected a list of whole numbers, from 1, as [1] or [3, 2, 1]")
     if found and min(found) < 1:
         raise StrileError(f"bands is {bands!r}: bands count from 1")
     return found
@@ -131,7 +131,7 @@ def path_of(value: Any, name: str) -> str:
 
 
 def number_of(value: Any, name: str) -> int | float:
-    """A number of Python or numpy, exact if it is whole; text, True and False are none."""
+    """A number of Python or numpy, exact if it is whole; refuses text, True and False."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     number = whole(value)
@@ -148,9 +148,9 @@ def sides_of(size: Any, name: str = "size") -> tuple[int, int]:
     sides = [one, one] if one is not None else _numbers(size)
     found = [side for side in sides if side is not None]
     if len(found) != 2 or len(sides) != 2:
-        raise StrileError(f"{name} is {size!r}: a whole number expected, or two: (width, height)")
+        raise StrileError(f"{name} is {size!r}: expected a whole number, or two: (width, height)")
     if not 1 <= min(found) <= max(found) < 1 << 32:
-        raise StrileError(f"{name} is {size!r}: 1 to {(1 << 32) - 1:,} pixels expected")
+        raise StrileError(f"{name} is {size!r}: expected 1 to {(1 << 32) - 1:,} pixels")
     return found[0], found[1]
 
 
@@ -166,9 +166,9 @@ def level_of_overview(overview_level: Any) -> int:
     number = whole(overview_level)
     if number is None:
         kind = type(overview_level).__name__
-        raise TypeError(f"overview_level is {overview_level!r} ({kind}): an int or None expected")
+        raise TypeError(f"overview_level is {overview_level!r} ({kind}): expected an int or None")
     if not 0 <= number < 1 << 31:
-        raise StrileError(f"overview_level is {overview_level}: 0 (the first overview) or more expected")
+        raise StrileError(f"overview_level is {overview_level}: expected 0 (the first overview) or more")
     return number + 1
 
 

@@ -68,11 +68,11 @@ class StrileBackend(BackendEntrypoint):
         allow_outside: bool = False,
         allowed_roots: Iterable[str | os.PathLike[str]] = (),
     ) -> xr.Dataset:
-        """A file as a dataset. `overview_level` counts overviews from 0, as rasterio does; `reduce` is how many
-        times JPEG 2000 is halved while it is decoded, also where there are no overviews; `device` says where pixels
-        live: "cpu" (numpy arrays), "cuda" or "cuda:N" (dask arrays of CuPy blocks, cut as `chunks` says); `decode_on` who
-        decodes, as in `strile.read`. `max_pixels` is the most samples that are read at once, as in `open_geotiff`. Sources of a VRT may lie in its
-        own folder, in `allowed_roots`, or anywhere with `allow_outside`."""
+        """A file as a dataset. `overview_level` counts overviews from 0, as rasterio does; `reduce` is how many times
+        JPEG 2000 is halved while it is decoded, also where there are no overviews; `device` says where pixels live: "cpu"
+        (numpy arrays), "cuda" or "cuda:N" (dask arrays of CuPy blocks, cut as `chunks` says); `decode_on` which processor
+        decodes, as in `strile.read`. `max_pixels` is the most samples that are read at once, as in `open_geotiff`.
+        Sources of a VRT may lie in its own folder, in `allowed_roots`, or anywhere with `allow_outside`."""
         accessor.register()
         _check_device(device)
         source = Source.of(filename_or_obj, allow_outside=allow_outside, allowed_roots=allowed_roots)
@@ -140,7 +140,7 @@ def _decoding(dataset: Any, facts: Facts, number: int, level: Level, masked: boo
 
 
 def _nodata(facts: Facts) -> int | float | None:
-    """The nodata value, if a pixel can have it: one that none can is none, as rasterio has it."""
+    """The nodata value; None if no pixel can have it, as in rasterio."""
     nodata, dtype = facts.nodata, facts.dtype
     if nodata is None:
         return None

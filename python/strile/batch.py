@@ -64,7 +64,7 @@ def read_batch(
 
     `files` are paths, URLs, or files that are open (`strile.open`, which saves asking a server again for each batch); VRTs
     are files, too.
-    Which pixels, one row a window and one of:
+    Say which pixels by one of these, with one row per window:
 
     - `windows`: (file, column, row, width, height) in pixels of the level, or (file, column, row) with `size`; `file` is
       an index into `files`. Without it the i-th window is of the i-th file, or all are of the one there is. Windows
@@ -86,8 +86,9 @@ def read_batch(
     where `masked` or `unpack` is set, else the file's nodata, else 0.
 
     It is a `Raster` that numpy, CuPy, PyTorch and JAX take without a copy, in the memory of `device` ("cpu", "cuda" or
-    "cuda:N"), or `out`: an array of the caller, of that shape and type, to be used again and again. `decode_on` says who
-    decodes, as in `strile.read`. `max_pixels` is the most samples of a window before it is resampled, as in `strile.read`."""
+    "cuda:N"), or `out`: an array of the caller, of that shape and type, to be used again and again. `decode_on` says
+    which processor decodes, as in `strile.read`. `max_pixels` is the most samples of a window before it is resampled, as
+    in `strile.read`."""
     from ._core import read_batch as read
     from .reading.arguments import pixel_limit
 
@@ -188,7 +189,7 @@ def _areas(windows: Any, bounds: Any, points: Any, size: Any) -> tuple[str, np.n
         rows = rows[None, :]
     if rows.ndim != 2 or rows.dtype.kind not in "iuf" or (kind == "pixels" and rows.dtype.kind == "f" and not _whole(rows)):
         expected = "whole numbers" if kind == "pixels" else "numbers"
-        raise StrileError(f"{name}: rows of {expected} expected, an array of {rows.dtype} and shape {rows.shape} given")
+        raise StrileError(f"{name}: expected rows of {expected}, got an array of {rows.dtype} and shape {rows.shape}")
     rows = rows.astype(np.int64 if kind == "pixels" else np.float64)
     return kind, rows, None if size is None else sides_of(size)
 
@@ -219,7 +220,7 @@ def _numbers(
     own = 2 if kind == "points" or columns <= 3 else 4
     if kind == "bounds" and own != 4 or columns not in (own, own + 1):
         expected = "5 (or 4 without the file)" if kind == "bounds" else "3 (or 2)" if own == 2 else "5, 4, 3 or 2"
-        raise StrileError(f"windows of {columns} numbers, {expected} expected")
+        raise StrileError(f"windows of {columns} numbers, expected {expected}")
     if columns == own + 1:
         which = rows[:, 0].astype(np.int64)
         rows = rows[:, 1:]
@@ -228,12 +229,12 @@ def _numbers(
     elif files == count:
         which = np.arange(count)
     else:
-        raise StrileError(f"{count} windows of {files} files: as many files expected, or the index of its file first in each")
+        raise StrileError(f"{count} windows of {files} files: expected as many files, or the index of its file first in each")
     if count and which.min() < 0:
         raise StrileError(f"there is no file {which.min()}: indices count from 0")
     if own == 2:
         if size is None:
-            raise StrileError(f"{kind} without a width and a height take a `size`")
+            raise StrileError(f"{kind} without a width and a height need a `size`")
         rows = np.concatenate([rows, np.broadcast_to(np.asarray(size, rows.dtype), (count, 2))], axis=1)
     levels = _levels(level, count)
     if kind == "pixels":
@@ -251,7 +252,7 @@ def _levels(level: Any, count: int) -> np.ndarray:
     """The level of each window."""
     levels = np.asarray(level)
     if levels.shape not in ((), (count,)) or (levels.size and levels.dtype.kind not in "iu"):
-        raise StrileError(f"level is {level!r} and there are {count} windows: a whole number expected, or one for each window")
+        raise StrileError(f"level is {level!r} and there are {count} windows: expected a whole number, or one for each window")
     levels = np.broadcast_to(levels.astype(np.int64), (count,))
     if count and levels.min() < 0:
         raise StrileError(f"there is no level {levels.min()}: 0 is the full image")
@@ -263,7 +264,7 @@ def _check_sides(sides: np.ndarray) -> None:
     if wrong.size:
         width, height = sides[wrong[0]].tolist()
         most = (1 << 32) - 1
-        raise StrileError(f"window {wrong[0]}: {width} x {height} pixels; a width and a height of 1 to {most:,} expected")
+        raise StrileError(f"window {wrong[0]}: {width} x {height} pixels; expected a width and a height of 1 to {most:,}")
 
 
 def _float_type(dtype: Any) -> str:
@@ -273,7 +274,7 @@ def _float_type(dtype: Any) -> str:
         # PyTorch names its types as numpy does, behind the name of the package.
         name = str(dtype).rpartition(".")[2]
     if name not in ("float16", "float32", "float64"):
-        raise StrileError(f"dtype {name}: float16, float32 or float64 expected, or None for the type of the files")
+        raise StrileError(f"dtype {name}: expected float16, float32 or float64, or None for the type of the files")
     return name
 
 
@@ -282,11 +283,11 @@ R = TypeVar("R")
 
 
 def prefetch(read: Callable[[T], R], requests: Iterable[T], *, depth: int = 2, readers: int = 1) -> Iterator[R]:
-    """What `read` makes of each request, in order, up to `depth` of them read ahead by a thread while one is used.
+    """Yields the result of `read` for each request, in order. A thread reads up to `depth` requests ahead.
 
-    With `readers` so many threads call `read` at once, at most `depth`: two keep a GPU busy where one batch alone does not
-    fill it. An error is raised where its result would have come. Closing the iterator (or leaving a loop over it) stops
-    reading after the batches that are under way."""
+    `readers` threads call `read` at once, at most `depth`: two keep a GPU busy where one batch alone does not fill it. An
+    error is raised where its result would have come. Closing the iterator (or leaving a loop over it) stops reading after
+    the batches that are under way."""
     if not callable(read):
         raise TypeError(f"read is {read!r}: expected a callable of one request")
     if not isinstance(requests, Iterable):

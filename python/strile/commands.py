@@ -94,8 +94,9 @@ def convert(
     overview_resampling
         How overviews are made: average, nearest, mode, …
     reencode, reproducible, decode_on, encode_on
-        Decode and encode every block; the same bytes whichever processor encodes; who decodes and who encodes: "auto", "cpu",
-        "cuda" or "cuda:N". "auto" encodes on the CPU. A GPU that encodes also decodes, unless `decode_on` says otherwise.
+        Decode and encode every block; the same bytes whichever processor encodes; which processors decode and encode:
+        "auto", "cpu", "cuda" or "cuda:N". "auto" encodes on the CPU. A GPU that encodes also decodes, unless `decode_on`
+        says otherwise.
     max_pixels
         The most samples of what is written, as in `strile.read`.
     """

@@ -114,8 +114,8 @@ def scaling(facts: Facts) -> dict[str, Any]:
 
 
 def preferred_chunks(level: Level, item_bytes: int) -> dict[str, int]:
-    """Whole blocks, so many that a chunk has some dozens of MiB: one task reads many of them. Bands that lie
-    together are read together, since each block holds them all."""
+    """Whole blocks, enough for a chunk of some dozens of MiB: one task reads many of them. Interleaved bands are read
+    together, since each block holds them all."""
     bands = level.bands if level.planar == "contig" else 1
     rows, columns = min(level.block[0], level.height), min(level.block[1], level.width)
     while bands > 1 and bands * rows * columns * item_bytes > 4 * CHUNK_BYTES:

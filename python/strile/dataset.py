@@ -1,7 +1,7 @@
 """A file as a handle with rasterio's words, and `strile.read`: pixels without xarray.
 
-The handle knows what the file says and reads windows of it; threads may share it. The file is opened once in
-a process whoever asks (`reading.opened`); closing a handle closes the handle. Bands count from 1 and
+The handle knows what the file says and reads windows of it; threads may share it. A process opens the file
+once for all callers (`reading.opened`); closing a handle closes only the handle. Bands count from 1 and
 overviews from 0, as in rasterio; a transform is the six numbers (a, b, c, d, e, f), of which
 `affine.Affine(*transform)` makes rasterio's."""
 
@@ -75,12 +75,12 @@ def read(
 
     The result is a `Raster`, (band, y, x), that numpy, CuPy, PyTorch and JAX take without a copy (`numpy()`,
     `from_dlpack`), or `out`: any array of the caller, on the CPU or a GPU, that is filled on `stream`. Bands
-    count from 1, pages from 0. `reduce` halves JPEG 2000 so many times while it is decoded: its
-    blocks hold lower resolutions, and windows are then of the smaller image.
+    count from 1, pages from 0. `reduce=n` decodes JPEG 2000 at 1/2ⁿ of full resolution: its blocks
+    hold lower resolutions, and windows are then of the smaller image.
 
-    `device` says where the result lives: "cpu" (host memory, the default on every machine), "cuda" or "cuda:N". `decode_on`
-    says who decodes: "auto" (the GPU that holds the result, else whoever is estimated to be faster), "cpu", or "cuda". The
-    pixels are the same either way.
+    `device` says where the result lives: "cpu" (host memory, the default on every machine), "cuda" or "cuda:N".
+    `decode_on` says which processor decodes: "auto" (the GPU that holds the result, else the one estimated to be faster),
+    "cpu", or "cuda". The pixels are the same either way.
 
     `size` (width, height) resamples the window: "nearest", "bilinear" or "average" (`read_batch` says how). Unless
     `level` is given, pixels come from the smallest overview that has enough of them, and `Raster.levels` says which.
@@ -352,8 +352,8 @@ class Dataset(Values):
     ) -> Any:
         """Pixels as a numpy array: (y, x) of one band, (band, y, x) of several; `masked` as a masked array.
 
-        `window` is rasterio's `Window`, its pair of pairs, or (column, row, width, height). `reduce` halves
-        JPEG 2000 so many times while it is decoded. On a `device` other than the CPU ("cuda", "cuda:1") the result is a
+        `window` is rasterio's `Window`, its pair of pairs, or (column, row, width, height). `reduce=n` decodes
+        JPEG 2000 at 1/2ⁿ of full resolution. On a `device` other than the CPU ("cuda", "cuda:1") the result is a
         `Raster` there. `decode_on` and `max_pixels` are those of `strile.read`.
 
         `out_shape` is (rows, columns) or (bands, rows, columns) of the result, resampled by `resampling` ("nearest",

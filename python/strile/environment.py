@@ -68,7 +68,7 @@ def _count(name: str, default: int) -> int:
     except ValueError:
         value = 0
     if value <= 0:
-        raise StrileError(f"{name} is {text!r}: a whole number above 0 is needed")
+        raise StrileError(f"{name} is {text!r}: expected a whole number above 0")
     return value
 
 
@@ -81,5 +81,5 @@ def _seconds(name: str, default: float) -> float:
     except ValueError:
         value = 0.0
     if not value > 0:
-        raise StrileError(f"{name} is {text!r}: a number of seconds above 0 is needed")
+        raise StrileError(f"{name} is {text!r}: expected a number of seconds above 0")
     return value

@@ -11,7 +11,7 @@ class StrileError(ValueError):
 
 
 class GeoTIFFAmbiguousMetadataError(StrileError):
-    """Metadata with no one meaning. The base of the errors about transforms, reference systems and nodata."""
+    """Ambiguous metadata. The base of the errors about transforms, reference systems and nodata."""
 
 
 class InvalidCRSCodeError(GeoTIFFAmbiguousMetadataError):
@@ -55,11 +55,11 @@ class InvalidIntegerNodataError(GeoTIFFAmbiguousMetadataError):
 
 
 class MalformedScaleOffsetError(GeoTIFFAmbiguousMetadataError):
-    """A scale or offset that is no usable number."""
+    """A scale or offset that is not a usable number."""
 
 
 class VRTUnsupportedError(GeoTIFFAmbiguousMetadataError):
-    """A VRT that is no mosaic of files, or one that this reader does not serve."""
+    """A VRT that is not a mosaic of files, or one that this reader does not support."""
 
 
 class VRTStableSourcesOnlyError(GeoTIFFAmbiguousMetadataError):
@@ -83,7 +83,7 @@ class DuplicateIFDTagError(StrileError):
 
 
 class UnsupportedGeoTIFFFeatureError(StrileError, NotImplementedError):
-    """A file, or a wish, that is valid and that strile does not serve."""
+    """A valid file or request that strile does not support."""
 
 
 class PixelSafetyLimitError(StrileError):
@@ -107,8 +107,8 @@ class DeviceError(StrileError):
 
 
 class ForkedError(StrileError):
-    """Something that a process which was forked cannot have of its parent: a file being written, an open mosaic or file
-    object, batches that are read ahead. What is begun in the child works."""
+    """A forked process used something of its parent that it cannot share: a file being written, an open mosaic or file
+    object, batches that are read ahead. Objects made in the child work."""
 
 
 class InternalError(StrileError, RuntimeError):
@@ -116,4 +116,4 @@ class InternalError(StrileError, RuntimeError):
 
 
 class GeoTIFFFallbackWarning(UserWarning):
-    """Something was done another way than asked for; the message says which and why."""
+    """Something was done in another way than requested; the message says how and why."""

@@ -46,7 +46,7 @@ class Level:
         return min(bits) if len(bits) == 1 and min(bits) < full and np.dtype(self.dtype).kind == "u" else None
 
     def halved(self, times: int) -> Level:
-        """What JPEG 2000 is that is decoded without so many of its wavelet levels."""
+        """The level as JPEG 2000 decodes it without this many wavelet levels."""
         width, height, *block = (-(-side >> times) for side in (self.width, self.height, *self.block))
         return replace(self, width=width, height=height, block=(block[0], block[1]))
 

@@ -55,7 +55,7 @@ class _Loader:
         return made
 
     def exec_module(self, module: ModuleType) -> None:
-        # Whoever asks the module for its loader (resources, pickles of it) gets the real one.
+        # Callers that ask the module for its loader (resources, pickles) get the real one.
         if module.__spec__ is not None:
             module.__spec__.loader = self.loader
         module.__loader__ = self.loader

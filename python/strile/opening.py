@@ -97,7 +97,7 @@ def open_geotiff(
     allow_unparseable_crs
         Keep the text of a reference system that cannot be understood.
     allow_invalid_nodata
-        Read integers with a nodata value that is no whole number, unmasked.
+        Read integers with a nodata value that is not a whole number, unmasked.
     stable_only
         Take local files alone: no VRT, nothing remote, unless `allow_experimental_codecs` is True.
     allow_experimental_codecs, allow_internal_only_jpeg
@@ -182,7 +182,7 @@ def _planned(call: Arguments, description: Any, dataset: Any) -> None:
     """One warning where the GPU will not do all of the work, or the error that was asked for instead."""
     from .errors import DeviceError, GeoTIFFFallbackWarning
 
-    # Who decodes depends on the layout and on what is asked of pixels, not on how many: one is planned.
+    # Which processor decodes depends on the layout and the request, not on the number of pixels: one pixel is planned.
     row, column = description.window[:2]
     reason = dataset.plan(**description.request.core_keywords((row, column, row + 1, column + 1))).fallback
     if reason is None:

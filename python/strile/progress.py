@@ -20,7 +20,7 @@ def resolve(progress: bool | Callback | None, what: str = "strile") -> Callback 
         return _bar(what)
     if callable(progress):
         return progress
-    raise TypeError(f"progress is {progress!r}: True, False or a callable of (done, total) expected")
+    raise TypeError(f"progress is {progress!r}: expected True, False or a callable of (done, total)")
 
 
 def _bar(what: str) -> Callback | None:

@@ -72,7 +72,7 @@ def of_array(array: Any, width: int = 256) -> bytes:
     dims = [str(dim) for dim in array.dims]
     bands = next((dim for dim in dims if dim in BAND_NAMES), None)
     if array.ndim != (2 if bands is None else 3):
-        raise StrileError(f"dims are {tuple(dims)}: (y, x), with or without a band dimension, expected")
+        raise StrileError(f"dims are {tuple(dims)}: expected (y, x), with or without a band dimension")
     if bands is None:
         array = array.expand_dims("band")
         bands = "band"

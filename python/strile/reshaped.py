@@ -56,7 +56,7 @@ class Shape:
         if str(getattr(resampling, "name", resampling)) != "nearest":
             raise StrileError(
                 f"{dataset.name} has a mask in place of a nodata value, which is resampled by nearest only: read it with "
-                "resampling='nearest', or read dataset_mask() apart"
+                "resampling='nearest', or read dataset_mask() separately"
             )
         layer = np.zeros(outside.shape, np.uint8)
         if not outside.all():

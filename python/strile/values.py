@@ -198,7 +198,7 @@ def _places(points: list[Any]) -> Any:
     except (TypeError, ValueError):
         places = np.empty((0, 0))
     if places.ndim != 2 or places.shape[1] != 2:
-        raise TypeError("xy holds something that is no place: expected pairs of numbers (x, y)")
+        raise TypeError("xy holds something other than places: expected pairs of numbers (x, y)")
     wrong = np.flatnonzero(~np.isfinite(places).all(axis=1))
     if wrong.size:
         raise StrileError(f"a place of xy is {tuple(places[wrong[0]].tolist())}: expected finite numbers (x, y)")

@@ -43,7 +43,7 @@ def test_nothing_is_read_before_it_is_asked_for(path: Path) -> None:
 @pytest.mark.parametrize(
     "options, error, words",
     [
-        ({"overview_level": True}, TypeError, "an int or None expected"),
+        ({"overview_level": True}, TypeError, "expected an int or None"),
         ({"overview_level": -1}, ValueError, "0 \\(the first overview\\) or more"),
         ({"overview_level": 0}, IndexError, "there is no overview 0; it has 0"),
         ({"device": "gpu"}, ValueError, "expected 'cpu', 'cuda' or 'cuda:N'"),

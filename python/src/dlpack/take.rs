@@ -101,7 +101,7 @@ fn view_of(capsule: &Bound<'_, PyAny>, place: Location, access: Access) -> PyRes
             // SAFETY: a capsule of that name points to this struct, whose first fields are the same in all versions.
             let version = unsafe { (*found).version };
             if version.major != 1 {
-                return Err(refused(format!("a DLPack tensor of version {}, 1 expected", version.major)));
+                return Err(refused(format!("a DLPack tensor of version {}, expected 1", version.major)));
             }
             // SAFETY: of version 1 the whole struct is this; it lives as long as `keep`.
             unsafe { (keep, &(*found).dl_tensor, (*found).flags & IS_READ_ONLY != 0) }

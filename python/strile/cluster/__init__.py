@@ -6,5 +6,5 @@ results where all of them are few bytes; one task makes the file of them, with t
 pixel passes the client or the scheduler.
 
 `write` is the door; `workers` is what is known of a cluster, `folder` where part files are, `sizes` how large
-parts are, `graph` what is asked of the scheduler, `tasks` what runs on the workers.
+parts are, `graph` the tasks that the scheduler gets, `tasks` what runs on the workers.
 """

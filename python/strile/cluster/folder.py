@@ -11,7 +11,7 @@ from types import TracebackType
 
 
 class PartFolder:
-    """Its name is hidden and nobody else's. Tasks that go on after it is gone cannot make files in it."""
+    """A hidden folder with a unique name. Tasks that still run after it is removed cannot make files in it."""
 
     def __init__(self, target: str) -> None:
         place = Path(target).absolute()

@@ -15,7 +15,7 @@ from . import tasks
 from .tasks import Address, Job
 
 NEAR = 4
-"""A part takes a chunk itself where it needs at least one of so many pixels of it; else an edge cut off."""
+"""A part takes the whole chunk if it needs at least one in this many of its pixels; otherwise an edge is cut off."""
 
 
 @dataclass(frozen=True, slots=True)

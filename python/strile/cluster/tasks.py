@@ -107,7 +107,7 @@ def encode(job: Job, at: Address, given: list[Any], places: list[tuple[int, int,
             os.unlink(path)
         if path is not None and not os.path.isdir(job.folder):
             raise StrileError(
-                f"{job.folder} is not there on {socket.gethostname()}: the write was given up, or the folder "
+                f"{job.folder} does not exist on {socket.gethostname()}: the write was cancelled, or the folder "
                 "of the target is not shared by all workers (pass cluster=False)"
             ) from None
         raise
@@ -148,7 +148,7 @@ def finish(job: Job, encoded: list[Encoded]) -> dict[str, Any]:
             assembly.sidecar(suffix, content)
         report = assembly.lay_out()
         if not os.path.isdir(job.folder):
-            raise StrileError(f"{job.target}: the write was given up")
+            raise StrileError(f"{job.target}: the write was cancelled")
         assembly.commit()
     except BaseException:
         assembly.abort()

@@ -65,11 +65,11 @@ def _refusal(
     raster: RasterToWrite, arguments: WriteArguments, target: output.Target, client: Any
 ) -> str | None:
     if not raster.is_lazy:
-        return "the array is no dask array"
+        return "the array is not a dask array"
     if client is None:
         return "no client of dask.distributed is active here"
     if target.local is None:
-        return "the target is no path"
+        return "the target is not a path"
     if output.gathered(raster, arguments, target) is not None:
         return "statistics for color_ramp are gathered in one process: pass color_ramp_range"
     if raster.mask is not None:
@@ -84,7 +84,7 @@ def _unfit(found: workers.Workers, target: str) -> str | None:
         return found.lacking
     if found.unseeing:
         hosts = ", ".join(found.unseeing)
-        return f"workers on {hosts} cannot write beside {target}: a shared folder is needed"
+        return f"workers on {hosts} cannot write beside {target}: use a folder that all workers share"
     return None
 
 
@@ -176,7 +176,7 @@ def _computed(client: Any, graph: Graph, progress: output.Progress | None) -> di
     try:
         done = 0
         coming = as_completed(futures)
-        # Nobody holds a part that is done: what it hands on goes when the parts above it are made.
+        # Nothing holds a finished part: its reduced pixels are freed when the parts above it are made.
         del futures
         for future in coming:
             if future.status == "error":

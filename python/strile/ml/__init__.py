@@ -6,7 +6,7 @@
     for batch in BatchDataset(files, windows, batch_size=64, device="cuda"):
         ...
 
-PyTorch is imported by those who use its datasets."""
+PyTorch is imported only when its datasets are used."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class GridWindows:
         self.size, self.level, self.page = sides_of(size), int(level), int(page)
         across, down = self.size if step is None else sides_of(step, "step")
         if partial not in (True, False, "move"):
-            raise StrileError(f"partial {partial!r}: True, False or 'move' expected")
+            raise StrileError(f"partial {partial!r}: expected True, False or 'move'")
         width, height = self.size
         rows = []
         for file, (columns, lines) in enumerate(level_sizes(files, level, page).tolist()):
@@ -76,7 +76,7 @@ class RandomWindows:
         self.level, self.page = int(level), int(page)
         sizes = level_sizes(files, level, page)
         if not len(sizes):
-            raise StrileError("no file to draw windows of")
+            raise StrileError("no files to draw windows from")
         # A file that is smaller than a window has one place.
         self._places = np.maximum(sizes - np.array(self.size) + 1, 1)
         chances = self._places.prod(axis=1).astype(np.float64)
@@ -105,9 +105,9 @@ class WeightedWindows:
         self.level, self.page = getattr(windows, "level", None), getattr(windows, "page", None)
         weights = np.asarray(weights, np.float64)
         if self._windows.ndim != 2 or weights.shape != (len(self._windows),):
-            raise StrileError(f"{weights.shape} weights for windows of shape {self._windows.shape}: one for each expected")
+            raise StrileError(f"{weights.shape} weights for windows of shape {self._windows.shape}: expected one for each")
         if not np.all(np.isfinite(weights)) or weights.min(initial=0.0) < 0 or weights.sum() <= 0:
-            raise StrileError("weights are finite, 0 or more, and not all 0")
+            raise StrileError("expected weights that are finite, 0 or more, and not all 0")
         self._chances = weights / weights.sum()
         self.count, self.seed, self.jitter = int(count), int(seed), int(jitter)
 
@@ -129,7 +129,7 @@ def with_place_of(windows: Any, options: dict[str, Any]) -> dict[str, Any]:
     for name in ("level", "page"):
         own = getattr(windows, name, None)
         if own is not None and options.setdefault(name, own) != own:
-            raise StrileError(f"{name} {options[name]} of windows that were made for {name} {own}")
+            raise StrileError(f"{name} is {options[name]}, but the windows were made for {name} {own}")
     return options
 
 
@@ -140,7 +140,7 @@ def valid_fractions(files: Sequence[Any], windows: Any, **options: Any) -> np.nd
 
     for name in ("masked", "windows", "bounds", "points", "out", "device"):
         if name in options:
-            raise StrileError(f"{name} is for valid_fractions to say: windows are read masked, into host memory of their own")
+            raise StrileError(f"valid_fractions sets {name} itself: windows are read masked, into host memory of their own")
     options = with_place_of(windows, options)
 
     rows = np.asarray(windows.windows() if hasattr(windows, "windows") else windows, np.int64)

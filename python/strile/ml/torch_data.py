@@ -1,9 +1,9 @@
 """Datasets for PyTorch: batches of windows as tensors.
 
-`BatchDataset` is iterable and gives whole batches; it is what to use. On a GPU it reads in this process, ahead of who uses
-it, and tensors are where they were decoded: workers of a DataLoader would only stand between. On the CPU it may be given to
-`DataLoader(dataset, batch_size=None, num_workers=N)`, which shares its batches out. `WindowDataset` has single windows, for
-samplers of PyTorch's own; a DataLoader asks it for all windows of a batch at once.
+`BatchDataset` is iterable and gives whole batches; it is what to use. On a GPU it reads ahead in this process, and
+tensors stay where they were decoded: workers of a DataLoader would only add copies. On the CPU it may be given to
+`DataLoader(dataset, batch_size=None, num_workers=N)`, which shares its batches out. `WindowDataset` has single windows,
+for samplers of PyTorch's own; a DataLoader asks it for all windows of a batch at once.
 
 Workers may be started by fork, spawn or forkserver. A device in a worker is refused here, before anything can hang."""
 
@@ -32,7 +32,7 @@ class _Reader:
     def __init__(self, files: Sequence[Any], windows: Any, options: dict[str, Any], pin_memory: bool) -> None:
         for name in ("out", "windows", "bounds", "points", "stream"):
             if name in options:
-                raise StrileError(f"{name} is for the dataset to say")
+                raise StrileError(f"{name} is set by the dataset: leave it out")
         self.files = list(files)
         self.options = with_place_of(windows, options)
         self.device = str(self.options.pop("device", "cpu"))
@@ -42,7 +42,7 @@ class _Reader:
         self.options.setdefault("decode_on", "auto" if self.on_device else "cpu")
         self.pin_memory = pin_memory
         if pin_memory and self.on_device:
-            raise StrileError("pinned memory is of the host: it goes with device='cpu'")
+            raise StrileError("pinned memory is host memory: use it with device='cpu'")
 
     @property
     def on_device(self) -> bool:
@@ -104,7 +104,7 @@ class BatchDataset(IterableDataset):
     ) -> None:
         super().__init__()
         if batch_size < 1:
-            raise StrileError(f"batches of {batch_size} windows: 1 or more expected")
+            raise StrileError(f"batches of {batch_size} windows: expected 1 or more")
         self._reader = _Reader(files, windows, options, pin_memory)
         self._windows, self.batch_size, self.depth = windows, int(batch_size), int(depth)
         # A seed, or PyTorch's word.

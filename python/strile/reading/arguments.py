@@ -94,7 +94,7 @@ def check(source: Any, given: dict[str, Any]) -> Arguments:
             stacklevel=4,
         )
     if given["progress"] is not None and given["progress"] is not False and chunks is not None:
-        raise StrileError("progress is not given by a lazy read: use dask's own bars, or drop chunks")
+        raise StrileError("a lazy read does not report progress: use dask's own bars, or drop chunks")
     return Arguments(
         source=where,
         dtype=None if given["dtype"] is None else dtype_of(given["dtype"], "dtype"),
@@ -125,24 +125,24 @@ def _level(level: Any) -> int:
     if level is None:
         return 0
     if isinstance(level, (bool, np.bool_)) or not isinstance(level, (int, np.integer)):
-        raise TypeError(f"overview_level is {level!r} ({type(level).__name__}): an int or None expected")
+        raise TypeError(f"overview_level is {level!r} ({type(level).__name__}): expected an int or None")
     if level < 0:
-        raise StrileError(f"overview_level is {level}: 0 (full resolution) or more expected")
+        raise StrileError(f"overview_level is {level}: expected 0 (full resolution) or more")
     return int(level)
 
 
 def halvings(reduce: Any) -> int:
     """`reduce`, of the engine as well."""
     if isinstance(reduce, (bool, np.bool_)) or not isinstance(reduce, (int, np.integer)):
-        raise TypeError(f"reduce is {reduce!r} ({type(reduce).__name__}): an int expected")
+        raise TypeError(f"reduce is {reduce!r} ({type(reduce).__name__}): expected an int")
     if not 0 <= reduce <= MOST_HALVINGS:
-        raise StrileError(f"reduce is {reduce}: 0 (full size) to {MOST_HALVINGS} expected")
+        raise StrileError(f"reduce is {reduce}: expected 0 (full size) to {MOST_HALVINGS}")
     return int(reduce)
 
 
 def _strict_bool(name: str, value: Any) -> bool:
     if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} is {value!r} ({type(value).__name__}): True or False expected")
+        raise TypeError(f"{name} is {value!r} ({type(value).__name__}): expected True or False")
     return bool(value)
 
 
@@ -160,11 +160,11 @@ def _stable(source: Source) -> None:
     advice = "pass stable_only=False, or allow_experimental_codecs=True"
     if source.is_vrt:
         raise VRTStableSourcesOnlyError(
-            f"{source} is a VRT and stable_only takes local files alone: {advice}"
+            f"{source} is a VRT and stable_only accepts only local files: {advice}"
         )
     if source.is_remote:
         raise RemoteStableSourcesOnlyError(
-            f"{source} is remote and stable_only takes local files alone: {advice}"
+            f"{source} is remote and stable_only accepts only local files: {advice}"
         )
 
 
@@ -216,7 +216,7 @@ def _gpu_policy(policy: Any, gpu: bool, source: Source) -> bool:
     if policy is UNSET:
         return environment.strict()
     if not isinstance(policy, str) or policy not in ("auto", "strict"):
-        raise StrileError(f"on_gpu_failure is {policy!r}: 'auto' or 'strict' expected")
+        raise StrileError(f"on_gpu_failure is {policy!r}: expected 'auto' or 'strict'")
     if not gpu:
         raise StrileError(
             "on_gpu_failure says what to do when a GPU cannot: pass gpu=True with it, or drop it"
@@ -236,9 +236,9 @@ def _cloud_bytes(limit: Any, gpu: bool, chunks: Any, source: Source) -> int | No
     if limit is None:
         return None
     if isinstance(limit, (bool, np.bool_)) or not isinstance(limit, (int, np.integer)):
-        raise TypeError(f"max_cloud_bytes is {limit!r} ({type(limit).__name__}): an int or None expected")
+        raise TypeError(f"max_cloud_bytes is {limit!r} ({type(limit).__name__}): expected an int or None")
     if limit <= 0:
-        raise StrileError(f"max_cloud_bytes is {limit}: more than 0, or None for no limit, expected")
+        raise StrileError(f"max_cloud_bytes is {limit}: expected more than 0, or None for no limit")
     return int(limit)
 
 
@@ -246,10 +246,10 @@ def _vrt_only(name: str, value: Any, choices: tuple[str, ...], source: Source) -
     if value is UNSET:
         return None
     if not source.is_vrt:
-        raise StrileError(f"{name} applies to a VRT alone and {source} is none: drop it")
+        raise StrileError(f"{name} applies only to a VRT, and {source} is not one: drop it")
     if not isinstance(value, str) or value not in choices:
         expected = " or ".join(repr(choice) for choice in choices)
-        raise StrileError(f"{name} is {value!r}: {expected} expected")
+        raise StrileError(f"{name} is {value!r}: expected {expected}")
     return value
 
 
@@ -264,18 +264,18 @@ def _unservable(
         )
     if not parse_coordinates and gpu:
         raise StrileError(
-            "parse_coordinates=False is not served with gpu=True: drop the coordinates afterwards"
+            "parse_coordinates=False is not supported with gpu=True: drop the coordinates afterwards"
         )
     if source.is_vrt:
         if level > 0:
             raise StrileError(f"overview_level is {level} and a VRT has no levels here: open its sources")
         if reduce > 0:
-            raise StrileError(f"reduce is {reduce} and is not served for a VRT: open its sources")
+            raise StrileError(f"reduce is {reduce} and is not supported for a VRT: open its sources")
         if unpack:
-            raise StrileError("unpack is not served for a VRT: open its sources, or scale the result")
+            raise StrileError("unpack is not supported for a VRT: open its sources, or scale the result")
         if not parse_coordinates:
             raise StrileError(
-                "parse_coordinates=False is not served for a VRT: drop the coordinates afterwards"
+                "parse_coordinates=False is not supported for a VRT: drop the coordinates afterwards"
             )
 
 
@@ -316,7 +316,7 @@ def _whole(number: Any) -> Any:
 def _bbox(bbox: Any) -> tuple[float, float, float, float] | None:
     if bbox is None:
         return None
-    expected = "four finite numbers (xmin, ymin, xmax, ymax) expected"
+    expected = "expected four finite numbers (xmin, ymin, xmax, ymax)"
     if isinstance(bbox, (str, bytes)) or not hasattr(bbox, "__len__") or len(bbox) != 4:
         raise StrileError(f"bbox is {bbox!r}: {expected}")
     try:
@@ -326,7 +326,7 @@ def _bbox(bbox: Any) -> tuple[float, float, float, float] | None:
     if not all(math.isfinite(number) for number in (west, south, east, north)):
         raise StrileError(f"bbox is {bbox!r}: {expected}")
     if west >= east or south >= north:
-        raise StrileError(f"bbox is {bbox!r}: xmin below xmax and ymin below ymax expected")
+        raise StrileError(f"bbox is {bbox!r}: expected xmin below xmax and ymin below ymax")
     return west, south, east, north
 
 
@@ -334,10 +334,10 @@ def _band(band: Any, source: Source) -> int | None:
     if band is None:
         return None
     if isinstance(band, (bool, np.bool_)):
-        raise StrileError(f"band is {band!r}: a band number from 0, or None, expected")
+        raise StrileError(f"band is {band!r}: expected a band number from 0, or None")
     if not isinstance(band, (int, np.integer)):
         kind = ValueError if source.is_vrt else TypeError
-        raise kind(f"band is {band!r} ({type(band).__name__}): a band number from 0, or None, expected")
+        raise kind(f"band is {band!r} ({type(band).__name__}): expected a band number from 0, or None")
     return int(band)
 
 

@@ -52,7 +52,7 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
     flat = len(bands) == 1
     if level.orientation != 1 and (call.window is not None or call.bbox is not None):
         raise StrileError(
-            f"{name} has orientation {level.orientation} and a window of it has no one meaning: read it "
+            f"{name} has orientation {level.orientation} and a window of it is ambiguous: read it "
             "whole and slice"
         )
 
@@ -179,7 +179,7 @@ def _bands(band: int | None, count: int, mosaic: bool, name: str) -> tuple[int, 
         return tuple(range(1, count + 1))
     if not 0 <= band < count:
         kind = ValueError if mosaic else IndexError
-        raise kind(f"band is {band} and {name} has {count}: 0 to {count - 1} expected")
+        raise kind(f"band is {band} and {name} has {count}: expected 0 to {count - 1}")
     return (band + 1,)
 
 
@@ -200,7 +200,7 @@ def _window(call: Arguments, grid: Any, height: int, width: int, name: str) -> W
 def _served(stored: np.dtype, inverted: bool, name: str) -> None:
     if inverted and stored.kind == "i":
         raise UnsupportedGeoTIFFFeatureError(
-            f"{name} is stored white as zero with signed pixels, which has no one meaning: rewrite it as "
+            f"{name} is stored white as zero with signed pixels, which is ambiguous: rewrite it as "
             "black is zero"
         )
 

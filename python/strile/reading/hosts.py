@@ -28,7 +28,7 @@ def check(location: str) -> None:
         split = urlsplit(part)
         if split.scheme.lower() in _NETWORK:
             if not split.hostname:
-                raise UnsafeURLError(f"{redacted(location)} names no host")
+                raise UnsafeURLError(f"{redacted(location)} has no host name")
             check_host(split.hostname, redacted(location))
 
 

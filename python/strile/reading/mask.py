@@ -15,8 +15,8 @@ Ends = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class FileMask:
-    """The mask of a window (row0, col0, row1, col1). `ends` are the first and last coordinates of its rows and columns, by
-    which an array that was turned is told apart; None where there are none to tell by."""
+    """The mask of a window (row0, col0, row1, col1). `ends` are the first and last coordinates of its rows and columns,
+    which show whether the array was flipped; None without coordinates."""
 
     source: Source
     version: tuple[int, str]

@@ -1,7 +1,7 @@
 """The nodata value of a source: what it is, exactly, and whether any pixel of the source's type can have it.
 
 Values come from text: whole numbers stay whole, of any size, and are compared as such. A value that an
-integer type cannot hold because it is no whole number is refused at open unless it was allowed; one outside
+integer type cannot hold because it is not a whole number is refused at open unless it was allowed; one outside
 of the range is kept and matches nothing. """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def declared(value: int | float | None, dtype: np.dtype, allow_invalid: bool, na
     if not math.isfinite(value) or value != int(value):
         if not allow_invalid:
             raise InvalidIntegerNodataError(
-                f"{name}: the nodata value {value} is no whole number and pixels are {dtype}: pass "
+                f"{name}: the nodata value {value} is not a whole number and pixels are {dtype}: pass "
                 "allow_invalid_nodata=True to read it unmasked"
             )
         return Nodata(value, False)

@@ -67,7 +67,7 @@ def _found(
         return _remote(source.location, level > 0, version)
     stat = os.stat(source.location)
     if Path(source.location).is_dir():
-        raise IsADirectoryError(f"{source} is a folder: a file expected")
+        raise IsADirectoryError(f"{source}: expected a file, got a folder")
     key = ("local", os.path.abspath(source.location), *_marks(source.location, stat))
     return _keep(key, lambda: _core.Dataset.open(source.location))
 

@@ -52,8 +52,8 @@ class Source:
             location = os.fsdecode(os.fspath(source))
             if "\0" in location:
                 raise StrileError(
-                    f"source is {len(location):,} characters with a null among them and no path: the content of a file "
-                    "is read as io.BytesIO(content)"
+                    f"source is {len(location):,} characters with a null among them, which is not a path: pass the "
+                    "content of a file as io.BytesIO(content)"
                 )
             if location.lower().startswith("file://"):
                 location = unquote(urlsplit(location).path)
@@ -61,8 +61,8 @@ class Source:
         if hasattr(source, "read") and hasattr(source, "seek"):
             return Source(getattr(source, "name", None) or "<file-like>", source)
         raise TypeError(
-            f"source is {source!r} ({type(source).__name__}): a path, a URL, or a binary file with read and "
-            "seek expected"
+            f"source is {source!r} ({type(source).__name__}): expected a path, a URL, or a binary file with "
+            "read and seek"
         )
 
     def anywhere(self) -> Source:
@@ -126,7 +126,7 @@ class OpenFile:
         self._locks = _locks_of(file)
         with self._lock:
             if not hasattr(file, "tell"):
-                raise TypeError(f"a {type(file).__name__} has no `tell`: a binary file that can be sought is expected")
+                raise TypeError(f"a {type(file).__name__} has no `tell`: expected a seekable binary file")
             before = file.tell()
             self.size = file.seek(0, os.SEEK_END)
             if self.size is None:

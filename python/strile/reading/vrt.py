@@ -80,7 +80,7 @@ def needed(
         names = sorted({hole["source"] for hole in holes})
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         raise FileNotFoundError(
-            f"{path} needs {', '.join(names[:_NAMED])}{more}, not there: pass missing_sources='warn' for a "
+            f"{path} needs {', '.join(names[:_NAMED])}{more}, which cannot be opened: pass missing_sources='warn' for a "
             "partial mosaic"
         )
     _one_system(_system(dataset), looked_at, path)
@@ -129,7 +129,7 @@ def _system(dataset: Any) -> str | None:
 
 
 def _one_system(of_mosaic: str | None, of_sources: dict[str, str | None], path: str) -> None:
-    """Systems that have a code and differ in it; others cannot be told apart for certain."""
+    """Refuses sources whose code differs from the mosaic's; systems without a code cannot be compared reliably."""
     for source, system in of_sources.items():
         if of_mosaic is not None and system is not None and system != of_mosaic:
             raise VRTUnsupportedError(

@@ -101,7 +101,7 @@ def check(given: dict[str, Any]) -> WriteArguments:
 
     gpu = given["gpu"]
     if gpu is not None and not is_bool(gpu):
-        raise TypeError(f"gpu is {gpu!r}: True, False or None expected")
+        raise TypeError(f"gpu is {gpu!r}: expected True, False or None")
     compression = _compression(given["compression"])
     predictor = _predictor(given["predictor"], compression)
     tiled = truth_of(given["tiled"], "tiled")
@@ -147,7 +147,7 @@ def is_bool(value: Any) -> bool:
 
 
 def whole(value: Any) -> int | None:
-    """A Python or numpy integer that is no truth value; None for anything else."""
+    """A Python or numpy integer that is not a truth value; None for anything else."""
     if is_bool(value):
         return None
     try:
@@ -158,7 +158,7 @@ def whole(value: Any) -> int | None:
 
 def _cluster(value: Any) -> bool | None:
     if value is not None and not is_bool(value):
-        raise TypeError(f"cluster is {value!r}: True, False or None expected")
+        raise TypeError(f"cluster is {value!r}: expected True, False or None")
     return None if value is None else bool(value)
 
 
@@ -173,11 +173,11 @@ def _dims(value: Any) -> tuple[str, ...] | None:
 
 def _compression(name: Any) -> str:
     if not isinstance(name, str):
-        raise TypeError(f"compression is {name!r}: a string expected, 'none' for none")
+        raise TypeError(f"compression is {name!r}: expected a string, 'none' for none")
     if name.lower() == "jxl":
         raise StrileError("compression 'jxl' is read but not written: there is no free encoder; use webp or jpeg2000")
     if name.lower() not in CODECS:
-        raise StrileError(f"compression {name!r} is not known: one of {', '.join(CODECS)} expected")
+        raise StrileError(f"compression {name!r} is not known: expected one of {', '.join(CODECS)}")
     return CODECS[name.lower()]
 
 
@@ -186,14 +186,14 @@ def _level(level: Any, compression: str) -> int | None:
         return None
     number = whole(level)
     if number is None:
-        raise TypeError(f"compression_level is {level!r}: an integer or None expected")
+        raise TypeError(f"compression_level is {level!r}: expected an integer or None")
     bounds = LEVELS.get(compression)
     if bounds is None:
         instead = "use quality=" if compression in QUALITIES else f"only {', '.join(LEVELS)} have levels"
         raise StrileError(f"compression_level={number} has no meaning for compression {compression!r}: {instead}")
     if not bounds[0] <= number <= bounds[1]:
         raise StrileError(
-            f"compression_level={number} is out of range: {bounds[0]} to {bounds[1]} expected for {compression}"
+            f"compression_level={number} is out of range: expected {bounds[0]} to {bounds[1]} for {compression}"
         )
     return number
 
@@ -241,11 +241,11 @@ def _tile_size(value: Any, tiled: bool) -> int:
         return TILE_SIZE
     number = whole(value)
     if number is None or number <= 0:
-        raise StrileError(f"tile_size={value!r}: a positive integer expected")
+        raise StrileError(f"tile_size={value!r}: expected a positive integer")
     if number % 16:
         near = sorted({max(number // 16 * 16, 16), (number // 16 + 1) * 16})
         raise StrileError(
-            f"tile_size={number} is no multiple of 16, as TIFF wants: use {' or '.join(map(str, near))}"
+            f"tile_size={number} is not a multiple of 16, which TIFF requires: use {' or '.join(map(str, near))}"
         )
     return number
 
@@ -254,15 +254,15 @@ def _overview_levels(levels: Any) -> tuple[int, ...] | None:
     if levels is None:
         return None
     if isinstance(levels, (str, bytes)) or not hasattr(levels, "__iter__"):
-        raise StrileError(f"overview_levels={levels!r}: a list of powers of two expected, as [2, 4, 8]")
+        raise StrileError(f"overview_levels={levels!r}: expected a list of powers of two, as [2, 4, 8]")
     found: list[int] = []
     for value in levels:
         number = whole(value)
         if number is None or number < 2 or number & (number - 1):
-            raise StrileError(f"overview_levels has {value!r}: powers of two from 2 on expected")
+            raise StrileError(f"overview_levels has {value!r}: expected powers of two from 2 on")
         if found and number <= found[-1]:
             raise StrileError(
-                f"overview_levels has {number} after {found[-1]}: each larger than the one before expected"
+                f"overview_levels has {number} after {found[-1]}: expected each larger than the one before"
             )
         found.append(number)
     return tuple(found)
@@ -271,7 +271,7 @@ def _overview_levels(levels: Any) -> tuple[int, ...] | None:
 def _resampling(name: Any) -> str:
     if not isinstance(name, str) or name.lower() not in RESAMPLINGS:
         raise StrileError(
-            f"overview_resampling={name!r} is not known: one of {', '.join(RESAMPLINGS)} expected"
+            f"overview_resampling={name!r} is not known: expected one of {', '.join(RESAMPLINGS)}"
         )
     return RESAMPLINGS[name.lower()]
 
@@ -281,16 +281,16 @@ def _buffer(value: Any) -> int:
     try:
         return max(int(value), 1)
     except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"streaming_buffer_bytes is {value!r}: a number of bytes expected") from None
+        raise TypeError(f"streaming_buffer_bytes is {value!r}: expected a number of bytes") from None
 
 
 def _max_error(value: Any, compression: str) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise TypeError(f"max_z_error is {value!r}: a number expected") from None
+        raise TypeError(f"max_z_error is {value!r}: expected a number") from None
     if not math.isfinite(number) or number < 0:
-        raise StrileError(f"max_z_error={value!r}: a finite number that is not negative expected")
+        raise StrileError(f"max_z_error={value!r}: expected a finite number that is not negative")
     if number > 0 and compression != "lerc":
         raise StrileError(
             f"max_z_error={number} with compression {compression!r}: only 'lerc' has an error bound"
@@ -304,14 +304,14 @@ def _photometric(value: Any) -> tuple[int | None, bool]:
         name = value.lower()
         if name not in PHOTOMETRICS:
             raise StrileError(
-                f"photometric={value!r} is not known: one of {', '.join(PHOTOMETRICS)} or a number expected"
+                f"photometric={value!r} is not known: expected one of {', '.join(PHOTOMETRICS)} or a number"
             )
         return PHOTOMETRICS[name], name == "rgba"
     number = whole(value)
     if number is None:
-        raise TypeError(f"photometric is {value!r}: a name or a number expected")
+        raise TypeError(f"photometric is {value!r}: expected a name or a number")
     if not 0 <= number <= 65535:
-        raise StrileError(f"photometric={number} is out of range: 0 to 65535 expected")
+        raise StrileError(f"photometric={number} is out of range: expected 0 to 65535")
     return number, False
 
 
@@ -321,5 +321,5 @@ def _ramp_range(value: Any) -> tuple[float, float] | None:
     try:
         low, high = (float(number) for number in value)
     except (TypeError, ValueError):
-        raise StrileError(f"color_ramp_range={value!r}: two numbers (low, high) expected") from None
+        raise StrileError(f"color_ramp_range={value!r}: expected two numbers (low, high)") from None
     return low, high

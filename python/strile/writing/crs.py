@@ -64,12 +64,12 @@ def _crs_of(
 
 def _checked(value: Any, name: str, allow_unparseable: bool) -> Crs | Unknown:
     if is_bool(value):
-        raise StrileError(f"{name} is {value!r}: an EPSG code, WKT or PROJ text expected")
+        raise StrileError(f"{name} is {value!r}: expected an EPSG code, WKT or PROJ text")
     code = whole(value)
     if code is None and hasattr(value, "to_wkt"):
         value = value.to_wkt()
     if code is None and not isinstance(value, str):
-        raise TypeError(f"{name} is {value!r}: an EPSG code, WKT or PROJ text expected")
+        raise TypeError(f"{name} is {value!r}: expected an EPSG code, WKT or PROJ text")
     if code is None:
         code = _code_of_text(value)
     if code is not None:
@@ -100,7 +100,7 @@ def _checked_code(code: int, name: str) -> int:
     try:
         found = _core.crs(code)
     except InvalidCRSCodeError:
-        raise InvalidCRSCodeError(f"{name} is {code}, which is no EPSG code of a reference system") from None
+        raise InvalidCRSCodeError(f"{name} is {code}, which is not an EPSG code of a reference system") from None
     if found["kind"] == "compound":
         raise NonRepresentableEPSGCRSError(
             f"{name} is {code} ({found['name']}), a compound system, which one code in a GeoTIFF cannot state: pass its "
@@ -108,8 +108,8 @@ def _checked_code(code: int, name: str) -> int:
         )
     if found["kind"] not in WRITABLE:
         raise UnknownCRSModelTypeError(
-            f"{name} is {code} ({found['name']}), which is {found['kind']}: a projected, geographic or geocentric "
-            "system expected"
+            f"{name} is {code} ({found['name']}), which is {found['kind']}: expected a projected, geographic or "
+            "geocentric system"
         )
     return code
 

@@ -150,19 +150,19 @@ def _stated(value: Any, drop_rotation: bool) -> Transform | None:
         numbers = [float(number) for number in value]
     except (TypeError, ValueError):
         raise StrileError(
-            f"attrs['transform'] is {value!r}: six numbers (a, b, c, d, e, f) expected"
+            f"attrs['transform'] is {value!r}: expected six numbers (a, b, c, d, e, f)"
         ) from None
     # An Affine has nine, the last row being 0, 0, 1.
     if len(numbers) == 9 and numbers[6:] == [0.0, 0.0, 1.0]:
         numbers = numbers[:6]
     if len(numbers) != 6:
-        raise StrileError(f"attrs['transform'] has {len(numbers)} numbers: six (a, b, c, d, e, f) expected")
+        raise StrileError(f"attrs['transform'] has {len(numbers)} numbers: expected six (a, b, c, d, e, f)")
     a, b, c, d, e, f = numbers
     if not all(map(math.isfinite, numbers)) or a == 0.0 or e == 0.0:
         if all(map(math.isfinite, numbers)) and (b != 0.0 or d != 0.0) and a * e - b * d != 0.0:
             raise _rotated(b, d)
         raise DegeneratePixelSizeError(
-            f"attrs['transform'] has a pixel of {a} by {e} at ({c}, {f}): finite sizes other than 0 expected"
+            f"attrs['transform'] has a pixel of {a} by {e} at ({c}, {f}): expected finite sizes other than 0"
         )
     if abs(b) > SHEAR * abs(a) or abs(d) > SHEAR * abs(e):
         if drop_rotation:
@@ -173,7 +173,7 @@ def _stated(value: Any, drop_rotation: bool) -> Transform | None:
 
 def _rotated(b: float, d: float) -> RotatedTransformError:
     return RotatedTransformError(
-        f"attrs['transform'] is rotated or sheared (b={b}, d={d}): rows and columns along the axes expected; "
+        f"attrs['transform'] is rotated or sheared (b={b}, d={d}): expected rows and columns along the axes; "
         "reproject it, or pass drop_rotation=True to write the pixels without a transform"
     )
 
@@ -247,7 +247,7 @@ def _coord(data: Any, names: tuple[str, ...]) -> tuple[str, np.ndarray[Any, Any]
             values = np.asarray(data.coords[dim].values)
             if values.dtype.kind not in "iuf":
                 raise NonUniformCoordsError(
-                    f"coordinate {dim!r} has values of {values.dtype}: numbers expected"
+                    f"coordinate {dim!r} has values of {values.dtype}: expected numbers"
                 )
             return dim, values
     return None
@@ -262,12 +262,12 @@ def _check_even(name: str, values: np.ndarray[Any, Any]) -> None:
     mean = (values[-1] - values[0]) / (len(values) - 1)
     if mean == 0.0 or steps[0] == 0.0:
         raise NonUniformCoordsError(
-            f"coordinate {name!r} is constant at {values[0]}: evenly spaced values expected"
+            f"coordinate {name!r} is constant at {values[0]}: expected evenly spaced values"
         )
     worst = int(np.argmax(np.abs(steps - mean)))
     if abs(steps[worst] - mean) > UNEVEN * abs(mean):
         raise NonUniformCoordsError(
-            f"coordinate {name!r} is not evenly spaced: step {steps[worst]} after index {worst}, {mean} expected"
+            f"coordinate {name!r} is not evenly spaced: step {steps[worst]} after index {worst}, expected {mean}"
         )
 
 

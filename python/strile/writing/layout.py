@@ -57,7 +57,7 @@ def layout_of(shape: tuple[int, ...], dims: tuple[Hashable, ...] | None) -> Layo
     if height == 0 or width == 0:
         raise StrileError(f"an empty raster of {height} rows and {width} columns cannot be written")
     if bands == 0:
-        raise StrileError(f"a raster of no bands, shape {tuple(shape)}, cannot be written")
+        raise StrileError(f"a raster without bands, shape {tuple(shape)}, cannot be written")
     return Layout(axes, height, width, bands)
 
 

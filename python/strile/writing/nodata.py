@@ -48,7 +48,7 @@ def nodata_of(keyword: Any, attrs: Mapping[Any, Any]) -> Number | None:
 def number_of(value: Any, name: str) -> Number:
     """An exact integer where it is one, else a float."""
     if is_bool(value):
-        raise TypeError(f"{name} is {value!r}: a number expected")
+        raise TypeError(f"{name} is {value!r}: expected a number")
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     integer = whole(value)
@@ -56,7 +56,7 @@ def number_of(value: Any, name: str) -> Number:
         return integer
     # Text that reads as a number is still no number here: what compares with pixels must be one.
     if not isinstance(value, (float, np.floating)):
-        raise StrileError(f"{name} is {value!r}: a number expected")
+        raise StrileError(f"{name} is {value!r}: expected a number")
     return float(value)
 
 

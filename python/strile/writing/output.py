@@ -47,12 +47,12 @@ def target_of(path: Any) -> Target:
             return Target(path, path, path)
         if scheme.lower() in ("http", "https"):
             raise NotImplementedError(
-                f"{path}: HTTP takes no files; write to a local path or to cloud storage"
+                f"{path}: cannot write over HTTP; write to a local path or to cloud storage"
             )
         return Target(path, _Url(path), None)
     if callable(getattr(path, "write", None)):
         return Target(path, _Overwritten(path), None)
-    raise TypeError(f"path is {type(path).__name__}: a path or an object with write() expected")
+    raise TypeError(f"path is {type(path).__name__}: expected a path or an object with write()")
 
 
 class _Overwritten:

@@ -62,7 +62,7 @@ class Packing:
             numbers = xp.where(lost, numbers.dtype.type(0), numbers)
         info = np.iinfo(self.dtype)
         low, high = numbers.min().item(), numbers.max().item()
-        # Compared as Python numbers, which are exact: the largest int64 is no double.
+        # Compared as Python numbers, which are exact: no double equals the largest int64.
         if low < info.min or high > info.max:
             raise StrileError(
                 f"{self.why}: values from {low} to {high} are out of range of {self.dtype} ({info.min} to {info.max})"
@@ -131,15 +131,15 @@ def packing_of(attrs: Mapping[Any, Any], sentinel: Number | None, current: np.dt
     try:
         dtype = np.dtype(current if stated is None else stated)
     except TypeError:
-        raise StrileError(f"attrs['mask_and_scale_dtype'] is {stated!r}: a type of numpy expected") from None
+        raise StrileError(f"attrs['mask_and_scale_dtype'] is {stated!r}: expected a numpy type") from None
     if dtype.kind not in "iuf":
-        raise StrileError(f"attrs['mask_and_scale_dtype'] is {stated!r}: integers or floats expected")
+        raise StrileError(f"attrs['mask_and_scale_dtype'] is {stated!r}: expected integers or floats")
     scale = _number(attrs.get("scale_factor"), "scale_factor", 1.0)
     offset = _number(attrs.get("add_offset"), "add_offset", 0.0)
     if scale == 0.0 or not np.isfinite(scale) or not np.isfinite(offset):
         raise StrileError(f"pack=True: scale_factor {scale} and add_offset {offset} cannot be reversed")
     if sentinel is not None and not fits(sentinel, dtype):
-        raise StrileError(f"nodata {sentinel} is no value of {dtype}, the type that the array is packed to")
+        raise StrileError(f"nodata {sentinel} is not a value of {dtype}, the type that the array is packed to")
     if sentinel is not None and dtype.kind in "iu":
         sentinel = int(sentinel)
     return Packing(scale, offset, dtype, sentinel)

@@ -95,7 +95,7 @@ def array_module(array: Any) -> tuple[Any, Any]:
         import cupy
     except ImportError:
         raise StrileError(
-            "an array on a GPU is to be converted before it is written, which needs CuPy: install it, convert the array "
+            "an array on a GPU must be converted before it is written, which needs CuPy: install it, convert the array "
             "first, or give it in host memory"
         ) from None
     return (array if isinstance(array, cupy.ndarray) else cupy.from_dlpack(array)), cupy
@@ -184,7 +184,7 @@ class Steps:
         if self.declared is not None and not _is_kept(dtype_of(piece), self.declared):
             raise StrileError(
                 f"a chunk is {dtype_of(piece)} and its dask array says {self.declared}, which cannot hold every value of "
-                f"it: say dtype={dtype_of(piece).name!r} where the array is made (map_blocks, apply_ufunc), or convert "
+                f"it: set dtype={dtype_of(piece).name!r} where the array is made (map_blocks, apply_ufunc), or convert "
                 "the chunks there"
             )
         plain = self.statistics is None and self.packing is None and not self.inverted

@@ -32,5 +32,5 @@ def ramp_name(value: Any) -> str | None:
     if is_bool(value):
         return "viridis"
     if not isinstance(value, str) or value.lower() not in RAMPS:
-        raise StrileError(f"color_ramp={value!r} is not known: one of {', '.join(RAMPS)} expected")
+        raise StrileError(f"color_ramp={value!r} is not known: expected one of {', '.join(RAMPS)}")
     return value.lower()

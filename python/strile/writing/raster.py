@@ -155,7 +155,7 @@ def _mask(said: Said, named: Any, layout: Layout, packing: Packing | None) -> Ma
         return Mask(said.mask, layout.axes)
     warnings.warn(
         "the mask of the file that the array was read from is not written, and pixels that it marks as missing become "
-        "valid: read the file with masked=True to keep them apart",
+        "valid: read the file with masked=True to keep them missing",
         UserWarning,
         stacklevel=5,
     )

@@ -36,8 +36,8 @@ def aux_xml(
     bounds: Range | None,
     tables: tuple[str, tuple[int, ...]] | None = None,
 ) -> bytes | None:
-    """The text of `.aux.xml`; None where there is nothing to say. `bounds` stand for statistics nobody
-    gathered; `tables` is the text of tables that say what colours would, and which of its bands each band is."""
+    """The text of `.aux.xml`; None where there is nothing to say. `bounds` replace statistics that were
+    not gathered; `tables` is the text of tables that say what colours would, and which of its bands each band is."""
     figures = _figures(statistics, bounds)
     items = [(f"STATISTICS_{key}", number_text(value)) for key, value in figures.items()]
     text, bands = (None, ()) if tables is None else tables
@@ -67,7 +67,7 @@ def _rgba(colour: Any) -> tuple[int, ...]:
         parts.append(255)
     if len(parts) != 4 or not all(0 <= part <= 255 for part in parts):
         raise StrileError(
-            f"attrs['category_colors'] has {colour!r}: (red, green, blue, alpha) from 0 to 255 expected"
+            f"attrs['category_colors'] has {colour!r}: expected (red, green, blue, alpha) from 0 to 255"
         )
     return tuple(parts)
 

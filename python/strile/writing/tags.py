@@ -61,7 +61,7 @@ def tags_of(attrs: Mapping[Any, Any], said: Said, bands: int, dtype: np.dtype[An
 
 def _of_these_bands(keys: dict[str, Any], text: str, said: Said, bands: int) -> None:
     """Items of bands are those of the file that was read. The array says which of them it has; where it does not, and
-    the file had more, they cannot be told apart and are not written."""
+    the file had more, they cannot be matched to bands and are not written."""
     highest = max((int(band) for band in _BAND_ITEM.findall(text)), default=-1)
     if said.bands is not None and (highest >= bands or said.bands != tuple(range(bands))):
         keys["metadata_bands"] = said.bands
@@ -84,7 +84,7 @@ def items_xml(items: Any) -> str:
     from xml.sax.saxutils import escape, quoteattr
 
     if not isinstance(items, Mapping):
-        raise StrileError(f"attrs['gdal_metadata'] is {type(items).__name__}: a dict of items expected")
+        raise StrileError(f"attrs['gdal_metadata'] is {type(items).__name__}: expected a dict of items")
     lines = ["<GDALMetadata>"]
     for key, value in items.items():
         name, band = key if isinstance(key, tuple) and len(key) == 2 else (key, None)
@@ -109,7 +109,7 @@ def _extra_tags(given: Any) -> list[tuple[int, tuple[int, int, int, Any]]]:
             number, kind, count = int(tag), int(kind), int(count)
         except (TypeError, ValueError):
             raise StrileError(
-                f"attrs['extra_tags'] has {entry!r}: (tag, type, count, value) expected"
+                f"attrs['extra_tags'] has {entry!r}: expected (tag, type, count, value)"
             ) from None
         if number not in MANAGED:
             found.append((number, (number, kind, count, _value(kind, value))))
@@ -148,7 +148,7 @@ def _resolution(attrs: Mapping[Any, Any]) -> dict[int, tuple[int, int, int, Any]
         try:
             entries[tag] = (tag, 5, 1, rational(float(value)))
         except (TypeError, ValueError, OverflowError):
-            raise StrileError(f"attrs['{key}'] is {value!r}: a number expected") from None
+            raise StrileError(f"attrs['{key}'] is {value!r}: expected a number") from None
     unit = attrs.get("resolution_unit")
     if unit is not None:
         number = UNITS.get(str(unit).lower(), whole(unit))

@@ -163,7 +163,7 @@ def test_windows_of_a_level_are_read_of_that_level(scenes: list[str], torch_data
     np.testing.assert_array_equal(np.asarray(tensor), expected)
     fractions = valid_fractions(scenes, grid)
     assert fractions[0] == 1 - 25 / 400
-    with pytest.raises(strile.StrileError, match="level 0 of windows that were made for level 1"):
+    with pytest.raises(strile.StrileError, match="level is 0, but the windows were made for level 1"):
         torch_data.BatchDataset(scenes, grid, 3, level=0)
     with pytest.raises(strile.StrileError, match="expected 'cpu', 'cuda' or 'cuda:N'"):
         torch_data.BatchDataset(scenes, grid, 3, device="auto")
@@ -193,7 +193,7 @@ def test_pinned_memory_where_there_is_no_gpu(scenes: list[str], torch_data) -> N
 
 def test_what_a_dataset_refuses(scenes: list[str], torch_data) -> None:
     grid = GridWindows(scenes, 30)
-    with pytest.raises(strile.StrileError, match="out is for the dataset"):
+    with pytest.raises(strile.StrileError, match="out is set by the dataset"):
         torch_data.BatchDataset(scenes, grid, 4, out=np.zeros(3))
     with pytest.raises(strile.StrileError, match="pinned memory"):
         torch_data.BatchDataset(scenes, grid, 4, device="cuda", pin_memory=True)

@@ -102,7 +102,7 @@ def test_it_is_used_where_it_can_be(client: Any, tmp_path: Path, caplog: pytest.
     strile.to_geotiff(PIXELS, tmp_path / "c.tif")
     assert "cluster" not in caplog.text
     strile.to_geotiff(lazy, io.BytesIO())
-    assert "not written by the cluster: the target is no path" in caplog.text
+    assert "not written by the cluster: the target is not a path" in caplog.text
     strile.to_geotiff(lazy, tmp_path / "d.tif", color_ramp=True)
     assert "statistics for color_ramp" in caplog.text
     with __import__("dask").config.set(scheduler="threads"):
@@ -243,7 +243,7 @@ def test_what_is_no_way_to_ask(tmp_path: Path) -> None:
     lazy = da.from_array(PIXELS, chunks=200)
     with pytest.raises(TypeError, match="cluster is 'yes'"):
         strile.to_geotiff(lazy, tmp_path / "a.tif", cluster="yes")
-    with pytest.raises(strile.StrileError, match="cluster=True: the array is no dask array"):
+    with pytest.raises(strile.StrileError, match="cluster=True: the array is not a dask array"):
         strile.to_geotiff(PIXELS, tmp_path / "a.tif", cluster=True)
     with pytest.raises(strile.StrileError, match="cluster=True with a .vrt path"):
         strile.to_geotiff(lazy, tmp_path / "a.vrt", cluster=True)

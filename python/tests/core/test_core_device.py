@@ -108,7 +108,7 @@ def refused(out, words, error=errors.StrileError, **keywords):
         dataset.read(out=out, **keywords, **window)
 m = memory()
 refused(Interface(m, data=(m.__cuda_array_interface__["data"][0], True)), "read-only")
-refused(Interface(m, version=1), "version 1, 2 or 3 expected")
+refused(Interface(m, version=1), "version 1, expected 2 or 3")
 refused(Interface(m, typestr=">u2"), "byte order")
 refused(Interface(m, typestr="<u4", shape=(1, 40, 50)), "the read gives")
 refused(Interface(m, strides=(4000, -100, 2)), "negative stride")

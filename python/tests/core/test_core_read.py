@@ -170,12 +170,12 @@ def test_wrong_requests_are_told(dataset: _core.Dataset) -> None:
         ({"page": 2}, "there is no page 2"),
         ({"bands": [4]}, "there is no band 4"),
         ({"window": (0, 0, 91, 1)}, "is not inside the image"),
-        ({"interleave": "line"}, "interleave `line`: `band` or `pixel` expected"),
-        ({"float_type": "float16"}, "`float32` or `float64` expected"),
+        ({"interleave": "line"}, "interleave `line`: expected `band` or `pixel`"),
+        ({"float_type": "float16"}, "expected `float32` or `float64`"),
         ({"device": "tpu"}, "expected `cpu`, `cuda` or `cuda:N`"),
-        ({"device": "auto"}, "`decode_on` says who decodes"),
+        ({"device": "auto"}, "`decode_on` says which processor decodes"),
         ({"decode_on": "gpu"}, "expected `auto`, `cpu`, `cuda` or `cuda:N`"),
-        ({"threads": 0}, "at least 1 expected"),
+        ({"threads": 0}, "expected at least 1"),
     ]:
         for call in (dataset.read, dataset.plan):
             with pytest.raises(errors.StrileError, match=words):

@@ -70,7 +70,7 @@ assert write("last.tif", last, "yxb") == expected
 writer = _core.Writer(folder + "/x.tif", raster, options)
 assert writer.device == "cuda:0"
 writer.abort()
-with pytest.raises(errors.StrileError, match="on cuda:0, one in host memory expected"):
+with pytest.raises(errors.StrileError, match="on cuda:0, expected one in host memory"):
     _core.contains(on_device, 1)
 back = _core.Dataset.open(folder + "/device.tif").read(device="cpu").numpy()
 assert np.array_equal(back, host)
