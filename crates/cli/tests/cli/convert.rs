@@ -179,7 +179,7 @@ fn what_cannot_be_written_is_told_in_one_sentence() {
         ("--co COMPRESS=ZSTD --co ZLEVEL=9", "ZLEVEL says nothing to zstd"),
         ("--co TARGET_SRS=EPSG:3857", "TARGET_SRS=EPSG:3857: strile does not reproject; reproject first"),
         ("--co COMPRESS=JXL", "out.tif: there is no free encoder for jxl yet"),
-        ("--co COMPRESS=DEFLATE --co LEVEL=99", "out.tif: level 99 of deflate, 1 to 12 expected"),
+        ("--co COMPRESS=DEFLATE --co LEVEL=99", "out.tif: expected a deflate level from 1 to 12, got 99"),
         ("--of COG --co TILED=NO", "out.tif: a cloud-optimized file has tiles, not strips"),
         ("--co BLOCKSIZE=100", "out.tif: tiles of 100 × 100 pixels: multiples of 16 expected"),
         ("--band 4", "rgb.tif: there is no band 4, the image has 3 (from 1)"),

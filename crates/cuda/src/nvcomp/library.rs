@@ -23,7 +23,7 @@ pub enum NvcompError {
     )]
     NoLibrary,
     /// The library is one whose functions have other arguments.
-    #[error("nvCOMP cannot be used: version {found}, expected 5 or 6")]
+    #[error("nvCOMP cannot be used: expected version 5 or 6, got {found}")]
     Version {
         /// What it says it is.
         found: NvcompVersion,

@@ -39,7 +39,7 @@ pub(in crate::codec) fn prepare(layout: EncodeLayout) -> Result<EncodeLayout, St
         _ => options & UNCOMPRESSED_MODE,
     };
     if refused != 0 {
-        return Err(format!("options {options:#x} of {codec}, no more than {known:#x} expected"));
+        return Err(format!("expected {codec} options within {known:#x}, got {options:#x}"));
     }
     Ok(layout)
 }
