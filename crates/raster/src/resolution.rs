@@ -25,7 +25,7 @@ pub(crate) fn reduced(image: &Image, levels: u8) -> Result<Image, String> {
     let meets = |size: u32, count: u32| count == 1 || u64::from(size).is_multiple_of(factor);
     if !meets(block_width, across) || !meets(block_height, down) {
         return Err(format!(
-            "blocks of {block_width} × {block_height} pixels cannot be made {factor} times smaller: their sizes are no multiples of it"
+            "blocks of {block_width} × {block_height} pixels cannot be made {factor} times smaller: their sizes are not multiples of it"
         ));
     }
     // Not more than it was.

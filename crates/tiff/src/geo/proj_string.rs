@@ -75,9 +75,8 @@ impl Parameters {
 
     fn angle(&mut self, name: &str) -> Result<Option<f64>, String> {
         let Some(text) = self.take(name)? else { return Ok(None) };
-        degrees(&text)
-            .map(Some)
-            .ok_or_else(|| format!("`+{name}={}`: expected an angle", text.escape_debug()))
+        let wrong = || format!("`+{name}={}`: expected an angle", text.escape_debug());
+        degrees(&text).map(Some).ok_or_else(wrong)
     }
 }
 
@@ -314,9 +313,8 @@ fn length_unit(given: &mut Parameters) -> Result<(String, f64, Option<u32>), Str
             let (over, under) = text.split_once('/').unwrap_or((&text, "1"));
             let parts = (over.parse::<f64>().ok(), under.parse::<f64>().ok());
             let size = parts.0.zip(parts.1).map(|(a, b)| a / b).filter(|v| v.is_finite() && *v > 0.0);
-            Some(size.ok_or_else(|| {
-                format!("`+to_meter={}`: expected a positive number", text.escape_debug())
-            })?)
+            let wrong = || format!("`+to_meter={}`: expected a positive number", text.escape_debug());
+            Some(size.ok_or_else(wrong)?)
         }
     };
     if let Some(name) = named {
