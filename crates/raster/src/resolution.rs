@@ -18,7 +18,7 @@ pub(crate) fn reduced(image: &Image, levels: u8) -> Result<Image, String> {
         ));
     }
     if levels > MOST_LEVELS {
-        return Err(format!("{levels} halvings wanted, JPEG 2000 has {MOST_LEVELS} at most"));
+        return Err(format!("expected at most {MOST_LEVELS} halvings of JPEG 2000, got {levels}"));
     }
     let factor = 1u64 << levels;
     let BlockGrid { kind, block_width, block_height, across, down, planes } = image.grid;

@@ -235,7 +235,7 @@ fn encoders_of_nvidia_are_those_or_an_error() {
     let bench = bench();
     for (line, told) in [
         ("--nvcomp-effort 2 --encode-on cpu --co COMPRESS=DEFLATE", "not on the CPU"),
-        ("--nvcomp-effort 9 --encode-on cpu --co COMPRESS=DEFLATE", "has efforts 0 to 5"),
+        ("--nvcomp-effort 9 --encode-on cpu --co COMPRESS=DEFLATE", "effort from 0 to 5 for deflate, got 9"),
         ("--nvcomp-effort 0 --encode-on cpu --co COMPRESS=LZW", "nvCOMP does not write lzw"),
         ("--nvcomp-effort 0 --reproducible", "cannot be used with"),
         ("--nvjpeg2000 --encode-on cpu --co COMPRESS=DEFLATE", "nvJPEG2000 writes jpeg2000 alone"),

@@ -48,7 +48,7 @@ fn check_nvcomp(options: &WriteOptions, effort: u8) -> Result<(), String> {
         _ => return Err(format!("nvCOMP does not write {} here, Deflate and ZSTD alone", codec.name())),
     };
     if effort > most {
-        return Err(format!("nvCOMP's {} has efforts 0 to {most}, {effort} was asked for", codec.name()));
+        return Err(format!("expected an nvCOMP effort from 0 to {most} for {}, got {effort}", codec.name()));
     }
     if options.reproducible {
         let problem = "`nvcomp_effort` cannot be combined with `reproducible`: nvCOMP's output differs from \
