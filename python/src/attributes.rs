@@ -168,7 +168,7 @@ pub(crate) fn scaling(py: Python<'_>, dataset: &Dataset, band: Option<u32>) -> P
     let malformed =
         |problem: String| strile_error(py, "MalformedScaleOffsetError", format!("{name}: {problem}"));
     let found =
-        items(&text).ok_or_else(|| malformed("the metadata with scale and offset is no XML".into()))?;
+        items(&text).ok_or_else(|| malformed("the metadata with scale and offset is not XML".into()))?;
     let all = u32::try_from(file.metadata().bands.len()).unwrap_or(u32::MAX);
     let bands = band.map_or(0..all, |band| band..band.saturating_add(1));
     let one = |key: &str, default: f64| -> PyResult<Option<f64>> {

@@ -84,11 +84,11 @@ fn is_plain(line: &str, at: usize, phrase: &str) -> bool {
     if phrase != " is no " {
         return false;
     }
-    let before = line.get(..at).and_then(|text| text.split_whitespace().next_back()).unwrap_or_default();
+    let words = |text: &str| text.rsplit(|c: char| !c.is_alphanumeric()).next().map(str::to_owned);
+    let before = line.get(..at).and_then(words).unwrap_or_default();
     let after =
         line.get(at + phrase.len()..).and_then(|text| text.split_whitespace().next()).unwrap_or_default();
-    let before = before.trim_matches(|c: char| !c.is_alphanumeric());
-    BEFORE.contains(&before) || AFTER.iter().any(|word| after.starts_with(word))
+    BEFORE.contains(&before.as_str()) || AFTER.iter().any(|word| after.starts_with(word))
 }
 
 fn walk(root: &Path, below: &Path, files: &mut Vec<String>) -> Result<(), Failure> {

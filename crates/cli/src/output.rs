@@ -46,7 +46,7 @@ impl Sink {
             let file = File::options().write(true).open(path).map_err(Failure::at(path))?;
             return Ok(Self { writer: BufWriter::new(file), name, rename: None, cancel: Cancel::default() });
         }
-        let is_folder = || Failure::Request(format!("{name}: is a directory, a file name expected"), None);
+        let is_folder = || Failure::Request(format!("{name}: expected a file name, got a directory"), None);
         let base = path.file_name().filter(|_| !path.is_dir()).ok_or_else(is_folder)?;
         let mut temporary = std::ffi::OsString::from(".");
         temporary.push(base);

@@ -49,14 +49,14 @@ impl StatedShape {
     pub fn fault(self, block: StoredBlock<'_>) -> BlockFault {
         let (layout, rows) = (block.layout, block.rows);
         BlockFault::wrong_shape(format!(
-            "{} x {} pixels of {} samples of {} bits found, {} x {rows} of {} of {} expected",
+            "expected {} x {rows} pixels of {} samples of {} bits, got {} x {} of {} of {}",
+            layout.width,
+            layout.samples,
+            layout.sample.bits,
             self.width,
             self.height,
             self.samples,
-            self.bits,
-            layout.width,
-            layout.samples,
-            layout.sample.bits
+            self.bits
         ))
     }
 
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(shape(4).check(StoredBlock { layout: &layout, rows: 4 }), Ok(()));
         assert_eq!(shape(16).check(StoredBlock { layout: &layout, rows: 4 }), Ok(()));
         let fault = shape(12).check(StoredBlock { layout: &layout, rows: 4 }).unwrap_err();
-        assert_eq!(fault.detail, "8 x 12 pixels of 3 samples of 8 bits found, 8 x 4 of 3 of 8 expected");
+        assert_eq!(fault.detail, "expected 8 x 4 pixels of 3 samples of 8 bits, got 8 x 12 of 3 of 8");
         layout.is_strip = false;
         assert!(shape(16).check(StoredBlock { layout: &layout, rows: 4 }).is_err());
     }

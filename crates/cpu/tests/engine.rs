@@ -143,7 +143,7 @@ fn a_source_that_is_not_there_is_refused() {
     let job = DecodeJob::new(vec![Arc::new(layout.clone())], all(&layout), vec![task(&layout, 0)]).unwrap();
     let refused = CpuEngine::new().submit(job, Encoded::Pulled(vec![]), &[output], &Context::default());
     let message = refused.err().unwrap().to_string();
-    assert_eq!(message, "the job does not fit its sources: found 0 sources, expected source 0");
+    assert_eq!(message, "the job does not fit its sources: expected source 0, got 0 sources");
 }
 
 #[test]

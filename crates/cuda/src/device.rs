@@ -245,7 +245,7 @@ mod tests {
         assert_eq!([limit(800, Some("4")), limit(100, Some(" 2 "))], [Ok(225), Ok(90)]);
         for wrong in ["0", "many", "-1", "1.5"] {
             let told = format!(
-                "STRILE_GPU_SHARE is `{wrong}`: how many processes share the card, 1 or more, expected"
+                "STRILE_GPU_SHARE is `{wrong}`: expected the number of processes sharing the card, 1 or more"
             );
             assert_eq!(limit(800, Some(wrong)), Err(told));
         }

@@ -157,7 +157,7 @@ fn a_batch_by_nvcomp_is_one_call() {
     let mut odd = layout(C::Deflate, DataType::U16, 1, (16, 16));
     odd.params.encoder = Encoder::Nvcomp { effort: 6 };
     let refused = engine.prepare(odd.clone()).unwrap_err();
-    assert_eq!(refused, "nvCOMP's deflate has efforts 0 to 5, 6 was asked for");
+    assert_eq!(refused, "expected an nvCOMP effort from 0 to 5 for deflate, got 6");
     // Nor by a job that nobody prepared.
     let pixels = raster(DataType::U16, (1, 16, 16), false);
     assert!(encode(&engine, &odd, &pixels, &Context::default()).is_err());

@@ -31,7 +31,7 @@ pub enum EngineError {
     #[error(transparent)]
     NoMemory(#[from] NoMemory),
     /// The job names an output or a source it was not given, or one of another type.
-    #[error("the job does not fit its {what}: found {found}, expected {expected}")]
+    #[error("the job does not fit its {what}: expected {expected}, got {found}")]
     Mismatch {
         /// Outputs or sources.
         what: &'static str,

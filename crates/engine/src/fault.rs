@@ -103,14 +103,14 @@ impl fmt::Display for BlockFault {
                 f.write_str("compressed data ends early")?;
             }
             FaultKind::InputTruncated => {
-                write!(f, "compressed data ends early: {found} bytes decompressed, {expected} expected")?;
+                write!(f, "compressed data ends early: expected {expected} decompressed bytes, got {found}")?;
             }
-            FaultKind::OutputShort => write!(f, "{found} bytes decompressed, {expected} expected")?,
+            FaultKind::OutputShort => write!(f, "expected {expected} decompressed bytes, got {found}")?,
             FaultKind::OutputSurplus => {
-                write!(f, "decompresses to more than the {expected} bytes expected")?;
+                write!(f, "decompresses to more than the expected {expected} bytes")?;
             }
             FaultKind::Checksum if found == 0 && expected == 0 => f.write_str("checksum does not match")?,
-            FaultKind::Checksum => write!(f, "checksum is {found:#010x}, {expected:#010x} expected")?,
+            FaultKind::Checksum => write!(f, "expected checksum {expected:#010x}, got {found:#010x}")?,
             FaultKind::Corrupt => f.write_str("compressed data is corrupt")?,
             FaultKind::WrongShape => f.write_str("compressed image does not fit the block")?,
             FaultKind::Unsupported => f.write_str("not supported")?,

@@ -79,7 +79,7 @@ pub enum OutputError {
     },
     /// A conversion for an output that is shared already.
     #[error(
-        "the output is in use already: a conversion is set before the first claim, where nobody else holds it"
+        "cannot set a conversion: the output is in use; set it before the first claim and before sharing"
     )]
     InUse,
 }

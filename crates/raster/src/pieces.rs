@@ -205,8 +205,11 @@ pub(crate) fn read_each<E: From<Error>>(
                 // Bands of which one alone says that it is scaled differ in type when they are read by themselves.
                 return Err(Error::Engine(EngineError::Mismatch {
                     what: "piece of the result",
-                    found: format!("{} samples of bands {bands:?}", raster.data_type),
-                    expected: format!("{} samples; read these bands by themselves", pieces.data_type),
+                    found: format!(
+                        "{} samples of bands {bands:?}; read these bands separately",
+                        raster.data_type
+                    ),
+                    expected: format!("{} samples", pieces.data_type),
                 })
                 .into());
             }

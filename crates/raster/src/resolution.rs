@@ -18,14 +18,14 @@ pub(crate) fn reduced(image: &Image, levels: u8) -> Result<Image, String> {
         ));
     }
     if levels > MOST_LEVELS {
-        return Err(format!("{levels} halvings wanted, JPEG 2000 has {MOST_LEVELS} at most"));
+        return Err(format!("expected at most {MOST_LEVELS} halvings of JPEG 2000, got {levels}"));
     }
     let factor = 1u64 << levels;
     let BlockGrid { kind, block_width, block_height, across, down, planes } = image.grid;
     let meets = |size: u32, count: u32| count == 1 || u64::from(size).is_multiple_of(factor);
     if !meets(block_width, across) || !meets(block_height, down) {
         return Err(format!(
-            "blocks of {block_width} × {block_height} pixels cannot be made {factor} times smaller: their sizes are no multiples of it"
+            "blocks of {block_width} × {block_height} pixels cannot be made {factor} times smaller: their sizes are not multiples of it"
         ));
     }
     // Not more than it was.

@@ -56,7 +56,8 @@ impl BlockArray {
                         | FieldType::Ifd8
                 );
                 if !integral {
-                    let problem = format!("{} values, unsigned integers expected", entry.field_type.name());
+                    let problem =
+                        format!("expected unsigned integers, got {} values", entry.field_type.name());
                     return Err(TiffError::invalid(directory.place(entry.tag), problem));
                 }
                 Ok(Self::There(FileArray {
@@ -119,7 +120,7 @@ impl BlockTable {
             if found == 0 {
                 return Err(TiffError::invalid(
                     directory.place(tag),
-                    format!("no values, {blocks} blocks expected"),
+                    format!("expected values for {blocks} blocks, got none"),
                 ));
             }
             if found < blocks {

@@ -118,7 +118,7 @@ fn colour_map_of(
     let entries = 1usize.checked_shl(u32::from(sample.bits.min(16))).unwrap_or(0);
     let third = values.len() / 3;
     if third == 0 || third > entries || values.len() % 3 != 0 {
-        let message = format!("ignored: {} values, {} expected", values.len(), entries * 3);
+        let message = format!("ignored: expected {} values, got {}", entries * 3, values.len());
         warnings.push(Warning::new("bad-colour-map", place, message));
         return None;
     }
@@ -139,7 +139,7 @@ fn ycbcr_of(directory: &Directory, warnings: &mut Warnings) -> Result<YCbCr, Tif
             (Some(h), Some(v)) => ycbcr.subsampling = (h, v),
             _ => {
                 let shown = stated.get(..2).unwrap_or(&stated);
-                let problem = format!("{shown:?}, two of 1, 2 or 4 expected");
+                let problem = format!("expected two of 1, 2 or 4, got {shown:?}");
                 return Err(TiffError::invalid(directory.place(Tag::YCbCrSubSampling), problem));
             }
         }
@@ -148,7 +148,7 @@ fn ycbcr_of(directory: &Directory, warnings: &mut Warnings) -> Result<YCbCr, Tif
         let Some(stated) = directory.floats(tag)? else { return Ok(()) };
         if stated.len() < into.len() || stated.iter().any(|v| !v.is_finite()) {
             let shown = stated.get(..into.len()).unwrap_or(&stated);
-            let message = format!("ignored: {shown:?}, {} finite numbers expected", into.len());
+            let message = format!("ignored: expected {} finite numbers, got {shown:?}", into.len());
             warnings.push(Warning::new("bad-ycbcr", directory.place(tag), message));
             return Ok(());
         }

@@ -109,7 +109,7 @@ impl Directory {
     }
 
     fn not_integers(&self, entry: &Entry) -> TiffError {
-        let problem = format!("{} value, unsigned integers expected", entry.field_type.name());
+        let problem = format!("expected unsigned integers, got {} values", entry.field_type.name());
         TiffError::invalid(self.place(entry.tag), problem)
     }
 
@@ -138,7 +138,7 @@ impl Directory {
         let Some(entry) = self.get(tag) else { return Ok(None) };
         match entry.field_type.each_integer(self.raw(entry)?, self.byte_order).next() {
             Some(first) => first.map(Some).ok_or_else(|| self.not_integers(entry)),
-            None => Err(TiffError::invalid(self.place(tag), "no value, one expected")),
+            None => Err(TiffError::invalid(self.place(tag), "expected one value, got none")),
         }
     }
 
@@ -146,7 +146,7 @@ impl Directory {
     pub fn short(&self, tag: Tag, default: u16) -> Result<u16, TiffError> {
         let Some(value) = self.integer(tag)? else { return Ok(default) };
         u16::try_from(value)
-            .map_err(|_| TiffError::invalid(self.place(tag), format!("{value}, at most 65535 expected")))
+            .map_err(|_| TiffError::invalid(self.place(tag), format!("expected at most 65535, got {value}")))
     }
 
     /// The tag's value as one positive `u32`; an error where it is absent or 0.
@@ -155,7 +155,7 @@ impl Directory {
             return Err(TiffError::invalid(place_of(self.offset), format!("{tag} is missing")));
         };
         match u32::try_from(value) {
-            Ok(0) => Err(TiffError::invalid(self.place(tag), "0, at least 1 expected")),
+            Ok(0) => Err(TiffError::invalid(self.place(tag), "expected at least 1, got 0")),
             Ok(size) => Ok(size),
             Err(_) => Err(TiffError::Limit {
                 place: self.place(tag),
@@ -171,7 +171,7 @@ impl Directory {
         let Some(entry) = self.get(tag) else { return Ok(None) };
         let values = entry.field_type.floats(self.raw(entry)?, self.byte_order);
         values.map(Some).ok_or_else(|| {
-            let problem = format!("{} value, numbers expected", entry.field_type.name());
+            let problem = format!("expected numbers, got {} values", entry.field_type.name());
             TiffError::invalid(self.place(tag), problem)
         })
     }

@@ -61,10 +61,10 @@ impl Header {
             Some(other) => {
                 let found = other.escape_ascii();
                 return Err(wrong(format!(
-                    "not a TIFF file: it starts with `{found}`, `II` or `MM` expected"
+                    "not a TIFF file: expected `II` or `MM` at its start, got `{found}`"
                 )));
             }
-            None => return Err(wrong(format!("{} bytes, at least 8 expected", bytes.len()))),
+            None => return Err(wrong(format!("expected at least 8 bytes, got {}", bytes.len()))),
         };
         let short = || wrong(format!("ends after {} bytes", bytes.len()));
         match byte_order.u16(bytes, 2).ok_or_else(short)? {
@@ -75,12 +75,12 @@ impl Header {
             43 => {
                 let offset_size = byte_order.u16(bytes, 4).ok_or_else(short)?;
                 if offset_size != 8 {
-                    return Err(wrong(format!("BigTIFF offsets of {offset_size} bytes, 8 expected")));
+                    return Err(wrong(format!("expected BigTIFF offsets of 8 bytes, got {offset_size}")));
                 }
                 let first_directory = byte_order.u64(bytes, 8).ok_or_else(short)?;
                 Ok(Self { byte_order, variant: Variant::Big, first_directory })
             }
-            version => Err(wrong(format!("not a TIFF file: version {version}, 42 or 43 expected"))),
+            version => Err(wrong(format!("not a TIFF file: expected version 42 or 43, got {version}"))),
         }
     }
 }

@@ -177,7 +177,7 @@ fn planar_of(directory: &Directory, samples: u16, warnings: &mut Warnings) -> Re
         }
         found => {
             let place = directory.place(Tag::PlanarConfiguration);
-            Err(TiffError::invalid(place, format!("{found}, 1 or 2 expected")))
+            Err(TiffError::invalid(place, format!("expected 1 or 2, got {found}")))
         }
     }
 }
@@ -202,7 +202,7 @@ fn predictor_of(
         (2, _, 8 | 16 | 32 | 64) => Ok(Predictor::Horizontal),
         (3, SampleFormat::Float, 16 | 24 | 32 | 64) => Ok(Predictor::FloatingPoint),
         (2 | 3, ..) => Err(TiffError::unsupported(place(), format!("predictor {code} on {sample} samples"))),
-        _ => Err(TiffError::invalid(place(), format!("{code}, 1, 2 or 3 expected"))),
+        _ => Err(TiffError::invalid(place(), format!("expected 1, 2 or 3, got {code}"))),
     }
 }
 
@@ -211,7 +211,7 @@ fn orientation_of(directory: &Directory, warnings: &mut Warnings) -> Result<u8, 
     match u8::try_from(code) {
         Ok(code @ 1..=8) => Ok(code),
         _ => {
-            let message = format!("{code} taken as 1, 1 to 8 expected");
+            let message = format!("expected 1 to 8, got {code}; taken as 1");
             warnings.push(Warning::new("bad-orientation", directory.place(Tag::Orientation), message));
             Ok(1)
         }
@@ -225,7 +225,7 @@ fn grid_of(directory: &Directory, image: (u32, u32), planes: u16) -> Result<Bloc
     }
     let rows = directory.integer(Tag::RowsPerStrip)?.unwrap_or(u64::from(u32::MAX));
     if rows == 0 {
-        return Err(TiffError::invalid(directory.place(Tag::RowsPerStrip), "0, at least 1 expected"));
+        return Err(TiffError::invalid(directory.place(Tag::RowsPerStrip), "expected at least 1, got 0"));
     }
     let rows = u32::try_from(rows).unwrap_or(u32::MAX).min(image.1);
     Ok(BlockGrid::new(BlockKind::Strip, image, (image.0, rows), planes))

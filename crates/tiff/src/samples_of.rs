@@ -27,7 +27,8 @@ pub(crate) fn samples_of(directory: &Directory, warnings: &mut Warnings) -> Resu
     };
     let count = match u16::try_from(count) {
         Ok(0) => {
-            return Err(TiffError::invalid(directory.place(Tag::SamplesPerPixel), "0, at least 1 expected"));
+            let place = directory.place(Tag::SamplesPerPixel);
+            return Err(TiffError::invalid(place, "expected at least 1, got 0"));
         }
         Ok(count) => count,
         Err(_) => {
@@ -83,10 +84,10 @@ fn for_each_sample(
 ) -> Result<Vec<u16>, TiffError> {
     let short = |&value: &u64| {
         u16::try_from(value)
-            .map_err(|_| TiffError::invalid(place, format!("{value}, at most 65535 expected")))
+            .map_err(|_| TiffError::invalid(place, format!("expected at most 65535, got {value}")))
     };
     match stated {
-        [] => Err(TiffError::invalid(place, "no value, at least one expected")),
+        [] => Err(TiffError::invalid(place, "expected at least one value, got none")),
         [one] => Ok(vec![short(one)?; usize::from(count)]),
         many if many.len() >= usize::from(count) => {
             if many.len() > usize::from(count) {
@@ -99,7 +100,7 @@ fn for_each_sample(
         fewer => {
             let equal = fewer.windows(2).all(|pair| pair.first() == pair.last());
             if !equal {
-                let problem = format!("{} different values, {count} expected", fewer.len());
+                let problem = format!("expected {count} values, got {} that differ", fewer.len());
                 return Err(TiffError::invalid(place, problem));
             }
             let message =

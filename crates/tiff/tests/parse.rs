@@ -97,14 +97,14 @@ fn headers_that_are_not_tiff_say_what_they_are() {
     let message = |bytes: &[u8]| parse(bytes).unwrap_err().to_string();
     assert_eq!(
         message(b"PK\x03\x04aaaaaaaaaaaa"),
-        "header: not a TIFF file: it starts with `PK`, `II` or `MM` expected"
+        "header: not a TIFF file: expected `II` or `MM` at its start, got `PK`"
     );
     assert_eq!(
         message(b"II\x2b\x00\x04\x00\x00\x00aaaaaaaa"),
-        "header: BigTIFF offsets of 4 bytes, 8 expected"
+        "header: expected BigTIFF offsets of 8 bytes, got 4"
     );
-    assert_eq!(message(b"MM\x00\x63aaaaaaaa"), "header: not a TIFF file: version 99, 42 or 43 expected");
-    assert_eq!(message(b"I"), "header: 1 bytes, at least 8 expected");
+    assert_eq!(message(b"MM\x00\x63aaaaaaaa"), "header: not a TIFF file: expected version 42 or 43, got 99");
+    assert_eq!(message(b"I"), "header: expected at least 8 bytes, got 1");
     assert_eq!(message(b"II\x2a\x00\x08"), "header: ends after 5 bytes");
     assert_eq!(message(b"II\x2a\x00\xff\x00\x00\x00"), "directory at byte 255: outside the file of 8 bytes");
 }
@@ -169,11 +169,11 @@ fn an_image_is_checked_at_the_door() {
     assert_eq!(image(&file(&[&GREY_2X2])).unwrap().grid.blocks(), 1);
     assert_eq!(
         fault((256, 3, 1, 0)),
-        "tag ImageWidth (256) of the directory at byte 8: 0, at least 1 expected"
+        "tag ImageWidth (256) of the directory at byte 8: expected at least 1, got 0"
     );
     assert_eq!(
         fault((273, 4, 0, 0)),
-        "tag StripOffsets (273) of the directory at byte 8: no values, 1 blocks expected"
+        "tag StripOffsets (273) of the directory at byte 8: expected values for 1 blocks, got none"
     );
     assert_eq!(
         fault((259, 3, 1, 34661)),

@@ -8,7 +8,7 @@ use strile::{Compression, Resampling, Window};
 fn numbers<T: std::str::FromStr, const N: usize>(text: &str, form: &str) -> Result<[T; N], String> {
     let parsed: Option<Vec<T>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
     let parsed = parsed.and_then(|numbers| <[T; N]>::try_from(numbers).ok());
-    parsed.ok_or_else(|| format!("{N} numbers expected: {form}"))
+    parsed.ok_or_else(|| format!("expected {N} numbers: {form}"))
 }
 
 pub(super) fn parse_window(text: &str) -> Result<Window, String> {
@@ -26,12 +26,12 @@ pub(super) fn parse_bbox(text: &str) -> Result<Bbox, String> {
 
 pub(super) fn parse_pair(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
-    pair.filter(|(key, _)| !key.is_empty()).ok_or_else(|| "KEY=VALUE expected, as COMPRESS=ZSTD".into())
+    pair.filter(|(key, _)| !key.is_empty()).ok_or_else(|| "expected KEY=VALUE, as in COMPRESS=ZSTD".into())
 }
 
 pub(super) fn parse_rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
-    rate.ok_or_else(|| "GB/s expected, as 55".into())
+    rate.ok_or_else(|| "expected a number of GB/s above 0, for example 55".into())
 }
 
 pub(super) fn parse_nodata(text: &str) -> Result<Nodata, String> {
@@ -40,26 +40,26 @@ pub(super) fn parse_nodata(text: &str) -> Result<Nodata, String> {
     }
     let mut warnings = strile::tiff::Warnings::new();
     let value = NoData::parse(text, &mut warnings).filter(|_| warnings.is_empty());
-    value.map(|value| Nodata(Some(value))).ok_or_else(|| "a number or `none` expected".into())
+    value.map(|value| Nodata(Some(value))).ok_or_else(|| "expected a number or `none`".into())
 }
 
 pub(super) fn parse_resampling(text: &str) -> Result<Resampling, String> {
     let found = Resampling::ALL.into_iter().find(|method| method.name().eq_ignore_ascii_case(text));
-    found.ok_or_else(|| format!("{} expected", Resampling::ALL.map(Resampling::name).join(", ")))
+    found.ok_or_else(|| format!("expected one of {}", Resampling::ALL.map(Resampling::name).join(", ")))
 }
 
 pub(super) fn parse_compression(text: &str) -> Result<Compression, String> {
     let found = Compression::ALL.iter().find(|codec| codec.name().eq_ignore_ascii_case(text));
-    found.copied().ok_or_else(|| "a compression expected, as deflate or zstd".into())
+    found.copied().ok_or_else(|| "expected a compression, for example deflate or zstd".into())
 }
 
 pub(super) fn parse_tolerance(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| *number >= 0.0 && number.is_finite());
-    number.ok_or_else(|| "a number from 0 expected".into())
+    number.ok_or_else(|| "expected a number from 0 on".into())
 }
 
 pub(super) fn parse_size(text: &str) -> Result<u64, String> {
-    strile::bytes::parse(text).ok_or_else(|| "a number of bytes expected, as 2GiB or 500MB".into())
+    strile::bytes::parse(text).ok_or_else(|| "expected a number of bytes, for example 2GiB or 500MB".into())
 }
 
 pub(super) fn parse_direct_io(text: &str) -> Result<DirectIo, String> {
@@ -67,7 +67,7 @@ pub(super) fn parse_direct_io(text: &str) -> Result<DirectIo, String> {
         "off" => Ok(DirectIo::Off),
         "auto" => Ok(DirectIo::Auto),
         "on" => Ok(DirectIo::On),
-        _ => Err("`auto`, `on` or `off` expected".to_owned()),
+        _ => Err("expected `auto`, `on` or `off`".to_owned()),
     }
 }
 

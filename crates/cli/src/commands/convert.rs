@@ -106,7 +106,7 @@ fn sink(args: &ConvertArgs, output: &Path) -> Result<Box<dyn Sink>, Failure> {
         ));
     }
     if output.is_dir() {
-        let problem = format!("{} is a folder, expected the name of a file", output.display());
+        let problem = format!("{}: expected a file name, got a folder", output.display());
         return Err(Failure::Request(problem, Some("`-o DIR` converts files into a folder")));
     }
     Ok(Box::new(FileSink::create(output, args.overwrite)?))

@@ -116,7 +116,7 @@ fn a_link_is_a_rate() {
     let bench = Bench::new();
     for wrong in ["0", "-1", "inf", "fast"] {
         let run = bench.run(&format!("bench x.tif --link={wrong}"));
-        assert!(run.code == 2 && run.stderr.contains("GB/s expected, as 55"), "{wrong}: {}", run.stderr);
+        assert!(run.code == 2 && run.stderr.contains("expected a number of GB/s"), "{wrong}: {}", run.stderr);
     }
 }
 

@@ -174,14 +174,14 @@ fn a_failed_conversion_leaves_the_old_file_or_nothing() {
 fn what_cannot_be_written_is_told_in_one_sentence() {
     let bench = bench();
     let table = [
-        ("--co FOO=1", "`FOO` is no creation option; there are ALPHA, BIGTIFF, "),
+        ("--co FOO=1", "unknown creation option `FOO`; expected one of ALPHA, BIGTIFF, "),
         ("--co COMPRESS=GZIP", "COMPRESS=GZIP: NONE, DEFLATE, "),
         ("--co COMPRESS=ZSTD --co ZLEVEL=9", "ZLEVEL says nothing to zstd"),
         ("--co TARGET_SRS=EPSG:3857", "TARGET_SRS=EPSG:3857: strile does not reproject; reproject first"),
         ("--co COMPRESS=JXL", "out.tif: there is no free encoder for jxl yet"),
-        ("--co COMPRESS=DEFLATE --co LEVEL=99", "out.tif: level 99 of deflate, 1 to 12 expected"),
+        ("--co COMPRESS=DEFLATE --co LEVEL=99", "out.tif: expected a deflate level from 1 to 12, got 99"),
         ("--of COG --co TILED=NO", "out.tif: a cloud-optimized file has tiles, not strips"),
-        ("--co BLOCKSIZE=100", "out.tif: tiles of 100 × 100 pixels: multiples of 16 expected"),
+        ("--co BLOCKSIZE=100", "out.tif: expected tile sizes in multiples of 16, got 100 × 100 pixels"),
         ("--band 4", "rgb.tif: there is no band 4, the image has 3 (from 1)"),
     ];
     for (options, sentence) in table {
@@ -235,7 +235,7 @@ fn encoders_of_nvidia_are_those_or_an_error() {
     let bench = bench();
     for (line, told) in [
         ("--nvcomp-effort 2 --encode-on cpu --co COMPRESS=DEFLATE", "not on the CPU"),
-        ("--nvcomp-effort 9 --encode-on cpu --co COMPRESS=DEFLATE", "has efforts 0 to 5"),
+        ("--nvcomp-effort 9 --encode-on cpu --co COMPRESS=DEFLATE", "effort from 0 to 5 for deflate, got 9"),
         ("--nvcomp-effort 0 --encode-on cpu --co COMPRESS=LZW", "nvCOMP does not write lzw"),
         ("--nvcomp-effort 0 --reproducible", "cannot be used with"),
         ("--nvjpeg2000 --encode-on cpu --co COMPRESS=DEFLATE", "nvJPEG2000 writes jpeg2000 alone"),

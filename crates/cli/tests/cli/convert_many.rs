@@ -71,7 +71,7 @@ fn names_that_meet_and_inputs_are_refused_before_anything_is_written() {
     told(bench.run("convert b/dem.tif a/rgb.TIFF -o a --overwrite"), "is an input and would be replaced");
     assert_eq!(std::fs::read(bench.path("a/dem.tif")).unwrap(), before);
     told(bench.run("convert a/dem.tif b/dem.tif a/rgb.TIFF"), "expected IN and OUT, got 3 files");
-    told(bench.run("convert a/dem.tif b"), "is a folder");
+    told(bench.run("convert a/dem.tif b"), "expected a file name, got a folder");
     told(bench.run("convert a/below b/dem.tif -o a/dem.tif"), "is not a folder");
     std::fs::create_dir(bench.path("empty")).unwrap();
     told(bench.run("convert empty -o out"), "has no files that end in .tif or .tiff");

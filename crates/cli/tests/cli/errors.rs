@@ -34,7 +34,7 @@ fn bad_input_is_told_in_one_sentence() {
             "dump dem.tif --bbox 0,0,1,1",
             "dem.tif: the box 0,0,1,1 does not touch the image, which covers 500000,5199500,500700,5200000",
         ),
-        ("dump dem.tif -o folder", "folder: is a directory, a file name expected"),
+        ("dump dem.tif -o folder", "folder: expected a file name, got a directory"),
         ("dump dem.tif -o nowhere/a.npy", "nowhere/a.npy: No such file or directory"),
     ];
     for (line, sentence) in table {

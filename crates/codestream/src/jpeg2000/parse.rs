@@ -104,7 +104,7 @@ fn check(size: &Size, codestream: &[u8], limits: Limits) -> Result<(), BlockFaul
     let samples = size.samples(limits.reduce);
     if samples > limits.most_samples {
         return Err(BlockFault::wrong_shape(format!(
-            "JPEG 2000: {samples} samples found, {} expected at most",
+            "JPEG 2000: expected at most {} samples, got {samples}",
             limits.most_samples
         )));
     }

@@ -106,7 +106,7 @@ pub(super) fn headers(
             EOC => break,
             marker => {
                 return Err(BlockFault::corrupt(format!(
-                    "JPEG 2000: marker {marker:04X} at byte {}, a tile-part expected",
+                    "JPEG 2000: expected a tile-part at byte {}, got marker {marker:04X}",
                     markers.at - 2
                 )));
             }
@@ -149,10 +149,10 @@ fn tile_part(
     };
     let tile = tiles
         .get_mut(usize::from(index))
-        .ok_or_else(|| BlockFault::corrupt(format!("JPEG 2000: tile-part of tile {index}, which is none")))?;
+        .ok_or_else(|| BlockFault::corrupt(format!("JPEG 2000: tile-part of unknown tile {index}")))?;
     if usize::from(part) != tile.packets.len() || tile.open {
         return Err(BlockFault::corrupt(format!(
-            "JPEG 2000: part {part} of tile {index} found, {} expected",
+            "JPEG 2000: expected part {} of tile {index}, got part {part}",
             tile.packets.len()
         )));
     }
@@ -237,7 +237,7 @@ fn read_parameters(
         0xFF30..=0xFF3F => Ok(()),
         0xFF40..=0xFF6F => markers.segment().map(drop),
         _ => Err(BlockFault::corrupt(format!(
-            "JPEG 2000: {marker:04X} at byte {}, a marker segment expected",
+            "JPEG 2000: expected a marker segment at byte {}, got {marker:04X}",
             markers.at - 2
         ))),
     }
@@ -276,7 +276,7 @@ struct Markers<'a> {
 impl<'a> Markers<'a> {
     fn number(&mut self) -> Result<u16, BlockFault> {
         let bytes = self.codestream.get(self.at..).and_then(|rest| rest.first_chunk());
-        let &bytes = bytes.ok_or_else(|| ended(self.codestream, "a marker is expected"))?;
+        let &bytes = bytes.ok_or_else(|| ended(self.codestream, "expected a marker"))?;
         self.at += 2;
         Ok(u16::from_be_bytes(bytes))
     }

@@ -23,7 +23,7 @@ pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Resu
     let width = layout.width;
     if layout.samples != 1 || layout.sample.bits != 1 || row_len < width.div_ceil(8) as usize {
         return Err(BlockFault::wrong_shape(format!(
-            "a fax row has one bit a pixel, {} samples of {} bits expected",
+            "CCITT fax stores one sample of 1 bit per pixel, the layout has {} of {} bits",
             layout.samples, layout.sample.bits
         )));
     }

@@ -180,7 +180,7 @@ pub(super) fn level_within(
         return Ok(level);
     }
     let (codec, least, most) = (layout.block.compression.name(), range.start(), range.end());
-    Err(format!("level {level} of {codec}, {least} to {most} expected"))
+    Err(format!("expected a {codec} level from {least} to {most}, got {level}"))
 }
 
 /// Why a compression that strile reads is not written.

@@ -74,7 +74,7 @@ pub(super) fn decode(
     if first.signed != (layout.sample.format == SampleFormat::Int) {
         let found = if first.signed { "signed" } else { "unsigned" };
         return Err(BlockFault::wrong_shape(format!(
-            "JPEG 2000 samples are {found}, {} expected",
+            "expected {} samples in JPEG 2000, but they are {found}",
             layout.sample
         )));
     }
@@ -82,7 +82,7 @@ pub(super) fn decode(
         && (layout.compression == Compression::Jpeg2000YCbCr || has_subsampled_chroma(&size.components));
     if ycbcr && size.components.len() != 3 {
         return Err(BlockFault::wrong_shape(format!(
-            "{} components found, 3 of YCbCr expected",
+            "expected 3 components of YCbCr, got {}",
             size.components.len()
         )));
     }

@@ -182,7 +182,7 @@ fn place(decoded: &Decoded, dst: &mut [u8], block: StoredBlock<'_>) -> Result<()
         (P::F64(v), DataType::F64) => copy!(v),
         (found, expected) => {
             let found = found.data_type().name();
-            return Err(BlockFault::wrong_shape(format!("LERC samples are {found}, {expected} expected")));
+            return Err(BlockFault::wrong_shape(format!("expected LERC samples of {expected}, got {found}")));
         }
     }?;
     let size = layout.data_type.size();
@@ -221,7 +221,7 @@ fn copy<const N: usize>(
 fn place_with_alpha(decoded: &Decoded, dst: &mut [u8], colours: u32) -> Result<(), BlockFault> {
     let lerc_core::PixelData::U8(values) = &decoded.pixels else {
         return Err(BlockFault::wrong_shape(format!(
-            "LERC samples are {}, uint8 expected",
+            "expected LERC samples of uint8, got {}",
             decoded.pixels.data_type().name()
         )));
     };
@@ -314,6 +314,6 @@ mod tests {
     fn refuses_another_type() {
         let src = include_bytes!("../../tests/data/u8.lerc");
         let fault = decode_block(src, &typed(SampleFormat::Int, 8)).unwrap_err();
-        assert!(fault.detail.contains("int8 expected"), "{fault}");
+        assert!(fault.detail.contains("expected LERC samples of int8"), "{fault}");
     }
 }

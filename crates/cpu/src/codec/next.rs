@@ -17,7 +17,7 @@ pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Resu
     let layout = block.layout;
     if layout.samples != 1 || layout.sample.bits != 2 {
         return Err(BlockFault::wrong_shape(format!(
-            "NeXT has one sample of 2 bits, {} of {} expected",
+            "NeXT stores one sample of 2 bits, the layout has {} of {} bits",
             layout.samples, layout.sample.bits
         )));
     }

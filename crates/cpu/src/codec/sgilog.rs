@@ -33,7 +33,7 @@ pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Resu
         }),
         (Compression::SgiLog24, 3) => decode_packed(src, dst),
         (_, samples) => {
-            Err(BlockFault::wrong_shape(format!("{samples} samples, 1 of LogL or 3 of LogLuv expected")))
+            Err(BlockFault::wrong_shape(format!("expected 1 sample of LogL or 3 of LogLuv, got {samples}")))
         }
     }
 }

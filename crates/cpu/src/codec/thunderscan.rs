@@ -14,7 +14,7 @@ pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Resu
     let layout = block.layout;
     if layout.samples != 1 || layout.sample.bits != 4 {
         return Err(BlockFault::wrong_shape(format!(
-            "ThunderScan has one sample of 4 bits, {} of {} expected",
+            "ThunderScan stores one sample of 4 bits, the layout has {} of {} bits",
             layout.samples, layout.sample.bits
         )));
     }

@@ -41,7 +41,7 @@ pub(super) fn decode(
     let wanted = usize::from(block.layout.samples);
     if !matches!(wanted, 3 | 4) || block.layout.sample.bits != 8 {
         return Err(BlockFault::wrong_shape(format!(
-            "WebP has 3 or 4 samples of 8 bits, {wanted} of {} expected",
+            "WebP stores 3 or 4 samples of 8 bits, the layout has {wanted} of {} bits",
             block.layout.sample.bits
         )));
     }

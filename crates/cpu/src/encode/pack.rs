@@ -132,12 +132,12 @@ impl Depth {
         let detail = if self.signed {
             let most = (most >> 1).cast_signed();
             format!(
-                "value {} in a sample of {bits} bits, {} to {most} expected",
-                value.cast_signed(),
-                -most - 1
+                "expected {} to {most} in a sample of {bits} bits, got {}",
+                -most - 1,
+                value.cast_signed()
             )
         } else {
-            format!("value {value} in a sample of {bits} bits, 0 to {most} expected")
+            format!("expected 0 to {most} in a sample of {bits} bits, got {value}")
         };
         unrepresentable(detail)
     }
@@ -230,7 +230,7 @@ fn pairs(values: impl Iterator<Item = f64>, dst: &mut [u8], bits: u32) -> Result
             let exact = integer as f64 == value && (-most - 1..=most).contains(&integer);
             if !exact {
                 return Err(unrepresentable(format!(
-                    "{value:?} in a pair of integers of {bits} bits, a whole number from {} to {most} expected",
+                    "expected whole numbers from {} to {most} in a pair of {bits} bits each, got {value:?}",
                     -most - 1
                 )));
             }
@@ -288,13 +288,13 @@ mod tests {
     fn what_does_not_fit_is_named() {
         let unsigned = Packer::Bits(Depth { bits: 7, signed: false, size: 1 });
         let fault = unsigned.row(&[127, 128], &mut [0; 2]).unwrap_err();
-        assert_eq!(fault.to_string(), "cannot be stored: value 128 in a sample of 7 bits, 0 to 127 expected");
+        assert_eq!(fault.to_string(), "cannot be stored: expected 0 to 127 in a sample of 7 bits, got 128");
         let signed = Packer::Bits(Depth { bits: 12, signed: true, size: 2 });
         assert!(signed.row(&(-2048i16).to_ne_bytes(), &mut [0; 2]).is_ok());
         let fault = signed.row(&(-2049i16).to_ne_bytes(), &mut [0; 2]).unwrap_err();
         assert_eq!(
             fault.to_string(),
-            "cannot be stored: value -2049 in a sample of 12 bits, -2048 to 2047 expected"
+            "cannot be stored: expected -2048 to 2047 in a sample of 12 bits, got -2049"
         );
         let single = Packer::Bits(Depth { bits: 1, signed: false, size: 1 });
         assert!(single.row(&[0, 1, 0, 1, 0, 1, 0, 1, 0, 2], &mut [0; 2]).is_err());

@@ -60,7 +60,7 @@ pub enum Unavailable {
     #[error(transparent)]
     NoNvjpeg(#[from] crate::picture::nvidia::NvjpegError),
     /// What the environment says of processes that share the card is no number of them.
-    #[error("STRILE_GPU_SHARE is `{found}`: how many processes share the card, 1 or more, expected")]
+    #[error("STRILE_GPU_SHARE is `{found}`: expected the number of processes sharing the card, 1 or more")]
     Share {
         /// What it says.
         found: String,

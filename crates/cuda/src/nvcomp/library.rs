@@ -23,7 +23,7 @@ pub enum NvcompError {
     )]
     NoLibrary,
     /// The library is one whose functions have other arguments.
-    #[error("nvCOMP cannot be used: version {found}, expected 5 or 6")]
+    #[error("nvCOMP cannot be used: expected version 5 or 6, got {found}")]
     Version {
         /// What it says it is.
         found: NvcompVersion,
@@ -37,7 +37,7 @@ pub enum NvcompError {
         call: &'static str,
     },
     /// Buffers would have to lie otherwise than ours do.
-    #[error("nvCOMP {version} wants {what} at multiples of {wanted}, {given} is what they have")]
+    #[error("nvCOMP {version} needs {what} at multiples of {wanted}, got {given}")]
     Alignment {
         /// What it says it is.
         version: NvcompVersion,
@@ -49,7 +49,7 @@ pub enum NvcompError {
         given: usize,
     },
     /// The codec has no such effort.
-    #[error("nvCOMP's {codec} has efforts 0 to {most}, {effort} was asked for")]
+    #[error("expected an nvCOMP effort from 0 to {most} for {codec}, got {effort}")]
     Effort {
         /// The codec.
         codec: &'static str,

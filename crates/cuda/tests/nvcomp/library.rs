@@ -22,12 +22,12 @@ fn versions_are_told_apart_by_what_they_say() {
     let Some(standin) = standin() else { return };
     assert_eq!(told(5300, 5), "taken: 5.3.0");
     assert_eq!(told(6001, 6), "taken: 6.0.1");
-    assert_eq!(told(4202, 6), "nvCOMP cannot be used: version 4.2.2, expected 5 or 6");
-    assert_eq!(told(7100, 6), "nvCOMP cannot be used: version 7.1.0, expected 5 or 6");
+    assert_eq!(told(4202, 6), "nvCOMP cannot be used: expected version 5 or 6, got 4.2.2");
+    assert_eq!(told(7100, 6), "nvCOMP cannot be used: expected version 5 or 6, got 7.1.0");
     assert_eq!(told(6000, 5), "nvCOMP 6.0.0 lacks `nvcompBatchedDeflateDecompressGetTempSize`");
     assert_eq!(told(5000, 6), "nvCOMP 5.0.0 lacks `nvcompBatchedDeflateDecompressGetTempSizeAsync`");
     standin.set("fail=nvcompBatchedZstdDecompressGetRequiredAlignments:1:512");
-    assert_eq!(told(6000, 6), "nvCOMP 6.0.0 wants chunks at multiples of 512, 256 is what they have");
+    assert_eq!(told(6000, 6), "nvCOMP 6.0.0 needs chunks at multiples of 512, got 256");
     standin.set("fail=nvcompGetProperties:1:10");
     assert_eq!(told(6000, 6), "`nvcompGetProperties` failed with nvCOMP's status 10 (invalid value)");
     let absent = Library::load("/nowhere/libnvcomp.so.6").err();

@@ -26,11 +26,14 @@ fn told(path: Result<PathBuf, String>) -> String {
 fn versions_are_told_apart_by_what_they_say() {
     let Some(standin) = standin() else { return };
     assert_eq!(told_2000(nvjpeg2000((0, 11), true)), "taken: nvJPEG2000 0.11.0");
-    assert_eq!(told_2000(nvjpeg2000((1, 0), true)), "nvJPEG2000 cannot be used: version 1.0.0, expected 0");
+    assert_eq!(
+        told_2000(nvjpeg2000((1, 0), true)),
+        "nvJPEG2000 cannot be used: expected version 0, got 1.0.0"
+    );
     assert_eq!(told_2000(nvjpeg2000((0, 9), false)), "nvJPEG2000 0.9.0 lacks `nvjpeg2kDecodeImage`");
     assert_eq!(told(nvjpeg((12, 4), true)), "taken: nvJPEG 12.4.3 on 7 engines");
-    assert_eq!(told(nvjpeg((14, 0), true)), "nvJPEG cannot be used: version 14.0.3, expected 12 or 13");
-    assert_eq!(told(nvjpeg((11, 9), true)), "nvJPEG cannot be used: version 11.9.3, expected 12 or 13");
+    assert_eq!(told(nvjpeg((14, 0), true)), "nvJPEG cannot be used: expected version 12 or 13, got 14.0.3");
+    assert_eq!(told(nvjpeg((11, 9), true)), "nvJPEG cannot be used: expected version 12 or 13, got 11.9.3");
     assert_eq!(told(nvjpeg((13, 2), false)), "nvJPEG 13.2.3 lacks `nvjpegDecodeBatched`");
     standin.set("fail=nvjpeg2kGetProperty:2:8");
     assert_eq!(

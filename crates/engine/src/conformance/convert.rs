@@ -328,7 +328,7 @@ pub(super) fn only_real_samples_are_converted(engine: &dyn Engine) {
     let floats = output(DataType::F32, 1, 1, 4).converting(Convert::masking(None)).unwrap();
     assert_eq!(
         submit(job(&complex, vec![task(&complex, 0)]), &[0; 16], &floats).unwrap(),
-        "the job does not fit its outputs: found float32 in output 0 that converts, expected complex64, which has no conversion, as it is"
+        "the job does not fit its outputs: expected complex64, which has no conversion, as it is, got float32 in output 0 that converts"
     );
     let (bytes, words) = (Arc::new(layout(2, 1, 1, Uint, 8)), Arc::new(layout(2, 1, 1, Uint, 16)));
     let mut second = BlockTask { layout: 1, ..task(&words, 0) };
@@ -343,7 +343,7 @@ pub(super) fn only_real_samples_are_converted(engine: &dyn Engine) {
     let masked = output(DataType::F32, 1, 1, 4).converting(Convert::masking(Some(Fill::default()))).unwrap();
     assert_eq!(
         submit(both().unwrap(), &[0; 4], &masked).unwrap(),
-        "the job does not fit its outputs: found uint8 and uint16 for output 0, which makes one nodata value NaN, expected blocks of one type"
+        "the job does not fit its outputs: expected blocks of one type, got uint8 and uint16 for output 0, which makes one nodata value NaN"
     );
     // Without a nodata value two types go into one output.
     assert_eq!(run(engine, both().unwrap(), &[1, 2, 0, 0], &floats).faults, []);

@@ -107,7 +107,7 @@ pub(super) fn what_cannot_be_encoded_is_said_before(engine: &dyn Engine) {
         engine.prepare(encode).unwrap_err()
     };
     let message = refused(&|encode, _| encode.params.level = 13);
-    assert_eq!(message, "level 13 of deflate, 1 to 12 expected");
+    assert_eq!(message, "expected a deflate level from 1 to 12, got 13");
     assert!(refused(&|_, block| block.reverse_bits = true).contains("FillOrder"));
     assert!(refused(&|_, block| block.predictor = Predictor::FloatingPoint).contains("predictor 3"));
     let odd = refused(&|_, block| {
@@ -316,7 +316,7 @@ pub(super) fn values_without_a_place_are_faults(engine: &dyn Engine) {
     let messages: Vec<String> = blocks.faults.iter().map(ToString::to_string).collect();
     assert_eq!(
         messages,
-        ["block (column 1, row 0): cannot be stored: value 16 in a sample of 4 bits, 0 to 15 expected"]
+        ["block (column 1, row 0): cannot be stored: expected 0 to 15 in a sample of 4 bits, got 16"]
     );
     assert_eq!(blocks.blocks[1].span, None);
 }

@@ -47,7 +47,7 @@ pub(super) fn a_faulty_block_gets_the_fill_value(engine: &dyn Engine) {
     assert_eq!((report.blocks, report.faults.len()), (3, 1));
     assert_eq!(
         report.faults[0].to_string(),
-        "block (column 2, row 0): compressed data ends early: 3 bytes decompressed, 4 expected"
+        "block (column 2, row 0): compressed data ends early: expected 4 decompressed bytes, got 3"
     );
     assert_eq!(samples(output), [0x0707, 0x0707, 0x0707, 0x0707, FILL, FILL]);
 }
@@ -167,14 +167,14 @@ pub(super) fn a_job_must_fit_what_it_is_given(engine: &dyn Engine) {
         let refused = engine.submit(job, staged(engine, &[0; 16]), outputs, &Context::default());
         refused.err().unwrap().to_string()
     };
-    assert_eq!(submit(&[]), "the job does not fit its outputs: found 0 outputs, expected output 0");
+    assert_eq!(submit(&[]), "the job does not fit its outputs: expected output 0, got 0 outputs");
     assert_eq!(
         submit(&[output(DataType::I8, 1, 4, 4)]),
-        "the job does not fit its outputs: found int8 in output 0, expected uint8, or an output of floats that converts"
+        "the job does not fit its outputs: expected uint8, or an output of floats that converts, got int8 in output 0"
     );
     assert_eq!(
         submit(&[output(DataType::U8, 1, 4, 3)]),
-        "the job does not fit its outputs: found 1 × 4 × 3 samples in output 0, expected 1 × 4 × 4 or more"
+        "the job does not fit its outputs: expected 1 × 4 × 4 or more, got 1 × 4 × 3 samples in output 0"
     );
 }
 

@@ -76,8 +76,8 @@ pub(super) fn check_blocks(
             code: "mask-block-size",
             place: format!("mask of the {}, directory at byte {}", level.name, mask.directory_offset()),
             message: format!(
-                "blocks of {} × {} pixels, {} × {} as the pixels have expected",
-                found.0, found.1, expected.0, expected.1
+                "expected blocks of {} × {} pixels as the image has, got {} × {}",
+                expected.0, expected.1, found.0, found.1
             ),
             advice: "write the file anew with blocks of one size",
             count: 1,
@@ -154,7 +154,7 @@ impl CheckedImage<'_> {
                     let expected = offset.saturating_add(size).saturating_add(self.between());
                     if mask_offset > 0 && mask_offset != expected {
                         tally.add("mask-offset", block, offset, || {
-                            format!("its mask is at byte {mask_offset}, {expected} expected")
+                            format!("expected its mask at byte {expected}, got {mask_offset}")
                         });
                     }
                 } else if mask_offset > 0 && self.ghost.row_major() && mask_offset < *last {
@@ -232,7 +232,7 @@ impl CheckedImage<'_> {
             if leader.map(u64::from) != Some(size) {
                 let found = leader.map_or_else(|| "nothing".into(), |leader| format!("size {leader}"));
                 tally.add("block-leader", block, offset, || {
-                    format!("{found} in the bytes before it, {size} expected")
+                    format!("expected size {size} in the bytes before it, got {found}")
                 });
             }
         }

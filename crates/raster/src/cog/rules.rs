@@ -134,9 +134,7 @@ impl Placed<'_> {
     fn not_tiled(&self) -> String {
         let (width, height) = self.size();
         let rows = self.level.pixels.image.grid.block_height;
-        format!(
-            "{width} × {height} pixels in blocks of {width} × {rows}, tiles narrower than the image expected"
-        )
+        format!("expected tiles narrower than the {width} × {height} pixels, got blocks of {width} × {rows}")
     }
 }
 
@@ -159,10 +157,10 @@ impl Validation<'_> {
     fn full_image(&mut self) {
         if self.dataset.has_sidecar("ovr") {
             let place = format!("{}.ovr", self.dataset.name());
-            let message = "overviews beside the file, expected in it".into();
+            let message = "expected overviews in the file, got them beside it".into();
             self.error(Some(FoundBy::Both), "external-overviews", place, message);
         } else if has_extension(self.dataset.name(), "ovr") {
-            let message = "is itself named as overviews of another file, `.tif` expected".into();
+            let message = "expected a name that ends in `.tif`, got that of overviews of another file".into();
             self.error(Some(FoundBy::RioCogeo), "external-overviews", self.dataset.name().into(), message);
         }
         let Some(full) = self.levels.first().filter(|full| full.is_large()) else { return };
@@ -195,11 +193,11 @@ impl Validation<'_> {
         // Directly behind either header, GDAL's validator asks no further.
         let gdal = found != expected && found != 8 && found != 16;
         if edited {
-            let message = "the ghost area says KNOWN_INCOMPATIBLE_EDITION=YES, NO expected".into();
+            let message = "expected KNOWN_INCOMPATIBLE_EDITION=NO in the ghost area, got YES".into();
             let gdal = found != 8 && found != 16;
             self.error(FoundBy::of(gdal, true), "incompatible-edition", place.clone(), message);
         }
-        let message = format!("the first directory is at byte {found}, {expected} expected");
+        let message = format!("expected the first directory at byte {expected}, got {found}");
         let judges = FoundBy::of(gdal, found > LATEST_DIRECTORY);
         self.error(judges, "main-directory-offset", place, message);
     }
@@ -215,7 +213,7 @@ impl Validation<'_> {
         let mut found = Vec::new();
         if !factors.is_sorted() {
             let place = self.levels.get(1).map(Placed::place).unwrap_or_default();
-            let message = format!("overviews reduce by {factors:?}, from large to small expected");
+            let message = format!("expected overviews from large to small, got reductions by {factors:?}");
             found.push((FoundBy::of(false, true), "overview-order", place, message));
         }
         for (pair, factor) in self.levels.windows(2).zip(factors) {
@@ -223,13 +221,13 @@ impl Validation<'_> {
             let ((width, height), (last_width, last_height)) = (overview.size(), before.size());
             if width > last_width || height > last_height {
                 let message = format!(
-                    "{width} × {height} pixels, at most {last_width} × {last_height} of the {} expected",
+                    "expected at most {last_width} × {last_height} pixels (the {}), got {width} × {height}",
                     before.level.name
                 );
                 found.push((FoundBy::of(true, false), "overview-size", overview.place(), message));
             }
             if factor <= 1 {
-                let message = format!("reduces {} pixels to {width}, half or fewer expected", full_width);
+                let message = format!("expected half of {} pixels or fewer, got {width}", full_width);
                 found.push((FoundBy::of(false, true), "overview-decimation", overview.place(), message));
             }
             if let Some(block_width) = overview.full_width() {
@@ -238,7 +236,7 @@ impl Validation<'_> {
             }
             if overview.directory < before.directory {
                 let message = format!(
-                    "before the directory of the {} at byte {}, after it expected",
+                    "expected its directory after that of the {} at byte {}, got it before",
                     before.level.name, before.directory
                 );
                 found.push((Some(FoundBy::Both), "directory-order", overview.place(), message));
@@ -258,12 +256,12 @@ impl Validation<'_> {
             let gdal = last.first.is_some_and(|first| first < last.directory);
             let rio = seen.last().is_some_and(|(_, first)| *first < last.directory);
             let at = last.first.or(seen.last().map(|(_, first)| *first)).unwrap_or(0);
-            let message = format!("its first block is at byte {at}, after the directory expected");
+            let message = format!("expected its first block after the directory, got byte {at}");
             found.push((FoundBy::of(gdal, rio), "data-before-directory", last.place(), message));
         }
         let message = |smaller: &Placed<'_>, first: u64, at: u64| {
             let name = &smaller.level.name;
-            format!("its first block is at byte {first}, after that of the {name} at byte {at} expected")
+            format!("expected its first block after that of the {name} at byte {at}, got byte {first}")
         };
         for (index, pair) in self.levels.windows(2).enumerate() {
             let [larger, smaller] = pair else { continue };

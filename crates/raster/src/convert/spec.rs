@@ -207,7 +207,7 @@ pub(super) fn check_nodata(options: &ConvertOptions, data_type: DataType) -> std
     };
     match options.nodata {
         Some(Some(nodata)) if !fits(nodata) => {
-            Err(format!("nodata {} is no value that {} samples can have", nodata.to_text(), data_type.name()))
+            Err(format!("nodata {} cannot be stored in {} samples", nodata.to_text(), data_type.name()))
         }
         _ => Ok(()),
     }

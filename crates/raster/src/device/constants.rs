@@ -227,7 +227,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Constants of this machine and the device they are of, or why the text is none.
 fn parse(text: &str, machine: &Machine) -> std::result::Result<(Constants, Gpu), &'static str> {
-    const BROKEN: &str = "it is no calibration";
+    const BROKEN: &str = "it is not a calibration";
     let entries = text.lines().filter(|line| !line.starts_with('#'));
     let entries: Option<Vec<(&str, &str)>> = entries.map(|line| line.split_once(" = ")).collect();
     let entries = entries.ok_or(BROKEN)?;
@@ -315,7 +315,7 @@ mod tests {
         for bad in ["inf", "NaN", "-1", "1e3", "", "x", "1, 2"] {
             let broken = good.replace(&format!("link = [{value}]"), &format!("link = [{bad}]"));
             assert_ne!(broken, good);
-            assert_eq!(parse(&broken, &machine()), Err("it is no calibration"), "{bad}");
+            assert_eq!(parse(&broken, &machine()), Err("it is not a calibration"), "{bad}");
         }
         for end in 0..good.len() {
             let cut = good.get(..end).map(|cut| parse(cut, &machine()).is_ok());

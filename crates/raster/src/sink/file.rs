@@ -72,7 +72,7 @@ impl FileSink {
         let target = follow(given)?;
         let fail = |kind, problem: &str| Err(io::Error::new(kind, problem));
         if target.file_name().is_none() {
-            return fail(ErrorKind::InvalidInput, "names a folder, a file expected");
+            return fail(ErrorKind::InvalidInput, "expected a file, got the name of a folder");
         }
         if !folder_of(&target).is_dir() {
             let problem = format!("folder `{}` does not exist; make it first", folder_of(&target).display());
@@ -267,7 +267,7 @@ fn check_target(path: &Path) -> io::Result<Option<Metadata>> {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
         Ok(found) if found.is_dir() => {
-            Err(io::Error::new(ErrorKind::IsADirectory, "is a directory, a file expected"))
+            Err(io::Error::new(ErrorKind::IsADirectory, "expected a file, got a directory"))
         }
         Ok(found) if !found.is_file() => {
             let problem = "is a pipe or a device, which takes a stream; `-` writes to standard output";

@@ -112,11 +112,12 @@ pub(super) fn parse(text: &str, max_sources: u64, data_type: Option<DataType>) -
     let size = |name| {
         let text = attribute(&root, name).unwrap_or("");
         let value = text.trim().parse().ok().filter(|v| (1..=i32::MAX.unsigned_abs()).contains(v));
-        value.ok_or_else(|| invalid("VRTDataset", format!("`{name}` is `{}`, a size expected", shown(text))))
+        let wrong = || invalid("VRTDataset", format!("expected a size in `{name}`, got `{}`", shown(text)));
+        value.ok_or_else(wrong)
     };
     let (width, height) = (size("rasterXSize")?, size("rasterYSize")?);
     if reading.bands.is_empty() {
-        return Err(invalid("VRTDataset", "no `VRTRasterBand`, at least one expected"));
+        return Err(invalid("VRTDataset", "expected at least one `VRTRasterBand`, got none"));
     }
     let Reading { bands, mask, files, mut warnings, ignored_resampling, .. } = reading;
     if let Some((index, band)) =
@@ -125,7 +126,7 @@ pub(super) fn parse(text: &str, max_sources: u64, data_type: Option<DataType>) -
         let first = bands.first().map_or("", |b| b.data_type.name());
         let (number, other) = (index + 1, band.data_type);
         return Err(Problem::Unsupported(format!(
-            "band 1 is {first} and band {number} {other}; bands of one type expected"
+            "expected bands of one type, got {first} in band 1 and {other} in band {number}"
         )));
     }
     if root.children.iter().any(|c| is(c, "OverviewList")) {
@@ -169,7 +170,8 @@ fn invalid(place: impl Into<String>, problem: impl Into<String>) -> Problem {
 
 fn is_mosaic(root: &Element) -> Result<(), Problem> {
     if !is(root, "VRTDataset") {
-        return Err(invalid("XML", format!("root element `{}`, `VRTDataset` expected", shown(&root.name))));
+        let problem = format!("expected root element `VRTDataset`, got `{}`", shown(&root.name));
+        return Err(invalid("XML", problem));
     }
     if let Some(kind) = attribute(root, "subClass").filter(|kind| !kind.is_empty()) {
         return Err(Problem::Unsupported(format!(
@@ -223,7 +225,7 @@ impl Reading {
             }
             if open.len() > 2 {
                 return Err(Problem::Unsupported(format!(
-                    "band {number} has a mask of its own; one for all bands expected"
+                    "expected one mask for all bands, but band {number} has its own"
                 )));
             }
             self.mask = Some(band);
@@ -258,7 +260,7 @@ impl Reading {
         let Some(file) = file.filter(|file| !file.text.is_empty()) else {
             return Err(match child(element, "VRTDataset") {
                 Some(_) => {
-                    Problem::Unsupported(format!("{} is a VRT inside the VRT; a file expected", place()))
+                    Problem::Unsupported(format!("expected a file, but {} is a VRT inside the VRT", place()))
                 }
                 None => invalid(place(), "no `SourceFilename`"),
             });
@@ -273,14 +275,14 @@ impl Reading {
             None => text,
         };
         let band = number.trim().parse().ok().filter(|&band| band > 0);
-        let band = band
-            .ok_or_else(|| invalid(place(), format!("`SourceBand` is `{}`, a band expected", shown(text))))?;
+        let wrong = || invalid(place(), format!("expected a band in `SourceBand`, got `{}`", shown(text)));
+        let band = band.ok_or_else(wrong)?;
         let rectangles = match (child(element, "SrcRect"), child(element, "DstRect")) {
             (None, None) => None,
             (Some(from), Some(to)) => {
                 Some(rectangles(from, to).map_err(|problem| invalid(place(), problem))?)
             }
-            _ => return Err(invalid(place(), "one of `SrcRect` and `DstRect`, both or none expected")),
+            _ => return Err(invalid(place(), "expected both or none of `SrcRect` and `DstRect`, got one")),
         };
         let resampling = value(element, "resampling").unwrap_or("nearest");
         let is_nearest = resampling.is_empty()
@@ -357,7 +359,7 @@ fn band(
         Some(text) => Some(number_of(text).ok_or_else(|| {
             invalid(
                 format!("band {number}"),
-                format!("`NoDataValue` is `{}`, a number expected", shown(text)),
+                format!("expected a number in `NoDataValue`, got `{}`", shown(text)),
             )
         })?),
     };
@@ -431,7 +433,7 @@ fn rectangles(from: &Element, to: &Element) -> Result<Rectangles, String> {
         let fits = value.filter(|v| *v >= smallest && *v <= f64::from(i32::MAX) && !(is_size && *v == 0.0));
         fits.map(snap).ok_or_else(|| {
             format!(
-                "`{name}` of `{}` is `{}`, a number of pixels expected",
+                "expected a number of pixels in `{name}` of `{}`, got `{}`",
                 shown(&element.name),
                 shown(text)
             )
@@ -454,7 +456,8 @@ fn complex(element: &Element, place: &str) -> Result<Option<Complex>, Problem> {
         let text = value(element, name);
         text.map(|text| {
             let number = number_of(text).map(NoData::as_f64);
-            number.ok_or_else(|| invalid(place, format!("`{name}` is `{}`, a number expected", shown(text))))
+            let wrong = || invalid(place, format!("expected a number in `{name}`, got `{}`", shown(text)));
+            number.ok_or_else(wrong)
         })
         .transpose()
     };
@@ -499,7 +502,7 @@ fn lookup_table(text: &str) -> Result<Vec<(f64, f64)>, String> {
         let numbers =
             pair.split_once(':').and_then(|(a, b)| Some((number_of(a)?.as_f64(), number_of(b)?.as_f64())));
         let (from, to) =
-            numbers.ok_or_else(|| format!("`LUT` has the entry `{}`, two numbers expected", shown(pair)))?;
+            numbers.ok_or_else(|| format!("expected two numbers per `LUT` entry, got `{}`", shown(pair)))?;
         if table.last().is_some_and(|&(last, _)| from.is_nan() || from < last) {
             return Err("`LUT` is not in ascending order".into());
         }

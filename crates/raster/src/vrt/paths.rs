@@ -108,7 +108,7 @@ fn not_a_file(name: &str) -> Option<String> {
         return Some("is a URL; files are read".into());
     }
     if lower.contains("<vrtdataset") || lower.contains('\0') {
-        return Some("is no name of a file".into());
+        return Some("is not the name of a file".into());
     }
     None
 }

@@ -31,8 +31,10 @@ fn check_nvjpeg2000(options: &WriteOptions) -> Result<(), String> {
     if options.compression != C::Jpeg2000 {
         return Err(format!("nvJPEG2000 writes jpeg2000 alone, not {}", options.compression.name()));
     }
+    let problem = "`nvjpeg2000` cannot be combined with `reproducible`: nvJPEG2000's output differs from the \
+                   portable encoders'";
     match options.reproducible {
-        true => Err("nvJPEG2000's bytes are no other encoder's: not together with `reproducible`".into()),
+        true => Err(problem.into()),
         false => Ok(()),
     }
 }
@@ -46,10 +48,12 @@ fn check_nvcomp(options: &WriteOptions, effort: u8) -> Result<(), String> {
         _ => return Err(format!("nvCOMP does not write {} here, Deflate and ZSTD alone", codec.name())),
     };
     if effort > most {
-        return Err(format!("nvCOMP's {} has efforts 0 to {most}, {effort} was asked for", codec.name()));
+        return Err(format!("expected an nvCOMP effort from 0 to {most} for {}, got {effort}", codec.name()));
     }
     if options.reproducible {
-        return Err("nvCOMP's bytes are no other encoder's: not together with `reproducible`".into());
+        let problem = "`nvcomp_effort` cannot be combined with `reproducible`: nvCOMP's output differs from \
+                       the portable encoders'";
+        return Err(problem.into());
     }
     match options.level {
         Some(_) => Err("nvCOMP has an effort, no level; leave the level out".into()),
@@ -70,7 +74,7 @@ pub(crate) fn check_spec(spec: &RasterSpec) -> Result<(), String> {
     }
     if let Some(nodata) = spec.metadata.nodata.filter(|nodata| nodata.for_type(spec.data_type).is_none()) {
         let (text, name) = (nodata.to_text(), spec.data_type.name());
-        return Err(format!("nodata {text} is no value of {name} samples; choose one that they can hold"));
+        return Err(format!("nodata {text} cannot be stored in {name} samples; choose another value"));
     }
     match spec.extra_fields.iter().find(|(tag, _)| is_written(*tag)) {
         Some((tag, _)) => {

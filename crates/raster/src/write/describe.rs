@@ -49,7 +49,7 @@ pub(crate) const AUX_XML: &str = ".aux.xml";
 /// What an own sidecar and a given one say, in one: the given one's elements follow.
 pub(crate) fn merged(own: &str, given: &[u8]) -> std::result::Result<String, String> {
     const END: &str = "</PAMDataset>";
-    let wrong = || format!("`{AUX_XML}`: text with the root element `PAMDataset` expected");
+    let wrong = || format!("`{AUX_XML}`: expected text with the root element `PAMDataset`");
     let given = std::str::from_utf8(given).map_err(|_| wrong())?;
     let (_, inner) =
         given.split_once("<PAMDataset").and_then(|(_, rest)| rest.split_once('>')).ok_or_else(wrong)?;

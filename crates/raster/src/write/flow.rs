@@ -185,12 +185,12 @@ impl<T: Taker> Flow<T> {
             let shape =
                 |(t, b, r, c): (strile_tiff::DataType, u32, u32, u32)| format!("{b} × {r} × {c} of {t}");
             let (found, expected) = (shape(found), shape(expected));
-            return Err(refused(format!("piece {window} is {found}, {expected} expected")));
+            return Err(refused(format!("piece {window}: expected {expected}, got {found}")));
         }
         let need = spec.len().map_err(|error| refused(error.to_string()))? as u64;
         if pixels.len() < need {
             let have = pixels.len();
-            return Err(refused(format!("piece {window} has {have} bytes, {need} expected")));
+            return Err(refused(format!("piece {window}: expected {need} bytes, got {have}")));
         }
         let mask_len = u64::from(window.width) * u64::from(window.height);
         match (mask, self.spec.mask) {
@@ -199,7 +199,7 @@ impl<T: Taker> Flow<T> {
             (found, _) => {
                 let found = found.as_ref().map_or(0, PieceBytes::len);
                 let expected = if self.spec.mask { mask_len } else { 0 };
-                let problem = format!("the mask of piece {window} has {found} bytes, {expected} expected");
+                let problem = format!("the mask of piece {window}: expected {expected} bytes, got {found}");
                 return Err(refused(problem));
             }
         }

@@ -248,7 +248,7 @@ fn nodata_of(spec: &RasterSpec) -> Result<Option<Fill>, String> {
     match (value.to_sample(spec.data_type), value.for_type(spec.data_type)) {
         (Some(sample), _) => Ok(Some(Fill(sample))),
         (None, Some(_)) => Ok(None),
-        (None, None) => Err(format!("nodata {} is no value of {}", value.as_f64(), spec.data_type)),
+        (None, None) => Err(format!("nodata {} cannot be stored as {}", value.as_f64(), spec.data_type)),
     }
 }
 
@@ -303,7 +303,7 @@ fn grid_of(spec: &RasterSpec, options: &WriteOptions) -> Result<BlockGrid, Strin
         BlockChoice::Auto => Ok(BlockGrid::new(BlockKind::Tile, image, (TILE, TILE), planes)),
         BlockChoice::Tiles { width, height } => {
             if width == 0 || height == 0 || width % 16 != 0 || height % 16 != 0 {
-                return Err(format!("tiles of {width} × {height} pixels: multiples of 16 expected"));
+                return Err(format!("expected tile sizes in multiples of 16, got {width} × {height} pixels"));
             }
             Ok(BlockGrid::new(BlockKind::Tile, image, (width, height), planes))
         }

@@ -180,9 +180,9 @@ fn a_damaged_index_does_no_harm() {
     }
     std::fs::write(&target, b"STRILEIX\x02\0\0\0").unwrap();
     let problem = load(&target).unwrap();
-    assert!(problem.ends_with("is an index of version 2, 1 expected: make it again"), "{problem}");
+    assert!(problem.ends_with("expected an index of version 1, got 2: make it again"), "{problem}");
     std::fs::write(&target, b"II*\0").unwrap();
-    assert!(load(&target).unwrap().ends_with("is no index of headers"));
+    assert!(load(&target).unwrap().ends_with("is not an index of headers"));
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn an_index_is_a_regular_file_that_ends_where_it_says() {
         (&b"STRILEIX\x01\0\0\0"[..], None),
         (b"STRILEIX\x01\0\0\0\xFF\xFF\xFF\xFFa", Some("ends early: make it again")),
         (b"STRILEIX\x01\0", Some("ends early: make it again")),
-        (b"", Some("is no index of headers")),
+        (b"", Some("is not an index of headers")),
     ] {
         std::fs::write(&path, bytes).unwrap();
         assert_eq!(load(&path).as_ref().map(|text| text.ends_with(told.unwrap())), told.map(|_| true));

@@ -57,15 +57,16 @@ fn the_lowest_faulty_block_is_named_and_the_others_are_counted() {
         assert_eq!(
             refusal(&dataset, &ReadOptions::default()),
             format!(
-                "{name}: block (column 2, row 1): 500 bytes decompressed, 512 expected (and 2 other blocks are faulty)"
+                "{name}: block (column 2, row 1): expected 512 decompressed bytes, got 500 (and 2 other blocks are faulty)"
             )
         );
         let window = Some(Window::new(16, 16, 32, 17));
         let two = refusal(&dataset, &ReadOptions::new().window(window));
-        assert!(two.ends_with("512 expected (and 2 other blocks are faulty)"), "{two}");
+        assert!(two.contains(": expected 512 decompressed bytes, got "), "{two}");
+        assert!(two.ends_with(" (and 2 other blocks are faulty)"), "{two}");
         let window = Some(Window::new(16, 32, 1, 1));
         let one = refusal(&dataset, &ReadOptions::new().window(window));
-        assert_eq!(one, format!("{name}: block (column 1, row 2): 100 bytes decompressed, 512 expected"));
+        assert_eq!(one, format!("{name}: block (column 1, row 2): expected 512 decompressed bytes, got 100"));
         let window = Some(Window::new(0, 0, 48, 16));
         read(&dataset, &ReadOptions::new().window(window));
     }
@@ -85,7 +86,7 @@ fn a_fault_in_an_overview_and_a_plane_says_so() {
     read(&dataset, &ReadOptions::default());
     let error = refusal(&dataset, &ReadOptions::new().level(1));
     let place = "made.tif: block (column 1, row 0, plane 1) of level 1: compressed data ends early: ";
-    assert!(error.starts_with(place) && error.ends_with(" bytes decompressed, 512 expected"), "{error}");
+    assert!(error.starts_with(place) && error.contains(": expected 512 decompressed bytes, got "), "{error}");
 }
 
 #[test]
@@ -102,7 +103,7 @@ fn faulty_blocks_are_filled_and_listed_where_that_is_asked_for() {
         assert_eq!(places, [(1, 0), (0, 2)]);
         assert_eq!(
             raster.faults[1].to_string(),
-            "block (column 0, row 2): 100 bytes decompressed, 512 expected"
+            "block (column 0, row 2): expected 512 decompressed bytes, got 100"
         );
         let expected = noise();
         for at in 0..9 {
@@ -132,7 +133,7 @@ fn a_wrong_checksum_is_a_fault() {
     let (right, wrong) = sums;
     assert_eq!(
         refusal(&dataset, &ReadOptions::default()),
-        format!("made.tif: block (column 1, row 1): checksum is {right:#010x}, {wrong:#010x} expected")
+        format!("made.tif: block (column 1, row 1): expected checksum {wrong:#010x}, got {right:#010x}")
     );
 }
 
@@ -141,7 +142,7 @@ fn surplus_is_a_fault_but_a_last_strip_may_hold_all_its_rows() {
     let more = build(&tiled(Codec::Deflate), |directory| directory.blocks[0] = Some(zeros(513)));
     assert_eq!(
         refusal(&open(&more.bytes), &ReadOptions::default()),
-        "made.tif: block (column 0, row 0): decompresses to more than the 512 bytes expected"
+        "made.tif: block (column 0, row 0): decompresses to more than the expected 512 bytes"
     );
     let mut strips = ImageSpec::new(INT16).grid(Grid::Strips(32)).codec(Codec::Deflate);
     strips.whole_last_strip = true;
@@ -175,7 +176,7 @@ fn a_truncated_file_faults_in_the_blocks_that_are_gone() {
     let built = tiled(Codec::None).build_with(&noise(), &[], frame);
     assert_eq!(
         refusal(&open(&built.bytes[..built.blocks[8].range.start + 100]), &ReadOptions::default()),
-        "made.tif: block (column 2, row 2): compressed data ends early: 100 bytes decompressed, 512 expected"
+        "made.tif: block (column 2, row 2): compressed data ends early: expected 512 decompressed bytes, got 100"
     );
     // The eight rows of the last tile that are in the image are 256 bytes; what is below them may be missing.
     let whole = read(&open(&built.bytes[..built.blocks[8].range.start + 256]), &ReadOptions::default());

@@ -226,7 +226,7 @@ fn a_stored_strip_that_ends_early_is_one_fault() {
     let error = dataset.read(&ReadOptions::default(), &Context::default()).unwrap_err().to_string();
     assert_eq!(
         error,
-        "cut.tif: block (column 0, row 0): compressed data ends early: 4100095 bytes decompressed, 4100096 expected"
+        "cut.tif: block (column 0, row 0): compressed data ends early: expected 4100096 decompressed bytes, got 4100095"
     );
     assert!(end > 4_100_096);
 }

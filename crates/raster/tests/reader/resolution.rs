@@ -149,7 +149,7 @@ fn what_has_no_lower_resolution_says_why() {
     let odd = refusal(&dataset, &of(5));
     assert!(odd.contains("blocks of 48 × 48 pixels cannot be made 32 times smaller"), "{odd}");
     let more = refusal(&dataset, &of(33));
-    assert!(more.contains("33 halvings wanted, JPEG 2000 has 32 at most"), "{more}");
+    assert!(more.contains("expected at most 32 halvings of JPEG 2000, got 33"), "{more}");
     let dataset = open(&converted(plain(&pixels), BlockChoice::Strips { rows: 200 }, ReadOptions::default()));
     let fewer = refusal(&dataset, &of(12));
     assert!(fewer.contains("12 wavelet levels to be left out of "), "{fewer}");

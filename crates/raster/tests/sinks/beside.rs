@@ -53,7 +53,7 @@ fn one_that_cannot_be_written_keeps_the_old_file() {
     sink.sidecar(".aux.xml", b"<new/>".to_vec()).unwrap();
     let error = sink.commit().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::IsADirectory);
-    assert!(error.to_string().ends_with("x.tif.aux.xml`: is a directory, a file expected"), "{error}");
+    assert!(error.to_string().ends_with("x.tif.aux.xml`: expected a file, got a directory"), "{error}");
     assert_eq!(fs::read(&path).unwrap(), b"old");
     assert_eq!(names(folder.path()), ["x.tif", "x.tif.aux.xml"]);
 }

@@ -67,7 +67,7 @@ fn a_target_that_came_meanwhile_is_not_overwritten_without_leave() {
 fn folders_and_missing_folders_are_refused() {
     let folder = tempdir().unwrap();
     let (kind, message) = refused(folder.path(), true);
-    assert_eq!((kind, message.as_str()), (ErrorKind::IsADirectory, "is a directory, a file expected"));
+    assert_eq!((kind, message.as_str()), (ErrorKind::IsADirectory, "expected a file, got a directory"));
     let (kind, message) = refused(&folder.path().join("none/x.tif"), true);
     assert_eq!(kind, ErrorKind::NotFound);
     assert!(message.ends_with("none` does not exist; make it first"), "{message}");

@@ -326,7 +326,7 @@ fn what_does_not_belong_together_is_refused() {
     };
     assert!(fails(&part.index, &[0], records()).ends_with("2 blocks were never encoded"));
     assert!(fails(&part.index, &[0, 0], records()).ends_with("part (0, 0) of tier 0 is given twice"));
-    assert!(fails(&part.index, &[1], records()).contains("4 blocks in 48 bytes, 2 expected"));
+    assert!(fails(&part.index, &[1], records()).contains("expected 2 blocks, got 4 in 48 bytes"));
     assert!(fails(&part.index, &[2], records()).contains("there is no part at row 2"));
     assert!(fails(&part.index[..20], &[0], records()).ends_with("it is too short"));
     let mut other = part.index.clone();

@@ -50,13 +50,13 @@ fn a_piece_of_another_shape_or_type() {
     let window = Window::new(0, 0, 50, 1);
     let piece = Piece::contiguous(window, 1, DataType::U16, Interleave::BandFirst, &[0; 100]).unwrap();
     let error = begin(&WriteOptions::default()).write(&piece).unwrap_err().to_string();
-    assert!(error.ends_with("is 1 × 1 × 50 of uint16, 1 × 1 × 50 of uint8 expected"), "{error}");
+    assert!(error.ends_with(": expected 1 × 1 × 50 of uint8, got 1 × 1 × 50 of uint16"), "{error}");
     let piece = Piece::contiguous(window, 1, DataType::U8, Interleave::BandFirst, &[0; 49]).unwrap();
     let error = begin(&WriteOptions::default()).write(&piece).unwrap_err().to_string();
-    assert!(error.ends_with("has 49 bytes, 50 expected"), "{error}");
+    assert!(error.ends_with(": expected 50 bytes, got 49"), "{error}");
     let piece = Piece::contiguous(window, 1, DataType::U8, Interleave::BandFirst, &[0; 50]).unwrap();
     let error = begin(&WriteOptions::default()).write(&piece.with_mask(&[1; 50])).unwrap_err().to_string();
-    assert!(error.contains("has 50 bytes, 0 expected"), "{error}");
+    assert!(error.contains(": expected 0 bytes, got 50"), "{error}");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn options_that_contradict_the_raster() {
     let spec = || spec_of(&pixels);
     let options = WriteOptions::default;
     let tiles = BlockChoice::Tiles { width: 20, height: 16 };
-    refuse(spec(), WriteOptions { blocks: tiles, ..options() }, "multiples of 16 expected");
+    refuse(spec(), WriteOptions { blocks: tiles, ..options() }, "multiples of 16, got ");
     let strips = BlockChoice::Strips { rows: 1 };
     refuse(spec(), WriteOptions { blocks: strips, format: Format::Cog, ..options() }, "tiles, not strips");
     refuse(spec(), WriteOptions { bits: Some(12), ..options() }, "12 bits");

@@ -77,7 +77,7 @@ impl Metadata {
             Ok(root) if root.name == "GDALMetadata" => root,
             Ok(root) => {
                 let shown: String = root.name.chars().take(40).collect();
-                let message = format!("root element `{shown}`, `GDALMetadata` expected; ignored");
+                let message = format!("expected root element `GDALMetadata`, got `{shown}`; ignored");
                 warnings.push(Warning::new(Code::BadMetadata, place, message));
                 return Self { items };
             }
@@ -92,7 +92,7 @@ impl Metadata {
                 Some(text) => match text.parse() {
                     Ok(sample) => Some(sample),
                     Err(_) => {
-                        let message = "an item whose `sample` is no band number; ignored";
+                        let message = "the `sample` of an item is not a band number; ignored";
                         warnings.push(Warning::new(Code::BadMetadata, place, message));
                         continue;
                     }
@@ -149,7 +149,7 @@ impl BandMetadata {
         let number = |warnings: &mut Warnings| {
             let value = item.value.trim().parse().ok().filter(|v: &f64| v.is_finite());
             if value.is_none() {
-                let message = format!("`{}` is no number; ignored", item.name.escape_debug());
+                let message = format!("`{}` is not a number; ignored", item.name.escape_debug());
                 warnings.push(Warning::new(Code::BadMetadata, place, message));
             }
             value

@@ -30,7 +30,7 @@ impl NoData {
         let (value, rest) = match read(text) {
             Some(found) => found,
             None => {
-                let message = format!("`{}` is no number; ignored", shown.escape_debug());
+                let message = format!("expected a number, got `{}`; ignored", shown.escape_debug());
                 warnings.push(Warning::new(Code::BadNoData, place, message));
                 return None;
             }

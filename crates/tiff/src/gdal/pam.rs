@@ -57,7 +57,7 @@ impl Pam {
             Ok(root) if root.name == "PAMDataset" => Self::from_element(&root, warnings),
             Ok(root) => {
                 let shown: String = root.name.chars().take(40).collect();
-                warn(warnings, format!("root element `{shown}`, `PAMDataset` expected; ignored"));
+                warn(warnings, format!("expected root element `PAMDataset`, got `{shown}`; ignored"));
                 Self::default()
             }
             Err(message) => {
@@ -310,7 +310,7 @@ fn band(number: u32, element: &Element, warnings: &mut Warnings) -> PamBand {
         let text = element.child_text(name)?;
         let value = text.parse().ok().filter(|v: &f64| v.is_finite());
         if value.is_none() {
-            warn(warnings, format!("`{name}` of band {number} is no number; ignored"));
+            warn(warnings, format!("`{name}` of band {number} is not a number; ignored"));
         }
         value
     };

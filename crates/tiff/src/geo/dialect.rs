@@ -263,7 +263,8 @@ fn values(conversion: &Node, angle: f64, length: f64) -> Result<Values, String> 
     let mut values = Values::default();
     for parameter in conversion.children().filter(|n| n.is(&["PARAMETER"])) {
         let name = parameter.name().unwrap_or("");
-        let value = parameter.f64(1).ok_or_else(|| format!("`{}` is no number", name.escape_debug()))?;
+        let value =
+            parameter.f64(1).ok_or_else(|| format!("parameter `{}` is not a number", name.escape_debug()))?;
         let Some(role) = Role::of(&plain(name)) else {
             return Err(format!("keys have no parameter `{}`", name.escape_debug()));
         };

@@ -148,7 +148,7 @@ fn shift(keys: &GeoKeys, warnings: &mut Warnings) -> Option<Node> {
         KeyValue::Short(_) | KeyValue::Shorts(_) | KeyValue::Text(_) => &[],
     };
     if ![3, 7].contains(&values.len()) || values.iter().any(|v| !v.is_finite()) {
-        let message = "three or seven finite numbers expected; ignored";
+        let message = "expected three or seven finite numbers; ignored";
         warnings.push(Warning::new(Code::BadKey, "key 2062", message));
         return None;
     }

@@ -90,13 +90,13 @@ impl GeoKeys {
     pub fn parse(directory: &[u16], doubles: &[f64], ascii: &[u8], warnings: &mut Warnings) -> Option<Self> {
         let place = "GeoKeyDirectory";
         let Some((&[version, major, minor, count], entries)) = directory.split_first_chunk::<4>() else {
-            let message = format!("{} shorts, at least 4 expected; keys ignored", directory.len());
+            let message = format!("expected at least 4 shorts, got {}; keys ignored", directory.len());
             warnings.push(Warning::new(Code::BadKeyDirectory, place, message));
             return None;
         };
         // libgeotiff takes 0 as well, written by old software.
         if version > 1 {
-            let message = format!("version {version}, 1 expected; keys ignored");
+            let message = format!("expected version 1, got {version}; keys ignored");
             warnings.push(Warning::new(Code::BadKeyDirectory, place, message));
             return None;
         }

@@ -70,12 +70,13 @@ impl Parameters {
     fn number(&mut self, name: &str) -> Result<Option<f64>, String> {
         let Some(text) = self.take(name)? else { return Ok(None) };
         let value = text.parse().ok().filter(|v: &f64| v.is_finite());
-        value.map(Some).ok_or_else(|| format!("`+{name}={}` is no number", text.escape_debug()))
+        value.map(Some).ok_or_else(|| format!("`+{name}={}`: expected a number", text.escape_debug()))
     }
 
     fn angle(&mut self, name: &str) -> Result<Option<f64>, String> {
         let Some(text) = self.take(name)? else { return Ok(None) };
-        degrees(&text).map(Some).ok_or_else(|| format!("`+{name}={}` is no angle", text.escape_debug()))
+        let wrong = || format!("`+{name}={}`: expected an angle", text.escape_debug());
+        degrees(&text).map(Some).ok_or_else(wrong)
     }
 }
 
@@ -158,7 +159,7 @@ fn method(projection: &str, given: &mut Parameters) -> Result<(&'static str, Val
     if projection == "utm" {
         let zone = given.number("zone")?.ok_or("`+proj=utm` without `+zone`")?;
         if !(1.0..=60.0).contains(&zone) || zone.fract() != 0.0 {
-            return Err(format!("`+zone={zone}`: a whole number from 1 to 60 expected"));
+            return Err(format!("`+zone={zone}`: expected a whole number from 1 to 60"));
         }
         let northing = if given.flag("south") { 10_000_000.0 } else { 0.0 };
         values.0 = vec![
@@ -312,7 +313,8 @@ fn length_unit(given: &mut Parameters) -> Result<(String, f64, Option<u32>), Str
             let (over, under) = text.split_once('/').unwrap_or((&text, "1"));
             let parts = (over.parse::<f64>().ok(), under.parse::<f64>().ok());
             let size = parts.0.zip(parts.1).map(|(a, b)| a / b).filter(|v| v.is_finite() && *v > 0.0);
-            Some(size.ok_or_else(|| format!("`+to_meter={}` is no positive number", text.escape_debug()))?)
+            let wrong = || format!("`+to_meter={}`: expected a positive number", text.escape_debug());
+            Some(size.ok_or_else(wrong)?)
         }
     };
     if let Some(name) = named {
@@ -411,7 +413,7 @@ fn ellipsoid(given: &mut Parameters) -> Result<Option<Ellipsoid>, String> {
         return Ok(named);
     }
     if axes != 1 || shapes > 1 || (radius.is_some() && shapes > 0) {
-        return Err("an ellipsoid by `+R`, or by `+a` with one of `+b`, `+rf` and `+f` expected".to_owned());
+        return Err("expected an ellipsoid by `+R`, or by `+a` with one of `+b`, `+rf` and `+f`".to_owned());
     }
     let major = radius.or(major).filter(|v| *v > 0.0).ok_or("an ellipsoid without a positive axis")?;
     let inverse_flattening = match shape {
@@ -445,7 +447,7 @@ fn shift(given: &mut Parameters) -> Result<Option<Vec<f64>>, String> {
     let numbers = numbers.filter(|n| (n.len() == 3 || n.len() == 7) && n.iter().all(|v| v.is_finite()));
     numbers
         .map(Some)
-        .ok_or_else(|| format!("`+towgs84={}`: three or seven numbers expected", text.escape_debug()))
+        .ok_or_else(|| format!("`+towgs84={}`: expected three or seven numbers", text.escape_debug()))
 }
 
 /// The sphere that web maps are drawn on, in its many spellings.

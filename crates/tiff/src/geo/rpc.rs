@@ -39,7 +39,7 @@ impl Rpc {
             None
         };
         if values.len() != 92 {
-            return bad(format!("{} values, 92 expected; ignored", values.len()));
+            return bad(format!("expected 92 values, got {}; ignored", values.len()));
         }
         if values.iter().any(|v| !v.is_finite()) {
             return bad("a coefficient is not finite; ignored".to_owned());
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(Rpc::from_tag(&[0.0; 91], &mut warnings), None);
         assert_eq!(Rpc::from_tag(&[f64::NAN; 92], &mut warnings), None);
         assert_eq!(warnings.len(), 2);
-        assert_eq!(warnings[0].message, "91 values, 92 expected; ignored");
+        assert_eq!(warnings[0].message, "expected 92 values, got 91; ignored");
     }
 
     #[test]

@@ -212,18 +212,18 @@ pub(super) fn from_tags(
 fn from_matrix(values: &[f64], warnings: &mut Warnings) -> Option<GeoTransform> {
     let place = "ModelTransformation";
     let &[a, b, _, c, d, e, _, f, ..] = values else {
-        let message = format!("{} values, 16 expected; no transform", values.len());
+        let message = format!("expected 16 values, got {}; no transform", values.len());
         warnings.push(Warning::new(Code::BadTransform, place, message));
         return None;
     };
     if values.len() != 16 {
-        let message = format!("{} values, 16 expected; no transform", values.len());
+        let message = format!("expected 16 values, got {}; no transform", values.len());
         warnings.push(Warning::new(Code::BadTransform, place, message));
         return None;
     }
     let transform = GeoTransform { a, b, c, d, e, f };
     if !transform.is_finite() || transform.inverse().is_none() {
-        let message = "a matrix of finite numbers with an inverse expected; no transform";
+        let message = "expected a matrix of finite numbers with an inverse; no transform";
         warnings.push(Warning::new(Code::BadTransform, place, message));
         return None;
     }
@@ -234,12 +234,12 @@ fn from_matrix(values: &[f64], warnings: &mut Warnings) -> Option<GeoTransform> 
 fn from_scale(values: &[f64], warnings: &mut Warnings) -> Option<GeoTransform> {
     let place = "ModelPixelScale";
     let &[x, y, ..] = values else {
-        let message = format!("{} values, 3 expected; no transform", values.len());
+        let message = format!("expected 3 values, got {}; no transform", values.len());
         warnings.push(Warning::new(Code::BadTransform, place, message));
         return None;
     };
     if x == 0.0 || y == 0.0 || !x.is_finite() || !y.is_finite() {
-        let message = format!("scale {x}, {y}; finite numbers other than 0 expected; no transform");
+        let message = format!("expected a scale of finite numbers other than 0, got {x}, {y}; no transform");
         warnings.push(Warning::new(Code::BadTransform, place, message));
         return None;
     }
@@ -253,12 +253,12 @@ fn from_scale(values: &[f64], warnings: &mut Warnings) -> Option<GeoTransform> {
 fn at_tiepoint(scale: GeoTransform, points: &[f64], warnings: &mut Warnings) -> Option<GeoTransform> {
     let place = "ModelTiepoint";
     let &[column, row, _, x, y, ..] = points else {
-        let message = format!("{} values, 6 expected; no transform", points.len());
+        let message = format!("expected 6 values, got {}; no transform", points.len());
         warnings.push(Warning::new(Code::BadTiePoints, place, message));
         return None;
     };
     if points.len() < 6 {
-        let message = format!("{} values, 6 expected; no transform", points.len());
+        let message = format!("expected 6 values, got {}; no transform", points.len());
         warnings.push(Warning::new(Code::BadTiePoints, place, message));
         return None;
     }
@@ -268,7 +268,7 @@ fn at_tiepoint(scale: GeoTransform, points: &[f64], warnings: &mut Warnings) -> 
     }
     let transform = GeoTransform { c: x - column * scale.a, f: y - row * scale.e, ..scale };
     if !transform.is_finite() {
-        let message = format!("({column}, {row}) at ({x}, {y}); finite numbers expected; no transform");
+        let message = format!("expected finite numbers, got ({column}, {row}) at ({x}, {y}); no transform");
         warnings.push(Warning::new(Code::BadTiePoints, place, message));
         return None;
     }

@@ -54,7 +54,7 @@ fn from_definition(text: &str) -> Result<Crs, String> {
     let node = Node::parse(text)?;
     if !node.is(&SYSTEMS) {
         let shown: String = node.keyword.chars().take(40).collect();
-        return Err(format!("`{}` is no reference system of WKT", shown.escape_debug()));
+        return Err(format!("expected a WKT reference system, got `{}`", shown.escape_debug()));
     }
     Crs::from_wkt(text)
 }
@@ -90,7 +90,7 @@ fn from_code(text: &str) -> Result<Crs, String> {
     let shown: String = text.chars().take(60).collect();
     let unreadable = || {
         format!(
-            "`{}` is no reference system: `EPSG:` with a code, WKT or a PROJ string expected",
+            "expected a reference system (`EPSG:` with a code, WKT or a PROJ string), got `{}`",
             shown.escape_debug()
         )
     };
@@ -117,10 +117,10 @@ fn compound(horizontal: u32, vertical: u32) -> Result<Crs, String> {
     }
     let (first, second) = (definition(horizontal)?, definition(vertical)?);
     if !first.is(&["PROJCS", "GEOGCS"]) {
-        return Err(format!("EPSG:{horizontal} before `+` is no horizontal system"));
+        return Err(format!("expected a horizontal system before `+`, got EPSG:{horizontal}"));
     }
     if !second.is(&["VERT_CS"]) {
-        return Err(format!("EPSG:{vertical} behind `+` is no vertical system"));
+        return Err(format!("expected a vertical system after `+`, got EPSG:{vertical}"));
     }
     let name = format!("{} + {}", first.name().unwrap_or("unknown"), second.name().unwrap_or("unknown"));
     Ok(Crs::from_node(&Node::named("COMPD_CS", &name).with(first).with(second)))
@@ -175,14 +175,14 @@ mod tests {
         for (text, message) in [
             ("", "an empty text names no reference system"),
             ("EPSG:99999", "EPSG:99999 is not known here; give the system as WKT or as a PROJ string"),
-            ("EPSG:4326+4326", "EPSG:4326 behind `+` is no vertical system"),
+            ("EPSG:4326+4326", "expected a vertical system after `+`, got EPSG:4326"),
             (
                 "ESRI:54009",
-                "`ESRI:54009` is no reference system: `EPSG:` with a code, WKT or a PROJ string expected",
+                "expected a reference system (`EPSG:` with a code, WKT or a PROJ string), got `ESRI:54009`",
             ),
-            ("FOO[\"x\"]", "`FOO` is no reference system of WKT"),
+            ("FOO[\"x\"]", "expected a WKT reference system, got `FOO`"),
             ("+proj=utm +zone=31", "no ellipsoid: give `+datum`, `+ellps`, `+a` with `+b` or `+rf`, or `+R`"),
-            ("+proj=utm +zone=61 +datum=WGS84", "`+zone=61`: a whole number from 1 to 60 expected"),
+            ("+proj=utm +zone=61 +datum=WGS84", "`+zone=61`: expected a whole number from 1 to 60"),
             (
                 "+proj=utm +zone=31 +datum=WGS84 +lon_0=3",
                 "`+lon_0` beside `+proj=utm` is not read here; leave it out or give the system as WKT",
@@ -193,7 +193,7 @@ mod tests {
                 "+proj=longlat +datum=WGS84 +ellps=bessel",
                 "`+datum=WGS84` has another ellipsoid than the one given",
             ),
-            ("+proj=longlat +ellps=bessel +towgs84=1,2", "`+towgs84=1,2`: three or seven numbers expected"),
+            ("+proj=longlat +ellps=bessel +towgs84=1,2", "`+towgs84=1,2`: expected three or seven numbers"),
             (
                 "+proj=tmerc +ellps=GRS80 +nadgrids=x.gsb",
                 "`+nadgrids` beside `+proj=tmerc` is not read here; leave it out or give the system as WKT",
@@ -206,7 +206,7 @@ mod tests {
                 "+proj=igh +datum=WGS84",
                 "`+proj=igh` is not read here; give the system as WKT or by its EPSG code",
             ),
-            ("+proj=tmerc +lat_0=x +ellps=GRS80", "`+lat_0=x` is no angle"),
+            ("+proj=tmerc +lat_0=x +ellps=GRS80", "`+lat_0=x`: expected an angle"),
             ("+proj=longlat +ellps=GRS80 +ellps=bessel", "`+ellps` is there twice with different values"),
             ("+proj=longlat +ellps=GRS80 +axis=wsu", "`+axis=wsu`: only `enu` can be written"),
         ] {

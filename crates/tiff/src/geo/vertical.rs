@@ -19,7 +19,7 @@ pub(super) fn add(horizontal: Node, keys: &GeoKeys, warnings: &mut Warnings) -> 
         return with_ellipsoidal_height(alone, height);
     }
     let Some(vertical) = vertical(height, keys, warnings) else {
-        let message = format!("code {height} is no known vertical system; only the horizontal one was kept");
+        let message = format!("unknown vertical system code {height}; only the horizontal one was kept");
         warnings.push(Warning::new(Code::UnknownCode, "key 4096", message));
         return alone;
     };

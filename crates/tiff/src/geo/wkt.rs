@@ -180,8 +180,10 @@ impl Parser<'_> {
 
     fn wrong(&self, expected: &str) -> String {
         match self.rest().chars().next() {
-            Some(c) => format!("`{}` at byte {} of the WKT, {expected} expected", c.escape_debug(), self.at),
-            None => format!("the WKT ends at byte {}, {expected} expected", self.at),
+            Some(c) => {
+                format!("expected {expected} at byte {} of the WKT, got `{}`", self.at, c.escape_debug())
+            }
+            None => format!("expected {expected}, but the WKT ends at byte {}", self.at),
         }
     }
 
@@ -279,7 +281,7 @@ mod tests {
     fn broken_text_is_an_error_with_a_place() {
         assert_eq!(
             Node::parse("A[\"x\"").unwrap_err(),
-            "the WKT ends at byte 5, a comma or a closing bracket expected"
+            "expected a comma or a closing bracket, but the WKT ends at byte 5"
         );
         assert!(Node::parse("").is_err());
         assert!(Node::parse("A[\"x]").is_err());

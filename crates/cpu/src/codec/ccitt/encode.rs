@@ -39,7 +39,7 @@ pub(in crate::codec) fn prepare(layout: EncodeLayout) -> Result<EncodeLayout, St
         _ => options & UNCOMPRESSED_MODE,
     };
     if refused != 0 {
-        return Err(format!("options {options:#x} of {codec}, no more than {known:#x} expected"));
+        return Err(format!("expected {codec} options within {known:#x}, got {options:#x}"));
     }
     Ok(layout)
 }
@@ -59,7 +59,7 @@ pub(in crate::codec) fn encode(
     let layout = block.layout;
     let (width, row_len) = (layout.width, layout.width.div_ceil(8) as usize);
     if layout.samples != 1 || layout.sample.bits != 1 || row_len == 0 {
-        return Err(BlockFault::wrong_shape("a fax row has one bit a pixel"));
+        return Err(BlockFault::wrong_shape("CCITT fax stores one sample of 1 bit per pixel"));
     }
     let most = usize::try_from(bound(layout, block.rows)).unwrap_or(usize::MAX);
     dst.try_reserve(src.len()).map_err(|_| out_of_memory(most, "an encoded block"))?;

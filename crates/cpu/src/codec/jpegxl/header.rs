@@ -70,7 +70,7 @@ pub(super) fn check(codestream: &[&[u8]], block: StoredBlock<'_>) -> Result<Stat
 
 fn too_large(found: u64) -> BlockFault {
     BlockFault::unsupported(format!(
-        "an ICC profile of {found} bytes in JPEG XL, at most {MOST_ICC} expected"
+        "expected an ICC profile of at most {MOST_ICC} bytes in JPEG XL, got {found}"
     ))
 }
 

@@ -41,7 +41,9 @@ impl Picture {
         if first.signed != (layout.sample.format == SampleFormat::Int) {
             let found = if first.signed { "signed" } else { "unsigned" };
             let wanted = layout.sample;
-            return Err(BlockFault::wrong_shape(format!("JPEG 2000 samples are {found}, {wanted} expected")));
+            return Err(BlockFault::wrong_shape(format!(
+                "expected {wanted} samples in JPEG 2000, but they are {found}"
+            )));
         }
         let components = u64::from(shape.samples);
         let most_samples = u64::from(shape.width) * u64::from(shape.height) * components;
@@ -75,7 +77,7 @@ fn ycbcr(codestream: &Codestream, layout: &BlockLayout) -> Result<bool, BlockFau
     let stated = layout.compression == Compression::Jpeg2000YCbCr;
     match codestream.components.as_slice() {
         components @ [y, _, _] if !y.signed => Ok(stated || has_subsampled_chroma(components)),
-        _ if stated => Err(BlockFault::wrong_shape("three unsigned components of YCbCr expected")),
+        _ if stated => Err(BlockFault::wrong_shape("expected three unsigned components of YCbCr")),
         _ => Ok(false),
     }
 }

@@ -80,7 +80,7 @@ pub enum NvjpegError {
         second: Box<NvjpegError>,
     },
     /// It is of a version whose functions may have other arguments.
-    #[error("{library} cannot be used: version {found}, expected {}", .library.known().1)]
+    #[error("{library} cannot be used: expected version {}, got {found}", .library.known().1)]
     Version {
         /// Which.
         library: Which,
@@ -106,7 +106,7 @@ pub enum NvjpegError {
         status: c_int,
     },
     /// It takes a stream for another picture than it is.
-    #[error("{library} finds {found}, {expected} expected")]
+    #[error("{library}: expected {expected}, got {found}")]
     Other {
         /// Which.
         library: Which,

@@ -56,12 +56,12 @@ impl HeaderIndex {
         let early = || wrong("ends early: make it again".to_owned());
         let mut input = Input(&bytes);
         if input.take(MAGIC.len()) != Some(MAGIC.as_slice()) {
-            return Err(wrong("is no index of headers".to_owned()));
+            return Err(wrong("is not an index of headers".to_owned()));
         }
         match input.number() {
             Some(VERSION) => {}
             Some(other) => {
-                let problem = format!("is an index of version {other}, {VERSION} expected: make it again");
+                let problem = format!("expected an index of version {VERSION}, got {other}: make it again");
                 return Err(wrong(problem));
             }
             None => return Err(early()),

@@ -133,7 +133,7 @@ impl Draft {
         write.big_tiff = self.big_tiff.unwrap_or(write.big_tiff);
         write.bits = self.bits.or(write.bits);
         let lz4 = write.compression == C::Lz4;
-        let few = "few tools read lz4 in TIFF, and GDAL is none of them; zstd is nearly as fast".to_owned();
+        let few = "few tools read lz4 in TIFF, and GDAL does not; zstd is nearly as fast".to_owned();
         *options = changed;
         Ok(CreationNotes { threads: self.threads, warnings: lz4.then_some(few).into_iter().collect() })
     }

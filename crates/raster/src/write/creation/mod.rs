@@ -68,7 +68,7 @@ impl ConvertOptions {
                 Kind::Set(set) => set(&mut draft, value).map_err(wrong)?,
                 Kind::Only(values, why) => {
                     if !values.iter().any(|only| only.eq_ignore_ascii_case(value)) {
-                        return Err(wrong(format!("{why}; {} is what there is", values.join(" or "))));
+                        return Err(wrong(format!("{why}; expected {}", values.join(" or "))));
                     }
                 }
                 Kind::Refused(why) => return Err(wrong((*why).to_owned())),
@@ -82,7 +82,7 @@ impl ConvertOptions {
     pub fn set_profile(&mut self, name: &str) -> Result<(), String> {
         let name = name.to_ascii_lowercase();
         if !PROFILES.contains(&name.as_str()) {
-            return Err(format!("`{name}` is no profile; there are {}", PROFILES.join(", ")));
+            return Err(format!("unknown profile `{name}`; expected one of {}", PROFILES.join(", ")));
         }
         self.write.format = Format::Cog;
         let compress = if name == "raw" { "none" } else { name.as_str() };
@@ -98,5 +98,5 @@ fn kind_of(name: &str) -> Result<&'static Kind, String> {
     let mut names: Vec<&str> =
         TABLE.iter().filter(|(_, kind)| matches!(kind, Kind::Set(_))).map(|(name, _)| *name).collect();
     names.sort_unstable();
-    Err(format!("`{name}` is no creation option; there are {}", names.join(", ")))
+    Err(format!("unknown creation option `{name}`; expected one of {}", names.join(", ")))
 }

@@ -201,7 +201,7 @@ fn one_of<T: Copy>(text: &str, choices: &[(&str, T)]) -> Result<T, String> {
     let found = choices.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
     found.map(|(_, value)| *value).ok_or_else(|| {
         let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-        format!("{} expected", names.join(", "))
+        format!("expected one of {}", names.join(", "))
     })
 }
 
@@ -216,12 +216,12 @@ fn yes_or_no(text: &str) -> Result<bool, String> {
         ("1", true),
         ("0", false),
     ];
-    one_of(text, &values).map_err(|_| "YES or NO expected".to_owned())
+    one_of(text, &values).map_err(|_| "expected YES or NO".to_owned())
 }
 
 fn number<T: FromStr + PartialOrd + Display>(text: &str, range: RangeInclusive<T>) -> Result<T, String> {
     let number = text.parse().ok().filter(|number| range.contains(number));
-    number.ok_or_else(|| format!("a whole number from {} to {} expected", range.start(), range.end()))
+    number.ok_or_else(|| format!("expected a whole number from {} to {}", range.start(), range.end()))
 }
 
 fn side(text: &str) -> Result<u32, String> {
@@ -230,14 +230,14 @@ fn side(text: &str) -> Result<u32, String> {
 
 fn max_error(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
-    number.ok_or_else(|| "a number from 0 expected".to_owned())
+    number.ok_or_else(|| "expected a number from 0 on".to_owned())
 }
 
 fn threads(text: &str) -> Result<NonZeroUsize, String> {
     if text.eq_ignore_ascii_case("ALL_CPUS") {
         return Ok(std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
     }
-    text.parse().map_err(|_| "ALL_CPUS or a number from 1 expected".to_owned())
+    text.parse().map_err(|_| "expected ALL_CPUS or a number from 1 on".to_owned())
 }
 
 fn compress(draft: &mut Draft, text: &str) -> Result<(), String> {
@@ -259,7 +259,7 @@ fn unless_auto(text: &str, set: impl FnOnce() -> Result<(), String>) -> Result<(
 
 /// The engine knows which levels its codecs have.
 fn level(draft: &mut Draft, text: &str, name: LevelName) -> Result<(), String> {
-    let value = text.parse().map_err(|_| "a whole number expected".to_owned())?;
+    let value = text.parse().map_err(|_| "expected a whole number".to_owned())?;
     if let Some(other) = &draft.level {
         return Err(format!("the level is given as {} too", other.name.text()));
     }

@@ -188,7 +188,7 @@ pub(crate) fn read_index<'a>(
     let entries = index.get(HEAD..).unwrap_or_default();
     let expected = layout.blocks();
     if count != expected || entries.len() as u64 != expected.saturating_mul(ENTRY as u64) {
-        return Err(wrong(&format!("{count} blocks in {} bytes, {expected} expected", entries.len())));
+        return Err(wrong(&format!("expected {expected} blocks, got {count} in {} bytes", entries.len())));
     }
     let around = if format == Format::Cog { LEADER + TRAILER } else { 0 };
     let records = layout.addresses().zip(entries.chunks(ENTRY)).map(move |((address, is_mask), entry)| {

@@ -88,7 +88,7 @@ fn in_sidecar(sidecar: &mut Pam, crs: &Crs, gcps: Option<&[Gcp]>) {
 fn transform_fields(transform: &GeoTransform, is_point: bool) -> Result<Vec<(Tag, FieldValue)>, String> {
     if !transform.is_finite() || transform.inverse().is_none() {
         let values = transform.coefficients();
-        return Err(format!("transform {values:?} is no matrix of finite numbers with an inverse"));
+        return Err(format!("expected a transform of finite numbers with an inverse, got {values:?}"));
     }
     // The tags speak of the centre of the first pixel where samples are points.
     let (at_centre, is_exact) = if is_point { centred(transform) } else { (*transform, true) };
