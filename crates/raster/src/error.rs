@@ -127,7 +127,7 @@ pub enum Error {
     Engine(#[source] EngineError),
 }
 
-/// What a program can do about an [`Error`].
+/// What a program can do about an [`enum@Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
