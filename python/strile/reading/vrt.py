@@ -1,7 +1,7 @@
 """VRTs as one array: its type and nodata values, and the sources that a window needs.
 
 The core reads the mosaic and refuses what it does not serve, and sources that lie elsewhere than they may. Which of the
-sources of a window are missing is told before anything is read."""
+sources of a window are missing is reported before anything is read."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ impl Hash for Keyed {
     }
 }
 
-/// What the kernels are told of a picture, all but the addresses of its memory.
+/// The description of a picture for the kernels, without the addresses of its memory.
 #[derive(Debug)]
 pub(super) struct Plan {
     /// Addresses of scratch memory from the picture's own; of quantisations none.
