@@ -11,6 +11,7 @@ use crate::pool::{RowScratch, Scratch, sized};
 use crate::predict::Undo;
 use crate::samples::Unpacker;
 use crate::simd::Picker;
+use crate::stop::{Looks, Stop};
 use crate::ycbcr::ToRgb;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use strile_engine::{BlockFault, BlockLayout, DecodedForm, FaultKind, Placement};
@@ -78,9 +79,10 @@ pub(crate) fn decode(
 ) -> Result<(), BlockFault> {
     let conversion = Conversion::of(layout).map_err(BlockFault::unsupported)?;
     let Scratch { workspace, reversed, decoded, rows, .. } = scratch;
+    let stop = workspace.crew.stop().clone();
     let Some(placement) = targets.first().map(|target| *target.placement()) else { return Ok(()) };
     let mut place_all = |decoded: &[u8], targets: &mut [Target<'_>]| {
-        targets.iter_mut().try_for_each(|target| place(decoded, layout, &conversion, target, rows))
+        targets.iter_mut().try_for_each(|target| place(decoded, layout, &conversion, target, (rows, &stop)))
     };
     let len = layout.decoded_len(placement.rows).ok_or_else(no_memory)?;
     let encoded = if needs_reversal(layout) {
@@ -114,7 +116,7 @@ pub(crate) fn decode(
     }
     let decoded = sized(decoded, len).ok_or_else(no_memory)?;
     match guarded(workspace, |workspace| codec::decode(encoded, decoded, block, workspace)) {
-        Err(fault) if !holds_image_rows(&fault, layout, &placement) => return Err(fault),
+        Err(fault) if stop.is_set() || !holds_image_rows(&fault, layout, &placement) => return Err(fault),
         Ok(()) | Err(_) => {}
     }
     place_all(decoded, targets)
@@ -158,8 +160,9 @@ fn place(
     layout: &BlockLayout,
     conversion: &Conversion,
     target: &mut Target<'_>,
-    scratch: &mut RowScratch,
+    (scratch, stop): (&mut RowScratch, &Stop),
 ) -> Result<(), BlockFault> {
+    let mut looks = Looks::new(stop);
     let (size, samples) = (layout.data_type.size(), usize::from(layout.samples));
     let placement = *target.placement();
     let cast = target.cast();
@@ -179,6 +182,7 @@ fn place(
     let left = placement.block_x as usize * samples * size;
     let upto = left + placement.width as usize * samples * size;
     for row in 0..placement.height {
+        looks.after((row as usize).saturating_mul(row_len))?;
         let y = (placement.block_y + row) as usize;
         let start = y / rows_per_unit * row_len;
         let packed = decoded.get(start..).and_then(|rest| rest.get(..row_len));

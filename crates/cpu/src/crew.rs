@@ -6,19 +6,31 @@
 //! block is done as soon as it can be.
 
 use crate::pool;
+use crate::stop::Stop;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// How many threads may help.
-#[derive(Debug, Clone, Copy, Default)]
+/// How many threads may help, and when they stop.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Crew {
     helpers: usize,
+    stop: Stop,
 }
 
 impl Crew {
     /// Up to `helpers` besides the caller.
     pub(crate) fn new(helpers: usize) -> Self {
-        Self { helpers }
+        Self { helpers, stop: Stop::default() }
+    }
+
+    /// The same, which takes no further item once it is to stop.
+    pub(crate) fn stopping(self, stop: Stop) -> Self {
+        Self { stop, ..self }
+    }
+
+    /// When it stops: what it was to do may be undone then.
+    pub(crate) fn stop(&self) -> &Stop {
+        &self.stop
     }
 
     /// Nobody helps.
@@ -36,12 +48,12 @@ impl Crew {
         let helpers = pool::helpers(self.helpers);
         if helpers.count() == 0 {
             let mut state = state();
-            return items.for_each(|item| work(&mut state, item));
+            return items.take_while(|_| !self.stop.is_set()).for_each(|item| work(&mut state, item));
         }
         let items = Mutex::new(items);
         let take_part = || {
             let mut state = state();
-            loop {
+            while !self.stop.is_set() {
                 let item = items.lock().unwrap_or_else(PoisonError::into_inner).next();
                 let Some(item) = item else { break };
                 work(&mut state, item);

@@ -7,18 +7,19 @@
 use crate::crew::Crew;
 use crate::place::{Slot, Slots, Target};
 use crate::pool::{self, Scratch};
-use crate::{assemble, block, block::Conversion, codec, encode, mask, reduce, resample};
+use crate::stop::{LOOKS_EVERY, Stop};
+use crate::{assemble, block, block::Conversion, codec, encode, mask, plan, reduce, resample};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::memory::try_zeroed;
 use strile_engine::{
     Arena, Assembly, BlockFault, BlockLayout, Completion, Context, DecodeJob, EncodeJob, EncodeLayout,
-    Encoded, EncodedBlocks, Encoder, Engine, EngineError, FaultKind, Lease, LocatedFault, Location, MaskJob,
-    Output, OutputError, OutputSpec, Pixels, ReduceJob, Reduced, Report, ResampleJob, Resampling, Span,
-    Support, Ticket,
+    Encoded, EncodedBlocks, Encoder, Engine, EngineError, EnginePlan, FaultKind, Lease, LocatedFault,
+    Location, MaskJob, Output, OutputError, OutputKind, OutputSpec, Pixels, ReadAt, ReduceJob, Reduced,
+    Report, ResampleJob, Resampling, Span, Submission, Support, Ticket,
 };
-use strile_tiff::{Compression, DataType};
+use strile_tiff::{Compression, DataType, InvalidValue};
 
 /// Decodes on the CPU. All engines share one pool of threads.
 #[derive(Debug, Clone, Copy, Default)]
@@ -74,6 +75,15 @@ impl Engine for CpuEngine {
         Ok(Arena::from_vec(try_zeroed(len, "staging of encoded blocks")?))
     }
 
+    fn plan(
+        &self,
+        job: &DecodeJob,
+        submission: &Submission<'_>,
+        context: &Context,
+    ) -> Result<EnginePlan, EngineError> {
+        Ok(plan::plan(job, submission, context))
+    }
+
     fn submit(
         &self,
         job: DecodeJob,
@@ -91,9 +101,10 @@ impl Engine for CpuEngine {
         }
         let slots = Slots::new(job, outputs)?;
         let (completion, ticket) = Ticket::new();
-        let threads = context.threads.get().min(pool::threads());
-        let wanted = threads.min(slots.job().tasks().len().max(1));
-        let (workers, lease) = scratch_lease(&slots, &encoded, context, wanted)?;
+        let kinds: Vec<OutputKind> = outputs.iter().map(OutputKind::from).collect();
+        let (each, wanted) = plan::workers(slots.job(), encoded.supply(), &kinds, context);
+        let (workers, lease) = context.take_for_workers(each, wanted, "decoding scratch")?;
+        let threads = plan::threads(context);
         let running = Arc::new(Running {
             slots,
             encoded,
@@ -105,7 +116,8 @@ impl Engine for CpuEngine {
             refused: Mutex::default(),
             completion,
             lease,
-            crew: Crew::new((threads / workers.max(1)).saturating_sub(1)),
+            crew: Crew::new((threads / workers.max(1)).saturating_sub(1))
+                .stopping(Stop::with(&context.cancel)),
         });
         for _ in 1..workers {
             let running = Arc::clone(&running);
@@ -160,8 +172,8 @@ impl Engine for CpuEngine {
         Support::Yes
     }
 
-    fn prepare(&self, layout: EncodeLayout) -> Result<EncodeLayout, String> {
-        codec::prepare(layout)
+    fn prepare(&self, layout: EncodeLayout) -> Result<EncodeLayout, InvalidValue> {
+        Ok(codec::prepare(layout)?)
     }
 
     fn encoded_bound(&self, layout: &EncodeLayout, rows: u32) -> u64 {
@@ -191,25 +203,6 @@ impl Engine for CpuEngine {
     }
 }
 
-/// Takes the workers' scratch from the budget: for each the largest block of the job. Fewer workers than
-/// wanted where the budget has no room for all; an error where it has none for one.
-fn scratch_lease(
-    slots: &Slots,
-    encoded: &Encoded,
-    context: &Context,
-    wanted: usize,
-) -> Result<(usize, Lease), EngineError> {
-    let job = slots.job();
-    let reads = matches!(encoded, Encoded::Pulled(_));
-    let need = |task: &strile_engine::BlockTask| {
-        let (span, layout) = (task.span?, job.layouts().get(task.layout as usize)?);
-        let floats = if slots.casts(task) { u64::from(layout.width) * 16 } else { 0 };
-        Some(block::scratch_len(layout, task.placement.rows, span.len, reads).saturating_add(floats))
-    };
-    let largest = job.tasks().iter().filter_map(need).max().unwrap_or(0);
-    context.take_for_workers(largest, wanted, "decoding scratch")
-}
-
 /// A job under way, shared by its workers.
 struct Running {
     slots: Slots,
@@ -229,7 +222,7 @@ struct Running {
 
 fn work(running: Arc<Running>) {
     pool::with_scratch(|scratch| {
-        scratch.workspace.crew = running.crew;
+        scratch.workspace.crew = running.crew.clone();
         scratch.workspace.lender = Some(running.context.clone());
         while let Some(slot) = running.slots.next() {
             if running.context.cancel.is_cancelled() {
@@ -239,6 +232,7 @@ fn work(running: Arc<Running>) {
             running.run(slot, scratch);
         }
         scratch.workspace.lender = None;
+        scratch.workspace.crew = Crew::alone();
     });
     // Exactly one worker is the last to let go.
     if let Some(done) = Arc::into_inner(running) {
@@ -255,6 +249,11 @@ impl Running {
             }
             Some(span) => self.decode(&mut slot, span, scratch),
         };
+        if result.is_err() && self.context.cancel.is_cancelled() {
+            // Left in the middle; the job ends without a report.
+            self.cancelled.store(true, Ordering::Relaxed);
+            return;
+        }
         if let Err(fault) = result {
             slot.targets.iter_mut().for_each(Target::fill);
             if fault.kind == FaultKind::OutOfMemory {
@@ -299,7 +298,7 @@ impl Running {
                 let source = sources.get(source as usize);
                 let source =
                     source.ok_or_else(|| BlockFault::unreadable(span, "no such source".to_owned()))?;
-                let bytes = source.read_at(span, buffer).map_err(|error| match error.kind() {
+                let bytes = self.pull(source.as_ref(), span, buffer).map_err(|error| match error.kind() {
                     io::ErrorKind::UnexpectedEof => {
                         BlockFault::unreadable(span, "the file ends before their end".to_owned())
                     }
@@ -316,6 +315,22 @@ impl Running {
                     .ok_or_else(|| BlockFault::unreadable(span, format!("{} bytes were given", bytes.len())))
             }
         }
+    }
+
+    /// Reads a span of a source: a long one of a file in pieces, between which the call can be cancelled.
+    fn pull<'a>(&self, source: &'a dyn ReadAt, span: Span, buffer: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
+        let len = usize::try_from(span.len).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        if len <= 2 * LOOKS_EVERY || source.file().is_none() {
+            return source.read_at(span, buffer);
+        }
+        let bytes = pool::sized(buffer, len).ok_or(io::ErrorKind::OutOfMemory)?;
+        for (offset, piece) in (span.offset..).step_by(LOOKS_EVERY).zip(bytes.chunks_mut(LOOKS_EVERY)) {
+            if self.context.cancel.is_cancelled() {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            source.read_into(offset, piece)?;
+        }
+        Ok(bytes)
     }
 
     /// Gives everything back, then completes the ticket: who waited for it finds the outputs free.

@@ -15,12 +15,14 @@ mod encode;
 mod engine;
 mod mask;
 mod place;
+mod plan;
 mod pool;
 mod predict;
 mod reduce;
 mod resample;
 mod samples;
 mod simd;
+mod stop;
 mod ycbcr;
 
 pub use assemble::put;

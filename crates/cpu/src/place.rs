@@ -57,6 +57,18 @@ pub(crate) struct Target<'a> {
     first: OutputRow,
 }
 
+/// Returns how many tasks from `index` on one thread places together: the block is read once for them. `None` at the end.
+pub(crate) fn together(tasks: &[BlockTask], index: usize) -> Option<usize> {
+    let (first, rest) = tasks.get(index..)?.split_first()?;
+    let area = |task: &BlockTask| u64::from(task.placement.width) * u64::from(task.placement.height);
+    let mut pixels = area(first);
+    let more = rest.iter().take(MOST_TOGETHER - 1).take_while(|task| {
+        pixels = pixels.saturating_add(area(task));
+        pixels <= MOST_PIXELS && task.is_of_same_block(first)
+    });
+    Some(1 + more.count())
+}
+
 impl Slots {
     /// Checks the outputs of a job and claims the boxes it writes.
     pub(crate) fn new(job: DecodeJob, outputs: &[Output]) -> Result<Self, EngineError> {
@@ -72,27 +84,12 @@ impl Slots {
         &self.job
     }
 
-    /// Whether what a task decodes is converted.
-    pub(crate) fn casts(&self, task: &BlockTask) -> bool {
-        self.claims.get(&task.output).is_some_and(|claim| claim.output().convert().is_some())
-    }
-
     /// The next block, in the order of the tasks; `None` when all were handed out.
     pub(crate) fn next(&self) -> Option<Slot<'_>> {
         let tasks = self.job.tasks();
-        let count = |index: usize| {
-            let (first, rest) = tasks.get(index..)?.split_first()?;
-            let area = |task: &BlockTask| u64::from(task.placement.width) * u64::from(task.placement.height);
-            let mut pixels = area(first);
-            let more = rest.iter().take(MOST_TOGETHER - 1).take_while(|task| {
-                pixels = pixels.saturating_add(area(task));
-                pixels <= MOST_PIXELS && task.is_of_same_block(first)
-            });
-            Some(1 + more.count())
-        };
-        let after = |index: usize| Some(index + count(index)?);
+        let after = |index: usize| Some(index + together(tasks, index)?);
         let index = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, after).ok()?;
-        let slice = tasks.get(index..index + count(index)?)?;
+        let slice = tasks.get(index..index + together(tasks, index)?)?;
         let task = slice.first()?;
         let layout = self.job.layouts().get(task.layout as usize)?;
         let targets = slice.iter().map(|task| self.target(task, layout)).collect::<Option<Vec<_>>>()?;

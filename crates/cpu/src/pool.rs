@@ -10,6 +10,7 @@ use std::cell::RefCell;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use strile_engine::PerProcess;
+use strile_engine::memory::try_zeroed;
 
 /// What a thread keeps of its buffers between jobs, all together; what is over is given back, the largest first.
 const KEPT_BYTES: usize = 32 << 20;
@@ -66,11 +67,13 @@ pub(crate) fn with_scratch<R>(work: impl FnOnce(&mut Scratch) -> R) -> R {
     result
 }
 
-/// The first `len` bytes of `buffer`, which grows to have them; `None` where there is no memory for them.
+/// The first `len` bytes of `buffer`, with any contents; it is replaced by a larger one if it has fewer. `None` if there is no
+/// memory for them.
 pub(crate) fn sized(buffer: &mut Vec<u8>, len: usize) -> Option<&mut [u8]> {
     if buffer.len() < len {
-        buffer.try_reserve_exact(len - buffer.len()).ok()?;
-        buffer.resize(len, 0);
+        // The old one first: both together may be too much. Pages of the new one are touched when they are used.
+        *buffer = Vec::new();
+        *buffer = try_zeroed(len, "a block").ok()?;
     }
     buffer.get_mut(..len)
 }

@@ -65,7 +65,20 @@ pub(crate) enum Route {
     /// Decoded by the decoder of pictures of its layout and placed.
     Picture,
     /// Left to the host engine.
-    Host,
+    Host(Why),
+}
+
+/// Why a block is left to the host engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// There is no kernel for its layout.
+    NoKernel,
+    /// Its bytes are fewer or more than kernels take, or lie outside what is there.
+    Size,
+    /// It is longer than this and would hold the device for long.
+    Long(u64),
+    /// The device has too little memory for it.
+    Memory,
 }
 
 /// How blocks of a layout are decoded on the device.
@@ -101,7 +114,7 @@ pub(crate) fn on_device(layout: &BlockLayout) -> Result<How, String> {
 /// The route of a task, `how` being the answer of `on_device` for its layout.
 pub(crate) fn route(task: &BlockTask, layout: &BlockLayout, how: &Result<How, String>) -> Route {
     let Some(span) = task.span else {
-        return if how.is_ok() { Route::Fill } else { Route::Host };
+        return if how.is_ok() { Route::Fill } else { Route::Host(Why::NoKernel) };
     };
     let decoded = layout.decoded_len(task.placement.rows).map(|len| len as u64);
     let fits = |len: u64| (1..=LARGEST_BLOCK).contains(&len);
@@ -112,11 +125,12 @@ pub(crate) fn route(task: &BlockTask, layout: &BlockLayout, how: &Result<How, St
             match how {
                 How::Picture(_) => Route::Picture,
                 // A stored block that is short of bytes is for the host to judge.
-                How::Kernel(None) if span.len < decoded => Route::Host,
+                How::Kernel(None) if span.len < decoded => Route::Host(Why::Size),
                 How::Kernel(kernel) => Route::Device(*kernel),
             }
         }
-        _ => Route::Host,
+        (Err(_), _) => Route::Host(Why::NoKernel),
+        (Ok(_), _) => Route::Host(Why::Size),
     }
 }
 
@@ -212,7 +226,7 @@ pub(crate) fn batches(
     let (order, mixed) = by_kernel(job, routes);
     for (index, task, route) in order {
         let kernel = match route {
-            Route::Host | Route::Picture => continue,
+            Route::Host(_) | Route::Picture => continue,
             Route::Fill => None,
             Route::Device(kernel) => *kernel,
         };
@@ -501,7 +515,7 @@ mod tests {
         let layout = layout();
         let job = job(&[Some((0, u64::MAX - 3, 3)), Some((0, 0, LARGEST_BLOCK + 1)), Some((0, 5, 5)), None]);
         let routes = |how: &Result<How, String>| -> Vec<bool> {
-            job.tasks().iter().map(|task| matches!(route(task, &layout, how), Route::Host)).collect()
+            job.tasks().iter().map(|task| matches!(route(task, &layout, how), Route::Host(_))).collect()
         };
         assert_eq!(routes(&Ok(How::Kernel(Some(&KERNEL)))), [true, true, false, false]);
         assert_eq!(

@@ -5,6 +5,7 @@ use crate::cufile::{Direct, DirectIo};
 use crate::device::Device;
 use crate::driver::Unavailable;
 use crate::encode::{self, bring, fetch, halve, plan as write};
+use crate::explain::Explained;
 use crate::lane::Spare;
 use crate::memory::{DeviceBuffer, Kind};
 use crate::nvcomp::{Codec, Compressor, Nvcomp, Optional};
@@ -18,10 +19,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::memory::try_zeroed;
 use strile_engine::{
     Arena, Assembly, BlockLayout, Context, DecodeJob, DeviceBytes, EncodeJob, EncodeLayout, EncodeParams,
-    Encoded, EncodedBlocks, Encoder, Engine, EngineError, Location, MaskJob, Output, OutputSpec, Pixels,
-    ReduceJob, Reduced, Report, ResampleJob, Resampling, Span, Support, Ticket, Trace, claim_outputs,
+    Encoded, EncodedBlocks, Encoder, Engine, EngineError, EnginePlan, Held, Location, MaskJob, Output,
+    OutputKind, OutputSpec, Pixels, ReduceJob, Reduced, Report, ResampleJob, Resampling, Span, Submission,
+    Supply, Support, Ticket, Trace, claim_outputs,
 };
-use strile_tiff::DataType;
+use strile_tiff::{DataType, InvalidValue};
 
 /// What can be chosen when a device is opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -87,33 +89,17 @@ impl CudaEngine {
         batch::on_device(layout).map(|_| ())
     }
 
-    /// About what so many pictures of a layout take of a device's memory beside their outputs, `encoded` being the bytes of
-    /// all their streams; `None` for blocks that are no pictures or are left to the host. Asks no device.
-    pub fn picture_memory(layout: &BlockLayout, blocks: u64, encoded: u64) -> Option<u64> {
-        let Ok(batch::How::Picture(which)) = batch::on_device(layout) else { return None };
-        Some(which.expected(layout, blocks, encoded))
-    }
-
-    /// The most bytes of a block that kernels take of a layout, where there is a bound: longer ones would hold the device
-    /// for too long, and the host decodes them. Asks no device.
-    pub fn longest_block(layout: &BlockLayout) -> Option<u64> {
-        let Ok(batch::How::Picture(which)) = batch::on_device(layout) else { return None };
-        Some(which.longest()).filter(|&longest| longest < u64::MAX)
-    }
-
     /// Whether blocks of a layout are encoded by kernels, or why the host encodes them. Asks no device.
     pub fn encodes_on_device(layout: &EncodeLayout) -> Result<(), String> {
         write::on_device(layout).map(|_| ())
     }
 
-    /// By which version of nvCOMP blocks of a layout are decoded and why, or why by kernels of our own; `None` where it
-    /// was not asked for.
+    /// By which version of nvCOMP blocks of a layout are decoded and why, or why by kernels; `None` if it was not asked for.
     pub fn nvcomp(&self, layout: &BlockLayout) -> Option<Result<String, String>> {
         self.nvcomp.as_ref().map(|nvcomp| nvcomp.takes(layout).map(|(_, reason)| reason))
     }
 
-    /// By which library of NVIDIA's pictures of a layout are decoded and why, or why by kernels of our own; `None` where
-    /// none was asked for.
+    /// By which library of NVIDIA's pictures of a layout are decoded and why, or why by kernels; `None` if none was asked for.
     pub fn nvjpeg(&self, layout: &BlockLayout) -> Option<Result<String, String>> {
         self.nvjpeg.as_ref().map(|nvjpeg| nvjpeg.takes(layout).map(|(_, reason)| reason))
     }
@@ -215,6 +201,34 @@ impl CudaEngine {
         Output::on_device(spec, memory).map_err(wrong)
     }
 
+    /// Libraries that may decode.
+    fn libraries(&self) -> Libraries<'_> {
+        Libraries {
+            nvcomp: self.nvcomp.as_ref().map(|nvcomp| (nvcomp, &*self.device)),
+            nvjpeg: self.nvjpeg.as_ref(),
+        }
+    }
+
+    /// What a job will do, for a caller that holds more than now when it submits it.
+    fn planned(
+        &self,
+        job: &DecodeJob,
+        supply: Supply,
+        outputs: &[OutputKind],
+        held: Held,
+        context: &Context,
+    ) -> Result<Plan, Stop> {
+        let budget = self.device.budget();
+        let allowed = Allowed {
+            limits: self.limits,
+            free: budget.free().saturating_sub(held.device),
+            most: budget.limit(),
+            host: context.budget.limit() / 4,
+            threads: context.threads.get(),
+        };
+        Plan::new(job, outputs, supply, allowed, self.libraries())
+    }
+
     /// Does some work on a thread of its own; the ticket is completed when it is done.
     fn start<T: Send + 'static>(
         &self,
@@ -265,6 +279,18 @@ impl Engine for CudaEngine {
         Ok(Arena::from_vec(try_zeroed(len, "staging of encoded blocks")?))
     }
 
+    fn plan(
+        &self,
+        job: &DecodeJob,
+        submission: &Submission<'_>,
+        context: &Context,
+    ) -> Result<EnginePlan, EngineError> {
+        let Submission { supply, outputs, held } = *submission;
+        let plan = self.planned(job, supply, outputs, held, context).map_err(|stop| self.failed(stop))?;
+        let explained = Explained { plan: &plan, job, submission, host: self.host.as_ref(), context };
+        explained.explain(self.libraries())
+    }
+
     fn submit(
         &self,
         job: DecodeJob,
@@ -291,25 +317,11 @@ impl Engine for CudaEngine {
             }
         })?;
         let claims = claims.into_iter().map(|(index, claim)| (index, Arc::new(claim))).collect();
-        let budget = self.device.budget();
-        let there = match &encoded {
-            Encoded::Device(bytes) => Some(bytes.len()),
-            Encoded::Staged(_) | Encoded::Pulled(_) => None,
-        };
-        let libraries = Libraries {
-            nvcomp: self.nvcomp.as_ref().map(|nvcomp| (nvcomp, &*self.device)),
-            nvjpeg: self.nvjpeg.as_ref(),
-        };
+        let kinds: Vec<OutputKind> = outputs.iter().map(OutputKind::from).collect();
         let plan = Trace::time(context.trace.as_deref(), ("job", "batches"), || {
-            let allowed = Allowed {
-                limits: self.limits,
-                free: budget.free(),
-                most: budget.limit(),
-                host: context.budget.limit() / 4,
-                threads: context.threads.get(),
-            };
-            Plan::new(&job, &claims, there, allowed, libraries)
+            self.planned(&job, encoded.supply(), &kinds, Held::default(), context)
         });
+        let budget = self.device.budget();
         let plan = plan.map_err(|stop| self.failed(stop))?;
         if plan.memory > budget.limit() {
             // The same refusal as later, and before anything is done.
@@ -323,6 +335,7 @@ impl Engine for CudaEngine {
             job,
             encoded,
             claims,
+            outputs: kinds,
             context: context.clone(),
             plan,
             direct: self.direct.as_ref().ok().copied(),
@@ -400,7 +413,7 @@ impl Engine for CudaEngine {
         self.how(layout).map_or_else(Support::No, |_| Support::Yes)
     }
 
-    fn prepare(&self, layout: EncodeLayout) -> Result<EncodeLayout, String> {
+    fn prepare(&self, layout: EncodeLayout) -> Result<EncodeLayout, InvalidValue> {
         let encoder = layout.params.encoder;
         if matches!(encoder, Encoder::Fast | Encoder::Portable) {
             return self.host.prepare(layout);
@@ -409,7 +422,8 @@ impl Engine for CudaEngine {
         let mut layout = self.host.prepare(EncodeLayout { params: by_host, ..layout })?;
         layout.params.encoder = encoder;
         // Asked for, it is that or an error: no other encoder takes its place.
-        self.how(&layout).map(|_| layout)
+        self.how(&layout)?;
+        Ok(layout)
     }
 
     fn encoded_bound(&self, layout: &EncodeLayout, rows: u32) -> u64 {
@@ -424,7 +438,7 @@ impl Engine for CudaEngine {
         context: &Context,
     ) -> Result<Ticket<EncodedBlocks>, EngineError> {
         let hows = job.check(pixels, self.location(), |layout| {
-            self.prepare(layout.clone()).map(|layout| self.how(&layout).ok())
+            self.prepare(layout.clone()).map(|layout| self.how(&layout).ok()).map_err(String::from)
         })?;
         let _bound = self.device.bind().map_err(|error| self.failed(error))?;
         let budget = self.device.budget();

@@ -40,7 +40,7 @@ pub(crate) fn lands_by_band(spec: &OutputSpec) -> bool {
 
 impl Run {
     fn is_host(&self, task: &BlockTask) -> bool {
-        is_host(&self.claims, task)
+        is_host(&self.outputs, task)
     }
 
     /// The job's outputs for the host engine: what this job has claimed of each, by `Claim::delegate` for blocks, by
@@ -204,7 +204,7 @@ impl Leftover<'_> {
         let mut group: Vec<(usize, BlockTask)> = Vec::new();
         let mut len = 0;
         for next in rest {
-            let more = aligned(crop_len(&run.job, &run.claims, &next.1));
+            let more = aligned(crop_len(&run.job, &run.outputs, &next.1));
             if !group.is_empty() && len + more > self.room(group.len() + 1) {
                 self.upload(std::mem::take(&mut group), len, encoded.clone(), tally)?;
                 len = 0;
@@ -316,7 +316,7 @@ impl Leftover<'_> {
                 let src = Some(pixels + at + crop.at);
                 tables.add(&crop.layout, &every, &moved, claim.output(), None, src, None)?;
             }
-            at += aligned(crop_len(&run.job, &run.claims, &task));
+            at += aligned(crop_len(&run.job, &run.outputs, &task));
             let placement = Placement { out_x: 0, out_y: 0, first_band: 0, ..task.placement };
             decoding.push((index, BlockTask { output: slot, placement, ..task }));
         }

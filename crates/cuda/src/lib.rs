@@ -16,6 +16,7 @@ pub mod device;
 pub mod driver;
 pub mod encode;
 mod engine;
+mod explain;
 mod flight;
 pub mod gather;
 mod host;

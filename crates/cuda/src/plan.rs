@@ -1,15 +1,13 @@
 //! What a job will do and take, known before anything is allocated.
 
 use crate::abi::DecodeBlock;
-use crate::batch::{Batch, How, Limits, Route, Size, aligned, batches, mean_working, on_device, route};
+use crate::batch::{Batch, How, Limits, Route, Size, Why, aligned, batches, mean_working, on_device, route};
 use crate::device::Device;
 use crate::nvcomp::Optional;
 use crate::picture::{MOST_UP, Pictures, Sizes, Supplies, Which, nvidia};
 use crate::place::{PlaceLayout, PlaceTask};
 use crate::run::Stop;
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use strile_engine::{BlockLayout, BlockTask, Claim, DecodeJob, Location};
+use strile_engine::{BlockLayout, BlockTask, DecodeJob, Location, OutputKind, Supply};
 
 /// Batches under way at most: some are read and copied while others are decoded, and kernels of several fill the device
 /// together.
@@ -63,6 +61,35 @@ pub(crate) struct Libraries<'a> {
     pub(crate) nvjpeg: Option<&'a nvidia::Optional>,
 }
 
+/// Which of the libraries that were asked for takes a layout.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Chosen {
+    /// Its name, and why; `None` leaves the layout to kernels.
+    pub(crate) library: Option<(&'static str, String)>,
+    /// Why others do not.
+    pub(crate) declined: Vec<String>,
+}
+
+impl Libraries<'_> {
+    /// How blocks of a layout are decoded on the device and by which library, or why not.
+    pub(crate) fn how(&self, layout: &BlockLayout) -> Result<(How, Chosen), String> {
+        let mut how = on_device(layout)?;
+        let mut chosen = Chosen::default();
+        let nvcomp = self.nvcomp.map(|(nvcomp, _)| nvcomp.takes(layout));
+        let nvcomp =
+            nvcomp.map(|found| found.map(|(kernel, why)| (How::Kernel(Some(kernel)), "nvcomp", why)));
+        let nvjpeg = self.nvjpeg.map(|nvjpeg| nvjpeg.takes(layout));
+        let nvjpeg = nvjpeg.map(|found| found.map(|(by, why)| (How::Picture(by.into()), "nvjpeg", why)));
+        for found in nvcomp.into_iter().chain(nvjpeg) {
+            match found {
+                Ok((by, name, why)) => (how, chosen.library) = (by, Some((name, why))),
+                Err(why) => chosen.declined.push(why),
+            }
+        }
+        Ok((how, chosen))
+    }
+}
+
 /// What a job may take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allowed {
@@ -92,21 +119,21 @@ pub(crate) struct Arenas {
 }
 
 /// Bytes of a task's wanted pixels as the output has them.
-pub(crate) fn crop_len(job: &DecodeJob, claims: &BTreeMap<u32, Arc<Claim>>, task: &BlockTask) -> u64 {
+pub(crate) fn crop_len(job: &DecodeJob, outputs: &[OutputKind], task: &BlockTask) -> u64 {
     let bands = job.selections().get(task.selection as usize).map_or(0, |bands| bands.len() as u64);
-    let size = claims.get(&task.output).map_or(0, |claim| claim.spec().data_type.size() as u64);
+    let size = outputs.get(task.output as usize).map_or(0, |output| output.data_type.size() as u64);
     let pixels = u64::from(task.placement.width) * u64::from(task.placement.height);
     pixels.saturating_mul(bands).saturating_mul(size)
 }
 
 /// Whether a task's pixels are wanted in host memory.
-pub(crate) fn is_host(claims: &BTreeMap<u32, Arc<Claim>>, task: &BlockTask) -> bool {
-    claims.get(&task.output).is_some_and(|claim| claim.output().location() == Location::Host)
+pub(crate) fn is_host(outputs: &[OutputKind], task: &BlockTask) -> bool {
+    outputs.get(task.output as usize).is_some_and(|output| output.location == Location::Host)
 }
 
 /// Bytes of a task's pixels that go to the host.
-pub(crate) fn landing_len(job: &DecodeJob, claims: &BTreeMap<u32, Arc<Claim>>, task: &BlockTask) -> u64 {
-    if is_host(claims, task) { crop_len(job, claims, task) } else { 0 }
+pub(crate) fn landing_len(job: &DecodeJob, outputs: &[OutputKind], task: &BlockTask) -> u64 {
+    if is_host(outputs, task) { crop_len(job, outputs, task) } else { 0 }
 }
 
 /// The most bytes that tables take which place so many blocks, with `extra` besides their rows.
@@ -130,7 +157,7 @@ struct Found {
 /// device alone, or hold it for too long, become the host's.
 fn pictures(
     job: &DecodeJob,
-    claims: &BTreeMap<u32, Arc<Claim>>,
+    outputs: &[OutputKind],
     how: &[Result<How, String>],
     routes: &mut [Route],
     allowed: Allowed,
@@ -153,10 +180,10 @@ fn pictures(
         let need = which.estimate(layout, rows, span.len);
         let parsing = which.parsing(layout, rows);
         let held = span.len.saturating_mul(2).saturating_add(parsing);
-        let sizes = Sizes { held, ..Sizes::of(need, decoded, landing_len(job, claims, task)) };
+        let sizes = Sizes { held, ..Sizes::of(need, decoded, landing_len(job, outputs, task)) };
         let too_large = Sizes::fixed(which.fixed()).plus(sizes).parts(place_len).end > allowed.most;
         if too_large || span.len > which.longest() {
-            *route = Route::Host;
+            *route = Route::Host(if too_large { Why::Memory } else { Why::Long(which.longest()) });
             continue;
         }
         if !all.iter().any(|(known, _)| known.is(which)) {
@@ -178,50 +205,47 @@ fn pictures(
         let parsing = parsing.saturating_mul(threads.min(tasks.len()) as u64);
         let supplies = Supplies { working, up, ramp: limits.ramp, free, host, parsing };
         let fixed = Sizes::fixed(which.fixed());
-        Pictures::new((which.clone(), tasks), (fixed, &sizes, streams), place_len, supplies)
+        Pictures::new((which.clone(), tasks), (fixed, sizes, streams), place_len, supplies)
     };
     all.into_iter().map(plan).collect()
 }
 
 impl Plan {
     /// The plan with the most and largest batches that free device memory allows, or the smallest there are.
-    ///
-    /// `there` is the length of encoded bytes that are on the device already.
     pub(crate) fn new(
         job: &DecodeJob,
-        claims: &BTreeMap<u32, Arc<Claim>>,
-        there: Option<u64>,
+        outputs: &[OutputKind],
+        supply: Supply,
         allowed: Allowed,
-        Libraries { nvcomp, nvjpeg }: Libraries<'_>,
+        libraries: Libraries<'_>,
     ) -> Result<Self, Stop> {
+        let there = match supply {
+            Supply::Device(len) => Some(len),
+            Supply::Staged | Supply::Pulled => None,
+        };
         let merge = there.is_none();
         let outside = |task: &BlockTask| {
             let end = task.span.and_then(|span| span.end());
             there.zip(end).is_some_and(|(len, end)| end > len)
         };
-        let by_library = |layout: &BlockLayout| {
-            let nvcomp = nvcomp.and_then(|(nvcomp, _)| nvcomp.takes(layout).ok());
-            let nvcomp = nvcomp.map(|(kernel, _)| How::Kernel(Some(kernel)));
-            let nvjpeg = || nvjpeg?.takes(layout).ok().map(|(chosen, _)| How::Picture(chosen.into()));
-            nvcomp.or_else(nvjpeg)
-        };
-        let how = |layout: &Arc<BlockLayout>| on_device(layout).map(|how| by_library(layout).unwrap_or(how));
-        let how: Vec<_> = job.layouts().iter().map(how).collect();
+        let how: Vec<_> =
+            job.layouts().iter().map(|layout| libraries.how(layout).map(|(how, _)| how)).collect();
+        let nvcomp = libraries.nvcomp;
         let mut routes = Vec::with_capacity(job.tasks().len());
         for task in job.tasks() {
             let at = task.layout as usize;
             let found = job.layouts().get(at).zip(how.get(at));
             let found = found.filter(|_| !outside(task));
-            routes.push(found.map_or(Route::Host, |(layout, how)| route(task, layout, how)));
+            routes.push(found.map_or(Route::Host(Why::Size), |(layout, how)| route(task, layout, how)));
         }
-        let pictures = pictures(job, claims, &how, &mut routes, allowed);
+        let pictures = pictures(job, outputs, &how, &mut routes, allowed);
         let Allowed { mut limits, free, most: device, .. } = allowed;
         if limits == Limits::USUAL {
             limits = limits.for_blocks(mean_working(job, &routes), device / PART_OF_DEVICE);
         }
         let mut most = FLIGHTS;
         loop {
-            let mut plan = Self::with(job, claims, merge, &routes, limits, most, nvcomp)?;
+            let mut plan = Self::with(job, outputs, merge, &routes, limits, most, nvcomp)?;
             let halved = limits.halved();
             // Fewer at once before smaller ones, which leave the device idle.
             match halved {
@@ -250,14 +274,14 @@ impl Plan {
 
     fn with(
         job: &DecodeJob,
-        claims: &BTreeMap<u32, Arc<Claim>>,
+        outputs: &[OutputKind],
         merge: bool,
         routes: &[Route],
         limits: Limits,
         most: usize,
         nvcomp: Option<(&Optional, &Device)>,
     ) -> Result<Self, Stop> {
-        let batches = batches(job, routes, limits, |task| landing_len(job, claims, task), merge);
+        let batches = batches(job, routes, limits, |task| landing_len(job, outputs, task), merge);
         let size = batches.iter().fold(Size::default(), |size, batch| size.max(batch.size));
         let flights = batches.len().min(most);
         let mut room = 0;
@@ -280,12 +304,12 @@ impl Plan {
         // What the host decodes for the device is uploaded through the same memory: one block of it must fit.
         let (mut largest, mut all) = (0, 0u64);
         for (task, route) in job.tasks().iter().zip(routes) {
-            if is_host(claims, task) || matches!(route, Route::Fill) {
+            if is_host(outputs, task) || matches!(route, Route::Fill) {
                 continue;
             }
-            largest = largest.max(aligned(crop_len(job, claims, task)));
-            if matches!(route, Route::Host) {
-                all = all.saturating_add(aligned(crop_len(job, claims, task)));
+            largest = largest.max(aligned(crop_len(job, outputs, task)));
+            if matches!(route, Route::Host(_)) {
+                all = all.saturating_add(aligned(crop_len(job, outputs, task)));
             }
         }
         let upload = match largest {

@@ -24,7 +24,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, mpsc};
 use strile_engine::{
-    Claim, Context, DecodeJob, Encoded, Engine, EngineError, LocatedFault, ReadAt, Report, StageTimes, Trace,
+    Claim, Context, DecodeJob, Encoded, Engine, EngineError, LocatedFault, OutputKind, ReadAt, Report,
+    StageTimes, Trace,
 };
 
 /// Threads that read for one job: as many as fill the bus from a page cache.
@@ -71,6 +72,7 @@ pub(crate) struct Run {
     pub(crate) job: DecodeJob,
     pub(crate) encoded: Encoded,
     pub(crate) claims: BTreeMap<u32, Arc<Claim>>,
+    pub(crate) outputs: Vec<OutputKind>,
     pub(crate) context: Context,
     pub(crate) plan: Plan,
     /// Reads files by itself, where that was asked for.
@@ -158,7 +160,7 @@ impl Run {
             self.decode_pictures(plan, streams, to, found)?;
         }
         let host_tasks = self.plan.routes.iter().enumerate();
-        left.extend(host_tasks.filter(|(_, route)| matches!(route, Route::Host)).map(|(task, _)| task));
+        left.extend(host_tasks.filter(|(_, route)| matches!(route, Route::Host(_))).map(|(task, _)| task));
         left.sort_unstable();
         if self.context.cancel.is_cancelled() {
             return Err(EngineError::Cancelled.into());

@@ -15,7 +15,10 @@ use on_any::{engine, on_a_device};
 use strile_cpu::CpuEngine;
 use strile_cuda::CudaEngine;
 use strile_emulate::{Alone, Call, StandIn};
-use strile_engine::{BlockLayout, Context, Encoded, Engine, LocatedFault, Output, Report, Span};
+use strile_engine::{
+    BlockLayout, Context, Decoder, Encoded, Engine, Held, LocatedFault, Output, OutputKind, Report, Span,
+    Submission, Supply,
+};
 use strile_tiff::{Compression as C, DataType, Photometric, SampleFormat, SampleType, YCbCr};
 
 /// The stand-in for one test at a time; `None` on a device.
@@ -144,7 +147,6 @@ fn a_jpeg_stream_of_megabytes_does_not_hold_the_device() {
     let _alone = alone();
     let engine = engine().unwrap();
     let [.., mut picture] = pictures(3);
-    assert_eq!(CudaEngine::longest_block(&picture.layout), Some(2 << 20));
     // Comments after SOI make it long.
     let span = picture.tasks[1].span.unwrap();
     let stream = picture.bytes[span.offset as usize..][..span.len as usize].to_vec();
@@ -159,6 +161,14 @@ fn a_jpeg_stream_of_megabytes_does_not_hold_the_device() {
     let (report, pixels) = expected(&picture);
     assert_eq!(report.faults, []);
     let output = picture.poisoned();
+    let outputs = [OutputKind::from(&output)];
+    let submission = Submission { supply: Supply::Pulled, outputs: &outputs, held: Held::default() };
+    let plan = engine.plan(&picture.job(), &submission, &Context::default()).unwrap();
+    let mut by: Vec<_> =
+        plan.routes.iter().map(|route| (route.blocks, route.decoder, route.reason.as_deref())).collect();
+    by.sort_by_key(|route| route.0);
+    let long = Some("longer than 2 MiB, each would hold the device for long");
+    assert_eq!(by, [(1, Decoder::Host, long), (2, Decoder::Kernels, None)]);
     let report = run(&engine, &picture, picture.pulled(), &output);
     assert_eq!((report.blocks, report.host_blocks, report.faults), (3, 1, vec![]));
     assert_same(&picture, &output.into_vec().unwrap(), &pixels, "pixels");

@@ -97,6 +97,24 @@ impl ArenaParts {
     }
 }
 
+impl Slot {
+    /// Cuts the slot in two, the first of at most `len` bytes.
+    pub fn cut(self, len: usize) -> (Slot, Slot) {
+        let Self { memory, offset, len: whole } = self;
+        let len = len.min(whole);
+        let later = Self { memory: Arc::clone(&memory), offset: offset + len, len: whole - len };
+        (Self { memory, offset, len }, later)
+    }
+
+    /// Makes one slot of this one and the one right after it; returns both if it is not.
+    pub fn join_next(self, next: Slot) -> Result<Slot, (Slot, Slot)> {
+        match Arc::ptr_eq(&self.memory, &next.memory) && self.offset + self.len == next.offset {
+            true => Ok(Self { len: self.len + next.len, ..self }),
+            false => Err((self, next)),
+        }
+    }
+}
+
 impl Deref for Slot {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
@@ -127,6 +145,22 @@ mod tests {
         });
         let arena = parts.take().unwrap().rejoin().ok().unwrap();
         assert_eq!(arena.bytes(), [1, 1, 1, 3, 3, 3, 3, 9, 9, 9]);
+    }
+
+    #[test]
+    fn a_slot_is_cut_and_joined() {
+        let (parts, slots) = Arena::from_vec(vec![0; 6]).split(&[1, 5]).unwrap();
+        let [first, second] = <[Slot; 2]>::try_from(slots).ok().unwrap();
+        let (mut a, b) = second.cut(2);
+        let (mut b, c) = b.cut(9);
+        a.fill(1);
+        b.fill(2);
+        assert_eq!((a.len(), b.len(), c.len()), (2, 3, 0));
+        let (first, b) = first.join_next(b).err().unwrap();
+        let whole = a.join_next(b).and_then(|joined| joined.join_next(c)).ok().unwrap();
+        assert_eq!(*whole, [1, 1, 2, 2, 2]);
+        drop((first, whole));
+        assert_eq!(parts.rejoin().ok().unwrap().bytes(), [0, 1, 1, 2, 2, 2]);
     }
 
     #[test]

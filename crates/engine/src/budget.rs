@@ -107,7 +107,19 @@ impl Budget {
         }
     }
 
-    /// Lends memory for as many of `wanted` workers as there is room for, with `each` bytes a worker. Waits only for the
+    /// Returns for how many of `wanted` workers there is room now, with `each` bytes per worker, once the call has taken
+    /// `held` bytes more. At least 1, even if there is no room for one.
+    pub fn workers(&self, each: u64, wanted: usize, held: u64) -> usize {
+        let state = self.pool.lock();
+        let room = match held {
+            0 => self.room(&state, Hold::Working, None),
+            // The call is not new any more.
+            _ => self.pool.limit.saturating_sub(state.used).saturating_sub(held),
+        };
+        workers_in(room, each, wanted)
+    }
+
+    /// Lends memory for as many of `wanted` workers as there is room for, with `each` bytes per worker. Waits only for the
     /// first.
     pub(crate) fn wait(
         &self,
@@ -122,8 +134,7 @@ impl Budget {
         loop {
             let room = self.room(&state, hold, turn.ticket);
             if each <= room {
-                let workers =
-                    usize::try_from(room / each.max(1)).unwrap_or(usize::MAX).clamp(1, wanted.max(1));
+                let workers = workers_in(room, each, wanted);
                 turn.end(&mut state);
                 return Ok((workers, self.lend(&mut state, each.saturating_mul(workers as u64), hold)));
             }
@@ -188,6 +199,11 @@ impl Budget {
     }
 }
 
+/// How many of `wanted` workers fit, with `each` bytes per worker; at least 1.
+fn workers_in(room: u64, each: u64, wanted: usize) -> usize {
+    usize::try_from(room / each.max(1)).unwrap_or(usize::MAX).clamp(1, wanted.max(1))
+}
+
 /// Memory lent by a budget; given back on drop.
 #[derive(Debug)]
 pub struct Lease {
@@ -195,6 +211,13 @@ pub struct Lease {
     call: u64,
     bytes: u64,
     hold: Hold,
+}
+
+impl Lease {
+    /// Returns how much it is.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
 }
 
 impl Drop for Lease {

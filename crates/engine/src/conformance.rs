@@ -17,6 +17,7 @@ mod flight;
 mod jobs;
 mod pictures;
 mod placement;
+mod plan;
 mod reduce;
 mod samples;
 mod streams;
@@ -46,6 +47,8 @@ pub const BEHAVIOURS: &[(&str, Behaviour)] = &[
     ("the_budget_can_refuse", flight::the_budget_can_refuse),
     ("a_job_must_fit_what_it_is_given", flight::a_job_must_fit_what_it_is_given),
     ("progress_counts_every_block", flight::progress_counts_every_block),
+    ("a_plan_says_what_is_done", plan::a_plan_says_what_is_done),
+    ("a_plan_leaves_room_for_what_the_caller_holds", plan::a_plan_leaves_room_for_what_the_caller_holds),
     ("bits_reversed_in_every_byte", samples::bits_reversed_in_every_byte),
     ("byte_order_is_of_whole_bytes", samples::byte_order_is_of_whole_bytes),
     ("predictor_2_adds_up_each_sample", samples::predictor_2_adds_up_each_sample),
@@ -130,6 +133,8 @@ macro_rules! for_each_engine {
                 the_budget_can_refuse
                 a_job_must_fit_what_it_is_given
                 progress_counts_every_block
+                a_plan_says_what_is_done
+                a_plan_leaves_room_for_what_the_caller_holds
                 bits_reversed_in_every_byte
                 byte_order_is_of_whole_bytes
                 predictor_2_adds_up_each_sample

@@ -15,7 +15,8 @@ pub struct Cancel {
 }
 
 impl Cancel {
-    /// Asks for a stop; work ends with `EngineError::Cancelled` at its next block.
+    /// Asks for a stop. Work ends with `EngineError::Cancelled` at its next block, and inside a large one within a fraction
+    /// of a second if its decoder can be interrupted (see docs/reliability.md).
     pub fn cancel(&self) {
         self.flag.store(true, Ordering::Relaxed);
     }

@@ -3,10 +3,10 @@
 use crate::memory::NoMemory;
 use crate::{
     Arena, Assembly, BlockLayout, BudgetError, Context, DecodeJob, EncodeJob, EncodeLayout, Encoded,
-    EncodedBlocks, Encoder, Location, MaskJob, Output, OutputSpec, Pixels, ReduceJob, Reduced, Report,
-    ResampleJob, Resampling, Ticket,
+    EncodedBlocks, Encoder, EnginePlan, Location, MaskJob, Output, OutputSpec, Pixels, ReduceJob, Reduced,
+    Report, ResampleJob, Resampling, Submission, Ticket,
 };
-use strile_tiff::DataType;
+use strile_tiff::{DataType, InvalidValue};
 use thiserror::Error;
 
 /// Whether an engine decodes blocks of a layout.
@@ -94,6 +94,15 @@ pub trait Engine: Send + Sync {
     /// Memory for sources to read `len` encoded bytes into; pinned where the engine is a GPU.
     fn staging(&self, len: usize) -> Result<Arena, EngineError>;
 
+    /// Returns what `submit` will do with a job. It is computed by the code that `submit` runs, from what is free now less
+    /// what the caller will hold.
+    fn plan(
+        &self,
+        job: &DecodeJob,
+        submission: &Submission<'_>,
+        context: &Context,
+    ) -> Result<EnginePlan, EngineError>;
+
     /// Starts decoding and returns at once.
     fn submit(
         &self,
@@ -138,7 +147,7 @@ pub trait Engine: Send + Sync {
 
     /// Checks that blocks of this layout can be encoded and completes it with what all of them share (JPEG
     /// tables), or says in words why not.
-    fn prepare(&self, layout: EncodeLayout) -> Result<EncodeLayout, String>;
+    fn prepare(&self, layout: EncodeLayout) -> Result<EncodeLayout, InvalidValue>;
 
     /// The most bytes that a block of `rows` rows can take when encoded.
     fn encoded_bound(&self, layout: &EncodeLayout, rows: u32) -> u64;

@@ -1,9 +1,9 @@
 //! The contract between strile and its engines.
 //!
-//! `block` how a block is stored and where it goes; `job` what is to be done; `encoded` where the bytes are;
+//! `block` how a block is stored and where it goes; `job` what is to be done; `encoded` where the bytes are, `read` how they are fetched;
 //! `output` where the pixels go, `convert` what it makes of them, `location` in which memory, `claims` who may write there; `resample` windows made another size, `mask` pixels left out; `encode`, `reduce` and `pixels` the way back; `ticket` work in flight and its report; `fault` what is wrong with a block;
 //! `portable` the numbers of the encoders that all engines have;
-//! `context` and `budget` what a call may take, `machine` how much there is, `memory` allocations that can fail, `per_process` what a fork must not share, `trace` what happened when; `engine` the trait; `conformance` what its engines must do.
+//! `context` and `budget` what a call may take, `machine` how much there is, `heap` under a limited address space, `memory` allocations that can fail, `per_process` what a fork must not share, `trace` what happened when; `engine` the trait; `conformance` what its engines must do.
 
 mod arena;
 mod assemble;
@@ -18,6 +18,7 @@ mod encode;
 mod encoded;
 mod engine;
 mod fault;
+mod heap;
 mod job;
 mod location;
 mod machine;
@@ -26,7 +27,9 @@ pub mod memory;
 mod output;
 mod per_process;
 mod pixels;
+mod plan;
 pub mod portable;
+mod read;
 mod reduce;
 mod resample;
 mod ticket;
@@ -43,12 +46,15 @@ pub use encode::{EncodeJob, EncodeLayout, EncodeParams, EncodeTask, EncodedBlock
 pub use encoded::{Encoded, ReadAt};
 pub use engine::{Engine, EngineError, Support};
 pub use fault::{BlockFault, FaultKind, LocatedFault};
+pub use heap::share_heap_if_limited;
 pub use job::{BlockTask, DecodeJob, JobError};
 pub use location::{DeviceBytes, Location};
 pub use mask::{MaskJob, MaskWindow};
 pub use output::{Claim, Output, OutputBox, OutputError, OutputRow, OutputSpec, Strides};
 pub use per_process::{PerProcess, ProcessId};
 pub use pixels::Pixels;
+pub use plan::{Decoder, EngineMemory, EnginePlan, Held, OutputKind, Route, Routes, Submission, Supply};
+pub use read::{ReadDone, ReadOp};
 pub use reduce::{ReduceJob, ReduceTask, Reduced, Resampling};
 pub use resample::{PIECE, ResampleJob, ResampleWindow, Sampling};
 pub use ticket::{Completion, Report, StageTimes, Ticket};

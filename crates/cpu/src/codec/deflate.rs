@@ -15,8 +15,10 @@ use super::inflate_literals;
 use super::inflate_scan::{End, scan};
 use super::workspace::{most_output, out_of_memory, room};
 use super::{StoredBlock, Workspace};
+use crate::stop::{LARGE, LOOKS_EVERY, Stop};
 use libdeflater::{Adler32, DecompressionError, adler32};
 use miniz_oxide::inflate::TINFLStatus;
+use miniz_oxide::inflate::core::inflate_flags::TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 use strile_engine::{BlockFault, EncodeLayout};
 use strile_tiff::Predictor;
@@ -36,6 +38,13 @@ pub(super) fn decode(
     if decode_literals(src, dst, workspace).is_some() {
         return Ok(());
     }
+    let stop = workspace.crew.stop();
+    if needed > LARGE {
+        // Slower than libdeflate, and can be cancelled.
+        let done = decode_large(src, dst, stop);
+        stop.check()?;
+        return done.map_or_else(|| decode_unusual(src, dst, most_output(needed, block)), Ok);
+    }
     match workspace.deflate().zlib_decompress(src, dst) {
         Ok(found) if found == needed => Ok(()),
         Ok(found) => Err(BlockFault::short(found, needed)),
@@ -53,9 +62,37 @@ fn decode_literals(src: &[u8], dst: &mut [u8], workspace: &mut Workspace) -> Opt
         return None;
     }
     let data = src.get(HEADER..)?;
-    let taken = inflate_literals::inflate(data, dst, workspace.inflate())?;
+    let stop = workspace.crew.stop().clone();
+    let taken = inflate_literals::inflate(data, dst, workspace.inflate(), &stop)?;
     let stored = u32::from_be_bytes(*data.get(taken..)?.first_chunk::<TRAILER>()?);
     (adler32(dst) == stored).then_some(())
+}
+
+/// Decodes a stream that fills `dst` and is right to its checksum; `None` for any other, and if it is to stop.
+fn decode_large(src: &[u8], dst: &mut [u8], stop: &Stop) -> Option<()> {
+    let &[method, flags] = src.first_chunk::<HEADER>()?;
+    if method & 0x0F != 8 || flags & 0x20 != 0 || u16::from_be_bytes([method, flags]) % 31 != 0 {
+        return None;
+    }
+    let data = src.get(HEADER..)?;
+    let mut state = Box::<DecompressorOxide>::default();
+    let (mut taken, mut produced, mut checksum) = (0_usize, 0_usize, Adler32::new());
+    loop {
+        // One byte past the block would be a surplus: the stream must end with it.
+        let end = produced.saturating_add(LOOKS_EVERY).min(dst.len());
+        let (input, output) = (data.get(taken..)?, dst.get_mut(..end)?);
+        let (status, read, written) =
+            decompress(&mut state, input, output, produced, TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF);
+        checksum.update(dst.get(produced..produced.checked_add(written)?)?);
+        (taken, produced) = (taken.checked_add(read)?, produced.checked_add(written)?);
+        match status {
+            TINFLStatus::Done => break,
+            TINFLStatus::HasMoreOutput if produced < dst.len() && !stop.is_set() => {}
+            _ => return None,
+        }
+    }
+    let stored = u32::from_be_bytes(*data.get(taken..)?.first_chunk::<TRAILER>()?);
+    (produced == dst.len() && checksum.sum() == stored).then_some(())
 }
 
 /// Decodes a last strip holding all its rows, or says why libdeflate refused `src`.
@@ -126,7 +163,7 @@ fn inflate_in_pieces(data: &[u8], dst: &mut [u8]) -> Option<(usize, u32)> {
 
 /// libdeflate's level for one in zlib's numbers, by which users know them: from 6 to 9 it takes one more to be
 /// as small as zlib, and libtiff does the same. Not for the default on planes of floats, where that takes 1.7
-/// times as long for 0.6 % (docs/bench/notes.md).
+/// times as long for 0.6 % (docs/bench/log/notes.md).
 pub(super) fn effort(level: i32, predictor: Predictor) -> i32 {
     match (level, predictor) {
         (6, Predictor::FloatingPoint) => 6,

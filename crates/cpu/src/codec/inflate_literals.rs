@@ -18,6 +18,7 @@ use super::inflate_tables::{
     DISTANCE_BITS, END, EXCEPTIONAL, LITERAL, LITLEN_BITS, ORDER, SUBTABLE, Tables, base, code_bits,
     share_of_matches, total_bits,
 };
+use crate::stop::Stop;
 
 /// Streams with a larger share of matches among their symbols are declined.
 const MOST_MATCHES: f32 = 0.04;
@@ -25,10 +26,13 @@ const MOST_MATCHES: f32 = 0.04;
 const MARGIN: usize = 8 + 258 + 16;
 
 /// Decodes raw Deflate data that fills `dst` exactly; gives the bytes it takes, or `None`.
-pub(super) fn inflate(src: &[u8], dst: &mut [u8], tables: &mut Tables) -> Option<usize> {
+pub(super) fn inflate(src: &[u8], dst: &mut [u8], tables: &mut Tables, stop: &Stop) -> Option<usize> {
     let mut stream = Stream { src, at: 0, buffer: 0, bits: 0, out: 0 };
     let mut first = true;
     loop {
+        if stop.is_set() {
+            return None;
+        }
         let last = stream.take(1)? == 1;
         // Stored and fixed blocks are rare and small in such data: left to libdeflate.
         if stream.take(2)? != 2 {
@@ -278,7 +282,7 @@ mod tests {
             let data = differences(&mut random, 1 + round * 97);
             let packed = pack(&data, 1 + (round % 12) as i32);
             let mut dst = vec![0xA5; data.len()];
-            if let Some(consumed) = inflate(&packed, &mut dst, &mut tables) {
+            if let Some(consumed) = inflate(&packed, &mut dst, &mut tables, &Stop::default()) {
                 assert!(dst == data, "round {round}");
                 assert_eq!(consumed, packed.len());
                 taken += 1;
@@ -293,12 +297,15 @@ mod tests {
         let mut tables = Tables::boxed();
         let data = differences(&mut random, 20_000);
         let packed = pack(&data, 6);
-        assert_eq!(inflate(&packed, &mut vec![0; 20_000], &mut tables), Some(packed.len()));
-        assert_eq!(inflate(&packed, &mut vec![0; 19_999], &mut tables), None);
-        assert_eq!(inflate(&packed, &mut vec![0; 20_001], &mut tables), None);
-        assert_eq!(inflate(&packed[..packed.len() - 1], &mut vec![0; 20_000], &mut tables), None);
+        assert_eq!(inflate(&packed, &mut vec![0; 20_000], &mut tables, &Stop::default()), Some(packed.len()));
+        assert_eq!(inflate(&packed, &mut vec![0; 19_999], &mut tables, &Stop::default()), None);
+        assert_eq!(inflate(&packed, &mut vec![0; 20_001], &mut tables, &Stop::default()), None);
+        assert_eq!(
+            inflate(&packed[..packed.len() - 1], &mut vec![0; 20_000], &mut tables, &Stop::default()),
+            None
+        );
         let runs: Vec<u8> = (0..20_000u32).map(|i| (i / 100) as u8).collect();
-        assert_eq!(inflate(&pack(&runs, 6), &mut vec![0; 20_000], &mut tables), None);
+        assert_eq!(inflate(&pack(&runs, 6), &mut vec![0; 20_000], &mut tables, &Stop::default()), None);
     }
 
     /// What is taken is what libdeflate gives, whatever was done to the data.
@@ -312,7 +319,7 @@ mod tests {
             let data = differences(&mut random, 50 + round % 3000);
             let mutant = random.mutant(&pack(&data, 6));
             let mut dst = vec![0; data.len()];
-            if inflate(&mutant, &mut dst, &mut tables).is_some() {
+            if inflate(&mutant, &mut dst, &mut tables, &Stop::default()).is_some() {
                 let mut expected = vec![0; data.len()];
                 assert_eq!(decompressor.deflate_decompress(&mutant, &mut expected), Ok(data.len()));
                 assert!(dst == expected, "round {round}");

@@ -105,7 +105,7 @@ impl Stream<'_> {
         if frame.marker != 0xC2 && factors_divide(frame) {
             let picture = jpeg_stream::parse(self.src, self.tables, block, self.colours);
             let picture = picture.map_err(|fault| with_len(fault, dst.len()))?;
-            return sequential::decode(self.src, &picture, dst);
+            return sequential::decode(self.src, &picture, dst, workspace.crew.stop());
         }
         jpeg_stream::check_inks(self.src, frame, self.colours)?;
         // The decoder pads, or leaves as it was, what is missing of the last rows.

@@ -92,9 +92,11 @@ pub(super) fn decode(
     let alone = Crew::alone();
     let crew = if most_samples < WORTH_SHARING { &alone } else { crew };
     let planes = planes::decode(src, &codestream, crew)?;
+    crew.stop().check()?;
     let destination =
         Destination { bytes: dst, width: layout.width as usize, data_type: layout.data_type, ycbcr };
-    samples::write(&codestream, &planes, destination, crew)
+    samples::write(&codestream, &planes, destination, crew)?;
+    crew.stop().check()
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 use super::encode::level_within;
 use super::workspace::{most_output, out_of_memory};
 use super::{StoredBlock, Workspace};
+use crate::stop::{LOOKS_EVERY, Stop};
 use liblzma::stream::{Action, Check, Error, Filters, IGNORE_CHECK, LzmaOptions, Status, Stream};
 use strile_engine::{BlockFault, BlockLayout, EncodeLayout, EncodeParams, FaultKind};
 use strile_tiff::Predictor;
@@ -32,12 +33,13 @@ pub(super) fn decode(
     let stated = dictionary(src).unwrap_or(0).saturating_add(DECODER_BYTES);
     let limit = stated.min(MEMORY_LIMIT);
     let loan = workspace.lend(limit, 0, "an LZMA dictionary")?;
-    match decode_within(src, dst, block, limit) {
+    let stop = workspace.crew.stop().clone();
+    match decode_within(src, dst, block, (limit, &stop)) {
         // A later block of the stream has a larger dictionary than the first.
         Err(fault) if limit < MEMORY_LIMIT && fault.detail == TOO_LARGE => {
             drop(loan);
             let _loan = workspace.lend(MEMORY_LIMIT, 0, "an LZMA dictionary")?;
-            decode_within(src, dst, block, MEMORY_LIMIT)
+            decode_within(src, dst, block, (MEMORY_LIMIT, &stop))
         }
         result => result,
     }
@@ -85,26 +87,40 @@ fn number(src: &mut &[u8]) -> Option<u64> {
     None
 }
 
-fn decode_within(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>, limit: u64) -> Result<(), BlockFault> {
+fn decode_within(
+    src: &[u8],
+    dst: &mut [u8],
+    block: StoredBlock<'_>,
+    (limit, stop): (u64, &Stop),
+) -> Result<(), BlockFault> {
     let most = most_output(dst.len(), block);
-    let fault = match run(src, dst, most, (limit, 0)) {
+    let fault = match run(src, dst, most, (limit, 0), stop) {
         Ok(()) => return Ok(()),
         Err(fault) => fault,
     };
+    stop.check()?;
     // liblzma has one error for bad data and for a bad check: without checks only the first remains.
-    if fault.kind == FaultKind::Corrupt && run(src, dst, most, (limit, IGNORE_CHECK)).is_ok() {
+    if fault.kind == FaultKind::Corrupt && run(src, dst, most, (limit, IGNORE_CHECK), stop).is_ok() {
         return Err(BlockFault::checksum(0, 0));
     }
     Err(fault)
 }
 
-fn run(src: &[u8], dst: &mut [u8], most: usize, (limit, flags): (u64, u32)) -> Result<(), BlockFault> {
+fn run(
+    src: &[u8],
+    dst: &mut [u8],
+    most: usize,
+    (limit, flags): (u64, u32),
+    stop: &Stop,
+) -> Result<(), BlockFault> {
     let needed = dst.len();
     let mut stream = Stream::new_stream_decoder(limit, flags).map_err(|e| fault(&e, 0, needed))?;
     let mut dropped = [0; DROPPED];
     let (mut taken, mut produced) = (0_usize, 0_usize);
     loop {
-        let out = match dst.get_mut(produced..) {
+        stop.check()?;
+        let piece = produced..produced.saturating_add(LOOKS_EVERY).min(needed);
+        let out = match dst.get_mut(piece) {
             Some(rest) if !rest.is_empty() => rest,
             _ => &mut dropped[..],
         };

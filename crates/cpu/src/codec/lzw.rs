@@ -16,6 +16,7 @@ pub(super) mod encode;
 
 use super::workspace::most_output;
 use super::{StoredBlock, Workspace};
+use crate::stop::{LOOKS_EVERY, Looks};
 use strile_engine::BlockFault;
 
 const CLEAR: usize = 256;
@@ -128,6 +129,8 @@ pub(super) fn decode(
     workspace: &mut Workspace,
 ) -> Result<(), BlockFault> {
     let most = most_output(dst.len(), block).max(dst.len() + PHOTOSHOP_SURPLUS);
+    let stop = workspace.crew.stop().clone();
+    let mut looks = Looks::new(&stop);
     let table = workspace.lzw();
     // The old form begins with Clear from the lowest bit on, as libtiff tells them apart.
     let old = matches!(src, [0, second, ..] if second & 1 == 1);
@@ -137,8 +140,11 @@ pub(super) fn decode(
     let mut state = State { bit: 0, filled: 0, width: 0, next: 0, wider_at: 0, previous: Entry::default() };
     state.clear(old);
     while state.filled < dst.len() {
+        looks.after(state.filled)?;
         if !old && state.previous.len() > 0 {
-            decode_fast(src, dst, table, &mut state);
+            // Some of it at once: a table that is full and never cleared would keep the loop to the end.
+            let end = state.filled.saturating_add(LOOKS_EVERY).min(dst.len());
+            decode_fast(src, dst.get_mut(..end).unwrap_or_default(), table, &mut state);
         }
         match step(src, dst, table, &mut state, old)? {
             Step::String => {}

@@ -94,7 +94,7 @@ pub fn decode(
     }
     match block.layout.compression {
         C::None => stored::decode(src, dst, block),
-        C::PackBits => packbits::decode(src, dst, block),
+        C::PackBits => packbits::decode(src, dst, block, workspace.crew.stop()),
         C::Lzw => lzw::decode(src, dst, block, workspace),
         C::Deflate => deflate::decode(src, dst, block, workspace),
         C::Zstd => zstd::decode(src, dst, block, workspace),

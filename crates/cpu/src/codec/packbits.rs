@@ -5,17 +5,25 @@
 
 use super::StoredBlock;
 use super::workspace::{most_output, out_of_memory};
+use crate::stop::{Looks, Stop};
 use strile_engine::{BlockFault, BlockLayout};
 
 /// The control byte that means nothing (-128).
 const NO_OPERATION: u8 = 128;
 
-pub(super) fn decode(src: &[u8], dst: &mut [u8], block: StoredBlock<'_>) -> Result<(), BlockFault> {
+pub(super) fn decode(
+    src: &[u8],
+    dst: &mut [u8],
+    block: StoredBlock<'_>,
+    stop: &Stop,
+) -> Result<(), BlockFault> {
+    let mut looks = Looks::new(stop);
     let needed = dst.len();
     let most = most_output(needed, block);
     let mut input = src;
     let mut filled = 0;
     while filled < needed {
+        looks.after(filled)?;
         let Some((&control, rest)) = input.split_first() else {
             return Err(BlockFault::truncated(filled, needed));
         };
@@ -98,7 +106,7 @@ mod tests {
     fn unpack(src: &[u8], len: u32) -> Result<Vec<u8>, BlockFault> {
         let layout = testing::layout(Compression::PackBits, len, 1);
         let mut dst = vec![0; len as usize];
-        decode(src, &mut dst, testing::whole(&layout)).map(|()| dst)
+        decode(src, &mut dst, testing::whole(&layout), &Stop::default()).map(|()| dst)
     }
 
     /// The example of Apple's Technical Note TN1023, with a no-operation byte put in.
@@ -126,10 +134,10 @@ mod tests {
         let layout = testing::layout(Compression::PackBits, 4, 3);
         let strip = StoredBlock { layout: &layout, rows: 1 };
         let mut dst = [0; 4];
-        decode(&[0xF5, 9], &mut dst, strip).unwrap();
+        decode(&[0xF5, 9], &mut dst, strip, &Stop::default()).unwrap();
         assert_eq!(dst, [9; 4]);
         // Twelve bytes are all rows of a strip; thirteen are too many.
-        assert_eq!(decode(&[0xF4, 9], &mut dst, strip), Err(BlockFault::surplus(13, 4)));
+        assert_eq!(decode(&[0xF4, 9], &mut dst, strip, &Stop::default()), Err(BlockFault::surplus(13, 4)));
     }
 
     #[test]
@@ -139,7 +147,7 @@ mod tests {
         let good: Vec<u8> = (0..16).flat_map(|i| [0xFD, i]).collect();
         for _ in 0..5000 {
             let src = random.mutant(&good);
-            testing::fills_or_faults(64, |dst| decode(&src, dst, testing::whole(&layout)));
+            testing::fills_or_faults(64, |dst| decode(&src, dst, testing::whole(&layout), &Stop::default()));
         }
     }
 

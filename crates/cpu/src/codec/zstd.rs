@@ -8,6 +8,7 @@ use super::deflate::has_no_runs;
 use super::encode::level_within;
 use super::workspace::{most_output, out_of_memory, room};
 use super::{StoredBlock, Workspace};
+use crate::stop::{LARGE, LOOKS_EVERY};
 use ::zstd::zstd_safe::{
     CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer, ResetDirective, Strategy, compress_bound,
     get_error_name,
@@ -39,6 +40,12 @@ pub(super) fn decode(
     block: StoredBlock<'_>,
     workspace: &mut Workspace,
 ) -> Result<(), BlockFault> {
+    if dst.len() > LARGE
+        && let Some(window) = first_window(src).filter(|&window| window <= WINDOW_MAX)
+    {
+        // Slower, and can be cancelled.
+        return decode_streaming(src, dst, most_output(dst.len(), block), window, workspace);
+    }
     // The whole output is given at once, so no window is allocated here, whatever the frame says.
     match workspace.zstd()?.decompress(dst, src) {
         Ok(found) if found == dst.len() => Ok(()),
@@ -92,12 +99,14 @@ fn decode_streaming(
     let mut dropped = [0; DROPPED];
     let mut input = InBuffer::around(src);
     let (mut produced, mut frame_ended) = (0_usize, false);
+    let stop = workspace.crew.stop();
     loop {
+        stop.check()?;
         if frame_ended && input.pos() >= src.len() {
             return if produced < needed { Err(BlockFault::short(produced, needed)) } else { Ok(()) };
         }
         let before = input.pos();
-        let out = match dst.get_mut(produced..) {
+        let out = match dst.get_mut(produced..produced.saturating_add(LOOKS_EVERY).min(needed)) {
             Some(rest) if !rest.is_empty() => rest,
             _ => &mut dropped[..],
         };

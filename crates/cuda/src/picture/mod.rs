@@ -35,7 +35,7 @@ pub use bytes::Bytes;
 pub(crate) use plan::{MOST_UP, Pictures, Supplies};
 pub(crate) use sizes::Sizes;
 pub(crate) use streams::Streams;
-pub(crate) use supply::Wanted;
+pub(crate) use supply::{Wanted, ranges};
 pub(crate) use which::Which;
 
 use crate::device::Device;

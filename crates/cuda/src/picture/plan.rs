@@ -1,8 +1,10 @@
 //! What the pictures of a job take, from what their decoder expects of them: how many flights, and how large.
 
-use super::Which;
 use super::sizes::{Parts, Sizes};
+use super::{Wanted, Which};
 use crate::plan::FLIGHTS;
+use std::sync::Arc;
+use strile_engine::DecodeJob;
 
 /// Pictures of one decoder.
 #[derive(Debug, Clone)]
@@ -10,6 +12,9 @@ pub(crate) struct Pictures {
     pub(crate) which: Which,
     /// Their tasks in the job, in order.
     pub(crate) tasks: Vec<usize>,
+    /// What is expected of each of them, and of a batch beside them.
+    pub(crate) sizes: Vec<Sizes>,
+    pub(crate) fixed: Sizes,
     pub(crate) flights: usize,
     /// Device memory of each flight.
     pub(crate) flight: u64,
@@ -58,7 +63,7 @@ impl Pictures {
     /// as in `Sizes::parts`.
     pub(crate) fn new(
         (which, tasks): (Which, Vec<usize>),
-        (fixed, sizes, streams): (Sizes, &[Sizes], u64),
+        (fixed, sizes, streams): (Sizes, Vec<Sizes>, u64),
         place_len: impl Fn(u64) -> u64,
         supplies: Supplies,
     ) -> Self {
@@ -74,6 +79,8 @@ impl Pictures {
         let mut plan = Self {
             which,
             tasks,
+            sizes: Vec::new(),
+            fixed,
             flights: count.clamp(1, FLIGHTS),
             flight: 0,
             upload: 0,
@@ -97,15 +104,43 @@ impl Pictures {
             plan.ahead = part(streams).saturating_mul(2).max(LEAST_AHEAD).max(most_held);
             plan.ramp = supplies.ramp && whole.end > plan.memory();
             if plan.memory() <= supplies.free && plan.host() <= supplies.host {
-                return plan;
+                break;
             }
             match plan.flights {
                 3.. => plan.flights /= 2,
                 2 if plan.flight <= largest => plan.flights = 1,
                 _ if plan.flight > largest => working = working.min(plan.flight) / 2,
-                _ => return plan,
+                _ => break,
             }
         }
+        plan.sizes = sizes;
+        plan
+    }
+
+    /// The pictures as they are asked for.
+    pub(crate) fn wanted(&self, job: &DecodeJob) -> Vec<Wanted> {
+        let wanted = |&task: &usize| {
+            let found = job.tasks().get(task)?;
+            let layout = Arc::clone(job.layouts().get(found.layout as usize)?);
+            let rows = found.placement.rows;
+            Some(Wanted { task, source: found.source, span: found.span?, layout, rows })
+        };
+        self.tasks.iter().filter_map(wanted).collect()
+    }
+
+    /// How many batches there are if all pictures are as expected; `place_len` as in `Sizes::parts`.
+    pub(crate) fn batches(&self, place_len: impl Fn(u64) -> u64) -> usize {
+        let (mut batches, mut making, mut count) = (0, self.fixed, 0usize);
+        for &one in &self.sizes {
+            let more = making.plus(one);
+            if count > 0 && !self.fits(&more, &more.parts(&place_len), batches) {
+                batches += 1;
+                (making, count) = (self.fixed, 0);
+            }
+            making = making.plus(one);
+            count += 1;
+        }
+        batches + usize::from(count > 0)
     }
 
     /// Device memory of all flights.
@@ -148,7 +183,7 @@ mod tests {
         let one = Sizes::of(Need { bytes: MIB / 4, tables: 1000, scratch: 6 * MIB }, MIB / 2, 0);
         let sizes = vec![one; count];
         let streams = count as u64 * MIB / 4;
-        let of = (Sizes::default(), sizes.as_slice(), streams);
+        let of = (Sizes::default(), sizes, streams);
         Pictures::new((Which::Copied, (0..count).collect()), of, |pictures| pictures * 100, supplies)
     }
 

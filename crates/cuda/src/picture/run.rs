@@ -53,13 +53,7 @@ impl Run {
     /// Streams of pictures where the host can read them, and where each task's lies: those on a device come back by one
     /// gather and one copy.
     pub(crate) fn streams(&self, stream: &Stream, plan: &Pictures) -> Result<(Streams, Vec<Wanted>), Stop> {
-        let wanted = |&task: &usize| {
-            let found = self.job.tasks().get(task)?;
-            let layout = Arc::clone(self.job.layouts().get(found.layout as usize)?);
-            let rows = found.placement.rows;
-            Some(Wanted { task, source: found.source, span: found.span?, layout, rows })
-        };
-        let mut wanted: Vec<Wanted> = plan.tasks.iter().filter_map(wanted).collect();
+        let mut wanted = plan.wanted(&self.job);
         let streams = match &self.encoded {
             Encoded::Staged(arena) => Streams::Staged(Arc::clone(arena)),
             Encoded::Pulled(sources) => Streams::Pulled(sources.clone(), self.spare.buffers()),
@@ -134,7 +128,7 @@ struct Flights<'a, D: Decoder> {
 
 impl<D: Decoder> Flights<'_, D> {
     fn fly(&mut self, supply: &Supply<'_, D>, tally: &mut Tally, left: &mut Vec<usize>) -> Result<(), Stop> {
-        let fixed = Sizes::fixed(self.decoder.fixed());
+        let fixed = self.plan.fixed;
         let mut making = Making { ready: Vec::new(), sizes: fixed };
         while let Some(run) = supply.next() {
             if self.run.context.cancel.is_cancelled() {
@@ -185,7 +179,7 @@ impl<D: Decoder> Flights<'_, D> {
     ) -> Option<(Ready<D::Picture>, Sizes)> {
         let task = self.run.job.tasks().get(wanted.task)?;
         let decoded = u32::try_from(wanted.layout.decoded_len(wanted.rows)?).ok()?;
-        let pixels = landing_len(&self.run.job, &self.run.claims, task);
+        let pixels = landing_len(&self.run.job, &self.run.outputs, task);
         let wanted = wanted.clone();
         let held = held.saturating_add(stream.len() as u64);
         let ready = Ready { wanted, picture, stream, decoded, bytes: need.bytes, pixels };

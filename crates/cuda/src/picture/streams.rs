@@ -28,14 +28,12 @@ impl Streams {
             Some(Arc::new(lent))
         };
         let mut streams = Vec::with_capacity(wanted.len());
-        for together in wanted.chunk_by(follows) {
-            let (Some(first), Some(last)) = (together.first(), together.last()) else { continue };
-            let len = last.span.offset.saturating_add(last.span.len) - first.span.offset;
-            let source = sources.get(first.source as usize);
-            let all = source.and_then(|source| read(source, Span { offset: first.span.offset, len }));
+        for (span, together) in together(wanted) {
+            let source = together.first().and_then(|first| sources.get(first.source as usize));
+            let all = source.and_then(|source| read(source, span));
             match all {
                 Some(bytes) => streams.extend(together.iter().map(|one| {
-                    let start = usize::try_from(one.span.offset - first.span.offset).ok()?;
+                    let start = usize::try_from(one.span.offset - span.offset).ok()?;
                     Bytes::of(&bytes, start..start.checked_add(usize::try_from(one.span.len).ok()?)?)
                 })),
                 // Where one of them cannot be read, others may.
@@ -48,6 +46,15 @@ impl Streams {
         }
         streams
     }
+}
+
+/// The ranges that streams of one run are read in, and the streams of each.
+pub(crate) fn together(wanted: &[Wanted]) -> impl Iterator<Item = (Span, &[Wanted])> {
+    wanted.chunk_by(follows).filter_map(|together| {
+        let (first, last) = (together.first()?.span, together.last()?.span);
+        let len = last.offset.saturating_add(last.len) - first.offset;
+        Some((Span { offset: first.offset, len }, together))
+    })
 }
 
 /// Whether a stream lies a little behind another.

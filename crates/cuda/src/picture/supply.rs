@@ -4,7 +4,7 @@
 //! is made of it takes no more than that again. What cannot be read, is refused by the parser or would take more comes
 //! without a picture: the host says what is wrong with it.
 
-use super::streams::Streams;
+use super::streams::{Streams, together};
 use super::{Bytes, Decoder, Need};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -86,6 +86,34 @@ impl<D: Decoder> Drop for Ends<'_, '_, D> {
     }
 }
 
+/// Pictures of a run at most, for so many pictures and threads.
+fn most_of(pictures: usize, threads: usize) -> usize {
+    (pictures / (threads.max(1) * RUNS_EACH)).max(1)
+}
+
+/// The run that begins at a picture.
+fn run_from(wanted: &[Wanted], first: usize, most: usize) -> Range<usize> {
+    let mut len = 0u64;
+    let fits = |wanted: &&Wanted| {
+        len = len.saturating_add(wanted.span.len);
+        len <= RUN_LEN
+    };
+    let more = wanted.get(first..).unwrap_or_default();
+    let count = more.iter().take(most).take_while(fits).count();
+    first..first + count.max(1)
+}
+
+/// The byte ranges that so many threads read of the sources, run by run.
+pub(crate) fn ranges(wanted: &[Wanted], threads: usize) -> Vec<Span> {
+    let (most, mut first, mut ranges) = (most_of(wanted.len(), threads), 0, Vec::new());
+    while first < wanted.len() {
+        let run = run_from(wanted, first, most);
+        first = run.end;
+        ranges.extend(together(wanted.get(run).unwrap_or_default()).map(|(span, _)| span));
+    }
+    ranges
+}
+
 impl<'a, D: Decoder> Supply<'a, D> {
     /// For so many threads.
     pub(crate) fn new(
@@ -95,7 +123,7 @@ impl<'a, D: Decoder> Supply<'a, D> {
         bound: u64,
         threads: usize,
     ) -> Self {
-        let most = (wanted.len() / (threads.max(1) * RUNS_EACH)).max(1);
+        let most = most_of(wanted.len(), threads);
         let state =
             State { next: 0, given: 0, held: 0, runs: BTreeMap::new(), stop: false, reading: Duration::ZERO };
         let (state, done, room) = (Mutex::new(state), Condvar::new(), Condvar::new());
@@ -123,18 +151,6 @@ impl<'a, D: Decoder> Supply<'a, D> {
         wanted.iter().fold(0, |sum, wanted| sum.saturating_add(wanted.span.len))
     }
 
-    /// The run that begins at a picture.
-    fn run(&self, first: usize) -> Range<usize> {
-        let mut len = 0u64;
-        let fits = |wanted: &&Wanted| {
-            len = len.saturating_add(wanted.span.len);
-            len <= RUN_LEN
-        };
-        let more = self.wanted.get(first..).unwrap_or_default();
-        let count = more.iter().take(self.most).take_while(fits).count();
-        first..first + count.max(1)
-    }
-
     /// The next run that may be read.
     fn take(&self, cancel: &Cancel) -> Option<Range<usize>> {
         let mut state = self.lock();
@@ -147,7 +163,7 @@ impl<'a, D: Decoder> Supply<'a, D> {
             if state.stop || state.next >= self.wanted.len() {
                 return None;
             }
-            let run = self.run(state.next);
+            let run = run_from(&self.wanted, state.next, self.most);
             let held = state.held.saturating_add(self.bytes(run.clone()));
             // One is always read: the one that is waited for, where none is held.
             if held <= self.bound || state.held == 0 {

@@ -4,7 +4,6 @@ use super::nvidia::Chosen;
 use super::nvjpeg::Nvjpeg;
 use super::nvjpeg2000::Nvjpeg2000;
 use super::{Decoder, Need};
-use crate::plan::FLIGHTS;
 use std::sync::Arc;
 use strile_engine::BlockLayout;
 use strile_tiff::Compression as C;
@@ -99,14 +98,6 @@ impl Which {
     /// What a batch takes beside its pictures.
     pub(crate) fn fixed(&self) -> Need {
         with_decoder!(self, decoder => decoder.fixed())
-    }
-
-    /// About what flights take for so many pictures, `encoded` being the bytes of all their streams.
-    pub(crate) fn expected(&self, layout: &BlockLayout, pictures: u64, encoded: u64) -> u64 {
-        let Need { bytes, tables, scratch } = self.estimate(layout, layout.height, encoded / pictures.max(1));
-        let decoded = layout.decoded_len(layout.height).map_or(u64::MAX, |len| len as u64);
-        let one = [bytes, tables, scratch, decoded].into_iter().fold(0, u64::saturating_add);
-        one.saturating_mul(pictures).min(self.working().saturating_mul(FLIGHTS as u64)).max(one)
     }
 
     /// Device memory that a flight is wished to have: what it takes until its kernels fill the device, together with those

@@ -104,7 +104,7 @@ pub(super) fn what_cannot_be_encoded_is_said_before(engine: &dyn Engine) {
         let mut encode = plain(block.clone());
         change(&mut encode, &mut block);
         encode.block = Arc::new(block);
-        engine.prepare(encode).unwrap_err()
+        engine.prepare(encode).unwrap_err().to_string()
     };
     let message = refused(&|encode, _| encode.params.level = 13);
     assert_eq!(message, "expected a deflate level from 1 to 12, got 13");

@@ -15,6 +15,7 @@ use super::user_input;
 use super::vertical;
 use super::warning::GeoWarningCode as Code;
 use super::wkt::{Node, Value};
+use crate::InvalidValue;
 use crate::{Warning, Warnings};
 
 /// What kind of system it is.
@@ -93,7 +94,7 @@ impl Crs {
 
     /// The system a WKT text describes; the error says what is wrong with the text. The code is found in WKT 2
     /// and ESRI's WKT too.
-    pub fn from_wkt(text: &str) -> Result<Self, String> {
+    pub fn from_wkt(text: &str) -> Result<Self, InvalidValue> {
         let text = text.trim();
         let node = Node::parse(text)?;
         let mut crs = Self::from_node(&node);

@@ -4,6 +4,7 @@ use super::crs::{Crs, code_of};
 use super::proj_string;
 use super::registry;
 use super::wkt::Node;
+use crate::InvalidValue;
 
 /// What WKT may begin with.
 const SYSTEMS: [&str; 23] = [
@@ -35,18 +36,18 @@ const SYSTEMS: [&str; 23] = [
 impl Crs {
     /// The system a text names or describes: `EPSG:4326`, `EPSG:32631+5773`, `4326`, `OGC:CRS84`,
     /// `urn:ogc:def:crs:EPSG::4326`, WKT 1 or 2, or a PROJ string. The error says what is wrong with it.
-    pub fn from_user_input(text: &str) -> Result<Self, String> {
+    pub fn from_user_input(text: &str) -> Result<Self, InvalidValue> {
         let text = text.trim();
         if text.is_empty() {
-            return Err("an empty text names no reference system".to_owned());
+            return Err("an empty text names no reference system".to_owned().into());
         }
         if text.contains(['[', '(']) && !text.starts_with('+') {
-            return from_definition(text);
+            return Ok(from_definition(text)?);
         }
         if text.starts_with('+') || text.contains("proj=") {
             return Ok(Self::from_node(&registered(proj_string::parse(text)?)));
         }
-        from_code(text)
+        Ok(from_code(text)?)
     }
 }
 
@@ -56,7 +57,7 @@ fn from_definition(text: &str) -> Result<Crs, String> {
         let shown: String = node.keyword.chars().take(40).collect();
         return Err(format!("expected a WKT reference system, got `{}`", shown.escape_debug()));
     }
-    Crs::from_wkt(text)
+    Ok(Crs::from_wkt(text)?)
 }
 
 /// Whether a text begins as the WKT of a reference system does.
@@ -210,7 +211,7 @@ mod tests {
             ("+proj=longlat +ellps=GRS80 +ellps=bessel", "`+ellps` is there twice with different values"),
             ("+proj=longlat +ellps=GRS80 +axis=wsu", "`+axis=wsu`: only `enu` can be written"),
         ] {
-            assert_eq!(Crs::from_user_input(text).unwrap_err(), message);
+            assert_eq!(Crs::from_user_input(text).unwrap_err().to_string(), message);
         }
     }
 

@@ -3,6 +3,7 @@
 //! Numbers keep the digits they were written with. Depth and length are limited, so that no text can
 //! exhaust the stack. What a node means is left to `crs`.
 
+use crate::InvalidValue;
 use std::fmt;
 
 /// Longest text that is parsed; EPSG's longest definition has 8 kB.
@@ -71,7 +72,11 @@ impl Node {
     }
 
     /// Parses a whole text; the error says what is wrong at which byte.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, InvalidValue> {
+        Ok(Self::read(text)?)
+    }
+
+    fn read(text: &str) -> Result<Self, String> {
         if text.len() > MAX_LEN {
             return Err(format!("{} bytes of WKT, at most {MAX_LEN} are read", text.len()));
         }
@@ -280,7 +285,7 @@ mod tests {
     #[test]
     fn broken_text_is_an_error_with_a_place() {
         assert_eq!(
-            Node::parse("A[\"x\"").unwrap_err(),
+            Node::parse("A[\"x\"").unwrap_err().to_string(),
             "expected a comma or a closing bracket, but the WKT ends at byte 5"
         );
         assert!(Node::parse("").is_err());

@@ -14,6 +14,7 @@ use super::inverse::inverse_wide;
 use super::inverse::{flat, inverse};
 use super::upsample::{Samples, Spare, Way, weave, weave_rgb};
 use crate::codec::workspace::out_of_memory;
+use crate::stop::Stop;
 use strile_codestream::jpeg::{Class, HuffmanTable, Picture, Plane, Scan, ZIGZAG, coded_data};
 use strile_engine::BlockFault;
 
@@ -23,22 +24,22 @@ trait Inverse: Fn(&[i16; 64], &[i32; 64]) -> [[u8; 8]; 8] + Copy {}
 impl<F: Fn(&[i16; 64], &[i32; 64]) -> [[u8; 8]; 8] + Copy> Inverse for F {}
 
 /// Decodes the rows of a picture that `dst` has room for.
-pub(super) fn decode(src: &[u8], picture: &Picture, dst: &mut [u8]) -> Result<(), BlockFault> {
+pub(super) fn decode(src: &[u8], picture: &Picture, dst: &mut [u8], stop: &Stop) -> Result<(), BlockFault> {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("bmi1")
         && is_x86_feature_detected!("bmi2")
     {
         // SAFETY: the machine has all of them, asked just now.
-        return unsafe { decode_wide(src, picture, dst) };
+        return unsafe { decode_wide(src, picture, dst, stop) };
     }
-    decode_picture(src, picture, dst, inverse)
+    decode_picture(src, picture, dst, inverse, stop)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-fn decode_wide(src: &[u8], picture: &Picture, dst: &mut [u8]) -> Result<(), BlockFault> {
-    decode_picture(src, picture, dst, |unit, steps| inverse_wide(unit, steps))
+fn decode_wide(src: &[u8], picture: &Picture, dst: &mut [u8], stop: &Stop) -> Result<(), BlockFault> {
+    decode_picture(src, picture, dst, |unit, steps| inverse_wide(unit, steps), stop)
 }
 
 #[inline(always)]
@@ -47,11 +48,12 @@ fn decode_picture(
     picture: &Picture,
     dst: &mut [u8],
     inverse: impl Inverse,
+    stop: &Stop,
 ) -> Result<(), BlockFault> {
     let planes = picture.planes.iter().map(|plane| samples_of(plane, picture.factors));
     let mut planes = planes.collect::<Result<Vec<Samples>, BlockFault>>()?;
     for scan in &picture.scans {
-        decode_scan(src, picture, scan, &mut planes, inverse).map_err(|wrong| match wrong {
+        decode_scan(src, picture, scan, &mut planes, inverse, stop).map_err(|wrong| match wrong {
             Wrong::Code => BlockFault::corrupt("JPEG: not a Huffman code"),
             Wrong::Truncated => BlockFault::truncated(0, dst.len()),
         })?;
@@ -120,6 +122,7 @@ fn decode_scan(
     scan: &Scan,
     planes: &mut [Samples],
     inverse: impl Inverse,
+    stop: &Stop,
 ) -> Result<(), Wrong> {
     let mut data = vec![0; scan.data.intervals.iter().map(|&len| len as usize).sum()];
     coded_data::copy(src.get(scan.data.range.clone()).unwrap_or_default(), &mut data);
@@ -163,7 +166,7 @@ fn decode_scan(
             if mcu_x == across {
                 (mcu_x, mcu_y) = (0, mcu_y + 1);
                 // Not only at the end: what is behind the data is as long as the picture says.
-                if bits.overrun() {
+                if bits.overrun() || stop.is_set() {
                     return Err(Wrong::Truncated);
                 }
             }

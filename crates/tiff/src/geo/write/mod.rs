@@ -15,6 +15,7 @@ use super::keys::{GeoKeys, KeyValue, key};
 use super::transform::CORNER;
 use super::warning::GeoWarningCode as Code;
 use super::{AreaOrPoint, Crs, Gcp, GeoTransform, Georeference, Rpc};
+use crate::InvalidValue;
 use crate::gdal::pam::Pam;
 use crate::{FieldValue, Tag, Warning, Warnings};
 
@@ -30,7 +31,7 @@ pub struct GeoTagsOut {
 }
 
 /// The tags of a georeference. The error says which part no file could hold.
-pub fn tags_of(geo: &Georeference) -> Result<GeoTagsOut, String> {
+pub fn tags_of(geo: &Georeference) -> Result<GeoTagsOut, InvalidValue> {
     let mut out = GeoTagsOut::default();
     let is_point = geo.area_or_point == Some(AreaOrPoint::Point);
     let (system, is_gcp_system) = match (&geo.transform, geo.gcps.is_empty()) {

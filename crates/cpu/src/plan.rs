@@ -1,0 +1,57 @@
+//! What the engine does with a job: how many workers, with how much scratch, and what they read.
+
+use crate::place::together;
+use crate::{block, pool};
+use strile_engine::{
+    BlockTask, Context, DecodeJob, Decoder, EngineMemory, EnginePlan, OutputKind, Route, Routes, Submission,
+    Supply,
+};
+
+/// Threads that a job may use.
+pub(crate) fn threads(context: &Context) -> usize {
+    context.threads.get().min(pool::threads())
+}
+
+/// Scratch of one worker, the largest block of the job, and how many workers are wanted.
+pub(crate) fn workers(
+    job: &DecodeJob,
+    supply: Supply,
+    outputs: &[OutputKind],
+    context: &Context,
+) -> (u64, usize) {
+    let reads = supply == Supply::Pulled;
+    let casts = |task: &BlockTask| outputs.get(task.output as usize).is_some_and(|output| output.converts);
+    let need = |task: &BlockTask| {
+        let (span, layout) = (task.span?, job.layouts().get(task.layout as usize)?);
+        let floats = if casts(task) { u64::from(layout.width) * 16 } else { 0 };
+        Some(block::scratch_len(layout, task.placement.rows, span.len, reads).saturating_add(floats))
+    };
+    let largest = job.tasks().iter().filter_map(need).max().unwrap_or(0);
+    (largest, threads(context).min(job.tasks().len().max(1)))
+}
+
+/// The whole plan. There is one batch: workers take blocks until none is left. Each block is read by itself.
+pub(crate) fn plan(job: &DecodeJob, submission: &Submission<'_>, context: &Context) -> EnginePlan {
+    let Submission { supply, outputs, held } = *submission;
+    let (each, wanted) = workers(job, supply, outputs, context);
+    let workers = context.budget.workers(each, wanted, held.host) as u64;
+    let memory = EngineMemory { host: each.saturating_mul(workers), per_worker: each, device: 0 };
+    let (mut ranges, mut range_bytes, mut routes) = (0, 0u64, Routes::default());
+    let (tasks, mut index) = (job.tasks(), 0);
+    while let Some(count) = together(tasks, index) {
+        let before = index.checked_sub(1).and_then(|before| tasks.get(before));
+        if let Some((task, span)) = tasks.get(index).and_then(|task| Some((task, task.span?))) {
+            if supply == Supply::Pulled {
+                ranges += 1;
+                range_bytes = range_bytes.saturating_add(span.len);
+            }
+            let again = before.is_some_and(|before| task.is_of_same_block(before));
+            let (layout, blocks) = (task.layout, usize::from(!again));
+            let (decoder, reason, declined) = (Decoder::Cpu, None, Vec::new());
+            routes.add(Route { layout, decoder, reason, declined, blocks });
+        }
+        index += count;
+    }
+    let batches = usize::from(!tasks.is_empty());
+    EnginePlan { batches, ranges, range_bytes, memory, routes: routes.into_routes() }
+}
