@@ -6,6 +6,7 @@ mod dump;
 mod gpu;
 mod info;
 mod overview;
+mod remote;
 mod renamed;
 mod sample;
 mod values;
@@ -17,6 +18,7 @@ pub use dump::DumpArgs;
 pub use gpu::GpuArgs;
 pub use info::InfoArgs;
 pub use overview::OverviewArgs;
+pub use remote::RemoteArgs;
 pub use sample::SampleArgs;
 pub use vrt::VrtArgs;
 
@@ -29,7 +31,7 @@ use strile::compare::CompareOptions;
 use strile::read::OnFault;
 use strile::tiff::gdal::NoData;
 use strile::vrt::{Missing, VrtOptions};
-use strile::{Processor, ReadOptions};
+use strile::{OpenOptions, Processor, ReadOptions};
 use values::{parse_bbox, parse_size, parse_tolerance, parse_window};
 
 /// Read and write GeoTIFF and Cloud-Optimized GeoTIFF, fast and safely.
@@ -82,11 +84,10 @@ Examples:
 
 Exit status: 0 done; 1 done, with faults or differences; 2 an error.";
 
-/// Keep the headers of all GeoTIFFs below a folder in one file, so that opening them costs no read.
+/// Write an index of the headers of all GeoTIFFs below a folder, so that opening them costs no read.
 ///
-/// What readers of many files use (`strile.Headers(index=…)` in Python, `Headers::with_index` in Rust). A file that is in another state
-/// than the index knows, by size and modification time, is opened as if there were none. Exit 1: some files could not
-/// be opened, and are not in it.
+/// Batches use it: `strile.Headers(index=…)` in Python, `Headers::with_index` in Rust. A file whose size or modification time
+/// differs from the index is opened without it. Exit 1: some files could not be opened and are not in the index.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -94,18 +95,18 @@ Examples:
 pub struct IndexArgs {
     /// The folder
     pub folder: PathBuf,
-    /// The index to write; one that is there is replaced
+    /// The index to write; an existing one is replaced
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Do not look at files beside files
+    /// Ignore sidecar files (`.ovr`, `.aux.xml`, world files)
     #[arg(long)]
     pub no_sidecars: bool,
 }
 
-/// Tell how two files differ: size, type, pixels, georeference, metadata, tags.
+/// Show how two files differ: size, type, pixels, georeferencing, metadata, tags.
 ///
-/// Compared are all pages with their overviews and masks, piece by piece. Every NaN equals every NaN, and -0
-/// equals 0. Exit 0: equal; 1: different, the first difference named first; 2: could not be compared.
+/// Compares all pages with their overviews and masks. NaN equals NaN, and -0 equals 0. Exit 0: equal; 1: different, first
+/// difference first; 2: could not be compared.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -113,14 +114,14 @@ Examples:
   strile compare --tolerance 0.01 lossless.tif lossy.tif
   strile compare --structure --json a.tif b.tif")]
 pub struct CompareArgs {
-    /// A file; `-` reads standard input
+    /// A file or URL; `-` reads standard input
     pub a: PathBuf,
-    /// The file it is compared with
+    /// The file or URL to compare it with
     pub b: PathBuf,
-    /// How far samples may be apart
+    /// Largest allowed difference between two samples
     #[arg(long, value_name = "X", default_value_t = CompareOptions::default().tolerance, value_parser = parse_tolerance)]
     pub tolerance: f64,
-    /// Compare also how pixels are stored: compression, blocks, interleaving, predictor, byte order
+    /// Also compare how pixels are stored: compression, blocks, interleaving, predictor, byte order
     #[arg(long)]
     pub structure: bool,
     /// Print JSON: {"equal": …, "differences": […]}
@@ -130,6 +131,8 @@ pub struct CompareArgs {
     pub decode: DecodeArgs,
     #[command(flatten)]
     pub engine: EngineArgs,
+    #[command(flatten)]
+    pub remote: RemoteArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -137,28 +140,31 @@ pub enum CogCommand {
     Validate(ValidateArgs),
 }
 
-/// Tell whether files are Cloud-Optimized GeoTIFFs.
+/// Check whether files are Cloud-Optimized GeoTIFFs.
 ///
-/// The rules are those of GDAL's validator and of `rio cogeo validate`; each finding names whose it is, and a
-/// file is valid where neither finds an error. Exit 0: all valid; 1: not all; 2: one could not be checked.
+/// Applies the rules of GDAL's validator and of `rio cogeo validate`; each finding names its validator. A file is valid if
+/// neither finds an error. Exit 0: all valid; 1: not all; 2: a file could not be checked.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   strile cog validate dem.tif
-  strile cog validate --strict --json a.tif b.tif")]
+  strile cog validate --strict --json a.tif b.tif
+  strile cog validate https://example.org/dem.tif")]
 pub struct ValidateArgs {
-    /// Files; `-` reads standard input
+    /// Files or URLs; `-` reads standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// A warning makes a file invalid too
+    /// Treat warnings as errors
     #[arg(long)]
     pub strict: bool,
     /// Print JSON: {"files": […]}
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub remote: RemoteArgs,
 }
 
-/// List what can decode on this machine.
+/// List the processors of this machine that can decode: the CPU and NVIDIA GPUs.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -166,8 +172,8 @@ Examples:
   strile devices --json
   strile devices --calibrate")]
 pub struct DevicesArgs {
-    /// Measure what reads cost on the CPU and on the first GPU, in some seconds, and keep it in the user's cache folder:
-    /// `--decode-on auto` then chooses by it
+    /// Measure the CPU and the first GPU for some seconds and store the result in the user's cache folder, where
+    /// `--decode-on auto` uses it
     #[arg(long)]
     pub calibrate: bool,
     /// Print JSON: {"devices": […]}
@@ -175,14 +181,14 @@ pub struct DevicesArgs {
     pub json: bool,
 }
 
-/// Make a raster, read it back on every device, check every pixel, show how fast it went.
+/// Write a raster, read it back on every device, check every pixel, and show the throughput.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   strile demo
   strile demo --dir demo-files")]
 pub struct DemoArgs {
-    /// Where files are left; by default a new folder among the system's temporary files
+    /// Folder for the files; by default a new temporary folder
     #[arg(long)]
     pub dir: Option<PathBuf>,
 }
@@ -214,8 +220,8 @@ pub struct PartArgs {
     /// Resolution level: 0 is full resolution, 1 the largest overview
     #[arg(long, value_name = "N", default_value_t = ReadOptions::default().level)]
     pub level: usize,
-    /// Halve the level so many times while it is decoded: JPEG 2000 only, which holds lower resolutions
-    #[arg(long, value_name = "TIMES", default_value_t = ReadOptions::default().reduce)]
+    /// Decode at 1/2ⁿ of the level's resolution (JPEG 2000 only)
+    #[arg(long, value_name = "N", default_value_t = ReadOptions::default().reduce)]
     pub reduce: u8,
     /// Page of the file, from 0
     #[arg(long, value_name = "N", default_value_t = ReadOptions::default().page)]
@@ -233,16 +239,16 @@ pub struct MosaicArgs {
     /// Let a VRT read files anywhere, not only in its folder
     #[arg(long)]
     pub allow_outside: bool,
-    /// Let a VRT read files in this folder, too; repeat for more
+    /// Also let a VRT read files in this folder; repeat for more
     #[arg(long, value_name = "DIR")]
     pub allowed_root: Vec<PathBuf>,
-    /// Size of the largest VRT that is read
+    /// Largest size of a VRT, in bytes
     #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value_t = VrtOptions::default().max_bytes)]
     pub vrt_max_bytes: u64,
-    /// Samples of sources that a read of a VRT may lay beyond 64 per sample of the result
+    /// Limit on the source samples that a read of a VRT processes, in addition to 64 per sample of the result
     #[arg(long, value_name = "N", default_value_t = VrtOptions::default().max_work)]
     pub vrt_max_work: u64,
-    /// What to do about sources of a VRT that are not there or are damaged
+    /// What to do about sources of a VRT that are missing or damaged
     #[arg(long, default_value = "raise")]
     pub missing: MissingPolicy,
 }
@@ -250,22 +256,22 @@ pub struct MosaicArgs {
 /// Who decodes.
 #[derive(Debug, Args)]
 pub struct DecodeArgs {
-    /// Who decodes: `auto` (whichever is estimated to be faster), `cpu`, `cuda` or `cuda:N`
-    #[arg(long, value_name = "WHO", default_value = "auto")]
+    /// Processor that decodes: `auto` (the one estimated to be faster), `cpu`, `cuda` or `cuda:N`
+    #[arg(long, value_name = "PROCESSOR", default_value = "auto")]
     pub decode_on: Processor,
 }
 
 /// What may be taken of the machine.
 #[derive(Debug, Args)]
 pub struct EngineArgs {
-    /// Threads; all by default
+    /// Number of threads; one per core by default
     #[arg(short = 'j', long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
-    /// Limit on memory, as 2GiB; by default three quarters of what this process may use
+    /// Memory limit, such as 2GiB; by default three quarters of what this process may use
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub memory: Option<u64>,
-    /// Most samples (width × height × bands) of an image. By default only results over 1 GB that are more than 1024 times
-    /// larger than their file are refused
+    /// Largest number of samples (width × height × bands) to read. By default only results over 1 GB that are more than 1024
+    /// times larger than their file are refused
     #[arg(long, value_name = "N")]
     pub max_pixels: Option<u64>,
 }
@@ -294,17 +300,17 @@ pub enum FileFormat {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FaultPolicy {
-    /// Stop and name the first
+    /// Stop with an error that names the first
     Fail,
-    /// Fill them with nodata, else 0; list them; exit 1
+    /// Fill them with nodata, else 0; list them and exit with 1
     Fill,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum MissingPolicy {
-    /// Stop and name one
+    /// Stop with an error that names one
     Raise,
-    /// Leave their place empty and name them
+    /// Leave their area empty and list them
     Warn,
 }
 
@@ -323,7 +329,7 @@ pub struct Nodata(pub Option<NoData>);
 pub struct Bbox(pub [f64; 4]);
 
 impl MosaicArgs {
-    pub fn options(&self) -> VrtOptions {
+    pub fn options(&self, open: OpenOptions) -> VrtOptions {
         let missing = match self.missing {
             MissingPolicy::Raise => Missing::Raise,
             MissingPolicy::Warn => Missing::Warn,
@@ -335,6 +341,7 @@ impl MosaicArgs {
             missing,
             max_bytes: self.vrt_max_bytes,
             max_work: self.vrt_max_work,
+            open,
             ..VrtOptions::default()
         }
     }

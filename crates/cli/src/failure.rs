@@ -105,7 +105,7 @@ fn one_line(sentence: &str) -> String {
 
 /// The library names options as Rust and Python have them; here they are flags.
 fn with_flags(message: &str) -> String {
-    const FLAGS: [(&str, &str); 8] = [
+    const FLAGS: [(&str, &str); 16] = [
         ("`overwrite`", "`--overwrite`"),
         ("`memory`", "`--memory`"),
         ("`device_memory`", "`--device-memory`"),
@@ -114,6 +114,14 @@ fn with_flags(message: &str) -> String {
         ("`allow_outside`", "`--allow-outside`"),
         ("`vrt_max_work`", "`--vrt-max-work`"),
         ("`vrt_max_bytes`", "`--vrt-max-bytes`"),
+        ("turn `deny_private_hosts` off", "leave out `--deny-private-hosts`"),
+        ("`connect_timeout`", "`--connect-timeout`"),
+        ("`stall_timeout`", "`--stall-timeout`"),
+        ("`total_timeout`", "`--total-timeout`"),
+        ("`anonymous`", "`--anonymous`"),
+        ("`region`", "`--region`"),
+        ("`endpoint`", "`--endpoint`"),
+        ("`request_payer`", "`--request-payer`"),
     ];
     FLAGS.iter().fold(message.to_owned(), |message, (option, flag)| message.replace(option, flag))
 }

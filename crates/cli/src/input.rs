@@ -46,10 +46,10 @@ impl Session {
         }
     }
 
-    /// Opens a file, or standard input where the path is `-`, whose bytes are then taken from the budget.
-    pub fn open(&self, path: &Path, context: &mut Context) -> Result<Dataset, Failure> {
+    /// Opens a file or URL, or standard input where the path is `-`, whose bytes are then taken from the budget.
+    pub fn open(&self, path: &Path, open: &OpenOptions, context: &mut Context) -> Result<Dataset, Failure> {
         if path.as_os_str() != "-" {
-            return Ok(Dataset::open(path)?);
+            return Ok(Dataset::open_with(path, open)?);
         }
         let (name, limit) = ("standard input", context.budget.limit());
         let mut bytes = Vec::new();
@@ -66,11 +66,12 @@ impl Session {
         &self,
         path: &Path,
         mosaic: &MosaicArgs,
+        open: OpenOptions,
         context: &mut Context,
     ) -> Result<Input, Failure> {
         match path.as_os_str() == "-" {
-            true => Ok(Input::Tiff(Box::new(self.open(path, context)?))),
-            false => Ok(Input::open_with(path, &mosaic.options())?),
+            true => Ok(Input::Tiff(Box::new(self.open(path, &open, context)?))),
+            false => Ok(Input::open_with(path, &mosaic.options(open))?),
         }
     }
 

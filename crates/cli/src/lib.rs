@@ -19,6 +19,7 @@ use clap::Parser as _;
 use failure::{Failure, Outcome};
 use std::ffi::OsString;
 use std::io::Write as _;
+use strile::engine::share_heap_if_limited;
 
 /// Runs the command line and returns its exit code. The first argument is the program's name.
 ///
@@ -30,6 +31,7 @@ use std::io::Write as _;
 /// assert_eq!(code, 0);
 /// ```
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    share_heap_if_limited();
     let code = run_command(arguments.into_iter().collect());
     // Rust flushes standard output itself only where it owns `main`. A closed pipe is the reader's decision.
     let _closed = std::io::stdout().flush();

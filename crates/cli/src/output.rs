@@ -177,10 +177,14 @@ pub fn plan_json(plan: &ReadPlan) -> Value {
         "ranges": figures.ranges,
         "range_bytes": figures.range_bytes,
         "batches": figures.batches,
+        "engine_batches": figures.engine_batches,
         "memory": {
             "output": plan.memory.output,
             "scratch_per_thread": plan.memory.scratch_per_thread,
+            "decoding": plan.memory.decoding,
             "staging": plan.memory.staging,
+            "scratch": plan.memory.scratch,
+            "host": plan.memory.host,
             "device": plan.memory.device,
         },
     })

@@ -7,7 +7,7 @@ use crate::options::{Layer, ReadOptions};
 use crate::pages::{Level, Page, add_external_masks, add_external_overviews, pages_of};
 use crate::read::{MaskSource, Size, check_result};
 use crate::resolution::reduced;
-use crate::source::{Source, Version};
+use crate::source::{Source, Version, open_url, url_of};
 use crate::window::Window;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,21 +42,24 @@ pub(crate) struct Target<'a> {
 }
 
 impl Dataset {
-    /// Opens a file, and what lies beside it.
+    /// Opens a file, and what lies beside it. With the feature `remote`, a URL (`https://…`, `s3://…`) opens a remote object.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(path, &OpenOptions::default())
     }
 
-    /// Opens a file with options.
+    /// Opens a file, or the remote object of a URL, with options.
     pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
-        Self::open_among(path.as_ref(), &OnDisk, options)
+        match url_of(path.as_ref()) {
+            Some(url) => Self::from_source(open_url(url, options)?, options),
+            None => Self::open_among(path.as_ref(), &OnDisk, options),
+        }
     }
 
     /// Opens one of `files`, and what of them lies beside it.
     pub(crate) fn open_among(path: &Path, files: &dyn Files, options: &OpenOptions) -> Result<Self> {
         let source = files.source(path)?;
         let sidecars = if options.sidecars { Sidecars::beside(path, files) } else { Sidecars::default() };
-        let file = OpenFile::open_with(source, files.at_hand(path), &options.limits)?;
+        let file = OpenFile::open_with(source, files.at_hand(path), options)?;
         let mut dataset = Self::from_parts(file, &sidecars, options)?;
         if options.sidecars {
             dataset.add_sidecar(path, "ovr", (files, options), add_external_overviews);
@@ -72,7 +75,7 @@ impl Dataset {
 
     /// Opens any source; nothing beside it is looked for.
     pub fn from_source(source: Arc<dyn Source>, options: &OpenOptions) -> Result<Self> {
-        Self::from_parts(OpenFile::open(source, &options.limits)?, &Sidecars::default(), options)
+        Self::from_parts(OpenFile::open(source, options)?, &Sidecars::default(), options)
     }
 
     /// Opens any source, with the overviews of another (what `.ovr` is beside a file) and the text of a `.aux.xml`.
@@ -82,11 +85,11 @@ impl Dataset {
         aux_xml: Option<String>,
         options: &OpenOptions,
     ) -> Result<Self> {
-        let file = OpenFile::open(source, &options.limits)?;
+        let file = OpenFile::open(source, options)?;
         let mut dataset = Self::from_parts(file, &Sidecars::of_text(aux_xml), options)?;
         if let Some(overviews) = overviews {
             let name = overviews.name().to_owned();
-            let opened = match OpenFile::open(overviews, &options.limits) {
+            let opened = match OpenFile::open(overviews, options) {
                 // Nobody knows what is in a source that fails.
                 Err(error @ Error::Io { .. }) => return Err(error),
                 opened => opened,
@@ -126,8 +129,7 @@ impl Dataset {
             return;
         }
         let opened = files.source(&beside);
-        let opened =
-            opened.and_then(|source| OpenFile::open_with(source, files.at_hand(&beside), &options.limits));
+        let opened = opened.and_then(|source| OpenFile::open_with(source, files.at_hand(&beside), options));
         self.add_opened(beside.display().to_string(), opened, options, add);
     }
 

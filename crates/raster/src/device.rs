@@ -12,7 +12,7 @@ mod cost;
 #[cfg_attr(not(feature = "cuda"), path = "device/disabled.rs")]
 mod cuda;
 
-pub use crate::link::{link_rate, wait_for_stream};
+pub use crate::link::{DeviceFailure, link_rate, wait_for_stream};
 pub use crate::options::{DirectIo, Nvcomp, Nvjpeg};
 pub use cost::Estimate;
 pub use strile_engine::DeviceBytes;
@@ -98,18 +98,14 @@ pub(crate) struct Gpu {
     pub(crate) nvjpeg: Nvjpeg,
 }
 
-/// An engine on a GPU, and what becomes of what was asked of it: `None` where it was not.
+/// An engine on a GPU.
 pub(crate) struct Opened {
     engine: Arc<dyn Engine>,
-    /// By which nvCOMP blocks are decoded and why, or why not.
-    nvcomp: Option<Reasoned<String>>,
-    /// By which library of NVIDIA's pictures are decoded and why, or why not.
-    nvjpeg: Option<Reasoned<String>>,
-    /// Whether cuFile reads the file, or why not.
+    /// Whether cuFile reads the file, or why not; `None` if it was not asked for.
     direct: Option<Reasoned<()>>,
 }
 
-/// Where blocks are decompressed.
+/// Where most blocks of a read are decompressed, as the engine says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decode {
     /// By the CPU engine.
@@ -130,7 +126,6 @@ pub(crate) struct Choice {
     /// `Cpu` or `Cuda`.
     pub(crate) processor: Processor,
     pub(crate) reason: String,
-    pub(crate) decode: Decode,
     /// What it was chosen by, where it was free.
     pub(crate) judged: Option<Judged>,
     /// Whether cuFile reads the file.
@@ -150,10 +145,9 @@ pub struct Judged {
 
 impl Choice {
     pub(crate) fn cpu(reason: impl Into<String>) -> Self {
-        let engine = Arc::new(CpuEngine);
-        let (processor, decode) = (Processor::Cpu, Decode::Cpu);
+        let (engine, processor) = (Arc::new(CpuEngine), Processor::Cpu);
         let (direct, notes) = (false, Vec::new());
-        Self { engine, processor, reason: reason.into(), decode, judged: None, direct, notes }
+        Self { engine, processor, reason: reason.into(), judged: None, direct, notes }
     }
 
     /// What was asked of a GPU and a choice of the CPU does not do: an error or a note, never silence.
@@ -178,21 +172,12 @@ impl Choice {
     }
 
     fn cuda(index: u32, gpu: Gpu, work: &Work<'_>, reason: String) -> Reasoned<Self> {
-        let Opened { engine, nvcomp, nvjpeg, direct } = cuda::open(index, gpu, work)?;
-        let mut notes = Vec::new();
-        let mut decode = cuda::kernel(work.layout).map_or_else(Decode::Host, |()| Decode::Kernels);
-        let nvcomp = nvcomp.map(|said| said.map(Decode::Nvcomp));
-        for said in nvcomp.into_iter().chain(nvjpeg.map(|said| said.map(Decode::Nvjpeg))) {
-            match (said, &decode) {
-                (_, Decode::Host(_)) => {}
-                (Ok(by), _) => decode = by,
-                (Err(reason), _) => notes.push(reason),
-            }
-        }
+        let Opened { engine, direct } = cuda::open(index, gpu, work)?;
         let processor = Processor::Cuda(index);
         let is_direct = matches!(direct, Some(Ok(())));
-        notes.extend(direct.and_then(Reasoned::err).map(|reason| format!("not read by cuFile: {reason}")));
-        Ok(Self { engine, processor, reason, decode, judged: None, direct: is_direct, notes })
+        let declined = direct.and_then(Reasoned::err);
+        let notes = declined.map(|reason| format!("not read by cuFile: {reason}")).into_iter().collect();
+        Ok(Self { engine, processor, reason, judged: None, direct: is_direct, notes })
     }
 }
 
@@ -234,17 +219,6 @@ pub(crate) fn holder(index: u32, gpu: Gpu) -> Reasoned<Arc<dyn Engine>> {
 
 fn unusable(index: u32, reason: &str) -> String {
     format!("device `cuda:{index}` cannot be used: {reason}")
-}
-
-/// About what so many pictures of a layout take of a device's memory on their way; `None` for blocks that are none, or that
-/// no kernel decodes.
-pub(crate) fn picture_memory(layout: &BlockLayout, blocks: u64, encoded: u64) -> Option<u64> {
-    cuda::picture_memory(layout, blocks, encoded)
-}
-
-/// The most bytes of a block of a layout that kernels take, where there is a bound.
-pub(crate) fn longest_block(layout: &BlockLayout) -> Option<u64> {
-    cuda::longest_block(layout)
 }
 
 /// The engine that encodes and reduces: there is one.

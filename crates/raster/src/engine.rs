@@ -3,5 +3,5 @@
 pub use strile_engine::{
     Arena, BlockAddress, BlockFault, BudgetError, Convert, EngineError, FaultKind, Fill, LocatedFault,
     Output, OutputError, OutputSpec, ProcessId, Progress, Report, Slice, Slot, Span, StageTimes, Strides,
-    Trace,
+    Trace, share_heap_if_limited,
 };

@@ -4,6 +4,7 @@ use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::open::io_error;
 use crate::source::read_ranges;
+use strile_engine::Cancel;
 use strile_tiff::{ByteOrder, FieldType, Tag, ValueData};
 
 /// A larger value is left in the file: tables of blocks can have any size.
@@ -45,7 +46,8 @@ impl Dataset {
         });
         let there: Vec<_> = there.collect();
         let source = file.source.as_ref();
-        let mut read = read_ranges(source, &there).map_err(|error| io_error(source, error))?.into_iter();
+        let read = read_ranges(source, &there, &Cancel::default());
+        let mut read = read.map_err(|error| io_error(source, error))?.into_iter();
         let fields = directory.entries().iter().map(|entry| StoredField {
             tag: entry.tag,
             field_type: entry.field_type,

@@ -56,7 +56,8 @@ pub(crate) fn window_of(
     (width, height): (u32, u32),
     sides: [f64; 4],
 ) -> std::result::Result<Window, String> {
-    let no_transform = || "has no georeference that a box could be found with".to_owned();
+    let no_transform =
+        || "has no georeferencing, so a box cannot be located; give a window of pixels".to_owned();
     let transform = transform.ok_or_else(no_transform)?;
     let inverse = transform.inverse().ok_or_else(no_transform)?;
     let [west, south, east, north] = sides;

@@ -8,6 +8,7 @@ use crate::options::ReadOptions;
 use crate::pieces::{PieceLimits, Pieces};
 use crate::raster::Raster;
 use crate::read::ReadPlan;
+use crate::source::url_of;
 use crate::vrt::{Vrt, VrtOptions, is_vrt};
 use crate::window::Window;
 use std::path::Path;
@@ -33,7 +34,7 @@ impl Input {
     /// Opens a file as what it is.
     pub fn open_with(path: impl AsRef<Path>, options: &VrtOptions) -> Result<Self> {
         let path = path.as_ref();
-        match is_vrt(path)? {
+        match url_of(path).is_none() && is_vrt(path)? {
             true => Ok(Self::Vrt(Box::new(Vrt::open(path, options)?))),
             false => Ok(Self::Tiff(Box::new(Dataset::open_with(path, &options.open)?))),
         }

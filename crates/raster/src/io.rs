@@ -1,7 +1,11 @@
-//! Where bytes come from and go to: files, memory, streams, or a [`Source`] or [`Sink`] of your own.
+//! Where bytes come from and go to: files, memory, streams, remote objects, or a [`Source`] or [`Sink`] of your own.
 
 pub use crate::redact::redacted;
 pub use crate::sink::{FileSink, MemoryFile, MemoryHandle, MemorySink, Sink, StreamSink};
+#[cfg(feature = "remote")]
+pub use crate::source::RemoteSource;
 pub use crate::source::{FileSource, MemorySource, ReadDone, ReadOp, Source, Version};
 pub use crate::spool::Spool;
 pub use strile_engine::ReadAt;
+#[cfg(feature = "remote")]
+pub use strile_remote::{PrivateHost, RemoteOptions, is_remote};

@@ -64,7 +64,7 @@ pub use options::{Layer, Processor, ReadOptions};
 pub use raster::{DeviceRaster, Raster};
 pub use strile_engine::{Budget, Cancel, Context, Location, Resampling};
 pub use strile_tiff as tiff;
-pub use strile_tiff::{Compression, DataType};
+pub use strile_tiff::{Compression, DataType, InvalidValue};
 pub use typed::Sample;
 pub use vrt::Vrt;
 pub use window::Window;

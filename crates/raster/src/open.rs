@@ -2,10 +2,13 @@
 
 use crate::error::{Error, Result};
 use crate::options::setters;
+use crate::read::coalesce;
 use crate::source::{FileSource, Source, Version, open_regular, read_ranges};
 use std::io::Read as _;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use strile_engine::Cancel;
 use strile_tiff::{Limits, Parser, Step, Tiff, TiffError};
 
 /// What can be chosen when opening.
@@ -14,13 +17,24 @@ use strile_tiff::{Limits, Parser, Step, Tiff, TiffError};
 pub struct OpenOptions {
     /// Limits on the structure of the file.
     pub limits: Limits,
-    /// Look for `.ovr`, `.msk`, `.aux.xml` and world files beside the file.
+    /// Look for `.ovr`, `.msk`, `.aux.xml` and world files beside the file. Beside a remote object nothing is looked for.
     pub sidecars: bool,
+    /// Stops the opening. Reads have their own, in their `Context`.
+    pub cancel: Cancel,
+    /// How remote objects are reached.
+    #[cfg(feature = "remote")]
+    pub remote: strile_remote::RemoteOptions,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { limits: Limits::default(), sidecars: true }
+        Self {
+            limits: Limits::default(),
+            sidecars: true,
+            cancel: Cancel::default(),
+            #[cfg(feature = "remote")]
+            remote: strile_remote::RemoteOptions::default(),
+        }
     }
 }
 
@@ -35,6 +49,16 @@ impl OpenOptions {
         limits: Limits,
         /// Sets whether `.ovr`, `.msk`, `.aux.xml` and world files beside the file are looked for.
         sidecars: bool,
+        /// Sets what stops the opening.
+        cancel: Cancel,
+    }
+
+    /// Sets how remote objects are reached.
+    #[cfg(feature = "remote")]
+    #[must_use]
+    pub fn remote(mut self, remote: strile_remote::RemoteOptions) -> Self {
+        self.remote = remote;
+        self
     }
 }
 
@@ -102,22 +126,24 @@ pub(crate) struct OpenFile {
 }
 
 impl OpenFile {
-    pub(crate) fn open(source: Arc<dyn Source>, limits: &Limits) -> Result<Self> {
-        Self::open_with(source, Vec::new(), limits)
+    pub(crate) fn open(source: Arc<dyn Source>, options: &OpenOptions) -> Result<Self> {
+        Self::open_with(source, Vec::new(), options)
     }
 
     /// The same, with some of the source's bytes at hand.
     pub(crate) fn open_with(
         source: Arc<dyn Source>,
         at_hand: Vec<(u64, Vec<u8>)>,
-        limits: &Limits,
+        options: &OpenOptions,
     ) -> Result<Self> {
         let wrong = |error: TiffError| Error::File { file: source.name().to_owned(), error };
         if source.len() == 0 {
             let problem = TiffError::Invalid { place: "header".into(), problem: "the file is empty".into() };
             return Err(wrong(problem));
         }
-        let mut parser = Parser::new(source.len(), limits.clone());
+        let mut parser = Parser::new(source.len(), options.limits.clone());
+        let mut ahead =
+            Ahead { len: FIRST_AHEAD, left: if source.local().is_some() { 0 } else { MOST_AHEAD } };
         for (offset, bytes) in at_hand {
             parser.feed(offset, bytes);
         }
@@ -125,14 +151,44 @@ impl OpenFile {
             match parser.next().map_err(wrong)? {
                 Step::Done(tiff) => return Ok(Self { source, tiff }),
                 Step::Need(ranges) => {
-                    let read =
-                        read_ranges(source.as_ref(), &ranges).map_err(|error| io_error(&*source, error))?;
+                    let ranges = ahead.widen(ranges, source.len());
+                    let read = match read_ranges(source.as_ref(), &ranges, &options.cancel) {
+                        Err(_) if options.cancel.is_cancelled() => return Err(Error::Cancelled),
+                        read => read.map_err(|error| io_error(&*source, error))?,
+                    };
                     for (range, bytes) in ranges.iter().zip(read) {
                         parser.feed(range.start, bytes);
                     }
                 }
             }
         }
+    }
+}
+
+/// Reads ahead in the headers of remote files, twice as far each time: a round trip costs more than the bytes.
+struct Ahead {
+    len: u64,
+    /// Bytes that may still be read in vain.
+    left: u64,
+}
+
+const FIRST_AHEAD: u64 = 32 << 10;
+const MOST_AHEAD: u64 = 4 << 20;
+
+impl Ahead {
+    fn widen(&mut self, ranges: Vec<Range<u64>>, file_len: u64) -> Vec<Range<u64>> {
+        if self.left == 0 {
+            return ranges;
+        }
+        let mut wide = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            let end = range.start.saturating_add(self.len).min(file_len).max(range.end);
+            let end = end.min(range.end.saturating_add(self.left));
+            self.left -= end - range.end;
+            wide.push(range.start..end);
+        }
+        self.len = self.len.saturating_mul(2);
+        coalesce(&wide, 0)
     }
 }
 

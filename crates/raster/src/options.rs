@@ -1,6 +1,7 @@
 //! What can be chosen when reading, and every default.
 
 use crate::Window;
+use strile_tiff::InvalidValue;
 
 /// Makes setters of fields that have a value.
 macro_rules! setters {
@@ -48,10 +49,10 @@ pub enum Processor {
 }
 
 impl std::str::FromStr for Processor {
-    type Err = String;
+    type Err = InvalidValue;
 
     /// Reads `auto`, `cpu`, `cuda` (the first CUDA device) or `cuda:N`.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
         match text {
             "auto" => Ok(Self::Auto),
             "cpu" => Ok(Self::Cpu),
@@ -60,7 +61,7 @@ impl std::str::FromStr for Processor {
                 let index = text.strip_prefix("cuda:").and_then(|index| index.parse().ok());
                 index
                     .map(Self::Cuda)
-                    .ok_or_else(|| format!("expected auto, cpu, cuda or cuda:N, got `{text}`"))
+                    .ok_or_else(|| format!("expected auto, cpu, cuda or cuda:N, got `{text}`").into())
             }
         }
     }

@@ -290,7 +290,8 @@ fn the_plan_names_the_device_and_what_the_host_does() {
     assert_eq!((plan.engine.as_str(), &plan.decode), ("cuda:0", &Decode::Kernels));
     let text = plan.to_string();
     assert!(text.contains("\nengine   cuda:0 (asked for)\ndecode   on cuda:0 by kernels; blocks"), "{text}");
-    assert!(text.contains(", in memory of cuda:0\nmemory   0 B + 0 B staging on the host, about "), "{text}");
+    assert!(text.contains(", in memory of cuda:0\nmemory   up to "), "{text}");
+    assert!(text.contains(" on the host, 0 B of it staging; up to "), "{text}");
     let (_, bytes) = file(Codec::Lzma);
     let text = open(&bytes).plan(&options, &Context::default()).unwrap().to_string();
     assert!(text.contains("\ndecode   on the host (no kernel for lzma), then one copy a batch\n"), "{text}");
@@ -306,7 +307,7 @@ fn the_plan_says_which_jpeg_blocks_are_too_long_for_kernels() {
     let dataset = open(&spec.build(&pixels, ByteOrder::Little, false).bytes);
     let cuda = by(device(), &ReadOptions::default());
     let plan = dataset.plan(&cuda, &Context::default()).unwrap();
-    let note = "1 blocks longer than 2.0 MiB decoded on the host: each would hold the device for long";
+    let note = "1 block decoded on the host: longer than 2 MiB, each would hold the device for long";
     assert_eq!((&plan.decode, plan.notes.as_slice()), (&Decode::Kernels, &[note.to_owned()][..]));
     let report = compare(&dataset, &ReadOptions::default()).unwrap().unwrap();
     assert_eq!((report.blocks, report.host_blocks), (2, 1));

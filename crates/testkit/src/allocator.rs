@@ -46,6 +46,18 @@ pub fn trim() {
     }
 }
 
+/// Bytes of the C library's heap that are in use, by Rust code and by C libraries, and bytes that are free in it.
+pub fn heap() -> (usize, usize) {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        // SAFETY: has no preconditions, and may be called by any thread.
+        let info = unsafe { libc::mallinfo2() };
+        (info.uordblks + info.hblkhd, info.fordblks)
+    }
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    (0, 0)
+}
+
 /// Counts a request; false where it is refused.
 fn grant(size: usize) -> bool {
     let refused = size > REFUSED;

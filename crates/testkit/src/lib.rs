@@ -3,7 +3,7 @@
 //! `pixels` rasters; `image` an image by its facts; `builder` and `tag` directories and bytes, odd ones too;
 //! `pack` and `encode` blocks; `fixtures` the list of files every engine must read; `corpus` the conformance
 //! corpus where it is found; `digest` SHA-256; `mutate` damaged files; `hostile` small files that ask for much;
-//! `allocator` counts memory, `child` that of a program.
+//! `allocator` counts memory, `child` that of a program; `server` serves files by ranges, with faults.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -28,6 +28,7 @@ mod image;
 mod mutate;
 mod pack;
 mod pixels;
+mod server;
 mod tag;
 
 pub use builder::{Built, BuiltBlock, Directory, FileOrder, TiffBuilder};
@@ -39,4 +40,5 @@ pub use image::{FileFrame, Grid, ImageSpec, geo_tags, metadata_tag, nodata_tag};
 pub use mutate::{Target, mutate, mutate_bytes};
 pub use pack::BlockPixels;
 pub use pixels::{Pattern, Pixels, Random, to_f64};
+pub use server::{Counts, Fault, RangeServer};
 pub use tag::{Tag, Value};

@@ -1,7 +1,7 @@
 //! `strile convert`.
 
 use super::values::{parse_nodata, parse_pair, parse_size};
-use super::{DecodeArgs, EngineArgs, FileFormat, Nodata, PartArgs};
+use super::{DecodeArgs, EngineArgs, FileFormat, Nodata, PartArgs, RemoteArgs};
 use clap::Args;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -38,7 +38,7 @@ Examples:
 
 Exit status with -o DIR: 0 all done; 1 some files failed, which are listed; 2 all failed.")]
 pub struct ConvertArgs {
-    /// IN and OUT (`-` is standard input or output); with -o files and folders to convert
+    /// IN, a file or URL, and OUT (`-` is standard input or output); with -o files and folders to convert
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Convert every FILE into this folder; outputs that exist are skipped unless --overwrite is given
@@ -47,7 +47,7 @@ pub struct ConvertArgs {
     /// Convert this many files at once; they share memory and threads
     #[arg(long, value_name = "N", requires = "output", default_value = "1")]
     pub jobs: NonZeroUsize,
-    /// Take files in folders below those that are given
+    /// Descend into subfolders
     #[arg(long, requires = "output")]
     pub recursive: bool,
     /// Format: GTiff by default, COG with a profile
@@ -66,31 +66,33 @@ pub struct ConvertArgs {
     pub part: PartArgs,
     #[command(flatten)]
     pub change: ChangeArgs,
-    /// Folder for encoded blocks that wait; that of OUT by default
+    /// Folder for temporary encoded blocks; that of OUT by default
     #[arg(long, value_name = "DIR")]
     pub spool_dir: Option<PathBuf>,
-    /// Encode every block anew, even where it could be copied
+    /// Encode every block again, even if it could be copied
     #[arg(long)]
     pub reencode: bool,
-    /// Encode so that the bytes of OUT are the same on every device; larger or slower than the CPU's own
+    /// Write the same bytes on every device; larger or slower than the CPU's own encoders
     #[arg(long)]
     pub reproducible: bool,
-    /// Compress on the GPU with nvCOMP and this effort, 0 to 5 for Deflate, 0 for ZSTD; an error where it cannot
+    /// Compress on the GPU with nvCOMP and this effort, 0 to 5 for Deflate, 0 for ZSTD; an error if that is impossible
     #[arg(long, value_name = "EFFORT", conflicts_with = "reproducible")]
     pub nvcomp_effort: Option<u8>,
-    /// Encode JPEG 2000 on the GPU with nvJPEG2000; an error where it cannot
+    /// Encode JPEG 2000 on the GPU with nvJPEG2000; an error if that is impossible
     #[arg(long, conflicts_with_all = ["reproducible", "nvcomp_effort"])]
     pub nvjpeg2000: bool,
-    /// Memory of blocks that are being encoded, such as 128MiB; on a GPU all memory of the write
+    /// Memory for blocks that are being encoded, such as 128MiB; on a GPU all memory of the write
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub streaming_buffer: Option<u64>,
     #[command(flatten)]
     pub decode: DecodeArgs,
-    /// Who encodes: `auto` (the CPU), `cpu`, `cuda` or `cuda:N`. A GPU that encodes also decodes, unless --decode-on says otherwise
-    #[arg(long, value_name = "WHO", default_value = "auto")]
+    /// Processor that encodes: `auto` (the CPU), `cpu`, `cuda` or `cuda:N`. A GPU that encodes also decodes, unless --decode-on says otherwise
+    #[arg(long, value_name = "PROCESSOR", default_value = "auto")]
     pub encode_on: Processor,
     #[command(flatten)]
     pub engine: EngineArgs,
+    #[command(flatten)]
+    pub remote: RemoteArgs,
     /// Show what would be done; write nothing
     #[arg(long)]
     pub explain: bool,
@@ -110,7 +112,7 @@ pub struct ChangeArgs {
     /// Refuse a part that lies partly outside the image
     #[arg(long)]
     pub epo: bool,
-    /// Refuse a part that lies outside the image, which is always done
+    /// Refuse a part that lies outside the image; strile always does
     #[arg(long)]
     pub eco: bool,
     /// Write this many columns and rows: pixels, per cent (50%), or 0 to keep the proportions

@@ -1,6 +1,6 @@
 //! `strile dump`.
 
-use super::{DecodeArgs, EngineArgs, Explain, Format, GpuArgs, PartArgs};
+use super::{DecodeArgs, EngineArgs, Explain, Format, GpuArgs, PartArgs, RemoteArgs};
 use clap::Args;
 use std::path::PathBuf;
 use strile::read::Interleave;
@@ -24,12 +24,12 @@ Examples:
   strile dump damaged.tif --on-fault fill -o rescued.npy
   strile dump dem.tif --window 0,0,4,4 --format csv -o -")]
 pub struct DumpArgs {
-    /// The file; `-` reads standard input
+    /// The file or its URL; `-` reads standard input
     pub file: PathBuf,
-    /// Format; by default what the name after -o ends in, else raw
+    /// Format; by default that of the output's suffix, else raw
     #[arg(long)]
     pub format: Option<Format>,
-    /// Where to; `-` is standard output, the default
+    /// Output file; `-`, the default, is standard output
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
     #[command(flatten)]
@@ -37,16 +37,16 @@ pub struct DumpArgs {
     /// Read the mask (0 and 255) instead of pixels
     #[arg(long)]
     pub mask: bool,
-    /// Turn the image as its Orientation says
+    /// Apply the Orientation tag
     #[arg(long)]
     pub orient: bool,
-    /// Invert images whose 0 is white
+    /// Invert white-is-zero images
     #[arg(long)]
     pub invert_white: bool,
-    /// Nodata as NaN: floats of 32 bits where these hold every value, else of 64
+    /// Write nodata as NaN: as float32 if it holds every value, else float64
     #[arg(long, conflicts_with = "mask")]
     pub masked: bool,
-    /// The same, and values by the scale and offset of the bands
+    /// As --masked, and apply the scale and offset of each band
     #[arg(long, conflicts_with = "mask")]
     pub unscale: bool,
     /// PNG: write stored values, 8 or 16-bit unsigned, without a stretch, a palette or transparent nodata
@@ -58,7 +58,9 @@ pub struct DumpArgs {
     pub engine: EngineArgs,
     #[command(flatten)]
     pub gpu: GpuArgs,
-    /// Tell what would be done and read no pixel (`--explain=json` for programs)
+    #[command(flatten)]
+    pub remote: RemoteArgs,
+    /// Show what would be done; read no pixels (`--explain=json` for programs)
     #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     pub explain: Option<Explain>,
 }

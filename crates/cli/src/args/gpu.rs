@@ -8,18 +8,19 @@ use strile::device::{DirectIo, Nvcomp, Nvjpeg};
 /// What may be taken of a GPU.
 #[derive(Debug, Args)]
 pub struct GpuArgs {
-    /// Limit on the memory of the GPU, as 8GiB; 90 % of what is free by default
+    /// GPU memory limit, such as 8GiB; by default 90 % of free memory
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub device_memory: Option<u64>,
-    /// Whether the GPU reads local files by cuFile, past the host's memory: `off`, `auto` (where the kernel module
-    /// nvidia-fs is loaded and takes the file) or `on` (or fail)
+    /// Read local files directly to GPU memory with cuFile: `off`, `auto` (if the kernel module nvidia-fs is loaded and accepts
+    /// the file) or `on` (or fail)
     #[arg(long, value_name = "WHEN", value_parser = parse_direct_io, default_value = "off")]
     pub direct_io: DirectIo,
-    /// Whether nvCOMP decodes for the GPU: `off`, `trusted` (files you trust, where it is faster) or `trusted-always`
+    /// Decode with nvCOMP, which does not validate its input: `off`, `trusted` (for files you trust, where it is faster) or
+    /// `trusted-always`
     #[arg(long, value_name = "HOW", value_parser = parse_nvcomp, default_value = "off")]
     pub nvcomp: Nvcomp,
-    /// Whether nvJPEG2000 and nvJPEG decode pictures for the GPU: `off`, `trusted` (files you trust, where they are faster)
-    /// or `trusted-always`
+    /// Decode pictures with nvJPEG2000 and nvJPEG, which do not validate their input: `off`, `trusted` (for files you trust,
+    /// where they are faster) or `trusted-always`
     #[arg(long, value_name = "HOW", value_parser = parse_nvjpeg, default_value = "off")]
     pub nvjpeg: Nvjpeg,
 }

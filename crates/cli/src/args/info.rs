@@ -1,6 +1,6 @@
 //! `strile info`.
 
-use super::MosaicArgs;
+use super::{MosaicArgs, RemoteArgs};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -15,9 +15,11 @@ Examples:
   strile info --stats --hist --checksum dem.tif
   strile info --json a.tif b.tif
   strile info --explain dem.tif
+  strile info https://example.org/dem.tif
+  strile info --anonymous --region us-west-2 s3://bucket/dem.tif
   curl -s https://example.org/dem.tif | strile info -")]
 pub struct InfoArgs {
-    /// Files; `-` reads standard input
+    /// Files or URLs; `-` reads standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Print JSON: {"files": […]}
@@ -32,11 +34,13 @@ pub struct InfoArgs {
     /// Per band: the checksum that GDAL computes
     #[arg(long)]
     pub checksum: bool,
-    /// Tell also what a read of the whole first image would do
+    /// Also show what a read of the whole first image would do
     #[arg(long)]
     pub explain: bool,
     #[command(flatten)]
     pub mosaic: MosaicArgs,
+    #[command(flatten)]
+    pub remote: RemoteArgs,
 }
 
 /// Options of gdalinfo, which begin with one dash.

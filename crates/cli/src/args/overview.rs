@@ -25,25 +25,25 @@ Examples:
 pub struct OverviewArgs {
     /// The file
     pub file: PathBuf,
-    /// How many times smaller each overview is: powers of two; until one fits into a block by default
+    /// Reduction factors, powers of two; by default 2, 4, … until an overview fits into one block
     #[arg(value_name = "LEVEL", conflicts_with_all = ["levels", "count"])]
     pub words: Vec<u32>,
     /// The same as LEVEL, separated by commas
     #[arg(long, value_name = "N,N", value_delimiter = ',', conflicts_with = "count")]
     pub levels: Vec<u32>,
-    /// How many overviews, each half of the one above
+    /// Number of overviews, each half the size of the one before
     #[arg(long, value_name = "N")]
     pub count: Option<NonZeroU32>,
-    /// How they are made; average by default, nearest for palettes and categories
+    /// Resampling method; by default average, and nearest for palettes and categories
     #[arg(short, long, value_name = "METHOD", value_parser = parse_resampling)]
     pub resampling: Option<Resampling>,
-    /// How they are compressed; as the image is by default
+    /// Compression; by default that of the image
     #[arg(long, value_name = "NAME", value_parser = parse_compression)]
     pub compress: Option<Compression>,
     /// Write them beside the file, to FILE.ovr
     #[arg(long)]
     pub external: bool,
-    /// Replace overviews that are there
+    /// Replace existing overviews
     #[arg(long)]
     pub rebuild: bool,
     /// Remove overviews: those in the file, or FILE.ovr with `--external`

@@ -1,6 +1,6 @@
 //! `strile sample`.
 
-use super::{EngineArgs, MosaicArgs};
+use super::{EngineArgs, MosaicArgs, RemoteArgs};
 use clap::Args;
 use std::path::PathBuf;
 use strile::tiff::geo::Crs;
@@ -47,4 +47,6 @@ pub struct SampleArgs {
     pub mosaic: MosaicArgs,
     #[command(flatten)]
     pub engine: EngineArgs,
+    #[command(flatten)]
+    pub remote: RemoteArgs,
 }

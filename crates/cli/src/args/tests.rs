@@ -72,7 +72,9 @@ fn windows_boxes_and_processors_are_checked() {
     assert!(parse_bbox("5,0,1,1").unwrap_err().contains("west"));
     assert_eq!("cuda".parse(), Ok(Processor::Cuda(0)));
     assert_eq!("cuda:2".parse(), Ok(Processor::Cuda(2)));
-    assert!("gpu".parse::<Processor>().unwrap_err().contains("expected auto, cpu, cuda or cuda:N"));
+    assert!(
+        "gpu".parse::<Processor>().unwrap_err().to_string().contains("expected auto, cpu, cuda or cuda:N")
+    );
 }
 
 #[test]

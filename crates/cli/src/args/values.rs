@@ -1,6 +1,7 @@
 //! What values on the command line may be.
 
 use super::{Bbox, Nodata};
+use std::time::Duration;
 use strile::device::{DirectIo, Nvcomp, Nvjpeg};
 use strile::tiff::gdal::NoData;
 use strile::{Compression, Resampling, Window};
@@ -27,6 +28,18 @@ pub(super) fn parse_bbox(text: &str) -> Result<Bbox, String> {
 pub(super) fn parse_pair(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
     pair.filter(|(key, _)| !key.is_empty()).ok_or_else(|| "expected KEY=VALUE, as in COMPRESS=ZSTD".into())
+}
+
+/// A header as HTTP has it.
+pub(super) fn parse_header(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once(':').map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));
+    pair.filter(|(name, _)| !name.is_empty()).ok_or_else(|| "expected NAME: VALUE".into())
+}
+
+pub(super) fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().filter(|seconds: &f64| *seconds > 0.0);
+    let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    duration.ok_or_else(|| "expected seconds above 0, for example 30".into())
 }
 
 pub(super) fn parse_rate(text: &str) -> Result<f64, String> {

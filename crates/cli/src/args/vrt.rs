@@ -42,7 +42,7 @@ pub struct VrtArgs {
     /// Store absolute paths
     #[arg(long)]
     pub absolute: bool,
-    /// Replace OUTPUT if it is there
+    /// Replace OUTPUT if it exists
     #[arg(long)]
     pub overwrite: bool,
 }

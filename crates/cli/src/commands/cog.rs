@@ -6,9 +6,9 @@ use crate::input::Session;
 use crate::json::print_json;
 use crate::output::print;
 use serde_json::{Value, json};
-use std::path::Path;
-use strile::Context;
+use std::path::{Path, PathBuf};
 use strile::cog::{CogChecks, CogReport, Finding};
+use strile::{Context, OpenOptions};
 
 pub fn run(command: &CogCommand, session: &Session) -> Result<Outcome, Failure> {
     let CogCommand::Validate(args) = command;
@@ -17,8 +17,9 @@ pub fn run(command: &CogCommand, session: &Session) -> Result<Outcome, Failure> 
 
 fn validate(args: &ValidateArgs, session: &Session) -> Result<Outcome, Failure> {
     let (mut told, mut failed, mut all_valid) = (Vec::new(), false, true);
+    let open = args.remote.open_options(args.files.iter().map(PathBuf::as_path), &session.cancel)?;
     for path in &args.files {
-        match report_of(path, session) {
+        match report_of(path, &open, session) {
             Ok((name, report)) => {
                 all_valid &= report.is_valid(args.strict);
                 told.push((name, report));
@@ -45,9 +46,9 @@ fn validate(args: &ValidateArgs, session: &Session) -> Result<Outcome, Failure> 
     }
 }
 
-fn report_of(path: &Path, session: &Session) -> Result<(String, CogReport), Failure> {
+fn report_of(path: &Path, open: &OpenOptions, session: &Session) -> Result<(String, CogReport), Failure> {
     let mut context = Context { cancel: session.cancel.clone(), ..Context::default() };
-    let dataset = session.open(path, &mut context)?;
+    let dataset = session.open(path, open, &mut context)?;
     let report = dataset.validate_cog(&CogChecks::default(), &context)?;
     Ok((dataset.name().to_owned(), report))
 }

@@ -11,8 +11,9 @@ use strile::tiff::printable;
 
 pub fn run(args: &CompareArgs, session: &Session) -> Result<Outcome, Failure> {
     let mut context = session.context(&args.engine);
-    let a = session.open(&args.a, &mut context)?;
-    let b = session.open(&args.b, &mut context)?;
+    let open = args.remote.open_options([args.a.as_path(), args.b.as_path()], &session.cancel)?;
+    let a = session.open(&args.a, &open, &mut context)?;
+    let b = session.open(&args.b, &open, &mut context)?;
     session.warn(&a);
     session.warn(&b);
     let mut options = CompareOptions::new()

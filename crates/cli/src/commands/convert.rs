@@ -9,7 +9,7 @@ use crate::progress::Bar;
 use std::path::Path;
 use std::time::Instant;
 use strile::convert::{Conversion, ConvertArea};
-use strile::io::{FileSink, MemorySink, Sink, StreamSink};
+use strile::io::{FileSink, MemorySink, Sink, StreamSink, is_remote, redacted};
 use strile::write::{Format, WriteReport};
 use strile::{Context, ConvertOptions, RasterSpec};
 
@@ -23,7 +23,8 @@ pub fn run(args: &ConvertArgs, session: &Session) -> Result<Outcome, Failure> {
         let (count, hint) = (args.files.len(), "`-o DIR` converts all files into a folder");
         return Err(Failure::Request(format!("expected IN and OUT, got {count} files"), Some(hint)));
     };
-    let input = session.open_input(from, &args.part.mosaic, &mut context)?;
+    let open = args.remote.open_options([from.as_path()], &session.cancel)?;
+    let input = session.open_input(from, &args.part.mosaic, open, &mut context)?;
     session.warn_of(input.name(), &input.warnings());
     let bar = Bar::new(0, session.quiet || args.explain);
     context.progress = bar.clone().map(|bar| bar as _);
@@ -56,11 +57,11 @@ fn options(args: &ConvertArgs, session: &Session, context: &mut Context) -> Resu
         (Some(FileFormat::GTiff), Some(profile)) => {
             return Err(request(format!("profile `{profile}` is of cloud-optimized files, not of GTiff")));
         }
-        (_, Some(profile)) => options.set_profile(profile).map_err(request)?,
+        (_, Some(profile)) => options.set_profile(profile).map_err(|problem| request(problem.into()))?,
         (Some(FileFormat::Cog), None) => options.write.format = Format::Cog,
         (Some(FileFormat::GTiff) | None, None) => {}
     }
-    let notes = options.set_creation_options(&args.co).map_err(request)?;
+    let notes = options.set_creation_options(&args.co).map_err(|problem| request(problem.into()))?;
     if let (Some(threads), None) = (notes.threads, args.engine.threads) {
         context.threads = threads;
     }
@@ -93,6 +94,11 @@ const OTHER_FORMATS: [&str; 30] = [
 fn sink(args: &ConvertArgs, output: &Path) -> Result<Box<dyn Sink>, Failure> {
     if args.explain {
         return Ok(Box::new(MemorySink::new()));
+    }
+    if output.to_str().is_some_and(is_remote) {
+        let problem =
+            format!("cannot write {}: writing to URLs is unsupported", redacted(&output.to_string_lossy()));
+        return Err(Failure::Request(problem, Some("write a local file and upload it")));
     }
     if output.as_os_str() == "-" {
         return Ok(Box::new(StreamSink::new("standard output", stdout_for_binary()?)));

@@ -6,13 +6,13 @@ use crate::failure::{Failure, Outcome, tell};
 use crate::input::Session;
 use crate::output::print;
 use crate::progress::Bar;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use strile::convert::{
     Conversion, ManyItem, ManyOptions, ManyOutcome, ManyProgress, convert_many, plan_many,
 };
-use strile::io::MemorySink;
+use strile::io::{MemorySink, is_remote};
 use strile::{Context, ConvertOptions, Input};
 
 pub fn run(
@@ -28,11 +28,18 @@ pub fn run(
             None,
         ));
     }
+    if args.files.iter().any(|file| file.to_str().is_some_and(is_remote)) {
+        return Err(Failure::Request(
+            "URLs cannot be combined with -o DIR".into(),
+            Some("convert them one by one"),
+        ));
+    }
+    let open = args.remote.open_options(args.files.iter().map(PathBuf::as_path), &session.cancel)?;
     let many = ManyOptions {
         overwrite: args.overwrite,
         recursive: args.recursive,
         jobs: args.jobs,
-        open: args.part.mosaic.options(),
+        open: args.part.mosaic.options(open),
         ..ManyOptions::new(folder)
     };
     let items = plan_many(&args.files, &many).map_err(plain)?;
@@ -69,7 +76,10 @@ pub fn run(
     }
     tell(&format!("error: {} of {} failed:", failed.len(), count(items.len() as u64, "file")));
     for (item, failure) in &failed {
-        tell(&format!("  {}: {}", item.input.display(), failure.sentence()));
+        let (input, sentence) = (item.input.display().to_string(), failure.sentence());
+        // Most errors name their file.
+        let named = sentence.starts_with(&input);
+        tell(&if named { format!("  {sentence}") } else { format!("  {input}: {sentence}") });
     }
     if written + skipped == 0 { Err(Failure::Told) } else { Ok(Outcome::Found) }
 }

@@ -52,7 +52,8 @@ pub fn run(args: &DumpArgs, session: &Session) -> Result<Outcome, Failure> {
         return Err(Failure::Request(sentence, None));
     }
     let mut context = session.context(&args.engine);
-    let dataset = session.open_input(&args.file, &args.part.mosaic, &mut context)?;
+    let open = args.remote.open_options([args.file.as_path()], &session.cancel)?;
+    let dataset = session.open_input(&args.file, &args.part.mosaic, open, &mut context)?;
     let warnings = dataset.warnings();
     session.warn_of(dataset.name(), &warnings);
     let mut options = args.read_options(match format {

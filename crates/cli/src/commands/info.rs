@@ -10,10 +10,10 @@ use crate::input::Session;
 use crate::json::print_json;
 use crate::output::{plan_json, print};
 use facts::{Facts, Files};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use strile::file::Page;
 use strile::read::ReadPlan;
-use strile::{Context, Input, ReadOptions};
+use strile::{Context, Input, OpenOptions, ReadOptions};
 
 /// Blocks of a read that `--explain` plans, in about 60 MB. A file of a few hundred bytes can state billions.
 const MOST_BLOCKS: u64 = 400_000;
@@ -21,8 +21,9 @@ const MOST_BLOCKS: u64 = 400_000;
 pub fn run(args: &InfoArgs, session: &Session) -> Result<Outcome, Failure> {
     let mut told = Vec::new();
     let mut failed = false;
+    let open = args.remote.open_options(args.files.iter().map(PathBuf::as_path), &session.cancel)?;
     for path in &args.files {
-        match facts_of(path, args, session) {
+        match facts_of(path, args, &open, session) {
             Ok(facts) => told.push(facts),
             // One file that cannot be read hides nothing about the others.
             Err(failure) if args.files.len() > 1 => {
@@ -44,9 +45,14 @@ pub fn run(args: &InfoArgs, session: &Session) -> Result<Outcome, Failure> {
 }
 
 /// The facts of one file, and its plan in words where it was asked for.
-fn facts_of(path: &Path, args: &InfoArgs, session: &Session) -> Result<(Facts, Option<String>), Failure> {
+fn facts_of(
+    path: &Path,
+    args: &InfoArgs,
+    open: &OpenOptions,
+    session: &Session,
+) -> Result<(Facts, Option<String>), Failure> {
     let mut context = Context { cancel: session.cancel.clone(), ..Context::default() };
-    let input = session.open_input(path, &args.mosaic, &mut context)?;
+    let input = session.open_input(path, &args.mosaic, open.clone(), &mut context)?;
     session.warn_of(input.name(), &input.warnings());
     let mut facts = facts::facts(&input)?;
     let mut words = None;

@@ -17,7 +17,8 @@ use table::{Places, Table, quoted};
 
 pub fn run(args: &SampleArgs, session: &Session) -> Result<Outcome, Failure> {
     let context = session.context(&args.engine);
-    let input = Input::open_with(&args.file, &args.mosaic.options())?;
+    let open = args.remote.open_options([args.file.as_path()], &session.cancel)?;
+    let input = Input::open_with(&args.file, &args.mosaic.options(open))?;
     session.warn_of(input.name(), &input.warnings());
     check_crs(&input, args.crs.as_ref())?;
     let bands = match args.band.is_empty() {
@@ -25,7 +26,7 @@ pub fn run(args: &SampleArgs, session: &Session) -> Result<Outcome, Failure> {
         false => args.band.clone(),
     };
     if input.metadata().georeference.transform.is_none() {
-        let sentence = format!("{}: has no georeference that points could be found with", input.name());
+        let sentence = format!("{}: has no georeferencing, so points cannot be located", input.name());
         return Err(Failure::Request(sentence, None));
     }
     let mut options = ReadOptions::new().bands(bands.clone());
@@ -49,7 +50,11 @@ pub fn run(args: &SampleArgs, session: &Session) -> Result<Outcome, Failure> {
         }
     };
     if outside > 0 {
-        session.note(&format!("note: {}: points outside the image: {outside}", input.name()));
+        let system = name_of(input.metadata().georeference.crs.as_ref());
+        session.note(&format!(
+            "note: {}: points outside the image: {outside}; coordinates are those of its reference system, {system}",
+            input.name()
+        ));
     }
     Ok(Outcome::Clean)
 }
@@ -62,15 +67,14 @@ fn check_crs(input: &Input, asked: Option<&Crs>) -> Result<(), Failure> {
         (Some(own), Some(asked)) => own == asked,
         _ => own.wkt == asked.wkt,
     });
-    let name = |crs: &Crs| crs.epsg.map_or_else(|| crs.name.clone(), |code| format!("EPSG:{code}"));
     match same {
         true => Ok(()),
         false => {
-            let own = own.map_or_else(|| "none".to_owned(), name);
             let sentence = format!(
-                "points are in {}, and the reference system of {} is {own}",
-                name(asked),
-                input.name()
+                "points are in {}, and the reference system of {} is {}",
+                name_of(Some(asked)),
+                input.name(),
+                name_of(own)
             );
             Err(Failure::Request(
                 sentence,
@@ -78,6 +82,12 @@ fn check_crs(input: &Input, asked: Option<&Crs>) -> Result<(), Failure> {
             ))
         }
     }
+}
+
+/// The code of a reference system, else its name; `none` without one.
+fn name_of(crs: Option<&Crs>) -> String {
+    let name = |crs: &Crs| crs.epsg.map_or_else(|| crs.name.clone(), |code| format!("EPSG:{code}"));
+    crs.map_or_else(|| "none".to_owned(), name)
 }
 
 struct Job<'a> {

@@ -176,7 +176,7 @@ fn what_cannot_be_written_is_told_in_one_sentence() {
     let table = [
         ("--co FOO=1", "unknown creation option `FOO`; expected one of ALPHA, BIGTIFF, "),
         ("--co COMPRESS=GZIP", "COMPRESS=GZIP: expected one of NONE, DEFLATE, "),
-        ("--co COMPRESS=ZSTD --co ZLEVEL=9", "ZLEVEL says nothing to zstd"),
+        ("--co COMPRESS=ZSTD --co ZLEVEL=9", "ZLEVEL does not apply to zstd"),
         ("--co TARGET_SRS=EPSG:3857", "TARGET_SRS=EPSG:3857: strile does not reproject; reproject first"),
         ("--co COMPRESS=JXL", "out.tif: there is no free encoder for jxl yet"),
         ("--co COMPRESS=DEFLATE --co LEVEL=99", "out.tif: expected a deflate level from 1 to 12, got 99"),

@@ -29,7 +29,10 @@ fn bad_input_is_told_in_one_sentence() {
         ("dump dem.tif --band 0", "dem.tif: there is no band 0, the image has 1 (from 1)"),
         ("dump dem.tif --page 1", "dem.tif: there is no page 1, the file has 1 (from 0)"),
         ("dump dem.tif --level 2", "dem.tif: there is no level 2, page 0 has 2 (0 is full resolution)"),
-        ("dump rgb.tif --bbox 0,0,1,1", "rgb.tif: has no georeference that a box could be found with"),
+        (
+            "dump rgb.tif --bbox 0,0,1,1",
+            "rgb.tif: has no georeferencing, so a box cannot be located; give a window of pixels",
+        ),
         (
             "dump dem.tif --bbox 0,0,1,1",
             "dem.tif: the box 0,0,1,1 does not touch the image, which covers 500000,5199500,500700,5200000",

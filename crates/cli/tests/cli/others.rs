@@ -115,6 +115,8 @@ fn commands_of_the_how_to_pages_run() {
         bench.file("points.csv", b"x,y\n500105,5199895\n500255,5199605\n");
         let blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
         for line in blocks.flat_map(str::lines).filter_map(|line| line.strip_prefix("strile ")) {
+            // No shell expands names here.
+            let line = line.replace("cogs/*.tif", "cogs/a.tif cogs/b.tif");
             let run = bench.run(line.split(" #").next().unwrap());
             assert_eq!(run.code, 0, "{}: {line}: {}{}", path.display(), run.stderr, run.text());
             seen += 1;

@@ -16,7 +16,8 @@ fn lines_are_kept_and_values_follow() {
         value(69, 49)
     );
     assert_eq!((run.code, run.text()), (0, expected.as_str()));
-    assert_eq!(run.stderr, "note: dem.tif: points outside the image: 1\n");
+    let note = "note: dem.tif: points outside the image: 1; coordinates are those of its reference system, EPSG:32632\n";
+    assert_eq!(run.stderr, note);
     bench.run("-q sample dem.tif points.csv -o out.csv --columns x,y").clean();
     assert_eq!(std::fs::read_to_string(bench.path("out.csv")).unwrap(), expected);
     let run = bench.run_with("-q sample dem.tif - --missing-text -1", b"500015,5199975\n0,0\n").clean();
@@ -29,7 +30,7 @@ fn lines_are_kept_and_values_follow() {
     assert!(run.code == 2 && run.stderr.contains("there is no band 2"), "{}", run.stderr);
     bench.file("rgb.tif", &rgb().1);
     let run = bench.run("sample rgb.tif 1 1");
-    assert!(run.code == 2 && run.stderr.contains("no georeference"), "{}", run.stderr);
+    assert!(run.code == 2 && run.stderr.contains("no georeferencing"), "{}", run.stderr);
 }
 
 /// Ten thousand points: each block's bytes are taken in once.

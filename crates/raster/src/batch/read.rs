@@ -21,7 +21,7 @@ pub fn plan_batch<F: AsInput>(
     context: &Context,
 ) -> Result<ReadPlan> {
     let batch = Batch::new(files, windows, options)?;
-    batch.run((to, false), context, |reading, _| Ok(reading.plan)).map(|(plan, _)| plan)
+    batch.run((to, false), context, |reading, _| reading.explained()).map(|(plan, _)| plan)
 }
 
 /// Reads windows of files into host memory, on whichever processor they are decoded.
@@ -85,7 +85,7 @@ pub fn read_batch_into<F: AsInput>(
     let (shape, output) = (output.shape(), output.output());
     let batch = Batch::new(files, windows, options)?;
     let done = batch.run((output.location(), true), context, |reading, asked| {
-        let plan = &reading.plan;
+        let plan = &reading.planned;
         let (have, want) = ((shape, output.spec().data_type), (plan.shape, plan.output.data_type));
         if have != want {
             let told = |([windows, bands, rows, columns], data_type): ([u32; 4], DataType)| {
@@ -164,7 +164,7 @@ impl<'a> Batch<'a> {
 
     fn read(&self, to: Location, context: &Context) -> Result<Tensor> {
         let (tensor, told) = self.run((to, true), context, |reading, _| {
-            let shape = reading.plan.shape;
+            let shape = reading.planned.shape;
             let Done { output, report, faults, engine } = reading.delivered()?;
             Ok(Tensor { shape, output, report, faults, holes: Vec::new(), engine })
         })?;

@@ -10,6 +10,7 @@ use super::{Finding, FoundBy};
 use crate::error::Result;
 use crate::read::Fetched;
 use std::ops::Range;
+use strile_engine::Cancel;
 
 /// Leaders and trailers are four bytes each.
 const WORD: u64 = 4;
@@ -139,7 +140,7 @@ impl CheckedImage<'_> {
                 Some(mask) => walk.entries(mask, &(chunk.start - first..chunk.end - first))?,
                 None => vec![(0, 0); entries.len()],
             };
-            let around = self.bytes_around(&entries)?;
+            let around = self.bytes_around(&entries, walk.cancel())?;
             for ((index, (offset, size)), (mask_offset, mask_size)) in chunk.zip(entries).zip(masks) {
                 let block = self.stored.position(index);
                 // Not stored, as GDAL tells it: the size is what counts.
@@ -200,14 +201,14 @@ impl CheckedImage<'_> {
         WORD * (u64::from(self.ghost.leaders()) + u64::from(self.ghost.trailers()))
     }
 
-    fn bytes_around(&self, entries: &[(u64, u64)]) -> Result<Fetched> {
+    fn bytes_around(&self, entries: &[(u64, u64)], cancel: &Cancel) -> Result<Fetched> {
         let source = self.stored.file.source.as_ref();
         let mut wanted = Vec::new();
         for &(offset, size) in entries.iter().filter(|(offset, size)| *offset > 0 && *size > 0) {
             wanted.extend(self.leader(offset).filter(|range| range.end <= source.len()));
             wanted.extend(self.trailer(offset, size).filter(|range| range.end <= source.len()));
         }
-        Fetched::fetch(source, &wanted, GAP)
+        Fetched::fetch(source, &wanted, GAP, cancel)
     }
 
     fn leader(&self, offset: u64) -> Option<Range<u64>> {

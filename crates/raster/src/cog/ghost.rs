@@ -12,6 +12,7 @@
 use crate::error::Result;
 use crate::open::{OpenFile, io_error};
 use crate::source::read_ranges;
+use strile_engine::Cancel;
 use strile_tiff::Variant;
 
 const TITLE: &[u8] = b"GDAL_STRUCTURAL_METADATA_SIZE=";
@@ -84,7 +85,7 @@ pub(crate) fn read_ghost_area(file: &OpenFile) -> Result<Option<GhostArea>> {
         if range.is_empty() {
             return Ok(None);
         }
-        let fetched = read_ranges(source, std::slice::from_ref(&range));
+        let fetched = read_ranges(source, std::slice::from_ref(&range), &Cancel::default());
         let fetched = fetched.map_err(|error| io_error(source, error))?;
         let bytes = fetched.first().map(Vec::as_slice).unwrap_or_default();
         let Some(size) = stated_size(bytes) else { return Ok(None) };

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::open::OpenFile;
 use crate::read::table_entries;
 use std::ops::Range;
-use strile_engine::Context;
+use strile_engine::{Cancel, Context};
 use strile_tiff::{Image, Origin, TiffError};
 
 /// An image and the file it is in.
@@ -110,6 +110,11 @@ impl<'a> Walk<'a> {
         })
     }
 
+    /// Stops the walk.
+    pub(super) fn cancel(&self) -> &Cancel {
+        &self.context.cancel
+    }
+
     /// Offset and size of blocks, as the table states them.
     pub(super) fn entries(&mut self, stored: &Stored<'_>, blocks: &Range<u64>) -> Result<Vec<(u64, u64)>> {
         if self.context.cancel.is_cancelled() {
@@ -122,7 +127,8 @@ impl<'a> Walk<'a> {
             Error::File { file: self.file.to_owned(), error }
         })?;
         let runs = std::slice::from_ref(blocks);
-        let (offsets, sizes) = table_entries(stored.file.source.as_ref(), &stored.image.table, runs)?;
+        let source = stored.file.source.as_ref();
+        let (offsets, sizes) = table_entries(source, &stored.image.table, runs, &self.context.cancel)?;
         Ok(offsets.into_iter().zip(sizes).collect())
     }
 

@@ -8,6 +8,7 @@ use crate::open::io_error;
 use crate::pages::Level;
 use crate::source::read_ranges;
 use std::collections::BTreeSet;
+use strile_engine::Cancel;
 use strile_tiff::{Directory, Entry, ExtraSample, Image, Tag, ValueData};
 
 /// Bytes of a large value compared at once.
@@ -154,7 +155,7 @@ impl<'a> Tagged<'a> {
             ValueData::There(range) => {
                 let Some(file) = self.dataset.file(self.file) else { return Ok(Vec::new()) };
                 let part = range.start.saturating_add(at)..range.start.saturating_add(end).min(range.end);
-                let read = read_ranges(file.source.as_ref(), std::slice::from_ref(&part));
+                let read = read_ranges(file.source.as_ref(), std::slice::from_ref(&part), &Cancel::default());
                 let read = read.map_err(|error| io_error(file.source.as_ref(), error))?;
                 read.into_iter().next().unwrap_or_default()
             }

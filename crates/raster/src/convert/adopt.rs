@@ -4,8 +4,7 @@ use crate::dataset::{Dataset, Target};
 use crate::error::{Error, Result};
 use crate::open::io_error;
 use crate::options::ReadOptions;
-use crate::read::{layout_of, locate};
-use crate::source::read_ranges;
+use crate::read::{Fetched, layout_of, locate};
 use crate::window::Window;
 use crate::write::{PredictorChoice, RasterSpec, WriteOptions, Writer, chosen_layout};
 use std::sync::Arc;
@@ -92,7 +91,7 @@ impl<'a> Adopted<'a> {
                     first..first + u64::from(grid.across)
                 })
                 .collect();
-            let spans = locate(file.source.as_ref(), image, decoded, &runs)?;
+            let spans = locate(file.source.as_ref(), image, decoded, &runs, &context.cancel)?;
             for column in 0..grid.across {
                 for plane in 0..u32::from(grid.planes) {
                     let at = plane as usize * grid.across as usize + column as usize;
@@ -126,10 +125,12 @@ impl<'a> Adopted<'a> {
             .filter_map(|(_, span)| *span)
             .map(|span| span.offset..span.offset + span.len)
             .collect();
-        let mut fetched = read_ranges(source, &ranges).map_err(|error| io_error(source, error))?.into_iter();
+        // Near blocks of a remote file are one request.
+        let gap = if source.local().is_some() { 0 } else { source.merge_gap() };
+        let fetched = Fetched::fetch(source, &ranges, gap, &context.cancel)?;
         for (address, span) in batch {
-            let bytes = span.and_then(|_| fetched.next());
-            writer.adopt(*address, bytes.as_deref())?;
+            let range = span.map(|span| span.offset..span.offset + span.len);
+            writer.adopt(*address, range.and_then(|range| fetched.bytes(&range)))?;
         }
         if let Some(progress) = &context.progress {
             progress.advance(batch.len() as u64);

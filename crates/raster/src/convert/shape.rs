@@ -229,7 +229,7 @@ impl Base {
         options: &ConvertOptions,
     ) -> std::result::Result<((u32, u32), [f64; 4], Option<(f64, f64)>), String> {
         let [x, y, width, height] = area;
-        let none = || "a size of which both sides follow the other; give one".to_owned();
+        let none = || "both sides of the size are automatic; give at least one".to_owned();
         match options.size {
             None => Ok(((pixels((width - 0.001).ceil())?, pixels((height - 0.001).ceil())?), area, None)),
             Some(ConvertSize::Sides(columns, rows)) => {

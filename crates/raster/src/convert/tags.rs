@@ -5,6 +5,7 @@ use crate::compare::is_of_storage;
 use crate::dataset::Dataset;
 use crate::options::ReadOptions;
 use crate::source::read_ranges;
+use strile_engine::Cancel;
 use strile_tiff::{FieldType, FieldValue, Photometric, Tag, ValueData};
 
 /// Baseline tags with a value for each band, which mean nothing for other bands.
@@ -52,7 +53,8 @@ pub(crate) fn tags_of(
         let bytes = match &entry.data {
             ValueData::Here(bytes) => Some(bytes.clone()),
             ValueData::There(range) if range.end - range.start <= LARGEST => {
-                let read = read_ranges(target.file.source.as_ref(), std::slice::from_ref(range));
+                let read =
+                    read_ranges(target.file.source.as_ref(), std::slice::from_ref(range), &Cancel::default());
                 read.ok().and_then(|mut bytes| bytes.pop())
             }
             ValueData::There(_) => None,

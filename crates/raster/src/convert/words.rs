@@ -3,7 +3,7 @@
 use super::options::{Expand, Rescale, Side, SourceLevel};
 use super::taps::Method;
 use std::str::FromStr;
-use strile_tiff::DataType;
+use strile_tiff::{DataType, InvalidValue};
 
 /// GDAL's names of types.
 const TYPES: [(&str, DataType); 13] = [
@@ -23,7 +23,7 @@ const TYPES: [(&str, DataType); 13] = [
 ];
 
 /// Returns the type of a name of GDAL's (`Byte`, `Float32`) or of numpy's (`uint8`, `float32`), in any case.
-pub fn data_type_named(name: &str) -> Result<DataType, String> {
+pub fn data_type_named(name: &str) -> Result<DataType, InvalidValue> {
     let by_gdal = TYPES.iter().find(|(gdal, _)| gdal.eq_ignore_ascii_case(name)).map(|(_, found)| *found);
     let by_numpy = || DataType::ALL.into_iter().find(|found| found.name().eq_ignore_ascii_case(name));
     by_gdal.or_else(by_numpy).ok_or_else(|| {
@@ -31,31 +31,32 @@ pub fn data_type_named(name: &str) -> Result<DataType, String> {
             "`{name}` is not a type of samples; expected one of {}",
             TYPES.map(|(gdal, _)| gdal).join(", ")
         )
+        .into()
     })
 }
 
 impl FromStr for Method {
-    type Err = String;
+    type Err = InvalidValue;
 
-    fn from_str(name: &str) -> Result<Self, String> {
+    fn from_str(name: &str) -> Result<Self, InvalidValue> {
         Self::from_name(name).ok_or_else(|| {
             format!(
                 "`{name}` is not a way to resample; expected one of {}",
                 Self::ALL.map(Self::name).join(", ")
             )
+            .into()
         })
     }
 }
 
 impl FromStr for Side {
-    type Err = String;
+    type Err = InvalidValue;
 
     /// Reads `300`, `50%` or `0`.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let wrong = || {
-            format!(
-                "`{text}` is not a size; expected pixels (300), per cent (50%), or 0 for the other side's"
-            )
+            let expected = "expected pixels (300), per cent (50%), or 0 for the other side's";
+            InvalidValue::from(format!("`{text}` is not a size; {expected}"))
         };
         match text.strip_suffix('%') {
             Some(share) => {
@@ -71,10 +72,10 @@ impl FromStr for Side {
 }
 
 impl FromStr for SourceLevel {
-    type Err = String;
+    type Err = InvalidValue;
 
     /// Reads GDAL's words: `auto`, `none` for full resolution, or the number of an overview, 0 the largest.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
         match text.to_ascii_lowercase().as_str() {
             "auto" => Ok(Self::Auto),
             "none" => Ok(Self::Level(0)),
@@ -84,21 +85,21 @@ impl FromStr for SourceLevel {
                 .and_then(|overview| overview.checked_add(1))
                 .map(Self::Level)
                 .ok_or_else(|| {
-                    format!("`{text}` is not a level; expected auto, none, or an overview from 0")
+                    format!("`{text}` is not a level; expected auto, none, or an overview from 0").into()
                 }),
         }
     }
 }
 
 impl FromStr for Expand {
-    type Err = String;
+    type Err = InvalidValue;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
         match text.to_ascii_lowercase().as_str() {
             "gray" => Ok(Self::Gray),
             "rgb" => Ok(Self::Rgb),
             "rgba" => Ok(Self::Rgba),
-            _ => Err(format!("`{text}` is not a way to expand a palette; expected gray, rgb or rgba")),
+            _ => Err(format!("`{text}` is not a way to expand a palette; expected gray, rgb or rgba").into()),
         }
     }
 }
@@ -108,7 +109,10 @@ pub type GivenScale = (Option<u16>, Vec<f64>);
 
 /// Puts mappings (`-scale`) and powers (`-exponent`) together by GDAL's rules: one without a band is for all bands;
 /// several without are for the first, second, … band. A mapping has no numbers, a range, or two ranges.
-pub fn rescales(scales: &[GivenScale], exponents: &[(Option<u16>, f64)]) -> Result<Vec<Rescale>, String> {
+pub fn rescales(
+    scales: &[GivenScale],
+    exponents: &[(Option<u16>, f64)],
+) -> Result<Vec<Rescale>, InvalidValue> {
     let placed = placed(scales.iter().map(|scale| scale.0), "scale")?;
     let mut all = Vec::with_capacity(scales.len());
     for (band, (_, numbers)) in placed.into_iter().zip(scales) {
@@ -116,7 +120,7 @@ pub fn rescales(scales: &[GivenScale], exponents: &[(Option<u16>, f64)]) -> Resu
             [] => (None, None),
             &[low, high] => (Some((low, high)), None),
             &[low, high, new_low, new_high] => (Some((low, high)), Some((new_low, new_high))),
-            _ => return Err(format!("a scale of {} numbers; expected 0, 2 or 4", numbers.len())),
+            _ => return Err(format!("a scale of {} numbers; expected 0, 2 or 4", numbers.len()).into()),
         };
         all.push(Rescale { band, from, to, exponent: None });
     }
@@ -130,7 +134,7 @@ pub fn rescales(scales: &[GivenScale], exponents: &[(Option<u16>, f64)]) -> Resu
         }
         // A power of one band, where the mapping is of all.
         let general = all.iter().find(|scale| scale.band.is_none()).copied();
-        let general = general.ok_or("an exponent needs a scale of the same band")?;
+        let general = general.ok_or_else(|| "an exponent needs a scale of the same band".to_owned())?;
         all.push(Rescale { band, exponent: Some(exponent), ..general });
     }
     Ok(all)
@@ -159,9 +163,9 @@ mod tests {
     fn words_are_gdal_s() {
         assert_eq!(data_type_named("byte"), Ok(DataType::U8));
         assert_eq!(data_type_named("float32"), Ok(DataType::F32));
-        assert!(data_type_named("CInt16").unwrap_err().contains("CFloat32"));
+        assert!(data_type_named("CInt16").unwrap_err().to_string().contains("CFloat32"));
         assert_eq!("Near".parse(), Ok(Method::Nearest));
-        assert!("gauss".parse::<Method>().unwrap_err().contains("nearest, bilinear"));
+        assert!("gauss".parse::<Method>().unwrap_err().to_string().contains("nearest, bilinear"));
         assert_eq!("50%".parse(), Ok(Side::Percent(50.0)));
         assert_eq!("0".parse(), Ok(Side::Auto));
         assert!("-5".parse::<Side>().is_err() && "0%".parse::<Side>().is_err());
@@ -177,7 +181,7 @@ mod tests {
         assert_eq!(two.iter().map(|scale| scale.band).collect::<Vec<_>>(), [Some(1), Some(2)]);
         assert_eq!(two.iter().map(|scale| scale.exponent).collect::<Vec<_>>(), [None, Some(0.5)]);
         assert!(rescales(&[(None, vec![1.0])], &[]).is_err());
-        assert!(rescales(&[], &[(None, 2.0)]).unwrap_err().contains("needs a scale"));
+        assert!(rescales(&[], &[(None, 2.0)]).unwrap_err().to_string().contains("needs a scale"));
         assert!(rescales(&[(None, vec![]), (Some(2), vec![])], &[]).is_err());
     }
 }

@@ -191,7 +191,7 @@ impl Blocks {
         let params =
             EncodeParams { encoder: Encoder::Fast, level: 6, quality: 75, lossless: true, max_error: 0.0 };
         let encoding = EncodeLayout { block: Arc::clone(&layout), params, nan_to: None, sparse: None };
-        let encoding = cpu.prepare(encoding).map_err(refused)?;
+        let encoding = cpu.prepare(encoding).map_err(|problem| refused(problem.into()))?;
         let task = |index: u32| EncodeTask {
             layout: 0,
             pixels: 0,

@@ -147,7 +147,7 @@ mod tests {
         }
     }
 
-    /// An elevation model of float32 in deflate, as in `docs/bench/gpu.md`.
+    /// An elevation model of float32 in deflate, as in `docs/bench/log/gpu.md`.
     fn dem(blocks: u64, on_device: bool) -> Load {
         load(Compression::Deflate, blocks, 110_000, 262_144, on_device)
     }

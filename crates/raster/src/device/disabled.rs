@@ -22,14 +22,6 @@ pub(super) fn kernel(_layout: &BlockLayout) -> Result<(), String> {
     Err(NO_CUDA.to_owned())
 }
 
-pub(super) fn picture_memory(_layout: &BlockLayout, _blocks: u64, _encoded: u64) -> Option<u64> {
-    None
-}
-
-pub(super) fn longest_block(_layout: &BlockLayout) -> Option<u64> {
-    None
-}
-
 pub(super) fn devices() -> Result<Vec<DeviceInfo>, String> {
     Err(NO_CUDA.to_owned())
 }

@@ -35,8 +35,7 @@ pub(super) fn open(index: u32, gpu: Gpu, work: &Work<'_>) -> Result<Opened, Stri
         DirectIo::On => file.map(|file| engine.reads_directly(file)).transpose()?.map(Ok),
         DirectIo::Auto => file.map(|file| engine.reads_directly(file)),
     };
-    let (nvcomp, nvjpeg) = (engine.nvcomp(work.layout), engine.nvjpeg(work.layout));
-    Ok(Opened { nvcomp, nvjpeg, direct, engine })
+    Ok(Opened { direct, engine })
 }
 
 /// The engine of a device that encodes, or whose memory pixels are copied to.
@@ -55,16 +54,6 @@ fn limit(engine: &CudaEngine, memory: Option<u64>) -> Result<(), String> {
 /// Whether blocks of a layout are decoded by kernels, or why not; asks no device.
 pub(super) fn kernel(layout: &BlockLayout) -> Result<(), String> {
     CudaEngine::on_device(layout)
-}
-
-/// About what so many pictures of a layout take of a device's memory; `None` for blocks that are none.
-pub(super) fn picture_memory(layout: &BlockLayout, blocks: u64, encoded: u64) -> Option<u64> {
-    CudaEngine::picture_memory(layout, blocks, encoded)
-}
-
-/// The most bytes of a block of a layout that kernels take, where there is a bound.
-pub(super) fn longest_block(layout: &BlockLayout) -> Option<u64> {
-    CudaEngine::longest_block(layout)
 }
 
 /// Whether this process has a device open.

@@ -82,7 +82,7 @@ fn submit(
 }
 
 /// A job over contiguous pixels of that shape, from offset 0 on, each plane into the band that is its.
-fn stored_job(
+pub(super) fn stored_job(
     shape: &OutputSpec,
     interleave: Interleave,
     band_of: impl Fn(u32) -> Option<u32>,

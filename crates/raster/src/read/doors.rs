@@ -41,7 +41,7 @@ impl Dataset {
         // A mask that needs no pixel is explained by the pixels that it is of.
         let pixels = pixels.unwrap_or_else(|| ReadOptions { layer: Layer::Pixels, ..options.clone() });
         let requests = self.requests(&pixels);
-        reading((&requests, &pixels), to, &steps, context).map(|reading| reading.plan)
+        reading((&requests, &pixels), to, &steps, context).and_then(Reading::explained)
     }
 
     /// Reads pixels into new host memory, on whichever processor they are decoded.
@@ -75,8 +75,8 @@ impl Dataset {
         let requests = self.requests(&pixels);
         let plan = || reading((&requests, &pixels), Location::Cuda(device), &steps, context);
         let reading = Trace::time(trace, ("read", "plan"), plan)?;
-        if reading.plan.destination != Location::Host {
-            let (interleave, fill) = (pixels.interleave, reading.plan.fill());
+        if reading.planned.destination != Location::Host {
+            let (interleave, fill) = (pixels.interleave, reading.planned.fill());
             let Done { output, report, faults, engine } = reading.read()?;
             let report = with_faults(report, faults);
             return Ok(DeviceRaster { output, interleave, fill, report, engine });
@@ -102,8 +102,8 @@ impl Dataset {
             (Some(pixels), _) => {
                 let requests = self.requests(&pixels);
                 let reading = reading((&requests, &pixels), to, &steps, context)?;
-                if steps.is_empty() && reading.plan.destination == to {
-                    let spec = &reading.plan.output;
+                if steps.is_empty() && reading.planned.destination == to {
+                    let spec = &reading.planned.output;
                     self.check_shape(output, spec.data_type, (spec.bands, spec.rows, spec.columns))?;
                     let (report, faults) = reading.read_into(output)?;
                     return Ok(with_faults(report, faults));
@@ -204,7 +204,7 @@ fn finished(
     steps: &[Step],
     context: &Context,
 ) -> Result<(Raster, Report)> {
-    let fill = reading.plan.fill();
+    let fill = reading.planned.fill();
     let Done { output, report, faults, .. } = reading.read()?;
     let report = with_faults(report, faults);
     let raster = Raster::from_output(output, options.interleave, fill, report.faults.clone())?;

@@ -1,71 +1,20 @@
 //! A plan in words.
 
-use super::plan::{Fetch, MosaicFigures, ReadPlan};
-use super::ranges::fetches;
+use super::plan::{Fetch, MosaicFigures, PlanFigures, ReadPlan};
 use super::sheet::Sheet;
 use crate::bytes::human;
 use crate::device::Decode;
 use std::fmt;
-use strile_engine::{BlockTask, Convert, Location};
+use strile_engine::{Convert, Location};
 use strile_tiff::{Compression, DataType};
 
-/// The figures of a plan, for people and for JSON.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlanFigures {
-    /// Blocks decoded.
-    pub blocks: usize,
-    /// Blocks not stored, filled.
-    pub sparse: usize,
-    /// Encoded bytes of all blocks.
-    pub encoded_bytes: u64,
-    /// Byte ranges fetched, after merging near ones.
-    pub ranges: usize,
-    /// Bytes of those ranges.
-    pub range_bytes: u64,
-    /// Batches.
-    pub batches: usize,
-}
-
-impl ReadPlan {
-    /// Counts what the plan will do. A block that several windows show counts once.
-    pub fn figures(&self) -> PlanFigures {
-        let (mut blocks, mut sparse, mut encoded_bytes) = (0, 0, 0u64);
-        let mut before: Option<&BlockTask> = None;
-        for task in self.batches.iter().flatten() {
-            // Parts of one block follow each other, and so do the windows of one block.
-            let same = before.is_some_and(|b| (b.source, b.address) == (task.source, task.address));
-            match task.span {
-                Some(span) => {
-                    blocks += usize::from(!same);
-                    if !before.is_some_and(|before| task.is_of_same_block(before)) {
-                        encoded_bytes = encoded_bytes.saturating_add(span.len);
-                    }
-                }
-                None if self.is_filled(task) => continue,
-                None => sparse += usize::from(!same),
-            }
-            before = Some(task);
-        }
-        let ranges = || {
-            let of_source = self.batches.iter().flat_map(|batch| batch.chunk_by(|a, b| a.source == b.source));
-            of_source.flat_map(|tasks| {
-                let source = tasks.first().and_then(|task| self.sources.get(task.source as usize));
-                source.map(|source| fetches(tasks, source.len())).unwrap_or_default()
-            })
-        };
-        PlanFigures {
-            blocks,
-            sparse,
-            encoded_bytes,
-            ranges: ranges().count(),
-            range_bytes: ranges().map(|range| range.end - range.start).sum(),
-            batches: self.batches.len(),
-        }
-    }
-}
-
-fn count(n: usize, word: &str) -> String {
+pub(super) fn count(n: usize, word: &str) -> String {
     format!("{n} {word}{}", if n == 1 { "" } else { "s" })
+}
+
+/// A number with its noun.
+fn count_of(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
 }
 
 /// What is to be said of kernels that decode pictures.
@@ -114,7 +63,7 @@ impl ReadPlan {
         if blended > 0 {
             words.push(format!("{} blended on the host", count(blended, "source")));
         }
-        let of = if self.batch { format!("{}: ", count(windows, "window")) } else { String::new() };
+        let of = if self.planned.batch { format!("{}: ", count(windows, "window")) } else { String::new() };
         Some(format!("{of}{}", words.join("; ")))
     }
 
@@ -129,11 +78,11 @@ impl ReadPlan {
             writeln!(f, "mosaics  {words}")?;
         }
         write!(f, "by {}: {}", self.engine, self.engine_reason)?;
-        if self.sheets.iter().all(|sheet| sheet.patches.is_none()) {
+        if self.planned.sheets.iter().all(|sheet| sheet.patches.is_none()) {
             return Ok(());
         }
         write!(f, "\nresampled from")?;
-        for (at, Sheet { windows, spec, .. }) in self.sheets.iter().enumerate() {
+        for (at, Sheet { windows, spec, .. }) in self.planned.sheets.iter().enumerate() {
             let (before, windows) = (if at == 0 { "" } else { "," }, windows.len());
             write!(f, "{before} {windows} × {} × {}", spec.rows, spec.columns)?;
         }
@@ -150,8 +99,8 @@ impl fmt::Debug for ReadPlan {
 impl fmt::Display for ReadPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let figures = self.figures();
-        let Some(layout) = self.layout() else { return Ok(()) };
-        if self.batch {
+        let Some(layout) = self.planned.layout() else { return Ok(()) };
+        if self.planned.batch {
             return self.explain_batch(&figures, f);
         }
         let (width, height) = self.level_size;
@@ -181,19 +130,30 @@ impl fmt::Display for ReadPlan {
         }
         writeln!(
             f,
-            "bytes    {} encoded, in {} of {} after merging",
+            "bytes    {} encoded, in {} of {}{}",
             human(figures.encoded_bytes),
             count(figures.ranges, "range"),
             human(figures.range_bytes),
+            match (self.fetch, &self.decode) {
+                (Fetch::Pulled, Decode::Cpu) => ", one per block",
+                _ => " after merging",
+            },
         )?;
         let fetch = match self.fetch {
             Fetch::Pulled if self.decode == Decode::Cpu => "read by the decoding threads".to_owned(),
-            Fetch::Pulled => "read by the engine's threads, a batch ahead of decoding".to_owned(),
+            Fetch::Pulled => {
+                let batches = count_of(figures.engine_batches, "batch", "batches");
+                format!("read by the engine's threads in {batches}, ahead of decoding")
+            }
             Fetch::Direct => format!("read by cuFile into the memory of {}", self.engine),
             Fetch::Staged if figures.batches == 1 => "staged in 1 batch".to_owned(),
             Fetch::Staged => format!("staged in {} batches, two in flight", figures.batches),
         };
         writeln!(f, "fetch    {fetch}")?;
+        if self.planned.sources.iter().any(|source| source.local().is_none()) {
+            let (ranges, bytes) = (count(figures.ranges, "request"), human(figures.range_bytes));
+            writeln!(f, "remote   {ranges} or more for {bytes}: large ranges are split over connections")?;
+        }
         writeln!(f, "engine   {} ({})", self.engine, self.engine_reason)?;
         if let Some(judged) = &self.judged {
             writeln!(f, "costs    constants: {}", judged.constants)?;
@@ -242,20 +202,17 @@ impl fmt::Display for ReadPlan {
         if self.decode == Decode::Cpu {
             return write!(
                 f,
-                "memory   {} + {} a thread + {} staging",
+                "memory   up to {}: {} + {} per thread + {} staging",
+                human(self.memory.host),
                 human(self.memory.output),
                 human(self.memory.scratch_per_thread),
                 human(self.memory.staging),
             );
         }
-        let host = match self.destination {
-            Location::Host => self.memory.output,
-            Location::Cuda(_) => 0,
-        };
         write!(
             f,
-            "memory   {} + {} staging on the host, about {} on the device",
-            human(host),
+            "memory   up to {} on the host, {} of it staging; up to {} on the device",
+            human(self.memory.host),
             human(self.memory.staging),
             human(self.memory.device),
         )

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::open::io_error;
 use crate::source::{Source, read_ranges};
 use std::ops::Range;
-use strile_engine::Span;
+use strile_engine::{Cancel, Span};
 use strile_tiff::{BlockArray, BlockTable, Image, TiffError};
 
 /// Pieces of a table this close together are fetched as one.
@@ -21,8 +21,9 @@ pub(crate) fn locate(
     image: &Image,
     decoded_len: usize,
     runs: &[Range<u64>],
+    cancel: &Cancel,
 ) -> Result<Vec<Option<Span>>> {
-    let (offsets, sizes) = table_entries(source, &image.table, runs)?;
+    let (offsets, sizes) = table_entries(source, &image.table, runs, cancel)?;
     let largest = (decoded_len as u64).saturating_mul(4).saturating_add(1 << 20);
     let span = |(offset, size): (u64, u64)| {
         if size == 0 {
@@ -39,10 +40,11 @@ pub(crate) fn table_entries(
     source: &dyn Source,
     table: &BlockTable,
     runs: &[Range<u64>],
+    cancel: &Cancel,
 ) -> Result<(Vec<u64>, Vec<u64>)> {
     let wanted = [&table.offsets, &table.sizes].map(|array| ranges_of(array, runs));
     // Pieces of both arrays in one round of reads.
-    let fetched = Fetched::fetch(source, &wanted.concat(), TABLE_GAP)?;
+    let fetched = Fetched::fetch(source, &wanted.concat(), TABLE_GAP, cancel)?;
     let values = |array| fetched.values(array, runs).ok_or_else(|| short_table(source));
     Ok((values(&table.offsets)?, values(&table.sizes)?))
 }
@@ -63,9 +65,14 @@ pub(crate) struct Fetched {
 
 impl Fetched {
     /// Fetches ranges of a source in one round of reads, those within `gap` of each other as one.
-    pub(crate) fn fetch(source: &dyn Source, ranges: &[Range<u64>], gap: u64) -> Result<Self> {
+    pub(crate) fn fetch(
+        source: &dyn Source,
+        ranges: &[Range<u64>],
+        gap: u64,
+        cancel: &Cancel,
+    ) -> Result<Self> {
         let merged = coalesce(ranges, gap);
-        let pieces = read_ranges(source, &merged).map_err(|error| io_error(source, error))?;
+        let pieces = read_ranges(source, &merged, cancel).map_err(|error| io_error(source, error))?;
         Ok(Self { merged, pieces })
     }
 

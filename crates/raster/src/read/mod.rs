@@ -5,7 +5,8 @@
 //! Resolved   images, layouts, frames, conversions (`resolve`, `found`, `facts`, `area`, `unpack`); every limit is checked here
 //! Located    one list of blocks over all files (`tasks`, `locate`, `part`), and what windows are decoded into (`sheet`);
 //!            windows of mosaics are many files in one window (`canvas`)
-//! ReadPlan   engine, batches, byte ranges, memory (`plan`, `cut`, `ranges`); printable (`explain`)
+//! Planned    engine, batches (`planned`, `cut`)
+//! ReadPlan   for callers that ask: byte ranges, memory, decoders, as the engine says (`ask`, `plan`); printable (`explain`)
 //! run        stage or pull, submit, wait (`run`, `stage`, `together`)
 //! steps      masks, inversion, orientation on the whole result (`steps`, `mask`), resampling (`reading`)
 //! ```
@@ -13,12 +14,14 @@
 //! `doors` has the reads of one window; `batch` those of many.
 
 mod area;
+mod ask;
 mod canvas;
 mod cut;
 mod deliver;
 mod doors;
 mod explain;
 mod facts;
+mod first;
 mod found;
 mod layout;
 mod limits;
@@ -26,6 +29,7 @@ mod locate;
 mod mask;
 mod part;
 mod plan;
+mod planned;
 mod ranges;
 mod reading;
 mod request;
@@ -44,14 +48,13 @@ pub use area::Area;
 pub(crate) use area::Frame;
 pub(crate) use canvas::{Canvas, Content, Gap, Tile, alike};
 pub(crate) use deliver::fetch_back;
-pub use explain::PlanFigures;
 pub(crate) use layout::layout_of;
 pub(crate) use limits::{Size, check_result};
 pub(crate) use locate::{Fetched, locate, table_entries};
 pub use mask::MaskSource;
 pub(crate) use mask::{all_valid, from_alpha, same};
 pub(crate) use part::rows_of_part;
-pub use plan::{Fetch, MemoryNeed, MosaicFigures, ReadPlan};
+pub use plan::{Fetch, MemoryNeed, MosaicFigures, PlanFigures, ReadPlan};
 pub(crate) use ranges::coalesce;
 pub(crate) use reading::{Done, Reading};
 pub(crate) use request::{Asked, Of, Request, Shape};

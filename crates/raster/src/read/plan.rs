@@ -1,18 +1,34 @@
 //! The plan of a read: everything that will be done, decided before any pixel is touched.
 
+use super::ask::Answer;
 use super::canvas::Canvas;
-use super::sheet::{Masks, Sheet};
-use super::tasks::Target;
-use crate::bytes::human;
-use crate::device::{Decode, Judged, longest_block, picture_memory};
-use crate::source::Source;
+use super::explain::count;
+use super::first::First;
+use super::planned::Planned;
+use super::request::Asked;
+use crate::device::{Choice, Decode, Judged};
 use crate::window::Window;
-use std::sync::Arc;
-use strile_engine::{BlockLayout, BlockTask, Convert, Fill, Lease, Location, OutputSpec};
+use strile_engine::{Convert, Decoder, Location, OutputSpec, Route};
 use strile_tiff::DataType;
 
-/// Decoded bytes of one batch on a device, at most.
-const DEVICE_BATCH_BYTES: u64 = 256 << 20;
+/// The figures of a plan, for people and for JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlanFigures {
+    /// Blocks decoded.
+    pub blocks: usize,
+    /// Blocks not stored, filled.
+    pub sparse: usize,
+    /// Encoded bytes of all blocks.
+    pub encoded_bytes: u64,
+    /// Byte ranges fetched, after merging near ones: by the engine if it reads the sources itself, else by staging.
+    pub ranges: usize,
+    /// Bytes of those ranges.
+    pub range_bytes: u64,
+    /// Batches that are staged one after the other; 1 if the engine reads the sources itself.
+    pub batches: usize,
+    /// Batches that the engine cuts all of these into.
+    pub engine_batches: usize,
+}
 
 /// How encoded bytes get to the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,18 +41,24 @@ pub enum Fetch {
     Staged,
 }
 
-/// Memory a read takes, in bytes.
+/// Memory a read takes, in bytes and at most. Finding and blending sources of mosaics before the read, and steps on the
+/// whole result after it, are not counted; nor is what damaged blocks cost, or what a decoder takes because a stream asks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryNeed {
     /// The result.
     pub output: u64,
-    /// The largest block, encoded and decoded; one such scratch per thread.
+    /// Scratch of one decoding thread on the host: the largest block, encoded and decoded.
     pub scratch_per_thread: u64,
+    /// Host memory that the engine takes for the jobs in flight: scratch of all threads, and pixels and streams on their
+    /// way to and from a device.
+    pub decoding: u64,
     /// Staging: the two largest batches, which may be in flight together.
     pub staging: u64,
     /// Decoded pixels that are not part of the result: masks, and windows before they are resampled.
     pub scratch: u64,
-    /// Estimated GPU memory: the result if it stays there, and two batches in flight.
+    /// Host memory in all, if the result is new memory.
+    pub host: u64,
+    /// GPU memory in all, if the result is new memory: the result if it is there, and batches in flight.
     pub device: u64,
 }
 
@@ -118,86 +140,83 @@ pub struct ReadPlan {
     pub output: OutputSpec,
     /// What memory it takes.
     pub memory: MemoryNeed,
-    /// The value where nothing lies in a mosaic, for a read of one window.
-    pub(super) fill: Option<Fill>,
-    /// Whether it is a batch: its windows are named in errors.
-    pub(super) batch: bool,
-    /// What windows are decoded into.
-    pub(super) sheets: Vec<Sheet>,
-    pub(super) sources: Vec<Arc<dyn Source>>,
-    pub(super) layouts: Vec<Arc<BlockLayout>>,
-    pub(super) selections: Vec<Vec<u16>>,
-    /// What their masks are decoded into.
-    pub(super) masks: Vec<Masks>,
-    /// The outputs of the job: of each sheet one for samples as they are, one for what is filled and one for each
-    /// conversion, then one of each of the masks.
-    pub(super) outputs: Vec<Target>,
-    /// Whether a layout is that of filled parts.
-    pub(super) edges: Vec<bool>,
-    /// All blocks, in the order in which they are submitted.
-    pub(super) batches: Vec<Vec<BlockTask>>,
-    /// The window of each task, in that order; empty if there is one window.
-    pub(super) windows: Vec<u32>,
-    /// Memory of the plan itself.
-    pub(super) _leases: Vec<Lease>,
+    /// What it counts.
+    pub(super) figures: PlanFigures,
+    /// The read itself.
+    pub(super) planned: Planned,
 }
 
 impl ReadPlan {
-    /// The layout of the first window's blocks.
-    pub(super) fn layout(&self) -> Option<&BlockLayout> {
-        self.layouts.first().map(AsRef::as_ref)
-    }
-
-    /// Whether a task fills a part of a window outside its image.
-    pub(super) fn is_filled(&self, task: &BlockTask) -> bool {
-        self.edges.get(task.layout as usize).copied().unwrap_or(false)
-    }
-
-    /// The value of blocks without pixels in the result, for a read of one window.
-    pub(crate) fn fill(&self) -> Fill {
-        if let Some(fill) = self.fill {
-            return fill;
+    /// Puts the plan of a read together from what the engine says of it.
+    pub(super) fn new(
+        asked: Asked<'_>,
+        (first, after): (First, Vec<String>),
+        (choice, engine): (Choice, Answer),
+        (planned, heaviest): (Planned, u32),
+    ) -> Self {
+        let Answer { memory, figures, routes } = engine;
+        let decode = decode(&routes, heaviest, choice.engine.location());
+        let mut notes = choice.notes;
+        for Route { decoder, reason, declined, blocks, layout } in routes {
+            for note in declined {
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
+            }
+            let is_said = matches!(&decode, Decode::Host(_)) && layout == heaviest;
+            if let (Decoder::Host, Some(reason), false) = (decoder, reason, is_said) {
+                notes.push(format!("{} decoded on the host: {reason}", count(blocks, "block")));
+            }
         }
-        let Some(layout) = self.layout() else { return Fill::default() };
-        let fill = layout.extras.fill;
-        let converted =
-            self.convert.map(|convert| convert.sample(layout.data_type, &fill, self.output.data_type));
-        converted.map_or(fill, Option::unwrap_or_default)
+        Self {
+            file: asked.name(),
+            page: first.page,
+            level: first.level,
+            reduce: asked.options.reduce,
+            level_size: first.level_size,
+            window: first.window,
+            bands: first.bands,
+            shape: planned.shape,
+            files: first.files,
+            filled: planned.filled,
+            engine: choice.engine.name().to_owned(),
+            engine_reason: choice.reason,
+            judged: choice.judged,
+            decode,
+            notes,
+            destination: planned.destination,
+            after,
+            convert: first.convert,
+            stored: first.stored,
+            masked_by: first.masked_by,
+            mosaics: first.mosaics,
+            fetch: planned.fetch,
+            output: planned.output.clone(),
+            memory,
+            figures,
+            planned,
+        }
+    }
+
+    /// Returns what the plan counts. A block that several windows show counts once.
+    pub fn figures(&self) -> PlanFigures {
+        self.figures
     }
 }
 
-/// Says how many blocks are longer than kernels take, where any are.
-pub(super) fn too_long(layout: &BlockLayout, batches: &[Vec<BlockTask>]) -> Option<String> {
-    let longest = longest_block(layout)?;
-    let spans = batches.iter().flatten().filter_map(|task| task.span);
-    let count = spans.filter(|span| span.len > longest).count();
-    let words = |longest: String| {
-        format!(
-            "{count} blocks longer than {longest} decoded on the host: each would hold the device for long"
-        )
+/// Who decodes most: the first decoder of the heaviest layout that is not the host in place of a device.
+fn decode(routes: &[Route], heaviest: u32, engine: Location) -> Decode {
+    let of_layout = || routes.iter().filter(|route| route.layout == heaviest);
+    let route = of_layout().find(|route| route.decoder != Decoder::Host).or_else(|| of_layout().next());
+    let Some(Route { decoder, reason, .. }) = route else {
+        return if engine == Location::Host { Decode::Cpu } else { Decode::Kernels };
     };
-    (count > 0).then(|| words(human(longest)))
-}
-
-/// Device memory for two batches in flight, decompressed and encoded, or for pictures, and for the result or the part of
-/// it that they make.
-pub(super) fn device_need(
-    layout: &BlockLayout,
-    batches: &[Vec<BlockTask>],
-    output: u64,
-    destination: Location,
-) -> u64 {
-    let block = layout.decoded_len(layout.height).map_or(u64::MAX, |len| len as u64);
-    let spans = || batches.iter().flatten().filter_map(|task| task.span);
-    let decoded = block.saturating_mul(spans().count() as u64);
-    let encoded = spans().fold(0u64, |sum, span| sum.saturating_add(span.len));
-    let in_flight = |bytes: u64| bytes.min(2 * DEVICE_BATCH_BYTES.max(block));
-    let result = match destination {
-        Location::Host => in_flight(output),
-        Location::Cuda(_) => output,
-    };
-    let share = u128::from(in_flight(decoded)) * u128::from(encoded) / u128::from(decoded.max(1));
-    let share = u64::try_from(share).unwrap_or(u64::MAX);
-    let working = picture_memory(layout, spans().count() as u64, encoded);
-    result.saturating_add(working.unwrap_or_else(|| in_flight(decoded).saturating_add(share)))
+    let reason = reason.clone().unwrap_or_default();
+    match decoder {
+        Decoder::Cpu => Decode::Cpu,
+        Decoder::Kernels => Decode::Kernels,
+        Decoder::Library("nvcomp") => Decode::Nvcomp(reason),
+        Decoder::Library(_) => Decode::Nvjpeg(reason),
+        Decoder::Host => Decode::Host(reason),
+    }
 }

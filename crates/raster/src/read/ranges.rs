@@ -1,10 +1,8 @@
 //! The byte ranges that are fetched for blocks: near ones are merged into fewer, larger ones.
 
+use crate::source::Source;
 use std::ops::Range;
 use strile_engine::{BlockTask, Span};
-
-/// Blocks this close together in a file are fetched as one range.
-const MERGE_GAP: u64 = 64 << 10;
 
 /// The ranges sorted, those that overlap or lie within `gap` of each other made one.
 pub(crate) fn coalesce(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
@@ -21,21 +19,21 @@ pub(crate) fn coalesce(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
     merged
 }
 
-/// The byte ranges of blocks inside a file of `file_len` bytes, merged.
-pub(crate) fn fetches(tasks: &[BlockTask], file_len: u64) -> Vec<Range<u64>> {
-    merged(tasks.iter().filter_map(|task| task.span), file_len)
+/// The byte ranges of blocks inside a file, merged.
+pub(crate) fn fetches(tasks: &[BlockTask], source: &dyn Source) -> Vec<Range<u64>> {
+    merged(tasks.iter().filter_map(|task| task.span), source)
 }
 
 /// Bytes that are fetched for blocks at once, including those between blocks that are close together.
-pub(crate) fn fetched_len(spans: &[Option<Span>], file_len: u64) -> u64 {
-    let ranges = merged(spans.iter().copied().flatten(), file_len);
+pub(crate) fn fetched_len(spans: &[Option<Span>], source: &dyn Source) -> u64 {
+    let ranges = merged(spans.iter().copied().flatten(), source);
     ranges.iter().fold(0, |sum, range| sum.saturating_add(range.end - range.start))
 }
 
-fn merged(spans: impl Iterator<Item = Span>, file_len: u64) -> Vec<Range<u64>> {
+fn merged(spans: impl Iterator<Item = Span>, source: &dyn Source) -> Vec<Range<u64>> {
     let ranges = spans.map(|span| span.offset..span.offset.saturating_add(span.len));
-    let inside: Vec<Range<u64>> = ranges.filter(|range| range.end <= file_len).collect();
-    coalesce(&inside, MERGE_GAP)
+    let inside: Vec<Range<u64>> = ranges.filter(|range| range.end <= source.len()).collect();
+    coalesce(&inside, source.merge_gap())
 }
 
 #[cfg(test)]

@@ -1,29 +1,25 @@
 //! One read from request to pixels: resolved, located, planned and run.
 
 use super::deliver::{moved_to, place_bands};
+use super::first::First;
 use super::limits::check_fetched;
-use super::part::rows_of_part;
-use super::plan::{Fetch, MemoryNeed, MosaicFigures, ReadPlan, device_need, too_long};
+use super::plan::ReadPlan;
+use super::planned::{Given, Planned};
 use super::ranges::fetched_len;
 use super::request::{Asked, purpose};
-use super::resolve::{Group, Laid, Resolved, filled};
-use super::run::{IN_FLIGHT, WindowFault, run};
+use super::run::{WindowFault, run};
 use super::sheet::{Masks, Sheet, len_of};
-use super::stage::staged_len;
 use super::tasks::Located;
-use super::unpack::Missing;
-use crate::device::{self, Choice, Decode, Gpu, Work};
+use crate::device::{self, Choice, Gpu, Work};
 use crate::error::{Error, FaultyFile, Result};
 use crate::open::io_error;
 use crate::options::{OnFault, ReadOptions};
-use crate::window::Window;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use strile_engine::{
-    BlockLayout, BlockTask, Context, Convert, Engine, EngineError, Fill, Lease, Location, Output,
-    OutputError, OutputSpec, Pixels, Report, ResampleJob, Sampling, Span, Support,
+    Context, Engine, EngineError, Lease, Location, Output, OutputError, OutputSpec, Pixels, Report,
+    ResampleJob, Sampling, Span, Support,
 };
-use strile_tiff::DataType;
 
 /// A planned read, and the engine that will do it.
 pub(crate) struct Reading<'a> {
@@ -31,7 +27,12 @@ pub(crate) struct Reading<'a> {
     /// Where the result is wanted. The plan's destination is host memory if a copy there follows.
     to: Location,
     pub(crate) choice: Choice,
-    pub(crate) plan: ReadPlan,
+    pub(crate) planned: Planned,
+    first: First,
+    /// Steps on the host that follow, in words.
+    after: Vec<String>,
+    /// Index of the layout that most bytes are decoded of.
+    heaviest: u32,
     context: &'a Context,
 }
 
@@ -41,69 +42,6 @@ pub(crate) struct Done {
     pub(crate) report: Report,
     pub(crate) faults: Vec<WindowFault>,
     pub(crate) engine: Arc<dyn Engine>,
-}
-
-/// What a request says of itself in a plan.
-struct First {
-    page: usize,
-    level: usize,
-    level_size: (u32, u32),
-    window: Window,
-    bands: Vec<u16>,
-    convert: Option<Convert>,
-    /// Type of the samples that are converted.
-    stored: DataType,
-    masked_by: Option<String>,
-    mosaics: Option<MosaicFigures>,
-    files: usize,
-    /// The value where nothing lies in a mosaic.
-    fill: Option<Fill>,
-}
-
-impl First {
-    fn new(asked: &Asked<'_>, resolved: &Resolved<'_>) -> Result<Self> {
-        let abandoned = || Error::Engine(EngineError::Abandoned);
-        let request = asked.requests.first().ok_or_else(abandoned)?;
-        let blended = resolved.canvases.iter().filter(|(_, laid)| laid.blended.is_some()).count();
-        let files = resolved.sources.len() - blended;
-        let mosaics = MosaicFigures::of(resolved.canvases.iter().map(|(_, laid)| laid.canvas));
-        if let (Some(canvas), Some((_, Laid { convert, .. }))) = (request.canvas(), resolved.canvases.first())
-        {
-            let fill = canvas.fills.first().copied().unwrap_or_default();
-            return Ok(Self {
-                page: 0,
-                level: 0,
-                level_size: canvas.image,
-                window: canvas.inside.unwrap_or(Window::full(0, 0)),
-                bands: canvas.bands.clone(),
-                convert: *convert,
-                stored: canvas.data_type,
-                masked_by: None,
-                mosaics,
-                files,
-                fill: Some(filled((canvas.data_type, fill), *convert, resolved.result.data_type)),
-            });
-        }
-        let Group { facts, convert, .. } = resolved.groups.first().ok_or_else(abandoned)?;
-        let inside = resolved.frames.first().and_then(|(_, inside)| *inside);
-        Ok(Self {
-            page: request.page,
-            level: request.level,
-            level_size: (facts.image.width, facts.image.height),
-            window: inside.unwrap_or(facts.window),
-            bands: facts.bands.clone(),
-            convert: *convert,
-            stored: facts.layout.data_type,
-            masked_by: match facts.unpacking.map(|unpacking| unpacking.missing) {
-                Some(Missing::Image) => Some("the mask image".to_owned()),
-                Some(Missing::Alpha(band)) => Some(format!("alpha in band {band}")),
-                Some(Missing::Value(_) | Missing::None) | None => None,
-            },
-            mosaics,
-            files,
-            fill: None,
-        })
-    }
 }
 
 impl<'a> Reading<'a> {
@@ -144,7 +82,7 @@ impl<'a> Reading<'a> {
         let first = First::new(&asked, &resolved)?;
         let located = asked.locate(resolved, context)?;
         check_remote(&asked, &located)?;
-        let (layout, choice) = choose(&asked, &located, to, context)?;
+        let (heaviest, choice) = choose(&asked, &located, to, context)?;
         for (file, layout) in named {
             if let Support::No(reason) = choice.engine.support(&layout) {
                 return Err(Error::Unsupported { file, reason });
@@ -159,8 +97,16 @@ impl<'a> Reading<'a> {
             }
             _ => to,
         };
-        let plan = plan(asked, first, located, (&choice, &layout), (destination, after));
-        Ok(Self { asked, to, choice, plan, context })
+        let given = Given { convert: first.convert, fill: first.fill, batch: asked.batch.is_some() };
+        let planned = Planned::new(located, &choice, given, destination);
+        Ok(Self { asked, to, choice, planned, first, after, heaviest, context })
+    }
+
+    /// Returns the plan, with what the engine says of it.
+    pub(crate) fn explained(self) -> Result<ReadPlan> {
+        let Self { asked, to, choice, planned, first, after, heaviest, context } = self;
+        let engine = planned.ask(&choice, to, context)?;
+        Ok(ReadPlan::new(asked, (first, after), (choice, engine), (planned, heaviest)))
     }
 
     /// The engine of the memory that the result is copied to after the read: that of the GPU `index`.
@@ -175,7 +121,9 @@ impl<'a> Reading<'a> {
     /// The engine to copy the result with, if the host decodes for the memory of a GPU.
     fn copies(&self) -> Result<Option<Arc<dyn Engine>>> {
         match self.to {
-            Location::Cuda(index) if self.plan.destination == Location::Host => self.holder(index).map(Some),
+            Location::Cuda(index) if self.planned.destination == Location::Host => {
+                self.holder(index).map(Some)
+            }
             _ => Ok(None),
         }
     }
@@ -201,10 +149,10 @@ impl<'a> Reading<'a> {
 
     /// Reads into new memory at the plan's destination.
     pub(crate) fn read(self) -> Result<Done> {
-        let spec = self.plan.output.clone();
-        let on_host = self.plan.destination == Location::Host;
+        let spec = self.planned.output.clone();
+        let on_host = self.planned.destination == Location::Host;
         let need = if on_host { len(&spec) } else { 0 };
-        let _lease = self.context.take(need, purpose(self.plan.batch))?;
+        let _lease = self.context.take(need, purpose(self.planned.batch))?;
         let output = match on_host {
             true => Output::new(spec)
                 .map_err(|error| Error::output(error, |problem| self.asked.refuse(problem)))?,
@@ -217,12 +165,12 @@ impl<'a> Reading<'a> {
 
     /// Reads into an output of the plan's shape and type.
     pub(crate) fn read_into(mut self, output: &Output) -> Result<(Report, Vec<WindowFault>)> {
-        let sheets = std::mem::take(&mut self.plan.sheets);
-        let masks = std::mem::take(&mut self.plan.masks);
-        let Self { asked, choice, plan, context, .. } = self;
+        let sheets = std::mem::take(&mut self.planned.sheets);
+        let masks = std::mem::take(&mut self.planned.masks);
+        let Self { asked, choice, planned, context, .. } = self;
         let reader = Reader { asked, engine: choice.engine.as_ref(), context };
         let resampled = sheets.iter().any(|sheet| sheet.patches.is_some());
-        let [_, bands, ..] = plan.shape;
+        let [_, bands, ..] = planned.shape;
         let made = |sheet: &Sheet| reader.engine.scratch(sheet.spec.clone(), context);
         let lease =
             |need: u64| reader.take(reader.engine.location(), need, "windows before they are resampled");
@@ -234,7 +182,7 @@ impl<'a> Reading<'a> {
             false => (None, Vec::new()),
         };
         let memory: Vec<&Output> = if resampled { decoded.iter().collect() } else { vec![output] };
-        let done = reader.masked(plan, &memory, masks)?;
+        let done = reader.masked(planned, &memory, masks)?;
         for (sheet, decoded) in sheets.into_iter().zip(decoded) {
             reader.resample(sheet, decoded, bands, output)?;
         }
@@ -253,12 +201,12 @@ impl Reader<'_> {
     /// Runs the plan and applies masks, which are decoded and applied where the pixels are.
     fn masked(
         &self,
-        plan: ReadPlan,
+        planned: Planned,
         sheets: &[&Output],
         masks: Vec<Masks>,
     ) -> Result<(Report, Vec<WindowFault>)> {
         if masks.is_empty() {
-            return self.run(plan, sheets);
+            return self.run(planned, sheets);
         }
         let host = Choice::cpu("masks in host memory").engine;
         let place = sheets.first().map_or(Location::Host, |sheet| sheet.location());
@@ -268,7 +216,7 @@ impl Reader<'_> {
         let made = masks.iter().map(|masks| engine.scratch(masks.spec.clone(), self.context));
         let made = made.collect::<std::result::Result<Vec<_>, _>>()?;
         let memory: Vec<&Output> = sheets.iter().copied().chain(&made).collect();
-        let done = self.run(plan, &memory)?;
+        let done = self.run(planned, &memory)?;
         for (Masks { sheet, spec, job }, made) in masks.into_iter().zip(made) {
             let sheet = sheets.get(sheet).ok_or(EngineError::Abandoned)?;
             engine.mask(&job, &self.pixels(spec, made)?, sheet, self.context)?;
@@ -286,9 +234,9 @@ impl Reader<'_> {
     }
 
     /// Runs the plan. Faulty blocks fail it, unless they are to be filled.
-    fn run(&self, plan: ReadPlan, memory: &[&Output]) -> Result<(Report, Vec<WindowFault>)> {
-        let sources = plan.sources.clone();
-        let (report, faults) = run(plan, self.engine, memory, self.context)?;
+    fn run(&self, planned: Planned, memory: &[&Output]) -> Result<(Report, Vec<WindowFault>)> {
+        let sources = planned.sources.clone();
+        let (report, faults) = run(planned, self.engine, memory, self.context)?;
         match (self.asked.options.on_fault, faults.first()) {
             (OnFault::Fail, Some(WindowFault { window, file, fault })) => {
                 let (first, count) = (fault.clone(), faults.len());
@@ -350,7 +298,7 @@ fn others(first: &str, faults: &[WindowFault]) -> Box<[FaultyFile]> {
 }
 
 /// The bytes of a shape.
-fn len(spec: &OutputSpec) -> u64 {
+pub(super) fn len(spec: &OutputSpec) -> u64 {
     spec.len().map_or(u64::MAX, |len| len as u64)
 }
 
@@ -367,7 +315,7 @@ fn check_remote(asked: &Asked<'_>, located: &Located) -> Result<()> {
         };
         if source.local().is_none() {
             let spans: Vec<Option<Span>> = of_source.iter().map(|task| task.span).collect();
-            fetched = fetched.saturating_add(fetched_len(&spans, source.len()));
+            fetched = fetched.saturating_add(fetched_len(&spans, source.as_ref()));
             if asked.batch.is_none() {
                 // The file that holds the level: perhaps one beside the image.
                 source.name().clone_into(&mut name);
@@ -378,12 +326,7 @@ fn check_remote(asked: &Asked<'_>, located: &Located) -> Result<()> {
 }
 
 /// The engine, estimated by the layout that most bytes are decoded of, as if all blocks had it.
-fn choose(
-    asked: &Asked<'_>,
-    located: &Located,
-    to: Location,
-    context: &Context,
-) -> Result<(Arc<BlockLayout>, Choice)> {
+fn choose(asked: &Asked<'_>, located: &Located, to: Location, context: &Context) -> Result<(u32, Choice)> {
     let mut decoded: BTreeMap<u32, u64> = BTreeMap::new();
     for task in located.tasks.iter().filter(|task| task.span.is_some()) {
         let layout = located.layouts.get(task.layout as usize);
@@ -405,117 +348,11 @@ fn choose(
     };
     let choice = device::choose(asked.options.decode_on, gpu(asked.options), &work);
     let choice = choice.map_err(|problem| Error::Device { file: asked.name(), problem })?;
-    Ok((Arc::clone(layout), choice))
+    Ok((heaviest, choice))
 }
 
 /// What the options ask of a GPU.
 pub(super) fn gpu(options: &ReadOptions) -> Gpu {
     let ReadOptions { device_memory: memory, direct_io, nvcomp, nvjpeg, .. } = *options;
     Gpu { memory, direct_io, nvcomp, nvjpeg }
-}
-
-/// Puts the plan together.
-fn plan(
-    asked: Asked<'_>,
-    first: First,
-    located: Located,
-    (choice, layout): (&Choice, &BlockLayout),
-    (destination, after): (Location, Vec<String>),
-) -> ReadPlan {
-    let Located { shape, result, sheets, masks, sources, layouts, selections, tasks, windows, .. } = located;
-    let is_local = sources.iter().all(|source| source.local().is_some());
-    let fetch = match is_local {
-        true if choice.direct => Fetch::Direct,
-        true if choice.engine.pulls() => Fetch::Pulled,
-        _ => Fetch::Staged,
-    };
-    let scratch = scratch(&layouts, &tasks);
-    let batches = match fetch {
-        Fetch::Pulled | Fetch::Direct => vec![tasks],
-        Fetch::Staged => Located::staged(tasks, sources.len()),
-    };
-    let staging = match fetch {
-        Fetch::Pulled | Fetch::Direct => 0,
-        Fetch::Staged => {
-            let mut lens: Vec<u64> = batches.iter().map(|batch| staged_len(batch, &sources)).collect();
-            lens.sort_unstable_by(|a, b| b.cmp(a));
-            lens.into_iter().take(IN_FLIGHT).fold(0, u64::saturating_add)
-        }
-    };
-    let mut notes = choice.notes.clone();
-    if choice.decode == Decode::Kernels {
-        notes.extend(too_long(layout, &batches));
-    }
-    let memory = MemoryNeed {
-        output: len(&result),
-        scratch_per_thread: scratch,
-        staging,
-        scratch: {
-            let resampled = sheets.iter().any(|sheet| sheet.patches.is_some());
-            let masks = masks.iter().map(|masks| len(&masks.spec)).fold(0, u64::saturating_add);
-            masks.saturating_add(if resampled { len_of(&sheets) } else { 0 })
-        },
-        device: match choice.decode {
-            Decode::Cpu => 0,
-            Decode::Kernels | Decode::Nvcomp(_) | Decode::Nvjpeg(_) | Decode::Host(_) => {
-                device_need(layout, &batches, len_of(&sheets), destination)
-            }
-        },
-    };
-    ReadPlan {
-        file: asked.name(),
-        page: first.page,
-        level: first.level,
-        reduce: asked.options.reduce,
-        level_size: first.level_size,
-        window: first.window,
-        bands: first.bands,
-        shape,
-        files: first.files,
-        filled: located.filled,
-        engine: choice.engine.name().to_owned(),
-        engine_reason: choice.reason.clone(),
-        judged: choice.judged.clone(),
-        decode: choice.decode.clone(),
-        notes,
-        destination,
-        after,
-        convert: first.convert,
-        stored: first.stored,
-        masked_by: first.masked_by,
-        mosaics: first.mosaics,
-        fetch,
-        output: result,
-        memory,
-        fill: first.fill,
-        batch: asked.batch.is_some(),
-        sheets,
-        masks,
-        sources,
-        layouts,
-        edges: located.edges,
-        selections,
-        outputs: located.outputs,
-        batches,
-        windows,
-        _leases: located.leases,
-    }
-}
-
-/// The largest block, encoded and decoded. Uncompressed blocks that are cut are placed from where they were read.
-fn scratch(layouts: &[Arc<BlockLayout>], tasks: &[BlockTask]) -> u64 {
-    let encoded = tasks.iter().filter_map(|task| task.span).map(|span| span.len).max().unwrap_or(0);
-    let decoded = |layout: &Arc<BlockLayout>| match rows_of_part(layout) {
-        Some(_) => 0,
-        None => layout.decoded_len(layout.height).map_or(u64::MAX, |len| len as u64),
-    };
-    let mut used = vec![false; layouts.len()];
-    for task in tasks.iter().filter(|task| task.span.is_some()) {
-        if let Some(used) = used.get_mut(task.layout as usize) {
-            *used = true;
-        }
-    }
-    let used = layouts.iter().zip(used).filter(|(_, used)| *used);
-    let decoded = used.map(|(layout, _)| decoded(layout)).max().unwrap_or(0);
-    encoded.saturating_add(decoded)
 }

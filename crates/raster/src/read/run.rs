@@ -1,6 +1,7 @@
 //! Runs a plan: fetch, decode, place, with the next batch fetched while this one is decoded.
 
-use super::plan::{Fetch, ReadPlan};
+use super::plan::Fetch;
+use super::planned::Planned;
 use super::stage::stage;
 use super::tasks::Target;
 use crate::error::{Error, Result};
@@ -26,16 +27,16 @@ pub struct WindowFault {
     pub fault: LocatedFault,
 }
 
-/// Decodes all blocks of `plan` into its memory: that of its sheets, then that of its masks. When it returns, with a report
+/// Decodes all blocks of a planned read into its memory: that of its sheets, then that of its masks. When it returns, with a report
 /// or an error, nothing writes there any more.
 pub(super) fn run(
-    plan: ReadPlan,
+    planned: Planned,
     engine: &dyn Engine,
     memory: &[&Output],
     context: &Context,
 ) -> Result<(Report, Vec<WindowFault>)> {
-    let _staging = context.take(plan.memory.staging, "staging of encoded blocks")?;
-    let ReadPlan { sources, layouts, selections, outputs: targets, batches, windows, fetch, .. } = plan;
+    let _staging = context.take(planned.staging, "staging of encoded blocks")?;
+    let Planned { sources, layouts, selections, outputs: targets, batches, windows, fetch, .. } = planned;
     let shown = Shown::new(&batches, windows);
     let locals = sources.iter().map(|source| source.local()).collect::<Option<Vec<Arc<dyn ReadAt>>>>();
     let (_claims, outputs) = lend(memory, &targets)?;

@@ -100,7 +100,7 @@ struct Sought<'a> {
 /// Where the blocks of each group are. Remote tables are fetched together.
 fn spans_of(sought: &[Sought<'_>], context: &Context) -> Result<Vec<Vec<Option<Span>>>> {
     let spans = |Sought { group: Group { facts, .. }, runs, .. }: &Sought<'_>| {
-        locate(facts.source.as_ref(), &facts.image, facts.stored_len(), runs)
+        locate(facts.source.as_ref(), &facts.image, facts.stored_len(), runs, &context.cancel)
     };
     let is_remote = |Sought { group: Group { facts, .. }, .. }: &Sought<'_>| {
         let BlockTable { offsets, sizes } = &facts.image.table;

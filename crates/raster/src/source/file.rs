@@ -9,7 +9,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use strile_engine::{PerProcess, ReadAt, Span};
+use strile_engine::{Cancel, PerProcess, ReadAt, Span};
 
 /// Reads a local file by position.
 pub struct FileSource {
@@ -48,7 +48,7 @@ impl Source for FileSource {
         self.version.clone()
     }
 
-    fn submit(&self, ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>) {
+    fn submit(&self, ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>, _cancel: &Cancel) {
         let file: Arc<dyn ReadAt> = Arc::clone(&self.file) as _;
         submit(&file, ops, done);
     }

@@ -3,7 +3,7 @@
 use super::{ReadDone, ReadOp, Source, Version};
 use std::io;
 use std::sync::{Arc, mpsc};
-use strile_engine::{ReadAt, Span};
+use strile_engine::{Cancel, ReadAt, Span};
 
 /// Reads a file that is in memory.
 pub struct MemorySource {
@@ -43,7 +43,7 @@ impl Source for MemorySource {
         Version { len: self.len(), mark: String::new() }
     }
 
-    fn submit(&self, ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>) {
+    fn submit(&self, ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>, _cancel: &Cancel) {
         for ReadOp { id, offset, mut into } in ops {
             let result = self.bytes.get(offset, into.len() as u64).map(|bytes| into.copy_from_slice(bytes));
             let _nobody_waits = done.send(ReadDone { id, into, result });

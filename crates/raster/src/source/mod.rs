@@ -7,19 +7,29 @@ mod file;
 mod memory;
 mod pooled;
 mod regular;
+#[cfg(feature = "remote")]
+mod remote;
+mod url;
 
 pub use file::FileSource;
 pub(crate) use file::{ReadExactAt, submit};
 pub use memory::MemorySource;
 pub(crate) use pooled::{FilePool, PooledSource, changed};
 pub(crate) use regular::{open_regular, version_at};
+#[cfg(feature = "remote")]
+pub use remote::RemoteSource;
+pub(crate) use url::{open_url, url_of};
 
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc;
 use strile_engine::memory::{try_copy, try_zeroed};
-use strile_engine::{Arena, ReadAt, Slot};
+use strile_engine::{Arena, Cancel, ReadAt};
+pub use strile_engine::{ReadDone, ReadOp};
+
+/// Ranges this close together are fetched as one, unless a source knows better.
+const MERGE_GAP: u64 = 64 << 10;
 
 /// Tells two states of one source apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,29 +51,10 @@ impl Version {
     }
 }
 
-/// One read: as many bytes as the slot has, from `offset`.
-pub struct ReadOp {
-    /// Comes back with the completion.
-    pub id: usize,
-    /// First byte.
-    pub offset: u64,
-    /// Where they go.
-    pub into: Slot,
-}
-
-/// A read that is over.
-pub struct ReadDone {
-    /// Of the `ReadOp`.
-    pub id: usize,
-    /// The filled slot.
-    pub into: Slot,
-    /// `UnexpectedEof` where the source ended first.
-    pub result: io::Result<()>,
-}
-
 /// Reads byte ranges of one file, from any number of threads.
 ///
-/// [`FileSource`] and [`MemorySource`] are the usual ones. Implement it to read from elsewhere.
+/// [`FileSource`], [`MemorySource`] and, with the feature `remote`, `RemoteSource` are the usual ones. Implement it to read from
+/// elsewhere.
 #[expect(clippy::len_without_is_empty, reason = "an empty source is an error of whoever opens it")]
 pub trait Source: Send + Sync {
     /// For messages: a path, a URL.
@@ -75,12 +66,23 @@ pub trait Source: Send + Sync {
     /// What this state of the source is told by.
     fn version(&self) -> Version;
 
-    /// Starts all reads; each is answered once on `done`, perhaps before this returns: who reads many sources that are not
-    /// `local` submits to them from several threads.
-    fn submit(&self, ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>);
+    /// Starts all reads. Sends exactly one `ReadDone` per read, possibly before returning. A source that waits for the
+    /// network answers with an error soon after `cancel` is set.
+    fn submit(&self, ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>, cancel: &Cancel);
 
     /// The source as one that any thread can read at once, where it is.
     fn local(&self) -> Option<Arc<dyn ReadAt>>;
+
+    /// Returns whether `submit` may wait for answers: then sources are submitted to from separate threads. By default a source
+    /// that is not `local` may.
+    fn waits(&self) -> bool {
+        self.local().is_none()
+    }
+
+    /// Returns the distance up to which ranges are fetched as one. It does not change while the source is open.
+    fn merge_gap(&self) -> u64 {
+        MERGE_GAP
+    }
 
     /// Returns an error if the source has changed since it was opened. It is asked after every read: bytes of two states
     /// would otherwise make one result. Sources that check each read themselves need not answer.
@@ -106,7 +108,11 @@ pub(crate) fn check_unchanged(file: &std::fs::File, version: &Version) -> io::Re
 }
 
 /// Reads several ranges, all submitted before the first is waited for.
-pub(crate) fn read_ranges(source: &dyn Source, ranges: &[Range<u64>]) -> io::Result<Vec<Vec<u8>>> {
+pub(crate) fn read_ranges(
+    source: &dyn Source,
+    ranges: &[Range<u64>],
+    cancel: &Cancel,
+) -> io::Result<Vec<Vec<u8>>> {
     if ranges.is_empty() {
         return Ok(Vec::new());
     }
@@ -119,14 +125,19 @@ pub(crate) fn read_ranges(source: &dyn Source, ranges: &[Range<u64>]) -> io::Res
         let (_, slots) = split.ok_or(io::ErrorKind::OutOfMemory)?;
         ops.extend(slots.into_iter().map(|into| ReadOp { id, offset: range.start, into }));
     }
-    source.submit(ops, &sender);
+    source.submit(ops, &sender, cancel);
     drop(sender);
     let mut results = vec![Vec::new(); ranges.len()];
+    let mut left = ranges.len();
     for ReadDone { id, into, result } in done {
         result?;
+        left = left.saturating_sub(1);
         if let Some(place) = results.get_mut(id) {
             *place = try_copy(&into, "ranges of a file").map_err(|_| io::ErrorKind::OutOfMemory)?;
         }
     }
-    Ok(results)
+    match left {
+        0 => Ok(results),
+        _ => Err(io::Error::other("a source left reads unanswered")),
+    }
 }

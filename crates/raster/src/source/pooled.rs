@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
-use strile_engine::{PerProcess, ReadAt, Span};
+use strile_engine::{Cancel, PerProcess, ReadAt, Span};
 
 /// The error of a read whose file is no longer the one whose header is known.
 pub(crate) fn changed() -> io::Error {
@@ -158,7 +158,7 @@ impl Source for PooledSource {
         self.file.version.clone()
     }
 
-    fn submit(&self, ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>) {
+    fn submit(&self, ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>, _cancel: &Cancel) {
         let file: Arc<dyn ReadAt> = Arc::clone(&self.file) as _;
         submit(&file, ops, done);
     }

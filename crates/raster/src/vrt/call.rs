@@ -193,8 +193,8 @@ impl Share {
     /// Notes the blocks of all sources.
     fn expect(&self, reading: &Reading<'_>) {
         if let Some(counted) = &self.counted {
-            let figures = reading.plan.figures();
-            counted.blocks.store((figures.blocks + figures.sparse) as u64, Ordering::Relaxed);
+            let blocks = reading.planned.blocks();
+            counted.blocks.store((blocks.stored + blocks.sparse) as u64, Ordering::Relaxed);
         }
     }
 

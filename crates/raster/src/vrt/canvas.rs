@@ -15,7 +15,7 @@ use crate::window::Window;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, mpsc};
-use strile_engine::{Fill, Lease, ReadAt, Span};
+use strile_engine::{Cancel, Fill, Lease, ReadAt, Span};
 use strile_tiff::DataType;
 use strile_tiff::gdal::NoData;
 
@@ -424,7 +424,7 @@ impl Source for Unread {
         Version { len: self.len, mark: String::new() }
     }
 
-    fn submit(&self, ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>) {
+    fn submit(&self, ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>, _cancel: &Cancel) {
         for ReadOp { id, into, .. } in ops {
             let _nobody_waits = done.send(ReadDone { id, into, result: Err(unread()) });
         }

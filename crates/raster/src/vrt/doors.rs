@@ -70,7 +70,7 @@ impl Vrt {
         let made = self.made(&wanted, &call)?;
         let requests = [Request::of_mosaic(&made.canvas, None)];
         let asked = Asked { requests: &requests, options: &checked.given, batch: None };
-        Reading::new(asked, to, after, context).map(|reading| reading.plan)
+        Reading::new(asked, to, after, context).and_then(Reading::explained)
     }
 
     /// Reads pixels into new memory.
@@ -127,7 +127,7 @@ impl Vrt {
         let mut raster = {
             let call = shared.call();
             let read = checked.read(Location::Cuda(device), &call, |reading| {
-                let (interleave, fill) = (options.interleave, reading.plan.fill());
+                let (interleave, fill) = (options.interleave, reading.planned.fill());
                 let Done { output, report, faults, engine } = reading.delivered()?;
                 Ok((DeviceRaster { output, interleave, fill, report, engine }, faults))
             });
@@ -152,7 +152,7 @@ impl Vrt {
         {
             let call = shared.call();
             let read = checked.read(output.location(), &call, |reading| {
-                let (have, gives) = (output.spec(), &reading.plan.output);
+                let (have, gives) = (output.spec(), &reading.planned.output);
                 let shape = |spec: &strile_engine::OutputSpec| {
                     format!("{} × {} × {} {}", spec.bands, spec.rows, spec.columns, spec.data_type)
                 };
@@ -251,7 +251,7 @@ impl<'a> Checked<'a> {
             }
             let made = made.ready();
             planned(&made.canvas, &self.given, Location::Host, made.sources, call, |reading| {
-                let fill = reading.plan.fill();
+                let fill = reading.planned.fill();
                 let Done { output, faults, .. } = reading.read()?;
                 call.found_by(faults);
                 Raster::from_output(output, interleave, fill, Vec::new())

@@ -104,10 +104,10 @@ pub(super) fn parse(text: &str, max_sources: u64, data_type: Option<DataType>) -
     let root = Element::parse_taking(text, &limits, &mut |open, element| {
         reading.close(open, element, max_sources).map_err(|found| {
             problem = Some(found);
-            String::new()
+            String::new().into()
         })
     });
-    let root = root.map_err(|message| problem.unwrap_or_else(|| invalid("XML", message)))?;
+    let root = root.map_err(|message| problem.unwrap_or_else(|| invalid("XML", message.to_string())))?;
     is_mosaic(&root)?;
     let size = |name| {
         let text = attribute(&root, name).unwrap_or("");

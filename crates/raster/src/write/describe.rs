@@ -63,7 +63,7 @@ pub(crate) fn merged(own: &str, given: &[u8]) -> std::result::Result<String, Str
 pub(crate) fn describe(spec: &RasterSpec, by_tile: bool) -> Result<Described> {
     let metadata = &spec.metadata;
     let mut warnings = Warnings::new();
-    let geo = tags_of(&metadata.georeference).map_err(refused)?;
+    let geo = tags_of(&metadata.georeference).map_err(|problem| refused(problem.into()))?;
     warnings.append(geo.warnings);
     // Tags given by name come first, so that what is known otherwise replaces them.
     let mut fields = spec.extra_fields.clone();

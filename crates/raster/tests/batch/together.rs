@@ -75,7 +75,7 @@ impl Source for Asked {
         Version { len: self.len(), mark: String::new() }
     }
 
-    fn submit(&self, ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>) {
+    fn submit(&self, ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>, _cancel: &strile::Cancel) {
         self.meeting.come();
         let fails = *self.fails.lock().unwrap();
         std::thread::sleep(fails.unwrap_or_default());

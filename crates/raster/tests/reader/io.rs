@@ -67,7 +67,8 @@ fn opening_a_file_with_directories_at_its_end_takes_a_request_for_each() {
     let requests = bucket.requests();
     assert_eq!(requests.len(), 3, "{:?}", words(&built, &requests));
     let bytes: u64 = requests.iter().flatten().map(|range| range.end - range.start).sum();
-    assert!(bytes <= (32 + 4 + 4) << 10, "{bytes} bytes of {}", built.bytes.len());
+    // What is read at a directory is more each time: one that lies behind it would cost no request.
+    assert!(bytes <= (32 + 64 + 128) << 10, "{bytes} bytes of {}", built.bytes.len());
 }
 
 #[test]

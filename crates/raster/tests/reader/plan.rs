@@ -33,17 +33,18 @@ fn limited(bytes: u64) -> Context {
 fn a_plan_is_told_in_words() {
     let (_, staged) = open_bucket(&file());
     let here = open(&file());
-    let context = Context::default();
+    // The memory of one thread.
+    let context = Context { threads: std::num::NonZeroUsize::MIN, ..Context::default() };
     let device = strile::Processor::Cpu;
     assert_eq!(
         here.plan(&ReadOptions::new().decode_on(device), &context).unwrap().to_string(),
         "read     page 0, full size, 500 × 600 pixels, window 0,0,500,600\n\
          blocks   79 tiles of 64 × 64, none, 1 more are sparse and filled\n\
-         bytes    1.9 MiB encoded, in 1 range of 1.9 MiB after merging\n\
+         bytes    1.9 MiB encoded, in 79 ranges of 1.9 MiB, one per block\n\
          fetch    read by the decoding threads\n\
          engine   cpu (asked for)\n\
          output   3 bands × 600 × 500 uint16, 1.7 MiB\n\
-         memory   1.7 MiB + 48.0 KiB a thread + 0 B staging"
+         memory   up to 1.8 MiB: 1.7 MiB + 25.1 KiB per thread + 0 B staging"
     );
     let window = Some(Window::new(60, 60, 100, 10));
     assert_eq!(
@@ -55,9 +56,10 @@ fn a_plan_is_told_in_words() {
          blocks   5 tiles of 64 × 64, none, 1 more are sparse and filled\n\
          bytes    120.0 KiB encoded, in 2 ranges of 120.0 KiB after merging\n\
          fetch    staged in 1 batch\n\
+         remote   2 requests or more for 120.0 KiB: large ranges are split over connections\n\
          engine   cpu (asked for)\n\
          output   1 bands × 10 × 100 uint16, 2.0 KiB\n\
-         memory   2.0 KiB + 48.0 KiB a thread + 120.0 KiB staging"
+         memory   up to 124.0 KiB: 2.0 KiB + 1.1 KiB per thread + 120.0 KiB staging"
     );
     let overview = ReadOptions::new().level(1);
     assert_eq!(
@@ -79,9 +81,10 @@ fn a_plan_counts_what_will_be_done() {
             blocks: 79,
             sparse: 1,
             encoded_bytes,
-            ranges: 1,
+            ranges: 79,
             range_bytes: encoded_bytes,
             batches: 1,
+            engine_batches: 1,
         }
     );
     assert_eq!((plan.bands, plan.level_size), (vec![1, 2, 3], (500, 600)));

@@ -57,7 +57,7 @@ impl Source for Bucket {
         Version { len: self.len(), mark: self.mark.clone() }
     }
 
-    fn submit(&self, mut ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>) {
+    fn submit(&self, mut ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>, _cancel: &strile::Cancel) {
         let ranges = ops.iter().map(|op| op.offset..op.offset + op.into.len() as u64).collect();
         self.requests.lock().unwrap().push(ranges);
         let mut random = Random::new(self.seed);

@@ -35,6 +35,8 @@ pub struct Sample {
     operations: u64,
     /// Bytes that Rust code holds.
     held: u64,
+    /// Bytes of the heap in use, by Rust code and by C libraries, and bytes that are free in it.
+    heap: (u64, u64),
     /// Resident bytes once freed memory is back at the system.
     memory: u64,
     descriptors: u64,
@@ -48,10 +50,12 @@ const MIB: u64 = 1 << 20;
 impl Sample {
     pub fn take(at: Duration, operations: u64, gpu: Option<&Gpu>) -> Self {
         testkit::allocator::trim();
+        let (used, free) = testkit::allocator::heap();
         Self {
             seconds: at.as_secs(),
             operations,
             held: testkit::allocator::taken() as u64,
+            heap: (used as u64, free as u64),
             memory: status("RssAnon") << 10,
             descriptors: std::fs::read_dir("/proc/self/fd").map_or(0, |entries| entries.count() as u64),
             threads: status("Threads"),
@@ -63,7 +67,7 @@ impl Sample {
         let (pool, driver) = self.device.unzip();
         json!({
             "seconds": self.seconds, "operations": self.operations, "held": self.held,
-            "memory": self.memory,
+            "heap": self.heap.0, "free": self.heap.1, "memory": self.memory,
             "descriptors": self.descriptors, "threads": self.threads, "device": pool, "driver": driver,
         })
     }
@@ -73,10 +77,12 @@ impl fmt::Display for Sample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{:5} s  {:8} operations  {:6} KiB held, {:6} MiB resident  {:3} descriptors  {:3} threads",
+            "{:5} s  {:8} operations  {:6} KiB held, {:4} MiB in the heap, {:4} free there, {:6} MiB resident  {:3} descriptors  {:3} threads",
             self.seconds,
             self.operations,
             self.held >> 10,
+            self.heap.0 / MIB,
+            self.heap.1 / MIB,
             self.memory / MIB,
             self.descriptors,
             self.threads
@@ -92,10 +98,11 @@ impl fmt::Display for Sample {
 
 /// The rule, in words.
 pub fn rule() -> &'static str {
-    "samples are taken while no call is under way, after freed memory was returned to the system; the first quarter is \
-     warm-up; of the rest the last third is compared with the first third: the median of what Rust code holds may be \
-     1 % + 1 MiB larger, that of resident memory 5 % + 16 MiB, that of the driver's count of device memory 16 MiB, and \
-     the most descriptors, threads and device memory by our count may not be more"
+    "samples are taken while no call is under way, after freed memory was returned to the system; the first half is \
+     warm-up, in which buffers that are kept reach their limits; of the rest the last third is compared with the first third: \
+     the median of what Rust code holds may be 1 % + 1 MiB larger, that of the heap in use (Rust code and C libraries) \
+     1 % + 4 MiB, that of resident memory 5 % + 16 MiB besides what is free in the heap, that of the driver's count of device \
+     memory 16 MiB, and the most descriptors, threads and device memory by our count may not be more"
 }
 
 type Figure = fn(&Sample) -> u64;
@@ -103,7 +110,7 @@ type Summary = fn(&[Sample], Figure) -> u64;
 
 /// One line per figure: first and last third, and whether it is within the rule.
 pub fn verdict(samples: &[Sample]) -> Vec<Value> {
-    let steady = samples.get(samples.len() / 4..).unwrap_or_default();
+    let steady = samples.get(samples.len() / 2..).unwrap_or_default();
     let third = (steady.len() / 3).max(1);
     let (first, last) = (steady.get(..third), steady.get(steady.len().saturating_sub(third)..));
     let (Some(first), Some(last)) = (first.filter(|_| steady.len() >= 3), last) else {
@@ -111,19 +118,23 @@ pub fn verdict(samples: &[Sample]) -> Vec<Value> {
             json!({ "figure": "samples", "ok": false, "why": "fewer than three samples after warm-up" }),
         ];
     };
-    let line = |name: &str, of: Summary, figure: Figure, slack: fn(u64) -> u64| {
+    // Free memory between memory in use cannot be returned to the system: no leak.
+    let free: Figure = |s| s.heap.1;
+    let scattered = median(last, free).saturating_sub(median(first, free));
+    let line = |name: &str, of: Summary, figure: Figure, slack: &dyn Fn(u64) -> u64| {
         let (before, after) = (of(first, figure), of(last, figure));
         json!({ "figure": name, "first": before, "last": after, "most": before + slack(before), "ok": after <= before + slack(before) })
     };
     let mut lines = vec![
-        line("held", median, |s| s.held, |before| before / 100 + MIB),
-        line("memory", median, |s| s.memory, |before| before / 20 + 16 * MIB),
-        line("descriptors", most, |s| s.descriptors, |_| 0),
-        line("threads", most, |s| s.threads, |_| 0),
+        line("held", median, |s| s.held, &|before| before / 100 + MIB),
+        line("heap", median, |s| s.heap.0, &|before| before / 100 + 4 * MIB),
+        line("memory", median, |s| s.memory, &|before| before / 20 + 16 * MIB + scattered),
+        line("descriptors", most, |s| s.descriptors, &|_| 0),
+        line("threads", most, |s| s.threads, &|_| 0),
     ];
     if samples.iter().any(|sample| sample.device.is_some()) {
-        lines.push(line("device", most, |s| s.device.unwrap_or_default().0, |_| 0));
-        lines.push(line("driver", median, |s| s.device.unwrap_or_default().1, |_| 16 * MIB));
+        lines.push(line("device", most, |s| s.device.unwrap_or_default().0, &|_| 0));
+        lines.push(line("driver", median, |s| s.device.unwrap_or_default().1, &|_| 16 * MIB));
     }
     lines
 }

@@ -112,7 +112,8 @@ fn options(
         Some(FileFormat::GTiff) | None => Format::GeoTiff,
     };
     let mut options = ConvertOptions::like(input, format)?;
-    let notes = options.set_creation_options(&args.co).map_err(|problem| Failure::Request(problem, None))?;
+    let notes =
+        options.set_creation_options(&args.co).map_err(|problem| Failure::Request(problem.into(), None))?;
     notes.warnings.iter().for_each(|warning| session.note(&format!("warning: {warning}")));
     if let (Some(threads), None) = (notes.threads, args.engine.threads) {
         context.threads = threads;

@@ -287,13 +287,13 @@ fn header_of(source: &dyn Source, options: &OpenOptions) -> io::Result<Vec<(u64,
                 false => range,
             })
             .collect();
-        for (range, bytes) in wanted.iter().zip(read_ranges(source, &wanted)?) {
+        for (range, bytes) in wanted.iter().zip(read_ranges(source, &wanted, &options.cancel)?) {
             parser.feed(range.start, bytes);
         }
         taken.extend(wanted);
     }
     let merged = coalesce(&taken, GAP);
-    let pieces = read_ranges(source, &merged)?;
+    let pieces = read_ranges(source, &merged, &options.cancel)?;
     Ok(merged.into_iter().map(|range| range.start).zip(pieces).collect())
 }
 

@@ -149,7 +149,7 @@ impl Draft {
         }
         let compress = Compress { codec: write.compression, lerc: write.lerc };
         let codec = compress.codec;
-        let alien = |name: &str| Err(format!("{name} says nothing to {}; leave it out", name_of(compress)));
+        let alien = |name: &str| Err(format!("{name} does not apply to {}; leave it out", name_of(compress)));
         if let Some(Level { name, value }) = self.level {
             if !name.suits(compress) {
                 return alien(name.text());

@@ -16,6 +16,7 @@ use super::options::Format;
 use crate::convert::ConvertOptions;
 use draft::Draft;
 use std::num::NonZeroUsize;
+use strile_tiff::InvalidValue;
 use table::{Kind, TABLE};
 
 /// What creation options say besides `ConvertOptions`.
@@ -49,13 +50,13 @@ impl ConvertOptions {
     pub fn set_creation_options<K: AsRef<str>, V: AsRef<str>>(
         &mut self,
         given: &[(K, V)],
-    ) -> Result<CreationNotes, String> {
+    ) -> Result<CreationNotes, InvalidValue> {
         let mut upper: Vec<(String, &str)> = Vec::new();
         for (name, value) in given {
             let (name, value) = (name.as_ref().trim().to_ascii_uppercase(), value.as_ref().trim());
             match upper.iter().find(|(other, _)| *other == name) {
                 Some((_, other)) if !other.eq_ignore_ascii_case(value) => {
-                    return Err(format!("{name} is given twice, as `{other}` and as `{value}`"));
+                    return Err(format!("{name} is given twice, as `{other}` and as `{value}`").into());
                 }
                 Some(_) => {}
                 None => upper.push((name, value)),
@@ -68,21 +69,21 @@ impl ConvertOptions {
                 Kind::Set(set) => set(&mut draft, value).map_err(wrong)?,
                 Kind::Only(values, why) => {
                     if !values.iter().any(|only| only.eq_ignore_ascii_case(value)) {
-                        return Err(wrong(format!("{why}; expected {}", values.join(" or "))));
+                        return Err(wrong(format!("{why}; expected {}", values.join(" or "))).into());
                     }
                 }
-                Kind::Refused(why) => return Err(wrong((*why).to_owned())),
+                Kind::Refused(why) => return Err(wrong((*why).to_owned()).into()),
             }
         }
-        draft.apply(self)
+        Ok(draft.apply(self)?)
     }
 
     /// Takes a profile of rio-cogeo over: a cloud-optimized file, for whose tiles and codec creation options may
     /// say otherwise afterwards.
-    pub fn set_profile(&mut self, name: &str) -> Result<(), String> {
+    pub fn set_profile(&mut self, name: &str) -> Result<(), InvalidValue> {
         let name = name.to_ascii_lowercase();
         if !PROFILES.contains(&name.as_str()) {
-            return Err(format!("unknown profile `{name}`; expected one of {}", PROFILES.join(", ")));
+            return Err(format!("unknown profile `{name}`; expected one of {}", PROFILES.join(", ")).into());
         }
         self.write.format = Format::Cog;
         let compress = if name == "raw" { "none" } else { name.as_str() };

@@ -5,7 +5,7 @@ use crate::write::options::{BigTiff, BlockChoice, Overviews, PredictorChoice};
 use strile_engine::Resampling;
 use strile_tiff::{ByteOrder, Compression as C, ExtraSample, LercWrapper, Photometric, Planar, Predictor};
 
-fn try_set(format: Format, text: &str) -> Result<(ConvertOptions, CreationNotes), String> {
+fn try_set(format: Format, text: &str) -> Result<(ConvertOptions, CreationNotes), InvalidValue> {
     let mut options = ConvertOptions::default();
     options.write.format = format;
     let given: Vec<_> = text.split_whitespace().map(|part| part.split_once('=').unwrap()).collect();
@@ -17,7 +17,7 @@ fn set(text: &str) -> ConvertOptions {
 }
 
 fn refusal(text: &str) -> String {
-    try_set(Format::GeoTiff, text).map(|_| ()).unwrap_err()
+    try_set(Format::GeoTiff, text).map(|_| ()).unwrap_err().to_string()
 }
 
 #[test]
@@ -82,11 +82,11 @@ fn level_under_its_four_names() {
     ] {
         assert_eq!(set(text).write.level, Some(level), "{text}");
     }
-    assert_eq!(refusal("COMPRESS=ZSTD ZLEVEL=9"), "ZLEVEL says nothing to zstd; leave it out");
-    assert_eq!(refusal("COMPRESS=LERC LEVEL=9"), "LEVEL says nothing to lerc; leave it out");
+    assert_eq!(refusal("COMPRESS=ZSTD ZLEVEL=9"), "ZLEVEL does not apply to zstd; leave it out");
+    assert_eq!(refusal("COMPRESS=LERC LEVEL=9"), "LEVEL does not apply to lerc; leave it out");
     assert_eq!(
         refusal("COMPRESS=LERC_ZSTD LZMA_PRESET=9"),
-        "LZMA_PRESET says nothing to lerc_zstd; leave it out"
+        "LZMA_PRESET does not apply to lerc_zstd; leave it out"
     );
     assert_eq!(refusal("LEVEL=1 ZLEVEL=9"), "ZLEVEL=9: the level is given as LEVEL too");
     assert_eq!(refusal("LEVEL=high"), "LEVEL=high: expected a whole number");
@@ -99,8 +99,8 @@ fn quality_under_its_three_names() {
     }
     let lossy = set("COMPRESS=JPEG2000 QUALITY=40").write;
     assert_eq!((lossy.quality, lossy.lossless), (Some(40), None));
-    assert_eq!(refusal("COMPRESS=WEBP JPEG_QUALITY=9"), "JPEG_QUALITY says nothing to webp; leave it out");
-    assert_eq!(refusal("QUALITY=9"), "QUALITY says nothing to deflate; leave it out");
+    assert_eq!(refusal("COMPRESS=WEBP JPEG_QUALITY=9"), "JPEG_QUALITY does not apply to webp; leave it out");
+    assert_eq!(refusal("QUALITY=9"), "QUALITY does not apply to deflate; leave it out");
     assert!(refusal("COMPRESS=JPEG QUALITY=101").ends_with("expected a whole number from 1 to 100"));
 }
 
@@ -114,14 +114,14 @@ fn webp_lossless() {
     assert_eq!(lossless("COMPRESS=WEBP QUALITY=100"), Some(true));
     assert_eq!(lossless("COMPRESS=WEBP QUALITY=99"), Some(false));
     assert!(refusal("COMPRESS=WEBP WEBP_LOSSLESS=YES WEBP_LEVEL=50").contains("leave one of the two out"));
-    assert!(refusal("WEBP_LOSSLESS=YES").contains("says nothing to deflate"));
+    assert!(refusal("WEBP_LOSSLESS=YES").contains("does not apply to deflate"));
     assert!(refusal("COMPRESS=WEBP WEBP_LOSSLESS=MAYBE").ends_with("expected YES or NO"));
 }
 
 #[test]
 fn max_z_error() {
     assert!((set("COMPRESS=LERC MAX_Z_ERROR=0.25").write.max_error - 0.25).abs() < f64::EPSILON);
-    assert!(refusal("MAX_Z_ERROR=1").contains("says nothing to deflate"));
+    assert!(refusal("MAX_Z_ERROR=1").contains("does not apply to deflate"));
     for wrong in ["-1", "NaN", "inf", "x"] {
         assert!(refusal(&format!("COMPRESS=LERC MAX_Z_ERROR={wrong}")).ends_with("a number from 0 on"));
     }
@@ -326,7 +326,7 @@ fn profiles_of_rio_cogeo() {
         assert_eq!((options.write.format, options.write.compression), (Format::Cog, codec), "{name}");
         assert_eq!(options.write.blocks, BlockChoice::Tiles { width: 512, height: 512 });
     }
-    let problem = ConvertOptions::default().set_profile("zip").unwrap_err();
+    let problem = ConvertOptions::default().set_profile("zip").unwrap_err().to_string();
     assert!(problem.starts_with("unknown profile `zip`; expected one of deflate, zstd"), "{problem}");
 }
 

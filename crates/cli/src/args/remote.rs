@@ -1,0 +1,85 @@
+//! How files behind URLs are reached; the same for all commands.
+
+use super::values::{parse_header, parse_seconds, parse_size};
+use crate::failure::Failure;
+use clap::Args;
+use std::path::Path;
+use std::time::Duration;
+use strile::io::{RemoteOptions, is_remote};
+use strile::{Cancel, OpenOptions};
+
+/// Options of URLs: http(s), s3, gs, az, abfs(s).
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Remote files")]
+pub struct RemoteArgs {
+    /// Send no credentials: for public buckets
+    #[arg(long)]
+    pub anonymous: bool,
+    /// Region of an S3 bucket
+    #[arg(long, value_name = "NAME")]
+    pub region: Option<String>,
+    /// URL of the service that holds a bucket, in place of the cloud's own
+    #[arg(long, value_name = "URL")]
+    pub endpoint: Option<String>,
+    /// Allow an endpoint without TLS
+    #[arg(long)]
+    pub allow_http: bool,
+    /// Pay for the requests to an S3 bucket whose owner asks for that
+    #[arg(long)]
+    pub request_payer: bool,
+    /// Send a header with every request; repeat for more
+    #[arg(long, value_name = "NAME: VALUE", value_parser = parse_header)]
+    pub header: Vec<(String, String)>,
+    /// Refuse hosts on this machine and in private networks
+    #[arg(long)]
+    pub deny_private_hosts: bool,
+    /// Give up a connection that takes longer to establish
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub connect_timeout: Option<Duration>,
+    /// Retry a request that brings no byte for so long
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub stall_timeout: Option<Duration>,
+    /// Give up a read that takes longer, with its retries
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub total_timeout: Option<Duration>,
+    /// Retries of a request that fails
+    #[arg(long, value_name = "N")]
+    pub retries: Option<u32>,
+    /// Fetch ranges this close together as one; by default as measured
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub merge_gap: Option<u64>,
+}
+
+impl RemoteArgs {
+    /// How files are opened. Options of URLs are refused if none of `files` is a URL.
+    pub fn open_options<'a>(
+        &self,
+        files: impl IntoIterator<Item = &'a Path>,
+        cancel: &Cancel,
+    ) -> Result<OpenOptions, Failure> {
+        let remote = self.options();
+        let is_url = |file: &Path| file.to_str().is_some_and(is_remote);
+        if remote != RemoteOptions::new() && !files.into_iter().any(is_url) {
+            let sentence = "options of remote files are given, and no file is a URL".to_owned();
+            return Err(Failure::Request(sentence, Some("URLs begin with https://, s3://, gs:// or az://")));
+        }
+        Ok(OpenOptions::new().cancel(cancel.clone()).remote(remote))
+    }
+
+    fn options(&self) -> RemoteOptions {
+        let mut options = RemoteOptions::new()
+            .anonymous(self.anonymous)
+            .allow_http(self.allow_http)
+            .request_payer(self.request_payer)
+            .deny_private_hosts(self.deny_private_hosts)
+            .merge_gap(self.merge_gap);
+        options.region.clone_from(&self.region);
+        options.endpoint.clone_from(&self.endpoint);
+        options.headers.clone_from(&self.header);
+        options.connect_timeout = self.connect_timeout.unwrap_or(options.connect_timeout);
+        options.stall_timeout = self.stall_timeout.unwrap_or(options.stall_timeout);
+        options.total_timeout = self.total_timeout.unwrap_or(options.total_timeout);
+        options.retries = self.retries.unwrap_or(options.retries);
+        options
+    }
+}

@@ -1,0 +1,162 @@
+//! What the engine says of a read that is ready to run.
+
+use super::deliver::stored_job;
+use super::plan::{Fetch, MemoryNeed, PlanFigures};
+use super::planned::{Blocks, Planned, in_flight};
+use super::ranges::fetches;
+use super::reading::len;
+use super::sheet::len_of;
+use super::stage::Arranged;
+use super::tasks::Target;
+use crate::device::Choice;
+use crate::error::Result;
+use crate::options::Interleave;
+use strile_engine::{
+    Context, DecodeJob, Engine, EngineError, EnginePlan, Held, Location, OutputKind, OutputSpec, Route,
+    Routes, Submission, Supply,
+};
+
+/// Memory, figures and decoders of a read.
+pub(super) struct Answer {
+    pub(super) memory: MemoryNeed,
+    pub(super) figures: PlanFigures,
+    pub(super) routes: Vec<Route>,
+}
+
+/// Memory and batches of windows that are brought to the result after they were resampled.
+struct Brought {
+    host: u64,
+    device: u64,
+    batches: usize,
+}
+
+impl Planned {
+    /// Asks the engine for its plan of each batch, for a result in new memory `to`.
+    pub(super) fn ask(&self, choice: &Choice, to: Location, context: &Context) -> Result<Answer> {
+        let engine = choice.engine.as_ref();
+        let resampled = self.sheets.iter().any(|sheet| sheet.patches.is_some());
+        let sheets_at = if resampled { engine.location() } else { self.destination };
+        let (output, sheets) = (len(&self.output), if resampled { len_of(&self.sheets) } else { 0 });
+        let masks = self.masks.iter().map(|masks| len(&masks.spec)).fold(0, u64::saturating_add);
+        let at = |place: Location, bytes: u64, here: bool| {
+            if (place == Location::Host) == here { bytes } else { 0 }
+        };
+        let held = |here: bool| {
+            let beside = at(sheets_at, sheets.saturating_add(masks), here);
+            at(self.destination, output, here).saturating_add(beside)
+        };
+        let held = Held { host: held(true).saturating_add(self.staging), device: held(false) };
+        let supply = match self.fetch {
+            Fetch::Staged => Supply::Staged,
+            Fetch::Pulled | Fetch::Direct => Supply::Pulled,
+        };
+        let kinds: Vec<OutputKind> = self.outputs.iter().map(|target| self.kind(target, sheets_at)).collect();
+        let submission = Submission { supply, outputs: &kinds, held };
+        let (mut plans, mut answers) = (Vec::with_capacity(self.batches.len()), 0);
+        for batch in &self.batches {
+            let mut tasks = batch.clone();
+            if supply == Supply::Staged {
+                let arranged = Arranged::new(&mut tasks, &self.sources)?;
+                arranged.apply(&mut tasks);
+                answers = answers.max(arranged.answers(&self.sources));
+            }
+            let job = DecodeJob::new(self.layouts.clone(), self.selections.clone(), tasks);
+            let job = job.map_err(|_| EngineError::Abandoned)?;
+            plans.push(engine.plan(&job, &submission, context)?);
+        }
+        let sum = |of: fn(&EnginePlan) -> u64| in_flight(plans.iter().map(of));
+        let decoding = sum(|plan| plan.memory.host);
+        let brought = self.brought(engine, held, context)?;
+        let most = |of: fn(&Brought) -> u64| brought.iter().map(of).max().unwrap_or(0);
+        let at_once = decoding.saturating_add(answers).max(most(|one| one.host));
+        let plan_bytes = self.leases.iter().map(strile_engine::Lease::bytes).fold(0, u64::saturating_add);
+        let host = [plan_bytes, held.host, at_once];
+        let copied = if to == self.destination { 0 } else { output };
+        let working = sum(|plan| plan.memory.device).max(most(|one| one.device));
+        let memory = MemoryNeed {
+            output,
+            scratch_per_thread: plans.iter().map(|plan| plan.memory.per_worker).max().unwrap_or(0),
+            decoding,
+            staging: self.staging,
+            scratch: sheets.saturating_add(masks),
+            host: host.into_iter().fold(0, u64::saturating_add).min(context.budget.limit()),
+            device: held.device.saturating_add(working).saturating_add(copied),
+        };
+        let Blocks { stored, sparse, encoded_bytes } = self.blocks();
+        let (ranges, range_bytes) = match self.fetch {
+            Fetch::Staged => self.staged_ranges(),
+            Fetch::Pulled | Fetch::Direct => plans.iter().fold((0, 0u64), |(count, bytes), plan| {
+                (count + plan.ranges, bytes.saturating_add(plan.range_bytes))
+            }),
+        };
+        let figures = PlanFigures {
+            blocks: stored,
+            sparse,
+            encoded_bytes,
+            ranges,
+            range_bytes,
+            batches: self.batches.len(),
+            engine_batches: plans
+                .iter()
+                .map(|plan| plan.batches)
+                .chain(brought.iter().map(|one| one.batches))
+                .sum(),
+        };
+        let mut routes = Routes::default();
+        plans.into_iter().flat_map(|plan| plan.routes).for_each(|route| routes.add(route));
+        Ok(Answer { memory, figures, routes: routes.into_routes() })
+    }
+
+    /// What resampled windows take that go through memory of the engine to the result: those that do not fill it, or lie
+    /// elsewhere. They are brought there after decoding, sheet by sheet.
+    fn brought(&self, engine: &dyn Engine, held: Held, context: &Context) -> Result<Vec<Brought>> {
+        let here = engine.location();
+        let OutputSpec { data_type, bands, rows, columns, .. } = self.output;
+        let mut brought = Vec::new();
+        for sheet in self.sheets.iter().filter(|sheet| sheet.patches.is_some()) {
+            if self.destination == here && sheet.spec.bands == bands {
+                continue;
+            }
+            let spec = OutputSpec::band_first(data_type, sheet.spec.bands, rows, columns);
+            let spec = spec.map_err(|_| EngineError::Abandoned)?;
+            let through = len(&spec);
+            let job = stored_job(&spec, Interleave::BandFirst, Some).ok_or(EngineError::Abandoned)?;
+            let outputs = [OutputKind { data_type, location: self.destination, converts: false }];
+            let (supply, more) = match here {
+                Location::Host => (Supply::Staged, Held { host: through, device: 0 }),
+                Location::Cuda(_) => (Supply::Device(through), Held { host: 0, device: through }),
+            };
+            let held = Held {
+                host: held.host.saturating_add(more.host),
+                device: held.device.saturating_add(more.device),
+            };
+            let plan = engine.plan(&job, &Submission { supply, outputs: &outputs, held }, context)?;
+            brought.push(Brought {
+                host: more.host.saturating_add(plan.memory.host),
+                device: more.device.saturating_add(plan.memory.device),
+                batches: plan.batches,
+            });
+        }
+        Ok(brought)
+    }
+
+    /// What an output of the job will be; sheets lie there, and so do their masks.
+    fn kind(&self, target: &Target, location: Location) -> OutputKind {
+        let sheet = self.sheets.get(target.memory).map(|sheet| &sheet.spec);
+        let masks = || target.memory.checked_sub(self.sheets.len()).and_then(|at| self.masks.get(at));
+        let spec = sheet.or_else(|| masks().map(|masks| &masks.spec)).unwrap_or(&self.output);
+        OutputKind { data_type: spec.data_type, location, converts: target.convert.is_some() }
+    }
+
+    /// Ranges that staging reads, and their bytes.
+    fn staged_ranges(&self) -> (usize, u64) {
+        let of_source = self.batches.iter().flat_map(|batch| batch.chunk_by(|a, b| a.source == b.source));
+        let ranges = of_source.flat_map(|tasks| {
+            let source = tasks.first().and_then(|task| self.sources.get(task.source as usize));
+            source.map(|source| fetches(tasks, source.as_ref())).unwrap_or_default()
+        });
+        ranges.fold((0, 0u64), |(count, bytes), range| {
+            (count + 1, bytes.saturating_add(range.end - range.start))
+        })
+    }
+}

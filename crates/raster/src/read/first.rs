@@ -1,0 +1,73 @@
+//! What the first window of a read says of itself in a plan.
+
+use super::plan::MosaicFigures;
+use super::request::Asked;
+use super::resolve::{Group, Laid, Resolved, filled};
+use super::unpack::Missing;
+use crate::error::{Error, Result};
+use crate::window::Window;
+use strile_engine::{Convert, EngineError, Fill};
+use strile_tiff::DataType;
+
+/// What a request says of itself in a plan.
+pub(super) struct First {
+    pub(super) page: usize,
+    pub(super) level: usize,
+    pub(super) level_size: (u32, u32),
+    pub(super) window: Window,
+    pub(super) bands: Vec<u16>,
+    pub(super) convert: Option<Convert>,
+    /// Type of the samples that are converted.
+    pub(super) stored: DataType,
+    pub(super) masked_by: Option<String>,
+    pub(super) mosaics: Option<MosaicFigures>,
+    pub(super) files: usize,
+    /// The value where nothing lies in a mosaic.
+    pub(super) fill: Option<Fill>,
+}
+
+impl First {
+    pub(super) fn new(asked: &Asked<'_>, resolved: &Resolved<'_>) -> Result<Self> {
+        let abandoned = || Error::Engine(EngineError::Abandoned);
+        let request = asked.requests.first().ok_or_else(abandoned)?;
+        let blended = resolved.canvases.iter().filter(|(_, laid)| laid.blended.is_some()).count();
+        let files = resolved.sources.len() - blended;
+        let mosaics = MosaicFigures::of(resolved.canvases.iter().map(|(_, laid)| laid.canvas));
+        if let (Some(canvas), Some((_, Laid { convert, .. }))) = (request.canvas(), resolved.canvases.first())
+        {
+            let fill = canvas.fills.first().copied().unwrap_or_default();
+            return Ok(Self {
+                page: 0,
+                level: 0,
+                level_size: canvas.image,
+                window: canvas.inside.unwrap_or(Window::full(0, 0)),
+                bands: canvas.bands.clone(),
+                convert: *convert,
+                stored: canvas.data_type,
+                masked_by: None,
+                mosaics,
+                files,
+                fill: Some(filled((canvas.data_type, fill), *convert, resolved.result.data_type)),
+            });
+        }
+        let Group { facts, convert, .. } = resolved.groups.first().ok_or_else(abandoned)?;
+        let inside = resolved.frames.first().and_then(|(_, inside)| *inside);
+        Ok(Self {
+            page: request.page,
+            level: request.level,
+            level_size: (facts.image.width, facts.image.height),
+            window: inside.unwrap_or(facts.window),
+            bands: facts.bands.clone(),
+            convert: *convert,
+            stored: facts.layout.data_type,
+            masked_by: match facts.unpacking.map(|unpacking| unpacking.missing) {
+                Some(Missing::Image) => Some("the mask image".to_owned()),
+                Some(Missing::Alpha(band)) => Some(format!("alpha in band {band}")),
+                Some(Missing::Value(_) | Missing::None) | None => None,
+            },
+            mosaics,
+            files,
+            fill: None,
+        })
+    }
+}

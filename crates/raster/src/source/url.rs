@@ -1,0 +1,45 @@
+//! URLs in place of paths.
+
+use super::Source;
+use crate::error::Result;
+use crate::open::OpenOptions;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Returns the URL that a path is, if it is one of a remote object: `SCHEME://…`.
+pub(crate) fn url_of(path: &Path) -> Option<&str> {
+    let text = path.to_str()?;
+    let (scheme, _) = text.split_once("://")?;
+    let is_scheme =
+        |scheme: &str| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+.-".contains(&byte));
+    (scheme.len() > 1 && is_scheme(scheme) && !scheme.eq_ignore_ascii_case("file")).then_some(text)
+}
+
+/// Opens the object of a URL.
+#[cfg(feature = "remote")]
+pub(crate) fn open_url(url: &str, options: &OpenOptions) -> Result<Arc<dyn Source>> {
+    Ok(Arc::new(super::RemoteSource::open(url, &options.remote, &options.cancel)?))
+}
+
+/// Refuses URLs.
+#[cfg(not(feature = "remote"))]
+pub(crate) fn open_url(url: &str, _options: &OpenOptions) -> Result<Arc<dyn Source>> {
+    let reason =
+        "URLs need the feature `remote` of the crate `strile`, which this program was built without".into();
+    Err(crate::error::Error::Unsupported { file: crate::redact::redacted(url), reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_and_paths() {
+        for url in ["https://h/a.tif", "s3://b/a.tif", "memory://a"] {
+            assert_eq!(url_of(Path::new(url)), Some(url));
+        }
+        for path in ["a.tif", "/vsicurl/https://h/a.tif", "C://a", "file:///a.tif", "://", "a b://c"] {
+            assert_eq!(url_of(Path::new(path)), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Connections, shared by all objects that are reached with the same options.
+
+use crate::failure::{Failure, Then};
+use crate::guard::Guard;
+use crate::options::RemoteOptions;
+use async_trait::async_trait;
+use http::header::{ACCEPT_ENCODING, HeaderMap, HeaderName, HeaderValue};
+use http::response::Parts;
+use object_store::ClientOptions;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
+};
+use reqwest::redirect::Policy;
+use rustls::ClientConfig;
+use std::io;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+use url::Url;
+
+/// Connections of one process.
+#[derive(Debug, Clone)]
+pub(crate) struct Web(Arc<Clients>);
+
+#[derive(Debug)]
+struct Clients {
+    connect_timeout: Duration,
+    guard: Option<Guard>,
+    /// Of every request for an object.
+    headers: HeaderMap,
+    /// Without TLS, with TLS; then the same for requests of credentials, which go where the cloud says.
+    made: [OnceLock<reqwest::Client>; 4],
+}
+
+/// Marks a request for an object, as against one for credentials, and takes the head of its answer.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Head(Arc<Mutex<Option<Parts>>>);
+
+impl Head {
+    pub(crate) fn take(&self) -> Option<Parts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Web {
+    pub(crate) fn new(options: &RemoteOptions) -> io::Result<Self> {
+        Ok(Self(Arc::new(Clients {
+            connect_timeout: options.connect_timeout,
+            guard: options
+                .deny_private_hosts
+                .then(|| Guard { allowed: options.allowed_hosts.clone().into() }),
+            headers: headers_of(&options.headers)?,
+            made: Default::default(),
+        })))
+    }
+
+    pub(crate) fn headers(&self) -> &HeaderMap {
+        &self.0.headers
+    }
+
+    /// Sends one request for an object and returns its answer, whatever its status. Redirects are left to the caller.
+    pub(crate) async fn ask(&self, url: &Url, mut request: HttpRequest) -> Result<HttpResponse, Failure> {
+        request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        if let Some(guard) = &self.0.guard {
+            guard.check_url(url).map_err(|refused| Failure::transport(&refused))?;
+        }
+        let unusable = |error| Failure { error, then: Then::GiveUp };
+        let client = self.client(url.scheme() == "https", false).map_err(unusable)?;
+        client.call(request).await.map_err(|error| Failure::transport(&error))
+    }
+
+    fn client(&self, tls: bool, credentials: bool) -> io::Result<&reqwest::Client> {
+        let [plain, secure, plain_credentials, secure_credentials] = &self.0.made;
+        let place = match (tls, credentials) {
+            (false, false) => plain,
+            (true, false) => secure,
+            (false, true) => plain_credentials,
+            (true, true) => secure_credentials,
+        };
+        if let Some(made) = place.get() {
+            return Ok(made);
+        }
+        let made = self.make(tls, self.0.guard.as_ref().filter(|_| !credentials))?;
+        Ok(place.get_or_init(|| made))
+    }
+
+    fn make(&self, tls: bool, guard: Option<&Guard>) -> io::Result<reqwest::Client> {
+        let mut builder = reqwest::Client::builder()
+            .user_agent(concat!("strile/", env!("CARGO_PKG_VERSION")))
+            // One request per connection: ranges arrive in parallel, each at its connection's full rate.
+            .http1_only()
+            .http1_title_case_headers()
+            .redirect(Policy::none())
+            .connect_timeout(self.0.connect_timeout)
+            .tcp_nodelay(true)
+            .tls_backend_preconfigured(tls_config(tls)?);
+        if let Some(guard) = guard {
+            // A proxy would resolve names itself.
+            builder = builder.dns_resolver(guard.clone()).no_proxy();
+        }
+        builder.build().map_err(|error| io::Error::other(format!("cannot make an HTTP client: {error}")))
+    }
+}
+
+fn headers_of(pairs: &[(String, String)]) -> io::Result<HeaderMap> {
+    let wrong = |name: &str| {
+        io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("`headers`: the header `{name}` is not a valid one"),
+        )
+    };
+    let mut headers = HeaderMap::new();
+    for (name, value) in pairs {
+        let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong(name))?;
+        let mut value = HeaderValue::from_str(value).map_err(|_| wrong(name))?;
+        value.set_sensitive(true);
+        headers.append(key, value);
+    }
+    Ok(headers)
+}
+
+/// What certificates are checked with: the system's. Without `tls` none is trusted, and none is loaded.
+fn tls_config(tls: bool) -> io::Result<ClientConfig> {
+    let fail = |error: rustls::Error| io::Error::other(format!("cannot set up TLS: {error}"));
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(fail)?;
+    let builder = match tls {
+        true => {
+            let verifier = rustls_platform_verifier::Verifier::new(provider).map_err(fail)?;
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
+        }
+        false => builder.with_root_certificates(rustls::RootCertStore::empty()),
+    };
+    Ok(builder.with_no_client_auth())
+}
+
+/// Requests that `object_store` has made and signed.
+#[async_trait]
+impl HttpService for Web {
+    async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let unsent = |error: io::Error| HttpError::new(HttpErrorKind::Unknown, error);
+        let Some(head) = request.extensions().get::<Head>().cloned() else {
+            let tls = request.uri().scheme_str() == Some("https");
+            return self.client(tls, true).map_err(unsent)?.call(request).await;
+        };
+        let url = Url::parse(&request.uri().to_string())
+            .map_err(|error| unsent(io::Error::new(io::ErrorKind::InvalidInput, error)))?;
+        for (name, value) in self.headers() {
+            // Those that are signed are there already.
+            request.headers_mut().entry(name).or_insert_with(|| value.clone());
+        }
+        let answer = self.ask(&url, request).await.map_err(|failure| unsent(failure.error))?;
+        let (parts, body) = answer.into_parts();
+        *head.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(parts.clone());
+        Ok(HttpResponse::from_parts(parts, body))
+    }
+}
+
+impl HttpConnector for Web {
+    fn connect(&self, _options: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(self.clone()))
+    }
+}

@@ -1,0 +1,269 @@
+//! One range of an object, fetched into memory of the caller, with as many requests as that takes.
+
+use crate::answer::{self, Answer, Held, Pin, no_ranges, too_long};
+use crate::failure::{Failure, Then};
+use crate::host::Host;
+use crate::options::RemoteOptions;
+use crate::place::Place;
+use crate::store::Store;
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::future::{Either, select};
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::io;
+use std::ops::Range;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use strile_engine::Cancel;
+use tokio::time::{sleep, timeout};
+
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// How often it is looked whether the caller still waits.
+const LOOK: Duration = Duration::from_millis(50);
+/// Bytes after which a connection that broke counts as one that worked.
+const PROGRESS: usize = 64 << 10;
+
+/// Which object is asked for, and how. It may go with a fork into another process.
+pub(crate) struct Link {
+    pub(crate) place: Place,
+    pub(crate) options: RemoteOptions,
+}
+
+/// What this process asks by. A child of a fork has its own.
+#[derive(Clone)]
+pub(crate) struct Way {
+    pub(crate) store: Arc<Store>,
+    pub(crate) host: Arc<Host>,
+}
+
+/// What the first request tells of an object.
+pub(crate) struct Opened {
+    pub(crate) size: u64,
+    pub(crate) pin: Pin,
+    /// Its first bytes.
+    pub(crate) prefix: Vec<u8>,
+}
+
+/// Ends `work` when the caller cancels.
+pub(crate) async fn until_cancelled<T>(
+    cancel: &Cancel,
+    work: impl Future<Output = io::Result<T>>,
+) -> io::Result<T> {
+    let cancelled = async {
+        while !cancel.is_cancelled() {
+            sleep(LOOK).await;
+        }
+    };
+    match select(pin!(work), pin!(cancelled)).await {
+        Either::Left((result, _)) => result,
+        Either::Right(_) => Err(io::Error::new(io::ErrorKind::Interrupted, "cancelled")),
+    }
+}
+
+/// Counts what a read has tried.
+struct Tries<'a> {
+    link: &'a Link,
+    host: &'a Host,
+    since: Instant,
+    /// Since bytes arrived.
+    failed: u32,
+    /// In all.
+    tried: u32,
+}
+
+impl<'a> Tries<'a> {
+    fn new(link: &'a Link, way: &'a Way) -> Self {
+        Self { link, host: &way.host, since: Instant::now(), failed: 0, tried: 0 }
+    }
+
+    /// What is left of the time for this read.
+    fn left(&self) -> Duration {
+        self.link.options.total_timeout.saturating_sub(self.since.elapsed())
+    }
+
+    /// Waits before the next try, or says why there is none.
+    async fn pause(&mut self, failure: Failure, progress: bool) -> io::Result<()> {
+        self.tried = self.tried.saturating_add(1);
+        if progress {
+            self.failed = 0;
+        }
+        let after = match failure.then {
+            Then::GiveUp => return Err(failure.error),
+            Then::Retry(after) => after,
+            Then::SlowDown(after) => {
+                self.host.slow_down();
+                after
+            }
+        };
+        let told = |text: String| io::Error::new(failure.error.kind(), text);
+        if self.failed >= self.link.options.retries {
+            let times = if self.tried == 1 { "once" } else { &format!("{} times", self.tried) };
+            return Err(told(format!("{} (tried {times})", failure.error)));
+        }
+        let longest = (FIRST_PAUSE * 2u32.saturating_pow(self.failed.min(16))).min(LONGEST_PAUSE);
+        let pause = after.unwrap_or_default().max(longest.mul_f64(jitter()));
+        if pause >= self.left() {
+            let total = self.link.options.total_timeout;
+            return Err(told(format!("{} (gave up: `total_timeout` is {total:?})", failure.error)));
+        }
+        // A host that refuses connections is rather down than busy.
+        self.failed += if failure.error.kind() == io::ErrorKind::ConnectionRefused { 2 } else { 1 };
+        sleep(pause).await;
+        Ok(())
+    }
+
+    fn out_of_time(&self, got: usize, of: usize) -> io::Error {
+        let total = self.link.options.total_timeout;
+        let text = format!("the server sent {got} of {of} bytes within {total:?} (`total_timeout`)");
+        io::Error::new(io::ErrorKind::TimedOut, text)
+    }
+}
+
+/// From a half to one, so that clients that failed together do not come back together.
+fn jitter() -> f64 {
+    let random = RandomState::new().build_hasher().finish();
+    0.5 + f64::from(u32::try_from(random & 0xffff).unwrap_or_default()) / f64::from(0x2_0000u32)
+}
+
+/// Asks for the first bytes of an object.
+pub(crate) async fn open(way: &Way, link: &Link, first: u64) -> io::Result<Opened> {
+    let mut tries = Tries::new(link, way);
+    loop {
+        let entered = way.host.enter().await;
+        let result = match timeout(tries.left(), open_once(way, link, first)).await {
+            Ok(result) => result,
+            Err(_) => return Err(tries.out_of_time(0, usize::try_from(first).unwrap_or(usize::MAX))),
+        };
+        drop(entered);
+        match result {
+            Ok(opened) => return Ok(opened),
+            Err(failure) => tries.pause(failure, false).await?,
+        }
+    }
+}
+
+async fn open_once(way: &Way, link: &Link, first: u64) -> Result<Opened, Failure> {
+    let asked = 0..first;
+    let begun = Instant::now();
+    let mut answer = asking(link, way.store.get(&link.place, &asked, &Pin::default())).await?;
+    let latency = begun.elapsed();
+    let (held, pin) = answer::check_first(&answer.parts, &asked)?;
+    let most = match &held {
+        Held::Range(range, _) => range.end,
+        Held::Whole(len) => len.unwrap_or(first),
+    };
+    let mut prefix = Vec::new();
+    if most > 0 {
+        while let Some(bytes) = next(link, &mut answer).await? {
+            prefix.extend_from_slice(&bytes);
+            if prefix.len() as u64 > most {
+                return Err(match held {
+                    Held::Range(range, _) => too_long(&range),
+                    Held::Whole(_) => no_ranges(&asked, None),
+                });
+            }
+        }
+    }
+    let size = match held {
+        Held::Range(_, size) => size,
+        Held::Whole(len) => len.unwrap_or(prefix.len() as u64),
+    };
+    if (prefix.len() as u64) < most.min(size) {
+        return Err(cut(prefix.len() as u64, most.min(size)));
+    }
+    way.host.answered(latency, begun.elapsed().saturating_sub(latency), prefix.len() as u64);
+    Ok(Opened { size, pin, prefix })
+}
+
+/// Fills `into` with the bytes from `offset` on.
+pub(crate) async fn fill(
+    way: &Way,
+    link: &Link,
+    (pin, size): (&Pin, u64),
+    offset: u64,
+    into: &mut [u8],
+) -> io::Result<()> {
+    let mut tries = Tries::new(link, way);
+    let (mut filled, len) = (0, into.len());
+    while filled < len {
+        let entered = way.host.enter().await;
+        let before = filled;
+        let asked = offset + filled as u64..offset + len as u64;
+        let rest = into.get_mut(filled..).unwrap_or_default();
+        let once = fill_once(way, link, (pin, size), asked, rest, &mut filled);
+        let result = match timeout(tries.left(), once).await {
+            Ok(result) => result,
+            Err(_) => return Err(tries.out_of_time(filled, len)),
+        };
+        drop(entered);
+        if let Err(failure) = result {
+            tries.pause(failure, filled - before >= PROGRESS).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Sends one request. `filled` counts what has arrived, also where it fails.
+async fn fill_once(
+    way: &Way,
+    link: &Link,
+    (pin, size): (&Pin, u64),
+    asked: Range<u64>,
+    mut rest: &mut [u8],
+    filled: &mut usize,
+) -> Result<(), Failure> {
+    let begun = Instant::now();
+    let mut answer = asking(link, way.store.get(&link.place, &asked, pin)).await?;
+    let latency = begun.elapsed();
+    answer::check(&answer.parts, &asked, pin, size)?;
+    let len = rest.len();
+    while let Some(bytes) = next(link, &mut answer).await? {
+        let Some((to, later)) = std::mem::take(&mut rest).split_at_mut_checked(bytes.len()) else {
+            // What came is not to be trusted: nothing counts as filled.
+            return Err(too_long(&asked));
+        };
+        to.copy_from_slice(&bytes);
+        *filled += bytes.len();
+        rest = later;
+    }
+    if !rest.is_empty() {
+        return Err(cut((len - rest.len()) as u64, len as u64));
+    }
+    way.host.answered(latency, begun.elapsed().saturating_sub(latency), len as u64);
+    Ok(())
+}
+
+fn cut(got: u64, of: u64) -> Failure {
+    Failure::brief(io::ErrorKind::UnexpectedEof, format!("the server sent {got} of {of} bytes"))
+}
+
+/// The head of an answer, unless it takes too long.
+async fn asking(
+    link: &Link,
+    answer: impl Future<Output = Result<Answer, Failure>>,
+) -> Result<Answer, Failure> {
+    let patience = link.options.stall_timeout;
+    match timeout(patience, answer).await {
+        Ok(answer) => answer,
+        Err(_) => Err(stalled(patience)),
+    }
+}
+
+/// The next bytes of a body, unless they take too long.
+async fn next(link: &Link, answer: &mut Answer) -> Result<Option<Bytes>, Failure> {
+    let patience = link.options.stall_timeout;
+    match timeout(patience, answer.body.next()).await {
+        Ok(bytes) => bytes.transpose(),
+        Err(_) => Err(stalled(patience)),
+    }
+}
+
+fn stalled(patience: Duration) -> Failure {
+    Failure::brief(
+        io::ErrorKind::TimedOut,
+        format!("the server sent nothing for {patience:?} (`stall_timeout`)"),
+    )
+}

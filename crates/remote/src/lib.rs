@@ -1,0 +1,42 @@
+//! Reads byte ranges of remote objects: HTTP(S), S3, Google Cloud Storage, Azure.
+//!
+//! [`Object::open`] costs one `GET` of the first 32 KiB; the size and the version of the object come from its answer. Every
+//! later range names that version, so an object that is replaced under a reader is an error, never a mixture. An answer is
+//! used only if it is the range that was asked for.
+//!
+//! ```no_run
+//! use strile_remote::{Cancel, Object, RemoteOptions};
+//!
+//! let object = Object::open("https://example.org/dem.tif", &RemoteOptions::new(), &Cancel::default())?;
+//! println!("{} has {} bytes", object.name(), object.len());
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! `object_store` signs requests to buckets and finds their credentials. Connections, retries, checks and scheduling are here:
+//!
+//! ```text
+//! Object      one object: prefix, version; splits large reads into pieces, one task per piece
+//!   fetch     one piece: window -> request -> check -> slot; retries resume at the byte where a body broke
+//!   host      per host: how many requests are in flight; latency and rate
+//!   store     place -> signed request -> answer; redirects
+//!   client    connections; `guard` refuses private addresses, for all of them
+//! ```
+
+mod answer;
+mod client;
+mod failure;
+mod fetch;
+mod guard;
+mod host;
+mod object;
+mod options;
+mod place;
+mod profile;
+mod runtime;
+mod store;
+
+pub use guard::{PrivateHost, is_public};
+pub use object::Object;
+pub use options::RemoteOptions;
+pub use place::is_remote;
+pub use strile_engine::{Cancel, ReadDone, ReadOp};

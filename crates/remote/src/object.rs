@@ -1,0 +1,216 @@
+//! An open object.
+
+use crate::fetch::{Link, Opened, Way, fill, open, until_cancelled};
+use crate::host::host_of;
+use crate::options::RemoteOptions;
+use crate::place::{Place, Service};
+use crate::runtime;
+use crate::store::store_of;
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use strile_engine::{Cancel, ReadDone, ReadOp, Slot};
+
+/// Asked for when an object is opened: the whole header of most files.
+const FIRST_READ: u64 = 32 << 10;
+/// Smaller pieces would spend more time on waiting than on bytes.
+const SMALLEST_PIECE: usize = 2 << 20;
+/// Larger pieces would leave connections idle at the end.
+const LARGEST_PIECE: usize = 8 << 20;
+
+/// One state of a remote object, read by ranges from any thread.
+///
+/// Clones share the state. A child of a fork can go on with an object of its parent: connections are made anew.
+#[derive(Clone)]
+pub struct Object(Arc<Inner>);
+
+struct Inner {
+    link: Link,
+    name: String,
+    opened: Opened,
+    gap: u64,
+}
+
+impl Object {
+    /// Opens the object of a URL with one request; see [`is_remote`](crate::is_remote) for schemes.
+    ///
+    /// Waits for the answer, until `cancel` is set.
+    pub fn open(url: &str, options: &RemoteOptions, cancel: &Cancel) -> io::Result<Self> {
+        let place = Place::parse(url, options)?;
+        let name = place.name();
+        let way = way_of(&place, options)?;
+        let (answer, opened) = mpsc::channel();
+        let (options, cancel) = (options.clone(), cancel.clone());
+        // Not `block_on`, which panics on a thread of another runtime.
+        runtime::handle()?.spawn(async move {
+            let link = Link { place, options };
+            let opened = until_cancelled(&cancel, open(&way, &link, FIRST_READ)).await;
+            let gap = link.options.merge_gap.unwrap_or_else(|| way.host.gap());
+            let _nobody_waits = answer.send(opened.map(|opened| (link, opened, gap)));
+        });
+        let lost = |_| io::Error::other("a remote read was dropped");
+        let (link, opened, gap) = opened.recv().map_err(lost)??;
+        Ok(Self(Arc::new(Inner { link, name, opened, gap })))
+    }
+
+    /// Returns the URL without credentials.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Returns the size in bytes.
+    #[expect(clippy::len_without_is_empty, reason = "an empty object is an error of the caller")]
+    pub fn len(&self) -> u64 {
+        self.0.opened.size
+    }
+
+    /// Returns the ETag, else the time of the last change; empty if the server tells neither.
+    pub fn mark(&self) -> &str {
+        let pin = &self.0.opened.pin;
+        pin.etag.as_deref().or(pin.modified.as_deref()).unwrap_or_default()
+    }
+
+    /// Returns the distance up to which ranges are better fetched as one.
+    pub fn merge_gap(&self) -> u64 {
+        self.0.gap
+    }
+
+    /// Starts all reads. Sends exactly one `ReadDone` per read on `done`, soon after `cancel` is set at the latest. Does not
+    /// wait for the network.
+    pub fn submit(&self, ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>, cancel: &Cancel) {
+        let far: Vec<ReadOp> = ops.into_iter().filter_map(|op| self.answer_here(op, done)).collect();
+        if far.is_empty() {
+            return;
+        }
+        let link = &self.0.link;
+        let ready = runtime::handle().and_then(|handle| Ok((handle, way_of(&link.place, &link.options)?)));
+        let (handle, way) = match ready {
+            Ok(ready) => ready,
+            Err(error) => {
+                for ReadOp { id, into, .. } in far {
+                    let result = Err(io::Error::new(error.kind(), error.to_string()));
+                    let _nobody_waits = done.send(ReadDone { id, into, result });
+                }
+                return;
+            }
+        };
+        let total: usize = far.iter().map(|op| op.into.len()).sum();
+        let piece = (total / way.host.window().max(1)).clamp(SMALLEST_PIECE, LARGEST_PIECE);
+        for op in far {
+            let offset = op.offset;
+            let (slots, whole) = Whole::split(op, piece, done.clone());
+            let mut at = offset;
+            for (index, mut slot) in slots.into_iter().enumerate() {
+                let (object, way, cancel, whole) =
+                    (Arc::clone(&self.0), way.clone(), cancel.clone(), Arc::clone(&whole));
+                let from = at;
+                at = at.saturating_add(slot.len() as u64);
+                handle.spawn(async move {
+                    let opened = &object.opened;
+                    let filled = fill(&way, &object.link, (&opened.pin, opened.size), from, &mut slot);
+                    let result = until_cancelled(&cancel, filled).await;
+                    whole.finish(index, slot, result);
+                });
+            }
+        }
+    }
+
+    /// Answers a read that the first bytes suffice for, or that no server could answer.
+    fn answer_here(&self, mut op: ReadOp, done: &mpsc::Sender<ReadDone>) -> Option<ReadOp> {
+        let Opened { prefix, size, .. } = &self.0.opened;
+        let end = op.offset.checked_add(op.into.len() as u64);
+        let inside = || {
+            let start = usize::try_from(op.offset).ok()?;
+            prefix.get(start..start.checked_add(op.into.len())?)
+        };
+        let result = match inside() {
+            Some(bytes) => {
+                op.into.copy_from_slice(bytes);
+                Ok(())
+            }
+            None if end.is_none_or(|end| end > *size) => Err(io::ErrorKind::UnexpectedEof.into()),
+            None => return Some(op),
+        };
+        let ReadOp { id, into, .. } = op;
+        let _nobody_waits = done.send(ReadDone { id, into, result });
+        None
+    }
+}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Object").field("name", &self.name()).field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+/// What this process reaches a place by.
+fn way_of(place: &Place, options: &RemoteOptions) -> io::Result<Way> {
+    Ok(Way { store: store_of(place, options)?, host: host_of(&host_name(place)) })
+}
+
+/// What a window is kept for: the server, or the bucket.
+fn host_name(place: &Place) -> String {
+    let host = place.url.host_str().unwrap_or_default();
+    match place.service {
+        Service::Http => format!("{host}:{}", place.url.port_or_known_default().unwrap_or_default()),
+        _ => format!("{}://{host}", place.url.scheme()),
+    }
+}
+
+/// A read whose pieces arrive one by one.
+struct Whole {
+    id: usize,
+    done: mpsc::Sender<ReadDone>,
+    pieces: Mutex<Pieces>,
+}
+
+struct Pieces {
+    slots: Vec<Option<Slot>>,
+    left: usize,
+    /// Of the piece with the lowest number.
+    failed: Option<(usize, io::Error)>,
+}
+
+impl Whole {
+    /// Cuts a read into pieces of about `piece` bytes.
+    fn split(op: ReadOp, piece: usize, done: mpsc::Sender<ReadDone>) -> (Vec<Slot>, Arc<Self>) {
+        let ReadOp { id, into, .. } = op;
+        let count = into.len().div_ceil(piece).max(1);
+        let each = into.len().div_ceil(count);
+        let (mut slots, mut rest) = (Vec::with_capacity(count), into);
+        while rest.len() > each {
+            let (first, later) = rest.cut(each);
+            slots.push(first);
+            rest = later;
+        }
+        slots.push(rest);
+        let pieces = Pieces { left: slots.len(), slots: slots.iter().map(|_| None).collect(), failed: None };
+        (slots, Arc::new(Self { id, done, pieces: Mutex::new(pieces) }))
+    }
+
+    fn finish(&self, index: usize, slot: Slot, result: io::Result<()>) {
+        let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = pieces.slots.get_mut(index) {
+            *place = Some(slot);
+        }
+        if let Err(error) = result
+            && pieces.failed.as_ref().is_none_or(|(at, _)| index < *at)
+        {
+            pieces.failed = Some((index, error));
+        }
+        pieces.left -= 1;
+        if pieces.left > 0 {
+            return;
+        }
+        let (slots, failed) = (std::mem::take(&mut pieces.slots), pieces.failed.take());
+        drop(pieces);
+        let joined = slots.into_iter().flatten().reduce(|joined, next| match joined.join_next(next) {
+            Ok(joined) => joined,
+            // Pieces of one slot, in order, always join.
+            Err((joined, _)) => joined,
+        });
+        let Some(into) = joined else { return };
+        let result = failed.map_or(Ok(()), |(_, error)| Err(error));
+        let _nobody_waits = self.done.send(ReadDone { id: self.id, into, result });
+    }
+}
