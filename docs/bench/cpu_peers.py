@@ -6,7 +6,7 @@ Needs Python 3.12 or newer with rasterio >= 1.5 (its GDAL has LIBERTIFF), numpy,
 
   cpu_peers.py DATA --strile target/release/strile        make the rasters where missing, measure, print
   cpu_peers.py DATA --make                                only make the rasters
-  cpu_peers.py DATA --output docs/bench/cpu               also write cpu.md and cpu.json
+  cpu_peers.py DATA --output docs/bench/log/cpu               also write cpu.md and cpu.json
 
 What is inside the timer, for every program: opening the file, reading it (page cache, warmed by one read before),
 decoding every block, and a *fresh* output array each time, as rasterio's read() gives it: first-touch page faults

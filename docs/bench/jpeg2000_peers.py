@@ -4,7 +4,7 @@
 Needs Python with numpy and imagecodecs (`cargo xtask bench` makes such an environment) and the example of strile-cpu:
 
   cargo build --release -p strile-cpu --example jpeg2000
-  jpeg2000_peers.py DATA [--example target/release/examples/jpeg2000] [--threads 1,2] [--output docs/bench/jpeg2000]
+  jpeg2000_peers.py DATA [--example target/release/examples/jpeg2000] [--threads 1,2] [--output docs/bench/log/jpeg2000]
 
 DATA gets a folder for each kind of tile (made when missing): pictures of 512 x 512 pixels written by OpenJPEG, in one
 file with an index, as the example reads them. What is timed, for both programs: decoding streams in memory to arrays,

@@ -4,7 +4,7 @@
 Needs GNU time and Python 3.12 with rasterio >= 1.5; `cargo xtask bench` makes that environment and the rasters
 (`cpu_peers.py DATA --make`).
 
-  write_peers.py DATA --strile target/release/strile [--output docs/bench/write]
+  write_peers.py DATA --strile target/release/strile [--output docs/bench/log/write]
 
 What is inside the timer, for both: a process of its own from start to end, reading an uncompressed tiled GeoTIFF
 out of the page cache, encoding, writing the file (strile also syncs it to the disk before it counts as written; GDAL

@@ -66,7 +66,7 @@ struct Report {
 }
 
 /// A long run of a target is cut into this many pieces, so that little is lost when it is stopped.
-const PIECES: u64 = 16;
+const PIECES: u64 = 96;
 /// In a fixed time, the kernels' share in percent: they are slow, and need processes of their own.
 const DEVICE_SHARE: u64 = 30;
 /// A worker that died is given this many seconds to die again.

@@ -20,8 +20,8 @@ LOOP = 5.0
 
 
 def trained(session: Session, environment: dict) -> dict | None:
-    """What python/examples/train.py prints last."""
-    ended = session.run([sys.executable, session.root / "python/examples/train.py"], 150, environment)
+    """What examples/python/train.py prints last."""
+    ended = session.run([sys.executable, session.root / "examples/python/train.py"], 150, environment)
     last = ended.tail(1)
     if not ended.well or not last.startswith("{"):
         session.say(f"the example of training: {last}")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The GPU check: `check.py [PART…] [--limit SECONDS]`, from the repository's root, on a machine with a GPU.
+"""The GPU check: `check.py [PART…] [--limit SECONDS] [--beside JOBS]`, from the repository's root, on a machine with a GPU.
 
 Parts: facts, tests, corpus, sanitize, gather, times (kernel_bench on rasters of its own), bench, growth (with tiles and
 windows, device memory, first reads), peers (unpacks them), rasters (makes them and builds the peers' programs),
@@ -8,6 +8,7 @@ the device, and its calls beside the Rust ones), pictures (JPEG 2000 and JPEG ti
 many files beside rasterio and single reads), soak (five minutes of everything, compared, without growth), fuzz (damaged streams by both engines); peers and rasters are done by bench where they were not before.
   smoke = facts tests             kernels = facts tests corpus
   all   = everything              (default: smoke)
+`--beside JOBS` works on the fuzzer's goals on so many cores meanwhile (goals.py): not beside parts that take times.
 `cargo xtask gpu-bundle` makes carry/, which this reads; results go to $OUT, or out/back. A part that fails is recorded
 and the others go on; the exit status is 1 when a part failed and 2 when the bundle is not of these sources. The summary
 is printed last.
@@ -36,6 +37,7 @@ import tests
 import times
 import verified
 import write
+from goals import Goals
 from session import Session, State
 from source_hash import source_hash
 
@@ -95,6 +97,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", nargs="*", metavar="PART", help="parts or groups of them")
     parser.add_argument("--limit", type=float, default=540, help="seconds for everything")
+    parser.add_argument("--beside", type=int, default=0, metavar="JOBS", help="fuzz on so many cores meanwhile")
     args = parser.parse_args()
     if unknown := [part for part in args.part if part not in PARTS and part not in GROUPS]:
         parser.error(f"no part is called {unknown[0]}")
@@ -104,9 +107,12 @@ def main() -> int:
     bundle, here = bundle_of(session), source_hash(root)
     state = State(session, here)
     ran = {}
+    beside = Goals(session, args.beside) if args.beside else None
     for name in dict.fromkeys(wanted):
         ran[name] = run_part(session, name)
         state.keep(name, ran[name])
+    if beside:
+        beside.stop()
     session.say("\n== summary")
     for name, found in ran.items():
         why = f": {found['why']}" if found.get("why") else ""

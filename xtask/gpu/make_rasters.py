@@ -1,6 +1,6 @@
 """Makes the rasters of the benchmark: `make_rasters.py FOLDER [--size 1.0] [--only dem_f32,…]`.
 
-Four sets, as in docs/bench/gpu.md: a float32 elevation model 8192² (predictor 3), uint16 reflectance 16384²
+Four sets, as in docs/bench/log/gpu.md: a float32 elevation model 8192² (predictor 3), uint16 reflectance 16384²
 (predictor 2), uint8 land cover 16384², RGB uint8 8192² (predictor 2); each as deflate, zstd, LZW and uncompressed
 in 256² tiles, and deflate and zstd in 512² tiles; written by GDAL, one process a file. Pixels are spectral noise of
 a fixed seed, made with CuPy where a device is, else with NumPy (other pixels, same kind).

@@ -110,4 +110,4 @@ def write(out: Path, bundle: dict, parts: dict[str, dict]) -> str:
     if missing := lacking(parts):
         return "no gpu-verified.toml: " + ", ".join(missing)
     (out / "gpu-verified.toml").write_text(text(bundle, parts))
-    return "gpu-verified.toml written: put it and gpu-verified.log into the repository's root"
+    return "gpu-verified.toml written: put it into the repository's root"
