@@ -23,7 +23,7 @@ WIDTH, HEIGHT, SAMPLE, TILE = 1_296_000, 648_000, 2, 512
 """One second of arc, one band of uint16."""
 
 RATIO = 1.373
-"""Pixels by bytes of a file: uint16 reflectance by Deflate and ZSTD, docs/bench/writing.md."""
+"""Pixels by bytes of a file: uint16 reflectance by Deflate and ZSTD, docs/bench/log/writing.md."""
 
 STEP = 4.0
 """GB/s of pixels that the caller's own work takes on a core: an expression of numpy over a chunk. Assumed."""
@@ -49,8 +49,8 @@ class Cluster:
     files: int = 1  # COGs that the mosaic is cut into, each with its own finishing task.
 
 
-# One slot of eight threads a worker. Threads: docs/bench/cpu.md (u16, 512) and write.md (u16, COG; 33.6 MB in 0.32 and
-# 0.79 s). H200: docs/bench/python.md (537 MB in 11.8 and 11.4 ms) and writing.md.
+# One slot of eight threads a worker. Threads: docs/bench/log/cpu.md (u16, 512) and write.md (u16, COG; 33.6 MB in 0.32 and
+# 0.79 s). H200: docs/bench/log/python.md (537 MB in 11.8 and 11.4 ms) and writing.md.
 THREADS = 8
 CPU = Cluster("CPU, deflate", 0.31 * THREADS, 0.105 * THREADS, STEP * THREADS)
 CASES = [

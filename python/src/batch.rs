@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use strile::batch::{BatchOutput, BatchWindow, HeaderLimits, Sampling};
 use strile::file::{AsInput, InputRef};
+use strile::io::RemoteOptions;
 use strile::read::{Area, FloatType, OnFault};
 use strile::tiff::gdal::NoData;
 use strile::{BatchOptions, Context, Input, Location, OpenOptions};
@@ -43,7 +44,7 @@ impl Headers {
             bytes: limit("memory", memory.as_ref(), usual.bytes)?,
             open: limit("open_files", open_files.as_ref(), usual.open)?,
         };
-        let kept = strile::batch::Headers::new(limits, OpenOptions::new().sidecars(sidecars));
+        let kept = strile::batch::Headers::new(limits, guarded().sidecars(sidecars));
         // For a process that works in another folder.
         let index = index.map(std::path::absolute).transpose()?;
         let kept = match &index {
@@ -312,9 +313,14 @@ pub(crate) fn write_header_index(
             "{url}: an index is of local files, whose state is known without a request"
         )));
     }
-    let (context, options) = (call::context(None, None)?, OpenOptions::new().sidecars(sidecars));
+    let (context, options) = (call::context(None, None)?, guarded().sidecars(sidecars));
     let work = || strile::batch::write_header_index(target, &files, &options, &context);
     let report = call::run(py, &context.cancel, None, work)?;
     let told = |(path, error): (PathBuf, strile::Error)| (path, error.to_string());
     Ok((report.files, report.bytes, report.skipped.into_iter().map(told).collect()))
+}
+
+/// How files are opened: URLs that lead to this machine or into a private network are refused.
+fn guarded() -> OpenOptions {
+    OpenOptions::new().remote(RemoteOptions::new().deny_private_hosts(true))
 }

@@ -14,10 +14,12 @@ use crate::validity::{self, Rule};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyTuple};
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 use strile::engine::{Output, ProcessId};
-use strile::io::Source;
+use strile::io::{RemoteOptions, RemoteSource, Source};
 use strile::read::{PieceLimits, ReadPlan};
 use strile::tiff::Tag;
 use strile::vrt::{Missing, VrtOptions};
@@ -92,7 +94,9 @@ impl Dataset {
     #[staticmethod]
     #[pyo3(signature = (path, *, sidecars=true, max_blocks=None))]
     fn open(py: Python<'_>, path: PathBuf, sidecars: bool, max_blocks: Option<u64>) -> PyResult<Self> {
-        let mut options = OpenOptions::new().sidecars(sidecars);
+        // Callers that open URLs use `open_remote`; a URL that comes here meets the guard, too.
+        let guarded = RemoteOptions::new().deny_private_hosts(true);
+        let mut options = OpenOptions::new().sidecars(sidecars).remote(guarded);
         options.limits.blocks = max_blocks.unwrap_or(options.limits.blocks);
         let dataset = call::run_at_once(py, || strile::Dataset::open_with(&path, &options))?;
         Ok(Self::of_file(dataset, true))
@@ -156,6 +160,49 @@ impl Dataset {
         let overviews = overviews.map(|source| source as Arc<dyn Source>);
         let open = || strile::Dataset::from_sources(source, overviews, aux_xml, &OpenOptions::default());
         Ok(Self::of_file(call::run(py, &Cancel::default(), None, open)?, false))
+    }
+
+    /// Opens the TIFF of a URL. If it has no overviews, those at the URL `overviews` are used, which is what `.ovr` is beside a
+    /// file, if something is there. Timeouts are in seconds.
+    #[staticmethod]
+    #[pyo3(signature = (url, *, overviews=None, deny_private_hosts=true, allowed_hosts=Vec::new(), connect_timeout=10.0,
+                        stall_timeout=30.0))]
+    fn open_remote(
+        py: Python<'_>,
+        url: String,
+        overviews: Option<String>,
+        deny_private_hosts: bool,
+        allowed_hosts: Vec<String>,
+        connect_timeout: f64,
+        stall_timeout: f64,
+    ) -> PyResult<Self> {
+        let seconds = |seconds: f64| {
+            let wrong = |_| refused(format!("a timeout of {seconds} s: expected a number above 0"));
+            Duration::try_from_secs_f64(seconds).map_err(wrong)
+        };
+        let mut remote = RemoteOptions::new()
+            .deny_private_hosts(deny_private_hosts)
+            .connect_timeout(seconds(connect_timeout)?)
+            .stall_timeout(seconds(stall_timeout)?);
+        remote.allowed_hosts = allowed_hosts;
+        let cancel = Cancel::default();
+        let options = OpenOptions::new().cancel(cancel.clone()).remote(remote);
+        let open = || {
+            let source = |url: &str| RemoteSource::open(url, &options.remote, &options.cancel);
+            let file: Arc<dyn Source> = Arc::new(source(&url)?);
+            let dataset = strile::Dataset::from_source(Arc::clone(&file), &options)?;
+            if overviews.is_none() || dataset.pages().first().is_some_and(|page| page.levels.len() > 1) {
+                return Ok(dataset);
+            }
+            let overviews = match overviews.as_deref().map(source) {
+                None => None,
+                Some(Ok(overviews)) => Some(Arc::new(overviews) as Arc<dyn Source>),
+                Some(Err(strile::Error::Io { error, .. })) if error.kind() == io::ErrorKind::NotFound => None,
+                Some(Err(error)) => return Err(error),
+            };
+            strile::Dataset::from_sources(file, overviews, None, &options)
+        };
+        Ok(Self::of_file(call::run(py, &cancel, None, open)?, false))
     }
 
     /// For messages: the path, or what it was opened as.

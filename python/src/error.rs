@@ -3,7 +3,10 @@
 //! An exception that a caller's object raised (a reader of ranges, a sink) travels through the library inside an
 //! `io::Error` and is raised again as it was.
 
-use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyOSError};
+use pyo3::exceptions::{
+    PyConnectionError, PyConnectionRefusedError, PyConnectionResetError, PyFileNotFoundError,
+    PyKeyboardInterrupt, PyMemoryError, PyOSError, PyPermissionError, PyTimeoutError,
+};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
@@ -13,6 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use strile::Error;
 use strile::engine::{EngineError, FaultKind};
 use strile::error::Limited;
+use strile::io::PrivateHost;
 use strile::tiff::{TiffError, printable};
 
 /// The classes found so far.
@@ -110,12 +114,43 @@ fn os_error(py: Python<'_>, path: &str, error: &io::Error, sentence: String) -> 
     if error.kind() == io::ErrorKind::OutOfMemory {
         return PyMemoryError::new_err(sentence);
     }
+    if path.contains("://") {
+        return remote_error(py, path, error, sentence);
+    }
     match error.raw_os_error().or_else(|| number_of(error.kind())) {
         // With a number Python picks the class: `FileNotFoundError`, `PermissionError`, …
         Some(number) => PyOSError::new_err((number, words_of(error), path.to_owned())),
         // A file that ends early is wrong, not the system.
         None if error.kind() == io::ErrorKind::UnexpectedEof => strile_error(py, "StrileError", sentence),
         None => PyOSError::new_err(sentence),
+    }
+}
+
+/// An error of a remote object. What a server answers wrongly is an error of strile's, the rest is the system's.
+fn remote_error(py: Python<'_>, path: &str, error: &io::Error, sentence: String) -> PyErr {
+    if let Some(PrivateHost { host, address }) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
+        let sentence = format!(
+            "{path}: the host '{host}' is {address}, on this machine or in a private network; set \
+             STRILE_GEOTIFF_ALLOW_PRIVATE_HOSTS=1 to permit it"
+        );
+        return strile_error(py, "UnsafeURLError", sentence);
+    }
+    let connection = || format!("{}; is the address right and the server up? {path}", words_of(error));
+    match error.kind() {
+        io::ErrorKind::NotFound => PyFileNotFoundError::new_err(sentence),
+        io::ErrorKind::PermissionDenied => PyPermissionError::new_err(sentence),
+        io::ErrorKind::TimedOut => PyTimeoutError::new_err(sentence),
+        io::ErrorKind::ConnectionRefused => PyConnectionRefusedError::new_err(connection()),
+        io::ErrorKind::ConnectionReset => PyConnectionResetError::new_err(connection()),
+        io::ErrorKind::ConnectionAborted
+        | io::ErrorKind::HostUnreachable
+        | io::ErrorKind::NetworkUnreachable => PyConnectionError::new_err(connection()),
+        io::ErrorKind::InvalidData
+        | io::ErrorKind::InvalidInput
+        | io::ErrorKind::StaleNetworkFileHandle
+        | io::ErrorKind::UnexpectedEof
+        | io::ErrorKind::Unsupported => strile_error(py, "StrileError", sentence),
+        _ => PyOSError::new_err(sentence),
     }
 }
 

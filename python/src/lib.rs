@@ -45,6 +45,7 @@ fn redacted(text: &str) -> String {
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    strile::engine::share_heap_if_limited();
     module.add_class::<batch::Headers>()?;
     module.add_class::<dataset::Dataset>()?;
     module.add_class::<grid::Grid>()?;

@@ -28,6 +28,7 @@ struct Figures {
     fetch: &'static str,
     staging_bytes: u64,
     scratch_bytes_per_thread: u64,
+    host_bytes: u64,
     device_bytes: u64,
 }
 
@@ -55,6 +56,7 @@ impl Plan {
                 fetch,
                 staging_bytes: plan.memory.staging,
                 scratch_bytes_per_thread: plan.memory.scratch_per_thread,
+                host_bytes: plan.memory.host,
                 device_bytes: plan.memory.device,
             },
         }
@@ -122,9 +124,11 @@ impl Plan {
         dict.set_item("ranges", figures.counts.ranges)?;
         dict.set_item("range_bytes", figures.counts.range_bytes)?;
         dict.set_item("batches", figures.counts.batches)?;
+        dict.set_item("engine_batches", figures.counts.engine_batches)?;
         dict.set_item("fetch", figures.fetch)?;
         dict.set_item("staging_bytes", figures.staging_bytes)?;
         dict.set_item("scratch_bytes_per_thread", figures.scratch_bytes_per_thread)?;
+        dict.set_item("host_bytes", figures.host_bytes)?;
         dict.set_item("device_bytes", figures.device_bytes)?;
         if let Some(strile::read::MosaicFigures { tiles, gaps, blended, .. }) = figures.mosaic {
             dict.set_item("tiles", tiles)?;

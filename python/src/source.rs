@@ -10,6 +10,7 @@ use pyo3::pybacked::PyBackedBytes;
 use std::io;
 use std::ops::Range;
 use std::sync::{Arc, mpsc};
+use strile::Cancel;
 use strile::io::{ReadAt, ReadDone, ReadOp, Source, Version};
 
 /// Reads byte ranges through a Python object.
@@ -76,7 +77,7 @@ impl Source for RangeSource {
         self.version.clone()
     }
 
-    fn submit(&self, mut ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>) {
+    fn submit(&self, mut ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>, _cancel: &Cancel) {
         ops.sort_by_key(|op| op.offset);
         // Ranges that follow one another are one; each op knows its range.
         let mut ranges: Vec<Range<u64>> = Vec::new();

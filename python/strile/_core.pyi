@@ -112,6 +112,18 @@ class Dataset:
     def open_ranges(
         reader: RangeReader, name: str, size: int, *, overviews: tuple[RangeReader, str, int] | None = None, aux_xml: str | None = None
     ) -> Dataset: ...
+    @staticmethod
+    def open_remote(
+        url: str,
+        *,
+        overviews: str | None = None,
+        deny_private_hosts: bool = True,
+        allowed_hosts: Sequence[str] = (),
+        connect_timeout: float = 10.0,
+        stall_timeout: float = 30.0,
+    ) -> Dataset:
+        """Opens the TIFF of a URL; `overviews` is the URL of what `.ovr` is beside a file, asked for if the file has no
+        overviews. Timeouts are in seconds."""
     @property
     def name(self) -> str: ...
     @property

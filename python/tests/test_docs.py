@@ -28,6 +28,7 @@ NEEDS = {
     "how-to/dask.md": "dask",
     "how-to/mosaic.md": "dask",
     "how-to/remote.md": "fsspec",
+    "how-to/values.md": "pyproj",
 }
 BLOCK = re.compile(r"^```python( gpu)?\n(.*?)^```", re.M | re.S)
 
@@ -138,6 +139,11 @@ def test_the_reference_has_every_name() -> None:
     text = (PAGES / "api.md").read_text()
     missing = [name for name in strile.__all__ if name not in text]
     assert missing == []
+
+
+def test_the_page_of_docstrings_has_every_name() -> None:
+    named = re.findall(r"^::: strile\.(\w+)$", (PAGES / "reference.md").read_text(), re.M)
+    assert sorted(named) == sorted(strile.__all__)
 
 
 FUNCTIONS = """open_geotiff to_geotiff open read read_batch prefetch plan vrt convert add_overviews validate_cog compare

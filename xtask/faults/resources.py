@@ -111,17 +111,58 @@ def address_space(bench: Bench) -> None:
     """Limits of the address space, from little more than the program takes to start up to what it needs."""
     path, pixels = large_raster(bench, "zlib")
     wrong, reads = [], 0
-    # Not around 400 MiB: large objects fit there and are refused in words, and then a small one may find no room, which
-    # ends the process. Open.
-    for mib in (256, 288, 320, 512, 1024, 4096):
+    for mib in (*range(64, 128, 8), *range(128, 544, 16), 1024, 4096):
         limit = ["prlimit", f"--as={mib << 20}"]
-        done = ended([*limit, bench.strile, "-q", "dump", "--threads", "2", "--format", "raw", path], bench.environment(), 60)
-        if why := complaint(done, f"{mib} MiB"):
-            wrong.append(why)
-        else:
-            reads += right_or_refused(done, pixels)
+        for threads in (2, 8):
+            words = ["-q", "dump", "--threads", str(threads), "--format", "raw", path]
+            done = ended([*limit, bench.strile, *words], bench.environment(), 60)
+            if why := complaint(done, f"{mib} MiB, {threads} threads"):
+                wrong.append(why)
+            else:
+                reads += right_or_refused(done, pixels)
     assert not wrong, "\n    ".join(["", *wrong])
     assert reads, "no limit was large enough"
+
+
+ADDRESS_SPACE = """
+import resource, sys
+import numpy as np
+import xarray, dask.array
+path, more, pixels = sys.argv[1], int(sys.argv[2]), np.load(sys.argv[3])
+with open("/proc/self/statm") as statm:
+    taken = int(statm.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (taken + more, resource.RLIM_INFINITY))
+import strile
+for name, door in {
+    "read": lambda: np.asarray(strile.read(path)),
+    "open_geotiff": lambda: strile.open_geotiff(path).values,
+    "read_batch": lambda: np.asarray(strile.read_batch([path], windows=[(0, 0, 0, 2048, 2048)])),
+}.items():
+    try:
+        ended = "right" if np.array_equal(np.asarray(door()).reshape(pixels.shape), pixels) else "WRONG"
+    except MemoryError:
+        ended = "MemoryError"
+    except BaseException as error:
+        ended = f"{type(error).__name__}: {error}"
+    print(name, ended, flush=True)
+"""
+
+
+def python_address_space(bench: Bench) -> None:
+    """The same in Python, for what strile takes besides the packages that it uses."""
+    path, pixels = large_raster(bench, "zlib")
+    saved = path.with_suffix(".npy")
+    np.save(saved, pixels)
+    wrong, ends = [], Counter()
+    for mib in range(64, 576, 64):
+        done = bench.python(ADDRESS_SPACE, path, mib << 20, saved)
+        told = [line.split(" ", 1) for line in done.out.decode().splitlines()]
+        if done.code != 0:
+            wrong.append(f"{mib} MiB: Python ended with {done.code} after {told}: {done.err[-300:]}")
+        wrong += [f"{mib} MiB: {name} {end}" for name, end in told if end not in ("right", "MemoryError")]
+        ends.update(end for _, end in told)
+    assert not wrong, "\n    ".join(["", *wrong])
+    assert ends["right"] and ends["MemoryError"], f"{ends}"
 
 
 def threads(bench: Bench) -> None:
@@ -191,6 +232,7 @@ CASES = {
     "memory/allocations": allocations,
     "memory/python": python_allocations,
     "memory/address-space": address_space,
+    "memory/python-address-space": python_address_space,
     "threads/none": threads,
     "threads/python": python_threads,
 }

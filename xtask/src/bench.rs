@@ -1,13 +1,23 @@
-//! Whole reads beside the peers: the release binary given to `docs/bench/cpu_peers.py` in its own environment.
+//! Benchmarks beside the peers, in environments of their own: whole reads of the release binary (`docs/bench/cpu_peers.py`), or,
+//! with `--peers`, the Python package and every peer that is installed (`docs/bench/peers/run.py`).
 
 use crate::failure::Failure;
 use crate::process;
+use crate::python;
 use crate::venv;
 use crate::workspace::Workspace;
+use std::path::PathBuf;
 use std::process::Command;
 
 /// Builds and measures; rasters lie in the target folder, further arguments go to the script.
 pub fn run(workspace: &Workspace, rest: &[String]) -> Result<(), Failure> {
+    match rest.split_first() {
+        Some((first, rest)) if first == "--peers" => peers(workspace, rest),
+        _ => whole_reads(workspace, rest),
+    }
+}
+
+fn whole_reads(workspace: &Workspace, rest: &[String]) -> Result<(), Failure> {
     let python = venv::BENCH.python(workspace)?;
     let strile = workspace.release_binary()?;
     process::show(
@@ -17,6 +27,26 @@ pub fn run(workspace: &Workspace, rest: &[String]) -> Result<(), Failure> {
             .arg(workspace.target.join("bench-data"))
             .arg("--strile")
             .arg(strile)
+            .args(rest),
+    )
+}
+
+/// Measures in the Python that `--python` names, with the strile and the peers that it has; else in the environment of the
+/// benchmarks, with a release build of this tree.
+fn peers(workspace: &Workspace, rest: &[String]) -> Result<(), Failure> {
+    let (python, rest): (PathBuf, &[String]) = match rest {
+        [option, path, rest @ ..] if option == "--python" => (path.into(), rest),
+        rest => {
+            let python = venv::BENCH.python(workspace)?;
+            python::install_release(workspace, &python)?;
+            (python, rest)
+        }
+    };
+    process::show(
+        Command::new(python)
+            .current_dir(&workspace.root)
+            .args(["-B", "-W", "ignore", "docs/bench/peers/run.py"])
+            .arg(workspace.target.join("bench-peers"))
             .args(rest),
     )
 }

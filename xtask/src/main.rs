@@ -6,6 +6,7 @@
 mod advisories;
 mod bench;
 mod corpus;
+mod docs;
 mod examples;
 mod failure;
 mod faults;
@@ -45,6 +46,9 @@ usage: cargo xtask CHORE
                   threads, device errors, kills, Ctrl-C, forks; NAMEs choose cases that contain one of them
   soak [ARG…]     read, write, convert and abort on many threads for `--minutes N`; `--document` writes the results
                   into docs/reliability.md
+  docs [--check]  build the documentation site into target/site and check its links; with --check, fail if
+                  docs/command-line-reference.md differs from the program's help
+  messages        write what strile says now into python/tests/messages/messages.txt, which a test compares
   prose           look for hard words in documents and messages
   support-table   check docs/support.md against the tests that the last `test` ran
   features        check that every library compiles without default features and with each feature alone
@@ -58,6 +62,9 @@ usage: cargo xtask CHORE
                   write these sums into docs/reliability.md; with --coverage, report the lines reached (needs
                   llvm-tools); other ARGs, names of targets among them, go to the program
   bench [ARG…]    measure whole reads beside GDAL and tifffile; ARGs go to docs/bench/cpu_peers.py
+  bench --peers [--python PATH] [ARG…]
+                  measure reads, windows, batches, writes and COGs beside every peer that is installed, in the Python at
+                  PATH or in an environment of its own; ARGs go to docs/bench/peers/run.py
 
 STRILE_CORPUS names the folder of the conformance corpus.";
 
@@ -81,8 +88,10 @@ fn run(chore: &str, rest: &[String]) -> Result<(), Failure> {
         println!("{HELP}");
         return Ok(());
     }
-    let takes_arguments =
-        matches!(chore, "corpus" | "bench" | "kernels" | "faults" | "soak" | "fuzz" | "wheel" | "test");
+    let takes_arguments = matches!(
+        chore,
+        "corpus" | "bench" | "docs" | "kernels" | "faults" | "soak" | "fuzz" | "wheel" | "test"
+    );
     if let (false, Some(surplus)) = (takes_arguments, rest.first()) {
         return Err(Failure::new(format!("`{chore}` takes no argument, found `{surplus}`\n\n{HELP}")));
     }
@@ -91,6 +100,8 @@ fn run(chore: &str, rest: &[String]) -> Result<(), Failure> {
         "test" => test::run(&workspace, rest),
         "python" => python::run(&workspace),
         "wheel" => wheel::run(&workspace, rest),
+        "docs" => docs::run(&workspace, rest),
+        "messages" => python::messages(&workspace),
         "prose" => prose::run(&workspace),
         "support-table" => support_table::run(&workspace),
         "features" => features::run(&workspace),

@@ -26,9 +26,23 @@ pub fn run(workspace: &Workspace) -> Result<(), Failure> {
 /// Builds the wheel and installs it. Returns the environment's Python.
 pub fn installed(workspace: &Workspace) -> Result<PathBuf, Failure> {
     let python = venv::PYTHON.python(workspace)?;
-    let wheel = build(workspace, &python)?;
+    let wheel = build(workspace, &python, "dev", "python-wheel")?;
     install(&python, &wheel)?;
     Ok(python)
+}
+
+/// Builds a wheel of the release profile and installs it into another environment, without its dependencies.
+pub fn install_release(workspace: &Workspace, into: &Path) -> Result<(), Failure> {
+    let python = venv::PYTHON.python(workspace)?;
+    let wheel = build(workspace, &python, "release", "release-wheel")?;
+    install(into, &wheel)
+}
+
+/// Builds, installs, and writes the errors and warnings of all cases into the file that a test compares them with.
+pub fn messages(workspace: &Workspace) -> Result<(), Failure> {
+    let python = installed(workspace)?;
+    let script = "python/tests/messages/test_messages.py";
+    process::show(Command::new(python).current_dir(&workspace.root).args(["-B", script]))
 }
 
 /// Builds, installs, checks and tests.
@@ -106,16 +120,16 @@ fn hostile(workspace: &Workspace) -> Result<PathBuf, Failure> {
     Ok(folder)
 }
 
-/// The wheel, in a folder that holds no other.
-fn build(workspace: &Workspace, python: &Path) -> Result<PathBuf, Failure> {
-    let folder = workspace.target.join("python-wheel");
+/// The wheel of a profile, in a folder that holds no other.
+fn build(workspace: &Workspace, python: &Path, profile: &str, folder: &str) -> Result<PathBuf, Failure> {
+    let folder = workspace.target.join(folder);
     clear(&folder)?;
     process::show(
         module(workspace, python, "maturin")
             .args([
                 "build",
                 "--profile",
-                "dev",
+                profile,
                 "--auditwheel",
                 "skip",
                 "--manifest-path",

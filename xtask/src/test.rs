@@ -9,7 +9,7 @@ use crate::process;
 use crate::ran::{self, Ended, TestsRan};
 use crate::workspace::Workspace;
 use crate::{
-    advisories, examples, faults, file_size, fuzz, gpu_verified, kernels, licences, prose, python,
+    advisories, docs, examples, faults, file_size, fuzz, gpu_verified, kernels, licences, prose, python,
     support_table, venv,
 };
 use std::process::Command;
@@ -83,9 +83,7 @@ fn everything(workspace: &Workspace) -> Result<(), Failure> {
     }
     steps.step("fuzzing", || fuzz::in_ci(workspace));
     steps.tests("document tests", &mut ran, |ran| document_tests(workspace, ran));
-    steps.step("documents", || {
-        process::show(cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "--deny warnings"))
-    });
+    steps.step("documents", || docs::build(workspace, docs::Reference::Check));
     steps.step("examples", || examples::run(workspace));
     steps.tests("Python checks", &mut ran, |ran| python_checks(workspace, ran));
     steps.tests("Python package", &mut ran, |ran| python::test(workspace, ran));

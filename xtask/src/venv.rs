@@ -39,6 +39,10 @@ pub const KERNELS: Environment = Environment {
     oldest: (3, 11),
 };
 
+/// For the documentation site.
+pub const DOCS: Environment =
+    Environment { folder: ".venv-docs", requirements: "xtask/python/requirements-docs.txt", oldest: (3, 11) };
+
 /// For wheels as they are released.
 pub const WHEEL: Environment = Environment {
     folder: ".venv-wheel",

@@ -167,8 +167,8 @@ def _level(facts: Facts, number: int, name: str) -> Level:
     if number >= len(levels):
         beside = "".join(f" ({message})" for code, _, message in facts.warnings if code == sidecars.UNUSABLE_SIDECAR)
         raise StrileError(
-            f"{name} has {len(levels)} levels and overview_level is {number}: 0 to {len(levels) - 1} "
-            f"expected{beside}"
+            f"{name} has {len(levels)} levels and overview_level is {number}: "
+            f"expected 0 to {len(levels) - 1}{beside}"
         )
     return levels[number]
 

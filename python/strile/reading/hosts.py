@@ -1,8 +1,8 @@
 """Keeps URLs away from this machine and from private networks.
 
 A URL often comes from somebody else, and a reader that follows it must not become their way to what only this
-machine can reach. Every host is resolved and checked before a connection is made, at each redirect too, and
-the connection goes to an address that was checked. `STRILE_GEOTIFF_ALLOW_PRIVATE_HOSTS` permits it all. """
+machine can reach. Every host is resolved and checked before it is asked. The core does the same for each connection, at
+redirects too: it connects to an address that was checked. `STRILE_GEOTIFF_ALLOW_PRIVATE_HOSTS` permits it all. """
 
 from __future__ import annotations
 
@@ -55,42 +55,8 @@ def check_address(address: str, host: str, location: str) -> None:
         )
 
 
-def options(location: str) -> dict[str, Any]:
-    """What fsspec's HTTP file system is made with, so that redirects and later resolutions are checked
-    too."""
-    if urlsplit(location).scheme.lower() not in {"http", "https"}:
-        return {}
+def remote_options() -> dict[str, Any]:
+    """What the core opens URLs with: it checks the address of each connection, at redirects too."""
     connect, read = environment.http_timeouts()
-    guarded = not environment.allow_private_hosts()
-    # fsspec keeps file systems by these values: one that was made while all hosts were permitted is not used
-    # later.
-    return {"get_client": _client, "client_kwargs": {"connect": connect, "read": read, "guarded": guarded}}
-
-
-async def _client(
-    loop: Any = None, connect: float = 10.0, read: float = 30.0, guarded: bool = True, **options: Any
-) -> Any:
-    import aiohttp
-    from aiohttp.resolver import DefaultResolver
-
-    class Checked(DefaultResolver):  # type: ignore[valid-type, misc]
-        async def resolve(self, host: str, *arguments: Any, **keywords: Any) -> Any:
-            found = await super().resolve(host, *arguments, **keywords)
-            for entry in found:
-                check_address(entry["host"], host, host)
-            return found
-
-    async def redirected(session: Any, context: Any, event: Any) -> None:
-        response = event.response
-        target = response.headers.get("Location") or response.headers.get("URI") or ""
-        check(str(response.url.join(type(response.url)(target))))
-
-    trace = aiohttp.TraceConfig()
-    if guarded:
-        trace.on_request_redirect.append(redirected)
-    return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(resolver=Checked() if guarded else DefaultResolver()),
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect, sock_read=read),
-        trace_configs=[trace],
-        **options,
-    )
+    denied = not environment.allow_private_hosts()
+    return {"deny_private_hosts": denied, "connect_timeout": connect, "stall_timeout": read}

@@ -14,7 +14,8 @@ from typing import Any
 
 from .. import environment
 from ..errors import StrileError
-from .remote import Ranges
+from . import hosts
+from .remote import Ranges, beside, is_http
 from .source import OpenFile, Source
 
 _SIDECARS = (".ovr", ".aux.xml", ".msk")
@@ -101,24 +102,35 @@ def _keep(key: tuple[Any, ...], make: Any) -> Any:
     return opened
 
 
-def _remote(location: str, beside: bool, version: tuple[int, str] | None) -> Any:
+def _remote(location: str, overviews: bool, version: tuple[int, str] | None) -> Any:
     with _lock:
-        for key in [key for key in _kept if key[:3] == ("remote", location, beside)]:
+        for key in [key for key in _kept if key[:3] == ("remote", location, overviews)]:
             if version is not None and tuple(_kept[key].version) == tuple(version):
                 _kept.move_to_end(key)
                 return _kept[key]
+    if is_http(location):
+        opened = _open_http(location, overviews)
+        return _keep(("remote", location, overviews, *opened.version), lambda: opened)
     ranges = Ranges(location)
-    key = ("remote", location, beside, ranges.size, ranges.mark)
-    return _keep(key, lambda: _open_remote(ranges, beside))
+    key = ("remote", location, overviews, ranges.size, ranges.mark)
+    return _keep(key, lambda: _open_remote(ranges, overviews))
 
 
-def _open_remote(ranges: Ranges, beside: bool) -> Any:
+def _open_http(location: str, overviews: bool) -> Any:
+    from .. import _core
+
+    hosts.check(location)
+    ovr = beside(location, ".ovr") if overviews else None
+    return _core.Dataset.open_remote(location, overviews=ovr, **hosts.remote_options())
+
+
+def _open_remote(ranges: Ranges, overviews_too: bool) -> Any:
     from .. import _core
 
     overviews = None
-    if beside:
+    if overviews_too:
         try:
-            ovr = Ranges(ranges.beside(".ovr"))
+            ovr = Ranges(beside(ranges.location, ".ovr"))
             overviews = (ovr, ovr.name, ovr.size)
         except FileNotFoundError:
             pass

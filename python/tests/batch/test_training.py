@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import strile
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "train.py"
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "python" / "train.py"
 
 
 def test_the_example_trains_on_the_cpu() -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import http.server
+import os
+import signal
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,6 @@ import rasterio
 import strile
 
 pytest.importorskip("fsspec")
-pytest.importorskip("aiohttp")
 
 
 class Server(http.server.BaseHTTPRequestHandler):
@@ -47,6 +49,8 @@ class Server(http.server.BaseHTTPRequestHandler):
             return self.endless(stated)
         elif self.lie == "short":
             part = part[:-1]
+        elif self.lie == "drip":
+            return self.drip(stated, part)
         elif self.lie == "gzip":
             more = {"Content-Encoding": "gzip"}
         self.answer(206, ({"Content-Range": stated} if stated else {}) | more, part)
@@ -74,6 +78,19 @@ class Server(http.server.BaseHTTPRequestHandler):
             pass
         type(self).sent = sent
         self.close_connection = True
+
+    def drip(self, stated: str, part: bytes) -> None:
+        """A byte every two seconds, until the client goes away."""
+        self.send_response(206)
+        for key, value in {"ETag": self.tag, "Content-Range": stated, "Content-Length": str(len(part))}.items():
+            self.send_header(key, value)
+        self.end_headers()
+        try:
+            for at in range(len(part)):
+                self.wfile.write(part[at : at + 1])
+                time.sleep(2)
+        except OSError:
+            self.close_connection = True
 
     do_HEAD = do_GET
 
@@ -103,7 +120,9 @@ def test_ranges_are_asked_for_as_they_are_stored(server: Any) -> None:
     np.testing.assert_array_equal(strile.open(address).read(1), pixels)
     ranges = [headers for headers in handler.asked if "Range" in headers]
     assert ranges and all(headers["Accept-Encoding"] == "identity" for headers in ranges)
-    assert all(headers["If-Match"] == '"first"' for headers in ranges)
+    # The first request for an object learns its version.
+    assert all(headers.get("If-Match", "") == ("" if headers["Range"] == "bytes=0-32767" else '"first"') for headers in ranges)
+    assert len(ranges) == len(handler.asked), "no HEAD, no request without a range"
 
 
 @pytest.mark.parametrize(
@@ -135,6 +154,57 @@ def test_an_object_that_changes_is_told(server: Any, lie: str) -> None:
     handler.content = handler.content[:1000] + bytes(len(handler.content) - 1000)
     with pytest.raises(strile.StrileError, match="has changed since it was opened"):
         far.read(1)
+
+
+def test_ctrl_c_ends_a_wait_at_once(server: Any) -> None:
+    """A read against a byte every two seconds could not be stopped."""
+    address, handler, _ = server
+    far = strile.open(address)
+    handler.lie = "drip"
+    sent: list[float] = []
+
+    def interrupt() -> None:
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    # A process that a shell starts in the background ignores SIGINT.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        for work in (lambda: far.read(1), lambda: strile.open(f"{address}?other")):
+            timer = threading.Timer(0.3, interrupt)
+            timer.start()
+            with pytest.raises(KeyboardInterrupt):
+                work()
+            assert time.monotonic() - sent[-1] < 0.5
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_of_a_fork_reads_on(server: Any) -> None:
+    """Connections and threads are those of the parent; the child makes its own."""
+    address, _, pixels = server
+    far = strile.open(address)
+    np.testing.assert_array_equal(far.read(1, window=(0, 0, 512, 100)), pixels[:100])
+    child = os.fork()
+    if child == 0:
+        same = False
+        try:
+            same = bool((far.read(1, window=(0, 200, 512, 100)) == pixels[200:300]).all())
+        finally:
+            os._exit(0 if same else 1)
+    for _ in range(200):
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            break
+        time.sleep(0.1)
+    else:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        pytest.fail("the child does not end")
+    assert status == 0
+    np.testing.assert_array_equal(far.read(1), pixels)
 
 
 def test_an_object_of_a_store_that_changes_is_told(server: Any) -> None:
