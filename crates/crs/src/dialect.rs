@@ -53,7 +53,7 @@ fn three_axes_code(node: &Node) -> Option<u32> {
 }
 
 const PROJECTED: [&str; 3] = ["PROJCS", "PROJCRS", "PROJECTEDCRS"];
-const GEOGRAPHIC: [&str; 7] =
+pub(crate) const GEOGRAPHIC: [&str; 7] =
     ["GEOGCS", "GEOGCRS", "GEOGRAPHICCRS", "BASEGEOGCRS", "GEODCRS", "GEODETICCRS", "BASEGEODCRS"];
 const VERTICAL: [&str; 3] = ["VERT_CS", "VERTCRS", "VERTICALCRS"];
 const UNITS: [&str; 3] = ["UNIT", "LENGTHUNIT", "ANGLEUNIT"];
@@ -120,7 +120,7 @@ fn unit_of(node: &Node) -> Option<&Node> {
     node.child(&UNITS).or_else(|| node.child(&["AXIS"])?.child(&UNITS))
 }
 
-fn unit(node: &Node, fallback: (&str, f64)) -> Result<Node, String> {
+pub(crate) fn unit(node: &Node, fallback: (&str, f64)) -> Result<Node, String> {
     let (name, size, code) = match unit_of(node) {
         None => (fallback.0, fallback.1, None),
         Some(unit) => match unit.f64(1).filter(|v| *v > 0.0) {
@@ -139,7 +139,7 @@ fn check_axes(node: &Node, polar: bool, south_orientated: bool) -> Result<(), St
     if polar || expected.contains(&turned) { Ok(()) } else { Err("axes that point west or south".to_owned()) }
 }
 
-fn geographic(node: &Node) -> Result<Node, String> {
+pub(crate) fn geographic(node: &Node) -> Result<Node, String> {
     if node.child(&["DERIVINGCONVERSION"]).is_some() {
         return Err("a system derived from another by a conversion".to_owned());
     }
@@ -283,7 +283,7 @@ fn values(conversion: &Node, angle: f64, length: f64) -> Result<Values, String> 
     Ok(values)
 }
 
-fn is_pseudo_mercator(node: &Node, method: &str) -> bool {
+pub(crate) fn is_pseudo_mercator(node: &Node, method: &str) -> bool {
     let by_extension = || {
         let text = node.child(&["EXTENSION"]).and_then(|n| n.text(1)).unwrap_or("");
         plain(method) == "mercator1sp" && text.contains("+proj=merc") && text.contains("+nadgrids=@null")
