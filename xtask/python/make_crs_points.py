@@ -1,6 +1,7 @@
 """Makes crates/crs/tests/data/points.txt: coordinates of about 1,100 EPSG codes as PROJ computes them.
 
-Usage: python make_crs_points.py OUT, or --check TABLE to compare a table with the PROJ that is installed. Needs pyproj with PROJ 9.8 or later: earlier ones compute the Equidistant Cylindrical
+Usage: python make_crs_points.py OUT, or --check TABLE to compare a table with the PROJ that is installed. Needs pyproj with PROJ
+9.8 or later: earlier ones compute the Equidistant Cylindrical
 and Miller projections of an ellipsoid as those of a sphere. Grids are not used and not fetched.
 
 One line per code: code, window (west south east north), base code or 0, PROJ's operations, coordinates. The first ten points
