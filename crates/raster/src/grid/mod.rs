@@ -66,7 +66,7 @@ impl Grid {
         let largest = corners.iter().fold(0.0_f64, |largest, v| largest.max(v.abs()));
         if across.min(down) / 100.0 < largest * f64::EPSILON {
             return Err(format!(
-                "pixels of {across} × {down} are too small for coordinates of {largest}: neighbours could not be told apart"
+                "pixels of {across} × {down} are too small for coordinates of {largest}; use larger pixels"
             )
             .into());
         }
