@@ -25,6 +25,7 @@ mod parts;
 mod piece;
 mod plan;
 mod raster;
+mod remote_options;
 mod request;
 mod sink;
 mod source;

@@ -234,7 +234,7 @@ class Writer:
         memory: int | None = None,
         threads: int | None = None,
     ) -> None:
-        """`target`: a path, or an object with `write(bytes)`. Keys of `raster` and `options`: see `strile.writing`;
+        """`target`: a path, a URL of a bucket, or an object with `write(bytes)`. Keys of `raster` and `options`: see `strile.writing`;
         a key that is not known is an error. Of a raster, `nodata_text` states a nodata value that no sample can
         have, and `crs_citation` names a reference system that nothing else is known of."""
     def explain(self) -> str: ...
@@ -330,6 +330,7 @@ def convert(
     options: dict[str, Any],
     *,
     overwrite: bool = False,
+    storage_options: dict[str, Any] | None = None,
     progress: Progress | None = None,
     memory: int | None = None,
     threads: int | None = None,

@@ -1,6 +1,8 @@
 //! Where bytes come from and go to: files, memory, streams, remote objects, or a [`Source`] or [`Sink`] of your own.
 
 pub use crate::redact::redacted;
+#[cfg(feature = "remote")]
+pub use crate::sink::RemoteSink;
 pub use crate::sink::{FileSink, MemoryFile, MemoryHandle, MemorySink, Sink, StreamSink};
 #[cfg(feature = "remote")]
 pub use crate::source::RemoteSource;
@@ -8,4 +10,6 @@ pub use crate::source::{FileSource, MemorySource, ReadDone, ReadOp, Source, Vers
 pub use crate::spool::Spool;
 pub use strile_engine::ReadAt;
 #[cfg(feature = "remote")]
-pub use strile_remote::{PrivateHost, RemoteOptions, is_remote};
+pub use strile_remote::{
+    PrivateHost, RemoteOptions, Unfinished, UploadOptions, is_remote, remove_unfinished, unfinished,
+};

@@ -48,7 +48,7 @@ use crate::input::Input;
 use crate::open::OpenOptions;
 use crate::options::{Interleave, Layer, ReadOptions};
 use crate::raster::{DeviceRaster, Raster};
-use crate::sink::{FileSink, Sink};
+use crate::sink::{Sink, sink_at};
 use crate::window::Window;
 use crate::write::{
     Format, FullImage, Piece, RasterSpec, WriteReport, Writer, alpha_band, block_size, refused,
@@ -97,7 +97,7 @@ struct Changed {
 }
 
 /// Writes the file or mosaic `from` as the new file `to`, with everything it says about its pixels. A file that is there is
-/// not replaced. [`convert_into`] has options.
+/// not replaced. With the feature `remote`, both may be URLs. [`convert_into`] has options.
 ///
 /// ```no_run
 /// strile::convert("scene.tif", "scene_cog.tif")?;
@@ -105,7 +105,7 @@ struct Changed {
 /// ```
 pub fn convert(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<WriteReport> {
     let input = Input::open(from, &OpenOptions::default())?;
-    let sink = Box::new(FileSink::create(to.as_ref(), false)?);
+    let sink = sink_at(to.as_ref(), false)?;
     convert_into(&input, sink, &ConvertOptions::default(), &Context::default())
 }
 
