@@ -2,10 +2,10 @@
 
 pub use crate::redact::redacted;
 pub use crate::sink::{FileSink, MemoryFile, MemoryHandle, MemorySink, Sink, StreamSink};
-#[cfg(feature = "remote")]
-pub use crate::source::RemoteSource;
 pub use crate::source::{FileSource, MemorySource, ReadDone, ReadOp, Source, Version};
+#[cfg(feature = "remote")]
+pub use crate::source::{RemoteOpening, RemoteSource};
 pub use crate::spool::Spool;
 pub use strile_engine::ReadAt;
 #[cfg(feature = "remote")]
-pub use strile_remote::{PrivateHost, RemoteOptions, is_remote};
+pub use strile_remote::{PrivateHost, RemoteOptions, RemoteStats, is_remote, stats as remote_stats};

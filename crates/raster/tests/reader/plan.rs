@@ -83,6 +83,8 @@ fn a_plan_counts_what_will_be_done() {
             encoded_bytes,
             ranges: 79,
             range_bytes: encoded_bytes,
+            requests: 0,
+            request_bytes: 0,
             batches: 1,
             engine_batches: 1,
         }
