@@ -55,13 +55,13 @@ impl Planned {
         };
         let kinds: Vec<OutputKind> = self.outputs.iter().map(|target| self.kind(target, sheets_at)).collect();
         let submission = Submission { supply, outputs: &kinds, held };
-        let (mut plans, mut answers) = (Vec::with_capacity(self.batches.len()), 0);
+        let (mut plans, mut answers) = (Vec::with_capacity(self.batches.len()), Vec::new());
         for batch in &self.batches {
             let mut tasks = batch.clone();
             if supply == Supply::Staged {
                 let arranged = Arranged::new(&mut tasks, &self.sources)?;
                 arranged.apply(&mut tasks);
-                answers = answers.max(arranged.answers(&self.sources));
+                answers.push(arranged.answers(&self.sources));
             }
             let job = DecodeJob::new(self.layouts.clone(), self.selections.clone(), tasks);
             let job = job.map_err(|_| EngineError::Abandoned)?;
@@ -77,7 +77,7 @@ impl Planned {
         };
         let brought = self.brought(engine, held, context)?;
         let most = |of: fn(&Brought) -> u64| brought.iter().map(of).max().unwrap_or(0);
-        let at_once = decoding.saturating_add(answers).max(most(|one| one.host));
+        let at_once = decoding.saturating_add(in_flight(answers.into_iter())).max(most(|one| one.host));
         let plan_bytes = self.leases.iter().map(strile_engine::Lease::bytes).fold(0, u64::saturating_add);
         let host = [plan_bytes, held.host, at_once];
         let copied = if to == self.destination { 0 } else { output };
