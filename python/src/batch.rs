@@ -65,6 +65,12 @@ impl Headers {
         Ok((PyTuple::empty(py), keywords))
     }
 
+    /// The place of the index, if there is one.
+    #[getter]
+    fn index(&self) -> Option<PathBuf> {
+        self.index.clone()
+    }
+
     /// Files whose headers are kept, bytes that these take, and files that are open.
     fn held(&self, py: Python<'_>) -> PyResult<(usize, u64, usize)> {
         call::detached(py, || self.kept.held())
@@ -160,6 +166,8 @@ struct Asked<'py> {
     sufficient: bool,
     to: Location,
     out: Option<(Bound<'py, PyAny>, BatchOutput)>,
+    /// How URLs are reached.
+    remote: RemoteOptions,
     context: Context,
 }
 
@@ -217,6 +225,12 @@ impl<'py> Asked<'py> {
             sufficient: keys.flag("sufficient")?.unwrap_or(false),
             to,
             out,
+            remote: Reached {
+                deny_private_hosts: keys.flag("deny_private_hosts")?.unwrap_or(true),
+                connect_timeout: keys.typed("connect_timeout", "seconds", |value| value.extract().ok())?,
+                stall_timeout: keys.typed("stall_timeout", "seconds", |value| value.extract().ok())?,
+            }
+            .options()?,
             context: call::context(memory, threads)?,
         };
         keys.finish()?;
@@ -250,9 +264,9 @@ pub(crate) fn read_batch<'py>(
             Given::Path(path) => File::Path(path),
         });
     }
-    let (kept, Asked { options, sufficient, to, out, context, .. }) = (&headers.get().kept, asked);
+    let (kept, Asked { options, sufficient, to, out, remote, context, .. }) = (&headers.get().kept, asked);
     let output = out.as_ref().map(|(_, output)| output);
-    let work = || read(all, windows, kept, (&options, output, to, sufficient), &context);
+    let work = || read(all, windows, (kept, &remote), (&options, output, to, sufficient), &context);
     let result = call::run(py, &context.cancel, None, work)?;
     match (result, out) {
         (Result::Filled(faults), Some((array, _))) => {
@@ -267,15 +281,21 @@ pub(crate) fn read_batch<'py>(
 fn read(
     files: Vec<File>,
     mut windows: Vec<BatchWindow>,
-    headers: &strile::batch::Headers,
+    (headers, remote): (&strile::batch::Headers, &RemoteOptions),
     (options, output, to, sufficient): (&BatchOptions, Option<&BatchOutput>, Location, bool),
     context: &Context,
 ) -> strile::Result<Result> {
-    let open = |file| match file {
-        File::Handle(input) => Ok(Opened::Handle(input)),
-        File::Path(path) => headers.open(path).map(Opened::Kept),
+    let path = |file: &File| match file {
+        File::Handle(_) => None,
+        File::Path(path) => Some(path.clone()),
     };
-    let files = files.into_iter().map(open).collect::<strile::Result<Vec<Opened>>>()?;
+    let paths: Vec<PathBuf> = files.iter().filter_map(path).collect();
+    let mut kept = headers.open_all(&paths, remote, &context.cancel)?.into_iter();
+    let opened = |file| match file {
+        File::Handle(input) => Some(Opened::Handle(input)),
+        File::Path(_) => kept.next().map(Opened::Kept),
+    };
+    let files: Vec<Opened> = files.into_iter().filter_map(opened).collect();
     if let Some(size) = options.size.filter(|_| sufficient) {
         windows = strile::batch::sufficient_levels(&files, &windows, size)?;
     }
@@ -298,22 +318,45 @@ fn read(
 /// Files, and why each was left out.
 type Skipped = Vec<(PathBuf, String)>;
 
-/// Writes an index of the headers of files: how many there are in it, its bytes, and the files that are not, with why.
+/// How URLs are reached, as Python says it.
+struct Reached {
+    deny_private_hosts: bool,
+    connect_timeout: Option<f64>,
+    stall_timeout: Option<f64>,
+}
+
+impl Reached {
+    fn options(self) -> PyResult<RemoteOptions> {
+        let seconds = |seconds: f64| {
+            let wrong = |_| refused(format!("a timeout of {seconds} s: expected a number above 0"));
+            std::time::Duration::try_from_secs_f64(seconds).map_err(wrong)
+        };
+        let mut options = RemoteOptions::new().deny_private_hosts(self.deny_private_hosts);
+        if let Some(timeout) = self.connect_timeout {
+            options = options.connect_timeout(seconds(timeout)?);
+        }
+        if let Some(timeout) = self.stall_timeout {
+            options = options.stall_timeout(seconds(timeout)?);
+        }
+        Ok(options)
+    }
+}
+
+/// Writes an index of the headers of files and URLs: how many there are in it, its bytes, and those that are not, with why.
 #[pyfunction]
-#[pyo3(signature = (target, files, *, sidecars=true))]
+#[pyo3(signature = (target, files, *, sidecars=true, deny_private_hosts=true, connect_timeout=None, stall_timeout=None))]
 pub(crate) fn write_header_index(
     py: Python<'_>,
     target: PathBuf,
     files: Vec<PathBuf>,
     sidecars: bool,
+    deny_private_hosts: bool,
+    connect_timeout: Option<f64>,
+    stall_timeout: Option<f64>,
 ) -> PyResult<(usize, u64, Skipped)> {
-    if let Some(url) = files.iter().find(|file| file.to_string_lossy().contains("://")) {
-        let url = url.display();
-        return Err(refused(format!(
-            "{url}: an index is of local files, whose state is known without a request"
-        )));
-    }
-    let (context, options) = (call::context(None, None)?, guarded().sidecars(sidecars));
+    let remote = Reached { deny_private_hosts, connect_timeout, stall_timeout }.options()?;
+    let context = call::context(None, None)?;
+    let options = OpenOptions::new().remote(remote).sidecars(sidecars).cancel(context.cancel.clone());
     let work = || strile::batch::write_header_index(target, &files, &options, &context);
     let report = call::run(py, &context.cancel, None, work)?;
     let told = |(path, error): (PathBuf, strile::Error)| (path, error.to_string());

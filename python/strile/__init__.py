@@ -50,7 +50,7 @@ from .errors import (
 from .imported import when_imported
 
 if TYPE_CHECKING:
-    from ._core import Headers, Plan, Raster, devices, write_header_index
+    from ._core import Headers, Plan, Raster, devices
     from .batch import prefetch, read_batch
     from .commands import (
         add_overviews,
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         validate_cog,
     )
     from .dataset import Dataset, open, read
+    from .header_index import write_header_index
     from .mosaic import vrt
     from .opening import open_geotiff
     from .pixel_window import Window
@@ -94,7 +95,7 @@ _LAZY = {
     "to_geotiff": "write",
     "validate_cog": "commands",
     "vrt": "mosaic",
-    "write_header_index": "_core",
+    "write_header_index": "header_index",
 }
 
 __all__ = [

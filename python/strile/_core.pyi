@@ -202,6 +202,8 @@ class Headers:
         index: str | None = None,
         sidecars: bool = True,
     ) -> None: ...
+    @property
+    def index(self) -> str | None: ...
     def held(self) -> tuple[int, int, int]:
         """Files whose headers are kept, bytes that these take with the index, files that are open."""
     def clear(self) -> None: ...
@@ -215,12 +217,19 @@ def read_batch(
     """Windows of files in one array; each is (index of its file, level, four numbers), which are (column, row, width,
     height), (west, south, east, north) or (x, y, width, height) as `kind` says: pixels, bounds, points. Other keywords:
     page, bands, float_type, masked, unpack, fill, size (columns, rows), resampling, on_fault, device, decode_on, device_memory,
-    out (windows, bands, rows, columns), stream, memory, threads, max_pixels; see `strile.batch`."""
+    out (windows, bands, rows, columns), stream, memory, threads, max_pixels; see `strile.batch`. URLs are reached with
+    deny_private_hosts, connect_timeout and stall_timeout (seconds)."""
 
 def write_header_index(
-    target: str, files: Sequence[str], *, sidecars: bool = True
+    target: str,
+    files: Sequence[str],
+    *,
+    sidecars: bool = True,
+    deny_private_hosts: bool = True,
+    connect_timeout: float | None = None,
+    stall_timeout: float | None = None,
 ) -> tuple[int, int, list[tuple[str, str]]]:
-    """Writes an index of headers: files in it, its bytes, and those that are not with why."""
+    """Writes an index of headers: files in it, its bytes, and those that are not with why; see `strile.header_index`."""
 
 class Writer:
     """A file being written; nothing is at the target before `finish`."""

@@ -90,6 +90,7 @@ def read_batch(
     which processor decodes, as in `strile.read`. `max_pixels` is the most samples of a window before it is resampled, as
     in `strile.read`."""
     from ._core import read_batch as read
+    from .reading import hosts
     from .reading.arguments import pixel_limit
 
     kind, rows, wanted = _areas(windows, bounds, points, size)
@@ -98,8 +99,11 @@ def read_batch(
     used, numbers = _used(numbers, len(listed))
     resampled = _is_resampled(kind, rows, wanted)
     chooses = level is None and resampled
-    deepest = 1 if level is None else int(np.max(level, initial=0))
-    opened = _opened([listed[file] for file in used], deepest)
+    deepest = int(chooses) if level is None else int(np.max(level, initial=0))
+    kept = headers_of_process() if headers is None else headers
+    # Overviews beside an object are looked for only if they are needed, and not for objects of an index.
+    by_core = deepest == 0 or getattr(kept, "index", None) is not None
+    opened = _opened([listed[file] for file in used], deepest, by_core)
     keywords: dict[str, Any] = {
         "kind": kind,
         "page": index_of(page, "page"),
@@ -121,7 +125,7 @@ def read_batch(
     }
     if chooses:
         keywords["sufficient"] = True
-    return read(opened, numbers, headers_of_process() if headers is None else headers, **keywords)
+    return read(opened, numbers, kept, **keywords, **hosts.remote_options())
 
 
 def _listed(files: Any) -> Sequence[Any]:
@@ -141,25 +145,30 @@ def _used(numbers: list[tuple[Any, ...]], files: int) -> tuple[list[int], list[t
     return used, [(place[file], *rest) for file, *rest in numbers]
 
 
-def _opened(files: list[Any], deepest: int) -> list[Any]:
-    """The files as the core takes them. Those of servers are opened together, for each waits for several answers; the
-    error is that of the first by order."""
-    if sum(_is_remote(file) for file in files) < 2:
-        return [_file(file, deepest) for file in files]
+def _opened(files: list[Any], deepest: int, by_core: bool) -> list[Any]:
+    """The files as the core takes them. Those of servers that Python opens are opened together, for each waits for several
+    answers; the error is that of the first by order. With `by_core` the core opens those of `http(s)` URLs."""
+    if sum(_waits(file, by_core) for file in files) < 2:
+        return [_file(file, deepest, by_core) for file in files]
     with ThreadPoolExecutor(min(len(files), _AT_ONCE), "strile-open") as threads:
-        return list(threads.map(_file, files, repeat(deepest)))
+        return list(threads.map(_file, files, repeat(deepest), repeat(by_core)))
 
 
-def _is_remote(file: Any) -> bool:
+def _waits(file: Any, by_core: bool) -> bool:
+    from .reading.remote import is_http
     from .reading.source import Source
 
-    return isinstance(file, str | os.PathLike) and Source.of(file).is_remote
+    if not isinstance(file, str | os.PathLike):
+        return False
+    source = Source.of(file)
+    return source.is_remote and not (by_core and is_http(source.location))
 
 
-def _file(file: Any, deepest: int) -> Any:
-    """A local path as text, for `Headers` to open; others as what they are in the core."""
+def _file(file: Any, deepest: int, by_core: bool) -> Any:
+    """A local path or a URL as text, for `Headers` to open; others as what they are in the core."""
     from . import _core
-    from .reading import opened
+    from .reading import hosts, opened
+    from .reading.remote import is_http
     from .reading.source import Source
 
     if isinstance(file, _core.Dataset):
@@ -167,6 +176,9 @@ def _file(file: Any, deepest: int) -> Any:
     if hasattr(file, "_opened"):
         return file._opened()
     source = Source.of(file)
+    if source.is_remote and by_core and is_http(source.location) and not source.is_vrt:
+        hosts.check(source.location)
+        return source.location
     if source.is_object or source.is_remote or source.is_vrt:
         return opened.dataset(source, level=deepest)
     return source.location

@@ -26,3 +26,15 @@ def test_it_measures_all_peers_and_draws(tmp_path: Path) -> None:
     assert all(f"| {task} |" in ended.stdout for task in found)
     dots = ElementTree.parse(tmp_path / "peers.svg").findall(".//{http://www.w3.org/2000/svg}circle/{*}title")
     assert len(dots) == sum(len(task["seconds"]) - 1 for task in found.values())
+
+
+def test_remote_files_are_measured(tmp_path: Path) -> None:
+    pytest.importorskip("rasterio")
+    script = SCRIPT.with_name("remote.py")
+    options = ["--rounds", "1", "--delay", "0.001", "--rate", "0", "--headers", "64", "--programs", "strile", "GDAL"]
+    command = [sys.executable, "-B", "-W", "ignore", script, tmp_path / "data", *options, "--tasks", "open", "many", "overview"]
+    ended = subprocess.run([*command, "--output", tmp_path / "remote"], capture_output=True, text=True, timeout=240)
+    assert ended.returncode == 0, ended.stderr + ended.stdout
+    found = json.loads((tmp_path / "remote.json").read_text())
+    assert [found[task]["strile"]["requests"] for task in ("open", "many", "overview")] == [1, 128, 2]
+    assert found["headers64"]["strile"]["requests"] == 128, "64 to warm up"

@@ -1,5 +1,5 @@
 //! Benchmarks beside the peers, in environments of their own: whole reads of the release binary (`docs/bench/cpu_peers.py`), or,
-//! with `--peers`, the Python package and every peer that is installed (`docs/bench/peers/run.py`).
+//! with `--peers`, the Python package and every peer that is installed (`docs/bench/peers/run.py`; `remote.py` with `--remote`).
 
 use crate::failure::Failure;
 use crate::process;
@@ -42,10 +42,14 @@ fn peers(workspace: &Workspace, rest: &[String]) -> Result<(), Failure> {
             (python, rest)
         }
     };
+    let (script, rest) = match rest {
+        [option, rest @ ..] if option == "--remote" => ("docs/bench/peers/remote.py", rest),
+        rest => ("docs/bench/peers/run.py", rest),
+    };
     process::show(
         Command::new(python)
             .current_dir(&workspace.root)
-            .args(["-B", "-W", "ignore", "docs/bench/peers/run.py"])
+            .args(["-B", "-W", "ignore", script])
             .arg(workspace.target.join("bench-peers"))
             .args(rest),
     )

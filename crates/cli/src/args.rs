@@ -72,6 +72,23 @@ Examples:
     Completions(CompletionsArgs),
 }
 
+impl Command {
+    /// Returns whether what was asked of servers is printed at the end.
+    pub fn wants_stats(&self) -> bool {
+        let remote = match self {
+            Self::Info(args) => &args.remote,
+            Self::Dump(args) => &args.remote,
+            Self::Convert(args) => &args.remote,
+            Self::Sample(args) => &args.remote,
+            Self::Index(args) => &args.remote,
+            Self::Compare(args) => &args.remote,
+            Self::Cog(CogCommand::Validate(args)) => &args.remote,
+            _ => return false,
+        };
+        remote.remote_stats
+    }
+}
+
 const EXAMPLES: &str = "\
 Examples:
   strile info dem.tif
@@ -87,23 +104,28 @@ Examples:
 
 Exit status: 0 done; 1 done, with faults or differences; 2 an error.";
 
-/// Write an index of the headers of all GeoTIFFs below a folder, so that opening them costs no read.
+/// Write an index of the headers of GeoTIFFs in folders and behind URLs, so that opening them costs no read and no request.
 ///
 /// Batches use it: `strile.Headers(index=…)` in Python, `Headers::with_index` in Rust. A file whose size or modification time
-/// differs from the index is opened without it. Exit 1: some files could not be opened and are not in the index.
+/// differs from the index is opened without it; a remote object that has changed is an error when it is read. Exit 1: some
+/// files could not be opened and are not in the index.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  strile index scenes -o scenes/headers.index")]
+  strile index scenes -o scenes/headers.index
+  strile index https://example.org/a.tif s3://bucket/b.tif -o remote.index")]
 pub struct IndexArgs {
-    /// The folder
-    pub folder: PathBuf,
+    /// Folders, which are searched for GeoTIFFs, files or URLs
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
     /// The index to write; an existing one is replaced
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     /// Ignore sidecar files (`.ovr`, `.aux.xml`, world files)
     #[arg(long)]
     pub no_sidecars: bool,
+    #[command(flatten)]
+    pub remote: RemoteArgs,
 }
 
 /// Show how two files differ: size, type, pixels, georeferencing, metadata, tags.

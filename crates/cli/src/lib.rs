@@ -19,7 +19,9 @@ use clap::Parser as _;
 use failure::{Failure, Outcome};
 use std::ffi::OsString;
 use std::io::Write as _;
+use std::time::Instant;
 use strile::engine::share_heap_if_limited;
+use strile::io::{RemoteStats, remote_stats};
 
 /// Runs the command line and returns its exit code. The first argument is the program's name.
 ///
@@ -54,6 +56,7 @@ fn run_command(given: Vec<OsString>) -> u8 {
         Ok(session) => session,
         Err(failure) => return failure.report(),
     };
+    let (stats, begun) = (arguments.command.wants_stats(), Instant::now());
     let outcome: Result<Outcome, Failure> = match arguments.command {
         Command::Info(args) => commands::info::run(&args, &session),
         Command::Dump(args) => commands::dump::run(&args, &session),
@@ -70,6 +73,9 @@ fn run_command(given: Vec<OsString>) -> u8 {
         Command::Demo(args) => commands::demo::run(&args, &session),
         Command::Completions(args) => commands::completions::run(&args),
     };
+    if stats {
+        tell_stats(begun);
+    }
     match outcome {
         Ok(Outcome::Clean) => 0,
         Ok(Outcome::Found) => 1,
@@ -77,4 +83,18 @@ fn run_command(given: Vec<OsString>) -> u8 {
         Err(_) if session.cancel.is_cancelled() => Failure::Strile(strile::Error::Cancelled).report(),
         Err(failure) => failure.report(),
     }
+}
+
+/// Tells what was asked of servers.
+fn tell_stats(begun: Instant) {
+    let RemoteStats { requests, bytes, retries, hedges, connections, .. } = remote_stats();
+    let (size, seconds) = (strile::bytes::human(bytes), begun.elapsed().as_secs_f64());
+    let of = |count: u64, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
+    failure::tell(&format!(
+        "remote: {}, {bytes} bytes ({size}), {}, {}, {}, {seconds:.3} s",
+        of(requests, "request", "requests"),
+        of(retries, "retry", "retries"),
+        of(hedges, "hedge", "hedges"),
+        of(connections, "connection", "connections"),
+    ));
 }

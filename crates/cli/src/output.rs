@@ -176,6 +176,8 @@ pub fn plan_json(plan: &ReadPlan) -> Value {
         "encoded_bytes": figures.encoded_bytes,
         "ranges": figures.ranges,
         "range_bytes": figures.range_bytes,
+        "requests": figures.requests,
+        "request_bytes": figures.request_bytes,
         "batches": figures.batches,
         "engine_batches": figures.engine_batches,
         "memory": {

@@ -1,7 +1,8 @@
 //! One piece of memory that many reads fill at once, and that is whole again when they are done.
 //!
 //! `Arena::split` gives disjoint slots to hand to threads; when all have been dropped, `ArenaParts::rejoin`
-//! gives the arena back. The arena of a GPU engine is pinned memory; this one is what the engine says.
+//! gives the arena back. A slot that is full can be an arena of its own before the others are (`Slot::into_arena`). The
+//! arena of a GPU engine is pinned memory; this one is what the engine says.
 
 #![expect(unsafe_code, reason = "disjoint windows of one allocation, filled by many threads")]
 
@@ -13,11 +14,15 @@ use std::sync::Arc;
 /// Memory for encoded bytes.
 pub struct Arena {
     memory: Arc<Memory>,
+    offset: usize,
+    len: usize,
 }
 
 /// The rest of an arena while its slots are out.
 pub struct ArenaParts {
     memory: Arc<Memory>,
+    offset: usize,
+    len: usize,
 }
 
 /// A part of an arena that nobody else can touch.
@@ -29,12 +34,10 @@ pub struct Slot {
 
 struct Memory {
     start: *mut u8,
-    len: usize,
     _owner: Box<dyn Any + Send + Sync>,
 }
 
-// SAFETY: the memory is reached only through an `Arena`, which is unique while no slot exists, or through
-// slots, which are disjoint.
+// SAFETY: the memory is reached only through arenas, which nobody writes to, and through slots; all of them are disjoint.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
@@ -47,7 +50,7 @@ impl Default for Arena {
 
 impl fmt::Debug for Arena {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} bytes", self.memory.len)
+        write!(f, "{} bytes", self.len)
     }
 }
 
@@ -55,7 +58,7 @@ impl Arena {
     /// An arena in ordinary memory.
     pub fn from_vec(mut bytes: Vec<u8>) -> Self {
         let (start, len) = (bytes.as_mut_ptr(), bytes.len());
-        Self { memory: Arc::new(Memory { start, len, _owner: Box::new(bytes) }) }
+        Self { memory: Arc::new(Memory { start, _owner: Box::new(bytes) }), offset: 0, len }
     }
 
     /// An arena in memory of another kind, freed with `owner`.
@@ -64,40 +67,48 @@ impl Arena {
     /// `start` must be valid for reads and writes of `len` initialised bytes while `owner` lives, and `owner`
     /// must not touch them.
     pub unsafe fn from_raw(start: *mut u8, len: usize, owner: Box<dyn Any + Send + Sync>) -> Self {
-        Self { memory: Arc::new(Memory { start, len, _owner: owner }) }
+        Self { memory: Arc::new(Memory { start, _owner: owner }), offset: 0, len }
     }
 
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: an `Arena` exists only while no slot does, so nobody writes.
-        unsafe { std::slice::from_raw_parts(self.memory.start, self.memory.len) }
+        // SAFETY: inside the memory, and no slot reaches these bytes while an arena does, so nobody writes.
+        unsafe { std::slice::from_raw_parts(self.memory.start.add(self.offset), self.len) }
     }
 
     /// Slots of the given lengths, one after the other from the start; `None` where they do not fit.
     pub fn split(self, lens: &[usize]) -> Option<(ArenaParts, Vec<Slot>)> {
-        let mut offset = 0usize;
+        let Self { memory, offset: start, len: whole } = self;
+        let mut offset = start;
         let mut slots = Vec::with_capacity(lens.len());
         for &len in lens {
-            let end = offset.checked_add(len).filter(|&end| end <= self.memory.len)?;
-            slots.push(Slot { memory: Arc::clone(&self.memory), offset, len });
+            let end = offset.checked_add(len).filter(|&end| end - start <= whole)?;
+            slots.push(Slot { memory: Arc::clone(&memory), offset, len });
             offset = end;
         }
-        Some((ArenaParts { memory: self.memory }, slots))
+        Some((ArenaParts { memory, offset: start, len: whole }, slots))
     }
 }
 
 impl ArenaParts {
-    /// The arena, once every slot has been dropped.
+    /// The arena, once every slot has been dropped, and every arena that was one.
     pub fn rejoin(self) -> Result<Arena, ArenaParts> {
+        let Self { memory, offset, len } = self;
         // `try_unwrap` also makes what other threads wrote before they dropped their slots visible here.
-        match Arc::try_unwrap(self.memory) {
-            Ok(memory) => Ok(Arena { memory: Arc::new(memory) }),
-            Err(memory) => Err(Self { memory }),
+        match Arc::try_unwrap(memory) {
+            Ok(memory) => Ok(Arena { memory: Arc::new(memory), offset, len }),
+            Err(memory) => Err(Self { memory, offset, len }),
         }
     }
 }
 
 impl Slot {
+    /// Makes an arena of the slot: its bytes are read from now on, and not written.
+    pub fn into_arena(self) -> Arena {
+        let Self { memory, offset, len } = self;
+        Arena { memory, offset, len }
+    }
+
     /// Cuts the slot in two, the first of at most `len` bytes.
     pub fn cut(self, len: usize) -> (Slot, Slot) {
         let Self { memory, offset, len: whole } = self;
@@ -118,7 +129,7 @@ impl Slot {
 impl Deref for Slot {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
-        // SAFETY: `split` made slots disjoint and inside the memory, and no `Arena` exists while one lives.
+        // SAFETY: `split` made slots disjoint and inside the memory, and no arena reaches the bytes of a slot.
         unsafe { std::slice::from_raw_parts(self.memory.start.add(self.offset), self.len) }
     }
 }
@@ -161,6 +172,26 @@ mod tests {
         assert_eq!(*whole, [1, 1, 2, 2, 2]);
         drop((first, whole));
         assert_eq!(parts.rejoin().ok().unwrap().bytes(), [0, 1, 1, 2, 2, 2]);
+    }
+
+    #[test]
+    fn a_slot_becomes_an_arena_while_others_are_filled() {
+        let (parts, slots) = Arena::from_vec(vec![0; 6]).split(&[2, 4]).unwrap();
+        let [mut first, mut second] = <[Slot; 2]>::try_from(slots).ok().unwrap();
+        second.fill(2);
+        let second = second.into_arena();
+        first.fill(1);
+        assert_eq!(second.bytes(), [2; 4]);
+        drop(first);
+        let parts = parts.rejoin().err().unwrap();
+        let (inner, slots) = second.split(&[1, 3]).unwrap();
+        let [mut left, right] = <[Slot; 2]>::try_from(slots).ok().unwrap();
+        left.fill(3);
+        drop((left, right, inner));
+        assert_eq!(parts.rejoin().ok().unwrap().bytes(), [1, 1, 3, 2, 2, 2]);
+        let (_parts, slots) = Arena::from_vec(vec![0; 4]).split(&[2, 2]).unwrap();
+        let last = slots.into_iter().next_back().unwrap().into_arena();
+        assert!(last.split(&[3]).is_none());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! `block` how a block is stored and where it goes; `job` what is to be done; `encoded` where the bytes are, `read` how they are fetched;
 //! `output` where the pixels go, `convert` what it makes of them, `location` in which memory, `claims` who may write there; `resample` windows made another size, `mask` pixels left out; `encode`, `reduce` and `pixels` the way back; `ticket` work in flight and its report; `fault` what is wrong with a block;
 //! `portable` the numbers of the encoders that all engines have;
-//! `context` and `budget` what a call may take, `machine` how much there is, `heap` under a limited address space, `memory` allocations that can fail, `per_process` what a fork must not share, `trace` what happened when; `engine` the trait; `conformance` what its engines must do.
+//! `context` and `budget` what a call may take, `machine` how much there is, `heap` under a limited address space, `memory` allocations that can fail, `per_process` what a fork must not share, `setters` of options, `trace` what happened when; `engine` the trait; `conformance` what its engines must do.
 
 mod arena;
 mod assemble;
@@ -32,6 +32,7 @@ pub mod portable;
 mod read;
 mod reduce;
 mod resample;
+mod setters;
 mod ticket;
 mod trace;
 

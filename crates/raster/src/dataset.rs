@@ -75,7 +75,16 @@ impl Dataset {
 
     /// Opens any source; nothing beside it is looked for.
     pub fn from_source(source: Arc<dyn Source>, options: &OpenOptions) -> Result<Self> {
-        Self::from_parts(OpenFile::open(source, options)?, &Sidecars::default(), options)
+        Self::from_source_with(source, Vec::new(), options)
+    }
+
+    /// The same, with some of the source's bytes at hand.
+    pub(crate) fn from_source_with(
+        source: Arc<dyn Source>,
+        at_hand: Vec<(u64, Vec<u8>)>,
+        options: &OpenOptions,
+    ) -> Result<Self> {
+        Self::from_parts(OpenFile::open_with(source, at_hand, options)?, &Sidecars::default(), options)
     }
 
     /// Opens any source, with the overviews of another (what `.ovr` is beside a file) and the text of a `.aux.xml`.

@@ -4,12 +4,13 @@ pub use crate::redact::redacted;
 #[cfg(feature = "remote")]
 pub use crate::sink::RemoteSink;
 pub use crate::sink::{FileSink, MemoryFile, MemoryHandle, MemorySink, Sink, StreamSink};
-#[cfg(feature = "remote")]
-pub use crate::source::RemoteSource;
 pub use crate::source::{FileSource, MemorySource, ReadDone, ReadOp, Source, Version};
+#[cfg(feature = "remote")]
+pub use crate::source::{RemoteOpening, RemoteSource};
 pub use crate::spool::Spool;
 pub use strile_engine::ReadAt;
 #[cfg(feature = "remote")]
 pub use strile_remote::{
-    PrivateHost, RemoteOptions, Unfinished, UploadOptions, is_remote, remove_unfinished, unfinished,
+    PrivateHost, RemoteOptions, RemoteStats, Unfinished, UploadOptions, is_remote, remove_unfinished,
+    stats as remote_stats, unfinished,
 };

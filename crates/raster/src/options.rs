@@ -3,20 +3,6 @@
 use crate::Window;
 use strile_tiff::InvalidValue;
 
-/// Makes setters of fields that have a value.
-macro_rules! setters {
-    ($($(#[$doc:meta])+ $field:ident: $type:ty,)+) => {
-        $(
-            $(#[$doc])+
-            #[must_use]
-            pub fn $field(mut self, $field: $type) -> Self {
-                self.$field = $field;
-                self
-            }
-        )+
-    };
-}
-
 /// Makes setters of fields that are `None` by default.
 macro_rules! limits {
     ($($(#[$doc:meta])+ $field:ident: $type:ty,)+) => {
@@ -31,7 +17,8 @@ macro_rules! limits {
     };
 }
 
-pub(crate) use {limits, setters};
+pub(crate) use limits;
+pub(crate) use strile_engine::setters;
 
 /// Which processor does the work: `decode_on` of a read, `encode_on` of a write. Where a result lives is a [`Location`].
 ///

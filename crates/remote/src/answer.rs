@@ -39,6 +39,15 @@ impl Pin {
         Self { etag: text(headers, &ETAG), modified: text(headers, &LAST_MODIFIED) }
     }
 
+    /// The state that an ETag or a time of the last change tells; `None` if it is empty.
+    pub(crate) fn of_mark(mark: &str) -> Option<Self> {
+        let mark = Some(mark.to_owned()).filter(|mark| !mark.is_empty())?;
+        Some(match mark.ends_with('"') {
+            true => Self { etag: Some(mark), modified: None },
+            false => Self { etag: None, modified: Some(mark) },
+        })
+    }
+
     /// The tag, if a server can compare by it. A weak one tells nothing about bytes.
     pub(crate) fn strong(&self) -> Option<&str> {
         self.etag.as_deref().filter(|tag| tag.starts_with('"'))

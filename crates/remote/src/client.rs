@@ -1,8 +1,10 @@
 //! Connections, shared by all objects that are reached with the same options.
 
+use crate::counted::Counted;
 use crate::failure::{Failure, Then};
 use crate::guard::Guard;
 use crate::options::RemoteOptions;
+use crate::stats;
 use async_trait::async_trait;
 use http::header::{ACCEPT_ENCODING, ETAG, HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED};
 use http::response::Parts;
@@ -65,6 +67,7 @@ impl Web {
         }
         let unusable = |error| Failure { error, then: Then::GiveUp };
         let client = self.client(url.scheme() == "https", false).map_err(unusable)?;
+        stats::REQUESTS.add(1);
         client.call(request).await.map_err(|error| Failure::transport(&error))
     }
 
@@ -92,6 +95,7 @@ impl Web {
             .redirect(Policy::none())
             .connect_timeout(self.0.connect_timeout)
             .tcp_nodelay(true)
+            .connector_layer(Counted)
             .tls_backend_preconfigured(tls_config(tls)?);
         if let Some(guard) = guard {
             // A proxy would resolve names itself.

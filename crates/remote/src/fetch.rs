@@ -2,13 +2,14 @@
 
 use crate::answer::{self, Answer, Held, Pin, no_ranges, too_long};
 use crate::failure::{Failure, Then};
-use crate::host::Host;
+use crate::host::{Entered, Host};
 use crate::options::RemoteOptions;
 use crate::place::Place;
+use crate::stats;
 use crate::store::Store;
 use bytes::Bytes;
-use futures_util::StreamExt as _;
-use futures_util::future::{Either, select};
+use futures_util::future::{Either, TryFutureExt as _, select};
+use futures_util::stream::{BoxStream, StreamExt as _};
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::io;
@@ -74,6 +75,20 @@ struct Tries<'a> {
     tried: u32,
 }
 
+impl Way {
+    /// The time after which a request for so many bytes is repeated, if the caller and the host permit it.
+    fn patience(&self, link: &Link, bytes: u64) -> Option<Duration> {
+        link.options.hedge.then(|| self.host.patience(bytes)).flatten()
+    }
+
+    /// A place for a repetition.
+    fn hedge(&self) -> Option<Entered> {
+        let entered = self.host.hedge()?;
+        stats::HEDGES.add(1);
+        Some(entered)
+    }
+}
+
 impl<'a> Tries<'a> {
     fn new(link: &'a Link, way: &'a Way) -> Self {
         Self { link, host: &way.host, since: Instant::now(), failed: 0, tried: 0 }
@@ -112,6 +127,7 @@ impl<'a> Tries<'a> {
         // A host that refuses connections is rather down than busy.
         self.failed += if failure.error.kind() == io::ErrorKind::ConnectionRefused { 2 } else { 1 };
         sleep(pause).await;
+        stats::RETRIES.add(1);
         Ok(())
     }
 
@@ -133,7 +149,7 @@ pub(crate) async fn open(way: &Way, link: &Link, first: u64) -> io::Result<Opene
     let mut tries = Tries::new(link, way);
     loop {
         let entered = way.host.enter().await;
-        let result = match timeout(tries.left(), open_once(way, link, first)).await {
+        let result = match timeout(tries.left(), open_hedged(way, link, first)).await {
             Ok(result) => result,
             Err(_) => return Err(tries.out_of_time(0, usize::try_from(first).unwrap_or(usize::MAX))),
         };
@@ -145,11 +161,27 @@ pub(crate) async fn open(way: &Way, link: &Link, first: u64) -> io::Result<Opene
     }
 }
 
+/// Sends one request, and another one if that is slow; the first good answer counts.
+async fn open_hedged(way: &Way, link: &Link, first: u64) -> Result<Opened, Failure> {
+    let mut one = pin!(open_once(way, link, first));
+    let Some(slow) = way.patience(link, first) else { return one.await };
+    if let Either::Left((opened, _)) = select(one.as_mut(), pin!(sleep(slow))).await {
+        return opened;
+    }
+    let Some(_entered) = way.hedge() else { return one.await };
+    match select(one, pin!(open_once(way, link, first))).await {
+        Either::Left((Err(failure), other)) if failure.then != Then::GiveUp => other.await,
+        Either::Right((Err(failure), other)) if failure.then != Then::GiveUp => other.await,
+        Either::Left((opened, _)) => opened,
+        Either::Right((opened, _)) => opened,
+    }
+}
+
 async fn open_once(way: &Way, link: &Link, first: u64) -> Result<Opened, Failure> {
     let asked = 0..first;
     let begun = Instant::now();
     let mut answer = asking(link, way.store.get(&link.place, &asked, &Pin::default())).await?;
-    let latency = begun.elapsed();
+    way.host.headed(begun.elapsed());
     let (held, pin) = answer::check_first(&answer.parts, &asked)?;
     let most = match &held {
         Held::Range(range, _) => range.end,
@@ -157,7 +189,7 @@ async fn open_once(way: &Way, link: &Link, first: u64) -> Result<Opened, Failure
     };
     let mut prefix = Vec::new();
     if most > 0 {
-        while let Some(bytes) = next(link, &mut answer).await? {
+        while let Some(bytes) = next(link, &mut answer.body).await? {
             prefix.extend_from_slice(&bytes);
             if prefix.len() as u64 > most {
                 return Err(match held {
@@ -174,7 +206,7 @@ async fn open_once(way: &Way, link: &Link, first: u64) -> Result<Opened, Failure
     if (prefix.len() as u64) < most.min(size) {
         return Err(cut(prefix.len() as u64, most.min(size)));
     }
-    way.host.answered(latency, begun.elapsed().saturating_sub(latency), prefix.len() as u64);
+    way.host.answered(prefix.len() as u64, (0, Duration::ZERO));
     Ok(Opened { size, pin, prefix })
 }
 
@@ -206,33 +238,110 @@ pub(crate) async fn fill(
     Ok(())
 }
 
-/// Sends one request. `filled` counts what has arrived, also where it fails.
+/// The body of the answer to one request, once its head was checked.
+fn body_of<'a>(
+    way: &'a Way,
+    link: &'a Link,
+    (pin, size): (&'a Pin, u64),
+    asked: Range<u64>,
+) -> BoxStream<'a, Result<Bytes, Failure>> {
+    let answer = async move {
+        let begun = Instant::now();
+        let answer = way.store.get(&link.place, &asked, pin).await?;
+        answer::check(&answer.parts, &asked, pin, size)?;
+        way.host.headed(begun.elapsed());
+        Ok(answer.body)
+    };
+    answer.try_flatten_stream().boxed()
+}
+
+/// What comes next while a range is fetched.
+enum Event {
+    /// Of the request that is used.
+    Bytes(Result<Option<Bytes>, Failure>),
+    /// It takes too long.
+    Slow,
+    /// Of its repetition.
+    Other(Result<Option<Bytes>, Failure>),
+}
+
+/// Sends one request, and another one for the rest if that is slow: bytes of the first are used until the other one
+/// brings some. `filled` counts what has arrived, also where it fails.
 async fn fill_once(
     way: &Way,
     link: &Link,
-    (pin, size): (&Pin, u64),
+    state: (&Pin, u64),
     asked: Range<u64>,
-    mut rest: &mut [u8],
+    into: &mut [u8],
     filled: &mut usize,
 ) -> Result<(), Failure> {
-    let begun = Instant::now();
-    let mut answer = asking(link, way.store.get(&link.place, &asked, pin)).await?;
-    let latency = begun.elapsed();
-    answer::check(&answer.parts, &asked, pin, size)?;
-    let len = rest.len();
-    while let Some(bytes) = next(link, &mut answer).await? {
-        let Some((to, later)) = std::mem::take(&mut rest).split_at_mut_checked(bytes.len()) else {
-            // What came is not to be trusted: nothing counts as filled.
+    let len = into.len();
+    let mut used = body_of(way, link, state, asked.clone());
+    let mut slow = pin!(way.patience(link, len as u64).map(sleep));
+    let mut waits = slow.is_some();
+    // The repetition, what was there when it was asked for, and its place in the window.
+    let mut other: Option<(BoxStream<'_, _>, usize, Entered)> = None;
+    let (mut got, mut skip, mut first) = (0usize, 0usize, None);
+    loop {
+        let event = match (&mut other, slow.as_mut().as_pin_mut().filter(|_| waits)) {
+            (Some((other, ..)), _) => {
+                match select(pin!(next(link, &mut used)), pin!(next(link, other))).await {
+                    Either::Left((bytes, _)) => Event::Bytes(bytes),
+                    Either::Right((bytes, _)) => Event::Other(bytes),
+                }
+            }
+            (None, Some(slow)) => match select(pin!(next(link, &mut used)), slow).await {
+                Either::Left((bytes, _)) => Event::Bytes(bytes),
+                Either::Right(_) => Event::Slow,
+            },
+            (None, None) => Event::Bytes(next(link, &mut used).await),
+        };
+        let bytes = match (event, other.take()) {
+            (Event::Slow, _) => {
+                waits = false;
+                let rest = asked.start + got as u64..asked.end;
+                if got < len
+                    && let Some(entered) = way.hedge()
+                {
+                    other = Some((body_of(way, link, state, rest), got, entered));
+                }
+                continue;
+            }
+            (Event::Bytes(Ok(bytes)), before) => {
+                other = before;
+                bytes
+            }
+            // The other one takes over: what came meanwhile comes again.
+            (Event::Other(Ok(bytes @ Some(_))), Some((later, from, _entered))) => {
+                (used, skip) = (later, got - from);
+                bytes
+            }
+            (Event::Bytes(Err(failure)), Some((later, from, _entered))) if failure.then != Then::GiveUp => {
+                (used, skip) = (later, got - from);
+                continue;
+            }
+            (Event::Bytes(Err(failure)), _) => return Err(failure),
+            (Event::Other(Err(failure)), _) if failure.then == Then::GiveUp => return Err(failure),
+            (Event::Other(_), _) => continue,
+        };
+        let Some(mut bytes) = bytes else { break };
+        let again = skip.min(bytes.len());
+        skip -= again;
+        drop(bytes.split_to(again));
+        let Some(to) = into.get_mut(got..).and_then(|rest| rest.get_mut(..bytes.len())) else {
+            // What came is not to be trusted.
             return Err(too_long(&asked));
         };
         to.copy_from_slice(&bytes);
+        got += bytes.len();
         *filled += bytes.len();
-        rest = later;
+        first.get_or_insert_with(|| (Instant::now(), bytes.len()));
     }
-    if !rest.is_empty() {
-        return Err(cut((len - rest.len()) as u64, len as u64));
+    if got < len {
+        return Err(cut(got as u64, len as u64));
     }
-    way.host.answered(latency, begun.elapsed().saturating_sub(latency), len as u64);
+    let later = first.map_or((0, Duration::ZERO), |(at, bytes)| ((len - bytes) as u64, at.elapsed()));
+    way.host.answered(len as u64, later);
     Ok(())
 }
 
@@ -253,12 +362,17 @@ async fn asking(
 }
 
 /// The next bytes of a body, unless they take too long.
-async fn next(link: &Link, answer: &mut Answer) -> Result<Option<Bytes>, Failure> {
+async fn next(
+    link: &Link,
+    body: &mut BoxStream<'_, Result<Bytes, Failure>>,
+) -> Result<Option<Bytes>, Failure> {
     let patience = link.options.stall_timeout;
-    match timeout(patience, answer.body.next()).await {
-        Ok(bytes) => bytes.transpose(),
-        Err(_) => Err(stalled(patience)),
-    }
+    let bytes = match timeout(patience, body.next()).await {
+        Ok(bytes) => bytes.transpose()?,
+        Err(_) => return Err(stalled(patience)),
+    };
+    stats::BYTES.add(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64));
+    Ok(bytes)
 }
 
 fn stalled(patience: Duration) -> Failure {

@@ -1,7 +1,8 @@
 //! What is known of one host: how many requests it takes at once, how long it takes to answer, how fast bytes arrive.
 //!
-//! The window starts small, doubles while more requests bring more bytes per second, and halves when the host says that it
-//! is busy. All objects of a host share it, in all threads of the process.
+//! The window doubles while more requests bring more bytes per second, and halves when the host says that it is busy. All
+//! objects of a host share it, in all threads of the process. A request that takes unusually long may be sent once more: at
+//! most one in twenty is, and none while the window is full.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,8 +10,10 @@ use std::time::{Duration, Instant};
 use strile_engine::PerProcess;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-const FIRST_WINDOW: usize = 16;
-const LARGEST_WINDOW: usize = 64;
+/// Hosts that are remembered.
+const KEPT: usize = 256;
+const FIRST_WINDOW: usize = 64;
+const LARGEST_WINDOW: usize = 128;
 /// Answers that were under way when a host said that it is busy tell nothing new.
 const BUSY_FOR: Duration = Duration::from_millis(250);
 /// A wider window must bring this much more to be worth the connections.
@@ -21,6 +24,18 @@ const NEWEST: f64 = 0.3;
 const MEASURED: u64 = 128 << 10;
 const SMALLEST_GAP: u64 = 64 << 10;
 const LARGEST_GAP: u64 = 1 << 20;
+/// Bytes per second of a connection before one was measured: what buckets give a client in the same region.
+const ASSUMED_RATE: f64 = 50e6;
+/// Times to the head of an answer that are remembered.
+const RECENT: usize = 64;
+/// So many answers tell what is usual.
+const USUAL: usize = 20;
+/// A request is slow that takes so many times as long as nearly all others.
+const SLOW: f64 = 3.0;
+/// A request is not slow before.
+const SHORTEST_PATIENCE: Duration = Duration::from_millis(100);
+/// One request in so many may be sent twice.
+const HEDGED: u64 = 20;
 
 pub(crate) struct Host {
     permits: Arc<Semaphore>,
@@ -41,6 +56,11 @@ struct State {
     busy: Option<Instant>,
     latency: Option<f64>,
     rate: Option<f64>,
+    /// The last times to the head of an answer, in seconds; the next is put at `headed % RECENT`.
+    recent: Vec<f64>,
+    headed: usize,
+    requests: u64,
+    hedges: u64,
 }
 
 /// A request's place in the window.
@@ -51,9 +71,29 @@ pub(crate) struct Entered {
 
 /// Returns the host of that name.
 pub(crate) fn host_of(name: &str) -> Arc<Host> {
-    static HOSTS: PerProcess<Mutex<HashMap<String, Arc<Host>>>> = PerProcess::new();
-    let mut hosts = HOSTS.get(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
-    Arc::clone(hosts.entry(name.to_owned()).or_insert_with(|| Arc::new(Host::new())))
+    static HOSTS: PerProcess<Mutex<Hosts>> = PerProcess::new();
+    HOSTS.get(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner).get(name)
+}
+
+/// Hosts by name.
+#[derive(Default)]
+struct Hosts(HashMap<String, Arc<Host>>);
+
+impl Hosts {
+    /// The host of that name. Hosts without a request under way are forgotten when there are too many.
+    fn get(&mut self, name: &str) -> Arc<Host> {
+        if let Some(known) = self.0.get(name) {
+            return Arc::clone(known);
+        }
+        if self.0.len() >= KEPT {
+            self.0.retain(|_, host| Arc::strong_count(host) > 1);
+        }
+        let host = Arc::new(Host::new());
+        if self.0.len() < KEPT {
+            self.0.insert(name.to_owned(), Arc::clone(&host));
+        }
+        host
+    }
 }
 
 impl Host {
@@ -69,6 +109,10 @@ impl Host {
             busy: None,
             latency: None,
             rate: None,
+            recent: Vec::new(),
+            headed: 0,
+            requests: 0,
+            hedges: 0,
         };
         Self { permits: Arc::new(Semaphore::new(FIRST_WINDOW)), state: Mutex::new(state) }
     }
@@ -84,16 +128,54 @@ impl Host {
         }
         // The semaphore is never closed.
         let permit = Arc::clone(&self.permits).acquire_owned().await.ok();
+        self.state().requests += 1;
         Entered { host: Arc::clone(self), permit }
     }
 
-    /// Counts an answer: the time to its head, the time of its body, and its bytes.
-    pub(crate) fn answered(&self, latency: Duration, body: Duration, bytes: u64) {
+    /// Returns a place for the repetition of a slow request, if there is one at once and few were repeated.
+    pub(crate) fn hedge(self: &Arc<Self>) -> Option<Entered> {
         let mut state = self.state();
-        state.latency = Some(mixed(state.latency, latency.as_secs_f64()));
-        if bytes >= MEASURED && !body.is_zero() {
+        if (state.hedges + 1).saturating_mul(HEDGED) > state.requests {
+            return None;
+        }
+        let permit = Arc::clone(&self.permits).try_acquire_owned().ok()?;
+        state.hedges += 1;
+        Some(Entered { host: Arc::clone(self), permit: Some(permit) })
+    }
+
+    /// Returns the time after which a request for so many bytes is slow; `None` before it is known what is usual.
+    pub(crate) fn patience(&self, bytes: u64) -> Option<Duration> {
+        let state = self.state();
+        if state.headed < USUAL {
+            return None;
+        }
+        let mut recent = state.recent.clone();
+        recent.sort_unstable_by(f64::total_cmp);
+        let nearly_all = recent.get(recent.len() * 19 / 20).copied()?;
+        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+        let usual = nearly_all + bytes as f64 / state.rate.unwrap_or(ASSUMED_RATE);
+        Some(Duration::try_from_secs_f64(SLOW * usual).ok()?.max(SHORTEST_PATIENCE))
+    }
+
+    /// Counts the head of an answer, and the time that it took.
+    pub(crate) fn headed(&self, latency: Duration) {
+        let mut state = self.state();
+        let latency = latency.as_secs_f64();
+        state.latency = Some(mixed(state.latency, latency));
+        let at = state.headed % RECENT;
+        match state.recent.get_mut(at) {
+            Some(place) => *place = latency,
+            None => state.recent.push(latency),
+        }
+        state.headed += 1;
+    }
+
+    /// Counts an answer: its bytes, and how many of them arrived after the first in what time.
+    pub(crate) fn answered(&self, bytes: u64, (later, body): (u64, Duration)) {
+        let mut state = self.state();
+        if later >= MEASURED && !body.is_zero() {
             #[expect(clippy::cast_precision_loss, reason = "a rate")]
-            let rate = bytes as f64 / body.as_secs_f64();
+            let rate = later as f64 / body.as_secs_f64();
             state.rate = Some(mixed(state.rate, rate));
         }
         state.answers += 1;
@@ -135,19 +217,12 @@ impl Host {
         (state.answers, state.bytes, state.since, state.full) = (0, 0, Instant::now(), false);
     }
 
-    /// Requests that may be under way at once.
-    pub(crate) fn window(&self) -> usize {
-        self.state().window
-    }
-
     /// Bytes that arrive in the time of one request: ranges nearer than that are fetched as one.
     pub(crate) fn gap(&self) -> u64 {
         let state = self.state();
-        match (state.latency, state.rate) {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
-            (Some(latency), Some(rate)) => ((latency * rate) as u64).clamp(SMALLEST_GAP, LARGEST_GAP),
-            _ => SMALLEST_GAP,
-        }
+        let bytes = state.latency.unwrap_or_default() * state.rate.unwrap_or(ASSUMED_RATE);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
+        (bytes as u64).clamp(SMALLEST_GAP, LARGEST_GAP)
     }
 }
 
@@ -177,13 +252,19 @@ mod tests {
         permit.map(|permit| Entered { host: Arc::clone(host), permit: Some(permit) })
     }
 
+    impl Host {
+        fn window(&self) -> usize {
+            self.state().window
+        }
+    }
+
     #[test]
     fn the_window_grows_while_it_pays_and_halves_when_the_host_is_busy() {
         let host = Arc::new(Host::new());
         let entered: Vec<Entered> = std::iter::from_fn(|| enter(&host)).collect();
         assert_eq!(entered.len(), FIRST_WINDOW);
         for _ in 0..FIRST_WINDOW {
-            host.answered(Duration::from_millis(30), Duration::from_millis(10), 1 << 20);
+            host.answered(1 << 20, (1 << 20, Duration::from_millis(10)));
         }
         assert_eq!(host.window(), 2 * FIRST_WINDOW);
         host.slow_down();
@@ -191,17 +272,17 @@ mod tests {
         assert_eq!(host.window(), FIRST_WINDOW, "answers of one moment count once");
         host.state().busy = None;
         host.slow_down();
-        assert_eq!((host.window(), host.state().over), (8, 8));
+        assert_eq!((host.window(), host.state().over), (32, 32));
         drop(entered);
         let entered: Vec<Entered> = std::iter::from_fn(|| enter(&host)).collect();
-        assert_eq!(entered.len(), 8, "places over the window are not given back");
+        assert_eq!(entered.len(), 32, "places over the window are not given back");
     }
 
     #[test]
     fn an_idle_window_does_not_grow() {
         let host = Arc::new(Host::new());
-        for _ in 0..100 {
-            host.answered(Duration::from_millis(30), Duration::from_millis(1), 1 << 20);
+        for _ in 0..200 {
+            host.answered(1 << 20, (1 << 20, Duration::from_millis(1)));
         }
         assert_eq!(host.window(), FIRST_WINDOW);
     }
@@ -210,9 +291,44 @@ mod tests {
     fn the_gap_is_latency_times_rate() {
         let host = Host::new();
         assert_eq!(host.gap(), SMALLEST_GAP);
-        host.answered(Duration::from_millis(10), Duration::from_secs(1), 20 << 20);
+        host.headed(Duration::from_millis(10));
+        assert_eq!(host.gap(), 500_000, "before a rate was measured");
+        host.answered(20 << 20, (20 << 20, Duration::from_secs(1)));
         assert_eq!(host.gap() >> 10, 204);
-        host.answered(Duration::from_secs(10), Duration::from_secs(1), 20 << 20);
+        host.headed(Duration::from_secs(10));
         assert_eq!(host.gap(), LARGEST_GAP);
+    }
+
+    #[test]
+    fn few_requests_are_repeated_and_none_before_the_usual_is_known() {
+        let host = Arc::new(Host::new());
+        for _ in 0..USUAL {
+            assert_eq!(host.patience(0), None);
+            host.headed(Duration::from_millis(100));
+        }
+        let patience = host.patience(50_000_000).unwrap();
+        assert!(patience > Duration::from_millis(3200) && patience < Duration::from_millis(3400));
+        assert!(host.hedge().is_none(), "no request was sent");
+        host.state().requests = 40;
+        let hedges = [host.hedge(), host.hedge(), host.hedge()];
+        assert_eq!(hedges.iter().flatten().count(), 2);
+        host.state().requests = 10_000;
+        let entered: Vec<Entered> = std::iter::from_fn(|| enter(&host)).collect();
+        assert!(host.hedge().is_none(), "{} are under way", entered.len());
+    }
+
+    #[test]
+    fn hosts_are_forgotten_when_there_are_many() {
+        let mut hosts = Hosts::default();
+        let used: Vec<_> = (0..10).map(|at| hosts.get(&format!("used{at}"))).collect();
+        for at in 0..3 * KEPT {
+            hosts.get(&format!("idle{at}"));
+        }
+        assert!(hosts.0.len() <= KEPT);
+        assert!(
+            used.iter().enumerate().all(|(at, host)| Arc::ptr_eq(host, &hosts.get(&format!("used{at}"))))
+        );
+        let all: Vec<_> = (0..2 * KEPT).map(|at| hosts.get(&format!("busy{at}"))).collect();
+        assert_eq!((hosts.0.len(), all.len()), (KEPT, 2 * KEPT));
     }
 }

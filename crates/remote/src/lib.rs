@@ -16,15 +16,17 @@
 //!
 //! ```text
 //! Object      one object: prefix, version; splits large reads into pieces, one task per piece
-//!   fetch     one piece: window -> request -> check -> slot; retries resume at the byte where a body broke
-//!   host      per host: how many requests are in flight; latency and rate
+//!   fetch     one piece: window -> request -> check -> slot; retries resume at the byte where a body broke; slow ones are hedged
+//!   host      per host: how many requests are in flight; latency and rate; what is slow
 //!   store     place -> signed request -> answer; redirects
 //!   upload    one object that is written: parts in flight, conditions, what is left of uploads that were killed
 //!   client    connections; `guard` refuses private addresses, for all of them
+//! stats       what the process has asked for
 //! ```
 
 mod answer;
 mod client;
+mod counted;
 mod failure;
 mod fetch;
 mod guard;
@@ -34,12 +36,14 @@ mod options;
 mod place;
 mod profile;
 mod runtime;
+mod stats;
 mod store;
 mod upload;
 
 pub use guard::{PrivateHost, is_public};
-pub use object::Object;
+pub use object::{Object, Opening};
 pub use options::RemoteOptions;
-pub use place::is_remote;
+pub use place::{is_remote, name_of};
+pub use stats::{RemoteStats, stats};
 pub use strile_engine::{Cancel, ReadDone, ReadOp};
 pub use upload::{Found, Unfinished, Upload, UploadOptions, find, remove, remove_unfinished, unfinished};

@@ -1,5 +1,6 @@
 //! An open object.
 
+use crate::answer::Pin;
 use crate::fetch::{Link, Opened, Way, fill, open, until_cancelled};
 use crate::host::host_of;
 use crate::options::RemoteOptions;
@@ -13,11 +14,6 @@ use strile_engine::{Cancel, ReadDone, ReadOp, Slot};
 
 /// Asked for when an object is opened: the whole header of most files.
 const FIRST_READ: u64 = 32 << 10;
-/// Smaller pieces would spend more time on waiting than on bytes.
-const SMALLEST_PIECE: usize = 2 << 20;
-/// Larger pieces would leave connections idle at the end.
-const LARGEST_PIECE: usize = 8 << 20;
-
 /// One state of a remote object, read by ranges from any thread.
 ///
 /// Clones share the state. A child of a fork can go on with an object of its parent: connections are made anew.
@@ -29,13 +25,59 @@ struct Inner {
     name: String,
     opened: Opened,
     gap: u64,
+    /// Whether size and version were known before any request.
+    known: bool,
+}
+
+/// An object whose first bytes are under way.
+pub struct Opening {
+    name: String,
+    opened: mpsc::Receiver<io::Result<(Link, Opened, u64)>>,
+}
+
+impl Opening {
+    /// Returns the URL without credentials.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Waits for the answer, until the caller has cancelled.
+    pub fn wait(self) -> io::Result<Object> {
+        let lost = |_| io::Error::other("a remote read was dropped");
+        let (link, opened, gap) = self.opened.recv().map_err(lost)??;
+        Ok(Object(Arc::new(Inner { link, name: self.name, opened, gap, known: false })))
+    }
 }
 
 impl Object {
+    /// Ranges above this size are fetched in pieces, which arrive in parallel. Smaller pieces would spend more time on waiting
+    /// than on bytes.
+    pub const PIECE: u64 = 2 << 20;
+
     /// Opens the object of a URL with one request; see [`is_remote`](crate::is_remote) for schemes.
     ///
     /// Waits for the answer, until `cancel` is set.
     pub fn open(url: &str, options: &RemoteOptions, cancel: &Cancel) -> io::Result<Self> {
+        Self::begin(url, options, cancel)?.wait()
+    }
+
+    /// Returns an object that had this size and [`mark`](Self::mark) before, without a request. The first range that is read
+    /// is an error if the object has changed since.
+    pub fn known(url: &str, len: u64, mark: &str, options: &RemoteOptions) -> io::Result<Self> {
+        let pin = Pin::of_mark(mark).ok_or_else(|| {
+            let problem = "nothing tells this version of the object from others: open it without an index";
+            io::Error::new(io::ErrorKind::InvalidInput, problem)
+        })?;
+        let place = Place::parse(url, options)?;
+        let name = place.name();
+        let gap = options.merge_gap.unwrap_or_else(|| host_of(&host_name(&place)).gap());
+        let opened = Opened { size: len, pin, prefix: Vec::new() };
+        let link = Link { place, options: options.clone() };
+        Ok(Self(Arc::new(Inner { link, name, opened, gap, known: true })))
+    }
+
+    /// Asks for the first bytes of an object and does not wait for them, so that many are opened at once.
+    pub fn begin(url: &str, options: &RemoteOptions, cancel: &Cancel) -> io::Result<Opening> {
         let place = Place::parse(url, options)?;
         let name = place.name();
         let way = way_of(&place, options)?;
@@ -48,9 +90,7 @@ impl Object {
             let gap = link.options.merge_gap.unwrap_or_else(|| way.host.gap());
             let _nobody_waits = answer.send(opened.map(|opened| (link, opened, gap)));
         });
-        let lost = |_| io::Error::other("a remote read was dropped");
-        let (link, opened, gap) = opened.recv().map_err(lost)??;
-        Ok(Self(Arc::new(Inner { link, name, opened, gap })))
+        Ok(Opening { name, opened })
     }
 
     /// Returns the URL without credentials.
@@ -68,6 +108,11 @@ impl Object {
     pub fn mark(&self) -> &str {
         let pin = &self.0.opened.pin;
         pin.etag.as_deref().or(pin.modified.as_deref()).unwrap_or_default()
+    }
+
+    /// Returns how many of its first bytes are in memory: no request is sent for those.
+    pub fn at_hand(&self) -> u64 {
+        self.0.opened.prefix.len() as u64
     }
 
     /// Returns the distance up to which ranges are better fetched as one.
@@ -94,11 +139,9 @@ impl Object {
                 return;
             }
         };
-        let total: usize = far.iter().map(|op| op.into.len()).sum();
-        let piece = (total / way.host.window().max(1)).clamp(SMALLEST_PIECE, LARGEST_PIECE);
         for op in far {
             let offset = op.offset;
-            let (slots, whole) = Whole::split(op, piece, done.clone());
+            let (slots, whole) = Whole::split(op, done.clone());
             let mut at = offset;
             for (index, mut slot) in slots.into_iter().enumerate() {
                 let (object, way, cancel, whole) =
@@ -109,7 +152,7 @@ impl Object {
                     let opened = &object.opened;
                     let filled = fill(&way, &object.link, (&opened.pin, opened.size), from, &mut slot);
                     let result = until_cancelled(&cancel, filled).await;
-                    whole.finish(index, slot, result);
+                    whole.finish(index, slot, result.map_err(|error| object.told(error)));
                 });
             }
         }
@@ -134,6 +177,19 @@ impl Object {
         let ReadOp { id, into, .. } = op;
         let _nobody_waits = done.send(ReadDone { id, into, result });
         None
+    }
+}
+
+impl Inner {
+    /// The error of a read; of an object that was opened without a request it says so.
+    fn told(&self, error: io::Error) -> io::Error {
+        match self.known && error.kind() == io::ErrorKind::StaleNetworkFileHandle {
+            true => {
+                let problem = "the object has changed since its header was indexed: make the index again";
+                io::Error::new(error.kind(), problem)
+            }
+            false => error,
+        }
     }
 }
 
@@ -172,9 +228,10 @@ struct Pieces {
 }
 
 impl Whole {
-    /// Cuts a read into pieces of about `piece` bytes.
-    fn split(op: ReadOp, piece: usize, done: mpsc::Sender<ReadDone>) -> (Vec<Slot>, Arc<Self>) {
+    /// Cuts a read into as few pieces as may be, of about one size.
+    fn split(op: ReadOp, done: mpsc::Sender<ReadDone>) -> (Vec<Slot>, Arc<Self>) {
         let ReadOp { id, into, .. } = op;
+        let piece = usize::try_from(Object::PIECE).unwrap_or(usize::MAX);
         let count = into.len().div_ceil(piece).max(1);
         let each = into.len().div_ceil(count);
         let (mut slots, mut rest) = (Vec::with_capacity(count), into);

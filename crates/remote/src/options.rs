@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::time::Duration;
+use strile_engine::setters;
 
 /// How remote objects are reached. Secrets are shown nowhere: `Debug` prints the names of headers and settings only.
 ///
@@ -42,6 +43,9 @@ pub struct RemoteOptions {
     pub retries: u32,
     /// Ranges this close together are fetched as one; by default latency × bandwidth decides, as measured so far.
     pub merge_gap: Option<u64>,
+    /// Send a request again that takes far longer than others to this host, and use the answer that comes first. At most one
+    /// request in twenty is.
+    pub hedge: bool,
 }
 
 impl Default for RemoteOptions {
@@ -61,22 +65,9 @@ impl Default for RemoteOptions {
             total_timeout: Duration::from_secs(600),
             retries: 6,
             merge_gap: None,
+            hedge: true,
         }
     }
-}
-
-/// Makes setters.
-macro_rules! setters {
-    ($($(#[$doc:meta])+ $field:ident: $type:ty,)+) => {
-        $(
-            $(#[$doc])+
-            #[must_use]
-            pub fn $field(mut self, $field: impl Into<$type>) -> Self {
-                self.$field = $field.into();
-                self
-            }
-        )+
-    };
 }
 
 impl RemoteOptions {
@@ -104,6 +95,8 @@ impl RemoteOptions {
         retries: u32,
         /// Sets the distance up to which ranges are fetched as one.
         merge_gap: Option<u64>,
+        /// Sets whether a request that takes far longer than others is sent again.
+        hedge: bool,
     }
 
     /// Sets the region of an S3 bucket.
@@ -161,6 +154,7 @@ impl fmt::Debug for RemoteOptions {
             .field("total_timeout", &self.total_timeout)
             .field("retries", &self.retries)
             .field("merge_gap", &self.merge_gap)
+            .field("hedge", &self.hedge)
             .finish()
     }
 }

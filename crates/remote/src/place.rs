@@ -42,6 +42,11 @@ pub fn is_remote(text: &str) -> bool {
     text.split_once("://").is_some_and(|(scheme, _)| service_of(scheme).is_some())
 }
 
+/// Returns the URL of an object without credentials, as [`Object::name`](crate::Object::name) does.
+pub fn name_of(url: &str) -> io::Result<String> {
+    Ok(Place::parse(url, &RemoteOptions::new())?.name())
+}
+
 impl Place {
     pub(crate) fn parse(text: &str, options: &RemoteOptions) -> io::Result<Self> {
         let wrong = |problem: String| io::Error::new(io::ErrorKind::InvalidInput, problem);

@@ -86,8 +86,8 @@ impl Store {
         let mut hops = 0;
         loop {
             let own = url.origin() == place.url.origin();
-            let answer =
-                self.web.ask(&url, request(&url, asked, pin, own.then(|| self.web.headers()))?).await?;
+            let asking = request(&url, asked, pin, own.then(|| self.web.headers()))?;
+            let answer = self.web.ask(&url, asking).await?;
             let (parts, body) = answer.into_parts();
             if parts.status.is_redirection() && parts.headers.contains_key(LOCATION) {
                 hops += 1;

@@ -46,8 +46,8 @@ def test_other_calls_check_the_same(scenes: list[str], tmp_path: Path) -> None:
         valid_fractions(scenes, ONE, masked=True)
     with pytest.raises(strile.StrileError, match="files is -1: expected a whole number, 0 or more"):
         strile.Headers(files=-1)
-    with pytest.raises(strile.StrileError, match="http://a/b.tif: an index is of local files"):
-        strile.write_header_index(str(tmp_path / "a.index"), [scenes[0], "http://a/b.tif"])
+    with pytest.raises(strile.UnsafeURLError, match="http://127.0.0.1:9/b.tif: .* private network"):
+        strile.write_header_index(str(tmp_path / "a.index"), [scenes[0], "http://127.0.0.1:9/b.tif?sig=1"])
     assert not (tmp_path / "a.index").exists()
 
 

@@ -48,6 +48,12 @@ pub struct RemoteArgs {
     /// Fetch ranges this close together as one; by default as measured
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub merge_gap: Option<u64>,
+    /// Do not send a request again that takes far longer than others
+    #[arg(long)]
+    pub no_hedge: bool,
+    /// Print requests, bytes, retries, hedges, connections and seconds to standard error at the end
+    #[arg(long)]
+    pub remote_stats: bool,
 }
 
 impl RemoteArgs {
@@ -59,7 +65,7 @@ impl RemoteArgs {
     ) -> Result<OpenOptions, Failure> {
         let remote = self.options();
         let is_url = |file: &Path| file.to_str().is_some_and(is_remote);
-        if remote != RemoteOptions::new() && !files.into_iter().any(is_url) {
+        if (self.remote_stats || remote != RemoteOptions::new()) && !files.into_iter().any(is_url) {
             let sentence = "options of remote files are given, and no file is a URL".to_owned();
             return Err(Failure::Request(sentence, Some("URLs begin with https://, s3://, gs:// or az://")));
         }
@@ -72,7 +78,8 @@ impl RemoteArgs {
             .allow_http(self.allow_http)
             .request_payer(self.request_payer)
             .deny_private_hosts(self.deny_private_hosts)
-            .merge_gap(self.merge_gap);
+            .merge_gap(self.merge_gap)
+            .hedge(!self.no_hedge);
         options.region.clone_from(&self.region);
         options.endpoint.clone_from(&self.endpoint);
         options.headers.clone_from(&self.header);

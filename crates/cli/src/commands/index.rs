@@ -1,20 +1,29 @@
-//! `strile index`: the headers of all GeoTIFFs below a folder.
+//! `strile index`: the headers of GeoTIFFs in folders and behind URLs.
 
 use crate::args::IndexArgs;
 use crate::failure::{Failure, Outcome};
 use crate::input::Session;
 use std::io;
 use std::path::{Path, PathBuf};
+use strile::Context;
 use strile::batch::write_header_index;
 use strile::bytes::human;
-use strile::{Context, OpenOptions};
+use strile::io::is_remote;
 
 pub fn run(args: &IndexArgs, session: &Session) -> Result<Outcome, Failure> {
     let mut files = Vec::new();
-    collect(&args.folder, &mut files)
-        .map_err(|error| Failure::Io(args.folder.display().to_string(), error))?;
-    files.sort();
-    let options = OpenOptions::new().sidecars(!args.no_sidecars);
+    for given in &args.files {
+        if given.to_str().is_some_and(is_remote) || given.is_file() {
+            files.push(given.clone());
+            continue;
+        }
+        let mut found = Vec::new();
+        collect(given, &mut found).map_err(Failure::at(given))?;
+        found.sort();
+        files.append(&mut found);
+    }
+    let options = args.remote.open_options(args.files.iter().map(PathBuf::as_path), &session.cancel)?;
+    let options = options.sidecars(!args.no_sidecars);
     let context = Context { cancel: session.cancel.clone(), ..Context::default() };
     let report = write_header_index(&args.output, &files, &options, &context)?;
     for (_, error) in &report.skipped {

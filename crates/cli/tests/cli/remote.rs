@@ -1,8 +1,9 @@
 //! Files behind URLs, by every command that takes them.
 
-use crate::{Bench, dem};
+use crate::{Bench, UINT8, dem};
 use std::time::{Duration, Instant};
-use testkit::{Fault, RangeServer};
+use strile::tiff::ByteOrder;
+use testkit::{Codec, Fault, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels, RangeServer};
 
 /// A folder with `dem.tif`, and a server with the same file.
 fn served() -> (Bench, RangeServer) {
@@ -39,6 +40,64 @@ fn a_plan_tells_requests_and_bytes() {
     let plan = bench.run(&format!("dump --explain {}", server.url("dem.tif"))).clean();
     assert!(plan.text().contains("remote   ") && plan.text().contains("request"), "{}", plan.text());
     assert_eq!(server.counts().requests, 1);
+}
+
+/// The numbers of `remote: 3 requests, 32768 bytes (…), 0 retries, 0 hedges, 1 connection, …`.
+fn stats(stderr: &str) -> [u64; 5] {
+    let line = stderr.lines().find_map(|line| line.strip_prefix("remote: ")).unwrap();
+    let mut numbers = line.split(", ").map(|part| part.split(' ').next().unwrap().parse().unwrap_or(0));
+    std::array::from_fn(|_| numbers.next().unwrap())
+}
+
+/// What is planned, what is counted at the end, and what the server saw.
+#[test]
+fn the_plan_the_stats_and_the_server_agree() {
+    let (bench, server) = served();
+    let spec = ImageSpec::new(UINT8).grid(Grid::Tiles(64, 64)).codec(Codec::None);
+    let pixels = Pixels::generate(Pattern::Noise, UINT8, [1, 1024, 2048], 7);
+    let frame = FileFrame { order: ByteOrder::Little, big: false, file_order: FileOrder::DirectoriesFirst };
+    server.put("large.tif", spec.build_with(&pixels, &[], frame).bytes, "first");
+    let url = server.url("large.tif");
+    let words = format!("{url} --window 1000,500,64,200 --merge-gap 4096");
+    let plan = bench.run(&format!("dump {words} --explain=json")).clean().json();
+    server.counts();
+    let run = bench.run(&format!("dump {words} -o window.npy --remote-stats"));
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let counts = server.counts();
+    let [requests, received, retries, hedges, connections] = stats(&run.stderr);
+    assert_eq!((requests, received), (counts.requests as u64, counts.bytes));
+    assert_eq!((retries, hedges, connections), (0, 0, counts.connections as u64));
+    let figures = |key: &str| plan["bytes"][key].as_u64().or(plan[key].as_u64()).unwrap();
+    assert_eq!((requests, received), (1 + figures("requests"), (32 << 10) + figures("request_bytes")));
+    server.fail(|number, _| (number == 0).then_some(Fault::Status(503)));
+    assert_eq!(stats(&bench.run(&format!("info {url} --remote-stats")).stderr)[..3], [2, 32 << 10, 1]);
+    server.fail(|_, _| None);
+    for command in
+        [format!("cog validate {url}"), format!("compare {url} {url}"), format!("convert {url} copy.tif")]
+    {
+        server.counts();
+        let run = bench.run(&format!("{command} --remote-stats"));
+        let counts = server.counts();
+        assert_eq!(stats(&run.stderr)[..2], [counts.requests as u64, counts.bytes], "{command}");
+    }
+    let local = bench.run("info --remote-stats dem.tif");
+    assert!(local.code == 2 && local.stderr.contains("no file is a URL"), "{}", local.stderr);
+}
+
+#[test]
+fn an_index_has_what_is_behind_urls() {
+    let (bench, server) = served();
+    let words = format!(
+        "index . {} {} -o headers.index",
+        server.url("dem.tif?sig=concealed"),
+        server.url("none.tif")
+    );
+    let run = bench.run(&words);
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("404") && run.stderr.contains("2 files"), "{}", run.stderr);
+    assert_eq!(server.counts().requests, 2);
+    let stored = std::fs::read(bench.path("headers.index")).unwrap();
+    assert!(!String::from_utf8_lossy(&stored).contains("concealed"));
 }
 
 #[test]

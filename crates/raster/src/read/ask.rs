@@ -3,7 +3,7 @@
 use super::deliver::stored_job;
 use super::plan::{Fetch, MemoryNeed, PlanFigures};
 use super::planned::{Blocks, Planned, in_flight};
-use super::ranges::fetches;
+use super::ranges::{fetches, requests};
 use super::reading::len;
 use super::sheet::len_of;
 use super::stage::Arranged;
@@ -11,6 +11,9 @@ use super::tasks::Target;
 use crate::device::Choice;
 use crate::error::Result;
 use crate::options::Interleave;
+use crate::source::Source;
+use std::ops::Range;
+use std::sync::Arc;
 use strile_engine::{
     Context, DecodeJob, Engine, EngineError, EnginePlan, Held, Location, OutputKind, OutputSpec, Route,
     Routes, Submission, Supply,
@@ -52,23 +55,29 @@ impl Planned {
         };
         let kinds: Vec<OutputKind> = self.outputs.iter().map(|target| self.kind(target, sheets_at)).collect();
         let submission = Submission { supply, outputs: &kinds, held };
-        let (mut plans, mut answers) = (Vec::with_capacity(self.batches.len()), 0);
+        let (mut plans, mut answers) = (Vec::with_capacity(self.batches.len()), Vec::new());
         for batch in &self.batches {
             let mut tasks = batch.clone();
             if supply == Supply::Staged {
                 let arranged = Arranged::new(&mut tasks, &self.sources)?;
                 arranged.apply(&mut tasks);
-                answers = answers.max(arranged.answers(&self.sources));
+                answers.push(arranged.answers(&self.sources));
             }
             let job = DecodeJob::new(self.layouts.clone(), self.selections.clone(), tasks);
             let job = job.map_err(|_| EngineError::Abandoned)?;
             plans.push(engine.plan(&job, &submission, context)?);
         }
         let sum = |of: fn(&EnginePlan) -> u64| in_flight(plans.iter().map(of));
-        let decoding = sum(|plan| plan.memory.host);
+        let decoding = match (self.fetch, engine.location()) {
+            // Parts of one batch are decoded together.
+            (Fetch::Staged, Location::Host) => {
+                in_flight(plans.iter().chain(&plans).map(|plan| plan.memory.host))
+            }
+            _ => sum(|plan| plan.memory.host),
+        };
         let brought = self.brought(engine, held, context)?;
         let most = |of: fn(&Brought) -> u64| brought.iter().map(of).max().unwrap_or(0);
-        let at_once = decoding.saturating_add(answers).max(most(|one| one.host));
+        let at_once = decoding.saturating_add(in_flight(answers.into_iter())).max(most(|one| one.host));
         let plan_bytes = self.leases.iter().map(strile_engine::Lease::bytes).fold(0, u64::saturating_add);
         let host = [plan_bytes, held.host, at_once];
         let copied = if to == self.destination { 0 } else { output };
@@ -84,10 +93,17 @@ impl Planned {
         };
         let Blocks { stored, sparse, encoded_bytes } = self.blocks();
         let (ranges, range_bytes) = match self.fetch {
-            Fetch::Staged => self.staged_ranges(),
+            Fetch::Staged => self.staged(|range, _| (1, range.end - range.start)),
             Fetch::Pulled | Fetch::Direct => plans.iter().fold((0, 0u64), |(count, bytes), plan| {
                 (count + plan.ranges, bytes.saturating_add(plan.range_bytes))
             }),
+        };
+        let (requests, request_bytes) = match self.fetch {
+            Fetch::Staged => self.staged(|range, source| match source.local().is_none() {
+                true => requests(range, source),
+                false => (0, 0),
+            }),
+            Fetch::Pulled | Fetch::Direct => (0, 0),
         };
         let figures = PlanFigures {
             blocks: stored,
@@ -95,6 +111,8 @@ impl Planned {
             encoded_bytes,
             ranges,
             range_bytes,
+            requests,
+            request_bytes,
             batches: self.batches.len(),
             engine_batches: plans
                 .iter()
@@ -148,15 +166,17 @@ impl Planned {
         OutputKind { data_type: spec.data_type, location, converts: target.convert.is_some() }
     }
 
-    /// Ranges that staging reads, and their bytes.
-    fn staged_ranges(&self) -> (usize, u64) {
+    /// Sums up what each range that staging reads counts.
+    fn staged(&self, count: impl Fn(&Range<u64>, &dyn Source) -> (usize, u64)) -> (usize, u64) {
         let of_source = self.batches.iter().flat_map(|batch| batch.chunk_by(|a, b| a.source == b.source));
-        let ranges = of_source.flat_map(|tasks| {
+        let counts = of_source.flat_map(|tasks| {
             let source = tasks.first().and_then(|task| self.sources.get(task.source as usize));
-            source.map(|source| fetches(tasks, source.as_ref())).unwrap_or_default()
+            let count = |source: &Arc<dyn Source>| {
+                let ranges = fetches(tasks, source.as_ref());
+                ranges.iter().map(|range| count(range, source.as_ref())).collect::<Vec<_>>()
+            };
+            source.map(count).unwrap_or_default()
         });
-        ranges.fold((0, 0u64), |(count, bytes), range| {
-            (count + 1, bytes.saturating_add(range.end - range.start))
-        })
+        counts.fold((0, 0u64), |(count, sum), (one, bytes)| (count + one, sum.saturating_add(bytes)))
     }
 }

@@ -3,6 +3,7 @@
 //! A batch is whole rows of blocks, or a piece of one row, so that the batches of one window write boxes that do not
 //! overlap, and two of them can be in flight.
 
+use std::collections::HashMap;
 use strile_engine::BlockTask;
 
 /// Cuts `tasks`, sorted by file, block row and column, into runs of at most `limit` encoded bytes if possible. All planes of
@@ -38,6 +39,38 @@ pub(crate) fn batches(tasks: Vec<BlockTask>, limit: u64) -> Vec<Vec<BlockTask>> 
         done.push(batch);
     }
     done
+}
+
+/// How many tasks each row of blocks has in a batch.
+pub(crate) struct Rows(HashMap<(u32, u32), usize>);
+
+impl Rows {
+    pub(crate) fn of(batch: &[BlockTask]) -> Self {
+        let mut rows = HashMap::new();
+        for row in batch.chunk_by(|a, b| key(a) == key(b)) {
+            *rows.entry(row.first().map(key).unwrap_or_default()).or_insert(0) += row.len();
+        }
+        Self(rows)
+    }
+
+    /// Cuts some tasks of the batch into runs of whole rows and pieces of one row: their boxes do not overlap those of others.
+    pub(crate) fn cut(&self, tasks: Vec<BlockTask>) -> Vec<Vec<BlockTask>> {
+        let (mut runs, mut after_whole): (Vec<Vec<BlockTask>>, bool) = (Vec::new(), false);
+        for row in tasks.chunk_by(|a, b| key(a) == key(b)) {
+            let whole = row.first().is_some_and(|first| self.0.get(&key(first)) == Some(&row.len()));
+            match runs.last_mut().filter(|_| whole && after_whole) {
+                Some(run) => run.extend_from_slice(row),
+                None => runs.push(row.to_vec()),
+            }
+            after_whole = whole;
+        }
+        runs
+    }
+}
+
+/// The file and the row of a block.
+fn key(task: &BlockTask) -> (u32, u32) {
+    (task.source, task.address.row)
 }
 
 fn bytes_of(tasks: &[BlockTask]) -> u64 {

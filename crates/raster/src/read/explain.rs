@@ -151,8 +151,8 @@ impl fmt::Display for ReadPlan {
         };
         writeln!(f, "fetch    {fetch}")?;
         if self.planned.sources.iter().any(|source| source.local().is_none()) {
-            let (ranges, bytes) = (count(figures.ranges, "request"), human(figures.range_bytes));
-            writeln!(f, "remote   {ranges} or more for {bytes}: large ranges are split over connections")?;
+            let (requests, bytes) = (count(figures.requests, "request"), human(figures.request_bytes));
+            writeln!(f, "remote   {requests} for {bytes}")?;
         }
         writeln!(f, "engine   {} ({})", self.engine, self.engine_reason)?;
         if let Some(judged) = &self.judged {

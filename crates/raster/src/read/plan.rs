@@ -24,6 +24,10 @@ pub struct PlanFigures {
     pub ranges: usize,
     /// Bytes of those ranges.
     pub range_bytes: u64,
+    /// Requests that are sent for these ranges to servers, if none fails.
+    pub requests: usize,
+    /// Bytes of their answers.
+    pub request_bytes: u64,
     /// Batches that are staged one after the other; 1 if the engine reads the sources itself.
     pub batches: usize,
     /// Batches that the engine cuts all of these into.

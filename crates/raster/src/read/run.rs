@@ -1,19 +1,21 @@
-//! Runs a plan: fetch, decode, place, with the next batch fetched while this one is decoded.
+//! Runs a plan: fetch, decode, place. Blocks are decoded as their bytes arrive, while the next batch is under way.
 
+use super::cut::Rows;
 use super::plan::Fetch;
 use super::planned::Planned;
-use super::stage::stage;
+use super::stage::Arriving;
 use super::tasks::Target;
 use crate::error::{Error, Result};
 use crate::source::Source;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::thread::Scope;
 use strile_engine::{
     BlockAddress, BlockLayout, BlockTask, Claim, Context, DecodeJob, Encoded, Engine, EngineError, JobError,
     LocatedFault, Output, OutputBox, ReadAt, Report, Ticket,
 };
 
-/// Batches decoded or waiting to be at one time.
+/// Batches decoded or under way at one time, and jobs that keep all threads busy.
 pub(super) const IN_FLIGHT: usize = 2;
 
 /// A faulty block of a window.
@@ -44,7 +46,6 @@ pub(super) fn run(
         engine,
         context,
         sources: &sources,
-        locals: locals.filter(|_| fetch != Fetch::Staged),
         layouts,
         selections,
         outputs,
@@ -52,7 +53,7 @@ pub(super) fn run(
         flights: VecDeque::new(),
         report: Report::default(),
     };
-    let mut report = flight.fly(batches)?;
+    let mut report = flight.fly(batches, locals.filter(|_| fetch != Fetch::Staged))?;
     let faults = shown.faults(std::mem::take(&mut report.faults), &sources);
     Ok((report, faults))
 }
@@ -81,19 +82,31 @@ struct Flight<'a> {
     engine: &'a dyn Engine,
     context: &'a Context,
     sources: &'a [Arc<dyn Source>],
-    /// `Some` if the engine reads the sources itself.
-    locals: Option<Vec<Arc<dyn ReadAt>>>,
     layouts: Vec<Arc<BlockLayout>>,
     selections: Vec<Vec<u16>>,
     outputs: Vec<Output>,
     targets: &'a [Target],
-    flights: VecDeque<(Ticket, BTreeMap<u32, OutputBox>)>,
+    flights: VecDeque<Flying>,
     report: Report,
 }
 
+/// A job under way.
+struct Flying {
+    ticket: Ticket<Report>,
+    boxes: BTreeMap<u32, OutputBox>,
+    tasks: usize,
+}
+
 impl Flight<'_> {
-    fn fly(mut self, batches: Vec<Vec<BlockTask>>) -> Result<Report> {
-        let mut result = batches.into_iter().try_for_each(|batch| self.submit(batch));
+    /// Decodes all batches; of sources that the engine reads itself, if these are given.
+    fn fly(mut self, batches: Vec<Vec<BlockTask>>, locals: Option<Vec<Arc<dyn ReadAt>>>) -> Result<Report> {
+        let mut result = match locals {
+            Some(locals) => batches.into_iter().try_for_each(|batch| {
+                let job = DecodeJob::new(self.layouts.clone(), self.selections.clone(), batch);
+                self.submit(job, Encoded::Pulled(locals.clone()))
+            }),
+            None => std::thread::scope(|scope| self.fly_staged(batches, scope)),
+        };
         // Whatever went wrong: all jobs end before the outputs are the caller's again.
         while !self.flights.is_empty() {
             let landed = self.land();
@@ -102,30 +115,57 @@ impl Flight<'_> {
         result.map(|()| self.report)
     }
 
-    fn submit(&mut self, mut batch: Vec<BlockTask>) -> Result<()> {
+    /// Decodes blocks as their bytes arrive, those of the next batch already under way: the memory of two batches is taken.
+    fn fly_staged<'scope>(
+        &mut self,
+        batches: Vec<Vec<BlockTask>>,
+        scope: &'scope Scope<'scope, '_>,
+    ) -> Result<()>
+    where
+        Self: 'scope,
+    {
+        let (sources, engine, context) = (self.sources, self.engine, self.context);
+        let mut batches = batches.into_iter().map(|batch| -> Result<(Arriving, Rows)> {
+            let rows = Rows::of(&batch);
+            Ok((Arriving::begin(batch, sources, engine, context, scope)?, rows))
+        });
+        let mut next = batches.next().transpose()?;
+        while let Some((mut arriving, rows)) = next {
+            while !self.flights.is_empty() {
+                self.land()?;
+            }
+            next = batches.next().transpose()?;
+            self.report.faults.append(&mut arriving.outside);
+            while let Some((tasks, arena)) = arriving.next(sources, context)? {
+                let arena = Arc::new(arena);
+                for tasks in rows.cut(tasks) {
+                    let job = compact(&self.layouts, &self.selections, tasks);
+                    self.submit(job, Encoded::Staged(Arc::clone(&arena)))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn submit(&mut self, job: std::result::Result<DecodeJob, JobError>, encoded: Encoded) -> Result<()> {
         if self.context.cancel.is_cancelled() {
             return Err(Error::Cancelled);
         }
-        let encoded = match &self.locals {
-            Some(locals) => Encoded::Pulled(locals.clone()),
-            None => {
-                let staged = stage(&mut batch, self.sources, self.engine, self.context)?;
-                self.report.faults.extend(staged.outside);
-                Encoded::Staged(Arc::new(staged.arena))
-            }
-        };
-        let job = DecodeJob::new(self.layouts.clone(), self.selections.clone(), batch)
-            .map_err(|error: JobError| inconsistent(&error))?;
-        let boxes = job.boxes().clone();
+        let job = job.map_err(|error| inconsistent(&error))?;
+        let (boxes, tasks) = (job.boxes().clone(), job.tasks().len());
         // Jobs in flight write disjoint boxes. Those of one window do; windows of a batch may share blocks and rows.
-        while self.flights.len() == IN_FLIGHT
-            || self.flights.iter().any(|(_, held)| self.overlap(held, &boxes))
-        {
+        while self.is_busy() || self.flights.iter().any(|flying| self.overlap(&flying.boxes, &boxes)) {
             self.land()?;
         }
         let ticket = self.engine.submit(job, encoded, &self.outputs, self.context)?;
-        self.flights.push_back((ticket, boxes));
+        self.flights.push_back(Flying { ticket, boxes, tasks });
         Ok(())
+    }
+
+    /// Whether another job would only wait: there are two, and each thread has a block.
+    fn is_busy(&self) -> bool {
+        let tasks: usize = self.flights.iter().map(|flying| flying.tasks).sum();
+        self.flights.len() >= IN_FLIGHT && tasks >= self.context.threads.get()
     }
 
     /// Whether two jobs may write the same samples. Outputs may lie in the same memory.
@@ -139,7 +179,7 @@ impl Flight<'_> {
 
     /// Waits for the oldest job.
     fn land(&mut self) -> Result<()> {
-        let Some((ticket, _)) = self.flights.pop_front() else { return Ok(()) };
+        let Some(Flying { ticket, .. }) = self.flights.pop_front() else { return Ok(()) };
         let part = ticket.wait()?;
         let total = &mut self.report;
         total.blocks += part.blocks;
@@ -148,6 +188,41 @@ impl Flight<'_> {
         total.times.add(&part.times);
         total.faults.extend(part.faults);
         Ok(())
+    }
+}
+
+/// A job with the layouts and selections that its tasks name, and no others: there may be thousands of files, and a job for
+/// each.
+fn compact(
+    layouts: &[Arc<BlockLayout>],
+    selections: &[Vec<u16>],
+    mut tasks: Vec<BlockTask>,
+) -> std::result::Result<DecodeJob, JobError> {
+    let (mut used, mut selected) = (Used::default(), Used::default());
+    for task in &mut tasks {
+        task.layout = used.place(task.layout);
+        task.selection = selected.place(task.selection);
+    }
+    DecodeJob::new(used.of(layouts), selected.of(selections), tasks)
+}
+
+/// Which items of a list are used, in the order in which they are met.
+#[derive(Default)]
+struct Used {
+    places: BTreeMap<u32, u32>,
+    items: Vec<u32>,
+}
+
+impl Used {
+    fn place(&mut self, item: u32) -> u32 {
+        *self.places.entry(item).or_insert_with(|| {
+            self.items.push(item);
+            u32::try_from(self.items.len() - 1).unwrap_or(u32::MAX)
+        })
+    }
+
+    fn of<T: Clone>(&self, list: &[T]) -> Vec<T> {
+        self.items.iter().filter_map(|&item| list.get(item as usize)).cloned().collect()
     }
 }
 

@@ -1,6 +1,8 @@
-//! The bytes of blocks that an engine does not fetch itself: the ranges of all files in one arena.
+//! The bytes of blocks that an engine does not fetch itself: the ranges of all files of a batch in one arena.
 //!
-//! All reads are submitted before the first is waited for. Sources whose `submit` waits are waited for many at a time.
+//! All reads are submitted before the first is waited for. Bytes go on to the engine as they arrive, in any order: each range
+//! with the blocks that it holds, for an engine of the host, or all at once, for one that copies them to a device. Sources
+//! whose `submit` waits are submitted to by threads of their own, many at a time.
 
 use super::ranges::fetches;
 use super::together::{AT_ONCE, together};
@@ -8,15 +10,17 @@ use crate::error::{Error, Result};
 use crate::open::io_error;
 use crate::source::{ReadDone, ReadOp, Source};
 use std::ops::Range;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, mpsc};
-use strile_engine::{Arena, BlockFault, BlockTask, Cancel, Context, Engine, EngineError, LocatedFault, Span};
+use std::thread::Scope;
+use std::time::Duration;
+use strile_engine::{
+    Arena, BlockFault, BlockTask, Cancel, Context, Engine, EngineError, Lease, LocatedFault, Location, Slot,
+    Span,
+};
 
-/// The bytes of all tasks, whose spans are offsets into them from now on, and the tasks whose bytes lie outside their file:
-/// these are left to be filled. The caller has leased the memory.
-pub(super) struct Staged {
-    pub(super) arena: Arena,
-    pub(super) outside: Vec<LocatedFault>,
-}
+/// How often it is looked whether the caller still waits.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Bytes that staging a batch takes.
 pub(super) fn staged_len(tasks: &[BlockTask], sources: &[Arc<dyn Source>]) -> u64 {
@@ -28,11 +32,13 @@ pub(super) fn staged_len(tasks: &[BlockTask], sources: &[Arc<dyn Source>]) -> u6
     tasks.chunk_by(|a, b| a.source == b.source).map(of_source).fold(0, u64::saturating_add)
 }
 
-/// Merged ranges of one file, and where each lies in the arena.
+/// Ranges of one file, and where each lies in the arena.
 struct Ranges {
     source: usize,
     ranges: Vec<Range<u64>>,
     starts: Vec<u64>,
+    /// The number of the first of them in the batch.
+    first: usize,
 }
 
 /// Where the bytes of tasks will lie in one arena.
@@ -47,7 +53,7 @@ pub(super) struct Arranged {
 impl Arranged {
     /// Arranges the bytes of tasks, sorted by source. Tasks whose bytes lie outside their file lose their span.
     pub(super) fn new(tasks: &mut [BlockTask], sources: &[Arc<dyn Source>]) -> Result<Self> {
-        let (mut files, mut outside, mut at) = (Vec::new(), Vec::new(), 0u64);
+        let (mut files, mut outside, mut at, mut first) = (Vec::new(), Vec::new(), 0u64, 0);
         for of_source in tasks.chunk_by_mut(|a, b| a.source == b.source) {
             let Some(index) = of_source.first().map(|task| task.source as usize) else { continue };
             let source = sources.get(index).ok_or_else(abandoned)?;
@@ -65,7 +71,9 @@ impl Arranged {
                 starts.push(at);
                 at = at.checked_add(range.end - range.start).ok_or_else(abandoned)?;
             }
-            files.push(Ranges { source: index, ranges, starts });
+            let count = ranges.len();
+            files.push(Ranges { source: index, ranges, starts, first });
+            first += count;
         }
         Ok(Self { files, outside, len: at })
     }
@@ -93,86 +101,226 @@ impl Arranged {
         lens.sort_unstable_by(|a, b| b.cmp(a));
         lens.iter().take(AT_ONCE).sum()
     }
+
+    /// The tasks in groups, each with the ranges that hold its bytes: those of one range, and those without bytes. Spans are
+    /// offsets into the bytes of the group.
+    fn grouped(&self, tasks: &[BlockTask]) -> Vec<Group> {
+        let count = self.files.last().map_or(0, |file| file.first + file.ranges.len());
+        let mut groups: Vec<Group> = (0..count).map(|at| Group::new(at..at + 1)).collect();
+        let mut empty = Group::new(count..count);
+        let of_sources = tasks.chunk_by(|a, b| a.source == b.source);
+        for (of_source, file) in of_sources.zip(&self.files) {
+            for task in of_source {
+                let at = task.span.and_then(|span| Some((span, file.range_of(span)?)));
+                let found = at.and_then(|(span, (at, start))| Some((span, start, groups.get_mut(at)?)));
+                match found {
+                    Some((span, start, group)) => {
+                        let span = Span { offset: span.offset - start, len: span.len };
+                        group.tasks.push(BlockTask { span: Some(span), ..*task });
+                    }
+                    None => empty.tasks.push(task.clone()),
+                }
+            }
+        }
+        groups.push(empty);
+        groups
+    }
 }
 
 fn abandoned() -> Error {
     Error::Engine(EngineError::Abandoned)
 }
 
-/// Reads what tasks, sorted by source, need.
-pub(super) fn stage(
-    tasks: &mut [BlockTask],
-    sources: &[Arc<dyn Source>],
-    engine: &dyn Engine,
-    context: &Context,
-) -> Result<Staged> {
-    let arranged = Arranged::new(tasks, sources)?;
-    let ranges = arranged.files.iter().flat_map(|file| &file.ranges);
-    let lens = ranges.map(|range| usize::try_from(range.end - range.start).map_err(|_| abandoned()));
-    let lens = lens.collect::<Result<Vec<_>>>()?;
-    let arena = engine.staging(usize::try_from(arranged.len).map_err(|_| abandoned())?)?;
-    let (parts, slots) = arena.split(&lens).ok_or_else(abandoned)?;
-    let (mut slots, mut reads) = (slots.into_iter(), Vec::with_capacity(arranged.files.len()));
-    for file in &arranged.files {
-        let source = sources.get(file.source).ok_or_else(abandoned)?;
-        let op = |(id, (range, into)): (usize, (&Range<u64>, _))| ReadOp { id, offset: range.start, into };
-        let ops = file.ranges.iter().zip(slots.by_ref()).enumerate().map(op).collect();
-        reads.push((source, ops));
+/// Blocks whose bytes come together.
+struct Group {
+    tasks: Vec<BlockTask>,
+    /// The numbers of their ranges in the batch.
+    ranges: Range<usize>,
+    /// Of ranges that have arrived.
+    slots: Vec<Option<Slot>>,
+    left: usize,
+}
+
+impl Group {
+    fn new(ranges: Range<usize>) -> Self {
+        let left = ranges.len();
+        Self { tasks: Vec::new(), ranges, slots: (0..left).map(|_| None).collect(), left }
     }
-    // The caller has counted the batch itself.
-    let _answers = context.take(arranged.answers(sources), "answers of remote files")?;
-    let waits = reads.iter().any(|(source, _)| source.waits());
-    let reads = reads.into_iter().map(|read| Reads::new(read, &context.cancel)).collect();
-    together(reads, waits, &context.cancel, Reads::wait)?;
-    arranged.apply(tasks);
-    let arena = parts.rejoin().map_err(|_| abandoned())?;
-    Ok(Staged { arena, outside: arranged.outside })
+
+    /// Takes what has arrived; the bytes of all ranges if this is the last.
+    fn put(&mut self, id: usize, slot: Slot) -> Option<Arena> {
+        let place = id.checked_sub(self.ranges.start).and_then(|at| self.slots.get_mut(at))?;
+        if place.replace(slot).is_none() {
+            self.left -= 1;
+        }
+        if self.left > 0 {
+            return None;
+        }
+        let slots = std::mem::take(&mut self.slots).into_iter().flatten();
+        // Ranges that follow each other always join.
+        slots
+            .reduce(|joined, next| joined.join_next(next).unwrap_or_else(|(joined, _)| joined))
+            .map(Slot::into_arena)
+    }
 }
 
-/// Reads of one file. Those of a source that waits are submitted by the thread that waits for them.
-struct Reads<'a> {
-    source: &'a Arc<dyn Source>,
-    cancel: &'a Cancel,
-    count: usize,
-    left: Vec<ReadOp>,
-    sender: mpsc::Sender<ReadDone>,
-    done: mpsc::Receiver<ReadDone>,
+/// A batch whose bytes are under way.
+pub(super) struct Arriving {
+    groups: Vec<Group>,
+    /// The source of each range.
+    sources: Vec<usize>,
+    /// Whether the tasks without bytes are still to be given.
+    begun: bool,
+    left: usize,
+    done: Receiver<ReadDone>,
+    /// Stops the reads.
+    stop: Cancel,
+    /// Tasks whose bytes lie outside their file: these are left to be filled.
+    pub(super) outside: Vec<LocatedFault>,
+    _answers: Lease,
 }
 
-impl<'a> Reads<'a> {
-    fn new((source, mut left): (&'a Arc<dyn Source>, Vec<ReadOp>), cancel: &'a Cancel) -> Self {
+/// Blocks, and the bytes that their spans are offsets into.
+pub(super) type Arrived = (Vec<BlockTask>, Arena);
+
+impl Arriving {
+    /// Starts to read what tasks, sorted by source, need. The caller has leased the memory.
+    pub(super) fn begin<'scope>(
+        mut tasks: Vec<BlockTask>,
+        sources: &'scope [Arc<dyn Source>],
+        engine: &dyn Engine,
+        context: &Context,
+        scope: &'scope Scope<'scope, '_>,
+    ) -> Result<Self> {
+        let arranged = Arranged::new(&mut tasks, sources)?;
+        let ranges = arranged.files.iter().flat_map(|file| &file.ranges);
+        let lens = ranges.map(|range| usize::try_from(range.end - range.start).map_err(|_| abandoned()));
+        let lens = lens.collect::<Result<Vec<_>>>()?;
+        // The caller has counted the batch itself.
+        let answers = context.take(arranged.answers(sources), "answers of remote files")?;
+        let arena = engine.staging(usize::try_from(arranged.len).map_err(|_| abandoned())?)?;
+        let (_, slots) = arena.split(&lens).ok_or_else(abandoned)?;
+        let groups = match engine.location() {
+            Location::Host => arranged.grouped(&tasks),
+            Location::Cuda(_) => {
+                arranged.apply(&mut tasks);
+                vec![Group { tasks, ..Group::new(0..lens.len()) }]
+            }
+        };
+        let (mut slots, mut near, mut afar) = (slots.into_iter(), Vec::new(), Vec::new());
+        let mut of_ranges = Vec::with_capacity(lens.len());
+        for file in &arranged.files {
+            let source = sources.get(file.source).ok_or_else(abandoned)?;
+            let op =
+                |(id, (range, into)): (usize, (&Range<u64>, _))| ReadOp { id, offset: range.start, into };
+            let ids = file.first..;
+            let ops: Vec<ReadOp> = ids.zip(file.ranges.iter().zip(slots.by_ref())).map(op).collect();
+            of_ranges.extend(ops.iter().map(|_| file.source));
+            if source.waits() { afar.push((source, ops)) } else { near.push((source, ops)) }
+        }
         let (sender, done) = mpsc::channel();
-        let count = left.len();
-        if !source.waits() {
-            source.submit(std::mem::take(&mut left), &sender, cancel);
+        let stop = Cancel::default();
+        if !afar.is_empty() {
+            let (sender, stop) = (sender.clone(), stop.clone());
+            let submit = move || {
+                let submit = |(source, ops): (&Arc<dyn Source>, Vec<ReadOp>)| {
+                    source.submit(ops, &sender.clone(), &stop);
+                    Ok(())
+                };
+                // What is left out where the caller stops is missed by no one.
+                let _stopped = together(afar, true, &stop, submit);
+            };
+            let spawned = std::thread::Builder::new().spawn_scoped(scope, submit);
+            spawned.map_err(|error| Error::io("threads for remote reads", error))?;
         }
-        Self { source, cancel, count, left, sender, done }
+        for (source, ops) in near {
+            source.submit(ops, &sender, &stop);
+        }
+        let left = groups.iter().filter(|group| group.left > 0).count();
+        let outside = arranged.outside;
+        Ok(Self { groups, sources: of_ranges, begun: false, left, done, stop, outside, _answers: answers })
     }
 
-    fn wait(self) -> Result<()> {
-        let Self { source, cancel, count, left, sender, done } = self;
-        if !left.is_empty() {
-            source.submit(left, &sender, cancel);
-        }
-        drop(sender);
-        let (mut answers, mut failed) = (0, None);
-        for ReadDone { id, result, .. } in done {
-            answers += 1;
-            if let Err(error) = result
-                && failed.as_ref().is_none_or(|(first, _)| id < *first)
-            {
-                failed = Some((id, error));
+    /// Waits for the next blocks whose bytes are there; `None` when all were given.
+    pub(super) fn next(&mut self, sources: &[Arc<dyn Source>], context: &Context) -> Result<Option<Arrived>> {
+        if !std::mem::replace(&mut self.begun, true) {
+            let without = self.groups.iter_mut().find(|group| group.left == 0 && !group.tasks.is_empty());
+            if let Some(group) = without {
+                return Ok(Some((std::mem::take(&mut group.tasks), Arena::default())));
             }
         }
-        match failed {
-            Some((_, error)) => Err(io_error(source.as_ref(), error)),
-            None if answers == count => Ok(()),
-            None => Err(io_error(source.as_ref(), std::io::Error::other("a source left reads unanswered"))),
+        while self.left > 0 {
+            let ReadDone { id, into, result } = match self.done.recv_timeout(LOOK) {
+                Ok(done) => done,
+                Err(RecvTimeoutError::Timeout) if context.cancel.is_cancelled() => {
+                    self.stop.cancel();
+                    return Err(Error::Cancelled);
+                }
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => {
+                    let first =
+                        self.groups.iter().find(|group| group.left > 0).map(|group| group.ranges.start);
+                    let unanswered = std::io::Error::other("a source left reads unanswered");
+                    return Err(self.failed(first.unwrap_or_default(), unanswered, sources));
+                }
+            };
+            if let Err(error) = result {
+                return Err(self.stopped(id, error, sources, context));
+            }
+            let at = self.groups.partition_point(|group| group.ranges.end <= id);
+            let Some(group) = self.groups.get_mut(at) else { continue };
+            if let Some(arena) = group.put(id, into) {
+                self.left -= 1;
+                return Ok(Some((std::mem::take(&mut group.tasks), arena)));
+            }
         }
+        Ok(None)
+    }
+
+    /// Stops the other reads. The error is that of the first range that failed by itself.
+    fn stopped(
+        &self,
+        id: usize,
+        error: std::io::Error,
+        sources: &[Arc<dyn Source>],
+        context: &Context,
+    ) -> Error {
+        self.stop.cancel();
+        let mut first = (id, error);
+        for ReadDone { id, result, .. } in &self.done {
+            match result {
+                Err(error) if id < first.0 && error.kind() != std::io::ErrorKind::Interrupted => {
+                    first = (id, error);
+                }
+                _ => {}
+            }
+        }
+        match context.cancel.is_cancelled() {
+            true => Error::Cancelled,
+            false => self.failed(first.0, first.1, sources),
+        }
+    }
+
+    fn failed(&self, id: usize, error: std::io::Error, sources: &[Arc<dyn Source>]) -> Error {
+        let source = self.sources.get(id).and_then(|&source| sources.get(source));
+        source.map_or_else(abandoned, |source| io_error(source.as_ref(), error))
+    }
+}
+
+impl Drop for Arriving {
+    fn drop(&mut self) {
+        // Whoever lets go of a batch does not wait for the rest of it.
+        self.stop.cancel();
     }
 }
 
 impl Ranges {
+    /// The number of the range that holds a span, and where in the file it begins.
+    fn range_of(&self, span: Span) -> Option<(usize, u64)> {
+        let at = self.ranges.partition_point(|range| range.start <= span.offset).checked_sub(1)?;
+        Some((self.first + at, self.ranges.get(at)?.start))
+    }
+
     /// A span of the file, inside one of the ranges, as a span of the arena.
     fn moved(&self, span: Span) -> Span {
         let at = self.ranges.partition_point(|range| range.start <= span.offset).saturating_sub(1);

@@ -17,7 +17,7 @@ pub use memory::MemorySource;
 pub(crate) use pooled::{FilePool, PooledSource, changed};
 pub(crate) use regular::{open_regular, version_at};
 #[cfg(feature = "remote")]
-pub use remote::RemoteSource;
+pub use remote::{RemoteOpening, RemoteSource};
 pub(crate) use url::{open_url, url_of};
 
 use std::io;
@@ -82,6 +82,17 @@ pub trait Source: Send + Sync {
     /// Returns the distance up to which ranges are fetched as one. It does not change while the source is open.
     fn merge_gap(&self) -> u64 {
         MERGE_GAP
+    }
+
+    /// Returns the size above which ranges are cut into pieces, because pieces arrive sooner: in parallel. `None` if the whole
+    /// range is one request.
+    fn piece_len(&self) -> Option<u64> {
+        None
+    }
+
+    /// Returns how many of its first bytes are in memory, so that reading them costs no request.
+    fn at_hand(&self) -> u64 {
+        0
     }
 
     /// Returns an error if the source has changed since it was opened. It is asked after every read: bytes of two states

@@ -6,7 +6,7 @@ use crate::redact::redacted;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use strile_engine::{Cancel, ReadAt};
-use strile_remote::{Object, RemoteOptions};
+use strile_remote::{Object, Opening, RemoteOptions};
 
 /// Reads a remote object by ranges: `http(s)`, `s3`, `gs`, `az` and `abfs(s)` URLs.
 ///
@@ -25,14 +25,45 @@ use strile_remote::{Object, RemoteOptions};
 /// ```
 pub struct RemoteSource(Object);
 
+/// A remote source whose first bytes are under way; see [`RemoteSource::begin`].
+pub struct RemoteOpening {
+    opening: Opening,
+    url: String,
+    cancel: Cancel,
+}
+
+impl RemoteOpening {
+    /// Waits for the answer.
+    pub fn wait(self) -> Result<RemoteSource> {
+        let Self { opening, url, cancel } = self;
+        opening.wait().map(RemoteSource).map_err(|error| failed(&url, error, &cancel))
+    }
+}
+
+fn failed(url: &str, error: std::io::Error, cancel: &Cancel) -> Error {
+    match cancel.is_cancelled() {
+        true => Error::Cancelled,
+        false => Error::io(PathBuf::from(redacted(url)), error),
+    }
+}
+
 impl RemoteSource {
     /// Opens the object of a URL.
     pub fn open(url: &str, options: &RemoteOptions, cancel: &Cancel) -> Result<Self> {
-        match Object::open(url, options, cancel) {
-            Ok(object) => Ok(Self(object)),
-            Err(_) if cancel.is_cancelled() => Err(Error::Cancelled),
-            Err(error) => Err(Error::io(PathBuf::from(redacted(url)), error)),
-        }
+        Self::begin(url, options, cancel)?.wait()
+    }
+
+    /// Asks for the first bytes of an object and does not wait for them, so that many objects are opened in the time of one.
+    pub fn begin(url: &str, options: &RemoteOptions, cancel: &Cancel) -> Result<RemoteOpening> {
+        let opening = Object::begin(url, options, cancel).map_err(|error| failed(url, error, cancel))?;
+        Ok(RemoteOpening { opening, url: url.to_owned(), cancel: cancel.clone() })
+    }
+
+    /// Returns the object of a URL as it was in an earlier version, without a request. Reading from it is an error if it has
+    /// changed since.
+    pub fn known(url: &str, version: &Version, options: &RemoteOptions) -> Result<Self> {
+        let object = Object::known(url, version.len, &version.mark, options);
+        object.map(Self).map_err(|error| Error::io(PathBuf::from(redacted(url)), error))
     }
 }
 
@@ -63,5 +94,13 @@ impl Source for RemoteSource {
 
     fn merge_gap(&self) -> u64 {
         self.0.merge_gap()
+    }
+
+    fn piece_len(&self) -> Option<u64> {
+        Some(Object::PIECE)
+    }
+
+    fn at_hand(&self) -> u64 {
+        self.0.at_hand()
     }
 }

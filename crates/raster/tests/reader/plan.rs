@@ -56,10 +56,10 @@ fn a_plan_is_told_in_words() {
          blocks   5 tiles of 64 × 64, none, 1 more are sparse and filled\n\
          bytes    120.0 KiB encoded, in 2 ranges of 120.0 KiB after merging\n\
          fetch    staged in 1 batch\n\
-         remote   2 requests or more for 120.0 KiB: large ranges are split over connections\n\
+         remote   2 requests for 120.0 KiB\n\
          engine   cpu (asked for)\n\
          output   1 bands × 10 × 100 uint16, 2.0 KiB\n\
-         memory   up to 124.0 KiB: 2.0 KiB + 1.1 KiB per thread + 120.0 KiB staging"
+         memory   up to 125.1 KiB: 2.0 KiB + 1.1 KiB per thread + 120.0 KiB staging"
     );
     let overview = ReadOptions::new().level(1);
     assert_eq!(
@@ -83,6 +83,8 @@ fn a_plan_counts_what_will_be_done() {
             encoded_bytes,
             ranges: 79,
             range_bytes: encoded_bytes,
+            requests: 0,
+            request_bytes: 0,
             batches: 1,
             engine_batches: 1,
         }

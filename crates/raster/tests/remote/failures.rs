@@ -1,6 +1,6 @@
 //! Servers that fail, are slow, or never end.
 
-use crate::{assert_same, hasty, open, server, whole};
+use crate::{assert_same, hasty, open, server, whole, window};
 use std::time::{Duration, Instant};
 use strile::{Cancel, Context, Dataset, Error, ErrorKind, OpenOptions};
 use testkit::Fault;
@@ -45,6 +45,25 @@ fn one_answer_in_five_fails() {
     });
     let dataset = open(&server.url("a.tif"), hasty().retries(8u32)).unwrap();
     assert_same(&dataset, &bytes, &whole());
+}
+
+/// One answer in a hundred is 503, one is cut, one drips.
+#[test]
+fn one_answer_in_a_hundred_fails() {
+    let (server, bytes) = server(1024);
+    server.fail(|number, _| match number % 100 {
+        31 => Some(Fault::Status(503)),
+        62 => Some(Fault::Cut(3000)),
+        93 => Some(Fault::Drip(Duration::from_micros(200))),
+        _ => None,
+    });
+    let dataset = open(&server.url("a.tif"), hasty().merge_gap(Some(0))).unwrap();
+    for row in 0..15 {
+        for column in 0..14 {
+            assert_same(&dataset, &bytes, &window(column * 64 + 5, row * 64 + 30, 64, 30));
+        }
+    }
+    assert!(server.counts().requests > 200);
 }
 
 #[test]

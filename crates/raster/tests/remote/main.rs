@@ -4,7 +4,9 @@
 mod answers;
 mod asked;
 mod failures;
+mod hedged;
 mod hosts;
+mod index;
 
 use std::sync::Arc;
 use strile::io::{RemoteOptions, RemoteSource};

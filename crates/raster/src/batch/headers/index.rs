@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! index    "STRILEIX", version: u32 (1), then records up to the end of the file
-//! record   path: text (from the folder of the index, or absolute), checksum: u64 of the bytes after it, bytes: `record`
+//! record   path: text (from the folder of the index, or absolute; of a URL the URL without credentials), checksum: u64 of the bytes after it, bytes: `record`
 //! ```
 //!
 //! Numbers and texts are those of `record`; the checksum is FNV-1a of 64 bits. A record that is damaged is as good as none:
@@ -11,12 +11,15 @@
 //! bytes of a file are, and not used where the file is in another state.
 
 use super::record::{Held, Input, Part, Record, put};
+#[cfg(feature = "remote")]
+use super::remote::record_of;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::open::{Files, OnDisk, OpenOptions};
 use crate::read::coalesce;
+use crate::redact::redacted;
 use crate::sink::{FileSink, Sink, folder_of};
-use crate::source::{Source, Version, open_regular, read_ranges};
+use crate::source::{Source, Version, open_regular, read_ranges, url_of};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read};
@@ -29,6 +32,8 @@ use strile_tiff::{Parser, Step};
 
 const MAGIC: &[u8; 8] = b"STRILEIX";
 const VERSION: u32 = 1;
+/// Objects of URLs that are opened at once.
+const REMOTE_AT_ONCE: usize = 64;
 
 /// Headers of many files, as `write_header_index` keeps them.
 pub(super) struct HeaderIndex {
@@ -147,7 +152,8 @@ pub struct IndexReport {
     pub skipped: Vec<(PathBuf, Error)>,
 }
 
-/// Writes an index of the headers of files; those that cannot be opened are left out and told.
+/// Writes an index of the headers of files and of objects of URLs; those that cannot be opened are left out and told. Of a URL
+/// the index has the name without credentials.
 pub fn write_header_index(
     target: impl AsRef<Path>,
     files: &[PathBuf],
@@ -174,7 +180,11 @@ pub fn write_header_index(
     };
     std::thread::scope(|scope| {
         // Readers wait for the disk more than they work. Where the system has no more threads, those there are do it.
-        for _ in 1..context.threads.get().min(files.len()) {
+        let at_once = match files.iter().any(|file| url_of(file).is_some()) {
+            true => REMOTE_AT_ONCE.max(context.threads.get()),
+            false => context.threads.get(),
+        };
+        for _ in 1..at_once.min(files.len()) {
             if std::thread::Builder::new().spawn_scoped(scope, read).is_err() {
                 break;
             }
@@ -208,14 +218,19 @@ pub fn write_header_index(
 
 /// The record of a file as it stands in an index in `folder`.
 fn entry(path: &Path, folder: &Path, options: &OpenOptions) -> Result<Vec<u8>> {
-    let refuse =
-        |problem: &str| Error::Request { file: path.display().to_string(), problem: problem.to_owned() };
-    let absolute = std::path::absolute(path).map_err(|error| Error::io(path, error))?;
-    let name = absolute.strip_prefix(folder).unwrap_or(&absolute);
-    let name = name.to_str().ok_or_else(|| refuse("its name is not UTF-8, which an index needs"))?;
-    let recorder = Recorder { options, record: Mutex::default() };
-    Dataset::open_among(&absolute, &recorder, options)?;
-    let record = recorder.record.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let shown = || redacted(&path.display().to_string());
+    let refuse = |problem: &str| Error::Request { file: shown(), problem: problem.to_owned() };
+    let (name, record) = match url_of(path) {
+        Some(url) => record_of(url, options)?,
+        None => {
+            let absolute = std::path::absolute(path).map_err(|error| Error::io(path, error))?;
+            let name = absolute.strip_prefix(folder).unwrap_or(&absolute);
+            let name = name.to_str().ok_or_else(|| refuse("its name is not UTF-8, which an index needs"))?;
+            let recorder = Recorder { options, record: Mutex::default() };
+            Dataset::open_among(&absolute, &recorder, options)?;
+            (name.to_owned(), recorder.record.into_inner().unwrap_or_else(PoisonError::into_inner))
+        }
+    };
     let bytes = record.to_bytes();
     let stored = bytes.and_then(|bytes| {
         let mut out = Vec::new();
@@ -225,6 +240,12 @@ fn entry(path: &Path, folder: &Path, options: &OpenOptions) -> Result<Vec<u8>> {
         Some(out)
     });
     stored.ok_or_else(|| refuse("has a header of more than 4 GiB"))
+}
+
+/// Refuses URLs, as opening one does.
+#[cfg(not(feature = "remote"))]
+fn record_of(url: &str, options: &OpenOptions) -> Result<(String, Record)> {
+    crate::source::open_url(url, options).map(|source| (source.name().to_owned(), Record::default()))
 }
 
 /// Files of the disk; what is taken of them is kept.
@@ -276,7 +297,7 @@ const FIRST: u64 = 16;
 const GAP: u64 = 32;
 
 /// The bytes of a file that its parser cannot do without. A file that is none has what was read of it until then.
-fn header_of(source: &dyn Source, options: &OpenOptions) -> io::Result<Vec<(u64, Vec<u8>)>> {
+pub(super) fn header_of(source: &dyn Source, options: &OpenOptions) -> io::Result<Vec<(u64, Vec<u8>)>> {
     let mut parser = Parser::new(source.len(), options.limits.clone());
     let (mut asked, mut taken) = (HashSet::new(), Vec::new());
     while let Ok(Step::Need(ranges)) = parser.next() {

@@ -1,7 +1,8 @@
 //! What a kept header takes in memory: every text, list and table that an opened file holds.
 //!
 //! Structs whose fields are open are taken apart field by field, so that one with a new field does not compile here. A
-//! source is counted by a flat number of bytes; what one that is no file holds (a connection, all its bytes) is its own.
+//! source is counted by a flat number of bytes and the first bytes that a remote one keeps; what else one that is no file holds
+//! (a connection, all its bytes) is its own.
 
 use super::{Entry, ToldBy};
 use crate::dataset::Dataset;
@@ -134,7 +135,8 @@ impl Held for Dataset {
 impl Held for OpenFile {
     fn held(&self) -> usize {
         let Self { source, tiff } = self;
-        sum([SOURCE, 2 * allocated(source.name().len()), source.version().held(), tiff.held()])
+        let at_hand = allocated(usize::try_from(source.at_hand()).unwrap_or(usize::MAX));
+        sum([SOURCE, 2 * allocated(source.name().len()), source.version().held(), at_hand, tiff.held()])
     }
 }
 

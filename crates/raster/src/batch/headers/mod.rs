@@ -1,7 +1,7 @@
 //! The opened files of many batches: the headers of thousands, a bounded number of them open.
 //!
 //! A file is told from its later states by size, times, inode and device (`Version`), which are checked every time it is
-//! asked for, and a source that is no file by its size and ETag. What is kept is bounded in number and in bytes
+//! asked for, and a source that is no file by its size and ETag. Objects of URLs are not kept (`remote`). What is kept is bounded in number and in bytes
 //! (`memory`), and what was used longest ago goes first; files whose headers are kept are open only while they are read, and
 //! a bounded number of them at a time. An index (`index`) has headers of files that were not opened yet. A sidecar that
 //! changes is seen; one that appears later is seen once the file itself changes.
@@ -9,6 +9,8 @@
 mod index;
 mod memory;
 mod record;
+#[cfg(feature = "remote")]
+mod remote;
 
 pub use index::{IndexReport, write_header_index};
 pub(crate) use memory::of_dataset as header_memory;
@@ -16,6 +18,8 @@ pub(crate) use memory::of_dataset as header_memory;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::open::{Files, OnDisk, OpenOptions};
+#[cfg(feature = "remote")]
+use crate::source::url_of;
 use crate::source::{FilePool, PooledSource, Source, Version, changed, version_at};
 use index::HeaderIndex;
 use record::Record;
@@ -106,8 +110,13 @@ impl Headers {
         *self.kept() = Kept::default();
     }
 
-    /// A file: the one that is kept, where it is still the same, else opened.
+    /// A file: the one that is kept, where it is still the same, else opened. The object of a URL is opened each time: without a
+    /// request if the index has it, and then its first range is an error where it has changed since.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Arc<Dataset>> {
+        #[cfg(feature = "remote")]
+        if let Some(url) = url_of(path.as_ref()) {
+            return self.begin(url, &self.options)?.wait(&self.options);
+        }
         let path = std::path::absolute(path.as_ref()).map_err(|error| Error::io(path.as_ref(), error))?;
         let on_disk = |told_by: &ToldBy| match told_by {
             ToldBy::Files(versions) => versions.iter().all(|(path, version)| is_same(path, version)),
@@ -134,6 +143,17 @@ impl Headers {
         let dataset = Arc::new(Dataset::from_source(source, &self.options)?);
         self.keep(name, Arc::clone(&dataset), ToldBy::Source(version));
         Ok(dataset)
+    }
+
+    /// Opens files in their order. Objects of URLs are asked for many at once, and reached with the options `remote`.
+    #[cfg(feature = "remote")]
+    pub fn open_all(
+        &self,
+        paths: &[PathBuf],
+        remote: &strile_remote::RemoteOptions,
+        cancel: &strile_engine::Cancel,
+    ) -> Result<Vec<Arc<Dataset>>> {
+        remote::open_all(self, paths, remote, cancel)
     }
 
     /// What the index has of a file, where that is still the same.
