@@ -12,8 +12,8 @@ use crate::device::Choice;
 use crate::error::Result;
 use crate::options::Interleave;
 use strile_engine::{
-    Context, DecodeJob, Engine, EngineError, EnginePlan, Held, Location, OutputKind, OutputSpec, Route,
-    Routes, Submission, Supply,
+    BlockTask, Context, DecodeJob, Engine, EngineError, EnginePlan, Held, Location, OutputKind, OutputSpec,
+    Route, Routes, Submission, Supply,
 };
 
 /// Memory, figures and decoders of a read.
@@ -21,6 +21,12 @@ pub(super) struct Answer {
     pub(super) memory: MemoryNeed,
     pub(super) figures: PlanFigures,
     pub(super) routes: Vec<Route>,
+}
+
+/// Plans of blocks that have to do with the cache.
+struct CachedPlans {
+    whole: Option<EnginePlan>,
+    placed: Option<EnginePlan>,
 }
 
 /// Memory and batches of windows that are brought to the result after they were resampled.
@@ -64,6 +70,11 @@ impl Planned {
             let job = job.map_err(|_| EngineError::Abandoned)?;
             plans.push(engine.plan(&job, &submission, context)?);
         }
+        let of_sources = plans.len();
+        let found = self.ask_cached(engine, (&kinds, supply, held), context)?;
+        plans.extend(found.whole);
+        let read = plans.len();
+        plans.extend(found.placed);
         let sum = |of: fn(&EnginePlan) -> u64| in_flight(plans.iter().map(of));
         let decoding = sum(|plan| plan.memory.host);
         let brought = self.brought(engine, held, context)?;
@@ -85,9 +96,11 @@ impl Planned {
         let Blocks { stored, sparse, encoded_bytes } = self.blocks();
         let (ranges, range_bytes) = match self.fetch {
             Fetch::Staged => self.staged_ranges(),
-            Fetch::Pulled | Fetch::Direct => plans.iter().fold((0, 0u64), |(count, bytes), plan| {
-                (count + plan.ranges, bytes.saturating_add(plan.range_bytes))
-            }),
+            Fetch::Pulled | Fetch::Direct => {
+                plans.iter().take(read).fold((0, 0u64), |(count, bytes), plan| {
+                    (count + plan.ranges, bytes.saturating_add(plan.range_bytes))
+                })
+            }
         };
         let figures = PlanFigures {
             blocks: stored,
@@ -95,7 +108,9 @@ impl Planned {
             encoded_bytes,
             ranges,
             range_bytes,
-            batches: self.batches.len(),
+            batches: of_sources,
+            cached: self.cached.blocks,
+            cached_bytes: self.cached.bytes,
             engine_batches: plans
                 .iter()
                 .map(|plan| plan.batches)
@@ -105,6 +120,36 @@ impl Planned {
         let mut routes = Routes::default();
         plans.into_iter().flat_map(|plan| plan.routes).for_each(|route| routes.add(route));
         Ok(Answer { memory, figures, routes: routes.into_routes() })
+    }
+
+    /// The plans of blocks that are decoded to be kept, and of those that are placed from the cache.
+    fn ask_cached(
+        &self,
+        engine: &dyn Engine,
+        (kinds, supply, held): (&[OutputKind], Supply, Held),
+        context: &Context,
+    ) -> Result<CachedPlans> {
+        let job = |tasks| DecodeJob::new(self.layouts.clone(), self.selections.clone(), tasks);
+        let plan = |tasks: Vec<BlockTask>, submission: Submission<'_>| -> Result<Option<EnginePlan>> {
+            if tasks.is_empty() {
+                return Ok(None);
+            }
+            let job = job(tasks).map_err(|_| EngineError::Abandoned)?;
+            Ok(Some(engine.plan(&job, &submission, context)?))
+        };
+        let outputs = self.cached.outputs()?;
+        let outputs: Vec<_> = outputs
+            .iter()
+            .map(|spec| OutputKind { data_type: spec.data_type, location: Location::Host, converts: false })
+            .collect();
+        let mut whole = self.cached.whole();
+        if supply == Supply::Staged {
+            Arranged::new(&mut whole, &self.sources)?.apply(&mut whole);
+        }
+        let whole = plan(whole, Submission { supply, outputs: &outputs, held })?;
+        let placed = Submission { supply: Supply::Pulled, outputs: kinds, held };
+        let placed = plan(self.cached.found.clone(), placed)?;
+        Ok(CachedPlans { whole, placed })
     }
 
     /// What resampled windows take that go through memory of the engine to the result: those that do not fill it, or lie
@@ -150,7 +195,9 @@ impl Planned {
 
     /// Ranges that staging reads, and their bytes.
     fn staged_ranges(&self) -> (usize, u64) {
-        let of_source = self.batches.iter().flat_map(|batch| batch.chunk_by(|a, b| a.source == b.source));
+        let whole = self.cached.whole();
+        let batches = self.batches.iter().chain([&whole]);
+        let of_source = batches.flat_map(|batch| batch.chunk_by(|a, b| a.source == b.source));
         let ranges = of_source.flat_map(|tasks| {
             let source = tasks.first().and_then(|task| self.sources.get(task.source as usize));
             source.map(|source| fetches(tasks, source.as_ref())).unwrap_or_default()

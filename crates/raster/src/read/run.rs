@@ -1,12 +1,13 @@
 //! Runs a plan: fetch, decode, place, with the next batch fetched while this one is decoded.
 
+use super::cached::{Cached, Keeping, keep_arrived};
 use super::plan::Fetch;
 use super::planned::Planned;
 use super::stage::stage;
 use super::tasks::Target;
 use crate::error::{Error, Result};
 use crate::source::Source;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use strile_engine::{
     BlockAddress, BlockLayout, BlockTask, Claim, Context, DecodeJob, Encoded, Engine, EngineError, JobError,
@@ -28,16 +29,20 @@ pub struct WindowFault {
 }
 
 /// Decodes all blocks of a planned read into its memory: that of its sheets, then that of its masks. When it returns, with a report
-/// or an error, nothing writes there any more.
+/// or an error, nothing writes there any more. Decoded blocks for the cache are returned, too.
 pub(super) fn run(
     planned: Planned,
     engine: &dyn Engine,
     memory: &[&Output],
     context: &Context,
-) -> Result<(Report, Vec<WindowFault>)> {
+) -> Result<(Report, Vec<WindowFault>, Keeping)> {
     let _staging = context.take(planned.staging, "staging of encoded blocks")?;
-    let Planned { sources, layouts, selections, outputs: targets, batches, windows, fetch, .. } = planned;
-    let shown = Shown::new(&batches, windows);
+    let Planned { sources, layouts, selections, outputs: targets, batches, fetch, mut cached, .. } = planned;
+    let shown = Shown::new(
+        batches.iter().flatten().chain(cached.parts()),
+        planned.windows.iter().copied().chain(cached.windows()),
+    );
+    cached.note();
     let locals = sources.iter().map(|source| source.local()).collect::<Option<Vec<Arc<dyn ReadAt>>>>();
     let (_claims, outputs) = lend(memory, &targets)?;
     let flight = Flight {
@@ -51,10 +56,12 @@ pub(super) fn run(
         targets: &targets,
         flights: VecDeque::new(),
         report: Report::default(),
+        cached,
+        keeping: Keeping::default(),
     };
-    let mut report = flight.fly(batches)?;
+    let (mut report, keeping) = flight.fly(batches)?;
     let faults = shown.faults(std::mem::take(&mut report.faults), &sources);
-    Ok((report, faults))
+    Ok((report, faults, keeping))
 }
 
 /// The outputs of the job. They lie in the memory that they name, which stays claimed.
@@ -87,44 +94,93 @@ struct Flight<'a> {
     selections: Vec<Vec<u16>>,
     outputs: Vec<Output>,
     targets: &'a [Target],
-    flights: VecDeque<(Ticket, BTreeMap<u32, OutputBox>)>,
+    flights: VecDeque<Job>,
     report: Report,
+    cached: Cached,
+    keeping: Keeping,
+}
+
+/// A job under way.
+struct Job {
+    ticket: Ticket,
+    /// What it writes.
+    boxes: BTreeMap<u32, OutputBox>,
+    /// Whether its bytes were read: those of the cache were not.
+    is_read: bool,
 }
 
 impl Flight<'_> {
-    fn fly(mut self, batches: Vec<Vec<BlockTask>>) -> Result<Report> {
-        let mut result = batches.into_iter().try_for_each(|batch| self.submit(batch));
+    fn fly(mut self, mut batches: Vec<Vec<BlockTask>>) -> Result<(Report, Keeping)> {
+        let mut result = self.place_cached().map(|faulty| batches.extend(faulty));
+        result = result.and_then(|()| batches.into_iter().try_for_each(|batch| self.submit(batch)));
         // Whatever went wrong: all jobs end before the outputs are the caller's again.
         while !self.flights.is_empty() {
             let landed = self.land();
             result = result.and(landed);
         }
-        result.map(|()| self.report)
+        result.map(|()| (self.report, self.keeping))
     }
 
-    fn submit(&mut self, mut batch: Vec<BlockTask>) -> Result<()> {
+    /// Decodes blocks that the cache shall have, and places them with those that it has. Returns the tasks of faulty ones.
+    fn place_cached(&mut self) -> Result<Option<Vec<BlockTask>>> {
+        let mut faulty = Vec::new();
+        if self.cached.makes() {
+            let made = self.cached.outputs()?.into_iter().map(|spec| self.engine.scratch(spec, self.context));
+            let made = made.collect::<std::result::Result<Vec<_>, _>>()?;
+            let (tasks, encoded, outside) = self.fetch(self.cached.whole())?;
+            let job = self.job(tasks)?;
+            // Their tasks are counted when they are placed.
+            let context = Context { progress: None, ..self.context.clone() };
+            let done = self.engine.submit(job, encoded, &made, &context)?.wait()?;
+            self.report.encoded_bytes += done.encoded_bytes;
+            let faults: BTreeSet<_> =
+                done.faults.iter().chain(&outside).map(|fault| (fault.source, fault.address)).collect();
+            let is_faulty = |task: &BlockTask| faults.contains(&(task.source, task.address));
+            (faulty, self.keeping) = self.cached.complete(made, is_faulty)?;
+        }
+        let found = std::mem::take(&mut self.cached.found);
+        if !found.is_empty() {
+            let encoded = self.cached.encoded(self.sources.len());
+            let job = self.job(found)?;
+            let boxes = job.boxes().clone();
+            let ticket = self.engine.submit(job, encoded, &self.outputs, self.context)?;
+            self.flights.push_back(Job { ticket, boxes, is_read: false });
+        }
+        Ok(Some(faulty).filter(|faulty| !faulty.is_empty()))
+    }
+
+    /// The bytes of tasks, whose spans are made those that the engine needs, and faults of tasks that are left out.
+    fn fetch(&self, mut tasks: Vec<BlockTask>) -> Result<(Vec<BlockTask>, Encoded, Vec<LocatedFault>)> {
+        if let Some(locals) = &self.locals {
+            return Ok((tasks, Encoded::Pulled(locals.clone()), Vec::new()));
+        }
+        let keys = self.cached.arriving(&tasks);
+        let staged = stage(&mut tasks, self.sources, self.engine, self.context)?;
+        keep_arrived(keys, &tasks, &staged.arena);
+        Ok((tasks, Encoded::Staged(Arc::new(staged.arena)), staged.outside))
+    }
+
+    fn job(&self, tasks: Vec<BlockTask>) -> Result<DecodeJob> {
+        DecodeJob::new(self.layouts.clone(), self.selections.clone(), tasks)
+            .map_err(|error: JobError| inconsistent(&error))
+    }
+
+    fn submit(&mut self, batch: Vec<BlockTask>) -> Result<()> {
         if self.context.cancel.is_cancelled() {
             return Err(Error::Cancelled);
         }
-        let encoded = match &self.locals {
-            Some(locals) => Encoded::Pulled(locals.clone()),
-            None => {
-                let staged = stage(&mut batch, self.sources, self.engine, self.context)?;
-                self.report.faults.extend(staged.outside);
-                Encoded::Staged(Arc::new(staged.arena))
-            }
-        };
-        let job = DecodeJob::new(self.layouts.clone(), self.selections.clone(), batch)
-            .map_err(|error: JobError| inconsistent(&error))?;
+        let (batch, encoded, outside) = self.fetch(batch)?;
+        self.report.faults.extend(outside);
+        let job = self.job(batch)?;
         let boxes = job.boxes().clone();
         // Jobs in flight write disjoint boxes. Those of one window do; windows of a batch may share blocks and rows.
         while self.flights.len() == IN_FLIGHT
-            || self.flights.iter().any(|(_, held)| self.overlap(held, &boxes))
+            || self.flights.iter().any(|held| self.overlap(&held.boxes, &boxes))
         {
             self.land()?;
         }
         let ticket = self.engine.submit(job, encoded, &self.outputs, self.context)?;
-        self.flights.push_back((ticket, boxes));
+        self.flights.push_back(Job { ticket, boxes, is_read: true });
         Ok(())
     }
 
@@ -139,11 +195,11 @@ impl Flight<'_> {
 
     /// Waits for the oldest job.
     fn land(&mut self) -> Result<()> {
-        let Some((ticket, _)) = self.flights.pop_front() else { return Ok(()) };
+        let Some(Job { ticket, is_read, .. }) = self.flights.pop_front() else { return Ok(()) };
         let part = ticket.wait()?;
         let total = &mut self.report;
         total.blocks += part.blocks;
-        total.encoded_bytes += part.encoded_bytes;
+        total.encoded_bytes += if is_read { part.encoded_bytes } else { 0 };
         total.host_blocks += part.host_blocks;
         total.times.add(&part.times);
         total.faults.extend(part.faults);
@@ -158,8 +214,8 @@ struct Shown {
 }
 
 impl Shown {
-    fn new(batches: &[Vec<BlockTask>], windows: Vec<u32>) -> Self {
-        let tasks = batches.iter().flatten().zip(windows);
+    fn new<'t>(tasks: impl Iterator<Item = &'t BlockTask>, windows: impl Iterator<Item = u32>) -> Self {
+        let tasks = tasks.zip(windows);
         let stored = tasks.filter(|(task, _)| task.span.is_some());
         Self { tasks: stored.map(|(task, window)| (task.source, task.address, window)).collect() }
     }
