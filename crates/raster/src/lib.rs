@@ -17,6 +17,7 @@
 
 pub mod batch;
 pub mod bytes;
+pub mod cache;
 pub mod cog;
 mod colours;
 pub mod compare;
@@ -55,6 +56,7 @@ mod window;
 pub mod write;
 
 pub use batch::{BatchOptions, read_batch};
+pub use cache::Cache;
 pub use convert::{ConvertOptions, convert};
 pub use dataset::Dataset;
 pub use error::{Error, ErrorKind, Result};

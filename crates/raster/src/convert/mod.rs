@@ -42,6 +42,7 @@ pub use taps::Method;
 pub use tiling::TilingScheme;
 pub use words::{GivenScale, data_type_named, rescales};
 
+use crate::cache::Cache;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::input::Input;
@@ -159,6 +160,8 @@ impl<'a> Conversion<'a> {
                 Planar::Chunky => Interleave::BandLast,
                 Planar::Separate => Interleave::BandFirst,
             },
+            // Every block is read once.
+            cache: Cache::Off,
             ..options.read.clone()
         };
         if read.masked || read.unpack {
