@@ -212,6 +212,21 @@ impl CoordinateMap {
         })
     }
 
+    /// Returns the width of the grid.
+    pub const fn width(&self) -> u32 {
+        self.width
+    }
+
+    /// Returns the height of the grid.
+    pub const fn height(&self) -> u32 {
+        self.height
+    }
+
+    /// Returns the width and height of the source.
+    pub const fn source_size(&self) -> (u32, u32) {
+        self.source
+    }
+
     /// Returns how many coordinates were computed to make the map.
     pub const fn points(&self) -> u64 {
         self.points
