@@ -28,13 +28,13 @@ pub struct MapOptions {
     /// How far an interpolated place may be from the exact one, in pixels of the source; 0 computes every pixel
     /// exactly. GDAL's default is 1/8 too.
     pub tolerance: f64,
-    /// Most coordinates that are computed; a map that needs more is an error.
+    /// Most coordinates that are computed; a map that needs more is an error. Each takes at most 16 bytes.
     pub most_points: u64,
 }
 
 impl Default for MapOptions {
     fn default() -> Self {
-        Self { tolerance: 0.125, most_points: 1 << 26 }
+        Self { tolerance: 0.125, most_points: 1 << 24 }
     }
 }
 
