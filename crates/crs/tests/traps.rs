@@ -287,3 +287,9 @@ fn areas_of_bounds() {
     assert!(Area::of(&crs("EPSG:3035"), (1e9, 1e9), (2e9, 2e9)).is_err());
     assert!(Area::of(&crs("EPSG:4326"), (f64::NAN, 0.0), (1.0, 1.0)).is_err());
 }
+
+#[test]
+fn transformers_are_shared_by_threads() {
+    fn is_shared<T: Send + Sync + Clone + 'static>() {}
+    is_shared::<Transformer>();
+}

@@ -94,7 +94,6 @@ impl Axes {
 /// A reference system as numbers.
 #[derive(Debug, Clone)]
 pub(super) struct Definition {
-    pub name: String,
     pub datum: Datum,
     /// Longitude of the prime meridian, degrees east of Greenwich.
     pub meridian: f64,
@@ -133,10 +132,6 @@ impl Definition {
         let mut definition =
             if horizontal.is(&PROJECTED) { projected(&horizontal)? } else { geographic(&horizontal)? };
         definition.heights = heights;
-        definition.name = match crs.epsg {
-            Some(code) => format!("EPSG:{code} ({})", crs.name),
-            None => crs.name.clone(),
-        };
         Ok(definition)
     }
 }
@@ -170,7 +165,6 @@ fn geographic(node: &Node) -> Result<Definition, String> {
         return Err(format!("a prime meridian at {meridian} degrees"));
     }
     Ok(Definition {
-        name: String::new(),
         datum: Datum::of(&node, datum, ellipsoid),
         meridian,
         projection: Projection::geographic(),

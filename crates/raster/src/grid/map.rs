@@ -28,13 +28,13 @@ pub struct MapOptions {
     /// How far an interpolated place may be from the exact one, in pixels of the source; 0 computes every pixel
     /// exactly. GDAL's default is 1/8 too.
     pub tolerance: f64,
-    /// Most coordinates that are computed; a map that needs more is an error.
+    /// Most coordinates that are computed; a map that needs more is an error. Each takes at most 16 bytes.
     pub most_points: u64,
 }
 
 impl Default for MapOptions {
     fn default() -> Self {
-        Self { tolerance: 0.125, most_points: 1 << 26 }
+        Self { tolerance: 0.125, most_points: 1 << 24 }
     }
 }
 
@@ -210,6 +210,21 @@ impl CoordinateMap {
             let (top, bottom) = inside(top, bottom, self.source.1)?;
             Some(Window::new(left, top, right - left, bottom - top))
         })
+    }
+
+    /// Returns the width of the grid.
+    pub const fn width(&self) -> u32 {
+        self.width
+    }
+
+    /// Returns the height of the grid.
+    pub const fn height(&self) -> u32 {
+        self.height
+    }
+
+    /// Returns the width and height of the source.
+    pub const fn source_size(&self) -> (u32, u32) {
+        self.source
     }
 
     /// Returns how many coordinates were computed to make the map.

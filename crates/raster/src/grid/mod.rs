@@ -2,16 +2,18 @@
 //!
 //! `Grid` is made from bounds, from a tile of a web map, from a georeferenced raster, or by suggestion (`suggest`):
 //! the grid that GDAL would choose for a raster in another system. `map` says which pixel of a source lies under each
-//! pixel of a grid.
+//! pixel of a grid, `warp` puts samples there.
 
 mod map;
 mod suggest;
+mod warp;
 
 use strile_crs::Crs;
 use strile_tiff::InvalidValue;
 use strile_tiff::geo::{Bounds, GeoTransform, Georeference};
 
 pub use map::{CoordinateMap, MapOptions};
+pub use warp::{SourceSamples, WarpKernel, WarpSample, warp};
 
 /// Pixels of a raster in a reference system: where they lie and how many there are.
 ///
@@ -209,3 +211,5 @@ fn pixels(count: f64) -> Result<u32, InvalidValue> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_warp;
