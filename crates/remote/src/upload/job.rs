@@ -45,7 +45,7 @@ impl Job {
     pub(super) async fn look(&mut self) -> io::Result<()> {
         let found = match (self.bucket.find().await, &self.existing) {
             (Ok(found), _) => found,
-            // Whoever may write need not be allowed to look; the store checks at the end.
+            // A caller that may write need not be allowed to look; the store checks at the end.
             (Err(error), Existing::Keep | Existing::Replace)
                 if error.kind() == io::ErrorKind::PermissionDenied =>
             {
