@@ -45,7 +45,7 @@ pub(crate) fn remote_options(dict: Option<&Bound<'_, PyDict>>) -> PyResult<Remot
             _ => options.settings.push((name.clone(), text()?)),
         }
     }
-    // The order of a dict is no difference.
+    // Two dicts in another order are the same options.
     options.settings.sort();
     options.headers.sort();
     Ok(options)

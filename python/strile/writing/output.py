@@ -63,6 +63,8 @@ def _target_of(path: Any) -> Target:
                 f"{redacted(path)}: cannot write over HTTP; write to a local path or to cloud storage"
             )
         if scheme.lower() in BUCKETS:
+            if path.lower().endswith(".vrt"):
+                raise StrileError(f"{redacted(path)}: a mosaic of tiles is written to a local folder, not to a bucket")
             return Target(path, path, None, bucket=True)
         return Target(path, _Url(path), None)
     if callable(getattr(path, "write", None)):

@@ -10,7 +10,7 @@ from typing import Any
 
 Plan = Callable[[int, str, str], str | None]
 """Of a request's number, method and path: None to pass it on, "503" to refuse it, "lost" to pass it on and close the connection
-without an answer, "cut" to close the connection at once, "silent" to wait."""
+without an answer, "cut" to close the connection at once, "silent" to wait, "slow" to pass it on after three seconds."""
 
 
 class Proxy:
@@ -55,6 +55,8 @@ class Proxy:
                     return
                 if does == "silent":
                     proxy.ended.wait(60)
+                if does == "slow":
+                    proxy.ended.wait(3)
                 if does in ("cut", "silent"):
                     self.close_connection = True
                     return

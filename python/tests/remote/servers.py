@@ -6,7 +6,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import os
 import shutil
 import socket
 import subprocess
@@ -189,7 +188,7 @@ class Azure(Store):
     @staticmethod
     def start() -> Azure:
         beside = Path(__file__).parents[3] / "target/azurite/node_modules/.bin/azurite-blob"
-        program = os.environ.get("STRILE_AZURITE") or shutil.which("azurite-blob") or (str(beside) if beside.exists() else None)
+        program = shutil.which("azurite-blob") or (str(beside) if beside.exists() else None)
         if program is None or shutil.which("node") is None:
             raise Missing("azurite is not installed (npm install azurite)")
         port = free_port()

@@ -83,6 +83,26 @@ def test_a_server_that_never_answers_is_given_up_in_time(s3: S3, proxy: Proxy) -
     assert s3.get("faults/silent.tif") is None and s3.uploads() == []
 
 
+def test_a_store_may_take_long_to_put_parts_together(s3: S3, proxy: Proxy, local: Path) -> None:
+    completed = []
+
+    def plan(number: int, method: str, path: str) -> str | None:
+        last = method == "POST" and "uploadId=" in path
+        completed.extend([path] if last else [])
+        return "slow" if last else None
+
+    proxy.plan = plan
+    write(s3, proxy, "faults/long.tif", stall_timeout=1.0)
+    assert len(completed) == 1 and s3.get("faults/long.tif") == local.read_bytes()
+
+
+def test_an_end_that_is_not_known_is_told_as_such(s3: S3, proxy: Proxy) -> None:
+    proxy.plan = lambda number, method, path: "silent" if method == "POST" and "uploadId=" in path else None
+    with pytest.raises(OSError, match="the store may have written the object"):
+        write(s3, proxy, "faults/unknown.tif", total_timeout=4.0)
+    assert s3.get("faults/unknown.tif") is None and s3.uploads() == []
+
+
 def test_a_refusal_is_told_at_once(s3: S3, proxy: Proxy) -> None:
     options = {**s3.options, "endpoint": proxy.url, "retries": 0}
     proxy.plan = lambda number, method, path: "503" if "partNumber=2&" in path else None

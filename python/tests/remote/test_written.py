@@ -140,5 +140,7 @@ def test_options_of_buckets_need_a_bucket(tmp_path: Path) -> None:
         strile.to_geotiff(SMALL, tmp_path / "a.tif", storage_options={"region": "x"})
     with pytest.raises(NotImplementedError, match="cannot write over HTTP"):
         strile.to_geotiff(SMALL, "http://user:hidden@127.0.0.1/a.tif")
+    with pytest.raises(strile.StrileError, match="to a local folder"):
+        strile.to_geotiff(SMALL, "s3://scenes/a.vrt")
     with pytest.raises(TypeError, match="expected a dict"):
         strile.to_geotiff(SMALL, "s3://scenes/a.tif", storage_options="region=x")

@@ -26,7 +26,7 @@ pub struct UploadsArgs {
     /// Remove the uploads
     #[arg(long)]
     pub remove: bool,
-    /// Leave out uploads that were begun within so many hours: they may be under way
+    /// Leave out uploads begun within this many hours: they may be under way
     #[arg(long, value_name = "HOURS", default_value = "24", value_parser = parse_hours)]
     pub older_than: Duration,
     /// Remove uploads of other programs, too

@@ -154,7 +154,7 @@ impl Drop for Writer {
     }
 }
 
-/// A sink whose wait was cut short by a stop is no fault of the sink's.
+/// The error of a sink that stopped waiting because the call was cancelled is not one of the sink.
 fn stopped(cancel: &Cancel, error: Error) -> Error {
     match &error {
         Error::Io { error: io, .. } if io.kind() == ErrorKind::Interrupted && cancel.is_cancelled() => {

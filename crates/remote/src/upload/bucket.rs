@@ -71,6 +71,8 @@ pub(crate) struct Ask {
     pub(crate) query: Vec<(&'static str, String)>,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: Bytes,
+    /// Whether a store may take long to answer, as long as `total_timeout`.
+    pub(crate) slow: bool,
 }
 
 /// Where a request goes.
@@ -95,7 +97,7 @@ pub(crate) struct Told {
 
 impl Ask {
     pub(crate) fn new(method: Method, to: To) -> Self {
-        Self { method, to, query: Vec::new(), headers: Vec::new(), body: Bytes::new() }
+        Self { method, to, query: Vec::new(), headers: Vec::new(), body: Bytes::new(), slow: false }
     }
 
     pub(crate) fn query(mut self, name: &'static str, value: impl Into<String>) -> Self {
@@ -105,6 +107,11 @@ impl Ask {
 
     pub(crate) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
+        self
+    }
+
+    pub(crate) fn slow(mut self) -> Self {
+        self.slow = true;
         self
     }
 
@@ -180,14 +187,14 @@ impl Bucket {
         let (mut failed, mut repeated) = (0u32, false);
         let slow = Duration::from_secs(ask.body.len() as u64 / SLOWEST);
         loop {
-            let patience = self.options.stall_timeout.saturating_add(slow);
             let left = self.options.total_timeout.saturating_sub(since.elapsed());
+            let patience = if ask.slow { left } else { self.options.stall_timeout.saturating_add(slow) };
             let failure = match timeout(patience.min(left), self.send_once(ask)).await {
                 Ok(Ok(told)) => return Ok(Told { repeated, ..told }),
                 Ok(Err(failure)) => failure,
                 Err(_) => Failure::brief(
                     io::ErrorKind::TimedOut,
-                    format!("the store did not take {} bytes within {patience:?}", ask.body.len()),
+                    format!("the store did not answer within {:?}", patience.min(left)),
                 ),
             };
             repeated = true;

@@ -45,7 +45,7 @@ impl Job {
     pub(super) async fn look(&mut self) -> io::Result<()> {
         let found = match (self.bucket.find().await, &self.existing) {
             (Ok(found), _) => found,
-            // Whoever may write need not be allowed to look; the store checks at the end.
+            // A caller that may write need not be allowed to look; the store checks at the end.
             (Err(error), Existing::Keep | Existing::Replace)
                 if error.kind() == io::ErrorKind::PermissionDenied =>
             {
@@ -111,7 +111,8 @@ impl Job {
     ) -> io::Result<()> {
         let Begun::Gcs(session) = begun else { return Err(io::Error::other("the upload has parts")) };
         match gcs::put_chunk(&self.bucket, session, offset, bytes, Some(total)).await {
-            Err(error) if !self.is_there().await => Err(error),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+            Err(error) if !self.is_there().await => Err(uncertain(&error)),
             _ => Ok(()),
         }
     }
@@ -120,10 +121,11 @@ impl Job {
     pub(super) async fn complete(&self, begun: &Begun, parts: &[Part]) -> io::Result<()> {
         let path = &self.bucket.place.key;
         match begun {
-            Begun::S3(id) => self.settle(s3::complete(path, id, parts, &self.existing)).await,
+            // S3 may take minutes to put the parts together.
+            Begun::S3(id) => self.settle(s3::complete(path, id, parts, &self.existing).slow()).await,
             Begun::Azure => {
                 let ask = azure::complete(path, parts, &self.mark, &self.content_type, &self.existing);
-                self.settle(ask).await
+                self.settle(ask.slow()).await
             }
             Begun::Gcs(_) => Err(io::Error::other("the upload has no parts")),
         }
@@ -144,7 +146,7 @@ impl Job {
         let told = match self.bucket.send(&ask).await {
             Ok(told) => told,
             Err(_) if self.is_there().await => return Ok(()),
-            Err(error) => return Err(error),
+            Err(error) => return Err(uncertain(&error)),
         };
         // S3 may answer 200 first and tell of an error then.
         if told.status.is_success() && !told.body.contains("<Error>") {
@@ -162,6 +164,7 @@ impl Job {
                                overwritten (`overwrite`), without `if_match`";
                 io::Error::new(io::ErrorKind::Unsupported, problem)
             }
+            _ if told.repeated => uncertain(&told.refused()),
             _ => told.refused(),
         })
     }
@@ -180,4 +183,12 @@ impl Job {
             Begun::Gcs(session) => gcs::abort(&self.bucket, session).await,
         }
     }
+}
+
+/// The error of a last request that may have had an effect, or may have one later.
+fn uncertain(error: &io::Error) -> io::Error {
+    let problem = format!(
+        "{error}; the store may have written the object, or may still do so: look before you write again"
+    );
+    io::Error::new(error.kind(), problem)
 }

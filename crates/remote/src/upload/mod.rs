@@ -386,7 +386,7 @@ impl fmt::Debug for Upload {
     }
 }
 
-/// Says what is at URLs of buckets: `None` if nothing is, or if nobody without a key of the owner's may know.
+/// Says what is at URLs of buckets: `None` if nothing is, or if the store does not let the caller look.
 pub fn find(urls: &[String], remote: &RemoteOptions, cancel: &Cancel) -> io::Result<Vec<Option<Found>>> {
     let places: io::Result<Vec<Place>> = urls.iter().map(|url| Place::parse(url, remote)).collect();
     let (places, remote) = (places?, remote.clone());

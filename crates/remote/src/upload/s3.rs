@@ -122,7 +122,7 @@ pub(super) async fn abort(bucket: &Bucket, path: &Path, id: &str) -> io::Result<
     Err(io::Error::other("the store keeps parts of the upload"))
 }
 
-/// The unfinished uploads of all keys that begin with `prefix`, whoever began them.
+/// The unfinished uploads of all keys that begin with `prefix`, those of other programs among them.
 pub(super) async fn unfinished(bucket: &Bucket, prefix: &str) -> io::Result<Vec<Unfinished>> {
     let mut found = Vec::new();
     let mut next: Option<(String, String)> = None;

@@ -19,7 +19,7 @@ pub struct Unfinished {
     pub id: String,
     /// When it was begun, as the store tells it: `2026-01-31T12:00:00.000Z`.
     pub begun: String,
-    /// Whether strile began it. Those of other programs are never removed unless asked for by name.
+    /// Whether strile began it. Those of other programs are removed only if the caller asks for it.
     pub own: bool,
 }
 
@@ -83,7 +83,7 @@ fn check_service(service: Service) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, problem))
 }
 
-/// Removes what earlier uploads of strile to the same key have left. Those who may not list uploads leave it to others.
+/// Removes what earlier uploads of strile to the same key have left. A caller that may not list uploads leaves them.
 pub(super) async fn remove_own(bucket: &Bucket) {
     if bucket.place.service != Service::S3 {
         return;
