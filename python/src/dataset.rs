@@ -184,7 +184,7 @@ impl Dataset {
             .deny_private_hosts(deny_private_hosts)
             .connect_timeout(seconds(connect_timeout)?)
             .stall_timeout(seconds(stall_timeout)?);
-        remote.allowed_hosts = allowed_hosts;
+        remote.allowed_private_hosts = allowed_hosts;
         let cancel = Cancel::default();
         let options = OpenOptions::new().cancel(cancel.clone()).remote(remote);
         let open = || {

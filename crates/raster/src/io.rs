@@ -8,4 +8,4 @@ pub use crate::source::{FileSource, MemorySource, ReadDone, ReadOp, Source, Vers
 pub use crate::spool::Spool;
 pub use strile_engine::ReadAt;
 #[cfg(feature = "remote")]
-pub use strile_remote::{PrivateHost, RemoteOptions, is_remote};
+pub use strile_remote::{PrivateHost, RemoteOptions, check_host, is_remote};

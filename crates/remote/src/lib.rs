@@ -22,6 +22,7 @@
 //!   client    connections; `guard` refuses private addresses, for all of them
 //! ```
 
+mod address;
 mod answer;
 mod client;
 mod failure;
@@ -35,7 +36,8 @@ mod profile;
 mod runtime;
 mod store;
 
-pub use guard::{PrivateHost, is_public};
+pub use address::Address;
+pub use guard::{PrivateHost, check_host, is_public};
 pub use object::Object;
 pub use options::RemoteOptions;
 pub use place::is_remote;
