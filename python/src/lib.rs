@@ -25,6 +25,7 @@ mod parts;
 mod piece;
 mod plan;
 mod raster;
+mod remote;
 mod request;
 mod sink;
 mod source;
@@ -56,6 +57,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<parts::PartWriter>()?;
     module.add_class::<parts::Assembly>()?;
     module.add_function(wrap_pyfunction!(redacted, module)?)?;
+    module.add_function(wrap_pyfunction!(remote::check_host, module)?)?;
     module.add_function(wrap_pyfunction!(attributes::check_tables, module)?)?;
     module.add_function(wrap_pyfunction!(attributes::placed, module)?)?;
     module.add_function(wrap_pyfunction!(attributes::scaling, module)?)?;

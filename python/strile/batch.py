@@ -6,7 +6,7 @@ job. The headers of files are kept between batches (`Headers`); what becomes of 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -59,6 +59,10 @@ def read_batch(
     memory: int | None = None,
     threads: int | None = None,
     max_pixels: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    anonymous: bool = False,
+    store: Any = None,
+    sidecars: str = "auto",
 ) -> Raster | Any:
     """Reads windows of files into one array (window, band, row, column).
 
@@ -88,7 +92,8 @@ def read_batch(
     It is a `Raster` that numpy, CuPy, PyTorch and JAX take without a copy, in the memory of `device` ("cpu", "cuda" or
     "cuda:N"), or `out`: an array of the caller, of that shape and type, to be used again and again. `decode_on` says
     which processor decodes, as in `strile.read`. `max_pixels` is the most samples of a window before it is resampled, as
-    in `strile.read`."""
+    in `strile.read`. `storage_options`, `anonymous`, `store` and `sidecars` are those of `open_geotiff`, for all URLs among the files;
+    with a `store` all files are paths in it."""
     from ._core import read_batch as read
     from .reading.arguments import pixel_limit
 
@@ -99,7 +104,8 @@ def read_batch(
     resampled = _is_resampled(kind, rows, wanted)
     chooses = level is None and resampled
     deepest = 1 if level is None else int(np.max(level, initial=0))
-    opened = _opened([listed[file] for file in used], deepest)
+    places = {"storage_options": storage_options, "anonymous": anonymous, "store": store, "sidecars": sidecars}
+    opened = _opened([listed[file] for file in used], deepest, places)
     keywords: dict[str, Any] = {
         "kind": kind,
         "page": index_of(page, "page"),
@@ -141,22 +147,22 @@ def _used(numbers: list[tuple[Any, ...]], files: int) -> tuple[list[int], list[t
     return used, [(place[file], *rest) for file, *rest in numbers]
 
 
-def _opened(files: list[Any], deepest: int) -> list[Any]:
+def _opened(files: list[Any], deepest: int, places: dict[str, Any]) -> list[Any]:
     """The files as the core takes them. Those of servers are opened together, for each waits for several answers; the
     error is that of the first by order."""
-    if sum(_is_remote(file) for file in files) < 2:
-        return [_file(file, deepest) for file in files]
+    if sum(_is_remote(file, places) for file in files) < 2:
+        return [_file(file, deepest, places) for file in files]
     with ThreadPoolExecutor(min(len(files), _AT_ONCE), "strile-open") as threads:
-        return list(threads.map(_file, files, repeat(deepest)))
+        return list(threads.map(_file, files, repeat(deepest), repeat(places)))
 
 
-def _is_remote(file: Any) -> bool:
+def _is_remote(file: Any, places: dict[str, Any]) -> bool:
     from .reading.source import Source
 
-    return isinstance(file, str | os.PathLike) and Source.of(file).is_remote
+    return isinstance(file, str | os.PathLike) and (places["store"] is not None or Source.of(file).is_remote)
 
 
-def _file(file: Any, deepest: int) -> Any:
+def _file(file: Any, deepest: int, places: dict[str, Any]) -> Any:
     """A local path as text, for `Headers` to open; others as what they are in the core."""
     from . import _core
     from .reading import opened
@@ -166,7 +172,8 @@ def _file(file: Any, deepest: int) -> Any:
         return file
     if hasattr(file, "_opened"):
         return file._opened()
-    source = Source.of(file)
+    # Options are for the URLs among the files.
+    source = Source.of(file, **places) if _is_remote(file, places) else Source.of(file, sidecars=places["sidecars"])
     if source.is_object or source.is_remote or source.is_vrt:
         return opened.dataset(source, level=deepest)
     return source.location

@@ -368,7 +368,8 @@ def sample(source: Place | Any, points: Iterable[Any], *, bands: Sequence[int] |
 def _core_of(source: Any) -> Any:
     if isinstance(source, Dataset):
         return source._opened()
-    return opened.dataset(Source.of(source), level=1)
+    # Commands tell, compare and copy all that is known of a file.
+    return opened.dataset(Source.of(source, sidecars="always"), level=1)
 
 
 def _warn(path: str, report: dict[str, Any]) -> None:

@@ -14,9 +14,6 @@ use std::sync::Arc;
 use strile_tiff::Warnings;
 use strile_tiff::gdal::world_file;
 
-/// Images up to this many pixels a side are their own overview.
-const NEEDS_OVERVIEWS: u32 = 512;
-
 /// What lies beside a file.
 #[derive(Default)]
 pub(crate) struct Found {
@@ -89,8 +86,7 @@ fn wanted(file: &OpenFile, pages: &[Page], search: SidecarSearch) -> Result<Vec<
             if (has_overviews && placed) || read_ghost_area(file)?.is_some() {
                 return Ok(kinds);
             }
-            let is_large = full.image.width.max(full.image.height) > NEEDS_OVERVIEWS;
-            kinds.extend((is_large && !has_overviews).then_some(Kind::Overviews));
+            kinds.extend((!has_overviews).then_some(Kind::Overviews));
             let has_alpha = matches!(MaskSource::of(&full.image, false), MaskSource::Alpha(_));
             kinds.extend((!has_mask && !has_alpha).then_some(Kind::Masks));
         }

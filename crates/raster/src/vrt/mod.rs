@@ -206,8 +206,8 @@ impl Vrt {
         if version.len > options.max_bytes {
             return Err(too_large(&name, version.len, options.max_bytes));
         }
-        let ranges = if version.len > 0 { vec![0..version.len] } else { Vec::new() };
-        let bytes = read_ranges(source, &ranges, &options.open.cancel).map_err(fail)?;
+        let whole = 0..version.len;
+        let bytes = read_ranges(source, std::slice::from_ref(&whole), &options.open.cancel).map_err(fail)?;
         let text = utf8(&name, bytes.into_iter().next().unwrap_or_default())?;
         let path = Some((PathBuf::from(&name), version));
         Self::of_text(name, &text, (folder_of_url(url), root), (path, pool), options)

@@ -218,6 +218,9 @@ fn limits_hold_for_remote_vrts() {
     both.put("m.vrt", mosaic(&[("a.tif", true)]));
     let error = read(both.server.url("m.vrt"), &VrtOptions { max_bytes: 100, ..options() }).unwrap_err();
     assert!(error.contains("vrt_max_bytes"), "{error}");
+    both.put("empty.vrt", "");
+    assert!(Input::open_with(both.server.url("empty.vrt"), &options()).is_err());
+    assert!(Vrt::open(both.server.url("empty.vrt"), &options()).is_err());
     let vrt = Vrt::open(both.server.url("m.vrt"), &options()).unwrap();
     vrt.read(&ReadOptions::new(), &Context::default()).unwrap();
     // The whole of the small file is at hand; one that was not would be asked for by its version.
