@@ -166,17 +166,19 @@ impl Dataset {
         Ok(Self::of_file(call::run(py, &Cancel::default(), None, open)?, false))
     }
 
-    /// Opens the TIFF of a URL; `sidecars` says whether files beside it are asked for, `remote` how it is reached.
+    /// Opens the TIFF of a URL; `sidecars` says whether files beside it are asked for, `overviews` whether those of a `.ovr` are
+    /// needed, `remote` how it is reached.
     #[staticmethod]
-    #[pyo3(signature = (url, *, sidecars="auto", remote=None))]
+    #[pyo3(signature = (url, *, sidecars="auto", overviews=true, remote=None))]
     fn open_remote(
         py: Python<'_>,
         url: String,
         sidecars: &str,
+        overviews: bool,
         remote: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let cancel = Cancel::default();
-        let options = remote::open_options(sidecars, remote)?.cancel(cancel.clone());
+        let options = remote::open_options(sidecars, remote)?.overviews(overviews).cancel(cancel.clone());
         let open = || strile::Dataset::open_with(&url, &options);
         Ok(Self::of_file(call::run(py, &cancel, None, open)?, false))
     }

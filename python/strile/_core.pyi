@@ -117,9 +117,13 @@ class Dataset:
     ) -> Dataset: ...
     @staticmethod
     def open_remote(
-        url: str, *, sidecars: Literal["auto", "always", "never"] | str = "auto", remote: dict[str, Any] | None = None
+        url: str,
+        *,
+        sidecars: Literal["auto", "always", "never"] | str = "auto",
+        overviews: bool = True,
+        remote: dict[str, Any] | None = None,
     ) -> Dataset:
-        """Opens the TIFF of a URL. `remote` is how it is reached (`strile.reading.storage` makes it); without it private hosts are
+        """Opens the TIFF of a URL. Without `overviews` "auto" asks for no `.ovr`. `remote` is how it is reached (`strile.reading.storage` makes it); without it private hosts are
         refused."""
     @property
     def name(self) -> str: ...

@@ -103,7 +103,7 @@ def read_batch(
     used, numbers = _used(numbers, len(listed))
     resampled = _is_resampled(kind, rows, wanted)
     chooses = level is None and resampled
-    deepest = 1 if level is None else int(np.max(level, initial=0))
+    deepest = int(chooses) if level is None else int(np.max(level, initial=0))
     places = {"storage_options": storage_options, "anonymous": anonymous, "store": store, "sidecars": sidecars}
     opened = _opened([listed[file] for file in used], deepest, places)
     keywords: dict[str, Any] = {

@@ -41,7 +41,7 @@ enum Answer {
 
 /// Asks for what may lie beside the object of a URL.
 pub(crate) fn found(url: &str, file: &OpenFile, pages: &[Page], options: &OpenOptions) -> Result<Found> {
-    let wanted: Vec<(Kind, String)> = wanted(file, pages, options.sidecars)?
+    let wanted: Vec<(Kind, String)> = wanted(file, pages, options)?
         .into_iter()
         .flat_map(|kind| names(url, kind).into_iter().map(move |name| (kind, name)))
         .collect();
@@ -67,7 +67,7 @@ pub(crate) fn found(url: &str, file: &OpenFile, pages: &[Page], options: &OpenOp
 }
 
 /// The kinds that can add something to what a file says itself.
-fn wanted(file: &OpenFile, pages: &[Page], search: SidecarSearch) -> Result<Vec<Kind>> {
+fn wanted(file: &OpenFile, pages: &[Page], options: &OpenOptions) -> Result<Vec<Kind>> {
     let (Some(page), Some(directory)) = (pages.first(), file.tiff.directories.first()) else {
         return Ok(Vec::new());
     };
@@ -76,7 +76,7 @@ fn wanted(file: &OpenFile, pages: &[Page], search: SidecarSearch) -> Result<Vec<
     let placed = georeference.transform.is_some() || !georeference.gcps.is_empty();
     let (has_overviews, has_mask) = (page.levels.len() > 1, full.mask.is_some());
     let mut kinds = Vec::new();
-    match search {
+    match options.sidecars {
         SidecarSearch::Never => return Ok(kinds),
         SidecarSearch::Always => {
             kinds.push(Kind::Overviews);
@@ -86,7 +86,7 @@ fn wanted(file: &OpenFile, pages: &[Page], search: SidecarSearch) -> Result<Vec<
             if (has_overviews && placed) || read_ghost_area(file)?.is_some() {
                 return Ok(kinds);
             }
-            kinds.extend((!has_overviews).then_some(Kind::Overviews));
+            kinds.extend((options.overviews && !has_overviews).then_some(Kind::Overviews));
             let has_alpha = matches!(MaskSource::of(&full.image, false), MaskSource::Alpha(_));
             kinds.extend((!has_mask && !has_alpha).then_some(Kind::Masks));
         }

@@ -19,6 +19,8 @@ pub struct OpenOptions {
     pub limits: Limits,
     /// Whether `.ovr`, `.msk`, `.aux.xml` and world files beside the file are looked for.
     pub sidecars: SidecarSearch,
+    /// Whether overviews will be used: if not, `SidecarSearch::Auto` asks for no `.ovr` beside a remote file.
+    pub overviews: bool,
     /// Stops the opening. Reads have their own, in their `Context`.
     pub cancel: Cancel,
     /// How remote objects are reached.
@@ -31,6 +33,7 @@ impl Default for OpenOptions {
         Self {
             limits: Limits::default(),
             sidecars: SidecarSearch::Auto,
+            overviews: true,
             cancel: Cancel::default(),
             #[cfg(feature = "remote")]
             remote: strile_remote::RemoteOptions::default(),
@@ -47,6 +50,8 @@ impl OpenOptions {
     setters! {
         /// Sets limits on the structure of the file.
         limits: Limits,
+        /// Sets whether overviews will be used.
+        overviews: bool,
         /// Sets what stops the opening.
         cancel: Cancel,
     }

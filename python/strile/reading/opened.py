@@ -106,14 +106,14 @@ def _keep(key: tuple[Any, ...], make: Any) -> Any:
 
 
 def _remote(source: Source, overviews: bool, version: tuple[int, str] | None) -> Any:
-    place = ("remote", source.location, source.storage, _known(source.store), source.sidecars, source.by_core or overviews)
+    place = ("remote", source.location, source.storage, _known(source.store), source.sidecars, overviews)
     with _lock:
         for key in [key for key in _kept if key[: len(place)] == place]:
             if version is not None and tuple(_kept[key].version) == tuple(version):
                 _kept.move_to_end(key)
                 return _kept[key]
     if source.by_core:
-        opened = _open_url(source)
+        opened = _open_url(source, overviews)
         return _keep((*place, *opened.version), lambda: opened)
     ranges = Ranges(source.location, source.storage, source.store)
     return _keep((*place, ranges.size, ranges.mark), lambda: _open_ranges(ranges, overviews, source.sidecars))
@@ -128,10 +128,10 @@ def _known(store: Any) -> Any:
     return store
 
 
-def _open_url(source: Source) -> Any:
+def _open_url(source: Source, overviews: bool) -> Any:
     from .. import _core
 
-    return _core.Dataset.open_remote(source.location, sidecars=source.sidecars, remote=source.for_core())
+    return _core.Dataset.open_remote(source.location, sidecars=source.sidecars, overviews=overviews, remote=source.for_core())
 
 
 def _open_ranges(ranges: Ranges, overviews: bool, sidecars: str) -> Any:

@@ -259,7 +259,8 @@ impl Vrt {
 
     /// The source at a URL; `None` if the server has no such object.
     fn remote(&self, url: &str, written: &Path, call: &Call<'_>) -> Result<Option<Found>> {
-        let open = self.open_options(url).cancel(call.context().cancel.clone());
+        // Overviews of sources are not read.
+        let open = self.open_options(url).overviews(false).cancel(call.context().cancel.clone());
         let source = match open_url(url, &open) {
             Err(Error::Io { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             opened => opened?,
