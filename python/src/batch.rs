@@ -5,7 +5,7 @@ use crate::dataset::{Dataset, warn};
 use crate::error::refused;
 use crate::keys::{Keys, shown};
 use crate::raster::{Raster, told_by_window};
-use crate::{call, device, request};
+use crate::{call, device, remote, request};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::path::PathBuf;
@@ -218,6 +218,8 @@ impl<'py> Asked<'py> {
         options.max_pixels = keys.integer("max_pixels", "a number of samples")?;
         options.max_block_bytes = request::max_block_bytes()?;
         options.device_memory = keys.integer("device_memory", "a number of bytes")?;
+        let remote =
+            keys.typed("remote", "a dict of options", |value| value.cast::<PyDict>().ok().cloned())?;
         let memory = keys.integer("memory", "a number of bytes")?;
         let threads = keys.integer("threads", "a number of threads")?;
         let asked = Self {
@@ -228,12 +230,7 @@ impl<'py> Asked<'py> {
             sufficient: keys.flag("sufficient")?.unwrap_or(false),
             to,
             out,
-            remote: Reached {
-                deny_private_hosts: keys.flag("deny_private_hosts")?.unwrap_or(true),
-                connect_timeout: keys.typed("connect_timeout", "seconds", |value| value.extract().ok())?,
-                stall_timeout: keys.typed("stall_timeout", "seconds", |value| value.extract().ok())?,
-            }
-            .options()?,
+            remote: remote::options(remote.as_ref())?,
             context: call::context(memory, threads)?,
         };
         keys.finish()?;
@@ -321,43 +318,17 @@ fn read(
 /// Files, and why each was left out.
 type Skipped = Vec<(PathBuf, String)>;
 
-/// How URLs are reached, as Python says it.
-struct Reached {
-    deny_private_hosts: bool,
-    connect_timeout: Option<f64>,
-    stall_timeout: Option<f64>,
-}
-
-impl Reached {
-    fn options(self) -> PyResult<RemoteOptions> {
-        let seconds = |seconds: f64| {
-            let wrong = |_| refused(format!("a timeout of {seconds} s: expected a number above 0"));
-            std::time::Duration::try_from_secs_f64(seconds).map_err(wrong)
-        };
-        let mut options = RemoteOptions::new().deny_private_hosts(self.deny_private_hosts);
-        if let Some(timeout) = self.connect_timeout {
-            options = options.connect_timeout(seconds(timeout)?);
-        }
-        if let Some(timeout) = self.stall_timeout {
-            options = options.stall_timeout(seconds(timeout)?);
-        }
-        Ok(options)
-    }
-}
-
 /// Writes an index of the headers of files and URLs: how many there are in it, its bytes, and those that are not, with why.
 #[pyfunction]
-#[pyo3(signature = (target, files, *, sidecars=true, deny_private_hosts=true, connect_timeout=None, stall_timeout=None))]
+#[pyo3(signature = (target, files, *, sidecars=true, remote=None))]
 pub(crate) fn write_header_index(
     py: Python<'_>,
     target: PathBuf,
     files: Vec<PathBuf>,
     sidecars: bool,
-    deny_private_hosts: bool,
-    connect_timeout: Option<f64>,
-    stall_timeout: Option<f64>,
+    remote: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<(usize, u64, Skipped)> {
-    let remote = Reached { deny_private_hosts, connect_timeout, stall_timeout }.options()?;
+    let remote = remote::options(remote)?;
     let context = call::context(None, None)?;
     let options = OpenOptions::new().remote(remote).sidecars(sidecars).cancel(context.cancel.clone());
     let work = || strile::batch::write_header_index(target, &files, &options, &context);

@@ -5,7 +5,7 @@ use crate::commands::{resampling, told};
 use crate::dataset::Dataset;
 use crate::error::refused;
 use crate::keys::{Keys, elements, float, integer, optional, text};
-use crate::remote_options::remote_options;
+use crate::remote;
 use crate::{crs, device, request, sink};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -23,7 +23,7 @@ use strile::{Context, ConvertOptions, Window};
 
 /// Writes (part of) an opened file as another; see `_core.pyi`.
 #[pyfunction]
-#[pyo3(signature = (source, target, options, *, overwrite=false, storage_options=None, progress=None, memory=None, threads=None))]
+#[pyo3(signature = (source, target, options, *, overwrite=false, remote=None, progress=None, memory=None, threads=None))]
 #[expect(clippy::too_many_arguments, reason = "the keywords of a Python function")]
 pub(crate) fn convert<'py>(
     py: Python<'py>,
@@ -31,12 +31,12 @@ pub(crate) fn convert<'py>(
     target: PathBuf,
     options: &Bound<'py, PyDict>,
     overwrite: bool,
-    storage_options: Option<Bound<'py, PyDict>>,
+    remote: Option<Bound<'py, PyDict>>,
     progress: Option<Bound<'py, PyAny>>,
     memory: Option<u64>,
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let remote = remote_options(storage_options.as_ref())?;
+    let remote = remote::target_options(remote.as_ref())?;
     let input = source.get().input(py)?;
     let (options, notes) = convert_options(options)?;
     let count = Arc::new(Count::default());

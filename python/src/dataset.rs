@@ -8,18 +8,17 @@ use crate::facts;
 use crate::mosaic;
 use crate::plan::Plan;
 use crate::raster::Raster;
+use crate::remote;
 use crate::request::Request;
 use crate::source::RangeSource;
 use crate::validity::{self, Rule};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyTuple};
-use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
 use strile::engine::{Output, ProcessId};
-use strile::io::{RemoteOptions, RemoteSource, Source};
+use strile::io::{RemoteOptions, Source, is_remote};
 use strile::read::{PieceLimits, ReadPlan};
 use strile::tiff::Tag;
 use strile::vrt::{Missing, VrtOptions};
@@ -102,13 +101,13 @@ impl Dataset {
         Ok(Self::of_file(dataset, true))
     }
 
-    /// Opens a mosaic; none of its sources is opened yet. They may lie in its folder, in `allowed_roots`, or anywhere with
-    /// `allow_outside`.
+    /// Opens a mosaic; none of its sources is opened yet. They may lie in its folder, in `allowed_roots`, on `allowed_hosts`, or
+    /// anywhere with `allow_outside`.
     #[staticmethod]
     /// `dtype` is what bands are given in, where it is not the one type that all of them state; `empty_holes` leaves NaN
     /// or 0 where a source is missing, else there is nodata.
-    #[pyo3(signature = (path, *, missing="raise", allow_outside=false, allowed_roots=Vec::new(), max_bytes=None,
-                        max_work=None, dtype=None, empty_holes=false))]
+    #[pyo3(signature = (path, *, missing="raise", allow_outside=false, allowed_roots=Vec::new(), allowed_hosts=Vec::new(),
+                        max_bytes=None, max_work=None, dtype=None, empty_holes=false, sidecars="auto", remote=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn open_vrt(
         py: Python<'_>,
@@ -116,10 +115,13 @@ impl Dataset {
         missing: &str,
         allow_outside: bool,
         allowed_roots: Vec<PathBuf>,
+        allowed_hosts: Vec<String>,
         max_bytes: Option<u64>,
         max_work: Option<u64>,
         dtype: Option<&str>,
         empty_holes: bool,
+        sidecars: &str,
+        remote: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let missing = match missing {
             "raise" => Missing::Raise,
@@ -127,20 +129,22 @@ impl Dataset {
             other => return Err(refused(format!("missing `{other}`: expected `raise` or `warn`"))),
         };
         let data_type = dtype.map(data_type).transpose()?;
-        let allowed_roots = Some(allowed_roots);
+        let is_local = !path.to_str().is_some_and(is_remote) && allowed_hosts.is_empty();
         let mut options = VrtOptions {
             missing,
             allow_outside,
-            allowed_roots,
+            allowed_roots: Some(allowed_roots),
+            allowed_hosts,
             data_type,
             empty_holes,
+            open: remote::open_options(sidecars, remote)?,
             ..VrtOptions::default()
         };
         options.max_bytes = max_bytes.unwrap_or(options.max_bytes);
         options.max_work = max_work.unwrap_or(options.max_work);
         let vrt = mosaic::opened(py, &path, &options)?;
         let version = vrt.version().map(|version| (version.len, version.mark.clone()));
-        Ok(Self::of(Input::Vrt(Box::new(vrt)), version.unwrap_or_default(), true))
+        Ok(Self::of(Input::Vrt(Box::new(vrt)), version.unwrap_or_default(), is_local))
     }
 
     /// Opens a TIFF of `size` bytes that a Python object reads; `overviews` is what `.ovr` is beside a file.
@@ -162,46 +166,20 @@ impl Dataset {
         Ok(Self::of_file(call::run(py, &Cancel::default(), None, open)?, false))
     }
 
-    /// Opens the TIFF of a URL. If it has no overviews, those at the URL `overviews` are used, which is what `.ovr` is beside a
-    /// file, if something is there. Timeouts are in seconds.
+    /// Opens the TIFF of a URL; `sidecars` says whether files beside it are asked for, `overviews` whether those of a `.ovr` are
+    /// needed, `remote` how it is reached.
     #[staticmethod]
-    #[pyo3(signature = (url, *, overviews=None, deny_private_hosts=true, allowed_hosts=Vec::new(), connect_timeout=10.0,
-                        stall_timeout=30.0))]
+    #[pyo3(signature = (url, *, sidecars="auto", overviews=true, remote=None))]
     fn open_remote(
         py: Python<'_>,
         url: String,
-        overviews: Option<String>,
-        deny_private_hosts: bool,
-        allowed_hosts: Vec<String>,
-        connect_timeout: f64,
-        stall_timeout: f64,
+        sidecars: &str,
+        overviews: bool,
+        remote: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let seconds = |seconds: f64| {
-            let wrong = |_| refused(format!("a timeout of {seconds} s: expected a number above 0"));
-            Duration::try_from_secs_f64(seconds).map_err(wrong)
-        };
-        let mut remote = RemoteOptions::new()
-            .deny_private_hosts(deny_private_hosts)
-            .connect_timeout(seconds(connect_timeout)?)
-            .stall_timeout(seconds(stall_timeout)?);
-        remote.allowed_hosts = allowed_hosts;
         let cancel = Cancel::default();
-        let options = OpenOptions::new().cancel(cancel.clone()).remote(remote);
-        let open = || {
-            let source = |url: &str| RemoteSource::open(url, &options.remote, &options.cancel);
-            let file: Arc<dyn Source> = Arc::new(source(&url)?);
-            let dataset = strile::Dataset::from_source(Arc::clone(&file), &options)?;
-            if overviews.is_none() || dataset.pages().first().is_some_and(|page| page.levels.len() > 1) {
-                return Ok(dataset);
-            }
-            let overviews = match overviews.as_deref().map(source) {
-                None => None,
-                Some(Ok(overviews)) => Some(Arc::new(overviews) as Arc<dyn Source>),
-                Some(Err(strile::Error::Io { error, .. })) if error.kind() == io::ErrorKind::NotFound => None,
-                Some(Err(error)) => return Err(error),
-            };
-            strile::Dataset::from_sources(file, overviews, None, &options)
-        };
+        let options = remote::open_options(sidecars, remote)?.overviews(overviews).cancel(cancel.clone());
+        let open = || strile::Dataset::open_with(&url, &options);
         Ok(Self::of_file(call::run(py, &cancel, None, open)?, false))
     }
 
@@ -328,6 +306,22 @@ impl Dataset {
             Some(_) => self.quickly(py, &context.cancel, work),
             None => call::run(py, &context.cancel, None, work),
         }
+    }
+
+    /// Of a mosaic: opens the file of a source, by the `path` that `sources` has for it.
+    fn open_source(&self, py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let input = self.input(py)?;
+        let Input::Vrt(vrt) = input.as_ref() else {
+            return Err(refused(format!("{}: a TIFF has no sources", self.name)));
+        };
+        let is_local = !path.to_str().is_some_and(is_remote);
+        let cancel = Cancel::default();
+        let open = || vrt.open_source(&path, &cancel);
+        let opened = match is_local {
+            true => call::run_at_once(py, open),
+            false => call::run(py, &cancel, None, open),
+        };
+        Ok(Self::of_file(opened?, is_local))
     }
 
     /// Of a mosaic: sources that reads so far went on without, each with the problem.

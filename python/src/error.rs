@@ -175,7 +175,8 @@ fn words_of(error: &io::Error) -> String {
 
 /// The library names options as Rust and the command line have them too; some take a value here.
 fn with_values(sentence: &str) -> String {
-    sentence.replace("(`overwrite`)", "(`overwrite=True`)")
+    let sentence = sentence.replace("(`overwrite`)", "(`overwrite=True`)");
+    sentence.replace("`sidecars = never`", "`sidecars='never'`")
 }
 
 /// An exception on its way through the library.

@@ -26,7 +26,7 @@ mod parts;
 mod piece;
 mod plan;
 mod raster;
-mod remote_options;
+mod remote;
 mod request;
 mod sink;
 mod source;
@@ -58,6 +58,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<parts::PartWriter>()?;
     module.add_class::<parts::Assembly>()?;
     module.add_function(wrap_pyfunction!(redacted, module)?)?;
+    module.add_function(wrap_pyfunction!(remote::check_host, module)?)?;
     module.add_function(wrap_pyfunction!(attributes::check_tables, module)?)?;
     module.add_function(wrap_pyfunction!(attributes::placed, module)?)?;
     module.add_function(wrap_pyfunction!(attributes::scaling, module)?)?;

@@ -3,15 +3,28 @@
 use crate::call;
 use crate::error::{exception, strile_error};
 use crate::facts::number;
+use crate::remote::open_options;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use std::path::{Path, PathBuf};
+use strile::io::is_remote;
 use strile::tiff::gdal::NoData;
 use strile::vrt::VrtOptions;
-use strile::{DataType, Error, Vrt};
+use strile::{Cancel, DataType, Error, Vrt};
 
 /// Opens a VRT. One that cannot be understood is a `VRTUnsupportedError`.
 pub(crate) fn opened(py: Python<'_>, path: &Path, options: &VrtOptions) -> PyResult<Vrt> {
-    call::detached(py, || Vrt::open(path, options))?.map_err(|error| match error {
+    let cancel = Cancel::default();
+    let open = || {
+        let mut options = options.clone();
+        options.open.cancel = cancel.clone();
+        Vrt::open(path, &options)
+    };
+    let opened = match path.to_str().is_some_and(is_remote) {
+        true => call::run(py, &cancel, None, || Ok(open()))?,
+        false => call::detached(py, open)?,
+    };
+    opened.map_err(|error| match error {
         Error::Unsupported { .. } | Error::File { .. } => {
             let sentence = strile::tiff::printable(&error.to_string()).into_owned();
             strile_error(py, "VRTUnsupportedError", sentence)
@@ -26,17 +39,19 @@ type OneArray<'py> = (&'static str, Vec<Option<Bound<'py, PyAny>>>, bool);
 /// Returns how the bands of a VRT, or one of them (from 0), become one array: floats of 64 bits where a source is scaled.
 /// Bands of different types are refused, and bands of different nodata values unless `mixed_nodata` allows them.
 #[pyfunction]
-#[pyo3(signature = (path, *, band=None, mixed_nodata=false, max_bytes=None))]
-pub(crate) fn one_array(
-    py: Python<'_>,
+#[pyo3(signature = (path, *, band=None, mixed_nodata=false, max_bytes=None, remote=None))]
+pub(crate) fn one_array<'py>(
+    py: Python<'py>,
     path: PathBuf,
     band: Option<usize>,
     mixed_nodata: bool,
     max_bytes: Option<u64>,
-) -> PyResult<OneArray<'_>> {
+    remote: Option<&Bound<'py, PyDict>>,
+) -> PyResult<OneArray<'py>> {
     // Bands of any types are taken in the one that is given.
     let mut options = VrtOptions { data_type: Some(DataType::F64), ..VrtOptions::default() };
     options.max_bytes = max_bytes.unwrap_or(options.max_bytes);
+    options.open = open_options("never", remote)?;
     let vrt = opened(py, &path, &options)?;
     let name = vrt.name();
     if let Some(resampling) = vrt.ignored_resampling() {

@@ -2,7 +2,7 @@
 
 use crate::device;
 use crate::keys::{Keys, elements, integer, text};
-use crate::remote_options::remote_options;
+use crate::remote;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use strile::io::RemoteOptions;
@@ -62,10 +62,9 @@ pub(crate) fn options(dict: &Bound<'_, PyDict>) -> PyResult<(WriteOptions, Targe
         options.encode_on = device::processor("encode_on", &name)?;
     }
     let sidecars = keys.flag("sidecars")?.unwrap_or(true);
-    let storage =
-        keys.typed("storage_options", "a dict of settings", |value| value.cast::<PyDict>().ok().cloned())?;
+    let reached = keys.typed("remote", "a dict of options", |value| value.cast::<PyDict>().ok().cloned())?;
     keys.finish()?;
-    Ok((options, TargetOptions { sidecars, remote: remote_options(storage.as_ref())? }))
+    Ok((options, TargetOptions { sidecars, remote: remote::target_options(reached.as_ref())? }))
 }
 
 fn codec(keys: &mut Keys<'_, '_>, options: &mut WriteOptions) -> PyResult<()> {

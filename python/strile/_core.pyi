@@ -101,10 +101,13 @@ class Dataset:
         missing: Literal["raise", "warn"] = "raise",
         allow_outside: bool = False,
         allowed_roots: Sequence[str] = (),
+        allowed_hosts: Sequence[str] = (),
         max_bytes: int | None = None,
         max_work: int | None = None,
         dtype: str | None = None,
         empty_holes: bool = False,
+        sidecars: Literal["auto", "always", "never"] | str = "auto",
+        remote: dict[str, Any] | None = None,
     ) -> Dataset:
         """`dtype`: what bands are given in, where it is not the one type that all of them state. `empty_holes`: NaN or 0,
         not nodata, where a source is missing."""
@@ -116,14 +119,12 @@ class Dataset:
     def open_remote(
         url: str,
         *,
-        overviews: str | None = None,
-        deny_private_hosts: bool = True,
-        allowed_hosts: Sequence[str] = (),
-        connect_timeout: float = 10.0,
-        stall_timeout: float = 30.0,
+        sidecars: Literal["auto", "always", "never"] | str = "auto",
+        overviews: bool = True,
+        remote: dict[str, Any] | None = None,
     ) -> Dataset:
-        """Opens the TIFF of a URL; `overviews` is the URL of what `.ovr` is beside a file, asked for if the file has no
-        overviews. Timeouts are in seconds."""
+        """Opens the TIFF of a URL. Without `overviews` "auto" asks for no `.ovr`. `remote` is how it is reached (`strile.reading.storage` makes it); without it private hosts are
+        refused."""
     @property
     def name(self) -> str: ...
     @property
@@ -181,6 +182,8 @@ class Dataset:
     def validity(self, level: int = 0) -> list[int | float | str | None]:
         """What says which pixels of each band of a level are valid: a nodata value, "layer" for the layer `mask`, or None
         where all are."""
+    def open_source(self, path: str) -> Dataset:
+        """Of a mosaic: opens the file of a source, by the `path` that `sources` has for it."""
     def holes(self) -> list[tuple[str, str]]:
         """Of a mosaic: sources that reads so far went on without, missing or damaged, each with the problem."""
     def sources(self) -> list[dict[str, Any]]:
@@ -219,17 +222,14 @@ def read_batch(
     """Windows of files in one array; each is (index of its file, level, four numbers), which are (column, row, width,
     height), (west, south, east, north) or (x, y, width, height) as `kind` says: pixels, bounds, points. Other keywords:
     page, bands, float_type, masked, unpack, fill, size (columns, rows), resampling, on_fault, device, decode_on, device_memory,
-    out (windows, bands, rows, columns), stream, memory, threads, max_pixels, cache; see `strile.batch`. URLs are reached with
-    deny_private_hosts, connect_timeout and stall_timeout (seconds)."""
+    out (windows, bands, rows, columns), stream, memory, threads, max_pixels, cache, remote; see `strile.batch`."""
 
 def write_header_index(
     target: str,
     files: Sequence[str],
     *,
     sidecars: bool = True,
-    deny_private_hosts: bool = True,
-    connect_timeout: float | None = None,
-    stall_timeout: float | None = None,
+    remote: dict[str, Any] | None = None,
 ) -> tuple[int, int, list[tuple[str, str]]]:
     """Writes an index of headers: files in it, its bytes, and those that are not with why; see `strile.header_index`."""
 
@@ -352,7 +352,7 @@ def convert(
     options: dict[str, Any],
     *,
     overwrite: bool = False,
-    storage_options: dict[str, Any] | None = None,
+    remote: dict[str, Any] | None = None,
     progress: Progress | None = None,
     memory: int | None = None,
     threads: int | None = None,
@@ -417,6 +417,8 @@ def command_line(arguments: list[str]) -> int:
     """Runs the command line and returns its exit code. Takes over the signals of the process: `strile.__main__` calls it, once."""
 def redacted(text: str) -> str:
     """Text with every URL in it cut to scheme, host and path: without credentials."""
+def check_host(host: str, location: str) -> None:
+    """Raises `UnsafeURLError` for a host on this machine or in a private network; `location` names it in the message."""
 def _panic(place: str) -> None:
     """Panics, for the tests: "thread", "at once", or with the interpreter."""
 def contains(array: Any, value: int | float) -> bool:
@@ -469,6 +471,11 @@ def aux_xml(
 ) -> bytes | None:
     """The text of `.aux.xml`; None where there is nothing to say."""
 def one_array(
-    path: str, *, band: int | None = None, mixed_nodata: bool = False, max_bytes: int | None = None
+    path: str,
+    *,
+    band: int | None = None,
+    mixed_nodata: bool = False,
+    max_bytes: int | None = None,
+    remote: dict[str, Any] | None = None,
 ) -> tuple[str, list[int | float | None], bool]:
     """The type of the bands of a VRT as one array, their nodata values, and whether these differ."""

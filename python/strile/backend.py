@@ -8,7 +8,7 @@ made of dask arrays at once, whose blocks are CuPy arrays (`on_device`)."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,7 +22,8 @@ from .constants import NO_GEOREF
 from .errors import StrileError
 from .facts import Facts, Level
 from .pixels import Decoding, PixelArray, float_type
-from .reading import opened, sidecars
+from .reading import opened
+from .reading import sidecars as beside
 from .reading.arguments import halvings, pixel_limit
 from .reading.description import check_coordinates
 from .reading.source import Source
@@ -48,6 +49,11 @@ class StrileBackend(BackendEntrypoint):
         "max_pixels",
         "allow_outside",
         "allowed_roots",
+        "allowed_hosts",
+        "storage_options",
+        "anonymous",
+        "store",
+        "sidecars",
     )
 
     def open_dataset(
@@ -67,19 +73,28 @@ class StrileBackend(BackendEntrypoint):
         max_pixels: int | None = None,
         allow_outside: bool = False,
         allowed_roots: Iterable[str | os.PathLike[str]] = (),
+        allowed_hosts: Iterable[str] = (),
+        storage_options: Mapping[str, Any] | None = None,
+        anonymous: bool = False,
+        store: Any = None,
+        sidecars: str = "auto",
     ) -> xr.Dataset:
         """A file as a dataset. `overview_level` counts overviews from 0, as rasterio does; `reduce` is how many times
         JPEG 2000 is halved while it is decoded, also where there are no overviews; `device` says where pixels live: "cpu"
         (numpy arrays), "cuda" or "cuda:N" (dask arrays of CuPy blocks, cut as `chunks` says); `decode_on` which processor
         decodes, as in `strile.read`. `max_pixels` is the most samples that are read at once, as in `open_geotiff`.
-        Sources of a VRT may lie in its own folder, in `allowed_roots`, or anywhere with `allow_outside`."""
+        Sources of a VRT may lie in its own folder, in `allowed_roots`, on `allowed_hosts`, or anywhere with `allow_outside`.
+        `storage_options`, `anonymous`, `store` and `sidecars` are those of `open_geotiff`."""
         accessor.register()
         _check_device(device)
-        source = Source.of(filename_or_obj, allow_outside=allow_outside, allowed_roots=allowed_roots)
+        source = Source.of(
+            filename_or_obj, allow_outside=allow_outside, allowed_roots=allowed_roots, allowed_hosts=allowed_hosts,
+            storage_options=storage_options, anonymous=anonymous, store=store, sidecars=sidecars,
+        )  # fmt: skip
         level, reduce, most = level_of_overview(overview_level), halvings(reduce), pixel_limit(max_pixels)
         dataset = opened.dataset(source, level=level)
         facts = Facts.of(dataset)
-        sidecars.warn_of(facts.warnings, str(source), stacklevel=4)
+        beside.warn_of(facts.warnings, str(source), stacklevel=4)
         levels = facts.pages[0]
         if level >= len(levels):
             raise IndexError(f"{source}: there is no overview {overview_level}; it has {len(levels) - 1}")
@@ -89,7 +104,7 @@ class StrileBackend(BackendEntrypoint):
         dtype = float_type(facts.dtype) if masked else facts.dtype
         # Indexed later, and perhaps by a process that works in another folder.
         shape = (shown.bands, shown.height, shown.width)
-        array = PixelArray(source.anywhere(), level, reduce, shape, dtype, decoding, device, text_of(decode_on, "decode_on"), most)
+        array = PixelArray(source.anywhere(), level, reduce, shape, dtype, decoding, device, text_of(decode_on, "decode_on"), dataset.version, most)
         check_coordinates(dataset, shown.height, shown.width, most)
         array.check()
         attrs = conventions.attributes(dataset, facts)
@@ -175,7 +190,7 @@ def _kept(
         kept[NO_GEOREF] = True
     if facts.nodata is None and facts.mask_source in ("image", "alpha"):
         kept["mask"] = facts.mask_source
-    categories, tables = sidecars.categories(dataset, stacklevel=6)
+    categories, tables = beside.categories(dataset, stacklevel=6)
     kept |= categories
     if tables is not None:
         kept["tables"] = tables

@@ -6,7 +6,7 @@ job. The headers of files are kept between batches (`Headers`); what becomes of 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -60,6 +60,10 @@ def read_batch(
     threads: int | None = None,
     max_pixels: int | None = None,
     cache: str = "auto",
+    storage_options: Mapping[str, Any] | None = None,
+    anonymous: bool = False,
+    store: Any = None,
+    sidecars: str = "auto",
 ) -> Raster | Any:
     """Reads windows of files into one array (window, band, row, column).
 
@@ -89,10 +93,11 @@ def read_batch(
     It is a `Raster` that numpy, CuPy, PyTorch and JAX take without a copy, in the memory of `device` ("cpu", "cuda" or
     "cuda:N"), or `out`: an array of the caller, of that shape and type, to be used again and again. `decode_on` says
     which processor decodes, as in `strile.read`. `max_pixels` is the most samples of a window before it is resampled, as
-    in `strile.read`, and so is `cache`."""
+    in `strile.read`, and so is `cache`. `storage_options`, `anonymous`, `store` and `sidecars` are those of `open_geotiff`, for all
+    URLs among the files; with a `store` all files are paths in it."""
     from ._core import read_batch as read
-    from .reading import hosts
     from .reading.arguments import pixel_limit
+    from .reading.storage import Storage
 
     kind, rows, wanted = _areas(windows, bounds, points, size)
     listed = _listed(files)
@@ -102,9 +107,11 @@ def read_batch(
     chooses = level is None and resampled
     deepest = int(chooses) if level is None else int(np.max(level, initial=0))
     kept = headers_of_process() if headers is None else headers
+    places = {"storage_options": storage_options, "anonymous": anonymous, "store": store, "sidecars": sidecars}
     # Overviews beside an object are looked for only if they are needed, and not for objects of an index.
     by_core = deepest == 0 or getattr(kept, "index", None) is not None
-    opened = _opened([listed[file] for file in used], deepest, by_core)
+    by_core = by_core and storage_options is None and not anonymous and store is None and sidecars == "auto"
+    opened = _opened([listed[file] for file in used], deepest, by_core, places)
     keywords: dict[str, Any] = {
         "kind": kind,
         "page": index_of(page, "page"),
@@ -127,7 +134,7 @@ def read_batch(
     }
     if chooses:
         keywords["sufficient"] = True
-    return read(opened, numbers, kept, **keywords, **hosts.remote_options())
+    return read(opened, numbers, kept, **keywords, remote=Storage().for_core("http://"))
 
 
 def _listed(files: Any) -> Sequence[Any]:
@@ -147,39 +154,44 @@ def _used(numbers: list[tuple[Any, ...]], files: int) -> tuple[list[int], list[t
     return used, [(place[file], *rest) for file, *rest in numbers]
 
 
-def _opened(files: list[Any], deepest: int, by_core: bool) -> list[Any]:
+def _opened(files: list[Any], deepest: int, by_core: bool, places: dict[str, Any]) -> list[Any]:
     """The files as the core takes them. Those of servers that Python opens are opened together, for each waits for several
     answers; the error is that of the first by order. With `by_core` the core opens those of `http(s)` URLs."""
-    if sum(_waits(file, by_core) for file in files) < 2:
-        return [_file(file, deepest, by_core) for file in files]
+    if sum(_waits(file, by_core, places) for file in files) < 2:
+        return [_file(file, deepest, by_core, places) for file in files]
     with ThreadPoolExecutor(min(len(files), _AT_ONCE), "strile-open") as threads:
-        return list(threads.map(_file, files, repeat(deepest), repeat(by_core)))
+        return list(threads.map(_file, files, repeat(deepest), repeat(by_core), repeat(places)))
 
 
-def _waits(file: Any, by_core: bool) -> bool:
-    from .reading.remote import is_http
+def _is_remote(file: Any, places: dict[str, Any]) -> bool:
     from .reading.source import Source
 
-    if not isinstance(file, str | os.PathLike):
-        return False
-    source = Source.of(file)
-    return source.is_remote and not (by_core and is_http(source.location))
+    return isinstance(file, str | os.PathLike) and (places["store"] is not None or Source.of(file).is_remote)
 
 
-def _file(file: Any, deepest: int, by_core: bool) -> Any:
+def _waits(file: Any, by_core: bool, places: dict[str, Any]) -> bool:
+    return _is_remote(file, places) and not (by_core and _is_http(os.fspath(file)))
+
+
+def _is_http(location: str) -> bool:
+    from .reading.storage import service_of
+
+    return service_of(location) == "http"
+
+
+def _file(file: Any, deepest: int, by_core: bool, places: dict[str, Any]) -> Any:
     """A local path or a URL as text, for `Headers` to open; others as what they are in the core."""
     from . import _core
-    from .reading import hosts, opened
-    from .reading.remote import is_http
+    from .reading import opened
     from .reading.source import Source
 
     if isinstance(file, _core.Dataset):
         return file
     if hasattr(file, "_opened"):
         return file._opened()
-    source = Source.of(file)
-    if source.is_remote and by_core and is_http(source.location) and not source.is_vrt:
-        hosts.check(source.location)
+    # Options are for the URLs among the files.
+    source = Source.of(file, **places) if _is_remote(file, places) else Source.of(file, sidecars=places["sidecars"])
+    if by_core and _is_http(source.location) and not source.is_vrt and not source.is_object:
         return source.location
     if source.is_object or source.is_remote or source.is_vrt:
         return opened.dataset(source, level=deepest)

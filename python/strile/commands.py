@@ -19,7 +19,6 @@ from .asked import (
     level_of,
     number_of,
     path_of,
-    storage_options_of,
     text_of,
     window_of,
 )
@@ -29,7 +28,9 @@ from .errors import StrileError
 from .facts import Facts
 from .reading import opened
 from .reading.arguments import pixel_limit
+from .reading.shown import redacted
 from .reading.source import Source
+from .reading.storage import is_bucket, service_of, storage_of
 
 Place = str | os.PathLike[str] | Dataset
 
@@ -112,19 +113,22 @@ def convert(
     max_pixels
         The most samples of what is written, as in `strile.read`.
     storage_options
-        How the bucket of a `target` like "s3://bucket/cog.tif" is reached, as in `to_geotiff`.
+        How the URLs among `source` and `target`, such as "s3://bucket/cog.tif", are reached, as in `open_geotiff`.
     """
     from . import _core
     from .progress import resolve
 
     given = dict(locals())
     path = path_of(target, "target")
+    is_url, to_bucket = isinstance(source, str) and service_of(source) is not None, is_bucket(path)
+    if storage_options is not None and not is_url and not to_bucket:
+        raise StrileError(f"storage_options apply to URLs, got {redacted(path)}: drop them")
     report = _core.convert(
-        _core_of(source),
+        _core_of(source, storage_options if is_url else None),
         path,
         _convert_options(given),
         overwrite=flag_of(overwrite, "overwrite"),
-        storage_options=storage_options_of(storage_options),
+        remote=storage_of(path, storage_options).for_core(path) if to_bucket else None,
         progress=resolve(progress, "convert"),
         memory=count_of(memory, "memory"),
         threads=count_of(threads, "threads"),
@@ -380,10 +384,11 @@ def sample(source: Place | Any, points: Iterable[Any], *, bands: Sequence[int] |
     return np.ma.stack(found) if masked else np.stack(found)
 
 
-def _core_of(source: Any) -> Any:
+def _core_of(source: Any, storage_options: Mapping[str, Any] | None = None) -> Any:
     if isinstance(source, Dataset):
         return source._opened()
-    return opened.dataset(Source.of(source), level=1)
+    # Commands tell, compare and copy all that is known of a file.
+    return opened.dataset(Source.of(source, sidecars="always", storage_options=storage_options), level=1)
 
 
 def _warn(path: str, report: dict[str, Any]) -> None:

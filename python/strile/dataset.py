@@ -8,7 +8,7 @@ overviews from 0, as in rasterio; a transform is the six numbers (a, b, c, d, e,
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,8 @@ from .facts import Facts, Level, Transform
 from .grid import BoundingBox
 from .origin import Origin
 from .progress import resolve
-from .reading import opened, sidecars
+from .reading import opened
+from .reading import sidecars as beside
 from .reading.arguments import halvings, pixel_limit
 from .reading.source import Source
 from .reshaped import Shape
@@ -39,13 +40,22 @@ def open(
     *,
     allow_outside: bool = False,
     allowed_roots: Sequence[str | os.PathLike[str]] = (),
+    allowed_hosts: Sequence[str] = (),
+    storage_options: Mapping[str, Any] | None = None,
+    anonymous: bool = False,
+    store: Any = None,
+    sidecars: str = "auto",
 ) -> Dataset:
-    """Opens a TIFF or a VRT: a path, a URL, an fsspec URI or a binary file.
+    """Opens a TIFF or a VRT: a path, a URL, a path in a `store`, or a binary file.
 
-    Sources of a VRT may lie in its own folder, in `allowed_roots`, or anywhere with `allow_outside`."""
-    where = Source.of(source, allow_outside=allow_outside, allowed_roots=allowed_roots)
+    Sources of a VRT may lie in its own folder, in `allowed_roots`, on `allowed_hosts`, or anywhere with `allow_outside`.
+    `storage_options`, `anonymous` and `sidecars` are those of `open_geotiff`."""
+    where = Source.of(
+        source, allow_outside=allow_outside, allowed_roots=allowed_roots, allowed_hosts=allowed_hosts,
+        storage_options=storage_options, anonymous=anonymous, store=store, sidecars=sidecars,
+    )  # fmt: skip
     dataset = Dataset(opened.dataset(where, level=1), str(where), where.anywhere())
-    sidecars.warn_of(dataset._facts.warnings, dataset.name, stacklevel=2)
+    beside.warn_of(dataset._facts.warnings, dataset.name, stacklevel=2)
     return dataset
 
 
@@ -70,6 +80,11 @@ def read(
     progress: bool | Callable[[int, int], object] | None = None,
     allow_outside: bool = False,
     allowed_roots: Sequence[str | os.PathLike[str]] = (),
+    allowed_hosts: Sequence[str] = (),
+    storage_options: Mapping[str, Any] | None = None,
+    anonymous: bool = False,
+    store: Any = None,
+    sidecars: str = "auto",
 ) -> Raster | Any:
     """Reads pixels of a path, a URL, a binary file or an open `Dataset`: all of a page, or a `Window` (column, row,
     width, height) of it. `level` 0 is full resolution, 1 the largest overview; windows are in pixels of the level.
@@ -95,21 +110,26 @@ def read(
     `cache` says what the block cache of the process is used for: "off" for nothing, "encoded" keeps blocks of remote files
     as they are stored, "decoded" keeps pixels of all blocks that the CPU decodes, "auto" keeps the former, and pixels of local
     blocks that are read again. The pixels are the same either way; `set_cache_limit` limits its size. Sources of a VRT may lie in its own
-    folder, in `allowed_roots`, or anywhere with `allow_outside`."""
+    folder, in `allowed_roots`, on `allowed_hosts`, or anywhere with `allow_outside`. `storage_options`, `anonymous`, `store` and
+    `sidecars` are those of `open_geotiff`."""
+    places: dict[str, Any] = {
+        "allow_outside": allow_outside, "allowed_roots": allowed_roots, "allowed_hosts": allowed_hosts,
+        "storage_options": storage_options, "anonymous": anonymous, "store": store, "sidecars": sidecars,
+    }  # fmt: skip
     masked, unpack, page = flag_of(masked, "masked"), flag_of(unpack, "unpack"), index_of(page, "page")
     reduce = halvings(reduce)
     if size is not None:
         if reduce or out is not None or (progress is not None and progress is not False):
             raise StrileError("size cannot be combined with reduce, out or progress: use read_batch, or resample afterwards")
         return sized(
-            _handle(path, allow_outside, allowed_roots), window_of(window), bands, sides_of(size), resampling,
+            path if isinstance(path, Dataset) else open(path, **places), window_of(window), bands, sides_of(size), resampling,
             level=None if level is None else level_of(level), page=page, device=device, decode_on=decode_on, stream=stream,
             masked=masked, unpack=unpack, max_pixels=max_pixels, cache=cache,
         )  # fmt: skip
     if isinstance(path, Dataset):
         where, dataset = path._source, path._opened()
     else:
-        where = Source.of(path, allow_outside=allow_outside, allowed_roots=allowed_roots)
+        where = Source.of(path, **places)
         dataset = opened.dataset(where, level=level_of(level))
     chosen = bands_of(bands)
     place: dict[str, Any] = {"page": page, "level": level_of(level), "reduce": reduce, "window": window_of(window)}
@@ -126,12 +146,6 @@ def read(
     if out is None:
         found.set_origin(Origin(dataset, where, place, chosen, masked, unpack))
     return found
-
-
-def _handle(path: Any, allow_outside: bool, allowed_roots: Sequence[str | os.PathLike[str]]) -> Dataset:
-    if isinstance(path, Dataset):
-        return path
-    return open(path, allow_outside=allow_outside, allowed_roots=allowed_roots)
 
 
 def sized(

@@ -25,6 +25,11 @@ def allow_chained_urls() -> bool:
     return _flag("STRILE_GEOTIFF_ALLOW_CHAINED_URLS")
 
 
+def allowed_schemes() -> set[str]:
+    text = os.environ.get("STRILE_GEOTIFF_ALLOW_SCHEMES", "")
+    return {scheme.strip().lower() for scheme in text.split(",") if scheme.strip()}
+
+
 def max_cloud_bytes() -> int | None:
     text = os.environ.get("STRILE_GEOTIFF_MAX_CLOUD_BYTES", "").strip()
     return None if text.lower() == "none" else _count("STRILE_GEOTIFF_MAX_CLOUD_BYTES", 256 * _MIB)
@@ -45,6 +50,10 @@ def open_files() -> int:
 def vrt_roots() -> list[str]:
     text = os.environ.get("STRILE_VRT_ALLOWED_ROOTS", "")
     return [str(Path(root).resolve()) for root in text.split(os.pathsep) if root.strip()]
+
+
+def vrt_hosts() -> list[str]:
+    return [host.strip() for host in os.environ.get("STRILE_VRT_ALLOWED_HOSTS", "").split(",") if host.strip()]
 
 
 def vrt_max_work() -> int:

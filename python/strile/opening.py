@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from .reading.arguments import UNSET, Arguments, check
@@ -48,13 +48,18 @@ def open_geotiff(
     cache: bool = True,
     progress: bool | Callable[[int, int], object] | None = None,
     reduce: int = 0,
+    storage_options: Mapping[str, Any] | None = None,
+    anonymous: bool = False,
+    store: Any = None,
+    sidecars: str = "auto",
+    allowed_hosts: Sequence[str] = (),
 ) -> xr.DataArray:
     """Opens a GeoTIFF, COG or VRT as a DataArray with dims `(y, x)`, or `(y, x, band)` for several bands.
 
     Parameters
     ----------
     source
-        A path, an http(s) URL, a URI that fsspec knows (`s3://`, `gs://`, `memory://`, …), or an open binary
+        A path, a URL (`https://`, `s3://`, `gs://`, `az://`, or one that fsspec opens: `memory://`, `ftp://`, …), or an open binary
         file (eager CPU reads). A name that ends in `.vrt` is read as a mosaic.
     dtype
         The type of the result. Floats are never cast to integers.
@@ -119,6 +124,19 @@ def open_geotiff(
     reduce
         JPEG 2000 at 1/2ⁿ of its size, by leaving wavelet levels out: also where there are no overviews. Coordinates and
         windows are those of the smaller image.
+    storage_options
+        How a URL is reached: credentials, `region`, `endpoint_url`, `requester_pays`, `headers`, `connect_timeout`, `retries` and
+        others, by the names that fsspec, obstore and object_store have for them. Unknown names are an error that lists the known
+        ones. By default each cloud's usual credentials are used.
+    anonymous
+        Send no credentials: for public buckets.
+    store
+        What `source` is a path in: a filesystem of fsspec, or a store of obstore.
+    sidecars
+        Whether `.ovr`, `.msk`, `.aux.xml` and world files beside a remote file are asked for: 'auto' unless it is a COG, 'always',
+        or 'never'.
+    allowed_hosts
+        VRT: hosts and buckets that sources may be on, such as 'example.org' or 's3://bucket', besides the folder of a remote VRT.
 
     Returns
     -------
@@ -137,7 +155,7 @@ def _opened(call: Arguments) -> xr.DataArray:
 
     if call.gpu:
         cuda.require()
-    mosaic = vrt.inspect(call.source.location, call.band, call.band_nodata) if call.source.is_vrt else None
+    mosaic = vrt.inspect(call.source, call.band, call.band_nodata) if call.source.is_vrt else None
     dtype = None if mosaic is None else mosaic.dtype
     dataset = opened.dataset(call.source, level=call.level, missing=call.missing_sources, dtype=dtype)
     description = describe(call, dataset, mosaic)

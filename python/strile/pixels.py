@@ -51,6 +51,7 @@ class PixelArray(BackendArray):
         decoding: Decoding,
         device: str,
         decode_on: str,
+        version: tuple[int, str],
         max_pixels: int | None = None,
     ) -> None:
         self.source = source
@@ -62,7 +63,7 @@ class PixelArray(BackendArray):
         self.device = device
         self.decode_on = decode_on
         self.max_pixels = max_pixels
-        self.version = opened.dataset(source, level=level).version
+        self.version = version
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
         return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self.read)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .asked import bands_of, device_of, flag_of, index_of, level_of, text_of, window_of
@@ -31,11 +31,19 @@ def plan(
     cache: str = "auto",
     allow_outside: bool = False,
     allowed_roots: Iterable[str | os.PathLike[str]] = (),
+    allowed_hosts: Sequence[str] = (),
+    storage_options: Mapping[str, Any] | None = None,
+    anonymous: bool = False,
+    store: Any = None,
+    sidecars: str = "auto",
 ) -> Plan:
     """The plan of a read: engine and reason, blocks, byte ranges, memory; `print(plan.explain())`.
 
     The keywords are those of `strile.read`."""
-    where = Source.of(source, allow_outside=allow_outside, allowed_roots=allowed_roots)
+    where = Source.of(
+        source, allow_outside=allow_outside, allowed_roots=allowed_roots, allowed_hosts=allowed_hosts,
+        storage_options=storage_options, anonymous=anonymous, store=store, sidecars=sidecars,
+    )  # fmt: skip
     dataset = opened.dataset(where, level=level_of(level))
     return dataset.plan(
         page=index_of(page, "page"),

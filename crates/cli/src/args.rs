@@ -267,6 +267,9 @@ pub struct MosaicArgs {
     /// Also let a VRT read files in this folder; repeat for more
     #[arg(long, value_name = "DIR")]
     pub allowed_root: Vec<PathBuf>,
+    /// Also let a VRT read from this host or bucket, such as `example.org` or `s3://bucket`; `*` for all; repeat for more
+    #[arg(long, value_name = "HOST")]
+    pub allowed_host: Vec<String>,
     /// Largest size of a VRT, in bytes
     #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value_t = VrtOptions::default().max_bytes)]
     pub vrt_max_bytes: u64,
@@ -363,6 +366,7 @@ impl MosaicArgs {
         VrtOptions {
             allow_outside: self.allow_outside,
             allowed_roots: (!self.allowed_root.is_empty()).then(roots),
+            allowed_hosts: self.allowed_host.clone(),
             missing,
             max_bytes: self.vrt_max_bytes,
             max_work: self.vrt_max_work,

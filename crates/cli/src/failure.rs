@@ -105,13 +105,15 @@ fn one_line(sentence: &str) -> String {
 
 /// The library names options as Rust and Python have them; here they are flags.
 fn with_flags(message: &str) -> String {
-    const FLAGS: [(&str, &str); 16] = [
+    const FLAGS: [(&str, &str); 18] = [
         ("`overwrite`", "`--overwrite`"),
         ("`memory`", "`--memory`"),
         ("`device_memory`", "`--device-memory`"),
         ("`missing=warn`", "`--missing warn`"),
         ("`allowed_roots`", "`--allowed-root DIR`"),
         ("`allow_outside`", "`--allow-outside`"),
+        ("`allowed_hosts`", "`--allowed-host HOST`"),
+        ("`sidecars = never`", "`--sidecars never`"),
         ("`vrt_max_work`", "`--vrt-max-work`"),
         ("`vrt_max_bytes`", "`--vrt-max-bytes`"),
         ("turn `deny_private_hosts` off", "leave out `--deny-private-hosts`"),

@@ -1,8 +1,9 @@
 //! An opened file: its pages, overviews, masks and georeference. `read` reads from it.
 
+use crate::beside::{self, Found};
 use crate::error::{Error, Result};
 use crate::metadata::{Metadata, Sidecars};
-use crate::open::{Files, OnDisk, OpenFile, OpenOptions};
+use crate::open::{Files, OnDisk, OpenFile, OpenOptions, SidecarSearch};
 use crate::options::{Layer, ReadOptions};
 use crate::pages::{Level, Page, add_external_masks, add_external_overviews, pages_of};
 use crate::read::{MaskSource, Size, check_result};
@@ -33,6 +34,11 @@ pub struct Dataset {
     warnings: Warnings,
 }
 
+/// Adds the pages of a sidecar, which is the file of that number.
+type Add = fn(&mut [Page], usize, Vec<Page>);
+const ADD_OVERVIEWS: Add = add_external_overviews;
+const ADD_MASKS: Add = add_external_masks;
+
 /// What a request resolves to.
 pub(crate) struct Target<'a> {
     pub(crate) file: &'a OpenFile,
@@ -50,20 +56,34 @@ impl Dataset {
     /// Opens a file, or the remote object of a URL, with options.
     pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
         match url_of(path.as_ref()) {
-            Some(url) => Self::from_source(open_url(url, options)?, options),
+            Some(url) => Self::open_remote(url, open_url(url, options)?, options),
             None => Self::open_among(path.as_ref(), &OnDisk, options),
         }
+    }
+
+    /// Opens the object of a URL, and what lies beside it as the options say.
+    pub(crate) fn open_remote(url: &str, source: Arc<dyn Source>, options: &OpenOptions) -> Result<Self> {
+        let (file, pages, warnings) = Self::parts(OpenFile::open(source, options)?, options)?;
+        let Found { sidecars, overviews, masks } = beside::found(url, &file, &pages, options)?;
+        let mut dataset = Self::complete(file, pages, warnings, &sidecars);
+        for (opened, add) in [(overviews, ADD_OVERVIEWS), (masks, ADD_MASKS)] {
+            if let Some((name, opened)) = opened {
+                dataset.add_opened(name, opened, options, add);
+            }
+        }
+        Ok(dataset)
     }
 
     /// Opens one of `files`, and what of them lies beside it.
     pub(crate) fn open_among(path: &Path, files: &dyn Files, options: &OpenOptions) -> Result<Self> {
         let source = files.source(path)?;
-        let sidecars = if options.sidecars { Sidecars::beside(path, files) } else { Sidecars::default() };
+        let look = options.sidecars != SidecarSearch::Never;
+        let sidecars = if look { Sidecars::beside(path, files) } else { Sidecars::default() };
         let file = OpenFile::open_with(source, files.at_hand(path), options)?;
         let mut dataset = Self::from_parts(file, &sidecars, options)?;
-        if options.sidecars {
-            dataset.add_sidecar(path, "ovr", (files, options), add_external_overviews);
-            dataset.add_sidecar(path, "msk", (files, options), add_external_masks);
+        if look {
+            dataset.add_sidecar(path, "ovr", (files, options), ADD_OVERVIEWS);
+            dataset.add_sidecar(path, "msk", (files, options), ADD_MASKS);
         }
         Ok(dataset)
     }
@@ -95,7 +115,7 @@ impl Dataset {
         options: &OpenOptions,
     ) -> Result<Self> {
         let file = OpenFile::open(source, options)?;
-        let mut dataset = Self::from_parts(file, &Sidecars::of_text(aux_xml), options)?;
+        let mut dataset = Self::from_parts(file, &Sidecars::of_texts(aux_xml, None), options)?;
         if let Some(overviews) = overviews {
             let name = overviews.name().to_owned();
             let opened = match OpenFile::open(overviews, options) {
@@ -103,15 +123,24 @@ impl Dataset {
                 Err(error @ Error::Io { .. }) => return Err(error),
                 opened => opened,
             };
-            dataset.add_opened(name, opened, options, add_external_overviews);
+            dataset.add_opened(name, opened, options, ADD_OVERVIEWS);
         }
         Ok(dataset)
     }
 
-    fn from_parts(mut file: OpenFile, sidecars: &Sidecars, options: &OpenOptions) -> Result<Self> {
+    fn from_parts(file: OpenFile, sidecars: &Sidecars, options: &OpenOptions) -> Result<Self> {
+        let (file, pages, warnings) = Self::parts(file, options)?;
+        Ok(Self::complete(file, pages, warnings, sidecars))
+    }
+
+    fn parts(mut file: OpenFile, options: &OpenOptions) -> Result<(OpenFile, Vec<Page>, Warnings)> {
         let mut warnings = std::mem::take(&mut file.tiff.warnings);
         let wrong = |error| Error::File { file: file.source.name().to_owned(), error };
         let pages = pages_of(&file, &options.limits, &mut warnings).map_err(wrong)?;
+        Ok((file, pages, warnings))
+    }
+
+    fn complete(file: OpenFile, pages: Vec<Page>, mut warnings: Warnings, sidecars: &Sidecars) -> Self {
         let first = pages.first().and_then(Page::full).map(|level| Arc::clone(&level.image));
         let metadata = match (first, file.tiff.directories.first()) {
             (Some(image), Some(directory)) => {
@@ -120,7 +149,7 @@ impl Dataset {
             }
             _ => Metadata::default(),
         };
-        Ok(Self { files: vec![file], pages, metadata, warnings })
+        Self { files: vec![file], pages, metadata, warnings }
     }
 
     fn add_sidecar(
@@ -128,7 +157,7 @@ impl Dataset {
         path: &Path,
         extension: &str,
         (files, options): (&dyn Files, &OpenOptions),
-        add: fn(&mut [Page], usize, Vec<Page>),
+        add: Add,
     ) {
         let mut name = path.as_os_str().to_owned();
         name.push(".");
@@ -143,13 +172,7 @@ impl Dataset {
     }
 
     /// A sidecar that cannot be read takes nothing away from the file itself.
-    fn add_opened(
-        &mut self,
-        name: String,
-        opened: Result<OpenFile>,
-        options: &OpenOptions,
-        add: fn(&mut [Page], usize, Vec<Page>),
-    ) {
+    fn add_opened(&mut self, name: String, opened: Result<OpenFile>, options: &OpenOptions, add: Add) {
         let pages = opened.and_then(|file| {
             let wrong = |error| Error::File { file: file.source.name().to_owned(), error };
             let pages = pages_of(&file, &options.limits, &mut self.warnings).map_err(wrong)?;

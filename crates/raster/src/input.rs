@@ -8,8 +8,8 @@ use crate::options::ReadOptions;
 use crate::pieces::{PieceLimits, Pieces};
 use crate::raster::Raster;
 use crate::read::ReadPlan;
-use crate::source::url_of;
-use crate::vrt::{Vrt, VrtOptions, is_vrt};
+use crate::source::{open_url, url_of};
+use crate::vrt::{Vrt, VrtOptions, is_vrt, is_vrt_source};
 use crate::window::Window;
 use std::path::Path;
 use std::sync::Arc;
@@ -31,10 +31,17 @@ impl Input {
         Self::open_with(path, &VrtOptions { open: options.clone(), ..VrtOptions::default() })
     }
 
-    /// Opens a file as what it is.
+    /// Opens a file, or the object of a URL, as what it is.
     pub fn open_with(path: impl AsRef<Path>, options: &VrtOptions) -> Result<Self> {
         let path = path.as_ref();
-        match url_of(path).is_none() && is_vrt(path)? {
+        if let Some(url) = url_of(path) {
+            let source = open_url(url, &options.open)?;
+            return match is_vrt_source(source.as_ref(), &options.open.cancel)? {
+                true => Ok(Self::Vrt(Box::new(Vrt::open_remote(url, source.as_ref(), options)?))),
+                false => Ok(Self::Tiff(Box::new(Dataset::open_remote(url, source, &options.open)?))),
+            };
+        }
+        match is_vrt(path)? {
             true => Ok(Self::Vrt(Box::new(Vrt::open(path, options)?))),
             false => Ok(Self::Tiff(Box::new(Dataset::open_with(path, &options.open)?))),
         }

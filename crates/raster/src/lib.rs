@@ -16,6 +16,7 @@
 //! another, [`Writer`] writes pixels, [`read_batch`] reads many windows of many files into one array.
 
 pub mod batch;
+mod beside;
 pub mod bytes;
 pub mod cache;
 pub mod cog;
@@ -62,7 +63,7 @@ pub use dataset::Dataset;
 pub use error::{Error, ErrorKind, Result};
 pub use input::Input;
 pub use metadata::Metadata;
-pub use open::OpenOptions;
+pub use open::{OpenOptions, SidecarSearch};
 pub use options::{Layer, Processor, ReadOptions};
 pub use raster::{DeviceRaster, Raster};
 pub use strile_crs as crs;

@@ -37,9 +37,9 @@ pub(crate) struct Sidecars {
 }
 
 impl Sidecars {
-    /// The text of a `.aux.xml` that is at hand.
-    pub(crate) fn of_text(aux_xml: Option<String>) -> Self {
-        Self { aux_xml, ..Self::default() }
+    /// Texts that are at hand.
+    pub(crate) fn of_texts(aux_xml: Option<String>, world_file: Option<String>) -> Self {
+        Self { aux_xml, world_file, ..Self::default() }
     }
 
     /// Reads `FILE.aux.xml` and the world file of `path`, where they are.
@@ -148,7 +148,7 @@ fn height_scale(directory: &Directory, georeference: &Georeference) -> Option<(f
     (scale.is_finite() && offset.is_finite() && (scale, offset) != (0.0, 0.0)).then_some((scale, offset))
 }
 
-fn georeference_of(directory: &Directory, warnings: &mut Warnings) -> Georeference {
+pub(crate) fn georeference_of(directory: &Directory, warnings: &mut Warnings) -> Georeference {
     let mut floats = |tag: Tag| match directory.floats(tag) {
         Ok(values) => values,
         Err(error) => {

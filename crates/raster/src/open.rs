@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use strile_engine::Cancel;
-use strile_tiff::{Limits, Parser, Step, Tiff, TiffError};
+use strile_tiff::{InvalidValue, Limits, Parser, Step, Tiff, TiffError};
 
 /// What can be chosen when opening.
 #[derive(Debug, Clone)]
@@ -17,8 +17,10 @@ use strile_tiff::{Limits, Parser, Step, Tiff, TiffError};
 pub struct OpenOptions {
     /// Limits on the structure of the file.
     pub limits: Limits,
-    /// Look for `.ovr`, `.msk`, `.aux.xml` and world files beside the file. Beside a remote object nothing is looked for.
-    pub sidecars: bool,
+    /// Whether `.ovr`, `.msk`, `.aux.xml` and world files beside the file are looked for.
+    pub sidecars: SidecarSearch,
+    /// Whether overviews will be used: if not, `SidecarSearch::Auto` asks for no `.ovr` beside a remote file.
+    pub overviews: bool,
     /// Stops the opening. Reads have their own, in their `Context`.
     pub cancel: Cancel,
     /// How remote objects are reached.
@@ -30,7 +32,8 @@ impl Default for OpenOptions {
     fn default() -> Self {
         Self {
             limits: Limits::default(),
-            sidecars: true,
+            sidecars: SidecarSearch::Auto,
+            overviews: true,
             cancel: Cancel::default(),
             #[cfg(feature = "remote")]
             remote: strile_remote::RemoteOptions::default(),
@@ -47,10 +50,17 @@ impl OpenOptions {
     setters! {
         /// Sets limits on the structure of the file.
         limits: Limits,
-        /// Sets whether `.ovr`, `.msk`, `.aux.xml` and world files beside the file are looked for.
-        sidecars: bool,
+        /// Sets whether overviews will be used.
+        overviews: bool,
         /// Sets what stops the opening.
         cancel: Cancel,
+    }
+
+    /// Sets whether `.ovr`, `.msk`, `.aux.xml` and world files beside the file are looked for; `true` is `Auto`, `false` is `Never`.
+    #[must_use]
+    pub fn sidecars(mut self, sidecars: impl Into<SidecarSearch>) -> Self {
+        self.sidecars = sidecars.into();
+        self
     }
 
     /// Sets how remote objects are reached.
@@ -59,6 +69,42 @@ impl OpenOptions {
     pub fn remote(mut self, remote: strile_remote::RemoteOptions) -> Self {
         self.remote = remote;
         self
+    }
+}
+
+/// Whether files beside a file are looked for: overviews (`.ovr`), masks (`.msk`), metadata (`.aux.xml`), world files.
+///
+/// Beside a remote file each name costs a request, and all are asked for at once, after the header. A name that the server does not
+/// have, or does not give, is no error; a server that fails is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SidecarSearch {
+    /// Beside local files always. Beside a remote file only if it may need them: not if it says that it is a COG (GDAL's ghost
+    /// area), nor if it has overviews and a georeference of its own. Of the others only names are asked for that can add something.
+    #[default]
+    Auto,
+    /// Always, beside remote files too: for copies, which must lose nothing.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl From<bool> for SidecarSearch {
+    fn from(look: bool) -> Self {
+        if look { Self::Auto } else { Self::Never }
+    }
+}
+
+impl std::str::FromStr for SidecarSearch {
+    type Err = InvalidValue;
+
+    /// Reads `auto`, `always` or `never`.
+    fn from_str(text: &str) -> std::result::Result<Self, InvalidValue> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "always" => Ok(Self::Always),
+            "never" => Ok(Self::Never),
+            _ => Err(format!("expected auto, always or never, got `{text}`").into()),
+        }
     }
 }
 
@@ -81,7 +127,7 @@ pub(crate) trait Files {
 pub(crate) struct OnDisk;
 
 /// A sidecar larger than this is not one.
-const LARGEST_SIDECAR: u64 = 16 << 20;
+pub(crate) const LARGEST_SIDECAR: u64 = 16 << 20;
 
 impl Files for OnDisk {
     fn source(&self, path: &Path) -> Result<Arc<dyn Source>> {

@@ -49,7 +49,7 @@ impl Web {
             connect_timeout: options.connect_timeout,
             guard: options
                 .deny_private_hosts
-                .then(|| Guard { allowed: options.allowed_hosts.clone().into() }),
+                .then(|| Guard { allowed: options.allowed_private_hosts.clone().into() }),
             headers: headers_of(&options.headers)?,
             made: Default::default(),
         })))

@@ -6,7 +6,8 @@
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
 use url::{Host, Url};
 
@@ -69,6 +70,19 @@ impl Guard {
     }
 }
 
+/// Refuses a host that is on this machine or in a private network. For transports of others, which resolve the name again: those
+/// of this crate connect to the address that was checked.
+pub fn check_host(host: &str) -> io::Result<()> {
+    let guard = Guard { allowed: Arc::new([]) };
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    for address in (bare, 0).to_socket_addrs()? {
+        guard
+            .check(host, address.ip())
+            .map_err(|refused| io::Error::new(io::ErrorKind::PermissionDenied, refused))?;
+    }
+    Ok(())
+}
+
 /// Returns whether an address is one of the public Internet: not loopback, private, link-local, shared (CGNAT), multicast,
 /// reserved or documentation, and no IPv6 address that holds such an IPv4 address (mapped, NAT64, 6to4, Teredo).
 pub fn is_public(address: IpAddr) -> bool {
@@ -120,6 +134,15 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hosts_of_other_transports_are_checked() {
+        for host in ["127.0.0.1", "localhost", "::1", "[::1]", "10.0.0.1", "64:ff9b::a00:1"] {
+            let error = check_host(host).unwrap_err();
+            assert!(error.get_ref().is_some_and(|inner| inner.is::<PrivateHost>()), "{host}: {error}");
+        }
+        assert!(check_host("8.8.8.8").is_ok());
+    }
 
     #[test]
     fn public_addresses_and_others() {

@@ -24,6 +24,7 @@
 //! stats       what the process has asked for
 //! ```
 
+mod address;
 mod answer;
 mod client;
 mod counted;
@@ -40,7 +41,8 @@ mod stats;
 mod store;
 mod upload;
 
-pub use guard::{PrivateHost, is_public};
+pub use address::Address;
+pub use guard::{PrivateHost, check_host, is_public};
 pub use object::{Object, Opening};
 pub use options::RemoteOptions;
 pub use place::{is_remote, name_of};

@@ -1,5 +1,6 @@
 //! What can be chosen about remote objects.
 
+use crate::place::service_of;
 use std::fmt;
 use std::time::Duration;
 use strile_engine::setters;
@@ -32,7 +33,7 @@ pub struct RemoteOptions {
     /// Refuse hosts on this machine and in private networks, in redirects too.
     pub deny_private_hosts: bool,
     /// Hosts that `deny_private_hosts` lets through, as URLs name them.
-    pub allowed_hosts: Vec<String>,
+    pub allowed_private_hosts: Vec<String>,
     /// Time to establish a connection.
     pub connect_timeout: Duration,
     /// Longest time without a byte, from the request on.
@@ -59,7 +60,7 @@ impl Default for RemoteOptions {
             headers: Vec::new(),
             settings: Vec::new(),
             deny_private_hosts: false,
-            allowed_hosts: Vec::new(),
+            allowed_private_hosts: Vec::new(),
             connect_timeout: Duration::from_secs(10),
             stall_timeout: Duration::from_secs(30),
             total_timeout: Duration::from_secs(600),
@@ -122,9 +123,16 @@ impl RemoteOptions {
 
     /// Adds a host that `deny_private_hosts` lets through.
     #[must_use]
-    pub fn allowed_host(mut self, host: impl Into<String>) -> Self {
-        self.allowed_hosts.push(host.into());
+    pub fn allowed_private_host(mut self, host: impl Into<String>) -> Self {
+        self.allowed_private_hosts.push(host.into());
         self
+    }
+
+    /// Returns the options for another URL, whose service may have no use for some of them.
+    #[must_use]
+    pub fn fitting(&self, url: &str) -> Self {
+        let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
+        service_of(scheme).map_or_else(|| self.clone(), |service| service.fitting(self))
     }
 
     /// Adds a setting of a bucket.
@@ -148,7 +156,7 @@ impl fmt::Debug for RemoteOptions {
             .field("headers", &names(&self.headers))
             .field("settings", &names(&self.settings))
             .field("deny_private_hosts", &self.deny_private_hosts)
-            .field("allowed_hosts", &self.allowed_hosts)
+            .field("allowed_private_hosts", &self.allowed_private_hosts)
             .field("connect_timeout", &self.connect_timeout)
             .field("stall_timeout", &self.stall_timeout)
             .field("total_timeout", &self.total_timeout)
@@ -162,6 +170,15 @@ impl fmt::Debug for RemoteOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_fit_the_service() {
+        let options =
+            RemoteOptions::new().region("x").endpoint("https://e").setting("a", "b").anonymous(true);
+        assert_eq!(options.fitting("s3://b/k"), options);
+        assert_eq!(options.fitting("https://h/k"), RemoteOptions::new().anonymous(true));
+        assert_eq!(options.fitting("gs://b/k"), RemoteOptions { region: None, ..options.clone() });
+    }
 
     #[test]
     fn secrets_are_not_shown() {

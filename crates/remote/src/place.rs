@@ -27,7 +27,7 @@ pub(crate) struct Place {
     moved: PerProcess<Mutex<Option<Url>>>,
 }
 
-fn service_of(scheme: &str) -> Option<Service> {
+pub(crate) fn service_of(scheme: &str) -> Option<Service> {
     match scheme.to_ascii_lowercase().as_str() {
         "http" | "https" => Some(Service::Http),
         "s3" | "s3a" => Some(Service::S3),
@@ -118,6 +118,19 @@ impl Place {
 }
 
 impl Service {
+    /// The options without those that this service has no use for.
+    pub(crate) fn fitting(self, options: &RemoteOptions) -> RemoteOptions {
+        let mut fitting = options.clone();
+        if self != Self::S3 {
+            (fitting.request_payer, fitting.region) = (false, None);
+        }
+        if self == Self::Http {
+            fitting.endpoint = None;
+            fitting.settings.clear();
+        }
+        fitting
+    }
+
     /// An option that this service has no use for.
     fn unused(self, options: &RemoteOptions) -> Option<&'static str> {
         let unused = [

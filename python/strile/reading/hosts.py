@@ -1,15 +1,12 @@
-"""Keeps URLs away from this machine and from private networks.
+"""Keeps fsspec away from this machine and from private networks, and to schemes that are known to lead to one place.
 
-A URL often comes from somebody else, and a reader that follows it must not become their way to what only this
-machine can reach. Every host is resolved and checked before it is asked. The core does the same for each connection, at
-redirects too: it connects to an address that was checked. `STRILE_GEOTIFF_ALLOW_PRIVATE_HOSTS` permits it all. """
+A URL often comes from somebody else, and a reader that follows it must not become their way to what only this machine can reach. The
+rule is the core's. URLs that the core reads do not pass here: it checks each connection, at redirects too, and connects to the address
+that it checked. `STRILE_GEOTIFF_ALLOW_PRIVATE_HOSTS` permits all hosts, `STRILE_GEOTIFF_ALLOW_SCHEMES` more schemes. """
 
 from __future__ import annotations
 
-import ipaddress
 import re
-import socket
-from typing import Any
 from urllib.parse import urlsplit
 
 from .. import environment
@@ -17,46 +14,43 @@ from ..errors import UnsafeURLError
 from .shown import redacted
 
 _CHAINED = re.compile(r"::(?=[A-Za-z][A-Za-z0-9+.\-]*(?:://|::))")
-_NETWORK = frozenset({"http", "https", "ftp", "sftp", "ssh", "smb", "webhdfs", "dav", "davs"})
+_NETWORK = frozenset({"http", "https", "ftp", "sftp", "ssh", "smb", "webhdfs", "webHDFS", "dav", "davs"})
+_SCHEMES = frozenset({"memory", "ftp", "sftp", "ssh", "smb", "webhdfs", "hdfs", "hf", "oss", "oci", "github"})
+"""Schemes that are opened by fsspec. Others read local files, archives, caches or what a description names."""
 
 
 def check(location: str) -> None:
-    """Raises for a URL with a host that must not be asked. No packet leaves but those of name resolution."""
-    if environment.allow_private_hosts():
-        return
-    for part in _CHAINED.split(location):
-        split = urlsplit(part)
-        if split.scheme.lower() in _NETWORK:
-            if not split.hostname:
-                raise UnsafeURLError(f"{redacted(location)} has no host name")
-            check_host(split.hostname, redacted(location))
+    """Raises for a URL that must not be followed. No packet leaves but those of name resolution."""
+    shown = redacted(location)
+    parts = _CHAINED.split(location)
+    if len(parts) > 1 or "::" in location.partition("://")[0]:
+        if not environment.allow_chained_urls():
+            raise UnsafeURLError(
+                f"{shown}: chained URLs are not followed, because they can lead to any file and host; set "
+                "STRILE_GEOTIFF_ALLOW_CHAINED_URLS=1 to permit them"
+            )
+    else:
+        _check_scheme(urlsplit(location).scheme.lower(), shown)
+    if not environment.allow_private_hosts():
+        for part in parts:
+            _check_host(part, shown)
 
 
-def check_host(host: str, location: str) -> None:
-    try:
-        found = socket.getaddrinfo(host, None, proto=socket.IPPROTO_TCP)
-    except OSError as problem:
-        raise ConnectionError(
-            f"{location}: cannot find the host {host!r} ({problem}); check the address and the network"
-        ) from problem
-    for *_, address in found:
-        check_address(str(address[0]), host, location)
-
-
-def check_address(address: str, host: str, location: str) -> None:
-    where = ipaddress.ip_address(address.partition("%")[0])
-    where = getattr(where, "ipv4_mapped", None) or where
-    # Carrier-grade NAT and the like are neither private nor global; what is not global is not for a
-    # stranger's URL.
-    if not where.is_global or where.is_multicast:
+def _check_scheme(scheme: str, shown: str) -> None:
+    if scheme not in _SCHEMES and scheme not in environment.allowed_schemes():
+        known = ", ".join(sorted(_SCHEMES))
         raise UnsafeURLError(
-            f"{location}: the host {host!r} is {address}, on this machine or in a private network; set "
-            "STRILE_GEOTIFF_ALLOW_PRIVATE_HOSTS=1 to permit it"
+            f"{shown}: URLs of scheme {scheme!r} are not opened; expected http, https, s3, gs, az, abfs, or by fsspec {known}; set "
+            f"STRILE_GEOTIFF_ALLOW_SCHEMES={scheme} to permit it, or pass a filesystem as store"
         )
 
 
-def remote_options() -> dict[str, Any]:
-    """What the core opens URLs with: it checks the address of each connection, at redirects too."""
-    connect, read = environment.http_timeouts()
-    denied = not environment.allow_private_hosts()
-    return {"deny_private_hosts": denied, "connect_timeout": connect, "stall_timeout": read}
+def _check_host(part: str, shown: str) -> None:
+    from .. import _core
+
+    split = urlsplit(part)
+    if split.scheme.lower() not in _NETWORK:
+        return
+    if not split.hostname:
+        raise UnsafeURLError(f"{shown} has no host name")
+    _core.check_host(split.hostname, shown)

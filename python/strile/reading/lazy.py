@@ -103,4 +103,5 @@ def _larger(height: int, width: int, chunks: tuple[int, int]) -> tuple[int, int]
 def _identity(request: Request) -> tuple[Any, ...]:
     # By the whole location: what is shown of a URL is the same for different queries.
     facts = tuple((key, repr(value)) for key, value in sorted(vars(request).items()))
-    return (str(request.source.location), *facts)
+    source = request.source
+    return (str(source.location), source.storage, source.store, *facts)

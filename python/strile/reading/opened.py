@@ -14,11 +14,11 @@ from typing import Any
 
 from .. import environment
 from ..errors import StrileError
-from . import hosts
-from .remote import Ranges, beside, is_http
+from .remote import Ranges
 from .source import OpenFile, Source
 
 _SIDECARS = (".ovr", ".aux.xml", ".msk")
+_LARGEST_AUX = 16 << 20
 _kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 _lock = threading.Lock()
 
@@ -62,15 +62,18 @@ def _found(
     if source.is_object:
         reader = OpenFile(source.file)
         return _core.Dataset.open_ranges(reader, str(source), reader.size)
+    if source.is_vrt and source.by_core:
+        return _remote_vrt(source, missing, dtype, version)
     if source.is_vrt:
         return _keep(_vrt_key(source, missing, dtype), lambda: _open_vrt(source, missing, dtype))
     if source.is_remote:
-        return _remote(source.location, level > 0, version)
+        return _remote(source, level > 0, version)
     stat = os.stat(source.location)
     if Path(source.location).is_dir():
         raise IsADirectoryError(f"{source}: expected a file, got a folder")
-    key = ("local", os.path.abspath(source.location), *_marks(source.location, stat))
-    return _keep(key, lambda: _core.Dataset.open(source.location))
+    look = source.sidecars != "never"
+    key = ("local", os.path.abspath(source.location), look, *_marks(source.location, stat))
+    return _keep(key, lambda: _core.Dataset.open(source.location, sidecars=look))
 
 
 def _marks(path: str, stat: os.stat_result) -> tuple[Any, ...]:
@@ -102,45 +105,72 @@ def _keep(key: tuple[Any, ...], make: Any) -> Any:
     return opened
 
 
-def _remote(location: str, overviews: bool, version: tuple[int, str] | None) -> Any:
+def _remote(source: Source, overviews: bool, version: tuple[int, str] | None) -> Any:
+    place = ("remote", source.location, source.storage, _known(source.store), source.sidecars, overviews)
     with _lock:
-        for key in [key for key in _kept if key[:3] == ("remote", location, overviews)]:
+        for key in [key for key in _kept if key[: len(place)] == place]:
             if version is not None and tuple(_kept[key].version) == tuple(version):
                 _kept.move_to_end(key)
                 return _kept[key]
-    if is_http(location):
-        opened = _open_http(location, overviews)
-        return _keep(("remote", location, overviews, *opened.version), lambda: opened)
-    ranges = Ranges(location)
-    key = ("remote", location, overviews, ranges.size, ranges.mark)
-    return _keep(key, lambda: _open_remote(ranges, overviews))
+    if source.by_core:
+        opened = _open_url(source, overviews)
+        return _keep((*place, *opened.version), lambda: opened)
+    ranges = Ranges(source.location, source.storage, source.store)
+    return _keep((*place, ranges.size, ranges.mark), lambda: _open_ranges(ranges, overviews, source.sidecars))
 
 
-def _open_http(location: str, overviews: bool) -> Any:
+def _known(store: Any) -> Any:
+    """What a store is known by."""
+    try:
+        hash(store)
+    except TypeError:
+        return id(store)
+    return store
+
+
+def _open_url(source: Source, overviews: bool) -> Any:
     from .. import _core
 
-    hosts.check(location)
-    ovr = beside(location, ".ovr") if overviews else None
-    return _core.Dataset.open_remote(location, overviews=ovr, **hosts.remote_options())
+    return _core.Dataset.open_remote(source.location, sidecars=source.sidecars, overviews=overviews, remote=source.for_core())
 
 
-def _open_remote(ranges: Ranges, overviews_too: bool) -> Any:
+def _open_ranges(ranges: Ranges, overviews: bool, sidecars: str) -> Any:
+    """Opens an object of a store. Beside it overviews are looked for if they are asked for, and metadata with `always`."""
     from .. import _core
 
-    overviews = None
-    if overviews_too:
-        try:
-            ovr = Ranges(beside(ranges.location, ".ovr"))
-            overviews = (ovr, ovr.name, ovr.size)
-        except FileNotFoundError:
-            pass
-    return _core.Dataset.open_ranges(ranges, ranges.name, ranges.size, overviews=overviews)
+    ovr = ranges.beside(".ovr") if sidecars == "always" or (overviews and sidecars == "auto") else None
+    aux = ranges.beside(".aux.xml") if sidecars == "always" else None
+    text = None
+    if aux is not None:
+        if aux.size > _LARGEST_AUX:
+            raise StrileError(f"{aux.name} has {aux.size:,} bytes: expected at most {_LARGEST_AUX:,}; sidecars='never' leaves it out")
+        text = bytes(aux.read_ranges([(0, aux.size)])[0]).decode(errors="replace")
+    beside = None if ovr is None else (ovr, ovr.name, ovr.size)
+    return _core.Dataset.open_ranges(ranges, ranges.name, ranges.size, overviews=beside, aux_xml=text)
 
 
 def _vrt_key(source: Source, missing: str, dtype: str | None) -> tuple[Any, ...]:
     state = _state(os.stat(source.location))
-    allowed = (source.allow_outside, *_vrt_roots(source), environment.vrt_max_work())
-    return ("vrt", os.path.abspath(source.location), *state, missing, dtype, *allowed)
+    return ("vrt", os.path.abspath(source.location), *state, *_vrt_rules(source, missing, dtype))
+
+
+def _vrt_rules(source: Source, missing: str, dtype: str | None) -> tuple[Any, ...]:
+    allowed = (source.allow_outside, tuple(_vrt_roots(source)), tuple(_vrt_hosts(source)), environment.vrt_max_work())
+    return (missing, dtype, *allowed, source.storage, source.sidecars, environment.allow_private_hosts())
+
+
+def _remote_vrt(source: Source, missing: str, dtype: str | None, version: tuple[int, str] | None) -> Any:
+    """A mosaic at a URL: asked for anew unless one of this version is kept."""
+    place = ("vrt", source.location, *_vrt_rules(source, missing, dtype))
+    with _lock:
+        if version is not None and (*place, *version) in _kept:
+            return _kept[(*place, *version)]
+    opened = _open_vrt(source, missing, dtype)
+    return _keep((*place, *opened.version), lambda: opened)
+
+
+def _vrt_hosts(source: Source) -> list[str]:
+    return [*environment.vrt_hosts(), *source.allowed_hosts]
 
 
 def _vrt_roots(source: Source) -> list[str]:
@@ -155,8 +185,11 @@ def _open_vrt(source: Source, missing: Any, dtype: str | None) -> Any:
         missing=missing,
         allow_outside=source.allow_outside,
         allowed_roots=_vrt_roots(source),
+        allowed_hosts=_vrt_hosts(source),
         max_bytes=environment.vrt_max_xml_bytes(),
         max_work=environment.vrt_max_work(),
         dtype=dtype,
         empty_holes=True,
+        sidecars=source.sidecars,
+        remote=source.for_core(),
     )

@@ -1,8 +1,7 @@
-"""Where pixels come from: a local file, a VRT, an object of a remote store, or an open file, and how each is
-opened.
+"""Where pixels come from: a local file, a VRT, a URL, an object of a store, or an open file.
 
 A `Source` says what was asked for and can be pickled unless it is an open file. Nothing is read before
-`open`. What is remote goes through fsspec (`remote`). Shown, a source has no credentials (`shown`). """
+`opened.dataset`. Shown, a source has no credentials (`shown`). """
 
 from __future__ import annotations
 
@@ -16,9 +15,15 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from ..asked import is_listed, path_of, truth_of
-from ..errors import ForkedError, StrileError
+from ..errors import ForkedError, StrileError, VRTUnsupportedError
 from .process import process
+from .remote import is_store
 from .shown import is_uri, shown
+from .storage import Storage, refuse, service_of, storage_of
+
+PLACES = ("allow_outside", "allowed_roots", "allowed_hosts", "storage_options", "anonymous", "store", "sidecars")
+"""Keywords of readers that say where a source is and how it is reached."""
+_SIDECARS = ("auto", "always", "never")
 
 
 @dataclass(frozen=True, repr=False)
@@ -30,21 +35,60 @@ class Source:
     # Where sources of a VRT may lie besides its own folder: anywhere, or in these folders.
     allow_outside: bool = False
     allowed_roots: tuple[str, ...] = ()
+    # Hosts and buckets that sources of a VRT may be on besides its own.
+    allowed_hosts: tuple[str, ...] = ()
+    # How a URL is reached, or the store that the location is a path in.
+    storage: Storage = Storage()
+    store: Any = None
+    # Whether files beside it are looked for.
+    sidecars: str = "auto"
 
     @staticmethod
-    def of(source: Any, *, allow_outside: bool = False, allowed_roots: Any = ()) -> Source:
+    def of(
+        source: Any,
+        *,
+        allow_outside: bool = False,
+        allowed_roots: Any = (),
+        allowed_hosts: Any = (),
+        storage_options: Any = None,
+        anonymous: Any = False,
+        store: Any = None,
+        sidecars: Any = "auto",
+    ) -> Source:
         found = Source._of(source)
+        if store is not None:
+            found = found._in(store)
+        if not isinstance(sidecars, str) or sidecars not in _SIDECARS:
+            raise StrileError(f"sidecars is {sidecars!r}: expected 'auto', 'always' or 'never'")
+        if found.is_vrt and found.is_remote and not found.by_core:
+            raise VRTUnsupportedError(f"{found}: a VRT is read from a path, or from an http(s), s3, gs or az URL")
+        storage = storage_of(found.location, storage_options, anonymous)
+        found = replace(found, sidecars=sidecars, storage=storage)
+        hosts = _hosts(allowed_hosts)
+        if not (found.is_vrt and hosts) and (found.is_object or found.store is not None or not is_uri(found.location)):
+            refuse(str(found), storage)
         anywhere = truth_of(allow_outside, "allow_outside")
         if isinstance(allowed_roots, (str, bytes, os.PathLike)):
             raise TypeError(f"allowed_roots is {allowed_roots!r}: expected a list of folders, got one path")
         if allowed_roots is not None and not is_listed(allowed_roots):
             raise TypeError(f"allowed_roots is {allowed_roots!r}: expected a list of folders")
         folders = [path_of(root, "a folder of allowed_roots") for root in (() if allowed_roots is None else allowed_roots)]
-        if not anywhere and not folders:
+        if not anywhere and not folders and not hosts:
             return found
         if not found.is_vrt:
-            raise StrileError(f"allow_outside and allowed_roots apply to a VRT, got {found}: drop them")
-        return replace(found, allow_outside=anywhere, allowed_roots=tuple(str(Path(root).resolve()) for root in folders))
+            raise StrileError(f"allow_outside, allowed_roots and allowed_hosts apply to a VRT, got {found}: drop them")
+        roots = tuple(str(Path(root).resolve()) for root in folders)
+        return replace(found, allow_outside=anywhere, allowed_roots=roots, allowed_hosts=hosts)
+
+    def _in(self, store: Any) -> Source:
+        """The same path in a store of the caller."""
+        if self.is_object or self.store is not None or is_uri(self.location):
+            raise StrileError(f"store says where a path is, got {self}: pass the path in the store")
+        if not is_store(store):
+            raise TypeError(
+                f"store is a {type(store).__name__}: expected a filesystem of fsspec or a store of obstore (with `head` and `get_ranges`)"
+            )
+        return replace(self, store=store)
 
     @staticmethod
     def _of(source: Any) -> Source:
@@ -58,6 +102,9 @@ class Source:
             if location.lower().startswith("file://"):
                 location = unquote(urlsplit(location).path)
             return Source(location)
+        if hasattr(source, "fs") and hasattr(source, "path") and hasattr(source, "open") and is_store(source.fs):
+            # `fsspec.open`: a file that is not open yet.
+            return Source(str(source.path), store=source.fs)
         if hasattr(source, "read") and hasattr(source, "seek"):
             return Source(getattr(source, "name", None) or "<file-like>", source)
         raise TypeError(
@@ -89,11 +136,21 @@ class Source:
 
     @property
     def is_remote(self) -> bool:
-        return not self.is_object and is_uri(self.location)
+        return not self.is_object and (self.store is not None or is_uri(self.location))
+
+    @property
+    def by_core(self) -> bool:
+        """Whether it is a URL that the core reads; other remote sources are read through a store."""
+        return self.is_remote and self.store is None and service_of(self.location) is not None
 
     @property
     def is_vrt(self) -> bool:
-        return not self.is_object and self.location.lower().endswith(".vrt")
+        path = urlsplit(self.location).path if self.by_core else self.location
+        return not self.is_object and path.lower().endswith(".vrt")
+
+    def for_core(self) -> dict[str, Any]:
+        """How the core reaches URLs: that of the source, and those that a VRT names."""
+        return self.storage.for_core(self.location)
 
     @property
     def stem(self) -> str | None:
@@ -101,8 +158,19 @@ class Source:
         if self.is_object:
             return None
         if self.is_remote:
-            return posixpath.splitext(posixpath.basename(urlsplit(self.location).path))[0] or None
+            path = self.location if self.store is not None else urlsplit(self.location).path
+            return posixpath.splitext(posixpath.basename(path))[0] or None
         return Path(self.location).stem or None
+
+
+def _hosts(hosts: Any) -> tuple[str, ...]:
+    if isinstance(hosts, (str, bytes)) or (hosts is not None and not is_listed(hosts)):
+        raise TypeError(f"allowed_hosts is {hosts!r}: expected a list of hosts and buckets, such as 'example.org' or 's3://bucket'")
+    found = tuple(() if hosts is None else hosts)
+    odd = next((host for host in found if not isinstance(host, str) or not host), None)
+    if odd is not None:
+        raise TypeError(f"allowed_hosts has {odd!r}: expected the name of a host or bucket")
+    return found
 
 
 _locks: weakref.WeakKeyDictionary[Any, dict[tuple[int, int], threading.Lock]] = weakref.WeakKeyDictionary()

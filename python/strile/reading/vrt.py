@@ -13,6 +13,8 @@ from ..errors import StrileError, VRTUnsupportedError
 from ..facts import Facts
 from . import nodata
 from .arguments import Arguments
+from .shown import redacted
+from .source import Source
 
 _MISSING = "FileNotFoundError: there is no such file"
 _NAMED = 20
@@ -32,13 +34,14 @@ class Mosaic(NamedTuple):
         return tuple(self.values if self.apart else self.values[:1])
 
 
-def inspect(path: str, band: int | None, band_nodata: str | None) -> Mosaic:
+def inspect(source: Source, band: int | None, band_nodata: str | None) -> Mosaic:
     """Refuses bands that one array cannot hold."""
     limit = environment.vrt_max_xml_bytes()
     if band is not None and not 0 <= band < 65_535:
         # A band that no file has; which ones there are is told once the file is open.
         band = 65_535
-    return Mosaic(*_core.one_array(path, band=band, mixed_nodata=band_nodata is not None, max_bytes=limit))
+    mixed = band_nodata is not None
+    return Mosaic(*_core.one_array(source.location, band=band, mixed_nodata=mixed, max_bytes=limit, remote=source.for_core()))
 
 
 def needed(
@@ -67,11 +70,11 @@ def needed(
             holes.append(_hole(entry, path, _MISSING))
             continue
         if found not in looked_at and found not in broken and not found.lower().endswith(".vrt"):
-            opened = _opened(found, call)
+            opened = _opened(dataset, found, call)
             if isinstance(opened, str):
                 broken[found] = opened
             else:
-                looked_at[found] = _look(opened, found, call)
+                looked_at[found] = _look(opened, redacted(found), call)
         if found in broken:
             holes.append(_hole(entry, path, broken[found]))
         else:
@@ -98,18 +101,19 @@ def damaged(sources: list[dict[str, Any]], problems: dict[str, str], path: str) 
 
 def _hole(entry: dict[str, Any], path: str, error: str) -> dict[str, Any]:
     name = entry["name"]
+    is_whole = os.path.isabs(name) or "://" in name or "://" in path
     return {
-        "source": name if os.path.isabs(name) else os.path.join(os.path.dirname(os.path.abspath(path)), name),
+        "source": name if is_whole else os.path.join(os.path.dirname(os.path.abspath(path)), name),
         "band": entry["band"],
         "dst_rect": tuple(int(number) for number in entry["target_rect"]),
         "error": error,
     }
 
 
-def _opened(path: str, call: Arguments) -> Any:
+def _opened(dataset: Any, path: str, call: Arguments) -> Any:
     """A source, or the problem of one that cannot be opened and may be gone on without."""
     try:
-        return _core.Dataset.open(path, sidecars=False)
+        return dataset.open_source(path)
     except (StrileError, OSError) as problem:
         if call.missing_sources == "raise":
             raise
@@ -133,6 +137,6 @@ def _one_system(of_mosaic: str | None, of_sources: dict[str, str | None], path: 
     for source, system in of_sources.items():
         if of_mosaic is not None and system is not None and system != of_mosaic:
             raise VRTUnsupportedError(
-                f"{path} is in {of_mosaic} and its source {source} in {system}: a mosaic is not "
+                f"{path} is in {of_mosaic} and its source {redacted(source)} in {system}: a mosaic is not "
                 "reprojected, warp it first"
             )

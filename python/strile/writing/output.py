@@ -17,6 +17,7 @@ from .. import _core, environment
 from ..errors import DeviceError, GeoTIFFFallbackWarning, StrileError
 from ..extras import require
 from ..reading.shown import redacted
+from ..reading.storage import is_bucket, storage_of
 from . import pieces, sidecars
 from .arguments import WriteArguments
 from .pixels import Statistics, Steps, stream_of
@@ -40,10 +41,6 @@ class Target:
         return self.local is not None and self.local.lower().endswith(".vrt")
 
 
-BUCKETS = frozenset({"s3", "s3a", "gs", "gcs", "az", "azure", "abfs", "abfss"})
-"""Schemes that the core writes to."""
-
-
 def target_of(path: Any, storage_options: Any = None) -> Target:
     target = _target_of(path)
     if storage_options is not None and not target.bucket:
@@ -62,7 +59,7 @@ def _target_of(path: Any) -> Target:
             raise NotImplementedError(
                 f"{redacted(path)}: cannot write over HTTP; write to a local path or to cloud storage"
             )
-        if scheme.lower() in BUCKETS:
+        if is_bucket(path):
             if path.lower().endswith(".vrt"):
                 raise StrileError(f"{redacted(path)}: a mosaic of tiles is written to a local folder, not to a bucket")
             return Target(path, path, None, bucket=True)
@@ -157,8 +154,8 @@ def write_file(
         options["spooled"] = plan.spooled
         options["buffer"] = plan.core_buffer if device == "cpu" else max(arguments.buffer, 1 << 20)
     options["sidecars"] = target.local is not None or target.bucket
-    if arguments.storage_options:
-        options["storage_options"] = arguments.storage_options
+    if target.bucket:
+        options["remote"] = storage_of(target.opened, arguments.storage_options).for_core(target.opened)
     statistics = gathered(raster, arguments, target)
     steps = steps_of(raster, device, statistics)
     rows = arguments.tile_size if arguments.tiled else 256

@@ -122,7 +122,8 @@ def test_signature_is_annotated_and_in_order() -> None:
     signature = inspect.signature(strile.open_geotiff)
     names = list(signature.parameters)
     assert names[:6] == ["source", "dtype", "window", "bbox", "overview_level", "band"]
-    assert names[-5:] == ["parse_coordinates", "lock", "cache", "progress", "reduce"]
+    assert names[-10:-5] == ["parse_coordinates", "lock", "cache", "progress", "reduce"]
+    assert names[-5:] == ["storage_options", "anonymous", "store", "sidecars", "allowed_hosts"]
     assert all(p.annotation is not inspect.Parameter.empty for p in signature.parameters.values())
     assert all(p.kind is p.KEYWORD_ONLY for name, p in signature.parameters.items() if name != "source")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import http.server
+import pickle
+import re
 import socket
 import ssl
 import threading
@@ -14,8 +16,9 @@ import numpy as np
 import pytest
 import rasterio
 import strile
-from strile.reading import hosts
+import xarray as xr
 from strile.reading import remote as transport
+from strile.reading.storage import Storage
 
 fsspec = pytest.importorskip("fsspec")
 
@@ -208,9 +211,8 @@ def test_a_redirect_to_a_private_host_is_refused(
 ) -> None:
     monkeypatch.delenv("STRILE_GEOTIFF_ALLOW_PRIVATE_HOSTS", raising=False)
     # The server of the test is on this machine, and is let through by its number alone.
-    monkeypatch.setattr("strile.reading.hosts.check", lambda location: None)
-    given = hosts.remote_options()
-    monkeypatch.setattr("strile.reading.hosts.remote_options", lambda: given | {"allowed_hosts": ["127.0.0.1"]})
+    given = Storage.for_core
+    monkeypatch.setattr(Storage, "for_core", lambda *of: given(*of) | {"allowed_private_hosts": ["127.0.0.1"]})
     address, handler = server
     assert strile.open_geotiff(f"{address}/far.tif", window=(0, 0, 2, 2)).shape == (2, 2)
     handler.moved = f"{address.replace('127.0.0.1', 'localhost')}/far.tif"
@@ -263,3 +265,93 @@ def test_overviews_beside_may_be_placed_by_themselves(gtiff: Any, pixels: np.nda
     array = strile.open_geotiff("memory://placed/far.tif", overview_level=1)
     assert array.attrs["crs"] == 3857
     assert array.attrs["transform"] == (2.5, 0, 500, 0, -2.5, 800)
+
+
+@pytest.fixture
+def asked(server: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Paths that the server was asked for."""
+    monkeypatch.setenv("STRILE_GEOTIFF_ALLOW_PRIVATE_HOSTS", "1")
+    handler, seen = server[1], []
+    answer = handler.do_GET
+
+    def noted(self: Any) -> None:
+        seen.append(self.path)
+        answer(self)
+
+    handler.do_GET = noted
+    return seen
+
+
+def cog(path: Path, pixels: np.ndarray) -> None:
+    strile.to_geotiff(np.tile(pixels, (32, 32)), path, crs=32633, transform=(30.0, 0, 5e5, 0, -30.0, 4e6), cog=True, tile_size=256)
+
+
+def test_a_cog_is_opened_with_one_request(server: Any, asked: list[str], tmp_path: Path, pixels: np.ndarray) -> None:
+    cog(tmp_path / "cog.tif", pixels)
+    address = f"{server[0]}/cog.tif"
+    for door in (strile.open, lambda url: strile.open_geotiff(url, chunks=256), lambda url: xr.open_dataset(url, engine="strile")):
+        asked.clear()
+        door(address)
+        assert asked == ["/cog.tif"]
+
+
+def test_what_lies_beside_a_file_is_told_as_on_disk(
+    server: Any, asked: list[str], gtiff: Any, pixels: np.ndarray, tmp_path: Path
+) -> None:
+    path = gtiff(np.tile(pixels, (16, 16)), name="plain.tif")
+    (tmp_path / "plain.tif.aux.xml").write_text(
+        "<PAMDataset><PAMRasterBand band='1'><NoDataValue>7</NoDataValue><CategoryNames><Category>water</Category></CategoryNames>"
+        "</PAMRasterBand></PAMDataset>"
+    )
+    (tmp_path / "plain.tfw").write_text("10\n0\n0\n-10\n500005\n4999995\n")
+    address, near = f"{server[0]}/plain.tif", strile.open_geotiff(path)
+    assert near.attrs["nodata"] == 7 and near.attrs["category_names"] == ["water"] and near.attrs["transform"][0] == 10
+    assert strile.open_geotiff(address).identical(near)
+    assert strile.open_geotiff(address, chunks=300).compute().identical(strile.open_geotiff(path, chunks=300).compute())
+    asked.clear()
+    assert "nodata" not in strile.open_geotiff(address, window=(0, 0, 1, 1), sidecars="never").attrs
+    assert set(asked) == {"/plain.tif"}
+
+
+def test_a_copy_loses_nothing_that_lies_beside(server: Any, asked: list[str], tmp_path: Path, pixels: np.ndarray) -> None:
+    cog(tmp_path / "cog.tif", pixels)
+    (tmp_path / "cog.tif.aux.xml").write_text("<PAMDataset><PAMRasterBand band='1'><NoDataValue>7</NoDataValue></PAMRasterBand></PAMDataset>")
+    strile.convert(f"{server[0]}/cog.tif", tmp_path / "copy.tif")
+    assert strile.open(tmp_path / "copy.tif").nodata == 7
+    assert strile.info(f"{server[0]}/cog.tif")["nodata"] == 7
+    assert strile.open(f"{server[0]}/cog.tif").nodata is None
+    assert strile.open(f"{server[0]}/cog.tif", sidecars="always").nodata == 7
+
+
+def test_a_remote_vrt_is_read_as_the_one_on_disk(server: Any, asked: list[str], local: Path, tmp_path: Path) -> None:
+    strile.vrt([local], tmp_path / "all.vrt")
+    near, address = strile.open_geotiff(tmp_path / "all.vrt"), f"{server[0]}/all.vrt"
+    for route in ({}, {"chunks": 150}):
+        far = strile.open_geotiff(address, **route)
+        assert far.compute().identical(strile.open_geotiff(tmp_path / "all.vrt", **route).compute())
+        assert pickle.loads(pickle.dumps(far)).compute().equals(near)
+    np.testing.assert_array_equal(strile.read(address).numpy()[0], near.values)
+    np.testing.assert_array_equal(strile.read_batch([address], [[0, 5, 6, 20, 20]]).numpy()[0, 0], near.values[6:26, 5:25])
+    with xr.open_dataset(tmp_path / "all.vrt", engine="strile") as on_disk:
+        assert xr.open_dataset(address, engine="strile").identical(on_disk)
+
+
+def test_a_vrt_reaches_hosts_that_are_allowed(server: Any, asked: list[str], local: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    strile.vrt([local], tmp_path / "all.vrt")
+    near = strile.open_geotiff(tmp_path / "all.vrt")
+    text = (tmp_path / "all.vrt").read_text()
+    there = tmp_path / "there.vrt"
+    there.write_text(re.sub(r'relativeToVRT="1">[^<]*', f'relativeToVRT="0">/vsicurl/{server[0]}/far.tif', text))
+    asked.clear()
+    for keywords in ({}, {"allow_outside": True}, {"allowed_hosts": ["example.org"]}):
+        with pytest.raises(strile.VRTUnsupportedError, match="`allowed_hosts`"):
+            strile.open_geotiff(there, **keywords)
+    assert asked == []
+    for keywords in ({}, {"chunks": 150}):
+        assert strile.open_geotiff(there, allowed_hosts=["127.0.0.1"], **keywords).compute().equals(near)
+    np.testing.assert_array_equal(strile.read(there, allowed_hosts=["*"]).numpy()[0], near.values)
+    monkeypatch.setenv("STRILE_VRT_ALLOWED_HOSTS", "example.org, 127.0.0.1")
+    assert strile.open_geotiff(there).equals(near)
+    monkeypatch.delenv("STRILE_GEOTIFF_ALLOW_PRIVATE_HOSTS")
+    with pytest.raises(strile.UnsafeURLError):
+        strile.open_geotiff(there)

@@ -6,7 +6,7 @@ use clap::Args;
 use std::path::Path;
 use std::time::Duration;
 use strile::io::{RemoteOptions, is_remote};
-use strile::{Cancel, OpenOptions};
+use strile::{Cancel, OpenOptions, SidecarSearch};
 
 /// Options of URLs: http(s), s3, gs, az, abfs(s).
 #[derive(Debug, Args)]
@@ -33,6 +33,10 @@ pub struct RemoteArgs {
     /// Refuse hosts on this machine and in private networks
     #[arg(long)]
     pub deny_private_hosts: bool,
+    /// Look for `.ovr`, `.msk`, `.aux.xml` and world files beside a URL: `auto` (if the file may need them), `always` or
+    /// `never`; `info`, `convert`, `compare` and `cog validate` always look by default
+    #[arg(long, value_name = "WHEN")]
+    pub sidecars: Option<SidecarSearch>,
     /// Give up a connection that takes longer to establish
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub connect_timeout: Option<Duration>,
@@ -64,12 +68,26 @@ impl RemoteArgs {
         cancel: &Cancel,
     ) -> Result<OpenOptions, Failure> {
         let remote = self.options();
-        let is_url = |file: &Path| file.to_str().is_some_and(is_remote);
-        if (self.remote_stats || remote != RemoteOptions::new()) && !files.into_iter().any(is_url) {
+        // A VRT may have remote sources.
+        let is_vrt = |file: &Path| file.extension().is_some_and(|end| end.eq_ignore_ascii_case("vrt"));
+        let may_use = |file: &Path| file.to_str().is_some_and(is_remote) || is_vrt(file);
+        let is_given = self.remote_stats || remote != RemoteOptions::new() || self.sidecars.is_some();
+        if is_given && !files.into_iter().any(may_use) {
             let sentence = "options of remote files are given, and no file is a URL".to_owned();
             return Err(Failure::Request(sentence, Some("URLs begin with https://, s3://, gs:// or az://")));
         }
-        Ok(OpenOptions::new().cancel(cancel.clone()).remote(remote))
+        let sidecars = self.sidecars.unwrap_or_default();
+        Ok(OpenOptions::new().cancel(cancel.clone()).sidecars(sidecars).remote(remote))
+    }
+
+    /// The same for commands that tell or copy all that is known of a file.
+    pub fn open_all<'a>(
+        &self,
+        files: impl IntoIterator<Item = &'a Path>,
+        cancel: &Cancel,
+    ) -> Result<OpenOptions, Failure> {
+        let open = self.open_options(files, cancel)?;
+        Ok(open.sidecars(self.sidecars.unwrap_or(SidecarSearch::Always)))
     }
 
     fn options(&self) -> RemoteOptions {

@@ -17,7 +17,7 @@ pub fn run(command: &CogCommand, session: &Session) -> Result<Outcome, Failure> 
 
 fn validate(args: &ValidateArgs, session: &Session) -> Result<Outcome, Failure> {
     let (mut told, mut failed, mut all_valid) = (Vec::new(), false, true);
-    let open = args.remote.open_options(args.files.iter().map(PathBuf::as_path), &session.cancel)?;
+    let open = args.remote.open_all(args.files.iter().map(PathBuf::as_path), &session.cancel)?;
     for path in &args.files {
         match report_of(path, &open, session) {
             Ok((name, report)) => {

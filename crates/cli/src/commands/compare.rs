@@ -11,7 +11,7 @@ use strile::tiff::printable;
 
 pub fn run(args: &CompareArgs, session: &Session) -> Result<Outcome, Failure> {
     let mut context = session.context(&args.engine);
-    let open = args.remote.open_options([args.a.as_path(), args.b.as_path()], &session.cancel)?;
+    let open = args.remote.open_all([args.a.as_path(), args.b.as_path()], &session.cancel)?;
     let a = session.open(&args.a, &open, &mut context)?;
     let b = session.open(&args.b, &open, &mut context)?;
     session.warn(&a);

@@ -25,7 +25,7 @@ pub fn run(args: &ConvertArgs, session: &Session) -> Result<Outcome, Failure> {
         let (count, hint) = (args.files.len(), "`-o DIR` converts all files into a folder");
         return Err(Failure::Request(format!("expected IN and OUT, got {count} files"), Some(hint)));
     };
-    let open = args.remote.open_options([from.as_path(), to.as_path()], &session.cancel)?;
+    let open = args.remote.open_all([from.as_path(), to.as_path()], &session.cancel)?;
     let remote = open.remote.clone();
     let input = session.open_input(from, &args.part.mosaic, open, &mut context)?;
     session.warn_of(input.name(), &input.warnings());

@@ -21,7 +21,7 @@ const MOST_BLOCKS: u64 = 400_000;
 pub fn run(args: &InfoArgs, session: &Session) -> Result<Outcome, Failure> {
     let mut told = Vec::new();
     let mut failed = false;
-    let open = args.remote.open_options(args.files.iter().map(PathBuf::as_path), &session.cancel)?;
+    let open = args.remote.open_all(args.files.iter().map(PathBuf::as_path), &session.cancel)?;
     for path in &args.files {
         match facts_of(path, args, &open, session) {
             Ok(facts) => told.push(facts),

@@ -37,7 +37,7 @@ fn commands_say_of_a_url_what_they_say_of_the_file() {
 #[test]
 fn a_plan_tells_requests_and_bytes() {
     let (bench, server) = served();
-    let plan = bench.run(&format!("dump --explain {}", server.url("dem.tif"))).clean();
+    let plan = bench.run(&format!("dump --explain --sidecars never {}", server.url("dem.tif"))).clean();
     assert!(plan.text().contains("remote   ") && plan.text().contains("request"), "{}", plan.text());
     assert_eq!(server.counts().requests, 1);
 }
@@ -140,6 +140,53 @@ fn stores_without_a_list_of_uploads_say_so() {
         let run = bench.run(&format!("uploads {url}"));
         assert!(run.code == 2 && run.stderr.contains(told), "{}", run.stderr);
     }
+}
+
+/// What lies beside a COG is metadata that a copy must not lose.
+#[test]
+fn a_copy_keeps_what_lies_beside_the_file() {
+    let (bench, server) = served();
+    assert_eq!(bench.run("-q convert dem.tif cog.tif --of COG").code, 0);
+    server.put("cog.tif", std::fs::read(bench.path("cog.tif")).unwrap(), "first");
+    let aux = "<PAMDataset><PAMRasterBand band=\"1\"><Description>beside</Description></PAMRasterBand></PAMDataset>";
+    server.put("cog.tif.aux.xml", aux.into(), "first");
+    let url = server.url("cog.tif");
+    for (sidecars, kept) in
+        [("", true), ("--sidecars always", true), ("--sidecars auto", false), ("--sidecars never", false)]
+    {
+        assert_eq!(bench.run(&format!("-q convert {url} copy.tif --overwrite {sidecars}")).code, 0);
+        let copy = bench.run("info --json copy.tif").clean().json().to_string();
+        assert_eq!(copy.contains("beside"), kept, "{sidecars}: {copy}");
+        let told = bench.run(&format!("info --json {sidecars} {url}")).clean().json().to_string();
+        assert_eq!(told.contains("beside"), kept, "{sidecars}: {told}");
+    }
+    server.counts();
+    bench.run(&format!("dump --explain {url}")).clean();
+    assert_eq!(server.counts().requests, 1);
+    let wrong = bench.run(&format!("info --sidecars often {url}"));
+    assert!(wrong.stderr.contains("expected auto, always or never"), "{}", wrong.stderr);
+}
+
+#[test]
+fn mosaics_of_remote_files() {
+    let (bench, server) = served();
+    bench.run("vrt all.vrt dem.tif").clean();
+    let text = std::fs::read_to_string(bench.path("all.vrt")).unwrap();
+    server.put("all.vrt", text.clone().into_bytes(), "first");
+    bench.run("dump all.vrt -o near.npy").clean();
+    let near = std::fs::read(bench.path("near.npy")).unwrap();
+    bench.run(&format!("dump {} -o far.npy", server.url("all.vrt"))).clean();
+    assert_eq!(std::fs::read(bench.path("far.npy")).unwrap(), near);
+    let elsewhere = text
+        .replace("relativeToVRT=\"1\"", "relativeToVRT=\"0\"")
+        .replace(">dem.tif<", &format!(">{}<", server.url("dem.tif")));
+    bench.file("there.vrt", elsewhere.as_bytes());
+    let refused = bench.run("dump there.vrt -o there.npy");
+    assert!(refused.code == 2 && refused.stderr.contains("`--allowed-host HOST`"), "{}", refused.stderr);
+    bench.run("dump there.vrt -o there.npy --allowed-host 127.0.0.1").clean();
+    assert_eq!(std::fs::read(bench.path("there.npy")).unwrap(), near);
+    let private = bench.run("dump there.vrt -o no.npy --allowed-host 127.0.0.1 --deny-private-hosts");
+    assert!(private.stderr.contains("private network"), "{}", private.stderr);
 }
 
 /// A byte every two seconds.

@@ -11,6 +11,7 @@ mod levels;
 mod rules;
 
 pub use ghost::GhostArea;
+pub(crate) use ghost::read_ghost_area;
 
 use crate::dataset::Dataset;
 use crate::error::Result;

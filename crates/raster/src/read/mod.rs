@@ -60,4 +60,5 @@ pub(crate) use ranges::coalesce;
 pub(crate) use reading::{Done, Reading};
 pub(crate) use request::{Asked, Of, Request, Shape};
 pub use run::WindowFault;
+pub(crate) use together::together;
 pub(crate) use unpack::{Missing, Unpacking, scaling};

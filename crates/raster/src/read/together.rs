@@ -10,7 +10,7 @@ pub(super) const AT_ONCE: usize = 32;
 
 /// What `work` makes of each item, in order, or the first error by order: items are begun in order and none after an error,
 /// so all before a faulty one have been tried. Where no answer is `afar` one thread does it.
-pub(super) fn together<T: Send, R: Send>(
+pub(crate) fn together<T: Send, R: Send>(
     items: Vec<T>,
     afar: bool,
     cancel: &Cancel,

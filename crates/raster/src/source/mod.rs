@@ -18,7 +18,7 @@ pub(crate) use pooled::{FilePool, PooledSource, changed};
 pub(crate) use regular::{open_regular, version_at};
 #[cfg(feature = "remote")]
 pub use remote::{RemoteOpening, RemoteSource};
-pub(crate) use url::{open_url, url_of};
+pub(crate) use url::{beside_url, open_url, url_of, with_url_extension};
 
 use crate::cache::is_settled;
 use std::io;

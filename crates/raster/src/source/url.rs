@@ -29,6 +29,32 @@ pub(crate) fn open_url(url: &str, _options: &OpenOptions) -> Result<Arc<dyn Sour
     Err(crate::error::Error::Unsupported { file: crate::redact::redacted(url), reason })
 }
 
+/// Returns the URL of a file beside another, by what is appended to its name.
+#[cfg(feature = "remote")]
+pub(crate) fn beside_url(url: &str, suffix: &str) -> Option<String> {
+    Some(strile_remote::Address::parse(url).ok()?.beside(suffix).ok()?.url().to_owned())
+}
+
+/// Returns no URL: there are none to open.
+#[cfg(not(feature = "remote"))]
+pub(crate) fn beside_url(_url: &str, _suffix: &str) -> Option<String> {
+    None
+}
+
+/// Returns no URLs: there are none to open.
+#[cfg(not(feature = "remote"))]
+pub(crate) fn with_url_extension(_url: &str, _extensions: impl Fn(&str) -> Vec<String>) -> Vec<String> {
+    Vec::new()
+}
+
+/// Returns the URLs of files beside another, by extensions in place of its own.
+#[cfg(feature = "remote")]
+pub(crate) fn with_url_extension(url: &str, extensions: impl Fn(&str) -> Vec<String>) -> Vec<String> {
+    let Ok(address) = strile_remote::Address::parse(url) else { return Vec::new() };
+    let beside = |extension: &String| Some(address.with_extension(extension).ok()?.url().to_owned());
+    extensions(address.extension()).iter().filter_map(beside).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

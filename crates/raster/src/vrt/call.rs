@@ -107,8 +107,7 @@ impl<'a> Shared<'a> {
     /// Sources that the call went on without, by the names their mosaic has for them, and why.
     pub(crate) fn holes(&self) -> Vec<(String, String)> {
         let (set_aside, inner) = (locked(&self.set_aside), locked(&self.inner_holes));
-        let outer =
-            set_aside.iter().map(|(&file, why)| (self.outermost.file_name(file).to_owned(), why.clone()));
+        let outer = set_aside.iter().map(|(&file, why)| (self.outermost.file_name(file), why.clone()));
         outer.chain(inner.iter().map(|(name, why)| (name.clone(), why.clone()))).collect()
     }
 

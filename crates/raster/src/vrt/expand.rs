@@ -9,7 +9,7 @@ use super::number::{Number, sample_of};
 use super::opened::{Opened, nodata_of};
 use super::parse::{Band, Source};
 use super::place::{Extent, Part, Placed, Rectangles, copied_from};
-use super::pool::InUse;
+use super::pool::{AHEAD, InUse};
 use super::{Vrt, index::Index};
 use crate::error::{Error, Result};
 use crate::read::alike;
@@ -230,6 +230,12 @@ impl Vrt {
             if call.context().cancel.is_cancelled() {
                 return Err(Error::Cancelled);
             }
+            if at % AHEAD == 0 {
+                let next = touched.iter().flat_map(|touched| touched.sources.iter().skip(at).take(AHEAD));
+                let set_aside = call.set_aside().clone();
+                let next = next.map(|source| source.file).filter(|file| !set_aside.contains_key(file));
+                self.open_ahead(next, call)?;
+            }
             let pairs = touched.iter().filter_map(|t| Some((t.band, *t.sources.get(at)?)));
             let pairs: Vec<_> = pairs.collect();
             let Some(file) = pairs.first().map(|(_, source)| source.file) else { continue };
@@ -262,7 +268,7 @@ impl Vrt {
         if !is_damage || self.raises() || !call.is_outermost() {
             return Err(error);
         }
-        call.hole(file, self.file_name(file), &error.to_string());
+        call.hole(file, &self.file_name(file), &error.to_string());
         Ok(())
     }
 

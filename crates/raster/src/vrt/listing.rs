@@ -24,7 +24,7 @@ pub struct VrtBand {
 pub struct VrtSource {
     /// Name of the file, as the VRT has it; of a URL without credentials.
     pub name: String,
-    /// The file, where it is there and may be opened.
+    /// The file, where it is there and may be opened; of a remote source its URL, with credentials, whether it is there or not.
     pub path: Option<PathBuf>,
     /// Why it may not be opened; `None` for one that is not there.
     pub problem: Option<String>,
@@ -71,7 +71,7 @@ impl Vrt {
             let (path, problem) = files.get(source.file as usize).cloned().unwrap_or_default();
             let rectangles = source.rectangles;
             VrtSource {
-                name: crate::redact::redacted(self.file_name(source.file)),
+                name: self.file_name(source.file),
                 path,
                 problem,
                 band,

@@ -1,6 +1,6 @@
 //! VRT mosaics: a small XML file that lays parts of other files upon one raster.
 //!
-//! `parse` the XML as facts; `paths` which files it may lead to; `index` which sources a window touches;
+//! `parse` the XML as facts; `paths` which files it may lead to, `hosts` which remote objects; `index` which sources a window touches;
 //! `place` where their pixels lie; `pool` the files that are open; `expand` a window as rectangles of files and as layers;
 //! `carve` which pixels of them are seen; `canvas` what `crate::read` takes; `dataset` and `doors` the reads. Layers are blended on
 //! the host: `compose` in which order, `opened` samples of one source, `values` and `number` what is done to a value,
@@ -9,7 +9,7 @@
 //!
 //! The pixels are those that GDAL gives. What is not a mosaic (warped, derived, pansharpened and processed
 //! VRTs, filters) is refused by name. A VRT is text from anywhere: it reaches no file outside its folder
-//! unless told so, and no network.
+//! unless told so, and no host but that of its own URL.
 
 mod blend;
 mod call;
@@ -19,6 +19,8 @@ mod compose;
 mod dataset;
 mod doors;
 mod expand;
+#[cfg(feature = "remote")]
+mod hosts;
 mod index;
 mod listing;
 mod number;
@@ -40,7 +42,7 @@ pub use write::{IndexOptions, WrittenIndex, write_index};
 use crate::error::{Error, Result};
 use crate::metadata::Metadata;
 use crate::open::OpenOptions;
-use crate::source::{Version, open_regular};
+use crate::source::{Source, Version, open_regular, open_url, read_ranges, url_of};
 use index::Index;
 use parse::{Band, Problem, SourceFile};
 use pool::Pool;
@@ -48,6 +50,7 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use strile_engine::Cancel;
 use strile_tiff::gdal::{NoData, pam};
 use strile_tiff::geo::{AreaOrPoint, Georeference};
 use strile_tiff::{DataType, TiffError, Warning, Warnings};
@@ -68,10 +71,13 @@ pub enum Missing {
 /// What can be chosen when opening a VRT.
 #[derive(Debug, Clone)]
 pub struct VrtOptions {
-    /// Sources may lie anywhere in the file system, not only in the VRT's folder and below.
+    /// Sources may lie anywhere in the file system, not only in the VRT's folder and below; those of a remote VRT anywhere on its host
+    /// or in its bucket.
     pub allow_outside: bool,
     /// More folders that sources may lie in. `None` also refuses absolute paths into the VRT's own folder.
     pub allowed_roots: Option<Vec<PathBuf>>,
+    /// Hosts and buckets that sources may be on, besides that of a remote VRT itself: `example.org`, `s3://bucket`; `*` is all.
+    pub allowed_hosts: Vec<String>,
     /// What to do about sources that are not there.
     pub missing: Missing,
     /// Where a source that is gone on without would lie alone there is NaN, or 0 in integers, and not the band's nodata.
@@ -98,6 +104,7 @@ impl Default for VrtOptions {
         Self {
             allow_outside: false,
             allowed_roots: None,
+            allowed_hosts: Vec::new(),
             missing: Missing::default(),
             empty_holes: false,
             data_type: None,
@@ -145,15 +152,26 @@ pub fn is_vrt(path: &Path) -> Result<bool> {
     Ok(is_vrt_text(&head))
 }
 
+/// Whether the object of a URL begins as a VRT does. Its first bytes are there once it is open.
+pub(crate) fn is_vrt_source(source: &dyn Source, cancel: &Cancel) -> Result<bool> {
+    let range = 0..source.len().min(1024);
+    let head = read_ranges(source, std::slice::from_ref(&range), cancel);
+    let head = head.map_err(|error| Error::Io { path: source.name().into(), error: Arc::new(error) })?;
+    Ok(head.first().is_some_and(|head| is_vrt_text(head)))
+}
+
 fn is_vrt_text(head: &[u8]) -> bool {
     let starts = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start().starts_with(b"<");
     starts && head.windows(11).any(|word| word.eq_ignore_ascii_case(b"<VRTDataset"))
 }
 
 impl Vrt {
-    /// Opens a VRT; no source is opened yet.
+    /// Opens a VRT, or that of a URL; no source is opened yet.
     pub fn open(path: impl AsRef<Path>, options: &VrtOptions) -> Result<Self> {
         let path = path.as_ref();
+        if let Some(url) = url_of(path) {
+            return Self::open_remote(url, open_url(url, &options.open)?.as_ref(), options);
+        }
         let fail = |error| Error::Io { path: path.to_owned(), error: Arc::new(error) };
         let resolved = path.canonicalize().map_err(fail)?;
         let root = resolved.parent().map(Path::to_owned).filter(|_| !options.allow_outside);
@@ -168,6 +186,31 @@ impl Vrt {
         let root = Some(resolved.clone()).filter(|_| !options.allow_outside);
         let pool = Pool::new(options.max_open);
         Self::of_text(name.to_owned(), text, (resolved, root), (None, pool), options)
+    }
+
+    /// The VRT of a URL that is open.
+    pub(crate) fn open_remote(url: &str, source: &dyn Source, options: &VrtOptions) -> Result<Self> {
+        let folder = folder_of_url(url);
+        Self::of_source(url, source, Some(folder), Pool::new(options.max_open), options)
+    }
+
+    fn of_source(
+        url: &str,
+        source: &dyn Source,
+        root: Option<PathBuf>,
+        pool: Arc<Pool>,
+        options: &VrtOptions,
+    ) -> Result<Self> {
+        let (name, version) = (source.name().to_owned(), source.version());
+        let fail = |error| Error::Io { path: PathBuf::from(&name), error: Arc::new(error) };
+        if version.len > options.max_bytes {
+            return Err(too_large(&name, version.len, options.max_bytes));
+        }
+        let whole = 0..version.len;
+        let bytes = read_ranges(source, std::slice::from_ref(&whole), &options.open.cancel).map_err(fail)?;
+        let text = utf8(&name, bytes.into_iter().next().unwrap_or_default())?;
+        let path = Some((PathBuf::from(&name), version));
+        Self::of_text(name, &text, (folder_of_url(url), root), (path, pool), options)
     }
 
     fn open_at(
@@ -321,7 +364,12 @@ impl Vrt {
         self.path.as_ref().map(|(_, version)| version)
     }
 
+    /// The path of a source, or its URL.
     fn resolve(&self, file: &SourceFile) -> std::result::Result<PathBuf, paths::Refusal> {
+        #[cfg(feature = "remote")]
+        if let Some(found) = hosts::resolve(file, &self.folder, self.root.as_deref(), &self.options) {
+            return found;
+        }
         let more = self.options.allowed_roots.as_deref();
         paths::resolve(file, &self.folder, self.root.as_deref().map(|root| paths::Roots { root, more }))
     }
@@ -330,8 +378,9 @@ impl Vrt {
         self.missing.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), problem);
     }
 
-    fn file_name(&self, file: u32) -> &str {
-        self.files.get(file as usize).map_or("", |file| file.name.as_str())
+    /// The name of a source for messages: without credentials.
+    fn file_name(&self, file: u32) -> String {
+        self.files.get(file as usize).map_or_else(String::new, |file| crate::redact::redacted(&file.name))
     }
 
     pub(crate) fn refuse(&self, problem: String) -> Error {
@@ -351,24 +400,37 @@ impl Vrt {
 fn text_of(name: &str, path: &Path, limit: u64) -> Result<(String, Version)> {
     let fail = |error| Error::Io { path: name.into(), error: Arc::new(error) };
     let (file, version) = open_regular(path).map_err(fail)?;
-    let too_large = |found| {
-        let what = "size in bytes (raise it with `vrt_max_bytes` or the environment variable STRILE_VRT_MAX_XML_BYTES)";
-        let error = TiffError::Limit { place: "VRT".into(), what, found, limit };
-        Error::File { file: name.to_owned(), error }
-    };
     if version.len > limit {
-        return Err(too_large(version.len));
+        return Err(too_large(name, version.len, limit));
     }
     let mut bytes = Vec::new();
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(fail)?;
     if bytes.len() as u64 > limit {
-        return Err(too_large(bytes.len() as u64));
+        return Err(too_large(name, bytes.len() as u64, limit));
     }
-    let text = String::from_utf8(bytes).map_err(|error| {
+    Ok((utf8(name, bytes)?, version))
+}
+
+fn too_large(name: &str, found: u64, limit: u64) -> Error {
+    let what =
+        "size in bytes (raise it with `vrt_max_bytes` or the environment variable STRILE_VRT_MAX_XML_BYTES)";
+    let error = TiffError::Limit { place: "VRT".into(), what, found, limit };
+    Error::File { file: name.to_owned(), error }
+}
+
+fn utf8(name: &str, bytes: Vec<u8>) -> Result<String> {
+    String::from_utf8(bytes).map_err(|error| {
         let problem = format!("byte {} is not UTF-8", error.utf8_error().valid_up_to());
         Error::File { file: name.to_owned(), error: TiffError::Invalid { place: "XML".into(), problem } }
-    })?;
-    Ok((text, version))
+    })
+}
+
+/// The folder of the VRT at a URL, as a path.
+fn folder_of_url(url: &str) -> PathBuf {
+    #[cfg(feature = "remote")]
+    return hosts::folder_of(url);
+    #[cfg(not(feature = "remote"))]
+    PathBuf::from(url)
 }
 
 fn metadata_of(mosaic: &parse::Mosaic) -> Metadata {

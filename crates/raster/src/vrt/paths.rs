@@ -99,13 +99,13 @@ fn without_parents(path: &Path) -> Option<PathBuf> {
 }
 
 /// Names that GDAL would open with something else than the file system.
-fn not_a_file(name: &str) -> Option<String> {
+pub(super) fn not_a_file(name: &str) -> Option<String> {
     let lower = name.trim_start().to_ascii_lowercase().replace('\\', "/");
     if lower.starts_with("/vsi") {
         return Some("is in one of GDAL's virtual file systems, which strile does not have".into());
     }
     if lower.contains("://") {
-        return Some("is a URL; files are read".into());
+        return Some("is a URL that strile does not read".into());
     }
     if lower.contains("<vrtdataset") || lower.contains('\0') {
         return Some("is not the name of a file".into());
@@ -120,6 +120,6 @@ fn driver_of(name: &str) -> Option<&str> {
     is_name.then_some(head)
 }
 
-fn shown(name: &str) -> String {
+pub(super) fn shown(name: &str) -> String {
     crate::redact::redacted(name).chars().take(200).collect::<String>().escape_debug().to_string()
 }

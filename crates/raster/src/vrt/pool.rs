@@ -11,18 +11,24 @@ use super::{Missing, NOT_THERE, Vrt, VrtOptions, paths::Refusal};
 use crate::batch::header_memory;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::open::{Files, OnDisk};
-use crate::source::{FilePool, PooledSource, Source, Version, version_at};
+use crate::open::{Files, OnDisk, OpenOptions};
+use crate::read::together;
+use crate::redact::redacted;
+use crate::source::{FilePool, PooledSource, Source, Version, open_url, url_of, version_at};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use strile_engine::Lease;
+use strile_engine::{Cancel, Lease};
 use strile_tiff::TiffError;
 
 /// Bytes of XML whose mosaics are kept.
 const MOST_TEXT: u64 = 16 << 20;
 /// Memory that a byte of XML takes, about, while and after it is parsed.
 const PARSED: u64 = 8;
+/// Memory of an open remote object: its first bytes.
+const REMOTE: u64 = 32 << 10;
+/// Remote sources that are opened at once.
+pub(super) const AHEAD: usize = 32;
 
 /// Opened sources, by the paths that mosaics have for them, and the files that are open.
 pub(super) struct Pool {
@@ -50,6 +56,8 @@ struct Found {
     text: u64,
     /// Bytes of memory that it takes.
     memory: u64,
+    /// Each of its reads names the state that was opened: it is not asked whether that is current.
+    is_remote: bool,
 }
 
 type State = (PathBuf, Option<Version>);
@@ -61,10 +69,11 @@ impl Found {
 
     /// Whether all its files are as they were.
     fn is_current(&self) -> bool {
-        self.states.iter().all(|(path, version)| match version {
-            Some(version) => version_at(path).is_ok_and(|now| now.is_same(version)),
-            None => !path.exists(),
-        })
+        self.is_remote
+            || self.states.iter().all(|(path, version)| match version {
+                Some(version) => version_at(path).is_ok_and(|now| now.is_same(version)),
+                None => !path.exists(),
+            })
     }
 
     fn files(&self) -> usize {
@@ -173,10 +182,7 @@ impl Vrt {
     /// The opened source; `None` if it is missing and only to be warned of.
     pub(super) fn source(&self, file: u32, call: &Call<'_>) -> Result<Option<Arc<InUse>>> {
         let Some(named) = self.files.get(file as usize) else { return Ok(None) };
-        let written = match named.relative {
-            true => self.folder.join(&named.name),
-            false => PathBuf::from(&named.name),
-        };
+        let written = self.written(named);
         if let Some(held) = call.held(&written) {
             self.enter(&held.opened, call)?;
             return Ok(Some(held));
@@ -195,8 +201,14 @@ impl Vrt {
             Ok(path) => path,
             Err(Refusal::Missing) => return self.is_missing(file, named, call).map(|()| None),
             Err(Refusal::Refused(reason)) => return Err(self.unsupported(reason)),
-            Err(Refusal::Io(error)) => return Err(Error::io(&named.name, error)),
+            Err(Refusal::Io(error)) => return Err(Error::io(redacted(&named.name), error)),
         };
+        if let Some(url) = url_of(&path) {
+            let Some(found) = self.remote(url, &written, call)? else {
+                return self.is_missing(file, named, call).map(|()| None);
+            };
+            return self.fresh(written, found, call).map(Some);
+        }
         let found = match super::is_vrt(&path)? {
             true => {
                 let len = version_at(&path).map_err(|error| Error::io(&path, error))?.len;
@@ -207,7 +219,13 @@ impl Vrt {
                 let text = version.as_ref().map_or(0, |version| version.len);
                 let states = [(written.clone(), version)].into();
                 let memory = text.saturating_mul(PARSED);
-                Found { opened: Arc::new(Opened::Mosaic(Box::new(vrt))), states, text, memory }
+                Found {
+                    opened: Arc::new(Opened::Mosaic(Box::new(vrt))),
+                    states,
+                    text,
+                    memory,
+                    is_remote: false,
+                }
             }
             false => {
                 let noted = Noted { files: &self.pool.files, states: Mutex::default() };
@@ -219,18 +237,102 @@ impl Vrt {
                     path.clone_from(&written);
                 }
                 let opened = Arc::new(Opened::File(Box::new(Leaf::new(dataset)?)));
-                Found { opened, states: states.into(), text: 0, memory }
+                Found { opened, states: states.into(), text: 0, memory, is_remote: false }
             }
         };
+        self.fresh(written, found, call).map(Some)
+    }
+
+    /// A source that was opened anew.
+    fn fresh(&self, written: PathBuf, found: Found, call: &Call<'_>) -> Result<Arc<InUse>> {
         if call.used_before(&written, found.version()) == Some(false) {
             let problem = "the file changed while the mosaic was read; read it again";
-            return Err(Error::io(&written, std::io::Error::other(problem)));
+            let shown = redacted(&written.to_string_lossy());
+            return Err(Error::io(shown, std::io::Error::other(problem)));
         }
         if let Some(version) = found.version() {
             call.uses(&written, version);
         }
         self.pool.keep(written.clone(), found.clone(), self.options.max_open);
-        self.in_use(&written, found, call).map(Some)
+        self.in_use(&written, found, call)
+    }
+
+    /// The source at a URL; `None` if the server has no such object.
+    fn remote(&self, url: &str, written: &Path, call: &Call<'_>) -> Result<Option<Found>> {
+        // Overviews of sources are not read.
+        let open = self.open_options(url).overviews(false).cancel(call.context().cancel.clone());
+        let source = match open_url(url, &open) {
+            Err(Error::Io { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        let (version, name) = (source.version(), PathBuf::from(source.name()));
+        let states = [(written.to_owned(), Some(version.clone()))].into();
+        if !super::is_vrt_source(source.as_ref(), &open.cancel)? {
+            let dataset = Dataset::open_remote(url, source, &open)?;
+            let memory = header_memory(&dataset).saturating_add(REMOTE);
+            let opened = Arc::new(Opened::File(Box::new(Leaf::new(dataset)?)));
+            return Ok(Some(Found { opened, states, text: 0, memory, is_remote: true }));
+        }
+        self.check_chain(&name, call)?;
+        let lease = call.take(version.len.saturating_mul(PARSED), "the XML of a mosaic")?;
+        let options = VrtOptions { data_type: None, ..self.options.clone() };
+        let vrt = Self::of_source(url, source.as_ref(), self.root.clone(), Arc::clone(&self.pool), &options)?;
+        drop(lease);
+        let memory = version.len.saturating_mul(PARSED);
+        let opened = Arc::new(Opened::Mosaic(Box::new(vrt)));
+        Ok(Some(Found { opened, states, text: version.len, memory, is_remote: true }))
+    }
+
+    /// Opens the file of a source, by the path that [`listed_sources`](Self::listed_sources) has for it, as reads do, but without what
+    /// lies beside it.
+    pub fn open_source(&self, path: &Path, cancel: &Cancel) -> Result<Dataset> {
+        let open = url_of(path).map_or_else(|| self.options.open.clone(), |url| self.open_options(url));
+        Dataset::open_with(path, &open.sidecars(false).cancel(cancel.clone()))
+    }
+
+    /// How the object of a URL is opened.
+    fn open_options(&self, url: &str) -> OpenOptions {
+        #[cfg(feature = "remote")]
+        return super::hosts::open_options(url, self.root.as_deref(), &self.options);
+        #[cfg(not(feature = "remote"))]
+        return (self.options.open.clone(), url).0;
+    }
+
+    /// Opens remote sources that are needed next, all at once: a round trip is paid once. What fails here fails again when it is
+    /// its turn.
+    pub(super) fn open_ahead(&self, files: impl Iterator<Item = u32>, call: &Call<'_>) -> Result<()> {
+        let mut wanted: Vec<(PathBuf, String)> = Vec::new();
+        for file in files {
+            let Some(named) = self.files.get(file as usize) else { continue };
+            let written = self.written(named);
+            let known = call.held(&written).is_some() || self.pool.get(&written).is_some();
+            if known || wanted.iter().any(|(other, _)| *other == written) {
+                continue;
+            }
+            let Ok(path) = self.resolve(named) else { continue };
+            if let Some(url) = url_of(&path) {
+                wanted.push((written, url.to_owned()));
+            }
+        }
+        if wanted.len() < 2 {
+            return Ok(());
+        }
+        let open = |(written, url): (PathBuf, String)| {
+            let found = self.remote(&url, &written, call).ok().flatten();
+            Ok(found.map(|found| (written, found)))
+        };
+        for (written, found) in together(wanted, true, &call.context().cancel, open)?.into_iter().flatten() {
+            self.pool.keep(written, found, self.options.max_open.max(AHEAD));
+        }
+        Ok(())
+    }
+
+    /// What a source is known by.
+    fn written(&self, named: &SourceFile) -> PathBuf {
+        match named.relative {
+            true => self.folder.join(&named.name),
+            false => PathBuf::from(&named.name),
+        }
     }
 
     fn in_use(&self, path: &Path, found: Found, call: &Call<'_>) -> Result<Arc<InUse>> {
@@ -273,11 +375,13 @@ impl Vrt {
 
     fn is_missing(&self, file: u32, named: &SourceFile, call: &Call<'_>) -> Result<()> {
         if self.options.missing == Missing::Raise {
-            let problem =
-                format!("source `{}` is missing; `missing=warn` reads the mosaic without it", named.name);
+            let problem = format!(
+                "source `{}` is missing; `missing=warn` reads the mosaic without it",
+                redacted(&named.name)
+            );
             return Err(self.refuse(problem));
         }
-        call.hole(file, &named.name, NOT_THERE);
+        call.hole(file, &redacted(&named.name), NOT_THERE);
         Ok(())
     }
 }

@@ -6,11 +6,14 @@ use super::opened::Opened;
 use crate::error::Result;
 use crate::options::ReadOptions;
 use crate::read::{Size, check_result};
+use crate::source::url_of;
 use std::path::Path;
 use strile_engine::Context;
 
 /// Sources that are looked at; of more the rest is taken to be as large.
 const LOOKED_AT: u32 = 4096;
+/// The same of remote ones.
+const REMOTE_LOOKED_AT: u32 = 64;
 
 impl Vrt {
     /// Refuses a result of so many samples and bytes by the rule of every read; see `ReadOptions::max_pixels`.
@@ -35,11 +38,16 @@ impl Vrt {
             *left = less;
             seen += 1;
             let Ok(path) = self.resolve(named) else { continue };
-            let len = match is_named_as_mosaic(&path) {
+            let is_remote = url_of(&path).is_some();
+            if is_remote {
+                // Each costs a request.
+                *left = (*left).saturating_sub(LOOKED_AT / REMOTE_LOOKED_AT);
+            }
+            let len = match is_remote || is_named_as_mosaic(&path) {
                 true => match self.source(file, call) {
                     Ok(Some(in_use)) => match in_use.opened.as_ref() {
                         Opened::Mosaic(nested) => nested.stored_len(left, &call.inside(nested)),
-                        Opened::File(_) => 0,
+                        Opened::File(leaf) => leaf.dataset.stored_len(),
                     },
                     _ => 0,
                 },

@@ -21,7 +21,7 @@ fn private_hosts_are_refused_by_option() {
 #[test]
 fn a_redirect_to_a_private_host_is_refused() {
     let (server, _) = server(64);
-    let options = || hasty().deny_private_hosts(true).allowed_host("127.0.0.1");
+    let options = || hasty().deny_private_hosts(true).allowed_private_host("127.0.0.1");
     drop(open(&server.url("a.tif"), options()).unwrap());
     for host in ["localhost", "127.0.0.2", "[::1]", "169.254.169.254"] {
         let to = server.url("a.tif").replace("127.0.0.1", host);

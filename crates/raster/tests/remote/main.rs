@@ -3,10 +3,12 @@
 
 mod answers;
 mod asked;
+mod beside;
 mod failures;
 mod hedged;
 mod hosts;
 mod index;
+mod mosaics;
 
 use std::sync::Arc;
 use strile::io::{RemoteOptions, RemoteSource};
@@ -41,7 +43,8 @@ fn hasty() -> RemoteOptions {
 }
 
 fn open(url: &str, options: RemoteOptions) -> Result<Dataset> {
-    Dataset::open_with(url, &OpenOptions::new().remote(options))
+    // These files are no COGs; `beside` has the tests of what is asked for besides.
+    Dataset::open_with(url, &OpenOptions::new().sidecars(false).remote(options))
 }
 
 /// The pixels of a window as they are in the file itself.

@@ -131,8 +131,8 @@ fn what_leads_out_of_the_folder_is_refused() {
         ("../nowhere.tif", "`..`"),
         (absolute.to_str().unwrap(), "absolute"),
         ("/vsizip/a.zip/b.tif", "virtual file systems"),
-        ("/vsicurl/http://example.com/a.tif", "virtual file systems"),
-        ("https://example.com/a.tif", "URL"),
+        ("/vsicurl/ftp://example.com/a.tif", "virtual file systems"),
+        ("ftp://example.com/a.tif", "URL"),
         ("NETCDF:a.nc:b", "driver `NETCDF`"),
         ("zip:a.zip", "driver `zip`"),
     ] {

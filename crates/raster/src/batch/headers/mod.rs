@@ -115,7 +115,7 @@ impl Headers {
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Arc<Dataset>> {
         #[cfg(feature = "remote")]
         if let Some(url) = url_of(path.as_ref()) {
-            return self.begin(url, &self.options)?.wait(&self.options);
+            return self.begin(url, &self.options)?.wait(url, &self.options);
         }
         let path = std::path::absolute(path.as_ref()).map_err(|error| Error::io(path.as_ref(), error))?;
         let on_disk = |told_by: &ToldBy| match told_by {

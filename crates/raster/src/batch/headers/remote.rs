@@ -4,8 +4,9 @@ use super::{Headers, Record};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::open::{OpenFile, OpenOptions};
+use crate::read::together;
 use crate::source::{ReadDone, ReadOp, RemoteOpening, RemoteSource, Source, Version, read_ranges, url_of};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -24,12 +25,13 @@ pub(super) enum Opening {
 }
 
 impl Opening {
-    pub(super) fn wait(self, options: &OpenOptions) -> Result<Arc<Dataset>> {
-        let (source, at_hand) = match self {
-            Self::Asked(opening) => (opening.wait()?, Vec::new()),
-            Self::Known(source, header) => (source, header),
+    /// Opens the object of a URL. What lies beside one of an index is not looked for.
+    pub(super) fn wait(self, url: &str, options: &OpenOptions) -> Result<Arc<Dataset>> {
+        let dataset = match self {
+            Self::Asked(opening) => Dataset::open_remote(url, Arc::new(opening.wait()?), options)?,
+            Self::Known(source, header) => Dataset::from_source_with(Arc::new(source), header, options)?,
         };
-        Ok(Arc::new(Dataset::from_source_with(Arc::new(source), at_hand, options)?))
+        Ok(Arc::new(dataset))
     }
 }
 
@@ -62,21 +64,16 @@ pub(super) fn open_all(
         let opening = url_of(path).map(|url| headers.begin(url, &options)).transpose()?;
         Ok((path.clone(), opening))
     };
-    let finish = |(path, opening): (PathBuf, Option<Opening>)| match opening {
-        None => headers.open(path),
-        Some(opening) => opening.wait(&options),
+    let finish = |(path, opening): (PathBuf, Option<Opening>)| match (url_of(&path), opening) {
+        (Some(url), Some(opening)) => opening.wait(url, &options),
+        _ => headers.open(path),
     };
-    let (mut under_way, mut opened) = (VecDeque::new(), Vec::with_capacity(paths.len()));
-    for path in paths {
-        under_way.push_back(begin(path)?);
-        if under_way.len() > AHEAD
-            && let Some(first) = under_way.pop_front()
-        {
-            opened.push(finish(first)?);
-        }
-    }
-    for rest in under_way {
-        opened.push(finish(rest)?);
+    let mut opened = Vec::with_capacity(paths.len());
+    for some in paths.chunks(AHEAD) {
+        let begun = some.iter().map(begin).collect::<Result<Vec<_>>>()?;
+        // What lies beside a file is asked for after its header.
+        let afar = begun.iter().filter(|(_, opening)| opening.is_some()).count() > 1;
+        opened.extend(together(begun, afar, cancel, finish)?);
     }
     Ok(opened)
 }
