@@ -2,6 +2,7 @@
 
 mod codec;
 mod convert;
+mod coordinates;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod device;
 mod file;
@@ -106,6 +107,7 @@ pub fn all() -> Targets {
     }
     add(Box::new(geo::KeyTarget::new()), Kind::File);
     add(Box::new(geo::WktTarget::new()), Kind::File);
+    add(Box::new(coordinates::CoordinateTarget::new()), Kind::File);
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     let devices = device::DeviceTarget::all(&codecs);
     for subject in codecs {

@@ -210,6 +210,9 @@ impl<'py> Asked<'py> {
             .sampling(sampling.unwrap_or_default())
             .on_fault(on_fault.unwrap_or_default())
             .decode_on(decode_on);
+        if let Some(cache) = keys.text("cache")? {
+            options.cache = cache.parse().map_err(|error| refused(format!("cache: {error}")))?;
+        }
         options.fill = fill;
         options.size = keys.typed("size", "columns and rows", |value| value.extract().ok())?;
         options.max_pixels = keys.integer("max_pixels", "a number of samples")?;

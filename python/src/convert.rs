@@ -5,7 +5,8 @@ use crate::commands::{resampling, told};
 use crate::dataset::Dataset;
 use crate::error::refused;
 use crate::keys::{Keys, elements, float, integer, optional, text};
-use crate::{crs, device, request};
+use crate::remote_options::remote_options;
+use crate::{crs, device, request, sink};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::num::NonZeroUsize;
@@ -15,7 +16,6 @@ use strile::convert::{
     Conversion, ConvertArea, ConvertSize, ManyItem, ManyOptions, ManyOutcome, ManyProgress, Side,
     data_type_named, rescales,
 };
-use strile::io::FileSink;
 use strile::tiff::gdal::NoData;
 use strile::tiff::geo::GeoTransform;
 use strile::write::Format;
@@ -23,7 +23,7 @@ use strile::{Context, ConvertOptions, Window};
 
 /// Writes (part of) an opened file as another; see `_core.pyi`.
 #[pyfunction]
-#[pyo3(signature = (source, target, options, *, overwrite=false, progress=None, memory=None, threads=None))]
+#[pyo3(signature = (source, target, options, *, overwrite=false, storage_options=None, progress=None, memory=None, threads=None))]
 #[expect(clippy::too_many_arguments, reason = "the keywords of a Python function")]
 pub(crate) fn convert<'py>(
     py: Python<'py>,
@@ -31,10 +31,12 @@ pub(crate) fn convert<'py>(
     target: PathBuf,
     options: &Bound<'py, PyDict>,
     overwrite: bool,
+    storage_options: Option<Bound<'py, PyDict>>,
     progress: Option<Bound<'py, PyAny>>,
     memory: Option<u64>,
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
+    let remote = remote_options(storage_options.as_ref())?;
     let input = source.get().input(py)?;
     let (options, notes) = convert_options(options)?;
     let count = Arc::new(Count::default());
@@ -45,8 +47,8 @@ pub(crate) fn convert<'py>(
     let context = Context { progress: Some(Arc::clone(&count) as _), ..context };
     let watch = progress.as_ref().map(|progress| Watch { count: &count, progress });
     let report = call::run(py, &context.cancel, watch, || {
-        let sink = FileSink::create(&target, overwrite)?;
-        let conversion = Conversion::plan(&input, Box::new(sink), &options, &context)?;
+        let sink = sink::at(&target, overwrite, &remote, &context.cancel)?;
+        let conversion = Conversion::plan(&input, sink, &options, &context)?;
         count.expect(conversion.blocks());
         let report = conversion.run(&context)?;
         count.complete();

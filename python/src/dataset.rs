@@ -272,7 +272,7 @@ impl Dataset {
         signature = (**request),
         text_signature = "($self, *, page=0, level=0, window=None, bands=None, layer='pixels', interleave='band', \
                           apply_orientation=False, invert_white=False, masked=False, unpack=False, float_type=None, \
-                          on_fault='fail', max_pixels=None, max_cloud_bytes=None, device='cpu', decode_on='auto', out=None, stream=None, memory=None, \
+                          on_fault='fail', max_pixels=None, max_cloud_bytes=None, cache='auto', device='cpu', decode_on='auto', out=None, stream=None, memory=None, \
                           threads=None, progress=None)"
     )]
     fn read<'py>(

@@ -3,6 +3,7 @@
 mod array;
 mod attributes;
 mod batch;
+mod cache;
 mod call;
 mod categories;
 mod command_line;
@@ -25,6 +26,7 @@ mod parts;
 mod piece;
 mod plan;
 mod raster;
+mod remote_options;
 mod request;
 mod sink;
 mod source;
@@ -68,6 +70,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(call::_panic, module)?)?;
     module.add_function(wrap_pyfunction!(batch::read_batch, module)?)?;
     module.add_function(wrap_pyfunction!(batch::write_header_index, module)?)?;
+    module.add_function(wrap_pyfunction!(cache::cache_stats, module)?)?;
+    module.add_function(wrap_pyfunction!(cache::clear_cache, module)?)?;
+    module.add_function(wrap_pyfunction!(cache::set_cache_limit, module)?)?;
     module.add_function(wrap_pyfunction!(contains::contains, module)?)?;
     module.add_function(wrap_pyfunction!(count::count_missing, module)?)?;
     module.add_function(wrap_pyfunction!(convert::convert, module)?)?;

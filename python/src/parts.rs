@@ -7,6 +7,7 @@ use crate::call;
 use crate::error::exception;
 use crate::held::Held;
 use crate::piece::Given;
+use crate::write_options::TargetOptions;
 use crate::{device, sink, spec, write_options};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -21,7 +22,7 @@ use strile::{Cancel, Location, Window};
 #[pyclass(frozen, module = "strile._core")]
 pub(crate) struct Parts {
     parts: Arc<strile::write::Parts>,
-    sidecars: bool,
+    target_options: TargetOptions,
 }
 
 #[pymethods]
@@ -34,10 +35,10 @@ impl Parts {
         options: &Bound<'_, PyDict>,
         size: (u32, u32),
     ) -> PyResult<Self> {
-        let (raster, (options, sidecars)) =
+        let (raster, (options, target_options)) =
             call::guarded(py, || Ok((spec::raster(raster)?, write_options::options(options)?)))?;
         let parts = call::run_at_once(py, || strile::write::Parts::new(raster, &options, size))?;
-        Ok(Self { parts: Arc::new(parts), sidecars })
+        Ok(Self { parts: Arc::new(parts), target_options })
     }
 
     /// What will be done, in words.
@@ -118,7 +119,7 @@ impl Parts {
     fn assemble(&self, target: &Bound<'_, PyAny>, memory: Option<u64>) -> PyResult<Assembly> {
         let py = target.py();
         let context = call::context(memory, None)?;
-        let sink = sink::open(target, self.sidecars)?;
+        let sink = sink::open(target, &self.target_options, &context.cancel)?;
         let assembly = call::run_at_once(py, || self.parts.assemble(sink, &context))?;
         Ok(Assembly { parts: Arc::clone(&self.parts), open: Held::new("file", (assembly, context.cancel)) })
     }

@@ -120,6 +120,8 @@ impl Plan {
         dict.set_item("output_bytes", figures.output_bytes)?;
         dict.set_item("blocks", figures.counts.blocks)?;
         dict.set_item("sparse", figures.counts.sparse)?;
+        dict.set_item("cached", figures.counts.cached)?;
+        dict.set_item("cached_bytes", figures.counts.cached_bytes)?;
         dict.set_item("encoded_bytes", figures.counts.encoded_bytes)?;
         dict.set_item("ranges", figures.counts.ranges)?;
         dict.set_item("range_bytes", figures.counts.range_bytes)?;

@@ -82,6 +82,7 @@ impl<'py> Request<'py> {
             }
             "max_pixels" => options.max_pixels = value.extract()?,
             "max_cloud_bytes" => options.max_cloud_bytes = value.extract()?,
+            "cache" => options.cache = text()?.parse().map_err(|error| refused(format!("cache: {error}")))?,
             "device" => self.device = value.extract()?,
             "decode_on" => self.decode_on = text()?,
             "out" => self.out = some(value),
@@ -145,6 +146,7 @@ fn expected(key: &str) -> Option<&'static str> {
         "stream" => "the number of a CUDA stream, or None",
         "device" => "`cpu`, `cuda` or `cuda:N`",
         "decode_on" => "`auto`, `cpu`, `cuda` or `cuda:N`",
+        "cache" => "`auto`, `off`, `encoded` or `decoded`",
         "layer" | "interleave" | "float_type" | "on_fault" => "text",
         _ => return None,
     })

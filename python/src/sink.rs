@@ -1,9 +1,10 @@
-//! Where the file goes: a path, or a Python object with `write(bytes)`.
+//! Where the file goes: a path, a URL of a bucket, or a Python object with `write(bytes)`.
 //!
 //! Such an object takes bytes in order and nothing else, so blocks wait in a spool until the file is complete: it gets
 //! its first byte when all of them are known. What its `write` raises is raised again as it is.
 
 use crate::error::carried;
+use crate::write_options::TargetOptions;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
@@ -11,16 +12,40 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use strile::io::{FileSink, Sink, Spool, StreamSink};
+use strile::Cancel;
+use strile::io::{FileSink, RemoteOptions, RemoteSink, Sink, Spool, StreamSink, UploadOptions, is_remote};
+
+/// The sink of a path, or of a URL of a bucket.
+pub(crate) fn at(
+    path: &Path,
+    overwrite: bool,
+    remote: &RemoteOptions,
+    cancel: &Cancel,
+) -> strile::Result<Box<dyn Sink>> {
+    let Some(url) = path.to_str().filter(|text| is_remote(text)) else {
+        if *remote != RemoteOptions::new() {
+            let problem =
+                "storage_options apply to URLs of buckets, and the target is a local path".to_owned();
+            return Err(strile::Error::Request { file: path.display().to_string(), problem });
+        }
+        return Ok(Box::new(FileSink::create(path, overwrite)?));
+    };
+    let upload = UploadOptions::new().overwrite(overwrite);
+    Ok(Box::new(RemoteSink::create(url, remote, &upload, cancel)?))
+}
 
 /// The sink that a target means; with no place for sidecars where none are wanted.
-pub(crate) fn open(target: &Bound<'_, PyAny>, sidecars: bool) -> PyResult<Box<dyn Sink>> {
+pub(crate) fn open(
+    target: &Bound<'_, PyAny>,
+    options: &TargetOptions,
+    cancel: &Cancel,
+) -> PyResult<Box<dyn Sink>> {
     let py = target.py();
     let is_path = target.is_instance_of::<PyString>() || target.hasattr("__fspath__")?;
     if is_path {
         let path: PathBuf = target.extract()?;
-        let sink = crate::call::run_at_once(py, || FileSink::create(&path, true))?;
-        return Ok(if sidecars { Box::new(sink) } else { Box::new(Alone(Box::new(sink))) });
+        let sink = crate::call::run(py, cancel, None, || at(&path, true, &options.remote, cancel))?;
+        return Ok(if options.sidecars { sink } else { Box::new(Alone(sink)) });
     }
     let write = target.getattr_opt("write")?.filter(Bound::is_callable).ok_or_else(|| {
         let kind = target.get_type().name().map(|name| name.to_string()).unwrap_or_default();

@@ -2,15 +2,25 @@
 
 use crate::device;
 use crate::keys::{Keys, elements, integer, text};
+use crate::remote_options::remote_options;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use strile::io::RemoteOptions;
 use strile::tiff::LercWrapper;
 use strile::tiff::{Planar, Predictor};
 use strile::write::{BigTiff, BlockChoice, Format, Overviews, PredictorChoice};
 use strile::{Compression, Resampling, WriteOptions};
 
-/// The options of a dict, and whether the file may have sidecars.
-pub(crate) fn options(dict: &Bound<'_, PyDict>) -> PyResult<(WriteOptions, bool)> {
+/// What a target is given beside the file.
+pub(crate) struct TargetOptions {
+    /// Whether the file may have sidecars.
+    pub(crate) sidecars: bool,
+    /// How a bucket is reached.
+    pub(crate) remote: RemoteOptions,
+}
+
+/// The options of a dict, and those of the target.
+pub(crate) fn options(dict: &Bound<'_, PyDict>) -> PyResult<(WriteOptions, TargetOptions)> {
     let mut keys = Keys::new("options", dict);
     let mut options = WriteOptions::default();
     let format = keys.word("format", &["gtiff", "cog"], |word| match word {
@@ -52,8 +62,10 @@ pub(crate) fn options(dict: &Bound<'_, PyDict>) -> PyResult<(WriteOptions, bool)
         options.encode_on = device::processor("encode_on", &name)?;
     }
     let sidecars = keys.flag("sidecars")?.unwrap_or(true);
+    let storage =
+        keys.typed("storage_options", "a dict of settings", |value| value.cast::<PyDict>().ok().cloned())?;
     keys.finish()?;
-    Ok((options, sidecars))
+    Ok((options, TargetOptions { sidecars, remote: remote_options(storage.as_ref())? }))
 }
 
 fn codec(keys: &mut Keys<'_, '_>, options: &mut WriteOptions) -> PyResult<()> {

@@ -40,12 +40,12 @@ impl Writer {
         threads: Option<usize>,
     ) -> PyResult<Self> {
         let py = target.py();
-        let (raster, (options, sidecars)) =
+        let (raster, (options, target_options)) =
             call::guarded(py, || Ok((spec::raster(raster)?, write_options::options(options)?)))?;
         let count = Arc::new(Count::default());
         let context = call::context(memory, threads)?;
         let context = Context { progress: Some(Arc::clone(&count) as _), ..context };
-        let sink = sink::open(target, sidecars)?;
+        let sink = sink::open(target, &target_options, &context.cancel)?;
         let writer = call::run_at_once(py, || strile::Writer::create(sink, raster, &options, &context))?;
         count.expect(writer.blocks());
         let cancel = context.cancel;

@@ -50,7 +50,7 @@ from .errors import (
 from .imported import when_imported
 
 if TYPE_CHECKING:
-    from ._core import Headers, Plan, Raster, devices
+    from ._core import Headers, Plan, Raster, cache_stats, clear_cache, devices, set_cache_limit
     from .batch import prefetch, read_batch
     from .commands import (
         add_overviews,
@@ -79,6 +79,8 @@ _LAZY = {
     "Raster": "_core",
     "Window": "pixel_window",
     "add_overviews": "commands",
+    "cache_stats": "_core",
+    "clear_cache": "_core",
     "compare": "commands",
     "convert": "commands",
     "convert_many": "commands",
@@ -92,6 +94,7 @@ _LAZY = {
     "read_batch": "batch",
     "remove_overviews": "commands",
     "sample": "commands",
+    "set_cache_limit": "_core",
     "to_geotiff": "write",
     "validate_cog": "commands",
     "vrt": "mosaic",
@@ -140,6 +143,8 @@ __all__ = [
     "VRTUnsupportedError",
     "Window",
     "add_overviews",
+    "cache_stats",
+    "clear_cache",
     "compare",
     "convert",
     "convert_many",
@@ -153,6 +158,7 @@ __all__ = [
     "read_batch",
     "remove_overviews",
     "sample",
+    "set_cache_limit",
     "to_geotiff",
     "validate_cog",
     "vrt",

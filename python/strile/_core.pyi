@@ -156,6 +156,7 @@ class Dataset:
         on_fault: Literal["fail", "fill"] = "fail",
         max_pixels: int | None = None,
         max_cloud_bytes: int | None = None,
+        cache: str = "auto",
         device: str | None = None,
         decode_on: str = "auto",
         out: Any = None,
@@ -171,7 +172,8 @@ class Dataset:
         `float_type` is the type that `masked` and `unpack` give; None: float32 where that is exact.
         `device`: where the result lives, `cpu` by default; `decode_on`: which processor decodes.
         `max_pixels`: the most samples of the result; None refuses what is implausible for the file.
-        `max_cloud_bytes`: the most bytes fetched from a source that Python reads."""
+        `max_cloud_bytes`: the most bytes fetched from a source that Python reads.
+        `cache`: "auto", "off", "encoded" or "decoded"; see `strile.read`."""
     def check_size(self, samples: int, bytes: int, *, max_pixels: int | None = None) -> None:
         """Refuses a result of this many samples and bytes by the limits of `read`: PixelSafetyLimitError."""
     def plan(self, **request: Any) -> Plan:
@@ -217,7 +219,7 @@ def read_batch(
     """Windows of files in one array; each is (index of its file, level, four numbers), which are (column, row, width,
     height), (west, south, east, north) or (x, y, width, height) as `kind` says: pixels, bounds, points. Other keywords:
     page, bands, float_type, masked, unpack, fill, size (columns, rows), resampling, on_fault, device, decode_on, device_memory,
-    out (windows, bands, rows, columns), stream, memory, threads, max_pixels; see `strile.batch`. URLs are reached with
+    out (windows, bands, rows, columns), stream, memory, threads, max_pixels, cache; see `strile.batch`. URLs are reached with
     deny_private_hosts, connect_timeout and stall_timeout (seconds)."""
 
 def write_header_index(
@@ -243,7 +245,7 @@ class Writer:
         memory: int | None = None,
         threads: int | None = None,
     ) -> None:
-        """`target`: a path, or an object with `write(bytes)`. Keys of `raster` and `options`: see `strile.writing`;
+        """`target`: a path, a URL of a bucket, or an object with `write(bytes)`. Keys of `raster` and `options`: see `strile.writing`;
         a key that is not known is an error. Of a raster, `nodata_text` states a nodata value that no sample can
         have, and `crs_citation` names a reference system that nothing else is known of."""
     def explain(self) -> str: ...
@@ -315,6 +317,17 @@ class Assembly:
     def abort(self) -> None: ...
 
 def devices() -> list[dict[str, Any]]: ...
+def set_cache_limit(bytes: int) -> None:
+    """Limits the bytes that the block cache of the process holds, from now on; 0 turns it off for all reads. At first it is
+    256 MiB, or an eighth of the memory budget if that is less. The cache gives its memory back when a call needs it."""
+
+def cache_stats() -> dict[str, int]:
+    """What the block cache of the process holds: `limit` and `bytes`, `blocks`, and how many blocks reads found in it
+    (`hits`) or not (`misses`)."""
+
+def clear_cache() -> None:
+    """Empties the block cache of the process."""
+
 def same_version(a: tuple[int, str], b: tuple[int, str]) -> bool:
     """Whether two versions are the same state of one source."""
 
@@ -339,6 +352,7 @@ def convert(
     options: dict[str, Any],
     *,
     overwrite: bool = False,
+    storage_options: dict[str, Any] | None = None,
     progress: Progress | None = None,
     memory: int | None = None,
     threads: int | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -224,3 +224,12 @@ def _ends(part: Any, window: Any) -> tuple[Any, Any]:
     except (TypeError, ValueError):
         raise StrileError(f"window is {window!r}: expected a pair of slices or of pairs (rows, columns)") from None
     return first, end
+
+
+def storage_options_of(given: Any) -> dict[str, Any] | None:
+    """Options of a bucket. Values may be secrets, so messages show none."""
+    if given is None:
+        return None
+    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+        raise TypeError(f"storage_options is a {type(given).__name__}: expected a dict with texts as keys")
+    return dict(given)

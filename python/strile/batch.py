@@ -59,6 +59,7 @@ def read_batch(
     memory: int | None = None,
     threads: int | None = None,
     max_pixels: int | None = None,
+    cache: str = "auto",
 ) -> Raster | Any:
     """Reads windows of files into one array (window, band, row, column).
 
@@ -88,7 +89,7 @@ def read_batch(
     It is a `Raster` that numpy, CuPy, PyTorch and JAX take without a copy, in the memory of `device` ("cpu", "cuda" or
     "cuda:N"), or `out`: an array of the caller, of that shape and type, to be used again and again. `decode_on` says
     which processor decodes, as in `strile.read`. `max_pixels` is the most samples of a window before it is resampled, as
-    in `strile.read`."""
+    in `strile.read`, and so is `cache`."""
     from ._core import read_batch as read
     from .reading import hosts
     from .reading.arguments import pixel_limit
@@ -122,6 +123,7 @@ def read_batch(
         "memory": count_of(memory, "memory"),
         "threads": count_of(threads, "threads"),
         "max_pixels": pixel_limit(max_pixels),
+        "cache": text_of(cache, "cache"),
     }
     if chooses:
         keywords["sufficient"] = True

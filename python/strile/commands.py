@@ -11,7 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from .asked import bands_of, count_of, flag_of, index_of, level_of, number_of, path_of, text_of, window_of
+from .asked import (
+    bands_of,
+    count_of,
+    flag_of,
+    index_of,
+    level_of,
+    number_of,
+    path_of,
+    storage_options_of,
+    text_of,
+    window_of,
+)
 from .dataset import Dataset
 from .dataset import open as open_dataset
 from .errors import StrileError
@@ -62,6 +73,7 @@ def convert(
     encode_on: str = "auto",
     max_pixels: int | None = None,
     overwrite: bool = False,
+    storage_options: Mapping[str, Any] | None = None,
     progress: bool | Callable[[int, int], object] | None = None,
     memory: int | None = None,
     threads: int | None = None,
@@ -99,6 +111,8 @@ def convert(
         says otherwise.
     max_pixels
         The most samples of what is written, as in `strile.read`.
+    storage_options
+        How the bucket of a `target` like "s3://bucket/cog.tif" is reached, as in `to_geotiff`.
     """
     from . import _core
     from .progress import resolve
@@ -110,6 +124,7 @@ def convert(
         path,
         _convert_options(given),
         overwrite=flag_of(overwrite, "overwrite"),
+        storage_options=storage_options_of(storage_options),
         progress=resolve(progress, "convert"),
         memory=count_of(memory, "memory"),
         threads=count_of(threads, "threads"),
@@ -141,7 +156,7 @@ def convert_many(
     from .progress import resolve
 
     defaults: dict[str, Any] = convert.__kwdefaults__ or {}
-    known = set(defaults) - {"overwrite", "progress", "memory", "threads"}
+    known = set(defaults) - {"overwrite", "storage_options", "progress", "memory", "threads"}
     if unknown := sorted(set(options) - known):
         raise TypeError(f"convert_many() got unexpected options {unknown}; known are {sorted(known)}")
     results = _core.convert_many(

@@ -66,6 +66,7 @@ def read(
     masked: bool = False,
     unpack: bool = False,
     max_pixels: int | None = None,
+    cache: str = "auto",
     progress: bool | Callable[[int, int], object] | None = None,
     allow_outside: bool = False,
     allowed_roots: Sequence[str | os.PathLike[str]] = (),
@@ -89,7 +90,11 @@ def read(
     its alpha band. `unpack` applies scale and offset, too.
 
     `max_pixels` is the most samples (width × height × bands) of the result; without it only implausible results are
-    refused: those over 1 GB that are more than 1024 times larger than their file. Sources of a VRT may lie in its own
+    refused: those over 1 GB that are more than 1024 times larger than their file.
+
+    `cache` says what the block cache of the process is used for: "off" for nothing, "encoded" keeps blocks of remote files
+    as they are stored, "decoded" keeps pixels of all blocks that the CPU decodes, "auto" keeps the former, and pixels of local
+    blocks that are read again. The pixels are the same either way; `set_cache_limit` limits its size. Sources of a VRT may lie in its own
     folder, in `allowed_roots`, or anywhere with `allow_outside`."""
     masked, unpack, page = flag_of(masked, "masked"), flag_of(unpack, "unpack"), index_of(page, "page")
     reduce = halvings(reduce)
@@ -99,7 +104,7 @@ def read(
         return sized(
             _handle(path, allow_outside, allowed_roots), window_of(window), bands, sides_of(size), resampling,
             level=None if level is None else level_of(level), page=page, device=device, decode_on=decode_on, stream=stream,
-            masked=masked, unpack=unpack, max_pixels=max_pixels,
+            masked=masked, unpack=unpack, max_pixels=max_pixels, cache=cache,
         )  # fmt: skip
     if isinstance(path, Dataset):
         where, dataset = path._source, path._opened()
@@ -110,6 +115,7 @@ def read(
     place: dict[str, Any] = {"page": page, "level": level_of(level), "reduce": reduce, "window": window_of(window)}
     place["max_pixels"] = pixel_limit(max_pixels)
     keywords: dict[str, Any] = {
+        "cache": text_of(cache, "cache"),
         "unpack": unpack,
         "device": device_of(device, out),
         "decode_on": text_of(decode_on, "decode_on"),
@@ -348,13 +354,14 @@ class Dataset(Values):
         decode_on: str = "auto",
         stream: int | None = None,
         max_pixels: int | None = None,
+        cache: str = "auto",
         progress: bool | Callable[[int, int], object] | None = None,
     ) -> Any:
         """Pixels as a numpy array: (y, x) of one band, (band, y, x) of several; `masked` as a masked array.
 
         `window` is rasterio's `Window`, its pair of pairs, or (column, row, width, height). `reduce=n` decodes
         JPEG 2000 at 1/2ⁿ of full resolution. On a `device` other than the CPU ("cuda", "cuda:1") the result is a
-        `Raster` there. `decode_on` and `max_pixels` are those of `strile.read`.
+        `Raster` there. `decode_on`, `max_pixels` and `cache` are those of `strile.read`.
 
         `out_shape` is (rows, columns) or (bands, rows, columns) of the result, resampled by `resampling` ("nearest",
         "bilinear", "average", or rasterio's names) from the smallest overview that has enough pixels. `boundless` takes
@@ -376,6 +383,7 @@ class Dataset(Values):
             raise StrileError("fill_value is for boundless=True and masked=True: pass one of them, or drop it")
         fill = None if fill_value is None else number_of(fill_value, "fill_value")
         request: dict[str, Any] = {"decode_on": text_of(decode_on, "decode_on"), "max_pixels": pixel_limit(max_pixels)}
+        request["cache"] = text_of(cache, "cache")
         place = window_of(window, boundless=boundless)
         if out_shape is not None or boundless:
             if out is not None or reduce:
@@ -422,6 +430,7 @@ class Dataset(Values):
         device: Any = "cpu",
         decode_on: str = "auto",
         max_pixels: int | None = None,
+        cache: str = "auto",
     ) -> Plan:
         """What `read` would do."""
         return self._opened().plan(
@@ -432,6 +441,7 @@ class Dataset(Values):
             device=device_of(device),
             decode_on=text_of(decode_on, "decode_on"),
             max_pixels=pixel_limit(max_pixels),
+            cache=text_of(cache, "cache"),
         )
 
     def _band(self, number: Any) -> int:

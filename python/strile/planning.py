@@ -28,6 +28,7 @@ def plan(
     masked: bool = False,
     unpack: bool = False,
     max_pixels: int | None = None,
+    cache: str = "auto",
     allow_outside: bool = False,
     allowed_roots: Iterable[str | os.PathLike[str]] = (),
 ) -> Plan:
@@ -47,4 +48,5 @@ def plan(
         masked=flag_of(masked, "masked"),
         unpack=flag_of(unpack, "unpack"),
         max_pixels=pixel_limit(max_pixels),
+        cache=text_of(cache, "cache"),
     )

@@ -3,8 +3,8 @@ call."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, BinaryIO
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,6 +46,7 @@ def to_geotiff(
     dims: Sequence[str] | None = None,
     transform: Sequence[float] | None = None,
     quality: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> str | BinaryIO:
     """Writes an array as GeoTIFF or, with `cog=True`, as Cloud-Optimized GeoTIFF; returns `path`.
 
@@ -53,8 +54,8 @@ def to_geotiff(
     their protocols, of two dimensions or three. Pixels on a GPU are encoded there. A dask array is computed a few chunks
     at a time, each chunk once, within `streaming_buffer_bytes`.
 
-    `path` is a local path, an fsspec URL, or an object with `write`; a `.vrt` path makes a mosaic of tiles.
-    The file appears under its name when it is complete. A failure leaves nothing behind.
+    `path` is a local path, a URL of a bucket (s3, gs, az, abfs), another URL that fsspec knows, or an object with `write`; a
+    `.vrt` path makes a mosaic of tiles. The file appears under its name when it is complete. A failure leaves nothing behind.
 
     dims
         Names of the axes: ("band", "y", "x") or ("y", "x", "band"). DataArrays and `Raster` have names. An array
@@ -100,6 +101,9 @@ def to_geotiff(
         False refuses dask chunks so large that encoded blocks would have to wait in a temporary file.
     progress
         True for a bar, or a callable of (done, total) blocks.
+    storage_options
+        How a bucket is reached: {"region": …, "endpoint": …, "allow_http": True, "aws_access_key_id": …}; by default the
+        environment says. See the guide on remote files.
     cluster
         None: a dask array is written by the workers of the active client of dask.distributed, where there is
         one and all of them reach the folder of a local `path`; the bytes are the same. False: by this process.
@@ -112,7 +116,7 @@ def to_geotiff(
     from .writing.output import target_of, write_file
     from .writing.raster import describe
 
-    target = target_of(path)
+    target = target_of(path, arguments.storage_options)
     if target.is_vrt:
         from .writing import vrt
 

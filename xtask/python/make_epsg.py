@@ -1,4 +1,4 @@
-"""Makes crates/tiff/src/geo/epsg.txt: the definition of every reference system of the EPSG registry.
+"""Makes crates/crs/src/epsg.txt: the definition of every reference system of the EPSG registry.
 
 Each text is what GDAL writes for the code (`OSRExportToWkt`), so that GDAL, rasterio and pyproj take a file read by
 strile for the same system as one they read themselves. The edition is that of the rasterio wheel pinned in

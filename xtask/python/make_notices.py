@@ -33,7 +33,7 @@ below. `xtask/python/make_notices.py` writes this file.
 
 ## EPSG Geodetic Parameter Dataset
 
-The definitions of coordinate reference systems in `crates/tiff/src/geo/epsg.txt` and the names in `datum_names.txt` come
+The definitions of coordinate reference systems in `crates/crs/src/epsg.txt` and the names in `datum_names.txt` come
 from the EPSG Dataset, which is owned by the International Association of Oil & Gas Producers (IOGP) and made available at
 no charge. Its terms of use apply to anyone who receives this data: <https://epsg.org/terms-of-use.html>. The data is a
 subset in another notation: definitions refer to each other by code, and remarks, scopes and areas of use are left out.

@@ -24,8 +24,9 @@ const PHRASES: [(&str, &str); 9] = [
 const BEFORE: [&str; 3] = ["there", "There", "it"];
 const AFTER: [&str; 4] = ["longer", "more", "less", "larger"];
 
-const FOLDERS: [&str; 9] = [
+const FOLDERS: [&str; 10] = [
     "docs",
+    "crates/crs/src",
     "crates/tiff/src",
     "crates/engine/src",
     "crates/cpu/src",

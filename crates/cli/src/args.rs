@@ -9,6 +9,7 @@ mod overview;
 mod remote;
 mod renamed;
 mod sample;
+mod uploads;
 mod values;
 mod vrt;
 
@@ -20,6 +21,7 @@ pub use info::InfoArgs;
 pub use overview::OverviewArgs;
 pub use remote::RemoteArgs;
 pub use sample::SampleArgs;
+pub use uploads::UploadsArgs;
 pub use vrt::VrtArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -63,6 +65,7 @@ Examples:
   strile cog validate dem.tif"
     )]
     Cog(CogCommand),
+    Uploads(UploadsArgs),
     Bench(BenchArgs),
     Devices(DevicesArgs),
     Demo(DemoArgs),

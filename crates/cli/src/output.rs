@@ -173,6 +173,8 @@ pub fn plan_json(plan: &ReadPlan) -> Value {
         },
         "blocks": figures.blocks,
         "sparse_blocks": figures.sparse,
+        "cached_blocks": figures.cached,
+        "cached_bytes": figures.cached_bytes,
         "encoded_bytes": figures.encoded_bytes,
         "ranges": figures.ranges,
         "range_bytes": figures.range_bytes,

@@ -103,6 +103,9 @@ impl Engine for CpuEngine {
         let (completion, ticket) = Ticket::new();
         let kinds: Vec<OutputKind> = outputs.iter().map(OutputKind::from).collect();
         let (each, wanted) = plan::workers(slots.job(), encoded.supply(), &kinds, context);
+        // Handing over a copy would take longer than the copy.
+        let here = plan::is_copy(slots.job(), &encoded);
+        let wanted = if here { 1 } else { wanted };
         let (workers, lease) = context.take_for_workers(each, wanted, "decoding scratch")?;
         let threads = plan::threads(context);
         let running = Arc::new(Running {
@@ -119,6 +122,10 @@ impl Engine for CpuEngine {
             crew: Crew::new((threads / workers.max(1)).saturating_sub(1))
                 .stopping(Stop::with(&context.cancel)),
         });
+        if here {
+            work(running);
+            return Ok(ticket);
+        }
         for _ in 1..workers {
             let running = Arc::clone(&running);
             pool::spawn(move || work(running));

@@ -27,3 +27,4 @@ mod ycbcr;
 
 pub use assemble::put;
 pub use engine::CpuEngine;
+pub use pool::kept_bytes;

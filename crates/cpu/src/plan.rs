@@ -3,9 +3,10 @@
 use crate::place::together;
 use crate::{block, pool};
 use strile_engine::{
-    BlockTask, Context, DecodeJob, Decoder, EngineMemory, EnginePlan, OutputKind, Route, Routes, Submission,
-    Supply,
+    BlockTask, Context, DecodeJob, Decoder, Encoded, EngineMemory, EnginePlan, OutputKind, Route, Routes,
+    Submission, Supply,
 };
+use strile_tiff::Compression;
 
 /// Threads that a job may use.
 pub(crate) fn threads(context: &Context) -> usize {
@@ -28,6 +29,24 @@ pub(crate) fn workers(
     };
     let largest = job.tasks().iter().filter_map(need).max().unwrap_or(0);
     (largest, threads(context).min(job.tasks().len().max(1)))
+}
+
+/// Bytes that the caller's thread copies itself.
+const COPIED_HERE: u64 = 1 << 20;
+
+/// Whether a job is a small copy of samples that lie in memory.
+pub(crate) fn is_copy(job: &DecodeJob, encoded: &Encoded) -> bool {
+    let Encoded::Pulled(sources) = encoded else { return false };
+    let mut bytes = 0u64;
+    let copied = |task: &BlockTask| {
+        let layout = job.layouts().get(task.layout as usize);
+        let bands = job.selections().get(task.selection as usize).map_or(0, Vec::len) as u64;
+        let pixels = u64::from(task.placement.width) * u64::from(task.placement.height);
+        let size = layout.map_or(0, |layout| layout.data_type.size() as u64);
+        bytes = bytes.saturating_add(pixels.saturating_mul(bands).saturating_mul(size));
+        layout.is_some_and(|layout| layout.compression == Compression::None) && bytes <= COPIED_HERE
+    };
+    job.tasks().iter().all(copied) && sources.iter().all(|source| source.lends())
 }
 
 /// The whole plan. There is one batch: workers take blocks until none is left. Each block is read by itself.

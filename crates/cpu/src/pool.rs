@@ -28,6 +28,35 @@ pub(crate) struct Scratch {
     pub decoded: Vec<u8>,
     /// Rows on their way.
     pub rows: RowScratch,
+    /// The share of these buffers in `kept_bytes`.
+    kept: Kept,
+}
+
+/// Bytes that all threads keep in their buffers between jobs.
+static KEPT: AtomicUsize = AtomicUsize::new(0);
+
+/// Returns the bytes that the threads of the process keep in buffers between jobs: at most 32 MiB per thread. A thread reaches
+/// its share when it meets its largest block.
+pub fn kept_bytes() -> usize {
+    KEPT.load(Ordering::Relaxed)
+}
+
+/// What one thread keeps, counted until it ends.
+#[derive(Default)]
+struct Kept(usize);
+
+impl Kept {
+    fn set(&mut self, bytes: usize) {
+        KEPT.fetch_add(bytes, Ordering::Relaxed);
+        KEPT.fetch_sub(self.0, Ordering::Relaxed);
+        self.0 = bytes;
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.set(0);
+    }
 }
 
 /// Buffers for one row.
@@ -52,17 +81,18 @@ thread_local! {
 pub(crate) fn with_scratch<R>(work: impl FnOnce(&mut Scratch) -> R) -> R {
     let mut scratch = SCRATCH.take();
     let result = work(&mut scratch);
-    let Scratch { workspace: _, encoded, reversed, decoded, rows } = &mut scratch;
+    let Scratch { workspace: _, encoded, reversed, decoded, rows, kept: counted } = &mut scratch;
     let RowScratch { samples, packed, bytes, picked, floats } = rows;
     let mut buffers = [encoded, reversed, decoded, samples, packed, bytes, picked, floats];
     buffers.sort_by_key(|buffer| buffer.capacity());
     let mut kept = 0;
     for buffer in buffers {
-        kept += buffer.capacity();
-        if kept > KEPT_BYTES {
+        if kept + buffer.capacity() > KEPT_BYTES {
             *buffer = Vec::new();
         }
+        kept += buffer.capacity();
     }
+    counted.set(kept);
     SCRATCH.set(scratch);
     result
 }
@@ -144,4 +174,27 @@ fn pool() -> &'static Pool {
         let threads = builder.thread_name(|index| format!("strile-{index}")).build().ok();
         Pool { threads, busy: AtomicUsize::new(0) }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kept_buffers_are_counted_until_their_thread_ends() {
+        // A thread of its own: tests of other threads change the sum by less than what is kept here.
+        let kept = std::thread::spawn(|| {
+            with_scratch(|scratch| {
+                scratch.decoded = vec![1; KEPT_BYTES - 1];
+                scratch.encoded = vec![1; KEPT_BYTES];
+            });
+            SCRATCH.with_borrow(|scratch| {
+                assert_eq!((scratch.decoded.len(), scratch.encoded.len()), (KEPT_BYTES - 1, 0));
+                assert!(kept_bytes() >= KEPT_BYTES - 1);
+                scratch.kept.0
+            })
+        });
+        assert_eq!(kept.join().unwrap(), KEPT_BYTES - 1);
+        assert!(kept_bytes() < KEPT_BYTES - 1, "the buffers went with their thread");
+    }
 }

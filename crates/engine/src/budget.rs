@@ -12,6 +12,8 @@
 //! - Nobody waits for memory that is held between calls (`take`, `Context::take_kept`).
 //! - Decoders take *brief* memory on the threads of the pool. They wait only for other brief memory, whose holders wait
 //!   for nothing.
+//! - Caches hold *spare* memory. Calls are lent memory as if there were none, and caches give back what is then too much
+//!   before the call goes on.
 
 use crate::machine::{Roots, default_limit};
 use crate::{Cancel, EngineError, PerProcess};
@@ -90,12 +92,26 @@ impl Budget {
 
     /// Lends `need` bytes until the lease is dropped, or says why not. Does not wait, and no other call waits for it.
     pub fn take(&self, need: u64, purpose: &'static str) -> Result<Lease, BudgetError> {
-        let mut state = self.pool.lock();
+        let state = self.pool.lock();
         let free = self.pool.limit.saturating_sub(state.used);
         match need <= free {
-            true => Ok(self.lend(&mut state, need, Hold::Kept)),
+            true => Ok(self.lend(state, need, Hold::Kept)),
             false => Err(self.refusal(&state, need, purpose)),
         }
+    }
+
+    /// Counts `bytes` that a cache holds, if they are free. Calls are lent memory as if the cache were empty. Where both
+    /// together exceed the limit, `reclaim` is called with the number of bytes that the cache has to give back, before the
+    /// memory is lent; it must not wait for a call.
+    pub fn spare(&self, bytes: u64, reclaim: fn(u64)) -> Option<Spare> {
+        let mut state = self.pool.lock();
+        let held = state.used.saturating_add(state.spare);
+        if bytes > self.pool.limit.saturating_sub(held) {
+            return None;
+        }
+        state.spare += bytes;
+        state.reclaim = Some(reclaim);
+        Some(Spare { pool: Arc::clone(&self.pool), bytes })
     }
 
     /// Checks that the limit itself has room for `need` bytes; takes nothing.
@@ -136,7 +152,7 @@ impl Budget {
             if each <= room {
                 let workers = workers_in(room, each, wanted);
                 turn.end(&mut state);
-                return Ok((workers, self.lend(&mut state, each.saturating_mul(workers as u64), hold)));
+                return Ok((workers, self.lend(state, each.saturating_mul(workers as u64), hold)));
             }
             if cancel.is_cancelled() {
                 turn.end(&mut state);
@@ -150,6 +166,13 @@ impl Budget {
             let waited = self.pool.changed.wait_timeout(state, LOOKS_EVERY);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    /// Lends `need` bytes that its call gives back by itself, if they are at most a quarter of what there is room for now.
+    pub(crate) fn now(&self, need: u64) -> Option<Lease> {
+        let state = self.pool.lock();
+        let room = self.room(&state, Hold::Working, None);
+        (need <= room / 4).then(|| self.lend(state, need, Hold::Working))
     }
 
     /// What this call may have now.
@@ -181,7 +204,7 @@ impl Budget {
         }
     }
 
-    fn lend(&self, state: &mut State, bytes: u64, hold: Hold) -> Lease {
+    fn lend(&self, mut state: MutexGuard<'_, State>, bytes: u64, hold: Hold) -> Lease {
         state.used += bytes;
         state.peak = state.peak.max(state.used);
         state.brief += u64::from(hold == Hold::Brief);
@@ -189,6 +212,13 @@ impl Budget {
         held.bytes += bytes;
         if hold != Hold::Kept {
             held.working += bytes;
+        }
+        let over = state.used.saturating_add(state.spare).saturating_sub(self.pool.limit);
+        let reclaim = state.reclaim.filter(|_| over > 0 && state.spare > 0);
+        // Not under the lock: what caches give back is counted here.
+        drop(state);
+        if let Some(reclaim) = reclaim {
+            reclaim(over);
         }
         Lease { pool: Arc::clone(&self.pool), call: self.call, bytes, hold }
     }
@@ -240,6 +270,27 @@ impl Drop for Lease {
     }
 }
 
+/// Memory that a cache holds; given back on drop.
+#[derive(Debug)]
+pub struct Spare {
+    pool: Arc<Pool>,
+    bytes: u64,
+}
+
+impl Spare {
+    /// Returns how much it is.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl Drop for Spare {
+    fn drop(&mut self) {
+        let mut state = self.pool.lock();
+        state.spare = state.spare.saturating_sub(self.bytes);
+    }
+}
+
 /// A limit and what all calls have taken of it.
 #[derive(Debug)]
 struct Pool {
@@ -263,6 +314,10 @@ impl Pool {
 struct State {
     used: u64,
     peak: u64,
+    /// Held by caches, besides.
+    spare: u64,
+    /// Makes caches give back so many bytes.
+    reclaim: Option<fn(u64)>,
     /// Calls that hold something or wait.
     calls: BTreeMap<u64, Held>,
     last_call: u64,

@@ -72,7 +72,12 @@ impl Context {
         self.budget.wait((need, 1), Hold::Working, purpose, &self.cancel).map(|(_, lease)| lease)
     }
 
-    /// The same for memory that may be held between calls, as a writer does. No other call waits for it.
+    /// The same for memory that the call can do without: `None` if it is more than a quarter of what is free now.
+    pub fn take_now(&self, need: u64) -> Option<Lease> {
+        self.budget.now(need)
+    }
+
+    /// The same as `take` for memory that may be held between calls, as a writer does. No other call waits for it.
     pub fn take_kept(&self, need: u64, purpose: &'static str) -> Result<Lease, EngineError> {
         self.budget.wait((need, 1), Hold::Kept, purpose, &self.cancel).map(|(_, lease)| lease)
     }

@@ -23,6 +23,11 @@ pub trait ReadAt: Send + Sync {
         Ok(())
     }
 
+    /// Returns whether `read_at` lends bytes that lie in memory: nothing is read or waited for.
+    fn lends(&self) -> bool {
+        false
+    }
+
     /// The file behind it, for engines that read files by themselves; `None` where there is none.
     fn file(&self) -> Option<&File> {
         None

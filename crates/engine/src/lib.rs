@@ -39,7 +39,7 @@ mod trace;
 pub use arena::{Arena, ArenaParts, Slot};
 pub use assemble::{Assembly, Given, Patch};
 pub use block::{BlockAddress, BlockLayout, CodecExtras, DecodedForm, Fill, Placement, Span};
-pub use budget::{Budget, BudgetError, Lease};
+pub use budget::{Budget, BudgetError, Lease, Spare};
 pub use claims::claim_outputs;
 pub use context::{Cancel, Context, Progress};
 pub use convert::Convert;

@@ -1,6 +1,8 @@
 //! Where bytes come from and go to: files, memory, streams, remote objects, or a [`Source`] or [`Sink`] of your own.
 
 pub use crate::redact::redacted;
+#[cfg(feature = "remote")]
+pub use crate::sink::RemoteSink;
 pub use crate::sink::{FileSink, MemoryFile, MemoryHandle, MemorySink, Sink, StreamSink};
 pub use crate::source::{FileSource, MemorySource, ReadDone, ReadOp, Source, Version};
 #[cfg(feature = "remote")]
@@ -8,4 +10,7 @@ pub use crate::source::{RemoteOpening, RemoteSource};
 pub use crate::spool::Spool;
 pub use strile_engine::ReadAt;
 #[cfg(feature = "remote")]
-pub use strile_remote::{PrivateHost, RemoteOptions, RemoteStats, is_remote, stats as remote_stats};
+pub use strile_remote::{
+    PrivateHost, RemoteOptions, RemoteStats, Unfinished, UploadOptions, is_remote, remove_unfinished,
+    stats as remote_stats, unfinished,
+};

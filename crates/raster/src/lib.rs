@@ -17,6 +17,7 @@
 
 pub mod batch;
 pub mod bytes;
+pub mod cache;
 pub mod cog;
 mod colours;
 pub mod compare;
@@ -28,6 +29,7 @@ pub mod error;
 mod fields;
 pub mod file;
 mod footprint;
+pub mod grid;
 mod input;
 pub mod io;
 mod link;
@@ -54,6 +56,7 @@ mod window;
 pub mod write;
 
 pub use batch::{BatchOptions, read_batch};
+pub use cache::Cache;
 pub use convert::{ConvertOptions, convert};
 pub use dataset::Dataset;
 pub use error::{Error, ErrorKind, Result};
@@ -62,6 +65,7 @@ pub use metadata::Metadata;
 pub use open::OpenOptions;
 pub use options::{Layer, Processor, ReadOptions};
 pub use raster::{DeviceRaster, Raster};
+pub use strile_crs as crs;
 pub use strile_engine::{Budget, Cancel, Context, Location, Resampling};
 pub use strile_tiff as tiff;
 pub use strile_tiff::{Compression, DataType, InvalidValue};

@@ -1,6 +1,7 @@
 //! What can be chosen when reading, and every default.
 
 use crate::Window;
+use crate::cache::Cache;
 use strile_tiff::InvalidValue;
 
 /// Makes setters of fields that are `None` by default.
@@ -147,6 +148,8 @@ pub struct ReadOptions {
     pub max_block_bytes: Option<u64>,
     /// The most bytes that are fetched from a source that is not local; `None` for any number.
     pub max_cloud_bytes: Option<u64>,
+    /// Whether blocks are taken from the cache of the process and kept there; see [`cache`](crate::cache).
+    pub cache: Cache,
     /// Who decodes. Where the result lives is for the function to say: `read` returns host memory, `read_on_device` that of a
     /// GPU.
     pub decode_on: Processor,
@@ -209,6 +212,8 @@ impl ReadOptions {
         masked: bool,
         /// Makes missing pixels NaN, and applies scale and offset.
         unpack: bool,
+        /// Sets whether blocks are taken from the cache of the process and kept there.
+        cache: Cache,
         /// Sets who decodes.
         decode_on: Processor,
         /// Sets whether a GPU reads local files by cuFile.

@@ -5,6 +5,7 @@
 //! block is decoded once a band, which is the price of a bounded memory. What a piece is written to is left to
 //! the caller.
 
+use crate::cache::Cache;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::options::{Interleave, ReadOptions};
@@ -198,8 +199,13 @@ pub(crate) fn read_each<E: From<Error>>(
     };
     for bands in groups {
         for window in pieces.windows() {
-            let options =
-                ReadOptions { window: Some(window), bands: Some(bands.clone()), ..pieces.options.clone() };
+            let options = ReadOptions {
+                window: Some(window),
+                bands: Some(bands.clone()),
+                // Every block is read once.
+                cache: Cache::Off,
+                ..pieces.options.clone()
+            };
             let mut raster = read(&options)?;
             if raster.data_type != pieces.data_type {
                 // Bands of which one alone says that it is scaled differ in type when they are read by themselves.

@@ -6,7 +6,7 @@ use crate::guard::Guard;
 use crate::options::RemoteOptions;
 use crate::stats;
 use async_trait::async_trait;
-use http::header::{ACCEPT_ENCODING, HeaderMap, HeaderName, HeaderValue};
+use http::header::{ACCEPT_ENCODING, ETAG, HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED};
 use http::response::Parts;
 use object_store::ClientOptions;
 use object_store::client::{
@@ -155,8 +155,13 @@ impl HttpService for Web {
             request.headers_mut().entry(name).or_insert_with(|| value.clone());
         }
         let answer = self.ask(&url, request).await.map_err(|failure| unsent(failure.error))?;
-        let (parts, body) = answer.into_parts();
+        let (mut parts, body) = answer.into_parts();
         *head.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(parts.clone());
+        // `object_store` refuses answers without these. This crate's checks, which see the answer as it came, do not.
+        let unknown = [(ETAG, "\"\""), (LAST_MODIFIED, "Thu, 01 Jan 1970 00:00:00 GMT")];
+        for (name, value) in unknown {
+            parts.headers.entry(name).or_insert(HeaderValue::from_static(value));
+        }
         Ok(HttpResponse::from_parts(parts, body))
     }
 }

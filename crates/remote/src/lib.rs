@@ -1,4 +1,4 @@
-//! Reads byte ranges of remote objects: HTTP(S), S3, Google Cloud Storage, Azure.
+//! Reads byte ranges of remote objects: HTTP(S), S3, Google Cloud Storage, Azure. Writes objects in buckets.
 //!
 //! [`Object::open`] costs one `GET` of the first 32 KiB; the size and the version of the object come from its answer. Every
 //! later range names that version, so an object that is replaced under a reader is an error, never a mixture. An answer is
@@ -19,6 +19,7 @@
 //!   fetch     one piece: window -> request -> check -> slot; retries resume at the byte where a body broke; slow ones are hedged
 //!   host      per host: how many requests are in flight; latency and rate; what is slow
 //!   store     place -> signed request -> answer; redirects
+//!   upload    one object that is written: parts in flight, conditions, what is left of uploads that were killed
 //!   client    connections; `guard` refuses private addresses, for all of them
 //! stats       what the process has asked for
 //! ```
@@ -37,6 +38,7 @@ mod profile;
 mod runtime;
 mod stats;
 mod store;
+mod upload;
 
 pub use guard::{PrivateHost, is_public};
 pub use object::{Object, Opening};
@@ -44,3 +46,4 @@ pub use options::RemoteOptions;
 pub use place::{is_remote, name_of};
 pub use stats::{RemoteStats, stats};
 pub use strile_engine::{Cancel, ReadDone, ReadOp};
+pub use upload::{Found, Unfinished, Upload, UploadOptions, find, remove, remove_unfinished, unfinished};

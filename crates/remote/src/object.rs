@@ -115,6 +115,16 @@ impl Object {
         self.0.opened.prefix.len() as u64
     }
 
+    /// Returns what names this state of this object: its URL, how it is reached and its strong ETag; `None` without one. It has
+    /// the secrets of both, so it is for hashing, not for messages.
+    pub fn state(&self) -> Option<String> {
+        let Inner { link: Link { place, options }, opened, .. } = &*self.0;
+        let etag = opened.pin.strong()?;
+        let RemoteOptions { anonymous, region, endpoint, headers, settings, .. } = options;
+        let how = format!("{anonymous} {region:?} {endpoint:?} {headers:?} {settings:?}");
+        Some(format!("{} {} {etag} {how}", place.url, opened.size))
+    }
+
     /// Returns the distance up to which ranges are better fetched as one.
     pub fn merge_gap(&self) -> u64 {
         self.0.gap

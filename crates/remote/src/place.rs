@@ -78,6 +78,14 @@ impl Place {
         Ok(Self { service, url, key, moved: PerProcess::new() })
     }
 
+    /// A bucket, and what keys in it begin with. The place has no key of its own.
+    pub(crate) fn parse_prefix(text: &str, options: &RemoteOptions) -> io::Result<(Self, String)> {
+        let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
+        let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        let place = Self::parse(&format!("{scheme}://{bucket}/x"), options)?;
+        Ok((Self { key: Path::ROOT, ..place }, prefix.to_owned()))
+    }
+
     /// The URL without credentials.
     pub(crate) fn name(&self) -> String {
         let mut shown = self.url.clone();

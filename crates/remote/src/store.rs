@@ -148,7 +148,7 @@ impl Store {
 }
 
 /// A request that was not sent: for want of credentials, or of a connection.
-fn unsent(error: &object_store::Error) -> Failure {
+pub(crate) fn unsent(error: &object_store::Error) -> Failure {
     let mut failure = Failure::transport(error);
     if failure.error.kind() == io::ErrorKind::ConnectionAborted {
         let hint = "set `anonymous` for a public bucket";
@@ -159,7 +159,7 @@ fn unsent(error: &object_store::Error) -> Failure {
 }
 
 /// The innermost of an error's causes, which has no URL of a request.
-fn without_url(error: &object_store::Error) -> String {
+pub(crate) fn without_url(error: &object_store::Error) -> String {
     let mut last: &dyn std::error::Error = error;
     while let Some(source) = last.source() {
         last = source;
@@ -229,70 +229,99 @@ fn bucket_of(
     profile: &Settings,
     web: &Web,
 ) -> object_store::Result<Option<Arc<dyn ObjectStore>>> {
-    // Retries are this crate's.
-    let retry = RetryConfig { max_retries: 0, ..RetryConfig::default() };
-    let client =
-        ClientOptions::new().with_default_headers(web.headers().clone()).with_allow_http(options.allow_http);
+    Ok(match place.service {
+        Service::Http => None,
+        Service::S3 => Some(Arc::new(s3_of(place, options, profile, web)?.build()?)),
+        Service::Gcs => Some(Arc::new(gcs_of(place, options, web)?.build()?)),
+        Service::Azure => Some(Arc::new(azure_of(place, options, web)?.build()?)),
+    })
+}
+
+/// Gives a builder what all services have: settings, and this crate's connections.
+macro_rules! prepared {
+    ($builder:expr, $place:expr, $options:expr, $profile:expr, $web:expr) => {{
+        let mut builder = $builder;
+        for (name, value) in $profile {
+            builder = builder.with_config(name.parse()?, value);
+        }
+        for (name, value) in &$options.settings {
+            builder = builder.with_config(name.to_ascii_lowercase().parse()?, value);
+        }
+        // The environment or a setting may allow it, too.
+        let allowed = builder.get_config_value(&"allow_http".parse()?).as_deref() == Some("true");
+        let client = ClientOptions::new()
+            .with_default_headers($web.headers().clone())
+            .with_allow_http($options.allow_http || allowed);
+        builder
+            .with_url(bucket_url($place))
+            // Retries are this crate's.
+            .with_retry(RetryConfig { max_retries: 0, ..RetryConfig::default() })
+            .with_client_options(client)
+            .with_http_connector($web.clone())
+    }};
+}
+
+/// The URL that names a bucket, without secrets.
+fn bucket_url(place: &Place) -> String {
     let mut url = place.url.clone();
     let _no_query = url.set_password(None);
-    let url = match place.service {
+    match place.service {
         Service::S3 => format!("s3://{}", url.host_str().unwrap_or_default()),
         Service::Gcs => format!("gs://{}", url.host_str().unwrap_or_default()),
         _ => url.to_string(),
-    };
-    macro_rules! with_settings {
-        ($builder:expr) => {{
-            let mut builder = $builder;
-            for (name, value) in profile {
-                builder = builder.with_config(name.parse()?, value);
-            }
-            for (name, value) in &options.settings {
-                builder = builder.with_config(name.to_ascii_lowercase().parse()?, value);
-            }
-            builder
-                .with_url(url)
-                .with_retry(retry)
-                .with_client_options(client)
-                .with_http_connector(web.clone())
-        }};
     }
-    Ok(match place.service {
-        Service::Http => None,
-        Service::S3 => {
-            let mut builder = with_settings!(AmazonS3Builder::from_env());
-            if let Some(region) = &options.region {
-                builder = builder.with_region(region);
-            }
-            if let Some(endpoint) = &options.endpoint {
-                builder = builder.with_endpoint(endpoint);
-            }
-            if options.anonymous {
-                builder = builder.with_skip_signature(true);
-            }
-            if options.request_payer {
-                builder = builder.with_request_payer(true);
-            }
-            Some(Arc::new(builder.build()?))
-        }
-        Service::Gcs => {
-            let mut builder = with_settings!(GoogleCloudStorageBuilder::from_env());
-            if let Some(endpoint) = &options.endpoint {
-                builder = builder.with_base_url(endpoint);
-            }
-            if options.anonymous {
-                builder = builder.with_skip_signature(true);
-            }
-            Some(Arc::new(builder.build()?))
-        }
-        Service::Azure => {
-            let mut builder = with_settings!(MicrosoftAzureBuilder::from_env());
-            if let Some(endpoint) = &options.endpoint {
-                builder = builder.with_endpoint(endpoint.clone());
-            }
-            if options.anonymous {
-                builder = builder.with_skip_signature(true);
-            }
-            Some(Arc::new(builder.build()?))
-        }
-    })
+}
+
+pub(crate) fn s3_of(
+    place: &Place,
+    options: &RemoteOptions,
+    profile: &Settings,
+    web: &Web,
+) -> object_store::Result<AmazonS3Builder> {
+    let mut builder = prepared!(AmazonS3Builder::from_env(), place, options, profile, web);
+    if let Some(region) = &options.region {
+        builder = builder.with_region(region);
+    }
+    if let Some(endpoint) = &options.endpoint {
+        builder = builder.with_endpoint(endpoint);
+    }
+    if options.anonymous {
+        builder = builder.with_skip_signature(true);
+    }
+    if options.request_payer {
+        builder = builder.with_request_payer(true);
+    }
+    Ok(builder)
+}
+
+pub(crate) fn gcs_of(
+    place: &Place,
+    options: &RemoteOptions,
+    web: &Web,
+) -> object_store::Result<GoogleCloudStorageBuilder> {
+    let none = Settings::new();
+    let mut builder = prepared!(GoogleCloudStorageBuilder::from_env(), place, options, &none, web);
+    if let Some(endpoint) = &options.endpoint {
+        builder = builder.with_base_url(endpoint);
+    }
+    if options.anonymous {
+        builder = builder.with_skip_signature(true);
+    }
+    Ok(builder)
+}
+
+pub(crate) fn azure_of(
+    place: &Place,
+    options: &RemoteOptions,
+    web: &Web,
+) -> object_store::Result<MicrosoftAzureBuilder> {
+    let none = Settings::new();
+    let mut builder = prepared!(MicrosoftAzureBuilder::from_env(), place, options, &none, web);
+    if let Some(endpoint) = &options.endpoint {
+        builder = builder.with_endpoint(endpoint.clone());
+    }
+    if options.anonymous {
+        builder = builder.with_skip_signature(true);
+    }
+    Ok(builder)
 }

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import operator
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from ..asked import truth_of
+from ..asked import storage_options_of, truth_of
 from ..errors import StrileError
 
 CODECS = {
@@ -92,6 +92,8 @@ class WriteArguments:
     cluster: bool | None
     dims: tuple[str, ...] | None
     transform: tuple[float, float, float, float, float, float] | None
+    # Not shown: it may have secrets.
+    storage_options: dict[str, Any] | None = field(default=None, repr=False)
 
 
 def check(given: dict[str, Any]) -> WriteArguments:
@@ -138,6 +140,7 @@ def check(given: dict[str, Any]) -> WriteArguments:
         cluster=_cluster(given["cluster"]),
         dims=_dims(given["dims"]),
         transform=checked_transform(given["transform"]),
+        storage_options=storage_options_of(given["storage_options"]),
     )
 
 

@@ -1,7 +1,7 @@
 """Where a file goes, and the one way a raster gets there.
 
-A target is a local path, an fsspec URL or an object with `write`. Nothing of it is touched before the file is
-complete; after a failure it is as it was.
+A target is a local path, a URL of a bucket, another URL that fsspec knows, or an object with `write`. Nothing of it is
+touched before the file is complete; after a failure it is as it was.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import _core, environment
-from ..errors import DeviceError, GeoTIFFFallbackWarning
+from ..errors import DeviceError, GeoTIFFFallbackWarning, StrileError
 from ..extras import require
+from ..reading.shown import redacted
 from . import pieces, sidecars
 from .arguments import WriteArguments
 from .pixels import Statistics, Steps, stream_of
@@ -32,13 +33,25 @@ class Target:
     given: Any
     opened: Any
     local: str | None
+    bucket: bool = False
 
     @property
     def is_vrt(self) -> bool:
         return self.local is not None and self.local.lower().endswith(".vrt")
 
 
-def target_of(path: Any) -> Target:
+BUCKETS = frozenset({"s3", "s3a", "gs", "gcs", "az", "azure", "abfs", "abfss"})
+"""Schemes that the core writes to."""
+
+
+def target_of(path: Any, storage_options: Any = None) -> Target:
+    target = _target_of(path)
+    if storage_options is not None and not target.bucket:
+        raise StrileError("storage_options apply to URLs of buckets (s3, gs, az, abfs), and path is none: drop them")
+    return target
+
+
+def _target_of(path: Any) -> Target:
     if hasattr(path, "__fspath__"):
         path = os.fspath(path)
     if isinstance(path, str):
@@ -47,8 +60,12 @@ def target_of(path: Any) -> Target:
             return Target(path, path, path)
         if scheme.lower() in ("http", "https"):
             raise NotImplementedError(
-                f"{path}: cannot write over HTTP; write to a local path or to cloud storage"
+                f"{redacted(path)}: cannot write over HTTP; write to a local path or to cloud storage"
             )
+        if scheme.lower() in BUCKETS:
+            if path.lower().endswith(".vrt"):
+                raise StrileError(f"{redacted(path)}: a mosaic of tiles is written to a local folder, not to a bucket")
+            return Target(path, path, None, bucket=True)
         return Target(path, _Url(path), None)
     if callable(getattr(path, "write", None)):
         return Target(path, _Overwritten(path), None)
@@ -139,7 +156,9 @@ def write_file(
         plan = plan_stream(raster, arguments)
         options["spooled"] = plan.spooled
         options["buffer"] = plan.core_buffer if device == "cpu" else max(arguments.buffer, 1 << 20)
-    options["sidecars"] = target.local is not None
+    options["sidecars"] = target.local is not None or target.bucket
+    if arguments.storage_options:
+        options["storage_options"] = arguments.storage_options
     statistics = gathered(raster, arguments, target)
     steps = steps_of(raster, device, statistics)
     rows = arguments.tile_size if arguments.tiled else 256
@@ -163,15 +182,15 @@ def write_file(
             steps.missing.check(target.given)
         bounds = finish_sidecars(writer, raster, arguments, target, statistics)
         report = writer.finish(progress)
-        if target.local is None:
+        if target.local is None and not target.bucket:
             target.opened.close()
     except BaseException:
         writer.abort()
-        if target.local is None:
+        if target.local is None and not target.bucket:
             target.opened.discard()
         raise
     for message in report["warnings"]:
-        warnings.warn(f"{target.given}: {message}", UserWarning, stacklevel=4)
+        warnings.warn(f"{redacted(str(target.given))}: {message}", UserWarning, stacklevel=4)
     put_style(arguments, target, bounds)
 
 
@@ -216,7 +235,7 @@ def finish_sidecars(
     statistics: Statistics | None,
 ) -> sidecars.Range | None:
     """Puts `.aux.xml` beside the file; the bounds of a style, where there is to be one."""
-    if target.local is None:
+    if target.local is None and not target.bucket:
         return None
     styled = wants_style(raster, arguments, target)
     content = aux_of(raster, arguments, statistics, styled)

@@ -188,7 +188,7 @@ def test_the_signature() -> None:
             "data path crs nodata compression compression_level tiled tile_size predictor cog overview_levels "
             "overview_resampling bigtiff gpu streaming_buffer_bytes max_z_error photometric allow_internal_only_jpeg "
             "allow_experimental_codecs allow_unparseable_crs drop_rotation pack color_ramp color_ramp_range reproducible "
-            "spill progress cluster dims transform quality"
+            "spill progress cluster dims transform quality storage_options"
         ).split()
     )
     assert all(

@@ -21,7 +21,8 @@ use strile::io::FileSink;
 use strile::read::Interleave;
 use strile::write::{BlockChoice, Piece};
 use strile::{
-    Compression, Context, DataType, Dataset, Processor, RasterSpec, ReadOptions, Window, WriteOptions, Writer,
+    Cache, Compression, Context, DataType, Dataset, Processor, RasterSpec, ReadOptions, Window, WriteOptions,
+    Writer,
 };
 
 /// Tiles across and down of a file.
@@ -184,7 +185,8 @@ fn main() {
             write(&path, raster, codec, tile, &pattern);
             for across in WINDOWS {
                 let window = Window::new(0, 0, across * tile, across * tile);
-                let options = |processor| ReadOptions::new().window(window).decode_on(processor);
+                let options =
+                    |processor| ReadOptions::new().window(window).decode_on(processor).cache(Cache::Off);
                 let read = |processor: Processor| {
                     let dataset = Dataset::open(&path).unwrap();
                     drop(dataset.read(&options(processor), &context).unwrap());

@@ -5,7 +5,7 @@ use super::{DecodeArgs, Destination, EngineArgs, FileFormat, GpuArgs};
 use clap::Args;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
-use strile::{Location, Processor, ReadOptions};
+use strile::{Cache, Location, Processor, ReadOptions};
 
 /// Measure how fast files are read or written, and where the time goes.
 ///
@@ -62,6 +62,9 @@ pub struct BenchArgs {
     /// Draw the growth of the time as an SVG
     #[arg(long, value_name = "FILE", requires = "growth")]
     pub svg: Option<PathBuf>,
+    /// Use the block cache: `auto`, `encoded` or `decoded`; by default every read decodes every block
+    #[arg(long, value_name = "WHAT", default_value = "off", conflicts_with = "write")]
+    pub cache: Cache,
     /// Print JSON: {"results": […]}
     #[arg(long)]
     pub json: bool,
@@ -97,7 +100,7 @@ pub struct BenchArgs {
 impl BenchArgs {
     /// The request.
     pub fn read_options(&self) -> ReadOptions {
-        let mut options = ReadOptions::new().decode_on(self.decode.decode_on);
+        let mut options = ReadOptions::new().decode_on(self.decode.decode_on).cache(self.cache);
         options.max_pixels = self.engine.max_pixels;
         self.gpu.apply(options)
     }

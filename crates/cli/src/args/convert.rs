@@ -35,10 +35,11 @@ Examples:
   strile convert --explain dem.tif cog.tif --of COG
   strile convert dem.tif cog.tif --of COG --encode-on cuda --streaming-buffer 128MiB --reproducible
   strile convert dem.tif - --of COG > cog.tif
+  strile convert dem.tif s3://bucket/cog.tif --of COG
 
 Exit status with -o DIR: 0 all done; 1 some files failed, which are listed; 2 all failed.")]
 pub struct ConvertArgs {
-    /// IN, a file or URL, and OUT (`-` is standard input or output); with -o files and folders to convert
+    /// IN and OUT, files or URLs (`-` is standard input or output); with -o files and folders to convert
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Convert every FILE into this folder; outputs that exist are skipped unless --overwrite is given

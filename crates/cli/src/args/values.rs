@@ -42,6 +42,12 @@ pub(super) fn parse_seconds(text: &str) -> Result<Duration, String> {
     duration.ok_or_else(|| "expected seconds above 0, for example 30".into())
 }
 
+pub(super) fn parse_hours(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().map(|hours| hours * 3600.0);
+    let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    duration.ok_or_else(|| "expected hours, for example 24".into())
+}
+
 pub(super) fn parse_rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
     rate.ok_or_else(|| "expected a number of GB/s above 0, for example 55".into())

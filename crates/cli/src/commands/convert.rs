@@ -9,7 +9,9 @@ use crate::progress::Bar;
 use std::path::Path;
 use std::time::Instant;
 use strile::convert::{Conversion, ConvertArea};
-use strile::io::{FileSink, MemorySink, Sink, StreamSink, is_remote, redacted};
+use strile::io::{
+    FileSink, MemorySink, RemoteOptions, RemoteSink, Sink, StreamSink, UploadOptions, is_remote, redacted,
+};
 use strile::write::{Format, WriteReport};
 use strile::{Context, ConvertOptions, RasterSpec};
 
@@ -23,13 +25,14 @@ pub fn run(args: &ConvertArgs, session: &Session) -> Result<Outcome, Failure> {
         let (count, hint) = (args.files.len(), "`-o DIR` converts all files into a folder");
         return Err(Failure::Request(format!("expected IN and OUT, got {count} files"), Some(hint)));
     };
-    let open = args.remote.open_options([from.as_path()], &session.cancel)?;
+    let open = args.remote.open_options([from.as_path(), to.as_path()], &session.cancel)?;
+    let remote = open.remote.clone();
     let input = session.open_input(from, &args.part.mosaic, open, &mut context)?;
     session.warn_of(input.name(), &input.warnings());
     let bar = Bar::new(0, session.quiet || args.explain);
     context.progress = bar.clone().map(|bar| bar as _);
     let start = Instant::now();
-    let conversion = Conversion::plan(&input, sink(args, to)?, &options, &context)?;
+    let conversion = Conversion::plan(&input, sink(args, to, &remote, session)?, &options, &context)?;
     if args.explain {
         return print(conversion.explain().trim_end()).map(|()| Outcome::Clean);
     }
@@ -40,7 +43,7 @@ pub fn run(args: &ConvertArgs, session: &Session) -> Result<Outcome, Failure> {
     let report = conversion.run(&context)?;
     drop((context, bar));
     for warning in &report.warnings {
-        session.note(&format!("warning: {}: {warning}", to.display()));
+        session.note(&format!("warning: {}: {warning}", shown(to)));
     }
     session.note(&summary(to, &report, spec.as_ref(), start.elapsed().as_secs_f64()));
     for fault in &report.faults {
@@ -91,31 +94,40 @@ const OTHER_FORMATS: [&str; 30] = [
 ];
 
 /// Where the bytes go.
-fn sink(args: &ConvertArgs, output: &Path) -> Result<Box<dyn Sink>, Failure> {
+fn sink(
+    args: &ConvertArgs,
+    output: &Path,
+    remote: &RemoteOptions,
+    session: &Session,
+) -> Result<Box<dyn Sink>, Failure> {
     if args.explain {
         return Ok(Box::new(MemorySink::new()));
-    }
-    if output.to_str().is_some_and(is_remote) {
-        let problem =
-            format!("cannot write {}: writing to URLs is unsupported", redacted(&output.to_string_lossy()));
-        return Err(Failure::Request(problem, Some("write a local file and upload it")));
     }
     if output.as_os_str() == "-" {
         return Ok(Box::new(StreamSink::new("standard output", stdout_for_binary()?)));
     }
     let extension = output.extension().map(|end| end.to_string_lossy().to_ascii_lowercase());
     if let Some(end) = extension.filter(|end| OTHER_FORMATS.contains(&end.as_str())) {
-        let problem = format!("`convert` writes TIFF, and `{}` ends in `.{end}`", output.display());
+        let problem = format!("`convert` writes TIFF, and `{}` ends in `.{end}`", shown(output));
         return Err(Failure::Request(
             problem,
             Some("name OUT `….tif`; `strile dump` writes PNG, NPY and CSV"),
         ));
+    }
+    if let Some(url) = output.to_str().filter(|text| is_remote(text)) {
+        let upload = UploadOptions::new().overwrite(args.overwrite);
+        return Ok(Box::new(RemoteSink::create(url, remote, &upload, &session.cancel)?));
     }
     if output.is_dir() {
         let problem = format!("{}: expected a file name, got a folder", output.display());
         return Err(Failure::Request(problem, Some("`-o DIR` converts files into a folder")));
     }
     Ok(Box::new(FileSink::create(output, args.overwrite)?))
+}
+
+/// A path, or a URL without credentials.
+fn shown(output: &Path) -> String {
+    redacted(&output.to_string_lossy())
 }
 
 pub(super) fn summary(
@@ -134,7 +146,7 @@ pub(super) fn summary(
     });
     format!(
         "{}: {}, {}{sparse} in {}{}",
-        output.display(),
+        shown(output),
         strile::bytes::human(report.file_len),
         count(report.blocks, "block"),
         count(report.levels as u64, "level"),

@@ -28,7 +28,9 @@ pub fn run(
             None,
         ));
     }
-    if args.files.iter().any(|file| file.to_str().is_some_and(is_remote)) {
+    if args.files.iter().any(|file| file.to_str().is_some_and(is_remote))
+        || folder.to_str().is_some_and(is_remote)
+    {
         return Err(Failure::Request(
             "URLs cannot be combined with -o DIR".into(),
             Some("convert them one by one"),

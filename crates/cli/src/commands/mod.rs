@@ -13,4 +13,5 @@ pub mod index;
 pub mod info;
 pub mod overview;
 pub mod sample;
+pub mod uploads;
 pub mod vrt;

@@ -46,6 +46,7 @@ fn help_shows_examples_and_version() {
         "compare",
         "cog",
         "cog validate",
+        "uploads",
         "bench",
         "devices",
         "demo",

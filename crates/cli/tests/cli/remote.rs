@@ -113,8 +113,13 @@ fn options_of_urls() {
     assert!(local.code == 2 && local.stderr.contains("no file is a URL"), "{}", local.stderr);
     let useless = bench.run(&format!("info --region x {url}"));
     assert!(useless.stderr.contains("`--region` does not apply"), "{}", useless.stderr);
-    let written = bench.run("convert dem.tif s3://bucket/a.tif");
-    assert!(written.code == 2 && written.stderr.contains("unsupported"), "{}", written.stderr);
+    let written = bench.run("convert dem.tif http://user:concealed@127.0.0.1/a.tif");
+    let told = "http://127.0.0.1/a.tif: cannot write over plain HTTP";
+    assert!(written.code == 2 && written.stderr.contains(told), "{}", written.stderr);
+    let anonymous = bench.run("convert dem.tif s3://bucket/a.tif --anonymous --region x");
+    assert!(anonymous.stderr.contains("writing needs credentials"), "{}", anonymous.stderr);
+    let many = bench.run("convert dem.tif -o s3://bucket/folder");
+    assert!(many.stderr.contains("URLs cannot be combined with -o DIR"), "{}", many.stderr);
     server.fail(|_, _| Some(Fault::Status(403)));
     let forbidden = bench.run(&format!("info {url}"));
     assert!(
@@ -122,6 +127,19 @@ fn options_of_urls() {
         "{}",
         forbidden.stderr
     );
+}
+
+#[test]
+fn stores_without_a_list_of_uploads_say_so() {
+    let bench = Bench::new();
+    for (url, told) in [
+        ("gs://bucket/a", "no list of resumable uploads"),
+        ("az://box/a", "blocks that were not committed"),
+        ("https://host/a", "plain HTTP has no uploads"),
+    ] {
+        let run = bench.run(&format!("uploads {url}"));
+        assert!(run.code == 2 && run.stderr.contains(told), "{}", run.stderr);
+    }
 }
 
 /// A byte every two seconds.

@@ -212,3 +212,34 @@ fn many_reads_at_once_all_end() {
     let state = pool.lock();
     assert!(state.used == 0 && state.peak <= 1000 && state.calls.is_empty());
 }
+
+/// What a cache holds counts, and no call fails or waits because of it.
+#[test]
+fn caches_give_back_what_calls_need() {
+    static HELD: Mutex<Vec<Spare>> = Mutex::new(Vec::new());
+    fn reclaim(mut bytes: u64) {
+        let mut held = HELD.lock().unwrap();
+        while bytes > 0 {
+            let Some(spare) = held.pop() else { return };
+            bytes = bytes.saturating_sub(spare.bytes());
+        }
+    }
+    let budget = Budget::new(100);
+    for _ in 0..4 {
+        HELD.lock().unwrap().push(budget.spare(20, reclaim).unwrap());
+    }
+    assert!(budget.spare(21, reclaim).is_none());
+    assert!(budget.fits(100, "pixels").is_ok());
+    let first = working(&budget, 20).unwrap();
+    assert_eq!(HELD.lock().unwrap().len(), 4);
+    let second = budget.take(30, "pixels").unwrap();
+    assert_eq!(HELD.lock().unwrap().len(), 2);
+    assert!(budget.spare(11, reclaim).is_none());
+    let third = budget.now(12).unwrap();
+    assert!(budget.now(10).is_none());
+    let fourth = budget.take(38, "pixels").unwrap();
+    assert!(HELD.lock().unwrap().is_empty() && budget.now(1).is_none());
+    drop((first, second, third, fourth));
+    assert_eq!((budget.peak(), budget.pool.lock().spare), (100, 0));
+    assert!(budget.spare(100, reclaim).is_some());
+}

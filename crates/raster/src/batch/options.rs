@@ -1,5 +1,6 @@
 //! What can be chosen for a batch, and every default.
 
+use crate::cache::Cache;
 use crate::options::{FloatType, OnFault, Processor, limits, setters};
 use strile_engine::Sampling;
 use strile_tiff::gdal::NoData;
@@ -30,6 +31,8 @@ pub struct BatchOptions {
     pub max_pixels: Option<u64>,
     /// The most bytes of a compressed block once decoded, as in `ReadOptions::max_block_bytes`.
     pub max_block_bytes: Option<u64>,
+    /// Whether blocks are taken from the cache of the process and kept there, as in `ReadOptions::cache`.
+    pub cache: Cache,
     /// Who decodes, as in `ReadOptions::decode_on`.
     pub decode_on: Processor,
     /// Bytes that strile may take of the GPU's memory, in this process and from now on; `None` leaves the limit as it is.
@@ -58,6 +61,8 @@ impl BatchOptions {
         sampling: Sampling,
         /// Sets what becomes of faulty blocks.
         on_fault: OnFault,
+        /// Sets whether blocks are taken from the cache of the process and kept there.
+        cache: Cache,
         /// Sets who decodes.
         decode_on: Processor,
     }

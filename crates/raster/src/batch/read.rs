@@ -155,6 +155,7 @@ impl<'a> Batch<'a> {
             on_fault: options.on_fault,
             max_pixels: options.max_pixels,
             max_block_bytes: options.max_block_bytes,
+            cache: options.cache,
             decode_on: options.decode_on,
             device_memory: options.device_memory,
             ..ReadOptions::default()

@@ -13,6 +13,7 @@ mod tags;
 
 pub(crate) use tags::is_of_storage;
 
+use crate::cache::Cache;
 use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::options::{Layer, Processor, ReadOptions, limits, setters};
@@ -195,6 +196,8 @@ impl Place {
             layer,
             decode_on: options.decode_on,
             max_pixels: options.max_pixels,
+            // Every block is read once.
+            cache: Cache::Off,
             ..Default::default()
         }
     }

@@ -42,13 +42,14 @@ pub use taps::Method;
 pub use tiling::TilingScheme;
 pub use words::{GivenScale, data_type_named, rescales};
 
+use crate::cache::Cache;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::input::Input;
 use crate::open::OpenOptions;
 use crate::options::{Interleave, Layer, ReadOptions};
 use crate::raster::{DeviceRaster, Raster};
-use crate::sink::{FileSink, Sink};
+use crate::sink::{Sink, sink_at};
 use crate::window::Window;
 use crate::write::{
     Format, FullImage, Piece, RasterSpec, WriteReport, Writer, alpha_band, block_size, refused,
@@ -97,7 +98,7 @@ struct Changed {
 }
 
 /// Writes the file or mosaic `from` as the new file `to`, with everything it says about its pixels. A file that is there is
-/// not replaced. [`convert_into`] has options.
+/// not replaced. With the feature `remote`, both may be URLs. [`convert_into`] has options.
 ///
 /// ```no_run
 /// strile::convert("scene.tif", "scene_cog.tif")?;
@@ -105,7 +106,7 @@ struct Changed {
 /// ```
 pub fn convert(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<WriteReport> {
     let input = Input::open(from, &OpenOptions::default())?;
-    let sink = Box::new(FileSink::create(to.as_ref(), false)?);
+    let sink = sink_at(to.as_ref(), false)?;
     convert_into(&input, sink, &ConvertOptions::default(), &Context::default())
 }
 
@@ -159,6 +160,8 @@ impl<'a> Conversion<'a> {
                 Planar::Chunky => Interleave::BandLast,
                 Planar::Separate => Interleave::BandFirst,
             },
+            // Every block is read once.
+            cache: Cache::Off,
             ..options.read.clone()
         };
         if read.masked || read.unpack {

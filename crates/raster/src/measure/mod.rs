@@ -7,6 +7,7 @@ mod validity;
 
 pub(crate) use validity::{BandValidity, Shown};
 
+use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::input::Input;
 use crate::number::{is_complex, reader};
@@ -209,6 +210,8 @@ impl<'a> Job<'a> {
             invert_min_is_white: false,
             masked: false,
             unpack: false,
+            // Every block is read once.
+            cache: Cache::Off,
             ..self.options.read.clone()
         }
     }

@@ -15,8 +15,8 @@ use crate::source::Source;
 use std::ops::Range;
 use std::sync::Arc;
 use strile_engine::{
-    Context, DecodeJob, Engine, EngineError, EnginePlan, Held, Location, OutputKind, OutputSpec, Route,
-    Routes, Submission, Supply,
+    BlockTask, Context, DecodeJob, Engine, EngineError, EnginePlan, Held, Location, OutputKind, OutputSpec,
+    Route, Routes, Submission, Supply,
 };
 
 /// Memory, figures and decoders of a read.
@@ -24,6 +24,12 @@ pub(super) struct Answer {
     pub(super) memory: MemoryNeed,
     pub(super) figures: PlanFigures,
     pub(super) routes: Vec<Route>,
+}
+
+/// Plans of blocks that have to do with the cache.
+struct CachedPlans {
+    whole: Option<EnginePlan>,
+    placed: Option<EnginePlan>,
 }
 
 /// Memory and batches of windows that are brought to the result after they were resampled.
@@ -67,6 +73,11 @@ impl Planned {
             let job = job.map_err(|_| EngineError::Abandoned)?;
             plans.push(engine.plan(&job, &submission, context)?);
         }
+        let of_sources = plans.len();
+        let found = self.ask_cached(engine, (&kinds, supply, held), context)?;
+        plans.extend(found.whole);
+        let read = plans.len();
+        plans.extend(found.placed);
         let sum = |of: fn(&EnginePlan) -> u64| in_flight(plans.iter().map(of));
         let decoding = match (self.fetch, engine.location()) {
             // Parts of one batch are decoded together.
@@ -94,9 +105,11 @@ impl Planned {
         let Blocks { stored, sparse, encoded_bytes } = self.blocks();
         let (ranges, range_bytes) = match self.fetch {
             Fetch::Staged => self.staged(|range, _| (1, range.end - range.start)),
-            Fetch::Pulled | Fetch::Direct => plans.iter().fold((0, 0u64), |(count, bytes), plan| {
-                (count + plan.ranges, bytes.saturating_add(plan.range_bytes))
-            }),
+            Fetch::Pulled | Fetch::Direct => {
+                plans.iter().take(read).fold((0, 0u64), |(count, bytes), plan| {
+                    (count + plan.ranges, bytes.saturating_add(plan.range_bytes))
+                })
+            }
         };
         let (requests, request_bytes) = match self.fetch {
             Fetch::Staged => self.staged(|range, source| match source.local().is_none() {
@@ -113,7 +126,9 @@ impl Planned {
             range_bytes,
             requests,
             request_bytes,
-            batches: self.batches.len(),
+            batches: of_sources,
+            cached: self.cached.blocks,
+            cached_bytes: self.cached.bytes,
             engine_batches: plans
                 .iter()
                 .map(|plan| plan.batches)
@@ -123,6 +138,36 @@ impl Planned {
         let mut routes = Routes::default();
         plans.into_iter().flat_map(|plan| plan.routes).for_each(|route| routes.add(route));
         Ok(Answer { memory, figures, routes: routes.into_routes() })
+    }
+
+    /// The plans of blocks that are decoded to be kept, and of those that are placed from the cache.
+    fn ask_cached(
+        &self,
+        engine: &dyn Engine,
+        (kinds, supply, held): (&[OutputKind], Supply, Held),
+        context: &Context,
+    ) -> Result<CachedPlans> {
+        let job = |tasks| DecodeJob::new(self.layouts.clone(), self.selections.clone(), tasks);
+        let plan = |tasks: Vec<BlockTask>, submission: Submission<'_>| -> Result<Option<EnginePlan>> {
+            if tasks.is_empty() {
+                return Ok(None);
+            }
+            let job = job(tasks).map_err(|_| EngineError::Abandoned)?;
+            Ok(Some(engine.plan(&job, &submission, context)?))
+        };
+        let outputs = self.cached.outputs()?;
+        let outputs: Vec<_> = outputs
+            .iter()
+            .map(|spec| OutputKind { data_type: spec.data_type, location: Location::Host, converts: false })
+            .collect();
+        let mut whole = self.cached.whole();
+        if supply == Supply::Staged {
+            Arranged::new(&mut whole, &self.sources)?.apply(&mut whole);
+        }
+        let whole = plan(whole, Submission { supply, outputs: &outputs, held })?;
+        let placed = Submission { supply: Supply::Pulled, outputs: kinds, held };
+        let placed = plan(self.cached.found.clone(), placed)?;
+        Ok(CachedPlans { whole, placed })
     }
 
     /// What resampled windows take that go through memory of the engine to the result: those that do not fill it, or lie
@@ -168,7 +213,9 @@ impl Planned {
 
     /// Sums up what each range that staging reads counts.
     fn staged(&self, count: impl Fn(&Range<u64>, &dyn Source) -> (usize, u64)) -> (usize, u64) {
-        let of_source = self.batches.iter().flat_map(|batch| batch.chunk_by(|a, b| a.source == b.source));
+        let whole = self.cached.whole();
+        let batches = self.batches.iter().chain([&whole]);
+        let of_source = batches.flat_map(|batch| batch.chunk_by(|a, b| a.source == b.source));
         let counts = of_source.flat_map(|tasks| {
             let source = tasks.first().and_then(|task| self.sources.get(task.source as usize));
             let count = |source: &Arc<dyn Source>| {

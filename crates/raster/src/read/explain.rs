@@ -74,6 +74,10 @@ impl ReadPlan {
         writeln!(f, "{windows} windows × {bands} bands × {rows} × {columns} {data_type}, {size}")?;
         let (blocks, encoded) = (figures.blocks + figures.sparse, human(figures.encoded_bytes));
         writeln!(f, "{blocks} blocks ({encoded}) of {} files, {} filled parts", self.files, self.filled)?;
+        if figures.cached > 0 {
+            let (blocks, bytes) = (count(figures.cached, "block"), human(figures.cached_bytes));
+            writeln!(f, "cache    {blocks} found, {bytes} need not be read")?;
+        }
         if let Some(words) = self.explain_mosaics() {
             writeln!(f, "mosaics  {words}")?;
         }
@@ -139,6 +143,10 @@ impl fmt::Display for ReadPlan {
                 _ => " after merging",
             },
         )?;
+        if figures.cached > 0 {
+            let (blocks, bytes) = (count(figures.cached, "block"), human(figures.cached_bytes));
+            writeln!(f, "cache    {blocks} found, {bytes} need not be read")?;
+        }
         let fetch = match self.fetch {
             Fetch::Pulled if self.decode == Decode::Cpu => "read by the decoding threads".to_owned(),
             Fetch::Pulled => {

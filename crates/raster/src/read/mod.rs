@@ -5,7 +5,7 @@
 //! Resolved   images, layouts, frames, conversions (`resolve`, `found`, `facts`, `area`, `unpack`); every limit is checked here
 //! Located    one list of blocks over all files (`tasks`, `locate`, `part`), and what windows are decoded into (`sheet`);
 //!            windows of mosaics are many files in one window (`canvas`)
-//! Planned    engine, batches (`planned`, `cut`)
+//! Planned    what the cache has (`cached`), engine, batches (`planned`, `cut`)
 //! ReadPlan   for callers that ask: byte ranges, memory, decoders, as the engine says (`ask`, `plan`); printable (`explain`)
 //! run        stage or pull, submit, wait (`run`, `stage`, `together`)
 //! steps      masks, inversion, orientation on the whole result (`steps`, `mask`), resampling (`reading`)
@@ -15,6 +15,7 @@
 
 mod area;
 mod ask;
+mod cached;
 mod canvas;
 mod cut;
 mod deliver;

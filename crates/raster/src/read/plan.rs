@@ -14,11 +14,15 @@ use strile_tiff::DataType;
 /// The figures of a plan, for people and for JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlanFigures {
-    /// Blocks decoded.
+    /// Blocks that are stored.
     pub blocks: usize,
     /// Blocks not stored, filled.
     pub sparse: usize,
-    /// Encoded bytes of all blocks.
+    /// Of these blocks, those that come from the cache of the process.
+    pub cached: usize,
+    /// Bytes that these are stored in and that are not read.
+    pub cached_bytes: u64,
+    /// Encoded bytes of all blocks that do not come from the cache.
     pub encoded_bytes: u64,
     /// Byte ranges fetched, after merging near ones: by the engine if it reads the sources itself, else by staging.
     pub ranges: usize,

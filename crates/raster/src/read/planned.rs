@@ -1,5 +1,6 @@
 //! A read that is ready to run: blocks in batches, what they are decoded into, and how their bytes get to the engine.
 
+use super::cached::Cached;
 use super::plan::Fetch;
 use super::run::IN_FLIGHT;
 use super::sheet::{Masks, Sheet};
@@ -54,6 +55,8 @@ pub(crate) struct Planned {
     pub(super) filled: usize,
     /// Memory of all this.
     pub(super) leases: Vec<Lease>,
+    /// Blocks that the cache has or shall have.
+    pub(super) cached: Cached,
 }
 
 /// Blocks of a read; one that several windows show counts once.
@@ -66,7 +69,12 @@ pub(crate) struct Blocks {
 
 impl Planned {
     /// Cuts the blocks into batches for the engine that was chosen.
-    pub(super) fn new(located: Located, choice: &Choice, given: Given, destination: Location) -> Self {
+    pub(super) fn new(
+        (located, cached): (Located, Cached),
+        choice: &Choice,
+        given: Given,
+        destination: Location,
+    ) -> Self {
         let Located { shape, result, sheets, masks, sources, layouts, selections, tasks, windows, .. } =
             located;
         let is_local = sources.iter().all(|source| source.local().is_some());
@@ -76,12 +84,17 @@ impl Planned {
             _ => Fetch::Staged,
         };
         let batches = match fetch {
+            _ if tasks.is_empty() => Vec::new(),
             Fetch::Pulled | Fetch::Direct => vec![tasks],
             Fetch::Staged => Located::staged(tasks, sources.len()),
         };
         let staging = match fetch {
             Fetch::Pulled | Fetch::Direct => 0,
-            Fetch::Staged => in_flight(batches.iter().map(|batch| staged_len(batch, &sources))),
+            Fetch::Staged => {
+                let whole = cached.whole();
+                let batches = batches.iter().chain([&whole]);
+                in_flight(batches.map(|batch| staged_len(batch, &sources)))
+            }
         };
         let Given { convert, fill, batch } = given;
         Self {
@@ -104,6 +117,7 @@ impl Planned {
             windows,
             filled: located.filled,
             leases: located.leases,
+            cached,
         }
     }
 
@@ -131,9 +145,9 @@ impl Planned {
 
     /// Counts the blocks.
     pub(crate) fn blocks(&self) -> Blocks {
-        let mut found = Blocks::default();
+        let mut found = Blocks { stored: self.cached.blocks, ..Blocks::default() };
         let mut before: Option<&BlockTask> = None;
-        for task in self.batches.iter().flatten() {
+        for task in self.batches.iter().flatten().chain(self.cached.parts()) {
             // Parts of one block follow each other, and so do the windows of one block.
             let same = before.is_some_and(|b| (b.source, b.address) == (task.source, task.address));
             match task.span {

@@ -1,5 +1,6 @@
 //! One read from request to pixels: resolved, located, planned and run.
 
+use super::cached::Cached;
 use super::deliver::{moved_to, place_bands};
 use super::first::First;
 use super::limits::check_fetched;
@@ -10,8 +11,9 @@ use super::request::{Asked, purpose};
 use super::run::{WindowFault, run};
 use super::sheet::{Masks, Sheet, len_of};
 use super::tasks::Located;
+use crate::cache::Cache;
 use crate::device::{self, Choice, Gpu, Work};
-use crate::error::{Error, FaultyFile, Result};
+use crate::error::{Error, ErrorKind, FaultyFile, Result};
 use crate::open::io_error;
 use crate::options::{OnFault, ReadOptions};
 use std::collections::BTreeMap;
@@ -33,6 +35,16 @@ pub(crate) struct Reading<'a> {
     after: Vec<String>,
     /// Index of the layout that most bytes are decoded of.
     heaviest: u32,
+    /// Whether the memory of the result is leased already.
+    is_held: bool,
+    context: &'a Context,
+}
+
+/// A read as it was asked for, to be done again without the cache.
+struct Again<'a> {
+    asked: Asked<'a>,
+    to: (Location, bool),
+    after: Vec<String>,
     context: &'a Context,
 }
 
@@ -80,7 +92,7 @@ impl<'a> Reading<'a> {
             .map(|group| (group.dataset.name().to_owned(), Arc::clone(&group.facts.layout)))
             .collect();
         let first = First::new(&asked, &resolved)?;
-        let located = asked.locate(resolved, context)?;
+        let mut located = asked.locate(resolved, context)?;
         check_remote(&asked, &located)?;
         let (heaviest, choice) = choose(&asked, &located, to, context)?;
         for (file, layout) in named {
@@ -98,13 +110,14 @@ impl<'a> Reading<'a> {
             _ => to,
         };
         let given = Given { convert: first.convert, fill: first.fill, batch: asked.batch.is_some() };
-        let planned = Planned::new(located, &choice, given, destination);
-        Ok(Self { asked, to, choice, planned, first, after, heaviest, context })
+        let cached = Cached::take(&mut located, &choice, asked.options.cache, context)?;
+        let planned = Planned::new((located, cached), &choice, given, destination);
+        Ok(Self { asked, to, choice, planned, first, after, heaviest, is_held, context })
     }
 
     /// Returns the plan, with what the engine says of it.
     pub(crate) fn explained(self) -> Result<ReadPlan> {
-        let Self { asked, to, choice, planned, first, after, heaviest, context } = self;
+        let Self { asked, to, choice, planned, first, after, heaviest, context, .. } = self;
         let engine = planned.ask(&choice, to, context)?;
         Ok(ReadPlan::new(asked, (first, after), (choice, engine), (planned, heaviest)))
     }
@@ -149,6 +162,24 @@ impl<'a> Reading<'a> {
 
     /// Reads into new memory at the plan's destination.
     pub(crate) fn read(self) -> Result<Done> {
+        let again = self.again();
+        Again::or_without(again, self.read_once(), |reading| reading.read_once())
+    }
+
+    /// Reads into an output of the plan's shape and type.
+    pub(crate) fn read_into(self, output: &Output) -> Result<(Report, Vec<WindowFault>)> {
+        let again = self.again();
+        Again::or_without(again, self.read_once_into(output), |reading| reading.read_once_into(output))
+    }
+
+    /// What is needed to do without blocks of the cache, if there are some.
+    fn again(&self) -> Option<Again<'a>> {
+        let Self { asked, to, is_held, context, .. } = *self;
+        let again = || Again { asked, to: (to, is_held), after: self.after.clone(), context };
+        self.planned.cached.is_used().then(again)
+    }
+
+    fn read_once(self) -> Result<Done> {
         let spec = self.planned.output.clone();
         let on_host = self.planned.destination == Location::Host;
         let need = if on_host { len(&spec) } else { 0 };
@@ -159,12 +190,11 @@ impl<'a> Reading<'a> {
             false => self.choice.engine.output(spec, self.context)?,
         };
         let engine = Arc::clone(&self.choice.engine);
-        let (report, faults) = self.read_into(&output)?;
+        let (report, faults) = self.read_once_into(&output)?;
         Ok(Done { output, report, faults, engine })
     }
 
-    /// Reads into an output of the plan's shape and type.
-    pub(crate) fn read_into(mut self, output: &Output) -> Result<(Report, Vec<WindowFault>)> {
+    fn read_once_into(mut self, output: &Output) -> Result<(Report, Vec<WindowFault>)> {
         let sheets = std::mem::take(&mut self.planned.sheets);
         let masks = std::mem::take(&mut self.planned.masks);
         let Self { asked, choice, planned, context, .. } = self;
@@ -187,6 +217,23 @@ impl<'a> Reading<'a> {
             reader.resample(sheet, decoded, bands, output)?;
         }
         Ok(done)
+    }
+}
+
+impl Again<'_> {
+    /// Reads without the cache if there was no memory: what the cache has must not be why a read fails.
+    fn or_without<R>(
+        again: Option<Self>,
+        result: Result<R>,
+        read: impl FnOnce(Reading<'_>) -> Result<R>,
+    ) -> Result<R> {
+        match (result, again) {
+            (Err(error), Some(Self { asked, to, after, context })) if error.kind() == ErrorKind::Memory => {
+                let options = ReadOptions { cache: Cache::Off, ..asked.options.clone() };
+                read(Reading::resolved(Asked { options: &options, ..asked }, to, after, context)?)
+            }
+            (result, _) => result,
+        }
     }
 }
 
@@ -236,7 +283,7 @@ impl Reader<'_> {
     /// Runs the plan. Faulty blocks fail it, unless they are to be filled.
     fn run(&self, planned: Planned, memory: &[&Output]) -> Result<(Report, Vec<WindowFault>)> {
         let sources = planned.sources.clone();
-        let (report, faults) = run(planned, self.engine, memory, self.context)?;
+        let (report, faults, keeping) = run(planned, self.engine, memory, self.context)?;
         match (self.asked.options.on_fault, faults.first()) {
             (OnFault::Fail, Some(WindowFault { window, file, fault })) => {
                 let (first, count) = (fault.clone(), faults.len());
@@ -247,6 +294,7 @@ impl Reader<'_> {
                 for source in &sources {
                     source.check_unchanged().map_err(|error| io_error(source.as_ref(), error))?;
                 }
+                keeping.keep();
                 Ok((report, faults))
             }
         }

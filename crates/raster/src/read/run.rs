@@ -1,5 +1,6 @@
 //! Runs a plan: fetch, decode, place. Blocks are decoded as their bytes arrive, while the next batch is under way.
 
+use super::cached::{Cached, Expected, Keeping};
 use super::cut::Rows;
 use super::plan::Fetch;
 use super::planned::Planned;
@@ -7,7 +8,7 @@ use super::stage::Arriving;
 use super::tasks::Target;
 use crate::error::{Error, Result};
 use crate::source::Source;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::thread::Scope;
 use strile_engine::{
@@ -30,16 +31,20 @@ pub struct WindowFault {
 }
 
 /// Decodes all blocks of a planned read into its memory: that of its sheets, then that of its masks. When it returns, with a report
-/// or an error, nothing writes there any more.
+/// or an error, nothing writes there any more. Decoded blocks for the cache are returned, too.
 pub(super) fn run(
     planned: Planned,
     engine: &dyn Engine,
     memory: &[&Output],
     context: &Context,
-) -> Result<(Report, Vec<WindowFault>)> {
+) -> Result<(Report, Vec<WindowFault>, Keeping)> {
     let _staging = context.take(planned.staging, "staging of encoded blocks")?;
-    let Planned { sources, layouts, selections, outputs: targets, batches, windows, fetch, .. } = planned;
-    let shown = Shown::new(&batches, windows);
+    let Planned { sources, layouts, selections, outputs: targets, batches, fetch, mut cached, .. } = planned;
+    let shown = Shown::new(
+        batches.iter().flatten().chain(cached.parts()),
+        planned.windows.iter().copied().chain(cached.windows()),
+    );
+    cached.note();
     let locals = sources.iter().map(|source| source.local()).collect::<Option<Vec<Arc<dyn ReadAt>>>>();
     let (_claims, outputs) = lend(memory, &targets)?;
     let flight = Flight {
@@ -52,10 +57,12 @@ pub(super) fn run(
         targets: &targets,
         flights: VecDeque::new(),
         report: Report::default(),
+        cached,
+        keeping: Keeping::default(),
     };
-    let mut report = flight.fly(batches, locals.filter(|_| fetch != Fetch::Staged))?;
+    let (mut report, keeping) = flight.fly(batches, locals.filter(|_| fetch != Fetch::Staged))?;
     let faults = shown.faults(std::mem::take(&mut report.faults), &sources);
-    Ok((report, faults))
+    Ok((report, faults, keeping))
 }
 
 /// The outputs of the job. They lie in the memory that they name, which stays claimed.
@@ -88,31 +95,99 @@ struct Flight<'a> {
     targets: &'a [Target],
     flights: VecDeque<Flying>,
     report: Report,
+    cached: Cached,
+    keeping: Keeping,
 }
 
 /// A job under way.
 struct Flying {
     ticket: Ticket<Report>,
+    /// What it writes.
     boxes: BTreeMap<u32, OutputBox>,
     tasks: usize,
+    /// Whether its bytes were read: those of the cache were not.
+    is_read: bool,
 }
 
 impl Flight<'_> {
     /// Decodes all batches; of sources that the engine reads itself, if these are given.
-    fn fly(mut self, batches: Vec<Vec<BlockTask>>, locals: Option<Vec<Arc<dyn ReadAt>>>) -> Result<Report> {
-        let mut result = match locals {
+    fn fly(
+        mut self,
+        mut batches: Vec<Vec<BlockTask>>,
+        locals: Option<Vec<Arc<dyn ReadAt>>>,
+    ) -> Result<(Report, Keeping)> {
+        let mut result = self.place_cached(locals.as_ref()).map(|faulty| batches.extend(faulty));
+        result = result.and_then(|()| match locals {
             Some(locals) => batches.into_iter().try_for_each(|batch| {
-                let job = DecodeJob::new(self.layouts.clone(), self.selections.clone(), batch);
-                self.submit(job, Encoded::Pulled(locals.clone()))
+                let job = self.job(batch)?;
+                self.submit(job, Encoded::Pulled(locals.clone()), true)
             }),
             None => std::thread::scope(|scope| self.fly_staged(batches, scope)),
-        };
+        });
         // Whatever went wrong: all jobs end before the outputs are the caller's again.
         while !self.flights.is_empty() {
             let landed = self.land();
             result = result.and(landed);
         }
-        result.map(|()| self.report)
+        result.map(|()| (self.report, self.keeping))
+    }
+
+    /// Decodes blocks that the cache shall have, and places them with those that it has. Returns the tasks of faulty ones.
+    fn place_cached(&mut self, locals: Option<&Vec<Arc<dyn ReadAt>>>) -> Result<Option<Vec<BlockTask>>> {
+        let mut faulty = Vec::new();
+        if self.cached.makes() {
+            let made = self.cached.outputs()?.into_iter().map(|spec| self.engine.scratch(spec, self.context));
+            let made = made.collect::<std::result::Result<Vec<_>, _>>()?;
+            let faults = self.make(&made, locals)?;
+            let is_faulty = |task: &BlockTask| faults.contains(&(task.source, task.address));
+            (faulty, self.keeping) = self.cached.complete(made, is_faulty)?;
+        }
+        let found = std::mem::take(&mut self.cached.found);
+        if !found.is_empty() {
+            let encoded = self.cached.encoded(self.sources.len());
+            let job = self.job(found)?;
+            self.submit(job, encoded, false)?;
+        }
+        Ok(Some(faulty).filter(|faulty| !faulty.is_empty()))
+    }
+
+    /// Decodes whole blocks, each into an output of its own. Returns those that are faulty.
+    fn make(
+        &mut self,
+        made: &[Output],
+        locals: Option<&Vec<Arc<dyn ReadAt>>>,
+    ) -> Result<BTreeSet<(u32, BlockAddress)>> {
+        let (sources, engine) = (self.sources, self.engine);
+        // Their tasks are counted when they are placed.
+        let context = Context { progress: None, ..self.context.clone() };
+        let whole = self.cached.whole();
+        let mut reports = Vec::new();
+        let mut faults = BTreeSet::new();
+        match locals {
+            Some(locals) => {
+                let encoded = Encoded::Pulled(locals.clone());
+                reports.push(engine.submit(self.job(whole)?, encoded, made, &context)?.wait()?);
+            }
+            None => std::thread::scope(|scope| -> Result<()> {
+                let mut arriving = Arriving::begin(whole, sources, engine, &context, scope)?;
+                faults.extend(arriving.outside.drain(..).map(|fault| (fault.source, fault.address)));
+                while let Some((tasks, arena)) = arriving.next(sources, &context)? {
+                    let encoded = Encoded::Staged(Arc::new(arena));
+                    reports.push(engine.submit(self.job(tasks)?, encoded, made, &context)?.wait()?);
+                }
+                Ok(())
+            })?,
+        }
+        for report in reports {
+            self.report.encoded_bytes += report.encoded_bytes;
+            faults.extend(report.faults.iter().map(|fault| (fault.source, fault.address)));
+        }
+        Ok(faults)
+    }
+
+    fn job(&self, tasks: Vec<BlockTask>) -> Result<DecodeJob> {
+        DecodeJob::new(self.layouts.clone(), self.selections.clone(), tasks)
+            .map_err(|error: JobError| inconsistent(&error))
     }
 
     /// Decodes blocks as their bytes arrive, those of the next batch already under way: the memory of two batches is taken.
@@ -125,40 +200,43 @@ impl Flight<'_> {
         Self: 'scope,
     {
         let (sources, engine, context) = (self.sources, self.engine, self.context);
-        let mut batches = batches.into_iter().map(|batch| -> Result<(Arriving, Rows)> {
-            let rows = Rows::of(&batch);
-            Ok((Arriving::begin(batch, sources, engine, context, scope)?, rows))
+        let kept = self.cached.kept_by();
+        let mut batches = batches.into_iter().map(|batch| -> Result<(Arriving, Rows, Expected)> {
+            let (rows, expected) = (Rows::of(&batch), kept.expected(&batch));
+            Ok((Arriving::begin(batch, sources, engine, context, scope)?, rows, expected))
         });
         let mut next = batches.next().transpose()?;
-        while let Some((mut arriving, rows)) = next {
+        while let Some((mut arriving, rows, mut expected)) = next {
             while !self.flights.is_empty() {
                 self.land()?;
             }
             next = batches.next().transpose()?;
             self.report.faults.append(&mut arriving.outside);
             while let Some((tasks, arena)) = arriving.next(sources, context)? {
+                expected.keep(&tasks, &arena);
                 let arena = Arc::new(arena);
                 for tasks in rows.cut(tasks) {
                     let job = compact(&self.layouts, &self.selections, tasks);
-                    self.submit(job, Encoded::Staged(Arc::clone(&arena)))?;
+                    let job = job.map_err(|error| inconsistent(&error))?;
+                    self.submit(job, Encoded::Staged(Arc::clone(&arena)), true)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn submit(&mut self, job: std::result::Result<DecodeJob, JobError>, encoded: Encoded) -> Result<()> {
+    /// Starts a job; `is_read` says whether its bytes were read: those of the cache were not.
+    fn submit(&mut self, job: DecodeJob, encoded: Encoded, is_read: bool) -> Result<()> {
         if self.context.cancel.is_cancelled() {
             return Err(Error::Cancelled);
         }
-        let job = job.map_err(|error| inconsistent(&error))?;
         let (boxes, tasks) = (job.boxes().clone(), job.tasks().len());
         // Jobs in flight write disjoint boxes. Those of one window do; windows of a batch may share blocks and rows.
         while self.is_busy() || self.flights.iter().any(|flying| self.overlap(&flying.boxes, &boxes)) {
             self.land()?;
         }
         let ticket = self.engine.submit(job, encoded, &self.outputs, self.context)?;
-        self.flights.push_back(Flying { ticket, boxes, tasks });
+        self.flights.push_back(Flying { ticket, boxes, tasks, is_read });
         Ok(())
     }
 
@@ -179,11 +257,11 @@ impl Flight<'_> {
 
     /// Waits for the oldest job.
     fn land(&mut self) -> Result<()> {
-        let Some(Flying { ticket, .. }) = self.flights.pop_front() else { return Ok(()) };
+        let Some(Flying { ticket, is_read, .. }) = self.flights.pop_front() else { return Ok(()) };
         let part = ticket.wait()?;
         let total = &mut self.report;
         total.blocks += part.blocks;
-        total.encoded_bytes += part.encoded_bytes;
+        total.encoded_bytes += if is_read { part.encoded_bytes } else { 0 };
         total.host_blocks += part.host_blocks;
         total.times.add(&part.times);
         total.faults.extend(part.faults);
@@ -233,8 +311,8 @@ struct Shown {
 }
 
 impl Shown {
-    fn new(batches: &[Vec<BlockTask>], windows: Vec<u32>) -> Self {
-        let tasks = batches.iter().flatten().zip(windows);
+    fn new<'t>(tasks: impl Iterator<Item = &'t BlockTask>, windows: impl Iterator<Item = u32>) -> Self {
+        let tasks = tasks.zip(windows);
         let stored = tasks.filter(|(task, _)| task.span.is_some());
         Self { tasks: stored.map(|(task, window)| (task.source, task.address, window)).collect() }
     }

@@ -36,7 +36,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// What readers look for beside a file, by what is added to its name.
-const SIDECARS: [&str; 4] = [".aux.xml", ".ovr", ".msk", ".msk.ovr"];
+pub(super) const SIDECARS: [&str; 4] = [".aux.xml", ".ovr", ".msk", ".msk.ovr"];
 
 /// As many links as Linux follows.
 const LINKS: u32 = 40;

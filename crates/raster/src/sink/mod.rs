@@ -8,6 +8,8 @@
 mod buffered;
 mod file;
 mod memory;
+#[cfg(feature = "remote")]
+mod remote;
 mod stream;
 mod temporary;
 #[cfg(target_os = "linux")]
@@ -16,9 +18,12 @@ mod wide;
 pub(crate) use buffered::Buffered;
 pub use file::FileSink;
 pub use memory::{MemoryFile, MemoryHandle, MemorySink};
+#[cfg(feature = "remote")]
+pub use remote::RemoteSink;
 pub use stream::StreamSink;
 pub(crate) use temporary::{Reserved, Temporary, spool_of};
 
+use crate::error::Result;
 use crate::spool::Spool;
 use std::fs::File;
 use std::io;
@@ -31,7 +36,7 @@ pub(crate) const BUFFER: usize = 1 << 20;
 
 /// Takes the bytes of a new file and makes it visible when it is complete.
 ///
-/// [`FileSink`], [`MemorySink`] and [`StreamSink`] are the usual ones.
+/// [`FileSink`], [`MemorySink`] and [`StreamSink`] are the usual ones; with the feature `remote`, `RemoteSink` writes to a bucket.
 pub trait Sink: Send {
     /// For messages: a path, `standard output`.
     fn name(&self) -> &str;
@@ -81,6 +86,26 @@ pub trait Sink: Send {
 
     /// Forgets what was taken; nothing is left.
     fn abort(self: Box<Self>);
+}
+
+/// The sink of a path, or of a URL of a bucket as the environment says.
+pub(crate) fn sink_at(path: &Path, overwrite: bool) -> Result<Box<dyn Sink>> {
+    let Some(url) = crate::source::url_of(path) else {
+        return Ok(Box::new(FileSink::create(path, overwrite)?));
+    };
+    #[cfg(feature = "remote")]
+    {
+        let upload = strile_remote::UploadOptions::new().overwrite(overwrite);
+        let remote = strile_remote::RemoteOptions::new();
+        Ok(Box::new(RemoteSink::create(url, &remote, &upload, &strile_engine::Cancel::default())?))
+    }
+    #[cfg(not(feature = "remote"))]
+    {
+        let reason =
+            "URLs need the feature `remote` of the crate `strile`, which this program was built without"
+                .into();
+        Err(crate::error::Error::Unsupported { file: crate::redact::redacted(url), reason })
+    }
 }
 
 /// Remembers the first error of a sink: there is nothing after an error.

@@ -2,7 +2,7 @@
 //!
 //! Not mapped into memory: a mapped file that another program truncates kills the process that reads it.
 
-use super::{ReadDone, ReadOp, Source, Version, check_unchanged, open_regular};
+use super::{ReadDone, ReadOp, Source, Version, check_unchanged, open_regular, state_of};
 use crate::error::{Error, Result};
 use std::fs::File;
 use std::io;
@@ -46,6 +46,13 @@ impl Source for FileSource {
 
     fn version(&self) -> Version {
         self.version.clone()
+    }
+
+    fn state(&self) -> Option<String> {
+        match self.changes.load(Ordering::Relaxed) {
+            true => None,
+            false => state_of(&self.version),
+        }
     }
 
     fn submit(&self, ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>, _cancel: &Cancel) {

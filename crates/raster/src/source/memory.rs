@@ -59,4 +59,8 @@ impl ReadAt for Bytes {
     fn read_at<'a>(&'a self, span: Span, _scratch: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
         self.get(span.offset, span.len)
     }
+
+    fn lends(&self) -> bool {
+        true
+    }
 }

@@ -20,6 +20,7 @@ pub(crate) use regular::{open_regular, version_at};
 pub use remote::{RemoteOpening, RemoteSource};
 pub(crate) use url::{open_url, url_of};
 
+use crate::cache::is_settled;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -66,6 +67,13 @@ pub trait Source: Send + Sync {
     /// What this state of the source is told by.
     fn version(&self) -> Version;
 
+    /// Returns what names this state of this source among all sources of the process, so that its blocks can be kept in the
+    /// block cache. It never leaves the cache, not even there: only a hash is kept. By default `None`: no block of the source is
+    /// kept. Return a text only if a source with other bytes can never return the same.
+    fn state(&self) -> Option<String> {
+        None
+    }
+
     /// Starts all reads. Sends exactly one `ReadDone` per read, possibly before returning. A source that waits for the
     /// network answers with an error soon after `cancel` is set.
     fn submit(&self, ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>, cancel: &Cancel);
@@ -103,6 +111,12 @@ pub trait Source: Send + Sync {
 
     /// From now on the caller changes the source itself, and `check_unchanged` has nothing to say.
     fn expect_changes(&self) {}
+}
+
+/// What names a state of a local file: its inode and its times, unless it changed just now.
+pub(crate) fn state_of(version: &Version) -> Option<String> {
+    is_settled(version, std::time::SystemTime::now())
+        .then(|| format!("file {} {}", version.len, version.mark))
 }
 
 /// Returns an error if an open file has another size or modification time than its version says. A change of the

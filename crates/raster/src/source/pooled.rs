@@ -2,7 +2,9 @@
 //!
 //! A file that is opened again must be in the state it was in (`Version`); another state is an error of the read.
 
-use super::{ReadDone, ReadExactAt, ReadOp, Source, Version, check_unchanged, open_regular, submit};
+use super::{
+    ReadDone, ReadExactAt, ReadOp, Source, Version, check_unchanged, open_regular, state_of, submit,
+};
 use crate::error::{Error, Result};
 use std::collections::HashMap;
 use std::fs::File;
@@ -156,6 +158,10 @@ impl Source for PooledSource {
 
     fn version(&self) -> Version {
         self.file.version.clone()
+    }
+
+    fn state(&self) -> Option<String> {
+        state_of(&self.file.version)
     }
 
     fn submit(&self, ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>, _cancel: &Cancel) {

@@ -80,6 +80,10 @@ impl Source for RemoteSource {
         Version { len: self.0.len(), mark: self.0.mark().to_owned() }
     }
 
+    fn state(&self) -> Option<String> {
+        self.0.state()
+    }
+
     fn submit(&self, ops: Vec<ReadOp>, done: &mpsc::Sender<ReadDone>, cancel: &Cancel) {
         self.0.submit(ops, done, cancel);
     }

@@ -15,9 +15,10 @@ use super::store::{Arrived, Store};
 use crate::device;
 use crate::error::{Error, Result};
 use crate::sink::Sink;
+use std::io::ErrorKind;
 use std::sync::Arc;
 use strile_engine::memory::probe;
-use strile_engine::{BlockAddress, Context, Lease, Location};
+use strile_engine::{BlockAddress, Cancel, Context, Lease, Location};
 use strile_tiff::{Planar, Variant};
 
 /// Writes a GeoTIFF or COG piece by piece, in bounded memory.
@@ -115,9 +116,9 @@ impl Writer {
     pub fn finish(mut self) -> Result<WriteReport> {
         let report = self.attempt(Work::finish)?;
         let Some(work) = self.work.take() else { return Ok(report) };
-        let name = work.flow.taker.name().to_owned();
+        let (name, cancel) = (work.flow.taker.name().to_owned(), work.flow.context.cancel.clone());
         let sink = work.flow.taker.into_sink();
-        sink.commit().map_err(|error| Error::io(name, error))?;
+        sink.commit().map_err(|error| stopped(&cancel, Error::io(name, error)))?;
         Ok(report)
     }
 
@@ -130,7 +131,8 @@ impl Writer {
         let Some(work) = &mut self.work else {
             return Err(refused("the file was given up after an error".into()));
         };
-        let result = step(work).map_err(|error| named(error, work.flow.taker.name()));
+        let result = step(work)
+            .map_err(|error| stopped(&work.flow.context.cancel, named(error, work.flow.taker.name())));
         if result.is_err() {
             self.give_up();
         }
@@ -149,6 +151,16 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         self.give_up();
+    }
+}
+
+/// The error of a sink that stopped waiting because the call was cancelled is not one of the sink.
+fn stopped(cancel: &Cancel, error: Error) -> Error {
+    match &error {
+        Error::Io { error: io, .. } if io.kind() == ErrorKind::Interrupted && cancel.is_cancelled() => {
+            Error::Cancelled
+        }
+        _ => error,
     }
 }
 

@@ -80,6 +80,8 @@ fn a_plan_counts_what_will_be_done() {
         PlanFigures {
             blocks: 79,
             sparse: 1,
+            cached: 0,
+            cached_bytes: 0,
             encoded_bytes,
             ranges: 79,
             range_bytes: encoded_bytes,

@@ -3,13 +3,11 @@
 use std::ops::RangeInclusive;
 
 use super::keys::{GeoKeys, KeyValue, USER_DEFINED, key};
-use super::registry;
 use super::warning::GeoWarningCode as Code;
-use super::wkt::{Node, Value};
 use crate::{Warning, Warnings};
-
-/// Size of a degree in radians, with the digits that WKT is written with.
-pub(super) const DEGREE: f64 = 0.0174532925199433;
+use strile_crs::reference::DEGREE;
+use strile_crs::registry;
+use strile_crs::wkt::{Node, Value};
 
 /// Geographic systems with three axes that GDAL reads as such from key 2048: those whose datum is dynamic or
 /// an ensemble, which its WKT 1 cannot express. It reads all others as the system with two axes.

@@ -9,56 +9,7 @@ use std::collections::btree_map::Entry;
 use super::warning::GeoWarningCode as Code;
 use crate::{Warning, Warnings};
 
-/// Numbers of the keys used here (GeoTIFF 1.1, annex B).
-pub mod key {
-    #![expect(missing_docs, reason = "the names are those of the specification")]
-    pub const MODEL_TYPE: u16 = 1024;
-    pub const RASTER_TYPE: u16 = 1025;
-    pub const CITATION: u16 = 1026;
-    pub const GEODETIC_CRS: u16 = 2048;
-    pub const GEODETIC_CITATION: u16 = 2049;
-    pub const GEODETIC_DATUM: u16 = 2050;
-    pub const PRIME_MERIDIAN: u16 = 2051;
-    pub const GEOG_LINEAR_UNITS: u16 = 2052;
-    pub const GEOG_LINEAR_UNIT_SIZE: u16 = 2053;
-    pub const ANGULAR_UNITS: u16 = 2054;
-    pub const ANGULAR_UNIT_SIZE: u16 = 2055;
-    pub const ELLIPSOID: u16 = 2056;
-    pub const SEMI_MAJOR: u16 = 2057;
-    pub const SEMI_MINOR: u16 = 2058;
-    pub const INVERSE_FLATTENING: u16 = 2059;
-    pub const PRIME_MERIDIAN_LONG: u16 = 2061;
-    pub const TOWGS84: u16 = 2062;
-    pub const PROJECTED_CRS: u16 = 3072;
-    pub const PROJECTED_CITATION: u16 = 3073;
-    pub const PROJECTION: u16 = 3074;
-    pub const METHOD: u16 = 3075;
-    pub const LINEAR_UNITS: u16 = 3076;
-    pub const LINEAR_UNIT_SIZE: u16 = 3077;
-    pub const STD_PARALLEL_1: u16 = 3078;
-    pub const STD_PARALLEL_2: u16 = 3079;
-    pub const NAT_ORIGIN_LONG: u16 = 3080;
-    pub const NAT_ORIGIN_LAT: u16 = 3081;
-    pub const FALSE_EASTING: u16 = 3082;
-    pub const FALSE_NORTHING: u16 = 3083;
-    pub const FALSE_ORIGIN_LONG: u16 = 3084;
-    pub const FALSE_ORIGIN_LAT: u16 = 3085;
-    pub const FALSE_ORIGIN_EASTING: u16 = 3086;
-    pub const FALSE_ORIGIN_NORTHING: u16 = 3087;
-    pub const CENTER_LONG: u16 = 3088;
-    pub const CENTER_LAT: u16 = 3089;
-    pub const CENTER_EASTING: u16 = 3090;
-    pub const CENTER_NORTHING: u16 = 3091;
-    pub const SCALE_AT_NAT_ORIGIN: u16 = 3092;
-    pub const SCALE_AT_CENTER: u16 = 3093;
-    pub const AZIMUTH: u16 = 3094;
-    pub const STRAIGHT_VERT_POLE_LONG: u16 = 3095;
-    pub const RECTIFIED_GRID_ANGLE: u16 = 3096;
-    pub const VERTICAL_CRS: u16 = 4096;
-    pub const VERTICAL_CITATION: u16 = 4097;
-    pub const VERTICAL_DATUM: u16 = 4098;
-    pub const VERTICAL_UNITS: u16 = 4099;
-}
+pub use strile_crs::key;
 
 /// The code that stands for "user-defined" in every key.
 pub const USER_DEFINED: u16 = 32767;

@@ -4,35 +4,25 @@
 //! Pure functions over tag values. Nothing here makes an image unreadable: what cannot be used is absent
 //! and has a warning. Sidecar files are in [`crate::gdal`].
 
-mod crs;
-mod datum_names;
-mod dialect;
+mod from_keys;
 mod geographic;
-mod identify;
 mod keys;
-mod method;
-mod proj_string;
-mod proj_tables;
 mod projection;
-mod reference;
-mod registry;
 mod rpc;
 mod transform;
-mod user_input;
 mod vertical;
 mod warning;
-mod wkt;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
-pub use crs::{Crs, CrsKind, Unit, VerticalCrs};
 pub use keys::{GeoKeys, KeyValue, USER_DEFINED, key};
 pub use rpc::Rpc;
+pub use strile_crs::wkt::{Node as WktNode, Value as WktValue};
+pub use strile_crs::{Crs, CrsKind, Unit, VerticalCrs};
 pub use transform::{Bounds, Gcp, GeoTransform};
 pub use warning::GeoWarningCode;
-pub use wkt::{Node as WktNode, Value as WktValue};
 pub use write::{GeoTagsOut, tags_of};
 
 /// Whether a sample stands for the area of its pixel or for a point (key 1025).
@@ -112,7 +102,7 @@ impl Georeference {
         };
         let is_point = area_or_point == Some(AreaOrPoint::Point);
         let (transform, gcps) = transform::from_tags(transform_tags, is_point, warnings);
-        let system = keys.as_ref().and_then(|keys| Crs::from_keys(keys, warnings));
+        let system = keys.as_ref().and_then(|keys| keys.crs(warnings));
         let height_unit = height_unit(system.as_ref(), keys.as_ref());
         let (crs, gcp_crs) = if gcps.is_empty() { (system, None) } else { (None, system) };
         Self {
@@ -132,7 +122,7 @@ fn height_unit(crs: Option<&Crs>, keys: Option<&GeoKeys>) -> Option<Unit> {
     match crs.and_then(|crs| crs.vertical.as_ref()) {
         Some(vertical) => vertical.unit.clone(),
         None => {
-            let row = registry::length(keys?.code(key::VERTICAL_UNITS)?)?;
+            let row = strile_crs::registry::length(keys?.code(key::VERTICAL_UNITS)?)?;
             Some(Unit { name: row.1.to_owned(), size: row.2 })
         }
     }

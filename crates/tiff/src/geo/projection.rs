@@ -7,8 +7,8 @@
 
 use super::keys::{GeoKeys, key};
 use super::warning::GeoWarningCode as Code;
-use super::wkt::Node;
 use crate::{Warning, Warnings};
+use strile_crs::wkt::Node;
 
 const LATITUDE: [u16; 3] = [key::NAT_ORIGIN_LAT, key::FALSE_ORIGIN_LAT, key::CENTER_LAT];
 const LONGITUDE: [u16; 3] = [key::NAT_ORIGIN_LONG, key::FALSE_ORIGIN_LONG, key::CENTER_LONG];

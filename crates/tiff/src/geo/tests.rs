@@ -213,7 +213,7 @@ fn facts(wkt: &str) -> (String, BTreeMap<String, f64>) {
 #[test]
 fn projections_agree_with_gdal() {
     for case in CASES {
-        let crs = Crs::from_keys(&keys_of(case.keys, 1), &mut Warnings::new()).unwrap();
+        let crs = keys_of(case.keys, 1).crs(&mut Warnings::new()).unwrap();
         let (name, found) = facts(crs.wkt.as_deref().unwrap());
         let mut words = case.gdal.split(' ');
         assert_eq!(Some(name.as_str()), words.next());
@@ -235,8 +235,7 @@ fn projections_agree_with_gdal() {
 #[test]
 fn vertical_systems_join_from_geotiff_1_1_on() {
     let utm = [(1024, S(1)), (3072, S(26911)), (4096, S(5703))];
-    let crs =
-        |list: &[(u16, Key)], minor| Crs::from_keys(&keys_of(list, minor), &mut Warnings::new()).unwrap();
+    let crs = |list: &[(u16, Key)], minor| keys_of(list, minor).crs(&mut Warnings::new()).unwrap();
     let old = crs(&utm, 0);
     assert_eq!((old.epsg, old.kind), (Some(26911), CrsKind::Projected));
     assert_eq!(old.vertical.as_ref().unwrap().epsg, Some(5703));
@@ -252,7 +251,7 @@ fn vertical_systems_join_from_geotiff_1_1_on() {
 fn codes_and_what_is_around_them() {
     let of = |list: &[(u16, Key)]| {
         let mut warnings = Warnings::new();
-        let crs = Crs::from_keys(&keys_of(list, 0), &mut warnings);
+        let crs = keys_of(list, 0).crs(&mut warnings);
         (crs.as_ref().and_then(|c| c.epsg), crs.map(|c| c.kind), warnings.len())
     };
     assert_eq!(of(&[(1024, S(1)), (3072, S(32631))]), (Some(32631), Some(CrsKind::Projected), 0));
@@ -271,8 +270,7 @@ fn codes_and_what_is_around_them() {
 fn wkt_in_a_citation_is_kept_as_it_is() {
     let text = "PROJCS[\"x\",GEOGCS[\"g\",UNIT[\"Degree\",0.0174532925199433]],UNIT[\"Meter\",1.0]]";
     let citation: &'static str = Box::leak(format!("ESRI PE String = {text}").into_boxed_str());
-    let crs =
-        Crs::from_keys(&keys_of(&[(1024, S(32767)), (3073, T(citation))], 0), &mut Warnings::new()).unwrap();
+    let crs = keys_of(&[(1024, S(32767)), (3073, T(citation))], 0).crs(&mut Warnings::new()).unwrap();
     assert_eq!((crs.wkt.as_deref(), crs.name.as_str()), (Some(text), "x"));
 }
 
@@ -295,7 +293,7 @@ fn web_mercator_of_esri_is_epsg_3857() {
         let mut keys = mercator.to_vec();
         keys.extend_from_slice(more);
         keys.sort_by_key(|(id, _)| *id);
-        Crs::from_keys(&keys_of(&keys, 0), &mut crate::Warnings::default()).unwrap()
+        keys_of(&keys, 0).crs(&mut crate::Warnings::default()).unwrap()
     };
     const NAME: &str = "WGS_1984_Web_Mercator_Auxiliary_Sphere";
     const CITED: &str = "PCS Name = WGS_1984_Web_Mercator_Auxiliary_Sphere";
@@ -317,9 +315,7 @@ fn the_name_decides_the_code_of_an_esri_string() {
     const PARIS: &str = r#"GEOGCS["GCS_NTF_Paris",DATUM["Nouvelle_Triangulation_Francaise_(Paris)",SPHEROID["Clarke_1880_IGN",6378249.2,293.466021293627]],PRIMEM["Paris",2.33722916999999],UNIT["Grad",0.0157079632679489]]"#;
     let code = |text: String| {
         let citation: &'static str = Box::leak(format!("ESRI PE String = {text}").into_boxed_str());
-        Crs::from_keys(&keys_of(&[(1024, S(32767)), (3073, T(citation))], 0), &mut Warnings::new())
-            .unwrap()
-            .epsg
+        keys_of(&[(1024, S(32767)), (3073, T(citation))], 0).crs(&mut Warnings::new()).unwrap().epsg
     };
     let of_usgs = format!(r#"PROJCS["USA_Contiguous_Albers_Equal_Area_Conic_USGS_version",{ALBERS}"#);
     assert_eq!(code(of_usgs), None);
@@ -329,8 +325,7 @@ fn the_name_decides_the_code_of_an_esri_string() {
 
 #[test]
 fn geocentric_systems_have_codes() {
-    let crs =
-        |list: &[(u16, Key)]| Crs::from_keys(&keys_of(list, 0), &mut crate::Warnings::default()).unwrap();
+    let crs = |list: &[(u16, Key)]| keys_of(list, 0).crs(&mut crate::Warnings::default()).unwrap();
     // As GDAL writes EPSG:4978 and EPSG:4936.
     for (datum, code) in [(6326, 4978), (6258, 4936)] {
         let found = crs(&[(1024, S(3)), (2048, S(32767)), (2050, S(datum)), (2052, S(9001))]);
@@ -346,11 +341,11 @@ fn a_citation_that_is_wkt_is_the_system_where_keys_say_nothing_else() {
     let text: &'static str = Box::leak(wkt.clone().into_boxed_str());
     for id in [1026, 3073] {
         let keys = keys_of(&[(1024, S(1)), (id, T(text)), (3072, S(32767))], 1);
-        let crs = Crs::from_keys(&keys, &mut crate::Warnings::default()).unwrap();
+        let crs = keys.crs(&mut crate::Warnings::default()).unwrap();
         assert_eq!((crs.epsg, crs.kind, crs.wkt.as_deref()), (Some(7405), CrsKind::Compound, Some(text)));
     }
     let keys = keys_of(&[(1024, S(1)), (1026, T(text)), (3072, S(32631))], 1);
-    assert_eq!(Crs::from_keys(&keys, &mut crate::Warnings::default()).unwrap().epsg, Some(32631));
+    assert_eq!(keys.crs(&mut crate::Warnings::default()).unwrap().epsg, Some(32631));
 }
 
 #[test]
@@ -369,7 +364,7 @@ fn northings_first_are_found_by_name_or_where_nothing_else_fits() {
             (3088, D(10.0)),
             (3089, D(52.0)),
         ];
-        Crs::from_keys(&keys_of(&list, 0), &mut crate::Warnings::default()).unwrap().epsg
+        keys_of(&list, 0).crs(&mut crate::Warnings::default()).unwrap().epsg
     };
     assert_eq!(laea("ETRS89-extended / LAEA Europe"), Some(3035));
     assert_eq!(laea("Europe"), Some(3035));

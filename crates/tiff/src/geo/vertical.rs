@@ -1,12 +1,12 @@
 //! The vertical part of a system: keys 4096 to 4099.
 
-use super::crs::{Crs, CrsKind, VerticalCrs};
-use super::identify::identify;
 use super::keys::{GeoKeys, USER_DEFINED, key};
-use super::registry;
 use super::warning::GeoWarningCode as Code;
-use super::wkt::Node;
 use crate::{Warning, Warnings};
+use strile_crs::identify::identify;
+use strile_crs::registry;
+use strile_crs::wkt::Node;
+use strile_crs::{Crs, CrsKind, VerticalCrs};
 
 /// The horizontal system, with the vertical one of the keys where they name one.
 pub(super) fn add(horizontal: Node, keys: &GeoKeys, warnings: &mut Warnings) -> Crs {

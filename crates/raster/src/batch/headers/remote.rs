@@ -113,7 +113,8 @@ impl Remembered {
         let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         let found = |(start, bytes): (&u64, &Vec<u8>)| {
             let at = usize::try_from(offset - start).ok()?;
-            Some(into.copy_from_slice(bytes.get(at..at.checked_add(into.len())?)?))
+            into.copy_from_slice(bytes.get(at..at.checked_add(into.len())?)?);
+            Some(())
         };
         read.range(..=offset).rev().find_map(found)
     }

@@ -1,16 +1,16 @@
 //! The keys of a projected, geographic, geocentric or local system.
 
-use super::super::dialect;
-use super::super::geographic::DEGREE;
-use super::super::identify::{identify, same, same_but_datum};
 use super::super::keys::{GeoKeys, KeyValue, USER_DEFINED, key};
-use super::super::method::{Method, plain};
-use super::super::reference::{ANGLES, LENGTHS, MERIDIANS, UnitRow};
-use super::super::registry;
 use super::super::warning::GeoWarningCode as Code;
-use super::super::wkt::Node;
 use super::system::put;
 use crate::{Warning, Warnings};
+use strile_crs::dialect;
+use strile_crs::identify::{identify, same, same_but_datum};
+use strile_crs::method::{Method, plain};
+use strile_crs::reference::DEGREE;
+use strile_crs::reference::{ANGLES, LENGTHS, MERIDIANS, UnitRow};
+use strile_crs::registry;
+use strile_crs::wkt::Node;
 
 /// Puts the keys of a node that `dialect` made. The error says what keys have no words for.
 pub(super) fn put_system(keys: &mut GeoKeys, node: &Node, warnings: &mut Warnings) -> Result<(), String> {

@@ -3,14 +3,14 @@
 //! By code where the system is a registered one, in full where keys have the words, else as a citation, with
 //! the definition in the sidecar. A stated code counts only where the definition beside it agrees.
 
-use super::super::crs::{Crs, CrsKind};
-use super::super::dialect::{self, Heights, System};
 use super::super::keys::{GeoKeys, KeyValue, USER_DEFINED, key};
-use super::super::registry;
 use super::super::warning::GeoWarningCode as Code;
-use super::super::wkt::Node;
 use super::{horizontal, vertical};
 use crate::{Warning, Warnings};
+use strile_crs::dialect::{self, Heights, System};
+use strile_crs::registry;
+use strile_crs::wkt::Node;
+use strile_crs::{Crs, CrsKind};
 
 /// Longest WKT that is put into a citation: GDAL's reader has room for that much.
 const LONGEST_CITATION: usize = 2300;

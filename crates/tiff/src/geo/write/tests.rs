@@ -1,11 +1,11 @@
 //! What is written is read as the same georeference.
 
-use super::super::dialect::{self, Heights};
-use super::super::wkt::Node;
-use super::super::{identify, registry};
 use super::*;
 use crate::Warnings;
 use crate::geo::{CrsKind, GeoTags};
+use strile_crs::dialect::{self, Heights};
+use strile_crs::wkt::Node;
+use strile_crs::{identify, registry};
 
 /// Reads the tags as a file's reader does.
 pub(super) fn read(out: &GeoTagsOut) -> (Georeference, Warnings) {

@@ -3,15 +3,15 @@
 //! With them the directory is of GeoTIFF 1.1, from which on readers join the two systems. Heights that stand
 //! beside a system in an older file stay so.
 
-use super::super::crs::{Crs, CrsKind};
-use super::super::dialect::{Heights, System};
 use super::super::keys::{GeoKeys, USER_DEFINED, key};
-use super::super::registry;
 use super::super::warning::GeoWarningCode as Code;
-use super::super::wkt::Node;
 use super::horizontal::{key_code, length_code};
 use super::system::put;
 use crate::{Warning, Warnings};
+use strile_crs::dialect::{Heights, System};
+use strile_crs::registry;
+use strile_crs::wkt::Node;
+use strile_crs::{Crs, CrsKind};
 
 /// Puts what is said of heights; whether that is all of it.
 pub(super) fn put_heights(

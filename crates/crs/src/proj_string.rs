@@ -3,14 +3,14 @@
 //! Every parameter is used or is an error: none is passed over, and two that contradict each other are not
 //! weighed. An ellipsoid must be given; PROJ would assume one.
 
-use super::geographic::DEGREE;
-use super::method::{Method, Role, Values, resolve};
-use super::proj_tables::{DATUMS, ELLIPSOIDS, MERIDIANS, UNITS};
-use super::registry;
-use super::wkt::Node;
+use crate::method::{Method, Role, Values, resolve};
+use crate::proj_tables::{DATUMS, ELLIPSOIDS, MERIDIANS, UNITS};
+use crate::reference::DEGREE;
+use crate::registry;
+use crate::wkt::Node;
 
 /// The system a PROJ string describes; the error says which parameter is wrong.
-pub(super) fn parse(text: &str) -> Result<Node, String> {
+pub(crate) fn parse(text: &str) -> Result<Node, String> {
     let mut given = Parameters::read(text)?;
     let projection = given.take("proj")?.ok_or("no `+proj` in the PROJ string")?;
     let node = system(&projection, &mut given)?;

@@ -2,12 +2,15 @@
 //!
 //! Facts from the EPSG Geodetic Parameter Dataset of IOGP; names as the dataset has them.
 
+/// Size of a degree in radians, with the digits that WKT is written with.
+pub const DEGREE: f64 = 0.0174532925199433;
+
 /// A unit: its code, name and size in metres or radians.
-pub(super) struct UnitRow(pub u16, pub &'static str, pub f64);
+pub struct UnitRow(pub u16, pub &'static str, pub f64);
 
 /// Lengths, sizes in metres.
 #[rustfmt::skip]
-pub(super) const LENGTHS: &[UnitRow] = &[
+pub const LENGTHS: &[UnitRow] = &[
     UnitRow(1025, "millimetre", 0.001),
     UnitRow(1033, "centimetre", 0.01),
     UnitRow(9001, "metre", 1.0),
@@ -67,7 +70,7 @@ pub(super) const LENGTHS: &[UnitRow] = &[
 
 /// Angles, sizes in radians.
 #[rustfmt::skip]
-pub(super) const ANGLES: &[UnitRow] = &[
+pub const ANGLES: &[UnitRow] = &[
     UnitRow(1031, "milliarc-second", 4.84813681109536e-09),
     UnitRow(9101, "radian", 1.0),
     UnitRow(9102, "degree", 0.0174532925199433),
@@ -83,11 +86,11 @@ pub(super) const ANGLES: &[UnitRow] = &[
 ];
 
 /// An ellipsoid: code, name, semi-major axis in metres, inverse flattening (0 for a sphere).
-pub(super) struct EllipsoidRow(pub u16, pub &'static str, pub f64, pub f64);
+pub struct EllipsoidRow(pub u16, pub &'static str, pub f64, pub f64);
 
 /// Ellipsoids.
 #[rustfmt::skip]
-pub(super) const ELLIPSOIDS: &[EllipsoidRow] = &[
+pub const ELLIPSOIDS: &[EllipsoidRow] = &[
     EllipsoidRow(1024, "CGCS2000", 6378137.0, 298.257222101),
     EllipsoidRow(1025, "GSK-2011", 6378136.5, 298.2564151),
     EllipsoidRow(1026, "Zach 1812", 6376045.0, 310.0),
@@ -146,11 +149,11 @@ pub(super) const ELLIPSOIDS: &[EllipsoidRow] = &[
 ];
 
 /// A prime meridian: code, name, degrees east of Greenwich.
-pub(super) struct MeridianRow(pub u16, pub &'static str, pub f64);
+pub struct MeridianRow(pub u16, pub &'static str, pub f64);
 
 /// Prime meridians.
 #[rustfmt::skip]
-pub(super) const MERIDIANS: &[MeridianRow] = &[
+pub const MERIDIANS: &[MeridianRow] = &[
     MeridianRow(1026, "Copenhagen", 12.57775),
     MeridianRow(8901, "Greenwich", 0.0),
     MeridianRow(8902, "Lisbon", -9.131906111111112),

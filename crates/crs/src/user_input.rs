@@ -1,10 +1,10 @@
 //! A reference system as people write it: a code, a WKT, a PROJ string.
 
-use super::crs::{Crs, code_of};
-use super::proj_string;
-use super::registry;
-use super::wkt::Node;
 use crate::InvalidValue;
+use crate::crs::{Crs, code_of};
+use crate::proj_string;
+use crate::registry;
+use crate::wkt::Node;
 
 /// What WKT may begin with.
 const SYSTEMS: [&str; 23] = [
@@ -60,8 +60,8 @@ fn from_definition(text: &str) -> Result<Crs, String> {
     Ok(Crs::from_wkt(text)?)
 }
 
-/// Whether a text begins as the WKT of a reference system does.
-pub(super) fn is_wkt(text: &str) -> bool {
+/// Returns whether a text begins as the WKT of a reference system does.
+pub fn is_wkt(text: &str) -> bool {
     let keyword = text.split(['[', '(']).next().unwrap_or("");
     keyword.len() < text.len() && SYSTEMS.iter().any(|known| keyword.trim().eq_ignore_ascii_case(known))
 }
@@ -130,7 +130,7 @@ fn compound(horizontal: u32, vertical: u32) -> Result<Crs, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geo::CrsKind;
+    use crate::CrsKind;
 
     fn epsg(text: &str) -> Option<u32> {
         Crs::from_user_input(text).unwrap_or_else(|e| panic!("{text}: {e}")).epsg

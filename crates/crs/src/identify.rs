@@ -4,8 +4,8 @@
 //! meridian and datum. A datum named "unknown" matches by its ellipsoid, where one single system does.
 //! This is what GDAL and PROJ report, so that a file means the same in either.
 
-use super::registry;
-use super::wkt::Node;
+use crate::registry;
+use crate::wkt::Node;
 
 /// Words that differ between dialects for one parameter.
 const ROLES: [(&str, &[&str]); 2] = [
@@ -15,7 +15,7 @@ const ROLES: [(&str, &[&str]); 2] = [
 
 /// The code of a `PROJCS`, `GEOGCS` or `GEOCCS`, where a registered system is the same. A search through every
 /// projected system takes about a millisecond, so callers ask once.
-pub(super) fn identify(node: &Node) -> Option<u32> {
+pub fn identify(node: &Node) -> Option<u32> {
     if let Some(code) = node.epsg_code() {
         return Some(code);
     }
@@ -32,13 +32,13 @@ pub(super) fn identify(node: &Node) -> Option<u32> {
 
 /// Whether two definitions in the same dialect mean the same: everything but names and axes. Datums are the
 /// same by code, and where one has none, by ellipsoid.
-pub(super) fn same(a: &Node, b: &Node) -> bool {
+pub fn same(a: &Node, b: &Node) -> bool {
     same_system(a, b, true)
 }
 
 /// The same but for the code of the datum, which for some systems changed from one edition of the registry to
 /// the next.
-pub(super) fn same_but_datum(a: &Node, b: &Node) -> bool {
+pub fn same_but_datum(a: &Node, b: &Node) -> bool {
     same_system(a, b, false)
 }
 
@@ -67,7 +67,7 @@ fn same_system(a: &Node, b: &Node, datums: bool) -> bool {
 
 /// Whether two definitions have the same parameters, or have them in different dialects. Editions of the
 /// registry differ in the last digits of some.
-pub(super) fn may_be_same(a: &Node, b: &Node) -> bool {
+pub fn may_be_same(a: &Node, b: &Node) -> bool {
     let method = |node: &Node| node.child(&["PROJECTION"]).and_then(Node::name).map(str::to_ascii_lowercase);
     match (method(a), method(b)) {
         (Some(first), Some(second)) if first == second => match (parameters(a), parameters(b)) {

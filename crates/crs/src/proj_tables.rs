@@ -3,10 +3,10 @@
 //! Facts from PROJ's documentation (`proj -le`, `-ld`, `-lu`); ellipsoids that EPSG has carry its name and code.
 
 /// An ellipsoid: PROJ's name, EPSG's or PROJ's long name, semi-major axis, inverse flattening, EPSG code.
-pub(super) struct ProjEllipsoid(pub &'static str, pub &'static str, pub f64, pub f64, pub Option<u32>);
+pub(crate) struct ProjEllipsoid(pub &'static str, pub &'static str, pub f64, pub f64, pub Option<u32>);
 
 #[rustfmt::skip]
-pub(super) const ELLIPSOIDS: &[ProjEllipsoid] = &[
+pub(crate) const ELLIPSOIDS: &[ProjEllipsoid] = &[
     ProjEllipsoid("MERIT", "MERIT 1983", 6378137.0, 298.257, None),
     ProjEllipsoid("SGS85", "Soviet Geodetic System 85", 6378136.0, 298.257, None),
     ProjEllipsoid("GRS80", "GRS 1980", 6378137.0, 298.257222101, Some(7019)),
@@ -56,9 +56,9 @@ pub(super) const ELLIPSOIDS: &[ProjEllipsoid] = &[
 ];
 
 /// A datum: PROJ's name and EPSG's code.
-pub(super) struct ProjDatum(pub &'static str, pub u32);
+pub(crate) struct ProjDatum(pub &'static str, pub u32);
 
-pub(super) const DATUMS: &[ProjDatum] = &[
+pub(crate) const DATUMS: &[ProjDatum] = &[
     ProjDatum("WGS84", 6326),
     ProjDatum("GGRS87", 6121),
     ProjDatum("NAD83", 6269),
@@ -72,10 +72,10 @@ pub(super) const DATUMS: &[ProjDatum] = &[
 ];
 
 /// A unit of length: PROJ's name, EPSG's name, size in metres, EPSG code.
-pub(super) struct ProjUnit(pub &'static str, pub &'static str, pub f64, pub Option<u32>);
+pub(crate) struct ProjUnit(pub &'static str, pub &'static str, pub f64, pub Option<u32>);
 
 #[rustfmt::skip]
-pub(super) const UNITS: &[ProjUnit] = &[
+pub(crate) const UNITS: &[ProjUnit] = &[
     ProjUnit("m", "metre", 1.0, Some(9001)),
     ProjUnit("km", "kilometre", 1000.0, Some(9036)),
     ProjUnit("dm", "decimetre", 0.1, None),
@@ -100,10 +100,10 @@ pub(super) const UNITS: &[ProjUnit] = &[
 ];
 
 /// A prime meridian: PROJ's name, its name, degrees, EPSG code. Two lie elsewhere than EPSG's of the same name.
-pub(super) struct ProjMeridian(pub &'static str, pub &'static str, pub f64, pub Option<u32>);
+pub(crate) struct ProjMeridian(pub &'static str, pub &'static str, pub f64, pub Option<u32>);
 
 #[rustfmt::skip]
-pub(super) const MERIDIANS: &[ProjMeridian] = &[
+pub(crate) const MERIDIANS: &[ProjMeridian] = &[
     ProjMeridian("greenwich", "Greenwich", 0.0, Some(8901)),
     ProjMeridian("lisbon", "Lisbon", -9.131906111111112, Some(8902)),
     ProjMeridian("paris", "Paris", 2.33722917, Some(8903)),

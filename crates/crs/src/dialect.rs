@@ -5,18 +5,19 @@
 //! prime meridians in degrees, and EPSG codes where the text or a known datum name gives them. What that
 //! form cannot express is an error with its reason, and never a near miss.
 
-use super::datum_names;
-use super::geographic::DEGREE;
-use super::identify;
-use super::method::{Role, Values, plain, resolve};
-use super::registry;
-use super::wkt::{Node, Value};
+use crate::datum_names;
+use crate::identify;
+use crate::method::{Role, Values, plain, resolve};
+use crate::reference::DEGREE;
+use crate::registry;
+use crate::wkt::{Node, Value};
 
 /// A reference system taken apart.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct System {
+pub struct System {
     /// `PROJCS`, `GEOGCS`, `GEOCCS` or `LOCAL_CS`.
     pub horizontal: Node,
+    /// What the system says of heights.
     pub heights: Heights,
     /// Name of the whole.
     pub name: String,
@@ -24,7 +25,8 @@ pub(super) struct System {
 
 /// What a system says of heights.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Heights {
+pub enum Heights {
+    /// Nothing.
     None,
     /// Above the ellipsoid, in metres; the code of the geographic system with three axes, where it is told.
     Ellipsoidal(Option<u32>),
@@ -51,13 +53,13 @@ fn three_axes_code(node: &Node) -> Option<u32> {
 }
 
 const PROJECTED: [&str; 3] = ["PROJCS", "PROJCRS", "PROJECTEDCRS"];
-const GEOGRAPHIC: [&str; 7] =
+pub(crate) const GEOGRAPHIC: [&str; 7] =
     ["GEOGCS", "GEOGCRS", "GEOGRAPHICCRS", "BASEGEOGCRS", "GEODCRS", "GEODETICCRS", "BASEGEODCRS"];
 const VERTICAL: [&str; 3] = ["VERT_CS", "VERTCRS", "VERTICALCRS"];
 const UNITS: [&str; 3] = ["UNIT", "LENGTHUNIT", "ANGLEUNIT"];
 
 /// Takes a text apart; the error says what WKT 1 and keys have no words for.
-pub(super) fn system(node: &Node) -> Result<System, String> {
+pub fn system(node: &Node) -> Result<System, String> {
     let name = node.name().unwrap_or("unknown").to_owned();
     if node.is(&["COMPD_CS", "COMPOUNDCRS"]) {
         let parts: Vec<&Node> = node.children().filter(|n| !is_about(n)).collect();
@@ -118,7 +120,7 @@ fn unit_of(node: &Node) -> Option<&Node> {
     node.child(&UNITS).or_else(|| node.child(&["AXIS"])?.child(&UNITS))
 }
 
-fn unit(node: &Node, fallback: (&str, f64)) -> Result<Node, String> {
+pub(crate) fn unit(node: &Node, fallback: (&str, f64)) -> Result<Node, String> {
     let (name, size, code) = match unit_of(node) {
         None => (fallback.0, fallback.1, None),
         Some(unit) => match unit.f64(1).filter(|v| *v > 0.0) {
@@ -137,7 +139,7 @@ fn check_axes(node: &Node, polar: bool, south_orientated: bool) -> Result<(), St
     if polar || expected.contains(&turned) { Ok(()) } else { Err("axes that point west or south".to_owned()) }
 }
 
-fn geographic(node: &Node) -> Result<Node, String> {
+pub(crate) fn geographic(node: &Node) -> Result<Node, String> {
     if node.child(&["DERIVINGCONVERSION"]).is_some() {
         return Err("a system derived from another by a conversion".to_owned());
     }
@@ -281,7 +283,7 @@ fn values(conversion: &Node, angle: f64, length: f64) -> Result<Values, String> 
     Ok(values)
 }
 
-fn is_pseudo_mercator(node: &Node, method: &str) -> bool {
+pub(crate) fn is_pseudo_mercator(node: &Node, method: &str) -> bool {
     let by_extension = || {
         let text = node.child(&["EXTENSION"]).and_then(|n| n.text(1)).unwrap_or("");
         plain(method) == "mercator1sp" && text.contains("+proj=merc") && text.contains("+nadgrids=@null")
@@ -323,7 +325,7 @@ fn vertical(node: &Node) -> Result<Node, String> {
 }
 
 /// A node without its own EPSG code.
-pub(super) fn without_code(mut node: Node) -> Node {
+pub fn without_code(mut node: Node) -> Node {
     node.values.retain(|v| !matches!(v, Value::Node(n) if n.is(&["AUTHORITY", "ID"])));
     node
 }

@@ -2,9 +2,9 @@
 //!
 //! A name is taken for a registered datum only where the ellipsoid is that datum's too.
 
-use super::method::plain;
-use super::registry;
-use super::wkt::Node;
+use crate::method::plain;
+use crate::registry;
+use crate::wkt::Node;
 
 /// See the head of the file for its format.
 const NAMES: &str = include_str!("datum_names.txt");
@@ -17,7 +17,7 @@ fn names() -> impl Iterator<Item = (&'static str, u32)> {
 }
 
 /// The registry's name and the code of a datum, where it is a registered one; else the name as it is.
-pub(super) fn known(name: &str, code: Option<u32>, ellipsoid: (f64, f64)) -> (String, Option<u32>) {
+pub(crate) fn known(name: &str, code: Option<u32>, ellipsoid: (f64, f64)) -> (String, Option<u32>) {
     let short = name.strip_prefix("D_").unwrap_or(name);
     let wanted = plain(short);
     let wanted = wanted.strip_suffix("ensemble").unwrap_or(&wanted);

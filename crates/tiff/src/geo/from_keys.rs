@@ -1,163 +1,26 @@
-//! Coordinate reference systems: what a file says, as WKT 1 and, where there is one, an EPSG code.
+//! The reference system that GeoKeys name or describe.
 //!
-//! This decides kind, code and text of a system for every caller: `info`, the Python package and the writer all
-//! report what is here. A system given by a code has the text that GDAL writes for the code; one written out in
-//! keys is turned into WKT and looked up; one that cannot be written is kept as its keys, with a warning. WKT in
-//! the file is kept as it is.
+//! A code gives its registered definition; a system written out in keys is turned into WKT and looked up; one that
+//! cannot be written is kept as its citation, with a warning.
 
-use super::dialect::{self, Heights};
-use super::geographic::{self, DEGREE};
-use super::identify::identify;
+use strile_crs::identify::identify;
+use strile_crs::reference::DEGREE;
+use strile_crs::registry;
+use strile_crs::wkt::{Node, Value};
+use strile_crs::{Crs, CrsKind, is_wkt};
+
+use super::geographic;
 use super::keys::{GeoKeys, USER_DEFINED, key};
 use super::projection;
-use super::registry;
-use super::user_input;
 use super::vertical;
 use super::warning::GeoWarningCode as Code;
-use super::wkt::{Node, Value};
-use crate::InvalidValue;
 use crate::{Warning, Warnings};
 
-/// What kind of system it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CrsKind {
-    /// Eastings and northings.
-    Projected,
-    /// Longitude and latitude.
-    Geographic,
-    /// Longitude, latitude and ellipsoidal height.
-    Geographic3D,
-    /// x, y and z from the centre of the Earth.
-    Geocentric,
-    /// A horizontal and a vertical system.
-    Compound,
-    /// A system of the file's own, without a place on the Earth.
-    Local,
-    /// Heights or depths alone.
-    Vertical,
-    /// A kind of WKT 2 that has no name here.
-    Other,
-}
-
-/// A unit of length or angle.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Unit {
-    /// Its name.
-    pub name: String,
-    /// Its size in metres or radians.
-    pub size: f64,
-}
-
-/// The vertical part of a system.
-#[derive(Debug, Clone, PartialEq)]
-pub struct VerticalCrs {
-    /// EPSG code.
-    pub epsg: Option<u32>,
-    /// Name.
-    pub name: String,
-    /// Unit of the heights; absent for heights above the ellipsoid, which are in metres.
-    pub unit: Option<Unit>,
-}
-
-impl VerticalCrs {
-    pub(super) fn of(node: &Node) -> Self {
-        let name = node.name().unwrap_or("unknown").to_owned();
-        Self { epsg: node.epsg_code(), name, unit: unit_of(node) }
-    }
-}
-
-/// A coordinate reference system.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Crs {
-    /// EPSG code of the whole system, stated or found.
-    pub epsg: Option<u32>,
-    /// EPSG code of the horizontal part, where it differs from the whole or the whole has none.
-    pub horizontal_epsg: Option<u32>,
-    /// The definition: WKT 1 where made here, otherwise as in the file. `None` where a code is known
-    /// to be valid but its definition is not held here.
-    pub wkt: Option<String>,
-    /// Name of the system.
-    pub name: String,
-    /// What kind of system it is.
-    pub kind: CrsKind,
-    /// Unit of the horizontal coordinates.
-    pub unit: Option<Unit>,
-    /// The vertical part, where there is one.
-    pub vertical: Option<VerticalCrs>,
-}
-
-impl Crs {
-    /// The registered system with this code.
-    pub fn from_epsg(code: u32) -> Option<Self> {
-        registry::lookup(code).map(|node| Self::from_node(&node))
-    }
-
-    /// The system a WKT text describes; the error says what is wrong with the text. The code is found in WKT 2
-    /// and ESRI's WKT too.
-    pub fn from_wkt(text: &str) -> Result<Self, InvalidValue> {
-        let text = text.trim();
-        let node = Node::parse(text)?;
-        let mut crs = Self::from_node(&node);
-        crs.wkt = Some(text.to_owned());
-        if crs.epsg.is_none() {
-            crs.find_code(&node);
-        }
-        Ok(crs)
-    }
-
-    /// Looks for the code of a text in another dialect than GDAL's WKT 1.
-    fn find_code(&mut self, node: &Node) {
-        let Ok(system) = dialect::system(node) else { return };
-        let Some(code) = code_of(&system.horizontal) else { return };
-        match system.heights {
-            Heights::None => self.epsg = Some(code),
-            Heights::Ellipsoidal(whole) => {
-                self.epsg = whole.filter(|_| self.kind == CrsKind::Geographic3D);
-                self.horizontal_epsg = Some(code);
-            }
-            Heights::Vertical(vertical) => {
-                let whole = vertical.epsg_code().and_then(|vertical| registry::compound(code, vertical));
-                self.epsg = whole.and_then(|whole| whole.epsg_code());
-                self.horizontal_epsg = Some(code);
-            }
-        }
-    }
-
-    pub(super) fn from_node(node: &Node) -> Self {
-        let code = match kind_of(node) {
-            CrsKind::Compound => horizontal_of(node).and_then(identify),
-            _ => identify(node),
-        };
-        Self::from_node_with(node, code)
-    }
-
-    /// The same, where the code of the horizontal part has been looked for.
-    pub(super) fn from_node_with(node: &Node, code: Option<u32>) -> Self {
-        let kind = kind_of(node);
-        let (horizontal, vertical) = match kind {
-            CrsKind::Compound => (horizontal_of(node), node.child(&["VERT_CS", "VERTCRS", "VERTICALCRS"])),
-            CrsKind::Vertical => (None, Some(node)),
-            _ => (Some(node), None),
-        };
-        let epsg = match kind {
-            CrsKind::Compound => node
-                .epsg_code()
-                .or_else(|| registry::compound(code?, vertical.and_then(Node::epsg_code)?)?.epsg_code()),
-            _ => code,
-        };
-        Self {
-            epsg,
-            horizontal_epsg: code.filter(|code| Some(*code) != epsg),
-            wkt: Some(node.to_string()),
-            name: node.name().unwrap_or("unknown").to_owned(),
-            kind,
-            unit: horizontal.and_then(unit_of),
-            vertical: vertical.map(VerticalCrs::of),
-        }
-    }
-
-    /// What the keys say. `None` where they say nothing about a system, or nothing that can be used.
-    pub fn from_keys(keys: &GeoKeys, warnings: &mut Warnings) -> Option<Self> {
+impl GeoKeys {
+    /// Returns the reference system that the keys name or describe. `None` where they say nothing about a system, or
+    /// nothing that can be used; the warnings say what was tolerated.
+    pub fn crs(&self, warnings: &mut Warnings) -> Option<Crs> {
+        let keys = self;
         if keys.short(key::MODEL_TYPE).is_none() && !matches!(model(keys), Model::Local) {
             let message = "the model type is missing; taken from the codes that are there";
             warnings.push(Warning::new(Code::BadKey, "key 1024", message));
@@ -173,7 +36,7 @@ impl Crs {
         };
         match horizontal {
             Some(Found::Node(node)) => Some(vertical::add(node, keys, warnings)),
-            Some(Found::Code(code, kind)) => Some(Self {
+            Some(Found::Code(code, kind)) => Some(Crs {
                 epsg: Some(code),
                 horizontal_epsg: None,
                 wkt: None,
@@ -185,44 +48,6 @@ impl Crs {
             None => local(keys, warnings),
         }
     }
-}
-
-fn horizontal_of(node: &Node) -> Option<&Node> {
-    let kinds = [CrsKind::Projected, CrsKind::Geographic, CrsKind::Geographic3D];
-    node.children().find(|n| kinds.contains(&kind_of(n)))
-}
-
-fn kind_of(node: &Node) -> CrsKind {
-    if node.is(&["PROJCS", "PROJCRS", "PROJECTEDCRS"]) {
-        CrsKind::Projected
-    } else if node.is(&["GEOGCS"]) {
-        CrsKind::Geographic
-    } else if node.is(&["GEOGCRS", "GEOGRAPHICCRS"]) || is_ellipsoidal(node) {
-        let three = node.child(&["CS"]).and_then(|cs| cs.f64(1)) == Some(3.0);
-        if three { CrsKind::Geographic3D } else { CrsKind::Geographic }
-    } else if node.is(&["GEOCCS", "GEODCRS", "GEODETICCRS"]) {
-        CrsKind::Geocentric
-    } else if node.is(&["COMPD_CS", "COMPOUNDCRS"]) {
-        CrsKind::Compound
-    } else if node.is(&["LOCAL_CS", "ENGCRS", "ENGINEERINGCRS"]) {
-        CrsKind::Local
-    } else if node.is(&["VERT_CS", "VERTCRS", "VERTICALCRS"]) {
-        CrsKind::Vertical
-    } else {
-        CrsKind::Other
-    }
-}
-
-/// WKT 2 has one keyword for geographic and geocentric systems; their axes tell them apart.
-fn is_ellipsoidal(node: &Node) -> bool {
-    let shape = node.child(&["CS"]).and_then(|cs| cs.text(0)).unwrap_or("");
-    node.is(&["GEODCRS", "GEODETICCRS"]) && shape.eq_ignore_ascii_case("ellipsoidal")
-}
-
-fn unit_of(node: &Node) -> Option<Unit> {
-    let words = ["UNIT", "LENGTHUNIT", "ANGLEUNIT"];
-    let unit = node.child(&words).or_else(|| node.child(&["AXIS"])?.child(&words))?;
-    Some(Unit { name: unit.name()?.to_owned(), size: unit.f64(1)? })
 }
 
 enum Model {
@@ -392,14 +217,7 @@ fn cited(keys: &GeoKeys) -> Option<Crs> {
     }
     let citations = [key::PROJECTED_CITATION, key::CITATION, key::GEODETIC_CITATION];
     let mut texts = citations.iter().filter_map(|&id| keys.text(id)).map(str::trim);
-    texts.find(|text| user_input::is_wkt(text)).and_then(|text| Crs::from_wkt(text).ok())
-}
-
-/// The code of a system by what it is; a datum without a code is nobody's.
-pub(super) fn code_of(node: &Node) -> Option<u32> {
-    let base = node.child(&["GEOGCS"]).unwrap_or(node);
-    base.child(&["DATUM"])?.epsg_code()?;
-    identify(node)
+    texts.find(|text| is_wkt(text)).and_then(|text| Crs::from_wkt(text).ok())
 }
 
 /// A system of ESRI's registry. It has the code and the text of EPSG's system with the same numbers only where its name

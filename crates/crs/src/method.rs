@@ -3,33 +3,43 @@
 //! A name that stands for different methods by its parameters is resolved here, so that the rest of the code
 //! has one method and its values. Tabular, but for that.
 
-use super::keys::key;
+use crate::key;
 
 /// What a parameter stands for, whatever a dialect calls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub enum Role {
+    /// Latitude of the origin or centre.
     Latitude,
+    /// Longitude of the origin or centre.
     Longitude,
+    /// First standard parallel, or the parallel of true scale.
     Parallel1,
+    /// Second standard parallel.
     Parallel2,
+    /// Scale factor at the origin.
     Scale,
+    /// Azimuth of the initial line.
     Azimuth,
+    /// Angle from the rectified to the skew grid.
     GridAngle,
+    /// False easting.
     Easting,
+    /// False northing.
     Northing,
 }
 
 impl Role {
-    /// Angles are in the unit of the geographic system, lengths in that of the projected one.
+    /// Returns whether the parameter is an angle, in the unit of the geographic system.
     pub const fn is_angle(self) -> bool {
         !matches!(self, Self::Scale | Self::Easting | Self::Northing)
     }
 
+    /// Returns whether the parameter is a length, in the unit of the projected system.
     pub const fn is_length(self) -> bool {
         matches!(self, Self::Easting | Self::Northing)
     }
 
-    /// The value where a text does not say it; `None` where nobody may assume one.
+    /// The value where a text does not say it; `None` where none may be assumed.
     pub const fn default(self) -> Option<f64> {
         match self {
             Self::Scale => Some(1.0),
@@ -87,20 +97,21 @@ const ROLES: [(Role, &[&str]); 9] = [
 ];
 
 /// Letters and digits alone, in lower case: what dialects agree on.
-pub(super) fn plain(name: &str) -> String {
+pub fn plain(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 /// One parameter: its role, its name in WKT 1 and its key.
-type Parameter = (Role, &'static str, u16);
+pub type Parameter = (Role, &'static str, u16);
 
 /// A method that keys can describe. False easting and northing belong to every one.
 #[derive(Debug)]
-pub(super) struct Method {
+pub struct Method {
     /// Its name in WKT 1.
     pub name: &'static str,
     /// The value of key 3075.
     pub code: u16,
+    /// Its parameters, without false easting and northing.
     pub parameters: &'static [Parameter],
     /// Its plain names in other dialects.
     names: &'static [&'static str],
@@ -202,9 +213,10 @@ const METHODS: &[Method] = &[
 
 /// Values by role, as a text gave them.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Values(pub Vec<(Role, f64)>);
+pub struct Values(pub Vec<(Role, f64)>);
 
 impl Values {
+    /// Returns the value of a role.
     pub fn get(&self, role: Role) -> Option<f64> {
         self.0.iter().find(|(r, _)| *r == role).map(|(_, v)| *v)
     }
@@ -223,7 +235,7 @@ impl Values {
 
 /// The method that a name and its values mean; the values then have its roles. `right_angle` is 90 degrees in
 /// the unit of the angles, `sphere` whether the ellipsoid is one. The error says what keys cannot describe.
-pub(super) fn resolve(
+pub fn resolve(
     name: &str,
     values: &mut Values,
     right_angle: f64,

@@ -33,34 +33,34 @@ pub struct Node {
 
 impl Node {
     /// A node with a keyword and a quoted name.
-    pub(crate) fn named(keyword: &str, name: &str) -> Self {
+    pub fn named(keyword: &str, name: &str) -> Self {
         Self { keyword: keyword.to_owned(), values: vec![Value::Text(name.to_owned())] }
     }
 
     /// Adds a number.
     #[must_use]
-    pub(crate) fn number(mut self, value: f64) -> Self {
+    pub fn number(mut self, value: f64) -> Self {
         self.values.push(Value::Word(format_number(value)));
         self
     }
 
     /// Adds a bare word.
     #[must_use]
-    pub(crate) fn word(mut self, value: &str) -> Self {
+    pub fn word(mut self, value: &str) -> Self {
         self.values.push(Value::Word(value.to_owned()));
         self
     }
 
     /// Adds a node.
     #[must_use]
-    pub(crate) fn with(mut self, node: Self) -> Self {
+    pub fn with(mut self, node: Self) -> Self {
         self.values.push(Value::Node(node));
         self
     }
 
     /// Adds `AUTHORITY["EPSG","code"]`.
     #[must_use]
-    pub(crate) fn epsg(self, code: Option<u32>) -> Self {
+    pub fn epsg(self, code: Option<u32>) -> Self {
         match code {
             Some(code) => {
                 let mut authority = Self::named("AUTHORITY", "EPSG");
@@ -128,7 +128,7 @@ impl Node {
     }
 
     /// Takes out every node with one of these keywords, at any depth.
-    pub(crate) fn remove_all(&mut self, keywords: &[&str]) {
+    pub fn remove_all(&mut self, keywords: &[&str]) {
         self.values.retain(|v| !matches!(v, Value::Node(node) if node.is(keywords)));
         for value in &mut self.values {
             if let Value::Node(node) = value {

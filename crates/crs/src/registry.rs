@@ -3,14 +3,14 @@
 //! `xtask/python/make_epsg.py` makes that file. Definitions are those of the present registry, names and axes
 //! included, so that GDAL and PROJ take a text from here for the system they know by the same code.
 
-use super::reference::{ANGLES, ELLIPSOIDS, EllipsoidRow, LENGTHS, MERIDIANS, MeridianRow, UnitRow};
-use super::wkt::{Node, Value};
+use crate::reference::{ANGLES, ELLIPSOIDS, EllipsoidRow, LENGTHS, MERIDIANS, MeridianRow, UnitRow};
+use crate::wkt::{Node, Value};
 
 /// See the head of the file for its format.
 const DEFINITIONS: &str = include_str!("epsg.txt");
 
 /// The definition of a code, where it is known.
-pub(super) fn lookup(code: u32) -> Option<Node> {
+pub fn lookup(code: u32) -> Option<Node> {
     let mut node = Node::parse(text(code)?).ok()?;
     expand(&mut node);
     Some(node)
@@ -66,7 +66,7 @@ fn metre() -> Node {
 }
 
 /// Every code and text whose text begins with a keyword, in the order of the codes.
-pub(super) fn all(keyword: &'static str) -> impl Iterator<Item = (u32, &'static str)> {
+pub fn all(keyword: &'static str) -> impl Iterator<Item = (u32, &'static str)> {
     DEFINITIONS
         .lines()
         .filter_map(entry)
@@ -75,12 +75,12 @@ pub(super) fn all(keyword: &'static str) -> impl Iterator<Item = (u32, &'static 
 
 /// A geographic system (two axes) that uses this datum; among several, the one with the lowest code whose
 /// name is not marked as deprecated.
-pub(super) fn geographic_by_datum(datum: u32) -> Option<Node> {
+pub fn geographic_by_datum(datum: u32) -> Option<Node> {
     by_datum("GEOGCS", datum)
 }
 
 /// The geocentric system that uses this datum.
-pub(super) fn geocentric_by_datum(datum: u32) -> Option<Node> {
+pub fn geocentric_by_datum(datum: u32) -> Option<Node> {
     by_datum("GEOCCS", datum)
 }
 
@@ -93,32 +93,36 @@ fn by_datum(keyword: &'static str, datum: u32) -> Option<Node> {
 }
 
 /// The geographic system with two axes that has this name.
-pub(super) fn geographic_by_name(name: &str) -> Option<Node> {
+pub fn geographic_by_name(name: &str) -> Option<Node> {
     let needle = format!("GEOGCS[\"{name}\",");
     all("GEOGCS").find(|(_, text)| text.starts_with(&needle)).and_then(|(code, _)| lookup(code))
 }
 
 /// The compound system of two codes.
-pub(super) fn compound(horizontal: u32, vertical: u32) -> Option<Node> {
+pub fn compound(horizontal: u32, vertical: u32) -> Option<Node> {
     all("COMPD_CS").filter_map(|(code, _)| lookup(code)).find(|node| {
         let mut codes = node.children().filter(|n| !n.is(&["AUTHORITY"])).map(Node::epsg_code);
         codes.next() == Some(Some(horizontal)) && codes.next() == Some(Some(vertical))
     })
 }
 
-pub(super) fn length(code: u16) -> Option<&'static UnitRow> {
+/// Returns the unit of length with this code.
+pub fn length(code: u16) -> Option<&'static UnitRow> {
     LENGTHS.iter().find(|row| row.0 == code)
 }
 
-pub(super) fn angle(code: u16) -> Option<&'static UnitRow> {
+/// Returns the unit of angle with this code.
+pub fn angle(code: u16) -> Option<&'static UnitRow> {
     ANGLES.iter().find(|row| row.0 == code)
 }
 
-pub(super) fn ellipsoid(code: u16) -> Option<&'static EllipsoidRow> {
+/// Returns the ellipsoid with this code.
+pub fn ellipsoid(code: u16) -> Option<&'static EllipsoidRow> {
     ELLIPSOIDS.iter().find(|row| row.0 == code)
 }
 
-pub(super) fn meridian(code: u16) -> Option<&'static MeridianRow> {
+/// Returns the prime meridian with this code.
+pub fn meridian(code: u16) -> Option<&'static MeridianRow> {
     MERIDIANS.iter().find(|row| row.0 == code)
 }
 

@@ -1,0 +1,294 @@
+//! The grid that GDAL suggests for a raster in another reference system (`GDALSuggestedWarpOutput2`).
+//!
+//! The edge of the raster is transformed in steps; where that fails or does not lead back, points inside are. Pixels
+//! are square, and as many as the raster has lie on the diagonal from its first to its last corner. A side whose edge
+//! falls outside the raster is made shorter by up to one pixel.
+
+use strile_crs::{Area, Crs, TransformOptions, Transformer};
+use strile_tiff::InvalidValue;
+use strile_tiff::geo::GeoTransform;
+
+use super::{Grid, pixels};
+
+impl Grid {
+    /// Returns the grid that GDAL suggests for a raster on this grid in another reference system: the same extent,
+    /// about the same resolution. The area of `options` is that of the grid where it is not set.
+    ///
+    /// # Errors
+    /// If coordinates cannot be transformed from one system to the other, or too few of the raster's are in the domain
+    /// of the other.
+    pub fn suggest(&self, crs: &Crs, options: &TransformOptions) -> Result<Self, InvalidValue> {
+        let bounds = self.bounds();
+        let mut options = options.clone();
+        if options.area.is_none() {
+            let area = Area::of(&self.crs, (bounds.min_x, bounds.min_y), (bounds.max_x, bounds.max_y));
+            options.area = Some(area.map_err(|e| e.to_string())?);
+        }
+        let there = Transformer::new(&self.crs, crs, &options).map_err(|e| e.to_string())?;
+        let back = there.inverse();
+        let inverse = self.transform.inverse().ok_or_else(|| "the transform has no inverse".to_owned())?;
+        let search = Search {
+            grid: self,
+            there: &there,
+            back: &back,
+            inverse,
+            steps: (f64::from(self.width.min(self.height)) / 50.0 + 0.5).floor().clamp(20.0, 100.0),
+        };
+        search.run(crs)
+    }
+}
+
+/// What some points of a raster cover in the other system.
+#[derive(Debug)]
+struct Extent {
+    min_x: f64,
+    min_y: f64,
+    max_x: f64,
+    max_y: f64,
+}
+
+impl Extent {
+    const EMPTY: Self = Self {
+        min_x: f64::INFINITY,
+        min_y: f64::INFINITY,
+        max_x: f64::NEG_INFINITY,
+        max_y: f64::NEG_INFINITY,
+    };
+
+    fn add(&mut self, (x, y): (f64, f64)) {
+        self.min_x = self.min_x.min(x);
+        self.min_y = self.min_y.min(y);
+        self.max_x = self.max_x.max(x);
+        self.max_y = self.max_y.max(y);
+    }
+}
+
+type Point = Option<(f64, f64)>;
+
+struct Search<'a> {
+    grid: &'a Grid,
+    there: &'a Transformer,
+    back: &'a Transformer,
+    inverse: GeoTransform,
+    /// Steps along each edge, a whole number.
+    steps: f64,
+}
+
+/// Rounds of halving an interval in which the line jumps or ends.
+const HALVINGS: usize = 16;
+
+impl Search<'_> {
+    fn run(&self, crs: &Crs) -> Result<Grid, InvalidValue> {
+        let (width, height) = (f64::from(self.grid.width), f64::from(self.grid.height));
+        let steps = self.count();
+        let ratios: Vec<f64> = (0..=steps).map(|i| f64::from(i) / self.steps).collect();
+        let top: Vec<Point> = ratios.iter().map(|r| self.forward(r * width, 0.0)).collect();
+        let bottom: Vec<Point> = ratios.iter().map(|r| self.forward(r * width, height)).collect();
+        let left: Vec<Point> = ratios.iter().map(|r| self.forward(0.0, r * height)).collect();
+        let right: Vec<Point> = ratios.iter().map(|r| self.forward(width, r * height)).collect();
+        let mut edges = [top, bottom, left, right];
+        self.join_at_antimeridian(&mut edges);
+        let mut extent = Extent::EMPTY;
+        let (first, last, count, failed);
+        if self.leads_back(&edges, &ratios) {
+            let [top, bottom, left, right] = &edges;
+            self.along_row(top, 0.0, &mut extent);
+            self.along_row(bottom, height, &mut extent);
+            left.iter().chain(right).flatten().for_each(|point| extent.add(*point));
+            (first, last) = (top.first().copied().flatten(), right.last().copied().flatten());
+            (count, failed) = (4 * (steps + 1), 0);
+        } else {
+            let rows: Vec<Vec<Point>> = ratios
+                .iter()
+                .map(|v| ratios.iter().map(|u| self.forward(u * width, v * height)).collect())
+                .collect();
+            for (row, ratio) in rows.iter().zip(&ratios) {
+                self.along_row(row, ratio * height, &mut extent);
+            }
+            let all = || rows.iter().flatten();
+            (first, last) = (all().next().copied().flatten(), all().last().copied().flatten());
+            count = (steps + 1) * (steps + 1);
+            failed = u32::try_from(all().filter(|point| point.is_none()).count()).unwrap_or(u32::MAX);
+        }
+        if failed > count.saturating_sub(10) {
+            return Err(format!(
+                "{failed} of {count} points of the raster have no coordinates in `{}`",
+                crs.name.escape_debug()
+            )
+            .into());
+        }
+        self.add_poles(crs, &mut extent);
+        self.fit(crs, &extent, first.zip(last))
+    }
+
+    /// Whether the coordinates are degrees.
+    fn in_degrees(&self, crs: &Crs) -> bool {
+        let is_degree = |size: f64| (size.to_degrees() - 1.0).abs() < 1e-9;
+        self.there.to_is_geographic() && crs.unit.as_ref().is_none_or(|unit| is_degree(unit.size))
+    }
+
+    /// A raster with a pole inside has all longitudes, and latitudes up to the pole.
+    fn add_poles(&self, crs: &Crs, extent: &mut Extent) {
+        if !self.in_degrees(crs) {
+            return;
+        }
+        let (width, height) = (f64::from(self.grid.width), f64::from(self.grid.height));
+        for pole in [-90.0, 90.0] {
+            let inside = self.backward((0.0, pole));
+            if inside.is_some_and(|(x, y)| (0.0..=width).contains(&x) && (0.0..=height).contains(&y)) {
+                extent.add((-180.0, pole));
+                extent.add((180.0, pole));
+            }
+        }
+    }
+
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "20 to 100, whole")]
+    fn count(&self) -> u32 {
+        self.steps as u32
+    }
+
+    /// Coordinates of a place in the raster.
+    fn forward(&self, column: f64, row: f64) -> Point {
+        let (x, y) = self.grid.transform.to_world(column, row);
+        self.there.transform(x, y)
+    }
+
+    /// Place in the raster of coordinates.
+    fn backward(&self, (x, y): (f64, f64)) -> Point {
+        let (x, y) = self.back.transform(x, y)?;
+        Some(self.inverse.to_world(x, y))
+    }
+
+    /// Longitudes of -180 among eastern ones are 180, and the other way round.
+    fn join_at_antimeridian(&self, edges: &mut [Vec<Point>; 4]) {
+        let all = || edges.iter().flatten().flatten();
+        let is_on =
+            |sign: f64, x: f64| (sign * x > 0.0 && sign * x <= 180.0) || (x - sign * -180.0).abs() < 1e-8;
+        // The side of the first point counts, the western where it is on both.
+        let Some(sign) = [-1.0, 1.0].into_iter().find(|sign| all().next().is_some_and(|p| is_on(*sign, p.0)))
+        else {
+            return;
+        };
+        if !all().all(|point| is_on(sign, point.0)) {
+            return;
+        }
+        for point in edges.iter_mut().flatten().flatten() {
+            if (point.0 - sign * -180.0).abs() < 1e-8 {
+                let places = (self.backward((-180.0, point.1)), self.backward((180.0, point.1)));
+                if let (Some(a), Some(b)) = places
+                    && (a.0 - b.0).abs() < 1e-8
+                    && (a.1 - b.1).abs() < 1e-8
+                {
+                    point.0 = sign * 180.0;
+                }
+            }
+        }
+    }
+
+    /// Whether all points of the edge have coordinates that lead back to them, within a step.
+    fn leads_back(&self, edges: &[Vec<Point>; 4], ratios: &[f64]) -> bool {
+        let (width, height) = (f64::from(self.grid.width), f64::from(self.grid.height));
+        let [top, bottom, left, right] = edges;
+        let near = |point: &Point, column: f64, row: f64| {
+            point.and_then(|point| self.backward(point)).is_some_and(|(x, y)| {
+                (x - column).abs() <= width / self.steps && (y - row).abs() <= height / self.steps
+            })
+        };
+        ratios
+            .iter()
+            .zip(top.iter().zip(bottom))
+            .all(|(r, (top, bottom))| near(top, r * width, 0.0) && near(bottom, r * width, height))
+            && ratios
+                .iter()
+                .zip(left.iter().zip(right))
+                .all(|(r, (left, right))| near(left, 0.0, r * height) && near(right, width, r * height))
+    }
+
+    /// Adds the points of a row; where x jumps from one side of 0 to the other, or the line ends, also those near there.
+    fn along_row(&self, points: &[Point], row: f64, extent: &mut Extent) {
+        let width = f64::from(self.grid.width);
+        let mut column = 0.0;
+        for pair in points.windows(2) {
+            let [before, after] = pair else { continue };
+            let next = column + width / self.steps;
+            let (mut low, mut high) = (column, next);
+            let (mut before, mut after) = (before.map(|p| p.0), after.map(|p| p.0));
+            column = next;
+            if before.is_none() && after.is_none() {
+                continue;
+            }
+            for _ in 0..HALVINGS {
+                if matches!((before, after), (Some(before), Some(after)) if before * after >= 0.0) {
+                    break;
+                }
+                let middle = (low + high) / 2.0;
+                match self.forward(middle, row) {
+                    None if before.is_none() => low = middle,
+                    None if after.is_none() => high = middle,
+                    None => break,
+                    Some(point) => {
+                        extent.add(point);
+                        if before.is_none_or(|before| before * point.0 < 0.0) {
+                            (after, high) = (Some(point.0), middle);
+                        } else {
+                            (before, low) = (Some(point.0), middle);
+                        }
+                    }
+                }
+            }
+        }
+        points.iter().flatten().for_each(|point| extent.add(*point));
+    }
+
+    /// The grid of square pixels over an extent.
+    fn fit(
+        &self,
+        crs: &Crs,
+        extent: &Extent,
+        corners: Option<((f64, f64), (f64, f64))>,
+    ) -> Result<Grid, InvalidValue> {
+        let whole = (extent.max_x - extent.min_x, extent.max_y - extent.min_y);
+        let diagonal = corners.map(|(first, last)| (last.0 - first.0, last.1 - first.1));
+        let (x, y) = diagonal.filter(|(x, y)| *x != 0.0 && *y != 0.0).unwrap_or(whole);
+        let pixel = x.hypot(y) / f64::from(self.grid.width).hypot(f64::from(self.grid.height));
+        let (width, height) = (pixels(whole.0 / pixel)?, pixels(whole.1 / pixel)?);
+        let mut transform =
+            GeoTransform { a: pixel, b: 0.0, c: extent.min_x, d: 0.0, e: -pixel, f: extent.max_y };
+        let (columns, rows) = (f64::from(width), f64::from(height));
+        for ratio in [0.0, 0.001, 0.01, 0.1, 1.0] {
+            let tried = GeoTransform { a: pixel - pixel * ratio / columns, ..transform };
+            let edge = tried.to_world(columns, 0.0).0;
+            if self.meets(&tried, |r| (edge, transform.f + transform.e * r * rows)) {
+                transform = tried;
+                break;
+            }
+        }
+        for ratio in [0.0, 0.001, 0.01, 0.1, 1.0] {
+            let tried = GeoTransform { e: -(pixel - pixel * ratio / rows), ..transform };
+            let edge = tried.to_world(0.0, rows).1;
+            if self.meets(&tried, |r| (transform.c + transform.a * r * columns, edge)) {
+                transform = tried;
+                break;
+            }
+        }
+        if self.in_degrees(crs) {
+            let east = transform.c + columns * transform.a;
+            if (extent.max_x <= 180.0 && east > 180.0) || extent.max_x == 180.0 {
+                transform.a = (180.0 - transform.c) / columns;
+            }
+            let south = transform.f + rows * transform.e;
+            if extent.min_y >= -90.0 && south < -90.0 {
+                transform.e = -(transform.f + 90.0) / rows;
+            }
+        }
+        Grid::new(crs.clone(), transform, width, height)
+    }
+
+    /// Whether some point of an edge is found again by way of the raster, within a pixel.
+    fn meets(&self, pixel: &GeoTransform, edge: impl Fn(f64) -> (f64, f64)) -> bool {
+        (0..=20).map(|i| edge(f64::from(i) / 20.0)).any(|(x, y)| {
+            let again = self.back.transform(x, y).and_then(|(x, y)| self.there.transform(x, y));
+            again.is_some_and(|again| (again.0 - x).abs() <= pixel.a && (again.1 - y).abs() <= -pixel.e)
+        })
+    }
+}

@@ -1,0 +1,147 @@
+//! A new object in a bucket, there whole or not at all.
+//!
+//! Parts are sent while later ones are made; the object becomes visible by one request at the end. The first part is held back
+//! until then, so that a header can be patched. Sidecars are objects of their own: new ones are put beside the object after it is
+//! there, and those of an object that was replaced are removed then.
+
+use super::file::SIDECARS;
+use super::{Sink, Stopped};
+use crate::error::{Error, Result};
+use crate::redact::redacted;
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+use strile_engine::Cancel;
+use strile_remote::{RemoteOptions, Upload, UploadOptions, find, remove};
+
+/// Writes a new object in a bucket: `s3`, `gs`, `az` and `abfs(s)` URLs.
+///
+/// Nothing is visible before `commit`. An upload that is aborted is removed; one that was killed is removed by the next write to
+/// the same URL, or by `strile uploads`.
+///
+/// ```no_run
+/// use strile::io::{RemoteOptions, RemoteSink, UploadOptions};
+/// use strile::{Cancel, Context, ConvertOptions, Input, OpenOptions};
+///
+/// let (remote, upload) = (RemoteOptions::new().region("us-west-2"), UploadOptions::new().overwrite(true));
+/// let sink = RemoteSink::create("s3://bucket/cog.tif", &remote, &upload, &Cancel::default())?;
+/// let input = Input::open("dem.tif", &OpenOptions::default())?;
+/// strile::convert::convert_into(&input, Box::new(sink), &ConvertOptions::default(), &Context::default())?;
+/// # Ok::<(), strile::Error>(())
+/// ```
+pub struct RemoteSink {
+    upload: Upload,
+    url: String,
+    remote: RemoteOptions,
+    /// What lies beside the object that will be replaced.
+    stale: Vec<&'static str>,
+    sidecars: Vec<(String, Vec<u8>)>,
+    stopped: Stopped,
+}
+
+impl RemoteSink {
+    /// Begins an object that will be at `url`; one that is there is replaced only if `upload.overwrite`. `cancel` stops the
+    /// upload.
+    pub fn create(
+        url: &str,
+        remote: &RemoteOptions,
+        upload: &UploadOptions,
+        cancel: &Cancel,
+    ) -> Result<Self> {
+        Self::begin(url, remote, upload, cancel).map_err(|error| match cancel.is_cancelled() {
+            true => Error::Cancelled,
+            false => Error::io(PathBuf::from(redacted(url)), error),
+        })
+    }
+
+    fn begin(url: &str, remote: &RemoteOptions, upload: &UploadOptions, cancel: &Cancel) -> io::Result<Self> {
+        let image = upload.clone().content_type("image/tiff");
+        let begun = Upload::begin(url, remote, &image, cancel)?;
+        let beside: Vec<String> = SIDECARS.iter().map(|suffix| format!("{url}{suffix}")).collect();
+        let found = find(&beside, remote, cancel)?;
+        let stale = SIDECARS.into_iter().zip(found).filter_map(|(suffix, found)| found.map(|_| suffix));
+        let stale: Vec<&'static str> = stale.collect();
+        if let Some(suffix) = stale.first().filter(|_| !upload.overwrite) {
+            let problem = format!(
+                "`{}{suffix}` is there without its file and would be taken for the new one's; remove it or allow it to be \
+                 overwritten (`overwrite`)",
+                begun.name()
+            );
+            return Err(io::Error::new(ErrorKind::AlreadyExists, problem));
+        }
+        Ok(Self {
+            upload: begun,
+            url: url.to_owned(),
+            remote: remote.clone(),
+            stale,
+            sidecars: Vec::new(),
+            stopped: Stopped::default(),
+        })
+    }
+}
+
+impl Sink for RemoteSink {
+    fn name(&self) -> &str {
+        self.upload.name()
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stopped.check()?;
+        let done = self.upload.append(bytes);
+        self.stopped.note(done)
+    }
+
+    fn can_patch(&self) -> bool {
+        self.upload.can_patch()
+    }
+
+    fn patch(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.stopped.check()?;
+        let done = self.upload.patch(offset, bytes);
+        self.stopped.note(done)
+    }
+
+    fn takes_sidecars(&self) -> bool {
+        true
+    }
+
+    fn sidecar(&mut self, suffix: &str, bytes: Vec<u8>) -> io::Result<()> {
+        self.stopped.check()?;
+        self.sidecars.retain(|(other, _)| other != suffix);
+        self.sidecars.push((suffix.to_owned(), bytes));
+        Ok(())
+    }
+
+    fn commit(self: Box<Self>) -> io::Result<()> {
+        self.stopped.check()?;
+        let Self { upload, url, remote, stale, sidecars, .. } = *self;
+        let name = upload.name().to_owned();
+        upload.complete()?;
+
+        // From here on the object is there; what fails now is told as such.
+        let mut result = Ok(());
+        let left = |what: &str, suffix: &str, error: &io::Error| {
+            io::Error::new(error.kind(), format!("is written, but `{name}{suffix}` {what}: {error}"))
+        };
+        for (suffix, bytes) in &sidecars {
+            let put = put_sidecar(&format!("{url}{suffix}"), &remote, bytes);
+            result = result.and(put.map_err(|error| left("could not be put beside it", suffix, &error)));
+        }
+        for suffix in stale.iter().filter(|suffix| sidecars.iter().all(|(new, _)| new != *suffix)) {
+            let removed = remove(&format!("{url}{suffix}"), &remote, &Cancel::default());
+            let what = "of the object it replaced could not be removed, do so before reading it";
+            result = result.and(removed.map_err(|error| left(what, suffix, &error)));
+        }
+        result
+    }
+
+    fn abort(self: Box<Self>) {
+        self.upload.abort();
+    }
+}
+
+fn put_sidecar(url: &str, remote: &RemoteOptions, bytes: &[u8]) -> io::Result<()> {
+    let options = UploadOptions::new().overwrite(true).content_type("application/xml");
+    let mut upload = Upload::begin(url, remote, &options, &Cancel::default())?;
+    upload.append(bytes)?;
+    upload.complete()
+}

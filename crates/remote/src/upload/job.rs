@@ -1,0 +1,194 @@
+//! The steps of an upload, for each service.
+
+use super::bucket::{Ask, Bucket};
+use super::existing::Existing;
+use super::{Part, azure, gcs, s3};
+use crate::place::Service;
+use bytes::Bytes;
+use std::io;
+use url::Url;
+
+/// An object that is written, and how.
+pub(super) struct Job {
+    pub(super) bucket: Bucket,
+    /// A random name of this upload, kept with the object: it tells whether a request whose answer was lost had an effect.
+    pub(super) mark: String,
+    pub(super) content_type: String,
+    pub(super) existing: Existing,
+    /// What Google Cloud Storage compares.
+    pub(super) generation: Option<u64>,
+}
+
+/// What a store knows an upload by.
+pub(super) enum Begun {
+    S3(String),
+    /// Blocks have names of their own.
+    Azure,
+    Gcs(Url),
+}
+
+impl Job {
+    pub(super) fn service(&self) -> Service {
+        self.bucket.place.service
+    }
+
+    /// The number that parts go up to.
+    pub(super) fn last_part(&self) -> usize {
+        match self.service() {
+            Service::Http | Service::S3 => s3::LAST_PART,
+            Service::Azure => azure::LAST_PART,
+            Service::Gcs => usize::MAX,
+        }
+    }
+
+    /// Looks what is there, before any work is done.
+    pub(super) async fn look(&mut self) -> io::Result<()> {
+        let found = match (self.bucket.find().await, &self.existing) {
+            (Ok(found), _) => found,
+            // A caller that may write need not be allowed to look; the store checks at the end.
+            (Err(error), Existing::Keep | Existing::Replace)
+                if error.kind() == io::ErrorKind::PermissionDenied =>
+            {
+                None
+            }
+            (Err(error), _) => return Err(error),
+        };
+        self.existing.check(found.as_ref())?;
+        self.generation = match (&self.existing, found) {
+            (Existing::Keep, _) => Some(0),
+            (Existing::Replace, _) => None,
+            (Existing::Match(_), found) => found.and_then(|found| found.generation),
+        };
+        if self.service() == Service::Gcs
+            && matches!(self.existing, Existing::Match(_))
+            && self.generation.is_none()
+        {
+            let problem = "the store does not tell the generation of the object, which `if_match` needs";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, problem));
+        }
+        Ok(())
+    }
+
+    pub(super) async fn create(&self) -> io::Result<Begun> {
+        let (bucket, path) = (&self.bucket, &self.bucket.place.key);
+        Ok(match self.service() {
+            Service::Http | Service::S3 => {
+                Begun::S3(s3::create(bucket, path, &self.mark, &self.content_type).await?)
+            }
+            Service::Azure => Begun::Azure,
+            Service::Gcs => {
+                let session = gcs::create(bucket, path, &self.mark, &self.content_type, self.generation);
+                Begun::Gcs(session.await?)
+            }
+        })
+    }
+
+    /// Sends a part, or a chunk of a session; returns what the store knows it by.
+    pub(super) async fn put_part(
+        &self,
+        begun: &Begun,
+        number: usize,
+        offset: u64,
+        bytes: Bytes,
+    ) -> io::Result<String> {
+        let (bucket, path) = (&self.bucket, &self.bucket.place.key);
+        match begun {
+            Begun::S3(id) => s3::put_part(bucket, path, id, number, bytes).await,
+            Begun::Azure => azure::put_part(bucket, path, &self.mark, number, bytes).await,
+            Begun::Gcs(session) => {
+                gcs::put_chunk(bucket, session, offset, bytes, None).await.map(|()| String::new())
+            }
+        }
+    }
+
+    /// Sends the last chunk of a session, which makes the object visible.
+    pub(super) async fn put_last(
+        &self,
+        begun: &Begun,
+        offset: u64,
+        bytes: Bytes,
+        total: u64,
+    ) -> io::Result<()> {
+        let Begun::Gcs(session) = begun else { return Err(io::Error::other("the upload has parts")) };
+        match gcs::put_chunk(&self.bucket, session, offset, bytes, Some(total)).await {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+            Err(error) if !self.is_there().await => Err(uncertain(&error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes an object of the parts.
+    pub(super) async fn complete(&self, begun: &Begun, parts: &[Part]) -> io::Result<()> {
+        let path = &self.bucket.place.key;
+        match begun {
+            // S3 may take minutes to put the parts together.
+            Begun::S3(id) => self.settle(s3::complete(path, id, parts, &self.existing).slow()).await,
+            Begun::Azure => {
+                let ask = azure::complete(path, parts, &self.mark, &self.content_type, &self.existing);
+                self.settle(ask.slow()).await
+            }
+            Begun::Gcs(_) => Err(io::Error::other("the upload has no parts")),
+        }
+    }
+
+    /// Sends a small object as one.
+    pub(super) async fn put(&self, bytes: Bytes) -> io::Result<()> {
+        let path = &self.bucket.place.key;
+        let ask = match self.service() {
+            Service::Azure => azure::put_whole(path, bytes, &self.mark, &self.content_type, &self.existing),
+            _ => s3::put_whole(path, bytes, &self.mark, &self.content_type, &self.existing),
+        };
+        self.settle(ask).await
+    }
+
+    /// Sends the request that makes the object visible, and finds out whether it had an effect.
+    async fn settle(&self, ask: Ask) -> io::Result<()> {
+        let told = match self.bucket.send(&ask).await {
+            Ok(told) => told,
+            Err(_) if self.is_there().await => return Ok(()),
+            Err(error) => return Err(uncertain(&error)),
+        };
+        // S3 may answer 200 first and tell of an error then.
+        if told.status.is_success() && !told.body.contains("<Error>") {
+            return Ok(());
+        }
+        if told.repeated && self.is_there().await {
+            return Ok(());
+        }
+        let (status, code) = (told.status.as_u16(), told.code());
+        Err(match (status, code.as_str()) {
+            (412, _) | (409, "BlobAlreadyExists" | "ConditionalRequestConflict") => self.existing.broken(),
+            (404, "NoSuchUpload") | (400, "InvalidBlockList") => s3::gone(),
+            (501, _) if self.existing != Existing::Replace => {
+                let problem = "the store knows no conditions, so it cannot say whether an object exists: allow it to be \
+                               overwritten (`overwrite`), without `if_match`";
+                io::Error::new(io::ErrorKind::Unsupported, problem)
+            }
+            _ if told.repeated => uncertain(&told.refused()),
+            _ => told.refused(),
+        })
+    }
+
+    /// Whether the object that is there now is the one of this upload.
+    async fn is_there(&self) -> bool {
+        let found = self.bucket.find().await;
+        found.is_ok_and(|found| found.is_some_and(|found| found.mark.as_ref() == Some(&self.mark)))
+    }
+
+    pub(super) async fn abort(&self, begun: &Begun) -> io::Result<()> {
+        match begun {
+            Begun::S3(id) => s3::abort(&self.bucket, &self.bucket.place.key, id).await,
+            // Blocks that are not committed expire.
+            Begun::Azure => Ok(()),
+            Begun::Gcs(session) => gcs::abort(&self.bucket, session).await,
+        }
+    }
+}
+
+/// The error of a last request that may have had an effect, or may have one later.
+fn uncertain(error: &io::Error) -> io::Error {
+    let problem = format!(
+        "{error}; the store may have written the object, or may still do so: look before you write again"
+    );
+    io::Error::new(error.kind(), problem)
+}

@@ -1,0 +1,36 @@
+//! The block cache of the process.
+
+use crate::call;
+use crate::error::refused;
+use crate::keys::{integer, shown};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use strile::cache::CacheStats;
+
+/// Limits the bytes that the block cache of the process holds; 0 turns it off.
+#[pyfunction]
+pub(crate) fn set_cache_limit(py: Python<'_>, bytes: &Bound<'_, PyAny>) -> PyResult<()> {
+    let number = integer(bytes).and_then(|number| u64::try_from(number).ok());
+    let wrong = || refused(format!("bytes is {}: expected a whole number, 0 or more", shown(bytes)));
+    let limit = number.ok_or_else(wrong)?;
+    call::detached(py, || strile::cache::set_limit(limit))
+}
+
+/// What the block cache of the process holds, and how often it helped.
+#[pyfunction]
+pub(crate) fn cache_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let CacheStats { limit, bytes, blocks, hits, misses } = strile::cache::stats();
+    let dict = PyDict::new(py);
+    dict.set_item("limit", limit)?;
+    dict.set_item("bytes", bytes)?;
+    dict.set_item("blocks", blocks)?;
+    dict.set_item("hits", hits)?;
+    dict.set_item("misses", misses)?;
+    Ok(dict)
+}
+
+/// Empties the block cache of the process.
+#[pyfunction]
+pub(crate) fn clear_cache(py: Python<'_>) -> PyResult<()> {
+    call::detached(py, strile::cache::clear)
+}
