@@ -136,11 +136,13 @@ impl Cached {
         let missed = wanted.iter().filter(|wanted| !matches!(wanted.found, Found::Here(_)));
         let missed = missed.map(|wanted| wanted.key).collect();
         let mut cached = Self { arriving: states.collect(), missed, ..Self::default() };
-        let is_kept = |wanted: &Wanted| match (&wanted.found, ways_of(located, &ways, wanted.task)) {
-            (Found::Here(_), _) => true,
-            (Found::Again, Some(Way::Decoded { .. }))
-            | (Found::Missing, Some(Way::Decoded { at_once: true })) => true,
-            _ => false,
+        let is_kept = |wanted: &Wanted| {
+            let way = ways_of(located, &ways, wanted.task);
+            match wanted.found {
+                Found::Here(_) => true,
+                Found::Again => matches!(way, Some(Way::Decoded { .. })),
+                Found::Missing => way == Some(Way::Decoded { at_once: true }),
+            }
         };
         let used: Vec<bool> = wanted.iter().map(is_kept).collect();
         // Held until the read is over, or decoded.
