@@ -285,7 +285,9 @@ mod tests {
     fn a_block_of_another_layout_is_replaced() {
         let layout = |samples| Arc::new(BlockLayout::stored(strile_tiff::DataType::U8, (4, 4), samples));
         let mut store = Store::new(10 * EACH);
-        let made = |samples| Arc::new(Block::new(vec![7; 16], Some(layout(samples)), None));
+        let made = |samples| {
+            Arc::new(Block::new(vec![u8::try_from(samples).unwrap(); 16], Some(layout(samples)), None))
+        };
         store.insert(key(0), made(1));
         assert!(store.find(&key(0), Some(&layout(1))).is_some());
         assert!(store.find(&key(0), Some(&layout(2))).is_none() && store.find(&key(0), None).is_none());

@@ -138,12 +138,12 @@ impl Cached {
         let missed = missed.map(|wanted| wanted.key).collect();
         let mut cached = Self { arriving: states.collect(), missed, ..Self::default() };
         let is_kept = |wanted: &Wanted| {
-            matches!(
-                (&wanted.found, ways_of(located, &ways, wanted.task)),
-                (Found::Here(_), _)
-                    | (Found::Again, Some(Way::Decoded { .. }))
-                    | (Found::Missing, Some(Way::Decoded { at_once: true }))
-            )
+            let way = ways_of(located, &ways, wanted.task);
+            match wanted.found {
+                Found::Here(_) => true,
+                Found::Again => matches!(way, Some(Way::Decoded { .. })),
+                Found::Missing => way == Some(Way::Decoded { at_once: true }),
+            }
         };
         let used: Vec<bool> = wanted.iter().map(is_kept).collect();
         // Held until the read is over, or decoded.
