@@ -8,12 +8,13 @@ use crate::stats;
 use async_trait::async_trait;
 use http::header::{ACCEPT_ENCODING, ETAG, HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED};
 use http::response::Parts;
-use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
 };
+use object_store::{ClientConfigKey, ClientOptions};
 use reqwest::redirect::Policy;
 use rustls::ClientConfig;
+use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -139,22 +140,54 @@ fn tls_config(tls: bool) -> io::Result<ClientConfig> {
     Ok(builder.with_no_client_auth())
 }
 
-/// Requests that `object_store` has made and signed.
+/// The error of a request to a bucket that would be sent without TLS.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Unencrypted;
+
+impl fmt::Display for Unencrypted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the endpoint is not encrypted; use https, or allow it (`allow_http`)")
+    }
+}
+
+impl std::error::Error for Unencrypted {}
+
+impl Unencrypted {
+    /// Refuses plain HTTP, unless it is allowed or stays on this machine, where nobody listens in between.
+    pub(crate) fn check(url: &Url, allow_http: bool) -> Result<(), Self> {
+        let is_loopback = match url.host() {
+            Some(url::Host::Domain(name)) => name == "localhost",
+            Some(url::Host::Ipv4(address)) => address.is_loopback(),
+            Some(url::Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        };
+        if url.scheme() == "http" && !allow_http && !is_loopback { Err(Self) } else { Ok(()) }
+    }
+}
+
+/// Sends requests that `object_store` has made and signed.
+#[derive(Debug)]
+struct Signed {
+    web: Web,
+    allow_http: bool,
+}
+
 #[async_trait]
-impl HttpService for Web {
+impl HttpService for Signed {
     async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let unsent = |error: io::Error| HttpError::new(HttpErrorKind::Unknown, error);
         let Some(head) = request.extensions().get::<Head>().cloned() else {
             let tls = request.uri().scheme_str() == Some("https");
-            return self.client(tls, true).map_err(unsent)?.call(request).await;
+            return self.web.client(tls, true).map_err(unsent)?.call(request).await;
         };
         let url = Url::parse(&request.uri().to_string())
             .map_err(|error| unsent(io::Error::new(io::ErrorKind::InvalidInput, error)))?;
-        for (name, value) in self.headers() {
+        Unencrypted::check(&url, self.allow_http).map_err(|refused| unsent(io::Error::other(refused)))?;
+        for (name, value) in self.web.headers() {
             // Those that are signed are there already.
             request.headers_mut().entry(name).or_insert_with(|| value.clone());
         }
-        let answer = self.ask(&url, request).await.map_err(|failure| unsent(failure.error))?;
+        let answer = self.web.ask(&url, request).await.map_err(|failure| unsent(failure.error))?;
         let (mut parts, body) = answer.into_parts();
         *head.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(parts.clone());
         // `object_store` refuses answers without these. This crate's checks, which see the answer as it came, do not.
@@ -167,7 +200,8 @@ impl HttpService for Web {
 }
 
 impl HttpConnector for Web {
-    fn connect(&self, _options: &ClientOptions) -> object_store::Result<HttpClient> {
-        Ok(HttpClient::new(self.clone()))
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let allowed = options.get_config_value(&ClientConfigKey::AllowHttp);
+        Ok(HttpClient::new(Signed { web: self.clone(), allow_http: allowed.as_deref() == Some("true") }))
     }
 }

@@ -1,5 +1,6 @@
 //! A request that failed, and whether another one may do better.
 
+use crate::client::Unencrypted;
 use crate::guard::PrivateHost;
 use std::error::Error;
 use std::io;
@@ -44,9 +45,12 @@ impl Failure {
         let mut chain = Vec::new();
         let mut next = Some(error);
         while let Some(error) = next {
-            if let Some(refused) = private_host(error) {
+            if let Some(refused) = inside::<PrivateHost>(error) {
                 let error = io::Error::new(io::ErrorKind::PermissionDenied, refused.clone());
                 return Self { error, then: Then::GiveUp };
+            }
+            if inside::<Unencrypted>(error).is_some() {
+                return Self::last(io::ErrorKind::InvalidInput, Unencrypted.to_string());
             }
             chain.push(error);
             next = error.source();
@@ -78,7 +82,8 @@ impl Failure {
     }
 }
 
-fn private_host<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a PrivateHost> {
+/// An error of that type, or what is inside an error of the system.
+fn inside<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
     let inside = || error.downcast_ref::<io::Error>().and_then(|error| error.get_ref()?.downcast_ref());
     error.downcast_ref().or_else(inside)
 }

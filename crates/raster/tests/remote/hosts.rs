@@ -138,6 +138,16 @@ fn a_bucket_is_held_to_the_same_rules() {
     assert_same(&dataset, &bytes, &whole());
 }
 
+/// No packet leaves: the address is one of documentation.
+#[test]
+fn a_bucket_without_tls_has_to_be_allowed() {
+    let options = || hasty().endpoint("http://192.0.2.1:9").anonymous(true);
+    for url in ["s3://bucket/a.tif", "gs://bucket/a.tif"] {
+        let error = open(url, options()).err().unwrap().to_string();
+        assert!(error.contains("not encrypted") && error.contains("`allow_http`"), "{error}");
+    }
+}
+
 #[test]
 fn options_without_a_use_are_refused() {
     let told = |url: &str, options: RemoteOptions| open(url, options).err().unwrap().to_string();

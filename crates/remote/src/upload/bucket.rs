@@ -1,7 +1,7 @@
 //! A bucket that is written to: signed requests, sent and retried.
 
 use super::xml;
-use crate::client::Web;
+use crate::client::{Unencrypted, Web};
 use crate::failure::{Failure, Then};
 use crate::options::RemoteOptions;
 use crate::place::{Place, Service};
@@ -220,10 +220,7 @@ impl Bucket {
     async fn send_once(&self, ask: &Ask) -> Result<Told, Failure> {
         let request = self.signed(ask).await?;
         let url = Url::parse(&request.uri().to_string()).map_err(|_| unsendable())?;
-        if url.scheme() == "http" && !self.allow_http && !is_loopback(&url) {
-            let problem = "the endpoint is not encrypted; use https, or allow it (`allow_http`)";
-            return Err(Failure::last(io::ErrorKind::InvalidInput, problem));
-        }
+        Unencrypted::check(&url, self.allow_http).map_err(|refused| Failure::transport(&refused))?;
         let answer = self.web.ask(&url, request).await?;
         let (parts, mut body) = answer.into_parts();
         let mut bytes = Vec::new();
@@ -401,16 +398,6 @@ async fn signer_of(
             (Signer::Gcs { store: builder.build()?, service, signed }, allowed)
         }
     })
-}
-
-/// Whether a URL leads to this machine, where nobody listens in between.
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(url::Host::Domain(name)) => name == "localhost",
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
 }
 
 /// The account of a container: part of the host's name, else the first folder.
