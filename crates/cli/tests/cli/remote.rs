@@ -58,7 +58,7 @@ fn the_plan_the_stats_and_the_server_agree() {
     let frame = FileFrame { order: ByteOrder::Little, big: false, file_order: FileOrder::DirectoriesFirst };
     server.put("large.tif", spec.build_with(&pixels, &[], frame).bytes, "first");
     let url = server.url("large.tif");
-    let words = format!("{url} --window 1000,500,64,200 --merge-gap 4096");
+    let words = format!("{url} --window 1000,500,64,200 --merge-gap 4096 --sidecars never");
     let plan = bench.run(&format!("dump {words} --explain=json")).clean().json();
     server.counts();
     let run = bench.run(&format!("dump {words} -o window.npy --remote-stats"));
@@ -70,7 +70,10 @@ fn the_plan_the_stats_and_the_server_agree() {
     let figures = |key: &str| plan["bytes"][key].as_u64().or(plan[key].as_u64()).unwrap();
     assert_eq!((requests, received), (1 + figures("requests"), (32 << 10) + figures("request_bytes")));
     server.fail(|number, _| (number == 0).then_some(Fault::Status(503)));
-    assert_eq!(stats(&bench.run(&format!("info {url} --remote-stats")).stderr)[..3], [2, 32 << 10, 1]);
+    assert_eq!(
+        stats(&bench.run(&format!("info {url} --sidecars never --remote-stats")).stderr)[..3],
+        [2, 32 << 10, 1]
+    );
     server.fail(|_, _| None);
     for command in
         [format!("cog validate {url}"), format!("compare {url} {url}"), format!("convert {url} copy.tif")]

@@ -116,7 +116,7 @@ fn a_window_of_each_of_many_files_costs_two_requests_per_file() {
     names.iter().for_each(|name| server.put(name, bytes.clone(), "first"));
     let urls: Vec<PathBuf> = names.iter().map(|name| server.url(name).into()).collect();
     let context = Context::default();
-    let headers = Headers::new(HeaderLimits::default(), OpenOptions::new());
+    let headers = Headers::new(HeaderLimits::default(), OpenOptions::new().sidecars(false));
     let files = headers.open_all(&urls, &hasty(), &context.cancel).unwrap();
     let opened = server.counts();
     assert_eq!((opened.requests, opened.bytes), (FILES, FILES as u64 * (32 << 10)));

@@ -7,7 +7,7 @@ use strile::{Context, OpenOptions};
 use testkit::Fault;
 
 fn options() -> OpenOptions {
-    OpenOptions::new().remote(hasty())
+    OpenOptions::new().remote(hasty()).sidecars(false)
 }
 
 /// An index of these files, and how many are in it.
