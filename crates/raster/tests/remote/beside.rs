@@ -3,6 +3,7 @@
 use crate::{UINT16, hasty};
 use std::path::PathBuf;
 use std::time::Duration;
+use strile::batch::{HeaderLimits, Headers};
 use strile::tiff::{ByteOrder, SampleFormat, SampleType};
 use strile::{Context, Dataset, Layer, OpenOptions, ReadOptions, Result, SidecarSearch};
 use testkit::{Codec, Fault, FileFrame, FileOrder, Grid, ImageSpec, Pattern, Pixels, RangeServer, geo_tags};
@@ -178,4 +179,18 @@ fn a_query_is_kept() {
     drop(Dataset::open_with(url, &OpenOptions::new().remote(hasty())).unwrap());
     let asked = both.asked();
     assert!(asked.contains(&"a.tif.msk?sig=concealed".to_owned()), "{asked:?}");
+}
+
+/// Files of a batch are opened by the same rule as one file; those of an index cost no request.
+#[test]
+fn files_of_a_batch_have_what_lies_beside_them() {
+    let both = Both::new("batch");
+    both.put("a.tif", file(256, FileOrder::DirectoriesFirst, true, false));
+    both.put("a.tif.aux.xml", AUX);
+    let headers = Headers::new(HeaderLimits::default(), OpenOptions::new());
+    let urls = [PathBuf::from(both.server.url("a.tif"))];
+    let opened = headers.open_all(&urls, &hasty(), &Context::default().cancel).unwrap();
+    assert_eq!(opened[0].metadata().nodata, both.near().metadata().nodata);
+    assert!(opened[0].metadata().nodata.is_some());
+    assert!(both.asked().contains(&"a.tif.aux.xml".to_owned()));
 }
