@@ -11,6 +11,13 @@ use strile::tiff::printable;
 
 pub fn run(args: &UploadsArgs, session: &Session) -> Result<Outcome, Failure> {
     let remote = args.remote.open_options([Path::new(&args.prefix)], &session.cancel)?.remote;
+    let reads = &args.remote;
+    if reads.sidecars.is_some() || reads.merge_gap.is_some() || reads.no_hedge {
+        let sentence =
+            "`--sidecars`, `--merge-gap` and `--no-hedge` are about reading, and uploads are not read"
+                .to_owned();
+        return Err(Failure::Request(sentence, Some("drop them")));
+    }
     let told = |error: io::Error| match session.cancel.is_cancelled() {
         true => Failure::Strile(strile::Error::Cancelled),
         false => Failure::Io(redacted(&args.prefix), error),

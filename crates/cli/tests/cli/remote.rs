@@ -135,6 +135,8 @@ fn options_of_urls() {
 #[test]
 fn stores_without_a_list_of_uploads_say_so() {
     let bench = Bench::new();
+    let reading = bench.run("uploads s3://bucket/a --no-hedge");
+    assert!(reading.code == 2 && reading.stderr.contains("about reading"), "{}", reading.stderr);
     for (url, told) in [
         ("gs://bucket/a", "no list of resumable uploads"),
         ("az://box/a", "blocks that were not committed"),
