@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from .asked import bands_of, count_of, device_of, flag_of, index_of, number_of, sides_of, text_of, window_of
+from .asked import bands_of, count_of, device_of, flag_of, index_of, number_of, sides_of, text_of, truth_of, window_of
 from .errors import StrileError
 
 if TYPE_CHECKING:
@@ -110,7 +110,8 @@ def read_batch(
     places = {"storage_options": storage_options, "anonymous": anonymous, "store": store, "sidecars": sidecars}
     # Overviews beside an object are looked for only if they are needed, and not for objects of an index.
     by_core = deepest == 0 or getattr(kept, "index", None) is not None
-    by_core = by_core and storage_options is None and not anonymous and store is None and sidecars == "auto"
+    usual = storage_options is None and not truth_of(anonymous, "anonymous") and store is None and sidecars == "auto"
+    by_core = by_core and usual
     opened = _opened([listed[file] for file in used], deepest, by_core, places)
     keywords: dict[str, Any] = {
         "kind": kind,

@@ -17,7 +17,11 @@ def write_header_index(
 
     Returns how many files are in the index, its size in bytes, and the files that could not be opened, each with the reason."""
     from ._core import write_header_index as write
+    from .reading import hosts
     from .reading.storage import Storage
 
     listed = [os.fspath(file) for file in files]
+    for file in listed:
+        if "://" in file:
+            hosts.check_any(file)
     return write(os.fspath(target), listed, sidecars=sidecars, remote=Storage().for_core("http://"))

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from .. import environment
 from ..errors import UnsafeURLError
 from .shown import redacted
+from .storage import service_of
 
 _CHAINED = re.compile(r"::(?=[A-Za-z][A-Za-z0-9+.\-]*(?:://|::))")
 _NETWORK = frozenset({"http", "https", "ftp", "sftp", "ssh", "smb", "webhdfs", "webHDFS", "dav", "davs"})
@@ -34,6 +35,14 @@ def check(location: str) -> None:
     if not environment.allow_private_hosts():
         for part in parts:
             _check_host(part, shown)
+
+
+def check_any(location: str) -> None:
+    """The same for URLs that the core reads, too, before any of them is asked for."""
+    if service_of(location) is None:
+        check(location)
+    elif not environment.allow_private_hosts():
+        _check_host(location, redacted(location))
 
 
 def _check_scheme(scheme: str, shown: str) -> None:

@@ -17,7 +17,7 @@ def tiled(tmp_path):
     """A compressed file that was written a while ago, and its pixels."""
     pixels = (np.arange(3 * 512 * 512, dtype=np.uint32) // 7 % 60_000).astype(np.uint16).reshape(3, 512, 512)
     path = tmp_path / "tiled.tif"
-    strile.to_geotiff(pixels, path, compression="deflate", tiled=True, tile_size=128)
+    strile.to_geotiff(pixels, path, compression="deflate", tiled=True, tile_size=128, dims=("band", "y", "x"))
     time.sleep(SETTLED)
     strile.set_cache_limit(256 << 20)
     strile.clear_cache()
@@ -79,7 +79,7 @@ def test_a_file_that_is_replaced(tiled):
         for _ in range(3):
             np.testing.assert_array_equal(handle.read(1, window=(0, 0, 50, 50), cache="decoded"), pixels[0, :50, :50])
     other = path.with_name("other.tif")
-    strile.to_geotiff(pixels[::-1].copy(), other, compression="deflate", tiled=True, tile_size=128)
+    strile.to_geotiff(pixels[::-1].copy(), other, compression="deflate", tiled=True, tile_size=128, dims=("band", "y", "x"))
     os.replace(other, path)
     for _ in range(2):
         found = strile.read(path, window=(0, 0, 50, 50), bands=[1], cache="decoded").numpy()[0]

@@ -261,6 +261,7 @@ def test_credentials_are_nowhere_to_be_seen(server: Any, monkeypatch: pytest.Mon
         assert array.encoding["source"] == address
     shown.append(repr(next(value for key, value in lazy.data.dask.items() if "request" in str(key))))
     handler.lie = "shifted"
+    strile.clear_cache()
     with pytest.raises(strile.StrileError) as raised:
         handle.read(1)
     shown.append(str(raised.value))
