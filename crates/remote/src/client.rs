@@ -8,10 +8,10 @@ use crate::stats;
 use async_trait::async_trait;
 use http::header::{ACCEPT_ENCODING, ETAG, HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED};
 use http::response::Parts;
+use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
 };
-use object_store::{ClientConfigKey, ClientOptions};
 use reqwest::redirect::Policy;
 use rustls::ClientConfig;
 use std::fmt;
@@ -58,6 +58,12 @@ impl Web {
 
     pub(crate) fn headers(&self) -> &HeaderMap {
         &self.0.headers
+    }
+
+    /// Returns what `object_store` sends requests by. Some of its stores allow plain HTTP by themselves if their endpoint is
+    /// that: here the caller decides.
+    pub(crate) fn signed(&self, allow_http: bool) -> Signed {
+        Signed { web: self.clone(), allow_http }
     }
 
     /// Sends one request for an object and returns its answer, whatever its status. Redirects are left to the caller.
@@ -166,8 +172,8 @@ impl Unencrypted {
 }
 
 /// Sends requests that `object_store` has made and signed.
-#[derive(Debug)]
-struct Signed {
+#[derive(Debug, Clone)]
+pub(crate) struct Signed {
     web: Web,
     allow_http: bool,
 }
@@ -199,9 +205,8 @@ impl HttpService for Signed {
     }
 }
 
-impl HttpConnector for Web {
-    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        let allowed = options.get_config_value(&ClientConfigKey::AllowHttp);
-        Ok(HttpClient::new(Signed { web: self.clone(), allow_http: allowed.as_deref() == Some("true") }))
+impl HttpConnector for Signed {
+    fn connect(&self, _options: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(self.clone()))
     }
 }

@@ -249,15 +249,15 @@ macro_rules! prepared {
         }
         // The environment or a setting may allow it, too.
         let allowed = builder.get_config_value(&"allow_http".parse()?).as_deref() == Some("true");
-        let client = ClientOptions::new()
-            .with_default_headers($web.headers().clone())
-            .with_allow_http($options.allow_http || allowed);
+        let allowed = $options.allow_http || allowed;
+        let client =
+            ClientOptions::new().with_default_headers($web.headers().clone()).with_allow_http(allowed);
         builder
             .with_url(bucket_url($place))
             // Retries are this crate's.
             .with_retry(RetryConfig { max_retries: 0, ..RetryConfig::default() })
             .with_client_options(client)
-            .with_http_connector($web.clone())
+            .with_http_connector($web.signed(allowed))
     }};
 }
 
