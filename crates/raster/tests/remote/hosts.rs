@@ -1,7 +1,8 @@
 //! Which hosts are asked, and what they are told.
 
 use crate::{assert_same, hasty, open, server, whole};
-use strile::io::RemoteOptions;
+use strile::Cancel;
+use strile::io::{RemoteOptions, RemoteSink, UploadOptions};
 use testkit::Fault;
 
 #[test]
@@ -169,4 +170,18 @@ fn a_host_without_an_address_is_told_at_once() {
         );
     }
     assert!(begun.elapsed().as_secs() < 8);
+}
+
+/// A write without credentials fails before any work is done, not at its end.
+#[test]
+fn a_write_without_credentials_does_not_begin() {
+    let options = hasty()
+        .endpoint("http://127.0.0.1:9")
+        .region("eu-north-1")
+        .setting("aws_role_arn", "arn:aws:iam::1:role/none")
+        .setting("aws_web_identity_token_file", "no-such-folder/token");
+    let upload = UploadOptions::new().overwrite(true);
+    let begun = RemoteSink::create("s3://bucket/a.tif", &options, &upload, &Cancel::default());
+    let told = begun.err().unwrap().to_string();
+    assert!(told.contains("cannot get credentials"), "{told}");
 }

@@ -70,6 +70,11 @@ fn changed() -> io::Error {
 impl Bucket {
     /// Says what is at the key.
     pub(super) async fn find(&self) -> io::Result<Option<Found>> {
+        self.answer().await?
+    }
+
+    /// The same, with the refusal of a store that answers apart from a request that got no answer, or was not sent.
+    pub(super) async fn answer(&self) -> io::Result<io::Result<Option<Found>>> {
         let key = To::Key(self.place.key.clone());
         let (ask, mark) = match self.place.service {
             Service::Gcs => (Ask::new(Method::GET, key).header("range", "bytes=0-0"), gcs::MARK),
@@ -78,12 +83,18 @@ impl Bucket {
         };
         let told = self.send(&ask).await?;
         if told.status.as_u16() == 404 {
-            return Ok(None);
+            return Ok(Ok(None));
         }
         // An empty object has no first byte.
-        let told = if told.status.as_u16() == 416 { told } else { told.done()? };
+        let told = match told.status.as_u16() {
+            416 => told,
+            _ => match told.done() {
+                Ok(told) => told,
+                Err(refused) => return Ok(Err(refused)),
+            },
+        };
         let generation = told.text("x-goog-generation").and_then(|text| text.parse().ok());
-        Ok(Some(Found { etag: told.text("etag"), generation, mark: told.text(mark) }))
+        Ok(Ok(Some(Found { etag: told.text("etag"), generation, mark: told.text(mark) })))
     }
 
     /// Removes what is at the key.

@@ -43,7 +43,8 @@ impl Job {
 
     /// Looks what is there, before any work is done.
     pub(super) async fn look(&mut self) -> io::Result<()> {
-        let found = match (self.bucket.find().await, &self.existing) {
+        // Without credentials or a connection there is no use in going on.
+        let found = match (self.bucket.answer().await?, &self.existing) {
             (Ok(found), _) => found,
             // A caller that may write need not be allowed to look; the store checks at the end.
             (Err(error), Existing::Keep | Existing::Replace)
