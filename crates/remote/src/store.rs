@@ -300,7 +300,9 @@ pub(crate) fn gcs_of(
     web: &Web,
 ) -> object_store::Result<GoogleCloudStorageBuilder> {
     let none = Settings::new();
-    let mut builder = prepared!(GoogleCloudStorageBuilder::from_env(), place, options, &none, web);
+    // Its defaults allow plain HTTP.
+    let builder = GoogleCloudStorageBuilder::from_env().with_client_options(ClientOptions::new());
+    let mut builder = prepared!(builder, place, options, &none, web);
     if let Some(endpoint) = &options.endpoint {
         builder = builder.with_base_url(endpoint);
     }
