@@ -293,3 +293,23 @@ fn transformers_are_shared_by_threads() {
     fn is_shared<T: Send + Sync + Clone + 'static>() {}
     is_shared::<Transformer>();
 }
+
+/// On a sphere of 1 m every miss is below a centimetre.
+#[test]
+fn small_spheres_lose_no_points() {
+    let wgs84 = Crs::from_epsg(4326).unwrap();
+    for text in ["+proj=merc +lat_ts=41 +lon_0=-1e18 +R=1", "+proj=sinu +lon_0=1e300 +R=1e-300"] {
+        let Ok(crs) = Crs::from_user_input(text) else { continue };
+        let options = TransformOptions::default().datum_shift(DatumShift::None);
+        let Ok(there) = Transformer::new(&wgs84, &crs, &options) else { continue };
+        for (x, y) in [(-177.2, 81.5), (-120.6, -47.3), (3.0, 4.0)] {
+            let Some(found) = there.transform(x, y) else { continue };
+            let (back, _) = there.inverse().transform(found.0, found.1).unwrap();
+            assert!((back - x).abs() < 1e-6, "{text}: {x} {y} is {found:?}, and that is {back}");
+        }
+    }
+    let unit = Crs::from_user_input("+proj=merc +lon_0=100 +R=1").unwrap();
+    let options = TransformOptions::default().datum_shift(DatumShift::None);
+    let there = Transformer::new(&wgs84, &unit, &options).unwrap();
+    assert!(there.transform(110.0, 10.0).is_some());
+}

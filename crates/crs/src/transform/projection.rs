@@ -50,6 +50,8 @@ impl std::fmt::Debug for Projection {
 const MISSES_MAP: f64 = 1e-3;
 /// The same on the ground; inverses near the edge of a domain are less exact.
 const MISSES_GROUND: f64 = 1e-2;
+/// Radius of the Earth, in metres. On smaller spheres the same angles are allowed.
+const EARTH: f64 = 6_371_000.0;
 
 impl Projection {
     /// No projection: the coordinates are longitude and latitude.
@@ -160,7 +162,7 @@ impl Projection {
         let (x, y) = self.raw_forward(longitude, latitude)?;
         let (back_longitude, back_latitude) = self.raw_inverse(x, y)?;
         let turn = wrapped(back_longitude - longitude) * latitude.cos();
-        let miss = turn.abs().max((back_latitude - latitude).abs()) * self.radius;
+        let miss = turn.abs().max((back_latitude - latitude).abs()) * self.radius.max(EARTH);
         (miss <= MISSES_GROUND).then_some((x, y))
     }
 
@@ -172,7 +174,7 @@ impl Projection {
         if let Some(period) = self.period {
             miss_x = miss_x.min((miss_x - period).abs());
         }
-        let allowed = MISSES_MAP + 1e-10 * x.abs().max(y.abs());
+        let allowed = MISSES_MAP * (self.radius / EARTH).min(1.0) + 1e-10 * x.abs().max(y.abs());
         (miss_x.max((back_y - y).abs()) <= allowed).then_some((longitude, latitude))
     }
 
