@@ -481,11 +481,34 @@ fn block_rows_of_cell(grid: &BlockGrid, spec: &RasterSpec) -> u32 {
     }
 }
 
+/// Refuses tiles that are almost all padding: a pixel of 65,535 planes in tiles of 512 × 512 would take half a minute to
+/// encode.
+fn check_padding(level: &LevelPlan) -> Result<(), String> {
+    const LITTLE: u64 = 256 << 20;
+    const MUCH: u64 = 1024;
+    let LevelPlan { grid, image, width, height, .. } = level;
+    let BlockGrid { block_width, block_height, across, down, planes, .. } = *grid;
+    let pixel = u64::from(image.block.samples)
+        .saturating_mul(image.block.data_type.size() as u64)
+        .saturating_mul(u64::from(planes));
+    let bytes = |columns: u64, rows: u64| columns.saturating_mul(rows).saturating_mul(pixel);
+    let stored = bytes(u64::from(across) * u64::from(block_width), u64::from(down) * u64::from(block_height));
+    let needed = bytes(u64::from(*width), u64::from(*height));
+    if grid.kind == BlockKind::Strip || stored <= LITTLE || stored / MUCH <= needed {
+        return Ok(());
+    }
+    Err(format!(
+        "blocks of {block_width} × {block_height} pixels would hold {stored} bytes for {needed} bytes of pixels; \
+         choose smaller ones"
+    ))
+}
+
 fn bound_of(levels: &[LevelPlan], engine: &dyn Engine) -> Result<u64, String> {
     // Entries, values and arrays of directories are less than this, whatever is in them: 20 bytes a block.
     const DIRECTORIES: u64 = 64 << 20;
     let mut bound = DIRECTORIES;
     for level in levels.iter().filter(|level| level.stored) {
+        check_padding(level)?;
         let places = u64::from(level.grid.across) * u64::from(level.grid.down);
         for (layout, planes) in [(Some(&level.image), u64::from(level.grid.planes)), (level.mask.as_ref(), 1)]
         {

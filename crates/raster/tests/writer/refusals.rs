@@ -128,3 +128,17 @@ fn big_tiff_is_decided_from_the_bound() {
     assert!(plan(&WriteOptions::default()).contains("classic TIFF"));
     assert!(plan(&safer).contains("classic TIFF"), "1.8 GB and a little are below half of 4 GiB");
 }
+
+/// One pixel of 65,535 planes in tiles of 512 × 512 is 16 GiB of padding.
+#[test]
+fn tiles_that_are_almost_all_padding() {
+    let spec = RasterSpec::new(1, 1, u16::MAX, DataType::U8);
+    let separate = WriteOptions { planar: strile::tiff::Planar::Separate, ..Default::default() };
+    let create = |options: &WriteOptions| {
+        Writer::create(Box::new(MemorySink::new()), spec.clone(), options, &Context::default())
+    };
+    let error = create(&separate).err().unwrap().to_string();
+    assert!(error.ends_with("for 65535 bytes of pixels; choose smaller ones"), "{error}");
+    let small = WriteOptions { blocks: BlockChoice::Tiles { width: 16, height: 16 }, ..separate };
+    assert!(create(&small).is_ok());
+}
