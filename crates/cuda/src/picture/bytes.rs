@@ -1,6 +1,7 @@
 //! The bytes of one stream on the host: a part of what was read or staged for several.
 
 use std::ops::{Deref, Range};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::Arena;
 
@@ -33,8 +34,18 @@ impl Drop for Lent {
 #[derive(Debug, Default)]
 pub(crate) struct Buffers(Mutex<Vec<Vec<u8>>>);
 
-/// Bytes that are kept.
-const KEPT: usize = 128 << 20;
+/// Bytes that are kept per engine.
+pub const KEPT: usize = 128 << 20;
+
+/// Bytes that all engines keep.
+static ALL_KEPT: AtomicUsize = AtomicUsize::new(0);
+
+/// Returns the bytes of ordinary memory that engines keep between jobs: at most [`KEPT`] per device. An engine reaches it
+/// when many jobs read pictures at once.
+pub fn kept_bytes() -> usize {
+    ALL_KEPT.load(Ordering::Relaxed)
+}
+
 /// Buffers have this much at least, so that one serves for the other.
 const LEAST: usize = (1 << 20) + (128 << 10);
 
@@ -45,6 +56,7 @@ impl Buffers {
         let found = kept.iter().rposition(|bytes| bytes.capacity() >= len).map(|at| kept.swap_remove(at));
         drop(kept);
         let mut bytes = found.unwrap_or_default();
+        ALL_KEPT.fetch_sub(bytes.capacity(), Ordering::Relaxed);
         bytes.try_reserve_exact(len.max(LEAST).saturating_sub(bytes.len())).ok()?;
         bytes.resize(len, 0);
         Some(Lent { bytes, home: Some(Arc::clone(self)) })
@@ -54,8 +66,16 @@ impl Buffers {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let has: usize = kept.iter().map(Vec::capacity).sum();
         if has.saturating_add(bytes.capacity()) <= KEPT {
+            ALL_KEPT.fetch_add(bytes.capacity(), Ordering::Relaxed);
             kept.push(bytes);
         }
+    }
+}
+
+impl Drop for Buffers {
+    fn drop(&mut self) {
+        let kept = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        ALL_KEPT.fetch_sub(kept.iter().map(Vec::capacity).sum(), Ordering::Relaxed);
     }
 }
 
@@ -116,6 +136,7 @@ mod tests {
         let others: Vec<Lent> = (0..200).map(|_| buffers.lend(5).unwrap()).collect();
         drop((again, others));
         let kept = buffers.0.lock().unwrap();
-        assert!(kept.len() > 50 && kept.iter().map(Vec::capacity).sum::<usize>() <= KEPT);
+        let bytes = kept.iter().map(Vec::capacity).sum::<usize>();
+        assert!(kept.len() > 50 && bytes <= KEPT && kept_bytes() >= bytes);
     }
 }

@@ -31,7 +31,7 @@ mod which;
 
 pub use crate::run::Stop;
 pub(crate) use bytes::Buffers;
-pub use bytes::Bytes;
+pub use bytes::{Bytes, KEPT, kept_bytes};
 pub(crate) use plan::{MOST_UP, Pictures, Supplies};
 pub(crate) use sizes::Sizes;
 pub(crate) use streams::Streams;

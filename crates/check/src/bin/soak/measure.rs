@@ -35,7 +35,7 @@ pub struct Sample {
     operations: u64,
     /// Bytes that Rust code holds.
     held: u64,
-    /// Bytes of them in buffers that threads keep from block to block, at most 32 MiB per thread.
+    /// Bytes of them in buffers that are kept from block to block: at most 32 MiB per CPU thread, 128 MiB per device.
     kept: u64,
     /// Bytes of the heap in use, by Rust code and by C libraries, and bytes that are free in it.
     heap: (u64, u64),
@@ -59,7 +59,7 @@ impl Sample {
             seconds: at.as_secs(),
             operations,
             held: testkit::allocator::taken() as u64,
-            kept: strile_cpu::kept_bytes() as u64,
+            kept: (strile_cpu::kept_bytes() + strile_cuda::picture::kept_bytes()) as u64,
             heap: (used as u64, free as u64),
             memory: status("RssAnon") << 10,
             descriptors: std::fs::read_dir("/proc/self/fd").map_or(0, |entries| entries.count() as u64),
@@ -104,8 +104,8 @@ impl fmt::Display for Sample {
 
 /// The rule, in words.
 pub fn rule() -> &'static str {
-    "samples are taken while no call is under way, after freed memory was returned to the system; buffers that CPU \
-     threads keep from block to block (at most 32 MiB each) are left out; the first half is warm-up; of the rest the last third is compared with the first third: \
+    "samples are taken while no call is under way, after freed memory was returned to the system; buffers that are \
+     kept from block to block (at most 32 MiB per CPU thread and 128 MiB per device) are left out; the first half is warm-up; of the rest the last third is compared with the first third: \
      the median of what Rust code holds may be 1 % + 1 MiB larger, that of the heap in use (Rust code and C libraries) \
      1 % + 4 MiB, that of resident memory 5 % + 16 MiB besides what is free in the heap, that of the driver's count of device \
      memory 16 MiB, and the most descriptors, threads and device memory by our count may not be more"
@@ -141,7 +141,9 @@ pub fn verdict(samples: &[Sample]) -> Vec<Value> {
         line("threads", most, |s| s.threads, &|_| 0),
     ];
     let threads = most(samples, |s| s.threads);
-    let (kept, limit) = (most(samples, |s| s.kept), threads * KEPT_PER_THREAD);
+    let devices = u64::from(samples.iter().any(|sample| sample.device.is_some()));
+    let limit = threads * KEPT_PER_THREAD + devices * strile_cuda::picture::KEPT as u64;
+    let kept = most(samples, |s| s.kept);
     lines.push(json!({ "figure": "kept", "last": kept, "most": limit, "ok": kept <= limit }));
     if samples.iter().any(|sample| sample.device.is_some()) {
         lines.push(line("device", most, |s| s.device.unwrap_or_default().0, &|_| 0));
