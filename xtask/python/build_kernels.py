@@ -1,12 +1,15 @@
 """Compiles crates/cuda/kernels to PTX and cubins, or says what of crates/cuda/built is stale.
 
 usage: build_kernels.py hashes            compare sources and files with the manifest, without a compiler
-       build_kernels.py build             compile what is stale and write it
+       build_kernels.py build             compile stale PTX and write it
+       build_kernels.py release           the same, and pack cubins of it
        build_kernels.py check             compile into a temporary folder and compare byte for byte
        build_kernels.py lines FOLDER      compile with line tables, for one architecture, for STRILE_KERNELS
 
 Every kernels/NAME.cu is a module: NVRTC makes PTX for the oldest device, ptxas makes a cubin of it for each newer
-architecture. Sources are given to NVRTC by name and text, so no path gets into what it writes. One that does not
+architecture. Cubins are packed for releases: one archive per architecture, a Zstandard frame per module. The table of what is
+built in lists a cubin only while it is made of the present PTX, so a kernel that changed since is compiled by the
+driver. Sources are given to NVRTC by name and text, so no path gets into what it writes. A module that does not
 compile is named and left out, and the others are built. Run from the repository's root by `cargo xtask kernels`, in
 an environment that holds requirements-kernels.txt; `hashes` needs nothing but Python.
 """
@@ -148,28 +151,27 @@ def entries_of(said):
 
 
 def compile_module(nvrtc, module, folder):
-    """Writes one module's files; its part of the manifest."""
+    """Writes the PTX of one module; its part of the manifest."""
     sources = sources_of(module)
     text, warnings = nvrtc.ptx(sources)
     for line in warnings.splitlines():
         print(f"{module}: {line}")
     ptx = folder / f"{module}.ptx"
     ptx.write_bytes(text)
-    cubins = [folder / f"{module}.sm{architecture}.cubin" for architecture in ARCHITECTURES]
-    with ThreadPoolExecutor(2) as threads:
-        said = list(threads.map(assemble, [ptx] * len(cubins), ARCHITECTURES, cubins))
-    entries = entries_of(said[ARCHITECTURES.index(TOLD)])
+    cubin = folder / f"{module}.cubin"
+    entries = entries_of(assemble(ptx, TOLD, cubin))
+    cubin.unlink()
     for entry in entries:
         spills = entry["spill_stores"] + entry["spill_loads"]
         print(
             f"{module}: {entry['name']}: {entry['registers']} registers, {entry['shared']} bytes shared"
             + (f", {spills} bytes spilled" if spills else "")
         )
-    outputs = [
-        {"file": file.name, "size": file.stat().st_size, "sha256": sha256(file.read_bytes())}
-        for file in [ptx, *cubins]
-    ]
-    return {"name": module, "sources": hashes_of(sources), "output": outputs, f"sm{TOLD}": entries}
+    return {"name": module, "sources": hashes_of(sources), "ptx": described(text), f"sm{TOLD}": entries}
+
+
+def described(data):
+    return {"size": len(data), "sha256": sha256(data)}
 
 
 def hashes_of(sources):
@@ -193,45 +195,98 @@ def toml(table):
     return [f"{key if key.isidentifier() else value(key)} = {value(item)}" for key, item in table.items()]
 
 
-def manifest(built):
+def manifest(built, archives):
     """What was made of what, as TOML."""
     lines = [HEADER, "[compiler]", *toml(compiler())]
     for module in built:
         lines += ["", "[[module]]", *toml({"name": module["name"]}), "", "[module.sources]"]
         lines += toml(module["sources"])
-        for part in ("output", f"sm{TOLD}"):
-            for row in module[part]:
-                lines += ["", f"[[module.{part}]]", *toml(row)]
+        lines += ["", "[module.ptx]", *toml(module["ptx"])]
+        for row in module[f"sm{TOLD}"]:
+            lines += ["", f"[[module.sm{TOLD}]]", *toml(row)]
+    for archive in archives:
+        lines += ["", "[[archive]]", *toml({key: archive[key] for key in ("architecture", "size", "sha256")})]
+        for cubin in archive["cubin"]:
+            lines += ["", "[[archive.cubin]]", *toml(cubin)]
     return "\n".join(lines) + "\n"
 
 
-def table(built):
+def archive_name(architecture):
+    return f"sm{architecture}.cubins"
+
+
+def fitting(archive, built):
+    """The cubins of an archive that are made of the present PTX."""
+    present = {module["name"]: module["ptx"]["sha256"] for module in built}
+    return [cubin for cubin in archive["cubin"] if present.get(cubin["module"]) == cubin["ptx"]]
+
+
+def table(built, archives):
     """The Rust table of what is built in."""
     lines = [
         "//! The kernels built in, written by `cargo xtask kernels`.",
         "",
-        "use crate::module::Image;",
+        "use crate::module::{Archive, Cubin, Ptx};",
         "",
-        "/// Every image, a module's after the other.",
+        "/// Every module.",
         "#[rustfmt::skip]",
-        "pub(crate) const IMAGES: &[Image] = &[",
+        "pub(crate) const PTX: &[Ptx] = &[",
     ]
     for module in built:
-        for output in module["output"]:
-            architecture = re.search(r"\.sm(\d+)(\d)\.cubin$", output["file"])
-            capability = "Some(({}, {}))".format(*architecture.groups()) if architecture else "None"
+        name = module["name"]
+        lines.append(f'    Ptx {{ module: "{name}", text: include_bytes!("{name}.ptx") }},')
+    lines += ["];", "", "/// Machine code of modules that have not changed since the archives were made."]
+    lines += ["#[rustfmt::skip]", "pub(crate) const ARCHIVES: &[Archive] = &["]
+    for archive in archives:
+        major, minor = divmod(archive["architecture"], 10)
+        name = archive_name(archive["architecture"])
+        lines.append(
+            f'    Archive {{ capability: ({major}, {minor}), bytes: include_bytes!("{name}"), cubins: &['
+        )
+        for cubin in fitting(archive, built):
             lines.append(
-                f'    Image {{ module: "{module["name"]}", capability: {capability}, '
-                f'bytes: include_bytes!("{output["file"]}") }},'
+                f'        Cubin {{ module: "{cubin["module"]}", from: {cubin["from"]}, to: {cubin["to"]}, '
+                f"size: {cubin['size']} }},"
             )
+        lines.append("    ] },")
     return "\n".join([*lines, "];"]) + "\n"
 
 
+def pack(built, ptx_folder, folder):
+    """Makes the archives of all modules; their part of the manifest."""
+    import zstandard  # in requirements-kernels.txt
+
+    compressor = zstandard.ZstdCompressor(level=19, write_checksum=True, write_content_size=True)
+    names = [module["name"] for module in built]
+
+    def machine_code(name, architecture):
+        cubin = folder / f"{name}.sm{architecture}.cubin"
+        assemble(ptx_folder / f"{name}.ptx", architecture, cubin)
+        data = cubin.read_bytes()
+        cubin.unlink()
+        return data
+
+    archives = []
+    for architecture in ARCHITECTURES:
+        with ThreadPoolExecutor(2) as threads:
+            made = list(threads.map(machine_code, names, [architecture] * len(names)))
+        packed, cubins = b"", []
+        for module, data in zip(built, made, strict=True):
+            frame = compressor.compress(data)
+            where = {"from": len(packed), "to": len(packed) + len(frame)}
+            cubins.append({"module": module["name"], "ptx": module["ptx"]["sha256"], **where, **described(data)})
+            packed += frame
+        (folder / archive_name(architecture)).write_bytes(packed)
+        archives.append({"architecture": architecture, **described(packed), "cubin": cubins})
+        print(f"{archive_name(architecture)}: {sum(map(len, made)):,} bytes in {len(packed):,}")
+    return archives
+
+
 def committed():
-    """The manifest as it lies there: compiler, and modules by name."""
+    """The manifest as it lies there: compiler, modules by name, and archives."""
     path = BUILT / "manifest.toml"
     told = tomllib.loads(path.read_text()) if path.is_file() else {}
-    return told.get("compiler"), {module["name"]: module for module in told.get("module", [])}
+    return told.get("compiler"), {module["name"]: module for module in told.get("module", [])}, told.get("archive", [])
 
 
 def complaints_of(module):
@@ -242,31 +297,45 @@ def complaints_of(module):
     now = hashes_of(sources_of(name))
     changed = sorted(source for source in {*now, *told} if now.get(source) != told.get(source))
     found = [f"{name} was built of another {', '.join(changed)}"] if changed else []
-    for output in module["output"]:
-        file = BUILT / output["file"]
-        if not file.is_file():
-            found.append(f"{file.name} is not there")
-        elif sha256(file.read_bytes()) != output["sha256"]:
-            found.append(f"{file.name} is not what was built")
-    made = {output["file"] for output in module["output"]}
-    wanted = {f"{name}.ptx", *(f"{name}.sm{architecture}.cubin" for architecture in ARCHITECTURES)}
-    return found + [f"{file} is not built" for file in sorted(wanted - made)]
+    return found + changed_file(f"{name}.ptx", module["ptx"]["sha256"])
+
+
+def changed_file(name, told):
+    """What is wrong with a file that was built."""
+    file = BUILT / name
+    if not file.is_file():
+        return [f"{name} is not there"]
+    return [] if sha256(file.read_bytes()) == told else [f"{name} is not what was built"]
 
 
 def stale():
     """What does not fit the manifest, found by hashes alone."""
-    built_by, told = committed()
+    built_by, told, archives = committed()
     if built_by != compiler():
         return [f"built by {built_by}, {compiler()} expected"]
     found = [f"{name}.cu is not built" for name in modules() if name not in told]
     for module in told.values():
         found += complaints_of(module)
-    outputs = {output["file"] for module in told.values() for output in module["output"]}
+    for archive in archives:
+        found += changed_file(archive_name(archive["architecture"]), archive["sha256"])
+    missing = set(ARCHITECTURES) - {archive["architecture"] for archive in archives}
+    found += [f"{archive_name(architecture)} is not built" for architecture in sorted(missing)]
+    named = {f"{name}.ptx" for name in told} | {archive_name(archive["architecture"]) for archive in archives}
     here = {file.name for file in BUILT.iterdir()} - {"manifest.toml", "table.rs"}
-    found += [f"{name} is in no module" for name in sorted(here - outputs)]
-    if (BUILT / "table.rs").read_text() != table(told.values()):
+    found += [f"{name} is in no module and no archive" for name in sorted(here - named)]
+    if (BUILT / "table.rs").read_text() != table(told.values(), archives):
         found.append("table.rs does not list what is built")
+    tell_of_archives(told.values(), archives)
     return found
+
+
+def tell_of_archives(built, archives):
+    """Says for which modules the driver has to compile PTX, until `release` packs their machine code."""
+    for archive in archives:
+        fit = {cubin["module"] for cubin in fitting(archive, built)}
+        if left := [module["name"] for module in built if module["name"] not in fit]:
+            name = archive_name(archive["architecture"])
+            print(f"{name} has no machine code of the present {', '.join(left)}: `cargo xtask kernels --release`")
 
 
 def compile_alone(module, folder):
@@ -277,7 +346,7 @@ def compile_alone(module, folder):
 
 
 def build(folder, keep):
-    """Compiles all modules that are not in `keep` into a folder; what did not compile."""
+    """Compiles all modules that are not in `keep` into a folder; the modules, and what did not compile."""
     built, failed = [], []
     with multiprocessing.get_context("fork").Pool(1, maxtasksperchild=1) as alone:
         for name in modules():
@@ -291,38 +360,65 @@ def build(folder, keep):
                 print(f"error: {name}.cu does not compile:\n{error}", file=sys.stderr)
                 for file in folder.glob(f"{name}.*"):
                     file.unlink()
-    (folder / "manifest.toml").write_text(manifest(built))
-    (folder / "table.rs").write_text(table(built))
-    return failed
+    return built, failed
 
 
-def renew(folder):
+def renew(folder, release):
     """Compiles what is stale and puts it in its place, the table after the files it names."""
-    built_by, told = committed()
+    built_by, told, archives = committed()
     same = built_by == compiler()
     keep = {name: module for name, module in told.items() if same and not complaints_of(module)}
-    failed = build(folder, keep)
+    built, failed = build(folder, keep)
+    for name in keep:
+        shutil.copyfile(BUILT / f"{name}.ptx", folder / f"{name}.ptx")
+    if release or not archives:
+        archives = pack(built, folder, folder)
+    (folder / "manifest.toml").write_text(manifest(built, archives))
+    (folder / "table.rs").write_text(table(built, archives))
     BUILT.mkdir(exist_ok=True)
     for file in sorted(folder.iterdir(), key=lambda file: file.name == "table.rs"):
         shutil.copyfile(file, BUILT / file.name)
-    named = {output["file"] for module in committed()[1].values() for output in module["output"]}
+    named = {f"{module['name']}.ptx" for module in built}
+    named |= {archive_name(archive["architecture"]) for archive in archives} | {"manifest.toml", "table.rs"}
     for file in BUILT.iterdir():
-        if file.name not in named | {"manifest.toml", "table.rs"}:
+        if file.name not in named:
             file.unlink()
     sizes = [file.stat().st_size for file in BUILT.iterdir()]
     print(f"{len(sizes)} files, {sum(sizes):,} bytes")
+    tell_of_archives(built, archives)
     return failed
 
 
 def compare(folder):
-    """Files that come out otherwise than those committed."""
-    names = {file.name for file in folder.iterdir()} | {file.name for file in BUILT.iterdir()}
+    """Compiles everything again; what comes out otherwise than committed."""
+    _, told, archives = committed()
+    built, found = build(folder, {})
+    for module in built:
+        if module != told.get(module["name"]):
+            found.append(f"{module['name']}.ptx comes out otherwise")
+    for archive in archives:
+        architecture = archive["architecture"]
+        packed = (BUILT / archive_name(architecture)).read_bytes()
+        cubins = fitting(archive, built)
 
-    def differs(name):
-        made, kept = folder / name, BUILT / name
-        return not (made.is_file() and kept.is_file() and made.read_bytes() == kept.read_bytes())
+        def differs(cubin, architecture=architecture, packed=packed):
+            made = folder / f"{cubin['module']}.sm{architecture}.cubin"
+            assemble(folder / f"{cubin['module']}.ptx", architecture, made)
+            data = made.read_bytes()
+            made.unlink()
+            return described(data) != {key: cubin[key] for key in ("size", "sha256")} or unpacked(packed, cubin) != data
 
-    return [f"{name} comes out otherwise" for name in sorted(filter(differs, names))]
+        with ThreadPoolExecutor(2) as threads:
+            for cubin, other in zip(cubins, threads.map(differs, cubins), strict=True):
+                if other:
+                    found.append(f"{cubin['module']} in {archive_name(architecture)} comes out otherwise")
+    return found
+
+
+def unpacked(packed, cubin):
+    import zstandard
+
+    return zstandard.ZstdDecompressor().decompress(packed[cubin["from"] : cubin["to"]], cubin["size"])
 
 
 def with_lines(folder):
@@ -347,10 +443,10 @@ def main(chore, *rest):
         folder = Path(name)
         if chore == "hashes":
             complaints = stale()
-        elif chore == "build":
-            complaints = renew(folder)
+        elif chore in ("build", "release"):
+            complaints = renew(folder, chore == "release")
         elif chore == "check":
-            complaints = build(folder, {}) + compare(folder)
+            complaints = compare(folder)
         else:
             sys.exit(__doc__)
     for complaint in complaints:

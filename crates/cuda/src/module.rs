@@ -1,7 +1,8 @@
 //! Kernels: images built in, loaded at their first use and once per device.
 //!
-//! `cargo xtask kernels` compiles `kernels/*.cu` and writes the table. A cubin runs on devices of its major capability
-//! and its minor or a later one; where there is none the driver compiles the PTX, which takes longer at its first use.
+//! `cargo xtask kernels` compiles `kernels/*.cu` and writes the table. Cubins are packed, an archive per architecture. A
+//! cubin runs on devices of its major capability and its minor or a later one; where there is none the driver compiles the
+//! PTX, which takes longer at its first use.
 
 #![expect(unsafe_code, reason = "calls of the driver")]
 
@@ -15,29 +16,68 @@ use std::collections::HashMap;
 use std::ffi::{CString, c_int};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// One compiled file of kernels.
+/// A module in the language that the driver compiles.
 #[derive(Debug)]
-pub(crate) struct Image {
+pub(crate) struct Ptx {
     /// The `.cu` file without its ending.
     pub(crate) module: &'static str,
-    /// The compute capability of a cubin; `None` for PTX.
-    pub(crate) capability: Option<(u32, u32)>,
-    /// The file.
+    pub(crate) text: &'static [u8],
+}
+
+/// Machine code of many modules for one architecture: Zstandard frames, one after the other.
+#[derive(Debug)]
+pub(crate) struct Archive {
+    /// The compute capability that the code is made for.
+    pub(crate) capability: (u32, u32),
     pub(crate) bytes: &'static [u8],
+    /// Those made of the present PTX.
+    pub(crate) cubins: &'static [Cubin],
+}
+
+/// Where the machine code of a module lies in its archive.
+#[derive(Debug)]
+pub(crate) struct Cubin {
+    pub(crate) module: &'static str,
+    /// First byte of its frame.
+    pub(crate) from: usize,
+    /// The byte after the last one.
+    pub(crate) to: usize,
+    /// Bytes of the cubin.
+    pub(crate) size: usize,
 }
 
 /// Names of all modules built in.
 pub fn modules() -> Vec<&'static str> {
-    let mut names: Vec<&str> = table::IMAGES.iter().map(|image| image.module).collect();
-    names.dedup();
-    names
+    table::PTX.iter().map(|ptx| ptx.module).collect()
 }
 
-/// The best image of a module for a device: the cubin nearest to it, else PTX.
-fn choose<'a>(images: &'a [Image], module: &str, device: (u32, u32)) -> Option<&'a Image> {
-    let runs =
-        |image: &&Image| image.capability.is_none_or(|(major, minor)| major == device.0 && minor <= device.1);
-    images.iter().filter(|image| image.module == module).filter(runs).max_by_key(|image| image.capability)
+/// The machine code of a module that suits a device best.
+fn choose<'a>(archives: &'a [Archive], module: &str, device: (u32, u32)) -> Option<(&'a Archive, &'a Cubin)> {
+    let runs = |archive: &&Archive| archive.capability.0 == device.0 && archive.capability.1 <= device.1;
+    let held = |archive: &'a Archive| {
+        archive.cubins.iter().find(|cubin| cubin.module == module).map(|cubin| (archive, cubin))
+    };
+    archives.iter().filter(runs).filter_map(held).max_by_key(|(archive, _)| archive.capability)
+}
+
+impl Cubin {
+    /// The machine code, unpacked.
+    fn unpack(&self, archive: &Archive) -> Option<Vec<u8>> {
+        let frame = archive.bytes.get(self.from..self.to)?;
+        zstd::bulk::decompress(frame, self.size).ok().filter(|code| code.len() == self.size)
+    }
+}
+
+/// A module's image for a device: its machine code, else its PTX, which ends with 0.
+fn image(module: &'static str, device: (u32, u32)) -> Result<Vec<u8>, DriverError> {
+    if let Some(code) = for_developers(module, device) {
+        return Ok(code);
+    }
+    if let Some((archive, cubin)) = choose(table::ARCHIVES, module, device) {
+        return cubin.unpack(archive).ok_or(DriverError::NoImage { module });
+    }
+    let ptx = table::PTX.iter().find(|ptx| ptx.module == module).ok_or(DriverError::NoImage { module })?;
+    Ok([ptx.text, &[0]].concat())
 }
 
 /// A cubin out of the folder that `STRILE_KERNELS` names, taken before what is built in: those with line tables, which
@@ -70,14 +110,7 @@ impl Modules {
         let module = match loaded.get(module) {
             Some(module) => Arc::clone(module),
             None => {
-                let new = match for_developers(module, self.capability) {
-                    Some(bytes) => Module::load(&self.context, &bytes)?,
-                    None => {
-                        let image = choose(table::IMAGES, module, self.capability);
-                        Module::load(&self.context, image.ok_or(DriverError::NoImage { module })?.bytes)?
-                    }
-                };
-                let new = Arc::new(new);
+                let new = Arc::new(Module::load(&self.context, &image(module, self.capability)?)?);
                 loaded.insert(module, Arc::clone(&new));
                 new
             }
@@ -97,13 +130,9 @@ struct Module {
 impl Module {
     /// Loads an image; the context is bound.
     fn load(context: &Arc<Context>, image: &[u8]) -> Result<Self, DriverError> {
-        // Aligned as allocations are, and PTX is text that ends with 0.
-        let mut bytes = Vec::with_capacity(image.len().saturating_add(1));
-        bytes.extend_from_slice(image);
-        bytes.push(0);
         let mut handle: CUmodule = std::ptr::null_mut();
         // SAFETY: both live through the call, and the driver keeps a copy of the image.
-        unsafe { context.driver().cuModuleLoadData(&raw mut handle, bytes.as_ptr().cast()) }?;
+        unsafe { context.driver().cuModuleLoadData(&raw mut handle, image.as_ptr().cast()) }?;
         Ok(Self { handle: Handle(handle), functions: Mutex::default(), context: Arc::clone(context) })
     }
 
@@ -198,38 +227,47 @@ impl Function {
 mod tests {
     use super::*;
 
-    fn image(module: &'static str, capability: Option<(u32, u32)>) -> Image {
-        Image { module, capability, bytes: b"" }
+    const fn archive(capability: (u32, u32), cubins: &'static [Cubin]) -> Archive {
+        Archive { capability, bytes: b"", cubins }
     }
 
+    const LZW: Cubin = Cubin { module: "lzw", from: 0, to: 0, size: 0 };
+    const PLACE: Cubin = Cubin { module: "place", from: 0, to: 0, size: 0 };
+
     #[test]
-    fn the_nearest_cubin_is_chosen_and_ptx_where_there_is_none() {
-        let images = [
-            image("lzw", None),
-            image("lzw", Some((8, 0))),
-            image("lzw", Some((8, 6))),
-            image("lzw", Some((9, 0))),
-            image("place", Some((9, 0))),
-        ];
-        let chosen = |module, device| choose(&images, module, device).map(|image| image.capability);
-        assert_eq!(chosen("lzw", (8, 0)), Some(Some((8, 0))));
-        assert_eq!(chosen("lzw", (8, 7)), Some(Some((8, 6))));
-        assert_eq!(chosen("lzw", (9, 0)), Some(Some((9, 0))));
-        assert_eq!(chosen("lzw", (7, 5)), Some(None));
-        assert_eq!(chosen("lzw", (12, 0)), Some(None));
-        assert_eq!(chosen("place", (9, 0)), Some(Some((9, 0))));
+    fn the_nearest_machine_code_is_chosen() {
+        let archives = [archive((8, 0), &[LZW]), archive((8, 6), &[LZW]), archive((9, 0), &[LZW, PLACE])];
+        let chosen =
+            |module, device| choose(&archives, module, device).map(|(archive, _)| archive.capability);
+        assert_eq!(chosen("lzw", (8, 0)), Some((8, 0)));
+        assert_eq!(chosen("lzw", (8, 7)), Some((8, 6)));
+        assert_eq!(chosen("lzw", (9, 0)), Some((9, 0)));
+        assert_eq!(chosen("lzw", (7, 5)), None);
+        assert_eq!(chosen("lzw", (12, 0)), None);
+        assert_eq!(chosen("place", (9, 0)), Some((9, 0)));
         assert_eq!(chosen("place", (8, 0)), None);
         assert_eq!(chosen("zstd", (9, 0)), None);
     }
 
     #[test]
-    fn every_module_built_in_has_ptx() {
-        for module in modules() {
-            assert_eq!(
-                choose(table::IMAGES, module, (7, 0)).map(|image| image.capability),
-                Some(None),
-                "{module}"
-            );
+    fn all_machine_code_can_be_unpacked() {
+        // Turing, Ampere and Ada, Hopper, and the two kinds of Blackwell.
+        let capabilities: Vec<_> = table::ARCHIVES.iter().map(|archive| archive.capability).collect();
+        assert_eq!(capabilities, [(7, 5), (8, 0), (9, 0), (10, 0), (12, 0)]);
+        for archive in table::ARCHIVES {
+            for cubin in archive.cubins {
+                let code = cubin.unpack(archive).unwrap();
+                assert!(code.starts_with(b"\x7fELF"), "{}", cubin.module);
+            }
         }
+    }
+
+    #[test]
+    fn without_machine_code_a_device_gets_ptx() {
+        for module in modules() {
+            let ptx = image(module, (7, 0)).unwrap();
+            assert!(ptx.starts_with(b"//") && ptx.ends_with(&[0]), "{module}");
+        }
+        assert!(matches!(image("none", (7, 0)), Err(DriverError::NoImage { module: "none" })));
     }
 }
