@@ -5,7 +5,7 @@ Parts: facts, tests, corpus, sanitize, gather, times (kernel_bench on rasters of
 windows, device memory, first reads), peers (unpacks them), rasters (makes them and builds the peers' programs),
 nvcomp (trusted files by nvCOMP), write (device arrays to files, memory), written (round trips), python (the package: its tests on
 the device, and its calls beside the Rust ones), pictures (JPEG 2000 and JPEG tiles beside the peers), batch (many windows of
-many files beside rasterio and single reads), soak (five minutes of everything, compared, without growth), fuzz (damaged streams by both engines); peers and rasters are done by bench where they were not before.
+many files beside rasterio and single reads), warp (reads onto another grid beside GDAL), soak (five minutes of everything, compared, without growth), fuzz (damaged streams by both engines); peers and rasters are done by bench where they were not before.
   smoke = facts tests             kernels = facts tests corpus
   all   = everything              (default: smoke)
 `--beside JOBS` works on the fuzzer's goals on so many cores meanwhile (goals.py): not beside parts that take times.
@@ -36,6 +36,7 @@ import soak
 import tests
 import times
 import verified
+import warp
 import write
 from goals import Goals
 from session import Session, State
@@ -62,13 +63,13 @@ PARTS = {
     "facts": facts.run, "tests": tests.run, "corpus": corpus.run, "sanitize": sanitize.run, "gather": gather.run,
     "times": times.run, "peers": peers, "rasters": rasters, "bench": bench.run, "growth": growth.run,
     "nvcomp": nvcomp.run, "write": write.run, "written": write.written, "python": python.run, "pictures": pictures.run,
-    "batch": batch.run, "soak": soak.run, "fuzz": fuzz.run,
+    "batch": batch.run, "warp": warp.run, "soak": soak.run, "fuzz": fuzz.run,
 }
 GROUPS = {
     "smoke": ["facts", "tests"],
     "kernels": ["facts", "tests", "corpus"],
     "all": ["facts", "tests", "corpus", "sanitize", "gather", "bench", "growth", "nvcomp", "written", "write", "python",
-        "pictures", "batch", "soak", "fuzz"],
+        "pictures", "batch", "warp", "soak", "fuzz"],
 }
 
 

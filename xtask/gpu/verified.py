@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 MUST_PASS = ("facts", "tests", "corpus", "sanitize")
-MUST_RUN = ("gather", "bench", "growth", "written", "write", "python", "pictures", "batch", "soak", "fuzz")
+MUST_RUN = ("gather", "bench", "growth", "written", "write", "python", "pictures", "batch", "warp", "soak", "fuzz")
 
 
 def value(item) -> str:
@@ -73,6 +73,9 @@ def text(bundle: dict, parts: dict[str, dict]) -> str:
             "cases": parts["written"]["write_check"]["cases"], "read_back": parts["written"]["read_back"]["files"],
             "streamed_mib_above_input": max(r["resident"]["driver"] for r in parts["write"]["memory"]) >> 20,
         }),
+        section("warp", {
+            f"{method}_ms": ms for method, ms in parts["warp"].get("gpu_ms", {}).items()
+        } | {f"{method}_times_gdal": times for method, times in parts["warp"].get("times_gdal", {}).items()}),
         section("python", {
             "tests": parts["python"]["tests"]["passed"],
             "open_geotiff_above_rust_ms": [
