@@ -191,11 +191,11 @@ impl<'a> Corners<'a> {
             let mut part = 0.0;
             for (at, column) in columns {
                 let area = strip.area(number(at));
-                if area > 0.0 {
-                    if let Some(sample) = sheet.sample(column, row) {
-                        part += sample.value() * area;
-                        found = true;
-                    }
+                if area > 0.0
+                    && let Some(sample) = sheet.sample(column, row)
+                {
+                    part += sample.value() * area;
+                    found = true;
                 }
             }
             sum += part;

@@ -1,5 +1,12 @@
 //! Warped rasters against GDAL; `xtask/python/make_warped.py` makes the table and says how it is written.
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a wrong fixture should stop the test")]
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::unreachable,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a wrong fixture should stop the test"
+)]
 
 use super::*;
 use std::collections::BTreeMap;
@@ -116,7 +123,7 @@ fn warped(words: &[&str]) -> Vec<Option<f64>> {
 
 #[test]
 fn warped_pixels_are_gdals() {
-    let (mut pixels, mut wrong) = (0, BTreeMap::<String, Vec<String>>::new());
+    let (mut pixels, mut halves, mut wrong) = (0, 0, BTreeMap::<String, Vec<String>>::new());
     for line in include_str!("warped.txt").lines().filter(|line| !line.starts_with('#')) {
         let words: Vec<&str> = line.split('\t').collect();
         let found = warped(&words);
@@ -130,7 +137,11 @@ fn warped_pixels_are_gdals() {
                 (None, None) => true,
                 _ => false,
             };
-            if !near {
+            // GDAL's running mean and a sum that is divided once may lie on either side of a half.
+            let half = words[0] != "float32" && words[2] == "average";
+            if half && found.zip(wanted).is_some_and(|(found, wanted)| (found - wanted).abs() == 1.0) {
+                halves += 1;
+            } else if !near {
                 let list = wrong.entry(words[..7].join(" ")).or_default();
                 list.push(format!("{found:?} for {wanted:?} at {i}"));
             }
@@ -143,4 +154,5 @@ fn warped_pixels_are_gdals() {
         })
         .collect();
     assert!(wrong.is_empty(), "of {pixels}\n{}", text.join("\n"));
+    assert!(halves < 10, "{halves} of {pixels} means are rounded otherwise");
 }
