@@ -47,6 +47,7 @@ DEVICE u32 rule_of(const WarpArgs& args, const WarpWindow& window) {
 }
 
 // Makes the pixel in all bands. Where types are constants nothing of the others remains.
+template <bool ANY>
 DEVICE void gather(const WarpArgs& args, u32 rule, Number from, Number to, bool aligned) {
   const Spot spot = spot_of(args);
   if (!spot.inside) return;
@@ -63,9 +64,9 @@ DEVICE void gather(const WarpArgs& args, u32 rule, Number from, Number to, bool 
     if (found && (sheet.width == 1 || sheet.height == 1)) {
       bits = taken(from, to, bits);
     } else if (found) {
-      found = rule == RULE_FOUR      ? value_of_four(sheet, at, value)
-              : rule == RULE_SIXTEEN ? value_of_sixteen(sheet, at, value)
-                                     : value_of_kernel(sheet, window, args.method, at, value);
+      found = rule == RULE_FOUR      ? value_of_four<ANY>(sheet, at, value)
+              : rule == RULE_SIXTEEN ? value_of_sixteen<ANY>(sheet, at, value)
+                                     : value_of_kernel<ANY>(sheet, window, args.method, at, value);
       bits = rounded(to, value);
     }
     put(window, to, target_of(args, window, spot, band), aligned, found, bits);
@@ -116,14 +117,14 @@ KERNEL(warp_nearest, WARP_THREADS, WarpArgs) {
 // Any types, and methods with a short rule or a kernel.
 KERNEL(warp_gather, WARP_THREADS, WarpArgs) {
   const Number from = {args.from_kind, args.from_size}, to = {args.to_kind, args.to_size};
-  gather(args, RULE_ANY, from, to, (args.flags & WARP_UNALIGNED) == 0);
+  gather<true>(args, RULE_ANY, from, to, (args.flags & WARP_UNALIGNED) == 0);
 }
 
 // The short rules for samples of one type, which lie at multiples of their size.
 #define WARP_TYPED(name, RULE, KIND, SIZE)               \
   KERNEL(name, WARP_THREADS, WarpArgs) {                 \
     const Number number = {KIND, SIZE};                  \
-    gather(args, RULE, number, number, true);            \
+    gather<false>(args, RULE, number, number, true);     \
   }
 WARP_TYPED(warp_four_u8, RULE_FOUR, KIND_UNSIGNED, 1)
 WARP_TYPED(warp_four_u16, RULE_FOUR, KIND_UNSIGNED, 2)

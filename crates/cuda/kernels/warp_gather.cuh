@@ -1,5 +1,5 @@
 // Methods that look at samples around the place under the centre of a pixel: twin of `warp/gather.rs` of the CPU engine.
-// Each says whether there is a value.
+// Each says whether there is a value. `ANY` is for samples whose type is not known when the kernel is compiled.
 #pragma once
 #include "warp_sheet.cuh"
 #include "warp_weights.cuh"
@@ -11,13 +11,14 @@ DEVICE Real between(const Real (&four)[4], Real u, Real v) {
 }
 
 // Two by two samples.
+template <bool ANY>
 DEVICE bool value_of_four(const Sheet& sheet, Place at, Real& value) {
   const i64 column = whole_of(at.x - 0.5), row = whole_of(at.y - 0.5);
   const Real u = 1.5 - (at.x - real((double)column)), v = 1.5 - (at.y - real((double)row));
   Real four[4];
   bool counts[4];
 #pragma unroll
-  for (u32 i = 0; i < 4; i++) counts[i] = number_at(sheet, column + (i & 1), row + (i >> 1), four[i]);
+  for (u32 i = 0; i < 4; i++) counts[i] = number_in<ANY>(sheet, column + (i & 1), row + (i >> 1), four[i]);
   if (counts[0] && counts[1] && counts[2] && counts[3]) {
     value = between(four, u, v);
     return true;
@@ -39,6 +40,7 @@ DEVICE Real convolved(const Real (&four)[4], const Real (&weights)[4]) {
 }
 
 // Four by four samples; two by two where one of them is missing.
+template <bool ANY>
 DEVICE bool value_of_sixteen(const Sheet& sheet, Place at, Real& value) {
   const i64 column = whole_of(at.x - 0.5), row = whole_of(at.y - 0.5);
   bool all = column > sheet.left && row > sheet.top && column + 2 < sheet.right && row + 2 < sheet.bottom;
@@ -50,12 +52,12 @@ DEVICE bool value_of_sixteen(const Sheet& sheet, Place at, Real& value) {
     for (i32 j = 0; j < 4; j++) {
       Real four[4];
 #pragma unroll
-      for (i32 i = 0; i < 4; i++) all = number_at(sheet, column - 1 + i, row - 1 + j, four[i]) && all;
+      for (i32 i = 0; i < 4; i++) all = number_in<ANY>(sheet, column - 1 + i, row - 1 + j, four[i]) && all;
       rows[j] = convolved(four, across);
     }
     value = convolved(rows, down);
   }
-  return all || value_of_four(sheet, at, value);
+  return all || value_of_four<ANY>(sheet, at, value);
 }
 
 // The first and the last pixel that counts, of those that there are.
@@ -70,6 +72,7 @@ DEVICE Real taps_for(u32 radius, double scale) {
 }
 
 // A kernel that may be wider than its samples.
+template <bool ANY>
 DEVICE bool value_of_kernel(const Sheet& sheet, const WarpWindow& window, u32 method, Place at, Real& value) {
   const u32 radius = method == WARP_BILINEAR ? 1 : method == WARP_LANCZOS ? 3 : 2;
   const i64 column = whole_of(at.x - 0.5), row = whole_of(at.y - 0.5);
@@ -86,7 +89,7 @@ DEVICE bool value_of_kernel(const Sheet& sheet, const WarpWindow& window, u32 me
 #pragma unroll 1
     for (i64 x = first; x <= last; x++) {
       Real sample;
-      if (!number_at(sheet, x, y, sample)) continue;
+      if (!number_in<ANY>(sheet, x, y, sample)) continue;
       const Real across = kernel_weight(method, (real((double)(x - column)) - dx) * scale_x);
       part = part + sample * across;
       part_weight = part_weight + across;

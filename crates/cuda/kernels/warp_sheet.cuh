@@ -66,6 +66,15 @@ DEVICE bool number_at(const Sheet& sheet, i64 x, i64 y, Real& number) {
   return counts;
 }
 
+// The same for samples of any type, as one function that is called: copies of it would make compilers take minutes.
+NOINLINE bool any_number_at(const Sheet& sheet, i64 x, i64 y, Real& number) { return number_at(sheet, x, y, number); }
+
+// Either of them.
+template <bool ANY>
+DEVICE bool number_in(const Sheet& sheet, i64 x, i64 y, Real& number) {
+  return ANY ? any_number_at(sheet, x, y, number) : number_at(sheet, x, y, number);
+}
+
 DEVICE i64 index_of(Real place, i64 side) {
   const i64 at = (i64)(place + 1e-10).v;
   return at >= side ? side - 1 : at;
