@@ -8,7 +8,7 @@ use crate::crew::Crew;
 use crate::place::{Slot, Slots, Target};
 use crate::pool::{self, Scratch};
 use crate::stop::{LOOKS_EVERY, Stop};
-use crate::{assemble, block, block::Conversion, codec, encode, mask, plan, reduce, resample};
+use crate::{assemble, block, block::Conversion, codec, encode, mask, plan, reduce, resample, warp};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use strile_engine::{
     Arena, Assembly, BlockFault, BlockLayout, Completion, Context, DecodeJob, EncodeJob, EncodeLayout,
     Encoded, EncodedBlocks, Encoder, Engine, EngineError, EnginePlan, FaultKind, Lease, LocatedFault,
     Location, MaskJob, Output, OutputError, OutputKind, OutputSpec, Pixels, ReadAt, ReduceJob, Reduced,
-    Report, ResampleJob, Resampling, Span, Submission, Support, Ticket,
+    Report, ResampleJob, Resampling, Span, Submission, Support, Ticket, WarpJob,
 };
 use strile_tiff::{Compression, DataType, InvalidValue};
 
@@ -160,6 +160,17 @@ impl Engine for CpuEngine {
         context: &Context,
     ) -> Result<(), EngineError> {
         mask::mask(job, masks, output, context)
+    }
+
+    fn warp(
+        &self,
+        job: &WarpJob,
+        pixels: &Pixels,
+        valid: Option<&Pixels>,
+        output: &Output,
+        context: &Context,
+    ) -> Result<(), EngineError> {
+        warp::warp(job, pixels, valid, output, context)
     }
 
     fn encoder(&self, which: Encoder) -> String {

@@ -13,7 +13,7 @@ use crate::picture::nvidia::{self, NvidiaPictures, NvjpegError};
 use crate::picture::nvjpeg2000;
 use crate::plan::{Allowed, Libraries, Plan};
 use crate::run::{Run, Stop};
-use crate::{back, batch, mask, resample};
+use crate::{back, batch, mask, resample, warp};
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::memory::try_zeroed;
@@ -21,7 +21,7 @@ use strile_engine::{
     Arena, Assembly, BlockLayout, Context, DecodeJob, DeviceBytes, EncodeJob, EncodeLayout, EncodeParams,
     Encoded, EncodedBlocks, Encoder, Engine, EngineError, EnginePlan, Held, Location, MaskJob, Output,
     OutputKind, OutputSpec, Pixels, ReduceJob, Reduced, Report, ResampleJob, Resampling, Span, Submission,
-    Supply, Support, Ticket, Trace, claim_outputs,
+    Supply, Support, Ticket, Trace, WarpJob, claim_outputs,
 };
 use strile_tiff::{DataType, InvalidValue};
 
@@ -382,6 +382,18 @@ impl Engine for CudaEngine {
         context: &Context,
     ) -> Result<(), EngineError> {
         mask::run(&self.device, &self.spare, job, masks, output, context).map_err(|stop| self.failed(stop))
+    }
+
+    fn warp(
+        &self,
+        job: &WarpJob,
+        pixels: &Pixels,
+        valid: Option<&Pixels>,
+        output: &Output,
+        context: &Context,
+    ) -> Result<(), EngineError> {
+        warp::run(&self.device, &self.spare, job, pixels, valid, output, context)
+            .map_err(|stop| self.failed(stop))
     }
 
     fn encoder(&self, which: Encoder) -> String {

@@ -2,18 +2,18 @@
 //!
 //! `Grid` is made from bounds, from a tile of a web map, from a georeferenced raster, or by suggestion (`suggest`):
 //! the grid that GDAL would choose for a raster in another system. `map` says which pixel of a source lies under each
-//! pixel of a grid, `warp` puts samples there.
+//! pixel of a grid, and `scale` how many of one are one of the other. Engines put samples there.
 
 mod map;
+mod scale;
 mod suggest;
-mod warp;
 
 use strile_crs::Crs;
 use strile_tiff::InvalidValue;
 use strile_tiff::geo::{Bounds, GeoTransform, Georeference};
 
 pub use map::{CoordinateMap, MapOptions};
-pub use warp::{SourceSamples, WarpKernel, WarpSample, warp};
+pub use strile_engine::{WarpPoints, WarpSampling};
 
 /// Pixels of a raster in a reference system: where they lie and how many there are.
 ///
