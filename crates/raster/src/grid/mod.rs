@@ -225,3 +225,5 @@ fn pixels(count: f64) -> Result<u32, InvalidValue> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_warp;
