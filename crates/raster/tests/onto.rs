@@ -206,7 +206,7 @@ fn only_blocks_under_the_grid_are_read() {
     let (raster, report) = dataset.read_with_report(&options, &context).unwrap();
     assert_eq!(report.encoded_bytes, plan.figures().encoded_bytes);
     // In parts, as they are planned.
-    let small = Context { budget: Arc::new(Budget::new(1 << 20)), ..Context::default() };
+    let small = Context { budget: Arc::new(Budget::new(3 << 20)), ..Context::default() };
     let parts = dataset.plan(&options, &small).unwrap();
     assert!(parts.onto.as_ref().unwrap().parts > 1, "{parts}");
     let (again, report) = dataset.read_with_report(&options, &small).unwrap();
