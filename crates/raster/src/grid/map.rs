@@ -113,11 +113,6 @@ impl CoordinateMap {
         transform: &TransformOptions,
         options: &MapOptions,
     ) -> Result<Self, InvalidValue> {
-        if !options.tolerance.is_finite() || options.tolerance < 0.0 {
-            return Err(
-                format!("expected a tolerance of at least 0 pixels, got {}", options.tolerance).into()
-            );
-        }
         let mut transform = transform.clone();
         if transform.area.is_none() {
             let bounds = target.bounds();
@@ -126,33 +121,93 @@ impl CoordinateMap {
         }
         let transformer =
             Transformer::new(&target.crs, &source.crs, &transform).map_err(|e| e.to_string())?;
+        let whole = Window::full(target.width, target.height);
+        let making = Making::run((target, whole), source, &transformer, options)?;
+        let scale = making.scale((target.width, target.height));
+        let points = making.points;
+        Ok(Self { map: Arc::new(WarpMap::new(making.map)?), scale, points })
+    }
+
+    /// Makes the map of a window of `target`, which begins at whole large cells: a pixel has the same place in every map.
+    /// `transformer` leads from the target to the source.
+    pub(crate) fn of_window(
+        (target, window): (&Grid, Window),
+        source: &Grid,
+        (transformer, scale): (&Transformer, (f64, f64)),
+        options: &MapOptions,
+    ) -> Result<Self, InvalidValue> {
+        let making = Making::run((target, window), source, transformer, options)?;
+        let points = making.points;
+        Ok(Self { map: Arc::new(WarpMap::new(making.map)?), scale, points })
+    }
+
+    /// Returns the scale of a whole grid; see [`scale`](Self::scale).
+    pub(crate) fn scale_of(
+        target: &Grid,
+        source: &Grid,
+        transformer: &Transformer,
+    ) -> Result<(f64, f64), InvalidValue> {
+        let options = MapOptions::default();
+        let making = Making::new((target, Window::full(1, 1)), source, transformer, &options)?;
+        Ok(making.scale((target.width, target.height)))
+    }
+}
+
+impl<'a> Making<'a> {
+    fn new(
+        (target, window): (&Grid, Window),
+        source: &Grid,
+        transformer: &'a Transformer,
+        options: &'a MapOptions,
+    ) -> Result<Self, InvalidValue> {
+        if !options.tolerance.is_finite() || options.tolerance < 0.0 {
+            return Err(
+                format!("expected a tolerance of at least 0 pixels, got {}", options.tolerance).into()
+            );
+        }
         let inverse =
             source.transform.inverse().ok_or_else(|| "the source has no inverse transform".to_owned())?;
         let period = transformer.target_period();
-        let mut making = Making {
+        Ok(Self {
             target: target.transform,
+            origin: (f64::from(window.column), f64::from(window.row)),
             transformer,
             inverse,
             period,
             options,
-            across: target.width.div_ceil(LARGE),
+            across: window.width.div_ceil(LARGE),
             points: 0,
             map: WarpMapParts {
-                size: (target.width, target.height),
+                size: (window.width, window.height),
                 source: (source.width, source.height),
                 turn: period.map(|period| (inverse.a * period, inverse.d * period)),
                 points: options.points,
                 ..WarpMapParts::default()
             },
-        };
-        making.run(target.height.div_ceil(LARGE))?;
-        let scale = scale((target.width, target.height), |column, row| {
-            making.exact(column, row).map(|(x, y)| making.inverse.to_world(x, y))
-        });
-        let points = making.points;
-        Ok(Self { map: Arc::new(WarpMap::new(making.map)?), scale, points })
+        })
     }
 
+    fn run(
+        target: (&Grid, Window),
+        source: &Grid,
+        transformer: &'a Transformer,
+        options: &'a MapOptions,
+    ) -> Result<Self, InvalidValue> {
+        let mut making = Self::new(target, source, transformer, options)?;
+        making.cells(target.1.height.div_ceil(LARGE))?;
+        Ok(making)
+    }
+
+    /// How many pixels of a grid of this size a pixel of the source is wide and high.
+    fn scale(&self, size: (u32, u32)) -> (f64, f64) {
+        scale(size, |column, row| {
+            let (x, y) = self.target.to_world(column, row);
+            self.transformer.transform(x, y).map(|(x, y)| self.inverse.to_world(x, y))
+        })
+    }
+}
+
+impl CoordinateMap {
     /// Returns the arrays that engines read.
     pub const fn map(&self) -> &Arc<WarpMap> {
         &self.map
@@ -216,7 +271,9 @@ type Point = Option<(f64, f64)>;
 
 struct Making<'a> {
     target: GeoTransform,
-    transformer: Transformer,
+    /// The first column and row.
+    origin: (f64, f64),
+    transformer: &'a Transformer,
     inverse: GeoTransform,
     period: Option<f64>,
     options: &'a MapOptions,
@@ -234,7 +291,7 @@ enum Judged {
 }
 
 impl Making<'_> {
-    fn run(&mut self, down: u32) -> Result<(), InvalidValue> {
+    fn cells(&mut self, down: u32) -> Result<(), InvalidValue> {
         let halves = 2 * u64::from(self.across) + 1;
         // Counted before memory is taken.
         self.take(halves.saturating_mul(2 * u64::from(down) + 1))?;
@@ -289,7 +346,7 @@ impl Making<'_> {
     }
 
     fn exact(&self, column: f64, row: f64) -> Point {
-        let (x, y) = self.target.to_world(column, row);
+        let (x, y) = self.target.to_world(column + self.origin.0, row + self.origin.1);
         self.transformer.transform(x, y)
     }
 
