@@ -28,6 +28,7 @@ mod plan;
 mod raster;
 mod remote;
 mod request;
+mod shared;
 mod sink;
 mod source;
 mod spec;
@@ -55,6 +56,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<raster::Raster>()?;
     module.add_class::<writer::Writer>()?;
     module.add_class::<parts::Parts>()?;
+    module.add_class::<shared::SharedObject>()?;
     module.add_class::<parts::PartWriter>()?;
     module.add_class::<parts::Assembly>()?;
     module.add_function(wrap_pyfunction!(redacted, module)?)?;
