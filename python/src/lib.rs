@@ -75,6 +75,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(batch::write_header_index, module)?)?;
     module.add_function(wrap_pyfunction!(cache::cache_stats, module)?)?;
     module.add_function(wrap_pyfunction!(cache::clear_cache, module)?)?;
+    module.add_function(wrap_pyfunction!(cache::set_cache_folder, module)?)?;
     module.add_function(wrap_pyfunction!(cache::set_cache_limit, module)?)?;
     module.add_function(wrap_pyfunction!(contains::contains, module)?)?;
     module.add_function(wrap_pyfunction!(count::count_missing, module)?)?;

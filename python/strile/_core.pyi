@@ -3,6 +3,7 @@
 # For all: no module of the package has the name of a public function (`open`, `plan`, `read`, `open_geotiff`, …), since
 # importing it would put the module in the function's place. `open_geotiff` lives in `opening.py`, `to_geotiff` in `write.py`.
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 
@@ -352,7 +353,13 @@ def set_cache_limit(bytes: int) -> None:
 
 def cache_stats() -> dict[str, int]:
     """What the block cache of the process holds: `limit` and `bytes`, `blocks`, and how many blocks reads found in it
-    (`hits`) or not (`misses`)."""
+    (`hits`) or not (`misses`); `folder_limit` and `folder_bytes` of its folder, and how many blocks came from there
+    (`folder_hits`)."""
+
+def set_cache_folder(path: str | os.PathLike[str] | None, limit: int = 10737418240) -> None:
+    """Keeps encoded blocks of remote files in a folder, too, where later processes find them; None ends that. It holds at most `limit`
+    bytes, and the oldest blocks go first. The folder is made if it is not there, and has to be the user's alone (permissions
+    0700). Names of files tell nothing of URLs and credentials. A child of a fork has no folder."""
 
 def clear_cache() -> None:
     """Empties the block cache of the process."""

@@ -170,7 +170,7 @@ impl Bucket {
         }
         let web = Web::new(options)?;
         let profile = match place.service {
-            Service::S3 => profile::settings()?,
+            Service::S3 => profile::settings(options)?,
             _ => Settings::new(),
         };
         let (signer, allow_http) = signer_of(&place, options, &profile, &web).await.map_err(|error| {
