@@ -73,7 +73,8 @@ def cut(stretches: list[Stretch], size: int) -> list[list[Stretch]]:
     starts = [0, *accumulate(_length(stretch) for stretch in stretches)]
     parts: list[list[Stretch]] = []
     for first in range(0, max(starts[-1], 1), size):
-        end, part = min(first + size, starts[-1]), []
+        end = min(first + size, starts[-1])
+        part: list[Stretch] = []
         at = bisect_right(starts, first) - 1
         while at < len(stretches) and starts[at] < end:
             low, high = max(first - starts[at], 0), min(end, starts[at + 1]) - starts[at]
