@@ -147,7 +147,7 @@ impl Folder {
         let mut files = self.lock();
         files.add(name, size);
         files.written += 1;
-        if files.written % LOOK_AGAIN == 0 {
+        if files.written.is_multiple_of(LOOK_AGAIN) {
             let _what_is_known_stays = self.look(&mut files);
         }
         let gone = files.over(self.limit);

@@ -61,12 +61,15 @@ impl Parts {
     }
 }
 
+/// Stretches of a file, and small files beside it by their suffixes.
+type Contents = (Vec<Stretch>, Vec<(String, Vec<u8>)>);
+
 /// What a file consists of, noted while it is laid out.
 #[derive(Default)]
-pub(crate) struct Noted(Mutex<(Vec<Stretch>, Vec<(String, Vec<u8>)>)>);
+pub(crate) struct Noted(Mutex<Contents>);
 
 impl Noted {
-    fn lock(&self) -> MutexGuard<'_, (Vec<Stretch>, Vec<(String, Vec<u8>)>)> {
+    fn lock(&self) -> MutexGuard<'_, Contents> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
