@@ -71,6 +71,8 @@ def test_sources_of_a_mosaic_are_on_hosts_that_are_allowed(store: Store, cog: Pa
 
 
 def test_blocks_are_found_in_the_folder_of_the_cache(store: Store, cog: Path, tmp_path: Path) -> None:
+    if store.name == "gcs":
+        pytest.skip("the emulator tells no ETag, so that blocks have nothing to be known by")
     key = f"read/folder-{store.name}.tif"
     store.put(key, cog.read_bytes())
     strile.set_cache_folder(tmp_path / "blocks", limit=1 << 26)
