@@ -5,7 +5,11 @@ use crate::error::refused;
 use crate::keys::{integer, shown};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::path::PathBuf;
 use strile::cache::CacheStats;
+
+/// Bytes of a folder, unless the caller says otherwise.
+const DEFAULT_FOLDER_LIMIT: u64 = 10 << 30;
 
 /// Limits the bytes that the block cache of the process holds; 0 turns it off.
 #[pyfunction]
@@ -16,16 +20,27 @@ pub(crate) fn set_cache_limit(py: Python<'_>, bytes: &Bound<'_, PyAny>) -> PyRes
     call::detached(py, || strile::cache::set_limit(limit))
 }
 
+/// Keeps encoded blocks of remote files in a folder, too; None ends that.
+#[pyfunction]
+#[pyo3(signature = (path, limit=DEFAULT_FOLDER_LIMIT))]
+pub(crate) fn set_cache_folder(py: Python<'_>, path: Option<PathBuf>, limit: u64) -> PyResult<()> {
+    call::run_at_once(py, || strile::cache::set_folder(path.as_deref(), limit))
+}
+
 /// What the block cache of the process holds, and how often it helped.
 #[pyfunction]
 pub(crate) fn cache_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    let CacheStats { limit, bytes, blocks, hits, misses } = strile::cache::stats();
+    let CacheStats { limit, bytes, blocks, hits, misses, folder_limit, folder_bytes, folder_hits } =
+        strile::cache::stats();
     let dict = PyDict::new(py);
     dict.set_item("limit", limit)?;
     dict.set_item("bytes", bytes)?;
     dict.set_item("blocks", blocks)?;
     dict.set_item("hits", hits)?;
     dict.set_item("misses", misses)?;
+    dict.set_item("folder_limit", folder_limit)?;
+    dict.set_item("folder_bytes", folder_bytes)?;
+    dict.set_item("folder_hits", folder_hits)?;
     Ok(dict)
 }
 

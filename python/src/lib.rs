@@ -28,6 +28,7 @@ mod plan;
 mod raster;
 mod remote;
 mod request;
+mod shared;
 mod sink;
 mod source;
 mod spec;
@@ -55,6 +56,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<raster::Raster>()?;
     module.add_class::<writer::Writer>()?;
     module.add_class::<parts::Parts>()?;
+    module.add_class::<shared::SharedObject>()?;
     module.add_class::<parts::PartWriter>()?;
     module.add_class::<parts::Assembly>()?;
     module.add_function(wrap_pyfunction!(redacted, module)?)?;
@@ -73,6 +75,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(batch::write_header_index, module)?)?;
     module.add_function(wrap_pyfunction!(cache::cache_stats, module)?)?;
     module.add_function(wrap_pyfunction!(cache::clear_cache, module)?)?;
+    module.add_function(wrap_pyfunction!(cache::set_cache_folder, module)?)?;
     module.add_function(wrap_pyfunction!(cache::set_cache_limit, module)?)?;
     module.add_function(wrap_pyfunction!(contains::contains, module)?)?;
     module.add_function(wrap_pyfunction!(count::count_missing, module)?)?;

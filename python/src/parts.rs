@@ -15,7 +15,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use std::path::PathBuf;
 use std::sync::Arc;
-use strile::write::{Beyond, EncodedPart, PartAddress, PartBytes, PartTarget};
+use strile::write::{Beyond, EncodedPart, PartAddress, PartBytes, PartTarget, Stretch, WriteReport};
 use strile::{Cancel, Location, Window};
 
 /// A file whose blocks several processes encode, as parts.
@@ -112,6 +112,41 @@ impl Parts {
         let writer = call::run_at_once(py, || self.parts.encode(at, target, &context))?;
         let location = writer.location().unwrap_or(Location::Host);
         Ok(PartWriter { location, open: Held::new("part", (writer, context.cancel)) })
+    }
+
+    /// Says which bytes the file has, given the indexes of all parts: `stretches` of bytes, or of the number of a part
+    /// and from where to where in its records; `sidecars`; and what `Assembly.lay_out` tells.
+    #[pyo3(signature = (name, parts, sidecars, *, memory=None))]
+    fn lay_out<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        parts: Vec<(u32, u32, u32, Vec<u8>)>,
+        sidecars: Vec<(String, Vec<u8>)>,
+        memory: Option<u64>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let context = call::context(memory, None)?;
+        let parts: Vec<(PartAddress, Vec<u8>)> = parts
+            .into_iter()
+            .map(|(tier, row, column, index)| (PartAddress { tier, row, column }, index))
+            .collect();
+        let cancel = context.cancel.clone();
+        let laid = call::run(py, &cancel, None, || self.parts.lay_out(name, &parts, sidecars, &context))?;
+        let stretches = PyList::empty(py);
+        for stretch in laid.stretches {
+            match stretch {
+                Stretch::Bytes(bytes) => stretches.append(PyBytes::new(py, &bytes))?,
+                Stretch::Records { part, range } => stretches.append((part, range.start, range.end))?,
+            }
+        }
+        let dict = told(py, laid.report)?;
+        dict.set_item("stretches", stretches)?;
+        let sidecars = PyList::empty(py);
+        for (suffix, bytes) in laid.sidecars {
+            sidecars.append((suffix, PyBytes::new(py, &bytes)))?;
+        }
+        dict.set_item("sidecars", sidecars)?;
+        Ok(dict)
     }
 
     /// Begins the file.
@@ -226,13 +261,7 @@ impl Assembly {
     fn lay_out<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let report =
             self.open.attempt(py, |(assembly, cancel)| call::run(py, cancel, None, || assembly.lay_out()))?;
-        let dict = PyDict::new(py);
-        dict.set_item("file_len", report.file_len)?;
-        dict.set_item("blocks", report.blocks)?;
-        dict.set_item("sparse", report.sparse)?;
-        dict.set_item("levels", report.levels)?;
-        dict.set_item("warnings", report.warnings)?;
-        Ok(dict)
+        told(py, report)
     }
 
     /// Puts the file to its place.
@@ -245,4 +274,15 @@ impl Assembly {
     fn abort(&self, py: Python<'_>) {
         self.open.abort(py);
     }
+}
+
+/// What a file is.
+fn told(py: Python<'_>, report: WriteReport) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("file_len", report.file_len)?;
+    dict.set_item("blocks", report.blocks)?;
+    dict.set_item("sparse", report.sparse)?;
+    dict.set_item("levels", report.levels)?;
+    dict.set_item("warnings", report.warnings)?;
+    Ok(dict)
 }

@@ -50,7 +50,7 @@ from .errors import (
 from .imported import when_imported
 
 if TYPE_CHECKING:
-    from ._core import Headers, Plan, Raster, cache_stats, clear_cache, devices, set_cache_limit
+    from ._core import Headers, Plan, Raster, cache_stats, clear_cache, devices, set_cache_folder, set_cache_limit
     from .batch import prefetch, read_batch
     from .commands import (
         add_overviews,
@@ -94,6 +94,7 @@ _LAZY = {
     "read_batch": "batch",
     "remove_overviews": "commands",
     "sample": "commands",
+    "set_cache_folder": "_core",
     "set_cache_limit": "_core",
     "to_geotiff": "write",
     "validate_cog": "commands",
@@ -158,6 +159,7 @@ __all__ = [
     "read_batch",
     "remove_overviews",
     "sample",
+    "set_cache_folder",
     "set_cache_limit",
     "to_geotiff",
     "validate_cog",

@@ -3,6 +3,7 @@
 # For all: no module of the package has the name of a public function (`open`, `plan`, `read`, `open_geotiff`, …), since
 # importing it would put the module in the function's place. `open_geotiff` lives in `opening.py`, `to_geotiff` in `write.py`.
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 
@@ -293,6 +294,16 @@ class Parts:
     def encode(
         self, tier: int, row: int, column: int, *, path: str | None = None, memory: int | None = None, threads: int | None = None
     ) -> PartWriter: ...
+    def lay_out(
+        self,
+        name: str,
+        parts: Sequence[tuple[int, int, int, bytes]],
+        sidecars: Sequence[tuple[str, bytes]],
+        *,
+        memory: int | None = None,
+    ) -> dict[str, Any]:
+        """What `Assembly.lay_out` tells; `stretches` of the file in order, each bytes, or a part's number and from where to
+        where in its records; and `sidecars`. `parts`: tier, row, column and index of all."""
     def assemble(self, target: str | Any, *, memory: int | None = None) -> Assembly: ...
 
 class PartWriter:
@@ -316,6 +327,25 @@ class Assembly:
     def commit(self) -> None: ...
     def abort(self) -> None: ...
 
+class SharedObject:
+    """A file in a bucket that several processes write: one begins it, each sends parts, one completes it."""
+
+    @staticmethod
+    def begin(url: str, remote: dict[str, Any]) -> SharedObject: ...
+    @staticmethod
+    def join(url: str, remote: dict[str, Any], ticket: str) -> SharedObject: ...
+    @property
+    def ticket(self) -> str:
+        """A secret: whoever has it can write."""
+    @property
+    def in_order(self) -> bool: ...
+    def part_size(self, total: int) -> int: ...
+    def put(self, number: int, offset: int, content: bytes) -> str: ...
+    def complete(
+        self, parts: Sequence[tuple[int, str]], offset: int, last: bytes, sidecars: Sequence[tuple[str, bytes]]
+    ) -> None: ...
+    def abort(self) -> None: ...
+
 def devices() -> list[dict[str, Any]]: ...
 def set_cache_limit(bytes: int) -> None:
     """Limits the bytes that the block cache of the process holds, from now on; 0 turns it off for all reads. At first it is
@@ -323,7 +353,13 @@ def set_cache_limit(bytes: int) -> None:
 
 def cache_stats() -> dict[str, int]:
     """What the block cache of the process holds: `limit` and `bytes`, `blocks`, and how many blocks reads found in it
-    (`hits`) or not (`misses`)."""
+    (`hits`) or not (`misses`); `folder_limit` and `folder_bytes` of its folder, and how many blocks came from there
+    (`folder_hits`)."""
+
+def set_cache_folder(path: str | os.PathLike[str] | None, limit: int = 10737418240) -> None:
+    """Keeps encoded blocks of remote files in a folder, too, where later processes find them; None ends that. It holds at most `limit`
+    bytes, and the oldest blocks go first. The folder is made if it is not there, and has to be the user's alone (permissions
+    0700). Names of files tell nothing of URLs and credentials. A child of a fork has no folder."""
 
 def clear_cache() -> None:
     """Empties the block cache of the process."""

@@ -64,6 +64,7 @@ def read_batch(
     anonymous: bool = False,
     store: Any = None,
     sidecars: str = "auto",
+    allowed_hosts: Sequence[str] = (),
 ) -> Raster | Any:
     """Reads windows of files into one array (window, band, row, column).
 
@@ -94,7 +95,8 @@ def read_batch(
     "cuda:N"), or `out`: an array of the caller, of that shape and type, to be used again and again. `decode_on` says
     which processor decodes, as in `strile.read`. `max_pixels` is the most samples of a window before it is resampled, as
     in `strile.read`, and so is `cache`. `storage_options`, `anonymous`, `store` and `sidecars` are those of `open_geotiff`, for all
-    URLs among the files; with a `store` all files are paths in it."""
+    URLs among the files; with a `store` all files are paths in it. `allowed_hosts` are those that sources of VRTs among the files
+    may be on."""
     from ._core import read_batch as read
     from .reading.arguments import pixel_limit
     from .reading.storage import Storage
@@ -108,11 +110,12 @@ def read_batch(
     deepest = int(chooses) if level is None else int(np.max(level, initial=0))
     kept = headers_of_process() if headers is None else headers
     places = {"storage_options": storage_options, "anonymous": anonymous, "store": store, "sidecars": sidecars}
+    hosts = _hosts_of_mosaics(listed, allowed_hosts)
     # Overviews beside an object are looked for only if they are needed, and not for objects of an index.
     by_core = deepest == 0 or getattr(kept, "index", None) is not None
     usual = storage_options is None and not truth_of(anonymous, "anonymous") and store is None and sidecars == "auto"
     by_core = by_core and usual
-    opened = _opened([listed[file] for file in used], deepest, by_core, places)
+    opened = _opened([listed[file] for file in used], deepest, by_core, places, hosts)
     keywords: dict[str, Any] = {
         "kind": kind,
         "page": index_of(page, "page"),
@@ -155,13 +158,24 @@ def _used(numbers: list[tuple[Any, ...]], files: int) -> tuple[list[int], list[t
     return used, [(place[file], *rest) for file, *rest in numbers]
 
 
-def _opened(files: list[Any], deepest: int, by_core: bool, places: dict[str, Any]) -> list[Any]:
+def _hosts_of_mosaics(files: Sequence[Any], hosts: Sequence[str]) -> Sequence[str]:
+    """Hosts that sources of VRTs may be on, if there are VRTs."""
+    from .reading.source import Source
+
+    if hosts and not any(isinstance(file, str | os.PathLike) and Source.of(file).is_vrt for file in files):
+        raise StrileError("allowed_hosts apply to VRTs, and none of the files is one: drop them")
+    return hosts
+
+
+def _opened(
+    files: list[Any], deepest: int, by_core: bool, places: dict[str, Any], hosts: Sequence[str]
+) -> list[Any]:
     """The files as the core takes them. Those of servers that Python opens are opened together, for each waits for several
     answers; the error is that of the first by order. With `by_core` the core opens those of `http(s)` URLs."""
     if sum(_waits(file, by_core, places) for file in files) < 2:
-        return [_file(file, deepest, by_core, places) for file in files]
+        return [_file(file, deepest, by_core, places, hosts) for file in files]
     with ThreadPoolExecutor(min(len(files), _AT_ONCE), "strile-open") as threads:
-        return list(threads.map(_file, files, repeat(deepest), repeat(by_core), repeat(places)))
+        return list(threads.map(_file, files, repeat(deepest), repeat(by_core), repeat(places), repeat(hosts)))
 
 
 def _is_remote(file: Any, places: dict[str, Any]) -> bool:
@@ -180,7 +194,7 @@ def _is_http(location: str) -> bool:
     return service_of(location) == "http"
 
 
-def _file(file: Any, deepest: int, by_core: bool, places: dict[str, Any]) -> Any:
+def _file(file: Any, deepest: int, by_core: bool, places: dict[str, Any], hosts: Sequence[str]) -> Any:
     """A local path or a URL as text, for `Headers` to open; others as what they are in the core."""
     from . import _core
     from .reading import opened
@@ -191,7 +205,11 @@ def _file(file: Any, deepest: int, by_core: bool, places: dict[str, Any]) -> Any
     if hasattr(file, "_opened"):
         return file._opened()
     # Options are for the URLs among the files.
-    source = Source.of(file, **places) if _is_remote(file, places) else Source.of(file, sidecars=places["sidecars"])
+    plain = Source.of(file)
+    mosaic: dict[str, Any] = {"allowed_hosts": hosts} if plain.is_vrt and hosts else {}
+    # Sources of a mosaic may be remote, wherever it is itself.
+    chosen = places if _is_remote(file, places) or mosaic else {"sidecars": places["sidecars"]}
+    source = Source.of(file, **chosen, **mosaic)
     if by_core and _is_http(source.location) and not source.is_vrt and not source.is_object:
         return source.location
     if source.is_object or source.is_remote or source.is_vrt:

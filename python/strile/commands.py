@@ -75,6 +75,7 @@ def convert(
     max_pixels: int | None = None,
     overwrite: bool = False,
     storage_options: Mapping[str, Any] | None = None,
+    allowed_hosts: Sequence[str] = (),
     progress: bool | Callable[[int, int], object] | None = None,
     memory: int | None = None,
     threads: int | None = None,
@@ -112,19 +113,20 @@ def convert(
         says otherwise.
     max_pixels
         The most samples of what is written, as in `strile.read`.
-    storage_options
-        How the URLs among `source` and `target`, such as "s3://bucket/cog.tif", are reached, as in `open_geotiff`.
+    storage_options, allowed_hosts
+        How the URLs among `source` and `target`, such as "s3://bucket/cog.tif", are reached, and on which hosts sources of a VRT may
+        be, as in `open_geotiff`.
     """
     from . import _core
     from .progress import resolve
 
     given = dict(locals())
     path = path_of(target, "target")
-    is_url, to_bucket = isinstance(source, str) and service_of(source) is not None, is_bucket(path)
+    is_url, to_bucket = _is_url(source) or bool(allowed_hosts), is_bucket(path)
     if storage_options is not None and not is_url and not to_bucket:
         raise StrileError(f"storage_options apply to URLs, got {redacted(path)}: drop them")
     report = _core.convert(
-        _core_of(source, storage_options if is_url else None),
+        _core_of(source, storage_options if is_url else None, allowed_hosts),
         path,
         _convert_options(given),
         overwrite=flag_of(overwrite, "overwrite"),
@@ -160,7 +162,7 @@ def convert_many(
     from .progress import resolve
 
     defaults: dict[str, Any] = convert.__kwdefaults__ or {}
-    known = set(defaults) - {"overwrite", "storage_options", "progress", "memory", "threads"}
+    known = set(defaults) - {"overwrite", "storage_options", "allowed_hosts", "progress", "memory", "threads"}
     if unknown := sorted(set(options) - known):
         raise TypeError(f"convert_many() got unexpected options {unknown}; known are {sorted(known)}")
     results = _core.convert_many(
@@ -299,14 +301,17 @@ def remove_overviews(path: str | os.PathLike[str], *, external: bool = False) ->
     return _core.remove_overviews(path_of(path, "path"), external=flag_of(external, "external"))
 
 
-def validate_cog(source: Place | Any, *, strict: bool = False) -> dict[str, Any]:
+def validate_cog(
+    source: Place | Any, *, strict: bool = False, storage_options: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Whether a file is a Cloud-Optimized GeoTIFF, by the rules of GDAL and of rio-cogeo.
 
     Returns `valid` (with `strict`: and without warnings), `errors` and `warnings`; each finding has a `code`, a `place`, a
-    `message`, `advice`, and by whose rules it is one. This is `strile cog validate`."""
+    `message`, `advice`, and by whose rules it is one. `storage_options` are those of `open_geotiff`. This is
+    `strile cog validate`."""
     from . import _core
 
-    return _core.validate_cog(_core_of(source), strict=flag_of(strict, "strict"))
+    return _core.validate_cog(_core_of(source, storage_options), strict=flag_of(strict, "strict"))
 
 
 def compare(
@@ -317,19 +322,24 @@ def compare(
     structure: bool = False,
     decode_on: str = "auto",
     max_pixels: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> list[dict[str, Any]]:
     """How two files differ: shape, pixels, masks, overviews, georeference, metadata, tags; an empty list if they do not.
 
     `tolerance`: by how much samples may differ. `structure` compares compression, blocks and byte order as well. Each
-    difference has a `category`, a `place`, a `message`, and figures of `samples` or None. This is `strile compare`."""
+    difference has a `category`, a `place`, a `message`, and figures of `samples` or None. `storage_options` are those of
+    `open_geotiff`, for the URLs among the two. This is `strile compare`."""
     from . import _core
 
     allowed = number_of(tolerance, "tolerance")
     if not allowed >= 0:
         raise StrileError(f"tolerance is {tolerance!r}: expected a number from 0 on")
+    if storage_options is not None and not _is_url(a) and not _is_url(b):
+        raise StrileError("storage_options apply to URLs, and both files are none: drop them")
+    first, second = (_core_of(file, storage_options if _is_url(file) else None) for file in (a, b))
     return _core.compare(
-        _core_of(a),
-        _core_of(b),
+        first,
+        second,
         tolerance=float(allowed),
         structure=flag_of(structure, "structure"),
         decode_on=text_of(decode_on, "decode_on"),
@@ -345,17 +355,18 @@ def info(
     checksum: bool = False,
     max_pixels: int | None = None,
     progress: bool | Callable[[int, int], object] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Returns what a file holds: levels, type, layout, georeference, nodata, bands, tags.
 
     `stats`, `hist` and `checksum` read all pixels, in pieces, and add `figures`, one dict per band: `statistics` (minimum,
     maximum, mean, standard_deviation, valid, missing), `histogram` (minimum, maximum, 256 counts) and `checksum`, as GDAL
-    defines them. Of an open file `Dataset.profile`, `Dataset.facts` and their neighbours tell the same. This is
-    `strile info`."""
+    defines them. Of an open file `Dataset.profile`, `Dataset.facts` and their neighbours tell the same. `storage_options` are
+    those of `open_geotiff`. This is `strile info`."""
     from . import _core
     from .progress import resolve
 
-    core = _core_of(source)
+    core = _core_of(source, storage_options)
     facts = Facts.of(core)
     told = asdict(facts)
     told["name"] = core.name
@@ -384,11 +395,20 @@ def sample(source: Place | Any, points: Iterable[Any], *, bands: Sequence[int] |
     return np.ma.stack(found) if masked else np.stack(found)
 
 
-def _core_of(source: Any, storage_options: Mapping[str, Any] | None = None) -> Any:
+def _is_url(source: Any) -> bool:
+    return isinstance(source, str) and service_of(source) is not None
+
+
+def _core_of(
+    source: Any, storage_options: Mapping[str, Any] | None = None, allowed_hosts: Sequence[str] = ()
+) -> Any:
     if isinstance(source, Dataset):
+        if storage_options is not None or allowed_hosts:
+            raise StrileError("storage_options and allowed_hosts apply when a file is opened, and this one is open: drop them")
         return source._opened()
     # Commands tell, compare and copy all that is known of a file.
-    return opened.dataset(Source.of(source, sidecars="always", storage_options=storage_options), level=1)
+    places: dict[str, Any] = {"storage_options": storage_options, "allowed_hosts": allowed_hosts}
+    return opened.dataset(Source.of(source, sidecars="always", **places), level=1)
 
 
 def _warn(path: str, report: dict[str, Any]) -> None:

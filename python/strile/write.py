@@ -106,8 +106,9 @@ def to_geotiff(
         environment says. See the guide on remote files.
     cluster
         None: a dask array is written by the workers of the active client of dask.distributed, where there is
-        one and all of them reach the folder of a local `path`; the bytes are the same. False: by this process.
-        True: by the workers, or an error that says why not.
+        one and all of them reach the folder of a local `path`; the bytes are the same. To a bucket each worker sends
+        what it has encoded, and no folder is shared. False: by this process. True: by the workers, or an error that
+        says why not.
     """
     from .writing.arguments import check
 

@@ -31,6 +31,7 @@ import growth
 import nvcomp
 import peer_programs
 import pictures
+import remote
 import sanitize
 import soak
 import tests
@@ -63,13 +64,13 @@ PARTS = {
     "facts": facts.run, "tests": tests.run, "corpus": corpus.run, "sanitize": sanitize.run, "gather": gather.run,
     "times": times.run, "peers": peers, "rasters": rasters, "bench": bench.run, "growth": growth.run,
     "nvcomp": nvcomp.run, "write": write.run, "written": write.written, "python": python.run, "pictures": pictures.run,
-    "batch": batch.run, "warp": warp.run, "soak": soak.run, "fuzz": fuzz.run,
+    "batch": batch.run, "warp": warp.run, "remote": remote.run, "soak": soak.run, "fuzz": fuzz.run,
 }
 GROUPS = {
     "smoke": ["facts", "tests"],
     "kernels": ["facts", "tests", "corpus"],
     "all": ["facts", "tests", "corpus", "sanitize", "gather", "bench", "growth", "nvcomp", "written", "write", "python",
-        "pictures", "batch", "warp", "soak", "fuzz"],
+        "pictures", "batch", "warp", "remote", "soak", "fuzz"],
 }
 
 

@@ -47,7 +47,7 @@ def main(out):
             values = (7 * x + 13 * y + x * y) % 101 - (0 if dtype == "uint8" else 20)
             profile = {"driver": "GTiff", "width": width, "height": height, "count": 1, "dtype": dtype, "crs": system}
             for kernel in (Resampling[name] for name in EVERY):
-                # Before 3.11 GDAL counts samples for the mode, whatever the part of each. Sums are by areas in the raster
+                # GDAL 3.10 counts samples for the mode, whatever the part of each. Sums are by areas in the raster
                 # here and in the grid there, which are the same if neither is bent much.
                 if kernel.name == "mode" or kernel.name == "sum" and system != "EPSG:32633":
                     continue

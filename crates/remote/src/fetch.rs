@@ -7,11 +7,10 @@ use crate::options::RemoteOptions;
 use crate::place::Place;
 use crate::stats;
 use crate::store::Store;
+use crate::tries::Tries;
 use bytes::Bytes;
 use futures_util::future::{Either, TryFutureExt as _, select};
 use futures_util::stream::{BoxStream, StreamExt as _};
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher as _, Hasher as _};
 use std::io;
 use std::ops::Range;
 use std::pin::pin;
@@ -20,8 +19,6 @@ use std::time::{Duration, Instant};
 use strile_engine::Cancel;
 use tokio::time::{sleep, timeout};
 
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// How often it is looked whether the caller still waits.
 const LOOK: Duration = Duration::from_millis(50);
 /// Bytes after which a connection that broke counts as one that worked.
@@ -64,17 +61,6 @@ pub(crate) async fn until_cancelled<T>(
     }
 }
 
-/// Counts what a read has tried.
-struct Tries<'a> {
-    link: &'a Link,
-    host: &'a Host,
-    since: Instant,
-    /// Since bytes arrived.
-    failed: u32,
-    /// In all.
-    tried: u32,
-}
-
 impl Way {
     /// The time after which a request for so many bytes is repeated, if the caller and the host permit it.
     fn patience(&self, link: &Link, bytes: u64) -> Option<Duration> {
@@ -89,69 +75,14 @@ impl Way {
     }
 }
 
-impl<'a> Tries<'a> {
-    fn new(link: &'a Link, way: &'a Way) -> Self {
-        Self { link, host: &way.host, since: Instant::now(), failed: 0, tried: 0 }
-    }
-
-    /// What is left of the time for this read.
-    fn left(&self) -> Duration {
-        self.link.options.total_timeout.saturating_sub(self.since.elapsed())
-    }
-
-    /// Waits before the next try, or says why there is none.
-    async fn pause(&mut self, failure: Failure, progress: bool) -> io::Result<()> {
-        self.tried = self.tried.saturating_add(1);
-        if progress {
-            self.failed = 0;
-        }
-        let after = match failure.then {
-            Then::GiveUp => return Err(failure.error),
-            Then::Retry(after) => after,
-            Then::SlowDown(after) => {
-                self.host.slow_down();
-                after
-            }
-        };
-        let told = |text: String| io::Error::new(failure.error.kind(), text);
-        if self.failed >= self.link.options.retries {
-            let times = if self.tried == 1 { "once" } else { &format!("{} times", self.tried) };
-            return Err(told(format!("{} (tried {times})", failure.error)));
-        }
-        let longest = (FIRST_PAUSE * 2u32.saturating_pow(self.failed.min(16))).min(LONGEST_PAUSE);
-        let pause = after.unwrap_or_default().max(longest.mul_f64(jitter()));
-        if pause >= self.left() {
-            let total = self.link.options.total_timeout;
-            return Err(told(format!("{} (gave up: `total_timeout` is {total:?})", failure.error)));
-        }
-        // A host that refuses connections is rather down than busy.
-        self.failed += if failure.error.kind() == io::ErrorKind::ConnectionRefused { 2 } else { 1 };
-        sleep(pause).await;
-        stats::RETRIES.add(1);
-        Ok(())
-    }
-
-    fn out_of_time(&self, got: usize, of: usize) -> io::Error {
-        let total = self.link.options.total_timeout;
-        let text = format!("the server sent {got} of {of} bytes within {total:?} (`total_timeout`)");
-        io::Error::new(io::ErrorKind::TimedOut, text)
-    }
-}
-
-/// From a half to one, so that clients that failed together do not come back together.
-fn jitter() -> f64 {
-    let random = RandomState::new().build_hasher().finish();
-    0.5 + f64::from(u32::try_from(random & 0xffff).unwrap_or_default()) / f64::from(0x2_0000u32)
-}
-
 /// Asks for the first bytes of an object.
 pub(crate) async fn open(way: &Way, link: &Link, first: u64) -> io::Result<Opened> {
-    let mut tries = Tries::new(link, way);
+    let mut tries = Tries::new(&link.options, &way.host);
     loop {
         let entered = way.host.enter().await;
         let result = match timeout(tries.left(), open_hedged(way, link, first)).await {
             Ok(result) => result,
-            Err(_) => return Err(tries.out_of_time(0, usize::try_from(first).unwrap_or(usize::MAX))),
+            Err(_) => return Err(out_of_time(&tries, 0, usize::try_from(first).unwrap_or(usize::MAX))),
         };
         drop(entered);
         match result {
@@ -218,7 +149,7 @@ pub(crate) async fn fill(
     offset: u64,
     into: &mut [u8],
 ) -> io::Result<()> {
-    let mut tries = Tries::new(link, way);
+    let mut tries = Tries::new(&link.options, &way.host);
     let (mut filled, len) = (0, into.len());
     while filled < len {
         let entered = way.host.enter().await;
@@ -228,7 +159,7 @@ pub(crate) async fn fill(
         let once = fill_once(way, link, (pin, size), asked, rest, &mut filled);
         let result = match timeout(tries.left(), once).await {
             Ok(result) => result,
-            Err(_) => return Err(tries.out_of_time(filled, len)),
+            Err(_) => return Err(out_of_time(&tries, filled, len)),
         };
         drop(entered);
         if let Err(failure) = result {
@@ -343,6 +274,12 @@ async fn fill_once(
     let later = first.map_or((0, Duration::ZERO), |(at, bytes)| ((len - bytes) as u64, at.elapsed()));
     way.host.answered(len as u64, later);
     Ok(())
+}
+
+fn out_of_time(tries: &Tries<'_>, got: usize, of: usize) -> io::Error {
+    let total = tries.total();
+    let text = format!("the server sent {got} of {of} bytes within {total:?} (`total_timeout`)");
+    io::Error::new(io::ErrorKind::TimedOut, text)
 }
 
 fn cut(got: u64, of: u64) -> Failure {

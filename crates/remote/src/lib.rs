@@ -18,6 +18,7 @@
 //! Object      one object: prefix, version; splits large reads into pieces, one task per piece
 //!   fetch     one piece: window -> request -> check -> slot; retries resume at the byte where a body broke; slow ones are hedged
 //!   host      per host: how many requests are in flight; latency and rate; what is slow
+//!   tries     how often a request is sent, of reads and of writes
 //!   store     place -> signed request -> answer; redirects
 //!   upload    one object that is written: parts in flight, conditions, what is left of uploads that were killed
 //!   client    connections; `guard` refuses private addresses, for all of them
@@ -39,6 +40,7 @@ mod profile;
 mod runtime;
 mod stats;
 mod store;
+mod tries;
 mod upload;
 
 pub use address::Address;
@@ -48,4 +50,6 @@ pub use options::RemoteOptions;
 pub use place::{is_remote, name_of};
 pub use stats::{RemoteStats, stats};
 pub use strile_engine::{Cancel, ReadDone, ReadOp};
-pub use upload::{Found, Unfinished, Upload, UploadOptions, find, remove, remove_unfinished, unfinished};
+pub use upload::{
+    Found, SharedUpload, Unfinished, Upload, UploadOptions, find, remove, remove_unfinished, unfinished,
+};

@@ -4,7 +4,7 @@ use crate::answer::Pin;
 use crate::fetch::{Link, Opened, Way, fill, open, until_cancelled};
 use crate::host::host_of;
 use crate::options::RemoteOptions;
-use crate::place::{Place, Service};
+use crate::place::Place;
 use crate::runtime;
 use crate::store::store_of;
 use std::fmt;
@@ -70,7 +70,7 @@ impl Object {
         })?;
         let place = Place::parse(url, options)?;
         let name = place.name();
-        let gap = options.merge_gap.unwrap_or_else(|| host_of(&host_name(&place)).gap());
+        let gap = options.merge_gap.unwrap_or_else(|| host_of(&place.host()).gap());
         let opened = Opened { size: len, pin, prefix: Vec::new() };
         let link = Link { place, options: options.clone() };
         Ok(Self(Arc::new(Inner { link, name, opened, gap, known: true })))
@@ -211,16 +211,7 @@ impl fmt::Debug for Object {
 
 /// What this process reaches a place by.
 fn way_of(place: &Place, options: &RemoteOptions) -> io::Result<Way> {
-    Ok(Way { store: store_of(place, options)?, host: host_of(&host_name(place)) })
-}
-
-/// What a window is kept for: the server, or the bucket.
-fn host_name(place: &Place) -> String {
-    let host = place.url.host_str().unwrap_or_default();
-    match place.service {
-        Service::Http => format!("{host}:{}", place.url.port_or_known_default().unwrap_or_default()),
-        _ => format!("{}://{host}", place.url.scheme()),
-    }
+    Ok(Way { store: store_of(place, options)?, host: host_of(&place.host()) })
 }
 
 /// A read whose pieces arrive one by one.

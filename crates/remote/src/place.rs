@@ -104,6 +104,15 @@ impl Place {
         shown.to_string()
     }
 
+    /// What requests are counted by: the server, or the bucket.
+    pub(crate) fn host(&self) -> String {
+        let host = self.url.host_str().unwrap_or_default();
+        match self.service {
+            Service::Http => format!("{host}:{}", self.url.port_or_known_default().unwrap_or_default()),
+            _ => format!("{}://{host}", self.url.scheme()),
+        }
+    }
+
     /// Where requests go now, and whether a redirect has led there.
     pub(crate) fn target(&self) -> (Url, bool) {
         match &*self.moved.get(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner) {

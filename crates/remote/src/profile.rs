@@ -1,8 +1,9 @@
 //! Keys and region of an AWS profile: `~/.aws/credentials` and `~/.aws/config`.
 //!
 //! The environment comes first (`object_store` reads it). Profiles with keys are read; those that sign in, assume a role or run
-//! a program are errors if they are asked for by name.
+//! a program are errors.
 
+use crate::options::RemoteOptions;
 use std::env;
 use std::io;
 use std::path::PathBuf;
@@ -10,11 +11,20 @@ use std::path::PathBuf;
 /// What a profile says, by the names that `object_store` knows.
 pub(crate) type Settings = Vec<(&'static str, String)>;
 
+/// Ways to sign in that are unsupported.
+const SIGN_IN: [(&str, &str); 5] = [
+    ("sso_session", "signs in by SSO"),
+    ("sso_start_url", "signs in by SSO"),
+    ("login_session", "signs in by a browser"),
+    ("role_arn", "assumes a role"),
+    ("credential_process", "runs a program"),
+];
+
 /// Larger files are none that a person wrote.
 const LARGEST: u64 = 1 << 20;
 
-/// Returns what the profile of this user says, if the environment has no keys.
-pub(crate) fn settings() -> io::Result<Settings> {
+/// Returns what the profile of this user says, if neither the caller nor the environment has keys.
+pub(crate) fn settings(options: &RemoteOptions) -> io::Result<Settings> {
     let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
     if set("AWS_ACCESS_KEY_ID").is_some() || set("AWS_WEB_IDENTITY_TOKEN_FILE").is_some() {
         return Ok(Vec::new());
@@ -27,7 +37,17 @@ pub(crate) fn settings() -> io::Result<Settings> {
     };
     let credentials = file("AWS_SHARED_CREDENTIALS_FILE", "credentials").unwrap_or_default();
     let config = file("AWS_CONFIG_FILE", "config").unwrap_or_default();
-    let mut found = of_files(&credentials, &config, set("AWS_PROFILE").as_deref())?;
+    let asked = set("AWS_PROFILE");
+    let has_keys = options.settings.iter().any(|(name, _)| {
+        let name = name.to_ascii_lowercase();
+        name.ends_with("access_key_id") || name.ends_with("web_identity_token_file")
+    });
+    let mut found = match has_keys {
+        // Its region still counts.
+        true => of_files("", &config, asked.as_deref()).unwrap_or_default(),
+        false => of_files(&credentials, &config, asked.as_deref())?,
+    };
+    found.retain(|(name, _)| !has_keys || *name == "aws_region");
     if set("AWS_REGION").or_else(|| set("AWS_DEFAULT_REGION")).is_some() {
         found.retain(|(name, _)| *name != "aws_region");
     }
@@ -48,13 +68,17 @@ fn of_files(credentials: &str, config: &str, asked: Option<&str>) -> io::Result<
         found.push(("aws_access_key_id", key));
         found.push(("aws_secret_access_key", secret));
         found.extend(value("aws_session_token").map(|token| ("aws_session_token", token)));
-    } else if asked.is_some() {
-        let problem = match keys.is_empty() && other.is_empty() {
-            true => format!("the AWS profile `{profile}` does not exist"),
-            false => {
-                format!("the AWS profile `{profile}` has no keys, and other ways to sign in are unsupported")
-            }
-        };
+    } else if let Some(problem) = match (SIGN_IN.iter().find(|(name, _)| value(name).is_some()), asked) {
+        // Going on without it would ask as somebody else.
+        (Some((name, how)), _) => {
+            Some(format!("the AWS profile `{profile}` {how} (`{name}`), which is unsupported"))
+        }
+        (None, Some(_)) if keys.is_empty() && other.is_empty() => {
+            Some(format!("the AWS profile `{profile}` does not exist"))
+        }
+        (None, Some(_)) => Some(format!("the AWS profile `{profile}` has no keys")),
+        (None, None) => None,
+    } {
         let advice = "put keys into the environment (`aws configure export-credentials --format env`)";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{problem}; {advice}")));
     }
@@ -102,7 +126,9 @@ mod tests {
     #[test]
     fn profiles_without_keys_are_told() {
         let told = |asked| of_files(KEYS, CONFIG, Some(asked)).unwrap_err().to_string();
-        assert!(told("far").contains("has no keys"));
+        assert!(told("far").contains("`far` signs in by SSO (`sso_session`), which is unsupported"));
+        let by_role = of_files("", "[default]\nrole_arn = arn:x\nsource_profile = y\n", None).unwrap_err();
+        assert!(by_role.to_string().contains("`default` assumes a role"), "{by_role}");
         assert!(told("none").contains("does not exist"));
     }
 }

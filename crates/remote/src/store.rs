@@ -61,7 +61,7 @@ impl Store {
     fn new(place: &Place, options: &RemoteOptions) -> io::Result<Self> {
         let web = Web::new(options)?;
         let profile = match place.service == Service::S3 && !options.anonymous {
-            true => profile::settings()?,
+            true => profile::settings(options)?,
             false => Vec::new(),
         };
         let bucket = bucket_of(place, options, &profile, &web).map_err(|error| {

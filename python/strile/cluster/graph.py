@@ -11,8 +11,9 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
-from . import tasks
+from . import tasks, uploading
 from .tasks import Address, Job
+from .uploading import Upload
 
 NEAR = 4
 """A part takes the whole chunk if it needs at least one in this many of its pixels; otherwise an edge is cut off."""
@@ -38,12 +39,14 @@ class Graph:
 
     tasks: dict[Hashable, Any]
     blocks: dict[Hashable, int]
-    """Keys of parts, and how many blocks each has."""
+    """Keys of parts, or of their records, and how many blocks each has."""
     end: Hashable
 
 
-def build(job: Job, parts: Any, source: Source, below: dict[Hashable, Any]) -> Graph:
-    """`below`: the tasks that compute the pixels of `source`."""
+def build(
+    job: Job, parts: Any, source: Source, below: dict[Hashable, Any], upload: Upload | None = None
+) -> Graph:
+    """`below`: the tasks that compute the pixels of `source`. `upload`: where the file is an object of a bucket."""
     token, plan = job.token, f"strile-plan-{job.token}"
     graph: dict[Hashable, Any] = {**below, plan: job}
     blocks: dict[Hashable, int] = {}
@@ -59,10 +62,31 @@ def build(job: Job, parts: Any, source: Source, below: dict[Hashable, Any]) -> G
                 blocks[key] = int(windows["blocks"])
                 last.append(key)
         source = _handed_on(token, number, tier)
+    if upload is not None:
+        return _held(graph, blocks, upload, plan, token)
     end = f"strile-finish-{token}"
     # The last tier is made of all the others: where it is encoded, their files are there.
     graph[end] = (tasks.finish, plan, last if job.in_files else list(blocks))
     return Graph(graph, blocks, end)
+
+
+def _held(
+    graph: dict[Hashable, Any], blocks: dict[Hashable, int], upload: Upload, plan: str, token: str
+) -> Graph:
+    """Records stay where they were made; the end is what is known of them. A part is freed of its pixels when those above it are
+    made."""
+    indexes: list[Hashable] = []
+    records: dict[Hashable, int] = {}
+    for key, count in blocks.items():
+        assert isinstance(key, tuple)
+        at = key[1:]
+        graph[index := (f"strile-index-{token}", *at)] = (uploading.index_of, key)
+        graph[record := (f"strile-records-{token}", *at)] = (uploading.records_of, key)
+        indexes.append(index)
+        records[record] = count
+    end = f"strile-layout-{token}"
+    graph[end] = (uploading.lay_out, plan, upload, indexes)
+    return Graph(graph, records, end)
 
 
 def _given(

@@ -12,7 +12,7 @@ import os
 import socket
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -75,7 +75,7 @@ def encode(job: Job, at: Address, given: list[Any], places: list[tuple[int, int,
     writer = None
     path = _unique(job.path(at)) if job.in_files else None
     try:
-        writer = _parts(job, device).encode(*at, path=path, threads=cores(job.threads))
+        writer = planned(job, device).encode(*at, path=path, threads=cores(job.threads))
         for array, (row, column, cut) in zip(arrays, places, strict=True):
             piece = array if cut is None else array[cut]
             # What parts hand on is as it is written already, all bands of a pixel side by side.
@@ -116,7 +116,7 @@ def encode(job: Job, at: Address, given: list[Any], places: list[tuple[int, int,
 
 def _own(job: Job, at: Address, piece: Any, start: tuple[int, int]) -> tuple[slice, ...]:
     """Where a piece lies in its part: edges for overviews are counted by the neighbour whose pixels they are."""
-    left, top, width, height = _parts(job, "cpu").part(*at)["own"]
+    left, top, width, height = planned(job, "cpu").part(*at)["own"]
     cuts = [slice(None)] * len(job.steps.axes)
     for axis, first, begin, length in (("y", start[0], top, height), ("x", start[1], left, width)):
         number = job.steps.axes.index(axis)
@@ -138,8 +138,8 @@ def edge(given: Any, cut: Cut) -> Any:
 def finish(job: Job, encoded: list[Encoded]) -> dict[str, Any]:
     """Makes the file, and puts it to its place unless the caller has given up meanwhile. Parts in files are
     found there: of these `encoded` says only that they are."""
-    parts = _parts(job, "cpu")
-    _check_missing(job, parts, encoded)
+    parts = planned(job, "cpu")
+    check_missing(job, _counted(job, parts, encoded) if job.steps.missing is not None else ())
     assembly = parts.assemble(job.target)
     try:
         for at, index, records in _stored(job, parts, encoded):
@@ -156,22 +156,27 @@ def finish(job: Job, encoded: list[Encoded]) -> dict[str, Any]:
     return dict(report)
 
 
-def _check_missing(job: Job, parts: Any, encoded: list[Encoded]) -> None:
+def check_missing(job: Job, counted: Iterable[Counts]) -> None:
     """What all parts counted together; see `Missing.check`."""
     if job.steps.missing is None:
         return
     total = job.steps.missing.fresh()
-    if not job.in_files:
-        for _, _, counts in encoded:
-            total.put(*counts)
-    else:
-        tier = parts.tiers[0]
-        for row in range(tier["rows"]):
-            for column in range(tier["columns"]):
-                with open(job.counts_path((0, row, column))) as file:
-                    nans, equal = file.read().split()
-                total.put(int(nans), int(equal))
+    for counts in counted:
+        total.put(*counts)
     total.check(job.target)
+
+
+def _counted(job: Job, parts: Any, encoded: list[Encoded]) -> Iterator[Counts]:
+    """What the parts of the full image counted, or all of them."""
+    if not job.in_files:
+        yield from (counts for _, _, counts in encoded)
+        return
+    tier = parts.tiers[0]
+    for row in range(tier["rows"]):
+        for column in range(tier["columns"]):
+            with open(job.counts_path((0, row, column))) as file:
+                nans, equal = file.read().split()
+            yield int(nans), int(equal)
 
 
 def _stored(job: Job, parts: Any, encoded: list[Encoded]) -> Iterator[tuple[Address, bytes, bytes | str]]:
@@ -198,7 +203,7 @@ def _handed_on(beyond: Any, job: Job) -> Any:
     return np.frombuffer(samples, dtype=job.raster["dtype"]).reshape(shape)
 
 
-def _parts(job: Job, device: str) -> Any:
+def planned(job: Job, device: str) -> Any:
     return _planned(_Key(job, device))
 
 

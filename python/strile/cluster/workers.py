@@ -85,8 +85,8 @@ def active_client(array: Any) -> Any:
     return client if isinstance(client, Client) and not client.asynchronous else None
 
 
-def ask(client: Any, folder: str) -> Workers:
-    """Asks every worker, once."""
+def ask(client: Any, folder: str | None) -> Workers:
+    """Asks every worker, once. `folder`: one that all have to reach."""
 
     # Local, so that it goes by value: a worker may have no strile to find it in.
     def tell(dask_worker: Any = None) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def share_cards(client: Any, shares: dict[tuple[str, str], int]) -> None:
     client.run(take_share, shares)
 
 
-def told(folder: str, dask_worker: Any) -> dict[str, Any]:
+def told(folder: str | None, dask_worker: Any) -> dict[str, Any]:
     """Runs on a worker."""
     import dask
 
@@ -119,7 +119,7 @@ def told(folder: str, dask_worker: Any) -> dict[str, Any]:
         "threads": max(int(getattr(dask_worker.state, "nthreads", 1)), 1),
         "memory": int(limit) if limit else None,
         "room": int(limit * kills) - min(taken, WORKER_BYTES) if limit and kills else None,
-        "sees": os.path.isdir(folder) and os.access(folder, os.W_OK),
+        "sees": folder is None or (os.path.isdir(folder) and os.access(folder, os.W_OK)),
         "card": card(),
     }
 

@@ -16,11 +16,14 @@ from typing import Any
 
 from .. import _core, environment
 from ..errors import DeviceError, GeoTIFFFallbackWarning, StrileError
+from ..reading.shown import redacted
 from ..writing import output
 from ..writing.arguments import STRIP_ROWS, WriteArguments
 from ..writing.raster import RasterToWrite, options_of
 from ..writing.stream import whole_bands
 from . import workers
+from .bucket import BegunUpload
+from .bucket import computed as bucket_computed
 from .folder import PartFolder
 from .graph import Graph, Source, build
 from .sizes import least_memory, part_size
@@ -41,24 +44,55 @@ def write(
     """Whether it was written by the cluster."""
     client = workers.active_client(raster.array) if raster.is_lazy else None
     reason = _refusal(raster, arguments, target, client)
-    if reason is None and client is not None and target.local is not None:
-        if not PartFolder.has_parent(target.local):
+    if reason is None and client is not None:
+        if target.local is None:
+            reason = _to_bucket(client, raster, arguments, target, progress)
+        elif not PartFolder.has_parent(target.local):
             # The local write says so: it can only fail.
             return False
-        if not PartFolder.possible(target.local):
+        elif not PartFolder.possible(target.local):
             reason = f"no folder can be made beside {target.local}, which part files need"
-    if reason is None and client is not None and target.local is not None:
-        with PartFolder(target.local) as folder:
-            found = workers.ask(client, folder.path)
-            reason = _unfit(found, target.local)
-            if reason is None:
-                _write(client, found, raster, arguments, target, folder.path, progress)
-                return True
+        else:
+            reason = _to_folder(client, raster, arguments, target, progress)
+        if reason is None:
+            return True
     if arguments.cluster:
         raise StrileError(f"cluster=True: {reason}")
     if client is not None:
         log.info("not written by the cluster: %s", reason)
     return False
+
+
+def _to_folder(
+    client: Any, raster: RasterToWrite, arguments: WriteArguments, target: output.Target, progress: output.Progress | None
+) -> str | None:
+    """Writes a local file by way of part files; why not, where it cannot."""
+    assert target.local is not None
+    with PartFolder(target.local) as folder:
+        found = workers.ask(client, folder.path)
+        reason = _unfit(found, target.local)
+        if reason is None:
+            job, parts, array = _planned(client, found, raster, arguments, target, folder.path)
+            graph = build(job, parts, _source(array, raster), _optimized(array))
+            _tell(graph, parts, job, "part files" if job.in_files else "blocks as results")
+            _told(_computed(client, graph, progress), raster, arguments, target)
+    return reason
+
+
+def _to_bucket(
+    client: Any, raster: RasterToWrite, arguments: WriteArguments, target: output.Target, progress: output.Progress | None
+) -> str | None:
+    """The same for an object of a bucket: there is no folder that workers would have to share."""
+    found = workers.ask(client, None)
+    reason = _unfit(found, redacted(target.opened))
+    if reason is None:
+        job, parts, array = _planned(client, found, raster, arguments, target, None)
+        with BegunUpload(target.opened, arguments.storage_options) as begun:
+            graph = build(job, parts, _source(array, raster), _optimized(array), begun.upload)
+            _tell(graph, parts, job, "parts of an upload")
+            report = bucket_computed(client, graph, begun.upload, job.token, progress)
+        _told(report, raster, arguments, target)
+    return reason
 
 
 def _refusal(
@@ -68,8 +102,8 @@ def _refusal(
         return "the array is not a dask array"
     if client is None:
         return "no client of dask.distributed is active here"
-    if target.local is None:
-        return "the target is not a path"
+    if target.local is None and not target.bucket:
+        return "the target is neither a path nor a URL of a bucket"
     if output.gathered(raster, arguments, target) is not None:
         return "statistics for color_ramp are gathered in one process: pass color_ramp_range"
     if raster.mask is not None:
@@ -88,16 +122,15 @@ def _unfit(found: workers.Workers, target: str) -> str | None:
     return None
 
 
-def _write(
+def _planned(
     client: Any,
     found: workers.Workers,
     raster: RasterToWrite,
     arguments: WriteArguments,
     target: output.Target,
-    folder: str,
-    progress: output.Progress | None,
-) -> None:
-    assert target.local is not None
+    folder: str | None,
+) -> tuple[Job, Any, Any]:
+    """What the tasks know, the parts, and the array that they are made of. `folder`: of part files, where there may be some."""
     gpu = _on_gpu(raster, arguments, found, client)
     array = whole_bands(raster)
     layout = raster.layout
@@ -121,13 +154,14 @@ def _write(
     plan = _core.Parts(raster.keys, options, (columns, rows))
     options["bigtiff"] = "yes" if plan.is_big else "no"
     parts = _core.Parts(raster.keys, options, (columns, rows))
+    pixels = layout.height * layout.width
     styled = output.wants_style(raster, arguments, target)
     aux = output.aux_of(raster, arguments, None, styled)
     job = Job(
         token=uuid.uuid4().hex,
-        target=_absolute(target.local),
-        folder=folder,
-        in_files=layout.height * layout.width * layout.bands * raster.dtype.itemsize > arguments.buffer // 4,
+        target=redacted(target.opened) if target.local is None else _absolute(target.local),
+        folder=folder or "",
+        in_files=folder is not None and pixels * layout.bands * raster.dtype.itemsize > arguments.buffer // 4,
         raster=raster.keys,
         options=options,
         size=(columns, rows),
@@ -136,20 +170,27 @@ def _write(
         threads=found.threads,
         sidecars=((".aux.xml", aux),) if aux is not None else (),
     )
-    graph = build(job, parts, _source(array, raster), _optimized(array))
+    return job, parts, array
+
+
+def _tell(graph: Graph, parts: Any, job: Job, how: str) -> None:
     log.info(
         "by a cluster: %d parts of up to %d by %d pixels in %d tiers, %s, encoder %s",
         len(graph.blocks),
-        rows,
-        columns,
+        job.size[1],
+        job.size[0],
         len(parts.tiers),
-        "part files" if job.in_files else "blocks as results",
+        how,
         parts.encoder,
     )
-    report = _computed(client, graph, progress)
+
+
+def _told(
+    report: dict[str, Any], raster: RasterToWrite, arguments: WriteArguments, target: output.Target
+) -> None:
     for message in report["warnings"]:
-        warnings.warn(f"{target.given}: {message}", UserWarning, stacklevel=6)
-    bounds = output.style_bounds(None, arguments) if styled else None
+        warnings.warn(f"{redacted(str(target.given))}: {message}", UserWarning, stacklevel=7)
+    bounds = output.style_bounds(None, arguments) if output.wants_style(raster, arguments, target) else None
     output.put_style(arguments, target, bounds)
 
 

@@ -62,9 +62,9 @@ class Source:
             raise StrileError(f"sidecars is {sidecars!r}: expected 'auto', 'always' or 'never'")
         if found.is_vrt and found.is_remote and not found.by_core:
             raise VRTUnsupportedError(f"{found}: a VRT is read from a path, or from an http(s), s3, gs or az URL")
-        storage = storage_of(found.location, storage_options, anonymous)
-        found = replace(found, sidecars=sidecars, storage=storage)
         hosts = _hosts(allowed_hosts)
+        storage = storage_of(_reached(found, hosts), storage_options, anonymous)
+        found = replace(found, sidecars=sidecars, storage=storage)
         if not (found.is_vrt and hosts) and (found.is_object or found.store is not None or not is_uri(found.location)):
             refuse(str(found), storage)
         anywhere = truth_of(allow_outside, "allow_outside")
@@ -161,6 +161,13 @@ class Source:
             path = self.location if self.store is not None else urlsplit(self.location).path
             return posixpath.splitext(posixpath.basename(path))[0] or None
         return Path(self.location).stem or None
+
+
+def _reached(found: Source, hosts: tuple[str, ...]) -> str:
+    """What options are for: the source itself or, if that is a local mosaic, the bucket or the host that its sources may be on."""
+    if not found.is_vrt or not hosts or is_uri(found.location):
+        return found.location
+    return next((host for host in hosts if service_of(host) is not None), "http://")
 
 
 def _hosts(hosts: Any) -> tuple[str, ...]:

@@ -102,7 +102,7 @@ def test_it_is_used_where_it_can_be(client: Any, tmp_path: Path, caplog: pytest.
     strile.to_geotiff(PIXELS, tmp_path / "c.tif")
     assert "cluster" not in caplog.text
     strile.to_geotiff(lazy, io.BytesIO())
-    assert "not written by the cluster: the target is not a path" in caplog.text
+    assert "not written by the cluster: the target is neither a path nor a URL of a bucket" in caplog.text
     strile.to_geotiff(lazy, tmp_path / "d.tif", color_ramp=True)
     assert "statistics for color_ramp" in caplog.text
     with __import__("dask").config.set(scheduler="threads"):

@@ -3,7 +3,7 @@
 use super::values::{parse_header, parse_seconds, parse_size};
 use crate::failure::Failure;
 use clap::Args;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use strile::io::{RemoteOptions, is_remote};
 use strile::{Cancel, OpenOptions, SidecarSearch};
@@ -55,6 +55,12 @@ pub struct RemoteArgs {
     /// Do not send a request again that takes far longer than others
     #[arg(long)]
     pub no_hedge: bool,
+    /// Keep blocks of remote files in a folder, where later runs find them; it has to be yours alone (permissions 0700)
+    #[arg(long, value_name = "DIR")]
+    pub cache_folder: Option<PathBuf>,
+    /// Bytes that the folder may hold; the oldest blocks go first
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "10GiB", requires = "cache_folder")]
+    pub cache_folder_limit: u64,
     /// Print requests, bytes, retries, hedges, connections and seconds to standard error at the end
     #[arg(long)]
     pub remote_stats: bool,
@@ -71,10 +77,16 @@ impl RemoteArgs {
         // A VRT may have remote sources.
         let is_vrt = |file: &Path| file.extension().is_some_and(|end| end.eq_ignore_ascii_case("vrt"));
         let may_use = |file: &Path| file.to_str().is_some_and(is_remote) || is_vrt(file);
-        let is_given = self.remote_stats || remote != RemoteOptions::new() || self.sidecars.is_some();
+        let is_given = self.remote_stats
+            || remote != RemoteOptions::new()
+            || self.sidecars.is_some()
+            || self.cache_folder.is_some();
         if is_given && !files.into_iter().any(may_use) {
             let sentence = "options of remote files are given, and no file is a URL".to_owned();
             return Err(Failure::Request(sentence, Some("URLs begin with https://, s3://, gs:// or az://")));
+        }
+        if let Some(folder) = &self.cache_folder {
+            strile::cache::set_folder(Some(folder), self.cache_folder_limit)?;
         }
         let sidecars = self.sidecars.unwrap_or_default();
         Ok(OpenOptions::new().cancel(cancel.clone()).sidecars(sidecars).remote(remote))

@@ -12,9 +12,10 @@ use strile::tiff::printable;
 pub fn run(args: &UploadsArgs, session: &Session) -> Result<Outcome, Failure> {
     let remote = args.remote.open_options([Path::new(&args.prefix)], &session.cancel)?.remote;
     let reads = &args.remote;
-    if reads.sidecars.is_some() || reads.merge_gap.is_some() || reads.no_hedge {
+    let is_read = reads.sidecars.is_some() || reads.merge_gap.is_some() || reads.no_hedge;
+    if is_read || reads.cache_folder.is_some() {
         let sentence =
-            "`--sidecars`, `--merge-gap` and `--no-hedge` are about reading, and uploads are not read"
+            "`--sidecars`, `--merge-gap`, `--no-hedge` and `--cache-folder` are about reading, and uploads are not read"
                 .to_owned();
         return Err(Failure::Request(sentence, Some("drop them")));
     }

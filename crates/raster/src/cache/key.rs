@@ -9,9 +9,10 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use strile_engine::{PerProcess, Span};
 
-/// A state of a source, as the cache knows it: 128 bits of a keyed hash.
+/// A state of a source, as the cache knows it: 128 bits of a keyed hash; and those that the folder of the cache knows it by, if there
+/// is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct State(u64, u64);
+pub(crate) struct State(u64, u64, pub(super) Option<[u8; 16]>);
 
 impl State {
     /// The state of a source; `None` if its blocks must not be kept.
@@ -19,7 +20,19 @@ impl State {
         static KEYS: PerProcess<(RandomState, RandomState)> = PerProcess::new();
         let state = source.state()?;
         let (one, other) = KEYS.get(|| (RandomState::new(), RandomState::new()));
-        Some(Self(one.hash_one(&state), other.hash_one(&state)))
+        // The folder has blocks of remote files alone.
+        #[cfg(feature = "remote")]
+        let named = super::folder_in_use().filter(|_| source.local().is_none());
+        #[cfg(feature = "remote")]
+        let named = named.map(|folder| folder.named(&state));
+        #[cfg(not(feature = "remote"))]
+        let named = None;
+        Some(Self(one.hash_one(&state), other.hash_one(&state), named))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn in_test(number: u64) -> Self {
+        Self(number, number, None)
     }
 }
 

@@ -5,6 +5,8 @@
 //! Key     a block of it: where it is stored, encoded or decoded (`key`)
 //! Store   blocks by key, bounded in bytes; the ones that nobody asked for again go first (`store`)
 //! Held    blocks of one read as bytes that an engine reads (`held`)
+//! Flying  blocks that a read is about to keep, so that others wait for them (`flying`)
+//! Folder  encoded blocks of remote files for later processes, if the caller names a folder (`folder`)
 //! ```
 //!
 //! What a read takes from the cache and what it leaves there is decided in `read/cached.rs`. The bytes are counted in the
@@ -17,10 +19,14 @@
 //! assert_eq!(cache::stats().limit, 64 << 20);
 //! ```
 
+mod flying;
+#[cfg(feature = "remote")]
+mod folder;
 mod held;
 mod key;
 mod store;
 
+pub(crate) use flying::{Flying, PATIENCE};
 pub(crate) use held::Held;
 pub(crate) use key::{Form, Key, State, is_settled};
 pub(crate) use store::Block;
@@ -81,13 +87,66 @@ pub struct CacheStats {
     pub hits: u64,
     /// Blocks that reads looked for and did not find.
     pub misses: u64,
+    /// The most bytes that its folder may hold; 0 without one.
+    pub folder_limit: u64,
+    /// Bytes in its folder, as far as this process knows.
+    pub folder_bytes: u64,
+    /// Blocks that reads found in its folder; they are among the hits.
+    pub folder_hits: u64,
 }
 
 /// Returns what the cache of the process holds.
 pub fn stats() -> CacheStats {
     let (hits, misses) = process().counted();
+    let folder_hits = process().folder_hits.load(Ordering::Relaxed);
+    #[cfg(feature = "remote")]
+    let (folder_limit, folder_bytes) =
+        folder_in_use().map_or((0, 0), |folder| (folder.limit(), folder.bytes()));
+    #[cfg(not(feature = "remote"))]
+    let (folder_limit, folder_bytes) = (0, 0);
     let store = process().lock();
-    CacheStats { limit: store.limit(), bytes: store.bytes(), blocks: store.len(), hits, misses }
+    CacheStats {
+        limit: store.limit(),
+        bytes: store.bytes(),
+        blocks: store.len(),
+        hits,
+        misses,
+        folder_limit,
+        folder_bytes,
+        folder_hits,
+    }
+}
+
+/// Keeps encoded blocks of remote files in a folder, too, where later processes find them; `None` ends that. The folder holds at most
+/// `limit` bytes, the oldest blocks go first.
+///
+/// It is made if it is not there, and has to be the user's alone (permissions 0700). Names of files tell nothing of URLs and
+/// credentials. Blocks are found again by those who reach the same version of the same object in the same way. Reads
+/// that leave the cache alone leave the folder alone. A child of a fork has no folder.
+///
+/// ```no_run
+/// strile::cache::set_folder(Some("/home/me/.cache/strile".as_ref()), 10 << 30)?;
+/// # Ok::<(), strile::Error>(())
+/// ```
+#[cfg(feature = "remote")]
+pub fn set_folder(path: Option<&std::path::Path>, limit: u64) -> crate::error::Result<()> {
+    let opened = path
+        .map(|path| folder::Folder::open(path, limit).map_err(|error| crate::error::Error::io(path, error)));
+    let opened = opened.transpose()?.map(Arc::new);
+    *folder_place().lock().unwrap_or_else(PoisonError::into_inner) = opened;
+    Ok(())
+}
+
+#[cfg(feature = "remote")]
+fn folder_place() -> &'static Mutex<Option<Arc<folder::Folder>>> {
+    static FOLDER: PerProcess<Mutex<Option<Arc<folder::Folder>>>> = PerProcess::new();
+    FOLDER.get(Mutex::default)
+}
+
+/// The folder, if there is one.
+#[cfg(feature = "remote")]
+fn folder_in_use() -> Option<Arc<folder::Folder>> {
+    folder_place().lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// Limits the bytes that the cache of the process holds, from now on; 0 turns it off for all reads. At first it is 256 MiB, or
@@ -120,7 +179,30 @@ pub(crate) fn find(wanted: &[(Key, Option<&Arc<BlockLayout>>)]) -> Vec<Found> {
         None if store.was_sought(key) => Found::Again,
         None => Found::Missing,
     };
-    wanted.iter().map(find).collect()
+    let mut found: Vec<Found> = wanted.iter().map(find).collect();
+    drop(store);
+    #[cfg(feature = "remote")]
+    for ((key, _), found) in wanted.iter().zip(&mut found) {
+        if !matches!(found, Found::Here(_))
+            && let Some(block) = in_folder(key)
+        {
+            *found = Found::Here(block);
+        }
+    }
+    found
+}
+
+/// A block of the folder, which is in memory from then on.
+#[cfg(feature = "remote")]
+fn in_folder(key: &Key) -> Option<Arc<Block>> {
+    let named = key.state.2.filter(|_| key.form == Form::Encoded)?;
+    let folder = folder_in_use()?;
+    let spare = room(usize::try_from(key.len).ok()?)?;
+    let bytes = folder.find(named, key.offset, key.len)?;
+    process().folder_hits.fetch_add(1, Ordering::Relaxed);
+    let block = Arc::new(Block::new(bytes, None, Some(spare)));
+    drop(process().lock().insert(*key, Arc::clone(&block)));
+    Some(block)
 }
 
 /// Remembers that a read found so many blocks and missed these.
@@ -153,6 +235,12 @@ pub(crate) fn room(bytes: usize) -> Option<Spare> {
 
 /// Keeps a block.
 pub(crate) fn keep(key: Key, block: Arc<Block>) {
+    #[cfg(feature = "remote")]
+    if let Some(named) = key.state.2.filter(|_| key.form == Form::Encoded)
+        && let Some(folder) = folder_in_use()
+    {
+        folder.keep(named, key.offset, block.bytes());
+    }
     let removed = process().lock().insert(key, block);
     // Not under the lock: freeing takes time, and tells the budget.
     drop(removed);
@@ -172,6 +260,7 @@ struct OfProcess {
     store: Mutex<Store>,
     hits: AtomicU64,
     misses: AtomicU64,
+    folder_hits: AtomicU64,
 }
 
 impl OfProcess {
@@ -191,6 +280,11 @@ fn process() -> &'static OfProcess {
             NOT_SET => DEFAULT_LIMIT.min(Budget::of_process().limit() / 8),
             set => set,
         };
-        OfProcess { store: Mutex::new(Store::new(limit)), hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
+        OfProcess {
+            store: Mutex::new(Store::new(limit)),
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+            folder_hits: AtomicU64::new(0),
+        }
     })
 }

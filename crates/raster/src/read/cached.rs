@@ -8,15 +8,18 @@
 //!   first, then placed like those that were found. A block that turns out to be faulty is read as if there were no cache,
 //!   so that faults do not depend on it, and is not kept.
 //!
+//! Blocks that another read is about to keep are waited for, for a while: two reads decode a block once.
+//!
 //! Blocks of a source without a trustworthy state (`Source::state`) and reads that touch many blocks leave the cache alone.
 
 use super::tasks::Located;
-use crate::cache::{self, Block, Cache, Form, Found, Held, Key, State};
+use crate::cache::{self, Block, Cache, Flying, Form, Found, Held, Key, PATIENCE, State};
 use crate::device::Choice;
 use crate::error::Result;
 use crate::source::Source;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Instant;
 use strile_engine::memory::try_copy;
 use strile_engine::{
     Arena, BlockAddress, BlockLayout, BlockTask, Context, Encoded, EngineError, Location, Output, OutputSpec,
@@ -45,6 +48,8 @@ pub(super) struct Cached {
     pub(super) bytes: u64,
     /// Blocks that were looked for and are not there.
     missed: Vec<Key>,
+    /// Those that the read will keep; others wait for them.
+    flying: Flying,
 }
 
 /// A block that is decoded as a whole.
@@ -131,12 +136,31 @@ impl Cached {
             return Ok(Self::default());
         }
         let Some((mut wanted, of_tasks)) = wanted(located, &ways) else { return Ok(Self::default()) };
-        seek(&mut wanted, &located.layouts);
+        let flying = {
+            let will_be_kept = |wanted: &&Wanted| match (&wanted.found, ways_of(located, &ways, wanted.task))
+            {
+                (Found::Here(_), _) | (_, None) => false,
+                (Found::Again, Some(_)) | (_, Some(Way::Encoded)) => true,
+                (Found::Missing, Some(Way::Decoded { at_once })) => at_once,
+            };
+            let until = Instant::now() + PATIENCE;
+            loop {
+                seek(&mut wanted, &located.layouts);
+                let keys: Vec<Key> = wanted.iter().filter(will_be_kept).map(|wanted| wanted.key).collect();
+                let are_all_here = keys.is_empty();
+                let Some(flying) = Flying::begin(keys, until, &context.cancel) else { continue };
+                if !are_all_here {
+                    // Some may have been kept between the look and the announcement.
+                    seek(&mut wanted, &located.layouts);
+                }
+                break flying;
+            }
+        };
         let states =
             ways.iter().map(|way| way.filter(|(way, _)| *way == Way::Encoded).map(|(_, state)| state));
         let missed = wanted.iter().filter(|wanted| !matches!(wanted.found, Found::Here(_)));
         let missed = missed.map(|wanted| wanted.key).collect();
-        let mut cached = Self { arriving: states.collect(), missed, ..Self::default() };
+        let mut cached = Self { arriving: states.collect(), missed, flying, ..Self::default() };
         let is_kept = |wanted: &Wanted| {
             let way = ways_of(located, &ways, wanted.task);
             match wanted.found {
@@ -225,6 +249,11 @@ impl Cached {
         Ok(())
     }
 
+    /// Lets others go on: this is a plan that may never run.
+    pub(super) fn land(&mut self) {
+        self.flying = Flying::default();
+    }
+
     /// Tells the cache what the read found; a plan alone does not.
     pub(super) fn note(&mut self) {
         cache::note(self.blocks, &std::mem::take(&mut self.missed));
@@ -267,7 +296,8 @@ impl Cached {
         outputs: Vec<Output>,
         is_faulty: impl Fn(&BlockTask) -> bool,
     ) -> Result<(Vec<BlockTask>, Keeping)> {
-        let (mut faulty, mut keeping) = (Vec::new(), Keeping::default());
+        let flying = std::mem::take(&mut self.flying);
+        let (mut faulty, mut keeping) = (Vec::new(), Keeping { blocks: Vec::new(), _flying: flying });
         for (made, output) in std::mem::take(&mut self.made).into_iter().zip(outputs) {
             if is_faulty(&made.whole) {
                 faulty.extend(made.parts);
@@ -280,7 +310,7 @@ impl Cached {
             let span = self.held.add(Arc::clone(&block));
             self.found.extend(made.parts.into_iter().map(|task| placed(task, made.plain, span)));
             if is_kept {
-                keeping.0.push((made.key, block));
+                keeping.blocks.push((made.key, block));
             }
         }
         Ok((faulty, keeping))
@@ -333,13 +363,16 @@ impl Expected {
     }
 }
 
-/// Decoded blocks that are kept once the source is known not to have changed meanwhile.
+/// Decoded blocks that are kept once the source is known not to have changed meanwhile, and what others wait for.
 #[derive(Default)]
-pub(super) struct Keeping(Vec<(Key, Arc<Block>)>);
+pub(super) struct Keeping {
+    blocks: Vec<(Key, Arc<Block>)>,
+    _flying: Flying,
+}
 
 impl Keeping {
     pub(super) fn keep(self) {
-        self.0.into_iter().for_each(|(key, block)| cache::keep(key, block));
+        self.blocks.into_iter().for_each(|(key, block)| cache::keep(key, block));
     }
 }
 

@@ -122,7 +122,8 @@ impl<'a> Reading<'a> {
 
     /// Returns the plan, with what the engine says of it.
     pub(crate) fn explained(self) -> Result<ReadPlan> {
-        let Self { asked, to, choice, planned, first, after, heaviest, context, .. } = self;
+        let Self { asked, to, choice, mut planned, first, after, heaviest, context, .. } = self;
+        planned.cached.land();
         let engine = planned.ask(&choice, to, context)?;
         Ok(ReadPlan::new(asked, (first, after), (choice, engine), (planned, heaviest)))
     }

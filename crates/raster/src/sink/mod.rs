@@ -10,6 +10,8 @@ mod file;
 mod memory;
 #[cfg(feature = "remote")]
 mod remote;
+#[cfg(feature = "remote")]
+mod shared;
 mod stream;
 mod temporary;
 #[cfg(target_os = "linux")]
@@ -20,6 +22,8 @@ pub use file::FileSink;
 pub use memory::{MemoryFile, MemoryHandle, MemorySink};
 #[cfg(feature = "remote")]
 pub use remote::RemoteSink;
+#[cfg(feature = "remote")]
+pub use shared::SharedObject;
 pub use stream::StreamSink;
 pub(crate) use temporary::{Reserved, Temporary, spool_of};
 

@@ -54,20 +54,8 @@ impl RemoteSink {
     }
 
     fn begin(url: &str, remote: &RemoteOptions, upload: &UploadOptions, cancel: &Cancel) -> io::Result<Self> {
-        let image = upload.clone().content_type("image/tiff");
-        let begun = Upload::begin(url, remote, &image, cancel)?;
-        let beside: Vec<String> = SIDECARS.iter().map(|suffix| format!("{url}{suffix}")).collect();
-        let found = find(&beside, remote, cancel)?;
-        let stale = SIDECARS.into_iter().zip(found).filter_map(|(suffix, found)| found.map(|_| suffix));
-        let stale: Vec<&'static str> = stale.collect();
-        if let Some(suffix) = stale.first().filter(|_| !upload.overwrite) {
-            let problem = format!(
-                "`{}{suffix}` is there without its file and would be taken for the new one's; remove it or allow it to be \
-                 overwritten (`overwrite`)",
-                begun.name()
-            );
-            return Err(io::Error::new(ErrorKind::AlreadyExists, problem));
-        }
+        let begun = Upload::begin(url, remote, &as_image(upload), cancel)?;
+        let stale = stale_beside(url, begun.name(), remote, upload, cancel)?;
         Ok(Self {
             upload: begun,
             url: url.to_owned(),
@@ -117,26 +105,65 @@ impl Sink for RemoteSink {
         let name = upload.name().to_owned();
         upload.complete()?;
 
-        // From here on the object is there; what fails now is told as such.
-        let mut result = Ok(());
-        let left = |what: &str, suffix: &str, error: &io::Error| {
-            io::Error::new(error.kind(), format!("is written, but `{name}{suffix}` {what}: {error}"))
-        };
-        for (suffix, bytes) in &sidecars {
-            let put = put_sidecar(&format!("{url}{suffix}"), &remote, bytes);
-            result = result.and(put.map_err(|error| left("could not be put beside it", suffix, &error)));
-        }
-        for suffix in stale.iter().filter(|suffix| sidecars.iter().all(|(new, _)| new != *suffix)) {
-            let removed = remove(&format!("{url}{suffix}"), &remote, &Cancel::default());
-            let what = "of the object it replaced could not be removed, do so before reading it";
-            result = result.and(removed.map_err(|error| left(what, suffix, &error)));
-        }
-        result
+        settle_beside(&name, &url, &remote, &stale, &sidecars)
     }
 
     fn abort(self: Box<Self>) {
         self.upload.abort();
     }
+}
+
+/// What is written is a TIFF file.
+pub(super) fn as_image(upload: &UploadOptions) -> UploadOptions {
+    upload.clone().content_type("image/tiff")
+}
+
+/// What lies beside the object that will be replaced; an error if it lies there without one that may be.
+pub(super) fn stale_beside(
+    url: &str,
+    name: &str,
+    remote: &RemoteOptions,
+    upload: &UploadOptions,
+    cancel: &Cancel,
+) -> io::Result<Vec<&'static str>> {
+    let beside: Vec<String> = SIDECARS.iter().map(|suffix| format!("{url}{suffix}")).collect();
+    let found = find(&beside, remote, cancel)?;
+    let stale = SIDECARS.into_iter().zip(found).filter_map(|(suffix, found)| found.map(|_| suffix));
+    let stale: Vec<&'static str> = stale.collect();
+    match stale.first().filter(|_| !upload.overwrite) {
+        None => Ok(stale),
+        Some(suffix) => {
+            let problem = format!(
+                "`{name}{suffix}` is there without its file and would be taken for the new one's; remove it or allow it to be \
+                 overwritten (`overwrite`)"
+            );
+            Err(io::Error::new(ErrorKind::AlreadyExists, problem))
+        }
+    }
+}
+
+/// Puts sidecars beside an object that is there, and removes those of the one it replaced. What fails now is told as such.
+pub(super) fn settle_beside(
+    name: &str,
+    url: &str,
+    remote: &RemoteOptions,
+    stale: &[&'static str],
+    sidecars: &[(String, Vec<u8>)],
+) -> io::Result<()> {
+    let mut result = Ok(());
+    let left = |what: &str, suffix: &str, error: &io::Error| {
+        io::Error::new(error.kind(), format!("is written, but `{name}{suffix}` {what}: {error}"))
+    };
+    for (suffix, bytes) in sidecars {
+        let put = put_sidecar(&format!("{url}{suffix}"), remote, bytes);
+        result = result.and(put.map_err(|error| left("could not be put beside it", suffix, &error)));
+    }
+    for suffix in stale.iter().filter(|suffix| sidecars.iter().all(|(new, _)| new != *suffix)) {
+        let removed = remove(&format!("{url}{suffix}"), remote, &Cancel::default());
+        let what = "of the object it replaced could not be removed, do so before reading it";
+        result = result.and(removed.map_err(|error| left(what, suffix, &error)));
+    }
+    result
 }
 
 fn put_sidecar(url: &str, remote: &RemoteOptions, bytes: &[u8]) -> io::Result<()> {

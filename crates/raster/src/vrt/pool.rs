@@ -34,6 +34,8 @@ pub(super) const AHEAD: usize = 32;
 pub(super) struct Pool {
     kept: Mutex<Kept>,
     files: Arc<FilePool>,
+    /// Remote objects that were looked at before any read, by URL: the first read does not ask for them again.
+    looked_at: Mutex<HashMap<String, Arc<dyn Source>>>,
 }
 
 #[derive(Default)]
@@ -84,7 +86,12 @@ impl Found {
 impl Pool {
     /// Keeps so many files open at most.
     pub(super) fn new(most: usize) -> Arc<Self> {
-        Arc::new(Self { kept: Mutex::default(), files: Arc::new(FilePool::new(most.max(1))) })
+        let files = Arc::new(FilePool::new(most.max(1)));
+        Arc::new(Self { kept: Mutex::default(), files, looked_at: Mutex::default() })
+    }
+
+    fn looked_at(&self) -> MutexGuard<'_, HashMap<String, Arc<dyn Source>>> {
+        self.looked_at.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -261,7 +268,8 @@ impl Vrt {
     fn remote(&self, url: &str, written: &Path, call: &Call<'_>) -> Result<Option<Found>> {
         // Overviews of sources are not read.
         let open = self.open_options(url).overviews(false).cancel(call.context().cancel.clone());
-        let source = match open_url(url, &open) {
+        let looked_at = self.pool.looked_at().remove(url);
+        let source = match looked_at.map_or_else(|| open_url(url, &open), Ok) {
             Err(Error::Io { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             opened => opened?,
         };
@@ -286,8 +294,21 @@ impl Vrt {
     /// Opens the file of a source, by the path that [`listed_sources`](Self::listed_sources) has for it, as reads do, but without what
     /// lies beside it.
     pub fn open_source(&self, path: &Path, cancel: &Cancel) -> Result<Dataset> {
-        let open = url_of(path).map_or_else(|| self.options.open.clone(), |url| self.open_options(url));
-        Dataset::open_with(path, &open.sidecars(false).cancel(cancel.clone()))
+        let Some(url) = url_of(path) else {
+            return Dataset::open_with(
+                path,
+                &self.options.open.clone().sidecars(false).cancel(cancel.clone()),
+            );
+        };
+        let open = self.open_options(url).sidecars(false).cancel(cancel.clone());
+        let source = open_url(url, &open)?;
+        let dataset = Dataset::open_remote(url, Arc::clone(&source), &open)?;
+        let mut looked_at = self.pool.looked_at();
+        if looked_at.len() < self.options.max_open {
+            looked_at.insert(url.to_owned(), source);
+        }
+        drop(looked_at);
+        Ok(dataset)
     }
 
     /// How the object of a URL is opened.

@@ -30,7 +30,8 @@ pub(crate) use cells::refused;
 pub use creation::{CreationNotes, PROFILES};
 pub use options::{BigTiff, BlockChoice, Format, OverviewStorage, Overviews, PredictorChoice, WriteOptions};
 pub use parts::{
-    Assembly, Beyond, EncodedPart, PartAddress, PartBytes, PartTarget, PartWindows, PartWriter, Parts, Tier,
+    Assembly, Beyond, EncodedPart, LaidOut, PartAddress, PartBytes, PartTarget, PartWindows, PartWriter,
+    Parts, Stretch, Tier,
 };
 pub use piece::{Piece, PieceBytes};
 pub(crate) use plan::{Appended, FullImage, block_size, chosen_layout, overview_sizes};

@@ -10,6 +10,8 @@
 mod bounds;
 mod changed;
 mod equal;
+#[cfg(feature = "remote")]
+mod folder;
 mod plans;
 mod shared;
 

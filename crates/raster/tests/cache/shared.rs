@@ -37,6 +37,35 @@ fn threads_share_it() {
     assert!(stats.bytes <= 400_000 && stats.hits > 100, "{stats:?}");
 }
 
+/// Readers of the same blocks at the same time: one fetches and decodes them, the others wait for it.
+#[test]
+fn a_block_is_fetched_and_decoded_once() {
+    let _alone = alone();
+    for (is_local, cache) in [(false, Cache::Encoded), (false, Cache::Decoded), (true, Cache::Decoded)] {
+        let file = Named::new(&tiled(Codec::Deflate, 1024), is_local);
+        let options = window(100, 100, 700, 700).cache(cache);
+        let expected = read(&file.open(), &window(100, 100, 700, 700).cache(Cache::Off)).pixels;
+        let datasets: Vec<_> = (0..8).map(|_| file.open()).collect();
+        file.taken();
+        read(&file.open(), &window(100, 100, 700, 700).cache(Cache::Off));
+        let once = file.taken();
+        let before = cache::stats();
+        let start = std::sync::Barrier::new(datasets.len());
+        std::thread::scope(|scope| {
+            for dataset in &datasets {
+                scope.spawn(|| {
+                    start.wait();
+                    assert_eq!(read(dataset, &options).pixels, expected);
+                });
+            }
+        });
+        // The table of blocks, and no more, is read by each.
+        let (taken, after) = (file.taken(), cache::stats());
+        assert!(taken < once * 3 / 2, "{taken} bytes of {once}, {cache:?}");
+        assert_eq!(after.misses - before.misses, (after.hits - before.hits) / 7, "{cache:?}");
+    }
+}
+
 /// A child of a fork has a cache of its own, with the limit that was set, though its parent's is locked for ever in it.
 #[cfg(unix)]
 #[test]

@@ -114,6 +114,24 @@ fn sources_are_opened_at_once() {
 }
 
 #[test]
+fn a_source_that_was_looked_at_is_not_asked_for_again() {
+    let both = Both::new("looked-at", &["t/a.tif", "t/b.tif"]);
+    let names = [both.server.url("t/a.tif"), both.server.url("t/b.tif")];
+    std::fs::write(both.folder.join("m.vrt"), mosaic(&[(&names[0], false), (&names[1], false)])).unwrap();
+    let options = allowing(&[&both.host()]);
+    let expected = read(both.folder.join("m.vrt"), &options).unwrap();
+    both.server.counts();
+    let vrt = Vrt::open(both.folder.join("m.vrt"), &options).unwrap();
+    for source in vrt.listed_sources() {
+        let looked_at = vrt.open_source(&source.path.unwrap(), &strile::Cancel::default()).unwrap();
+        assert_eq!(looked_at.pages()[0].levels[0].image.width, 32);
+    }
+    let read = || vrt.read(&ReadOptions::new(), &Context::default()).unwrap().pixels;
+    assert_eq!((read(), read()), (expected.clone(), expected));
+    assert_eq!(both.server.counts().requests, 2);
+}
+
+#[test]
 fn a_local_vrt_reaches_hosts_that_are_allowed() {
     let both = Both::new("local", &["t/a.tif", "t/b.tif"]);
     both.put("near.vrt", mosaic(&[("t/a.tif", true), ("t/b.tif", true)]));

@@ -3,10 +3,12 @@
 use super::xml;
 use crate::client::{Unencrypted, Web};
 use crate::failure::{Failure, Then};
+use crate::host::{Host, host_of};
 use crate::options::RemoteOptions;
 use crate::place::{Place, Service};
 use crate::profile::{self, Settings};
 use crate::store::{azure_of, gcs_of, s3_of, unsent, without_url};
+use crate::tries::Tries;
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
@@ -21,18 +23,14 @@ use object_store::gcp::{GoogleCloudStorage, GoogleConfigKey};
 use object_store::path::Path;
 use object_store::signer::{SignedUrlOptions, Signer as _};
 use object_store::{ClientOptions, ObjectStore, ObjectStoreExt as _};
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher as _, Hasher as _};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
-use tokio::time::{sleep, timeout};
+use std::time::Duration;
+use tokio::time::timeout;
 use url::Url;
 
 /// How long a signature is valid.
 const SIGNED_FOR: Duration = Duration::from_secs(3600);
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// Answers are texts: longer ones are none that a store sends.
 const LONGEST_ANSWER: usize = 4 << 20;
 /// Bytes per second below which a connection counts as stalled.
@@ -43,6 +41,7 @@ pub(crate) struct Bucket {
     pub(crate) place: Place,
     options: RemoteOptions,
     web: Web,
+    host: Arc<Host>,
     signer: Signer,
     /// Whether requests may go without TLS.
     allow_http: bool,
@@ -171,49 +170,43 @@ impl Bucket {
         }
         let web = Web::new(options)?;
         let profile = match place.service {
-            Service::S3 => profile::settings()?,
+            Service::S3 => profile::settings(options)?,
             _ => Settings::new(),
         };
         let (signer, allow_http) = signer_of(&place, options, &profile, &web).await.map_err(|error| {
             let problem = format!("cannot reach the bucket: {}", without_url(&error));
             io::Error::new(io::ErrorKind::InvalidInput, problem)
         })?;
-        Ok(Self { place, options: options.clone(), web, signer, allow_http })
+        let host = host_of(&place.host());
+        Ok(Self { place, options: options.clone(), web, host, signer, allow_http })
     }
 
-    /// Sends a request until the store has answered it, if need be several times.
+    /// Sends a request until the store has answered it, if need be several times. It takes a place in the host's window, as reads
+    /// do.
     pub(crate) async fn send(&self, ask: &Ask) -> io::Result<Told> {
-        let since = Instant::now();
-        let (mut failed, mut repeated) = (0u32, false);
+        let mut tries = Tries::new(&self.options, &self.host);
+        let mut repeated = false;
         let slow = Duration::from_secs(ask.body.len() as u64 / SLOWEST);
         loop {
-            let left = self.options.total_timeout.saturating_sub(since.elapsed());
-            let patience = if ask.slow { left } else { self.options.stall_timeout.saturating_add(slow) };
-            let failure = match timeout(patience.min(left), self.send_once(ask)).await {
-                Ok(Ok(told)) => return Ok(Told { repeated, ..told }),
+            let entered = self.host.enter().await;
+            let left = tries.left();
+            let patience =
+                if ask.slow { left } else { self.options.stall_timeout.saturating_add(slow) }.min(left);
+            let answer = timeout(patience, self.send_once(ask)).await;
+            drop(entered);
+            let failure = match answer {
+                Ok(Ok(told)) => {
+                    self.host.answered(ask.body.len() as u64, (0, Duration::ZERO));
+                    return Ok(Told { repeated, ..told });
+                }
                 Ok(Err(failure)) => failure,
                 Err(_) => Failure::brief(
                     io::ErrorKind::TimedOut,
-                    format!("the store did not answer within {:?}", patience.min(left)),
+                    format!("the store did not answer within {patience:?}"),
                 ),
             };
             repeated = true;
-            failed += 1;
-            let after = match failure.then {
-                Then::GiveUp => return Err(failure.error),
-                Then::Retry(after) | Then::SlowDown(after) => after.unwrap_or_default(),
-            };
-            let told =
-                |why: String| io::Error::new(failure.error.kind(), format!("{} ({why})", failure.error));
-            if failed > self.options.retries {
-                return Err(told(format!("tried {failed} times")));
-            }
-            let longest = (FIRST_PAUSE * 2u32.saturating_pow(failed.min(16) - 1)).min(LONGEST_PAUSE);
-            let pause = after.max(longest.mul_f64(0.5 + 0.5 * fraction()));
-            if pause >= self.options.total_timeout.saturating_sub(since.elapsed()) {
-                return Err(told(format!("gave up: `total_timeout` is {:?}", self.options.total_timeout)));
-            }
-            sleep(pause).await;
+            tries.pause(failure, false).await?;
         }
     }
 
@@ -344,16 +337,6 @@ pub(crate) fn encoded(text: &str) -> String {
 
 fn unsendable() -> Failure {
     Failure::last(io::ErrorKind::InvalidInput, "the URL or a header cannot be sent")
-}
-
-/// A random number from 0 to 1.
-fn fraction() -> f64 {
-    f64::from(u32::try_from(random() & 0xffff).unwrap_or_default()) / 65536.0
-}
-
-/// A random number.
-pub(crate) fn random() -> u64 {
-    RandomState::new().build_hasher().finish()
 }
 
 async fn signer_of(

@@ -75,7 +75,8 @@ pub(super) async fn put_chunk(
         }
         let stored = told.text("range").and_then(|text| text.rsplit('-').next()?.parse::<u64>().ok());
         let stored = stored.map_or(0, |last| last.saturating_add(1));
-        if stored == end && total.is_none() {
+        // More than this chunk where it is sent again after later ones.
+        if stored >= end && total.is_none() {
             return Ok(());
         }
         if stored <= from && !bytes.is_empty() || stored > end {

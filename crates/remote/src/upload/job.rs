@@ -171,7 +171,7 @@ impl Job {
     }
 
     /// Whether the object that is there now is the one of this upload.
-    async fn is_there(&self) -> bool {
+    pub(super) async fn is_there(&self) -> bool {
         let found = self.bucket.find().await;
         found.is_ok_and(|found| found.is_some_and(|found| found.mark.as_ref() == Some(&self.mark)))
     }

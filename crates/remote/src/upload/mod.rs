@@ -9,6 +9,7 @@ mod existing;
 mod gcs;
 mod job;
 mod s3;
+mod shared;
 mod unfinished;
 mod xml;
 
@@ -16,11 +17,13 @@ use crate::fetch::until_cancelled;
 use crate::options::RemoteOptions;
 use crate::place::{Place, Service};
 use crate::runtime;
-use bucket::{Bucket, random};
+use crate::tries::random;
+use bucket::Bucket;
 use bytes::Bytes;
 use existing::Existing;
 pub use existing::Found;
 use job::{Begun, Job};
+pub use shared::SharedUpload;
 use std::fmt;
 use std::io;
 use std::sync::{Arc, mpsc};
@@ -172,18 +175,8 @@ impl Upload {
         options: &UploadOptions,
         cancel: &Cancel,
     ) -> io::Result<Self> {
-        let (existing, part_size) = (options.existing()?, options.size()?);
-        let place = Place::parse(url, remote)?;
-        let name = place.name();
-        let mark = format!("{:016x}{:016x}", random(), random());
-        let (remote, content_type) = (remote.clone(), options.content_type.clone());
-        let job = wait(cancel, async move {
-            let bucket = Bucket::of(place, &remote).await?;
-            let mut job = Job { bucket, mark, content_type, existing, generation: None };
-            job.look().await?;
-            unfinished::remove_own(&job.bucket).await;
-            Ok(job)
-        })?;
+        let part_size = options.size()?;
+        let (job, name) = begin_job(url, remote, options, cancel)?;
         Ok(Self {
             job: Arc::new(job),
             name,
@@ -384,6 +377,29 @@ impl fmt::Debug for Upload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Upload").field("name", &self.name).field("len", &self.len).finish_non_exhaustive()
     }
+}
+
+/// Looks what is at a URL of a bucket, removes what an earlier upload to it has left, and says what is to be written there, with
+/// the URL without credentials.
+fn begin_job(
+    url: &str,
+    remote: &RemoteOptions,
+    options: &UploadOptions,
+    cancel: &Cancel,
+) -> io::Result<(Job, String)> {
+    let existing = options.existing()?;
+    let place = Place::parse(url, remote)?;
+    let name = place.name();
+    let mark = format!("{:016x}{:016x}", random(), random());
+    let (remote, content_type) = (remote.clone(), options.content_type.clone());
+    let job = wait(cancel, async move {
+        let bucket = Bucket::of(place, &remote).await?;
+        let mut job = Job { bucket, mark, content_type, existing, generation: None };
+        job.look().await?;
+        unfinished::remove_own(&job.bucket).await;
+        Ok(job)
+    })?;
+    Ok((job, name))
 }
 
 /// Says what is at URLs of buckets: `None` if nothing is, or if the store does not let the caller look.

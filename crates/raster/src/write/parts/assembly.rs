@@ -1,6 +1,6 @@
 //! Makes the file of the parts that were encoded: one pass over their records, once the sizes of all are known.
 
-use super::files::{PartBytes, PartFile};
+use super::files::{PartBytes, PartFile, Records};
 use super::packed::{Layout, read_index};
 use super::tiers::{PartAddress, Parts};
 use crate::error::{Error, Result};
@@ -63,6 +63,17 @@ impl Parts {
 impl Assembly {
     /// Takes a part, given the index that encoding it gave and where its records are. Parts come in any order.
     pub fn add(&mut self, parts: &Parts, at: PartAddress, index: &[u8], records: PartBytes) -> Result<()> {
+        self.take(parts, at, index, Records::Given(records))
+    }
+
+    /// The same, where the records may be elsewhere.
+    pub(crate) fn take(
+        &mut self,
+        parts: &Parts,
+        at: PartAddress,
+        index: &[u8],
+        records: Records,
+    ) -> Result<()> {
         self.attempt(|open| {
             let PartAddress { tier, row, column } = at;
             if !open.seen.insert(at) {

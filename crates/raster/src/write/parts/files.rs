@@ -1,5 +1,6 @@
 //! Encoded parts as one run of bytes to copy from: each in memory or in a file, opened when it is needed.
 
+use super::laid::Noted;
 use crate::error::{Error, Result};
 use crate::sink::{BUFFER, Sink};
 use crate::source::{ReadExactAt, open_regular};
@@ -22,9 +23,16 @@ pub enum PartBytes {
     File(PathBuf),
 }
 
+/// Where records are, or that it does not matter.
+pub(crate) enum Records {
+    Given(PartBytes),
+    /// They are elsewhere: what would be copied of them is noted, under the number of the part.
+    Noted(Arc<Noted>, usize),
+}
+
 /// The records of a part.
 pub(crate) struct PartFile {
-    pub(crate) bytes: PartBytes,
+    pub(crate) bytes: Records,
     /// How many bytes they are to be.
     pub(crate) len: u64,
 }
@@ -69,13 +77,17 @@ impl PartFiles {
         let (from, to) = (run.start - start, run.end - start);
         let told = |error, sink: &dyn Sink| Error::io(Path::new(sink.name()), error);
         let path = match &part.bytes {
-            PartBytes::Memory(bytes) => {
+            Records::Noted(noted, number) => {
+                noted.records(*number, from..to);
+                return Ok(());
+            }
+            Records::Given(PartBytes::Memory(bytes)) => {
                 let range = usize::try_from(from).ok().zip(usize::try_from(to).ok());
                 let bytes = range.and_then(|(from, to)| bytes.as_ref().as_ref().get(from..to));
                 let bytes = bytes.ok_or_else(|| told(wrong(), sink))?;
                 return sink.append(bytes).map_err(|error| told(error, sink));
             }
-            PartBytes::File(path) => path.clone(),
+            Records::Given(PartBytes::File(path)) => path.clone(),
         };
         let len = part.len;
         let file = self.opened(number, &path, len).map_err(|error| Error::io(&path, error))?;

@@ -1,0 +1,117 @@
+//! The file of all parts, as stretches of bytes: those that describe it, and those of records, which may be anywhere.
+
+use super::files::Records;
+use super::tiers::{PartAddress, Parts};
+use crate::error::Result;
+use crate::sink::Sink;
+use crate::write::report::WriteReport;
+use std::io;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use strile_engine::Context;
+
+/// Bytes of a file, one stretch after the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stretch {
+    /// Header, directories and what lies between.
+    Bytes(Vec<u8>),
+    /// Records.
+    Records {
+        /// The number of the part in the list that was given.
+        part: usize,
+        /// Which of its bytes.
+        range: Range<u64>,
+    },
+}
+
+/// Which bytes the file of all parts has.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct LaidOut {
+    /// What the file will be.
+    pub report: WriteReport,
+    /// Its bytes, in order.
+    pub stretches: Vec<Stretch>,
+    /// Small files that belong beside it: suffix and content.
+    pub sidecars: Vec<(String, Vec<u8>)>,
+}
+
+impl Parts {
+    /// Says which bytes the file has, given the indexes of all parts. No record is read. `name` is for messages.
+    pub fn lay_out(
+        &self,
+        name: &str,
+        parts: &[(PartAddress, Vec<u8>)],
+        sidecars: Vec<(String, Vec<u8>)>,
+        context: &Context,
+    ) -> Result<LaidOut> {
+        let noted = Arc::new(Noted::default());
+        let sink = Notes { name: name.to_owned(), noted: Arc::clone(&noted) };
+        let mut assembly = self.assemble(Box::new(sink), context)?;
+        for (number, (at, index)) in parts.iter().enumerate() {
+            assembly.take(self, *at, index, Records::Noted(Arc::clone(&noted), number))?;
+        }
+        for (suffix, bytes) in sidecars {
+            assembly.sidecar(&suffix, bytes)?;
+        }
+        let report = assembly.lay_out()?;
+        assembly.commit()?;
+        let (stretches, sidecars) = std::mem::take(&mut *noted.lock());
+        Ok(LaidOut { report, stretches, sidecars })
+    }
+}
+
+/// Stretches of a file, and small files beside it by their suffixes.
+type Contents = (Vec<Stretch>, Vec<(String, Vec<u8>)>);
+
+/// What a file consists of, noted while it is laid out.
+#[derive(Default)]
+pub(crate) struct Noted(Mutex<Contents>);
+
+impl Noted {
+    fn lock(&self) -> MutexGuard<'_, Contents> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn records(&self, part: usize, range: Range<u64>) {
+        self.lock().0.push(Stretch::Records { part, range });
+    }
+}
+
+/// A sink that notes what it is given.
+struct Notes {
+    name: String,
+    noted: Arc<Noted>,
+}
+
+impl Sink for Notes {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut noted = self.noted.lock();
+        match noted.0.last_mut() {
+            Some(Stretch::Bytes(last)) => last.extend_from_slice(bytes),
+            _ => noted.0.push(Stretch::Bytes(bytes.to_vec())),
+        }
+        Ok(())
+    }
+
+    fn takes_sidecars(&self) -> bool {
+        true
+    }
+
+    fn sidecar(&mut self, suffix: &str, bytes: Vec<u8>) -> io::Result<()> {
+        let mut noted = self.noted.lock();
+        noted.1.retain(|(other, _)| other != suffix);
+        noted.1.push((suffix.to_owned(), bytes));
+        Ok(())
+    }
+
+    fn commit(self: Box<Self>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn abort(self: Box<Self>) {}
+}
