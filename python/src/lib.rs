@@ -24,6 +24,7 @@ mod keys;
 mod mosaic;
 mod parts;
 mod piece;
+mod placement;
 mod plan;
 mod raster;
 mod remote;
@@ -51,6 +52,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<batch::Headers>()?;
     module.add_class::<dataset::Dataset>()?;
     module.add_class::<grid::Grid>()?;
+    module.add_class::<placement::Placement>()?;
     module.add_class::<plan::Plan>()?;
     module.add_class::<raster::Raster>()?;
     module.add_class::<writer::Writer>()?;
@@ -66,7 +68,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(attributes::words, module)?)?;
     module.add_function(wrap_pyfunction!(categories::aux_xml, module)?)?;
     module.add_function(wrap_pyfunction!(categories::categories, module)?)?;
-    module.add_function(wrap_pyfunction!(grid::grid, module)?)?;
+    module.add_function(wrap_pyfunction!(placement::placement, module)?)?;
     module.add_function(wrap_pyfunction!(mosaic::one_array, module)?)?;
     module.add_function(wrap_pyfunction!(call::_panic, module)?)?;
     module.add_function(wrap_pyfunction!(batch::read_batch, module)?)?;

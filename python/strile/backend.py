@@ -185,7 +185,7 @@ def _kept(
     if facts.kind == "tiff" and facts.level(level).fewer_bits is not None:
         kept["nbits"] = facts.level(level).fewer_bits
     if facts.gcps and facts.transform is None:
-        kept["gcps"] = _core.grid(dataset, level, allow_rotated=True, oriented=False).gcps
+        kept["gcps"] = _core.placement(dataset, level, allow_rotated=True, oriented=False).gcps
     if facts.transform is None and not facts.gcps:
         kept[NO_GEOREF] = True
     if facts.nodata is None and facts.mask_source in ("image", "alpha"):

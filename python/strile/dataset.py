@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _core, grid, notebook
+from . import _core, notebook, placement
 from .asked import bands_of, cast, device_of, dtype_of, flag_of, index_of, is_listed, level_of, level_of_overview, number_of, sides_of, text_of, whole, window_of
 from .errors import ClosedError, StrileError
 from .facts import Facts, Level, Transform
-from .grid import BoundingBox
+from .placement import BoundingBox
 from .origin import Origin
 from .progress import resolve
 from .reading import opened
@@ -259,15 +259,15 @@ class Dataset(Values):
 
     @property
     def transform(self) -> Transform:
-        return grid.transform(self._facts, self._level)
+        return placement.transform(self._facts, self._level)
 
     @property
     def bounds(self) -> BoundingBox:
-        return grid.bounds(self.transform, self.width, self.height)
+        return placement.bounds(self.transform, self.width, self.height)
 
     @property
     def res(self) -> tuple[float, float]:
-        return grid.resolution(self.transform)
+        return placement.resolution(self.transform)
 
     @property
     def gcps(self) -> tuple[tuple[float, float, float, float, float], ...]:
