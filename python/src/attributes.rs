@@ -6,6 +6,7 @@
 use crate::dataset::{Dataset, TABLES};
 use crate::error::{refused, strile_error};
 use crate::facts;
+use crate::grid::Grid;
 use crate::placement::Placement;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -260,6 +261,26 @@ pub(crate) fn placed<'py>(
         attrs.set_item("gcps", PyTuple::new(py, points.collect::<Vec<_>>())?)?;
     }
     attrs.update(crs.as_mapping())?;
+    Ok(attrs)
+}
+
+/// Returns the same attributes of pixels on a grid. Of a turned one the transform is `rotated_affine`.
+#[pyfunction]
+pub(crate) fn placed_on<'py>(py: Python<'py>, grid: &Grid) -> PyResult<Bound<'py, PyDict>> {
+    let attrs = PyDict::new(py);
+    attrs.set_item(CONTRACT.0, CONTRACT.1)?;
+    let transform = grid.transform();
+    let (_, b, _, d, _, _) = transform;
+    let turned = b != 0.0 || d != 0.0;
+    attrs.set_item("georef_status", if turned { "crs_only" } else { "full" })?;
+    attrs.set_item(if turned { "rotated_affine" } else { "transform" }, transform)?;
+    let crs = grid.0.crs();
+    if let Some(code) = crs.epsg {
+        attrs.set_item("crs", code)?;
+    }
+    if let Some(wkt) = &crs.wkt {
+        attrs.set_item("crs_wkt", wkt)?;
+    }
     Ok(attrs)
 }
 

@@ -252,7 +252,7 @@ impl Grid {
 
     /// The transform of pixel corners: a, b, c, d, e, f, as `affine.Affine` takes them.
     #[getter]
-    fn transform(&self) -> Transform {
+    pub(crate) fn transform(&self) -> Transform {
         self.transform_tuple()
     }
 

@@ -22,6 +22,7 @@ mod grid;
 mod held;
 mod keys;
 mod mosaic;
+mod onto;
 mod parts;
 mod piece;
 mod placement;
@@ -63,6 +64,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(remote::check_host, module)?)?;
     module.add_function(wrap_pyfunction!(attributes::check_tables, module)?)?;
     module.add_function(wrap_pyfunction!(attributes::placed, module)?)?;
+    module.add_function(wrap_pyfunction!(attributes::placed_on, module)?)?;
     module.add_function(wrap_pyfunction!(attributes::scaling, module)?)?;
     module.add_function(wrap_pyfunction!(attributes::stated, module)?)?;
     module.add_function(wrap_pyfunction!(attributes::words, module)?)?;
@@ -70,6 +72,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(categories::categories, module)?)?;
     module.add_function(wrap_pyfunction!(placement::placement, module)?)?;
     module.add_function(wrap_pyfunction!(mosaic::one_array, module)?)?;
+    module.add_function(wrap_pyfunction!(onto::read, module)?)?;
+    module.add_function(wrap_pyfunction!(onto::plan, module)?)?;
+    module.add_function(wrap_pyfunction!(onto::files, module)?)?;
+    module.add_function(wrap_pyfunction!(onto::resampling_name, module)?)?;
     module.add_function(wrap_pyfunction!(call::_panic, module)?)?;
     module.add_function(wrap_pyfunction!(batch::read_batch, module)?)?;
     module.add_function(wrap_pyfunction!(batch::write_header_index, module)?)?;

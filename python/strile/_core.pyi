@@ -505,6 +505,17 @@ def placement(
     dataset: Dataset, level: int = 0, reduce: int = 0, *, allow_rotated: bool = False, oriented: bool = True
 ) -> Placement:
     """The grid of a level, halved `reduce` times."""
+def placed_on(grid: Grid) -> dict[str, Any]:
+    """The same attributes of pixels on a grid. Of a turned one the transform is `rotated_affine`."""
+def read_onto(files: Sequence[Dataset], **keywords: Any) -> Raster | Any:
+    """Pixels of files on a grid. Keywords: `grid`; `resampling`, `tolerance`, `level` (None: the coarsest that suffices), `datum_shift`,
+    `source_crs`, `nodata`, `fill`, `dtype`, `top`; those of `Dataset.read`, `window` in pixels of the grid."""
+def plan_onto(files: Sequence[Dataset], **keywords: Any) -> Plan:
+    """The plan of `read_onto` with these keywords."""
+def files_onto(files: Sequence[Dataset], **keywords: Any) -> list[dict[str, Any]]:
+    """How each file is put onto the grid: name, level, ratio (its pixels along one of the grid), operation (text), accuracy, codes."""
+def resampling_name(name: str) -> str:
+    """The name of a method of resampling as plans have it."""
 def placed(
     dataset: Dataset,
     placement: Placement,

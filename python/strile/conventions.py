@@ -44,6 +44,25 @@ def spatial_ref(facts: Facts, level: Level) -> dict[str, Any]:
     return attrs
 
 
+def grid_coordinates(grid: _core.Grid, bands: int, *, spatial: bool) -> dict[str, tuple[tuple[str, ...], Any]]:
+    """The same of a grid."""
+    coords: dict[str, tuple[tuple[str, ...], Any]] = {"band": (("band",), np.arange(1, bands + 1))}
+    if spatial:
+        x, y = placement.centres(grid.transform, grid.width, grid.height)
+        if placement.is_rectilinear(grid.transform):
+            coords |= {"x": (("x",), x), "y": (("y",), y)}
+        else:
+            coords |= {"xc": (("y", "x"), x), "yc": (("y", "x"), y)}
+    return coords
+
+
+def grid_spatial_ref(grid: _core.Grid) -> dict[str, Any]:
+    """The attributes of the grid mapping of a grid."""
+    wkt = grid.system()["wkt"]
+    attrs: dict[str, Any] = {"crs_wkt": wkt, **_cf(wkt), "spatial_ref": wkt} if wkt else {}
+    return attrs | {"GeoTransform": placement.geo_transform(grid.transform)}
+
+
 def _cf(wkt: str) -> dict[str, Any]:
     """CF's own words, where pyproj is there to find them; `crs_wkt` says the same without it."""
     try:

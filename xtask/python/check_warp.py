@@ -1,0 +1,247 @@
+"""`strile.read(grid=)` judged by GDAL's warper (rasterio's WarpedVRT) on drawn cases (`warp_cases`).
+
+    check_warp.py [--all] [--only NUMBER] [--keep FOLDER]
+
+Each case is a small file, a grid, a method and a tolerance, read by both with the same nodata and fill values. Pixels must be
+equal, in the case of integers that are computed within 1, of floats within 10⁻⁵ of the values. Any other difference must have a
+reason that can be shown by the exact coordinates of the pixel (PROJ's), else the case fails:
+
+- tie: the place under a pixel lies on the edge between pixels of the raster, within the precision of coordinates;
+- approximation: both interpolate coordinates within 1/8 pixel by default, each in its own way, and no value differs by more than
+  the raster changes within that distance;
+- footprint: the edge of a pixel of the grid lies on an edge between pixels of the raster.
+
+Prints how many pixels differ for each reason, then `N passed, N failed`; exit status 1 where any failed. The default is every sixth of
+3,000 cases; `--all` takes them all. `docs/correctness.md` lists the reasons.
+"""
+
+import argparse
+import collections
+import os
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+import rasterio
+import strile
+import warp_cases
+from rasterio.enums import Resampling
+from rasterio.vrt import WarpedVRT
+
+# PROJ reports points outside of a projection's domain as errors, and rasterio ends the read of them.
+os.environ["PROJ_DEBUG"] = "0"
+
+COUNT, EVERY = 3000, 6
+# Methods that return samples, not numbers computed from them.
+PICKING = {"nearest", "mode", "min", "max", "med", "q1", "q3"}
+FOOTPRINT = {"average", "mode", "min", "max", "med", "q1", "q3", "rms", "sum"}
+RADIUS = {"nearest": 0.5, "bilinear": 1, "cubic": 2, "cubic_spline": 2, "lanczos": 3}
+# Coordinates of PROJ, GDAL and strile agree within this, in pixels of the raster: systems are within 1 mm, and pixels metres.
+EXACT = 2e-4
+# Both may be off by 1/8 pixel.
+APPROXIMATE = 0.25
+NAMES = {"med": "median"}
+
+
+def write(case, path):
+    """The raster of a case, with overviews where one is read."""
+    options = {"nodata": case.nodata} if case.nodata is not None else {}
+    height, width = case.shape
+    with rasterio.Env(GDAL_TIFF_INTERNAL_MASK=True):
+        with rasterio.open(
+            path, "w", driver="GTiff", width=width, height=height, count=case.bands, dtype=case.dtype, crs=case.system,
+            transform=rasterio.Affine(*case.transform), tiled=True, blockxsize=16, blockysize=16, **options,
+        ) as file:  # fmt: skip
+            file.write(case.pixels)
+            if case.valid is not None:
+                file.write_mask(case.valid)
+        if case.level:
+            with rasterio.open(path, "r+") as file:
+                file.build_overviews([2], Resampling.nearest)
+
+
+def fill_of(case):
+    """The value of pixels without one: that of the raster, else one that its samples do not have."""
+    if case.nodata is not None:
+        return case.nodata
+    return float({"uint8": 255, "int8": -128, "uint16": 65535, "uint32": 4294967295, "int16": -32768}.get(case.dtype, -99999))
+
+
+def by_gdal(case, path):
+    options = {"overview_level": case.level - 1} if case.level else {}
+    height, width = case.target_shape
+    with (
+        rasterio.open(path, **options) as file,
+        WarpedVRT(
+            file, crs=case.target, transform=rasterio.Affine(*case.target_transform), width=width, height=height,
+            resampling=Resampling[case.method], nodata=fill_of(case), tolerance=case.tolerance or 1e-9,
+            SAMPLE_GRID="YES", SOURCE_EXTRA="8",
+        ) as warped,
+    ):  # fmt: skip
+        # Where no pixel of the grid has a place in the raster GDAL writes nothing.
+        return warped.read(out=np.full((case.bands, height, width), fill_of(case), case.dtype))
+
+
+def by_strile(case, path):
+    grid = strile.Grid(case.target, case.target_transform, case.target_shape)
+    raster = strile.read(
+        path, grid=grid, resampling=NAMES.get(case.method, case.method), tolerance=case.tolerance, level=case.level, fill=fill_of(case)
+    )
+    return raster.numpy()
+
+
+class Under:
+    """The exact places of the raster under the pixels of the grid, in pixels of the level that is read."""
+
+    def __init__(self, case):
+        self.shape = tuple(-(-side // (2 if case.level else 1)) for side in case.shape)
+        self.case = case
+        stored = case.pixels
+        valid = np.ones(case.shape, bool) if case.valid is None else case.valid
+        valid = np.broadcast_to(valid, stored.shape).copy()
+        if case.nodata is not None:
+            valid &= ~np.isnan(stored) if np.isnan(case.nodata) else stored != np.array(case.nodata).astype(case.dtype)
+        self.pixels, self.valid = stored, valid
+        if case.level:
+            with rasterio.open(case.path, overview_level=0) as file:
+                self.pixels = file.read()
+                self.valid = file.read_masks() > 0
+                self.shape = file.shape
+
+    def at(self, column, row):
+        """Columns and rows of the raster at columns and rows of the grid."""
+        case = self.case
+        x, y = rasterio.Affine(*case.target_transform) @ (column, row)
+        x, y = warp_cases.transformer(case.target, case.system).transform(x, y)
+        column, row = ~rasterio.Affine(*case.transform) @ (np.asarray(x), np.asarray(y))
+        column, row = column * self.shape[1] / case.shape[1], row * self.shape[0] / case.shape[0]
+        if case.system == "EPSG:4326":
+            turn = abs(360 / case.transform[0]) * self.shape[1] / case.shape[1]
+            if self.shape[1] >= turn - 1e-6:
+                column = column % turn
+        return column, row
+
+    def around(self, band, column, row, reach):
+        """The samples within a distance, which of them are valid, and whether the edge of the raster is."""
+        if not (np.isfinite(column) and np.isfinite(row)):
+            return np.empty(0), np.empty(0, bool), True
+        height, width = self.shape
+        first_column, last_column = int(np.floor(column - reach)), int(np.floor(column + reach))
+        first_row, last_row = int(np.floor(row - reach)), int(np.floor(row + reach))
+        beyond = first_column < 0 or first_row < 0 or last_column >= width or last_row >= height
+        place = (band, slice(max(first_row, 0), max(last_row + 1, 0)), slice(max(first_column, 0), max(last_column + 1, 0)))
+        return self.pixels[place].ravel(), self.valid[place].ravel(), beyond
+
+
+def reason_of(case, under, band, row, column, ours, theirs, ours_missing, theirs_missing):
+    """Why one pixel differs; None where no reason is known."""
+    place = under.at(column + 0.5, row + 0.5)
+    slack = APPROXIMATE if case.tolerance else EXACT
+    near, valid, beyond = under.around(band, *place, slack)
+    several = len(near) > 1 or beyond
+    if case.method == "nearest":
+        found = [value for value, is_valid in zip(near, valid, strict=True) if is_valid]
+        known = theirs_missing or theirs in found
+        known &= ours_missing or ours in found
+        # A missing pixel is one of those that are near, or beyond the edge.
+        known &= beyond or not valid.all() or not (ours_missing or theirs_missing)
+        return ("approximation" if case.tolerance else "tie") if several and known else None
+    corners = [under.at(column + x, row + y) for x in (0, 1) for y in (0, 1)]
+    columns, rows = zip(*corners, strict=True)
+    size = max(np.ptp(columns), np.ptp(rows), 1) if np.isfinite([*columns, *rows]).all() else 1
+    reach = size / 2 + slack + 0.01 if case.method in FOOTPRINT else RADIUS[case.method] * max(size, 1) + slack
+    wide, wide_valid, wide_beyond = under.around(band, *place, reach)
+    if ours_missing != theirs_missing:
+        near_edge = beyond or (len(valid) and not valid.all())
+        if case.tolerance and (near_edge or (case.method in FOOTPRINT and (wide_beyond or not wide_valid.all()))):
+            return "approximation, at an edge"
+        if not case.tolerance and near_edge and several:
+            return "tie, at an edge"
+        return None
+    if not wide_valid.any():
+        return None
+    spread = float(np.ptp(wide[wide_valid].astype(float)))
+    if case.tolerance:
+        steep = {"bilinear": 2, "cubic": 3, "cubic_spline": 2, "lanczos": 4}.get(case.method)
+        limit = spread * (1 if steep is None else min(1, steep * APPROXIMATE)) + 1
+        if case.method == "sum":
+            limit = float(np.abs(wide[wide_valid].astype(float)).max()) * max(1, size * size) + 1
+        return "approximation" if abs(float(ours) - float(theirs)) <= limit else None
+    if case.method in FOOTPRINT and case.method not in ("average", "rms", "sum"):
+        edges = np.abs(np.concatenate([np.asarray(columns) % 1, np.asarray(rows) % 1]) - 0.5)
+        if (edges > 0.5 - 2e-3).any():
+            return "footprint"
+    return None
+
+
+def compare(case, ours, theirs, reasons):
+    """The first difference without a reason; None where there is none."""
+    if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
+        return f"shape and type {ours.shape} {ours.dtype}, GDAL's {theirs.shape} {theirs.dtype}"
+    fill = fill_of(case)
+    missing = [np.isnan(a) if np.isnan(fill) else a == np.array(fill).astype(a.dtype) for a in (ours, theirs)]
+    difference = np.abs(ours.astype(float) - theirs.astype(float))
+    if case.dtype.startswith("float"):
+        allowed = 1e-5 * np.maximum(1, np.abs(theirs)) if case.method != "nearest" else 0
+    else:
+        allowed = 0 if case.method in PICKING else 1
+    both = ~missing[0] & ~missing[1]
+    differs = (missing[0] != missing[1]) | (both & (difference > allowed))
+    if not differs.any():
+        return None
+    under = Under(case)
+    unknown, told = 0, None
+    for band, row, column in np.argwhere(differs):
+        at = (band, row, column)
+        reason = reason_of(case, under, band, row, column, ours[at], theirs[at], missing[0][at], missing[1][at])
+        if reason is None:
+            unknown += 1
+            place = under.at(column + 0.5, row + 0.5)
+            told = told or (
+                f"band {band}, row {row}, column {column}: expected {theirs[at]}, got {ours[at]}; missing {missing[1][at]}, "
+                f"{missing[0][at]}; the place is column {place[0]:.6f}, row {place[1]:.6f} of {under.shape}"
+            )
+        else:
+            reasons[reason] += 1
+    return f"{unknown} of {differs.size} pixels differ, {told}" if unknown else None
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--only", type=int)
+    parser.add_argument("--keep", type=Path)
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    reasons = collections.Counter()
+    passed, failed, pixels = 0, 0, 0
+    with tempfile.TemporaryDirectory() as folder:
+        path = str((given.keep or Path(folder)) / "case.tif")
+        for at, case in enumerate(warp_cases.cases(COUNT)):
+            wanted = case.number == given.only if given.only is not None else given.all or at % EVERY == at // EVERY % EVERY
+            if not wanted:
+                continue
+            write(case, path)
+            case.path = path
+            theirs = by_gdal(case, path)
+            pixels += theirs.size
+            try:
+                problem = compare(case, by_strile(case, path), theirs, reasons)
+            except strile.StrileError as error:
+                problem = str(error)
+            Path(path).unlink()
+            if problem is None:
+                passed += 1
+            else:
+                failed += 1
+                print(f"FAIL {case.name}: {problem}")
+    for reason, count in sorted(reasons.items()):
+        print(f"{count} of {pixels} pixels: {reason}")
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
