@@ -15,3 +15,4 @@ pub mod overview;
 pub mod sample;
 pub mod uploads;
 pub mod vrt;
+pub mod warp;

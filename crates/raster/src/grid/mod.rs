@@ -5,6 +5,7 @@
 //! pixel of a grid, and `scale` how many of one are one of the other. Engines put samples there. `onto` is what a read onto a
 //! grid asks for, `placed` the level that it takes of a raster, `plan` what its plan says.
 
+mod chosen;
 mod map;
 mod onto;
 mod placed;
@@ -12,6 +13,7 @@ mod plan;
 mod scale;
 mod suggest;
 mod words;
+mod write;
 
 use strile_crs::Crs;
 use strile_tiff::InvalidValue;
@@ -23,6 +25,8 @@ pub use onto::{Onto, Top, WarpOptions};
 pub(crate) use placed::Placed;
 pub use plan::{WarpFile, WarpPlan};
 pub use strile_engine::{WarpPoints, WarpSampling};
+pub use write::WarpWriter;
+pub use chosen::{GridChoice, transform_bounds};
 pub use words::{name_of, sampling_named};
 
 /// Pixels of a raster in a reference system: where they lie and how many there are.
@@ -221,3 +225,5 @@ fn pixels(count: f64) -> Result<u32, InvalidValue> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_warp;
