@@ -12,6 +12,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyDict, PyTuple, PyType};
 use strile::crs::{DatumShift, TransformOptions, dialect, identify, wkt};
+use strile::grid::GridChoice;
 use strile::tiff::geo::{Bounds, Crs, GeoTransform};
 use strile::{Input, InvalidValue};
 
@@ -126,6 +127,17 @@ pub(crate) fn datum_shift(word: &str) -> PyResult<DatumShift> {
     }
 }
 
+fn chosen(
+    py: Python<'_>,
+    choice: &GridChoice,
+    rasters: &[strile::grid::Grid],
+    shift: DatumShift,
+) -> PyResult<Grid> {
+    let options = TransformOptions::default().datum_shift(shift);
+    let made = call::detached(py, || choice.grid(rasters, &options))?;
+    made.map(Grid).map_err(|problem| invalid(&problem))
+}
+
 impl Grid {
     fn transform_tuple(&self) -> Transform {
         let GeoTransform { a, b, c, d, e, f } = self.0.transform();
@@ -205,21 +217,40 @@ impl Grid {
         datum_shift: &str,
     ) -> PyResult<Self> {
         let shift = self::datum_shift(datum_shift)?;
-        let like = Self::like(py, source)?.cast_into::<Self>()?;
-        let like = &like.get().0;
-        let crs = system(crs)?;
-        let resolution = resolution.map(resolution_of).transpose()?;
-        let options = TransformOptions::default().datum_shift(shift);
-        let made = call::detached(py, || {
-            let found = like.suggest(&crs, &options)?;
-            match resolution {
-                None => Ok(found),
-                Some(resolution) => {
-                    strile::grid::Grid::from_bounds(found.crs().clone(), found.bounds(), resolution, false)
-                }
-            }
-        })?;
-        made.map(Self).map_err(|problem: InvalidValue| invalid(&problem))
+        let like = Self::like(py, source)?.cast_into::<Self>()?.get().0.clone();
+        let choice = GridChoice {
+            crs: Some(system(crs)?),
+            resolution: resolution.map(resolution_of).transpose()?,
+            ..GridChoice::default()
+        };
+        chosen(py, &choice, &[like], shift)
+    }
+
+    /// The grid for rasters of which a part is given, as gdalwarp chooses its output.
+    #[staticmethod]
+    #[pyo3(signature = (rasters, *, crs=None, bounds=None, resolution=None, shape=None, target_aligned=false, datum_shift="required"))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+    fn chosen<'py>(
+        py: Python<'py>,
+        rasters: Vec<Bound<'py, Self>>,
+        crs: Option<&Bound<'py, PyAny>>,
+        bounds: Option<&Bound<'py, PyAny>>,
+        resolution: Option<&Bound<'py, PyAny>>,
+        shape: Option<&Bound<'py, PyAny>>,
+        target_aligned: bool,
+        datum_shift: &str,
+    ) -> PyResult<Self> {
+        let shift = self::datum_shift(datum_shift)?;
+        let choice = GridChoice {
+            crs: crs.map(system).transpose()?,
+            bounds: bounds.map(bounds_of).transpose()?,
+            resolution: resolution.map(resolution_of).transpose()?,
+            size: shape.map(shape_of).transpose()?.map(|(height, width)| (width, height)),
+            target_aligned,
+            ..GridChoice::default()
+        };
+        let rasters: Vec<strile::grid::Grid> = rasters.iter().map(|grid| grid.get().0.clone()).collect();
+        chosen(py, &choice, &rasters, shift)
     }
 
     /// The pixels of an open file at full resolution.

@@ -17,8 +17,18 @@ use strile::tiff::gdal::NoData;
 use strile::{Context, Input, Location, Processor, ReadOptions};
 
 /// Keywords of the grid; the others are those of every read.
-const OWN: [&str; 10] =
-    ["grid", "resampling", "tolerance", "level", "datum_shift", "source_crs", "nodata", "fill", "dtype", "top"];
+const OWN: [&str; 10] = [
+    "grid",
+    "resampling",
+    "tolerance",
+    "level",
+    "datum_shift",
+    "source_crs",
+    "nodata",
+    "fill",
+    "dtype",
+    "top",
+];
 
 /// The files, and a request whose options have the grid.
 struct Asked<'py> {

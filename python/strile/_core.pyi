@@ -460,6 +460,18 @@ class Grid:
         """The grid that GDAL suggests for a raster in another reference system, with its `resolution` or with another one. `source` is
         what `like` takes. `datum_shift="none"` accepts systems between whose datums no operation is known."""
     @staticmethod
+    def chosen(
+        rasters: Sequence[Grid],
+        *,
+        crs: Any = None,
+        bounds: Sequence[float] | None = None,
+        resolution: float | tuple[float, float] | None = None,
+        shape: tuple[int, int] | None = None,
+        target_aligned: bool = False,
+        datum_shift: str = "required",
+    ) -> Grid:
+        """The grid for rasters of which a part is given, as gdalwarp chooses its output."""
+    @staticmethod
     def of_dataset(dataset: Dataset) -> Grid:
         """The pixels of an open file at full resolution."""
     @property

@@ -121,9 +121,11 @@ def reproject(array: xr.DataArray, **given: Any) -> xr.DataArray:
     from .write import to_geotiff
     from .writing.layout import X_NAMES, Y_NAMES
 
-    data = array.variable._data if not hasattr(array.data, "dask") else array.data
-    if hasattr(array.data, "dask") or hasattr(data, "__cuda_array_interface__"):
-        kind = "dask" if hasattr(array.data, "dask") else "CuPy"
+    if all(given[name] is None for name in ("crs", "grid", "like", "resolution", "bounds", "shape")):
+        raise StrileError("expected one grid: a crs, grid=, like=, or resolution, bounds and shape")
+    is_lazy = hasattr(array.data, "dask")
+    if is_lazy or hasattr(array.data, "__cuda_array_interface__"):
+        kind = "dask" if is_lazy else "CuPy"
         raise StrileError(
             f"reproject takes arrays in host memory and this one is of {kind}: read its file onto the grid (open_geotiff with grid=), or compute it first"
         )
@@ -133,11 +135,11 @@ def reproject(array: xr.DataArray, **given: Any) -> xr.DataArray:
     file = io.BytesIO()
     to_geotiff(array, file, compression="none", allow_experimental_codecs=True, bigtiff=True)
     file.seek(0)
-    kept = {"overview_level": 0, "default_name": array.name}
+    kept: dict[str, Any] = {"overview_level": 0, "default_name": array.name}
     found = open_geotiff(file, **{name: value for name, value in given.items() if value is not None}, **kept)
     names = {"y": next(dim for dim in array.dims if dim in Y_NAMES), "x": next(dim for dim in array.dims if dim in X_NAMES)}
     found = found.rename({old: new for old, new in names.items() if old != new})
-    bands = [dim for dim in array.dims if dim not in (*Y_NAMES, *X_NAMES)]
+    bands: list[Any] = [dim for dim in array.dims if dim not in (*Y_NAMES, *X_NAMES)]
     if bands and "band" not in found.dims:
         found = found.expand_dims(bands[0], axis=-1)
     elif bands and bands[0] != "band":

@@ -106,24 +106,9 @@ def grid_of(datasets: Sequence[Any], given: dict[str, Any]) -> Grid:
         if given["target_aligned"]:
             raise StrileError("target_aligned is for bounds with a resolution: drop it")
         return grid_like(given[named[0]])
-    crs, resolution, bounds, shape = (given[name] for name in MADE_OF)
-    if resolution is not None and shape is not None:
-        raise StrileError("resolution and shape are both given: pass one of them")
-    files = [Grid.of_dataset(dataset) for dataset in datasets]
-    if crs is None:
-        crs = files[0].crs
-    shift = given["datum_shift"]
-    if bounds is not None and (resolution is not None or shape is not None):
-        return Grid.from_bounds(bounds, crs, resolution=resolution, shape=shape, target_aligned=given["target_aligned"])
-    suggested = [Grid.suggest(file, crs, datum_shift=shift) for file in files]
-    if bounds is None:
-        sides = list(zip(*(grid.bounds for grid in suggested), strict=True))
-        bounds = (min(sides[0]), min(sides[1]), max(sides[2]), max(sides[3]))
-        if len(suggested) == 1 and resolution is None and shape is None and not given["target_aligned"]:
-            return suggested[0]
-    if shape is None and resolution is None:
-        resolution = tuple(min(sizes) for sizes in zip(*(grid.resolution for grid in suggested), strict=True))
-    return Grid.from_bounds(bounds, crs, resolution=resolution, shape=shape, target_aligned=given["target_aligned"])
+    rasters = [Grid.of_dataset(dataset) for dataset in datasets]
+    given = {name: given[name] for name in (*MADE_OF, "target_aligned", "datum_shift")}
+    return Grid.chosen(rasters, **given)
 
 
 def transform_at(grid: Grid, window: Window | None) -> Transform:

@@ -89,7 +89,8 @@ pub fn bbox_in_file(part: &PartArgs, metadata: &Metadata) -> Result<Option<[f64;
 pub fn box_in_file(crs: &Crs, sides: [f64; 4], metadata: &Metadata) -> Result<[f64; 4], Failure> {
     let request = |problem: String| Failure::Request(problem, None);
     let own = metadata.georeference.crs.as_ref();
-    let own = own.ok_or_else(|| request("the file has no reference system that the box could be put in".into()))?;
+    let own =
+        own.ok_or_else(|| request("the file has no reference system that the box could be put in".into()))?;
     let [min_x, min_y, max_x, max_y] = sides;
     let bounds = Bounds { min_x, min_y, max_x, max_y };
     let bounds = transform_bounds(crs, own, bounds, &TransformOptions::default());

@@ -116,7 +116,7 @@ def open_onto(source: Any, given: dict[str, Any]) -> xr.DataArray:
         cuda.require()
     datasets = [opened.dataset(call.source, level=1) for call in calls]
     description = _described(calls, datasets, given)
-    request = description.request
+    request: Any = description.request
     if call.gpu:
         _planned(call, request, datasets)
     if call.chunks is not None:

@@ -2,8 +2,8 @@
 
 use super::convert_many;
 use crate::args::{ConvertArgs, FileFormat};
-use crate::geo::{bbox_in_file, box_in_file};
 use crate::failure::{Failure, Outcome, tell};
+use crate::geo::{bbox_in_file, box_in_file};
 use crate::input::Session;
 use crate::output::{print, stdout_for_binary};
 use crate::progress::Bar;
@@ -38,7 +38,8 @@ pub fn run(args: &ConvertArgs, session: &Session) -> Result<Outcome, Failure> {
     let bar = Bar::new(0, session.quiet || args.explain);
     context.progress = bar.clone().map(|bar| bar as _);
     let start = Instant::now();
-    let conversion = Conversion::plan(&input, sink(&target(args, to), &remote, session)?, &options, &context)?;
+    let conversion =
+        Conversion::plan(&input, sink(&target(args, to), &remote, session)?, &options, &context)?;
     if args.explain {
         return print(conversion.explain().trim_end()).map(|()| Outcome::Clean);
     }
@@ -66,8 +67,11 @@ fn placed(args: &ConvertArgs, mut options: ConvertOptions, input: &Input) -> Res
     if let (Some(ConvertArea::Corners([left, top, right, bottom])), Some(crs)) =
         (options.area, &args.change.projwin_srs)
     {
-        let [west, south, east, north] =
-            box_in_file(crs, [left.min(right), top.min(bottom), left.max(right), top.max(bottom)], input.metadata())?;
+        let [west, south, east, north] = box_in_file(
+            crs,
+            [left.min(right), top.min(bottom), left.max(right), top.max(bottom)],
+            input.metadata(),
+        )?;
         options.area = Some(ConvertArea::Corners([west, north, east, south]));
     }
     Ok(options)

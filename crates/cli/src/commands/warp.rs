@@ -76,9 +76,11 @@ fn grid(args: &WarpArgs, files: &[Dataset]) -> Result<Grid, Failure> {
     let two = |numbers: &[f64]| <[f64; 2]>::try_from(numbers).ok().map(|[a, b]| (a, b));
     let choice = GridChoice {
         crs: args.t_srs.clone(),
-        bounds: args.te.as_deref().and_then(|numbers| <[f64; 4]>::try_from(numbers).ok()).map(
-            |[min_x, min_y, max_x, max_y]| Bounds { min_x, min_y, max_x, max_y },
-        ),
+        bounds: args
+            .te
+            .as_deref()
+            .and_then(|numbers| <[f64; 4]>::try_from(numbers).ok())
+            .map(|[min_x, min_y, max_x, max_y]| Bounds { min_x, min_y, max_x, max_y }),
         bounds_crs: args.te_srs.clone(),
         resolution: args.tr.as_deref().and_then(two),
         size: args.ts.as_deref().and_then(|sides| <[u32; 2]>::try_from(sides).ok()).map(|[a, b]| (a, b)),
@@ -103,19 +105,14 @@ fn read_options(args: &WarpArgs, grid: Grid) -> ReadOptions {
         FaultPolicy::Fail => OnFault::Fail,
         FaultPolicy::Fill => OnFault::Fill,
     };
-    let mut read =
-        ReadOptions::new().on_fault(on_fault).decode_on(args.decode.decode_on).onto(grid, warp);
+    let mut read = ReadOptions::new().on_fault(on_fault).decode_on(args.decode.decode_on).onto(grid, warp);
     read.bands = (!args.band.is_empty()).then(|| args.band.clone());
     read.max_pixels = args.engine.max_pixels;
     read
 }
 
 /// How OUT is written.
-fn write_options(
-    args: &WarpArgs,
-    session: &Session,
-    context: &mut Context,
-) -> Result<WriteOptions, Failure> {
+fn write_options(args: &WarpArgs, session: &Session, context: &mut Context) -> Result<WriteOptions, Failure> {
     for (option, given) in [("-srcnodata", args.srcnodata), ("-dstnodata", args.dstnodata)] {
         if given.is_some_and(|nodata| nodata.0.is_none()) {
             return Err(request(format!("`{option} none` is not available; give a value")));
@@ -126,7 +123,9 @@ fn write_options(
         (Some(FileFormat::GTiff), Some(profile)) => {
             return Err(request(format!("profile `{profile}` is of cloud-optimized files, not of GTiff")));
         }
-        (_, Some(profile)) => options.set_profile(profile).map_err(|problem| request(String::from(problem)))?,
+        (_, Some(profile)) => {
+            options.set_profile(profile).map_err(|problem| request(String::from(problem)))?
+        }
         (Some(FileFormat::Cog), None) => options.write.format = Format::Cog,
         (Some(FileFormat::GTiff) | None, None) => {}
     }
@@ -138,10 +137,14 @@ fn write_options(
         session.note(&format!("warning: {warning}"));
     }
     if options.tiling.is_some() {
-        return Err(request("TILING_SCHEME is not available in strile warp; give -t_srs, -te and -tr of the scheme"));
+        return Err(request(
+            "TILING_SCHEME is not available in strile warp; give -t_srs, -te and -tr of the scheme",
+        ));
     }
     if options.alpha.is_some() || options.photometric.is_some() || options.nodata.is_some() {
-        return Err(request("ALPHA, PHOTOMETRIC and NODATA are not available in strile warp; use strile convert after"));
+        return Err(request(
+            "ALPHA, PHOTOMETRIC and NODATA are not available in strile warp; use strile convert after",
+        ));
     }
     let mut write = options.write;
     write.encode_on = args.encode_on;

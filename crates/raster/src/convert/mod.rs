@@ -172,7 +172,9 @@ impl<'a> Conversion<'a> {
             ));
         }
         if read.onto.is_some() {
-            return Err(refused("a file is converted on its own grid; `WarpWriter` writes onto another one".into()));
+            return Err(refused(
+                "a file is converted on its own grid; `WarpWriter` writes onto another one".into(),
+            ));
         }
         let whole = ReadOptions { window: None, ..read.clone() };
         let taken = shape::take(input, &read, options, &mut warnings)?;

@@ -20,14 +20,14 @@ use strile_tiff::InvalidValue;
 use strile_tiff::geo::{Bounds, GeoTransform, Georeference};
 
 pub use crate::read::{files_onto, plan_onto, read_onto, read_onto_device, read_onto_into};
+pub use chosen::{GridChoice, transform_bounds};
 pub use map::{CoordinateMap, MapOptions};
 pub use onto::{Onto, Top, WarpOptions};
 pub(crate) use placed::Placed;
 pub use plan::{WarpFile, WarpPlan};
 pub use strile_engine::{WarpPoints, WarpSampling};
-pub use write::WarpWriter;
-pub use chosen::{GridChoice, transform_bounds};
 pub use words::{name_of, sampling_named};
+pub use write::WarpWriter;
 
 /// Pixels of a raster in a reference system: where they lie and how many there are.
 ///

@@ -60,7 +60,9 @@ impl<'a> WarpWriter<'a> {
             return Err(refused("a warp needs a file and a grid".into()));
         };
         if read.masked || read.unpack {
-            return Err(refused("a file is written with the values of its sources: not masked, not unpacked".into()));
+            return Err(refused(
+                "a file is written with the values of its sources: not masked, not unpacked".into(),
+            ));
         }
         let read = ReadOptions {
             interleave: match write.planar {
@@ -238,7 +240,8 @@ mod tests {
         assert_eq!(piece((1000, 900), (256, 256), 4, 4 * 1000 * 600), (1000, 512));
         assert_eq!(piece((1_000_000, 900), (256, 256), 4, 4 << 20), (4096, 256));
         assert_eq!(piece((1_000_000, 900), (1_000_000, 1), 4, 1), (1_000_000, 1));
-        let all: u64 = windows((1000, 900), (512, 256)).map(|w| u64::from(w.width) * u64::from(w.height)).sum();
+        let all: u64 =
+            windows((1000, 900), (512, 256)).map(|w| u64::from(w.width) * u64::from(w.height)).sum();
         assert_eq!(all, 900_000);
     }
 }
