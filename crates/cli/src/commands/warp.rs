@@ -7,12 +7,13 @@ use crate::input::Session;
 use crate::output::print;
 use crate::progress::Bar;
 use std::time::Instant;
+use strile::convert::TilingScheme;
 use strile::crs::TransformOptions;
 use strile::grid::{Grid, GridChoice, Top, WarpOptions, WarpWriter};
 use strile::io::redacted;
 use strile::read::OnFault;
 use strile::tiff::geo::Bounds;
-use strile::write::Format;
+use strile::write::{BlockChoice, Format};
 use strile::{Context, ConvertOptions, Dataset, ReadOptions, WriteOptions};
 
 pub fn run(args: &WarpArgs, session: &Session) -> Result<Outcome, Failure> {
@@ -20,7 +21,7 @@ pub fn run(args: &WarpArgs, session: &Session) -> Result<Outcome, Failure> {
     let Some((to, from)) = args.files.split_last().filter(|(_, from)| !from.is_empty()) else {
         return Err(Failure::Request("expected IN… and OUT".into(), None));
     };
-    let write = write_options(args, session, &mut context)?;
+    let (write, tiling) = write_options(args, session, &mut context)?;
     let open = args.remote.open_all(args.files.iter().map(|file| file.as_path()), &session.cancel)?;
     let mut files = Vec::with_capacity(from.len());
     for path in from {
@@ -28,7 +29,7 @@ pub fn run(args: &WarpArgs, session: &Session) -> Result<Outcome, Failure> {
         session.warn(&dataset);
         files.push(dataset);
     }
-    let grid = grid(args, &files)?;
+    let grid = grid(args, &files, tiling, write.blocks)?;
     let read = read_options(args, grid);
     let bar = Bar::new(0, session.quiet || args.explain);
     context.progress = bar.clone().map(|bar| bar as _);
@@ -36,7 +37,7 @@ pub fn run(args: &WarpArgs, session: &Session) -> Result<Outcome, Failure> {
     let target = Target { output: to, explain: args.explain, overwrite: args.overwrite, command: "warp" };
     let sink = sink(&target, &open.remote, session)?;
     let files: Vec<&Dataset> = files.iter().collect();
-    let warp = WarpWriter::plan(&files, sink, &read, &write, &context)?;
+    let warp = WarpWriter::plan(&files, sink, &read, (&write, tiling), &context)?;
     if args.explain {
         return print(warp.explain().trim_end()).map(|()| Outcome::Clean);
     }
@@ -61,7 +62,12 @@ fn request(problem: impl Into<String>) -> Failure {
 }
 
 /// The grid that is asked for, and what of it is chosen for the files.
-fn grid(args: &WarpArgs, files: &[Dataset]) -> Result<Grid, Failure> {
+fn grid(
+    args: &WarpArgs,
+    files: &[Dataset],
+    tiling: Option<TilingScheme>,
+    blocks: BlockChoice,
+) -> Result<Grid, Failure> {
     let mut rasters = Vec::with_capacity(files.len());
     for file in files {
         let mut georeference = file.metadata().georeference.clone();
@@ -87,6 +93,19 @@ fn grid(args: &WarpArgs, files: &[Dataset]) -> Result<Grid, Failure> {
         target_aligned: args.tap,
     };
     let transform = TransformOptions::default().datum_shift(args.datum_shift);
+    if let Some(scheme) = tiling {
+        let places = [args.t_srs.is_some(), args.te.is_some(), args.tr.is_some(), args.ts.is_some()];
+        if places.contains(&true) {
+            return Err(request("TILING_SCHEME chooses the grid; leave out -t_srs, -te, -tr and -ts"));
+        }
+        let tile = match blocks {
+            BlockChoice::Tiles { width, height } if width == height => width,
+            BlockChoice::Auto => 512,
+            _ => return Err(request("tiles of TILING_SCHEME are square")),
+        };
+        let made = scheme.grid(&rasters, tile, &transform);
+        return made.map_err(|problem| request(problem.to_string()));
+    }
     choice.grid(&rasters, &transform).map_err(|problem| request(problem.to_string()))
 }
 
@@ -112,7 +131,11 @@ fn read_options(args: &WarpArgs, grid: Grid) -> ReadOptions {
 }
 
 /// How OUT is written.
-fn write_options(args: &WarpArgs, session: &Session, context: &mut Context) -> Result<WriteOptions, Failure> {
+fn write_options(
+    args: &WarpArgs,
+    session: &Session,
+    context: &mut Context,
+) -> Result<(WriteOptions, Option<TilingScheme>), Failure> {
     for (option, given) in [("-srcnodata", args.srcnodata), ("-dstnodata", args.dstnodata)] {
         if given.is_some_and(|nodata| nodata.0.is_none()) {
             return Err(request(format!("`{option} none` is not available; give a value")));
@@ -136,11 +159,6 @@ fn write_options(args: &WarpArgs, session: &Session, context: &mut Context) -> R
     for warning in &notes.warnings {
         session.note(&format!("warning: {warning}"));
     }
-    if options.tiling.is_some() {
-        return Err(request(
-            "TILING_SCHEME is not available in strile warp; give -t_srs, -te and -tr of the scheme",
-        ));
-    }
     if options.alpha.is_some() || options.photometric.is_some() || options.nodata.is_some() {
         return Err(request(
             "ALPHA, PHOTOMETRIC and NODATA are not available in strile warp; use strile convert after",
@@ -150,5 +168,5 @@ fn write_options(args: &WarpArgs, session: &Session, context: &mut Context) -> R
     write.encode_on = args.encode_on;
     write.spool_dir.clone_from(&args.spool_dir);
     write.buffer = args.streaming_buffer;
-    Ok(write)
+    Ok((write, options.tiling))
 }

@@ -2,7 +2,7 @@
 
 use super::{WarpFile, plan_onto, read_onto, read_onto_device};
 use crate::cache::Cache;
-use crate::convert::{ConvertOptions, spec_of};
+use crate::convert::{ConvertOptions, TilingScheme, spec_of};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::options::{Interleave, ReadOptions};
@@ -29,7 +29,8 @@ const PIECE_BYTES: u64 = 128 << 20;
 /// let read = ReadOptions::new().onto(grid, WarpOptions::new().resampling(WarpSampling::Bilinear));
 /// let sink = Box::new(FileSink::create("tile.tif", false)?);
 /// let context = Context::default();
-/// let report = WarpWriter::plan(&[&scene], sink, &read, &WriteOptions::new(), &context)?.run(&context)?;
+/// let write = (&WriteOptions::default(), None);
+/// let report = WarpWriter::plan(&[&scene], sink, &read, write, &context)?.run(&context)?;
 /// println!("{} blocks", report.blocks);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -45,7 +46,7 @@ pub struct WarpWriter<'a> {
 }
 
 impl<'a> WarpWriter<'a> {
-    /// Decides what will be done; touches no pixel. `read` has the grid.
+    /// Decides what will be done; touches no pixel. `read` has the grid; that of a tiling scheme is [`TilingScheme::grid`].
     ///
     /// # Errors
     /// If there is no file or no grid, or as a read onto the grid and as [`Writer::create`].
@@ -53,7 +54,7 @@ impl<'a> WarpWriter<'a> {
         files: &[&'a Dataset],
         sink: Box<dyn Sink>,
         read: &ReadOptions,
-        write: &WriteOptions,
+        (write, tiling): (&WriteOptions, Option<TilingScheme>),
         context: &Context,
     ) -> Result<Self> {
         let Some((onto, first)) = read.onto.clone().zip(files.first()) else {
@@ -92,9 +93,18 @@ impl<'a> WarpWriter<'a> {
             read.max_pixels,
             stored,
         )?;
-        let read = ReadOptions { max_pixels: Some(u64::MAX), ..read };
         let mut write = write.clone();
         let block = block_size(&spec, &write).map_err(refused)?;
+        if let Some(scheme) = tiling {
+            if write.format != Format::Cog {
+                return Err(refused("tiles of a matrix set are for cloud-optimized files".into()));
+            }
+            scheme.align(&mut spec, block).map_err(refused)?;
+            if (spec.width, spec.height) != size {
+                let problem = "the grid has other tiles than the tiling scheme; take `TilingScheme::grid`";
+                return Err(refused(problem.into()));
+            }
+        }
         let row = u64::from(spec.bands) * spec.data_type.size() as u64;
         let room = PIECE_BYTES.min(context.budget.limit() / 8).max(1);
         let piece = piece(size, block, row, room);
