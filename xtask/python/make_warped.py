@@ -27,7 +27,7 @@ CASES = [
 ]
 # The same with larger pixels of the grid; the last has the scale.
 COARSE = [
-    ("EPSG:32633", 90, 80, (10, 0, 500000, 0, -10, 5538630), "EPSG:3857", 30, 28, (46.7, 0, 1669780, 0, -46.7, 6446330), 0.33),
+    ("EPSG:32633", 90, 80, (10, 0, 500000, 0, -10, 5538630), "EPSG:3857", 30, 28, (46.7, 0, 1669780, 0, -46.7, 6446330), 1 / 3),
     ("EPSG:32633", 90, 80, (10, 0, 500000, 0, -10, 5538630), "EPSG:4326", 24, 26, (0.00062, 0, 15.0002, 0, -0.0003, 49.9999), 0.25),
     ("EPSG:4326", 180, 90, (2, 0, -180, 0, -2, 90), "EPSG:3857", 22, 22, (1800000, 0, -20000000, 0, -1800000, 20000000), 0.125),
 ]
@@ -47,7 +47,11 @@ def main(out):
             values = (7 * x + 13 * y + x * y) % 101 - (0 if dtype == "uint8" else 20)
             profile = {"driver": "GTiff", "width": width, "height": height, "count": 1, "dtype": dtype, "crs": system}
             for kernel in (Resampling[name] for name in EVERY):
-                # One case of the raster, and of a short and a long type the others that choose samples.
+                # Before 3.11 GDAL counts samples for the mode, whatever the part of each. Sums are by areas in the raster
+                # here and in the grid there, which are the same if neither is bent much.
+                if kernel.name == "mode" or kernel.name == "sum" and system != "EPSG:32633":
+                    continue
+                # The rest says nothing new.
                 if dtype == "uint8" and kernel.name in ("sum", "rms") or dtype == "int16" and nodata is None and kernel.value > 1:
                     continue
                 with MemoryFile() as file:

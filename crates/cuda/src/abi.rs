@@ -77,6 +77,8 @@ unsafe impl Plain for u16 {}
 unsafe impl Plain for u32 {}
 // SAFETY: numbers.
 unsafe impl Plain for i32 {}
+// SAFETY: numbers.
+unsafe impl Plain for f64 {}
 
 /// The bytes of plain structs.
 pub(crate) fn bytes_of<T: Plain>(items: &[T]) -> &[u8] {

@@ -13,7 +13,7 @@ use crate::picture::nvidia::{self, NvidiaPictures, NvjpegError};
 use crate::picture::nvjpeg2000;
 use crate::plan::{Allowed, Libraries, Plan};
 use crate::run::{Run, Stop};
-use crate::{back, batch, mask, resample};
+use crate::{back, batch, mask, resample, warp};
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 use strile_engine::memory::try_zeroed;
@@ -392,11 +392,8 @@ impl Engine for CudaEngine {
         output: &Output,
         context: &Context,
     ) -> Result<(), EngineError> {
-        let _ = (job, pixels, valid, output, context);
-        Err(EngineError::Device {
-            device: self.name.clone(),
-            problem: "cannot warp yet; use the CPU engine".to_owned(),
-        })
+        warp::run(&self.device, &self.spare, job, pixels, valid, output, context)
+            .map_err(|stop| self.failed(stop))
     }
 
     fn encoder(&self, which: Encoder) -> String {

@@ -2,7 +2,7 @@
 //!
 //! `driver` and `device` find the driver and a device, or say why not; `stream`, `memory`, `module` and `launch` are
 //! owners around it, `cufile` and `nvcomp` optional libraries beside it; `abi` and `codec` what kernels are called with;
-//! `place` the pass that turns decompressed rows into pixels in their place; `resample` windows made another size, `mask` pixels left out; `encode`
+//! `place` the pass that turns decompressed rows into pixels in their place; `resample` windows made another size, `mask` pixels left out, `warp` windows put onto a grid; `encode`
 //! the way back; `engine` the whole.
 
 mod abi;
@@ -36,6 +36,7 @@ mod run;
 mod slabs;
 pub mod stream;
 mod tables;
+pub mod warp;
 
 pub use cufile::DirectIo;
 pub use device::{DeviceFacts, devices};

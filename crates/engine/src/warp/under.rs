@@ -82,13 +82,17 @@ impl Under<'_> {
             WarpMap::SMOOTH => self.smooth(entry, columns, rows, WarpMap::SMALL),
             WarpMap::CUT => {
                 let points = self.map.parts().points;
-                let more = u32::from(points == WarpPoints::Corners);
-                for y in rows.0..rows.1 + more {
-                    for x in columns.0..columns.1 + more {
-                        let at = start(entry) + index(y * points.across() + x);
-                        if let Some([x, y]) = self.map.parts().exact.get(at).copied() {
-                            self.place([x, y, x, y]);
-                        }
+                for (y, x) in (rows.0..rows.1).flat_map(|y| (columns.0..columns.1).map(move |x| (y, x))) {
+                    let at = |right: u32, down: u32| {
+                        let at = start(entry) + index((y + down) * points.across() + x + right);
+                        self.map.parts().exact.get(at).copied().unwrap_or([f64::NAN; 2])
+                    };
+                    let around = match points {
+                        WarpPoints::Centres => self.around([at(0, 0)]),
+                        WarpPoints::Corners => self.around([at(0, 0), at(1, 0), at(0, 1), at(1, 1)]),
+                    };
+                    if let Some(around) = around {
+                        self.place(around);
                     }
                 }
             }
@@ -111,6 +115,23 @@ impl Under<'_> {
         self.place(four.iter().fold(whole, |[left, top, right, bottom], (x, y)| {
             [left.min(*x), top.min(*y), right.max(*x), bottom.max(*y)]
         }));
+    }
+
+    /// The box around points of a pixel that have a place, each within half a turn of the first.
+    fn around<const N: usize>(&self, points: [[f64; 2]; N]) -> Option<[f64; 4]> {
+        let mut points = points.into_iter().filter(|[x, y]| !x.is_nan() && !y.is_nan());
+        let first = points.next()?;
+        let whole = [first[0], first[1], first[0], first[1]];
+        Some(points.fold(whole, |[left, top, right, bottom], [mut x, mut y]| {
+            if let Some((turn_x, turn_y)) = self.map.parts().turn {
+                let along = (x - first[0]) * turn_x + (y - first[1]) * turn_y;
+                let turns = (along / (turn_x * turn_x + turn_y * turn_y) + 0.5).floor();
+                if turns.is_finite() {
+                    (x, y) = (x - turns * turn_x, y - turns * turn_y);
+                }
+            }
+            [left.min(x), top.min(y), right.max(x), bottom.max(y)]
+        }))
     }
 
     /// Adds what of a box lies in the source, here or one turn further.

@@ -148,7 +148,7 @@ fn compare(target: &Grid, source: &Grid, tolerance: f64) -> (u64, usize, usize) 
                 {
                     let (x, y) = (found.0 as u32, found.1 as u32);
                     let window = crate::window::Window::new(column, row, 1, 1);
-                    for under in [under.unwrap(), map.source_window(window, 0.0).unwrap()] {
+                    for under in [under.unwrap(), map.source_window(window, WarpSampling::Nearest).unwrap()] {
                         assert!(under.column <= x && x - under.column < under.width, "{x} in {under:?}");
                         assert!(under.row <= y && y - under.row < under.height, "{y} in {under:?}");
                     }
