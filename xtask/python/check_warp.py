@@ -9,7 +9,16 @@ reason that can be shown by the exact coordinates of the pixel (PROJ's), else th
 - tie: the place under a pixel lies on the edge between pixels of the raster, within the precision of coordinates;
 - approximation: both interpolate coordinates within 1/8 pixel by default, each in its own way, and no value differs by more than
   the raster changes within that distance;
-- footprint: the edge of a pixel of the grid lies on an edge between pixels of the raster.
+- footprint: the edge of a pixel of the grid lies on an edge between pixels of the raster;
+- scale: GDAL 3.10 estimates the size of a pixel of the raster in pixels of the grid, by which kernels are widened, in another way. With the
+  scale of the rule that strile and later versions have (`warp_scale`) it gives the same pixels;
+- narrow: bilinear and cubic are widened by GDAL from 1.05 pixels of the raster per pixel of the grid on, by strile from 2 on. GDAL without the
+  widening gives the same pixels;
+- kernel: values of widened kernels differ by less than 2 % of what the raster varies around the place;
+- weights: the weights of lanczos cancel around missing pixels, so that there is a value or none by rounding;
+- mode: GDAL prefers a repeated float to a single one that covers more;
+- seam: the pixel lies over the seam of a raster around the Earth, and GDAL takes the whole row for its footprint;
+- domain: the place does not lead back to the pixel: it is outside the domain of a projection.
 
 Prints how many pixels differ for each reason, then `N passed, N failed`; exit status 1 where any failed. The default is every sixth of
 3,000 cases; `--all` takes them all. `docs/correctness.md` lists the reasons.
@@ -30,6 +39,7 @@ import numpy as np  # noqa: E402
 import rasterio  # noqa: E402
 import strile  # noqa: E402
 import warp_cases  # noqa: E402
+import warp_scale  # noqa: E402
 from rasterio.enums import Resampling  # noqa: E402
 from rasterio.vrt import WarpedVRT  # noqa: E402
 
@@ -44,7 +54,8 @@ EXACT = 2e-4
 APPROXIMATE = 0.25
 NAMES = {"med": "median"}
 # GDAL follows the edge of a grid only, by default, and misses pixels of rasters with a pole inside.
-EXTRAS = {"SAMPLE_GRID": "YES"}
+# Missing pixels are those of each band, as gdalwarp has it.
+EXTRAS = {"SAMPLE_GRID": "YES", "UNIFIED_SRC_NODATA": "PARTIAL"}
 
 
 def write(case, path):
@@ -71,7 +82,7 @@ def fill_of(case):
     return float({"uint8": 255, "int8": -128, "uint16": 65535, "uint32": 4294967295, "int16": -32768}.get(case.dtype, -99999))
 
 
-def by_gdal(case, path):
+def by_gdal(case, path, **extras):
     options = {"overview_level": case.level - 1} if case.level else {}
     height, width = case.target_shape
     with (
@@ -79,7 +90,7 @@ def by_gdal(case, path):
         WarpedVRT(
             file, crs=case.target, transform=rasterio.Affine(*case.target_transform), width=width, height=height,
             resampling=Resampling[case.method], nodata=fill_of(case), tolerance=case.tolerance or 1e-9,
-            **EXTRAS,
+            **EXTRAS, **extras,
         ) as warped,
     ):  # fmt: skip
         # Where no pixel of the grid has a place in the raster GDAL writes nothing.
@@ -98,7 +109,7 @@ class Under:
     """The exact places of the raster under the pixels of the grid, in pixels of the level that is read."""
 
     def __init__(self, case):
-        self.shape = tuple(-(-side // (2 if case.level else 1)) for side in case.shape)
+        self.shape = case.shape
         self.case = case
         stored = case.pixels
         valid = np.ones(case.shape, bool) if case.valid is None else case.valid
@@ -111,6 +122,9 @@ class Under:
                 self.pixels = file.read()
                 self.valid = file.read_masks() > 0
                 self.shape = file.shape
+        # Columns around the Earth, where the raster has all of them.
+        turn = abs(360 / case.transform[0]) * self.shape[1] / case.shape[1] if case.system == "EPSG:4326" else 0
+        self.turn = turn if self.shape[1] >= turn - 1e-6 else 0
 
     def at(self, column, row):
         """Columns and rows of the raster at columns and rows of the grid."""
@@ -119,11 +133,15 @@ class Under:
         x, y = warp_cases.transformer(case.target, case.system).transform(x, y)
         column, row = ~rasterio.Affine(*case.transform) @ (np.asarray(x), np.asarray(y))
         column, row = column * self.shape[1] / case.shape[1], row * self.shape[0] / case.shape[0]
-        if case.system == "EPSG:4326":
-            turn = abs(360 / case.transform[0]) * self.shape[1] / case.shape[1]
-            if self.shape[1] >= turn - 1e-6:
-                column = column % turn
-        return column, row
+        return (column % self.turn if self.turn else column), row
+
+    def leads_back(self, column, row):
+        """Whether the place of a pixel of the grid has that pixel in turn."""
+        case = self.case
+        x, y = rasterio.Affine(*case.target_transform) @ (column, row)
+        back = warp_cases.transformer(case.system, case.target).transform(*warp_cases.transformer(case.target, case.system).transform(x, y))
+        there = ~rasterio.Affine(*case.target_transform) @ back
+        return bool(np.isfinite(there).all() and abs(there[0] - column) < 0.01 and abs(there[1] - row) < 0.01)
 
     def around(self, band, column, row, reach):
         """The samples within a distance, which of them are valid, and whether the edge of the raster is."""
@@ -137,9 +155,25 @@ class Under:
         return self.pixels[place].ravel(), self.valid[place].ravel(), beyond
 
 
+def lanczos(distance):
+    return np.where(np.abs(distance) < 3, np.sinc(distance) * np.sinc(distance / 3), 0)
+
+
+def weights_cancel(under, band, column, row):
+    """Whether the weights of valid samples around a place add up to little."""
+    columns, rows = (np.arange(int(np.floor(at - 0.5)) - 3, int(np.floor(at - 0.5)) + 5) for at in (column, row))
+    inside = ((columns >= 0) & (columns < under.shape[1]))[None, :] & ((rows >= 0) & (rows < under.shape[0]))[:, None]
+    height, width = under.shape
+    valid = inside & under.valid[band][np.clip(rows, 0, height - 1)[:, None], np.clip(columns, 0, width - 1)[None, :]]
+    weights = lanczos(rows + 0.5 - row)[:, None] * lanczos(columns + 0.5 - column)[None, :]
+    return abs(weights[valid].sum()) < 0.2
+
+
 def reason_of(case, under, band, row, column, ours, theirs, ours_missing, theirs_missing):
     """Why one pixel differs; None where no reason is known."""
     place = under.at(column + 0.5, row + 0.5)
+    if not under.leads_back(column + 0.5, row + 0.5):
+        return "domain"
     slack = APPROXIMATE if case.tolerance else EXACT
     near, valid, beyond = under.around(band, *place, slack)
     several = len(near) > 1 or beyond
@@ -155,6 +189,12 @@ def reason_of(case, under, band, row, column, ours, theirs, ours_missing, theirs
     size = max(np.ptp(columns), np.ptp(rows), 1) if np.isfinite([*columns, *rows]).all() else 1
     reach = size / 2 + slack + 0.01 if case.method in FOOTPRINT else RADIUS[case.method] * max(size, 1) + slack
     wide, wide_valid, wide_beyond = under.around(band, *place, reach)
+    if case.method in FOOTPRINT and under.turn and np.ptp(columns) > under.turn / 2:
+        return "seam"
+    if case.method == "lanczos" and not case.tolerance and ours_missing != theirs_missing and weights_cancel(under, band, *place):
+        return "weights"
+    if case.method == "mode" and case.dtype.startswith(("float", "uint32", "int32")) and (wide[wide_valid] == theirs).sum() > 1:
+        return "mode"
     if ours_missing != theirs_missing:
         near_edge = beyond or (len(valid) and not valid.all())
         if case.tolerance and (near_edge or (case.method in FOOTPRINT and (wide_beyond or not wide_valid.all()))):
@@ -171,7 +211,9 @@ def reason_of(case, under, band, row, column, ours, theirs, ours_missing, theirs
         if case.method == "sum":
             limit = float(np.abs(wide[wide_valid].astype(float)).max()) * max(1, size * size) + 1
         return "approximation" if abs(float(ours) - float(theirs)) <= limit else None
-    if case.method in FOOTPRINT and case.method not in ("average", "rms", "sum"):
+    if case.method in ("cubic_spline", "lanczos", "cubic", "bilinear") and abs(float(ours) - float(theirs)) <= 0.02 * spread + 1:
+        return "kernel"
+    if case.method in FOOTPRINT and (case.method not in ("average", "rms", "sum") or not wide_valid.all()):
         edges = np.abs(np.concatenate([np.asarray(columns) % 1, np.asarray(rows) % 1]) - 0.5)
         if (edges > 0.5 - 2e-3).any():
             return "footprint"
@@ -210,6 +252,29 @@ def compare(case, ours, theirs, reasons):
     return f"{unknown} of {differs.size} pixels differ, {told}" if unknown else None
 
 
+def judged(case, path, ours, reasons):
+    """The first difference without a reason; None where there is none."""
+    found = collections.Counter()
+    problem = compare(case, ours, by_gdal(case, path), found)
+    if problem is None:
+        reasons.update(found)
+        return None
+    if case.method not in ("bilinear", "cubic", "cubic_spline", "lanczos"):
+        return problem
+    across, down = warp_scale.scale(case.target_shape, Under(case).at)
+    others = {"scale": (across, down)}
+    if case.method in ("bilinear", "cubic"):
+        others["narrow"] = (1.0, 1.0)
+    for name, scales in others.items():
+        found = collections.Counter()
+        theirs = by_gdal(case, path, XSCALE=repr(scales[0]), YSCALE=repr(scales[1]))
+        if (name != "narrow" or min(across, down) > 0.4) and compare(case, ours, theirs, found) is None:
+            reasons.update(found)
+            reasons[name] += int((theirs != by_gdal(case, path)).sum())
+            return None
+    return problem
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--all", action="store_true")
@@ -227,10 +292,9 @@ def main():
                 continue
             write(case, path)
             case.path = path
-            theirs = by_gdal(case, path)
-            pixels += theirs.size
+            pixels += case.bands * case.target_shape[0] * case.target_shape[1]
             try:
-                problem = compare(case, by_strile(case, path), theirs, reasons)
+                problem = judged(case, path, by_strile(case, path), reasons)
             except strile.StrileError as error:
                 problem = str(error)
             Path(path).unlink()
