@@ -17,7 +17,7 @@ from .asked import flag_of
 from .errors import StrileError
 from .facts import Facts
 from .grid import like as grid_like
-from .onto import Onto, onto_of
+from .onto import Onto, is_usual, onto_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -60,7 +60,7 @@ class Over:
         """The request of the core; None for the pixels of the file."""
         if self.grid is None:
             for name, usual in (("resampling", "auto"), ("tolerance", None), ("datum_shift", "required")):
-                if (given | {"resampling": resampling})[name] != usual:
+                if not is_usual((given | {"resampling": resampling})[name], usual):
                     raise StrileError(f"{name} is for reads onto a grid: pass grid= or like= with it, or drop it")
             return None
         return onto_of(self.grid, resampling=_method(resampling, dataset), **given)
@@ -198,7 +198,7 @@ def _named(grid: Grid) -> str:
 
 def _method(resampling: Any, dataset: Any) -> Any:
     """'auto' takes the nearest pixel of classes (integers, palettes), and interpolates other values."""
-    if resampling != "auto":
+    if not is_usual(resampling, "auto"):
         return resampling
     facts = Facts.of(dataset)
     return "nearest" if facts.dtype.kind in "iu" or "Palette" in [name or "" for name in facts.colours] else "bilinear"

@@ -11,7 +11,7 @@ from typing import Any
 
 from . import _core
 from ._core import Grid
-from .asked import index_of, number_of, text_of
+from .asked import flag_of, index_of, number_of, text_of, whole
 from .errors import StrileError
 from .facts import Facts, Transform
 from .grid import like as grid_like
@@ -82,28 +82,34 @@ def onto_of(
     )
 
 
+def is_usual(value: Any, usual: Any) -> bool:
+    """Whether an argument of any type is its default."""
+    return value is usual or (isinstance(value, str) and isinstance(usual, str) and value == usual)
+
+
 def refuse_without_grid(given: dict[str, Any]) -> None:
     """Refuses keywords of reads onto a grid where none is given."""
     for name, default in OF_GRIDS.items():
-        if given.get(name, default) != default:
+        if not is_usual(given.get(name, default), default):
             raise StrileError(f"{name} is for reads onto a grid: pass grid= with it, or drop it")
 
 
 def refuse_with_grid(given: dict[str, Any]) -> None:
     """Refuses keywords that have no meaning in a read onto a grid."""
     for name, value in given.items():
-        if value is not None and value is not False and value != 0:
+        if value is not None and value is not False and whole(value) != 0:
             raise StrileError(f"{name} cannot be combined with grid: the grid says where and how large the result is")
 
 
 def grid_of(datasets: Sequence[Any], given: dict[str, Any]) -> Grid:
     """The grid of `grid`, `like`, or `crs`, `resolution`, `bounds` and `shape` for open files."""
+    aligned = flag_of(given["target_aligned"], "target_aligned")
     made = [name for name in MADE_OF if given[name] is not None]
     named = [name for name in ("grid", "like") if given[name] is not None]
     if len(named) + bool(made) != 1:
         raise StrileError(f"expected one grid: grid=, like=, or {', '.join(MADE_OF)} together; got {', '.join([*named, *made])}")
     if named:
-        if given["target_aligned"]:
+        if aligned:
             raise StrileError("target_aligned is for bounds with a resolution: drop it")
         return grid_like(given[named[0]])
     rasters = [Grid.of_dataset(dataset) for dataset in datasets]

@@ -15,7 +15,7 @@ import numpy as np
 from .. import _core
 from ..errors import DeviceError, GeoTIFFFallbackWarning, StrileError
 from ..facts import Facts
-from ..onto import Onto, grid_of, onto_of, told
+from ..onto import Onto, grid_of, is_usual, onto_of, told
 from . import cuda, lazy, opened
 from .arguments import Arguments, check
 from .description import Description
@@ -96,7 +96,7 @@ def refuse(given: dict[str, Any]) -> None:
     """Refuses keywords of reads onto a grid where none is given."""
     usual = {"target_aligned": False, "resampling": "nearest", "tolerance": None, "datum_shift": "required", "source_crs": None, "top": "last"}
     for name, default in usual.items():
-        if given[name] != default:
+        if not is_usual(given[name], default):
             raise StrileError(f"{name} is for reads onto a grid: pass grid=, like= or crs= with it, or drop it")
 
 
@@ -109,8 +109,8 @@ def open_onto(source: Any, given: dict[str, Any]) -> xr.DataArray:
         raise StrileError("expected at least one file to read onto the grid, got an empty list")
     calls = [check(one, given) for one in (source if several else [source])]
     call = calls[0]
-    for name in ("window", "bbox", "reduce"):
-        if given[name]:
+    for name, value in (("window", call.window), ("bbox", call.bbox), ("reduce", call.reduce or None)):
+        if value is not None:
             raise StrileError(f"{name} cannot be combined with a grid: pass bounds= or a grid of the part")
     if call.gpu:
         cuda.require()
