@@ -100,7 +100,7 @@ impl Dataset {
     /// output in its memory, unless `decode_on` is the CPU, whose pixels are then copied there.
     pub fn read_into(&self, output: &Output, options: &ReadOptions, context: &Context) -> Result<Report> {
         if options.onto.is_some() {
-            return OntoRead::new(&[self], options, context)?.into_output(output);
+            return OntoRead::new(&[self], options, context)?.laid_into(output);
         }
         let to = output.location();
         let Decoded { options: pixels, steps } = self.decoded(options)?;

@@ -46,7 +46,7 @@ pub fn read_onto_into<F: AsInput>(
     options: &ReadOptions,
     context: &Context,
 ) -> Result<Report> {
-    OntoRead::new(&datasets(files)?, options, context)?.into_output(output)
+    OntoRead::new(&datasets(files)?, options, context)?.laid_into(output)
 }
 
 /// Plans a read of files onto the grid of the options, into the memory `to`, without touching a pixel.
@@ -100,7 +100,7 @@ impl OntoRead<'_> {
     }
 
     /// Reads into an output.
-    pub(super) fn into_output(&self, output: &Output) -> Result<Report> {
+    pub(super) fn laid_into(&self, output: &Output) -> Result<Report> {
         let (report, faults) = self.read_into(output)?;
         Ok(with_faults(report, faults))
     }

@@ -17,7 +17,6 @@ pub(super) struct File<'a> {
 impl<'a> File<'a> {
     /// Finds the level of a file that is read, or says why it cannot be.
     pub(super) fn new(dataset: &'a Dataset, options: &ReadOptions, onto: &Onto) -> Result<Self> {
-        let image = dataset.target(options)?.image;
         let refuse = |problem: &str| Err(dataset.refuse(format!("cannot read onto a grid: {problem}")));
         match options {
             _ if options.page > 0 => return refuse("the georeference of pages after the first is not known"),
@@ -26,6 +25,10 @@ impl<'a> File<'a> {
             _ if options.layer == Layer::Mask => {
                 return refuse("masks are not put onto a grid; read the pixels `masked`");
             }
+            _ => {}
+        }
+        let image = dataset.target(options)?.image;
+        match options {
             _ if options.apply_orientation && image.orientation != 1 => {
                 return refuse("the image is turned by its Orientation; read it as it is stored");
             }
