@@ -7,6 +7,7 @@ use crate::dataset::{Dataset, TABLES};
 use crate::error::{refused, strile_error};
 use crate::facts;
 use crate::grid::Grid;
+use crate::placement::Placement;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::collections::BTreeMap;
@@ -213,12 +214,12 @@ pub(crate) fn scaling(py: Python<'_>, dataset: &Dataset, band: Option<u32>) -> P
 /// Returns the status of the georeference, the reference system, and the transform of a window that begins at a pixel.
 /// With `shifted` control points count from that pixel.
 #[pyfunction]
-#[pyo3(signature = (dataset, grid, level, row, column, *, shifted=false, allow_unparseable_crs=false))]
+#[pyo3(signature = (dataset, placement, level, row, column, *, shifted=false, allow_unparseable_crs=false))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub(crate) fn placed<'py>(
     py: Python<'py>,
     dataset: &Dataset,
-    grid: &Grid,
+    placement: &Placement,
     level: usize,
     row: u32,
     column: u32,
@@ -228,7 +229,7 @@ pub(crate) fn placed<'py>(
     let input = dataset.input(py)?;
     let attrs = PyDict::new(py);
     attrs.set_item(CONTRACT.0, CONTRACT.1)?;
-    if let Some(rotated) = grid.rotated {
+    if let Some(rotated) = placement.rotated {
         attrs.set_item("georef_status", "rotated_dropped")?;
         attrs.set_item(NO_GEOREF, true)?;
         attrs.set_item("rotated_affine", rotated)?;
@@ -238,7 +239,7 @@ pub(crate) fn placed<'py>(
     let own = levels.and_then(|(file, level)| file.own_georeference(level));
     let georeference = own.as_ref().unwrap_or(&input.metadata().georeference);
     let crs = reference_system(py, georeference, allow_unparseable_crs, input.name())?;
-    let transform = grid.at(row, column);
+    let transform = placement.at(row, column);
     let status = match (transform.is_some(), crs.is_empty()) {
         (true, false) => "full",
         (true, true) => "transform_only",
@@ -250,15 +251,36 @@ pub(crate) fn placed<'py>(
         Some(transform) => attrs.set_item("transform", transform)?,
         None => attrs.set_item(NO_GEOREF, true)?,
     }
-    if grid.point {
+    if placement.point {
         attrs.set_item("raster_type", "point")?;
     }
-    if !grid.gcps.is_empty() {
+    if !placement.gcps.is_empty() {
         let (row, column) = if shifted { (f64::from(row), f64::from(column)) } else { (0.0, 0.0) };
-        let points = grid.gcps.iter().map(|&(down, across, x, y, z)| (down - row, across - column, x, y, z));
+        let points =
+            placement.gcps.iter().map(|&(down, across, x, y, z)| (down - row, across - column, x, y, z));
         attrs.set_item("gcps", PyTuple::new(py, points.collect::<Vec<_>>())?)?;
     }
     attrs.update(crs.as_mapping())?;
+    Ok(attrs)
+}
+
+/// Returns the same attributes of pixels on a grid. Of a turned one the transform is `rotated_affine`.
+#[pyfunction]
+pub(crate) fn placed_on<'py>(py: Python<'py>, grid: &Grid) -> PyResult<Bound<'py, PyDict>> {
+    let attrs = PyDict::new(py);
+    attrs.set_item(CONTRACT.0, CONTRACT.1)?;
+    let transform = grid.transform();
+    let (_, b, _, d, _, _) = transform;
+    let turned = b != 0.0 || d != 0.0;
+    attrs.set_item("georef_status", if turned { "crs_only" } else { "full" })?;
+    attrs.set_item(if turned { "rotated_affine" } else { "transform" }, transform)?;
+    let crs = grid.0.crs();
+    if let Some(code) = crs.epsg {
+        attrs.set_item("crs", code)?;
+    }
+    if let Some(wkt) = &crs.wkt {
+        attrs.set_item("crs_wkt", wkt)?;
+    }
     Ok(attrs)
 }
 

@@ -1,318 +1,359 @@
-//! `Grid`: where the pixels of a level lie, by the numbers that the file states.
+//! `strile.Grid`: a reference system, a transform and a size that pixels are read onto.
 //!
-//! The transform keeps these numbers bit for bit: it is that of pixel corners, or for a file of points that of the first
-//! pixel's centre. Its axes are rows and columns. A rotated grid is refused, or read as plain pixels.
+//! The grid is the library's; here are the forms in which Python callers state one. What other packages have in place of it
+//! (arrays, `GeoBox`) is turned into its numbers by `strile.grid`.
 
+use crate::crs;
 use crate::dataset::Dataset;
-use crate::error::{refused, strile_error};
+use crate::error::refused;
+use crate::keys::{elements, float, integer, shown};
+use crate::{call, facts};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
-use strile::file::StoredField;
-use strile::tiff::Tag;
-use strile::tiff::geo::{AreaOrPoint, Georeference};
-use strile::{Cancel, Input};
+use pyo3::types::{PyAny, PyDict, PyTuple, PyType};
+use strile::crs::{DatumShift, TransformOptions, dialect, identify, wkt};
+use strile::grid::GridChoice;
+use strile::tiff::geo::{Bounds, Crs, GeoTransform};
+use strile::{Input, InvalidValue};
 
 /// a, b, c, d, e, f in the order of the `affine` package.
 type Transform = (f64, f64, f64, f64, f64, f64);
-/// Row, column, x, y, z.
-type Gcp = (f64, f64, f64, f64, f64);
+/// West, south, east, north.
+type Sides = (f64, f64, f64, f64);
 
-/// Shear below this share of the pixel size is rounding.
-const SHEAR: f64 = 1e-12;
-
-/// The placement of a level. Without georeferencing there is no transform; `rotated` is a transform that was dropped
-/// because its axes are not rows and columns; `gcps` are control points in place of a transform.
+/// Pixels that a file is read onto: a reference system, a transform and a size.
 #[pyclass(frozen, module = "strile._core")]
-pub(crate) struct Grid {
-    #[pyo3(get)]
-    pub(crate) transform: Option<Transform>,
-    #[pyo3(get)]
-    pub(crate) point: bool,
-    #[pyo3(get)]
-    pub(crate) rotated: Option<Transform>,
-    pub(crate) gcps: Vec<Gcp>,
-    /// The reference system, as messages call it.
-    system: Option<String>,
+pub(crate) struct Grid(pub(crate) strile::grid::Grid);
+
+fn invalid(problem: &InvalidValue) -> PyErr {
+    refused(problem.to_string())
+}
+
+/// A system as a code, a text, or an object of pyproj, rasterio or odc-geo.
+pub(crate) fn system(given: &Bound<'_, PyAny>) -> PyResult<Crs> {
+    if let Ok(to_wkt) = given.getattr("to_wkt") {
+        return crs::parse(&to_wkt.call0()?);
+    }
+    crs::parse(given)
+}
+
+/// `EPSG:n` where a system has a code, else WKT.
+pub(crate) fn system_text(crs: &Crs) -> String {
+    match (crs.epsg, &crs.wkt) {
+        (Some(code), _) => format!("EPSG:{code}"),
+        (None, Some(wkt)) => wkt.clone(),
+        (None, None) => crs.name.clone(),
+    }
+}
+
+/// Whether two systems are the same, however they are written.
+fn is_same(one: &Crs, other: &Crs) -> bool {
+    if let (Some(one), Some(other)) = (one.epsg, other.epsg) {
+        return one == other;
+    }
+    let (Some(one_text), Some(other_text)) = (&one.wkt, &other.wkt) else { return one == other };
+    if one_text == other_text {
+        return true;
+    }
+    let system = |text: &str| dialect::system(&wkt::Node::parse(text).ok()?).ok();
+    let flat = one.vertical.is_none() && other.vertical.is_none() && one.kind == other.kind;
+    flat && system(one_text)
+        .zip(system(other_text))
+        .is_some_and(|(one, other)| identify::same(&one.horizontal, &other.horizontal))
+}
+
+/// Numbers of a list; `None` for anything else.
+fn numbers(given: &Bound<'_, PyAny>) -> Option<Vec<f64>> {
+    elements(given)?.iter().map(float).collect()
+}
+
+fn transform_of(given: &Bound<'_, PyAny>) -> PyResult<GeoTransform> {
+    let expected = "expected six numbers (a, b, c, d, e, f), or an Affine";
+    match numbers(given).as_deref() {
+        Some(&[a, b, c, d, e, f]) => Ok(GeoTransform { a, b, c, d, e, f }),
+        // An Affine is the nine numbers of its matrix.
+        Some(&[a, b, c, d, e, f, 0.0, 0.0, 1.0]) => Ok(GeoTransform { a, b, c, d, e, f }),
+        Some(_) => Err(refused(format!("transform is {}: {expected}", shown(given)))),
+        None => Err(PyTypeError::new_err(format!("transform is {}: {expected}", shown(given)))),
+    }
+}
+
+/// Height and width.
+fn shape_of(given: &Bound<'_, PyAny>) -> PyResult<(u32, u32)> {
+    let expected = "expected (height, width) in whole numbers of at least 1";
+    let sides: Option<Vec<i128>> = elements(given).and_then(|sides| sides.iter().map(integer).collect());
+    let Some(sides) = sides else {
+        return Err(PyTypeError::new_err(format!("shape is {}: {expected}", shown(given))));
+    };
+    let side = |side: &i128| u32::try_from(*side).ok().filter(|side| *side > 0);
+    match sides.iter().map(side).collect::<Option<Vec<u32>>>().as_deref() {
+        Some(&[height, width]) => Ok((height, width)),
+        _ => Err(refused(format!("shape is {}: {expected}", shown(given)))),
+    }
+}
+
+/// Width and height of a pixel: one number for both, or two.
+fn resolution_of(given: &Bound<'_, PyAny>) -> PyResult<(f64, f64)> {
+    let pair = float(given).map(|one| vec![one, one]).or_else(|| numbers(given));
+    match pair.as_deref() {
+        // The height of an odc-geo resolution, and of a transform, is negative where rows go south.
+        Some(&[across, down]) if across > 0.0 && down != 0.0 => Ok((across, down.abs())),
+        Some(_) => Err(refused(format!(
+            "resolution is {}: expected the size of a pixel, above 0, or two: (width, height)",
+            shown(given)
+        ))),
+        None => Err(PyTypeError::new_err(format!(
+            "resolution is {}: expected the size of a pixel, or two: (width, height)",
+            shown(given)
+        ))),
+    }
+}
+
+fn bounds_of(given: &Bound<'_, PyAny>) -> PyResult<Bounds> {
+    let expected = "expected (xmin, ymin, xmax, ymax)";
+    match numbers(given).as_deref() {
+        Some(&[min_x, min_y, max_x, max_y]) => Ok(Bounds { min_x, min_y, max_x, max_y }),
+        Some(_) => Err(refused(format!("bounds is {}: {expected}", shown(given)))),
+        None => Err(PyTypeError::new_err(format!("bounds is {}: {expected}", shown(given)))),
+    }
+}
+
+/// What happens between datums without a known operation, by its word.
+pub(crate) fn datum_shift(word: &str) -> PyResult<DatumShift> {
+    match word {
+        "required" => Ok(DatumShift::Required),
+        "none" => Ok(DatumShift::None),
+        other => Err(refused(format!("datum_shift is `{other}`: expected `required` or `none`"))),
+    }
+}
+
+fn chosen(
+    py: Python<'_>,
+    choice: &GridChoice,
+    rasters: &[strile::grid::Grid],
+    shift: DatumShift,
+) -> PyResult<Grid> {
+    let options = TransformOptions::default().datum_shift(shift);
+    let made = call::detached(py, || choice.grid(rasters, &options))?;
+    made.map(Grid).map_err(|problem| invalid(&problem))
+}
+
+impl Grid {
+    fn transform_tuple(&self) -> Transform {
+        let GeoTransform { a, b, c, d, e, f } = self.0.transform();
+        (a, b, c, d, e, f)
+    }
+
+    /// What `strile.grid` has for objects of other packages.
+    fn converted<'py>(py: Python<'py>, name: &str, given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("strile.grid")?.getattr(name)?.call1((given,))
+    }
 }
 
 #[pymethods]
 impl Grid {
-    #[getter]
-    fn gcps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, &self.gcps)
-    }
-
-    /// Returns the transform of a window that begins at a pixel.
-    pub(crate) fn at(&self, row: u32, column: u32) -> Option<Transform> {
-        let (a, b, c, d, e, f) = self.transform?;
-        let moved = |origin: f64, size: f64, pixels: u32| match pixels {
-            0 => origin,
-            pixels => origin + f64::from(pixels) * size,
-        };
-        Some((a, b, moved(c, a, column), d, e, moved(f, e, row)))
-    }
-
-    /// Returns the smallest window (row0, col0, row1, col1) inside `height` by `width` pixels that covers a box.
-    fn window_of(
-        &self,
-        sides: (f64, f64, f64, f64),
-        height: u32,
-        width: u32,
-    ) -> PyResult<(u32, u32, u32, u32)> {
-        if self.rotated.is_some() {
-            let problem = "bbox needs axes that are rows and columns and this file is rotated: pass window";
-            return Err(refused(problem));
-        }
-        if !self.gcps.is_empty() {
-            let problem = "bbox needs a transform and this file is placed by control points: pass window";
-            return Err(refused(problem));
-        }
-        let Some((a, _, c, _, e, f)) = self.transform else {
-            return Err(refused("bbox needs a georeferenced file and this one is not: pass window"));
-        };
-        let half = if self.point { 0.5 } else { 0.0 };
-        let (x, y) = (c - a * half, f - e * half);
-        let (west, south, east, north) = sides;
-        let rows = span((south - y) / e, (north - y) / e, height);
-        let columns = span((west - x) / a, (east - x) / a, width);
-        if rows.0 >= rows.1 || columns.0 >= columns.1 {
-            let (x1, y1) = (x + a * f64::from(width), y + e * f64::from(height));
-            let extent = (x.min(x1), y.min(y1), x.max(x1), y.max(y1));
-            let hint = self.other_system(sides, extent);
-            return Err(refused(format!(
-                "bbox {sides:?} lies outside the file, which covers {extent:?}{hint}"
-            )));
-        }
-        Ok((rows.0, columns.0, rows.1, columns.1))
-    }
-}
-
-/// First and end of the pixels between two places along an axis of `count` pixels.
-fn span(one: f64, other: f64, count: u32) -> (u32, u32) {
-    let limit = f64::from(count);
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and a u32")]
-    let whole = |place: f64| place.clamp(0.0, limit) as u32;
-    (whole(one.min(other).floor()), whole(one.max(other).ceil()))
-}
-
-impl Grid {
-    /// A hint where a box that misses the file seems to be in another reference system.
-    fn other_system(&self, sides: (f64, f64, f64, f64), extent: (f64, f64, f64, f64)) -> String {
-        let degrees = |(west, south, east, north): (f64, f64, f64, f64)| {
-            west.abs().max(east.abs()) <= 360.0 && south.abs().max(north.abs()) <= 90.0
-        };
-        match &self.system {
-            Some(system) if degrees(sides) != degrees(extent) => {
-                let unit = if degrees(sides) { "degrees" } else { "the units of a projection" };
-                format!(
-                    " in {system}: the box looks like {unit}; transform it to the reference system of the file first"
-                )
-            }
-            _ => String::new(),
-        }
-    }
-
-    /// The grid of an overview whose pixels are that many pixels wide and high.
-    fn reduced(&mut self, across: f64, down: f64) {
-        for (row, column, ..) in &mut self.gcps {
-            (*row, *column) = (*row / down, *column / across);
-        }
-        if let Some((a, _, c, _, e, f)) = self.transform
-            && (across, down) != (1.0, 1.0)
-        {
-            let shift = if self.point { 0.5 } else { 0.0 };
-            let (c, f) = (c + a * (across - 1.0) * shift, f + e * (down - 1.0) * shift);
-            self.transform = Some((a * across, 0.0, c, 0.0, e * down, f));
-        }
-    }
-
-    /// The grid after the pixels, `height` and `width` as stored, were turned as the orientation says.
-    fn oriented(&mut self, py: Python<'_>, orientation: u8, height: u32, width: u32) -> PyResult<()> {
-        let unsupported = |problem: &str| {
-            let sentence = format!("orientation {orientation} {problem}: rewrite it with orientation 1");
-            Err(strile_error(py, "UnsupportedGeoTIFFFeatureError", sentence))
-        };
-        if orientation == 1 {
-            return Ok(());
-        }
-        if !self.gcps.is_empty() {
-            return unsupported("turns the pixels of a file that is placed by control points");
-        }
-        let Some((mut a, _, mut c, _, mut e, mut f)) = self.transform else { return Ok(()) };
-        if orientation > 4 {
-            return unsupported(
-                "swaps the axes of a georeferenced file, which no axis-aligned transform can state",
-            );
-        }
-        let last = if self.point { 1.0 } else { 0.0 };
-        if matches!(orientation, 2 | 3) {
-            (a, c) = (-a, c + a * (f64::from(width) - last));
-        }
-        if matches!(orientation, 3 | 4) {
-            (e, f) = (-e, f + e * (f64::from(height) - last));
-        }
-        self.transform = Some((a, 0.0, c, 0.0, e, f));
-        Ok(())
-    }
-}
-
-/// The tags of the transform, as numbers.
-struct Model {
-    scale: Option<Vec<f64>>,
-    points: Option<Vec<f64>>,
-    matrix: Option<[f64; 16]>,
-}
-
-impl Model {
-    fn of(fields: &[StoredField]) -> Self {
-        let numbers = |tag| {
-            let field = fields.iter().find(|field| field.tag == tag)?;
-            field.field_type.floats(field.bytes.as_deref()?, field.byte_order)
-        };
-        let matrix = numbers(Tag::ModelTransformationTag);
-        Self {
-            scale: numbers(Tag::ModelPixelScaleTag),
-            points: numbers(Tag::ModelTiepointTag),
-            matrix: matrix.and_then(|matrix| matrix.try_into().ok()),
-        }
-    }
-
-    /// The transform; tie points that contradict it are refused.
-    fn transform(&self, py: Python<'_>, name: &str) -> PyResult<Option<Transform>> {
-        if let Some([a, b, _, c, d, e, _, f, ..]) = self.matrix {
-            return Ok(Some((a, b, c, d, e, f)));
-        }
-        let (Some([dx, dy, ..]), Some(points)) = (self.scale.as_deref(), &self.points) else {
-            return Ok(None);
-        };
-        let (a, e) = (*dx, -*dy);
-        let mut points = points.as_chunks::<6>().0.iter();
-        let Some(&[column, row, _, x, y, _]) = points.next() else { return Ok(None) };
-        let c = if column == 0.0 { x } else { x - column * a };
-        let f = if row == 0.0 { y } else { y - row * e };
-        for &[column, row, _, x, y, _] in points {
-            let (there, below) = (c + column * a, f + row * e);
-            if (there - x).abs() > a.abs() * 1e-3 || (below - y).abs() > e.abs() * 1e-3 {
-                let sentence = format!(
-                    "{name}: the tiepoint at pixel ({row}, {column}) is ({x}, {y}) and ({there}, {below}) by the pixel \
-                     size and the first one: no axis-aligned transform states both"
-                );
-                return Err(strile_error(py, "UnsupportedGeoTIFFFeatureError", sentence));
-            }
-        }
-        Ok(Some((a, 0.0, c, 0.0, e, f)))
-    }
-
-    /// Whether the stored matrix makes x or y depend on z.
-    fn leans(&self) -> bool {
-        self.matrix.is_some_and(|[a, _, x, _, _, e, y, ..]| {
-            let limit = SHEAR * a.abs().max(e.abs());
-            x.abs() > limit || y.abs() > limit
+    #[new]
+    fn new(crs: &Bound<'_, PyAny>, transform: &Bound<'_, PyAny>, shape: &Bound<'_, PyAny>) -> PyResult<Self> {
+        call::guarded(crs.py(), || {
+            let (height, width) = shape_of(shape)?;
+            strile::grid::Grid::new(system(crs)?, transform_of(transform)?, width, height)
+                .map(Self)
+                .map_err(|problem| invalid(&problem))
         })
     }
-}
 
-fn is_sheared((a, b, _, d, e, _): Transform) -> bool {
-    let limit = SHEAR * a.abs().max(e.abs());
-    b.abs() > limit || d.abs() > limit
-}
+    /// The pixels of a resolution, or as many as `shape` says, that fill bounds (xmin, ymin, xmax, ymax).
+    #[staticmethod]
+    #[pyo3(signature = (bounds, crs, *, resolution=None, shape=None, target_aligned=false))]
+    fn from_bounds(
+        bounds: &Bound<'_, PyAny>,
+        crs: &Bound<'_, PyAny>,
+        resolution: Option<&Bound<'_, PyAny>>,
+        shape: Option<&Bound<'_, PyAny>>,
+        target_aligned: bool,
+    ) -> PyResult<Self> {
+        call::guarded(crs.py(), || {
+            let (bounds, crs) = (bounds_of(bounds)?, system(crs)?);
+            let made = match (resolution, shape) {
+                (Some(resolution), None) => {
+                    strile::grid::Grid::from_bounds(crs, bounds, resolution_of(resolution)?, target_aligned)
+                }
+                (None, Some(shape)) => {
+                    if target_aligned {
+                        return Err(refused(
+                            "target_aligned moves bounds to multiples of a resolution: pass resolution, not shape",
+                        ));
+                    }
+                    let (height, width) = shape_of(shape)?;
+                    strile::grid::Grid::from_bounds_and_size(crs, bounds, width, height)
+                }
+                _ => return Err(refused("expected either resolution or shape, with the bounds")),
+            };
+            made.map(Self).map_err(|problem| invalid(&problem))
+        })
+    }
 
-/// The grid of the full resolution, before orientation.
-fn stored(
-    py: Python<'_>,
-    georeference: &Georeference,
-    model: &Model,
-    allow_rotated: bool,
-    name: &str,
-) -> PyResult<Grid> {
-    let point = georeference.area_or_point == Some(AreaOrPoint::Point);
-    let crs = georeference.crs.as_ref().or(georeference.gcp_crs.as_ref());
-    let system = crs.map(|crs| match crs.epsg {
-        Some(code) => format!("EPSG:{code}"),
-        None if crs.name.is_empty() => "another system".to_owned(),
-        None => crs.name.clone(),
-    });
-    let mut grid = Grid { transform: None, point, rotated: None, gcps: Vec::new(), system };
-    // The transform of a VRT, or of a file beside the raster, is always that of corners.
-    let known = georeference.transform.map(|t| {
-        let half = if point { 0.5 } else { 0.0 };
-        (t.a, t.b, t.c + (t.a + t.b) * half, t.d, t.e, t.f + (t.d + t.e) * half)
-    });
-    let Some(transform) = model.transform(py, name)?.or(known) else {
-        grid.gcps = georeference.gcps.iter().map(|gcp| (gcp.row, gcp.column, gcp.x, gcp.y, gcp.z)).collect();
-        return Ok(grid);
-    };
-    if is_sheared(transform) || model.leans() {
-        if !allow_rotated {
-            let sentence = format!(
-                "{name}: the transform {transform:?} has rotation or shear and rows and columns are needed: pass \
-                 allow_rotated=True to read it as a plain grid of pixels"
-            );
-            return Err(strile_error(py, "RotatedTransformError", sentence));
-        }
-        grid.rotated = Some(transform);
-        return Ok(grid);
+    /// The grid of a tile of web maps, rows counted from the north.
+    #[staticmethod]
+    #[pyo3(signature = (z, x, y, size=256))]
+    fn xyz(z: u8, x: u32, y: u32, size: u32) -> PyResult<Self> {
+        strile::grid::Grid::xyz_tile(z, x, y, size).map(Self).map_err(|problem| invalid(&problem))
     }
-    let (a, _, c, _, e, f) = transform;
-    for (axis, size) in [("wide", a), ("high", e)] {
-        if size == 0.0 || !size.is_finite() {
-            let sentence = format!("{name}: pixels are {size} {axis}, expected a finite size other than 0");
-            return Err(strile_error(py, "DegeneratePixelSizeError", sentence));
-        }
-    }
-    grid.transform = Some((a, 0.0, c, 0.0, e, f));
-    Ok(grid)
-}
 
-const MODEL: [Tag; 3] = [Tag::ModelTransformationTag, Tag::ModelPixelScaleTag, Tag::ModelTiepointTag];
+    /// The pixels of a file, a `Dataset`, a DataArray, a `GeoBox`, or a dataset of rasterio.
+    #[staticmethod]
+    fn like<'py>(py: Python<'py>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Self::converted(py, "like", other)
+    }
 
-/// Returns the grid of a level, halved `reduce` times; of the image as it is stored where `oriented` is False.
-#[pyfunction]
-#[pyo3(signature = (dataset, level=0, reduce=0, *, allow_rotated=false, oriented=true))]
-pub(crate) fn grid(
-    py: Python<'_>,
-    dataset: &Dataset,
-    level: usize,
-    reduce: u32,
-    allow_rotated: bool,
-    oriented: bool,
-) -> PyResult<Grid> {
-    let input = dataset.input(py)?;
-    let (name, georeference) = (input.name(), &input.metadata().georeference);
-    let Input::Tiff(file) = input.as_ref() else {
-        return stored(py, georeference, &Model::of(&[]), allow_rotated, name);
-    };
-    let levels = file.pages().first().map(|page| page.levels.as_slice()).unwrap_or_default();
-    let (Some(full), Some(this)) = (levels.first(), levels.get(level)) else {
-        return Err(refused(format!("{name} has {} levels and level is {level}", levels.len())));
-    };
-    let model = |level| {
-        let fields =
-            dataset.quickly(py, &Cancel::default(), || file.fields(0, level, |tag| MODEL.contains(&tag)));
-        fields.map(|fields| Model::of(&fields))
-    };
-    let own_georeference = file.own_georeference(this);
-    let own = if level == 0 { None } else { Some(model(level)?) };
-    let base = match (&own, &own_georeference) {
-        (Some(own), Some(georeference)) => stored(py, georeference, own, allow_rotated, name),
-        _ => stored(py, georeference, &model(0)?, allow_rotated, name),
-    };
-    let mut grid = base?;
-    let stated = own.as_ref().map(|own| own.transform(py, name)).transpose()?.flatten();
-    match stated.filter(|stated| grid.transform.is_some() && !is_sheared(*stated)) {
-        Some((a, _, c, _, e, f)) => grid.transform = Some((a, 0.0, c, 0.0, e, f)),
-        None => {
-            let (full, this) = (&full.image, &this.image);
-            let ratio = |full: u32, this: u32| f64::from(full) / f64::from(this);
-            grid.reduced(ratio(full.width, this.width), ratio(full.height, this.height));
-        }
+    /// The grid that GDAL suggests for a raster in another reference system, or the same extent with this resolution.
+    #[staticmethod]
+    #[pyo3(signature = (source, crs, resolution=None, *, datum_shift="required"))]
+    fn suggest<'py>(
+        py: Python<'py>,
+        source: &Bound<'py, PyAny>,
+        crs: &Bound<'py, PyAny>,
+        resolution: Option<&Bound<'py, PyAny>>,
+        datum_shift: &str,
+    ) -> PyResult<Self> {
+        let shift = self::datum_shift(datum_shift)?;
+        let like = Self::like(py, source)?.cast_into::<Self>()?.get().0.clone();
+        let choice = GridChoice {
+            crs: Some(system(crs)?),
+            resolution: resolution.map(resolution_of).transpose()?,
+            ..GridChoice::default()
+        };
+        chosen(py, &choice, &[like], shift)
     }
-    let image = &this.image;
-    let halved = |side: u32| side.div_ceil(1_u32.checked_shl(reduce).unwrap_or(u32::MAX));
-    let (width, height) = (halved(image.width), halved(image.height));
-    grid.reduced(f64::from(image.width) / f64::from(width), f64::from(image.height) / f64::from(height));
-    if oriented {
-        grid.oriented(py, image.orientation, height, width)?;
+
+    /// The grid for rasters of which a part is given, as gdalwarp chooses its output.
+    #[staticmethod]
+    #[pyo3(signature = (rasters, *, crs=None, bounds=None, resolution=None, shape=None, target_aligned=false, datum_shift="required"))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+    fn chosen<'py>(
+        py: Python<'py>,
+        rasters: Vec<Bound<'py, Self>>,
+        crs: Option<&Bound<'py, PyAny>>,
+        bounds: Option<&Bound<'py, PyAny>>,
+        resolution: Option<&Bound<'py, PyAny>>,
+        shape: Option<&Bound<'py, PyAny>>,
+        target_aligned: bool,
+        datum_shift: &str,
+    ) -> PyResult<Self> {
+        let shift = self::datum_shift(datum_shift)?;
+        let choice = GridChoice {
+            crs: crs.map(system).transpose()?,
+            bounds: bounds.map(bounds_of).transpose()?,
+            resolution: resolution.map(resolution_of).transpose()?,
+            size: shape.map(shape_of).transpose()?.map(|(height, width)| (width, height)),
+            target_aligned,
+            ..GridChoice::default()
+        };
+        let rasters: Vec<strile::grid::Grid> = rasters.iter().map(|grid| grid.get().0.clone()).collect();
+        chosen(py, &choice, &rasters, shift)
     }
-    Ok(grid)
+
+    /// The pixels of an open file at full resolution.
+    #[staticmethod]
+    fn of_dataset(py: Python<'_>, dataset: &Dataset) -> PyResult<Self> {
+        let input = dataset.input(py)?;
+        let size = match input.as_ref() {
+            Input::Vrt(vrt) => Some((vrt.width(), vrt.height())),
+            Input::Tiff(file) => {
+                let full = file.pages().first().and_then(|page| page.levels.first());
+                full.map(|level| (level.image.width, level.image.height))
+            }
+        };
+        let (width, height) = size.ok_or_else(|| refused(format!("{} has no image", input.name())))?;
+        strile::grid::Grid::like(&input.metadata().georeference, width, height)
+            .map(Self)
+            .map_err(|problem| refused(format!("{}: {problem}", input.name())))
+    }
+
+    /// `EPSG:n` where the reference system has a code, else WKT.
+    #[getter]
+    fn crs(&self) -> String {
+        system_text(self.0.crs())
+    }
+
+    /// What is known of the reference system, for the attributes of arrays.
+    fn system<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        facts::of_crs(py, self.0.crs())
+    }
+
+    /// The transform of pixel corners: a, b, c, d, e, f, as `affine.Affine` takes them.
+    #[getter]
+    pub(crate) fn transform(&self) -> Transform {
+        self.transform_tuple()
+    }
+
+    /// (height, width), as arrays have it.
+    #[getter]
+    fn shape(&self) -> (u32, u32) {
+        (self.0.height(), self.0.width())
+    }
+
+    #[getter]
+    fn width(&self) -> u32 {
+        self.0.width()
+    }
+
+    #[getter]
+    fn height(&self) -> u32 {
+        self.0.height()
+    }
+
+    /// (xmin, ymin, xmax, ymax) of all corners.
+    #[getter]
+    fn bounds(&self) -> Sides {
+        let Bounds { min_x, min_y, max_x, max_y } = self.0.bounds();
+        (min_x, min_y, max_x, max_y)
+    }
+
+    /// Width and height of a pixel, in units of the reference system.
+    #[getter]
+    fn resolution(&self) -> (f64, f64) {
+        self.0.transform().resolution()
+    }
+
+    /// The same grid as a `GeoBox` of odc-geo.
+    fn to_geobox<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::converted(slf.py(), "to_geobox", slf)
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        let Ok(other) = other.cast::<Self>() else { return false };
+        let other = &other.get().0;
+        self.0.transform() == other.transform()
+            && (self.0.width(), self.0.height()) == (other.width(), other.height())
+            && is_same(self.0.crs(), other.crs())
+    }
+
+    fn __hash__(&self) -> u64 {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let mut hasher = DefaultHasher::new();
+        let (a, b, c, d, e, f) = self.transform_tuple();
+        // -0 is equal to 0 and has other bits. The system is left out: texts that differ may mean the same one.
+        [a, b, c, d, e, f].map(|number| (number + 0.0).to_bits()).hash(&mut hasher);
+        self.shape().hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyType>, Bound<'py, PyTuple>)> {
+        let arguments = (self.crs(), self.transform_tuple(), self.shape()).into_pyobject(py)?;
+        Ok((py.get_type::<Self>(), arguments))
+    }
+
+    fn __repr__(&self) -> String {
+        let crs = match self.0.crs() {
+            Crs { epsg: Some(code), .. } => format!("EPSG:{code}"),
+            crs => crs.name.clone(),
+        };
+        format!(
+            "<strile.Grid {crs:?}, {} × {}, {:?}>",
+            self.0.height(),
+            self.0.width(),
+            self.transform_tuple()
+        )
+    }
 }

@@ -50,7 +50,17 @@ from .errors import (
 from .imported import when_imported
 
 if TYPE_CHECKING:
-    from ._core import Headers, Plan, Raster, cache_stats, clear_cache, devices, set_cache_folder, set_cache_limit
+    from ._core import (
+        Grid,
+        Headers,
+        Plan,
+        Raster,
+        cache_stats,
+        clear_cache,
+        devices,
+        set_cache_folder,
+        set_cache_limit,
+    )
     from .batch import prefetch, read_batch
     from .commands import (
         add_overviews,
@@ -74,6 +84,7 @@ if TYPE_CHECKING:
 # public function: importing it would put the module in the function's place.
 _LAZY = {
     "Dataset": "dataset",
+    "Grid": "_core",
     "Headers": "_core",
     "Plan": "_core",
     "Raster": "_core",
@@ -120,6 +131,7 @@ __all__ = [
     "GEOREF_STATUS_VALUES",
     "GeoTIFFAmbiguousMetadataError",
     "GeoTIFFFallbackWarning",
+    "Grid",
     "Headers",
     "InconsistentGeoKeysError",
     "InternalError",

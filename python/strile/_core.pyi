@@ -461,6 +461,82 @@ def contains(array: Any, value: int | float) -> bool:
     """Whether a host array (any strides) holds a value (NaN: any NaN); stops at the first; all cores; GIL released."""
 
 class Grid:
+    """Pixels that files are read onto: a reference system, a transform and a size.
+
+    Equal grids have the same pixels; the text of their reference system may differ. Grids can be pickled."""
+
+    def __init__(self, crs: Any, transform: Sequence[float], shape: tuple[int, int]) -> None:
+        """`crs`: an EPSG code, text (`EPSG:n`, WKT, PROJ), or an object of pyproj, rasterio or odc-geo. `transform`: (a, b, c, d, e, f) of pixel
+        corners, or an Affine; it may be rotated. `shape`: (height, width)."""
+    @staticmethod
+    def from_bounds(
+        bounds: Sequence[float],
+        crs: Any,
+        *,
+        resolution: float | tuple[float, float] | None = None,
+        shape: tuple[int, int] | None = None,
+        target_aligned: bool = False,
+    ) -> Grid:
+        """The grid of bounds (xmin, ymin, xmax, ymax) with pixels of a `resolution`, or with `shape` (height, width) of them.
+        `target_aligned` widens the bounds to multiples of the resolution first, as GDAL's `-tap`."""
+    @staticmethod
+    def xyz(z: int, x: int, y: int, size: int = 256) -> Grid:
+        """The grid of a tile of a web map (EPSG:3857), `size` pixels on each side; rows count from the north."""
+    @staticmethod
+    def like(other: Any) -> Grid:
+        """The pixels of a path, a `Dataset`, a DataArray, a `GeoBox` of odc-geo, or a dataset of rasterio."""
+    @staticmethod
+    def suggest(
+        source: Any,
+        crs: Any,
+        resolution: float | tuple[float, float] | None = None,
+        *,
+        datum_shift: Literal["required", "none"] | str = "required",
+    ) -> Grid:
+        """The grid that GDAL suggests for a raster in another reference system, with its `resolution` or with another one. `source` is
+        what `like` takes. `datum_shift="none"` accepts systems between whose datums no operation is known."""
+    @staticmethod
+    def chosen(
+        rasters: Sequence[Grid],
+        *,
+        crs: Any = None,
+        bounds: Sequence[float] | None = None,
+        resolution: float | tuple[float, float] | None = None,
+        shape: tuple[int, int] | None = None,
+        target_aligned: bool = False,
+        datum_shift: str = "required",
+    ) -> Grid:
+        """The grid for rasters of which a part is given, as gdalwarp chooses its output."""
+    @staticmethod
+    def of_dataset(dataset: Dataset) -> Grid:
+        """The pixels of an open file at full resolution."""
+    @property
+    def crs(self) -> str:
+        """`EPSG:n` where the reference system has a code, else WKT."""
+    def system(self) -> dict[str, Any]:
+        """What is known of the reference system: epsg, wkt, name, kind."""
+    @property
+    def transform(self) -> Transform:
+        """The transform of pixel corners: a, b, c, d, e, f, as `affine.Affine` takes them."""
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(height, width)."""
+    @property
+    def width(self) -> int: ...
+    @property
+    def height(self) -> int: ...
+    @property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """(xmin, ymin, xmax, ymax) of all corners."""
+    @property
+    def resolution(self) -> tuple[float, float]:
+        """Width and height of a pixel."""
+    def to_geobox(self) -> Any:
+        """The same grid as a `GeoBox` of odc-geo."""
+    def __eq__(self, other: object) -> bool: ...
+    def __hash__(self) -> int: ...
+
+class Placement:
     """Where the pixels of a level lie. `transform` keeps the numbers of the file: that of pixel corners, or of the first
     pixel's centre where `point`. `rotated` is a transform that was dropped; `gcps` are (row, column, x, y, z)."""
 
@@ -473,13 +549,24 @@ class Grid:
     def window_of(self, sides: tuple[float, float, float, float], height: int, width: int) -> tuple[int, int, int, int]:
         """The smallest window (row0, col0, row1, col1) that covers a box."""
 
-def grid(
+def placement(
     dataset: Dataset, level: int = 0, reduce: int = 0, *, allow_rotated: bool = False, oriented: bool = True
-) -> Grid:
+) -> Placement:
     """The grid of a level, halved `reduce` times."""
+def placed_on(grid: Grid) -> dict[str, Any]:
+    """The same attributes of pixels on a grid. Of a turned one the transform is `rotated_affine`."""
+def read_onto(files: Sequence[Dataset], **keywords: Any) -> Raster | Any:
+    """Pixels of files on a grid. Keywords: `grid`; `resampling`, `tolerance`, `level` (None: the coarsest that suffices), `datum_shift`,
+    `source_crs`, `nodata`, `fill`, `dtype`, `top`; those of `Dataset.read`, `window` in pixels of the grid."""
+def plan_onto(files: Sequence[Dataset], **keywords: Any) -> Plan:
+    """The plan of `read_onto` with these keywords."""
+def files_onto(files: Sequence[Dataset], **keywords: Any) -> list[dict[str, Any]]:
+    """How each file is put onto the grid: name, level, ratio (its pixels along one of the grid), operation (text), accuracy, codes."""
+def resampling_name(name: str) -> str:
+    """The name of a method of resampling as plans have it."""
 def placed(
     dataset: Dataset,
-    grid: Grid,
+    placement: Placement,
     level: int,
     row: int,
     column: int,

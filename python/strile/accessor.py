@@ -1,4 +1,4 @@
-"""`.strile` on DataArrays and Datasets: writing, and what is known of where the pixels come from.
+"""`.strile` on DataArrays and Datasets: writing, reading and reprojecting onto a grid, and what is known of where the pixels come from.
 
 Registered when both strile and xarray are imported. Everything is done by the functions of the package; an
 accessor only says which array."""
@@ -34,6 +34,40 @@ class DataArrayAccessor:
 
         return plan(self._source(), **request)
 
+    def open_geotiff(
+        self, source: Any, *, coregister: bool = False, auto_reproject: bool = False, resampling: str = "auto", **options: Any
+    ) -> xr.DataArray:
+        """Reads the part of a file that this array covers; see `strile.coregistered`. With `coregister` it comes on the grid of this
+        array, with `auto_reproject` in its reference system; otherwise a file in another reference system is an error."""
+        from . import coregistered
+
+        return coregistered.open_over(
+            self._array, source, coregister=coregister, auto_reproject=auto_reproject, resampling=resampling, **options
+        )
+
+    def reproject(
+        self,
+        crs: Any = None,
+        *,
+        grid: Any = None,
+        like: Any = None,
+        resolution: float | tuple[float, float] | None = None,
+        bounds: tuple | None = None,
+        shape: tuple[int, int] | None = None,
+        target_aligned: bool = False,
+        resampling: str = "nearest",
+        tolerance: float | None = None,
+        datum_shift: str = "required",
+    ) -> xr.DataArray:
+        """This array in another reference system or on another grid; the keywords of `open_geotiff`. Of arrays in host memory: a dask
+        or CuPy array is refused, since its file can be read onto the grid directly."""
+        from . import coregistered
+
+        return coregistered.reproject(
+            self._array, crs=crs, grid=grid, like=like, resolution=resolution, bounds=bounds, shape=shape, target_aligned=target_aligned,
+            resampling=resampling, tolerance=tolerance, datum_shift=datum_shift,
+        )  # fmt: skip
+
     def _source(self) -> str:
         source = self._array.encoding.get("source")
         if source is None:
@@ -66,6 +100,14 @@ class DatasetAccessor:
         """What a read of the file that this dataset was opened from would do; the keywords of
         `strile.plan`."""
         return self._raster(request.pop("variable", None)).strile.plan(**request)
+
+    def open_geotiff(self, source: Any, **options: Any) -> xr.DataArray:
+        """Reads the part of a file that the raster covers, as `DataArray.strile.open_geotiff`; `variable` names the raster."""
+        return self._raster(options.pop("variable", None)).strile.open_geotiff(source, **options)
+
+    def reproject(self, crs: Any = None, **options: Any) -> xr.DataArray:
+        """The raster in another reference system, as `DataArray.strile.reproject`; `variable` names the raster."""
+        return self._raster(options.pop("variable", None)).strile.reproject(crs, **options)
 
     def quicklook(self, width: int = 256, variable: str | None = None) -> bytes:
         """A small PNG of the raster."""

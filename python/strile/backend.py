@@ -16,11 +16,12 @@ import xarray as xr
 from xarray.backends import BackendEntrypoint
 from xarray.core import indexing
 
-from . import _core, accessor, conventions, on_device
+from . import _core, accessor, conventions, coregistered, on_device
 from .asked import level_of_overview, text_of
 from .constants import NO_GEOREF
 from .errors import StrileError
 from .facts import Facts, Level
+from .onto import told
 from .pixels import Decoding, PixelArray, float_type
 from .reading import opened
 from .reading import sidecars as beside
@@ -54,6 +55,13 @@ class StrileBackend(BackendEntrypoint):
         "anonymous",
         "store",
         "sidecars",
+        "grid",
+        "like",
+        "coregister",
+        "auto_reproject",
+        "resampling",
+        "tolerance",
+        "datum_shift",
     )
 
     def open_dataset(
@@ -78,13 +86,25 @@ class StrileBackend(BackendEntrypoint):
         anonymous: bool = False,
         store: Any = None,
         sidecars: str = "auto",
+        grid: Any = None,
+        like: Any = None,
+        coregister: bool | None = None,
+        auto_reproject: bool = False,
+        resampling: str = "auto",
+        tolerance: float | None = None,
+        datum_shift: str = "required",
     ) -> xr.Dataset:
         """A file as a dataset. `overview_level` counts overviews from 0, as rasterio does; `reduce` is how many times
         JPEG 2000 is halved while it is decoded, also where there are no overviews; `device` says where pixels live: "cpu"
         (numpy arrays), "cuda" or "cuda:N" (dask arrays of CuPy blocks, cut as `chunks` says); `decode_on` which processor
         decodes, as in `strile.read`. `max_pixels` is the most samples that are read at once, as in `open_geotiff`.
         Sources of a VRT may lie in its own folder, in `allowed_roots`, on `allowed_hosts`, or anywhere with `allow_outside`.
-        `storage_options`, `anonymous`, `store` and `sidecars` are those of `open_geotiff`."""
+        `storage_options`, `anonymous`, `store` and `sidecars` are those of `open_geotiff`.
+
+        `grid` reads onto another grid: a `strile.Grid`, or what has one. `like` is an array (or anything with a grid) that the file is read
+        over: on its grid (`coregister`, the default), in its reference system (`auto_reproject`), or, with `coregister=False`, the part of
+        the file that it covers. `resampling` "auto" takes the nearest pixel of integers and interpolates floats; `tolerance` and
+        `datum_shift` are those of `open_geotiff`."""
         accessor.register()
         _check_device(device)
         source = Source.of(
@@ -100,25 +120,46 @@ class StrileBackend(BackendEntrypoint):
             raise IndexError(f"{source}: there is no overview {overview_level}; it has {len(levels) - 1}")
         shown = levels[level].halved(reduce)
         masked = bool(masked or mask_and_scale)
+        over = coregistered.Over.of(dataset, grid, like, coregister, auto_reproject)
+        onto = over.onto(
+            dataset, resampling=resampling, tolerance=tolerance, datum_shift=datum_shift, level=None if overview_level is None else level
+        )  # fmt: skip
+        if onto is not None and reduce:
+            raise StrileError("reduce cannot be combined with a grid: leave it out, the resolution follows from the grid")
         decoding = _decoding(dataset, facts, level, shown, masked, bool(mask_and_scale))
         dtype = float_type(facts.dtype) if masked else facts.dtype
         # Indexed later, and perhaps by a process that works in another folder.
-        shape = (shown.bands, shown.height, shown.width)
-        array = PixelArray(source.anywhere(), level, reduce, shape, dtype, decoding, device, text_of(decode_on, "decode_on"), dataset.version, most)
-        check_coordinates(dataset, shown.height, shown.width, most)
+        height, width = (shown.height, shown.width) if onto is None else onto.grid.shape
+        shape = (shown.bands, height, width)
+        array = PixelArray(
+            source.anywhere(), level, reduce, shape, dtype, decoding, device, text_of(decode_on, "decode_on"), dataset.version, most, onto,
+            masked_outside=masked,
+        )  # fmt: skip
+        check_coordinates(dataset, height, width, most)
         array.check()
         attrs = conventions.attributes(dataset, facts)
         encoding = _encoding(source, facts, shown, dtype)
-        encoding[KEPT] = _kept(dataset, facts, level, attrs, array.shape)
+        if onto is None:
+            encoding[KEPT] = _kept(dataset, facts, level, attrs, array.shape)
+        else:
+            attrs |= told([dataset], onto)
+            side = max(256, int((conventions.CHUNK_BYTES / (dtype.itemsize * shown.bands)) ** 0.5) // 256 * 256)
+            encoding["preferred_chunks"] = {"y": min(side, height), "x": min(side, width), "band": shown.bands}
         _place_decoding(attrs, encoding, facts, dtype, masked=masked, scaled=bool(mask_and_scale))
         dims = ("band", "y", "x")
         if device != "cpu":
             variable = on_device.variable(array, dims, attrs, encoding)
         else:
             variable = xr.Variable(dims, indexing.LazilyIndexedArray(array), attrs, encoding)
-        coords: dict[str, Any] = dict(conventions.coordinates(facts, shown, spatial=parse_coordinates))
-        coords[conventions.SPATIAL_REF] = xr.Variable((), np.int64(0), conventions.spatial_ref(facts, shown))
+        if onto is None:
+            coords: dict[str, Any] = dict(conventions.coordinates(facts, shown, spatial=parse_coordinates))
+            coords[conventions.SPATIAL_REF] = xr.Variable((), np.int64(0), conventions.spatial_ref(facts, shown))
+        else:
+            coords = dict(conventions.grid_coordinates(onto.grid, shown.bands, spatial=parse_coordinates))
+            coords |= over.coordinates() if parse_coordinates else {}
+            coords[conventions.SPATIAL_REF] = xr.Variable((), np.int64(0), conventions.grid_spatial_ref(onto.grid))
         result = xr.Dataset({default_name: variable}, coords)
+        result = over.cut(result, dataset, level, reduce)
         if band_as_variable:
             result = _bands_apart(result, default_name, facts)
         if drop_variables is not None:
@@ -185,7 +226,7 @@ def _kept(
     if facts.kind == "tiff" and facts.level(level).fewer_bits is not None:
         kept["nbits"] = facts.level(level).fewer_bits
     if facts.gcps and facts.transform is None:
-        kept["gcps"] = _core.grid(dataset, level, allow_rotated=True, oriented=False).gcps
+        kept["gcps"] = _core.placement(dataset, level, allow_rotated=True, oriented=False).gcps
     if facts.transform is None and not facts.gcps:
         kept[NO_GEOREF] = True
     if facts.nodata is None and facts.mask_source in ("image", "alpha"):

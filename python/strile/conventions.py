@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, grid
+from . import _core, placement
 from .facts import Facts, Level
 
 SPATIAL_REF = "spatial_ref"
@@ -23,9 +23,9 @@ def coordinates(facts: Facts, level: Level, *, spatial: bool) -> dict[str, tuple
     """Bands from 1 and pixel centres; an image that only control points place has none of these."""
     coords: dict[str, tuple[tuple[str, ...], Any]] = {"band": (("band",), np.arange(1, level.bands + 1))}
     if spatial and not (facts.gcps and facts.transform is None):
-        place = grid.transform(facts, level)
-        x, y = grid.centres(place, level.width, level.height)
-        if grid.is_rectilinear(place):
+        place = placement.transform(facts, level)
+        x, y = placement.centres(place, level.width, level.height)
+        if placement.is_rectilinear(place):
             coords |= {"x": (("x",), x), "y": (("y",), y)}
         else:
             coords |= {"xc": (("y", "x"), x), "yc": (("y", "x"), y)}
@@ -38,10 +38,29 @@ def spatial_ref(facts: Facts, level: Level) -> dict[str, Any]:
     attrs: dict[str, Any] = {}
     if facts.crs is not None and facts.crs.wkt:
         attrs |= {"crs_wkt": facts.crs.wkt, **_cf(facts.crs.wkt), "spatial_ref": facts.crs.wkt}
-    attrs["GeoTransform"] = grid.geo_transform(grid.transform(facts, level))
+    attrs["GeoTransform"] = placement.geo_transform(placement.transform(facts, level))
     if facts.gcps and facts.transform is None:
         attrs["gcps"] = json.dumps(_gcps(facts))
     return attrs
+
+
+def grid_coordinates(grid: _core.Grid, bands: int, *, spatial: bool) -> dict[str, tuple[tuple[str, ...], Any]]:
+    """The same of a grid."""
+    coords: dict[str, tuple[tuple[str, ...], Any]] = {"band": (("band",), np.arange(1, bands + 1))}
+    if spatial:
+        x, y = placement.centres(grid.transform, grid.width, grid.height)
+        if placement.is_rectilinear(grid.transform):
+            coords |= {"x": (("x",), x), "y": (("y",), y)}
+        else:
+            coords |= {"xc": (("y", "x"), x), "yc": (("y", "x"), y)}
+    return coords
+
+
+def grid_spatial_ref(grid: _core.Grid) -> dict[str, Any]:
+    """The attributes of the grid mapping of a grid."""
+    wkt = grid.system()["wkt"]
+    attrs: dict[str, Any] = {"crs_wkt": wkt, **_cf(wkt), "spatial_ref": wkt} if wkt else {}
+    return attrs | {"GeoTransform": placement.geo_transform(grid.transform)}
 
 
 def _cf(wkt: str) -> dict[str, Any]:

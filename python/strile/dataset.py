@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _core, grid, notebook
+from . import _core, notebook, onto, placement
 from .asked import bands_of, cast, device_of, dtype_of, flag_of, index_of, is_listed, level_of, level_of_overview, number_of, sides_of, text_of, whole, window_of
 from .errors import ClosedError, StrileError
 from .facts import Facts, Level, Transform
-from .grid import BoundingBox
+from .placement import BoundingBox
 from .origin import Origin
 from .progress import resolve
 from .reading import opened
@@ -85,6 +85,13 @@ def read(
     anonymous: bool = False,
     store: Any = None,
     sidecars: str = "auto",
+    grid: Any = None,
+    tolerance: float | None = None,
+    datum_shift: str = "required",
+    source_crs: Any = None,
+    nodata: float | None = None,
+    fill: float | None = None,
+    top: str = "last",
 ) -> Raster | Any:
     """Reads pixels of a path, a URL, a binary file or an open `Dataset`: all of a page, or a `Window` (column, row,
     width, height) of it. `level` 0 is full resolution, 1 the largest overview; windows are in pixels of the level.
@@ -111,13 +118,32 @@ def read(
     as they are stored, "decoded" keeps pixels of all blocks that the CPU decodes, "auto" keeps the former, and pixels of local
     blocks that are read again. The pixels are the same either way; `set_cache_limit` limits its size. Sources of a VRT may lie in its own
     folder, in `allowed_roots`, on `allowed_hosts`, or anywhere with `allow_outside`. `storage_options`, `anonymous`, `store` and
-    `sidecars` are those of `open_geotiff`."""
+    `sidecars` are those of `open_geotiff`.
+
+    `grid` reads onto another grid: a `Grid`, or what has one (a DataArray, a path, a `GeoBox`). The result has its shape, transform and
+    reference system, `window` is in its pixels, and `path` may be a list of files in any reference systems, the last on `top` ("first":
+    the first). `resampling` takes all of GDAL's methods. `level` None reads the coarsest overview that suffices. `tolerance` is how far
+    interpolated coordinates may be off, in pixels of the file: 1/8 by default, 0 for exact ones. `datum_shift="none"` accepts systems
+    between whose datums no operation is known. `source_crs` and `nodata` take the place of what the file states; pixels without a value
+    are `fill`, else NaN if `masked`, else nodata, else 0. The operation between the datums is in `Raster.attrs`."""
     places: dict[str, Any] = {
         "allow_outside": allow_outside, "allowed_roots": allowed_roots, "allowed_hosts": allowed_hosts,
         "storage_options": storage_options, "anonymous": anonymous, "store": store, "sidecars": sidecars,
     }  # fmt: skip
     masked, unpack, page = flag_of(masked, "masked"), flag_of(unpack, "unpack"), index_of(page, "page")
     reduce = halvings(reduce)
+    of_grid = {
+        "tolerance": tolerance, "datum_shift": datum_shift, "source_crs": source_crs, "nodata": nodata, "fill": fill, "top": top,
+    }  # fmt: skip
+    if grid is not None:
+        onto.refuse_with_grid({"size": size, "reduce": reduce})
+        wanted = onto.onto_of(grid, resampling=resampling, level=level, **of_grid)
+        return onto.read(
+            opened.datasets(path, places), wanted, bands=bands_of(bands), masked=masked, unpack=unpack, window=window_of(window), page=page,
+            device=device_of(device, out), decode_on=text_of(decode_on, "decode_on"), out=out, stream=stream,
+            max_pixels=pixel_limit(max_pixels), cache=text_of(cache, "cache"), progress=resolve(progress, "read"),
+        )  # fmt: skip
+    onto.refuse_without_grid(of_grid)
     if size is not None:
         if reduce or out is not None or (progress is not None and progress is not False):
             raise StrileError("size cannot be combined with reduce, out or progress: use read_batch, or resample afterwards")
@@ -259,15 +285,15 @@ class Dataset(Values):
 
     @property
     def transform(self) -> Transform:
-        return grid.transform(self._facts, self._level)
+        return placement.transform(self._facts, self._level)
 
     @property
     def bounds(self) -> BoundingBox:
-        return grid.bounds(self.transform, self.width, self.height)
+        return placement.bounds(self.transform, self.width, self.height)
 
     @property
     def res(self) -> tuple[float, float]:
-        return grid.resolution(self.transform)
+        return placement.resolution(self.transform)
 
     @property
     def gcps(self) -> tuple[tuple[float, float, float, float, float], ...]:
@@ -370,6 +396,11 @@ class Dataset(Values):
         max_pixels: int | None = None,
         cache: str = "auto",
         progress: bool | Callable[[int, int], object] | None = None,
+        grid: Any = None,
+        tolerance: float | None = None,
+        datum_shift: str = "required",
+        source_crs: Any = None,
+        nodata: float | None = None,
     ) -> Any:
         """Pixels as a numpy array: (y, x) of one band, (band, y, x) of several; `masked` as a masked array.
 
@@ -380,7 +411,10 @@ class Dataset(Values):
         `out_shape` is (rows, columns) or (bands, rows, columns) of the result, resampled by `resampling` ("nearest",
         "bilinear", "average", or rasterio's names) from the smallest overview that has enough pixels. `boundless` takes
         windows that leave the file: pixels outside are `fill_value`, else the nodata value, else 0. `out_dtype` casts the
-        result. `fill_value` of a masked array is that of the array."""
+        result. `fill_value` of a masked array is that of the array.
+
+        `grid` reads onto another grid, with `tolerance`, `datum_shift`, `source_crs` and `nodata` as in `strile.read`; `window` is then in
+        its pixels, and `fill_value` is that of pixels without a value."""
         core = self._opened()
         masked, boundless = flag_of(masked, "masked"), flag_of(boundless, "boundless")
         reduce = halvings(reduce)
@@ -390,16 +424,29 @@ class Dataset(Values):
         wanted = None if out_dtype is None else dtype_of(out_dtype, "out_dtype")
         place_of_result = device_of(device, out)
         stays = place_of_result not in (None, "cpu")
+        of_grid = {"tolerance": tolerance, "datum_shift": datum_shift, "source_crs": source_crs, "nodata": nodata}
+        if grid is None:
+            onto.refuse_without_grid(of_grid)
         if (masked or wanted is not None) and (stays or out is not None):
             made = "masked=True makes a masked array" if masked else "out_dtype makes a new array"
             raise StrileError(f"{made} of numpy: drop device and out, or read without it")
-        if fill_value is not None and not (boundless or masked):
-            raise StrileError("fill_value is for boundless=True and masked=True: pass one of them, or drop it")
+        if fill_value is not None and not (boundless or masked or grid is not None):
+            raise StrileError("fill_value is for boundless=True, masked=True and grid: pass one of them, or drop it")
         fill = None if fill_value is None else number_of(fill_value, "fill_value")
         request: dict[str, Any] = {"decode_on": text_of(decode_on, "decode_on"), "max_pixels": pixel_limit(max_pixels)}
         request["cache"] = text_of(cache, "cache")
         place = window_of(window, boundless=boundless)
-        if out_shape is not None or boundless:
+        if grid is not None:
+            onto.refuse_with_grid({"out_shape": out_shape, "boundless": boundless, "reduce": reduce})
+            level = None if overview_level is None else level_of_overview(overview_level)
+            onto_grid = onto.onto_of(grid, resampling=resampling, level=level, fill=None if masked else fill, **of_grid)
+            request |= {"bands": numbers, "unpack": False, "window": place, "device": place_of_result, "stream": stream}
+            pixels = onto.read([core], onto_grid, masked=False, out=out, progress=resolve(progress, "read"), **request)
+            if out is not None or stays:
+                return pixels
+            array = pixels.numpy()
+            missing = np.isnan(onto.read([core], onto_grid, masked=True, **request).numpy()) if masked else None
+        elif out_shape is not None or boundless:
             if out is not None or reduce:
                 raise StrileError("out_shape and boundless cannot be combined with out or reduce")
             shape = Shape.of(self, numbers, place, out_shape, overview_level)

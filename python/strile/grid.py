@@ -1,76 +1,78 @@
-"""Where the pixels of a level lie: its transform, coordinates, bounds. Affine order (a, b, c, d, e, f), pixel
-corners.
+"""Grids of other packages: what `Grid.like`, `Grid.to_geobox` and keywords named `grid` and `like` take.
 
-An image without georeferencing lies on its own pixel grid, as every reader of rasters has it. Overviews cover
-what the full image covers: their pixels are larger by the exact ratio of the sizes."""
+`Grid` itself is of the core. Here its three parts (reference system, transform, shape) are found in a path, a `Dataset`, a
+DataArray, a `GeoBox` of odc-geo, or a dataset of rasterio. `placement` has where the pixels of a level of a file lie."""
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple
+import os
+from types import SimpleNamespace
+from typing import Any
 
-import numpy as np
-
-from .facts import Facts, Level, Transform
-
-IDENTITY: Transform = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
+from ._core import Grid
+from .errors import StrileError
 
 
-class BoundingBox(NamedTuple):
-    left: float
-    bottom: float
-    right: float
-    top: float
+def like(other: Any) -> Grid:
+    """The grid of the pixels of another raster."""
+    if isinstance(other, Grid):
+        return other
+    if isinstance(other, str | os.PathLike):
+        from .dataset import open
+
+        return Grid.of_dataset(open(other)._opened())
+    core = getattr(other, "_opened", None)
+    if core is not None and hasattr(other, "level_shapes"):
+        return Grid.of_dataset(core())
+    if hasattr(other, "dims") and hasattr(other, "attrs"):
+        return _of_array(_raster(other))
+    if hasattr(other, "affine") and hasattr(other, "crs") and hasattr(other, "shape"):
+        return _made(other, other.affine, other.shape)
+    if hasattr(other, "transform") and hasattr(other, "crs") and hasattr(other, "shape"):
+        return _made(other, other.transform, other.shape[-2:])
+    raise TypeError(
+        f"grid is {type(other).__name__}: expected a Grid, a path, a Dataset, a DataArray, a GeoBox of odc-geo, or a dataset of rasterio"
+    )
 
 
-def transform(facts: Facts, this: Level) -> Transform:
-    """The transform of a level of the first page."""
-    a, b, c, d, e, f = facts.transform or IDENTITY
-    full = facts.level()
-    across, down = full.width / this.width, full.height / this.height
-    return (a * across, b * down, c, d * across, e * down, f)
+def to_geobox(grid: Grid) -> Any:
+    """The same grid for odc-geo."""
+    try:
+        from odc.geo.geobox import GeoBox
+    except ModuleNotFoundError as problem:
+        if problem.name is None or problem.name.partition(".")[0] != "odc":
+            raise
+        raise ModuleNotFoundError("to_geobox needs odc-geo, which is not installed: pip install odc-geo", name="odc.geo") from None
+    from affine import Affine
+
+    return GeoBox(grid.shape, Affine(*grid.transform), grid.crs)
 
 
-def is_rectilinear(grid: Transform) -> bool:
-    """Whether rows and columns run along the axes."""
-    return grid[1] == 0.0 and grid[3] == 0.0
+def _made(other: Any, transform: Any, shape: Any) -> Grid:
+    if other.crs is None:
+        raise StrileError(f"a {type(other).__name__} without a reference system has no grid: set its crs")
+    return Grid(other.crs, tuple(transform)[:6], tuple(shape))
 
 
-def centres(grid: Transform, width: int, height: int) -> tuple[Any, Any]:
-    """x and y of the pixels' centres: one number a column and a row, or one a pixel where the grid is
-    turned."""
-    a, b, c, d, e, f = grid
-    # Half a pixel is added to the origin first, as affine's product has it: coordinates are equal to the last
-    # bit to those that rioxarray makes, and align with them.
-    c, f = a * 0.5 + b * 0.5 + c, d * 0.5 + e * 0.5 + f
-    columns, rows = np.arange(width), np.arange(height)
-    if is_rectilinear(grid):
-        return columns * a + c, rows * e + f
-    across, down = np.meshgrid(columns, rows)
-    return across * a + down * b + c, across * d + down * e + f
+def _raster(data: Any) -> Any:
+    """A DataArray; of a Dataset its only raster."""
+    if hasattr(data, "data_vars"):
+        return data.strile._raster(None)
+    return data
 
 
-def bounds(grid: Transform, width: int, height: int) -> BoundingBox:
-    """The corners' extent, in the order of the axes: `top` is where row 0 begins on a grid that is not
-    turned."""
-    a, b, c, d, e, f = grid
-    if is_rectilinear(grid):
-        return BoundingBox(c, f + e * height, c + a * width, f)
-    corners = [(column, row) for column in (0, width) for row in (0, height)]
-    xs = [a * column + b * row + c for column, row in corners]
-    ys = [d * column + e * row + f for column, row in corners]
-    return BoundingBox(min(xs), min(ys), max(xs), max(ys))
+def _of_array(array: Any) -> Grid:
+    """By the rules of `to_geotiff`: attributes of strile and rioxarray, else coordinates."""
+    from .writing import georef
+    from .writing.crs import crs_keys
+    from .writing.layout import X_NAMES, Y_NAMES
 
-
-def resolution(grid: Transform) -> tuple[float, float]:
-    """Width and height of a pixel."""
-    a, b, _, d, e, _ = grid
-    if is_rectilinear(grid):
-        return abs(a), abs(e)
-    return math.hypot(a, d), math.hypot(b, e)
-
-
-def geo_transform(grid: Transform) -> str:
-    """GDAL's order, as text."""
-    a, b, c, d, e, f = grid
-    return " ".join(str(number) for number in (c, a, b, f, d, e))
+    placed = georef.placed(array, array.attrs, SimpleNamespace(transform=None, drop_rotation=False))  # type: ignore[arg-type]
+    keys = crs_keys(None, array, array.attrs, False)
+    if placed.transform is None or "crs" not in keys:
+        lacks = "transform or coordinates" if placed.transform is None else "reference system (attrs['crs'] or spatial_ref)"
+        raise StrileError(f"the array has no {lacks}, which its grid needs: set it, or pass a strile.Grid")
+    sizes = [next((array.sizes[dim] for dim in array.dims if dim in names), None) for names in (Y_NAMES, X_NAMES)]
+    if None in sizes:
+        raise StrileError(f"the array has the dimensions {array.dims}: expected y and x among them")
+    return Grid(keys["crs"], placed.transform, tuple(sizes))

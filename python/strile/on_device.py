@@ -33,7 +33,7 @@ def variable(
     from dask.base import tokenize
 
     chunks = tuple(encoding["preferred_chunks"][dim] for dim in dims)
-    token = tokenize(str(pixels.source), pixels.version, pixels.level, pixels.reduce, pixels.decoding, pixels.device, chunks)
+    token = tokenize(str(pixels.source), pixels.version, pixels.level, pixels.reduce, pixels.decoding, pixels.device, pixels.onto, chunks)
     array = dask.array.from_array(
         Blocks(pixels),
         chunks=chunks,

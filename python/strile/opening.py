@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def open_geotiff(
-    source: str | os.PathLike[str] | BinaryIO,
+    source: str | os.PathLike[str] | BinaryIO | Sequence[str | os.PathLike[str]],
     *,
     dtype: str | np.dtype | None = None,
     window: Any = None,
@@ -53,6 +53,18 @@ def open_geotiff(
     store: Any = None,
     sidecars: str = "auto",
     allowed_hosts: Sequence[str] = (),
+    grid: Any = None,
+    like: Any = None,
+    crs: Any = None,
+    resolution: float | tuple[float, float] | None = None,
+    bounds: tuple | None = None,
+    shape: tuple[int, int] | None = None,
+    target_aligned: bool = False,
+    resampling: str = "nearest",
+    tolerance: float | None = None,
+    datum_shift: str = "required",
+    source_crs: Any = None,
+    top: str = "last",
 ) -> xr.DataArray:
     """Opens a GeoTIFF, COG or VRT as a DataArray with dims `(y, x)`, or `(y, x, band)` for several bands.
 
@@ -137,14 +149,38 @@ def open_geotiff(
         or 'never'.
     allowed_hosts
         VRT: hosts and buckets that sources may be on, such as 'example.org' or 's3://bucket', besides the folder of a remote VRT.
+    grid, like
+        Read onto another grid: a `strile.Grid`, or what has one (a DataArray, a path, a `GeoBox` of odc-geo, a dataset of rasterio). The
+        result has its reference system, transform and shape; of a DataArray also its coordinates, so that the two align. `source` may then
+        be a list of files in any reference systems.
+    crs, resolution, bounds, shape, target_aligned
+        Make the grid from a reference system (default: that of the file), the size of a pixel, bounds (xmin, ymin, xmax, ymax) in that
+        system, or the shape (height, width). What is left out is GDAL's suggestion for the file. `target_aligned` moves the bounds to
+        multiples of the resolution.
+    resampling
+        How a pixel of the grid is made: 'nearest', 'bilinear', 'cubic', 'cubicspline', 'lanczos', 'average', 'mode', 'min', 'max',
+        'med', 'q1', 'q3', 'rms' or 'sum'. The coarsest overview that suffices is read, unless `overview_level` is given.
+    tolerance
+        How far interpolated coordinates may be from exact ones, in pixels of the file: 1/8 by default; 0 computes every pixel exactly.
+    datum_shift
+        'none' accepts reference systems between whose datums no operation is known; 'required' refuses them.
+    source_crs
+        The reference system of the file, in place of the one it states.
+    top
+        Which of several files is seen where they overlap: the 'first' or the 'last'.
 
     Returns
     -------
     xarray.DataArray
         Pixel-centre coordinates, or pixel numbers without georeferencing; what the file says in `attrs`.
     """
-    call = check(source, dict(locals()))
-    return _opened(call)
+    given = dict(locals())
+    from .reading import onto
+
+    if onto.is_wanted(given):
+        return onto.open_onto(source, given)
+    onto.refuse(given)
+    return _opened(check(source, given))
 
 
 def _opened(call: Arguments) -> xr.DataArray:

@@ -31,7 +31,7 @@ class Origin:
         number, reduce = self.place["level"], self.place["reduce"]
         level = facts.level(number).halved(reduce)
         left, top, width, height = self.place["window"] or (0, 0, level.width, level.height)
-        grid = _core.grid(self.dataset, number, reduce, allow_rotated=True, oriented=False)
+        grid = _core.placement(self.dataset, number, reduce, allow_rotated=True, oriented=False)
         attrs: dict[str, Any] = _core.placed(
             self.dataset, grid, number, top, left, shifted=True, allow_unparseable_crs=True
         )

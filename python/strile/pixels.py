@@ -15,6 +15,7 @@ import numpy as np
 from xarray.backends import BackendArray
 from xarray.core import indexing
 
+from .onto import Onto
 from .reading import opened
 from .reading.source import Source
 
@@ -53,6 +54,8 @@ class PixelArray(BackendArray):
         decode_on: str,
         version: tuple[int, str],
         max_pixels: int | None = None,
+        onto: Onto | None = None,
+        masked_outside: bool = False,
     ) -> None:
         self.source = source
         self.level = level
@@ -64,6 +67,8 @@ class PixelArray(BackendArray):
         self.decode_on = decode_on
         self.max_pixels = max_pixels
         self.version = version
+        self.onto = onto
+        self.masked_outside = masked_outside
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
         return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self.read)
@@ -98,6 +103,8 @@ class PixelArray(BackendArray):
         dataset.check_size(samples, samples * self.dtype.itemsize, max_pixels=self.max_pixels)
         place = {"level": self.level, "reduce": self.reduce, "window": window, "max_pixels": self.max_pixels}
         place |= {"device": self.device, "decode_on": self.decode_on}
+        if self.onto is not None:
+            return self._onto_grid(dataset, bands, place)
         pixels = _array(
             dataset.read(
                 bands=[band + 1 for band in bands],
@@ -120,6 +127,27 @@ class PixelArray(BackendArray):
             if how.offsets is not None and how.offsets[band] != 0.0:
                 pixels[number] += how.offsets[band]
         return pixels
+
+
+    def _onto_grid(self, dataset: Any, bands: range, place: dict[str, Any]) -> Any:
+        """The same on a grid, whose pixels the window counts. Values are scaled before they are resampled."""
+        from . import _core
+
+        assert self.onto is not None
+        how, real = self.decoding, self.dtype.kind == "f"
+        masked = how.by_nodata or any(rule is not None for rule in how.rules) or self.masked_outside
+        scaled = how.scales is not None and how.offsets is not None and (set(how.scales) != {1.0} or set(how.offsets) != {0.0})
+        keywords = {name: value for name, value in place.items() if name not in ("level", "reduce")} | self.onto.keywords()
+        return _array(
+            _core.read_onto(
+                [dataset],
+                bands=[band + 1 for band in bands],
+                masked=masked,
+                unpack=scaled,
+                float_type=self.dtype.name if real and (masked or scaled) else None,
+                **keywords,
+            )
+        ).astype(self.dtype, copy=False)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from . import _core, onto
 from .asked import bands_of, device_of, flag_of, index_of, level_of, text_of, window_of
 from .reading import opened
 from .reading.arguments import halvings, pixel_limit
@@ -20,7 +21,7 @@ def plan(
     *,
     window: Any = None,
     bands: Sequence[int] | None = None,
-    level: int = 0,
+    level: int | None = None,
     reduce: int = 0,
     page: int = 0,
     device: Any = "cpu",
@@ -36,14 +37,45 @@ def plan(
     anonymous: bool = False,
     store: Any = None,
     sidecars: str = "auto",
+    grid: Any = None,
+    resampling: str = "nearest",
+    tolerance: float | None = None,
+    datum_shift: str = "required",
+    source_crs: Any = None,
+    nodata: float | None = None,
+    fill: float | None = None,
+    top: str = "last",
 ) -> Plan:
     """The plan of a read: engine and reason, blocks, byte ranges, memory; `print(plan.explain())`.
 
-    The keywords are those of `strile.read`."""
-    where = Source.of(
-        source, allow_outside=allow_outside, allowed_roots=allowed_roots, allowed_hosts=allowed_hosts,
-        storage_options=storage_options, anonymous=anonymous, store=store, sidecars=sidecars,
-    )  # fmt: skip
+    The keywords are those of `strile.read`. With `grid` the plan also says which level of each file is read, and the operation between
+    the datums."""
+    places: dict[str, Any] = {
+        "allow_outside": allow_outside, "allowed_roots": allowed_roots, "allowed_hosts": allowed_hosts,
+        "storage_options": storage_options, "anonymous": anonymous, "store": store, "sidecars": sidecars,
+    }  # fmt: skip
+    of_grid = {
+        "tolerance": tolerance, "datum_shift": datum_shift, "source_crs": source_crs, "nodata": nodata, "fill": fill, "top": top,
+    }  # fmt: skip
+    if grid is not None:
+        onto.refuse_with_grid({"reduce": reduce})
+        wanted = onto.onto_of(grid, resampling=resampling, level=level, **of_grid)
+        window = window_of(window)
+        return _core.plan_onto(
+            opened.datasets(source, places),
+            page=index_of(page, "page"),
+            window=None if window is None else tuple(window),
+            bands=bands_of(bands),
+            device=device_of(device),
+            decode_on=text_of(decode_on, "decode_on"),
+            masked=flag_of(masked, "masked"),
+            unpack=flag_of(unpack, "unpack"),
+            max_pixels=pixel_limit(max_pixels),
+            cache=text_of(cache, "cache"),
+            **wanted.keywords(),
+        )
+    onto.refuse_without_grid(of_grid)
+    where = Source.of(source, **places)
     dataset = opened.dataset(where, level=level_of(level))
     return dataset.plan(
         page=index_of(page, "page"),

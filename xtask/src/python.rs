@@ -72,10 +72,20 @@ pub fn test(workspace: &Workspace, ran: &mut TestsRan) -> Result<(), Failure> {
         )?;
     ran.add_pytest(&ended.lines);
     typed?;
+    warped(workspace, &python, ran)?;
     if in_ci() {
         Failure::unless_empty("packages that tests need are missing", &missing(&ended.lines))?;
     }
     if ended.success { Ok(()) } else { Err(Failure::new("pytest reports failures")) }
+}
+
+/// Reads onto grids compared with GDAL's warper: a part of the cases; `check_warp.py --all` runs the others too.
+fn warped(workspace: &Workspace, python: &Path, ran: &mut TestsRan) -> Result<(), Failure> {
+    let mut check = Command::new(python);
+    check.current_dir(&workspace.root).args(["-B", "xtask/python/check_warp.py"]);
+    let ended = process::show_and_keep(&mut check)?;
+    let passed = ran.add_counted("check_warp", &ended.lines) && ended.success;
+    if passed { Ok(()) } else { Err(Failure::new("check_warp reports failures")) }
 }
 
 /// Packages that tests may do without in CI, which has no GPU. All others are pinned, so that their absence is a mistake.

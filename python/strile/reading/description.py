@@ -56,7 +56,7 @@ def describe(call: Arguments, dataset: Any, mosaic: vrt.Mosaic | None = None) ->
             "whole and slice"
         )
 
-    grid = _core.grid(dataset, call.level, call.reduce, allow_rotated=call.allow_rotated)
+    grid = _core.placement(dataset, call.level, call.reduce, allow_rotated=call.allow_rotated)
     height, width = (level.width, level.height) if level.orientation > 4 else (level.height, level.width)
     window = _window(call, grid, height, width, name)
     row, column, row1, column1 = window

@@ -61,7 +61,7 @@ def array(description: Description, chunks: tuple[int, int]) -> Any:
             f"{MAX_TASKS:,} are "
             f"taken: pass chunks={_larger(height, width, chunks)} or more"
         )
-    token = tokenize(_identity(request), description.window, chunks)
+    token = tokenize(request.identity(), description.window, chunks)
     name, shared = f"open_geotiff-{token}", f"open_geotiff-request-{token}"
     graph: dict[Any, Any] = {shared: request}
     rest = (0,) * (len(description.shape) - 2)
@@ -98,10 +98,3 @@ def _larger(height: int, width: int, chunks: tuple[int, int]) -> tuple[int, int]
     while math.ceil(height / rows) * math.ceil(width / columns) > MAX_TASKS:
         rows, columns = rows * 2, columns * 2
     return rows, columns
-
-
-def _identity(request: Request) -> tuple[Any, ...]:
-    # By the whole location: what is shown of a URL is the same for different queries.
-    facts = tuple((key, repr(value)) for key, value in sorted(vars(request).items()))
-    source = request.source
-    return (str(source.location), source.storage, source.store, *facts)

@@ -54,6 +54,16 @@ def dataset(
     return found
 
 
+def datasets(paths: Any, places: dict[str, Any]) -> list[Any]:
+    """The open files of a path, an open `Dataset`, or a list of them, whose overviews may be needed."""
+    given = list(paths) if isinstance(paths, list | tuple) else [paths]
+    found = []
+    for path in given:
+        core = getattr(path, "_opened", None)
+        found.append(dataset(Source.of(path, **places), level=1) if core is None else core())
+    return found
+
+
 def _found(
     source: Source, level: int, missing: str, dtype: str | None, version: tuple[int, str] | None
 ) -> Any:

@@ -71,6 +71,11 @@ class Request:
     missing: str
     gpu: bool
 
+    def identity(self) -> tuple[Any, ...]:
+        """What tells this request from others. By the whole location: what is shown of a URL is the same for different queries."""
+        facts = tuple((key, repr(value)) for key, value in sorted(vars(self).items()))
+        return (str(self.source.location), self.source.storage, self.source.store, *facts)
+
     def dataset(self) -> Any:
         """The open source; an error where it is another file than the one that was described."""
         return opened.dataset(

@@ -122,7 +122,7 @@ def _opened(dataset: Any, path: str, call: Arguments) -> Any:
 
 def _look(dataset: Any, path: str, call: Arguments) -> str | None:
     """The reference system of a source; the rules for files hold for it too."""
-    _core.grid(dataset, allow_rotated=call.allow_rotated, oriented=False)
+    _core.placement(dataset, allow_rotated=call.allow_rotated, oriented=False)
     nodata.declared(dataset.facts["stated_nodata"], Facts.of(dataset).dtype, call.allow_invalid_nodata, path)
     return _system(dataset)
 

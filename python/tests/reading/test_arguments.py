@@ -122,8 +122,11 @@ def test_signature_is_annotated_and_in_order() -> None:
     signature = inspect.signature(strile.open_geotiff)
     names = list(signature.parameters)
     assert names[:6] == ["source", "dtype", "window", "bbox", "overview_level", "band"]
-    assert names[-10:-5] == ["parse_coordinates", "lock", "cache", "progress", "reduce"]
-    assert names[-5:] == ["storage_options", "anonymous", "store", "sidecars", "allowed_hosts"]
+    first = names.index("parse_coordinates")
+    assert names[first : first + 5] == ["parse_coordinates", "lock", "cache", "progress", "reduce"]
+    assert names[first + 5 : first + 10] == ["storage_options", "anonymous", "store", "sidecars", "allowed_hosts"]
+    assert names[first + 10 : first + 17] == ["grid", "like", "crs", "resolution", "bounds", "shape", "target_aligned"]
+    assert names[first + 17 :] == ["resampling", "tolerance", "datum_shift", "source_crs", "top"]
     assert all(p.annotation is not inspect.Parameter.empty for p in signature.parameters.values())
     assert all(p.kind is p.KEYWORD_ONLY for name, p in signature.parameters.items() if name != "source")
 

@@ -1,0 +1,208 @@
+//! Reads onto a grid, of one file or several: the keywords of the grid, and those of every read.
+
+use crate::call::{self, Count, Watch};
+use crate::dataset::Dataset;
+use crate::error::refused;
+use crate::grid::{Grid, datum_shift, system};
+use crate::keys::{Keys, float};
+use crate::plan::Plan;
+use crate::raster::{Raster, told};
+use crate::request::Request;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use std::sync::Arc;
+use strile::grid::{Top, WarpFile, WarpOptions, files_onto, name_of, sampling_named};
+use strile::grid::{plan_onto, read_onto, read_onto_device, read_onto_into};
+use strile::tiff::gdal::NoData;
+use strile::{Context, Input, Location, Processor, ReadOptions};
+
+/// Keywords of the grid; the others are those of every read.
+const OWN: [&str; 10] = [
+    "grid",
+    "resampling",
+    "tolerance",
+    "level",
+    "datum_shift",
+    "source_crs",
+    "nodata",
+    "fill",
+    "dtype",
+    "top",
+];
+
+/// The files, and a request whose options have the grid.
+struct Asked<'py> {
+    files: Vec<Arc<Input>>,
+    request: Request<'py>,
+}
+
+impl<'py> Asked<'py> {
+    fn parse(
+        py: Python<'py>,
+        files: &[Bound<'py, Dataset>],
+        keywords: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Self> {
+        let (own, rest) = (PyDict::new(py), PyDict::new(py));
+        for (key, value) in keywords.into_iter().flatten() {
+            let name: String = key.extract()?;
+            if OWN.contains(&name.as_str()) { &own } else { &rest }.set_item(key, value)?;
+        }
+        let mut request = Request::parse(Some(&rest))?;
+        let mut keys = Keys::new("a read onto a grid", &own);
+        let grid = keys.typed("grid", "a Grid", |value| Some(value.cast::<Grid>().ok()?.get().0.clone()))?;
+        let grid = keys.needed("grid", grid)?;
+        let mut warp = WarpOptions::new();
+        if let Some(name) = keys.text("resampling")? {
+            let found = sampling_named(&name);
+            warp.resampling = found.map_err(|problem| refused(format!("resampling: {problem}")))?;
+        }
+        warp.tolerance = keys.float("tolerance")?.unwrap_or(warp.tolerance);
+        warp.level = keys.integer("level", "0 for full resolution, k for the k-th overview, or None")?;
+        if let Some(word) = keys.text("datum_shift")? {
+            warp.datum_shift = datum_shift(&word)?;
+        }
+        warp.source_crs = keys.get("source_crs")?.map(|crs| system(&crs)).transpose()?;
+        warp.nodata = keys.typed("nodata", "a number", number)?;
+        warp.fill = keys.typed("fill", "a number", number)?;
+        if let Some(name) = keys.text("dtype")? {
+            warp.data_type = Some(crate::dataset::data_type(&name)?);
+        }
+        let top = keys.word("top", &["first", "last"], |word| match word {
+            "first" => Some(Top::First),
+            "last" => Some(Top::Last),
+            _ => None,
+        })?;
+        warp.top = top.unwrap_or_default();
+        keys.finish()?;
+        request.options = request.options.onto(grid, warp);
+        let files = files.iter().map(|file| file.get().input(py)).collect::<PyResult<Vec<_>>>()?;
+        if files.is_empty() {
+            return Err(refused("expected at least one file to read onto the grid, got none"));
+        }
+        Ok(Self { files, request })
+    }
+}
+
+/// A number of Python or numpy, exact where it is whole.
+fn number(value: &Bound<'_, PyAny>) -> Option<NoData> {
+    match crate::keys::integer(value) {
+        Some(whole) => Some(NoData::Integer(whole)),
+        None => float(value).map(NoData::Float),
+    }
+}
+
+/// What a read gave: pixels of its own, or blocks that were filled in the caller's.
+enum Result {
+    Pixels(Raster),
+    Filled(Vec<(String, String)>),
+}
+
+/// Pixels of files on a grid; see `_core.pyi`.
+#[pyfunction]
+#[pyo3(name = "read_onto", signature = (files, **keywords))]
+pub(crate) fn read<'py>(
+    py: Python<'py>,
+    files: Vec<Bound<'py, Dataset>>,
+    keywords: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let Asked { files, request } = Asked::parse(py, &files, keywords)?;
+    let mut context = request.context()?;
+    let output = request.output()?;
+    let count = Arc::new(Count::default());
+    if request.progress.is_some() {
+        context.progress = Some(Arc::clone(&count) as _);
+    }
+    let watch = request.progress.as_ref().map(|progress| Watch { count: &count, progress });
+    let watched = watch.is_some();
+    let (to, options) = request.resolved(output.as_ref())?;
+    let work = || {
+        if watched {
+            count.expect(blocks(&files, &options, to, &context)?);
+        }
+        let result = match (&output, to) {
+            (Some(output), _) => {
+                let report = read_onto_into(output, &files, &options, &context)?;
+                Result::Filled(told(&report.faults))
+            }
+            (None, Location::Cuda(index)) => {
+                Result::Pixels(Raster::new(read_onto_device(index, &files, &options, &context)?))
+            }
+            (None, Location::Host) => Result::Pixels(Raster::host(read_onto(&files, &options, &context)?)),
+        };
+        if watched {
+            count.complete();
+        }
+        Ok(result)
+    };
+    match (call::run(py, &context.cancel, watch, work)?, &request.out) {
+        (Result::Filled(faults), Some(out)) => {
+            crate::dataset::warn(py, "a read onto a grid", &faults)?;
+            Ok(out.clone())
+        }
+        (Result::Filled(_), None) => Err(refused("an output that was not given: a bug in strile")),
+        (Result::Pixels(raster), _) => Ok(Bound::new(py, raster)?.into_any()),
+    }
+}
+
+/// The plan of `read_onto` with these keywords; touches no pixel.
+#[pyfunction]
+#[pyo3(name = "plan_onto", signature = (files, **keywords))]
+pub(crate) fn plan<'py>(
+    py: Python<'py>,
+    files: Vec<Bound<'py, Dataset>>,
+    keywords: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Plan> {
+    let Asked { files, request } = Asked::parse(py, &files, keywords)?;
+    let context = request.context()?;
+    let (to, options) = request.resolved(request.output()?.as_ref())?;
+    let asks_gpu = to != Location::Host || matches!(options.decode_on, Processor::Cuda(_));
+    let work = || Ok(Plan::new(&plan_onto(to, &files, &options, &context)?, asks_gpu));
+    call::run(py, &context.cancel, None, work)
+}
+
+/// How each file is put onto the grid: its level, and the operation between the datums. Reads nothing.
+#[pyfunction]
+#[pyo3(name = "files_onto", signature = (files, **keywords))]
+pub(crate) fn files<'py>(
+    py: Python<'py>,
+    files: Vec<Bound<'py, Dataset>>,
+    keywords: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyList>> {
+    let Asked { files, request } = Asked::parse(py, &files, keywords)?;
+    let context = request.context()?;
+    let (_, options) = request.resolved(None)?;
+    let found = call::run(py, &context.cancel, None, || files_onto(&files, &options, &context))?;
+    let all = PyList::empty(py);
+    for file in &found {
+        all.append(told_of(py, file)?)?;
+    }
+    Ok(all)
+}
+
+fn told_of<'py>(py: Python<'py>, file: &WarpFile) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("name", &file.name)?;
+    dict.set_item("level", file.level)?;
+    dict.set_item("ratio", file.ratio)?;
+    dict.set_item("operation", file.operation.to_string())?;
+    dict.set_item("accuracy", file.operation.accuracy)?;
+    let codes: Vec<Option<u32>> = file.operation.steps.iter().map(|step| step.code).collect();
+    dict.set_item("codes", codes)?;
+    Ok(dict)
+}
+
+/// The name of a method of resampling as plans have it.
+#[pyfunction]
+pub(crate) fn resampling_name(name: &str) -> PyResult<&'static str> {
+    sampling_named(name).map(name_of).map_err(|problem| refused(format!("resampling: {problem}")))
+}
+
+fn blocks(
+    files: &[Arc<Input>],
+    options: &ReadOptions,
+    to: Location,
+    context: &Context,
+) -> strile::Result<u64> {
+    let figures = plan_onto(to, files, options, context)?.figures();
+    Ok((figures.blocks + figures.sparse) as u64)
+}

@@ -1,0 +1,168 @@
+"""Reads onto a grid: what callers say of the grid and of resampling, checked, and as the core takes it.
+
+`Onto` is part of every request that is read onto a grid, and can be pickled. `grid_of` makes the grid of the keywords of
+`open_geotiff`: a grid, an array like it, or a reference system with bounds, a resolution or a shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import _core
+from ._core import Grid
+from .asked import flag_of, index_of, number_of, text_of, whole
+from .errors import StrileError
+from .facts import Facts, Transform
+from .grid import like as grid_like
+
+Window = tuple[int, int, int, int]
+"""Column, row, width, height in pixels of the grid."""
+
+MADE_OF = ("crs", "resolution", "bounds", "shape")
+"""Keywords that make a grid together with a file."""
+OF_GRIDS = {"tolerance": None, "datum_shift": "required", "source_crs": None, "nodata": None, "fill": None, "top": "last"}
+"""Keywords that only reads onto a grid take, with their defaults."""
+
+
+@dataclass(frozen=True)
+class Onto:
+    """A grid, and how pixels get there."""
+
+    grid: Grid
+    resampling: str
+    tolerance: float | None
+    level: int | None
+    datum_shift: str
+    source_crs: str | None
+    nodata: int | float | None
+    fill: int | float | None
+    top: str
+
+    def keywords(self) -> dict[str, Any]:
+        """Those of the core."""
+        return dict(vars(self))
+
+    def result_nodata(self, dataset: Any, masked: bool) -> int | float | None:
+        """The value of missing pixels in the result; `dataset` is the first file."""
+        if self.fill is not None:
+            return self.fill
+        if masked:
+            return float("nan")
+        return self.nodata if self.nodata is not None else dataset.facts["stated_nodata"]
+
+
+def onto_of(
+    grid: Any,
+    *,
+    resampling: Any = "nearest",
+    tolerance: Any = None,
+    level: Any = None,
+    datum_shift: Any = "required",
+    source_crs: Any = None,
+    nodata: Any = None,
+    fill: Any = None,
+    top: Any = "last",
+) -> Onto:
+    """The request, checked as far as it can be without a file. rasterio's methods are taken by their names."""
+    if tolerance is not None:
+        tolerance = float(number_of(tolerance, "tolerance"))
+        if not 0 <= tolerance < float("inf"):
+            raise StrileError(f"tolerance is {tolerance}: expected a number of pixels of the file, 0 (exact) or more")
+    return Onto(
+        grid=grid_like(grid),
+        resampling=_core.resampling_name(text_of(getattr(resampling, "name", resampling), "resampling")),
+        tolerance=tolerance,
+        level=None if level is None else index_of(level, "level"),
+        datum_shift=text_of(datum_shift, "datum_shift"),
+        source_crs=None if source_crs is None else Grid(source_crs, (1, 0, 0, 0, -1, 0), (1, 1)).crs,
+        nodata=None if nodata is None else number_of(nodata, "nodata"),
+        fill=None if fill is None else number_of(fill, "fill"),
+        top=text_of(top, "top"),
+    )
+
+
+def is_usual(value: Any, usual: Any) -> bool:
+    """Whether an argument of any type is its default."""
+    return value is usual or (isinstance(value, str) and isinstance(usual, str) and value == usual)
+
+
+def refuse_without_grid(given: dict[str, Any]) -> None:
+    """Refuses keywords of reads onto a grid where none is given."""
+    for name, default in OF_GRIDS.items():
+        if not is_usual(given.get(name, default), default):
+            raise StrileError(f"{name} is for reads onto a grid: pass grid= with it, or drop it")
+
+
+def refuse_with_grid(given: dict[str, Any]) -> None:
+    """Refuses keywords that have no meaning in a read onto a grid."""
+    for name, value in given.items():
+        if value is not None and value is not False and whole(value) != 0:
+            raise StrileError(f"{name} cannot be combined with grid: the grid says where and how large the result is")
+
+
+def grid_of(datasets: Sequence[Any], given: dict[str, Any]) -> Grid:
+    """The grid of `grid`, `like`, or `crs`, `resolution`, `bounds` and `shape` for open files."""
+    aligned = flag_of(given["target_aligned"], "target_aligned")
+    made = [name for name in MADE_OF if given[name] is not None]
+    named = [name for name in ("grid", "like") if given[name] is not None]
+    if len(named) + bool(made) != 1:
+        raise StrileError(f"expected one grid: grid=, like=, or {', '.join(MADE_OF)} together; got {', '.join([*named, *made])}")
+    if named:
+        if aligned:
+            raise StrileError("target_aligned is for bounds with a resolution: drop it")
+        return grid_like(given[named[0]])
+    rasters = [Grid.of_dataset(dataset) for dataset in datasets]
+    given = {name: given[name] for name in (*MADE_OF, "target_aligned", "datum_shift")}
+    return Grid.chosen(rasters, **given)
+
+
+def transform_at(grid: Grid, window: Window | None) -> Transform:
+    """The transform of a window of a grid."""
+    a, b, c, d, e, f = grid.transform
+    column, row = (0, 0) if window is None else window[:2]
+    return (a, b, c + a * column + b * row, d, e, f + d * column + e * row)
+
+
+def part(grid: Grid, window: Window | None) -> Grid:
+    """A window of a grid as a grid."""
+    return grid if window is None else Grid(grid.crs, transform_at(grid, window), (window[3], window[2]))
+
+
+def told(datasets: Sequence[Any], onto: Onto) -> dict[str, Any]:
+    """Attributes: the operation between the datums, as the plan has it (one text per file where they differ), and the method."""
+    found = _core.files_onto(datasets, **onto.keywords())
+    operations = tuple(dict.fromkeys(file["operation"] for file in found))
+    return {"coordinate_operation": operations[0] if len(operations) == 1 else operations, "resampling": onto.resampling}
+
+
+@dataclass(frozen=True, slots=True)
+class OntoOrigin:
+    """Where the pixels of a `Raster` come from that was read onto a grid. Called, it gives its attributes."""
+
+    datasets: Sequence[Any]
+    onto: Onto
+    window: Window | None
+    bands: list[int] | None
+    masked: bool
+    unpack: bool
+
+    def __call__(self) -> dict[str, Any]:
+        attrs: dict[str, Any] = _core.placed_on(part(self.onto.grid, self.window))
+        nodata = self.onto.result_nodata(self.datasets[0], self.masked or self.unpack)
+        if nodata is not None:
+            attrs |= {"nodata": nodata, "masked_nodata": self.masked or self.unpack}
+        if self.unpack:
+            attrs["mask_and_scale_dtype"] = Facts.of(self.datasets[0]).dtype.name
+        if self.bands is not None:
+            attrs["source_bands"] = tuple(band - 1 for band in self.bands)
+        return attrs | told(self.datasets, self.onto)
+
+
+def read(datasets: Sequence[Any], onto: Onto, *, bands: list[int] | None, masked: bool, unpack: bool, window: Any, **keywords: Any) -> Any:
+    """Pixels of open files on a grid: a `Raster`, or `out`."""
+    window = None if window is None else tuple(window)
+    found = _core.read_onto(list(datasets), bands=bands, masked=masked, unpack=unpack, window=window, **onto.keywords(), **keywords)
+    if keywords.get("out") is None:
+        found.set_origin(OntoOrigin(tuple(datasets), onto, window, bands, masked, unpack))
+    return found

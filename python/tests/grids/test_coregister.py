@@ -1,0 +1,186 @@
+"""Files over an array, by the words of xarray-spatial: `coregister`, `auto_reproject`, `like`; and arrays on another grid."""
+
+import warnings
+
+import numpy as np
+import pytest
+import rasterio
+import strile
+import xarray as xr
+from affine import Affine
+from rasterio.enums import Resampling
+from rasterio.vrt import WarpedVRT
+
+WGS = (1 / 30, 0.0, -120.5, 0.0, -1 / 30, 45.5)
+
+
+def made(path, *, crs="EPSG:4326", transform=WGS, shape=(30, 30), dtype="float32", nodata=None, scale=None):
+    values = np.arange(shape[0] * shape[1]).reshape(1, *shape).astype(dtype)
+    with rasterio.open(
+        path, "w", driver="GTiff", width=shape[1], height=shape[0], count=1, dtype=dtype, crs=crs, transform=Affine(*transform), nodata=nodata
+    ) as file:
+        file.write(values)
+        if scale is not None:
+            file.scales = (scale,)
+    return str(path)
+
+
+def template(count=5, crs=4326):
+    y, x = np.linspace(45.3, 44.7, count), np.linspace(-120.3, -119.7, count)
+    return xr.DataArray(np.zeros((count, count), np.float32), dims=("y", "x"), coords={"y": y, "x": x}, attrs={"crs": crs})
+
+
+def utm_template():
+    y, x = 4_990_000.0 - 500 * np.arange(40), 700_000.0 + 500 * np.arange(50)
+    return xr.DataArray(np.zeros((40, 50)), dims=("y", "x"), coords={"y": y, "x": x}, attrs={"crs": 32610})
+
+
+def aligned(found, array):
+    return found.sizes["y"] == array.sizes["y"] and np.array_equal(found.x, array.x) and np.array_equal(found.y, array.y)
+
+
+def test_coregister_comes_on_the_grid_of_the_array(tmp_path):
+    path = made(tmp_path / "a.tif")
+    for array in (template(), utm_template()):
+        found = array.strile.open_geotiff(path, coregister=True)
+        assert aligned(found, array) and found.dtype == np.float32
+        assert (found + array).shape == array.shape
+        assert found.attrs["resampling"] == "bilinear"
+
+
+def test_coregister_of_classes_takes_the_nearest_pixel(tmp_path):
+    path = made(tmp_path / "a.tif", dtype="uint16")
+    found = template().strile.open_geotiff(path, coregister=True)
+    assert found.attrs["resampling"] == "nearest" and bool((found % 1 == 0).all())
+    found = template().strile.open_geotiff(path, coregister=True, resampling="cubic")
+    assert found.attrs["resampling"] == "cubic"
+
+
+def test_coregister_unpacks_and_is_nan_outside(tmp_path):
+    path = made(tmp_path / "a.tif", dtype="int16", nodata=7, scale=0.5)
+    y, x = np.linspace(45.7, 44.7, 31), np.linspace(-120.7, -119.7, 31)
+    array = xr.DataArray(np.zeros((31, 31)), dims=("y", "x"), coords={"y": y, "x": x}, attrs={"crs": 4326})
+    found = array.strile.open_geotiff(path, coregister=True)
+    assert found.dtype == np.float64 and bool(np.isnan(found[0]).all()) and bool(np.isfinite(found[-1, -1]))
+    assert found.attrs["scale_factor"] == 0.5 and float(found.max()) <= 450
+
+
+def test_coregister_of_a_file_that_covers_little_warns(tmp_path):
+    path = made(tmp_path / "a.tif", transform=(0.001, 0, -120.0, 0, -0.001, 45.0))
+    with pytest.warns(UserWarning, match=r"covers only [\d.]+% of the caller grid.*mostly NaN"):
+        found = template(100).strile.open_geotiff(path, coregister=True)
+    assert aligned(found, template(100))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        template(100).strile.open_geotiff(path, auto_reproject=True)
+        template().strile.open_geotiff(made(tmp_path / "b.tif"), coregister=True)
+
+
+def test_coregister_of_a_file_elsewhere_is_an_error(tmp_path):
+    path = made(tmp_path / "a.tif", transform=(0.001, 0, 10.0, 0, -0.001, 45.0))
+    with pytest.raises(strile.StrileError, match="do not overlap"):
+        template().strile.open_geotiff(path, coregister=True)
+
+
+def test_without_words_it_is_a_window(tmp_path):
+    path = made(tmp_path / "a.tif")
+    found = template().strile.open_geotiff(path)
+    whole = strile.open_geotiff(path)
+    bounds = strile.Grid.like(template()).bounds
+    assert found.equals(strile.open_geotiff(path, bbox=bounds)) and found.x.isin(whole.x).all() and found.shape != (5, 5)
+    with pytest.raises(strile.StrileError, match="auto_reproject=True"):
+        utm_template().strile.open_geotiff(path)
+
+
+def test_auto_reproject_keeps_the_resolution_of_the_file(tmp_path):
+    path = made(tmp_path / "a.tif")
+    assert template().strile.open_geotiff(path, auto_reproject=True).equals(template().strile.open_geotiff(path))
+    found = utm_template().strile.open_geotiff(path, auto_reproject=True)
+    assert found.attrs["crs"] == 32610
+    resolution = strile.Grid.suggest(path, 32610).resolution[0]
+    assert strile.Grid.like(found).resolution == pytest.approx((resolution, resolution))
+    assert strile.Grid.like(found).bounds[0] == strile.Grid.like(utm_template()).bounds[0]
+
+
+def test_the_result_is_lazy_where_the_array_is(tmp_path):
+    path = made(tmp_path / "a.tif")
+    array = utm_template()
+    found = array.chunk({"y": 16, "x": 20}).strile.open_geotiff(path, coregister=True)
+    assert found.chunks == ((16, 16, 8), (20, 20, 10))
+    assert found.compute().equals(array.strile.open_geotiff(path, coregister=True).drop_attrs()) or np.array_equal(
+        found.values, array.strile.open_geotiff(path, coregister=True).values, equal_nan=True
+    )
+
+
+def test_of_a_dataset(tmp_path):
+    path = made(tmp_path / "a.tif")
+    dataset = template().to_dataset(name="elevation")
+    found = dataset.strile.open_geotiff(path, coregister=True, variable="elevation")
+    assert found.equals(template().strile.open_geotiff(path, coregister=True))
+
+
+def test_keywords_that_follow_from_the_array(tmp_path):
+    path = made(tmp_path / "a.tif")
+    with pytest.raises(strile.StrileError, match="follows from the array"):
+        template().strile.open_geotiff(path, window=(0, 0, 1, 1))
+    with pytest.raises(strile.StrileError, match="allow_rotated"):
+        template().strile.open_geotiff(path, coregister=True, allow_rotated=True)
+    with pytest.raises(TypeError, match="coregister"):
+        template().strile.open_geotiff(path, coregister="yes")
+
+
+def test_engine_reads_like_an_array(tmp_path):
+    path = made(tmp_path / "a.tif")
+    array = template()
+    like = xr.open_dataset(path, engine="strile", like=array)
+    explicit = xr.open_dataset(path, engine="strile", backend_kwargs={"like": array, "coregister": True})
+    assert like.equals(explicit) and aligned(like.band_data, array)
+    assert np.array_equal(like.band_data.values[0], array.strile.open_geotiff(path, coregister=True).values)
+    part = xr.open_dataset(path, engine="strile", like=array, coregister=False)
+    assert np.array_equal(part.band_data.values[0], array.strile.open_geotiff(path).values)
+    assert np.array_equal(part.x, array.strile.open_geotiff(path).x)
+    light = xr.open_dataset(path, engine="strile", like=utm_template(), auto_reproject=True)
+    assert np.array_equal(light.band_data.values[0], utm_template().strile.open_geotiff(path, auto_reproject=True).values, equal_nan=True)
+    assert "32610" in light.spatial_ref.attrs["crs_wkt"]
+    of_dataset = xr.open_dataset(path, engine="strile", like=array.to_dataset(name="elevation"))
+    assert aligned(of_dataset.band_data, array)
+
+
+def test_engine_puts_many_files_on_one_grid(tmp_path):
+    paths = [made(tmp_path / f"{number}.tif") for number in range(2)]
+    found = xr.open_mfdataset(paths, engine="strile", combine="nested", concat_dim="tile", like=template())
+    assert found.sizes["tile"] == 2 and np.array_equal(found.x, template().x)
+
+
+@pytest.mark.parametrize("method", ["nearest", "bilinear", "average"])
+def test_arrays_are_reprojected_as_gdal_does(tmp_path, method):
+    array = strile.open_geotiff(made(tmp_path / "a.tif", nodata=-1))
+    array[3:6, 4:9] = np.nan
+    found = array.strile.reproject(32610, resolution=2000, resampling=method, tolerance=0)
+    grid = strile.Grid.like(found)
+    strile.to_geotiff(array, str(tmp_path / "b.tif"), nodata=float("nan"))
+    with rasterio.open(tmp_path / "b.tif") as file:
+        with WarpedVRT(
+            file, crs=grid.crs, transform=Affine(*grid.transform), width=grid.width, height=grid.height, resampling=Resampling[method],
+            tolerance=1e-9, nodata=float("nan"),
+        ) as warped:  # fmt: skip
+            expected = warped.read(1)
+    assert grid.crs == "EPSG:32610" and np.isnan(expected).any() and grid.resolution == (2000, 2000)
+    values = np.where(found.values == -1, np.nan, found.values)
+    assert np.allclose(values, expected, rtol=1e-5, equal_nan=True)
+
+
+def test_a_reprojected_array_keeps_its_form(tmp_path):
+    array = strile.open_geotiff(made(tmp_path / "a.tif", dtype="int16", nodata=7))
+    stacked = xr.concat([array, array + 1], dim="band").assign_coords(band=["red", "nir"])
+    found = stacked.strile.reproject(like=utm_template())
+    assert found.dims == ("band", "y", "x") and list(found.band.values) == ["red", "nir"] and aligned(found, utm_template())
+    assert found.dtype == np.int16 and found.attrs["nodata"] == 7
+    lonlat = array.rename({"y": "lat", "x": "lon"})
+    assert lonlat.strile.reproject(3857).dims == ("lat", "lon")
+    with pytest.raises(strile.StrileError, match="dask"):
+        array.chunk(10).strile.reproject(3857)
+    with pytest.raises(strile.StrileError, match="expected one grid"):
+        array.strile.reproject()
+    with pytest.raises(strile.StrileError, match="reference system|crs"):
+        xr.DataArray(np.zeros((3, 3)), dims=("y", "x")).strile.reproject(3857)

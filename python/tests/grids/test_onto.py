@@ -1,0 +1,258 @@
+"""Reads onto a grid by every door: the same pixels, the coordinates and metadata of the grid, and what is refused.
+
+`xtask/python/check_warp.py` compares pixels of drawn cases with GDAL's."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import rasterio
+import strile
+import xarray as xr
+from affine import Affine
+from rasterio.enums import Resampling
+from rasterio.vrt import WarpedVRT
+
+UTM = (10.0, 0.0, 499500.0, 0.0, -10.0, 5539000.0)
+
+
+def made(path, *, crs="EPSG:32633", transform=UTM, shape=(120, 150), bands=1, dtype="float32", nodata=-9.0, overviews=(), seed=0):
+    rng = np.random.default_rng(seed)
+    y, x = np.mgrid[: shape[0], : shape[1]]
+    values = (100 + 60 * np.sin(x / 9) * np.cos(y / 7) + rng.normal(0, 4, (bands, *shape))).astype(dtype)
+    if nodata is not None:
+        values[:, 5:25, 10:40] = nodata
+    with rasterio.open(
+        path, "w", driver="GTiff", width=shape[1], height=shape[0], count=bands, dtype=dtype, crs=crs, transform=Affine(*transform),
+        nodata=nodata, tiled=True, blockxsize=64, blockysize=64,
+    ) as file:  # fmt: skip
+        file.write(values)
+    if overviews:
+        with rasterio.open(path, "r+") as file:
+            file.build_overviews(overviews, Resampling.average)
+    return str(path)
+
+
+def by_gdal(path, grid, method="nearest", level=None):
+    options = {} if level is None else {"overview_level": level}
+    with rasterio.open(path, **options) as file:
+        with WarpedVRT(
+            file, crs=grid.crs, transform=Affine(*grid.transform), width=grid.width, height=grid.height, resampling=Resampling[method],
+            tolerance=1e-9,
+        ) as warped:  # fmt: skip
+            return warped.read()
+
+
+@pytest.fixture
+def path(tmp_path):
+    return made(tmp_path / "a.tif")
+
+
+@pytest.fixture
+def grid(path):
+    return strile.Grid.suggest(path, 3857, resolution=14)
+
+
+@pytest.mark.parametrize("method", ["nearest", "bilinear", "cubic", "average"])
+def test_read_is_gdals(path, grid, method):
+    found = strile.read(path, grid=grid, resampling=method, tolerance=0)
+    expected = by_gdal(path, grid, method)
+    assert found.shape == expected.shape and found.dtype == "float32"
+    assert np.allclose(found.numpy(), expected, atol=1e-3)
+    assert (expected == -9).any() and (expected != -9).any()
+    assert found.transform == grid.transform and found.crs == "EPSG:3857" and found.nodata == -9
+
+
+def test_attributes_name_the_operation(path, grid):
+    attrs = strile.read(path, grid=grid, resampling="cubic_spline").attrs
+    assert attrs["resampling"] == "cubicspline"
+    assert isinstance(attrs["coordinate_operation"], str) and attrs["coordinate_operation"]
+    plan = strile.plan(path, grid=grid).explain()
+    assert attrs["coordinate_operation"] in plan and "EPSG:3857" in plan
+    lambert = made(path, crs="EPSG:27700", transform=(10, 0, 400000, 0, -10, 300000))
+    with_codes = strile.read(lambert, grid=strile.Grid.suggest(lambert, 4326)).attrs["coordinate_operation"]
+    assert "EPSG:" in with_codes and "accuracy" in with_codes
+
+
+def test_all_doors_have_the_same_pixels(path, grid):
+    read = strile.read(path, grid=grid, resampling="bilinear").numpy()[0]
+    handle = strile.open(path)
+    others = [
+        strile.read(handle, grid=grid, resampling="bilinear").numpy()[0],
+        handle.read(1, grid=grid, resampling=Resampling.bilinear),
+        strile.open_geotiff(path, grid=grid, resampling="bilinear").values,
+        strile.open_geotiff(path, grid=grid, resampling="bilinear", chunks=50).values,
+        strile.open_geotiff(path, grid=grid, resampling="bilinear", chunks="auto").values,
+        strile.open_geotiff([path], grid=grid, resampling="bilinear").values,
+        xr.open_dataset(path, engine="strile", grid=grid, resampling="bilinear", mask_and_scale=False).band_data.values[0],
+        xr.open_dataset(path, engine="strile", grid=grid, resampling="bilinear", mask_and_scale=False, chunks={"y": 64}).band_data.values[0],
+        np.concatenate(
+            [strile.read(path, grid=grid, resampling="bilinear", window=(0, row, grid.width, min(37, grid.height - row))).numpy()[0]
+             for row in range(0, grid.height, 37)]
+        ),
+    ]  # fmt: skip
+    for number, other in enumerate(others):
+        assert np.array_equal(read, other), number
+
+
+def test_an_array_has_the_coordinates_of_the_grid(path, grid):
+    array = strile.open_geotiff(path, grid=grid)
+    assert array.dims == ("y", "x") and array.shape == grid.shape and array.name == "a"
+    a, _, c, _, e, f = grid.transform
+    assert np.allclose(array.x, c + a * (np.arange(grid.width) + 0.5), rtol=1e-14) and np.allclose(array.y, f + e * (np.arange(grid.height) + 0.5))
+    assert array.attrs["transform"] == grid.transform and array.attrs["crs"] == 3857 and array.attrs["georef_status"] == "full"
+    assert array.attrs["nodata"] == -9 and array.attrs["nodata_pixels_present"] is True and array.attrs["masked_nodata"] is False
+    assert strile.Grid.like(array) == grid
+    lazy = strile.open_geotiff(path, grid=grid, chunks=64)
+    assert lazy.chunks[0][0] == 64 and {**lazy.attrs, "nodata_pixels_present": True} == array.attrs
+    assert pickle.loads(pickle.dumps(lazy)).equals(array)
+
+
+def test_masked_and_unpacked(tmp_path, grid):
+    path = made(tmp_path / "b.tif", dtype="int16")
+    with rasterio.open(path, "r+") as file:
+        file.scales, file.offsets = (0.5,), (10.0,)
+    plain = strile.open_geotiff(path, grid=grid)
+    masked = strile.open_geotiff(path, grid=grid, masked=True)
+    assert plain.dtype == np.int16 and masked.dtype == np.float64
+    assert np.array_equal(np.isnan(masked), plain == -9) and bool((masked == plain).where(plain != -9, True).all())
+    unpacked = strile.open_geotiff(path, grid=grid, unpack=True)
+    assert np.allclose(unpacked, masked * 0.5 + 10, equal_nan=True) and unpacked.attrs["scale_factor"] == 0.5
+    assert np.isnan(strile.read(path, grid=grid, masked=True).numpy()).any()
+    array = strile.open(path).read(1, grid=grid, masked=True)
+    assert np.array_equal(array.mask, plain == -9)
+
+
+def test_the_grid_by_its_parts(path):
+    assert strile.Grid.like(strile.open_geotiff(path, crs=3857)) == strile.Grid.suggest(path, 3857)
+    array = strile.open_geotiff(path, crs="EPSG:4326", shape=(40, 60))
+    assert array.shape == (40, 60) and array.attrs["crs"] == 4326
+    array = strile.open_geotiff(path, resolution=20)
+    assert array.shape == (60, 75) and array.attrs["crs"] == 32633
+    bounds = (499603.0, 5538402.0, 500001.0, 5538801.0)
+    array = strile.open_geotiff(path, bounds=bounds, resolution=10, target_aligned=True)
+    assert array.attrs["transform"] == (10, 0, 499600, 0, -10, 5538810)
+    array = strile.open_geotiff(path, bounds=bounds, shape=(10, 20))
+    assert array.shape == (10, 20) and float(array.x[0]) == pytest.approx(499603 + 398 / 40)
+
+
+def test_like_an_array_aligns_with_it(path, tmp_path):
+    template = strile.open_geotiff(made(tmp_path / "b.tif", crs="EPSG:32632", transform=(23, 0, 929000, 0, -23, 5557000), shape=(30, 41)))
+    found = strile.open_geotiff(path, like=template)
+    assert np.array_equal(found.x, template.x) and np.array_equal(found.y, template.y)
+    assert (found + template).shape == template.shape
+    assert strile.open_geotiff(path, like=str(tmp_path / "b.tif")).equals(found)
+
+
+def test_several_files_on_one_grid(tmp_path):
+    one = made(tmp_path / "a.tif", nodata=0, shape=(60, 80))
+    two = made(tmp_path / "b.tif", nodata=0, shape=(60, 80), crs="EPSG:32632", transform=(10, 0, 929900, 0, -10, 5556600), seed=3)
+    grid = strile.Grid.from_bounds((499400, 5538000, 500600, 5539100), 32633, resolution=10)
+    first, second = (strile.read(path, grid=grid).numpy() for path in (one, two))
+    both = strile.read([one, two], grid=grid).numpy()
+    assert ((first != 0) & (second != 0)).any()
+    assert np.array_equal(both, np.where(second != 0, second, first))
+    other = strile.open_geotiff([one, two], grid=grid, top="first")
+    assert np.array_equal(other.values, np.where(first != 0, first, second)[0])
+    assert np.array_equal(strile.open_geotiff([one, two], grid=grid, top="first", chunks=50).values, other.values)
+    assert strile.open_geotiff([one, two], crs=3857).attrs["crs"] == 3857
+    assert "a.tif" in strile.plan([one, two], grid=grid).explain()
+
+
+def test_the_level_follows_from_the_grid(tmp_path):
+    path = made(tmp_path / "a.tif", shape=(256, 256), nodata=None, overviews=[2, 4])
+    for resolution, level in ((10, 0), (25, 1), (41, 2)):
+        grid = strile.Grid.suggest(path, 32633, resolution=resolution)
+        found = strile.read(path, grid=grid, tolerance=0).numpy()
+        assert np.array_equal(found, by_gdal(path, grid, "nearest", level - 1 if level else None)), resolution
+        assert np.array_equal(found, strile.read(path, grid=grid, tolerance=0, level=level).numpy())
+        assert f"level  {level} of" in strile.plan(path, grid=grid).explain()
+    coarse = strile.open_geotiff(path, grid=grid, tolerance=0, overview_level=0)
+    assert not np.array_equal(coarse.values, found[0])
+
+
+def test_a_turned_grid(path):
+    angle = np.radians(30)
+    turned = (10 * np.cos(angle), 10 * np.sin(angle), 499700.0, 10 * np.sin(angle), -10 * np.cos(angle), 5538500.0)
+    grid = strile.Grid(32633, turned, (40, 50))
+    array = strile.open_geotiff(path, grid=grid, tolerance=0)
+    assert np.array_equal(array.values, by_gdal(path, grid)[0])
+    assert "x" not in array.coords and array.attrs["rotated_affine"] == pytest.approx(turned)
+
+
+def test_outside_is_missing(path):
+    grid = strile.Grid.from_bounds((0, 0, 100, 100), 32633, resolution=10)
+    assert (strile.read(path, grid=grid).numpy() == -9).all()
+    assert (strile.read(path, grid=grid, fill=7).numpy() == 7).all()
+    assert np.isnan(strile.read(path, grid=grid, masked=True).numpy()).all()
+
+
+def test_what_the_file_does_not_say(tmp_path):
+    path = made(tmp_path / "a.tif", nodata=None, dtype="uint8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        bare = made(tmp_path / "b.tif", crs=None, nodata=None, dtype="uint8")
+    grid = strile.Grid.suggest(path, 3857)
+    with pytest.raises(strile.StrileError, match="reference system"):
+        strile.read(bare, grid=grid)
+    assert np.array_equal(strile.read(bare, grid=grid, source_crs=32633).numpy(), strile.read(path, grid=grid).numpy())
+    value = int(strile.read(path).numpy()[0, 60, 60])
+    assert (strile.read(path, grid=grid, nodata=value, fill=0).numpy() == value).sum() == 0
+
+
+def test_into_the_callers_array(path, grid):
+    out = np.zeros((1, *grid.shape), np.float32)
+    assert strile.read(path, grid=grid, out=out) is out
+    assert np.array_equal(out, strile.read(path, grid=grid).numpy())
+
+
+def test_written_and_read_back(path, grid, tmp_path):
+    strile.to_geotiff(strile.open_geotiff(path, grid=grid), str(tmp_path / "b.tif"))
+    strile.to_geotiff(strile.read(path, grid=grid), str(tmp_path / "c.tif"))
+    for name in ("b.tif", "c.tif"):
+        with rasterio.open(tmp_path / name) as file:
+            assert tuple(file.transform)[:6] == grid.transform and file.crs == "EPSG:3857" and file.nodata == -9
+            assert np.array_equal(file.read(), strile.read(path, grid=grid).numpy())
+
+
+def test_refused(path, grid, tmp_path):
+    for words, call in (
+        ("size", lambda: strile.read(path, grid=grid, size=10)),
+        ("reduce", lambda: strile.read(path, grid=grid, reduce=1)),
+        ("tolerance", lambda: strile.read(path, tolerance=0.1)),
+        ("fill", lambda: strile.plan(path, fill=1)),
+        ("top", lambda: strile.read(path, grid=grid, top="middle")),
+        ("resampling", lambda: strile.read(path, grid=grid, resampling="gauss")),
+        ("tolerance", lambda: strile.read(path, grid=grid, tolerance=-1)),
+        ("tolerance", lambda: strile.read(path, grid=grid, tolerance=float("nan"))),
+        ("level", lambda: strile.read(path, grid=grid, level=7)),
+        ("datum_shift", lambda: strile.read(path, grid=grid, datum_shift="some")),
+        ("window", lambda: strile.read(path, grid=grid, window=(0, 0, 100_000, 1))),
+        ("expected one grid", lambda: strile.open_geotiff(path, grid=grid, crs=3857)),
+        ("bbox", lambda: strile.open_geotiff(path, grid=grid, bbox=(0, 0, 1, 1))),
+        ("window", lambda: strile.open_geotiff(path, grid=grid, window=(0, 0, 1, 1))),
+        ("resampling", lambda: strile.open_geotiff(path, resampling="cubic")),
+        ("resolution", lambda: strile.open_geotiff(path, resolution=10, shape=(3, 3))),
+        ("at least one file", lambda: strile.open_geotiff([], grid=grid)),
+        ("out_shape", lambda: strile.open(path).read(grid=grid, out_shape=(3, 3))),
+        ("like", lambda: xr.open_dataset(path, engine="strile", coregister=True)),
+        ("resampling", lambda: xr.open_dataset(path, engine="strile", resampling="cubic")),
+    ):
+        with pytest.raises(strile.StrileError, match=words):
+            call()
+    with pytest.raises(TypeError, match="grid is int"):
+        strile.read(path, grid=7)
+    with pytest.raises(strile.StrileError, match="operation"):
+        # A datum of North America, which has no operation in Europe.
+        strile.read(path, grid=strile.Grid("EPSG:4267", (0.01, 0, 14.9, 0, -0.01, 50.1), (20, 20)))
+
+
+def test_absurd_grids_take_bounded_work(path):
+    huge = strile.Grid(32633, UTM, (2**31 - 1, 2**31 - 1))
+    with pytest.raises((strile.StrileError, MemoryError)):
+        strile.read(path, grid=huge)
+    with pytest.raises(strile.PixelSafetyLimitError):
+        strile.read(path, grid=strile.Grid(32633, UTM, (500, 500)), max_pixels=1000)
+    far = strile.Grid("EPSG:3857", (1e20, 0, 1e25, 0, -1e20, 1e25), (10, 10))
+    assert (strile.read(path, grid=far).numpy() == -9).all()
