@@ -9,7 +9,7 @@ use crate::process;
 use crate::ran::TestsRan;
 use crate::venv;
 use crate::workspace::Workspace;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 /// Tests that `docs/support.md` names: recorded as skipped where none can run.
@@ -73,6 +73,6 @@ fn rasters(workspace: &Workspace) -> Result<PathBuf, Failure> {
     let python = venv::CHECKS.python(workspace)?;
     let mut script = Command::new(python);
     script.current_dir(&workspace.root).args(["-B", "xtask/python/make_view_rasters.py"]);
-    process::show(script.arg(&folder).arg(Path::new(&workspace.target).join("debug/strile")))?;
+    process::show(script.arg(&folder))?;
     Ok(folder)
 }

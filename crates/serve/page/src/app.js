@@ -248,6 +248,12 @@ export class App {
     this.scene.draw([1, 3, 5].map((at) => parseInt(background.slice(at, at + 2), 16) / 255));
     this.overlay.draw(this);
     this.#placeDivider();
+    const { layer } = this;
+    if (layer && layer.converted !== layer.built) {
+      layer.built = layer.converted;
+      layer.asked = "";
+      this.panel.build();
+    }
     this.panel.update();
     this.foot.update();
     this.notices.failures(this.scene.failures);
