@@ -17,7 +17,7 @@ use strile_engine::{
     Arena, Assembly, BlockFault, BlockLayout, Completion, Context, DecodeJob, EncodeJob, EncodeLayout,
     Encoded, EncodedBlocks, Encoder, Engine, EngineError, EnginePlan, FaultKind, Lease, LocatedFault,
     Location, MaskJob, Output, OutputError, OutputKind, OutputSpec, Pixels, ReadAt, ReduceJob, Reduced,
-    Report, ResampleJob, Resampling, Span, Submission, Support, Ticket,
+    Report, ResampleJob, Resampling, Span, Submission, Support, Ticket, WarpJob,
 };
 use strile_tiff::{Compression, DataType, InvalidValue};
 
@@ -160,6 +160,18 @@ impl Engine for CpuEngine {
         context: &Context,
     ) -> Result<(), EngineError> {
         mask::mask(job, masks, output, context)
+    }
+
+    fn warp(
+        &self,
+        job: &WarpJob,
+        pixels: &Pixels,
+        valid: Option<&Pixels>,
+        output: &Output,
+        context: &Context,
+    ) -> Result<(), EngineError> {
+        let _ = (job, pixels, valid, output, context);
+        Err(EngineError::Abandoned)
     }
 
     fn encoder(&self, which: Encoder) -> String {

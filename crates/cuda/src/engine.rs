@@ -21,7 +21,7 @@ use strile_engine::{
     Arena, Assembly, BlockLayout, Context, DecodeJob, DeviceBytes, EncodeJob, EncodeLayout, EncodeParams,
     Encoded, EncodedBlocks, Encoder, Engine, EngineError, EnginePlan, Held, Location, MaskJob, Output,
     OutputKind, OutputSpec, Pixels, ReduceJob, Reduced, Report, ResampleJob, Resampling, Span, Submission,
-    Supply, Support, Ticket, Trace, claim_outputs,
+    Supply, Support, Ticket, Trace, WarpJob, claim_outputs,
 };
 use strile_tiff::{DataType, InvalidValue};
 
@@ -382,6 +382,21 @@ impl Engine for CudaEngine {
         context: &Context,
     ) -> Result<(), EngineError> {
         mask::run(&self.device, &self.spare, job, masks, output, context).map_err(|stop| self.failed(stop))
+    }
+
+    fn warp(
+        &self,
+        job: &WarpJob,
+        pixels: &Pixels,
+        valid: Option<&Pixels>,
+        output: &Output,
+        context: &Context,
+    ) -> Result<(), EngineError> {
+        let _ = (job, pixels, valid, output, context);
+        Err(EngineError::Device {
+            device: self.name.clone(),
+            problem: "cannot warp yet; use the CPU engine".to_owned(),
+        })
     }
 
     fn encoder(&self, which: Encoder) -> String {

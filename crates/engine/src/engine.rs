@@ -4,7 +4,7 @@ use crate::memory::NoMemory;
 use crate::{
     Arena, Assembly, BlockLayout, BudgetError, Context, DecodeJob, EncodeJob, EncodeLayout, Encoded,
     EncodedBlocks, Encoder, EnginePlan, Location, MaskJob, Output, OutputSpec, Pixels, ReduceJob, Reduced,
-    Report, ResampleJob, Resampling, Submission, Ticket,
+    Report, ResampleJob, Resampling, Submission, Ticket, WarpJob,
 };
 use strile_tiff::{DataType, InvalidValue};
 use thiserror::Error;
@@ -135,6 +135,17 @@ pub trait Engine: Send + Sync {
         &self,
         job: &MaskJob,
         masks: &Pixels,
+        output: &Output,
+        context: &Context,
+    ) -> Result<(), EngineError>;
+
+    /// Puts windows of `pixels` onto a grid, into `output`, and waits for it; see `WarpJob`. Samples are missing where
+    /// `valid` is 0: all bytes of its sample. All lie in the memory of this engine.
+    fn warp(
+        &self,
+        job: &WarpJob,
+        pixels: &Pixels,
+        valid: Option<&Pixels>,
         output: &Output,
         context: &Context,
     ) -> Result<(), EngineError>;

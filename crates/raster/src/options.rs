@@ -2,6 +2,8 @@
 
 use crate::Window;
 use crate::cache::Cache;
+use crate::grid::{Grid, Onto, WarpOptions};
+use std::sync::Arc;
 use strile_tiff::InvalidValue;
 
 /// Makes setters of fields that are `None` by default.
@@ -115,8 +117,10 @@ pub struct ReadOptions {
     /// blocks hold lower resolutions. The result is as large as the level divided by two to this power, rounded up. An
     /// error where blocks would not meet, and a fault where a stream has fewer levels.
     pub reduce: u8,
-    /// In pixels of that level, halved as said; `None` all of it.
+    /// In pixels of that level, halved as said; `None` all of it. Of a read onto a grid in pixels of the grid.
     pub window: Option<Window>,
+    /// The grid that pixels are read onto; `None` reads the file's own pixels.
+    pub onto: Option<Arc<Onto>>,
     /// Bands from 1, in the order wanted; `None` all.
     pub bands: Option<Vec<u16>>,
     /// Pixels or mask.
@@ -181,6 +185,16 @@ impl ReadOptions {
     #[must_use]
     pub fn window(mut self, window: impl Into<Option<Window>>) -> Self {
         self.window = window.into();
+        self
+    }
+
+    /// Reads onto a grid: pixels of another size, place or reference system. See [`grid`](crate::grid).
+    ///
+    /// The level of the file is chosen by [`WarpOptions::level`]; `level` and `reduce` stay 0. Missing pixels are those that
+    /// no pixel of the file lies under, and those that nodata, a mask or alpha says are missing.
+    #[must_use]
+    pub fn onto(mut self, grid: Grid, warp: WarpOptions) -> Self {
+        self.onto = Some(Arc::new(Onto { grid, warp }));
         self
     }
 

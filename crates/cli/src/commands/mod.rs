@@ -13,5 +13,7 @@ pub mod index;
 pub mod info;
 pub mod overview;
 pub mod sample;
+#[cfg(feature = "serve")]
+pub mod serve;
 pub mod uploads;
 pub mod vrt;

@@ -208,7 +208,8 @@ impl<'a> Batch<'a> {
                     }
                 })
                 .collect();
-            let asked = Asked { requests: &requests, options: &self.options, batch: Some(&self.shape) };
+            let asked =
+                Asked { requests: &requests, options: &self.options, batch: Some(&self.shape), laying: None };
             let done = Reading::new(asked, to, Vec::new(), context).and_then(|reading| read(reading, asked));
             let error = match done {
                 Ok(done) => {

@@ -6,20 +6,21 @@
 //! pixel. A cell that is partly outside the domain of a projection is never interpolated; one whose points are all
 //! outside is outside.
 //!
-//! The map is made of flat arrays, and its arithmetic is plain: each product and each sum is rounded to f64, in the
-//! order in which `lerp` has them, so that another processor computes the same bits.
+//! The arrays and their arithmetic are `strile_engine::WarpMap`'s, which engines read.
 
+use std::sync::Arc;
 use strile_crs::{Area, TransformOptions, Transformer};
+use strile_engine::{Cancel, WarpMap, WarpMapParts, WarpPoints, WarpRect, WarpSampling};
 use strile_tiff::InvalidValue;
 use strile_tiff::geo::GeoTransform;
 
 use super::Grid;
+use super::scale::scale;
 use crate::window::Window;
 
-/// Pixels on the side of a large and of a small cell, and small cells on the side of a large one.
-const LARGE: u32 = 64;
-const SMALL: u32 = 8;
-const SMALL_ACROSS: u32 = LARGE / SMALL;
+const LARGE: u32 = WarpMap::LARGE;
+const SMALL: u32 = WarpMap::SMALL;
+const SMALL_ACROSS: u32 = WarpMap::SMALL_ACROSS;
 
 /// How a [`CoordinateMap`] is made.
 #[derive(Debug, Clone)]
@@ -30,11 +31,20 @@ pub struct MapOptions {
     pub tolerance: f64,
     /// Most coordinates that are computed; a map that needs more is an error. Each takes at most 16 bytes.
     pub most_points: u64,
+    /// The points of pixels that have places: [`WarpPoints::of`] a method of resampling.
+    pub points: WarpPoints,
+    /// Stops the making of the map, which is then an error.
+    pub cancel: Cancel,
 }
 
 impl Default for MapOptions {
     fn default() -> Self {
-        Self { tolerance: 0.125, most_points: 1 << 24 }
+        Self {
+            tolerance: 0.125,
+            most_points: 1 << 24,
+            points: WarpPoints::Centres,
+            cancel: Cancel::default(),
+        }
     }
 }
 
@@ -50,6 +60,20 @@ impl MapOptions {
     #[must_use]
     pub const fn most_points(mut self, most_points: u64) -> Self {
         self.most_points = most_points;
+        self
+    }
+
+    /// Sets which points of pixels have places.
+    #[must_use]
+    pub const fn points(mut self, points: WarpPoints) -> Self {
+        self.points = points;
+        self
+    }
+
+    /// Sets what stops the making of the map.
+    #[must_use]
+    pub fn cancel(mut self, cancel: Cancel) -> Self {
+        self.cancel = cancel;
         self
     }
 }
@@ -72,47 +96,23 @@ impl MapOptions {
 /// ```
 #[derive(Debug, Clone)]
 pub struct CoordinateMap {
-    /// Large cells in a row.
-    across: u32,
-    width: u32,
-    height: u32,
-    source: (u32, u32),
-    /// What one turn around the Earth adds to a place, where the source's coordinates repeat.
-    turn: Option<(f64, f64)>,
-    /// One entry per large cell: its kind in the two upper bits, and where its values begin.
-    cells: Vec<u32>,
-    /// The same for small cells, 64 of each large cell that is cut.
-    small: Vec<u32>,
-    /// Places of the corners of cells: x and y of the upper left, upper right, lower left and lower right.
-    corners: Vec<[f64; 8]>,
-    /// Places of single pixels, 64 of each small cell that is not interpolated; NaN outside.
-    exact: Vec<[f64; 2]>,
+    map: Arc<WarpMap>,
+    scale: (f64, f64),
     points: u64,
 }
-
-/// Kinds of cells.
-const OUTSIDE: u32 = 0;
-const SMOOTH: u32 = 1 << 30;
-const CUT: u32 = 2 << 30;
-const KIND: u32 = 3 << 30;
 
 impl CoordinateMap {
     /// Makes the map from the pixels of `target` to those of `source`.
     ///
     /// # Errors
     /// If coordinates cannot be transformed from one system to the other, the tolerance is not a number of at least 0,
-    /// or more than [`MapOptions::most_points`] coordinates are needed.
+    /// more than [`MapOptions::most_points`] coordinates are needed, or it was cancelled.
     pub fn new(
         target: &Grid,
         source: &Grid,
         transform: &TransformOptions,
         options: &MapOptions,
     ) -> Result<Self, InvalidValue> {
-        if !options.tolerance.is_finite() || options.tolerance < 0.0 {
-            return Err(
-                format!("expected a tolerance of at least 0 pixels, got {}", options.tolerance).into()
-            );
-        }
         let mut transform = transform.clone();
         if transform.area.is_none() {
             let bounds = target.bounds();
@@ -121,110 +121,133 @@ impl CoordinateMap {
         }
         let transformer =
             Transformer::new(&target.crs, &source.crs, &transform).map_err(|e| e.to_string())?;
+        let whole = Window::full(target.width, target.height);
+        let making = Making::run((target, whole), source, &transformer, options)?;
+        let scale = making.scale((target.width, target.height));
+        let points = making.points;
+        Ok(Self { map: Arc::new(WarpMap::new(making.map)?), scale, points })
+    }
+
+    /// Makes the map of a window of `target`, which begins at whole large cells: a pixel has the same place in every map.
+    /// `transformer` leads from the target to the source.
+    pub(crate) fn of_window(
+        (target, window): (&Grid, Window),
+        source: &Grid,
+        (transformer, scale): (&Transformer, (f64, f64)),
+        options: &MapOptions,
+    ) -> Result<Self, InvalidValue> {
+        let making = Making::run((target, window), source, transformer, options)?;
+        let points = making.points;
+        Ok(Self { map: Arc::new(WarpMap::new(making.map)?), scale, points })
+    }
+
+    /// Returns the scale of a whole grid; see [`scale`](Self::scale).
+    pub(crate) fn scale_of(
+        target: &Grid,
+        source: &Grid,
+        transformer: &Transformer,
+    ) -> Result<(f64, f64), InvalidValue> {
+        let options = MapOptions::default();
+        let making = Making::new((target, Window::full(1, 1)), source, transformer, &options)?;
+        Ok(making.scale((target.width, target.height)))
+    }
+}
+
+impl<'a> Making<'a> {
+    fn new(
+        (target, window): (&Grid, Window),
+        source: &Grid,
+        transformer: &'a Transformer,
+        options: &'a MapOptions,
+    ) -> Result<Self, InvalidValue> {
+        if !options.tolerance.is_finite() || options.tolerance < 0.0 {
+            return Err(
+                format!("expected a tolerance of at least 0 pixels, got {}", options.tolerance).into()
+            );
+        }
         let inverse =
             source.transform.inverse().ok_or_else(|| "the source has no inverse transform".to_owned())?;
         let period = transformer.target_period();
-        let across = target.width.div_ceil(LARGE);
-        let mut making = Making {
+        Ok(Self {
             target: target.transform,
+            origin: (f64::from(window.column), f64::from(window.row)),
             transformer,
             inverse,
             period,
-            tolerance: options.tolerance,
-            most_points: options.most_points,
-            map: Self {
-                across,
-                width: target.width,
-                height: target.height,
+            options,
+            across: window.width.div_ceil(LARGE),
+            points: 0,
+            map: WarpMapParts {
+                size: (window.width, window.height),
                 source: (source.width, source.height),
                 turn: period.map(|period| (inverse.a * period, inverse.d * period)),
-                cells: Vec::new(),
-                small: Vec::new(),
-                corners: Vec::new(),
-                exact: Vec::new(),
-                points: 0,
+                points: options.points,
+                ..WarpMapParts::default()
             },
-        };
-        making.run(target.height.div_ceil(LARGE))?;
-        Ok(making.map)
-    }
-
-    /// Returns the place in the source, in columns and rows from its outer corner, that lies under the centre of a
-    /// pixel. `None` where the pixel is outside the grid or the domain. The place may lie outside the source.
-    pub fn at(&self, column: u32, row: u32) -> Option<(f64, f64)> {
-        if column >= self.width || row >= self.height {
-            return None;
-        }
-        let cell = u64::from(row / LARGE) * u64::from(self.across) + u64::from(column / LARGE);
-        let cell = *self.cells.get(usize::try_from(cell).ok()?)?;
-        let (x, y) = (column % LARGE, row % LARGE);
-        let place = match cell & KIND {
-            OUTSIDE => return None,
-            SMOOTH => lerp(self.corners.get(start(cell))?, x, y, LARGE),
-            _ => {
-                let at = start(cell) + usize::try_from(y / SMALL * SMALL_ACROSS + x / SMALL).ok()?;
-                let cell = *self.small.get(at)?;
-                let (x, y) = (x % SMALL, y % SMALL);
-                match cell & KIND {
-                    OUTSIDE => return None,
-                    SMOOTH => lerp(self.corners.get(start(cell))?, x, y, SMALL),
-                    _ => {
-                        let [x, y] = *self.exact.get(start(cell) + usize::try_from(y * SMALL + x).ok()?)?;
-                        (x, y)
-                    }
-                }
-            }
-        };
-        let place = self.in_source(place);
-        (!place.0.is_nan()).then_some(place)
-    }
-
-    /// A place beside the source that lies in it one turn further.
-    fn in_source(&self, place: (f64, f64)) -> (f64, f64) {
-        let Some((turn_x, turn_y)) = self.turn else { return place };
-        let (width, height) = (f64::from(self.source.0), f64::from(self.source.1));
-        let is_in = |(x, y): (f64, f64)| x >= 0.0 && x < width && y >= 0.0 && y < height;
-        if is_in(place) {
-            return place;
-        }
-        let turned = [(place.0 + turn_x, place.1 + turn_y), (place.0 - turn_x, place.1 - turn_y)];
-        turned.into_iter().find(|place| is_in(*place)).unwrap_or(place)
-    }
-
-    /// Returns the window of the source that lies under a window of the grid, widened by `radius` source pixels on each
-    /// side for a kernel; `None` where none of the source does. The window may be larger than needed: where it reaches over
-    /// the seam of a raster around the Earth it has the raster's whole width.
-    pub fn source_window(&self, window: Window, radius: f64) -> Option<Window> {
-        let Window { column, row, width, height } = window;
-        let (right, bottom) =
-            (column.checked_add(width)?.min(self.width), row.checked_add(height)?.min(self.height));
-        let mut under = Under { map: self, radius: radius.max(0.0), found: None };
-        for cell_row in row / LARGE..bottom.div_ceil(LARGE) {
-            for cell_column in column / LARGE..right.div_ceil(LARGE) {
-                let at = u64::from(cell_row) * u64::from(self.across) + u64::from(cell_column);
-                under.add(*self.cells.get(usize::try_from(at).ok()?)?);
-            }
-        }
-        under.found.filter(|_| column < right && row < bottom).and_then(|[left, top, right, bottom]| {
-            let (left, right) = inside(left, right, self.source.0)?;
-            let (top, bottom) = inside(top, bottom, self.source.1)?;
-            Some(Window::new(left, top, right - left, bottom - top))
         })
     }
 
+    fn run(
+        target: (&Grid, Window),
+        source: &Grid,
+        transformer: &'a Transformer,
+        options: &'a MapOptions,
+    ) -> Result<Self, InvalidValue> {
+        let mut making = Self::new(target, source, transformer, options)?;
+        making.cells(target.1.height.div_ceil(LARGE))?;
+        Ok(making)
+    }
+
+    /// How many pixels of a grid of this size a pixel of the source is wide and high.
+    fn scale(&self, size: (u32, u32)) -> (f64, f64) {
+        scale(size, |column, row| {
+            let (x, y) = self.target.to_world(column, row);
+            self.transformer.transform(x, y).map(|(x, y)| self.inverse.to_world(x, y))
+        })
+    }
+}
+
+impl CoordinateMap {
+    /// Returns the arrays that engines read.
+    pub const fn map(&self) -> &Arc<WarpMap> {
+        &self.map
+    }
+
+    /// Returns how many pixels of the grid a pixel of the source is wide and high, by GDAL's rule: the mean over up to
+    /// 10 × 10 pixels of the whole grid. Kernels are widened where it is below 1.
+    pub const fn scale(&self) -> (f64, f64) {
+        self.scale
+    }
+
+    /// Returns the place in the source, in columns and rows from its outer corner, that lies under the centre of a
+    /// pixel. `None` where the pixel is outside the grid or the domain, and for maps of corners. The place may lie
+    /// outside the source.
+    pub fn at(&self, column: u32, row: u32) -> Option<(f64, f64)> {
+        self.map.at(column, row)
+    }
+
+    /// Returns the window of the source that a method looks at for a window of the grid, with the [`scale`](Self::scale)
+    /// of the map; `None` where it looks at none. May be larger than needed.
+    pub fn source_window(&self, window: Window, sampling: WarpSampling) -> Option<Window> {
+        let Window { column, row, width, height } = window;
+        let target = WarpRect::new(column, row, width, height);
+        let under = self.map.source_window(target, sampling, self.scale)?;
+        Some(Window::new(under.column, under.row, under.width, under.height))
+    }
+
     /// Returns the width of the grid.
-    pub const fn width(&self) -> u32 {
-        self.width
+    pub fn width(&self) -> u32 {
+        self.map.parts().size.0
     }
 
     /// Returns the height of the grid.
-    pub const fn height(&self) -> u32 {
-        self.height
+    pub fn height(&self) -> u32 {
+        self.map.parts().size.1
     }
 
     /// Returns the width and height of the source.
-    pub const fn source_size(&self) -> (u32, u32) {
-        self.source
+    pub fn source_size(&self) -> (u32, u32) {
+        self.map.parts().source
     }
 
     /// Returns how many coordinates were computed to make the map.
@@ -232,130 +255,32 @@ impl CoordinateMap {
         self.points
     }
 
-    /// Returns how many pixels have an exact place of their own.
+    /// Returns how many points of pixels have an exact place of their own.
     pub fn exact_pixels(&self) -> usize {
-        self.exact.len()
+        self.map.parts().exact.len()
     }
 
     /// Returns the bytes that the map holds.
     pub fn bytes(&self) -> usize {
-        4 * (self.cells.len() + self.small.len()) + 64 * self.corners.len() + 16 * self.exact.len()
+        self.map.bytes()
     }
-}
-
-/// Columns or rows from `low` to `high`, whole, within a side.
-fn inside(low: f64, high: f64, side: u32) -> Option<(u32, u32)> {
-    let side = f64::from(side);
-    let (low, high) = (low.floor().max(0.0), high.ceil().min(side));
-    if low.is_nan() || high.is_nan() || low >= high {
-        return None;
-    }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, from 0 to the side")]
-    Some((low as u32, high as u32))
-}
-
-/// Collects the part of a source that lies under cells.
-struct Under<'a> {
-    map: &'a CoordinateMap,
-    radius: f64,
-    /// Left, top, right, bottom.
-    found: Option<[f64; 4]>,
-}
-
-impl Under<'_> {
-    /// Adds a large cell.
-    fn add(&mut self, cell: u32) {
-        match cell & KIND {
-            OUTSIDE => {}
-            SMOOTH => self.corners(start(cell)),
-            _ => {
-                let count = usize::try_from(SMALL_ACROSS * SMALL_ACROSS).unwrap_or(0);
-                for small in self.map.small.iter().skip(start(cell)).take(count) {
-                    match small & KIND {
-                        OUTSIDE => {}
-                        SMOOTH => self.corners(start(*small)),
-                        _ => {
-                            let count = usize::try_from(SMALL * SMALL).unwrap_or(0);
-                            for [x, y] in self.map.exact.iter().skip(start(*small)).take(count) {
-                                self.place([*x, *y, *x, *y]);
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    fn corners(&mut self, at: usize) {
-        if let Some([x0, y0, x1, y1, x2, y2, x3, y3]) = self.map.corners.get(at) {
-            let low = |a: f64, b: f64, c: f64, d: f64| a.min(b).min(c).min(d);
-            let high = |a: f64, b: f64, c: f64, d: f64| a.max(b).max(c).max(d);
-            let (x, y) = ((*x0, *x1, *x2, *x3), (*y0, *y1, *y2, *y3));
-            self.place([
-                low(x.0, x.1, x.2, x.3),
-                low(y.0, y.1, y.2, y.3),
-                high(x.0, x.1, x.2, x.3),
-                high(y.0, y.1, y.2, y.3),
-            ]);
-        }
-    }
-
-    /// Adds what of a box lies in the source, here or one turn further.
-    fn place(&mut self, [left, top, right, bottom]: [f64; 4]) {
-        if left.is_nan() || top.is_nan() {
-            return;
-        }
-        let (turn_x, turn_y) = self.map.turn.unwrap_or((0.0, 0.0));
-        let (width, height) = (f64::from(self.map.source.0), f64::from(self.map.source.1));
-        for turns in [0.0, 1.0, -1.0] {
-            let (x, y) = (turns * turn_x, turns * turn_y);
-            let part = [
-                (left + x - self.radius).max(0.0),
-                (top + y - self.radius).max(0.0),
-                (right + x + self.radius).min(width),
-                (bottom + y + self.radius).min(height),
-            ];
-            if part[0] <= part[2] && part[1] <= part[3] {
-                self.found = Some(match self.found {
-                    None => part,
-                    Some(old) => {
-                        [old[0].min(part[0]), old[1].min(part[1]), old[2].max(part[2]), old[3].max(part[3])]
-                    }
-                });
-            }
-            if self.map.turn.is_none() {
-                break;
-            }
-        }
-    }
-}
-
-/// Where the values of a cell begin.
-fn start(cell: u32) -> usize {
-    usize::try_from(cell & !KIND).unwrap_or(usize::MAX)
-}
-
-/// The place of a pixel's centre between the corners of its cell. Sizes are powers of two: the fractions are exact.
-fn lerp(corners: &[f64; 8], column: u32, row: u32, size: u32) -> (f64, f64) {
-    let [x0, y0, x1, y1, x2, y2, x3, y3] = *corners;
-    let u = (f64::from(column) + 0.5) / f64::from(size);
-    let v = (f64::from(row) + 0.5) / f64::from(size);
-    let (top_x, top_y) = (x0 + (x1 - x0) * u, y0 + (y1 - y0) * u);
-    let (low_x, low_y) = (x2 + (x3 - x2) * u, y2 + (y3 - y2) * u);
-    (top_x + (low_x - top_x) * v, top_y + (low_y - top_y) * v)
 }
 
 /// Coordinates in the source's system; `None` outside.
 type Point = Option<(f64, f64)>;
 
-struct Making {
+struct Making<'a> {
     target: GeoTransform,
-    transformer: Transformer,
+    /// The first column and row.
+    origin: (f64, f64),
+    transformer: &'a Transformer,
     inverse: GeoTransform,
     period: Option<f64>,
-    tolerance: f64,
-    most_points: u64,
-    map: CoordinateMap,
+    options: &'a MapOptions,
+    /// Large cells in a row.
+    across: u32,
+    points: u64,
+    map: WarpMapParts,
 }
 
 /// What becomes of a cell.
@@ -365,19 +290,20 @@ enum Judged {
     Rough,
 }
 
-impl Making {
-    fn run(&mut self, down: u32) -> Result<(), InvalidValue> {
-        let halves = 2 * u64::from(self.map.across) + 1;
+impl Making<'_> {
+    fn cells(&mut self, down: u32) -> Result<(), InvalidValue> {
+        let halves = 2 * u64::from(self.across) + 1;
         // Counted before memory is taken.
         self.take(halves.saturating_mul(2 * u64::from(down) + 1))?;
-        reserve(&mut self.map.cells, u64::from(self.map.across) * u64::from(down))?;
+        reserve(&mut self.map.cells, u64::from(self.across) * u64::from(down))?;
         // Rows of points half a cell apart: above, through the middle and below a row of cells.
         let mut above = self.row(0, halves)?;
         for cell_row in 0..down {
+            self.take(0)?;
             let top = u64::from(cell_row) * u64::from(LARGE);
             let middle = self.row(top + u64::from(LARGE / 2), halves)?;
             let below = self.row(top + u64::from(LARGE), halves)?;
-            for cell in 0..self.map.across {
+            for cell in 0..self.across {
                 let at = usize::try_from(cell).unwrap_or(usize::MAX).saturating_mul(2);
                 let of = |row: &[Point]| -> [Point; 3] {
                     std::array::from_fn(|i| row.get(at + i).copied().flatten())
@@ -405,19 +331,22 @@ impl Making {
 
     /// Counts points before they are computed.
     fn take(&mut self, count: u64) -> Result<(), InvalidValue> {
-        self.map.points = self.map.points.saturating_add(count);
-        if self.map.points <= self.most_points {
+        if self.options.cancel.is_cancelled() {
+            return Err("cancelled while the map of coordinates was made".to_owned().into());
+        }
+        self.points = self.points.saturating_add(count);
+        if self.points <= self.options.most_points {
             return Ok(());
         }
         Err(format!(
             "more than {} coordinates are needed for {} × {} pixels; raise `tolerance` or `most_points`, or use a smaller grid",
-            self.most_points, self.map.width, self.map.height
+            self.options.most_points, self.map.size.0, self.map.size.1
         )
         .into())
     }
 
     fn exact(&self, column: f64, row: f64) -> Point {
-        let (x, y) = self.target.to_world(column, row);
+        let (x, y) = self.target.to_world(column + self.origin.0, row + self.origin.1);
         self.transformer.transform(x, y)
     }
 
@@ -438,7 +367,7 @@ impl Making {
             return Judged::Outside;
         }
         let Some(centre) = p11 else { return Judged::Rough };
-        if self.tolerance == 0.0 || all.iter().any(Option::is_none) {
+        if self.options.tolerance == 0.0 || all.iter().any(Option::is_none) {
             return Judged::Rough;
         }
         let [a, n, b, w, m, e, c, s, d] =
@@ -457,8 +386,8 @@ impl Making {
             (e, mean(b, d)),
         ];
         let is_near = |(exact, between): &((f64, f64), (f64, f64))| {
-            (exact.0 - between.0).abs() * shrink <= self.tolerance
-                && (exact.1 - between.1).abs() <= self.tolerance
+            (exact.0 - between.0).abs() * shrink <= self.options.tolerance
+                && (exact.1 - between.1).abs() <= self.options.tolerance
         };
         if tests.iter().all(is_near) {
             Judged::Smooth([a.0, a.1, b.0, b.1, c.0, c.1, d.0, d.1])
@@ -468,7 +397,7 @@ impl Making {
     }
 
     fn smooth(&mut self, corners: [f64; 8]) -> Result<u32, InvalidValue> {
-        let entry = entry(SMOOTH, self.map.corners.len())?;
+        let entry = entry(WarpMap::SMOOTH, self.map.corners.len())?;
         reserve(&mut self.map.corners, 1)?;
         self.map.corners.push(corners);
         Ok(entry)
@@ -487,9 +416,9 @@ impl Making {
             }
         }
         if points.iter().all(Option::is_none) {
-            return Ok(OUTSIDE);
+            return Ok(WarpMap::OUTSIDE);
         }
-        let begin = entry(CUT, self.map.small.len())?;
+        let begin = entry(WarpMap::CUT, self.map.small.len())?;
         reserve(&mut self.map.small, u64::from(SMALL_ACROSS * SMALL_ACROSS))?;
         for v in 0..SMALL_ACROSS {
             for u in 0..SMALL_ACROSS {
@@ -502,10 +431,10 @@ impl Making {
                     [of(down, 0), of(down, 1), of(down, 2)]
                 }));
                 let (x, y) = (column + u64::from(u * SMALL), row + u64::from(v * SMALL));
-                let beyond = x >= u64::from(self.map.width) || y >= u64::from(self.map.height);
+                let beyond = x >= u64::from(self.map.size.0) || y >= u64::from(self.map.size.1);
                 let entry = match judged {
-                    _ if beyond => OUTSIDE,
-                    Judged::Outside => OUTSIDE,
+                    _ if beyond => WarpMap::OUTSIDE,
+                    Judged::Outside => WarpMap::OUTSIDE,
                     Judged::Smooth(corners) => self.smooth(corners)?,
                     Judged::Rough => self.pixels(x, y)?,
                 };
@@ -515,15 +444,16 @@ impl Making {
         Ok(begin)
     }
 
-    /// An exact place for each pixel of a small cell.
+    /// An exact place for each pixel of a small cell, of its centre or of the corners of all.
     fn pixels(&mut self, column: u64, row: u64) -> Result<u32, InvalidValue> {
-        let count = u64::from(SMALL * SMALL);
-        self.take(count)?;
-        let begin = entry(CUT, self.map.exact.len())?;
-        reserve(&mut self.map.exact, count)?;
-        for v in 0..u64::from(SMALL) {
-            for u in 0..u64::from(SMALL) {
-                let point = self.exact(whole(column + u) + 0.5, whole(row + v) + 0.5);
+        let across = u64::from(self.options.points.across());
+        let middle = if self.options.points == WarpPoints::Centres { 0.5 } else { 0.0 };
+        self.take(across * across)?;
+        let begin = entry(WarpMap::CUT, self.map.exact.len())?;
+        reserve(&mut self.map.exact, across * across)?;
+        for v in 0..across {
+            for u in 0..across {
+                let point = self.exact(whole(column + u) + middle, whole(row + v) + middle);
                 let place = point.map_or((f64::NAN, f64::NAN), |(x, y)| self.inverse.to_world(x, y));
                 self.map.exact.push([place.0, place.1]);
             }
@@ -543,7 +473,7 @@ fn ground(inverse: &GeoTransform, (_, latitude): (f64, f64), period: Option<f64>
 }
 
 fn entry(kind: u32, at: usize) -> Result<u32, InvalidValue> {
-    let at = u32::try_from(at).ok().filter(|at| at & KIND == 0);
+    let at = u32::try_from(at).ok().filter(|at| at & WarpMap::KIND == 0);
     at.map(|at| kind | at).ok_or_else(|| "the map of coordinates has too many cells".to_owned().into())
 }
 

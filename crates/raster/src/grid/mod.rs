@@ -2,18 +2,28 @@
 //!
 //! `Grid` is made from bounds, from a tile of a web map, from a georeferenced raster, or by suggestion (`suggest`):
 //! the grid that GDAL would choose for a raster in another system. `map` says which pixel of a source lies under each
-//! pixel of a grid, `warp` puts samples there.
+//! pixel of a grid, and `scale` how many of one are one of the other. Engines put samples there. `onto` is what a read onto a
+//! grid asks for, `placed` the level that it takes of a raster, `plan` what its plan says.
 
 mod map;
+mod onto;
+mod placed;
+mod plan;
+mod scale;
 mod suggest;
-mod warp;
+mod words;
 
 use strile_crs::Crs;
 use strile_tiff::InvalidValue;
 use strile_tiff::geo::{Bounds, GeoTransform, Georeference};
 
+pub use crate::read::{files_onto, plan_onto, read_onto, read_onto_device, read_onto_into};
 pub use map::{CoordinateMap, MapOptions};
-pub use warp::{SourceSamples, WarpKernel, WarpSample, warp};
+pub use onto::{Onto, Top, WarpOptions};
+pub(crate) use placed::Placed;
+pub use plan::{WarpFile, WarpPlan};
+pub use strile_engine::{WarpPoints, WarpSampling};
+pub use words::{name_of, sampling_named};
 
 /// Pixels of a raster in a reference system: where they lie and how many there are.
 ///
@@ -211,5 +221,3 @@ fn pixels(count: f64) -> Result<u32, InvalidValue> {
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod tests_warp;

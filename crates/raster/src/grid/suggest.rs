@@ -27,14 +27,26 @@ impl Grid {
         let there = Transformer::new(&self.crs, crs, &options).map_err(|e| e.to_string())?;
         let back = there.inverse();
         let inverse = self.transform.inverse().ok_or_else(|| "the transform has no inverse".to_owned())?;
-        let search = Search {
-            grid: self,
-            there: &there,
-            back: &back,
-            inverse,
-            steps: (f64::from(self.width.min(self.height)) / 50.0 + 0.5).floor().clamp(20.0, 100.0),
-        };
+        let search =
+            Search { grid: self, there: &there, back: &back, inverse, onto: None, steps: self.steps() };
         search.run(crs)
+    }
+
+    /// Steps along each edge.
+    fn steps(&self) -> f64 {
+        (f64::from(self.width.min(self.height)) / 50.0 + 0.5).floor().clamp(20.0, 100.0)
+    }
+
+    /// Returns how many pixels of this raster lie along a pixel of `target`: the number that GDAL chooses an overview by. It is
+    /// that of the suggested grid in pixels of `target`. `None` where too few of the raster's pixels lie in the domain.
+    pub(super) fn pixels_along(&self, target: &Self, there: &Transformer) -> Option<f64> {
+        let (inverse, onto) = self.transform.inverse().zip(target.transform.inverse())?;
+        let back = there.inverse();
+        let onto = Some((onto, target.transform));
+        let search = Search { grid: self, there, back: &back, inverse, onto, steps: self.steps() };
+        let Survey { extent, corners, count, failed } = search.survey();
+        let pixel = search.pixel(&extent, corners);
+        (failed <= count.saturating_sub(10) && pixel.is_finite() && pixel > 0.0).then(|| 1.0 / pixel)
     }
 }
 
@@ -70,6 +82,8 @@ struct Search<'a> {
     there: &'a Transformer,
     back: &'a Transformer,
     inverse: GeoTransform,
+    /// From coordinates to pixels of another grid and back, where these are wanted.
+    onto: Option<(GeoTransform, GeoTransform)>,
     /// Steps along each edge, a whole number.
     steps: f64,
 }
@@ -77,8 +91,31 @@ struct Search<'a> {
 /// Rounds of halving an interval in which the line jumps or ends.
 const HALVINGS: usize = 16;
 
+/// What was found along the edge of a raster, or inside it.
+struct Survey {
+    extent: Extent,
+    /// The first corner and the last.
+    corners: Option<((f64, f64), (f64, f64))>,
+    count: u32,
+    failed: u32,
+}
+
 impl Search<'_> {
     fn run(&self, crs: &Crs) -> Result<Grid, InvalidValue> {
+        let Survey { mut extent, corners, count, failed } = self.survey();
+        if failed > count.saturating_sub(10) {
+            return Err(format!(
+                "{failed} of {count} points of the raster have no coordinates in `{}`",
+                crs.name.escape_debug()
+            )
+            .into());
+        }
+        self.add_poles(crs, &mut extent);
+        self.fit(crs, &extent, corners)
+    }
+
+    /// Transforms the edge of the raster, or where that does not lead back, points inside.
+    fn survey(&self) -> Survey {
         let (width, height) = (f64::from(self.grid.width), f64::from(self.grid.height));
         let steps = self.count();
         let ratios: Vec<f64> = (0..=steps).map(|i| f64::from(i) / self.steps).collect();
@@ -110,15 +147,7 @@ impl Search<'_> {
             count = (steps + 1) * (steps + 1);
             failed = u32::try_from(all().filter(|point| point.is_none()).count()).unwrap_or(u32::MAX);
         }
-        if failed > count.saturating_sub(10) {
-            return Err(format!(
-                "{failed} of {count} points of the raster have no coordinates in `{}`",
-                crs.name.escape_debug()
-            )
-            .into());
-        }
-        self.add_poles(crs, &mut extent);
-        self.fit(crs, &extent, first.zip(last))
+        Survey { extent, corners: first.zip(last), count, failed }
     }
 
     /// Whether the coordinates are degrees.
@@ -150,17 +179,22 @@ impl Search<'_> {
     /// Coordinates of a place in the raster.
     fn forward(&self, column: f64, row: f64) -> Point {
         let (x, y) = self.grid.transform.to_world(column, row);
-        self.there.transform(x, y)
+        let (x, y) = self.there.transform(x, y)?;
+        Some(self.onto.map_or((x, y), |(to_pixels, _)| to_pixels.to_world(x, y)))
     }
 
     /// Place in the raster of coordinates.
     fn backward(&self, (x, y): (f64, f64)) -> Point {
+        let (x, y) = self.onto.map_or((x, y), |(_, from_pixels)| from_pixels.to_world(x, y));
         let (x, y) = self.back.transform(x, y)?;
         Some(self.inverse.to_world(x, y))
     }
 
     /// Longitudes of -180 among eastern ones are 180, and the other way round.
     fn join_at_antimeridian(&self, edges: &mut [Vec<Point>; 4]) {
+        if self.onto.is_some() {
+            return;
+        }
         let all = || edges.iter().flatten().flatten();
         let is_on =
             |sign: f64, x: f64| (sign * x > 0.0 && sign * x <= 180.0) || (x - sign * -180.0).abs() < 1e-8;
@@ -240,6 +274,14 @@ impl Search<'_> {
         points.iter().flatten().for_each(|point| extent.add(*point));
     }
 
+    /// The side of a pixel, as many of which as the raster has lie on its diagonal.
+    fn pixel(&self, extent: &Extent, corners: Option<((f64, f64), (f64, f64))>) -> f64 {
+        let whole = (extent.max_x - extent.min_x, extent.max_y - extent.min_y);
+        let diagonal = corners.map(|(first, last)| (last.0 - first.0, last.1 - first.1));
+        let (x, y) = diagonal.filter(|(x, y)| *x != 0.0 && *y != 0.0).unwrap_or(whole);
+        x.hypot(y) / f64::from(self.grid.width).hypot(f64::from(self.grid.height))
+    }
+
     /// The grid of square pixels over an extent.
     fn fit(
         &self,
@@ -248,9 +290,7 @@ impl Search<'_> {
         corners: Option<((f64, f64), (f64, f64))>,
     ) -> Result<Grid, InvalidValue> {
         let whole = (extent.max_x - extent.min_x, extent.max_y - extent.min_y);
-        let diagonal = corners.map(|(first, last)| (last.0 - first.0, last.1 - first.1));
-        let (x, y) = diagonal.filter(|(x, y)| *x != 0.0 && *y != 0.0).unwrap_or(whole);
-        let pixel = x.hypot(y) / f64::from(self.grid.width).hypot(f64::from(self.grid.height));
+        let pixel = self.pixel(extent, corners);
         let (width, height) = (pixels(whole.0 / pixel)?, pixels(whole.1 / pixel)?);
         let mut transform =
             GeoTransform { a: pixel, b: 0.0, c: extent.min_x, d: 0.0, e: -pixel, f: extent.max_y };

@@ -123,7 +123,7 @@ fn compare(target: &Grid, source: &Grid, tolerance: f64) -> (u64, usize, usize) 
     let exact = Transformer::new(target.crs(), source.crs(), &consent.area(area)).unwrap();
     let inverse = source.transform().inverse().unwrap();
     let whole = crate::window::Window::new(0, 0, target.width(), target.height());
-    let under = map.source_window(whole, 0.0);
+    let under = map.source_window(whole, WarpSampling::Nearest);
     let turn = exact.target_period().map(|period| period * inverse.a);
     let (mut state, mut outside) = (12345_u64, 0);
     for _ in 0..20_000 {
@@ -246,11 +246,11 @@ fn work_is_bounded() {
     let map = CoordinateMap::new(&small, &source, &default, &MapOptions::default()).unwrap();
     assert!(map.at(99, 99).is_some() && map.at(100, 0).is_none() && map.at(0, u32::MAX).is_none());
     let window = |column, row, width, height| crate::window::Window::new(column, row, width, height);
-    assert_eq!(map.source_window(window(0, 0, 0, 5), 1.0), None);
-    assert_eq!(map.source_window(window(100, 0, 5, 5), 1.0), None);
-    assert_eq!(map.source_window(window(u32::MAX, 0, 5, 5), 1.0), None);
-    let narrow = map.source_window(window(0, 0, 100, 100), 0.0).unwrap();
-    let wide = map.source_window(window(0, 0, 100, 100), 2.0).unwrap();
+    assert_eq!(map.source_window(window(0, 0, 0, 5), WarpSampling::Bilinear), None);
+    assert_eq!(map.source_window(window(100, 0, 5, 5), WarpSampling::Bilinear), None);
+    assert_eq!(map.source_window(window(u32::MAX, 0, 5, 5), WarpSampling::Bilinear), None);
+    let narrow = map.source_window(window(0, 0, 100, 100), WarpSampling::Bilinear).unwrap();
+    let wide = map.source_window(window(0, 0, 100, 100), WarpSampling::Lanczos).unwrap();
     assert_eq!((wide.width, wide.height), (narrow.width + 4, narrow.height + 4));
     assert!(map.bytes() < 1000, "{}", map.bytes());
 }

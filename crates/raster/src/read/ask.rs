@@ -5,7 +5,7 @@ use super::plan::{Fetch, MemoryNeed, PlanFigures};
 use super::planned::{Blocks, Planned, in_flight};
 use super::ranges::{fetches, requests};
 use super::reading::len;
-use super::sheet::len_of;
+use super::sheet::{Then, len_of};
 use super::stage::Arranged;
 use super::tasks::Target;
 use crate::device::Choice;
@@ -43,7 +43,7 @@ impl Planned {
     /// Asks the engine for its plan of each batch, for a result in new memory `to`.
     pub(super) fn ask(&self, choice: &Choice, to: Location, context: &Context) -> Result<Answer> {
         let engine = choice.engine.as_ref();
-        let resampled = self.sheets.iter().any(|sheet| sheet.patches.is_some());
+        let resampled = self.sheets.iter().any(|sheet| !sheet.then.is_nothing());
         let sheets_at = if resampled { engine.location() } else { self.destination };
         let (output, sheets) = (len(&self.output), if resampled { len_of(&self.sheets) } else { 0 });
         let masks = self.masks.iter().map(|masks| len(&masks.spec)).fold(0, u64::saturating_add);
@@ -176,11 +176,14 @@ impl Planned {
         let here = engine.location();
         let OutputSpec { data_type, bands, rows, columns, .. } = self.output;
         let mut brought = Vec::new();
-        for sheet in self.sheets.iter().filter(|sheet| sheet.patches.is_some()) {
-            if self.destination == here && sheet.spec.bands == bands {
+        for (at, sheet) in self.sheets.iter().enumerate().filter(|(_, sheet)| !sheet.then.is_nothing()) {
+            let is_laid = matches!(sheet.then, Then::Warp(_));
+            // All that is laid goes through one memory.
+            let of_sheet = if is_laid { bands } else { sheet.spec.bands };
+            if (self.destination == here && of_sheet == bands) || (is_laid && at > 0) {
                 continue;
             }
-            let spec = OutputSpec::band_first(data_type, sheet.spec.bands, rows, columns);
+            let spec = OutputSpec::band_first(data_type, of_sheet, rows, columns);
             let spec = spec.map_err(|_| EngineError::Abandoned)?;
             let through = len(&spec);
             let job = stored_job(&spec, Interleave::BandFirst, Some).ok_or(EngineError::Abandoned)?;

@@ -4,10 +4,11 @@
 use crate::error::{Error, Result};
 use crate::options::Interleave;
 use crate::raster::Raster;
+use crate::window::Window;
 use std::sync::Arc;
 use strile_engine::{
     Arena, BlockAddress, BlockLayout, BlockTask, Context, DecodeJob, DeviceBytes, Encoded, Engine,
-    EngineError, Output, OutputSpec, Placement, Span,
+    EngineError, Fill, Output, OutputSpec, Placement, Span,
 };
 
 /// Bytes of a block: small enough for many threads and for any batch.
@@ -62,6 +63,53 @@ pub(crate) fn place_bands(
         None => Encoded::Staged(Arc::new(Arena::from_vec(pixels.into_vec().ok_or_else(abandoned)?))),
     };
     submit(job, encoded, engine, output, context)
+}
+
+/// Fills rectangles of an output, in all its bands, with a sample.
+pub(super) fn fill_boxes(
+    engine: &dyn Engine,
+    output: &Output,
+    boxes: &[Window],
+    fill: Fill,
+    context: &Context,
+) -> Result<()> {
+    let OutputSpec { data_type, bands, .. } = *output.spec();
+    let samples = u16::try_from(bands).map_err(|_| EngineError::Abandoned)?;
+    let (mut layouts, mut tasks) = (Vec::new(), Vec::new());
+    for &Window { column, row, width, height } in boxes {
+        let mut layout = BlockLayout::stored(data_type, (width, height), samples);
+        layout.extras.fill = fill;
+        let at =
+            layouts.iter().position(|known: &Arc<BlockLayout>| **known == layout).unwrap_or(layouts.len());
+        if at == layouts.len() {
+            layouts.push(Arc::new(layout));
+        }
+        tasks.push(BlockTask {
+            source: 0,
+            layout: u32::try_from(at).unwrap_or(u32::MAX),
+            selection: 0,
+            output: 0,
+            span: None,
+            address: BlockAddress::default(),
+            placement: Placement {
+                rows: height,
+                image_rows: height,
+                block_x: 0,
+                block_y: 0,
+                width,
+                height,
+                out_x: column,
+                out_y: row,
+                first_band: 0,
+            },
+        });
+    }
+    if tasks.is_empty() {
+        return Ok(());
+    }
+    let job = DecodeJob::new(layouts, vec![(0..samples).collect()], tasks);
+    let job = job.map_err(|_| EngineError::Abandoned)?;
+    submit(job, Encoded::Staged(Arc::new(Arena::from_vec(Vec::new()))), engine, output, context)
 }
 
 fn submit(

@@ -3,6 +3,7 @@
 use super::deliver::deliver;
 use super::limits::Size;
 use super::mask::{self, MaskSource};
+use super::onto::OntoRead;
 use super::plan::ReadPlan;
 use super::reading::{Done, Reading, gpu};
 use super::request::{Asked, Of, Request};
@@ -37,6 +38,9 @@ impl Dataset {
     }
 
     fn planned(&self, options: &ReadOptions, to: Location, context: &Context) -> Result<ReadPlan> {
+        if options.onto.is_some() {
+            return OntoRead::new(&[self], options, context)?.explained(to);
+        }
         let Decoded { options: pixels, steps } = self.decoded(options)?;
         // A mask that needs no pixel is explained by the pixels that it is of.
         let pixels = pixels.unwrap_or_else(|| ReadOptions { layer: Layer::Pixels, ..options.clone() });
@@ -51,6 +55,9 @@ impl Dataset {
 
     /// Reads pixels into new host memory, and returns the engine's report with them.
     pub fn read_with_report(&self, options: &ReadOptions, context: &Context) -> Result<(Raster, Report)> {
+        if options.onto.is_some() {
+            return OntoRead::new(&[self], options, context)?.raster();
+        }
         let Decoded { options: pixels, steps } = self.decoded(options)?;
         let Some(pixels) = pixels else { return Ok((self.all_valid(options, context)?, Report::default())) };
         let requests = self.requests(&pixels);
@@ -66,6 +73,9 @@ impl Dataset {
         options: &ReadOptions,
         context: &Context,
     ) -> Result<DeviceRaster> {
+        if options.onto.is_some() {
+            return OntoRead::new(&[self], options, context)?.on_device(device);
+        }
         let Decoded { options: pixels, steps } = self.decoded(options)?;
         let Some(pixels) = pixels else {
             let raster = self.all_valid(options, context)?;
@@ -89,6 +99,9 @@ impl Dataset {
     /// Reads pixels into the caller's output, which must have the type and shape that the read gives. A GPU decodes into an
     /// output in its memory, unless `decode_on` is the CPU, whose pixels are then copied there.
     pub fn read_into(&self, output: &Output, options: &ReadOptions, context: &Context) -> Result<Report> {
+        if options.onto.is_some() {
+            return OntoRead::new(&[self], options, context)?.into_output(output);
+        }
         let to = output.location();
         let Decoded { options: pixels, steps } = self.decoded(options)?;
         let (raster, report, engine) = match (pixels, to) {
@@ -193,7 +206,7 @@ fn reading<'a>(
     steps: &[Step],
     context: &'a Context,
 ) -> Result<Reading<'a>> {
-    let asked = Asked { requests, options, batch: None };
+    let asked = Asked { requests, options, batch: None, laying: None };
     Reading::new(asked, to, steps.iter().map(Step::to_string).collect(), context)
 }
 
@@ -213,6 +226,6 @@ fn finished(
 }
 
 /// The report of one window, whose faults are its own.
-fn with_faults(report: Report, faults: Vec<WindowFault>) -> Report {
+pub(super) fn with_faults(report: Report, faults: Vec<WindowFault>) -> Report {
     Report { faults: faults.into_iter().map(|fault| fault.fault).collect(), ..report }
 }

@@ -82,7 +82,7 @@ impl ReadPlan {
             writeln!(f, "mosaics  {words}")?;
         }
         write!(f, "by {}: {}", self.engine, self.engine_reason)?;
-        if self.planned.sheets.iter().all(|sheet| sheet.patches.is_none()) {
+        if self.planned.sheets.iter().all(|sheet| sheet.then.is_nothing()) {
             return Ok(());
         }
         write!(f, "\nresampled from")?;
@@ -122,7 +122,11 @@ impl fmt::Display for ReadPlan {
             0 => String::new(),
             sparse => format!(", {sparse} more are sparse and filled"),
         };
-        if let Some(words) = self.explain_mosaics() {
+        if let Some(onto) = &self.onto {
+            writeln!(f, "{onto}")?;
+            let (blocks, files) = (count(figures.blocks, "block"), count(self.files, "file"));
+            writeln!(f, "blocks   {blocks} of {files}{sparse}")?;
+        } else if let Some(words) = self.explain_mosaics() {
             writeln!(f, "read     mosaic of {width} × {height} pixels, window {}", self.window)?;
             writeln!(f, "mosaic   {words}")?;
             let (blocks, files) = (count(figures.blocks, "block"), count(self.files, "file"));

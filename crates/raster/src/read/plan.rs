@@ -7,6 +7,7 @@ use super::first::First;
 use super::planned::Planned;
 use super::request::Asked;
 use crate::device::{Choice, Decode, Judged};
+use crate::grid::WarpPlan;
 use crate::window::Window;
 use strile_engine::{Convert, Decoder, Location, OutputSpec, Route};
 use strile_tiff::DataType;
@@ -142,6 +143,8 @@ pub struct ReadPlan {
     pub masked_by: Option<String>,
     /// What windows of mosaics are made of, if there are any.
     pub mosaics: Option<MosaicFigures>,
+    /// How files are put onto a grid, if they are.
+    pub onto: Option<WarpPlan>,
     /// How bytes get to the engine.
     pub fetch: Fetch,
     /// The shape of the result: the bands of all windows, one window after the other.
@@ -198,11 +201,40 @@ impl ReadPlan {
             stored: first.stored,
             masked_by: first.masked_by,
             mosaics: first.mosaics,
+            onto: None,
             fetch: planned.fetch,
             output: planned.output.clone(),
             memory,
             figures,
             planned,
+        }
+    }
+
+    /// Adds another part of the same read, which follows this one.
+    pub(super) fn add(&mut self, part: &Self) {
+        let (own, other) = (&mut self.figures, part.figures);
+        own.blocks += other.blocks;
+        own.sparse += other.sparse;
+        own.cached += other.cached;
+        own.cached_bytes = own.cached_bytes.saturating_add(other.cached_bytes);
+        own.encoded_bytes = own.encoded_bytes.saturating_add(other.encoded_bytes);
+        own.ranges += other.ranges;
+        own.range_bytes = own.range_bytes.saturating_add(other.range_bytes);
+        own.requests += other.requests;
+        own.request_bytes = own.request_bytes.saturating_add(other.request_bytes);
+        own.batches += other.batches;
+        own.engine_batches += other.engine_batches;
+        let (own, other) = (&mut self.memory, part.memory);
+        own.scratch_per_thread = own.scratch_per_thread.max(other.scratch_per_thread);
+        own.decoding = own.decoding.max(other.decoding);
+        own.staging = own.staging.max(other.staging);
+        own.scratch = own.scratch.max(other.scratch);
+        own.host = own.host.max(other.host);
+        own.device = own.device.max(other.device);
+        for note in &part.notes {
+            if !self.notes.contains(note) {
+                self.notes.push(note.clone());
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use super::planned::{Given, Planned};
 use super::ranges::fetched_len;
 use super::request::{Asked, purpose};
 use super::run::{WindowFault, run};
-use super::sheet::{Masks, Sheet, len_of};
+use super::sheet::{Masks, Sheet, Then, len_of};
 use super::tasks::Located;
 use crate::cache::Cache;
 use crate::device::{self, Choice, Gpu, Work};
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use strile_engine::{
     Context, Engine, EngineError, Lease, Location, Output, OutputError, OutputSpec, Pixels, Report,
-    ResampleJob, Sampling, Span, Support,
+    ResampleJob, Sampling, Span, Support, WarpJob, WarpSampling,
 };
 
 /// A planned read, and the engine that will do it.
@@ -66,6 +66,11 @@ impl<'a> Reading<'a> {
         context: &'a Context,
     ) -> Result<Self> {
         Self::resolved(asked, (to, false), after, context)
+    }
+
+    /// Plans a part of a read onto a grid. Memory of the result is leased already.
+    pub(super) fn of_part(asked: Asked<'a>, to: Location, context: &'a Context) -> Result<Self> {
+        Self::resolved(asked, (to, true), Vec::new(), context)
     }
 
     /// Plans a read of pixels into host memory that is leased already.
@@ -199,7 +204,7 @@ impl<'a> Reading<'a> {
         let masks = std::mem::take(&mut self.planned.masks);
         let Self { asked, choice, planned, context, .. } = self;
         let reader = Reader { asked, engine: choice.engine.as_ref(), context };
-        let resampled = sheets.iter().any(|sheet| sheet.patches.is_some());
+        let resampled = sheets.iter().any(|sheet| !sheet.then.is_nothing());
         let [_, bands, ..] = planned.shape;
         let made = |sheet: &Sheet| reader.engine.scratch(sheet.spec.clone(), context);
         let lease =
@@ -212,6 +217,14 @@ impl<'a> Reading<'a> {
             false => (None, Vec::new()),
         };
         let memory: Vec<&Output> = if resampled { decoded.iter().collect() } else { vec![output] };
+        if asked.laying.is_some() {
+            let Decoded { done, masks, _lease } = reader.decoded(planned, &memory, masks)?;
+            let mut masks: BTreeMap<usize, Pixels> = masks.into_iter().map(|(of, m)| (of.sheet, m)).collect();
+            for (at, (sheet, decoded)) in sheets.into_iter().zip(decoded).enumerate() {
+                reader.lay(sheet, decoded, masks.remove(&at), output)?;
+            }
+            return Ok(done);
+        }
         let done = reader.masked(planned, &memory, masks)?;
         for (sheet, decoded) in sheets.into_iter().zip(decoded) {
             reader.resample(sheet, decoded, bands, output)?;
@@ -237,6 +250,13 @@ impl Again<'_> {
     }
 }
 
+/// What a plan did, and the masks that it decoded.
+struct Decoded {
+    done: (Report, Vec<WindowFault>),
+    masks: Vec<(Masks, Pixels)>,
+    _lease: Option<Lease>,
+}
+
 /// The engine of a read at work.
 struct Reader<'a> {
     asked: Asked<'a>,
@@ -252,23 +272,36 @@ impl Reader<'_> {
         sheets: &[&Output],
         masks: Vec<Masks>,
     ) -> Result<(Report, Vec<WindowFault>)> {
+        let host = Choice::cpu("masks in host memory").engine;
+        let place = sheets.first().map_or(Location::Host, |sheet| sheet.location());
+        let engine = if place == self.engine.location() { self.engine } else { host.as_ref() };
+        let Decoded { done, masks, _lease } = self.decoded(planned, sheets, masks)?;
+        for (Masks { sheet, job, .. }, made) in masks {
+            let sheet = sheets.get(sheet).ok_or(EngineError::Abandoned)?;
+            engine.mask(&job, &made, sheet, self.context)?;
+        }
+        Ok(done)
+    }
+
+    /// Runs the plan, and returns masks, which are decoded where the pixels are.
+    fn decoded(&self, planned: Planned, sheets: &[&Output], masks: Vec<Masks>) -> Result<Decoded> {
         if masks.is_empty() {
-            return self.run(planned, sheets);
+            return Ok(Decoded { done: self.run(planned, sheets)?, masks: Vec::new(), _lease: None });
         }
         let host = Choice::cpu("masks in host memory").engine;
         let place = sheets.first().map_or(Location::Host, |sheet| sheet.location());
         let engine = if place == self.engine.location() { self.engine } else { host.as_ref() };
         let need = masks.iter().map(|masks| len(&masks.spec)).fold(0, u64::saturating_add);
-        let _lease = self.take(place, need, "masks")?;
+        let _lease = Some(self.take(place, need, "masks")?);
         let made = masks.iter().map(|masks| engine.scratch(masks.spec.clone(), self.context));
         let made = made.collect::<std::result::Result<Vec<_>, _>>()?;
         let memory: Vec<&Output> = sheets.iter().copied().chain(&made).collect();
         let done = self.run(planned, &memory)?;
-        for (Masks { sheet, spec, job }, made) in masks.into_iter().zip(made) {
-            let sheet = sheets.get(sheet).ok_or(EngineError::Abandoned)?;
-            engine.mask(&job, &self.pixels(spec, made)?, sheet, self.context)?;
-        }
-        Ok(done)
+        let made = masks.into_iter().zip(made).map(|(masks, made)| {
+            let pixels = self.pixels(masks.spec.clone(), made)?;
+            Ok((masks, pixels))
+        });
+        Ok(Decoded { done, masks: made.collect::<Result<Vec<_>>>()?, _lease })
     }
 
     /// Decoded pixels for another step.
@@ -306,16 +339,29 @@ impl Reader<'_> {
         Ok(self.context.take(need, purpose)?)
     }
 
+    /// Lays the windows of a sheet onto `output`, in memory that the engine writes.
+    fn lay(&self, sheet: Sheet, decoded: Output, valid: Option<Pixels>, output: &Output) -> Result<()> {
+        let Then::Warp(windows) = sheet.then else { return Err(EngineError::Abandoned.into()) };
+        if windows.is_empty() {
+            return Ok(());
+        }
+        let sampling = self.asked.laying.map_or(WarpSampling::Nearest, |laying| laying.sampling);
+        let job = WarpJob { sampling, windows };
+        let pixels = self.pixels(sheet.spec, decoded)?;
+        Ok(self.engine.warp(&job, &pixels, valid.as_ref(), output, self.context)?)
+    }
+
     /// Resamples the windows of a sheet into their bands of `output`: directly if these are all bands and the engine writes
     /// there, else through memory of its own.
     fn resample(&self, sheet: Sheet, decoded: Output, bands: u32, output: &Output) -> Result<()> {
-        let Sheet { windows, spec, patches } = sheet;
+        let Sheet { windows, spec, then } = sheet;
+        let Then::Resample(patches) = then else { return Err(EngineError::Abandoned.into()) };
         let refuse = |error: OutputError| self.asked.refuse(error.to_string());
         let pixels = self.pixels(spec, decoded)?;
         let (all, of_sheet) = (output.spec(), pixels.spec().bands);
         let job = ResampleJob {
             sampling: self.asked.batch.map_or(Sampling::Nearest, |batch| batch.sampling),
-            windows: patches.ok_or(EngineError::Abandoned)?,
+            windows: patches,
         };
         if output.location() == self.engine.location() && of_sheet == all.bands {
             return Ok(self.engine.resample(&job, &pixels, output, self.context)?);

@@ -5,6 +5,7 @@
 
 use super::area::{Area, Frame};
 use super::canvas::Canvas;
+use super::lay::Laying;
 use crate::dataset::Dataset;
 use crate::error::Error;
 use crate::options::ReadOptions;
@@ -86,6 +87,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) options: &'a ReadOptions,
     /// `Some` for a batch, whose windows may leave their images; `None` for one window, which must not.
     pub(crate) batch: Option<&'a Shape>,
+    /// How the windows are laid onto a grid, if they are.
+    pub(crate) laying: Option<&'a Laying>,
 }
 
 impl Asked<'_> {
@@ -93,6 +96,7 @@ impl Asked<'_> {
     pub(crate) fn name(&self) -> String {
         match (self.batch, self.requests) {
             (None, [one]) => one.name().to_owned(),
+            (None, [first, ..]) if self.laying.is_some() => first.name().to_owned(),
             _ => format!("batch of {} windows", self.requests.len()),
         }
     }

@@ -6,7 +6,7 @@ use super::facts::Facts;
 use super::found::{Found, Sources};
 use super::limits::Size;
 use super::request::{Asked, Of, Request};
-use super::sheet::{Masks, Sheet, alike, places_of};
+use super::sheet::{Masks, Sheet, Then, alike, places_of};
 use super::unpack::{Missing, Unpacking};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -120,13 +120,15 @@ impl<'a> Asked<'a> {
                     };
                     let image = (group.facts.image.width, group.facts.image.height);
                     let frame = self.batch.map_or(frame, |batch| batch.read(frame, image));
-                    let inside = frame.inside(image);
+                    // Nothing of a file is read that does not lie under the grid.
+                    let nowhere = self.laying.is_some_and(|laying| laying.windows.is_empty());
+                    let inside = frame.inside(image).filter(|_| !nowhere);
                     found.slots.push(Slot { window: index, frame, inside, at: (0, 0), band: 0 });
                     (frame, image)
                 }
             };
             frames.push((frame, frame.inside(image)));
-            if self.batch.is_some_and(|batch| batch.size.is_some()) {
+            if self.batch.is_some_and(|batch| batch.size.is_some()) || self.laying.is_some() {
                 continue;
             }
             let (rows, columns) = *rows_columns.get_or_insert((frame.height, frame.width));
@@ -142,7 +144,8 @@ impl<'a> Asked<'a> {
         }
         let Found { mut groups, mut sources, slots, mut canvases, .. } = found;
         let size = self.batch.and_then(|batch| batch.size);
-        let wanted = size.map(|(columns, rows)| (rows, columns)).or(rows_columns);
+        let wanted = size.or(self.laying.map(|laying| laying.size));
+        let wanted = wanted.map(|(columns, rows)| (rows, columns)).or(rows_columns);
         let kinds = kinds(&groups, &canvases);
         let (Some(first), Some((rows, columns))) = (kinds.first(), wanted) else {
             return Err(self.refuse("no window is asked for".into()));
@@ -152,11 +155,12 @@ impl<'a> Asked<'a> {
         self.check_alike(&kinds)?;
         self.check_sizes(&groups, &slots, data_type)?;
         let too_many = || self.refuse(format!("{bands} bands of that many windows are more than 2^32"));
-        let count = u32::try_from(self.requests.len()).ok();
+        let count = if self.laying.is_some() { Some(1) } else { u32::try_from(self.requests.len()).ok() };
         let bands = u32::try_from(bands).ok();
         let (count, bands) = count.zip(bands).ok_or_else(too_many)?;
         let all = count.checked_mul(bands).ok_or_else(too_many)?;
-        let result = self.spec(data_type, all, (columns, rows))?;
+        let given = self.laying.and_then(|laying| laying.data_type);
+        let result = self.spec(given.unwrap_or(data_type), all, (columns, rows))?;
         for group in &mut groups {
             let (stored, unpacking) = (group.facts.layout.data_type, group.facts.unpacking);
             let convert = self.convert(stored, unpacking, data_type);
@@ -167,6 +171,25 @@ impl<'a> Asked<'a> {
             let convert = self.convert(*stored, *unpacking, data_type);
             laid.convert = convert.map_err(|problem| Error::Request { file: name.clone(), problem })?;
         }
+        let shape = [count, bands, rows, columns];
+        if let Some(laying) = self.laying {
+            self.add_masks(&mut groups, &slots, &mut sources)?;
+            let laid = laying.lay(self, (&groups, &slots, &canvases), (data_type, &result), bands)?;
+            let (sheets, masks, masked) = laid;
+            let sources = sources.list;
+            return Ok(Resolved {
+                groups,
+                sources,
+                shape,
+                result,
+                sheets,
+                masks,
+                masked,
+                slots,
+                frames,
+                canvases,
+            });
+        }
         let sheets = match size {
             Some(size) => {
                 let patches = self.patches((&groups, &slots, &canvases), &frames, size, data_type)?;
@@ -174,12 +197,12 @@ impl<'a> Asked<'a> {
             }
             None => {
                 let windows = (0..frames.len()).collect();
-                vec![Sheet { windows, spec: result.clone(), patches: None }]
+                vec![Sheet { windows, spec: result.clone(), then: Then::Nothing }]
             }
         };
         self.add_masks(&mut groups, &slots, &mut sources)?;
         let (masks, masked) = self.masks((&groups, &slots), &sheets, (data_type, bands))?;
-        let (shape, sources) = ([count, bands, rows, columns], sources.list);
+        let sources = sources.list;
         Ok(Resolved { groups, sources, shape, result, sheets, masks, masked, slots, frames, canvases })
     }
 
@@ -205,7 +228,7 @@ impl<'a> Asked<'a> {
             let bands = u32::try_from(windows.len()).unwrap_or(u32::MAX).saturating_mul(bands);
             let spec = self.spec(data_type, bands, size)?;
             let patches = windows.iter().filter_map(|&at| patches.get(at).copied()).collect();
-            Ok(Sheet { windows, spec, patches: Some(patches) })
+            Ok(Sheet { windows, spec, then: Then::Resample(patches) })
         };
         alike(&sizes).into_iter().map(sheet).collect()
     }
@@ -267,7 +290,16 @@ impl<'a> Asked<'a> {
         for Group { dataset, facts, level, members, .. } in
             groups.iter().filter(|group| group.role == Role::Pixels)
         {
-            let (layer, band) = match facts.unpacking.map(|unpacking| unpacking.missing) {
+            let missing = match self.laying {
+                None => facts.unpacking.map(|unpacking| unpacking.missing),
+                Some(_) => {
+                    let first = members.first().and_then(|&at| self.requests.get(slots.get(at)?.window));
+                    let page = first.map_or(0, |request| request.page);
+                    let options = ReadOptions { page, level: *level, ..self.options.clone() };
+                    dataset.missing(&facts.image, &options)?
+                }
+            };
+            let (layer, band) = match missing {
                 Some(Missing::Image) => (Layer::Mask, 1),
                 Some(Missing::Alpha(band)) => (Layer::Pixels, band),
                 Some(Missing::Value(_) | Missing::None) | None => continue,
@@ -347,7 +379,7 @@ impl<'a> Asked<'a> {
 
     /// Whether all samples become floats, whatever files say.
     fn floats(&self) -> bool {
-        self.batch.is_some_and(|batch| batch.floats)
+        self.batch.is_some_and(|batch| batch.floats) || (self.laying.is_some() && self.is_masked())
     }
 
     /// The type of the result.
@@ -368,6 +400,8 @@ impl<'a> Asked<'a> {
         let given = |kind: &Kind<'_>| kind.unpacking.map_or(kind.stored, |unpacking| unpacking.data_type);
         let Some(first) = kinds.first() else { return Ok(DataType::U8) };
         match kinds.iter().find(|kind| given(kind) != given(first)) {
+            // Each file is laid as it is stored.
+            _ if self.laying.is_some() => Ok(given(first)),
             None => Ok(given(first)),
             Some(other) => Err(self.refuse(format!(
                 "{} stores {} and {} stores {}: ask for a float type, or read them in batches of their own",

@@ -5,7 +5,7 @@
 //! sizes lie in sheets of their own, and all sheets together have less than four times the pixels of the windows.
 
 use std::collections::BTreeMap;
-use strile_engine::{MaskJob, OutputSpec, ResampleWindow};
+use strile_engine::{MaskJob, OutputSpec, ResampleWindow, WarpWindow};
 
 /// Windows that lie in one shape.
 #[derive(Debug)]
@@ -13,8 +13,26 @@ pub(super) struct Sheet {
     /// Their numbers in the batch; the bands of one follow those of the one before.
     pub(super) windows: Vec<usize>,
     pub(super) spec: OutputSpec,
-    /// How each is resampled, where they are.
-    pub(super) patches: Option<Vec<ResampleWindow>>,
+    /// What becomes of each.
+    pub(super) then: Then,
+}
+
+/// What becomes of windows that were decoded.
+#[derive(Debug)]
+pub(super) enum Then {
+    /// Nothing: they are the result.
+    Nothing,
+    /// They are made another size.
+    Resample(Vec<ResampleWindow>),
+    /// They are laid onto a grid.
+    Warp(Vec<WarpWindow>),
+}
+
+impl Then {
+    /// Whether windows are decoded into the result itself.
+    pub(super) fn is_nothing(&self) -> bool {
+        matches!(self, Self::Nothing)
+    }
 }
 
 /// The masks of windows that lie in one sheet.

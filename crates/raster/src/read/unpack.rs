@@ -41,12 +41,13 @@ impl Missing {
 }
 
 impl Dataset {
-    /// What says which pixels of a request are missing; `None` if the request does not ask for it.
+    /// What says which pixels of a request are missing; `None` of masks.
     pub(super) fn missing(&self, image: &Image, options: &ReadOptions) -> Result<Option<Missing>> {
-        if options.layer != Layer::Pixels || !(options.masked || options.unpack) {
+        if options.layer != Layer::Pixels {
             return Ok(None);
         }
-        if let Some(value) = self.metadata().nodata {
+        let given = options.onto.as_ref().and_then(|onto| onto.warp.nodata);
+        if let Some(value) = given.or(self.metadata().nodata) {
             return Ok(Some(Missing::Value(value)));
         }
         let has_mask = |level: usize| {
@@ -81,6 +82,9 @@ impl Dataset {
         bands: &[u16],
         options: &ReadOptions,
     ) -> Result<Option<Unpacking>> {
+        if !(options.masked || options.unpack) {
+            return Ok(None);
+        }
         let Some(missing) = self.missing(image, options)? else { return Ok(None) };
         // A type that is not known is refused by who reads it.
         let Some(stored) = image.sample.data_type() else { return Ok(None) };

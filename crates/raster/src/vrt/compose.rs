@@ -107,7 +107,7 @@ impl Vrt {
 
 fn read_into(canvas: &Canvas, output: &Output, sources: u64, call: &Call<'_>) -> Result<()> {
     let (requests, options) = ([Request::of_mosaic(canvas, None)], call.execution());
-    let asked = Asked { requests: &requests, options: &options, batch: None };
+    let asked = Asked { requests: &requests, options: &options, batch: None, laying: None };
     let share = Share::new(sources, call);
     let reading = share.reading_into_held(asked)?;
     let (_, faults) = reading.read_into(output)?;

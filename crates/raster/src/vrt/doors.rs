@@ -69,7 +69,7 @@ impl Vrt {
         self.allow(&wanted, &call);
         let made = self.made(&wanted, &call)?;
         let requests = [Request::of_mosaic(&made.canvas, None)];
-        let asked = Asked { requests: &requests, options: &checked.given, batch: None };
+        let asked = Asked { requests: &requests, options: &checked.given, batch: None, laying: None };
         Reading::new(asked, to, after, context).and_then(Reading::explained)
     }
 
@@ -326,7 +326,7 @@ fn planned<R>(
     read: impl FnOnce(Reading<'_>) -> Result<R>,
 ) -> Result<R> {
     let requests = [Request::of_mosaic(canvas, None)];
-    let asked = Asked { requests: &requests, options, batch: None };
+    let asked = Asked { requests: &requests, options, batch: None, laying: None };
     let share = Share::new(sources, call);
     let done = read(share.reading(asked, to, Vec::new())?)?;
     share.complete();

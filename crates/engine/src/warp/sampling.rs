@@ -1,0 +1,132 @@
+//! The methods of resampling, and how far they reach.
+
+use strile_tiff::DataType;
+
+/// How the value of a pixel is made from samples of the source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum WarpSampling {
+    /// The sample whose pixel holds the place.
+    #[default]
+    Nearest,
+    /// The four samples around the place, by their distances.
+    Bilinear,
+    /// Cubic convolution of four by four samples (Catmull-Rom).
+    Cubic,
+    /// Cubic B-spline of four by four samples.
+    CubicSpline,
+    /// Windowed sinc of six by six samples.
+    Lanczos,
+    /// The mean of the samples under the pixel, by the part of each that is.
+    Average,
+    /// The sample that covers most of the pixel.
+    Mode,
+    /// The least sample under the pixel.
+    Min,
+    /// The largest sample under the pixel.
+    Max,
+    /// The median of the samples under the pixel.
+    Median,
+    /// Their first quartile.
+    Q1,
+    /// Their third quartile.
+    Q3,
+    /// The root of the mean of their squares, by the part of each.
+    Rms,
+    /// The sum of the samples, each by the part of it that the pixel covers: sums over an area stay the same.
+    Sum,
+}
+
+/// What a method looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WarpRule {
+    /// The pixel that holds the place.
+    Pixel,
+    /// The two by two samples around the place.
+    Four,
+    /// The four by four samples around the place; two by two where one is missing.
+    Sixteen,
+    /// Samples within a radius of this many pixels of the grid, or of the source where those are larger.
+    Kernel(u32),
+    /// The samples under the pixel.
+    Footprint,
+}
+
+/// A kernel is not widened, and the short rule taken, where pixels of the grid are less than two of the source. As in GDAL.
+const SHORT: f64 = 0.5;
+
+impl WarpSampling {
+    /// All of them.
+    pub const ALL: [Self; 14] = [
+        Self::Nearest,
+        Self::Bilinear,
+        Self::Cubic,
+        Self::CubicSpline,
+        Self::Lanczos,
+        Self::Average,
+        Self::Mode,
+        Self::Min,
+        Self::Max,
+        Self::Median,
+        Self::Q1,
+        Self::Q3,
+        Self::Rms,
+        Self::Sum,
+    ];
+
+    /// Returns what the method looks at where a pixel of the source is `scale` pixels of the grid wide and high.
+    pub fn rule(self, (x, y): (f64, f64)) -> WarpRule {
+        let short = x > SHORT && y > SHORT;
+        match self {
+            Self::Nearest => WarpRule::Pixel,
+            Self::Bilinear if short => WarpRule::Four,
+            Self::Bilinear => WarpRule::Kernel(1),
+            Self::Cubic if short => WarpRule::Sixteen,
+            Self::Cubic | Self::CubicSpline => WarpRule::Kernel(2),
+            Self::Lanczos => WarpRule::Kernel(3),
+            _ => WarpRule::Footprint,
+        }
+    }
+
+    /// Whether it looks at all samples under the pixel: its map has the corners of pixels, not their centres.
+    pub const fn is_footprint(self) -> bool {
+        !matches!(self, Self::Nearest | Self::Bilinear | Self::Cubic | Self::CubicSpline | Self::Lanczos)
+    }
+
+    /// Whether its value is one of the samples, never computed from several.
+    pub const fn selects(self) -> bool {
+        matches!(
+            self,
+            Self::Nearest | Self::Mode | Self::Min | Self::Max | Self::Median | Self::Q1 | Self::Q3
+        )
+    }
+
+    /// Whether samples of a type become samples of another. Complex samples are taken by `Nearest` alone, as they are.
+    pub fn takes(self, from: DataType, to: DataType) -> bool {
+        let complex = |data_type| matches!(data_type, DataType::C64 | DataType::C128);
+        match complex(from) || complex(to) {
+            true => self == Self::Nearest && from == to,
+            false => true,
+        }
+    }
+
+    /// Returns the steps from the pixel before the place to the last one that counts along an axis: `1 - taps` to `taps`.
+    pub fn taps(radius: u32, scale: f64) -> f64 {
+        if scale < 1.0 { (f64::from(radius) / scale).ceil() } else { f64::from(radius) }
+    }
+
+    /// Returns how many pixels of the source beyond a place may count, across and down.
+    pub fn reach(self, scale: (f64, f64)) -> (f64, f64) {
+        /// For what is added to places before they are rounded.
+        const HAIR: f64 = 0.01;
+        let both = |reach: f64| (reach + HAIR, reach + HAIR);
+        match self.rule(scale) {
+            WarpRule::Pixel => both(0.0),
+            WarpRule::Four => both(1.5),
+            WarpRule::Sixteen => both(2.5),
+            WarpRule::Kernel(radius) => {
+                (Self::taps(radius, scale.0) + 0.5 + HAIR, Self::taps(radius, scale.1) + 0.5 + HAIR)
+            }
+            WarpRule::Footprint => both(1.0),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Windows of files that are laid onto a grid: what they are decoded into, with their masks.
+
+use super::request::Asked;
+use super::resolve::{Group, Laid, MaskPlace, Role, Slot};
+use super::sheet::{Masks, Sheet, Then, alike};
+use crate::error::Result;
+use crate::window::Window;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use strile_engine::{Fill, MaskJob, OutputSpec, WarpBlend, WarpMap, WarpRect, WarpSampling, WarpWindow};
+use strile_tiff::DataType;
+use strile_tiff::gdal::NoData;
+
+/// How the windows of a read are laid onto a grid.
+pub(crate) struct Laying {
+    /// Columns and rows of the result.
+    pub(crate) size: (u32, u32),
+    pub(crate) sampling: WarpSampling,
+    /// The type of the result; `None` is that of the first file.
+    pub(crate) data_type: Option<DataType>,
+    /// The value that is missing in the sources, where the caller says so.
+    pub(crate) nodata: Option<NoData>,
+    /// The value of pixels that no window fills; `None` is NaN in masked reads, else 0, which values may have, too.
+    pub(crate) fill: Option<NoData>,
+    /// One for each request.
+    pub(crate) windows: Vec<Lay>,
+}
+
+/// How one window is laid onto a grid.
+#[derive(Clone)]
+pub(crate) struct Lay {
+    /// The number of its file, from the lowest to the one on top.
+    pub(crate) layer: usize,
+    pub(crate) map: Arc<WarpMap>,
+    /// Pixels of the map that it fills.
+    pub(crate) target: Window,
+    /// Where they begin in the result.
+    pub(crate) at: (u32, u32),
+    /// The pixels of the source's level that are read for them.
+    pub(crate) under: Window,
+    /// Pixels of the result in one of the source, across and down.
+    pub(crate) scale: (f64, f64),
+    /// Whether pixels that it has no value for keep the one they have.
+    pub(crate) keep: bool,
+}
+
+impl Lay {
+    /// The window at a place in its sheet.
+    fn window(
+        &self,
+        kind: &Kind,
+        (place, bands): (u32, u32),
+        (fill, avoid): (Fill, Option<Fill>),
+    ) -> WarpWindow {
+        let rect = |Window { column, row, width, height }: Window| WarpRect::new(column, row, width, height);
+        WarpWindow {
+            map: Arc::clone(&self.map),
+            target: rect(self.target),
+            first_band: 0,
+            row: self.at.1,
+            column: self.at.0,
+            source_band: place.saturating_mul(bands),
+            bands,
+            sheet: rect(self.under),
+            scale: self.scale,
+            nodata: kind.nodata,
+            avoid,
+            fill,
+            blend: if self.keep { WarpBlend::Keep } else { WarpBlend::Fill },
+        }
+    }
+}
+
+/// What one window is decoded into.
+#[derive(Debug, Clone, Copy)]
+struct Kind {
+    data_type: DataType,
+    nodata: Option<Fill>,
+    mask: Option<DataType>,
+}
+
+/// What windows are decoded into, and their masks.
+type Sheets = (Vec<Sheet>, Vec<Masks>, Vec<MaskPlace>);
+
+impl Laying {
+    /// The value of pixels that no window fills.
+    pub(super) fn fill(&self, asked: &Asked<'_>, data_type: DataType) -> Result<Fill> {
+        let masked = || asked.is_masked().then_some(NoData::Float(f64::NAN));
+        let Some(value) = self.fill.or_else(masked) else { return Ok(Fill::default()) };
+        value.to_sample(data_type).map(Fill).ok_or_else(|| {
+            asked.refuse(format!(
+                "pixels that no source fills would be {}, which {data_type} does not have; give another `fill`",
+                value.as_f64()
+            ))
+        })
+    }
+
+    /// What windows are decoded into: sheets of one type, with masks of one type or without.
+    pub(super) fn lay(
+        &self,
+        asked: &Asked<'_>,
+        (groups, slots, canvases): (&[Group<'_>], &[Slot], &[(usize, Laid<'_>)]),
+        (common, result): (DataType, &OutputSpec),
+        bands: u32,
+    ) -> Result<Sheets> {
+        let fill = self.fill(asked, result.data_type)?;
+        let kinds = self.kinds(asked, (groups, slots, canvases), common);
+        let avoid = self.fill.map(|_| fill);
+        // Windows of one file are laid together, one file after the other.
+        let mut classes: BTreeMap<(usize, String, Option<String>), Vec<usize>> = BTreeMap::new();
+        for (at, kind) in kinds.iter().enumerate() {
+            let layer = self.windows.get(at).map_or(at, |lay| lay.layer);
+            let key = (layer, kind.data_type.to_string(), kind.mask.map(|mask| mask.to_string()));
+            classes.entry(key).or_default().push(at);
+        }
+        let (mut sheets, mut masks) = (Vec::new(), Vec::new());
+        let mut masked = vec![None; kinds.len()];
+        let refuse = |error: strile_engine::OutputError| asked.refuse(error.to_string());
+        for members in classes.into_values() {
+            let Some(kind) = members.first().and_then(|&at| kinds.get(at)) else { continue };
+            let of =
+                |at: &usize| self.windows.get(*at).map_or((0, 0), |lay| (lay.under.width, lay.under.height));
+            let sizes: Vec<_> = members.iter().map(of).collect();
+            for ((columns, rows), own) in alike(&sizes) {
+                let windows: Vec<usize> = own.iter().filter_map(|&at| members.get(at).copied()).collect();
+                let count = u32::try_from(windows.len()).unwrap_or(u32::MAX);
+                let spec = OutputSpec::band_first(kind.data_type, count.saturating_mul(bands), rows, columns);
+                if let Some(mask) = kind.mask {
+                    for (&window, place) in windows.iter().zip(0u32..) {
+                        let at = u32::try_from(masks.len()).unwrap_or(u32::MAX);
+                        if let Some(masked) = masked.get_mut(window) {
+                            *masked = Some((at, place));
+                        }
+                    }
+                    let spec = OutputSpec::band_first(mask, count, rows, columns).map_err(refuse)?;
+                    let job = MaskJob { windows: Vec::new(), value: Fill::default() };
+                    masks.push(Masks { sheet: sheets.len(), spec, job });
+                }
+                let then = windows.iter().zip(0u32..).filter_map(|(&at, place)| {
+                    let (lay, kind) = self.windows.get(at).zip(kinds.get(at))?;
+                    Some(lay.window(kind, (place, bands), (fill, avoid)))
+                });
+                let then = Then::Warp(then.collect());
+                sheets.push(Sheet { spec: spec.map_err(refuse)?, windows, then });
+            }
+        }
+        Ok((sheets, masks, masked))
+    }
+
+    /// What each window is decoded into.
+    fn kinds(
+        &self,
+        asked: &Asked<'_>,
+        (groups, slots, canvases): (&[Group<'_>], &[Slot], &[(usize, Laid<'_>)]),
+        common: DataType,
+    ) -> Vec<Kind> {
+        let mut kinds = vec![Kind { data_type: common, nodata: None, mask: None }; asked.requests.len()];
+        let nan = NoData::Float(f64::NAN).to_sample(common).map(Fill);
+        for group in groups {
+            let stored = group.facts.layout.data_type;
+            let nodata = self.nodata.or(group.dataset.metadata().nodata);
+            let nodata = nodata.and_then(|nodata| nodata.to_sample(stored)).map(Fill);
+            for slot in group.members.iter().filter_map(|&at| slots.get(at)) {
+                let Some(kind) = kinds.get_mut(slot.window) else { continue };
+                match group.role {
+                    Role::Pixels if asked.is_masked() => (kind.data_type, kind.nodata) = (common, nan),
+                    Role::Pixels => (kind.data_type, kind.nodata) = (stored, nodata),
+                    Role::Mask(_) => kind.mask = Some(stored),
+                    Role::Tile => {}
+                }
+            }
+        }
+        for (window, Laid { canvas, .. }) in canvases {
+            let given = self.nodata.and_then(|nodata| nodata.to_sample(canvas.data_type)).map(Fill);
+            if let Some(kind) = kinds.get_mut(*window) {
+                (kind.data_type, kind.nodata) = match asked.is_masked() {
+                    true => (common, nan),
+                    false => (canvas.data_type, given.or(canvas.nodata)),
+                };
+            }
+        }
+        kinds
+    }
+}

@@ -1,0 +1,148 @@
+//! The squares that a grid is cut into, and their work on several threads.
+
+use crate::error::Result;
+use crate::window::Window;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use strile_engine::{EngineError, WarpMap};
+
+/// Columns and rows of a square: a multiple of the cells of maps.
+const SQUARE: u32 = 2048;
+
+/// Squares of a window, row by row. They begin where those of the whole grid do.
+pub(super) fn squares(window: Window) -> impl Iterator<Item = Window> {
+    let Window { column, row, width, height } = window;
+    let starts = |start: u32, len: u32| {
+        let end = start.saturating_add(len);
+        let first = start / SQUARE * SQUARE;
+        (first..end).step_by(SQUARE as usize).map(move |at| {
+            let from = at.max(start);
+            (from, at.saturating_add(SQUARE).min(end) - from)
+        })
+    };
+    starts(row, height).flat_map(move |(row, height)| {
+        starts(column, width).map(move |(column, width)| Window { column, row, width, height })
+    })
+}
+
+/// The part of a grid that the map of a square has: it begins at whole cells.
+pub(super) fn aligned(square: Window) -> Window {
+    let (x, y) = (square.column % WarpMap::LARGE, square.row % WarpMap::LARGE);
+    Window {
+        column: square.column - x,
+        row: square.row - y,
+        width: square.width + x,
+        height: square.height + y,
+    }
+}
+
+/// Pixels of the grid in the map of their square.
+pub(super) fn within_map(target: Window, square: Window) -> Window {
+    let map = aligned(square);
+    Window { column: target.column - map.column, row: target.row - map.row, ..target }
+}
+
+/// The halves of a rectangle, cut at whole cells; `None` where its sides are no more than `least`.
+pub(super) fn halves(target: Window, least: u32) -> Option<[Window; 2]> {
+    let Window { column, row, width, height } = target;
+    let middle = |start: u32, len: u32| {
+        let at = (start + len / 2).next_multiple_of(WarpMap::LARGE);
+        (at > start && at < start + len).then_some(at - start)
+    };
+    if width >= height && width > least {
+        let left = middle(column, width)?;
+        return Some([
+            Window { width: left, ..target },
+            Window { column: column + left, width: width - left, ..target },
+        ]);
+    }
+    let top = middle(row, height).filter(|_| height > least)?;
+    Some([Window { height: top, ..target }, Window { row: row + top, height: height - top, ..target }])
+}
+
+/// The rectangle around two.
+pub(super) fn around(one: Window, other: Window) -> Window {
+    let (column, row) = (one.column.min(other.column), one.row.min(other.row));
+    let right = (one.column + one.width).max(other.column + other.width);
+    let bottom = (one.row + one.height).max(other.row + other.height);
+    Window { column, row, width: right - column, height: bottom - row }
+}
+
+pub(super) fn pixels(window: &Window) -> u64 {
+    u64::from(window.width) * u64::from(window.height)
+}
+
+/// Runs a task for each number, on some threads.
+pub(super) fn side_by_side<T: Send>(
+    count: usize,
+    threads: usize,
+    make: impl Fn(usize) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    if threads <= 1 || count <= 1 {
+        return (0..count).map(make).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut own = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= count {
+                return own;
+            }
+            own.push((at, make(at)));
+        }
+    };
+    let mut all: Vec<(usize, Result<T>)> = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads.min(count)).map(|_| scope.spawn(work)).collect();
+        let mut all = work();
+        for other in others {
+            all.extend(other.join().unwrap_or_default());
+        }
+        all
+    });
+    all.sort_by_key(|(at, _)| *at);
+    if all.len() != count {
+        return Err(EngineError::Abandoned.into());
+    }
+    all.into_iter().map(|(_, made)| made).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn squares_cover_a_window_once_and_maps_begin_at_cells() {
+        for (column, row, width, height) in [(0, 0, 1, 1), (100, 2000, 5000, 100), (2047, 0, 2, 4096)] {
+            let window = Window { column, row, width, height };
+            let all: Vec<Window> = squares(window).collect();
+            assert_eq!(all.iter().map(pixels).sum::<u64>(), pixels(&window));
+            assert_eq!(all.iter().copied().reduce(around), Some(window));
+            for square in all {
+                let map = aligned(square);
+                assert!(map.column % WarpMap::LARGE == 0 && map.row % WarpMap::LARGE == 0);
+                let inner = within_map(square, square);
+                assert_eq!((inner.column + inner.width, inner.row + inner.height), (map.width, map.height));
+            }
+        }
+    }
+
+    #[test]
+    fn halves_are_cut_at_cells() {
+        let whole = Window::new(30, 0, 1000, 300);
+        let [left, right] = halves(whole, 256).unwrap();
+        assert_eq!((left, right), (Window::new(30, 0, 546, 300), Window::new(576, 0, 454, 300)));
+        assert_eq!(halves(Window::new(0, 0, 64, 64), 64), None);
+        assert_eq!(
+            halves(Window::new(1, 0, 65, 1), 64),
+            Some([Window::new(1, 0, 63, 1), Window::new(64, 0, 2, 1)])
+        );
+    }
+
+    #[test]
+    fn tasks_keep_their_order_on_any_number_of_threads() {
+        for threads in [1, 2, 7] {
+            let made = side_by_side(20, threads, |at| Ok(at * 2)).unwrap();
+            assert_eq!(made, (0..20).map(|at| at * 2).collect::<Vec<_>>());
+        }
+    }
+}

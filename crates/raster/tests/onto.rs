@@ -1,0 +1,343 @@
+//! Reads onto grids: which pixels they take, which level, what is missing, and that neither threads nor memory nor the cut
+//! change a pixel.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "a test fails by panicking"
+)]
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use strile::crs::{Crs, TransformOptions};
+use strile::grid::{
+    CoordinateMap, Grid, MapOptions, Top, WarpOptions, WarpSampling, files_onto, plan_onto, read_onto,
+};
+use strile::io::{MemorySink, MemorySource};
+use strile::read::Interleave;
+use strile::tiff::gdal::NoData;
+use strile::tiff::geo::{Bounds, GeoTransform};
+use strile::write::{Format, Piece};
+use strile::{
+    Budget, Context, DataType, Dataset, Layer, Location, OpenOptions, RasterSpec, ReadOptions, Window,
+    WriteOptions, Writer,
+};
+
+const UTM: (f64, f64) = (500_000.0, 5_538_630.0);
+
+fn crs(text: &str) -> Crs {
+    Crs::from_user_input(text).unwrap()
+}
+
+/// A value that tells pixels and bands apart.
+fn value(band: u32, column: u32, row: u32) -> u16 {
+    ((column * 7 + row * 13 + column * row + band * 1000) % 60_000 + 1) as u16
+}
+
+/// A raster of 10 m pixels in UTM zone 33, from `UTM` on.
+fn spec((width, height): (u32, u32), bands: u16) -> RasterSpec {
+    let mut spec = RasterSpec::new(width, height, bands, DataType::U16);
+    spec.metadata.georeference.crs = Some(crs("EPSG:32633"));
+    let transform = GeoTransform { a: 10.0, b: 0.0, c: UTM.0, d: 0.0, e: -10.0, f: UTM.1 };
+    spec.metadata.georeference.transform = Some(transform);
+    spec
+}
+
+fn written(spec: RasterSpec, options: &WriteOptions, pixels: &[u16], mask: Option<&[u8]>) -> Dataset {
+    let sink = MemorySink::new();
+    let handle = sink.handle();
+    let window = Window::full(spec.width, spec.height);
+    let (bands, data_type) = (spec.bands, spec.data_type);
+    let mut writer = Writer::create(Box::new(sink), spec, options, &Context::default()).unwrap();
+    let bytes: Vec<u8> = pixels.iter().flat_map(|v| v.to_ne_bytes()).collect();
+    let piece = Piece::contiguous(window, bands, data_type, Interleave::BandFirst, &bytes).unwrap();
+    match mask {
+        Some(mask) => writer.write(&piece.with_mask(mask)).unwrap(),
+        None => writer.write(&piece).unwrap(),
+    }
+    writer.finish().unwrap();
+    let bytes = handle.take().unwrap().bytes;
+    Dataset::from_source(Arc::new(MemorySource::new("scene.tif", bytes)), &OpenOptions::default()).unwrap()
+}
+
+fn values((width, height): (u32, u32), bands: u32) -> Vec<u16> {
+    let all = (0..bands).flat_map(|b| (0..height).flat_map(move |y| (0..width).map(move |x| value(b, x, y))));
+    all.collect()
+}
+
+fn small_tiles() -> WriteOptions {
+    WriteOptions::new().tile_size(64)
+}
+
+fn scene(size: (u32, u32), bands: u16) -> Dataset {
+    written(spec(size, bands), &small_tiles(), &values(size, bands.into()), None)
+}
+
+/// Web Mercator over the scene, with pixels of about that many metres on the ground.
+fn mercator(metres: f64, (width, height): (u32, u32)) -> Grid {
+    let pixel = metres / 0.643;
+    let transform = GeoTransform { a: pixel, b: 0.0, c: 1_669_600.0, d: 0.0, e: -pixel, f: 6_446_500.0 };
+    Grid::new(crs("EPSG:3857"), transform, width, height).unwrap()
+}
+
+fn samples(pixels: &[u8]) -> Vec<u16> {
+    pixels.chunks_exact(2).map(|v| u16::from_ne_bytes([v[0], v[1]])).collect()
+}
+
+fn map_of(grid: &Grid, dataset: &Dataset, tolerance: f64) -> CoordinateMap {
+    let image = &dataset.pages()[0].levels[0].image;
+    let source = Grid::like(&dataset.metadata().georeference, image.width, image.height).unwrap();
+    let options = MapOptions::default().tolerance(tolerance);
+    CoordinateMap::new(grid, &source, &TransformOptions::default(), &options).unwrap()
+}
+
+#[test]
+fn nearest_takes_the_pixel_under_each_centre() {
+    let size = (300, 260);
+    let dataset = scene(size, 2);
+    let grid = mercator(11.0, (310, 290));
+    for tolerance in [0.0, 0.125] {
+        let map = map_of(&grid, &dataset, tolerance);
+        let options = ReadOptions::new()
+            .bands([2, 1])
+            .onto(grid.clone(), WarpOptions::new().tolerance(tolerance).fill(NoData::Integer(65_535)));
+        let raster = dataset.read(&options, &Context::default()).unwrap();
+        assert_eq!((raster.bands, raster.rows, raster.columns), (2, 290, 310));
+        let (found, mut inside) = (samples(&raster.pixels), 0);
+        for (at, &found) in found.iter().enumerate() {
+            let at = at as u32;
+            let (band, row, column) = (1 - at / (310 * 290), at / 310 % 290, at % 310);
+            let place = map.at(column, row).filter(|(x, y)| {
+                (0.0..f64::from(size.0)).contains(x) && (0.0..f64::from(size.1)).contains(y)
+            });
+            let wanted = place.map_or(65_535, |(x, y)| value(band, x as u32, y as u32));
+            assert_eq!(found, wanted, "band {band}, column {column}, row {row}");
+            inside += usize::from(place.is_some());
+        }
+        assert!(inside > 100_000 && inside < found.len(), "{inside}");
+    }
+}
+
+#[test]
+fn neither_windows_nor_threads_nor_memory_change_a_pixel() {
+    let dataset = scene((2600, 2300), 1);
+    let grid = mercator(9.0, (2900, 2700));
+    for sampling in WarpSampling::ALL {
+        if !matches!(sampling, WarpSampling::Nearest | WarpSampling::Bilinear) {
+            continue;
+        }
+        let options = ReadOptions::new().onto(grid.clone(), WarpOptions::new().resampling(sampling));
+        let read = |options: &ReadOptions, threads: usize, memory: u64| {
+            let context = Context {
+                threads: NonZeroUsize::new(threads).unwrap(),
+                budget: Arc::new(Budget::new(memory)),
+                ..Context::default()
+            };
+            let plan = dataset.plan(options, &context).unwrap();
+            (dataset.read(options, &context).unwrap(), plan.onto.unwrap().parts)
+        };
+        let (whole, parts) = read(&options, 1, 1 << 30);
+        assert_eq!(parts, 1);
+        let (other, parts) = read(&options, 5, 40 << 20);
+        assert!(parts > 1, "{parts}");
+        assert!(whole.pixels == other.pixels);
+        let whole = samples(&whole.pixels);
+        for window in
+            [Window::new(0, 0, 100, 100), Window::new(2000, 37, 777, 900), Window::new(1, 2699, 2899, 1)]
+        {
+            let (part, _) = read(&options.clone().window(window), 2, 1 << 30);
+            for (at, found) in samples(&part.pixels).into_iter().enumerate() {
+                let (x, y) = (at as u32 % window.width, at as u32 / window.width);
+                let wanted = whole[((window.row + y) * 2900 + window.column + x) as usize];
+                assert_eq!(found, wanted, "{window} at {x}, {y}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_level_is_the_coarsest_that_suffices() {
+    let size = (1024, 1024);
+    let options = WriteOptions::new().format(Format::Cog).tile_size(128);
+    let dataset = written(spec(size, 1), &options, &values(size, 1), None);
+    assert!(dataset.pages()[0].levels.len() >= 3);
+    let context = Context::default();
+    let chosen = |metres: f64, warp: WarpOptions| {
+        let side = (10_240.0 / metres) as u32;
+        let options = ReadOptions::new().onto(mercator(metres, (side, side)), warp);
+        let plan = dataset.plan(&options, &context).unwrap();
+        let file = plan.onto.unwrap().files.remove(0);
+        let known = files_onto(&[&dataset], &options, &context).unwrap().remove(0);
+        assert_eq!((known.level, known.ratio), (file.level, file.ratio));
+        (file.level, plan.figures().blocks)
+    };
+    let (full, all) = chosen(10.0, WarpOptions::new());
+    assert_eq!(full, 0);
+    let found: Vec<usize> = [12.0, 19.5, 25.0, 39.5, 60.0]
+        .into_iter()
+        .map(|metres| chosen(metres, WarpOptions::new()).0)
+        .collect();
+    assert_eq!(found, [0, 1, 1, 2, 2]);
+    assert!(chosen(39.5, WarpOptions::new()).1 < all / 4);
+    assert_eq!(chosen(39.5, WarpOptions::new().level(0)).0, 0);
+    let options = ReadOptions::new().onto(mercator(10.0, (64, 64)), WarpOptions::new().level(9));
+    let problem = dataset.read(&options, &context).unwrap_err().to_string();
+    assert!(problem.contains("there is no level 9"), "{problem}");
+}
+
+#[test]
+fn only_blocks_under_the_grid_are_read() {
+    let dataset = scene((1280, 1280), 1);
+    let context = Context::default();
+    // A strip from one corner to the other.
+    let turned = GeoTransform { a: 7.0, b: 7.0, c: UTM.0, d: -7.0, e: 7.0, f: UTM.1 - 40.0 };
+    let strip = Grid::new(crs("EPSG:32633"), turned, 1800, 8).unwrap();
+    let options = ReadOptions::new().onto(strip, WarpOptions::new());
+    let plan = dataset.plan(&options, &context).unwrap();
+    let onto = plan.onto.as_ref().unwrap();
+    assert!(onto.files[0].windows > 4, "{onto}");
+    assert!(plan.figures().blocks < 400 / 3, "{plan}");
+    let raster = dataset.read(&options, &context).unwrap();
+    let found = samples(&raster.pixels);
+    for (column, row) in [(0, 0), (900, 3), (1700, 7)] {
+        let (x, y) = turned.to_world(f64::from(column) + 0.5, f64::from(row) + 0.5);
+        let place = (((x - UTM.0) / 10.0) as u32, ((UTM.1 - y) / 10.0) as u32);
+        assert_eq!(found[(row * 1800 + column) as usize], value(0, place.0, place.1));
+    }
+}
+
+#[test]
+fn missing_pixels_are_filled_or_nan() {
+    let size = (128, 128);
+    let all = values(size, 1);
+    let mask: Vec<u8> = (0..128 * 128).map(|i| if i % 128 < 64 { 0 } else { 255 }).collect();
+    let gone: Vec<u16> = all.iter().zip(&mask).map(|(v, m)| if *m == 0 { 7 } else { *v }).collect();
+    let masked = written(RasterSpec { mask: true, ..spec(size, 1) }, &small_tiles(), &all, Some(&mask));
+    let mut nodata = spec(size, 1);
+    nodata.metadata.nodata = Some(NoData::Integer(7));
+    let nodata = written(nodata, &small_tiles(), &gone, None);
+    let plain = written(spec(size, 1), &small_tiles(), &gone, None);
+    let context = Context::default();
+    let grid = mercator(10.0, (128, 128));
+    let read = |dataset: &Dataset, options: ReadOptions, warp: WarpOptions| {
+        dataset.read(&options.onto(grid.clone(), warp), &context).unwrap()
+    };
+    let by_mask = read(&masked, ReadOptions::new(), WarpOptions::new().fill(NoData::Integer(7)));
+    let by_value = read(&nodata, ReadOptions::new(), WarpOptions::new());
+    let by_option = read(&plain, ReadOptions::new(), WarpOptions::new().nodata(NoData::Integer(7)));
+    assert_eq!(by_mask.pixels, by_value.pixels);
+    assert_eq!(by_option.pixels, by_value.pixels);
+    assert_eq!(u16::from_ne_bytes([by_value.fill.0[0], by_value.fill.0[1]]), 7);
+    let found = samples(&by_value.pixels);
+    assert!(found.iter().filter(|v| **v == 7).count() > 128 * 60 && found.iter().any(|v| *v != 7));
+    for (dataset, warp) in [
+        (&masked, WarpOptions::new()),
+        (&nodata, WarpOptions::new()),
+        (&plain, WarpOptions::new().nodata(NoData::Integer(7))),
+    ] {
+        let floats = read(dataset, ReadOptions::new().masked(true), warp);
+        assert_eq!(floats.data_type, DataType::F32);
+        for (float, wanted) in floats.pixels.chunks_exact(4).zip(&found) {
+            let float = f32::from_ne_bytes(float.try_into().unwrap());
+            match wanted {
+                7 => assert!(float.is_nan()),
+                wanted => assert_eq!(float, f32::from(*wanted)),
+            }
+        }
+    }
+}
+
+#[test]
+fn several_files_lie_on_each_other_in_order() {
+    let size = (200, 200);
+    let context = Context::default();
+    let low = scene(size, 1);
+    let mut high = spec(size, 1);
+    // In the next zone, and shifted by half the scene.
+    high.metadata.georeference.crs = Some(crs("EPSG:32632"));
+    high.metadata.nodata = Some(NoData::Integer(60_001));
+    let transform = GeoTransform { a: 10.0, b: 0.0, c: 930_700.0, d: 0.0, e: -10.0, f: 5_556_000.0 };
+    high.metadata.georeference.transform = Some(transform);
+    let mut pixels = vec![60_000_u16; 200 * 200];
+    pixels.iter_mut().step_by(3).for_each(|v| *v = 60_001);
+    let high = written(high, &small_tiles(), &pixels, None);
+    let grid = mercator(10.0, (260, 260));
+    let read = |files: &[&Dataset], top: Top| {
+        let warp = WarpOptions::new().top(top).fill(NoData::Integer(65_535));
+        let raster = read_onto(files, &ReadOptions::new().onto(grid.clone(), warp), &context).unwrap();
+        samples(&raster.pixels)
+    };
+    let (one, other) = (read(&[&low], Top::Last), read(&[&high], Top::Last));
+    let over = |top: &[u16], below: &[u16]| -> Vec<u16> {
+        top.iter().zip(below).map(|(top, below)| if *top == 65_535 { *below } else { *top }).collect()
+    };
+    assert_eq!(read(&[&low, &high], Top::Last), over(&other, &one));
+    assert_eq!(read(&[&low, &high], Top::First), over(&one, &other));
+    let both = over(&one, &other);
+    assert!(both != one && both != other && both != over(&other, &one));
+    let options = ReadOptions::new().onto(grid.clone(), WarpOptions::new());
+    let plan = plan_onto(Location::Host, &[&low, &high], &options, &context).unwrap();
+    let shown = plan.to_string();
+    for words in ["EPSG:3857", "EPSG:32633", "EPSG:32632", "level", "datum", "nodes", "nearest"] {
+        assert!(shown.contains(words), "{words}\n{shown}");
+    }
+}
+
+#[test]
+fn a_grid_beside_the_file_is_filled_and_nothing_is_read() {
+    let dataset = scene((128, 128), 2);
+    let context = Context::default();
+    let bounds = Bounds { min_x: 0.0, min_y: 0.0, max_x: 640.0, max_y: 640.0 };
+    let grid = Grid::from_bounds(crs("EPSG:3857"), bounds, (10.0, 10.0), false).unwrap();
+    let options = ReadOptions::new().onto(grid, WarpOptions::new().fill(NoData::Integer(9)));
+    let plan = dataset.plan(&options, &context).unwrap();
+    assert_eq!((plan.figures().blocks, plan.figures().encoded_bytes), (0, 0));
+    let raster = dataset.read(&options, &context).unwrap();
+    assert_eq!((raster.bands, raster.rows, raster.columns), (2, 64, 64));
+    assert!(samples(&raster.pixels).iter().all(|v| *v == 9));
+}
+
+#[test]
+fn types_are_cast_and_what_does_not_fit_is_refused() {
+    let dataset = scene((128, 128), 1);
+    let context = Context::default();
+    let grid = mercator(10.0, (64, 64));
+    let read =
+        |options: ReadOptions, warp: WarpOptions| dataset.read(&options.onto(grid.clone(), warp), &context);
+    let own = samples(&read(ReadOptions::new(), WarpOptions::new()).unwrap().pixels);
+    let bytes = read(ReadOptions::new(), WarpOptions::new().data_type(DataType::U8)).unwrap();
+    assert_eq!(bytes.pixels, own.iter().map(|v| (*v).min(255) as u8).collect::<Vec<_>>());
+    for (options, warp, words) in [
+        (ReadOptions::new().level(1), WarpOptions::new(), "`level`"),
+        (ReadOptions::new().layer(Layer::Mask), WarpOptions::new(), "masks are not put onto a grid"),
+        (ReadOptions::new(), WarpOptions::new().fill(NoData::Integer(-1)), "give another `fill`"),
+        (ReadOptions::new(), WarpOptions::new().tolerance(f64::NAN), "tolerance"),
+        (ReadOptions::new().masked(true), WarpOptions::new().data_type(DataType::U8), "give another `fill`"),
+        (ReadOptions::new().window(Window::new(60, 0, 5, 5)), WarpOptions::new(), "inside the grid"),
+    ] {
+        let problem = read(options, warp).unwrap_err().to_string();
+        assert!(problem.contains(words), "{words}: {problem}");
+    }
+}
+
+#[test]
+fn absurd_grids_are_errors_after_bounded_work() {
+    let dataset = scene((64, 64), 1);
+    let context = Context { budget: Arc::new(Budget::new(64 << 20)), ..Context::default() };
+    let huge = GeoTransform { a: 1e-3, b: 0.0, c: 1_669_600.0, d: 0.0, e: -1e-3, f: 6_446_500.0 };
+    let grid = Grid::new(crs("EPSG:3857"), huge, i32::MAX as u32, i32::MAX as u32).unwrap();
+    let begun = std::time::Instant::now();
+    let options = ReadOptions::new().onto(grid, WarpOptions::new());
+    assert!(dataset.read(&options, &context).is_err());
+    assert!(dataset.plan(&options, &context).is_err());
+    // As large as memory may hold, of a file of a few bytes.
+    let grid = Grid::new(crs("EPSG:3857"), huge, 40_000, 40_000).unwrap();
+    let options = ReadOptions::new().max_pixels(u64::MAX).onto(grid, WarpOptions::new());
+    let problem = dataset.read(&options, &context).unwrap_err();
+    assert_eq!(problem.kind(), strile::ErrorKind::Memory, "{problem}");
+    assert!(begun.elapsed().as_secs() < 10);
+    let local = GeoTransform { a: 10.0, b: 0.0, c: f64::NAN, d: 0.0, e: -10.0, f: 0.0 };
+    assert!(Grid::new(crs("EPSG:3857"), local, 10, 10).is_err());
+}
