@@ -58,11 +58,11 @@ fn suite(workspace: &Workspace, ran: &mut TestsRan, names: &[String]) -> Result<
 
 /// The page's folder with its packages installed, where Chromium is installed too.
 fn ready(workspace: &Workspace) -> Result<PathBuf, Failure> {
-    let named = std::env::var_os("CHROMIUM").map(PathBuf::from);
+    let named = std::env::var_os("STRILE_CHROMIUM").map(PathBuf::from);
     let usual =
         ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].map(PathBuf::from);
     if !named.into_iter().chain(usual).any(|place| place.is_file()) {
-        return Err(Failure::new("Chromium is not installed (Debian's chromium), or name it by CHROMIUM"));
+        return Err(Failure::new("Chromium is not installed (Debian's chromium), or name it by STRILE_CHROMIUM"));
     }
     npm::install(workspace)
 }

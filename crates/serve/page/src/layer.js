@@ -11,9 +11,6 @@ const ALL_BANDS = 4;
 const PROVISIONAL = [0, 255];
 
 export class Layer {
-  /** What the server made of complex samples, where it does not send them. */
-  converted = null;
-  built = null;
   /** Base values of wide types, by band. */
   bases = new Map();
   /** Pixels of this raster → pixels of the first one. */
@@ -25,13 +22,9 @@ export class Layer {
     this.id = source.id;
     this.name = source.name;
     this.info = info;
+    this.complex = isComplex(info.dtype);
     this.style = style ?? defaultStyle(info);
     this.cell = cellOf(info);
-  }
-
-  /** Whether tiles hold complex numbers, of which a part is drawn; a server may send magnitudes instead. */
-  get complex() {
-    return isComplex(this.info.dtype) && !this.converted;
   }
 
   channels() {

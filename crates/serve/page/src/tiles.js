@@ -102,7 +102,6 @@ export class Tiles {
       const { signal } = entry.request;
       const tile = await api.tile(entry.layer.id, { ...entry.place, bands }, signal);
       if (signal.aborted) return;
-      entry.layer.converted = tile.converted;
       this.#keep(entry, decode(tile, bands, entry.layer.bases));
     } catch (error) {
       if (error.name !== "AbortError") entry.failures.set(bands.join(), error);

@@ -13,7 +13,7 @@ import "./unit.mjs";
 const { values, positionals } = parseArgs({ options: { strile: { type: "string" }, rasters: { type: "string" }, out: { type: "string", default: "screenshots" } }, allowPositionals: true });
 const program = await chromium();
 if (!program) {
-  console.error("error: Chromium is not installed; CHROMIUM names it where it lies elsewhere");
+  console.error("error: Chromium is not installed; STRILE_CHROMIUM names it where it lies elsewhere");
   process.exit(2);
 }
 let started = null;

@@ -146,7 +146,7 @@ export function strileTests({ browser, strile, rasters, out }) {
   on("a_damaged_block_shows_its_error", "damaged.tif", async (tab) => {
     await tab.look(384, 384, 1);
     const notice = await tab.text("#notices");
-    ok(/tile cannot be shown/i.test(notice) && /deflate/i.test(notice), `notice: ${notice}`);
+    ok(/tiles? cannot be shown/i.test(notice) && /deflate/i.test(notice), `notice: ${notice}`);
     const [inside, beside] = await tab.colours([[384, 420], [240, 384]]);
     ok(inside[0] > inside[1] + 10, `the tile's place is marked, got ${inside}`);
     equal(new Set(beside).size, 1, "the tile beside is grey");

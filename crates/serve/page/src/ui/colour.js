@@ -1,7 +1,6 @@
 // Mode, bands, ramp and nodata.
 
 import { checkbox, field, h, select } from "../dom.js";
-import { isComplex } from "../samples.js";
 import { NAMES, paint } from "../ramps.js";
 import { FORMULAS, MODES, modesOf, PARTS } from "../style.js";
 import { bandName } from "./foot.js";
@@ -31,7 +30,6 @@ export function colour(app, layer) {
       rows.push(bandChoice(`band-${name}`, name, style.ratio[index], (band) => set({ ratio: replaced(style.ratio, index, band), ...unset(style) })));
     });
   }
-  if (isComplex(info.dtype) && !layer.complex) rows.push(h("p", { class: "quiet" }, "Complex numbers, drawn by their magnitude"));
   if (layer.complex) rows.push(field("Part", select("part", PARTS, style.part, (part) => set({ part, ...unset(style) }))));
   if (style.mode === "grey" || style.mode === "ratio") rows.push(...ramp(style, set));
   if (style.mode === "palette") rows.push(h("p", { class: "quiet" }, `${info.palette.length} colours of the file`));
