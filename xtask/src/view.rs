@@ -9,7 +9,7 @@ use crate::process;
 use crate::ran::TestsRan;
 use crate::venv;
 use crate::workspace::Workspace;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 /// Tests that `docs/support.md` names: recorded as skipped where none can run.
@@ -58,11 +58,11 @@ fn suite(workspace: &Workspace, ran: &mut TestsRan, names: &[String]) -> Result<
 
 /// The page's folder with its packages installed, where Chromium is installed too.
 fn ready(workspace: &Workspace) -> Result<PathBuf, Failure> {
-    let named = std::env::var_os("CHROMIUM").map(PathBuf::from);
+    let named = std::env::var_os("STRILE_CHROMIUM").map(PathBuf::from);
     let usual =
         ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].map(PathBuf::from);
     if !named.into_iter().chain(usual).any(|place| place.is_file()) {
-        return Err(Failure::new("Chromium is not installed (Debian's chromium), or name it by CHROMIUM"));
+        return Err(Failure::new("Chromium is not installed (Debian's chromium), or name it by STRILE_CHROMIUM"));
     }
     npm::install(workspace)
 }
@@ -73,6 +73,6 @@ fn rasters(workspace: &Workspace) -> Result<PathBuf, Failure> {
     let python = venv::CHECKS.python(workspace)?;
     let mut script = Command::new(python);
     script.current_dir(&workspace.root).args(["-B", "xtask/python/make_view_rasters.py"]);
-    process::show(script.arg(&folder).arg(Path::new(&workspace.target).join("debug/strile")))?;
+    process::show(script.arg(&folder))?;
     Ok(folder)
 }

@@ -68,7 +68,6 @@ export async function tile(id, { level, column, row, bands }, signal) {
     bands: number("X-Bands"),
     dtype: response.headers.get("X-Dtype") ?? "",
     mask: response.headers.get("X-Mask") ?? "none",
-    converted: response.headers.get("X-Converted"),
   };
 }
 

@@ -76,7 +76,7 @@ export class App {
     this.bar.build();
     this.foot.build();
     await this.show(wanted.id);
-    if (state.layout && state.second) await this.compare(state.layout, state.second);
+    if (state.layout && this.source(state.second)) await this.compare(state.layout, state.second);
     this.#place(state);
   }
 
@@ -108,13 +108,13 @@ export class App {
     return layer;
   }
 
-  /** Shows a source as the first raster. */
-  async show(id) {
+  /** Shows a source as the first raster; with `keep`, in the style of the one before where that fits. */
+  async show(id, keep = false) {
     const token = (this.showing = {});
     this.#busy(1);
     try {
       const before = this.scene.layers[0];
-      const layer = await this.#layer(id, before);
+      const layer = await this.#layer(id, keep ? before : undefined);
       if (this.showing !== token) return;
       const { width, height } = layer.info;
       const moved = !before || before.info.width !== width || before.info.height !== height;
@@ -123,10 +123,13 @@ export class App {
       this.scene.layers[1]?.placeOn(layer);
       document.title = `${layer.name} – strile`;
       this.notices.set("source", null);
+      this.scene.hidden = false;
       if (moved) this.scene.fit();
       this.profile.load();
     } catch (error) {
-      if (this.showing === token) this.notices.set("source", `Cannot show ${this.source(id).name}: ${error.message}`);
+      if (this.showing !== token) return;
+      this.scene.hidden = true;
+      this.notices.set("source", `Cannot show ${this.source(id).name}: ${error.message}`);
     } finally {
       this.#busy(-1);
     }
@@ -137,6 +140,7 @@ export class App {
 
   /** Shows two rasters: layout "side" or "swipe"; "single" shows the first alone. */
   async compare(layout, id) {
+    if (!this.scene.layers[0]) return;
     this.scene.layout = layout;
     if (layout === "single") {
       this.scene.layers.length = Math.min(this.scene.layers.length, 1);
@@ -179,10 +183,10 @@ export class App {
     this.redraw();
   }
 
-  /** Pixel of the pane's raster under a place. */
-  cursorPixel(x, y) {
+  /** Takes the pixel of the first raster under a place as a point of the profile. */
+  markProfile(x, y) {
     const pane = this.scene.paneAt(x);
-    return pane ? this.scene.pixelAt(pane, x, y) : [NaN, NaN];
+    if (pane) this.profile.mark(...this.scene.camera.toPixel(pane.view, x, y));
   }
 
   pointed(x, y, byKeyboard = false) {
@@ -194,7 +198,7 @@ export class App {
   }
 
   clicked(x, y) {
-    if (this.profile.active) this.profile.mark(...this.cursorPixel(x, y));
+    if (this.profile.active) this.markProfile(x, y);
   }
 
   left() {

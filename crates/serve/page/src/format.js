@@ -9,9 +9,10 @@ export function short(value) {
   return String(Number(value.toPrecision(7)));
 }
 
-/** A limit in its field: all digits that matter. */
-export function precise(value) {
-  return String(Number(value.toPrecision(15)));
+/** A limit in its field: as many digits as a range of that span needs. */
+export function precise(value, span) {
+  const digits = Math.ceil(Math.log10(Math.max(Math.abs(value / (span || 1)), 1))) + 6;
+  return String(Number(value.toPrecision(Math.min(digits, 17))));
 }
 
 /** A value as the server gave it; a complex one as a pair. */

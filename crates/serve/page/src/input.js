@@ -71,7 +71,7 @@ export function listen(canvas, app) {
     1: () => {
       camera.zoom = 1 / (devicePixelRatio || 1);
     },
-    p: () => app.profile.mark(...app.cursorPixel(...middle())),
+    p: () => app.markProfile(...middle()),
     Escape: () => app.profile.clear(),
   };
   canvas.addEventListener("keydown", (event) => {

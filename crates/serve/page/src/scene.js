@@ -11,6 +11,8 @@ export class Scene {
   camera = new Camera();
   layers = [];
   layout = "single";
+  /** Whether nothing is drawn: the raster that was chosen cannot be opened. */
+  hidden = false;
   /** Share of the width left of the swipe. */
   swipe = 0.5;
   /** Visible tiles that failed: [{layer, box, error, place}]. */
@@ -25,7 +27,7 @@ export class Scene {
     const [w, h] = [this.canvas.clientWidth, this.canvas.clientHeight];
     const whole = { x: 0, y: 0, w, h };
     const [first, second] = this.layers;
-    if (!first) return [];
+    if (!first || this.hidden) return [];
     if (!second || this.layout === "single") return [{ layer: first, view: whole, clip: whole }];
     const at = Math.round(this.layout === "side" ? w / 2 : w * this.swipe);
     const [left, right] = [{ x: 0, y: 0, w: at, h }, { x: at, y: 0, w: w - at, h }];

@@ -4,7 +4,7 @@ import { access, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import puppeteer from "puppeteer-core";
 
-const PLACES = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const PLACES = [process.env.STRILE_CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const FLAGS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--hide-scrollbars", "--force-color-profile=srgb"];
 
 /** The program, or `null`. */

@@ -29,7 +29,7 @@ export class Foot {
       max: app.sources.length - 1,
       step: 1,
       "aria-label": "Raster of the folder",
-      oninput: () => app.show(app.sources[this.slider.valueAsNumber].id),
+      oninput: () => app.show(app.sources[this.slider.valueAsNumber].id, true),
     });
     this.slider.value = "0";
     this.play = button("Play", () => this.#toggle(), { id: "play" });
@@ -53,7 +53,7 @@ export class Foot {
     if (app.tiles.pending().count) return;
     const openable = app.sources.filter(({ ok }) => ok !== false);
     const at = openable.findIndex(({ id }) => id === app.shown);
-    if (openable.length) app.show(openable[(at + 1) % openable.length].id);
+    if (openable.length) app.show(openable[(at + 1) % openable.length].id, true);
   }
 
   update() {

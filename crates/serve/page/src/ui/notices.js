@@ -35,7 +35,7 @@ export class Notices {
   /** One line for all tiles that failed. */
   failures(list) {
     const [first] = list;
-    const count = list.length > 1 ? `${list.length} tiles cannot be shown. ` : "A tile cannot be shown. ";
+    const count = list.length > 1 ? `${list.length} tiles cannot be shown; the first: ` : "A tile cannot be shown: ";
     const text = first && (first.error.unanswered ? first.error.message : count + describe(first.error));
     const shown = this.#lines.get("tiles");
     if (shown?.dataset.text === text) return;

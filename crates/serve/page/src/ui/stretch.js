@@ -52,8 +52,9 @@ function limitBoxes(name, index, layer, set) {
   const low = number(`low${id}`, limits()[0], (value) => set(index, [value, limits()[1]]), { "aria-label": `${name} low`.trim() });
   const high = number(`high${id}`, limits()[1], (value) => set(index, [limits()[0], value]), { "aria-label": `${name} high`.trim() });
   const update = () => {
-    if (document.activeElement !== low) low.value = precise(limits()[0]);
-    if (document.activeElement !== high) high.value = precise(limits()[1]);
+    const span = limits()[1] - limits()[0];
+    if (document.activeElement !== low) low.value = precise(limits()[0], span);
+    if (document.activeElement !== high) high.value = precise(limits()[1], span);
   };
   return { row: h("div", { class: "limits" }, name && h("span", {}, name), low, h("span", {}, "to"), high), update };
 }
