@@ -5,7 +5,7 @@ use crate::workspace::Workspace;
 use std::path::Path;
 
 const LIMIT: usize = 600;
-const SOURCES: [&str; 8] = ["rs", "py", "pyi", "cu", "cuh", "h", "c", "cpp"];
+const SOURCES: [&str; 11] = ["rs", "py", "pyi", "cu", "cuh", "h", "c", "cpp", "js", "mjs", "css"];
 
 /// Files that may be longer: path from the root, and why.
 const ALLOWED: &[(&str, &str)] = &[];
@@ -40,7 +40,10 @@ fn walk(root: &Path, below: &Path, files: &mut Vec<(String, usize)>) -> Result<(
         let name = entry.file_name().to_string_lossy().into_owned();
         let path = below.join(&name);
         if entry.file_type().map_err(failed)?.is_dir() {
-            if !name.starts_with('.') && !name.starts_with("target") && name != "out" && name != "carry" {
+            if !name.starts_with('.')
+                && !name.starts_with("target")
+                && !["out", "carry", "dist", "node_modules"].contains(&name.as_str())
+            {
                 walk(root, &path, files)?;
             }
         } else if path.extension().and_then(|e| e.to_str()).is_some_and(|e| SOURCES.contains(&e)) {

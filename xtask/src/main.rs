@@ -17,6 +17,8 @@ mod gpu_bundle;
 mod gpu_verified;
 mod kernels;
 mod licences;
+mod npm;
+mod page;
 mod process;
 mod prose;
 mod python;
@@ -26,6 +28,7 @@ mod spdx;
 mod support_table;
 mod test;
 mod venv;
+mod view;
 mod wheel;
 mod workspace;
 
@@ -55,6 +58,8 @@ usage: cargo xtask CHORE
   licences        check the licence of every dependency against deny.toml
   file-size       list source files that are too long
   kernels         compile what is stale of crates/cuda/kernels; with --check, compare what is committed
+  page            build the page of `strile view` into crates/serve/page/dist (needs npm); with --check, compare what is committed
+  view [NAME…]    browser tests of `strile view`, where npm and Chromium are installed; NAMEs choose tests that contain one of them
   corpus [ARG…]   compare the release binary with the corpus's manifest; ARGs go to its check.py
   gpu-bundle      build carry/, what a machine with a GPU needs for xtask/gpu/check.py
   fuzz [ARG…]     run damaged files and streams through every target for 60 seconds (--seconds N); with --long, build
@@ -90,7 +95,17 @@ fn run(chore: &str, rest: &[String]) -> Result<(), Failure> {
     }
     let takes_arguments = matches!(
         chore,
-        "corpus" | "bench" | "docs" | "kernels" | "faults" | "soak" | "fuzz" | "wheel" | "test"
+        "corpus"
+            | "bench"
+            | "docs"
+            | "kernels"
+            | "faults"
+            | "soak"
+            | "fuzz"
+            | "wheel"
+            | "test"
+            | "page"
+            | "view"
     );
     if let (false, Some(surplus)) = (takes_arguments, rest.first()) {
         return Err(Failure::new(format!("`{chore}` takes no argument, found `{surplus}`\n\n{HELP}")));
@@ -108,6 +123,8 @@ fn run(chore: &str, rest: &[String]) -> Result<(), Failure> {
         "licences" => licences::run(&workspace),
         "file-size" => file_size::run(&workspace),
         "kernels" => kernels::run(&workspace, rest),
+        "page" => page::run(&workspace, rest),
+        "view" => view::run(&workspace, rest),
         "faults" => faults::run(&workspace, rest),
         "soak" => soak::run(&workspace, rest),
         "corpus" => corpus::run(&workspace, rest),

@@ -2,7 +2,7 @@
 //!
 //! A test's name is its binary's name as nextest has it, `::`, and its path: `strile-cpu::codec::lzw::tests::x` of a
 //! library, `strile-cli::dump::x` of the integration test `tests/dump.rs`, `strile-cli::bin/strile::x` of a binary,
-//! `python::x` of a Python check, `strile.tests/reading/test_window.py::test_x` of the Python package (all cases of a test
+//! `python::x` of a Python check, `view::x` of a browser test, `strile.tests/reading/test_window.py::test_x` of the Python package (all cases of a test
 //! that has several; `…::test_x[case]` is one of them). The list is kept in the target folder for the support table.
 //!
 //! A Rust test that cannot run on this machine prints a line that starts with `skipped: ` and returns. libtest calls that
@@ -107,13 +107,22 @@ impl TestsRan {
 
     /// Adds lines `PASS name`, `FAIL name: reason` and `SKIP name: reason` of a Python check.
     pub fn add_python(&mut self, lines: &[String]) {
+        self.add_lines("python", lines);
+    }
+
+    /// Adds such lines of the browser tests.
+    pub fn add_view(&mut self, lines: &[String]) {
+        self.add_lines("view", lines);
+    }
+
+    fn add_lines(&mut self, of: &str, lines: &[String]) {
         for line in lines {
             let named = |rest: &str| {
                 let (name, reason) = rest.split_once(": ").unwrap_or((rest, ""));
-                (format!("python::{name}"), reason.to_owned())
+                (format!("{of}::{name}"), reason.to_owned())
             };
             if let Some(name) = line.strip_prefix("PASS ") {
-                self.ended.insert(format!("python::{name}"), Ended::Passed);
+                self.ended.insert(format!("{of}::{name}"), Ended::Passed);
             } else if let Some((name, _)) = line.strip_prefix("FAIL ").map(named) {
                 self.ended.insert(name, Ended::Failed);
             } else if let Some((name, reason)) = line.strip_prefix("SKIP ").map(named) {

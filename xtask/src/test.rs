@@ -9,8 +9,8 @@ use crate::process;
 use crate::ran::{self, Ended, TestsRan};
 use crate::workspace::Workspace;
 use crate::{
-    advisories, docs, examples, faults, file_size, fuzz, gpu_verified, kernels, licences, prose, python,
-    support_table, venv,
+    advisories, docs, examples, faults, file_size, fuzz, gpu_verified, kernels, licences, page, prose,
+    python, support_table, venv, view,
 };
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -74,6 +74,7 @@ fn everything(workspace: &Workspace) -> Result<(), Failure> {
         ran.skip(format!("step::{what}"), reason);
     }
     steps.step("kernels", || kernels::check(workspace));
+    steps.step("page", || page::check(workspace));
     steps.step("lints", || lints(workspace));
     steps.tests("tests", &mut ran, |ran| rust_tests(workspace, ran));
     if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
@@ -87,6 +88,7 @@ fn everything(workspace: &Workspace) -> Result<(), Failure> {
     steps.step("examples", || examples::run(workspace));
     steps.tests("Python checks", &mut ran, |ran| python_checks(workspace, ran));
     steps.tests("Python package", &mut ran, |ran| python::test(workspace, ran));
+    steps.tests("browser", &mut ran, |ran| view::test(workspace, ran));
     steps.tests("faults", &mut ran, |ran| faults::test(workspace, ran));
     let mut without_corpus = false;
     steps.step("corpus", || match Corpus::find(workspace)? {

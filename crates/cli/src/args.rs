@@ -9,6 +9,8 @@ mod overview;
 mod remote;
 mod renamed;
 mod sample;
+#[cfg(feature = "serve")]
+mod serve;
 mod uploads;
 mod values;
 mod vrt;
@@ -22,6 +24,8 @@ pub use info::InfoArgs;
 pub use overview::OverviewArgs;
 pub use remote::RemoteArgs;
 pub use sample::SampleArgs;
+#[cfg(feature = "serve")]
+pub use serve::{ServeArgs, ServerArgs, ViewArgs};
 pub use uploads::UploadsArgs;
 pub use vrt::VrtArgs;
 pub use warp::WarpArgs;
@@ -69,6 +73,10 @@ Examples:
   strile cog validate dem.tif"
     )]
     Cog(CogCommand),
+    #[cfg(feature = "serve")]
+    View(ViewArgs),
+    #[cfg(feature = "serve")]
+    Serve(ServeArgs),
     Uploads(UploadsArgs),
     Bench(BenchArgs),
     Devices(DevicesArgs),
@@ -88,6 +96,10 @@ impl Command {
             Self::Index(args) => &args.remote,
             Self::Compare(args) => &args.remote,
             Self::Cog(CogCommand::Validate(args)) => &args.remote,
+            #[cfg(feature = "serve")]
+            Self::View(args) => &args.remote,
+            #[cfg(feature = "serve")]
+            Self::Serve(args) => &args.remote,
             _ => return false,
         };
         remote.remote_stats
@@ -100,6 +112,7 @@ Examples:
   strile dump dem.tif -o dem.npy
   strile dump dem.tif --window 0,0,512,512 -o corner.png
   strile sample dem.tif points.csv -o values.csv
+  strile view dem.tif
   strile convert dem.tif cog.tif --of COG --co COMPRESS=ZSTD
   strile convert scenes/ -o cogs --of COG --jobs 4
   strile warp dem.tif web.tif -t_srs EPSG:3857 -r bilinear

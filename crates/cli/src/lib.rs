@@ -64,6 +64,10 @@ fn run_command(given: Vec<OsString>) -> u8 {
         Command::Overview(args) => commands::overview::run(&args, &session),
         Command::Sample(args) => commands::sample::run(&args, &session),
         Command::Vrt(args) => commands::vrt::run(&args, &session),
+        #[cfg(feature = "serve")]
+        Command::View(args) => commands::serve::view(&args, &session),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => commands::serve::serve(&args, &session),
         Command::Warp(args) => commands::warp::run(&args, &session),
         Command::Uploads(args) => commands::uploads::run(&args, &session),
         Command::Index(args) => commands::index::run(&args, &session),

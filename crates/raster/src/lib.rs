@@ -17,6 +17,7 @@
 
 pub mod batch;
 mod beside;
+mod block_sizes;
 pub mod bytes;
 pub mod cache;
 pub mod cog;

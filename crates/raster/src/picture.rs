@@ -295,8 +295,9 @@ impl Input {
     }
 }
 
-/// The colours of the first band, in 8 bits and opaque, if it has a table of them.
-fn palette_of(input: &Input, options: &ReadOptions) -> Result<Option<Vec<[u8; 4]>>> {
+/// Returns the colours of the first band, in 8 bits and opaque, if it has a table of them. Of `options` the page and the level
+/// count.
+pub fn palette_of(input: &Input, options: &ReadOptions) -> Result<Option<Vec<[u8; 4]>>> {
     let narrow = |value: u16, divisor: u16| u8::try_from(value / divisor).unwrap_or(255);
     match input {
         Input::Tiff(dataset) => {

@@ -44,6 +44,12 @@ pub fn run(args: &InfoArgs, session: &Session) -> Result<Outcome, Failure> {
     if failed { Err(Failure::Told) } else { Ok(Outcome::Clean) }
 }
 
+/// What the command prints of a file without options; empty if its facts cannot be told.
+#[cfg(feature = "serve")]
+pub fn described(input: &Input) -> String {
+    facts::facts(input).map(|facts| text::describe(&facts.short, None)).unwrap_or_default()
+}
+
 /// The facts of one file, and its plan in words where it was asked for.
 fn facts_of(
     path: &Path,

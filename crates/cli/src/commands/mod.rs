@@ -13,6 +13,8 @@ pub mod index;
 pub mod info;
 pub mod overview;
 pub mod sample;
+#[cfg(feature = "serve")]
+pub mod serve;
 pub mod uploads;
 pub mod vrt;
 pub mod warp;

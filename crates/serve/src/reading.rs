@@ -1,0 +1,302 @@
+//! Pixels of a level, with their validity, whichever way the level is made.
+
+use crate::answer::Refusal;
+use crate::opened::{Level, Opened, Place, mask_source, nodata};
+use crate::values::{is_complex, is_integer, numbers, reader, writer};
+use std::sync::atomic::Ordering;
+use strile::batch::{BatchWindow, Sampling};
+use strile::read::{Area, MaskSource};
+use strile::{BatchOptions, Context, DataType, Input, Layer, ReadOptions, Window, read_batch};
+
+/// Samples band by band, with one byte per pixel, 0 or 255, where pixels can be missing.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Samples {
+    pub(crate) data_type: DataType,
+    pub(crate) bands: usize,
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    pub(crate) pixels: Vec<u8>,
+    pub(crate) valid: Option<Vec<u8>>,
+}
+
+impl Samples {
+    /// Pixels of one band.
+    pub(crate) fn plane(&self) -> usize {
+        self.width as usize * self.height as usize
+    }
+
+    /// The bytes of a band, from 0.
+    pub(crate) fn band(&self, band: usize) -> &[u8] {
+        let len = self.plane() * self.data_type.size();
+        self.pixels.get(band * len..(band + 1) * len).unwrap_or_default()
+    }
+
+    /// The numbers of a band; NaN where they are missing.
+    pub(crate) fn numbers(&self, band: usize) -> impl Iterator<Item = f64> {
+        let valid = self.valid.as_deref();
+        numbers(self.band(band), self.data_type).enumerate().map(move |(at, value)| {
+            let shown = valid.and_then(|valid| valid.get(at)).is_none_or(|valid| *valid != 0);
+            if shown { value } else { f64::NAN }
+        })
+    }
+
+    /// Complex numbers as their magnitudes, which a page can draw.
+    pub(crate) fn real(self) -> Self {
+        if !is_complex(self.data_type) {
+            return self;
+        }
+        let (read, write) = (reader(self.data_type), writer(DataType::F32));
+        let mut pixels = Vec::with_capacity(self.pixels.len() / 2);
+        self.pixels.chunks_exact(self.data_type.size()).for_each(|sample| write(read(sample), &mut pixels));
+        Self { data_type: DataType::F32, pixels, ..self }
+    }
+}
+
+impl Opened {
+    /// Reads a window of a level. `reduced` is what is kept in memory, for levels that come from there.
+    pub(crate) fn read(
+        &self,
+        level: &Level,
+        window: Window,
+        bands: &[u16],
+        reduced: Option<&Input>,
+        context: &Context,
+    ) -> Result<Samples, Refusal> {
+        let read = match (level.place, reduced) {
+            (Place::Stored(number), _) => {
+                let read = stored(&self.input, number, window, bands, context);
+                read.map(|(samples, encoded)| {
+                    self.bytes_read.fetch_add(encoded, Ordering::Relaxed);
+                    samples
+                })
+            }
+            (Place::Reduced(number), Some(reduced)) => {
+                stored(reduced, number, window, bands, context).map(|(samples, _)| samples)
+            }
+            (Place::OnDemand | Place::Reduced(_), _) => {
+                let (number, from) = self.smallest_stored();
+                let scale = (
+                    f64::from(from.width) / f64::from(level.width),
+                    f64::from(from.height) / f64::from(level.height),
+                );
+                let part = [
+                    f64::from(window.column) * scale.0,
+                    f64::from(window.row) * scale.1,
+                    f64::from(window.width) * scale.0,
+                    f64::from(window.height) * scale.1,
+                ];
+                let sampling = if self.is_categorical() { Sampling::Nearest } else { Sampling::Average };
+                let of = Of { input: &self.input, level: number, size: (from.width, from.height) };
+                self.resampled(&of, part, (window.width, window.height), (bands, sampling), context)
+            }
+        };
+        read.map_err(|refusal| self.blame(refusal))
+    }
+
+    /// Reads a part of a level, in pixels of it, as so many columns and rows. Pixels outside the image are not valid.
+    pub(crate) fn resampled(
+        &self,
+        of: &Of<'_>,
+        part: [f64; 4],
+        (width, height): (u32, u32),
+        (bands, sampling): (&[u16], Sampling),
+        context: &Context,
+    ) -> Result<Samples, Refusal> {
+        if let Some(window) = whole_pixels(part, (width, height), of.size) {
+            let (samples, encoded) = stored(of.input, of.level, window, bands, context)?;
+            self.bytes_read.fetch_add(encoded, Ordering::Relaxed);
+            return Ok(samples);
+        }
+        let source = mask_source(of.input)?;
+        let by_mask = matches!(source, MaskSource::Image | MaskSource::Alpha(_));
+        // Averages must not count pixels that are hidden; a mosaic cannot leave them out.
+        let is_masked = by_mask && of.input.tiff().is_some() && !is_complex(self.data_type);
+        let window = BatchWindow::new(0, Area::Part(part)).level(of.level).bands(bands.iter().copied());
+        let options = BatchOptions::new().size((width, height)).sampling(sampling).masked(is_masked);
+        let tensor = read_batch(&[of.input], &[window], &options, context)?;
+        self.bytes_read.fetch_add(tensor.report.encoded_bytes, Ordering::Relaxed);
+        let data_type = tensor.output.spec().data_type;
+        let pixels = tensor.into_host(context)?;
+        let mut samples = Samples { data_type, bands: bands.len(), width, height, pixels, valid: None };
+        samples.valid = match source {
+            MaskSource::NoData => Some(by_nodata(of.input, &samples, bands)),
+            MaskSource::AllValid => None,
+            MaskSource::Image | MaskSource::Alpha(_) if is_masked => {
+                let valid = by_nan(&samples);
+                if is_integer(self.data_type) {
+                    samples = as_type(samples, self.data_type);
+                }
+                Some(valid)
+            }
+            MaskSource::Image | MaskSource::Alpha(_) => {
+                Some(nearest_mask(of, part, (width, height), context)?)
+            }
+        };
+        hide_outside(&mut samples, part, of.size);
+        Ok(samples)
+    }
+}
+
+/// A level of a file, or of what is kept in memory.
+pub(crate) struct Of<'a> {
+    pub(crate) input: &'a Input,
+    pub(crate) level: usize,
+    pub(crate) size: (u32, u32),
+}
+
+/// The pixels of a part that needs no resampling and lies inside of the level.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "whole numbers inside of the level, checked"
+)]
+fn whole_pixels([left, top, across, down]: [f64; 4], size: (u32, u32), level: (u32, u32)) -> Option<Window> {
+    let is_same = across == f64::from(size.0) && down == f64::from(size.1);
+    let is_whole = left >= 0.0 && top >= 0.0 && left.fract() == 0.0 && top.fract() == 0.0;
+    let is_inside = left + across <= f64::from(level.0) && top + down <= f64::from(level.1);
+    (is_same && is_whole && is_inside).then(|| Window::new(left as u32, top as u32, size.0, size.1))
+}
+
+/// The mask of a part of a level, each pixel that of the nearest.
+fn nearest_mask(
+    of: &Of<'_>,
+    [left, top, across, down]: [f64; 4],
+    (width, height): (u32, u32),
+    context: &Context,
+) -> Result<Vec<u8>, Refusal> {
+    let place =
+        |start: f64, len: f64, at: u32, all: u32| start + (f64::from(at) + 0.5) * len / f64::from(all);
+    let columns: Vec<Option<u32>> =
+        (0..width).map(|x| pixel(place(left, across, x, width), of.size.0)).collect();
+    let rows: Vec<Option<u32>> = (0..height).map(|y| pixel(place(top, down, y, height), of.size.1)).collect();
+    let ends = |all: &[Option<u32>]| {
+        let inside = || all.iter().flatten().copied();
+        inside().min().zip(inside().max())
+    };
+    let count = width as usize * height as usize;
+    let Some(((x0, x1), (y0, y1))) = ends(&columns).zip(ends(&rows)) else { return Ok(vec![0; count]) };
+    let window = Window::new(x0, y0, x1 - x0 + 1, y1 - y0 + 1);
+    let options = ReadOptions::new().level(of.level).window(window).layer(Layer::Mask);
+    let mask = of.input.read(&options, context)?;
+    let mut valid = Vec::with_capacity(count);
+    for row in &rows {
+        for column in &columns {
+            let at = row
+                .zip(*column)
+                .map(|(row, column)| (row - y0) as usize * window.width as usize + (column - x0) as usize);
+            let shown = at.and_then(|at| mask.pixels.get(at)).is_some_and(|value| *value != 0);
+            valid.push(if shown { 255 } else { 0 });
+        }
+    }
+    Ok(valid)
+}
+
+/// The pixel of an axis that holds a place.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "inside of the image, checked")]
+fn pixel(place: f64, size: u32) -> Option<u32> {
+    (0.0..f64::from(size)).contains(&place).then(|| place.floor() as u32)
+}
+
+/// Reads a window of a level of a file, with its validity; returns the encoded bytes of a TIFF, too.
+fn stored(
+    input: &Input,
+    level: usize,
+    window: Window,
+    bands: &[u16],
+    context: &Context,
+) -> Result<(Samples, u64), Refusal> {
+    let options = ReadOptions::new().level(level).window(window).bands(bands.iter().copied());
+    let (raster, encoded) = match input {
+        Input::Tiff(dataset) => {
+            let (raster, report) = dataset.read_with_report(&options, context)?;
+            (raster, report.encoded_bytes)
+        }
+        Input::Vrt(vrt) => (vrt.read(&options, context)?, 0),
+    };
+    let mut samples = Samples {
+        data_type: raster.data_type,
+        bands: bands.len(),
+        width: raster.columns,
+        height: raster.rows,
+        pixels: raster.pixels,
+        valid: None,
+    };
+    samples.valid = match mask_source(input)? {
+        MaskSource::AllValid => None,
+        MaskSource::NoData => Some(by_nodata(input, &samples, bands)),
+        MaskSource::Image | MaskSource::Alpha(_) => {
+            let options = ReadOptions::new().level(level).window(window).layer(Layer::Mask);
+            let mut mask = input.read(&options, context)?.pixels;
+            mask.iter_mut().for_each(|value| *value = if *value == 0 { 0 } else { 255 });
+            Some(mask)
+        }
+    };
+    Ok((samples, encoded))
+}
+
+/// A pixel is missing if all bands that were read have their nodata value.
+fn by_nodata(input: &Input, samples: &Samples, bands: &[u16]) -> Vec<u8> {
+    let mut valid = vec![0_u8; samples.plane()];
+    let read = reader(samples.data_type);
+    for (at, band) in bands.iter().enumerate() {
+        let missing = nodata(input, *band).and_then(|nodata| nodata.to_sample(samples.data_type));
+        let size = samples.data_type.size();
+        let missing = missing.as_ref().and_then(|missing| missing.get(..size));
+        let is_float = !is_integer(samples.data_type);
+        for (valid, sample) in valid.iter_mut().zip(samples.band(at).chunks_exact(size)) {
+            let is_missing = missing.is_some_and(|missing| match is_float {
+                false => sample == missing,
+                true => {
+                    let (value, missing) = (read(sample), read(missing));
+                    value == missing || (value.is_nan() && missing.is_nan())
+                }
+            });
+            if !is_missing {
+                *valid = 255;
+            }
+        }
+    }
+    valid
+}
+
+pub(crate) fn by_nan(samples: &Samples) -> Vec<u8> {
+    let mut valid = vec![0_u8; samples.plane()];
+    for band in 0..samples.bands {
+        for (valid, value) in valid.iter_mut().zip(numbers(samples.band(band), samples.data_type)) {
+            if !value.is_nan() {
+                *valid = 255;
+            }
+        }
+    }
+    valid
+}
+
+pub(crate) fn as_type(samples: Samples, data_type: DataType) -> Samples {
+    let write = writer(data_type);
+    let mut pixels = Vec::with_capacity(samples.pixels.len());
+    numbers(&samples.pixels, samples.data_type).for_each(|value| write(value, &mut pixels));
+    Samples { data_type, pixels, ..samples }
+}
+
+/// Pixels whose centres lie outside the image are not valid.
+fn hide_outside(samples: &mut Samples, [left, top, across, down]: [f64; 4], (columns, rows): (u32, u32)) {
+    let (width, height) = (samples.width, samples.height);
+    let is_whole =
+        left >= 0.0 && top >= 0.0 && left + across <= f64::from(columns) && top + down <= f64::from(rows);
+    if is_whole {
+        return;
+    }
+    let place = |start: f64, len: f64, at: u32, of: u32| start + (f64::from(at) + 0.5) * len / f64::from(of);
+    let inside_x: Vec<bool> =
+        (0..width).map(|x| pixel(place(left, across, x, width), columns).is_some()).collect();
+    let count = samples.plane();
+    let valid = samples.valid.get_or_insert_with(|| vec![255; count]);
+    for (y, row) in (0..height).zip(valid.chunks_exact_mut((width as usize).max(1))) {
+        let inside_y = pixel(place(top, down, y, height), rows).is_some();
+        for (valid, inside_x) in row.iter_mut().zip(&inside_x) {
+            if !(inside_y && *inside_x) {
+                *valid = 0;
+            }
+        }
+    }
+}

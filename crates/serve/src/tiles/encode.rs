@@ -1,0 +1,187 @@
+//! Pictures and samples as files: PNG, JPEG, WebP, NPY, GeoTIFF.
+
+use super::render::Picture;
+use crate::answer::Refusal;
+use crate::reading::Samples;
+use http::StatusCode;
+use strile::io::MemorySink;
+use strile::read::Interleave;
+use strile::tiff::gdal::NoData;
+use strile::tiff::geo::{Crs, GeoTransform};
+use strile::write::{BlockChoice, Piece};
+use strile::{Context, DataType, Processor, RasterSpec, Window, WriteOptions, Writer};
+
+/// Quality of JPEG and WebP.
+const QUALITY: u8 = 85;
+
+/// What is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    Png,
+    Jpeg,
+    Webp,
+    Npy,
+    Tiff,
+}
+
+impl Format {
+    pub(crate) fn parse(text: &str) -> Result<Self, Refusal> {
+        match text.to_ascii_lowercase().as_str() {
+            "png" => Ok(Self::Png),
+            "jpg" | "jpeg" => Ok(Self::Jpeg),
+            "webp" => Ok(Self::Webp),
+            "npy" => Ok(Self::Npy),
+            "tif" | "tiff" => Ok(Self::Tiff),
+            _ => Err(Refusal::bad("expected a tile that ends in .png, .jpg, .webp, .npy or .tif")),
+        }
+    }
+
+    pub(crate) fn content_type(self) -> &'static str {
+        match self {
+            Self::Png => "image/png",
+            Self::Jpeg => "image/jpeg",
+            Self::Webp => "image/webp",
+            Self::Npy => "application/x-binary",
+            Self::Tiff => "image/tiff; application=geotiff",
+        }
+    }
+
+    /// Whether samples are sent as they are, not as a picture.
+    pub(crate) fn is_data(self) -> bool {
+        matches!(self, Self::Npy | Self::Tiff)
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> Refusal {
+    Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, format!("cannot encode the answer: {error}"))
+}
+
+/// A picture as a file.
+pub(crate) fn picture(picture: Picture, format: Format) -> Result<Vec<u8>, Refusal> {
+    match format {
+        Format::Jpeg => {
+            let picture = picture.opaque();
+            let side = |side: u32| u16::try_from(side).map_err(failed);
+            let mut bytes = Vec::new();
+            let encoder = jpeg_encoder::Encoder::new(&mut bytes, QUALITY);
+            let (width, height) = (side(picture.width)?, side(picture.height)?);
+            encoder.encode(&picture.colours, width, height, jpeg_encoder::ColorType::Rgb).map_err(failed)?;
+            Ok(bytes)
+        }
+        Format::Webp => {
+            let picture = picture.in_colour();
+            let (pixels, channels) = picture.with_alpha();
+            let encoder = match channels {
+                3 => webp::Encoder::from_rgb(&pixels, picture.width, picture.height),
+                _ => webp::Encoder::from_rgba(&pixels, picture.width, picture.height),
+            };
+            let encoded = encoder
+                .encode_simple(false, f32::from(QUALITY))
+                .map_err(|error| failed(format!("{error:?}")))?;
+            Ok(encoded.to_vec())
+        }
+        _ => png(&picture),
+    }
+}
+
+fn png(picture: &Picture) -> Result<Vec<u8>, Refusal> {
+    let (pixels, channels) = picture.with_alpha();
+    let mut bytes = Vec::with_capacity(pixels.len() / 2);
+    let mut encoder = png::Encoder::new(&mut bytes, picture.width, picture.height);
+    encoder.set_color(match channels {
+        1 => png::ColorType::Grayscale,
+        2 => png::ColorType::GrayscaleAlpha,
+        3 => png::ColorType::Rgb,
+        _ => png::ColorType::Rgba,
+    });
+    encoder.set_depth(png::BitDepth::Eight);
+    encoder.set_compression(png::Compression::Fast);
+    let mut file = encoder.write_header().map_err(failed)?;
+    file.write_image_data(&pixels).map_err(failed)?;
+    file.finish().map_err(failed)?;
+    Ok(bytes)
+}
+
+/// Samples as an array of numpy, (band, row, column), with the validity (0 or 255) as its last band, as titiler does.
+pub(crate) fn npy(samples: &Samples) -> Vec<u8> {
+    let code = match samples.data_type {
+        DataType::U8 => "|u1",
+        DataType::I8 => "|i1",
+        DataType::U16 => "<u2",
+        DataType::I16 => "<i2",
+        DataType::U32 => "<u4",
+        DataType::I32 => "<i4",
+        DataType::U64 => "<u8",
+        DataType::I64 => "<i8",
+        DataType::F16 => "<f2",
+        DataType::F32 => "<f4",
+        DataType::F64 => "<f8",
+        DataType::C64 => "<c8",
+        DataType::C128 => "<c16",
+    };
+    let shape = (samples.bands + 1, samples.height, samples.width);
+    let mut header = format!(
+        "{{'descr': '{code}', 'fortran_order': False, 'shape': ({}, {}, {}), }}",
+        shape.0, shape.1, shape.2
+    );
+    // The header ends in a line feed, and the data begins at a multiple of 64.
+    let total = 10 + header.len() + 1;
+    header.push_str(&" ".repeat(total.next_multiple_of(64) - total));
+    header.push('\n');
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend(u16::try_from(header.len()).unwrap_or(u16::MAX).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    let start = bytes.len();
+    bytes.extend(&samples.pixels);
+    let write = crate::values::writer(samples.data_type);
+    let is_complex = crate::values::is_complex(samples.data_type);
+    for at in 0..samples.plane() {
+        let valid = samples.valid.as_ref().and_then(|valid| valid.get(at)).copied().unwrap_or(255);
+        // Integers of 8 bits with a sign have no 255.
+        let valid = if samples.data_type == DataType::I8 { valid.min(127) } else { valid };
+        write(f64::from(valid), &mut bytes);
+        if is_complex {
+            write(0.0, &mut bytes);
+        }
+    }
+    if cfg!(target_endian = "big") {
+        let size = samples.data_type.size();
+        bytes.get_mut(start..).unwrap_or_default().chunks_exact_mut(size).for_each(<[u8]>::reverse);
+    }
+    bytes
+}
+
+/// Samples as a GeoTIFF; missing pixels are in its mask.
+pub(crate) fn tiff(
+    samples: &Samples,
+    place: Option<(GeoTransform, Option<Crs>)>,
+    nodata: Option<NoData>,
+    context: &Context,
+) -> Result<Vec<u8>, Refusal> {
+    let bands = u16::try_from(samples.bands).map_err(failed)?;
+    let mut spec = RasterSpec::new(samples.width, samples.height, bands, samples.data_type);
+    spec.mask = samples.valid.is_some() && nodata.is_none();
+    spec.metadata.nodata = nodata;
+    if let Some((transform, crs)) = place {
+        spec.metadata.georeference.transform = Some(transform);
+        spec.metadata.georeference.crs = crs;
+    }
+    let options = WriteOptions {
+        level: Some(1),
+        blocks: BlockChoice::Tiles { width: 256, height: 256 },
+        encode_on: Processor::Cpu,
+        ..WriteOptions::default()
+    };
+    let sink = MemorySink::new();
+    let file = sink.handle();
+    let mut writer = Writer::create(Box::new(sink), spec.clone(), &options, context)?;
+    let window = Window::full(samples.width, samples.height);
+    let piece = Piece::contiguous(window, bands, samples.data_type, Interleave::BandFirst, &samples.pixels);
+    let piece = piece.map_err(failed)?;
+    match samples.valid.as_deref().filter(|_| spec.mask) {
+        Some(mask) => writer.write(&piece.with_mask(mask))?,
+        None => writer.write(&piece)?,
+    }
+    writer.finish()?;
+    Ok(file.take().map(|file| file.bytes).unwrap_or_default())
+}

@@ -1,0 +1,103 @@
+//! Tiles of web maps: the tile matrix set `WebMercatorQuad`.
+
+use super::style::Style;
+use crate::answer::Refusal;
+use crate::opened::Opened;
+use crate::reading::{Samples, as_type, by_nan};
+use crate::values::is_integer;
+use strile::batch::Sampling;
+use strile::crs::{Area, Crs, TransformOptions, Transformer};
+use strile::grid::{Grid, WarpOptions, WarpSampling};
+use strile::{Context, Input, ReadOptions};
+
+/// Largest zoom of a tile.
+pub(super) const LARGEST_ZOOM: u32 = 24;
+/// Metres across a pixel of the only tile of zoom 0, with 256 pixels on each side.
+pub(super) const PIXEL_AT_0: f64 = 156_543.033_928_040_97;
+
+/// The grid of a tile.
+pub(super) fn grid((zoom, column, row): (u32, u32, u32), side: u32) -> Result<Grid, Refusal> {
+    let known = u8::try_from(zoom).ok().filter(|_| zoom <= LARGEST_ZOOM);
+    let wrong = || Refusal::bad(format!("expected a zoom of 0 to {LARGEST_ZOOM}, got {zoom}"));
+    let grid = Grid::xyz_tile(known.ok_or_else(wrong)?, column, row, side);
+    grid.map_err(|error| Refusal::bad(error.to_string()))
+}
+
+/// Whether a file can be put on a web map.
+pub(super) fn is_placed(opened: &Opened) -> bool {
+    let place = &opened.input.metadata().georeference;
+    place.crs.is_some() && place.transform.is_some() && matches!(opened.input, Input::Tiff(_))
+}
+
+/// The bounds of a file in degrees: west, south, east, north.
+pub(super) fn bounds(opened: &Opened) -> Option<[f64; 4]> {
+    let place = &opened.input.metadata().georeference;
+    let (crs, transform) = (place.crs.as_ref()?, place.transform?);
+    let all = transform.bounds(0.0, 0.0, opened.width.into(), opened.height.into());
+    let area = Area::of(crs, (all.min_x, all.min_y), (all.max_x, all.max_y)).ok()?;
+    Some([area.west, area.south, area.east, area.north])
+}
+
+/// Metres across a pixel in the middle of the file, on a web map.
+pub(super) fn pixel(opened: &Opened) -> Option<f64> {
+    *opened.web_pixel.get_or_init(|| {
+        let place = &opened.input.metadata().georeference;
+        let (crs, transform) = (place.crs.as_ref()?, place.transform?);
+        let mercator = Crs::from_epsg(3857)?;
+        let all = transform.bounds(0.0, 0.0, opened.width.into(), opened.height.into());
+        let area = Area::of(crs, (all.min_x, all.min_y), (all.max_x, all.max_y)).ok()?;
+        let to = Transformer::new(crs, &mercator, &TransformOptions::default().area(area)).ok()?;
+        let (x, y) = (f64::from(opened.width) / 2.0, f64::from(opened.height) / 2.0);
+        let at = |x: f64, y: f64| {
+            let (east, north) = transform.to_world(x, y);
+            to.transform(east, north)
+        };
+        let (from, next) = (at(x, y)?, at(x + 1.0, y)?);
+        Some((next.0 - from.0).hypot(next.1 - from.1)).filter(|pixel| pixel.is_normal())
+    })
+}
+
+/// The zooms at which the file fits into a tile, and at which tiles have its own resolution.
+pub(super) fn zooms(opened: &Opened, side: u32) -> Option<(u32, u32)> {
+    let pixel = pixel(opened)?;
+    let longest = f64::from(opened.width.max(opened.height)) * pixel;
+    let zoom = |size: f64| (PIXEL_AT_0 * 256.0 / f64::from(side) / size).log2();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to the largest zoom")]
+    let whole = |zoom: f64| zoom.clamp(0.0, f64::from(LARGEST_ZOOM)) as u32;
+    Some((whole(zoom(longest / f64::from(side)).floor()), whole((zoom(pixel) - 1e-6).ceil())))
+}
+
+/// Reads the pixels of a tile.
+pub(super) fn read(
+    opened: &Opened,
+    kept: Option<&Input>,
+    grid: Grid,
+    style: &Style,
+    context: &Context,
+) -> Result<Samples, Refusal> {
+    let resampling = match style.sampling {
+        Sampling::Nearest => WarpSampling::Nearest,
+        Sampling::Bilinear => WarpSampling::Bilinear,
+        Sampling::Average => WarpSampling::Average,
+    };
+    let options = ReadOptions::new()
+        .bands(style.bands.iter().copied())
+        .masked(true)
+        .onto(grid, WarpOptions::new().resampling(resampling));
+    let raster =
+        kept.unwrap_or(&opened.input).read(&options, context).map_err(|error| opened.blame(error))?;
+    let mut samples = Samples {
+        data_type: raster.data_type,
+        bands: style.bands.len(),
+        width: raster.columns,
+        height: raster.rows,
+        pixels: raster.pixels,
+        valid: None,
+    };
+    let valid = by_nan(&samples);
+    if is_integer(opened.data_type) && samples.data_type != opened.data_type {
+        samples = as_type(samples, opened.data_type);
+    }
+    samples.valid = Some(valid);
+    Ok(samples)
+}

@@ -1,0 +1,248 @@
+//! The viewer: a page and the interface that it uses, below a secret part of the path.
+//!
+//! Paths are relative to `/TOKEN/`, so that the page works behind proxies. `api/sources` lists files; `api/N/…` is about the
+//! file of that number.
+
+mod info;
+mod numbers;
+mod page;
+mod profile;
+mod statistics;
+mod structure;
+mod tile;
+
+use crate::answer::{Answer, Refusal, json_answer, set};
+use crate::counts::Counts;
+use crate::host::Hosts;
+use crate::net::Handler;
+use crate::opened::{Level, Opened, Place};
+use crate::reduced::{Kept, ready};
+use crate::request::{Asked, parsed};
+use crate::sources::{Listed, Pool};
+use crate::work::Work;
+use http::request::Parts;
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use strile::Input;
+
+/// Says what `strile info` prints of a file.
+pub type Describe = Arc<dyn Fn(&Input) -> String + Send + Sync>;
+
+/// Files are opened for the list so long.
+const LIST_TIME: Duration = Duration::from_secs(2);
+
+/// What may be loaded by the page: nothing but what this server sends.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
+                      connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'";
+
+/// The viewer of a list of files.
+pub(crate) struct View {
+    pub(crate) token: String,
+    pub(crate) hosts: Hosts,
+    pub(crate) files: Vec<Listed>,
+    pub(crate) pool: Pool,
+    pub(crate) work: Arc<Work>,
+    pub(crate) counts: Counts,
+    pub(crate) describe: Option<Describe>,
+    /// Set when the page is closed.
+    pub(crate) closed: Arc<AtomicBool>,
+}
+
+impl Handler for View {
+    async fn answer(self: Arc<Self>, parts: Parts) -> Answer {
+        let (begun, _in_flight) = (Instant::now(), self.counts.begin());
+        let answer = self.route(&parts).await;
+        let mut answer = answer.unwrap_or_else(|refusal| refusal.answer());
+        set(&mut answer, "content-security-policy", POLICY);
+        set(&mut answer, "x-content-type-options", "nosniff");
+        set(&mut answer, "referrer-policy", "no-referrer");
+        set(&mut answer, "cross-origin-resource-policy", "same-origin");
+        if !answer.headers().contains_key("cache-control") {
+            set(&mut answer, "cache-control", "no-store");
+        }
+        self.counts.note(answer.status(), answer.body().len(), begun.elapsed());
+        answer
+    }
+}
+
+impl View {
+    async fn route(self: &Arc<Self>, parts: &Parts) -> Result<Answer, Refusal> {
+        self.hosts.check(&parts.headers)?;
+        let asked = Asked::of(parts)?;
+        let path = asked.parts();
+        let Some((token, path)) = path.split_first() else { return Err(nothing()) };
+        if !same(token.as_bytes(), self.token.as_bytes()) {
+            return Err(nothing());
+        }
+        if parts.method == Method::POST {
+            return match path {
+                ["api", "close"] => Ok(self.close()),
+                _ => Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "expected GET")),
+            };
+        }
+        if parts.method != Method::GET && parts.method != Method::HEAD {
+            return Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "expected GET"));
+        }
+        match path {
+            [] => Ok(page::moved(&self.token)),
+            ["api", "sources"] => self.sources().await,
+            ["api", "stats"] => Ok(self.stats()),
+            ["api", "close"] => Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "expected POST")),
+            ["api", number, rest @ ..] => self.of_file(number, rest, asked.clone()).await,
+            [file] => page::file(file).ok_or_else(nothing),
+            _ => Err(nothing()),
+        }
+    }
+
+    async fn of_file(self: &Arc<Self>, number: &str, rest: &[&str], asked: Asked) -> Result<Answer, Refusal> {
+        let number: usize = parsed("id", number)?;
+        let none = || Refusal::not_found(format!("there is no file {number}; `api/sources` lists them"));
+        let file = self.files.get(number).cloned().ok_or_else(none)?;
+        let opened = self.open(file).await?;
+        match rest {
+            ["info"] => {
+                let describe = self.describe.clone();
+                self.work.run(move |_| info::info(&opened, describe.as_ref())).await
+            }
+            ["progress"] => Ok(progress(&opened)),
+            ["tile", level, column, row] => {
+                let level: usize = parsed("level", level)?;
+                let (column, row) = (parsed("column", column)?, parsed("row", row)?);
+                let (level, kept) = self.level(&opened, level).await?;
+                let view = Arc::clone(self);
+                let read = move |context: &strile::Context| {
+                    let answer = tile::tile(&opened, level, (column, row), &asked, kept.as_deref(), context)?;
+                    view.counts.tiles.fetch_add(1, Ordering::Relaxed);
+                    Ok(answer)
+                };
+                self.work.run(read).await
+            }
+            ["value"] => {
+                let number: usize = asked.number("level")?.unwrap_or(0);
+                let (level, kept) = self.level(&opened, number).await?;
+                let place = (asked.finite("x")?, asked.finite("y")?);
+                let read = move |context: &strile::Context| {
+                    numbers::value(&opened, (number, level), place, kept.as_deref(), context)
+                };
+                self.work.run(read).await
+            }
+            ["statistics"] => {
+                let (number, level, kept) = self.small(&opened, statistics::SIDE).await?;
+                let read = move |context: &strile::Context| {
+                    statistics::statistics(&opened, (number, level), &asked, kept.as_deref(), context)
+                };
+                self.work.run(read).await
+            }
+            ["profile"] => {
+                let line = profile::Line::of(&asked, &opened)?;
+                let number = line.level(&opened);
+                let (level, kept) = self.level(&opened, number).await?;
+                let read = move |context: &strile::Context| {
+                    profile::profile(&opened, (number, level), &line, kept.as_deref(), context)
+                };
+                self.work.run(read).await
+            }
+            ["structure", level] => {
+                let level: usize = parsed("level", level)?;
+                self.work.run(move |context| structure::structure(&opened, level, &asked, context)).await
+            }
+            _ => Err(nothing()),
+        }
+    }
+
+    /// Opens a file on a blocking thread, unless it is open.
+    async fn open(self: &Arc<Self>, file: Listed) -> Result<Arc<Opened>, Refusal> {
+        if let Some(opened) = self.pool.at_hand(&file) {
+            return Ok(opened);
+        }
+        let view = Arc::clone(self);
+        self.work.run(move |context| view.pool.open(&file, &context.cancel)).await
+    }
+
+    /// A level, and what is kept in memory if its pixels come from there.
+    async fn level(
+        &self,
+        opened: &Arc<Opened>,
+        number: usize,
+    ) -> Result<(Level, Option<Arc<Kept>>), Refusal> {
+        let level = opened.level(number)?;
+        let kept = match level.place {
+            Place::Reduced(_) => ready(opened, &self.work).await?,
+            Place::Stored(_) | Place::OnDemand => None,
+        };
+        Ok((level, kept))
+    }
+
+    /// The largest level with at most `side` pixels on each side, with its number.
+    async fn small(
+        &self,
+        opened: &Arc<Opened>,
+        side: u32,
+    ) -> Result<(usize, Level, Option<Arc<Kept>>), Refusal> {
+        let is_small = |level: &Level| level.width.max(level.height) <= side;
+        let last = opened.levels.len().saturating_sub(1);
+        let number = opened.levels.iter().position(is_small).unwrap_or(last);
+        let (level, kept) = self.level(opened, number).await?;
+        Ok((number, level, kept))
+    }
+
+    /// All files; `ok` is null for those that were not opened yet.
+    async fn sources(self: &Arc<Self>) -> Result<Answer, Refusal> {
+        let view = Arc::clone(self);
+        let list = move |context: &strile::Context| {
+            let begun = Instant::now();
+            let one = |(id, file): (usize, &Listed)| {
+                let late = begun.elapsed() > LIST_TIME && view.pool.at_hand(file).is_none();
+                match late {
+                    true => json!({"id": id, "name": file.name, "ok": null}),
+                    false => match view.pool.open(file, &context.cancel) {
+                        Ok(_) => json!({"id": id, "name": file.name, "ok": true}),
+                        Err(refusal) => {
+                            json!({"id": id, "name": file.name, "ok": false, "error": refusal.error})
+                        }
+                    },
+                }
+            };
+            Ok(json_answer(&view.files.iter().enumerate().map(one).collect::<Value>()))
+        };
+        self.work.run(list).await
+    }
+
+    fn stats(&self) -> Answer {
+        let get = |count: &std::sync::atomic::AtomicU64| count.load(Ordering::Relaxed);
+        let cached = strile::cache::stats();
+        json_answer(&json!({
+            "requests": get(&self.counts.requests),
+            "tiles": get(&self.counts.tiles),
+            "bytes_read": get(&self.counts.bytes_read),
+            "bytes_sent": get(&self.counts.bytes_sent),
+            "cache": {"bytes": cached.bytes, "hits": cached.hits, "misses": cached.misses},
+        }))
+    }
+
+    fn close(&self) -> Answer {
+        self.closed.store(true, Ordering::Relaxed);
+        json_answer(&json!({"closed": true}))
+    }
+}
+
+fn progress(opened: &Opened) -> Answer {
+    let level = opened.levels.iter().position(|level| level.place == Place::Reduced(0));
+    let (done, under_way) = match level {
+        Some(_) => (opened.reduced.done(), opened.reduced.is_under_way()),
+        None => (1.0, false),
+    };
+    json_answer(&json!({"level": level, "done": done, "under_way": under_way}))
+}
+
+fn nothing() -> Refusal {
+    Refusal::not_found("there is nothing at this address")
+}
+
+/// Compares in a time that does not tell how much is equal.
+fn same(one: &[u8], other: &[u8]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
+}

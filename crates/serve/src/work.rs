@@ -1,0 +1,89 @@
+//! Work on blocking threads: a bounded number at once, within the memory budget, stopped when the client is gone.
+
+use crate::answer::Refusal;
+use http::StatusCode;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+use strile::{Budget, Cancel, Context};
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+/// A request waits so long for others to end.
+const QUEUE_TIME: Duration = Duration::from_secs(30);
+
+/// Who works, and what they may take.
+pub(crate) struct Work {
+    permits: Arc<Semaphore>,
+    /// Reduced levels are made one after the other.
+    passes: Arc<Semaphore>,
+    budget: Arc<Budget>,
+    stop: Cancel,
+    threads: NonZeroUsize,
+}
+
+/// Stops work whose result nobody waits for.
+struct Stop(Cancel);
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+impl Work {
+    pub(crate) fn new(at_once: usize, budget: Arc<Budget>, stop: Cancel, threads: NonZeroUsize) -> Self {
+        let permits = Arc::new(Semaphore::new(at_once.max(1)));
+        Self { permits, passes: Arc::new(Semaphore::new(1)), budget, stop, threads }
+    }
+
+    /// What a call is given that runs on one thread.
+    pub(crate) fn context(&self) -> Context {
+        Context {
+            cancel: self.stop.part(),
+            budget: Arc::clone(&self.budget),
+            threads: NonZeroUsize::MIN,
+            ..Context::default()
+        }
+    }
+
+    /// Does work for a request.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Context) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let waited = timeout(QUEUE_TIME, Arc::clone(&self.permits).acquire_owned()).await;
+        let permit = match waited {
+            Ok(Ok(permit)) => permit,
+            _ => return Err(Refusal::busy("too many requests are being answered; try again")),
+        };
+        let context = self.context();
+        let _stop = Stop(context.cancel.clone());
+        let done = spawn_blocking(move || {
+            let done = work(&context);
+            drop(permit);
+            done
+        });
+        done.await.unwrap_or_else(|_| Err(failed()))
+    }
+
+    /// Does work that outlives the request it began with, on all threads; one after the other.
+    pub(crate) async fn pass<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Context) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let Ok(permit) = Arc::clone(&self.passes).acquire_owned().await else { return Err(failed()) };
+        let context = Context { threads: self.threads, ..self.context() };
+        let done = spawn_blocking(move || {
+            let done = work(&context);
+            drop(permit);
+            done
+        });
+        done.await.unwrap_or_else(|_| Err(failed()))
+    }
+}
+
+fn failed() -> Refusal {
+    Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the request failed inside the server")
+}
